@@ -1,0 +1,15 @@
+module github.com/mcs-notebook/mcs
+
+go 1.26.0
+
+require (
+	github.com/alecthomas/chroma/v2 v2.27.0
+	github.com/chzyer/readline v1.5.1
+	github.com/creack/pty v1.1.24
+	github.com/mattn/go-runewidth v0.0.31
+	github.com/spf13/cobra v1.10.2
+	github.com/traefik/yaegi v0.16.1
+	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
+	golang.org/x/tools v0.52.0
+)

@@ -1,0 +1,2 @@
+// Package script is part of mcs's front end.
+package script

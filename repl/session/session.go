@@ -1,0 +1,107 @@
+// Package session runs cells of Go: a cell goes in, a [Result] comes out, variables stay.
+//
+// A cell never reaches the interpreter as text. It is split into segments (magic commands, declarations, statements,
+// expressions), type-checked by go/types against everything that the session knows, lowered to the part of Go that
+// the interpreter runs correctly, and run as the body of a function that assigns typed session variables. Reading
+// order: split.go, check.go, lower*.go, run.go.
+//
+// A Session serves one cell at a time. It knows nothing of terminals: what a cell prints goes to Options.Stdout, what
+// it shows is in the Result.
+package session
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+// Options say how a session talks to the world. The zero value is usable: output is dropped, there is no input.
+type Options struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Dir is the folder that relative paths of the session mean. Empty: the process's own.
+	Dir string
+	// Params are the -p name=value arguments. A top-level `name := literal` or `var name = literal` cell statement whose
+	// name is in Params takes that value instead (converted to the literal's type, else an error).
+	Params map[string]string
+	// Commands runs the lines that are not Go (%name …, !command, name?). nil: such lines are errors.
+	Commands Commands
+	// Progress receives the live progress of long engine work; nil drops it.
+	Progress func(task string, done, total int64, note string)
+}
+
+// Commands runs the lines of a cell that are not Go. Package magics has the real one.
+type Commands interface {
+	// Run runs one command line, or a whole cell whose first line is a %% command. It returns what it has to show
+	// (nil: nothing).
+	Run(ctx context.Context, s *Session, line string) (display.Value, error)
+}
+
+// A Result is what became of one cell.
+type Result struct {
+	N       int             // the cell's number, counted from 1
+	Shown   []display.Value // what the cell has to show, in order: trailing expression, magic commands
+	Out     bool            // whether the last of Shown is the trailing expression's value (Out[N])
+	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
+	Elapsed time.Duration   // from the start of the check to the end of the run
+}
+
+// A CheckError says why a cell was refused before any of it ran. Nothing has changed.
+type CheckError struct {
+	Diags []Diag
+}
+
+// A Diag is one complaint at a place of the cell.
+type Diag struct {
+	Cell      int // cell number
+	Line, Col int // both from 1; Col counts bytes as Go does
+	Len       int // bytes to underline, at least 1
+	Message   string
+	Hint      string // "did you mean MatMul?", or empty
+	Source    string // the line of the cell
+}
+
+// A PanicError is a panic in the user's code, with the user's frames only.
+type PanicError struct {
+	Value  any
+	Frames []Frame  // innermost first
+	Diag   *Diag    // the place in the newest cell, when it is known
+	Stack  []string // everything, for %tb
+}
+
+// A Frame is one call of the user's code.
+type Frame struct {
+	Cell, Line, Col int
+	Func            string
+}
+
+// A Var is a variable, function or type of the session.
+type Var struct {
+	Name  string
+	Kind  string // "var", "const", "func", "type", "import"
+	Type  string // as Go writes it, real names
+	Cell  int    // where it was last declared
+	Value any    // for a var: its value now
+}
+
+// A Cell of the history.
+type Cell struct {
+	N      int
+	Source string
+	Err    bool
+}
+
+// A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench need.
+type Stmt struct {
+	run func(ctx context.Context, n int) (any, error)
+}
+
+// A Completion is one way to go on at the cursor.
+type Completion struct {
+	Text   string // replaces the bytes From…cursor
+	Kind   string // "var", "func", "method", "field", "type", "package", "magic", "flag", "file", "keyword"
+	Detail string // signature or type
+	Doc    string // first sentence, or empty
+}

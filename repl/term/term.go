@@ -1,0 +1,2 @@
+// Package term is part of mcs's front end.
+package term
