@@ -105,3 +105,6 @@ type Completion struct {
 	Detail string // signature or type
 	Doc    string // first sentence, or empty
 }
+
+// A Session is a running notebook: its variables, its history, its interpreter.
+type Session struct{}
