@@ -1,0 +1,168 @@
+// Package backend is the border between what is computed and where.
+//
+// Above it, package plan turns a graph into groups and an order; below it, a backend turns a [Group] into a [Kernel]
+// once, and then runs lists of commands. A backend never sees the graph, a tensor or a gradient; nothing above the
+// border knows a backend by name. The reference backend (ref) is slow, exact and obvious; every other one is held
+// against it by package backendtest.
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Backend runs kernels on one device. All methods may be called by several goroutines; Submit calls run one after
+// the other.
+type Backend interface {
+	// Info says what the device is and can do.
+	Info() Info
+	// Alloc returns uninitialised memory, aligned to 64 bytes. When there is not enough it returns an *OutOfMemory.
+	Alloc(bytes int) (ir.Buffer, error)
+	// Free gives memory back. It may be called from a cleanup, so it must not block or call into a driver.
+	Free(b ir.Buffer)
+	// Upload and Download copy between host bytes (little endian) and memory. They wait for submitted work.
+	Upload(dst ir.Buffer, offset int, src []byte) error
+	Download(dst []byte, src ir.Buffer, offset int) error
+	// Compile makes a kernel for a group. Package plan calls it once for each distinct group and keeps the kernel.
+	Compile(g *Group) (Kernel, error)
+	// Submit runs the commands in order; it may return before they are done. When times is not nil it has a place for
+	// each command: the backend then runs them one at a time, synchronised, and stores how long each one took on the
+	// device. Between commands, and inside long ones, it looks at ctx and returns its cause when it is done; the
+	// outputs of an interrupted list are undefined.
+	Submit(ctx context.Context, cmds []Cmd, times []time.Duration) error
+	// Sync waits for everything that was submitted.
+	Sync() error
+}
+
+// Info describes a device.
+type Info struct {
+	Name    string // "cpu", "ref": what device.Lookup finds it by
+	Detail  string // "2 threads, avx512"
+	DTypes  []dtype.Type
+	Threads int
+	Memory  int64 // bytes that the device has, 0 if unknown
+}
+
+// A Kernel is a compiled group; opaque above the border.
+type Kernel interface {
+	// Name is what the profile counts launches by.
+	Name() string
+}
+
+// A Cmd is one launch.
+type Cmd struct {
+	Kernel  Kernel
+	Bufs    []Slice     // inputs and outputs, by Input.Buf and Output.Buf
+	Scalars []ir.Scalar // by Input.Scalar
+}
+
+// A Slice is a buffer from a byte offset on.
+type Slice struct {
+	Buf    ir.Buffer
+	Offset int
+}
+
+// A Group is what one launch computes: a small program in single-assignment form, without any view op. It is a pure
+// description: it holds no tensor, so that compiled kernels keep nothing alive, and two groups with the same Key are
+// the same work.
+//
+// What may stand in a group depends on its Kind; every backend supports exactly this:
+//
+//	Map     elementwise instructions of one Shape; any number of outputs.
+//	Reduce  elementwise prologue over the full shape, then one reduction or several with the same axes, then an
+//	        elementwise epilogue over the reduced shape (reduced axes have length 1).
+//	MatMul  one or more ir.MatMul instructions, then an elementwise epilogue over each result. A later MatMul may use an
+//	        earlier result of the group (after its epilogue): the launch then has phases.
+//	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
+//	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs.
+//	Single  one instruction of any other op; its operands are inputs.
+type Group struct {
+	Name    string
+	Kind    Kind
+	Inputs  []Input
+	Insts   []Inst
+	Outputs []Output
+	Flops   int64 // what the mathematics needs
+	Bytes   int64 // each input and output once
+}
+
+// A Kind is a shape of group.
+type Kind uint8
+
+const (
+	Map Kind = iota
+	Reduce
+	MatMul
+	Row
+	Single
+)
+
+var kindNames = [...]string{"map", "reduce", "matmul", "row", "single"}
+
+// String returns the kind in lower case.
+func (k Kind) String() string { return kindNames[k] }
+
+// An Input is a buffer read through a layout, or a scalar. Several inputs may read one buffer.
+type Input struct {
+	DType  dtype.Type
+	Layout ir.Layout // Shape is the shape that the instructions see; Shape [] for a scalar
+	Buf    int       // index into Cmd.Bufs, or -1 for a scalar
+	Scalar int       // index into Cmd.Scalars when Buf is -1
+}
+
+// An Inst applies an op to earlier values. A scalar or an input with Shape [] (or with length-1 axes in an epilogue)
+// broadcasts in elementwise instructions; otherwise shapes are equal.
+type Inst struct {
+	Op    ir.Op
+	Attr  ir.Attr
+	DType dtype.Type
+	Shape []int
+	Outs  []ir.Type // for an op with several results
+	Args  []Ref
+}
+
+// A Ref names a value of the group: instruction r when r ≥ 0, input ^r when r < 0. Result selects of a tuple.
+type Ref struct {
+	Index  int
+	Result int
+}
+
+// In returns the Ref of input i.
+func In(i int) Ref { return Ref{Index: ^i} }
+
+// Input returns which input r is, or false.
+func (r Ref) Input() (int, bool) { return ^r.Index, r.Index < 0 }
+
+// An Output stores a value, contiguous in C order, in the Cmd's buffer Buf.
+type Output struct {
+	Value Ref
+	Buf   int
+	DType dtype.Type // equals the value's
+	Shape []int
+}
+
+// OutOfMemory says that a device has no room.
+type OutOfMemory struct {
+	Device     string
+	Want, Free int64 // bytes; Free is -1 if unknown
+	Held       string
+}
+
+func (e *OutOfMemory) Error() string {
+	s := fmt.Sprintf("%s: out of memory: wanted %d bytes", e.Device, e.Want)
+	if e.Free >= 0 {
+		s += fmt.Sprintf(", %d are free", e.Free)
+	}
+	if e.Held != "" {
+		s += "; " + e.Held
+	}
+	return s
+}
+
+// ErrInterrupted is what Submit returns when its context was cancelled without a cause of its own.
+var ErrInterrupted = errors.New("interrupted")

@@ -1,0 +1,112 @@
+// Package ir is the engine's graph: what is to be computed, before anybody decides how.
+//
+// A [Node] applies one op of the op table to other nodes. Everything that the engine knows of an op stands in its
+// [Row]: how shapes and types follow, how the gradient follows, what it costs, what it is called. A graph is built
+// by [New], grows backwards by [Grad], is recognised again by its structural hash, and is run by package plan.
+//
+// Nodes are immutable but for one thing: a node that was evaluated holds its [Data], and if no gradient can be asked
+// through it any more it forgets its sources, so that a long computation does not keep its past alive.
+//
+// Reading order: node.go, op.go, table*.go (the rows), grad.go, hash.go.
+package ir
+
+import (
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// A Node is one value (or, for a few ops, a tuple of values) of the graph.
+type Node struct {
+	Op    Op
+	DType dtype.Type
+	Shape []int  // nil for a tuple; empty for a single element
+	Outs  []Type // of a tuple: its values, which Pick nodes select
+	Attr  Attr
+	Src   []*Node
+	Dev   Device
+	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty.
+	Name string
+	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when they are
+	// evaluated, because a gradient may still be asked for.
+	Tracked bool
+
+	data atomic.Pointer[Data]
+}
+
+// A Type is the dtype and shape of one value.
+type Type struct {
+	DType dtype.Type
+	Shape []int
+}
+
+// A Device is where a node's value lives. Devices are compared by identity; package backend implements them.
+type Device interface {
+	String() string // "cpu", "cuda:1"
+}
+
+// Data is a node's value in memory: a buffer, and how the elements lie in it.
+type Data struct {
+	Buf    Buffer
+	Layout Layout
+}
+
+// A Buffer is memory of a device; only its backend can look inside.
+type Buffer interface {
+	Bytes() int
+}
+
+// A Layout says where in a buffer the elements of a shape are: element (i, j, …) is at Offset + i·Stride[0] +
+// j·Stride[1] + …, counted in elements. Strides may be 0 (broadcast) or negative (flip).
+type Layout struct {
+	Shape, Stride []int
+	Offset        int
+}
+
+// Value returns the node's data, or nil if it has not been evaluated.
+func (n *Node) Value() *Data { return n.data.Load() }
+
+// SetValue stores the result of an evaluation and lets go of the sources unless the node is tracked.
+// Only package plan and the constructors of leaves call it.
+func (n *Node) SetValue(d *Data) {
+	n.data.Store(d)
+	if !n.Tracked {
+		n.Src = nil
+	}
+}
+
+// Attr holds an op's settings. One struct serves all ops, so that hashing, comparing and printing are written once;
+// the row of an op says which fields it reads.
+type Attr struct {
+	Axes   []int   // reduce, permute, flip, expand; sorted and non-negative where the op does not care for order
+	Ints   []int   // slice: start, stop, step for each axis; pad: before, after for each axis
+	Axis   int     // softmax, concat, gather, argmax, cumsum, topk …; non-negative
+	Index  int     // pick: which value of the tuple; topk: k
+	Float  float64 // eps, rope theta base, label smoothing, attention scale
+	Float2 float64 // a second one, where the row says so
+	Flags  Flag
+	DType  dtype.Type // cast; otherwise Invalid
+	Shape  []int      // reshape, expand, creation
+	// Value is a Const's value. It is not part of the structural hash (only its Class is), so that a learning rate or
+	// a step number that changes does not make a new plan.
+	Value Scalar
+}
+
+// A Scalar is a number that a kernel gets beside its buffers. F is used for floating-point and Bool nodes, I for
+// integer nodes and for the 64 bits of a random key.
+type Scalar struct {
+	F float64
+	I int64
+}
+
+// Flag is a set of an op's switches.
+type Flag uint32
+
+const (
+	Causal      Flag = 1 << iota // attention: query i sees keys up to i + (Tk − Tq)
+	Keep                         // reduce: keep the reduced axes with length 1 (the only form in the graph; tensor reshapes)
+	Reverse                      // cumsum: from the end; topk: smallest first
+	Exclusive                    // cumsum: without the element itself
+	Interleaved                  // rope: pairs are (2i, 2i+1) instead of (i, i+d/2)
+	TanhApprox                   // gelu: the tanh approximation
+)

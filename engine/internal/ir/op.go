@@ -1,0 +1,156 @@
+package ir
+
+// An Op names a row of the op table.
+type Op uint8
+
+// The ops. Families stand together; a row's documentation is in its table file.
+const (
+	Invalid Op = iota
+
+	// Leaves.
+	Leaf  // data that somebody provided or that was evaluated earlier
+	Const // one number (Attr.Value), shape []
+	Iota  // shape Attr.Shape: the index along Attr.Axis, as DType
+	Rand  // Philox4x32-10 bits to uniform [0,1) or normal: see RandNormal; sources: key (Const I64), counter (Const I64)
+	RandNormal
+	Pick // value Attr.Index of the tuple Src[0]
+
+	// Views: no arithmetic, only where elements are.
+	Reshape
+	Permute // Attr.Axes is the order
+	Expand  // to Attr.Shape, from length 1
+	Slice   // Attr.Ints
+	Flip    // Attr.Axes
+
+	// Copies that no view can express.
+	Pad    // Attr.Ints, value Src[1] (a Const)
+	Concat // along Attr.Axis
+
+	// Elementwise, one operand.
+	Cast // to Attr.DType
+	Neg
+	Abs
+	Sign
+	Floor
+	Ceil
+	Round // half to even
+	Exp
+	Expm1
+	Log
+	Log1p
+	Sqrt
+	Rsqrt
+	Recip
+	Sin
+	Cos
+	Tanh
+	Erf
+	Sigmoid
+	Silu
+	Gelu // Flags&TanhApprox selects the approximation
+	Not
+	IsNaN
+
+	// Elementwise, two operands of one dtype and shape (package tensor inserts Cast and Expand).
+	Add
+	Sub
+	Mul
+	Div
+	Mod // sign of the divisor, as NumPy's remainder
+	Pow
+	Max
+	Min
+	Atan2
+	Eq
+	Ne
+	Lt
+	Le
+	Gt
+	Ge
+	And
+	Or
+	Xor
+
+	// Elementwise, three operands: condition (Bool), then, else.
+	Where
+
+	// Reductions over Attr.Axes; the reduced axes stay with length 1.
+	Sum
+	Prod
+	ReduceMax
+	ReduceMin
+	Mean
+	ArgMax // over Attr.Axis; I64
+	ArgMin
+	CumSum
+	SumSquares // of all elements of all sources together: f32[]; the global norm's square in one launch
+
+	// Linear algebra.
+	MatMul     // Src = a0, b0, a1, b1, …: Σ aᵢ·bᵢ over the last two axes; batch axes already broadcast
+	LoRALinear // x, w, a, b (Attr.Float = scale): x·w + scale·(x·a)·b
+
+	// Rows: along the last axis.
+	Softmax
+	SoftmaxGrad // y, dy
+	LogSoftmax
+	LogSoftmaxGrad // y, dy
+	LayerNorm      // x, weight, bias; Attr.Float = eps
+	LayerNormGrad  // x, weight, dy -> dx, dweight, dbias
+	RMSNorm        // x, weight
+	RMSNormGrad    // x, weight, dy -> dx, dweight
+	CrossEntropy   // logits[N V], targets I64[N] -> loss f32[N], logsumexp f32[N]; Float = label smoothing, Index = ignored target
+	CrossEntropyGrad
+
+	// Attention.
+	Rope          // x[… T D], positions I64[T] or [… T]; Float = theta base; the gradient is Rope with Reverse
+	Attention     // q[B Hq Tq D], k[B Hk Tk D], v, optional mask -> o, logsumexp f32[B Hq Tq]
+	AttentionGrad // q, k, v, o, logsumexp, do, optional mask -> dq, dk, dv
+
+	// Indexing.
+	Gather       // x, index: rows of axis Attr.Axis (numpy take)
+	GatherAlong  // x, index of the same rank (numpy take_along_axis)
+	ScatterAdd   // base, index, updates: base with updates added at rows index of axis Attr.Axis
+	ScatterAlong // base, index, updates of one rank: added along Attr.Axis
+	TopK         // along the last axis: values, indices I64; Index = k
+
+	// Optimizers.
+	AdamW // see its row
+
+	NumOps
+)
+
+// A Row is everything that the engine knows of one op.
+type Row struct {
+	Op     Op
+	Name   string // "rms_norm": lower case with underscores; also the kernel's name when the op runs alone
+	Family Family
+	Doc    string // first sentence says what it computes; then shapes, dtypes, source of the formula
+	Infer  func(n *Node) error
+	// Grad returns the gradient for each source, nil where there is none, given the gradient of each value of n (one,
+	// or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why.
+	Grad   func(n *Node, dy []*Node) []*Node
+	NoGrad string
+	// Cost counts the floating-point operations that the mathematics needs; bytes are counted by the planner from what
+	// a launch reads and writes.
+	Flops func(n *Node) int64
+	// Tol is the relative tolerance with which a backend's float32 result is held against the reference, measured in
+	// units of the result's largest magnitude.
+	Tol float64
+}
+
+// A Family groups rows for documentation and for the planner's rules.
+type Family uint8
+
+const (
+	FamilyLeaf Family = iota
+	FamilyView
+	FamilyCopy        // pad, concat
+	FamilyElementwise // one output element from the input elements at the same place
+	FamilyReduce      // sum, prod, max, min, mean over axes
+	FamilyMatMul
+	FamilyRow // softmax and the norms: a row in, a row out, one pass in one launch
+	FamilyAttention
+	FamilyIndex
+	FamilyRandom
+	FamilyOptimizer
+)
