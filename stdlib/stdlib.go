@@ -1,4 +1,106 @@
-// Package stdlib is what a cell can import: Go's standard library and the engine, as three kinds of generated data
-// for each package: the interpreter's symbol table, the compiler's export data (from which go/types gets real types
-// with parameter names), and documentation.
+// Package stdlib is what a cell can import: the common part of Go's standard library and all of the engine, as three
+// kinds of generated data for each package: the interpreter's symbol table ([Symbols]), the types ([Importer]) and
+// the documentation ([Doc]).
+//
+// Nothing is unpacked before it is asked for: a table is built and types are read when a cell first uses the package.
+// Run `go generate ./stdlib` after a change of an exported engine name or its comment; a test says when it is due.
 package stdlib
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/stdlib/internal/engine"
+	"github.com/mcs-notebook/mcs/stdlib/internal/std"
+	"github.com/mcs-notebook/mcs/stdlib/internal/table"
+)
+
+//go:generate go run ./gen
+
+// ExitRequest is the panic value of os.Exit and log.Fatal in a cell: the session decides what becomes of it.
+type ExitRequest = std.ExitRequest
+
+// preferred settles which package a bare name means where several have it.
+var preferred = map[string]string{
+	"rand":     "math/rand/v2",
+	"template": "text/template",
+	"scanner":  "text/scanner",
+}
+
+var symbols = struct {
+	sync.Mutex
+	tables map[string]map[string]reflect.Value
+}{tables: map[string]map[string]reflect.Value{}}
+
+// Symbols returns a package's table for the interpreter: exported name to value, "_T" to the struct that carries an
+// interpreted value as the interface T. It reports false for a package that cells cannot import. Generic functions
+// and types are not in it; [Importer] knows them. The map is shared: copy it to change it.
+func Symbols(path string) (map[string]reflect.Value, bool) {
+	symbols.Lock()
+	defer symbols.Unlock()
+	if t, ok := symbols.tables[path]; ok {
+		return t, true
+	}
+	t, ok := std.Symbols(path)
+	if p := find(engine.Packages, path); p != nil {
+		t, ok = p.Symbols(), true
+	}
+	if ok {
+		symbols.tables[path] = t
+	}
+	return t, ok
+}
+
+func find(packages []table.Package, path string) *table.Package {
+	for i := range packages {
+		if packages[i].Path == path {
+			return &packages[i]
+		}
+	}
+	return nil
+}
+
+// Paths returns the import paths of all packages, the engine's first.
+func Paths() []string { return append(Engine(), paths(std.Packages)...) }
+
+// Engine returns the import paths of the engine's public packages.
+func Engine() []string { return paths(engine.Packages) }
+
+func paths(packages []table.Package) []string {
+	list := make([]string, len(packages))
+	for i, p := range packages {
+		list[i] = p.Path
+	}
+	return list
+}
+
+// Name returns the name that a package declares: "rand" for math/rand/v2.
+func Name(path string) (name string, ok bool) {
+	p := find(engine.Packages, path)
+	if p == nil {
+		p = find(std.Packages, path)
+	}
+	if p == nil {
+		return "", false
+	}
+	return p.Name, true
+}
+
+// ImportFor returns the import path that a name in a cell means when nothing was imported under it. An engine package
+// comes before one of the standard library.
+func ImportFor(name string) (path string, ok bool) {
+	for _, p := range engine.Packages {
+		if p.Name == name {
+			return p.Path, true
+		}
+	}
+	if path, ok := preferred[name]; ok {
+		return path, true
+	}
+	for _, p := range std.Packages {
+		if p.Name == name {
+			return p.Path, true
+		}
+	}
+	return "", false
+}
