@@ -13,3 +13,10 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/tools v0.52.0
 )
+
+require (
+	github.com/clipperhouse/uax29/v2 v2.2.0 // indirect
+	github.com/dlclark/regexp2/v2 v2.2.1 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+)

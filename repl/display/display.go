@@ -49,6 +49,11 @@ const (
 	Bad          // worse than what it is compared with, errors
 	Heading      // names of columns
 	Name         // names of variables, kernels, files
+	Code         // Go source: a front end that can colours its tokens
+	Series1      // the lines of a plot
+	Series2
+	Series3
+	Series4
 )
 
 // Paint applies s to text, and is text itself for the nil Style.

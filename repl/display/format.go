@@ -1,0 +1,187 @@
+package display
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"strings"
+)
+
+// A Formatter turns Go values into Values. It takes the static type beside the value because reflect does not know
+// the names that interpreted code declared: it has no name for an interpreted type, and yaegi stores a field x as Xx.
+// The zero Formatter formats compiled values.
+type Formatter struct {
+	// Unwrap digs the value out of what an interpreter wraps around it. nil: values are what they seem.
+	Unwrap func(reflect.Value) reflect.Value
+	// Method calls a method `func() string` (String, Error) of a value whose type was declared in interpreted code and
+	// whose methods reflect therefore does not see. nil, or false: there is none.
+	Method func(v reflect.Value, t types.Type, name string) (string, bool)
+	// Qualifier names packages in types. nil: the package's name.
+	Qualifier types.Qualifier
+}
+
+// Format shows v, whose static type is t (nil: what reflect says). A value that can show itself (it has a method
+// Text(width int) string, or is plottable) does; everything else is written as Go would write it, followed by its type
+// where the text does not already say it.
+func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
+	v = f.unwrap(v)
+	if v.IsValid() && v.CanInterface() {
+		if own, ok := Own(v.Interface()); ok && !isNil(v) {
+			return own
+		}
+	}
+	return &formatted{f: f, v: v, t: t}
+}
+
+// Format shows a compiled value; see [Formatter.Format].
+func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil) }
+
+// Own gives the Value that v brings along: v itself if it is one, its plot if it has data to plot.
+func Own(v any) (Value, bool) {
+	switch v := v.(type) {
+	case Value:
+		return v, true
+	case Plotter:
+		return Plot(v), true
+	}
+	return nil, false
+}
+
+func isNil(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
+		return v.IsNil()
+	}
+	return false
+}
+
+// unwrap follows interfaces and the interpreter's wrappers to the value itself.
+func (f *Formatter) unwrap(v reflect.Value) reflect.Value {
+	for {
+		for v.IsValid() && v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+		if f.Unwrap == nil || !v.IsValid() {
+			return v
+		}
+		inner := f.Unwrap(v)
+		if inner.IsValid() && inner.Kind() == reflect.Interface {
+			v = inner
+			continue
+		}
+		return inner
+	}
+}
+
+// formatted is a Go value waiting to hear how wide the screen is.
+type formatted struct {
+	f *Formatter
+	v reflect.Value
+	t types.Type
+}
+
+// Text writes the value and its type.
+func (d *formatted) Text(width int) string { return d.StyledText(width, nil) }
+
+// StyledText is Text with the type dimmed.
+func (d *formatted) StyledText(width int, style Style) (text string) {
+	if width <= 0 {
+		width = 80
+	}
+	// A value may be in the middle of being changed by another goroutine, or have a broken String method.
+	defer func() {
+		if r := recover(); r != nil {
+			text = fmt.Sprintf("%s: cannot be shown: %v", d.f.typeName(d.v, d.t), r)
+		}
+	}()
+	w := &writer{f: d.f, seen: map[seenPointer]bool{}}
+	body := w.value(d.v, d.t, 0)
+	text = body.layout(width, 0)
+	for _, note := range []string{d.suffix(body), w.note} {
+		if note == "" {
+			continue
+		}
+		last := text[strings.LastIndexByte(text, '\n')+1:]
+		if len([]rune(last))+1+len([]rune(note)) <= width || !strings.Contains(text, "\n") {
+			text += " " + style.Paint(Dim, note)
+		} else {
+			text += "\n" + style.Paint(Dim, note)
+		}
+	}
+	return text
+}
+
+// suffix is the type to name after the text, or empty if the text says it.
+func (d *formatted) suffix(body doc) string {
+	if !d.v.IsValid() || body.typed {
+		return ""
+	}
+	name := d.f.typeName(d.v, d.t)
+	switch name {
+	case "int", "string", "bool", "error", "untyped nil":
+		return ""
+	case "[]int", "[]string", "[]bool":
+		if d.v.Len() > 0 {
+			return ""
+		}
+	}
+	return name
+}
+
+// typeName is the type as Go source has it. An interface type tells less than the value in it.
+func (f *Formatter) typeName(v reflect.Value, t types.Type) string {
+	if t != nil && !types.IsInterface(t) {
+		return types.TypeString(types.Default(t), f.qualifier())
+	}
+	if !v.IsValid() {
+		return "nil"
+	}
+	if v.Type().PkgPath() == "" && v.Kind() == reflect.Struct {
+		return "struct" // an interpreted type whose name is lost, or a struct type without a name
+	}
+	return v.Type().String()
+}
+
+func (f *Formatter) qualifier() types.Qualifier {
+	if f.Qualifier != nil {
+		return f.Qualifier
+	}
+	return func(p *types.Package) string { return p.Name() }
+}
+
+// Tuple shows several values of one expression: side by side if each fits on a line, else one below the other.
+func Tuple(values []Value) Value {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return tuple(values)
+}
+
+type tuple []Value
+
+func (t tuple) Text(width int) string { return t.StyledText(width, nil) }
+
+func (t tuple) StyledText(width int, style Style) string {
+	if width <= 0 {
+		width = 80
+	}
+	texts := make([]string, len(t))
+	separator, total := ", ", 0
+	for i, v := range t {
+		plain := v.Text(width)
+		texts[i] = Styled(v, width, style)
+		total += len([]rune(plain)) + 2
+		if strings.Contains(plain, "\n") || total > width {
+			separator = "\n"
+		}
+	}
+	return strings.Join(texts, separator)
+}
+
+// Styled is v's styled text if it has one, else its text.
+func Styled(v Value, width int, style Style) string {
+	if s, ok := v.(Styler); ok && style != nil {
+		return s.StyledText(width, style)
+	}
+	return v.Text(width)
+}

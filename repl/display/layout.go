@@ -1,0 +1,93 @@
+package display
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// A doc is text that can be laid out on one line, or over several if it does not fit: an atom, or items in brackets.
+type doc struct {
+	text        string // an atom's
+	open, close string // brackets around items
+	items       []doc
+	label       string // before the atom or bracket: a field's name, a map's key
+	comma       bool   // items are separated by commas (fields, entries), else by blanks (elements)
+	typed       bool   // the text names its type
+}
+
+// atom is text that never breaks.
+func atom(text string) doc { return doc{text: text} }
+
+func (d doc) separator() string {
+	if d.comma {
+		return ", "
+	}
+	return " "
+}
+
+// flat is everything on one line.
+func (d doc) flat() string {
+	if d.open == "" {
+		return d.label + d.text
+	}
+	parts := make([]string, len(d.items))
+	for i, item := range d.items {
+		parts[i] = item.flat()
+	}
+	return d.label + d.open + strings.Join(parts, d.separator()) + d.close
+}
+
+// layout writes d so that its lines fit width where they can; the first line starts in column indent.
+func (d doc) layout(width, indent int) string {
+	flat := d.flat()
+	if d.open == "" || len(d.items) == 0 || indent+runewidth.StringWidth(flat) <= width {
+		return flat
+	}
+	if !d.comma && d.allAtoms() {
+		return d.fill(width, indent)
+	}
+	pad := strings.Repeat(" ", indent)
+	var b strings.Builder
+	b.WriteString(d.label + d.open)
+	for _, item := range d.items {
+		b.WriteString("\n" + pad + "  " + item.layout(width-1, indent+2))
+		if d.comma && item.text != elision {
+			b.WriteByte(',')
+		}
+	}
+	b.WriteString("\n" + pad + d.close)
+	return b.String()
+}
+
+func (d doc) allAtoms() bool {
+	for _, item := range d.items {
+		if item.open != "" || item.label != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// fill writes elements like words of a paragraph, hanging below the first one.
+func (d doc) fill(width, indent int) string {
+	first := indent + runewidth.StringWidth(d.label+d.open)
+	column := first
+	var b strings.Builder
+	b.WriteString(d.label + d.open)
+	for i, item := range d.items {
+		w := runewidth.StringWidth(item.text)
+		switch {
+		case i == 0:
+		case column+1+w+len(d.close) > width:
+			b.WriteString("\n" + strings.Repeat(" ", first))
+			column = first
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(item.text)
+		column += w
+	}
+	return b.String() + d.close
+}

@@ -1,0 +1,122 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+)
+
+// An axis maps the interval low…high to 0…1.
+type axis struct {
+	low, high float64
+	log       bool
+}
+
+func (a *axis) include(v float64) {
+	if a.log && v <= 0 {
+		return
+	}
+	a.low, a.high = math.Min(a.low, v), math.Max(a.high, v)
+}
+
+// widen gives an interval without extent one.
+func (a *axis) widen() {
+	if a.low < a.high || math.IsInf(a.low, 1) {
+		return
+	}
+	if a.log {
+		a.low, a.high = a.low/2, a.high*2
+		return
+	}
+	d := math.Abs(a.low) / 2
+	if d == 0 {
+		d = 1
+	}
+	a.low, a.high = a.low-d, a.high+d
+}
+
+// at gives v's place, 0 at low and 1 at high.
+func (a axis) at(v float64) float64 {
+	if a.log {
+		return math.Log(v/a.low) / math.Log(a.high/a.low)
+	}
+	return (v - a.low) / (a.high - a.low)
+}
+
+// A tick is a place of an axis with its label.
+type tick struct {
+	value float64
+	label string
+}
+
+// ticks gives about n round values within the axis (at least one), in ascending order.
+func (a axis) ticks(n int) []tick {
+	if a.log {
+		if t := a.decades(n); len(t) > 1 {
+			return t
+		}
+	}
+	step := niceStep((a.high - a.low) / float64(max(n, 1)))
+	var list []tick
+	first := math.Ceil(a.low/step - 1e-9)
+	for k := first; k*step <= a.high+1e-9*step; k++ {
+		list = append(list, tick{k * step, label(k*step, step)})
+	}
+	if len(list) == 0 {
+		list = append(list, tick{a.low, label(a.low, step)})
+	}
+	return list
+}
+
+// niceStep rounds a step up to 1, 2 or 5 times a power of ten.
+func niceStep(raw float64) float64 {
+	base := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*base >= raw*(1-1e-9) {
+			return m * base
+		}
+	}
+	return 10 * base
+}
+
+// decades are the powers of ten of a logarithmic axis, thinned to about n; an axis that spans few of them gets 2 and 5
+// times them as well.
+func (a axis) decades(n int) []tick {
+	from, to := math.Ceil(math.Log10(a.low)-1e-9), math.Floor(math.Log10(a.high)+1e-9)
+	every := math.Max(1, math.Ceil((to-from+1)/float64(max(n, 1))))
+	var list []tick
+	for e := from - 1; e <= to; e++ {
+		multiples := []float64{1}
+		if to-from < 2 {
+			multiples = []float64{1, 2, 5}
+		}
+		for _, m := range multiples {
+			v := m * math.Pow(10, e)
+			if v >= a.low*(1-1e-9) && v <= a.high*(1+1e-9) && math.Mod(e-from, every) == 0 {
+				list = append(list, tick{v, label(v, v)})
+			}
+		}
+	}
+	return list
+}
+
+// label writes v with the digits that a step of the given size needs.
+func label(v, step float64) string {
+	a := math.Abs(v)
+	switch {
+	case a < step*1e-6:
+		return "0"
+	case a >= 1e15 || math.Max(a, step) < 1e-4:
+		return strconv.FormatFloat(v, 'e', -1, 32)
+	}
+	digits := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	for _, u := range []struct {
+		size   float64
+		suffix string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if a >= 10*u.size || a >= u.size && step >= u.size/100 && u.size >= 1e6 {
+			digits = max(0, int(math.Ceil(-math.Log10(step/u.size)-1e-9)))
+			return strconv.FormatFloat(v/u.size, 'f', digits, 64) + u.suffix
+		}
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}

@@ -1,0 +1,330 @@
+package plot
+
+import (
+	"math"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Text draws the plot with braille dots in a width of so many columns (0: 80), without colours.
+func (p *Plot) Text(width int) string { return p.Draw(width, nil) }
+
+// Draw is Text with each series painted: paint gets the number of the series, from 0, and a piece of its line or its
+// name. Axes and labels are series -1. A nil paint paints nothing.
+func (p *Plot) Draw(width int, paint func(series int, text string) string) string {
+	if width <= 0 {
+		width = 80
+	}
+	if paint == nil {
+		paint = func(_ int, text string) string { return text }
+	}
+	if p.Kind == Heat {
+		return p.drawHeat(width, paint)
+	}
+	x, y, ok := p.bounds()
+	if !ok {
+		return strings.TrimSpace(p.Title + " (no finite points to draw)")
+	}
+	f := p.frame(width, x, y)
+	c := newCanvas(f.columns, f.rows)
+	for k := range p.Series {
+		p.trace(c, k, x, y)
+	}
+	return f.assemble(p, c, x, paint)
+}
+
+// A frame is the text around the canvas.
+type frame struct {
+	columns, rows int
+	labels        []string // of the rows, all of the same width
+	names         []named  // of the rows: which series ends there
+	title         string
+}
+
+type named struct {
+	series int
+	text   string
+}
+
+// frame divides the width between the labels of the y axis, the canvas and the names of the series.
+func (p *Plot) frame(width int, x, y axis) *frame {
+	height := p.Height
+	if height <= 0 {
+		height = min(max(width/5, 8), 16)
+	}
+	f := &frame{rows: max(height-3, 2)}
+	labels := make([]string, f.rows)
+	for _, t := range y.ticks(max(2, f.rows/3)) {
+		labels[f.row(y.at(t.value))] = t.label
+	}
+	labelWidth := 0
+	for _, l := range labels {
+		labelWidth = max(labelWidth, len(l))
+	}
+	for _, l := range labels {
+		f.labels = append(f.labels, strings.Repeat(" ", labelWidth-len(l))+l)
+	}
+	f.names = make([]named, f.rows)
+	nameWidth := 0
+	if p.Kind == Lines && len(p.Series) > 1 {
+		nameWidth = f.placeNames(p, y, width/4)
+	}
+	f.columns = max(width-labelWidth-3-nameWidth, 8)
+	f.title = p.Title
+	if f.title == "" {
+		f.title = p.YLabel
+	} else if p.YLabel != "" && p.YLabel != p.Title {
+		f.title = p.YLabel + ": " + p.Title
+	}
+	if len(p.Series) > 1 && p.Kind != Lines || p.Title == "" && len(p.Series) == 1 {
+		f.title = strings.TrimSpace(f.title + " " + p.seriesNames())
+	}
+	return f
+}
+
+func (p *Plot) seriesNames() string {
+	var list []string
+	for _, s := range p.Series {
+		if s.Name != "" && s.Name != p.YLabel {
+			list = append(list, s.Name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// row is the canvas row (0 on top) of a place 0…1 on the y axis.
+func (f *frame) row(at float64) int {
+	dots := float64(4*f.rows - 1)
+	return (int(dots) - int(math.Round(at*dots))) / 4
+}
+
+// placeNames writes the name of each series beside its end, or on the nearest free row, and returns the width they need.
+func (f *frame) placeNames(p *Plot, y axis, limit int) int {
+	widest := 0
+	for k := range p.Series {
+		s := &p.Series[k]
+		_, v, ok := p.last(s)
+		if !ok || s.Name == "" {
+			continue
+		}
+		want := f.row(y.at(v))
+		for d := range f.rows {
+			row := -1
+			for _, r := range []int{want + d, want - d} {
+				if r >= 0 && r < f.rows && f.names[r].text == "" {
+					row = r
+					break
+				}
+			}
+			if row >= 0 {
+				name := runewidth.Truncate(s.Name, limit, "…")
+				f.names[row] = named{k, name}
+				widest = max(widest, runewidth.StringWidth(name)+1)
+				break
+			}
+		}
+	}
+	return widest
+}
+
+// assemble joins labels, canvas and names into lines.
+func (f *frame) assemble(p *Plot, c *canvas, x axis, paint func(int, string) string) string {
+	margin := strings.Repeat(" ", len(f.labels[0])+1)
+	var lines []string
+	if f.title != "" {
+		lines = append(lines, margin+" "+f.title)
+	}
+	for r := range f.rows {
+		edge := " │"
+		if strings.TrimSpace(f.labels[r]) != "" {
+			edge = " ┤"
+		}
+		line := paint(-1, f.labels[r]+edge)
+		body := c.line(r, paint)
+		if n := f.names[r]; n.text != "" {
+			body = c.padded(r, paint) + " " + paint(n.series, n.text)
+		}
+		lines = append(lines, line+body)
+	}
+	rule, labels := xRule(x, f.columns, p.XLabel)
+	lines = append(lines, paint(-1, margin+"└"+rule), paint(-1, margin+" "+labels))
+	return strings.Join(lines, "\n")
+}
+
+// xRule draws the x axis with its ticks, and the labels below; the axis's name stands at its right end.
+func xRule(x axis, columns int, name string) (rule, labels string) {
+	line, text := []rune(strings.Repeat("─", columns)), []rune(strings.Repeat(" ", columns))
+	nameAt := columns - len([]rune(name))
+	free := 0
+	for _, t := range x.ticks(max(2, columns/14)) {
+		at := int(math.Round(x.at(t.value) * float64(columns-1)))
+		from := min(max(at-len(t.label)/2, 0), columns-len(t.label))
+		end := from + len(t.label)
+		if from < free || from < 0 {
+			continue
+		}
+		if name != "" && end+1 > nameAt {
+			break
+		}
+		line[at] = '┬'
+		copy(text[from:], []rune(t.label))
+		free = end + 1
+	}
+	if nameAt > free {
+		copy(text[nameAt:], []rune(name))
+	}
+	return string(line), strings.TrimRight(string(text), " ")
+}
+
+// trace draws the k-th series.
+func (p *Plot) trace(c *canvas, k int, x, y axis) {
+	s := &p.Series[k]
+	half := s.barWidth(p.Kind) / 2
+	joined := false
+	var px, py int
+	for i := range s.len() {
+		vx, vy := s.x(i), s.Y[i]
+		if !p.drawable(vx, vy) {
+			joined = false
+			continue
+		}
+		dx, dy := c.place(x.at(vx), y.at(vy))
+		switch {
+		case p.Kind == Bars:
+			c.bar(k, x.at(vx-half), x.at(vx+half), y, vy)
+		case p.Kind == Lines && joined:
+			c.segment(k, px, py, dx, dy)
+		default:
+			c.dot(k, dx, dy)
+		}
+		px, py, joined = dx, dy, true
+	}
+}
+
+// A canvas is cells of 2×4 braille dots; (0, 0) is the dot in the lower left corner.
+type canvas struct {
+	columns, rows int
+	dots          []uint8
+	series        []int // who drew in the cell last
+}
+
+func newCanvas(columns, rows int) *canvas {
+	return &canvas{columns: columns, rows: rows, dots: make([]uint8, columns*rows), series: make([]int, columns*rows)}
+}
+
+// place turns coordinates 0…1 into dots.
+func (c *canvas) place(x, y float64) (int, int) {
+	return int(math.Round(x * float64(2*c.columns-1))), int(math.Round(y * float64(4*c.rows-1)))
+}
+
+// brailleBit is the bit of the dot in column x and row y (0 at the bottom) of a cell: Unicode numbers the upper six
+// dots by columns and added the lowest two later.
+var brailleBit = [2][4]uint8{{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}}
+
+func (c *canvas) dot(series, x, y int) {
+	if x < 0 || y < 0 || x >= 2*c.columns || y >= 4*c.rows {
+		return
+	}
+	cell := (c.rows-1-y/4)*c.columns + x/2
+	c.dots[cell] |= brailleBit[x%2][y%4]
+	c.series[cell] = series
+}
+
+// segment joins two dots (Bresenham's algorithm).
+func (c *canvas) segment(series, x0, y0, x1, y1 int) {
+	dx, dy := abs(x1-x0), -abs(y1-y0)
+	sx, sy := sign(x1-x0), sign(y1-y0)
+	for e := dx + dy; ; {
+		c.dot(series, x0, y0)
+		if x0 == x1 && y0 == y1 {
+			return
+		}
+		twice := 2 * e
+		if twice >= dy {
+			e += dy
+			x0 += sx
+		}
+		if twice <= dx {
+			e += dx
+			y0 += sy
+		}
+	}
+}
+
+// bar fills the dots between two places of the x axis, from zero (the foot of a logarithmic axis) to v.
+func (c *canvas) bar(series int, from, to float64, y axis, v float64) {
+	foot := 0.0
+	if !y.log {
+		foot = min(max(y.at(0), 0), 1)
+	} else if v == y.low {
+		foot = y.at(v)
+	}
+	x0, y0 := c.place(from, foot)
+	x1, y1 := c.place(to, y.at(v))
+	if y0 == y1 && v == 0 {
+		return
+	}
+	for x := x0; x < max(x1, x0+1); x++ {
+		c.segment(series, x, y0, x, y1)
+	}
+}
+
+// line gives a row without blanks at its end.
+func (c *canvas) line(row int, paint func(int, string) string) string {
+	end := c.columns
+	for end > 0 && c.dots[row*c.columns+end-1] == 0 {
+		end--
+	}
+	return c.span(row, end, paint)
+}
+
+// padded gives a row with all of its columns.
+func (c *canvas) padded(row int, paint func(int, string) string) string {
+	return c.span(row, c.columns, paint)
+}
+
+// span paints runs of cells of the same series together.
+func (c *canvas) span(row, end int, paint func(int, string) string) string {
+	var b strings.Builder
+	for i := 0; i < end; {
+		cell := row*c.columns + i
+		var run strings.Builder
+		j := i
+		for ; j < end; j++ {
+			next := row*c.columns + j
+			if (c.dots[next] == 0) != (c.dots[cell] == 0) || c.dots[next] != 0 && c.series[next] != c.series[cell] {
+				break
+			}
+			if c.dots[next] == 0 {
+				run.WriteByte(' ')
+			} else {
+				run.WriteRune(rune(0x2800) + rune(c.dots[next]))
+			}
+		}
+		if c.dots[cell] == 0 {
+			b.WriteString(run.String())
+		} else {
+			b.WriteString(paint(c.series[cell], run.String()))
+		}
+		i = j
+	}
+	return b.String()
+}
+
+func abs(x int) int {
+	if x < 0 {
+		return -x
+	}
+	return x
+}
+
+func sign(x int) int {
+	switch {
+	case x < 0:
+		return -1
+	case x > 0:
+		return 1
+	}
+	return 0
+}

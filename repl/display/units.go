@@ -1,0 +1,147 @@
+package display
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration writes d with three significant digits and the unit that fits: 12.3 µs, 1.00 s, 2 min 03 s.
+func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
+
+// Seconds writes a time in seconds as [Duration] does, and knows fractions of a nanosecond.
+func Seconds(s float64) string {
+	switch {
+	case math.IsNaN(s) || math.IsInf(s, 0):
+		return Float(s) + " s"
+	case s < 0:
+		return "-" + Seconds(-s)
+	case s == 0:
+		return "0 s"
+	case s >= 59.95:
+		return longTime(s)
+	}
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}} {
+		// 999.5 and more would round to four digits: that is 1.00 of the next unit.
+		if s/u.size < 999.5 {
+			return significant(s/u.size) + " " + u.name
+		}
+	}
+	return significant(s) + " s"
+}
+
+// longTime writes a minute and more in the two largest units: nobody reads 5025 s.
+func longTime(s float64) string {
+	n := int64(math.Round(s))
+	switch {
+	case n < 3600:
+		return fmt.Sprintf("%d min %02d s", n/60, n%60)
+	case n < 48*3600:
+		n = (n + 30) / 60
+		return fmt.Sprintf("%d h %02d min", n/60, n%60)
+	}
+	n = (n + 1800) / 3600
+	return fmt.Sprintf("%d d %02d h", n/24, n%24)
+}
+
+// significant writes 0 < x < 1000 with three significant digits, never with an exponent.
+func significant(x float64) string {
+	switch {
+	case x < 9.995:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	case x < 99.95:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
+}
+
+// Bytes writes a size in binary units: 512 B, 16.0 KiB, 4.3 MiB.
+func Bytes(n int64) string {
+	if n < 0 {
+		return "-" + Bytes(-n)
+	}
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	x := float64(n)
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if x /= 1024; x < 1023.95 {
+			return strconv.FormatFloat(x, 'f', 1, 64) + " " + u
+		}
+	}
+	return strconv.FormatFloat(x/1024, 'f', 1, 64) + " PiB"
+}
+
+// Int writes n with thousands separators: 1,064,960.
+func Int(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Count writes a large number in decimal units, for figures that nobody needs to the last digit: 950, 8.5 M, 2.1 G.
+func Count(x float64) string {
+	switch {
+	case x < 0:
+		return "-" + Count(-x)
+	case x < 1000 && x == math.Trunc(x):
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	scaled, prefix := decimal(x)
+	return strings.TrimSpace(strconv.FormatFloat(scaled, 'f', 1, 64) + " " + prefix)
+}
+
+// Rate writes x in decimal units of unit, with three significant digits: Rate(3.21e10, "B/s") is 32.1 GB/s.
+func Rate(x float64, unit string) string {
+	switch {
+	case x < 0:
+		return "-" + Rate(-x, unit)
+	case x == 0 || math.IsNaN(x) || math.IsInf(x, 0):
+		return Float(x) + " " + unit
+	}
+	scaled, prefix := decimal(x)
+	return significant(scaled) + " " + prefix + unit
+}
+
+// decimal scales x to below 1000 and names the SI prefix.
+func decimal(x float64) (float64, string) {
+	for _, prefix := range []string{"", "k", "M", "G", "T"} {
+		if x < 999.5 {
+			return x, prefix
+		}
+		x /= 1000
+	}
+	return x, "P"
+}
+
+// Percent writes a share (1 is all): 1.5 %, 86 %.
+func Percent(share float64) string {
+	x := 100 * share
+	if math.Abs(x) < 9.95 {
+		return strconv.FormatFloat(x, 'f', 1, 64) + " %"
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64) + " %"
+}
+
+// Float writes x exactly (the shortest digits that read back as x), positionally where that is readable.
+func Float(x float64) string { return formatFloat(x, 64) }
+
+// formatFloat is Float for a number of the given bits: a float32 has shorter digits.
+func formatFloat(x float64, bits int) string {
+	a := math.Abs(x)
+	if a != 0 && (a < 1e-7 || a >= 1e15) || math.IsNaN(a) || math.IsInf(a, 0) {
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	}
+	return strconv.FormatFloat(x, 'f', -1, bits)
+}
