@@ -116,6 +116,11 @@ func (d *formatted) suffix(body doc) string {
 	if !d.v.IsValid() || body.typed {
 		return ""
 	}
+	if d.v.CanInterface() && !isNil(d.v) {
+		if _, ok := d.v.Interface().(error); ok {
+			return "" // what it says matters, not which type says it
+		}
+	}
 	name := d.f.typeName(d.v, d.t)
 	switch name {
 	case "int", "string", "bool", "error", "untyped nil":
@@ -139,7 +144,7 @@ func (f *Formatter) typeName(v reflect.Value, t types.Type) string {
 	if v.Type().PkgPath() == "" && v.Kind() == reflect.Struct {
 		return "struct" // an interpreted type whose name is lost, or a struct type without a name
 	}
-	return v.Type().String()
+	return strings.ReplaceAll(v.Type().String(), "interface {}", "any")
 }
 
 func (f *Formatter) qualifier() types.Qualifier {

@@ -171,7 +171,7 @@ func xRule(x axis, columns int, name string) (rule, labels string) {
 		copy(text[from:], []rune(t.label))
 		free = end + 1
 	}
-	if nameAt > free {
+	if nameAt >= free {
 		copy(text[nameAt:], []rune(name))
 	}
 	return string(line), strings.TrimRight(string(text), " ")
@@ -197,6 +197,11 @@ func (p *Plot) trace(c *canvas, k int, x, y axis) {
 			c.segment(k, px, py, dx, dy)
 		default:
 			c.dot(k, dx, dy)
+			if p.Kind == Points && s.len() < 200 { // a few single dots are easily overlooked
+				c.dot(k, dx^1, dy)
+				c.dot(k, dx, dy^1)
+				c.dot(k, dx^1, dy^1)
+			}
 		}
 		px, py, joined = dx, dy, true
 	}

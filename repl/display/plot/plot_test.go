@@ -1,0 +1,143 @@
+package plot
+
+import (
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestText(t *testing.T) {
+	down := &Plot{Title: "training", XLabel: "step", YLabel: "loss", Height: 8,
+		Series: []Series{{Name: "train", Y: []float64{4, 2, 1, 0}}, {Name: "eval", X: []float64{0, 3}, Y: []float64{4, 2}}}}
+	for _, c := range []struct {
+		name string
+		plot *Plot
+		want string
+	}{
+		{"two lines", down, `
+   loss: training
+4 ┤⠙⢖⠒⠤⢄⣀⡀
+  │  ⠑⠢⡀ ⠈⠉⠒⠢⠤⢄⣀
+2 ┤    ⠈⠒⠤⣀     ⠉⠉⠒ eval
+  │        ⠉⠒⠤⣀
+0 ┤            ⠉⠒⠤⣀ train
+  └┬─────────┬─────
+   0         2 step`},
+
+		{"histogram", func() *Plot {
+			p := Histogram("weights", []float64{1, 2, 2, 3, 3, 3, 4, 4, 5, math.NaN()}, 5)
+			p.Height = 7
+			return p
+		}(), `
+   count: weights
+  │        ⢸⣿⣿⣿⣿
+2 ┤    ⢰⣶⣶⣶⣾⣿⣿⣿⣿⣶⣶⣶⣶
+  │⣤⣤⣤⣤⣼⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣤⣤⣤⣤⡄
+0 ┤⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⡇
+  └─────┬──────────┬─────
+        2          4`},
+		{"logarithmic", &Plot{LogX: true, LogY: true, Height: 7, Series: []Series{{X: []float64{0, 1, 10, 100}, Y: []float64{5, 1, 100, 10000}}}}, `
+     │              ⣀⡠⠤⠒⠉
+1000 ┤         ⣀⡠⠔⠒⠉
+     │    ⢀⡠⠤⠒⠉
+   1 ┤⣀⠤⠒⠉⠁
+     └┬─────────────────┬
+      1               100`},
+		{"one point", &Plot{Kind: Points, Height: 6, Series: []Series{{X: []float64{3}, Y: []float64{7}}}}, `
+10 ┤
+   │          ⠛
+ 5 ┤
+   └───┬─────────────┬───
+       2             4`},
+		{"heat map", &Plot{Kind: Heat, Title: "causal", Cells: [][]float64{{1, math.NaN()}, {0.5, 0}}}, `
+ causal
+┌────┐
+│██··│
+│▒▒  │
+└────┘
+    0  ░░ 0.25  ▒▒ 0.50  ▓▓ 0.75  ██ 1.00`},
+		{"nothing", &Plot{Title: "loss", Series: []Series{{Y: []float64{math.NaN()}}}}, "\nloss (no finite points to draw)"},
+	} {
+		if got := "\n" + c.plot.Text(26); got != c.want {
+			t.Errorf("%s: got%s\nwant%s", c.name, got, c.want)
+		}
+	}
+}
+
+// Whatever the width and the data, no line is wider than the screen and nothing panics.
+func TestTextFits(t *testing.T) {
+	noise := make([]float64, 500)
+	for i := range noise {
+		noise[i] = math.Sin(float64(i*i)) * math.Pow(10, float64(i%7-3))
+	}
+	noise[7], noise[9] = math.Inf(1), math.NaN()
+	for _, p := range []*Plot{
+		New("a title", "x", "y", []string{"a long name of a series", "b"}, nil, [][]float64{noise, noise[:20]}),
+		{Kind: Points, LogY: true, Series: []Series{{Y: noise}}},
+		Histogram("", noise, 0),
+		Histogram("", []float64{5, 5, 5}, 0),
+		{Series: []Series{{Y: []float64{1e300, -1e300}}}},
+		{Series: []Series{{Y: []float64{0}}}},
+		{Kind: Heat, Cells: [][]float64{noise, noise[:3], nil}},
+	} {
+		for _, width := range []int{30, 47, 80, 200} {
+			for _, line := range strings.Split(p.Text(width), "\n") {
+				if n := utf8.RuneCountInString(line); n > width && !strings.Contains(line, "░░ ") && !strings.Contains(line, "a title") {
+					t.Errorf("width %d: line of %d columns: %s", width, n, line)
+				}
+			}
+		}
+	}
+}
+
+func TestSVGIsWellFormed(t *testing.T) {
+	for _, p := range []*Plot{
+		New("<loss> & more", "step", "loss", []string{"a", "b"}, nil, [][]float64{{3, 2, math.NaN(), 1}, {1, 2}}),
+		{Kind: Points, Series: []Series{{Y: []float64{1, 2}}}},
+		Histogram("h", []float64{1, 2, 2}, 2),
+		{Kind: Heat, Cells: [][]float64{{1, 2}, {3, math.NaN()}}},
+		{},
+	} {
+		d := xml.NewDecoder(strings.NewReader(p.SVG()))
+		for {
+			_, err := d.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, p.SVG())
+			}
+		}
+		if strings.Contains(p.SVG(), "NaN") || strings.Contains(p.SVG(), "Inf") {
+			t.Errorf("not a number among the coordinates:\n%s", p.SVG())
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis axis
+		n    int
+		want string
+	}{
+		{axis{low: 0, high: 300}, 5, "0 100 200 300"},
+		{axis{low: 0.97, high: 1.03}, 4, "0.98 1.00 1.02"},
+		{axis{low: -1, high: 1}, 4, "-1.0 -0.5 0 0.5 1.0"},
+		{axis{low: 0, high: 2e6}, 4, "0 500k 1.0M 1.5M 2.0M"},
+		{axis{low: 1e-9, high: 3e-9}, 2, "1e-09 2e-09 3e-09"},
+		{axis{low: 1, high: 1e6, log: true}, 3, "1 1000 1M"},
+		{axis{low: 1.2, high: 6, log: true}, 4, "2 5"},
+		{axis{low: 2.1, high: 2.2, log: true}, 2, "2.10 2.15 2.20"},
+	} {
+		var got []string
+		for _, tick := range c.axis.ticks(c.n) {
+			got = append(got, tick.label)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%+v: got %s, want %s", c.axis, s, c.want)
+		}
+	}
+}

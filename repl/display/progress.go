@@ -1,0 +1,195 @@
+package display
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// redrawEvery limits a live line to 10 changes a second: more cannot be read and costs the terminal work.
+const redrawEvery = 100 * time.Millisecond
+
+// Progress shows how far long work is. On a terminal it is one line that is drawn again and again; elsewhere it is a
+// plain line for every 10 % that is done. Everything else that is printed meanwhile goes through Write, so that the
+// live line stays below it. Its methods may be called from several goroutines.
+type Progress struct {
+	out   io.Writer
+	live  bool
+	width func() int
+	style Style
+	now   func() time.Time
+
+	mu      sync.Mutex
+	current state
+	shown   bool      // the live line is on the screen
+	drawn   time.Time // when it was last drawn
+	percent int64     // the tenth that was last reported in a plain line
+	midLine bool      // what was printed last does not end in a newline
+}
+
+// state is what Update was last told.
+type state struct {
+	task        string
+	done, total int64
+	note        string
+	start       time.Time
+	active      bool
+}
+
+// NewProgress shows progress on out; live says that out is a terminal that understands escape sequences, width (nil:
+// 80) how many columns it has now.
+func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progress {
+	if width == nil {
+		width = func() int { return 80 }
+	}
+	return &Progress{out: out, live: live, width: width, style: style, now: time.Now}
+}
+
+// Update says that done of total steps of task are done (total 0: nobody knows how many there are); note is what the
+// work has to say now. A new task, or a task that starts over, ends the line of the one before.
+func (p *Progress) Update(task string, done, total int64, note string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if p.current.active && (p.current.task != task || p.current.total != total || done < p.current.done) {
+		p.end()
+	}
+	if !p.current.active {
+		p.current = state{start: now, active: true}
+		p.percent, p.drawn = 0, time.Time{}
+	}
+	p.current.task, p.current.done, p.current.total, p.current.note = task, done, total, note
+	if total > 0 && done >= total {
+		p.end()
+		return
+	}
+	if p.live {
+		if now.Sub(p.drawn) >= redrawEvery {
+			p.draw()
+		}
+		return
+	}
+	if total > 0 && 10*done/total > p.percent {
+		p.percent = 10 * done / total
+		p.plain()
+	}
+}
+
+// Finish ends the line of work that stopped before its end. Without work it does nothing.
+func (p *Progress) Finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end()
+}
+
+// Write prints b above the live line.
+func (p *Progress) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	p.erase()
+	n, err := p.out.Write(b)
+	p.midLine = b[len(b)-1] != '\n'
+	return n, err
+}
+
+// FreshLine starts a new line unless the last one that was printed is complete.
+func (p *Progress) FreshLine() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.freshLine()
+}
+
+func (p *Progress) freshLine() {
+	if p.midLine {
+		io.WriteString(p.out, "\n")
+		p.midLine = false
+	}
+}
+
+// end leaves the last state of the work on the screen.
+func (p *Progress) end() {
+	if !p.current.active {
+		return
+	}
+	if p.live {
+		p.draw()
+		io.WriteString(p.out, "\n")
+		p.shown = false
+	} else {
+		p.plain()
+	}
+	p.current = state{}
+}
+
+func (p *Progress) plain() {
+	p.freshLine()
+	fmt.Fprintln(p.out, p.line(0, nil))
+}
+
+func (p *Progress) draw() {
+	p.freshLine()
+	// One write a frame, so that a slow terminal never shows half of it.
+	io.WriteString(p.out, "\r"+p.line(p.width(), p.style)+"\x1b[K")
+	p.shown, p.drawn = true, p.now()
+}
+
+func (p *Progress) erase() {
+	if p.shown {
+		io.WriteString(p.out, "\r\x1b[K")
+		p.shown = false
+		p.drawn = time.Time{}
+	}
+}
+
+// The bar's width in columns; it is left out of plain lines.
+const barColumns = 15
+
+// line is `step 120/300 ██████░░░░░░░░░ loss 2.31 · 8.0 s, 12.0 s left`, cut to less than width columns (the last one
+// stays free: a terminal would wrap); width 0 has no limit and no bar.
+func (p *Progress) line(width int, style Style) string {
+	c := &p.current
+	count := Int(c.done)
+	if c.total > 0 {
+		count += "/" + Int(c.total)
+	}
+	elapsed := p.now().Sub(c.start)
+	times := Duration(elapsed.Round(time.Millisecond))
+	if c.total > 0 && c.done > 0 && c.done < c.total && elapsed >= time.Second {
+		left := time.Duration(float64(elapsed) / float64(c.done) * float64(c.total-c.done))
+		times += ", " + Duration(left.Round(time.Millisecond)) + " left"
+	}
+	head, tail := strings.TrimSpace(c.task+" "+count), times
+	if c.note != "" {
+		tail = c.note + " · " + times
+	}
+	if width <= 0 {
+		return head + " · " + tail
+	}
+	room := width - 1 - runewidth.StringWidth(head)
+	bar := ""
+	if c.total > 0 && room >= barColumns+12 {
+		bar = " " + style.Paint(Good, progressBar(c.done, c.total))
+		room -= barColumns + 1
+	}
+	if room < 4 {
+		return runewidth.Truncate(head, max(width-1, 0), "…")
+	}
+	return style.Paint(Strong, head) + bar + " " + runewidth.Truncate(tail, room-1, "…")
+}
+
+// progressBar draws the share that is done in eighths of a column.
+func progressBar(done, total int64) string {
+	eighths := int(8 * barColumns * float64(min(done, total)) / float64(total))
+	bar := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return bar + strings.Repeat("░", barColumns-len([]rune(bar)))
+}

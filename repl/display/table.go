@@ -1,0 +1,190 @@
+package display
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// A Table is rows under named columns. It can be shown as text, HTML and JSON.
+type Table struct {
+	Columns []Column
+	Rows    [][]Cell
+	Foot    string // a line below the rows, or empty
+}
+
+// A Column of a table.
+type Column struct {
+	Name  string
+	Right bool // numbers: aligned right, so that digits and units stand below each other
+}
+
+// A Cell of a table: its text, and the value behind it for JSON (nil: the text).
+type Cell struct {
+	Text  string
+	Value any
+	Role  Role
+}
+
+// NewTable makes a table; a column whose name starts with '>' is aligned right.
+func NewTable(columns ...string) *Table {
+	t := new(Table)
+	for _, name := range columns {
+		right := strings.HasPrefix(name, ">")
+		t.Columns = append(t.Columns, Column{Name: strings.TrimPrefix(name, ">"), Right: right})
+	}
+	return t
+}
+
+// Add appends a row. A cell is a Cell, a string, an integer, a float, a duration; anything else is written by fmt.
+func (t *Table) Add(cells ...any) {
+	row := make([]Cell, 0, len(cells))
+	for _, c := range cells {
+		switch c := c.(type) {
+		case Cell:
+			row = append(row, c)
+		case nil:
+			row = append(row, Cell{})
+		case string:
+			row = append(row, Cell{Text: c})
+		case int:
+			row = append(row, Cell{Text: Int(int64(c)), Value: c})
+		case int64:
+			row = append(row, Cell{Text: Int(c), Value: c})
+		case float64:
+			row = append(row, Cell{Text: Float(c), Value: c})
+		case time.Duration:
+			row = append(row, Cell{Text: Duration(c), Value: c.Seconds()})
+		default:
+			row = append(row, Cell{Text: fmt.Sprint(c), Value: c})
+		}
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// BytesCell is a size, SecondsCell a time in seconds.
+func BytesCell(n int64) Cell     { return Cell{Text: Bytes(n), Value: n} }
+func SecondsCell(s float64) Cell { return Cell{Text: Seconds(s), Value: s} }
+
+// Text writes the table with two blanks between columns.
+func (t *Table) Text(width int) string { return t.StyledText(width, nil) }
+
+// StyledText is Text with headings and cells painted in their roles. The widest left column gives way if the table is
+// wider than the screen.
+func (t *Table) StyledText(width int, style Style) string {
+	if width <= 0 {
+		width = 80
+	}
+	widths := t.widths(width)
+	var lines []string
+	heading := make([]Cell, len(t.Columns))
+	for i, c := range t.Columns {
+		heading[i] = Cell{Text: c.Name, Role: Heading}
+	}
+	for _, row := range append([][]Cell{heading}, t.Rows...) {
+		lines = append(lines, t.line(row, widths, style))
+	}
+	if t.Foot != "" {
+		lines = append(lines, t.Foot)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (t *Table) line(row []Cell, widths []int, style Style) string {
+	var b strings.Builder
+	blanks := 0 // before the next text: blanks at the end of a line are never written
+	for i, w := range widths {
+		var c Cell
+		if i < len(row) {
+			c = row[i]
+		}
+		text := runewidth.Truncate(c.Text, w, "…")
+		pad := w - runewidth.StringWidth(text)
+		if i > 0 {
+			blanks += 2
+		}
+		if t.Columns[i].Right {
+			blanks += pad
+			pad = 0
+		}
+		if text != "" {
+			b.WriteString(strings.Repeat(" ", blanks) + style.Paint(c.Role, text))
+			blanks = 0
+		}
+		blanks += pad
+	}
+	return b.String()
+}
+
+func (t *Table) widths(limit int) []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = runewidth.StringWidth(c.Name)
+	}
+	for _, row := range t.Rows {
+		for i := range min(len(row), len(widths)) {
+			widths[i] = max(widths[i], runewidth.StringWidth(row[i].Text))
+		}
+	}
+	total := 2 * (len(widths) - 1)
+	widest := -1
+	for i, w := range widths {
+		total += w
+		if !t.Columns[i].Right && (widest < 0 || w > widths[widest]) {
+			widest = i
+		}
+	}
+	if total > limit && widest >= 0 {
+		widths[widest] = max(widths[widest]-(total-limit), min(8, widths[widest]))
+	}
+	return widths
+}
+
+// HTML writes the table as an HTML table.
+func (t *Table) HTML() string {
+	var b strings.Builder
+	b.WriteString("<table>\n<thead><tr>")
+	align := func(i int) string {
+		if t.Columns[i].Right {
+			return ` style="text-align:right"`
+		}
+		return ""
+	}
+	for i, c := range t.Columns {
+		fmt.Fprintf(&b, "<th%s>%s</th>", align(i), html.EscapeString(c.Name))
+	}
+	b.WriteString("</tr></thead>\n<tbody>\n")
+	for _, row := range t.Rows {
+		b.WriteString("<tr>")
+		for i := range min(len(row), len(t.Columns)) {
+			fmt.Fprintf(&b, "<td%s>%s</td>", align(i), html.EscapeString(row[i].Text))
+		}
+		b.WriteString("</tr>\n")
+	}
+	b.WriteString("</tbody>\n</table>")
+	if t.Foot != "" {
+		fmt.Fprintf(&b, "\n<p>%s</p>", html.EscapeString(t.Foot))
+	}
+	return b.String()
+}
+
+// JSON writes the table as an array of objects whose keys are the columns' names; numbers are in base units (bytes,
+// seconds).
+func (t *Table) JSON() ([]byte, error) {
+	rows := make([]map[string]any, 0, len(t.Rows))
+	for _, row := range t.Rows {
+		m := make(map[string]any, len(row))
+		for i := range min(len(row), len(t.Columns)) {
+			m[t.Columns[i].Name] = row[i].Text
+			if row[i].Value != nil {
+				m[t.Columns[i].Name] = row[i].Value
+			}
+		}
+		rows = append(rows, m)
+	}
+	return json.Marshal(rows)
+}
