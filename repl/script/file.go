@@ -1,0 +1,193 @@
+// Package script is the .mcs file: cells of Go in plain text, with the output that they should have.
+//
+// A file is parsed into cells ([Parse]), run cell by cell ([File.Run]), its output held against the expected lines
+// ([Match]) and, when asked, written back ([File.Update]). docs/mcs-format.md describes the format for people. Reading
+// order: file.go, match.go, align.go, run.go, params.go.
+package script
+
+import (
+	"strings"
+)
+
+// A File is a parsed .mcs file. Every line of it belongs to exactly one cell or is a mark between two.
+type File struct {
+	Name  string // for messages
+	Cells []Cell
+	lines []string
+}
+
+// A Cell is one cell of a file.
+type Cell struct {
+	Markdown bool
+	Title    string // what follows the mark
+	Line     int    // first line of Source in the file, from 1
+	Source   string // Go and commands; for markdown the text without "// "
+	Checked  bool   // whether the file says what the cell puts out
+	Want     []string
+	wantLine int // first line of the expected output in the file, from 1
+}
+
+const (
+	cellMark = "// %%"
+	wantMark = "// >"
+)
+
+// Parse splits a file into cells. A cell begins at a `// %%` line and ends at the next, or after its expected output:
+// the `// >` lines. Any text is a valid file; cells without content are left out.
+func Parse(name, text string) *File {
+	f := &File{Name: name}
+	text = strings.TrimPrefix(text, "\ufeff")
+	f.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range f.lines {
+		f.lines[i] = strings.TrimRight(line, "\r")
+	}
+	start, markdown, title := 0, false, ""
+	for i, line := range f.lines {
+		if mark, ok := parseMark(line); ok {
+			f.addCell(start, i, markdown, title)
+			start, markdown, title = i+1, mark.markdown, mark.title
+			continue
+		}
+		endsOutput := isWant(line) && (i+1 == len(f.lines) || !isWant(f.lines[i+1]))
+		if endsOutput && !markdown {
+			f.addCell(start, i+1, false, title)
+			start, title = i+1, ""
+		}
+	}
+	f.addCell(start, len(f.lines), markdown, title)
+	return f
+}
+
+type mark struct {
+	markdown bool
+	title    string
+}
+
+// parseMark reads `// %%`, `// %% title`, `// %% [markdown] title`. Spaces between the slashes and %% may be missing.
+func parseMark(line string) (mark, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimRight(line, " \t"), "//")
+	if !ok {
+		return mark{}, false
+	}
+	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " "), "%%")
+	if !ok || rest != "" && rest[0] != ' ' {
+		return mark{}, false
+	}
+	rest = strings.TrimSpace(rest)
+	for _, tag := range []string{"[markdown]", "[md]"} {
+		if title, ok := strings.CutPrefix(rest, tag); ok {
+			return mark{true, strings.TrimSpace(title)}, true
+		}
+	}
+	return mark{false, rest}, true
+}
+
+func isWant(line string) bool {
+	line = strings.TrimRight(line, " \t")
+	return line == wantMark || strings.HasPrefix(line, wantMark+" ")
+}
+
+// addCell makes a cell of lines[start:end], unless they are blank.
+func (f *File) addCell(start, end int, markdown bool, title string) {
+	for start < end && strings.TrimSpace(f.lines[start]) == "" {
+		start++
+	}
+	for end > start && strings.TrimSpace(f.lines[end-1]) == "" {
+		end--
+	}
+	if start == end {
+		return
+	}
+	c := Cell{Markdown: markdown, Title: title, Line: start + 1}
+	if markdown {
+		c.Source = markdownText(f.lines[start:end])
+		f.Cells = append(f.Cells, c)
+		return
+	}
+	code := end
+	for code > start && isWant(f.lines[code-1]) {
+		code--
+	}
+	if code < end {
+		c.Checked, c.wantLine = true, code+1
+		c.Want = wantText(f.lines[code:end])
+	}
+	c.Source = strings.Join(f.lines[start:code], "\n")
+	f.Cells = append(f.Cells, c)
+}
+
+func markdownText(lines []string) string {
+	text := make([]string, len(lines))
+	for i, line := range lines {
+		line = strings.TrimPrefix(strings.TrimRight(line, " \t"), "//")
+		text[i] = strings.TrimPrefix(line, " ")
+	}
+	return strings.Join(text, "\n")
+}
+
+// wantText takes the marks off. A lone mark stands for no output at all.
+func wantText(lines []string) []string {
+	want := make([]string, len(lines))
+	for i, line := range lines {
+		line = strings.TrimPrefix(strings.TrimRight(line, " \t"), wantMark)
+		want[i] = strings.TrimPrefix(line, " ")
+	}
+	if len(want) == 1 && want[0] == "" {
+		return nil
+	}
+	return want
+}
+
+// Code returns the cells that run, in order.
+func (f *File) Code() []*Cell {
+	var cells []*Cell
+	for i := range f.Cells {
+		if !f.Cells[i].Markdown {
+			cells = append(cells, &f.Cells[i])
+		}
+	}
+	return cells
+}
+
+// String returns the file's text.
+func (f *File) String() string { return strings.Join(f.lines, "\n") + "\n" }
+
+// Format writes cells as a .mcs file: what %save does.
+func Format(cells []Cell) string {
+	var b strings.Builder
+	for i, c := range cells {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(cellMark)
+		if c.Markdown {
+			b.WriteString(" [markdown]")
+		}
+		if c.Title != "" {
+			b.WriteString(" " + c.Title)
+		}
+		b.WriteByte('\n')
+		for line := range strings.SplitSeq(strings.TrimRight(c.Source, "\n"), "\n") {
+			if c.Markdown {
+				line = strings.TrimRight("// "+line, " ")
+			}
+			b.WriteString(line + "\n")
+		}
+		if c.Checked {
+			b.WriteString(strings.Join(wantLines(c.Want), "\n") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// wantLines puts the marks on again.
+func wantLines(want []string) []string {
+	if len(want) == 0 {
+		return []string{wantMark}
+	}
+	lines := make([]string, len(want))
+	for i, line := range want {
+		lines[i] = strings.TrimRight(wantMark+" "+line, " ")
+	}
+	return lines
+}

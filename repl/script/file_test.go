@@ -1,0 +1,89 @@
+package script
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []Cell
+	}{
+		{"empty", "", nil},
+		{"blank lines only", "\n\n// %%\n\n// %%\n", nil},
+		{"no mark at all", "x := 1\nx", []Cell{{Line: 1, Source: "x := 1\nx"}}},
+		{"marks and a title", "// %% first\na := 1\n\n// %%\n\nb := 2\n", []Cell{
+			{Title: "first", Line: 2, Source: "a := 1"},
+			{Line: 6, Source: "b := 2"},
+		}},
+		{"markdown", "// %% [markdown]\n// # Title\n//\n// text\n// %%\nx := 1\n", []Cell{
+			{Markdown: true, Line: 2, Source: "# Title\n\ntext"},
+			{Line: 6, Source: "x := 1"},
+		}},
+		{"short markdown tag, title, no blank after slashes", "//%% [md] intro\n// hello\n", []Cell{
+			{Markdown: true, Title: "intro", Line: 2, Source: "hello"},
+		}},
+		{"a quoted line in markdown is text", "// %% [markdown]\n// > quoted\n", []Cell{
+			{Markdown: true, Line: 2, Source: "> quoted"},
+		}},
+		{"expected output", "// %%\nx\n// > [4 1024]\n// >\n// >   two\n", []Cell{
+			{Line: 2, Source: "x", Checked: true, Want: []string{"[4 1024]", "", "  two"}, wantLine: 3},
+		}},
+		{"expecting nothing", "// %%\nx;\n// >\n", []Cell{{Line: 2, Source: "x;", Checked: true, wantLine: 3}}},
+		{"expected output ends a cell", "a\n// > 1\nb\n// > 2\n", []Cell{
+			{Line: 1, Source: "a", Checked: true, Want: []string{"1"}, wantLine: 2},
+			{Line: 3, Source: "b", Checked: true, Want: []string{"2"}, wantLine: 4},
+		}},
+		{"magics and cell magics are source", "// %%\n%kernels f(x)\n// %%\n%%time\nf(x)\n", []Cell{
+			{Line: 2, Source: "%kernels f(x)"},
+			{Line: 4, Source: "%%time\nf(x)"},
+		}},
+		{"not marks", "// %%%\n// >x\n// 100 %%\n", []Cell{{Line: 1, Source: "// %%%\n// >x\n// 100 %%"}}},
+		{"windows line ends and a byte order mark", "\ufeff// %%\r\nx\r\n// > 1\r\n", []Cell{
+			{Line: 2, Source: "x", Checked: true, Want: []string{"1"}, wantLine: 3},
+		}},
+	} {
+		if got := Parse("t.mcs", tt.text).Cells; !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestFormatIsParsedBack(t *testing.T) {
+	cells := []Cell{
+		{Markdown: true, Title: "intro", Source: "# Title\n\ntext"},
+		{Source: "x := 1\n\n%whos"},
+		{Title: "with output", Source: "x", Checked: true, Want: []string{"1", "", " 2"}},
+		{Source: "x;", Checked: true},
+	}
+	text := Format(cells)
+	got := Parse("t.mcs", text).Cells
+	for i := range got {
+		got[i].Line, got[i].wantLine = 0, 0
+	}
+	if !reflect.DeepEqual(got, cells) {
+		t.Errorf("got %+v\nwant %+v\ntext:\n%s", got, cells, text)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("// %%\nx\n// > 1\n")
+	f.Add("// %% [markdown]\n// # T\n// >\n// > q\n")
+	f.Add("//%%\r\n%%time\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := Parse("f.mcs", text)
+		last := 0
+		for _, c := range file.Cells {
+			if c.Line <= last || c.Line > len(file.lines) {
+				t.Fatalf("cell at line %d after line %d of %d", c.Line, last, len(file.lines))
+			}
+			last = c.Line
+		}
+		// Writing without a run changes nothing, and the text is a fixed point.
+		once := file.Update(&Report{})
+		if twice := Parse("f.mcs", once).Update(&Report{}); twice != once {
+			t.Fatalf("second write differs: %q, then %q", once, twice)
+		}
+	})
+}

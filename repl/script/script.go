@@ -1,2 +1,0 @@
-// Package script is part of mcs's front end.
-package script
