@@ -1,0 +1,27 @@
+// Package asm holds the vector kernels of the cpu backend, generated as Go assembly by gen, and what is used in their
+// place on other processors.
+//
+// Every kernel exists for AVX-512 and AVX2 (with FMA); [Level] says which of them the machine runs. Callers ask once, when they choose
+// their functions, never in a loop. The build tag mcs_portable leaves the assembly out on any machine.
+package asm
+
+//go:generate go run ./gen
+
+// A Set is a set of instructions that kernels are generated for, the wider the larger.
+type Set uint8
+
+const (
+	Portable Set = iota // plain Go
+	AVX2                // 256 bits, FMA, F16C
+	AVX512              // 512 bits: F, BW, DQ, VL
+)
+
+var setNames = [...]string{"portable", "avx2", "avx512"}
+
+// String returns the set's name in lower case.
+func (s Set) String() string { return setNames[s] }
+
+var level = detect()
+
+// Level is the widest set that this processor and system run.
+func Level() Set { return level }

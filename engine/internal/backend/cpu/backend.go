@@ -1,0 +1,163 @@
+// Package cpu is the backend that every machine has: generated assembly where the processor is known, plain Go
+// elsewhere, and a pool of workers.
+//
+// A [backend.Group] becomes a kernel, which is a Go function that knows its loops, strides and micro-kernels; nothing
+// is decided at launch that could be decided at compilation. f16 and bf16 are storage: they are widened when they are
+// loaded and rounded once when they are stored, and all arithmetic is done in f32.
+//
+// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention). Below
+// lie pool (workers), tile (elementwise programs), gemm (blocked matrix products) and asm (the generated assembly).
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// DTypes are the types that the backend's kernels take.
+var DTypes = []dtype.Type{dtype.Bool, dtype.U8, dtype.I32, dtype.I64, dtype.F16, dtype.BF16, dtype.F32}
+
+// Open returns a backend with as many workers as Go may use threads.
+func Open() (backend.Backend, error) { return New(0), nil }
+
+// A Backend computes on the processor.
+type Backend struct {
+	pool   *pool.Pool
+	memory memory
+
+	submit sync.Mutex // Submit calls run one after the other
+	launch launch
+}
+
+// New returns a backend with that many threads; 0 stands for as many as Go may use.
+func New(threads int) *Backend {
+	b := &Backend{pool: pool.New(threads)}
+	b.memory.limit = physicalMemory()
+	b.launch.pool = b.pool
+	return b
+}
+
+// Close ends the workers.
+func (b *Backend) Close() { b.pool.Close() }
+
+// Info says what the processor can do.
+func (b *Backend) Info() backend.Info {
+	return backend.Info{
+		Name:    "cpu",
+		Detail:  fmt.Sprintf("%d threads, %s", b.pool.Threads(), instructionSet()),
+		DTypes:  slices.Clone(DTypes),
+		Threads: b.pool.Threads(),
+		Memory:  b.memory.limit,
+	}
+}
+
+// A kernel is a compiled group.
+type kernel struct {
+	name string
+	run  func(l *launch)
+}
+
+func (k *kernel) Name() string { return k.name }
+
+// A launch is what a kernel gets to work with. There is one a backend, reused by all launches; a kernel keeps nothing
+// of it.
+type launch struct {
+	pool    *pool.Pool
+	bufs    [][]byte // by Input.Buf and Output.Buf, each from its slice's offset on
+	scalars []ir.Scalar
+	scratch arena
+}
+
+// Compile makes a kernel for g.
+func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
+	compile := compileSingle
+	switch g.Kind {
+	case backend.Map:
+		compile = compileMap
+	case backend.Reduce:
+		compile = compileReduce
+	case backend.Row:
+		compile = compileRow
+	case backend.MatMul:
+		compile = compileMatMul
+	case backend.Single:
+		if op := g.Insts[0].Op; op == ir.Attention || op == ir.AttentionGrad {
+			compile = compileAttention
+		}
+	}
+	run, err := compile(g)
+	if err != nil {
+		return nil, fmt.Errorf("cpu: %s: %w", g.Name, err)
+	}
+	return &kernel{name: g.Name, run: run}, nil
+}
+
+// Submit runs the commands and returns when they are done.
+func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.Duration) error {
+	b.submit.Lock()
+	defer b.submit.Unlock()
+	if ctx.Done() != nil {
+		// The flag belongs to this call, so that a cancellation that comes late stops nobody else.
+		var cancelled atomic.Bool
+		release := context.AfterFunc(ctx, func() { cancelled.Store(true) })
+		b.pool.Watch(&cancelled)
+		defer func() { release(); b.pool.Watch(nil) }()
+	}
+	for i := range cmds {
+		if ctx.Err() != nil {
+			return cause(ctx)
+		}
+		start := now(times)
+		b.run(&cmds[i])
+		if times != nil {
+			times[i] = time.Since(start)
+		}
+	}
+	if ctx.Err() != nil {
+		return cause(ctx)
+	}
+	return nil
+}
+
+func now(times []time.Duration) time.Time {
+	if times == nil {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// cause is why ctx is done.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return backend.ErrInterrupted
+}
+
+func (b *Backend) run(c *backend.Cmd) {
+	l := &b.launch
+	l.bufs = l.bufs[:0]
+	for _, s := range c.Bufs {
+		l.bufs = append(l.bufs, s.Buf.(*buffer).bytes[s.Offset:])
+	}
+	l.scalars = c.Scalars
+	l.scratch.reset()
+	defer func() { // a panic too must not keep the buffers alive
+		clear(l.bufs)
+		l.scalars = nil
+	}()
+	c.Kernel.(*kernel).run(l)
+}
+
+// Sync has nothing to wait for: Submit returns when the work is done.
+func (b *Backend) Sync() error { return nil }

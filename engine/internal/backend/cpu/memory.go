@@ -1,0 +1,109 @@
+package cpu
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+const alignment = 64 // a cache line, and a 512-bit vector
+
+// A buffer is memory from Go's heap, so that the collector knows how much is in use. bytes is nil once it was freed.
+type buffer struct {
+	bytes []byte
+}
+
+func (b *buffer) Bytes() int { return len(b.bytes) }
+
+// alignedBytes returns zeroed memory that starts at a multiple of alignment.
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+alignment)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (alignment - 1)
+	return b[skip : skip+n : skip+n]
+}
+
+// memory counts what is allocated. It keeps nothing for later: package plan recycles buffers.
+type memory struct {
+	limit int64 // what the machine has, 0 if unknown
+	inUse atomic.Int64
+}
+
+// Alloc returns uninitialised memory.
+func (b *Backend) Alloc(n int) (ir.Buffer, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("cpu: alloc: got %d bytes, want 0 or more", n)
+	}
+	m := &b.memory
+	if used := m.inUse.Add(int64(n)); m.limit > 0 && used > m.limit {
+		used = m.inUse.Add(-int64(n))
+		return nil, &backend.OutOfMemory{
+			Device: "cpu", Want: int64(n), Free: max(0, m.limit-used), Held: fmt.Sprintf("buffers hold %d bytes", used),
+		}
+	}
+	return &buffer{alignedBytes(n)}, nil
+}
+
+// Free gives memory back. Nothing may use it any more.
+func (b *Backend) Free(buf ir.Buffer) {
+	p := buf.(*buffer)
+	b.memory.inUse.Add(-int64(len(p.bytes)))
+	p.bytes = nil
+}
+
+// Upload copies src into dst.
+func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
+	d := dst.(*buffer).bytes
+	if offset < 0 || offset+len(src) > len(d) {
+		return fmt.Errorf("cpu: upload: got bytes %d to %d, want them inside of a buffer of %d", offset, offset+len(src), len(d))
+	}
+	copy(d[offset:], src)
+	return nil
+}
+
+// Download copies from src into dst.
+func (b *Backend) Download(dst []byte, src ir.Buffer, offset int) error {
+	s := src.(*buffer).bytes
+	if offset < 0 || offset+len(dst) > len(s) {
+		return fmt.Errorf("cpu: download: got bytes %d to %d, want them inside of a buffer of %d", offset, offset+len(dst), len(s))
+	}
+	copy(dst, s[offset:])
+	return nil
+}
+
+// An arena is the scratch memory of a launch: taken piece by piece, given back all at once when the next launch starts.
+type arena struct {
+	block []byte
+	used  int
+	want  int // what the launch would have needed in one block
+}
+
+func (a *arena) reset() {
+	if a.want > len(a.block) {
+		a.block = alignedBytes(a.want)
+	}
+	a.used, a.want = 0, 0
+}
+
+// bytes returns n bytes of uninitialised memory that is valid until the launch ends.
+func (a *arena) bytes(n int) []byte {
+	size := (n + alignment - 1) &^ (alignment - 1)
+	a.want += size
+	if a.used+size > len(a.block) {
+		return alignedBytes(size)[:n] // the next launch has a larger block
+	}
+	b := a.block[a.used : a.used+n : a.used+size]
+	a.used += size
+	return b
+}
+
+// floats returns n uninitialised elements that are valid until the launch ends.
+func (a *arena) floats(n int) []float32 { return elements[float32](a.bytes(4 * n)) }
+
+// elements is the memory b as numbers.
+func elements[T any](b []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
+}

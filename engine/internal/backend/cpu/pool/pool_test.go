@@ -1,0 +1,125 @@
+package pool
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestForCallsEachChunkOnce(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		p := New(threads)
+		for _, chunks := range []int{0, 1, 2, 7, 64, 1000} {
+			for range 20 {
+				count := make([]atomic.Int32, chunks)
+				p.For(chunks, func(worker, chunk int) {
+					if worker < 0 || worker >= threads {
+						t.Errorf("%d threads: got worker %d", threads, worker)
+					}
+					count[chunk].Add(1)
+				})
+				for c := range count {
+					if n := count[c].Load(); n != 1 {
+						t.Fatalf("%d threads, %d chunks: chunk %d ran %d times, want once", threads, chunks, c, n)
+					}
+				}
+			}
+		}
+		p.Close()
+	}
+}
+
+// A loop sees everything that the loop before it wrote, also when workers had time to park in between.
+func TestLoopsAreBarriers(t *testing.T) {
+	p := New(4)
+	defer p.Close()
+	x := make([]int, 512)
+	for round := range 300 {
+		p.For(len(x), func(_, c int) { x[c]++ })
+		p.For(len(x), func(_, c int) {
+			if got := x[len(x)-1-c]; got != round+1 {
+				t.Errorf("round %d: got %d", round, got)
+			}
+		})
+		if round%100 == 0 {
+			time.Sleep(3 * time.Millisecond)
+		}
+	}
+}
+
+func TestRangeCoversAll(t *testing.T) {
+	p := New(3)
+	defer p.Close()
+	for _, c := range []struct{ n, grain int }{{0, 1}, {1, 1}, {1, 100}, {5, 0}, {1000, 1}, {1000, 999}, {1 << 16, 64}} {
+		seen := make([]atomic.Int32, c.n)
+		p.Range(c.n, c.grain, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				seen[i].Add(1)
+			}
+		})
+		for i := range seen {
+			if seen[i].Load() != 1 {
+				t.Fatalf("n %d, grain %d: index %d covered %d times", c.n, c.grain, i, seen[i].Load())
+			}
+		}
+	}
+}
+
+func TestPanicReachesTheCaller(t *testing.T) {
+	p := New(4)
+	defer p.Close()
+	cause := errors.New("bad chunk")
+	for range 50 {
+		func() {
+			defer func() {
+				f, ok := recover().(*Fault)
+				if !ok || !errors.Is(f, cause) {
+					t.Fatalf("got %v, want a *Fault that wraps %v", f, cause)
+				}
+			}()
+			p.For(100, func(_, c int) {
+				if c == 57 {
+					panic(cause)
+				}
+			})
+		}()
+	}
+	var n atomic.Int32
+	p.For(10, func(_, _ int) { n.Add(1) })
+	if n.Load() != 10 {
+		t.Errorf("after a panic: %d of 10 chunks ran", n.Load())
+	}
+}
+
+func TestWatchedFlagEndsLoops(t *testing.T) {
+	for _, threads := range []int{1, 4} {
+		p := New(threads)
+		var stop atomic.Bool
+		p.Watch(&stop)
+		var n atomic.Int32
+		p.For(1_000_000, func(_, _ int) {
+			if n.Add(1) == 100 {
+				stop.Store(true)
+			}
+		})
+		if got := n.Load(); got < 100 || got > int32(100+threads) {
+			t.Errorf("%d threads: %d chunks ran after the flag was set at 100", threads, got)
+		}
+		p.Watch(nil)
+		p.For(8, func(_, _ int) { n.Add(1) })
+		if p.Stopped() {
+			t.Error("stopped without a flag")
+		}
+		p.Close()
+	}
+}
+
+func BenchmarkFor(b *testing.B) {
+	p := New(0)
+	defer p.Close()
+	body := func(_, _ int) {}
+	for b.Loop() {
+		p.For(p.Threads(), body)
+	}
+}
