@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/importer"
 	"go/token"
 	"go/types"
 	"io"
@@ -13,8 +13,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-
-	"golang.org/x/tools/go/gcexportdata"
 )
 
 // A part is one half of what is generated: it has a folder of symbol tables and an archive of types and docs.
@@ -63,10 +61,15 @@ func load(dir string, p part) ([]*sourcePackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	imports := map[string]*types.Package{}
-	fset := token.NewFileSet()
+	exports := map[string]string{}
 	for _, pkg := range pkgs {
-		if pkg.Types, err = importExport(fset, imports, pkg); err != nil {
+		exports[pkg.Path] = pkg.Export
+	}
+	im := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
+	for _, pkg := range pkgs {
+		if pkg.Types, err = im.Import(pkg.Path); err != nil {
 			return nil, fmt.Errorf("%s: %w", pkg.Path, err)
 		}
 	}
@@ -101,20 +104,4 @@ func list(dir string, patterns []string) ([]*sourcePackage, error) {
 	}
 	slices.SortFunc(pkgs, func(a, b *sourcePackage) int { return strings.Compare(a.Path, b.Path) })
 	return pkgs, nil
-}
-
-func importExport(fset *token.FileSet, imports map[string]*types.Package, pkg *sourcePackage) (*types.Package, error) {
-	if t := imports[pkg.Path]; t != nil && t.Complete() {
-		return t, nil
-	}
-	f, err := os.Open(pkg.Export)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := gcexportdata.NewReader(bufio.NewReader(f))
-	if err != nil {
-		return nil, err
-	}
-	return gcexportdata.Read(r, fset, imports, pkg.Path)
 }

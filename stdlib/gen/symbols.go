@@ -50,7 +50,8 @@ func symbolSource(p part, sp *sourcePackage) ([]byte, error) {
 		f.add(obj)
 	}
 	var src bytes.Buffer
-	fmt.Fprintf(&src, "%spackage %s\n\nimport (\n", header, p.name)
+	fmt.Fprintf(&src, "%s//lint:file-ignore SA1019 a table has every exported name, deprecated ones too\n\n", header)
+	fmt.Fprintf(&src, "package %s\n\nimport (\n", p.name)
 	for _, path := range slices.Sorted(maps.Keys(f.names)) {
 		fmt.Fprintf(&src, "\t%s %q\n", importName(path, f.names[path]), path)
 	}
