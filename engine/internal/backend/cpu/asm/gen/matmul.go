@@ -1,0 +1,169 @@
+package main
+
+import "fmt"
+
+// matmulTiles are the micro-kernels: rows × vectors. Within a set all but one keep 24 (AVX2: 12) sums in registers, which
+// hides the latency of two multiply-adds a cycle. Each tile comes in all narrower widths, for the last columns.
+var matmulTiles = []struct {
+	set
+	rows, vectors int
+}{
+	{avx512, 24, 1}, {avx512, 12, 2}, {avx512, 14, 2}, {avx512, 8, 3}, {avx512, 6, 4},
+	{avx2, 12, 1}, {avx2, 6, 2}, {avx2, 4, 3},
+}
+
+func emitMatMul(f *file) {
+	var mask []uint32
+	for i := range 16 {
+		mask = append(mask, map[bool]uint32{true: 0xffffffff}[i < 8])
+	}
+	m := &matmulKernels{file: f, mask: f.words("matmulMask", mask...)}
+	for _, t := range matmulTiles {
+		for v := 1; v <= t.vectors; v++ {
+			m.tile(t.set, t.rows, v)
+		}
+	}
+}
+
+type matmulKernels struct {
+	*file
+	mask string
+}
+
+// tile writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values a step. b is read a row
+// of v vectors a step, ldb bytes apart. Only the first rows rows and cols columns of c are touched, with
+// (v-1)·lanes < cols ≤ v·lanes; ldc is in bytes.
+//
+// Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same bits.
+func (m *matmulKernels) tile(s set, mr, v int) {
+	fn := m.function("multiplies a packed panel by rows of b; see gen/matmul.go.", fmt.Sprintf("matmul%dx%d%s", mr, v*s.lanes, s.name),
+		"k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int")
+	fn.load("k", "AX", "a", "SI", "b", "BX", "ldb", "R8", "c", "DI", "ldc", "R9", "rows", "R10", "cols", "CX")
+	fn.op("LEAQ", mem(0, "R8", "R8*2"), "R11") // three rows of b
+	fn.op("MOVQ", "DI", "DX")
+	for i := range mr {
+		for j := range v {
+			fn.op("PREFETCHT0", mem(j*s.bytes(), "DX"))
+		}
+		if i < mr-1 {
+			fn.op("ADDQ", "R9", "DX")
+		}
+	}
+	for i := range mr * v {
+		if s == avx512 {
+			fn.op("VPXORD", s.v(i), s.v(i), s.v(i))
+		} else {
+			fn.op("VXORPS", s.v(i), s.v(i), s.v(i))
+		}
+	}
+
+	const unroll = 4
+	loop, tail, one, store := fn.label("loop"), fn.label("tail"), fn.label("one"), fn.label("store")
+	fn.op("MOVQ", "AX", "R12")
+	fn.op("SHRQ", imm(2), "R12")
+	fn.op("JZ", tail)
+	fn.at(loop)
+	rowsOfB := [unroll][]string{{}, {"R8*1"}, {"R8*2"}, {"R11*1"}}
+	for u := range unroll {
+		m.step(fn, s, mr, v, u, rowsOfB[u])
+	}
+	fn.op("ADDQ", imm(4*mr*unroll), "SI")
+	fn.op("LEAQ", mem(0, "BX", "R8*4"), "BX")
+	fn.op("DECQ", "R12")
+	fn.op("JNZ", loop)
+	fn.at(tail)
+	fn.op("ANDQ", imm(unroll-1), "AX")
+	fn.op("JZ", store)
+	fn.at(one)
+	m.step(fn, s, mr, v, 0, nil)
+	fn.op("ADDQ", imm(4*mr), "SI")
+	fn.op("ADDQ", "R8", "BX")
+	fn.op("DECQ", "AX")
+	fn.op("JNZ", one)
+
+	fn.at(store)
+	m.store(fn, s, mr, v)
+	fn.end()
+}
+
+// step is one k: v vectors of b, mr broadcasts from a, mr·v multiply-adds.
+func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string) {
+	b := mr * v
+	for j := range v {
+		fn.op("VMOVUPS", mem(j*s.bytes(), "BX", rowOfB...), s.v(b+j))
+	}
+	fn.op("PREFETCHT0", mem(4*mr*u+512, "SI"))
+	if spare := s.regs - b - v; v > 1 || s == avx2 {
+		for i := range mr {
+			a := s.v(b + v + i%min(spare, 2))
+			fn.op("VBROADCASTSS", mem(4*(mr*u+i), "SI"), a)
+			for j := range v {
+				fn.op("VFMADD231PS", s.v(b+j), a, s.v(i*v+j))
+			}
+		}
+		return
+	}
+	for i := range mr {
+		fn.op("VFMADD231PS.BCST", mem(4*(mr*u+i), "SI"), s.v(b), s.v(i))
+	}
+}
+
+// store writes the sums, the last vector of each row under a mask.
+func (m *matmulKernels) store(fn *function, s set, mr, v int) {
+	fn.load("add", "R13")
+	mask := s.v(mr * v) // the registers above the sums are free by now
+	if s == avx512 {
+		fn.op("SUBQ", imm((v-1)*s.lanes), "CX")
+		fn.op("MOVQ", imm(-1), "R12")
+		fn.op("BZHIQ", "CX", "R12", "R12")
+		fn.op("KMOVW", "R12", "K1")
+	} else {
+		fn.op("SUBQ", imm(v*s.lanes), "CX")
+		fn.op("NEGQ", "CX") // lanes to leave out
+		fn.op("LEAQ", m.mask+"(SB)", "R12")
+		fn.op("VMOVUPS", mem(0, "R12", "CX*4"), mask)
+	}
+	set, done := fn.label("set"), fn.label("done")
+	fn.op("TESTQ", "R13", "R13")
+	fn.op("JZ", set)
+	for _, add := range []bool{true, false} {
+		if !add {
+			fn.at(set)
+		}
+		for i := range mr {
+			for j := range v {
+				m.storeVector(fn, s, mem(j*s.bytes(), "DI"), s.v(i*v+j), mask, s.v(mr*v+1), add, j == v-1)
+			}
+			if i < mr-1 {
+				fn.op("DECQ", "R10")
+				fn.op("JZ", done)
+				fn.op("ADDQ", "R9", "DI")
+			}
+		}
+		if add {
+			fn.op("JMP", done)
+		}
+	}
+	fn.at(done)
+}
+
+func (m *matmulKernels) storeVector(fn *function, s set, c, sum, mask, temp string, add, masked bool) {
+	switch {
+	case !masked:
+		if add {
+			fn.op("VADDPS", c, sum, sum)
+		}
+		fn.op("VMOVUPS", sum, c)
+	case s == avx512:
+		if add {
+			fn.op("VADDPS", c, sum, "K1", sum)
+		}
+		fn.op("VMOVUPS", sum, "K1", c)
+	default:
+		if add {
+			fn.op("VMASKMOVPS", c, mask, temp)
+			fn.op("VADDPS", temp, sum, sum)
+		}
+		fn.op("VMASKMOVPS", sum, mask, c)
+	}
+}

@@ -1,0 +1,20 @@
+package main
+
+// emitPeak writes loops of nothing but fused multiply-adds: what a core can do at most.
+func emitPeak(f *file) {
+	for _, s := range []set{avx2, avx512} {
+		fn := f.function("does n times 12 multiply-adds of a vector.", "peak"+s.name, "n int")
+		fn.load("n", "CX")
+		for i := range 14 {
+			fn.op("VXORPS", s.y(i), s.y(i), s.y(i)) // clears the whole register
+		}
+		loop := fn.label("loop")
+		fn.at(loop)
+		for i := range 12 {
+			fn.op("VFMADD231PS", s.v(12), s.v(13), s.v(i))
+		}
+		fn.op("DECQ", "CX")
+		fn.op("JNZ", loop)
+		fn.end()
+	}
+}
