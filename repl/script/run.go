@@ -1,3 +1,5 @@
+// Package script runs .mcs files: cell by cell ([Run]), the output held against the expected lines ([Match]) and, when
+// asked, written back ([Report.Update]). Package mcsfile reads the files. Reading order: match.go, align.go, run.go.
 package script
 
 import (
@@ -8,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -39,12 +42,12 @@ type Report struct {
 	Failed     *Failure
 	Recorded   []Failure // errors that Update will write down as expected
 	Exit       int       // what os.Exit in a cell asked for
-	outputs    map[*Cell]string
+	outputs    map[*mcsfile.Cell]string
 }
 
 // A Mismatch is a cell whose output is not what the file expects.
 type Mismatch struct {
-	Cell *Cell
+	Cell *mcsfile.Cell
 	N    int    // the cell's number in the session
 	Line int    // of the expected output in the file
 	Diff string // as Diff writes it
@@ -52,7 +55,7 @@ type Mismatch struct {
 
 // A Failure is the cell that ended a run with an error.
 type Failure struct {
-	Cell *Cell
+	Cell *mcsfile.Cell
 	N    int
 	Err  error
 }
@@ -62,7 +65,7 @@ func (r *Report) OK() bool { return r.Failed == nil && len(r.Mismatches) == 0 &&
 
 // Run runs the file's cells in a new session, up to the first that fails in a way that the file does not expect.
 // The error is about starting the session; what happens in cells is in the Report.
-func (f *File) Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
 	}
@@ -75,7 +78,7 @@ func (f *File) Run(ctx context.Context, o Options) (*Report, error) {
 	if c, ok := runner.(io.Closer); ok {
 		defer c.Close()
 	}
-	report := &Report{outputs: map[*Cell]string{}}
+	report := &Report{outputs: map[*mcsfile.Cell]string{}}
 	for _, cell := range f.Code() {
 		output.Reset()
 		result := runner.Run(ctx, cell.Source)
@@ -104,7 +107,7 @@ func (f *File) Run(ctx context.Context, o Options) (*Report, error) {
 		report.outputs[cell] = output.String()
 		if o.Check && cell.Checked {
 			if diff := Diff(cell.Want, output.String()); diff != "" {
-				report.Mismatches = append(report.Mismatches, Mismatch{cell, result.N, cell.wantLine, diff})
+				report.Mismatches = append(report.Mismatches, Mismatch{cell, result.N, cell.WantLine, diff})
 			}
 		}
 	}
@@ -135,28 +138,19 @@ func exitCode(err error) (int, bool) {
 	return exit.Code, ok
 }
 
-// Where names the place of a cell's failure in the file.
-func (f *File) Where(cell *Cell, n int) string {
+// Where names the place of a cell in its file.
+func Where(f *mcsfile.File, cell *mcsfile.Cell, n int) string {
 	return fmt.Sprintf("%s:%d: cell %d", f.Name, cell.Line, n)
 }
 
 // Update returns the file's text with the expected output of the cells that ran replaced by what they put out where
-// it did not match. Everything else stays as it is, but for line ends, which become newlines.
-func (f *File) Update(r *Report) string {
-	var lines []string
-	at := 0
-	for i := range f.Cells {
-		cell := &f.Cells[i]
-		output, ran := r.outputs[cell]
-		if !cell.Checked || !ran || Match(cell.Want, output) {
-			continue
-		}
-		start := cell.wantLine - 1
-		lines = append(lines, f.lines[at:start]...)
-		lines = append(lines, wantLines(Update(cell.Want, output))...)
-		for at = start; at < len(f.lines) && isWant(f.lines[at]); at++ {
+// it did not match.
+func (r *Report) Update(f *mcsfile.File) string {
+	want := map[*mcsfile.Cell][]string{}
+	for cell, output := range r.outputs {
+		if cell.Checked && !Match(cell.Want, output) {
+			want[cell] = Update(cell.Want, output)
 		}
 	}
-	lines = append(lines, f.lines[at:]...)
-	return strings.Join(lines, "\n") + "\n"
+	return f.WithWant(want)
 }

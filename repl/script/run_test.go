@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -41,14 +42,14 @@ func (s *fakeSession) Run(ctx context.Context, cell string) session.Result {
 	return r
 }
 
-func run(t *testing.T, text string, o Options) (*File, *Report, string) {
+func run(t *testing.T, text string, o Options) (*mcsfile.File, *Report, string) {
 	t.Helper()
-	f := Parse("t.mcs", text)
+	f := mcsfile.Parse("t.mcs", text)
 	var out strings.Builder
 	o.Stdout = &out
 	s := &fakeSession{}
 	o.Open = func(stdout io.Writer) (Runner, error) { s.stdout = stdout; return s, nil }
-	report, err := f.Run(t.Context(), o)
+	report, err := Run(t.Context(), f, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestCheck(t *testing.T) {
 	if m.N != 2 || m.Line != 6 || m.Diff != "- x\n+ b" {
 		t.Errorf("got cell %d, line %d, diff %q, want 2, 6, %q", m.N, m.Line, m.Diff, "- x\n+ b")
 	}
-	if got, want := f.Where(m.Cell, m.N), "t.mcs:5: cell 2"; got != want {
+	if got, want := Where(f, m.Cell, m.N), "t.mcs:5: cell 2"; got != want {
 		t.Errorf("Where = %q, want %q", got, want)
 	}
 }
@@ -115,7 +116,7 @@ func TestFileUpdate(t *testing.T) {
 		{"cells behind a failure stay", "fail oops\n// %%\nshow b\n// > x\n", "fail oops\n// %%\nshow b\n// > x\n"},
 	} {
 		f, r, _ := run(t, tt.text, Options{Check: true, Record: true})
-		updated := f.Update(r)
+		updated := r.Update(f)
 		if updated != tt.updated {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, updated, tt.updated)
 		}
@@ -123,41 +124,5 @@ func TestFileUpdate(t *testing.T) {
 		if len(again.Mismatches) > 0 {
 			t.Errorf("%s: the updated file does not pass: %+v", tt.name, again.Mismatches)
 		}
-	}
-}
-
-func TestParams(t *testing.T) {
-	f := Parse("t.mcs", `// %% [markdown]
-// hidden := 1
-// %%
-text, other := "a", 2
-steps := 300 // how many
-var rate = 1e-3
-var name string = "x"
-quiet := false
-low := -1
-model := load(text)
-	indented := 1
-`)
-	want := map[string]string{"steps": "300 // how many", "rate": "1e-3", "name": `"x"`, "quiet": "false", "low": "-1"}
-	got := f.Params()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("Params() = %q, want %q", got, want)
-	}
-	for _, tt := range []struct{ arg, value, err string }{
-		{"steps=50", "50", ""},
-		{"name=a=b", "a=b", ""},
-		{"name=", "", ""},
-		{"steps", "", "-p steps: got no name=value"},
-		{"model=x", "", "-p model=x: t.mcs has no parameter model; it has low, name, quiet, rate, steps"},
-	} {
-		params, err := f.ParseParams([]string{tt.arg})
-		name, _, _ := strings.Cut(tt.arg, "=")
-		if (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err || params[name] != tt.value {
-			t.Errorf("-p %s: got %q, %v, want %q, %q", tt.arg, params, err, tt.value, tt.err)
-		}
-	}
-	if _, err := Parse("t.mcs", "x").ParseParams([]string{"a=1"}); err == nil || !strings.Contains(err.Error(), "it has none") {
-		t.Errorf("a file without parameters: got error %v", err)
 	}
 }

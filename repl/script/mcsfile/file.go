@@ -1,9 +1,6 @@
-// Package script is the .mcs file: cells of Go in plain text, with the output that they should have.
-//
-// A file is parsed into cells ([Parse]), run cell by cell ([File.Run]), its output held against the expected lines
-// ([Match]) and, when asked, written back ([File.Update]). docs/mcs-format.md describes the format for people. Reading
-// order: file.go, match.go, align.go, run.go, params.go.
-package script
+// Package mcsfile is the text of a .mcs file: cells of Go and prose, and the output that the cells should have. It
+// knows nothing of running them. docs/mcs-format.md describes the format for people.
+package mcsfile
 
 import (
 	"strings"
@@ -24,7 +21,7 @@ type Cell struct {
 	Source   string // Go and commands; for markdown the text without "// "
 	Checked  bool   // whether the file says what the cell puts out
 	Want     []string
-	wantLine int // first line of the expected output in the file, from 1
+	WantLine int // first line of the expected output in the file, from 1
 }
 
 const (
@@ -109,7 +106,7 @@ func (f *File) addCell(start, end int, markdown bool, title string) {
 		code--
 	}
 	if code < end {
-		c.Checked, c.wantLine = true, code+1
+		c.Checked, c.WantLine = true, code+1
 		c.Want = wantText(f.lines[code:end])
 	}
 	c.Source = strings.Join(f.lines[start:code], "\n")
@@ -149,8 +146,26 @@ func (f *File) Code() []*Cell {
 	return cells
 }
 
-// String returns the file's text.
-func (f *File) String() string { return strings.Join(f.lines, "\n") + "\n" }
+// WithWant returns the file's text with other expected output for some cells. Everything else stays as it is, but for
+// line ends, which become newlines.
+func (f *File) WithWant(want map[*Cell][]string) string {
+	var lines []string
+	at := 0
+	for i := range f.Cells {
+		cell := &f.Cells[i]
+		output, ok := want[cell]
+		if !ok || !cell.Checked {
+			continue
+		}
+		start := cell.WantLine - 1
+		lines = append(lines, f.lines[at:start]...)
+		lines = append(lines, wantLines(output)...)
+		for at = start; at < len(f.lines) && isWant(f.lines[at]); at++ {
+		}
+	}
+	lines = append(lines, f.lines[at:]...)
+	return strings.Join(lines, "\n") + "\n"
+}
 
 // Format writes cells as a .mcs file: what %save does.
 func Format(cells []Cell) string {

@@ -1,7 +1,9 @@
-package script
+package mcsfile
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -28,12 +30,12 @@ func TestParse(t *testing.T) {
 			{Markdown: true, Line: 2, Source: "> quoted"},
 		}},
 		{"expected output", "// %%\nx\n// > [4 1024]\n// >\n// >   two\n", []Cell{
-			{Line: 2, Source: "x", Checked: true, Want: []string{"[4 1024]", "", "  two"}, wantLine: 3},
+			{Line: 2, Source: "x", Checked: true, Want: []string{"[4 1024]", "", "  two"}, WantLine: 3},
 		}},
-		{"expecting nothing", "// %%\nx;\n// >\n", []Cell{{Line: 2, Source: "x;", Checked: true, wantLine: 3}}},
+		{"expecting nothing", "// %%\nx;\n// >\n", []Cell{{Line: 2, Source: "x;", Checked: true, WantLine: 3}}},
 		{"expected output ends a cell", "a\n// > 1\nb\n// > 2\n", []Cell{
-			{Line: 1, Source: "a", Checked: true, Want: []string{"1"}, wantLine: 2},
-			{Line: 3, Source: "b", Checked: true, Want: []string{"2"}, wantLine: 4},
+			{Line: 1, Source: "a", Checked: true, Want: []string{"1"}, WantLine: 2},
+			{Line: 3, Source: "b", Checked: true, Want: []string{"2"}, WantLine: 4},
 		}},
 		{"magics and cell magics are source", "// %%\n%kernels f(x)\n// %%\n%%time\nf(x)\n", []Cell{
 			{Line: 2, Source: "%kernels f(x)"},
@@ -41,7 +43,7 @@ func TestParse(t *testing.T) {
 		}},
 		{"not marks", "// %%%\n// >x\n// 100 %%\n", []Cell{{Line: 1, Source: "// %%%\n// >x\n// 100 %%"}}},
 		{"windows line ends and a byte order mark", "\ufeff// %%\r\nx\r\n// > 1\r\n", []Cell{
-			{Line: 2, Source: "x", Checked: true, Want: []string{"1"}, wantLine: 3},
+			{Line: 2, Source: "x", Checked: true, Want: []string{"1"}, WantLine: 3},
 		}},
 	} {
 		if got := Parse("t.mcs", tt.text).Cells; !reflect.DeepEqual(got, tt.want) {
@@ -60,7 +62,7 @@ func TestFormatIsParsedBack(t *testing.T) {
 	text := Format(cells)
 	got := Parse("t.mcs", text).Cells
 	for i := range got {
-		got[i].Line, got[i].wantLine = 0, 0
+		got[i].Line, got[i].WantLine = 0, 0
 	}
 	if !reflect.DeepEqual(got, cells) {
 		t.Errorf("got %+v\nwant %+v\ntext:\n%s", got, cells, text)
@@ -81,9 +83,45 @@ func FuzzParse(f *testing.F) {
 			last = c.Line
 		}
 		// Writing without a run changes nothing, and the text is a fixed point.
-		once := file.Update(&Report{})
-		if twice := Parse("f.mcs", once).Update(&Report{}); twice != once {
+		once := file.WithWant(nil)
+		if twice := Parse("f.mcs", once).WithWant(nil); twice != once {
 			t.Fatalf("second write differs: %q, then %q", once, twice)
 		}
 	})
+}
+
+func TestParams(t *testing.T) {
+	f := Parse("t.mcs", `// %% [markdown]
+// hidden := 1
+// %%
+text, other := "a", 2
+steps := 300 // how many
+var rate = 1e-3
+var name string = "x"
+quiet := false
+low := -1
+model := load(text)
+	indented := 1
+`)
+	want := map[string]string{"steps": "300 // how many", "rate": "1e-3", "name": `"x"`, "quiet": "false", "low": "-1"}
+	got := f.Params()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("Params() = %q, want %q", got, want)
+	}
+	for _, tt := range []struct{ arg, value, err string }{
+		{"steps=50", "50", ""},
+		{"name=a=b", "a=b", ""},
+		{"name=", "", ""},
+		{"steps", "", "-p steps: got no name=value"},
+		{"model=x", "", "-p model=x: t.mcs has no parameter model; it has low, name, quiet, rate, steps"},
+	} {
+		params, err := f.ParseParams([]string{tt.arg})
+		name, _, _ := strings.Cut(tt.arg, "=")
+		if (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err || params[name] != tt.value {
+			t.Errorf("-p %s: got %q, %v, want %q, %q", tt.arg, params, err, tt.value, tt.err)
+		}
+	}
+	if _, err := Parse("t.mcs", "x").ParseParams([]string{"a=1"}); err == nil || !strings.Contains(err.Error(), "it has none") {
+		t.Errorf("a file without parameters: got error %v", err)
+	}
 }
