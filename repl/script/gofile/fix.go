@@ -1,0 +1,361 @@
+package gofile
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// fixes answers complaints. Kinds of complaints are answered one after the other, because the answer to one (an
+// import) often removes others; changed says that something outside of the units has changed.
+func (p *program) fixes() (edits []edit, changed bool) {
+	if p.addMissing() {
+		return nil, true
+	}
+	if edits := p.checkErrors(); len(edits) > 0 {
+		return edits, false
+	}
+	if edits := p.redeclared(); len(edits) > 0 {
+		return edits, false
+	}
+	if edits := p.showValues(); len(edits) > 0 {
+		return edits, false
+	}
+	return p.useUnused(), false
+}
+
+// addMissing answers undefined names: packages are imported, ctx is declared, variables of main that functions use
+// become variables of the package.
+func (p *program) addMissing() (changed bool) {
+	vars := p.mainVars()
+	for _, problem := range p.problems {
+		name, ok := strings.CutPrefix(problem.Msg, "undefined: ")
+		if !ok {
+			continue
+		}
+		if v, ok := vars[name]; ok && p.globals[name] == "" {
+			p.globals[name] = types.TypeString(v.Type(), p.qualify)
+			p.assignInstead(name)
+			changed = true
+		} else if name == "ctx" && !p.usesCtx {
+			p.usesCtx, changed = true, true
+			p.imports["context"] = ""
+		} else if path, ok := stdlib.ImportFor(name); ok && !p.imported(path) {
+			p.imports[path] = ""
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (p *program) imported(path string) bool {
+	_, ok := p.imports[path]
+	return ok
+}
+
+// qualify writes a package's name in a type and imports it.
+func (p *program) qualify(pkg *types.Package) string {
+	if pkg == p.pkg {
+		return ""
+	}
+	if name := p.imports[pkg.Path()]; name != "" {
+		return name
+	}
+	p.imports[pkg.Path()] = ""
+	return pkg.Name()
+}
+
+// mainVars are the variables that main declares at its top level.
+func (p *program) mainVars() map[string]types.Object {
+	vars := map[string]types.Object{}
+	for ident, obj := range p.info.Defs {
+		if v, ok := obj.(*types.Var); ok && p.atTop(ident) != nil && v.Type() != types.Typ[types.Invalid] {
+			vars[v.Name()] = v
+		}
+	}
+	return vars
+}
+
+// atTop returns the statement of main's own block that declares the identifier, or nil.
+func (p *program) atTop(ident *ast.Ident) ast.Stmt {
+	for _, s := range p.main().Body.List {
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			for _, lhs := range s.Lhs {
+				if lhs == ident {
+					return s
+				}
+			}
+		case *ast.DeclStmt:
+			for _, spec := range s.Decl.(*ast.GenDecl).Specs {
+				if v, ok := spec.(*ast.ValueSpec); ok {
+					for _, name := range v.Names {
+						if name == ident {
+							return s
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// assignInstead turns main's declarations of a name into assignments, where it is the only one that they declare.
+func (p *program) assignInstead(name string) {
+	var edits []edit
+	for _, s := range p.main().Body.List {
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if ident, ok := s.Lhs[0].(*ast.Ident); ok && s.Tok == token.DEFINE && len(s.Lhs) == 1 && ident.Name == name {
+				edits = append(edits, edit{p.offset(s.TokPos), p.offset(s.TokPos) + 2, "="})
+			}
+		case *ast.DeclStmt:
+			specs := s.Decl.(*ast.GenDecl).Specs
+			if v, ok := specs[0].(*ast.ValueSpec); ok && len(specs) == 1 && len(v.Names) == 1 && v.Names[0].Name == name {
+				text := ""
+				if len(v.Values) == 1 {
+					text = name + " = " + p.source(v.Values[0])
+				}
+				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), text})
+			}
+		}
+	}
+	p.apply(edits)
+}
+
+// checkErrors writes out the check of an error that an assignment of main left out.
+func (p *program) checkErrors() (edits []edit) {
+	for _, s := range p.main().Body.List {
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if len(s.Rhs) == 1 && p.leavesOutError(len(s.Lhs), s.Rhs[0]) {
+				lhs := p.text[p.offset(s.Pos()):p.offset(s.Lhs[len(s.Lhs)-1].End())]
+				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()),
+					fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(s.Rhs[0]), p.fatal())})
+			}
+		case *ast.DeclStmt:
+			specs := s.Decl.(*ast.GenDecl).Specs
+			v, ok := specs[0].(*ast.ValueSpec)
+			if ok && len(specs) == 1 && len(v.Values) == 1 && v.Type == nil && p.leavesOutError(len(v.Names), v.Values[0]) {
+				lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
+				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()),
+					fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(v.Values[0]), p.fatal())})
+			}
+		}
+	}
+	return edits
+}
+
+func (p *program) fatal() string {
+	p.imports["log"] = ""
+	return "if err != nil {\n\tlog.Fatal(err)\n}"
+}
+
+// leavesOutError says whether a call gives n values and an error.
+func (p *program) leavesOutError(n int, call ast.Expr) bool {
+	tuple, ok := p.info.TypeOf(call).(*types.Tuple)
+	return ok && tuple.Len() == n+1 && isError(tuple.At(n).Type())
+}
+
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
+
+// redeclared answers a := that declares again: the same type becomes an assignment, another type another name.
+func (p *program) redeclared() []edit {
+	scope := map[string]types.Type{}
+	for name := range p.globals {
+		if obj := p.pkg.Scope().Lookup(name); obj != nil {
+			scope[name] = obj.Type()
+		}
+	}
+	for _, s := range p.main().Body.List {
+		names, values, define := p.assigned(s)
+		if !define {
+			continue
+		}
+		fresh := false
+		for i, name := range names {
+			old, known := scope[name.Name]
+			switch {
+			case name.Name == "_":
+			case !known:
+				fresh = true
+				scope[name.Name] = values[i]
+			case values[i] != nil && !types.Identical(old, types.Default(values[i])):
+				return p.renameFrom(name)
+			}
+		}
+		if a, ok := s.(*ast.AssignStmt); ok && !fresh {
+			return []edit{{p.offset(a.TokPos), p.offset(a.TokPos) + 2, "="}}
+		}
+		if d, ok := s.(*ast.DeclStmt); ok && !fresh && len(names) > 0 {
+			return p.assignDecl(d)
+		}
+	}
+	return nil
+}
+
+// assigned returns the names that a := or a var declares, and the types that they would have.
+func (p *program) assigned(s ast.Stmt) (names []*ast.Ident, values []types.Type, define bool) {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		if s.Tok != token.DEFINE {
+			return nil, nil, false
+		}
+		for _, lhs := range s.Lhs {
+			if ident, ok := lhs.(*ast.Ident); ok {
+				names = append(names, ident)
+			}
+		}
+		return names, p.valueTypes(s.Rhs, len(names)), true
+	case *ast.DeclStmt:
+		d := s.Decl.(*ast.GenDecl)
+		v, ok := d.Specs[0].(*ast.ValueSpec)
+		if !ok || d.Tok != token.VAR || len(d.Specs) > 1 {
+			return nil, nil, false
+		}
+		values = p.valueTypes(v.Values, len(v.Names))
+		if v.Type != nil {
+			for i := range values {
+				values[i] = p.info.TypeOf(v.Type)
+			}
+		}
+		return v.Names, values, true
+	}
+	return nil, nil, false
+}
+
+func (p *program) valueTypes(rhs []ast.Expr, n int) []types.Type {
+	list := make([]types.Type, n)
+	if len(rhs) == 1 && n > 1 {
+		if tuple, ok := p.info.TypeOf(rhs[0]).(*types.Tuple); ok && tuple.Len() == n {
+			for i := range list {
+				list[i] = tuple.At(i).Type()
+			}
+		}
+		return list
+	}
+	for i := range min(n, len(rhs)) {
+		if t := p.info.TypeOf(rhs[i]); t != nil {
+			list[i] = types.Default(t)
+		}
+	}
+	return list
+}
+
+// assignDecl makes an assignment of a var that was declared before.
+func (p *program) assignDecl(d *ast.DeclStmt) []edit {
+	v := d.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
+	value := "*new(" + p.text[p.offset(v.Names[0].End()):p.offset(v.End())] + ")"
+	if len(v.Values) > 0 {
+		value = p.text[p.offset(v.Values[0].Pos()):p.offset(v.End())]
+	}
+	lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
+	return []edit{{p.offset(d.Pos()), p.offset(d.End()), lhs + " = " + value}}
+}
+
+// renameFrom gives a variable another name from the declaration that changes its type on. In that statement only the
+// left side is meant: the right side still reads the old variable.
+func (p *program) renameFrom(declared *ast.Ident) (edits []edit) {
+	name := declared.Name
+	fresh := name + "2"
+	for n := 3; p.taken(fresh); n++ {
+		fresh = fmt.Sprintf("%s%d", name, n)
+	}
+	stmt := p.atTop(declared)
+	edits = append(edits, edit{p.offset(declared.Pos()), p.offset(declared.End()), fresh})
+	ast.Inspect(p.main(), func(n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		if !ok || ident.Name != name || ident.Pos() <= stmt.End() {
+			return true
+		}
+		obj := p.info.ObjectOf(ident)
+		if obj == nil || obj.Parent() == p.info.Scopes[p.main().Type] || obj.Parent() == p.pkg.Scope() {
+			edits = append(edits, edit{p.offset(ident.Pos()), p.offset(ident.End()), fresh})
+		}
+		return true
+	})
+	return edits
+}
+
+func (p *program) taken(name string) bool {
+	taken := false
+	ast.Inspect(p.file, func(n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		taken = taken || ok && ident.Name == name
+		return !taken
+	})
+	return taken
+}
+
+// showValues prints what the session would have shown and drops what it would have dropped.
+func (p *program) showValues() (edits []edit) {
+	for _, s := range p.main().Body.List {
+		x, ok := s.(*ast.ExprStmt)
+		if !ok {
+			continue
+		}
+		u, tv := p.unitOf(s.Pos()), p.info.Types[x.X]
+		if u == nil || !tv.IsValue() || isPrint(x.X) {
+			continue
+		}
+		_, isCall := ast.Unparen(x.X).(*ast.CallExpr)
+		before, after := "", ""
+		switch {
+		case !isCall && (u.quiet || !u.last):
+			before = "_ = "
+		case u.quiet || !u.last:
+			continue
+		case isError(tv.Type):
+			before, after = "if err := ", "; err != nil {\n\tlog.Fatal(err)\n}"
+			p.imports["log"] = ""
+		default:
+			before, after = "fmt.Println(", ")"
+			p.imports["fmt"] = ""
+		}
+		edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), before + p.source(s) + after})
+	}
+	return edits
+}
+
+// isPrint says whether a call is one of fmt's that print: its results are never shown.
+func isPrint(x ast.Expr) bool {
+	call, ok := ast.Unparen(x).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	return ok && pkg.Name == "fmt" && (strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint"))
+}
+
+// useUnused answers "declared and not used", which a session does not mind, and unused imports.
+func (p *program) useUnused() (edits []edit) {
+	for _, problem := range p.problems {
+		name, ok := strings.CutPrefix(problem.Msg, "declared and not used: ")
+		if !ok {
+			continue
+		}
+		path, _ := astutil.PathEnclosingInterval(p.file, problem.Pos, problem.Pos)
+		for i, n := range path {
+			stmt, isStmt := n.(ast.Stmt)
+			if !isStmt || i+1 == len(path) {
+				continue
+			}
+			if _, inBlock := path[i+1].(*ast.BlockStmt); inBlock {
+				edits = append(edits, edit{p.offset(stmt.End()), p.offset(stmt.End()), "\n_ = " + name})
+				break
+			}
+		}
+	}
+	return edits
+}

@@ -1,0 +1,232 @@
+// Package gofile writes the cells of a session as a Go program: what was typed, and what the session did unasked
+// (imports, checks of errors that were left out, showing the last expression) written out.
+//
+// The program is put together as text and type-checked; each complaint that a session does not make is answered by an
+// edit of the text, until there is none. What cannot be answered is an error, so a program that is returned compiles.
+// Reading order: split.go, gofile.go, fix.go.
+package gofile
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// A program is a Go file that is being made.
+type program struct {
+	units   []unit
+	imports map[string]string // path -> name, or "" for its own
+	globals map[string]string // variables that functions use -> type
+	usesCtx bool
+
+	// What the last assembly gave.
+	text     string
+	unitAt   []int // offset in text of each unit
+	fset     *token.FileSet
+	file     *ast.File
+	info     *types.Info
+	pkg      *types.Package
+	problems []types.Error
+}
+
+// maxRounds bounds how often the program is checked: each round answers all complaints of a kind.
+const maxRounds = 100
+
+// Program returns the Go program that does what the cells did.
+func Program(cells []string) (string, error) {
+	p := &program{imports: map[string]string{}, globals: map[string]string{}}
+	for _, cell := range cells {
+		for _, u := range split(cell) {
+			if u.kind == importDecl {
+				if err := p.addImports(u.text); err != nil {
+					return "", err
+				}
+				continue
+			}
+			p.units = append(p.units, u)
+		}
+	}
+	p.renameOldFuncs()
+	im := stdlib.Importer(token.NewFileSet())
+	for range maxRounds {
+		if err := p.check(im); err != nil {
+			return "", err
+		}
+		edits, changed := p.fixes()
+		if len(edits) == 0 && !changed {
+			if len(p.problems) > 0 {
+				return "", p.refuse(p.problems[0])
+			}
+			src, err := format.Source([]byte(p.text))
+			return string(src), err
+		}
+		p.apply(edits)
+	}
+	return "", errors.New("the session cannot be written as one Go program")
+}
+
+func (p *program) addImports(text string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	for _, spec := range f.Imports {
+		path := strings.Trim(spec.Path.Value, "`\"")
+		p.imports[path] = ""
+		if spec.Name != nil {
+			p.imports[path] = spec.Name.Name
+		}
+	}
+	return nil
+}
+
+// renameOldFuncs gives a function that was declared again later another name, for what ran in between.
+func (p *program) renameOldFuncs() {
+	for i, u := range p.units {
+		if u.name == "" {
+			continue
+		}
+		for k := i + 1; k < len(p.units); k++ {
+			if p.units[k].name != u.name {
+				continue
+			}
+			old := fmt.Sprintf("%s%d", u.name, i+1)
+			for j := i; j < k; j++ {
+				if j == i || p.units[j].kind == statement {
+					p.units[j].rename(u.name, old)
+				}
+			}
+			p.units[i].name = old
+			break
+		}
+	}
+}
+
+// assemble writes the program with everything known so far.
+func (p *program) assemble() {
+	var b strings.Builder
+	b.WriteString("package main\n\n")
+	if len(p.imports) > 0 {
+		b.WriteString("import (\n")
+		for _, path := range slices.Sorted(maps.Keys(p.imports)) {
+			fmt.Fprintf(&b, "\t%s %q\n", p.imports[path], path)
+		}
+		b.WriteString(")\n\n")
+	}
+	if p.usesCtx {
+		b.WriteString("var ctx = context.Background()\n\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.globals)) {
+		fmt.Fprintf(&b, "var %s %s\n", name, p.globals[name])
+	}
+	p.unitAt = make([]int, len(p.units))
+	for i, u := range p.units {
+		if u.kind == decl {
+			b.WriteByte('\n')
+			p.unitAt[i] = b.Len()
+			b.WriteString(u.text + "\n")
+		}
+	}
+	b.WriteString("\nfunc main() {\n")
+	for i, u := range p.units {
+		switch u.kind {
+		case statement:
+			p.unitAt[i] = b.Len()
+			b.WriteString(u.text + "\n")
+		case command:
+			b.WriteString("// " + strings.ReplaceAll(strings.TrimSpace(u.text), "\n", "\n// ") + "\n")
+		}
+	}
+	b.WriteString("}\n")
+	p.text = b.String()
+}
+
+// check assembles, parses and type-checks the program; complaints are kept in p.problems.
+func (p *program) check(im types.Importer) error {
+	p.assemble()
+	p.fset = token.NewFileSet()
+	p.problems = nil
+	var err error
+	p.file, err = parser.ParseFile(p.fset, "", p.text, parser.ParseComments)
+	if err != nil {
+		return fmt.Errorf("the session cannot be written as one Go program: %w", err)
+	}
+	p.info = &types.Info{
+		Types:  map[ast.Expr]types.TypeAndValue{},
+		Defs:   map[*ast.Ident]types.Object{},
+		Uses:   map[*ast.Ident]types.Object{},
+		Scopes: map[ast.Node]*types.Scope{},
+	}
+	conf := types.Config{
+		Importer: im,
+		Error: func(err error) {
+			var problem types.Error
+			if errors.As(err, &problem) {
+				p.problems = append(p.problems, problem)
+			}
+		},
+	}
+	p.pkg, _ = conf.Check("main", p.fset, []*ast.File{p.file}, p.info)
+	return nil
+}
+
+// refuse explains a complaint that no edit answers.
+func (p *program) refuse(problem types.Error) error {
+	line := p.fset.Position(problem.Pos).Line
+	source := strings.Split(p.text, "\n")[line-1]
+	return fmt.Errorf("the session cannot be written as one Go program: %s, at `%s`", problem.Msg, strings.TrimSpace(source))
+}
+
+// An edit replaces text[from:to] of the assembled program.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// apply makes the edits in the units that they fall into.
+func (p *program) apply(edits []edit) {
+	slices.SortStableFunc(edits, func(a, b edit) int { return b.from - a.from })
+	for _, e := range edits {
+		for i := range p.units {
+			u := &p.units[i]
+			from, to := e.from-p.unitAt[i], e.to-p.unitAt[i]
+			if u.kind != command && 0 <= from && to <= len(u.text) {
+				u.text = u.text[:from] + e.text + u.text[to:]
+				break
+			}
+		}
+	}
+}
+
+func (p *program) offset(pos token.Pos) int { return p.fset.Position(pos).Offset }
+
+func (p *program) source(n ast.Node) string { return p.text[p.offset(n.Pos()):p.offset(n.End())] }
+
+// unitOf returns the statement unit that a position is in.
+func (p *program) unitOf(pos token.Pos) *unit {
+	off := p.offset(pos)
+	for i := range p.units {
+		if u := &p.units[i]; u.kind == statement && p.unitAt[i] <= off && off <= p.unitAt[i]+len(u.text) {
+			return u
+		}
+	}
+	return nil
+}
+
+func (p *program) main() *ast.FuncDecl {
+	for _, d := range p.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "main" && f.Recv == nil {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package gofile
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestProgram(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cells []string
+		want  string // without "package main" and blank lines
+	}{
+		{"imports by use, shown expression", []string{"x := strings.ToUpper(`a`)", "x"}, `
+import (
+	"fmt"
+	"strings"
+)
+func main() {
+	x := strings.ToUpper("a")
+	fmt.Println(x)
+}`},
+		{"a left-out error is checked", []string{`b := os.ReadFile("f")`, "var n = strconv.Atoi(string(b))", "n"}, `
+import (
+	"fmt"
+	"log"
+	"os"
+	"strconv"
+)
+func main() {
+	b, err := os.ReadFile("f")
+	if err != nil {
+		log.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(b))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(n)
+}`},
+		{"a shown error is checked", []string{`os.Chdir("d")`}, `
+import (
+	"log"
+	"os"
+)
+func main() {
+	if err := os.Chdir("d"); err != nil {
+		log.Fatal(err)
+	}
+}`},
+		{"same type again is an assignment", []string{"x := 1", "x := x + 1", "x"}, `
+import (
+	"fmt"
+)
+func main() {
+	x := 1
+	x = x + 1
+	fmt.Println(x)
+}`},
+		{"another type is another variable", []string{"x := 1", "x := fmt.Sprint(x)", "x + `b`"}, `
+import (
+	"fmt"
+)
+func main() {
+	x := 1
+	x2 := fmt.Sprint(x)
+	fmt.Println(x2 + "b")
+}`},
+		{"unused variables, quiet and inner expressions", []string{"x := 1; y := 2", "x + y;", "x\ny"}, `
+import (
+	"fmt"
+)
+func main() {
+	x := 1
+	y := 2
+	_ = x + y
+	_ = x
+	fmt.Println(y)
+}`},
+		{"functions and types stand outside, with the variables that they use", []string{
+			"n := 3", "type pair struct{ a, b int }", "func f() int { return n }", "f()"}, `
+import (
+	"fmt"
+)
+var n int
+type pair struct{ a, b int }
+func f() int { return n }
+func main() {
+	n = 3
+	fmt.Println(f())
+}`},
+		{"a function declared again", []string{"func f() int { return 1 }", "a := f()", "func f() int { return 2 }", "a + f()"}, `
+import (
+	"fmt"
+)
+func f1() int { return 1 }
+func f() int { return 2 }
+func main() {
+	a := f1()
+	fmt.Println(a + f())
+}`},
+		{"commands become comments", []string{"x := 1\n%timeit x\nx;", "%%time\nx"}, `
+func main() {
+	x := 1
+	// %timeit x
+	_ = x
+	// %%time
+	// x
+}`},
+		{"ctx", []string{"ctx.Err()"}, `
+import (
+	"context"
+	"log"
+)
+var ctx = context.Background()
+func main() {
+	if err := ctx.Err(); err != nil {
+		log.Fatal(err)
+	}
+}`},
+		{"comments and printing stay", []string{"// greet\nfmt.Println(1) // one"}, `
+import (
+	"fmt"
+)
+func main() {
+	// greet
+	fmt.Println(1) // one
+}`},
+	} {
+		src, err := Program(tt.cells)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		got := strings.TrimPrefix(src, "package main\n")
+		for strings.Contains(got, "\n\n") {
+			got = strings.ReplaceAll(got, "\n\n", "\n")
+		}
+		want := strings.ReplaceAll(tt.want, `"a"`, "`a`")
+		want = strings.ReplaceAll(want, `"b"`, "`b`")
+		if strings.TrimSpace(got) != strings.TrimSpace(want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		cells []string
+		want  string
+	}{
+		{[]string{"x := nothing"}, "undefined: nothing, at `x := nothing`"},
+		{[]string{"type t int", "type t string"}, "t redeclared in this block"},
+	} {
+		if src, err := Program(tt.cells); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: got %v\n%s\nwant an error with %q", tt.cells, err, src, tt.want)
+		}
+	}
+}
+
+// The real toolchain has the last word.
+func TestProgramRuns(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("needs the go command to compile:", err)
+	}
+	src, err := Program([]string{
+		"import \"math\"\nwords := strings.Fields(`b a c`)",
+		"sort.Strings(words)\nroot := math.Sqrt(16)",
+		"type acc struct{ n int }\nfunc (a *acc) add(s string) { a.n += len(s) + len(words) }",
+		"a := &acc{}\nfor _, w := range words {\n\ta.add(w)\n}",
+		"n := strconv.Atoi(`5`)\nn := float64(n) * root",
+		"fmt.Println(words, a.n, n)",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "session.go")
+	if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(goTool, "run", file).CombinedOutput()
+	if want := "[a b c] 12 20\n"; err != nil || string(out) != want {
+		t.Errorf("got %q, %v, want %q; program:\n%s", out, err, want, src)
+	}
+}
