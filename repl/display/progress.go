@@ -99,6 +99,14 @@ func (p *Progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Echoed says that the terminal itself has written behind the last output: the ^C of an interrupt. The live line, if
+// there is one, will be drawn over it.
+func (p *Progress) Echoed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.midLine = !p.shown
+}
+
 // FreshLine starts a new line unless the last one that was printed is complete.
 func (p *Progress) FreshLine() {
 	p.mu.Lock()

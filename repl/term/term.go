@@ -1,2 +1,271 @@
-// Package term is part of mcs's front end.
+// Package term is the notebook in a terminal: it reads cells, runs them in a session and shows what they give.
+//
+// The terminal is the process's own. Bytes come in through a [source] that the editor and running cells share, become
+// keys (keys.go), lines and cells (editor.go, on chzyer/readline behind the editor interface), and run in a [Session];
+// results go out coloured by a theme. Reading order: term.go, show.go, editor.go, buffer.go, keys.go, source.go.
 package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/chzyer/readline"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+	xterm "golang.org/x/term"
+)
+
+// A Session is what the terminal needs of a session; *session.Session is one.
+type Session interface {
+	Run(ctx context.Context, cell string) session.Result
+	Next() int
+	Complete(cell string, pos int) (from int, list []session.Completion)
+	Close() error
+}
+
+// Options say what the notebook works with.
+type Options struct {
+	// Open starts the session. The terminal has filled in the streams and the progress; Open adds the rest.
+	Open func(session.Options) (Session, error)
+	// Incomplete says whether a cell wants another line; session.Incomplete is meant.
+	Incomplete func(cell string) bool
+	// Complete completes command lines (%name …, !command, name?), in the manner of Session.Complete. It is asked first;
+	// a nil list leaves the place to the session.
+	Complete func(cell string, pos int) (from int, list []session.Completion)
+	// Banner is the header line, or empty.
+	Banner string
+	// Preload are cells that can be recalled with the arrow keys.
+	Preload []string
+}
+
+// IsTerminal says whether a person sits at both ends: standard input and standard output are terminals.
+func IsTerminal() bool {
+	return xterm.IsTerminal(int(os.Stdin.Fd())) && xterm.IsTerminal(int(os.Stdout.Fd()))
+}
+
+// notebook is one run of the terminal.
+type notebook struct {
+	session    Session
+	editor     editor
+	out        *output
+	progress   *display.Progress
+	input      *cellInput
+	interrupts *interrupts
+	theme      theme
+	history    *historyFile // nil: nothing is kept
+	hinted     int          // Ctrl-C on empty lines in a row
+}
+
+// Run is the notebook: it returns when the person leaves (nil), when the terminal goes away or ctx ends.
+func Run(ctx context.Context, o Options) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	dumb := os.Getenv("TERM") == "dumb"
+	keys := newKeyReader(newSource(readline.Stdin))
+	nb := &notebook{
+		out:        new(output),
+		input:      &cellInput{keys: keys},
+		interrupts: watchInterrupts(),
+		theme:      theme{enabled: !dumb && os.Getenv("NO_COLOR") == ""},
+	}
+	defer nb.interrupts.close()
+	nb.progress = display.NewProgress(nb.out, !dumb, columns, nb.theme.style())
+	var err error
+	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress, Progress: nb.update})
+	if err != nil {
+		return err
+	}
+	defer nb.session.Close()
+	if dumb {
+		nb.editor = &dumbEditor{source: keys.source, interrupts: nb.interrupts, incomplete: o.Incomplete}
+	} else if nb.editor, err = newLineEditor(keys, nb.theme, o.Incomplete, nb.completer(o.Complete)); err != nil {
+		return err
+	}
+	var once sync.Once
+	closeEditor := func() { once.Do(func() { nb.editor.Close() }) }
+	defer closeEditor()
+	defer context.AfterFunc(ctx, closeEditor)()
+	nb.out.editor = nb.editor
+	if o.Banner != "" {
+		fmt.Fprintf(nb.out, "%s\n\n", o.Banner)
+	}
+	nb.loadHistory(o.Preload)
+	return nb.loop(ctx)
+}
+
+// completer asks for commands before it asks the session.
+func (nb *notebook) completer(commands completer) completer {
+	return func(cell string, pos int) (int, []session.Completion) {
+		if commands != nil {
+			if from, list := commands(cell, pos); list != nil {
+				return from, list
+			}
+		}
+		return nb.session.Complete(cell, pos)
+	}
+}
+
+func (nb *notebook) loadHistory(preload []string) {
+	file, err := defaultHistory()
+	if err == nil {
+		nb.history = &file
+		var cells []string
+		cells, err = file.load()
+		for _, c := range cells {
+			nb.editor.Remember(c)
+		}
+	}
+	nb.historyFailed(err)
+	for _, c := range preload {
+		nb.editor.Remember(c)
+	}
+}
+
+// historyFailed says once that the history is not kept, and why.
+func (nb *notebook) historyFailed(err error) {
+	if err != nil && nb.history != nil {
+		fmt.Fprintln(nb.out, nb.theme.paint(grey, err.Error()+"; cells are not kept"))
+		nb.history = nil
+	}
+}
+
+// loop reads and runs cells until the person leaves.
+func (nb *notebook) loop(ctx context.Context) error {
+	for {
+		nb.progress.FreshLine()
+		nb.out.setTyping(true)
+		cell, err := nb.editor.ReadCell(nb.session.Next())
+		nb.out.setTyping(false)
+		var interrupt *interruptError
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &interrupt):
+			nb.interrupted(interrupt)
+			continue
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("terminal: %w", err)
+		}
+		nb.hinted = 0
+		switch strings.TrimSpace(cell) {
+		case "":
+			continue
+		case "exit", "quit":
+			return nil
+		}
+		nb.editor.Remember(cell)
+		if nb.history != nil {
+			nb.historyFailed(nb.history.add(cell))
+		}
+		nb.run(ctx, cell)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// interrupted answers Ctrl-C while nothing runs: whoever presses it again wants to leave.
+func (nb *notebook) interrupted(e *interruptError) {
+	if !e.empty {
+		nb.hinted = 0
+		return
+	}
+	if nb.hinted++; nb.hinted == 2 {
+		fmt.Fprintln(nb.out, nb.theme.paint(grey, "Ctrl-D leaves"))
+		nb.hinted = 0
+	}
+}
+
+// run runs one cell and shows what it gives. Ctrl-C cancels the cell's context; a cell that does not stop is told on by
+// the second, and the third leaves it behind together with the session.
+func (nb *notebook) run(ctx context.Context, cell string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	presses := 0
+	stop := nb.interrupts.each(func() {
+		nb.progress.Echoed()
+		switch presses++; presses {
+		case 1:
+			cancel()
+		case 2:
+			nb.progress.FreshLine()
+			fmt.Fprintln(nb.progress, nb.theme.paint(grey, "the cell has not stopped yet; Ctrl-C again leaves mcs and loses the session"))
+		default:
+			nb.editor.Close()
+			os.Exit(130) // 128 + SIGINT, as a shell reports it
+		}
+	})
+	nb.input.attach(ctx.Done())
+	result := nb.session.Run(ctx, cell)
+	stop()
+	nb.progress.Finish()
+	nb.progress.FreshLine()
+	nb.show(result)
+}
+
+// update is the session's progress.
+func (nb *notebook) update(task string, done, total int64, note string) {
+	if !nb.out.isTyping() { // a goroutine that outlives its cell must not draw over the next one
+		nb.progress.Update(task, done, total, note)
+	}
+}
+
+// columns is the terminal's width now.
+func columns() int {
+	if w, _, err := xterm.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
+}
+
+// output is the terminal as a writer: above the editor while a cell is typed, directly otherwise.
+type output struct {
+	editor editor
+
+	mu     sync.Mutex
+	typing bool
+	part   []byte // of a line that was printed while a cell is typed
+}
+
+func (o *output) setTyping(on bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.typing = on
+	if !on && len(o.part) > 0 {
+		os.Stdout.Write(append(o.part, '\n'))
+		o.part = nil
+	}
+}
+
+func (o *output) isTyping() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.typing
+}
+
+// Write prints whole lines above a cell that is being typed: the prompt is drawn again right after what is printed.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.typing {
+		return os.Stdout.Write(b)
+	}
+	o.part = append(o.part, b...)
+	if i := strings.LastIndexByte(string(o.part), '\n'); i >= 0 {
+		lines := o.part[:i+1]
+		o.part = append([]byte(nil), o.part[i+1:]...)
+		if _, err := o.editor.Print(lines); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}

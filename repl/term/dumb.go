@@ -1,0 +1,65 @@
+package term
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// dumbEditor reads lines as the terminal itself edits them, for terminals that understand no escape sequences.
+type dumbEditor struct {
+	source     *source
+	interrupts *interrupts
+	incomplete func(cell string) bool
+}
+
+func (e *dumbEditor) Print(b []byte) (int, error) { return os.Stdout.Write(b) }
+func (e *dumbEditor) Remember(string)             {}
+func (e *dumbEditor) Close() error                { return nil }
+
+// ReadCell reads lines until they are a cell.
+func (e *dumbEditor) ReadCell(n int) (string, error) {
+	prompt := fmt.Sprintf("In [%d]: ", n)
+	cell := ""
+	for first := true; ; first = false {
+		fmt.Fprint(os.Stdout, prompt)
+		prompt = strings.Repeat(" ", len(prompt))
+		line, err := e.readLine()
+		switch {
+		case err == errCancelled:
+			fmt.Fprintln(os.Stdout)
+			return "", &interruptError{empty: first}
+		case err == io.EOF && !first:
+			return "", &interruptError{}
+		case err != nil:
+			return "", err
+		}
+		if !first {
+			cell += "\n"
+		}
+		if cell += line; !e.incomplete(cell) {
+			return cell, nil
+		}
+	}
+}
+
+// readLine reads one line and leaves what follows it to the next reader.
+func (e *dumbEditor) readLine() (string, error) {
+	interrupted, stop := e.interrupts.next()
+	defer stop()
+	var line []byte
+	for {
+		buf := make([]byte, 4096)
+		n, err := e.source.read(buf, interrupted)
+		if i := bytes.IndexByte(buf[:n], '\n'); i >= 0 {
+			e.source.unread(buf[i+1 : n])
+			return strings.TrimSuffix(string(append(line, buf[:i]...)), "\r"), nil
+		}
+		line = append(line, buf[:n]...)
+		if err != nil {
+			return "", err
+		}
+	}
+}

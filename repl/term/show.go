@@ -1,0 +1,63 @@
+package term
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// show prints what a cell has to show.
+func (nb *notebook) show(r session.Result) {
+	for i, v := range r.Shown {
+		if v == nil {
+			continue
+		}
+		prompt := ""
+		if r.Out && i == len(r.Shown)-1 {
+			prompt = fmt.Sprintf("Out[%d]: ", r.N)
+		}
+		text := display.Styled(v, columns()-len(prompt), nb.theme.style())
+		if text = strings.TrimRight(text, "\n"); text == "" && prompt == "" {
+			continue
+		}
+		if prompt == "" {
+			fmt.Fprintln(nb.out, text)
+			continue
+		}
+		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prompt)))
+		fmt.Fprintf(nb.out, "%s%s\n\n", nb.theme.paint(red, prompt[:len(prompt)-2])+": ", text)
+	}
+	if r.Err != nil {
+		fmt.Fprintln(nb.out, nb.theme.errorText(strings.TrimRight(r.Err.Error(), "\n")))
+	}
+}
+
+var (
+	errorPlace = regexp.MustCompile(`^In\[\d+\](:\d+)*:?`)
+	errorCaret = regexp.MustCompile(`^\s*\^+$`)
+)
+
+// errorText colours an error as the session writes it: the place, the message, the line of source, carets below it.
+func (t theme) errorText(text string) string {
+	if !t.enabled {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		place := errorPlace.FindString(line)
+		switch {
+		case place != "":
+			lines[i] = t.paint(boldRed, place) + line[len(place):]
+		case errorCaret.MatchString(line):
+			lines[i] = t.paint(boldRed, line)
+		case i+1 < len(lines) && errorCaret.MatchString(lines[i+1]):
+			lines[i] = t.live(line, 0)
+		case i == 0:
+			lines[i] = t.paint(red, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,99 @@
+package term
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// errCancelled is what a read gives that was given up before anything was typed.
+var errCancelled = errors.New("read cancelled")
+
+// A source shares one blocking reader, the terminal, between readers that may give up: the editor, and a cell that
+// reads standard input and is interrupted. A read of a terminal cannot be interrupted; what a read that was given up
+// brings later goes to whoever reads next.
+type source struct {
+	reads  chan struct{}
+	chunks chan chunk
+
+	mu      sync.Mutex
+	rest    []byte
+	pending bool // a read was asked for and has not been answered
+}
+
+type chunk struct {
+	data []byte
+	err  error
+}
+
+func newSource(r io.Reader) *source {
+	s := &source{reads: make(chan struct{}, 1), chunks: make(chan chunk, 1)}
+	go func() {
+		for range s.reads {
+			buf := make([]byte, 4096)
+			n, err := r.Read(buf)
+			s.chunks <- chunk{buf[:n], err}
+		}
+	}()
+	return s
+}
+
+// read gives what is there, or waits for more until cancel is closed.
+func (s *source) read(p []byte, cancel <-chan struct{}) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rest) == 0 {
+		if !s.pending {
+			s.pending = true
+			s.reads <- struct{}{}
+		}
+		select {
+		case c := <-s.chunks:
+			s.pending = false
+			s.rest = c.data
+			if len(c.data) == 0 {
+				return 0, c.err
+			}
+		case <-cancel:
+			return 0, errCancelled
+		}
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// unread puts bytes back in front of what comes next.
+func (s *source) unread(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = append(append([]byte{}, p...), s.rest...)
+}
+
+// A cellInput is the standard input of cells: lines of the same terminal.
+type cellInput struct {
+	keys *keyReader
+
+	mu     sync.Mutex
+	cancel <-chan struct{}
+}
+
+// attach makes the reads of the next cell end when its context does.
+func (in *cellInput) attach(cancel <-chan struct{}) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.cancel = cancel
+}
+
+// Read reads what the person types while the cell runs. An interrupted cell reads the end of the file.
+func (in *cellInput) Read(p []byte) (int, error) {
+	in.mu.Lock()
+	cancel := in.cancel
+	in.mu.Unlock()
+	in.keys.yield()
+	n, err := in.keys.source.read(p, cancel)
+	if err == errCancelled {
+		err = io.EOF
+	}
+	return n, err
+}

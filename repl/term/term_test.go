@@ -1,0 +1,371 @@
+package term
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/tests/terminal/screen"
+)
+
+// The tests run this test binary again in a pseudo-terminal, as a notebook with a session that does as it is told.
+const asNotebook = "MCS_TEST_AS_NOTEBOOK"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asNotebook) == "" {
+		os.Exit(m.Run())
+	}
+	err := Run(context.Background(), Options{
+		Open:       func(o session.Options) (Session, error) { return &obedient{io: o}, nil },
+		Incomplete: openBrackets,
+		Complete: func(cell string, pos int) (int, []session.Completion) {
+			if !strings.HasPrefix(cell, "%") {
+				return 0, nil
+			}
+			return 1, []session.Completion{{Text: "time"}, {Text: "timeit"}}
+		},
+		Banner:  "notebook · Ctrl-D leaves",
+		Preload: []string{"preloaded"},
+	})
+	if err != nil {
+		fmt.Println("Run:", err)
+		os.Exit(1)
+	}
+}
+
+// openBrackets is a stand-in for session.Incomplete.
+func openBrackets(cell string) bool {
+	depth, open := 0, false
+	scan(cell, func(from, to int, tok token.Token, lit string) {
+		switch tok {
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			depth++
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			depth--
+		case token.STRING:
+			open = strings.HasPrefix(lit, "`") && (len(lit) == 1 || !strings.HasSuffix(lit, "`"))
+		}
+	})
+	return depth > 0 || open
+}
+
+// obedient is a session whose cells say what it shall do; any other cell is shown as the string that it is.
+type obedient struct {
+	io session.Options
+	n  int
+}
+
+func (s *obedient) Next() int    { return s.n + 1 }
+func (s *obedient) Close() error { return nil }
+
+func (s *obedient) Complete(cell string, pos int) (int, []session.Completion) {
+	from := pos
+	for from > 0 && (cell[from-1] >= 'a' && cell[from-1] <= 'z' || cell[from-1] >= 'A' && cell[from-1] <= 'Z') {
+		from--
+	}
+	var list []session.Completion
+	for _, name := range []string{"MatMul", "Mean", "Softmax"} {
+		if strings.HasPrefix(name, cell[from:pos]) {
+			list = append(list, session.Completion{Text: name})
+		}
+	}
+	return from, list
+}
+
+func (s *obedient) Run(ctx context.Context, cell string) session.Result {
+	s.n++
+	r := session.Result{N: s.n}
+	verb, rest, _ := strings.Cut(cell, " ")
+	switch verb {
+	case "print":
+		fmt.Fprint(s.io.Stdout, rest)
+	case "later":
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			fmt.Fprintln(s.io.Stdout, rest)
+		}()
+	case "wait":
+		fmt.Fprintln(s.io.Stdout, "waiting")
+		<-ctx.Done()
+		r.Err = errors.New("interrupted")
+	case "deaf":
+		fmt.Fprintln(s.io.Stdout, "not listening")
+		<-ctx.Done()
+		fmt.Fprintln(s.io.Stdout, "heard, but")
+		select {}
+	case "read":
+		line, err := bufio.NewReader(s.io.Stdin).ReadString('\n')
+		r.Shown = append(r.Shown, display.Text(fmt.Sprintf("read %q %v", line, err)))
+	case "steps":
+		for i := int64(1); i <= 4; i++ {
+			s.io.Progress("step", i, 4, "loss 1.5")
+		}
+	case "fail":
+		r.Err = errors.New("In[1]:1:3: x.Foo undefined\n    x.Foo()\n      ^^^")
+	case "code":
+		r.Shown = append(r.Shown, styledCode(rest))
+	default:
+		r.Out = true
+		r.Shown = append(r.Shown, display.Text(fmt.Sprintf("%q", cell)))
+	}
+	return r
+}
+
+// styledCode shows Go source as ?? does.
+type styledCode string
+
+func (c styledCode) Text(int) string { return string(c) }
+func (c styledCode) StyledText(_ int, s display.Style) string {
+	return s.Paint(display.Code, string(c))
+}
+
+// notebookIn starts the notebook in a terminal of 72×24; its history is kept in dir.
+func notebookIn(t *testing.T, dir string, env ...string) *screen.Program {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no pseudo-terminals for this test on windows")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), asNotebook+"=1", "XDG_CONFIG_HOME="+dir, "HOME="+dir, "TERM=xterm-256color", "NO_COLOR=")
+	cmd.Env = append(cmd.Env, env...)
+	p := screen.Start(t, cmd, 72, 24)
+	p.See("In [1]:")
+	return p
+}
+
+const (
+	up, down, left, right = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C"
+	pasteStart, pasteEnd  = "\x1b[200~", "\x1b[201~"
+)
+
+// Keys are typed, and the cell that the session gets is compared.
+func TestTyping(t *testing.T) {
+	for _, c := range []struct{ name, keys, want string }{
+		{"a line", "x := 1\r", `"x := 1"`},
+		{"alt-return adds a line", "a\x1b\rb\r", `"a\nb"`},
+		{"paste of lines waits for return", pasteStart + "a {\r\n\tb\r\n}\r\n" + pasteEnd + "\r", `"a {\n\tb\n}"`},
+		{"paste of complete lines is one cell", pasteStart + "a\nb\nc" + pasteEnd + "\r", `"a\nb\nc"`},
+		{"paste into a line", "f()" + left + pasteStart + "1,\n2" + pasteEnd + "\r", `"f(1,\n2)"`},
+		{"paste of a word", "f(" + pasteStart + "abc" + pasteEnd + ")\r", `"f(abc)"`},
+		{"paste keeps tabs in raw strings", pasteStart + "`\n\tx\n`" + pasteEnd + "\r", "\"`\\n\\tx\\n`\""},
+		{"home and end as tmux sends them", "bc\x1b[1~a\x1b[4~d\r", `"abcd"`},
+		{"delete on an empty line", "\x1b[3~a\r", `"a"`},
+		{"delete", "xa\x1b[1~\x1b[3~\r", `"a"`},
+		{"unknown keys", "a\x1b[15~\x1b[1;2P\x00\x1eb\r", `"ab"`},
+		{"ctrl-left", "ab cd\x1b[1;5Dx\r", `"ab xcd"`},
+		{"ctrl-w on the first word keeps the rest", "foo.bar\x1b[1;5D\x17x\r", `"xbar"`},
+		{"wide runes", "日本語" + left + left + "x\r", `"日x本語"`},
+		{"completion", "x.Mat\t(y)\r", `"x.MatMul(y)"`},
+		{"completion of commands", "%ti\tit x\r", `"%timeit x"`},
+		{"the history has preloaded cells", up + "\r", `"preloaded"`},
+		{"search in the history", "\x12pre\r", `"preloaded"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := notebookIn(t, t.TempDir())
+			p.Send(c.keys)
+			p.See("Out[1]: " + c.want)
+			p.See("In [2]:")
+			p.Send("\x04")
+			if code := p.Exit(); code != 0 {
+				t.Errorf("exit code %d, want 0\n%s", code, p.Text())
+			}
+		})
+	}
+}
+
+func TestCellLooksLikeACell(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	const margin, first = len("In [1]: "), 2
+	p.Send("func f() {\r")
+	p.SeeCursor(margin+4, first+1)
+	if c, _ := p.ColourOf("func"); c != string(magenta) {
+		t.Errorf("keyword has the colour %q, want %q", c, magenta)
+	}
+	p.Send("if x {\r")
+	p.SeeCursor(margin+8, first+2)
+	p.Send("\tg()\r")
+	p.SeeCursor(margin+8, first+3)
+	p.Send("}\r")
+	p.SeeCursor(margin+4, first+4)
+	p.Send("\x7f}\r")
+	p.See("In [2]:")
+	want := `notebook · Ctrl-D leaves
+
+In [1]: func f() {
+            if x {
+                    g()
+            }
+        }
+Out[1]: "func f() {\n\tif x {\n\t\t\tg()\n\t}\n}"
+
+In [2]:`
+	if got := p.Text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	// Recalled, the cell is one line that can be edited anywhere; submitted, it is lines again.
+	p.Send(up)
+	p.SeeLine("In [2]: func f() {↵    if x {↵            g()↵    }↵}")
+	p.Send(strings.Repeat(left, 10) + "2\r")
+	p.See("In [3]:")
+	p.See("In [2]: func f() {\n            if x {\n                    g2()\n            }\n        }\n")
+	p.Send("\x04")
+	p.Exit()
+}
+
+func TestWideRunesKeepTheCursor(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("日本語" + left + left)
+	p.SeeCursor(len("In [1]: ")+2, 2)
+	p.SeeLine("In [1]: 日本語")
+}
+
+func TestCompletionMenu(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("x.M\t\t")
+	p.See("MatMul")
+	p.See("Mean")
+	p.Send("ean\r")
+	p.See(`Out[1]: "x.Mean"`)
+}
+
+func TestHistoryAcrossSessions(t *testing.T) {
+	dir := t.TempDir()
+	p := notebookIn(t, dir)
+	p.Send(pasteStart + "f {\n\tg\n}" + pasteEnd + "\r")
+	p.See("In [2]:")
+	p.Send("second\r")
+	p.See("In [3]:")
+	p.Send("\x04")
+	p.Exit()
+	p = notebookIn(t, dir)
+	p.Send(up)
+	p.SeeLine("In [1]: preloaded")
+	p.Send(up)
+	p.SeeLine("In [1]: second")
+	p.Send(up)
+	p.SeeLine("In [1]: f {↵    g↵}")
+	p.Send("\r")
+	p.See(`Out[1]: "f {\n\tg\n}"`)
+}
+
+func TestInterrupts(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("f {\r")
+	p.SeeCursor(len("In [1]: ")+4, 3)
+	p.Send("\x03")
+	p.See("^C\nIn [1]:")
+	p.Send("abc\x03")
+	p.See("abc^C\nIn [1]:")
+	p.Send("\x03")
+	p.See("^C\nIn [1]: ^C\nIn [1]:")
+	p.Send("\x03")
+	p.See("Ctrl-D leaves\nIn [1]:")
+	p.Send("wait\r")
+	p.See("waiting")
+	p.Send("\x03")
+	p.See("waiting\n^C\ninterrupted\nIn [2]:")
+	p.Send("deaf\r")
+	p.See("not listening")
+	p.Send("\x03")
+	p.See("heard, but") // two signals at once would be one
+	p.Send("\x03")
+	p.See("Ctrl-C again leaves mcs")
+	p.Send("\x03")
+	if code := p.Exit(); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("print no newline\r")
+	p.See("no newline\nIn [2]:")
+	p.Send("later from a goroutine\rtyped")
+	p.See("from a goroutine\nIn [3]: typed")
+	p.Send("\x15steps\r")
+	p.See("step 4/4 ███████████████ loss 1.5 ·")
+	p.See("In [4]:")
+	p.Send("read\rmy line\r")
+	p.See(`read "my line\n" <nil>`)
+	p.Send("read\r")
+	p.See("In [5]: read\n")
+	p.Send("\x03")
+	p.See(`read "" EOF`)
+	p.Send("after\r") // the read that was given up must not swallow this
+	p.See(`Out[6]: "after"`)
+	p.Send("fail\r")
+	p.See("In[1]:1:3: x.Foo undefined\n    x.Foo()\n      ^^^\nIn [8]:")
+	if c, _ := p.ColourOf("^^^"); c != string(boldRed) {
+		t.Errorf("carets have the colour %q, want %q", c, boldRed)
+	}
+	p.Send("code return nil // done\r")
+	p.See("\nreturn nil // done")
+	if c, _ := p.ColourOf("// done"); c != string(grey) {
+		t.Errorf("a comment has the colour %q, want %q", c, grey)
+	}
+	p.Send("exit\r")
+	if code := p.Exit(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+func TestResize(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("a line that fits")
+	p.SeeLine("In [1]: a line that fits")
+	p.Resize(40, 24)
+	p.Send(" still")
+	p.SeeLine("In [1]: a line that fits still")
+	p.Send("\r")
+	p.See(`Out[1]: "a line that fits still"`)
+}
+
+func TestWithoutColours(t *testing.T) {
+	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		t.Run(env, func(t *testing.T) {
+			p := notebookIn(t, t.TempDir(), env)
+			p.Send("func f() {\r")
+			p.Send("}\r")
+			p.See("In [2]:")
+			p.Send("fail\r")
+			p.See("^^^\nIn [3]:")
+			if p.Coloured() {
+				t.Errorf("colours with %s", env)
+			}
+			if env == "TERM=dumb" {
+				p.Send("\x03")
+				p.See("In [3]: ^C\nIn [3]:")
+			}
+			p.Send("\x04")
+			if code := p.Exit(); code != 0 {
+				t.Errorf("exit code %d, want 0", code)
+			}
+		})
+	}
+}
+
+func TestTerminated(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("unfinished")
+	p.SeeLine("In [1]: unfinished")
+	p.Terminate()
+	p.See("context canceled")
+	if code := p.Exit(); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+}

@@ -1,0 +1,61 @@
+package term
+
+import (
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+// A colour is the parameters of an SGR escape sequence, or empty for the terminal's own. Only the 16 colours that a
+// terminal's theme defines are used: they are readable on light and dark backgrounds alike.
+type colour string
+
+const (
+	none    colour = ""
+	dim     colour = "2"
+	bold    colour = "1"
+	red     colour = "31"
+	green   colour = "32"
+	yellow  colour = "33"
+	blue    colour = "34"
+	magenta colour = "35"
+	cyan    colour = "36"
+	grey    colour = "90"
+
+	boldRed   colour = "1;31"
+	boldGreen colour = "1;32"
+)
+
+// A theme colours text, or leaves it as it is.
+type theme struct{ enabled bool }
+
+func (t theme) paint(c colour, text string) string {
+	if !t.enabled || c == none || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+var roleColours = map[display.Role]colour{
+	display.Dim:     grey,
+	display.Strong:  bold,
+	display.Good:    green,
+	display.Bad:     red,
+	display.Heading: grey,
+	display.Name:    cyan,
+	display.Series1: cyan,
+	display.Series2: yellow,
+	display.Series3: magenta,
+	display.Series4: green,
+}
+
+// style is the theme as displayed values want it; nil if there are no colours.
+func (t theme) style() display.Style {
+	if !t.enabled {
+		return nil
+	}
+	return func(role display.Role, text string) string {
+		if role == display.Code {
+			return t.code(text)
+		}
+		return t.paint(roleColours[role], text)
+	}
+}

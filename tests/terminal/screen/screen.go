@@ -1,0 +1,282 @@
+// Package screen runs a program in a pseudo-terminal and looks at what it draws: a small model of a terminal's screen
+// ([Screen]) and a process in front of it ([Program]). It is for tests.
+package screen
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// A Screen interprets the escape sequences that line editors use, as xterm does, and remembers every line that scrolled
+// away. It is safe for several goroutines.
+type Screen struct {
+	mu         sync.Mutex
+	cols, rows int
+	cells      [][]cell
+	scrolled   []string
+	x, y       int
+	wrap       bool // the last column was written: the next rune goes to the next line
+	attr       string
+	rest       []byte // the start of a sequence that is not complete
+	bells      int
+}
+
+type cell struct {
+	text string // empty behind a wide rune
+	attr string // parameters of the last SGR sequence
+}
+
+// New makes an empty screen.
+func New(cols, rows int) *Screen {
+	s := &Screen{cols: cols, rows: rows}
+	for range rows {
+		s.cells = append(s.cells, s.blank())
+	}
+	return s
+}
+
+func (s *Screen) blank() []cell {
+	line := make([]cell, s.cols)
+	for i := range line {
+		line[i].text = " "
+	}
+	return line
+}
+
+// Resize changes the size. Lines are cut or filled up, as xterm does it, not wrapped anew.
+func (s *Screen) Resize(cols, rows int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cols = cols
+	for i, line := range s.cells {
+		next := s.blank()
+		copy(next, line)
+		s.cells[i] = next
+	}
+	for len(s.cells) > rows && s.y > 0 {
+		s.scrollUp()
+		s.y--
+	}
+	for len(s.cells) < rows {
+		s.cells = append(s.cells, s.blank())
+	}
+	s.cells = s.cells[:rows]
+	s.rows = rows
+	s.x, s.y, s.wrap = min(s.x, cols-1), min(s.y, rows-1), false
+}
+
+func (s *Screen) scrollUp() {
+	s.scrolled = append(s.scrolled, lineText(s.cells[0]))
+	s.cells = append(s.cells[1:], s.blank())
+}
+
+// Write draws what a program wrote.
+func (s *Screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = append(s.rest, b...)
+	for len(s.rest) > 0 {
+		n := s.next(s.rest)
+		if n == 0 {
+			break
+		}
+		s.rest = s.rest[n:]
+	}
+	return len(b), nil
+}
+
+// next draws one rune or obeys one sequence and gives its length, 0 if it is not complete.
+func (s *Screen) next(b []byte) int {
+	switch b[0] {
+	case '\r':
+		s.x, s.wrap = 0, false
+	case '\n':
+		s.wrap = false
+		s.lineFeed()
+	case '\b':
+		s.x, s.wrap = max(s.x-1, 0), false
+	case '\t':
+		s.x = min(s.x/8*8+8, s.cols-1)
+	case 7:
+		s.bells++
+	case 0x1b:
+		return s.sequence(b)
+	default:
+		if !utf8.FullRune(b) {
+			return 0
+		}
+		r, n := utf8.DecodeRune(b)
+		s.put(r)
+		return n
+	}
+	return 1
+}
+
+func (s *Screen) lineFeed() {
+	if s.y++; s.y == s.rows {
+		s.scrollUp()
+		s.y--
+	}
+}
+
+func (s *Screen) put(r rune) {
+	w := runewidth.RuneWidth(r)
+	if w == 0 {
+		if s.x > 0 {
+			s.cells[s.y][s.x-1].text += string(r)
+		}
+		return
+	}
+	if s.wrap || s.x+w > s.cols {
+		s.x, s.wrap = 0, false
+		s.lineFeed()
+	}
+	s.cells[s.y][s.x] = cell{string(r), s.attr}
+	if w == 2 {
+		s.cells[s.y][s.x+1] = cell{"", s.attr}
+	}
+	if s.x += w; s.x >= s.cols {
+		s.x, s.wrap = s.cols-1, true
+	}
+}
+
+// sequence obeys ESC [ … and swallows other sequences.
+func (s *Screen) sequence(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	if b[1] != '[' {
+		return 2
+	}
+	end := 2
+	for end < len(b) && (b[end] < 0x40 || b[end] > 0x7e) {
+		end++
+	}
+	if end == len(b) {
+		return 0
+	}
+	params := string(b[2:end])
+	s.obey(b[end], params, number(params))
+	return end + 1
+}
+
+// number is the first parameter, 0 if there is none.
+func number(params string) int {
+	first, _, _ := strings.Cut(params, ";")
+	n, _ := strconv.Atoi(first)
+	return n
+}
+
+func (s *Screen) obey(final byte, params string, n int) {
+	count := max(n, 1)
+	if final != 'm' {
+		s.wrap = false
+	}
+	switch final {
+	case 'A':
+		s.y = max(s.y-count, 0)
+	case 'B':
+		s.y = min(s.y+count, s.rows-1)
+	case 'C':
+		s.x = min(s.x+count, s.cols-1)
+	case 'D':
+		s.x = max(s.x-count, 0)
+	case 'G':
+		s.x = min(count, s.cols) - 1
+	case 'H':
+		_, column, _ := strings.Cut(params, ";")
+		s.y, s.x = min(count, s.rows)-1, min(max(number(column), 1), s.cols)-1
+	case 'J':
+		s.erase(s.y, n)
+		from, to := s.y+1, s.rows
+		switch n {
+		case 1:
+			from, to = 0, s.y
+		case 2:
+			from = 0
+		}
+		for y := from; y < to; y++ {
+			s.cells[y] = s.blank()
+		}
+	case 'K':
+		s.erase(s.y, n)
+	case 'm':
+		s.attr = params
+		if params == "0" {
+			s.attr = ""
+		}
+	}
+}
+
+// erase clears the cursor's line from the cursor (0), up to it (1), or as a whole (2).
+func (s *Screen) erase(y, mode int) {
+	from, to := s.x, s.cols
+	switch mode {
+	case 1:
+		from, to = 0, s.x+1
+	case 2:
+		from = 0
+	}
+	for x := from; x < to; x++ {
+		s.cells[y][x] = cell{text: " "}
+	}
+}
+
+func lineText(line []cell) string {
+	var b strings.Builder
+	for _, c := range line {
+		b.WriteString(c.text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// Text is everything that was drawn and not erased, with what scrolled away, without blank lines at the end.
+func (s *Screen) Text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := append([]string{}, s.scrolled...)
+	for _, line := range s.cells {
+		lines = append(lines, lineText(line))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// Cursor gives the cursor's column and row, counted from 0 and from the first line that was ever drawn, and the text of
+// its line.
+func (s *Screen) Cursor() (column, row int, line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.x, len(s.scrolled) + s.y, lineText(s.cells[s.y])
+}
+
+// Coloured says whether any cell on the screen has a colour or another attribute.
+func (s *Screen) Coloured() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.cells {
+		for _, c := range line {
+			if c.attr != "" && c.text != " " {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ColourOf gives the attribute of the last place on the screen where text stands, and whether there is one.
+func (s *Screen) ColourOf(text string) (attr string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for y := s.rows - 1; y >= 0; y-- {
+		for x := s.cols - 1; x >= 0; x-- {
+			if strings.HasPrefix(lineText(s.cells[y][x:]), text) {
+				return s.cells[y][x].attr, true
+			}
+		}
+	}
+	return "", false
+}
