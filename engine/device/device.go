@@ -1,0 +1,154 @@
+// Package device says on which devices tensors can live, what they are, how much memory is in use there, and how fast
+// they can be at most.
+//
+// A new tensor lives on the [Default] device, the fastest that this machine has; [Use] changes that. "cpu" is always
+// there. "ref" computes in float64, one element at a time, to check the others.
+package device
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all" // the backends register themselves
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same device; the
+// zero Device is none.
+type Device struct {
+	dev *backend.Device
+}
+
+// Info describes a device.
+type Info struct {
+	Name    string       // what Lookup finds it by
+	Detail  string       // "2 threads, avx512"
+	DTypes  []dtype.Type // the element types of which it can compute
+	Threads int
+	Memory  int64 // bytes that the device has, 0 if unknown
+}
+
+// Of returns the device of a graph's node; it is for the engine's own packages.
+func Of(dev ir.Device) Device {
+	d, ok := dev.(*backend.Device)
+	if !ok {
+		return Device{}
+	}
+	return Device{d}
+}
+
+// Engine returns the device as the engine's own packages use it.
+func (d Device) Engine() *backend.Device { return d.dev }
+
+// String returns the name, "cpu".
+func (d Device) String() string {
+	if d.dev == nil {
+		return "no device"
+	}
+	return d.dev.String()
+}
+
+// Info says what the device is and can do.
+func (d Device) Info() Info {
+	if d.dev == nil {
+		return Info{}
+	}
+	i := d.dev.Backend().Info()
+	return Info{Name: d.dev.String(), Detail: i.Detail, DTypes: i.DTypes, Threads: i.Threads, Memory: i.Memory}
+}
+
+// Sync waits until everything that was started on the device is done.
+func (d Device) Sync() error {
+	if d.dev == nil {
+		return nil
+	}
+	return d.dev.Backend().Sync()
+}
+
+// Memory is how a device's memory is used, in bytes.
+type Memory struct {
+	InUse int64 // tensors and plans that are running
+	Peak  int64 // the most that was ever in use, since ResetPeak
+	Kept  int64 // kept for reuse
+	Total int64 // what the device has, 0 if unknown
+}
+
+// Memory says how the device's memory is used.
+func (d Device) Memory() Memory {
+	if d.dev == nil {
+		return Memory{}
+	}
+	inUse, peak, kept := d.dev.MemoryInUse()
+	return Memory{InUse: inUse, Peak: peak, Kept: kept, Total: d.dev.Backend().Info().Memory}
+}
+
+// ResetPeak lets Memory.Peak start again from what is in use.
+func (d Device) ResetPeak() {
+	if d.dev != nil {
+		d.dev.ResetPeak()
+	}
+}
+
+// FreeCache gives memory that is kept for reuse back to the system.
+func (d Device) FreeCache() {
+	if d.dev != nil {
+		d.dev.FreeCache()
+	}
+}
+
+var current atomic.Pointer[backend.Device]
+
+// Default returns the device on which new tensors live.
+func Default() Device {
+	if d := current.Load(); d != nil {
+		return Device{d}
+	}
+	for _, name := range backend.Names() {
+		if d, err := backend.Open(name); err == nil {
+			current.CompareAndSwap(nil, d)
+			break
+		}
+	}
+	return Device{current.Load()}
+}
+
+// Use makes the device with that name the default.
+func Use(name string) error {
+	d, err := Lookup(name)
+	if err != nil {
+		return err
+	}
+	current.Store(d.dev)
+	return nil
+}
+
+// Lookup returns the device with that name, or an error that lists the names.
+func Lookup(name string) (Device, error) {
+	d, err := backend.Open(name)
+	if err != nil {
+		return Device{}, err
+	}
+	return Device{d}, nil
+}
+
+// List returns the devices of this machine, the fastest first.
+func List() []Device {
+	var list []Device
+	for _, name := range backend.Names() {
+		if d, err := backend.Open(name); err == nil {
+			list = append(list, Device{d})
+		}
+	}
+	return list
+}
+
+// CPU returns the processor, which every machine has.
+func CPU() Device {
+	d, err := Lookup("cpu")
+	if err != nil {
+		panic(fmt.Sprintf("device: this build has no cpu backend: %v", err))
+	}
+	return d
+}

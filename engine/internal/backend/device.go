@@ -1,0 +1,101 @@
+package backend
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Device is an opened backend with its memory. It is the ir.Device of the nodes that live there.
+type Device struct {
+	name    string
+	backend Backend
+	memory  memory
+}
+
+// NewDevice makes a device of a backend. Tests use it for devices of their own; everybody else calls Open.
+func NewDevice(name string, b Backend) *Device {
+	d := &Device{name: name, backend: b}
+	d.memory.init(name, b)
+	return d
+}
+
+// String returns the device's name, "cpu".
+func (d *Device) String() string { return d.name }
+
+// Backend returns what runs the device's kernels. Its buffers are those of Block.Raw.
+func (d *Device) Backend() Backend { return d.backend }
+
+// A Block is memory of a device that gives itself back when nobody refers to it any more. It is the ir.Buffer of nodes.
+type Block struct {
+	dev   *Device
+	raw   ir.Buffer
+	bytes int
+}
+
+// Bytes is how much was asked for.
+func (b *Block) Bytes() int { return b.bytes }
+
+// Raw is the backend's buffer. Whoever uses it must keep the Block alive meanwhile (runtime.KeepAlive).
+func (b *Block) Raw() ir.Buffer { return b.raw }
+
+// Device is where the memory is.
+func (b *Block) Device() *Device { return b.dev }
+
+// Alloc returns uninitialised memory, perhaps recycled. If there is not enough, it frees what is kept for reuse, lets the
+// collector find blocks that nobody uses, and tries once more before it returns an *OutOfMemory.
+func (d *Device) Alloc(n int) (*Block, error) {
+	raw, err := d.memory.take(n)
+	if err != nil {
+		return nil, err
+	}
+	b := &Block{dev: d, raw: raw, bytes: n}
+	// The cleanup only queues: it may run at any time, and must not call into a driver.
+	runtime.AddCleanup(b, d.memory.queue, raw)
+	return b, nil
+}
+
+// Scratch returns memory as Alloc does, but without a Block: the caller gives it back by GiveBack.
+func (d *Device) Scratch(n int) (ir.Buffer, error) { return d.memory.take(n) }
+
+// GiveBack returns memory that Scratch gave.
+func (d *Device) GiveBack(raw ir.Buffer) { d.memory.queue(raw) }
+
+// Upload copies host bytes (little endian) into a block.
+func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
+	b, err := d.own(dst)
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(b)
+	return d.backend.Upload(b.raw, offset, src)
+}
+
+// Download copies from a block to host bytes (little endian). It waits for submitted work.
+func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
+	b, err := d.own(src)
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(b)
+	return d.backend.Download(dst, b.raw, offset)
+}
+
+func (d *Device) own(buf ir.Buffer) (*Block, error) {
+	b, ok := buf.(*Block)
+	if !ok || b.dev != d {
+		return nil, fmt.Errorf("%s: got memory that is not of this device", d.name)
+	}
+	return b, nil
+}
+
+// MemoryInUse returns how many bytes blocks and running plans hold, the most that they ever held, and how many more are
+// kept for reuse.
+func (d *Device) MemoryInUse() (inUse, peak, kept int64) { return d.memory.counters() }
+
+// ResetPeak lets the peak start again from what is in use.
+func (d *Device) ResetPeak() { d.memory.resetPeak() }
+
+// FreeCache gives the memory that is kept for reuse back to the backend.
+func (d *Device) FreeCache() { d.memory.trim(0) }

@@ -1,0 +1,193 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// memory is a device's caching allocator. What comes back is kept in lists by size class, because a training step asks
+// for the same sizes again and again. Freed buffers arrive in a queue of their own, so that a cleanup never waits for
+// an allocation.
+type memory struct {
+	name    string
+	backend Backend
+	cap     int64 // most bytes that are kept
+
+	mu          sync.Mutex
+	lists       map[int][]ir.Buffer // by class size
+	inUse, peak int64
+	kept        int64
+	fresh       int64 // bytes that came from the backend since the last collection that we asked for
+
+	freed struct {
+		sync.Mutex
+		list []ir.Buffer
+	}
+}
+
+// Without a collection an external device's memory would fill up with blocks that nobody uses, because the collector
+// sees only their small handles.
+const collectAfter = 1 << 30
+
+func (m *memory) init(name string, b Backend) {
+	m.name, m.backend, m.lists = name, b, map[int][]ir.Buffer{}
+	m.cap = 1 << 30
+	if total := b.Info().Memory; total > 0 {
+		m.cap = total / 4
+	}
+}
+
+// classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted.
+func classSize(n int) int {
+	const least = 256
+	if n <= least {
+		return least
+	}
+	step := 1 << (bits.Len(uint(n-1)) - 4)
+	return (n + step - 1) &^ (step - 1)
+}
+
+// take returns a buffer of at least n bytes.
+func (m *memory) take(n int) (ir.Buffer, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("%s: alloc: got %d bytes, want 0 or more", m.name, n)
+	}
+	size := classSize(n)
+	raw, err := m.tryTake(size)
+	if oom := (*OutOfMemory)(nil); errors.As(err, &oom) {
+		collect()
+		m.trim(0)
+		if raw, err = m.tryTake(size); errors.As(err, &oom) {
+			err = m.explain(oom, n)
+		}
+	}
+	return raw, err
+}
+
+func (m *memory) tryTake(size int) (ir.Buffer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drain()
+	if raw := m.reuse(size); raw != nil {
+		return raw, nil
+	}
+	if m.fresh += int64(size); m.fresh > max(collectAfter, m.inUse) {
+		m.fresh = 0
+		m.mu.Unlock()
+		collect()
+		m.mu.Lock()
+		m.drain()
+		if raw := m.reuse(size); raw != nil {
+			return raw, nil
+		}
+	}
+	raw, err := m.backend.Alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	m.use(size)
+	return raw, nil
+}
+
+func (m *memory) reuse(size int) ir.Buffer {
+	list := m.lists[size]
+	if len(list) == 0 {
+		return nil
+	}
+	raw := list[len(list)-1]
+	list[len(list)-1] = nil
+	m.lists[size] = list[:len(list)-1]
+	m.kept -= int64(size)
+	m.use(size)
+	return raw
+}
+
+func (m *memory) use(size int) {
+	m.inUse += int64(size)
+	m.peak = max(m.peak, m.inUse)
+}
+
+// queue takes a buffer back. It never waits for the backend.
+func (m *memory) queue(raw ir.Buffer) {
+	m.freed.Lock()
+	m.freed.list = append(m.freed.list, raw)
+	m.freed.Unlock()
+}
+
+// drain puts queued buffers on their lists, or frees them when enough is kept. The caller holds m.mu.
+func (m *memory) drain() {
+	m.freed.Lock()
+	defer m.freed.Unlock()
+	for i, raw := range m.freed.list {
+		m.freed.list[i] = nil
+		size := raw.Bytes()
+		m.inUse -= int64(size)
+		if m.kept+int64(size) > m.cap {
+			m.backend.Free(raw)
+			continue
+		}
+		m.kept += int64(size)
+		m.lists[size] = append(m.lists[size], raw)
+	}
+	m.freed.list = m.freed.list[:0]
+}
+
+// trim frees kept buffers until at most limit bytes are kept.
+func (m *memory) trim(limit int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drain()
+	for size, list := range m.lists {
+		for len(list) > 0 && m.kept > limit {
+			m.backend.Free(list[len(list)-1])
+			list[len(list)-1] = nil
+			list = list[:len(list)-1]
+			m.kept -= int64(size)
+		}
+		if len(list) == 0 {
+			delete(m.lists, size)
+			continue
+		}
+		m.lists[size] = list
+	}
+}
+
+// explain says what was wanted and what holds the memory.
+func (m *memory) explain(e *OutOfMemory, want int) *OutOfMemory {
+	inUse, _, _ := m.counters()
+	r := *e
+	r.Want = int64(want)
+	r.Held = fmt.Sprintf("tensors and running plans hold %d bytes", inUse)
+	return &r
+}
+
+func (m *memory) counters() (inUse, peak, kept int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drain()
+	return m.inUse, m.peak, m.kept
+}
+
+func (m *memory) resetPeak() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drain()
+	m.peak = m.inUse
+}
+
+// collect runs the collector and waits until the cleanups of what it found have run.
+func collect() {
+	done := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
+	runtime.GC()
+	select {
+	case <-done:
+	case <-time.After(100 * time.Millisecond): // the cleanups are busy elsewhere: go on with what was found
+	}
+}

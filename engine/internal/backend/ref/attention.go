@@ -1,0 +1,170 @@
+package ref
+
+import (
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func init() {
+	ops[ir.Rope] = one(rope)
+	ops[ir.Attention] = attention
+	ops[ir.AttentionGrad] = attentionGrad
+}
+
+// rope turns each pair of a row of width d by the angle position·base^(−2i/d), or by minus that angle with Reverse.
+// Pairs are (i, i+d/2), or (2i, 2i+1) with Interleaved.
+func rope(in *backend.Inst, a []value) value {
+	x, positions := a[0], a[1]
+	r := newValue(in.DType, in.Shape)
+	n, d := rows(in.Shape)
+	tokens := in.Shape[len(in.Shape)-2]
+	perRow := positions
+	if len(positions.shape) > 1 {
+		perRow = expand(positions, in.Shape[:len(in.Shape)-1])
+	}
+	for row := range n {
+		at := row
+		if len(positions.shape) <= 1 {
+			at = row % tokens
+		}
+		for i := range d / 2 {
+			angle := float64(perRow.i[at]) * math.Pow(in.Attr.Float, -2*float64(i)/float64(d))
+			if in.Attr.Flags&ir.Reverse != 0 {
+				angle = -angle
+			}
+			p, q := row*d+i, row*d+i+d/2
+			if in.Attr.Flags&ir.Interleaved != 0 {
+				p, q = row*d+2*i, row*d+2*i+1
+			}
+			sin, cos := math.Sincos(angle)
+			r.f[p] = x.f[p]*cos - x.f[q]*sin
+			r.f[q] = x.f[p]*sin + x.f[q]*cos
+		}
+	}
+	return r
+}
+
+// heads is the geometry of an attention: B batches, Hq query heads that share Hk key heads, Tq queries, Tk keys.
+type heads struct {
+	B, Hq, Hk, Tq, Tk, D, Dv int
+	scale                    float64
+	causal                   bool
+	mask                     *value // [B Hq Tq Tk], Bool or float
+}
+
+func headsOf(in *backend.Inst, q, k, v value, mask []value) heads {
+	h := heads{
+		B: q.shape[0], Hq: q.shape[1], Tq: q.shape[2], D: q.shape[3],
+		Hk: k.shape[1], Tk: k.shape[2], Dv: v.shape[3],
+		scale: in.Attr.Float, causal: in.Attr.Flags&ir.Causal != 0,
+	}
+	if len(mask) > 0 {
+		m := expand(mask[0], []int{h.B, h.Hq, h.Tq, h.Tk})
+		h.mask = &m
+	}
+	return h
+}
+
+// scores returns the scaled and masked scores of one query; -Inf where it may not look.
+func (h *heads) scores(q, k value, b, head, i int) []float64 {
+	s := make([]float64, h.Tk)
+	for j := range s {
+		if h.causal && j > i+h.Tk-h.Tq {
+			s[j] = math.Inf(-1)
+			continue
+		}
+		for d := range h.D {
+			s[j] += q.f[h.query(b, head, i)*h.D+d] * k.f[h.key(b, head, j)*h.D+d]
+		}
+		s[j] *= h.scale
+		if h.mask == nil {
+			continue
+		}
+		at := h.query(b, head, i)*h.Tk + j
+		if h.mask.dtype != dtype.Bool {
+			s[j] += h.mask.f[at]
+		} else if h.mask.i[at] == 0 {
+			s[j] = math.Inf(-1)
+		}
+	}
+	return s
+}
+
+// query and key give the row of a query and of the key that its head looks at.
+func (h *heads) query(b, head, i int) int { return (b*h.Hq+head)*h.Tq + i }
+func (h *heads) key(b, head, j int) int   { return (b*h.Hk+head/(h.Hq/h.Hk))*h.Tk + j }
+
+// each calls f for every query.
+func (h *heads) each(f func(b, head, i int)) {
+	for b := range h.B {
+		for head := range h.Hq {
+			for i := range h.Tq {
+				f(b, head, i)
+			}
+		}
+	}
+}
+
+// attention is softmax(scale·q·kᵀ + mask)·v, and the logsumexp of the scores. A query that may look nowhere gives 0.
+func attention(in *backend.Inst, a []value) []value {
+	q, k, v := a[0], a[1], a[2]
+	h := headsOf(in, q, k, v, a[3:])
+	o := newValue(in.Outs[0].DType, in.Outs[0].Shape)
+	lse := newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	h.each(func(b, head, i int) {
+		row := h.query(b, head, i)
+		s := h.scores(q, k, b, head, i)
+		lse.f[row] = logSumExp(s)
+		if math.IsInf(lse.f[row], -1) {
+			return
+		}
+		for j, x := range s {
+			p := math.Exp(x - lse.f[row])
+			for d := range h.Dv {
+				o.f[row*h.Dv+d] += p * v.f[h.key(b, head, j)*h.Dv+d]
+			}
+		}
+	})
+	return []value{o, lse}
+}
+
+// attentionGrad takes q, k, v, o, logsumexp, do and the mask. With p the probabilities and dp = do·vᵀ,
+// ds = p·(dp − do·o), dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·do; keys and values sum over the heads that share them.
+func attentionGrad(in *backend.Inst, a []value) []value {
+	q, k, v, o, lse, do := a[0], a[1], a[2], a[3], a[4], a[5]
+	h := headsOf(in, q, k, v, a[6:])
+	dq := newValue(in.Outs[0].DType, in.Outs[0].Shape)
+	dk := newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	dv := newValue(in.Outs[2].DType, in.Outs[2].Shape)
+	h.each(func(b, head, i int) {
+		row := h.query(b, head, i)
+		if math.IsInf(lse.f[row], -1) {
+			return
+		}
+		var dot float64
+		for d := range h.Dv {
+			dot += do.f[row*h.Dv+d] * o.f[row*h.Dv+d]
+		}
+		for j, x := range h.scores(q, k, b, head, i) {
+			key := h.key(b, head, j)
+			p := math.Exp(x - lse.f[row])
+			var dp float64
+			for d := range h.Dv {
+				dp += do.f[row*h.Dv+d] * v.f[key*h.Dv+d]
+				dv.f[key*h.Dv+d] += p * do.f[row*h.Dv+d]
+			}
+			ds := p * (dp - dot) * h.scale
+			if p == 0 {
+				continue
+			}
+			for d := range h.D {
+				dq.f[row*h.D+d] += ds * k.f[key*h.D+d]
+				dk.f[key*h.D+d] += ds * q.f[row*h.D+d]
+			}
+		}
+	})
+	return []value{dq, dk, dv}
+}

@@ -1,0 +1,181 @@
+// Package ref is the reference backend: slow, exact and obvious. Every other backend is held against it.
+//
+// It runs a group instruction by instruction. A value is a dense array of float64 (floating-point types) or of int64
+// (integers and Bool); each op is computed in those, straight from its definition, without threads and without tricks.
+// A result of type F32, F16 or BF16 is rounded to float32 after each instruction; F16 and BF16 are rounded once more
+// when they are stored, and wherever a cast asks for it. F64 is kept as it is.
+//
+// Reading order: ref.go, value.go, then a file for each family of ops.
+package ref
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func init() { backend.Register("ref", 0, Open) }
+
+// Open returns a reference backend.
+func Open() (backend.Backend, error) { return &Backend{}, nil }
+
+// A Backend computes on Go's heap.
+type Backend struct {
+	mu sync.Mutex // Submit calls run one after the other
+}
+
+type buffer struct{ bytes []byte }
+
+func (b *buffer) Bytes() int { return len(b.bytes) }
+
+// Info says that ref knows every type.
+func (b *Backend) Info() backend.Info {
+	return backend.Info{Name: "ref", Detail: "reference, float64", DTypes: dtype.All(), Threads: 1}
+}
+
+// Alloc returns memory filled with 0xff, so that a kernel that reads what it did not write gets NaN.
+func (b *Backend) Alloc(n int) (ir.Buffer, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("ref: alloc: got %d bytes, want 0 or more", n)
+	}
+	m := make([]byte, n)
+	for i := range m {
+		m[i] = 0xff
+	}
+	return &buffer{m}, nil
+}
+
+// Free lets go of the memory; a later use panics.
+func (b *Backend) Free(buf ir.Buffer) { buf.(*buffer).bytes = nil }
+
+// Upload copies src into dst.
+func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
+	return transfer("upload", dst.(*buffer).bytes, offset, len(src), func(d []byte) { copy(d, src) })
+}
+
+// Download copies from src into dst.
+func (b *Backend) Download(dst []byte, src ir.Buffer, offset int) error {
+	return transfer("download", src.(*buffer).bytes, offset, len(dst), func(s []byte) { copy(dst, s) })
+}
+
+func transfer(what string, mem []byte, offset, n int, move func([]byte)) error {
+	if offset < 0 || offset+n > len(mem) {
+		return fmt.Errorf("ref: %s: got bytes %d to %d, want them inside of a buffer of %d", what, offset, offset+n, len(mem))
+	}
+	move(mem[offset : offset+n])
+	return nil
+}
+
+// A kernel is the group itself: it is interpreted.
+type kernel struct{ g *backend.Group }
+
+func (k *kernel) Name() string { return k.g.Name }
+
+// Compile checks that every instruction is known.
+func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
+	for i := range g.Insts {
+		if ops[g.Insts[i].Op] == nil {
+			return nil, fmt.Errorf("ref: %s: op %v has no implementation", g.Name, g.Insts[i].Op)
+		}
+	}
+	return &kernel{g}, nil
+}
+
+// Submit interprets the commands.
+func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.Duration) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range cmds {
+		start := time.Now()
+		if err := run(ctx, &cmds[i]); err != nil {
+			return err
+		}
+		if times != nil {
+			times[i] = time.Since(start)
+		}
+	}
+	return nil
+}
+
+// Sync has nothing to wait for.
+func (b *Backend) Sync() error { return nil }
+
+// failure is the panic by which an op stops a run: an index out of range.
+type failure struct{ err error }
+
+func run(ctx context.Context, c *backend.Cmd) (err error) {
+	g := c.Kernel.(*kernel).g
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = fmt.Errorf("ref: %w", r.err)
+		case runtime.Error:
+			panic(fmt.Sprintf("ref: %s: %v", g.Name, r))
+		default:
+			panic(r)
+		}
+	}()
+	inputs := make([]value, len(g.Inputs))
+	for i, in := range g.Inputs {
+		if in.Buf < 0 {
+			inputs[i] = scalar(in.DType, c.Scalars[in.Scalar])
+		} else {
+			inputs[i] = load(c.Bufs[in.Buf], in.DType, in.Layout)
+		}
+	}
+	results := make([][]value, len(g.Insts))
+	get := func(r backend.Ref) value {
+		if i, ok := r.Input(); ok {
+			return inputs[i]
+		}
+		return results[r.Index][r.Result]
+	}
+	for i := range g.Insts {
+		if ctx.Err() != nil {
+			return cause(ctx)
+		}
+		in := &g.Insts[i]
+		args := make([]value, len(in.Args))
+		for j, a := range in.Args {
+			args[j] = get(a)
+		}
+		results[i] = apply(in, args)
+	}
+	for _, o := range g.Outputs {
+		store(c.Bufs[o.Buf], o, get(o.Value))
+	}
+	return nil
+}
+
+// cause is why ctx is done.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return backend.ErrInterrupted
+}
+
+// ops holds the meaning of each op: the results of an instruction from its arguments. The files of the families fill it.
+var ops [ir.NumOps]func(in *backend.Inst, args []value) []value
+
+// apply runs one instruction and rounds what it gives.
+func apply(in *backend.Inst, args []value) []value {
+	out := ops[in.Op](in, args)
+	for i := range out {
+		out[i].round()
+	}
+	return out
+}
+
+// one makes an op with one result.
+func one(f func(in *backend.Inst, args []value) value) func(*backend.Inst, []value) []value {
+	return func(in *backend.Inst, args []value) []value { return []value{f(in, args)} }
+}
