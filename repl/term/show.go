@@ -9,11 +9,21 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
+// A preloader is a value with cells that can be recalled with the arrow keys once it was shown: what %load gives.
+type preloader interface {
+	Preload() []string
+}
+
 // show prints what a cell has to show.
 func (nb *notebook) show(r session.Result) {
 	for i, v := range r.Shown {
 		if v == nil {
 			continue
+		}
+		if p, ok := v.(preloader); ok {
+			for _, cell := range p.Preload() {
+				nb.editor.Remember(cell)
+			}
 		}
 		prompt := ""
 		if r.Out && i == len(r.Shown)-1 {
