@@ -1,0 +1,65 @@
+package asm
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+)
+
+// An Elem is a floating-point element type that packing widens to float32.
+type Elem uint8
+
+const (
+	F32 Elem = iota
+	BF16
+	F16
+)
+
+// Size is the number of bytes of an element.
+func (e Elem) Size() int { return [...]int{4, 2, 2}[e] }
+
+// A Source is a matrix to pack from: line i at step p is Line·i + Step·p elements from Base. For the left operand of a product
+// the lines are rows, for the right one columns; the steps are the inner dimension.
+type Source struct {
+	Base       unsafe.Pointer
+	Elem       Elem
+	Line, Step int
+}
+
+// At returns the source that starts at a line and step.
+func (s Source) At(line, step int) Source {
+	s.Base = unsafe.Add(s.Base, (line*s.Line+step*s.Step)*s.Elem.Size())
+	return s
+}
+
+// PackPanel writes k steps of lines values each, width ≥ lines apart, so that a micro-kernel reads them in a row. What stands between
+// lines and width is finite but means nothing. dst has room for k·width.
+func PackPanel(dst []float32, width int, s Source, lines, k int) {
+	_ = dst[k*width-1]
+	if done := packVector(unsafe.SliceData(dst), width, s, lines, k); done < k {
+		packScalar(dst[done*width:k*width], width, s.At(0, done), lines)
+	}
+}
+
+// packScalar is PackPanel in Go.
+func packScalar(dst []float32, width int, s Source, lines int) {
+	for p := 0; len(dst) > 0; p++ {
+		row := dst[:width]
+		for i := range row {
+			if i >= lines {
+				row[i] = 0
+				continue
+			}
+			at := unsafe.Add(s.Base, (i*s.Line+p*s.Step)*s.Elem.Size())
+			switch s.Elem {
+			case F32:
+				row[i] = *(*float32)(at)
+			case BF16:
+				row[i] = vec.BF16ToF32(*(*uint16)(at))
+			case F16:
+				row[i] = vec.F16ToF32(*(*uint16)(at))
+			}
+		}
+		dst = dst[width:]
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !amd64 || mcs_portable
+
+package asm
+
+
+func packVector(*float32, int, Source, int, int) int { return 0 }
