@@ -2,8 +2,6 @@ package asm
 
 import (
 	"unsafe"
-
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
 // An Elem is a floating-point element type that packing widens to float32.

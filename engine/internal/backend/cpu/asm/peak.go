@@ -1,5 +1,5 @@
 package asm
 
-// PeakFlops does nothing but fused multiply-adds for a while, n times in a row, and returns how many floating-point
-// operations that were. Timed, it gives the most that a core can do with the instructions of [Level].
-func PeakFlops(n int) int64 { return peak(n) }
+// PeakFlops does nothing but fused multiply-adds, n > 0 times in a row, and returns how many floating-point operations
+// that were. Timed, it gives the most that a core can do with the instructions of [Level].
+func PeakFlops(n int) int64 { return peak(max(1, n)) }

@@ -1,0 +1,119 @@
+// Package gemm multiplies float32 matrices.
+//
+// The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads straight through,
+// and the blocks are as large as the caches. K is cut into pieces of [depth]; for each piece the workers first pack the
+// left rows and the right columns, then share out the tasks, rectangles of the result, whose part of the packed right operand
+// stays in a core's second-level cache. f16 and bf16 operands are widened when they are packed, and any strides are
+// legal, because packing is what reads them.
+//
+// A product with few rows ([Few]) packs nothing: it reads the right operand once, as it lies, at the speed of memory.
+//
+// An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the number of
+// threads, on the blocks or on the micro-kernel.
+//
+// Reading order: gemm.go, block.go, few.go, choose.go.
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+)
+
+// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is the same on every machine,
+// because it decides the order of additions.
+const depth = 512
+
+// An Operand is how a matrix, or a batch of them, lies in memory.
+type Operand struct {
+	Elem asm.Elem
+	// Line is the distance between rows of a left operand, columns of a right one; Step is the distance along the inner
+	// dimension; both in elements.
+	Line, Step int
+	// Batch holds the offset of each matrix of a batch, in elements; nil stands for one at 0.
+	Batch []int
+}
+
+// A Term is one product of a sum.
+type Term struct {
+	K    int
+	A, B Operand
+}
+
+// A Product is c[M N] = Σ a·b over its terms, for each matrix of a batch. It is immutable.
+type Product struct {
+	M, N, Batch int
+	Terms       []Term
+
+	layout layout
+}
+
+// New returns a product for a pool of that many threads.
+func New(m, n, batch int, terms []Term, threads int) *Product {
+	p := &Product{M: m, N: n, Batch: batch, Terms: terms}
+	p.layout = p.arrange(threads)
+	return p
+}
+
+// A Call is one evaluation of a product.
+type Call struct {
+	A, B []unsafe.Pointer // of each term
+	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix to the next.
+	C           *float32
+	LDC, BatchC int
+	// Done, if not nil, is called once for each part of the result when it is complete, by the worker that has just
+	// written it: rows [row, row+rows) and columns [col, col+cols) of a matrix of the batch.
+	Done    func(worker, batch, row, rows, col, cols int)
+	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
+}
+
+// c returns the address of an element of the result.
+func (c *Call) c(batch, row, col int) *float32 {
+	return (*float32)(unsafe.Add(unsafe.Pointer(c.C), 4*(batch*c.BatchC+row*c.LDC+col)))
+}
+
+// source returns one matrix of an operand.
+func (o *Operand) source(base unsafe.Pointer, batch int) asm.Source {
+	s := asm.Source{Base: base, Elem: o.Elem, Line: o.Line, Step: o.Step}
+	if o.Batch != nil {
+		s.Base = unsafe.Add(base, o.Batch[batch]*o.Elem.Size())
+	}
+	return s
+}
+
+// Run computes the product. It ends early, with an undefined result, when the pool was told to stop.
+func (p *Product) Run(workers *pool.Pool, c *Call) {
+	switch {
+	case p.M == 0 || p.N == 0 || p.Batch == 0:
+	case p.steps() == 0:
+		p.zero(workers, c)
+	case p.layout.few:
+		p.runFew(workers, c)
+	case p.layout.byBatch:
+		p.runByBatch(workers, c)
+	default:
+		p.runBlocks(workers, c)
+	}
+}
+
+// steps is the length of all inner dimensions together.
+func (p *Product) steps() int {
+	n := 0
+	for i := range p.Terms {
+		n += p.Terms[i].K
+	}
+	return n
+}
+
+// zero stores the empty sum.
+func (p *Product) zero(workers *pool.Pool, c *Call) {
+	workers.Range(p.Batch*p.M, 1+4096/p.N, func(worker, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			clear(unsafe.Slice(c.c(i/p.M, i%p.M, 0), p.N))
+			if c.Done != nil {
+				c.Done(worker, i/p.M, i%p.M, 1, 0, p.N)
+			}
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+)
+
+// BenchmarkMatMul prints the share of the peak that the same threads reach in the same run with multiply-adds alone.
+func BenchmarkMatMul(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		workers := pool.New(threads)
+		for _, n := range []int{256, 512, 1024, 2048} {
+			b.Run(fmt.Sprintf("%d/threads=%d", n, threads), func(b *testing.B) {
+				benchmark(b, workers, n, n, n)
+			})
+		}
+		workers.Close()
+	}
+}
+
+func benchmark(b *testing.B, workers *pool.Pool, m, n, k int) {
+	x, y, z := random(m*k), random(k*n), make([]float32, m*n)
+	p := New(m, n, 1, []Term{{K: k, A: Operand{Line: k, Step: 1}, B: Operand{Line: 1, Step: n}}}, workers.Threads())
+	c := call(p, x, y, z)
+	peak := peakOf(workers)
+	best := time.Duration(math.MaxInt64)
+	for b.Loop() {
+		start := time.Now()
+		p.Run(workers, c)
+		best = min(best, time.Since(start))
+	}
+	peak = max(peak, peakOf(workers))
+	flops := 2 * float64(m) * float64(n) * float64(k)
+	rate := flops * float64(b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(rate/1e9, "GFLOP/s")
+	b.ReportMetric(flops/best.Seconds()/1e9, "best-GFLOP/s")
+	b.ReportMetric(100*flops/best.Seconds()/peak, "%peak")
+	b.ReportMetric(peak/1e9, "peak-GFLOP/s")
+}
+
+// peakOf measures floating-point operations a second, the best of a few tries.
+func peakOf(workers *pool.Pool) float64 {
+	best := 0.0
+	for range 20 {
+		var flops atomic.Int64
+		start := time.Now()
+		workers.For(workers.Threads(), func(_, _ int) { flops.Add(asm.PeakFlops(100_000)) })
+		best = max(best, float64(flops.Load())/time.Since(start).Seconds())
+	}
+	return best
+}
+
+func random(n int) []float32 {
+	x := make([]float32, n+16)
+	skip := -int(uintptr(unsafe.Pointer(&x[0]))/4) & 15
+	x = x[skip : skip+n]
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+func call(p *Product, x, y, z []float32) *Call {
+	return &Call{
+		A: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(x))}, B: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(y))},
+		C: unsafe.SliceData(z), LDC: p.N, BatchC: p.M * p.N, Scratch: random(p.ScratchLen()),
+	}
+}

@@ -1,0 +1,237 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+)
+
+// A matrix of a test: a batch of rows × cols values that lie in data through strides.
+type matrix struct {
+	elem                      asm.Elem
+	data                      []byte
+	first                     int // element
+	batch, rowStep, colStep   int
+	batchCount, rows, columns int
+}
+
+func (m *matrix) at(batch, i, j int) float64 {
+	e := m.first + batch*m.batch + i*m.rowStep + j*m.colStep
+	if m.elem == asm.F32 {
+		return float64(*(*float32)(unsafe.Pointer(&m.data[4*e])))
+	}
+	return float64(widen(m.elem, *(*uint16)(unsafe.Pointer(&m.data[2*e]))))
+}
+
+func (m *matrix) pointer() unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), m.first*m.elem.Size())
+}
+
+func (m *matrix) offsets() []int {
+	o := make([]int, m.batchCount)
+	for i := range o {
+		o[i] = i * m.batch
+	}
+	return o
+}
+
+// layouts of a matrix: what package plan may pass.
+var layouts = []string{"rows", "columns", "padded rows", "padded columns", "sparse", "reversed", "broadcast batch"}
+
+func newMatrix(r *rand.Rand, elem asm.Elem, layout string, batch, rows, cols int) *matrix {
+	m := &matrix{elem: elem, batchCount: batch, rows: rows, columns: cols, rowStep: cols, colStep: 1, batch: rows * cols}
+	switch layout {
+	case "columns":
+		m.rowStep, m.colStep = 1, rows
+	case "padded rows":
+		m.rowStep, m.batch = cols+3, rows*(cols+3)
+	case "padded columns":
+		m.rowStep, m.colStep, m.batch = 1, rows+5, cols*(rows+5)
+	case "sparse":
+		m.rowStep, m.colStep, m.batch = 3*cols, 3, 3*rows*cols
+	case "reversed":
+		m.rowStep, m.colStep, m.batch, m.first = -cols, -1, rows*cols, rows*cols-1
+	case "broadcast batch":
+		m.batch = 0
+	}
+	n := 16
+	for _, d := range [][2]int{{m.batch, batch}, {m.rowStep, rows}, {m.colStep, cols}} {
+		n += max(0, d[0]*(d[1]-1))
+	}
+	n = max(n, 16+m.first)
+	m.data = make([]byte, n*elem.Size())
+	for i := range n {
+		v := float32(r.NormFloat64())
+		if elem == asm.F32 {
+			*(*float32)(unsafe.Pointer(&m.data[4*i])) = v
+		} else {
+			*(*uint16)(unsafe.Pointer(&m.data[2*i])) = uint16(math.Float32bits(v)>>16)&0xbfff | 0x2000 // a modest number in both formats
+		}
+	}
+	return m
+}
+
+// check computes Σ a·b over random matrices and compares with a sum in float64.
+func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks []int, elem asm.Elem, layoutA, layoutB string) {
+	t.Helper()
+	var terms []Term
+	var as, bs []*matrix
+	c := &Call{LDC: n + 1, BatchC: m * (n + 1)}
+	for _, k := range ks {
+		a, b := newMatrix(r, elem, layoutA, batch, m, k), newMatrix(r, elem, layoutB, batch, k, n)
+		as, bs = append(as, a), append(bs, b)
+		c.A, c.B = append(c.A, a.pointer()), append(c.B, b.pointer())
+		terms = append(terms, Term{K: k,
+			A: Operand{Elem: elem, Line: a.rowStep, Step: a.colStep, Batch: a.offsets()},
+			B: Operand{Elem: elem, Line: b.colStep, Step: b.rowStep, Batch: b.offsets()}})
+	}
+	got := slices.Repeat([]float32{-77}, batch*m*(n+1)+1)
+	c.C = unsafe.SliceData(got)
+	p := New(m, n, batch, terms, workers.Threads())
+	c.Scratch = random(p.ScratchLen())
+	done := make([]bool, batch*m*n)
+	lock := make(chan struct{}, 1)
+	c.Done = func(_, bt, row, rows, col, cols int) {
+		lock <- struct{}{}
+		defer func() { <-lock }()
+		for i := row; i < row+rows; i++ {
+			for j := col; j < col+cols; j++ {
+				if at := (bt*m+i)*n + j; done[at] {
+					t.Errorf("element %d %d %d done twice", bt, i, j)
+				} else {
+					done[at] = true
+				}
+			}
+		}
+	}
+	p.Run(workers, c)
+	for bt := range batch {
+		for i := range m {
+			for j := range n {
+				want, size := 0.0, 0.0
+				for x := range ks {
+					for q := range ks[x] {
+						v := as[x].at(bt, i, q) * bs[x].at(bt, q, j)
+						want, size = want+v, size+math.Abs(v)
+					}
+				}
+				g := got[bt*m*(n+1)+i*(n+1)+j]
+				if !(math.Abs(float64(g)-want) <= 2e-6*size+1e-30) {
+					t.Fatalf("m %d n %d batch %d k %v elem %d a %s b %s: element %d %d %d: got %g, want %g", m, n, batch, ks, elem, layoutA, layoutB, bt, i, j, g, want)
+				}
+				if !done[(bt*m+i)*n+j] {
+					t.Fatalf("m %d n %d batch %d k %v: element %d %d %d was never done", m, n, batch, ks, bt, i, j)
+				}
+			}
+			if g := got[bt*m*(n+1)+i*(n+1)+n]; g != -77 {
+				t.Fatalf("m %d n %d k %v: wrote beyond row %d: %g", m, n, ks, i, g)
+			}
+		}
+	}
+}
+
+func TestProduct(t *testing.T) {
+	workers := pool.New(3)
+	defer workers.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		m, n, batch int
+		k           []int
+	}{
+		{0, 3, 1, []int{4}}, {3, 0, 1, []int{4}}, {3, 4, 2, []int{0}}, {3, 4, 0, []int{5}}, {12, 4, 2, []int{3, 0}},
+		{1, 1, 1, []int{1}}, {1, 17, 1, []int{33}}, {2, 64, 1, []int{100}}, {8, 300, 2, []int{24, 8}}, {5, 1, 1, []int{9}},
+		{9, 9, 1, []int{9}}, {100, 1, 1, []int{50}}, {13, 70, 3, []int{40}}, {64, 64, 9, []int{64}}, {25, 8, 1, []int{1030}},
+		{130, 270, 1, []int{515, 16}}, {300, 33, 1, []int{7, 0, 600}}, {2100, 20, 1, []int{5}}, {9, 2100, 1, []int{6}},
+	} {
+		for _, elem := range []asm.Elem{asm.F32, asm.BF16, asm.F16} {
+			check(t, workers, r, c.m, c.n, c.batch, c.k, elem, "rows", "rows")
+			check(t, workers, r, c.m, c.n, c.batch, c.k, elem, "columns", "columns")
+		}
+	}
+}
+
+// Any shape with any strides.
+func TestProductProperty(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 400 {
+		ks := make([]int, 1+r.IntN(2))
+		for i := range ks {
+			ks[i] = r.IntN(90)
+		}
+		check(t, workers, r, 1+r.IntN(70), 1+r.IntN(140), 1+r.IntN(4), ks, asm.Elem(r.IntN(3)),
+			layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])
+	}
+}
+
+// One result on one thread and on four, whole and in parts: bit for bit.
+func TestProductDoesNotDependOnThreads(t *testing.T) {
+	const m, n, k = 150, 200, 1200
+	x, y := random(m*k), random(k*n)
+	var want []float32
+	for _, threads := range []int{1, 2, 4} {
+		workers := pool.New(threads)
+		p := New(m, n, 1, []Term{{K: k, A: Operand{Line: k, Step: 1}, B: Operand{Line: 1, Step: n}}}, threads)
+		got := make([]float32, m*n)
+		p.Run(workers, call(p, x, y, got))
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d threads: the result differs from that of one thread", threads)
+		}
+		workers.Close()
+	}
+}
+
+// Every micro-kernel of every set gives the bits of every other.
+func TestMicroKernelsAgree(t *testing.T) {
+	const k = 37
+	x, y := random(32*k), random(64*k)
+	for set := asm.Portable; set <= asm.Level(); set++ {
+		for _, kernel := range asm.MicroKernels(set) {
+			t.Run(fmt.Sprintf("%v/%dx%d", set, kernel.Rows, kernel.Cols), func(t *testing.T) {
+				for cols := 1; cols <= kernel.Cols; cols++ {
+					for rows := 1; rows <= kernel.Rows; rows++ {
+						checkMicroKernel(t, kernel, rows, cols, k, x, y)
+					}
+				}
+			})
+		}
+	}
+}
+
+func checkMicroKernel(t *testing.T, kernel *asm.MicroKernel, rows, cols, k int, x, y []float32) {
+	got := slices.Repeat([]float32{3}, (kernel.Rows+1)*80)
+	for add := range 2 {
+		kernel.Run(k, &x[0], &y[0], 4*64, &got[0], 4*80, rows, cols, add)
+	}
+	for i := range kernel.Rows + 1 {
+		for j := range 80 {
+			want := float32(3)
+			if i < rows && j < cols {
+				want = 0
+				for p := range k {
+					want = float32(math.FMA(float64(x[p*kernel.Rows+i]), float64(y[p*64+j]), float64(want)))
+				}
+				want += want
+			}
+			if g := got[i*80+j]; math.Abs(float64(g-want)) > 1e-5 {
+				t.Fatalf("rows %d, cols %d: element %d %d: got %g, want %g", rows, cols, i, j, g, want)
+			}
+		}
+	}
+}
+
+func widen(e asm.Elem, bits uint16) float32 {
+	var out [1]float32
+	asm.PackPanel(out[:], 1, asm.Source{Base: unsafe.Pointer(&bits), Elem: e, Line: 2, Step: 2}, 1, 1)
+	return out[0]
+}
