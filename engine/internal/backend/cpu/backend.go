@@ -27,10 +27,9 @@ import (
 // DTypes are the types that the backend's kernels take.
 var DTypes = []dtype.Type{dtype.Bool, dtype.U8, dtype.I32, dtype.I64, dtype.F16, dtype.BF16, dtype.F32}
 
-func init() { backend.Register("cpu", 10, Open) }
-
-// Open returns a backend with as many workers as Go may use threads.
-func Open() (backend.Backend, error) { return New(0), nil }
+func init() {
+	backend.Register("cpu", 10, func() (backend.Backend, error) { return New(0), nil })
+}
 
 // A Backend computes on the processor.
 type Backend struct {

@@ -2,6 +2,8 @@ package asm
 
 import (
 	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // An Elem is a floating-point element type that packing widens to float32.
@@ -53,9 +55,9 @@ func packScalar(dst []float32, width int, s Source, lines int) {
 			case F32:
 				row[i] = *(*float32)(at)
 			case BF16:
-				row[i] = vec.BF16ToF32(*(*uint16)(at))
+				row[i] = dtype.BF16ToFloat32(*(*uint16)(at))
 			case F16:
-				row[i] = vec.F16ToF32(*(*uint16)(at))
+				row[i] = dtype.F16ToFloat32(*(*uint16)(at))
 			}
 		}
 		dst = dst[width:]

@@ -2,5 +2,4 @@
 
 package asm
 
-
 func packVector(*float32, int, Source, int, int) int { return 0 }

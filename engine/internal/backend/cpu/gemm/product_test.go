@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
@@ -26,7 +27,11 @@ func (m *matrix) at(batch, i, j int) float64 {
 	if m.elem == asm.F32 {
 		return float64(*(*float32)(unsafe.Pointer(&m.data[4*e])))
 	}
-	return float64(widen(m.elem, *(*uint16)(unsafe.Pointer(&m.data[2*e]))))
+	h := *(*uint16)(unsafe.Pointer(&m.data[2*e]))
+	if m.elem == asm.BF16 {
+		return float64(dtype.BF16ToFloat32(h))
+	}
+	return float64(dtype.F16ToFloat32(h))
 }
 
 func (m *matrix) pointer() unsafe.Pointer {
@@ -60,11 +65,10 @@ func newMatrix(r *rand.Rand, elem asm.Elem, layout string, batch, rows, cols int
 	case "broadcast batch":
 		m.batch = 0
 	}
-	n := 16
+	n := 16 + m.first
 	for _, d := range [][2]int{{m.batch, batch}, {m.rowStep, rows}, {m.colStep, cols}} {
 		n += max(0, d[0]*(d[1]-1))
 	}
-	n = max(n, 16+m.first)
 	m.data = make([]byte, n*elem.Size())
 	for i := range n {
 		v := float32(r.NormFloat64())
@@ -228,10 +232,4 @@ func checkMicroKernel(t *testing.T, kernel *asm.MicroKernel, rows, cols, k int, 
 			}
 		}
 	}
-}
-
-func widen(e asm.Elem, bits uint16) float32 {
-	var out [1]float32
-	asm.PackPanel(out[:], 1, asm.Source{Base: unsafe.Pointer(&bits), Elem: e, Line: 2, Step: 2}, 1, 1)
-	return out[0]
 }
