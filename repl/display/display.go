@@ -29,6 +29,11 @@ type JSONer interface {
 	JSON() ([]byte, error)
 }
 
+// A Briefer says in one line what it is, without computing anything: how a tensor looks inside of a struct.
+type Briefer interface {
+	Brief() string
+}
+
 // Styles mark up spans of text for a front end that has colours. A Value that wants colours in a terminal has a
 // StyledText method beside Text; stripping the styles gives Text.
 type Styler interface {

@@ -38,6 +38,13 @@ type ownText struct{}
 
 func (ownText) Text(width int) string { return fmt.Sprintf("drawn for %d", width) }
 
+type layer struct{ W weights }
+
+type weights struct{}
+
+func (weights) Brief() string  { return "f32[2 3]" }
+func (weights) String() string { return "f32[2 3]\n[[…]]" }
+
 type curve struct{}
 
 func (curve) PlotData() (title, xlabel, ylabel string, names []string, xs, ys [][]float64) {
@@ -93,6 +100,7 @@ func TestFormatCompiled(t *testing.T) {
 		{make(chan int, 3), "chan int (0 of 3)"},
 		{[2]bool{true}, "[true false] [2]bool"},
 		{ownText{}, "drawn for 80"},
+		{layer{}, "display.layer{W: f32[2 3]}"},
 		{struct{ In ownText }{}, "struct{In: drawn for 0}"},
 	} {
 		if got := Format(c.value).Text(80); got != c.want {

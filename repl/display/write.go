@@ -101,16 +101,18 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (doc, 
 		switch x := x.Interface().(type) {
 		case time.Time:
 			return atom(x.Format("2006-01-02 15:04:05.999999999 -0700 MST")), true
-		case error:
-			return w.spoken(x.Error(), depth), true
-		case fmt.Stringer:
-			return w.spoken(x.String(), depth), true
+		case Briefer:
+			return atom(x.Brief()), true
 		case Value:
 			line, _, more := strings.Cut(x.Text(0), "\n")
 			if more {
 				line += " " + elision
 			}
 			return atom(line), true
+		case error:
+			return w.spoken(x.Error(), depth), true
+		case fmt.Stringer:
+			return w.spoken(x.String(), depth), true
 		}
 	}
 	if w.f.Method == nil {
