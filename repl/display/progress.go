@@ -29,6 +29,7 @@ type Progress struct {
 	drawn   time.Time // when it was last drawn
 	percent int64     // the tenth that was last reported in a plain line
 	midLine bool      // what was printed last does not end in a newline
+	echoed  bool      // … because the terminal wrote there itself
 }
 
 // state is what Update was last told.
@@ -94,6 +95,9 @@ func (p *Progress) Write(b []byte) (int, error) {
 		return 0, nil
 	}
 	p.erase()
+	if p.echoed {
+		p.freshLine()
+	}
 	n, err := p.out.Write(b)
 	p.midLine = b[len(b)-1] != '\n'
 	return n, err
@@ -104,7 +108,7 @@ func (p *Progress) Write(b []byte) (int, error) {
 func (p *Progress) Echoed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.midLine = !p.shown
+	p.midLine, p.echoed = !p.shown, !p.shown
 }
 
 // FreshLine starts a new line unless the last one that was printed is complete.
@@ -117,7 +121,7 @@ func (p *Progress) FreshLine() {
 func (p *Progress) freshLine() {
 	if p.midLine {
 		io.WriteString(p.out, "\n")
-		p.midLine = false
+		p.midLine, p.echoed = false, false
 	}
 }
 

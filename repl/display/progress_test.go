@@ -66,6 +66,22 @@ func TestProgressBesideOutput(t *testing.T) {
 	}
 }
 
+// The terminal writes ^C behind an unfinished line; what comes next starts on a line of its own.
+func TestProgressEchoed(t *testing.T) {
+	p, out, _ := testProgress(true)
+	p.Write([]byte("waiting\n"))
+	p.Echoed()
+	p.Write([]byte("stopped"))
+	p.Write([]byte(" now"))
+	p.Update("step", 1, 0, "")
+	p.Echoed() // on the live line, which is drawn again
+	p.Finish()
+	want := "waiting\n\nstopped now\n\rstep 1 0 s\x1b[K\rstep 1 0 s\x1b[K\n"
+	if got := out.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestProgressNewTaskEndsTheOld(t *testing.T) {
 	p, out, _ := testProgress(false)
 	p.Update("load", 1, 4, "")

@@ -282,7 +282,7 @@ func TestInterrupts(t *testing.T) {
 	p.Send("deaf\r")
 	p.See("not listening")
 	p.Send("\x03")
-	p.See("heard, but") // two signals at once would be one
+	p.See("^C\nheard, but") // two signals at once would be one
 	p.Send("\x03")
 	p.See("Ctrl-C again leaves mcs")
 	p.Send("\x03")
