@@ -2,8 +2,10 @@ package term
 
 import (
 	"go/format"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestBufferHoldsCells(t *testing.T) {
@@ -114,4 +116,27 @@ func TestColours(t *testing.T) {
 	if want := "<place In[2]:1:3:> no\n    x.Foo(<number 1>)\n<place       ^^^>\n    hint"; got != want {
 		t.Errorf("error: got %s, want %s", got, want)
 	}
+}
+
+// Colours never change the text, whatever is typed.
+func FuzzColours(f *testing.F) {
+	for _, seed := range []string{"x := `a\n// b", "'", "/*", "%timeit \"", "s := \"\\\n", "0x_.p", "\ufeffpackage", "a\r\nb", "日本 := 1"} {
+		f.Add(seed)
+	}
+	escapes := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	th := theme{enabled: true}
+	f.Fuzz(func(t *testing.T, src string) {
+		if !utf8.ValidString(src) || strings.Contains(src, "\x1b") {
+			t.Skip("keyReader drops it")
+		}
+		if got := escapes.ReplaceAllString(th.live(src, 0), ""); got != src {
+			t.Errorf("typed: got %q, want %q", got, src)
+		}
+		if strings.Contains(src, "\r") {
+			t.Skip("chroma makes line breaks one")
+		}
+		if got := escapes.ReplaceAllString(th.code(src), ""); got != src {
+			t.Errorf("shown: got %q, want %q", got, src)
+		}
+	})
 }
