@@ -25,3 +25,11 @@ var level = detect()
 
 // Level is the widest set that this processor and system run.
 func Level() Set { return level }
+
+// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other machines would;
+// nothing may be computing meanwhile.
+func Limit(s Set) (restore func()) {
+	old := level
+	level = min(level, s)
+	return func() { level = old }
+}

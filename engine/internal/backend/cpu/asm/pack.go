@@ -32,6 +32,17 @@ func (s Source) At(line, step int) Source {
 	return s
 }
 
+// first returns the element at line 0 and step 0.
+func (s Source) first() float32 {
+	switch s.Elem {
+	case BF16:
+		return dtype.BF16ToFloat32(*(*uint16)(s.Base))
+	case F16:
+		return dtype.F16ToFloat32(*(*uint16)(s.Base))
+	}
+	return *(*float32)(s.Base)
+}
+
 // PackPanel writes k steps of lines values each, width ≥ lines apart, so that a micro-kernel reads them in a row. What stands between
 // lines and width is finite but means nothing. dst has room for k·width.
 func PackPanel(dst []float32, width int, s Source, lines, k int) {
@@ -50,15 +61,7 @@ func packScalar(dst []float32, width int, s Source, lines int) {
 				row[i] = 0
 				continue
 			}
-			at := unsafe.Add(s.Base, (i*s.Line+p*s.Step)*s.Elem.Size())
-			switch s.Elem {
-			case F32:
-				row[i] = *(*float32)(at)
-			case BF16:
-				row[i] = dtype.BF16ToFloat32(*(*uint16)(at))
-			case F16:
-				row[i] = dtype.F16ToFloat32(*(*uint16)(at))
-			}
+			row[i] = s.At(i, p).first()
 		}
 		dst = dst[width:]
 	}

@@ -26,6 +26,32 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
+// BenchmarkFewRows prints how fast the right operand is read.
+func BenchmarkFewRows(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		workers := pool.New(threads)
+		for _, m := range []int{1, 2, 4, 8} {
+			for _, layout := range []string{"rows", "columns"} {
+				b.Run(fmt.Sprintf("%dx1024x1024/%s/threads=%d", m, layout, threads), func(b *testing.B) {
+					const n, k = 1024, 1024
+					right := Operand{Line: 1, Step: n}
+					if layout == "columns" {
+						right = Operand{Line: k, Step: 1}
+					}
+					x, y, z := random(m*k), random(k*n), make([]float32, m*n)
+					p := New(m, n, 1, []Term{{K: k, A: Operand{Line: k, Step: 1}, B: right}}, threads)
+					c := call(p, x, y, z)
+					b.SetBytes(4 * n * k)
+					for b.Loop() {
+						p.Run(workers, c)
+					}
+				})
+			}
+		}
+		workers.Close()
+	}
+}
+
 func benchmark(b *testing.B, workers *pool.Pool, m, n, k int) {
 	x, y, z := random(m*k), random(k*n), make([]float32, m*n)
 	p := New(m, n, 1, []Term{{K: k, A: Operand{Line: k, Step: 1}, B: Operand{Line: 1, Step: n}}}, workers.Threads())

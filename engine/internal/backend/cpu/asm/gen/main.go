@@ -18,6 +18,7 @@ var families = []struct {
 }{
 	{"matmul", emitMatMul},
 	{"pack", emitPack},
+	{"few", emitFew},
 	{"peak", emitPeak},
 }
 

@@ -1,0 +1,83 @@
+package asm
+
+import "unsafe"
+
+// Axpy and Dot multiply a few rows by a matrix that is read as it lies: Axpy one with contiguous rows, Dot one with contiguous columns.
+// Both take a in float32 with contiguous steps; the strides lda and ldc are in elements.
+
+// FewSteps is how many steps Axpy takes at once; a last call may take fewer.
+const FewSteps = 8
+
+// Axpy computes c[i][j] += Σ a[i][u]·b(j, u) over steps u < steps ≤ FewSteps, for rows rows and cols columns. The lines of b are
+// its columns, so b.Line is 1.
+func Axpy(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) {
+	if steps < FewSteps && steps > 1 {
+		for u := range steps {
+			Axpy(rows, cols, 1, offset(a, u), lda, b.At(0, u), c, ldc)
+		}
+		return
+	}
+	done := axpyVector(rows, cols, steps, a, lda, b, c, ldc)
+	if done == cols {
+		return
+	}
+	for i := range rows {
+		row := unsafe.Slice(offset(c, i*ldc), cols)
+		for u := range steps {
+			x := *offset(a, i*lda+u)
+			line := b.At(done, u)
+			for j := done; j < cols; j++ {
+				row[j] += x * line.first()
+				line.Base = unsafe.Add(line.Base, b.Elem.Size())
+			}
+		}
+	}
+}
+
+// Dot computes c[i][j] += Σ a[i][p]·b(j, p) over k steps, for rows rows and cols columns. b.Step is 1.
+func Dot(rows, cols, k int, a *float32, lda int, b Source, c *float32, ldc int) {
+	var sums [16]float32
+	for j := 0; j < cols; j += 4 {
+		n := min(4, cols-j)
+		col := b.At(j, 0)
+		for i := 0; i < rows; {
+			m, done := dotVector(rows-i, n, k, offset(a, i*lda), lda, col, &sums)
+			for r := range m {
+				for s := range n {
+					x := sums[4*r+s]
+					if done < k {
+						x += dotScalar(k-done, offset(a, (i+r)*lda+done), col.At(s, done))
+					}
+					*offset(c, (i+r)*ldc+j+s) += x
+				}
+			}
+			i += m
+		}
+	}
+}
+
+// dotScalar is the product of two contiguous vectors.
+func dotScalar(k int, a *float32, b Source) float32 {
+	var s [4]float32
+	x := unsafe.Slice(a, k)
+	if b.Elem == F32 {
+		y := unsafe.Slice((*float32)(b.Base), k)
+		for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
+			s[0] += x[0] * y[0]
+			s[1] += x[1] * y[1]
+			s[2] += x[2] * y[2]
+			s[3] += x[3] * y[3]
+		}
+		for p := range x {
+			s[0] += x[p] * y[p]
+		}
+		return s[0] + s[1] + (s[2] + s[3])
+	}
+	for p := range x {
+		s[p&3] += x[p] * b.first()
+		b.Base = unsafe.Add(b.Base, b.Elem.Size())
+	}
+	return s[0] + s[1] + (s[2] + s[3])
+}
+
+func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }

@@ -1,0 +1,107 @@
+//go:build amd64 && !mcs_portable
+
+package asm
+
+type (
+	axpy32 func(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+	axpy16 func(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+	dot32  func(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
+	dot16  func(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
+)
+
+// Kernels by set, by whether they take eight steps or one, by rows: 1, 2, 4.
+var (
+	axpyF32 = [...][2][3]axpy32{
+		AVX2:   {{axpy1x8F32AVX2, axpy2x8F32AVX2, axpy4x8F32AVX2}, {axpy1x1F32AVX2, axpy2x1F32AVX2, axpy4x1F32AVX2}},
+		AVX512: {{axpy1x8F32AVX512, axpy2x8F32AVX512, axpy4x8F32AVX512}, {axpy1x1F32AVX512, axpy2x1F32AVX512, axpy4x1F32AVX512}},
+	}
+	axpyBF16 = [...][2][3]axpy16{
+		AVX2:   {{axpy1x8BF16AVX2, axpy2x8BF16AVX2, axpy4x8BF16AVX2}, {axpy1x1BF16AVX2, axpy2x1BF16AVX2, axpy4x1BF16AVX2}},
+		AVX512: {{axpy1x8BF16AVX512, axpy2x8BF16AVX512, axpy4x8BF16AVX512}, {axpy1x1BF16AVX512, axpy2x1BF16AVX512, axpy4x1BF16AVX512}},
+	}
+	axpyF16 = [...][2][3]axpy16{
+		AVX2:   {{axpy1x8F16AVX2, axpy2x8F16AVX2, axpy4x8F16AVX2}, {axpy1x1F16AVX2, axpy2x1F16AVX2, axpy4x1F16AVX2}},
+		AVX512: {{axpy1x8F16AVX512, axpy2x8F16AVX512, axpy4x8F16AVX512}, {axpy1x1F16AVX512, axpy2x1F16AVX512, axpy4x1F16AVX512}},
+	}
+)
+
+// Kernels by set, by rows: 1, 2, 4 (with AVX-512).
+var (
+	dotF32 = [...][3]dot32{
+		AVX2:   {dot1F32AVX2, dot2F32AVX2},
+		AVX512: {dot1F32AVX512, dot2F32AVX512, dot4F32AVX512},
+	}
+	dotBF16 = [...][3]dot16{
+		AVX2:   {dot1BF16AVX2, dot2BF16AVX2},
+		AVX512: {dot1BF16AVX512, dot2BF16AVX512, dot4BF16AVX512},
+	}
+	dotF16 = [...][3]dot16{
+		AVX2:   {dot1F16AVX2, dot2F16AVX2},
+		AVX512: {dot1F16AVX512, dot2F16AVX512, dot4F16AVX512},
+	}
+)
+
+// axpyVector computes the first columns with vector instructions and returns how many.
+func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
+	if level == Portable {
+		return 0
+	}
+	done := cols
+	if level == AVX2 {
+		done &^= 7
+	}
+	if done == 0 {
+		return 0
+	}
+	one := 0
+	if steps == 1 {
+		one = 1
+	}
+	for i := 0; i < rows; {
+		m, which := fewRows(rows-i, 4)
+		x, y := offset(a, i*lda), offset(c, i*ldc)
+		switch b.Elem {
+		case F32:
+			axpyF32[level][one][which](x, 4*lda, (*float32)(b.Base), 4*b.Step, y, 4*ldc, done)
+		case BF16:
+			axpyBF16[level][one][which](x, 4*lda, (*uint16)(b.Base), 2*b.Step, y, 4*ldc, done)
+		case F16:
+			axpyF16[level][one][which](x, 4*lda, (*uint16)(b.Base), 2*b.Step, y, 4*ldc, done)
+		}
+		i += m
+	}
+	return done
+}
+
+// fewRows is how many of rows the next kernel takes, at most most, and which kernel that is.
+func fewRows(rows, most int) (n, which int) {
+	switch {
+	case rows >= 4 && most >= 4:
+		return 4, 2
+	case rows >= 2:
+		return 2, 1
+	}
+	return 1, 0
+}
+
+// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how many of both.
+func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
+	clear(sums[:])
+	most := 4
+	switch level {
+	case Portable:
+		return 1, 0
+	case AVX2:
+		most, k = 2, k&^7
+	}
+	m, which := fewRows(rows, most)
+	switch b.Elem {
+	case F32:
+		dotF32[level][which](k, a, 4*lda, (*float32)(b.Base), 4*b.Line, cols, &sums[0])
+	case BF16:
+		dotBF16[level][which](k, a, 4*lda, (*uint16)(b.Base), 2*b.Line, cols, &sums[0])
+	case F16:
+		dotF16[level][which](k, a, 4*lda, (*uint16)(b.Base), 2*b.Line, cols, &sums[0])
+	}
+	return m, k
+}
