@@ -1,0 +1,113 @@
+package tile
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// castFunc converts registers. To f16 and bf16 it rounds, so that a value that was cast there and back has lost what a
+// stored one would have lost.
+func castFunc(from, to dtype.Type) vec.Func {
+	if from == to {
+		return copyFunc(Register(to).Size())
+	}
+	switch from {
+	case dtype.Bool, dtype.U8:
+		return castInt[uint8](to)
+	case dtype.I32:
+		return castInt[int32](to)
+	case dtype.I64:
+		return castInt[int64](to)
+	}
+	switch to {
+	case dtype.F32:
+		return copyFunc(4)
+	case dtype.F16:
+		return vec.Of(vec.RoundF16)
+	case dtype.BF16:
+		return vec.Of(vec.RoundBF16)
+	case dtype.I32:
+		return unary(func(x float32) int32 { return int32(truncate(x)) })
+	case dtype.I64:
+		return unary(truncate)
+	case dtype.U8:
+		return unary(func(x float32) uint8 { return uint8(truncate(x)) })
+	case dtype.Bool:
+		return vec.Of(vec.ToBool)
+	}
+	return nil
+}
+
+// truncate rounds towards zero. What an I64 cannot hold gives math.MinInt64, as the conversion instruction of amd64.
+func truncate(x float32) int64 {
+	if x >= -1<<63 && x < 1<<63 {
+		return int64(x)
+	}
+	return math.MinInt64
+}
+
+func castInt[A integer](to dtype.Type) vec.Func {
+	switch to {
+	case dtype.F32:
+		if unsafe.Sizeof(A(0)) == 1 {
+			return vec.Of(vec.FromU8)
+		}
+		return unary(func(x A) float32 { return float32(x) })
+	case dtype.F16:
+		return unary(func(x A) float32 { return vec.F16ToF32(vec.F32ToF16(float32(x))) })
+	case dtype.BF16:
+		return unary(func(x A) float32 { return vec.BF16ToF32(vec.F32ToBF16(float32(x))) })
+	case dtype.I32:
+		return unary(func(x A) int32 { return int32(x) })
+	case dtype.I64:
+		return unary(func(x A) int64 { return int64(x) })
+	case dtype.U8:
+		return unary(func(x A) uint8 { return uint8(x) })
+	case dtype.Bool:
+		return unary(func(x A) bool { return x != 0 })
+	}
+	return nil
+}
+
+// fillScalar fills a register with a scalar of a command.
+func fillScalar(p unsafe.Pointer, reg dtype.Type, v ir.Scalar) {
+	switch reg {
+	case dtype.F32:
+		fill(p, float32(v.F))
+	case dtype.I32:
+		fill(p, int32(v.I))
+	case dtype.I64:
+		fill(p, v.I)
+	case dtype.U8:
+		fill(p, uint8(v.I))
+	case dtype.Bool:
+		fill(p, v.F != 0)
+	}
+}
+
+// fillElement fills a register with one element of dtype t in memory.
+func fillElement(p unsafe.Pointer, t dtype.Type, src unsafe.Pointer) {
+	switch t {
+	case dtype.F32, dtype.I32:
+		fill(p, *(*uint32)(src))
+	case dtype.F16:
+		fill(p, vec.F16ToF32(*(*uint16)(src)))
+	case dtype.BF16:
+		fill(p, vec.BF16ToF32(*(*uint16)(src)))
+	case dtype.I64:
+		fill(p, *(*int64)(src))
+	case dtype.U8, dtype.Bool:
+		fill(p, *(*uint8)(src))
+	}
+}
+
+func fill[T any](p unsafe.Pointer, v T) {
+	out := unsafe.Slice((*T)(p), Len)
+	for i := range out {
+		out[i] = v
+	}
+}

@@ -1,0 +1,338 @@
+package tile
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A compiler holds what is known while a program is made.
+type compiler struct {
+	spec Spec
+	prog *Program
+	refs map[backend.Ref]value
+	uses map[backend.Ref]int // uses that are still to come
+	free map[int][]int       // size of a register -> offsets
+	home map[uint16]int      // slot -> size of its register, for those that can be given back
+	outs map[backend.Ref]int // value -> output that it is computed in place of
+}
+
+// A value is a slot and the dtype of the value in it.
+type value struct {
+	slot  uint16
+	dtype dtype.Type
+}
+
+// Compile makes a program. It fails on an op that is not elementwise.
+func Compile(spec Spec) (*Program, error) {
+	c := &compiler{
+		spec: spec,
+		prog: &Program{},
+		refs: map[backend.Ref]value{},
+		uses: map[backend.Ref]int{},
+		free: map[int][]int{},
+		home: map[uint16]int{},
+		outs: map[backend.Ref]int{},
+	}
+	for _, i := range spec.Insts {
+		for _, a := range spec.Group.Insts[i].Args {
+			c.uses[a]++
+		}
+	}
+	for _, o := range spec.Outs {
+		c.uses[o.Value]++
+	}
+	c.bindOperands()
+	for _, i := range spec.Insts {
+		if err := c.inst(i); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.storeOuts(); err != nil {
+		return nil, err
+	}
+	return c.prog, nil
+}
+
+// bindOperands makes slots for given values and outputs, and lets a value be computed where it is stored.
+func (c *compiler) bindOperands() {
+	for _, r := range c.spec.Given {
+		t := c.dtypeOf(r)
+		s := c.slot(-1)
+		c.refs[r] = value{s, t}
+		c.prog.given = append(c.prog.given, operand{s, uintptr(Register(t).Size())})
+	}
+	inside := map[int]bool{}
+	for _, i := range c.spec.Insts {
+		inside[i] = true
+	}
+	for i, o := range c.spec.Outs {
+		c.prog.outs = append(c.prog.outs, operand{c.slot(-1), uintptr(o.DType.Size())})
+		t := c.dtypeOf(o.Value)
+		_, isInput := o.Value.Input()
+		if _, taken := c.outs[o.Value]; !taken && !isInput && inside[o.Value.Index] && o.DType == Register(t) {
+			c.outs[o.Value] = i
+		}
+	}
+}
+
+// dtypeOf returns the dtype of a value of the group.
+func (c *compiler) dtypeOf(r backend.Ref) dtype.Type {
+	if i, ok := r.Input(); ok {
+		return c.spec.Group.Inputs[i].DType
+	}
+	in := &c.spec.Group.Insts[r.Index]
+	if in.Outs != nil {
+		return in.Outs[r.Result].DType
+	}
+	return in.DType
+}
+
+// slot adds a slot whose register is at offset, or -1 if Run points it somewhere.
+func (c *compiler) slot(offset int) uint16 {
+	c.prog.scratch = append(c.prog.scratch, offset)
+	c.prog.slots++
+	return uint16(c.prog.slots - 1)
+}
+
+// register returns a slot with a register for elements of t, one that was given back if there is one.
+func (c *compiler) register(t dtype.Type) uint16 {
+	c.prog.tiled = true
+	size := Len * t.Size()
+	if f := c.free[size]; len(f) > 0 {
+		off := f[len(f)-1]
+		c.free[size] = f[:len(f)-1]
+		s := c.slot(off)
+		c.home[s] = size
+		return s
+	}
+	s := c.slot(c.fixed(size))
+	c.home[s] = size
+	return s
+}
+
+// fixed reserves scratch.
+func (c *compiler) fixed(size int) int {
+	off := c.prog.bytes
+	c.prog.bytes += (size + 63) &^ 63
+	return off
+}
+
+// value returns the value of r, loading an input when it is first wanted.
+func (c *compiler) value(r backend.Ref) value {
+	v, ok := c.refs[r]
+	if !ok {
+		i, _ := r.Input()
+		v = c.load(i)
+		c.refs[r] = v
+	}
+	return v
+}
+
+// done counts one use of r; after the last one its register is free.
+func (c *compiler) done(r backend.Ref) {
+	c.uses[r]--
+	slot := c.refs[r].slot
+	if size, ok := c.home[slot]; ok && c.uses[r] == 0 {
+		c.free[size] = append(c.free[size], c.prog.scratch[slot])
+		delete(c.home, slot)
+	}
+}
+
+// load makes an input's value: filled once if it is one element, else read in each Run, and widened if it is f16 or
+// bf16.
+func (c *compiler) load(i int) value {
+	in := &c.spec.Group.Inputs[i]
+	reg := Register(in.DType)
+	w := makeWalk(in.Layout, c.spec.Shape, c.spec.Perm)
+	if in.Buf < 0 || len(w.dims) == 0 {
+		c.prog.tiled = true
+		s := c.slot(c.fixed(Len * reg.Size()))
+		c.prog.consts = append(c.prog.consts, constant{s, in.DType, in.Buf, in.Layout.Offset, in.Scalar})
+		return value{s, in.DType}
+	}
+	scratch := -1
+	if !w.contiguous() {
+		c.prog.tiled = true
+		scratch = c.fixed(Len * in.DType.Size())
+	}
+	raw := c.slot(scratch)
+	c.prog.inputs = append(c.prog.inputs, input{
+		slot: raw, size: uintptr(in.DType.Size()), buf: in.Buf, offset: in.Layout.Offset, walk: w, scratch: scratch,
+	})
+	if reg == in.DType {
+		return value{raw, in.DType}
+	}
+	s := c.register(dtype.F32)
+	c.emit(vec.Of(widening(in.DType)), s, raw, 0, 0)
+	return value{s, in.DType}
+}
+
+func widening(t dtype.Type) vec.ID {
+	if t == dtype.F16 {
+		return vec.FromF16
+	}
+	return vec.FromBF16
+}
+
+func (c *compiler) emit(fn vec.Func, d, a, b, x uint16) {
+	c.prog.code = append(c.prog.code, step{fn, d, a, b, x})
+}
+
+// inst compiles one instruction.
+func (c *compiler) inst(i int) error {
+	in := &c.spec.Group.Insts[i]
+	self := backend.Ref{Index: i}
+	if c.uses[self] == 0 || c.fuses(i) {
+		return nil
+	}
+	if mul, other, ok := c.fusedMulAdd(in); ok {
+		c.call(self, vec.Of(vec.FMA), mul.Args[0], mul.Args[1], other)
+		return nil
+	}
+	fn, err := c.function(in)
+	if err != nil {
+		return err
+	}
+	c.call(self, fn, in.Args...)
+	return nil
+}
+
+// call emits fn on args. All of them are loaded before the first is released, so that none is handed out too early; the
+// result may take the register of one that is used for the last time.
+func (c *compiler) call(self backend.Ref, fn vec.Func, args ...backend.Ref) {
+	var slots [3]uint16
+	for k, r := range args {
+		slots[k] = c.value(r).slot
+	}
+	for _, r := range args {
+		c.done(r)
+	}
+	t := c.dtypeOf(self)
+	d := c.target(self, t)
+	c.emit(fn, d, slots[0], slots[1], slots[2])
+	c.refs[self] = value{d, t}
+}
+
+// target returns the slot for the result of an instruction: its place in memory if it is stored as computed.
+func (c *compiler) target(self backend.Ref, t dtype.Type) uint16 {
+	if o, ok := c.outs[self]; ok {
+		return c.prog.outs[o].slot
+	}
+	return c.register(Register(t))
+}
+
+// function chooses the vector function of an elementwise instruction.
+func (c *compiler) function(in *backend.Inst) (vec.Func, error) {
+	if len(in.Args) == 0 || len(in.Args) > 3 {
+		return nil, fmt.Errorf("%v: got %d operands, want an elementwise op", in.Op, len(in.Args))
+	}
+	arg := c.dtypeOf(in.Args[len(in.Args)-1])
+	fn := funcOf(in.Op, in.Attr, arg, in.DType)
+	if fn == nil {
+		return nil, fmt.Errorf("%v: not an elementwise op on %v", in.Op, arg)
+	}
+	return fn, nil
+}
+
+// fuses says whether instruction i is a product that the one addition which uses it takes over.
+func (c *compiler) fuses(i int) bool {
+	for _, j := range c.spec.Insts {
+		if j <= i {
+			continue
+		}
+		in := &c.spec.Group.Insts[j]
+		for _, a := range in.Args {
+			if a == (backend.Ref{Index: i}) {
+				mul, _, ok := c.fusedMulAdd(in)
+				return ok && mul == &c.spec.Group.Insts[i]
+			}
+		}
+	}
+	return false
+}
+
+// fusedMulAdd returns the product and the other operand if in is an addition that can be a fused multiply-add.
+func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backend.Ref, ok bool) {
+	if in.Op != ir.Add || Register(in.DType) != dtype.F32 {
+		return nil, other, false
+	}
+	for k, r := range in.Args {
+		if _, isInput := r.Input(); isInput || c.uses[r] != 1 || in.Args[0] == in.Args[1] || c.isGiven(r) {
+			continue
+		}
+		if m := &c.spec.Group.Insts[r.Index]; m.Op == ir.Mul && m.DType == in.DType && c.computed(r.Index) && !c.isOut(r) {
+			return m, in.Args[1-k], true
+		}
+	}
+	return nil, other, false
+}
+
+func (c *compiler) isGiven(r backend.Ref) bool {
+	for _, g := range c.spec.Given {
+		if g == r {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiler) isOut(r backend.Ref) bool {
+	for _, o := range c.spec.Outs {
+		if o.Value == r {
+			return true
+		}
+	}
+	return false
+}
+
+// computed says whether instruction i belongs to the program.
+func (c *compiler) computed(i int) bool {
+	for _, j := range c.spec.Insts {
+		if j == i {
+			return true
+		}
+	}
+	return false
+}
+
+// storeOuts copies or narrows the outputs that were not computed in place.
+func (c *compiler) storeOuts() error {
+	for i, o := range c.spec.Outs {
+		t := c.dtypeOf(o.Value)
+		c.prog.views = append(c.prog.views, c.viewOf(o))
+		if j, ok := c.outs[o.Value]; ok && j == i {
+			continue
+		}
+		v := c.value(o.Value)
+		d := c.prog.outs[i].slot
+		switch {
+		case o.DType == Register(t):
+			c.emit(copyFunc(o.DType.Size()), d, v.slot, 0, 0)
+		case o.DType == dtype.F16 && t.Float():
+			c.emit(vec.Of(vec.ToF16), d, v.slot, 0, 0)
+		case o.DType == dtype.BF16 && t.Float():
+			c.emit(vec.Of(vec.ToBF16), d, v.slot, 0, 0)
+		default:
+			return fmt.Errorf("store: got %v, want %v", t, o.DType)
+		}
+	}
+	return nil
+}
+
+// viewOf returns the input that output o is, element for element as stored, or -1.
+func (c *compiler) viewOf(o Out) int {
+	if i, ok := o.Value.Input(); !ok || c.spec.Group.Inputs[i].DType != o.DType {
+		return -1
+	}
+	slot := c.value(o.Value).slot
+	for k := range c.prog.inputs {
+		if c.prog.inputs[k].slot == slot {
+			return k
+		}
+	}
+	return -1
+}

@@ -1,0 +1,242 @@
+package tile
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// floatFuncs are the functions of float32 registers that package vec has.
+var floatFuncs = map[ir.Op]vec.ID{
+	ir.Neg: vec.Neg, ir.Abs: vec.Abs, ir.Sign: vec.Sign, ir.Floor: vec.Floor, ir.Ceil: vec.Ceil, ir.Round: vec.Round,
+	ir.Exp: vec.Exp, ir.Expm1: vec.Expm1, ir.Log: vec.Log, ir.Log1p: vec.Log1p, ir.Sqrt: vec.Sqrt, ir.Rsqrt: vec.Rsqrt,
+	ir.Recip: vec.Recip, ir.Sin: vec.Sin, ir.Cos: vec.Cos, ir.Tanh: vec.Tanh, ir.Erf: vec.Erf,
+	ir.Sigmoid: vec.Sigmoid, ir.Silu: vec.Silu, ir.Gelu: vec.Gelu, ir.IsNaN: vec.IsNaN,
+	ir.Add: vec.Add, ir.Sub: vec.Sub, ir.Mul: vec.Mul, ir.Div: vec.Div, ir.Pow: vec.Pow, ir.Max: vec.Max, ir.Min: vec.Min,
+	ir.Eq: vec.Eq, ir.Ne: vec.Ne, ir.Lt: vec.Lt, ir.Le: vec.Le, ir.Gt: vec.Gt, ir.Ge: vec.Ge, ir.Where: vec.Where,
+}
+
+// funcOf returns the function of an elementwise op whose last operand has dtype arg and whose result has dtype result,
+// or nil if there is none.
+func funcOf(op ir.Op, attr ir.Attr, arg, result dtype.Type) vec.Func {
+	if op == ir.Cast {
+		return castFunc(arg, result)
+	}
+	switch Register(arg) {
+	case dtype.F32:
+		return floatFunc(op, attr)
+	case dtype.I32:
+		return intFunc[int32](op)
+	case dtype.I64:
+		return intFunc[int64](op)
+	case dtype.U8:
+		return intFunc[uint8](op)
+	case dtype.Bool:
+		return boolFunc(op)
+	}
+	return nil
+}
+
+func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
+	switch op {
+	case ir.Gelu:
+		if attr.Flags&ir.TanhApprox != 0 {
+			return vec.Of(vec.GeluTanh)
+		}
+	case ir.Mod:
+		return binary(modFloat)
+	case ir.Atan2:
+		return binary(func(a, b float32) float32 { return float32(math.Atan2(float64(a), float64(b))) })
+	}
+	if id, ok := floatFuncs[op]; ok {
+		return vec.Of(id)
+	}
+	return nil
+}
+
+// modFloat has the sign of the divisor, as NumPy's remainder.
+func modFloat(a, b float32) float32 {
+	m := math.Mod(float64(a), float64(b))
+	switch {
+	case m == 0:
+		return float32(math.Copysign(0, float64(b)))
+	case (m < 0) != (b < 0):
+		m += float64(b)
+	}
+	return float32(m)
+}
+
+type integer interface{ uint8 | int32 | int64 }
+
+// intFunc returns the function of an op on integers. Arithmetic wraps around.
+func intFunc[T integer](op ir.Op) vec.Func {
+	switch op {
+	case ir.Neg:
+		return unary(func(a T) T { return -a })
+	case ir.Abs:
+		return unary(func(a T) T { return max(a, -a) })
+	case ir.Sign:
+		return unary(signInt[T])
+	case ir.Floor, ir.Ceil, ir.Round:
+		return copyFunc(int(unsafe.Sizeof(T(0))))
+	case ir.Not:
+		return unary(func(a T) T { return ^a })
+	case ir.IsNaN:
+		return unary(func(T) uint8 { return 0 })
+	case ir.Add:
+		return binary(func(a, b T) T { return a + b })
+	case ir.Sub:
+		return binary(func(a, b T) T { return a - b })
+	case ir.Mul:
+		return binary(func(a, b T) T { return a * b })
+	case ir.Div:
+		return binary(divInt[T])
+	case ir.Mod:
+		return binary(modInt[T])
+	case ir.Pow:
+		return binary(powInt[T])
+	case ir.Max:
+		return binary(func(a, b T) T { return max(a, b) })
+	case ir.Min:
+		return binary(func(a, b T) T { return min(a, b) })
+	case ir.And:
+		return binary(func(a, b T) T { return a & b })
+	case ir.Or:
+		return binary(func(a, b T) T { return a | b })
+	case ir.Xor:
+		return binary(func(a, b T) T { return a ^ b })
+	case ir.Where:
+		return where[T]
+	}
+	return compareFunc[T](op)
+}
+
+// compareFunc returns the function of a comparison, or nil.
+func compareFunc[T integer](op ir.Op) vec.Func {
+	switch op {
+	case ir.Eq:
+		return binary(func(a, b T) bool { return a == b })
+	case ir.Ne:
+		return binary(func(a, b T) bool { return a != b })
+	case ir.Lt:
+		return binary(func(a, b T) bool { return a < b })
+	case ir.Le:
+		return binary(func(a, b T) bool { return a <= b })
+	case ir.Gt:
+		return binary(func(a, b T) bool { return a > b })
+	case ir.Ge:
+		return binary(func(a, b T) bool { return a >= b })
+	}
+	return nil
+}
+
+// boolFunc returns the function of an op on Bool, whose registers hold 0 or 1.
+func boolFunc(op ir.Op) vec.Func {
+	switch op {
+	case ir.Not:
+		return unary(func(a uint8) uint8 { return a ^ 1 })
+	case ir.Add:
+		return intFunc[uint8](ir.Or)
+	case ir.Mul:
+		return intFunc[uint8](ir.And)
+	case ir.And, ir.Or, ir.Xor, ir.Max, ir.Min, ir.Where, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge, ir.IsNaN:
+		return intFunc[uint8](op)
+	}
+	return nil
+}
+
+func signInt[T integer](a T) T {
+	switch {
+	case a > 0:
+		return 1
+	case a < 0:
+		return ^T(0)
+	}
+	return 0
+}
+
+// divInt rounds down, as NumPy's floor_divide; division by zero gives 0.
+func divInt[T integer](a, b T) T {
+	if b == 0 {
+		return 0
+	}
+	q := a / b
+	if r := a % b; r != 0 && (r < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+// modInt has the sign of the divisor; the remainder by zero is 0.
+func modInt[T integer](a, b T) T {
+	if b == 0 {
+		return 0
+	}
+	r := a % b
+	if r != 0 && (r < 0) != (b < 0) {
+		r += b
+	}
+	return r
+}
+
+// powInt wraps around; a negative exponent gives the exact value truncated: 1 and -1 stay, others are 0.
+func powInt[T integer](a, b T) T {
+	if b < 0 {
+		switch {
+		case a == 1:
+			return 1
+		case a+1 == 0:
+			if b&1 == 0 {
+				return 1
+			}
+			return a
+		}
+		return 0
+	}
+	p := T(1)
+	for ; b > 0; b >>= 1 {
+		if b&1 != 0 {
+			p *= a
+		}
+		a *= a
+	}
+	return p
+}
+
+func unary[A, D any](f func(A) D) vec.Func {
+	return func(d, a, _, _ unsafe.Pointer, n int) {
+		out := unsafe.Slice((*D)(d), n)
+		for i, x := range unsafe.Slice((*A)(a), n) {
+			out[i] = f(x)
+		}
+	}
+}
+
+func binary[A, D any](f func(a, b A) D) vec.Func {
+	return func(d, a, b, _ unsafe.Pointer, n int) {
+		out, y := unsafe.Slice((*D)(d), n), unsafe.Slice((*A)(b), n)
+		for i, x := range unsafe.Slice((*A)(a), n) {
+			out[i] = f(x, y[i])
+		}
+	}
+}
+
+func where[T any](d, a, b, c unsafe.Pointer, n int) {
+	out, y, z := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n), unsafe.Slice((*T)(c), n)
+	for i, cond := range unsafe.Slice((*uint8)(a), n) {
+		if cond != 0 {
+			out[i] = y[i]
+		} else {
+			out[i] = z[i]
+		}
+	}
+}
+
+func copyFunc(size int) vec.Func {
+	return func(d, a, _, _ unsafe.Pointer, n int) {
+		copy(unsafe.Slice((*byte)(d), n*size), unsafe.Slice((*byte)(a), n*size))
+	}
+}

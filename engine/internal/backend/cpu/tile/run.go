@@ -1,0 +1,178 @@
+package tile
+
+import "unsafe"
+
+// Run evaluates linear indices start to start+n. Stretches longer than [Len] are cut into tiles.
+func (s *State) Run(start, n int) {
+	if s.prog.tiled {
+		for ; n > Len; n -= Len {
+			s.tile(start, Len)
+			start += Len
+		}
+	}
+	if n > 0 {
+		s.tile(start, n)
+	}
+}
+
+// Reserve makes room for Fetch to return up to n elements of each output.
+func (s *State) Reserve(n int) {
+	s.max = n
+	s.fetch = make([]unsafe.Pointer, len(s.outs))
+	s.room = make([]unsafe.Pointer, len(s.outs))
+	for i := range s.room {
+		mem := make([]uint64, n*int(s.prog.outs[i].size)/8+9)
+		s.room[i] = Align(unsafe.Pointer(unsafe.SliceData(mem)))
+	}
+}
+
+// Fetch evaluates linear indices start to start+n, as many as were reserved at most, and returns where each output's
+// elements are: in the state's own memory, or in an input that holds them as they are wanted. They are valid until the
+// next call; callers do not write there.
+func (s *State) Fetch(start, n int) []unsafe.Pointer {
+	computed := false
+	for i, in := range s.prog.views {
+		s.fetch[i] = nil
+		if in >= 0 {
+			s.fetch[i], _ = s.inPlace(in, start, n)
+		}
+		if s.fetch[i] == nil {
+			s.fetch[i] = s.room[i]
+			computed = true
+		}
+		s.outs[i] = anchored{s.room[i], start}
+	}
+	if computed {
+		s.Run(start, n)
+	}
+	return s.fetch
+}
+
+// Writable is Fetch for a caller that writes where output 0 is.
+func (s *State) Writable(start, n int) []unsafe.Pointer {
+	p := s.Fetch(start, n)
+	if p[0] != s.room[0] {
+		s.Run(start, n)
+		p[0] = s.room[0]
+	}
+	return p
+}
+
+func (s *State) tile(start, n int) {
+	p := s.prog
+	for i := range p.given {
+		g := &s.given[i]
+		s.ptr[p.given[i].slot] = unsafe.Add(g.p, uintptr(start-g.at)*p.given[i].size)
+	}
+	for i := range p.outs {
+		o := &s.outs[i]
+		s.ptr[p.outs[i].slot] = unsafe.Add(o.p, uintptr(start-o.at)*p.outs[i].size)
+	}
+	for i := range p.inputs {
+		in := &p.inputs[i]
+		if in.scratch < 0 {
+			s.ptr[in.slot] = unsafe.Add(s.in[i], uintptr(start)*in.size)
+			continue
+		}
+		s.gather(i, start, n)
+	}
+	for i := range p.code {
+		c := &p.code[i]
+		c.fn(s.ptr[c.d], s.ptr[c.a], s.ptr[c.b], s.ptr[c.c], n)
+	}
+}
+
+// locate decomposes a linear index of input i into s.coord and returns the element's offset.
+func (s *State) locate(i, start int) int {
+	dims := s.prog.inputs[i].walk.dims
+	offset := 0
+	for k := len(dims) - 1; k > 0; k-- {
+		q := start / dims[k].size
+		s.coord[k] = start - q*dims[k].size
+		offset += s.coord[k] * dims[k].stride
+		start = q
+	}
+	s.coord[0] = start
+	return offset + start*dims[0].stride
+}
+
+// inPlace returns where elements start to start+n of input i lie if they lie in one piece.
+func (s *State) inPlace(i, start, n int) (p unsafe.Pointer, offset int) {
+	in := &s.prog.inputs[i]
+	if in.walk.contiguous() {
+		return unsafe.Add(s.in[i], uintptr(start)*in.size), start
+	}
+	offset = s.locate(i, start)
+	last := len(in.walk.dims) - 1
+	if inner := in.walk.dims[last]; inner.stride == 1 && s.coord[last]+n <= inner.size {
+		return unsafe.Add(s.in[i], offset*int(in.size)), offset
+	}
+	return nil, offset
+}
+
+// gather brings a tile of input i into its register, or points the slot at memory where the tile lies in one piece.
+func (s *State) gather(i, start, n int) {
+	in := &s.prog.inputs[i]
+	p, offset := s.inPlace(i, start, n)
+	if p != nil {
+		s.ptr[in.slot] = p
+		return
+	}
+	reg := unsafe.Add(s.regs, in.scratch)
+	s.ptr[in.slot] = reg
+	dims := in.walk.dims
+	last := len(dims) - 1
+	inner := dims[last]
+	for n > 0 {
+		run := min(n, inner.size-s.coord[last])
+		copyRun(reg, unsafe.Add(s.in[i], offset*int(in.size)), inner.stride, run, in.size)
+		n -= run
+		if n == 0 {
+			return
+		}
+		reg = unsafe.Add(reg, uintptr(run)*in.size)
+		offset -= s.coord[last] * inner.stride
+		s.coord[last] = 0
+		for k := last - 1; k >= 0; k-- {
+			s.coord[k]++
+			offset += dims[k].stride
+			if s.coord[k] < dims[k].size {
+				break
+			}
+			offset -= s.coord[k] * dims[k].stride
+			s.coord[k] = 0
+		}
+	}
+}
+
+// copyRun copies n elements of size bytes that lie stride elements apart.
+func copyRun(d, src unsafe.Pointer, stride, n int, size uintptr) {
+	switch size {
+	case 1:
+		copyElements[uint8](d, src, stride, n)
+	case 2:
+		copyElements[uint16](d, src, stride, n)
+	case 4:
+		copyElements[uint32](d, src, stride, n)
+	case 8:
+		copyElements[uint64](d, src, stride, n)
+	}
+}
+
+func copyElements[T uint8 | uint16 | uint32 | uint64](d, src unsafe.Pointer, stride, n int) {
+	out := unsafe.Slice((*T)(d), n)
+	switch stride {
+	case 1:
+		copy(out, unsafe.Slice((*T)(src), n))
+	case 0:
+		v := *(*T)(src)
+		for i := range out {
+			out[i] = v
+		}
+	default:
+		step := stride * int(unsafe.Sizeof(out[0]))
+		for i := range out {
+			out[i] = *(*T)(unsafe.Add(src, i*step))
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package vec
+
+import (
+	"math"
+	"unsafe"
+)
+
+// portable holds every Func in plain Go, computed in float64 where float32 would lose digits.
+var portable = [NumIDs]Func{
+	Neg:     unary(func(x float32) float32 { return -x }),
+	Abs:     unary(func(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }),
+	Sign:    unary(sign),
+	Floor:   wide(math.Floor),
+	Ceil:    wide(math.Ceil),
+	Round:   wide(math.RoundToEven),
+	Exp:     wide(math.Exp),
+	Expm1:   wide(math.Expm1),
+	Log:     wide(math.Log),
+	Log1p:   wide(math.Log1p),
+	Sqrt:    wide(math.Sqrt),
+	Rsqrt:   wide(func(x float64) float64 { return 1 / math.Sqrt(x) }),
+	Recip:   unary(func(x float32) float32 { return 1 / x }),
+	Sin:     wide(math.Sin),
+	Cos:     wide(math.Cos),
+	Tanh:    wide(math.Tanh),
+	Erf:     wide(math.Erf),
+	Sigmoid: wide(sigmoid),
+	Silu:    wide(func(x float64) float64 { return x * sigmoid(x) }),
+	Gelu:    wide(gelu),
+	GeluTanh: wide(func(x float64) float64 {
+		return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
+	}),
+	Add:       binary(func(a, b float32) float32 { return a + b }),
+	Sub:       binary(func(a, b float32) float32 { return a - b }),
+	Mul:       binary(func(a, b float32) float32 { return a * b }),
+	Div:       binary(func(a, b float32) float32 { return a / b }),
+	Max:       binary(func(a, b float32) float32 { return max(a, b) }),
+	Min:       binary(func(a, b float32) float32 { return min(a, b) }),
+	Pow:       binary(func(a, b float32) float32 { return float32(math.Pow(float64(a), float64(b))) }),
+	FMA:       fma,
+	Eq:        compare(func(a, b float32) bool { return a == b }),
+	Ne:        compare(func(a, b float32) bool { return a != b }),
+	Lt:        compare(func(a, b float32) bool { return a < b }),
+	Le:        compare(func(a, b float32) bool { return a <= b }),
+	Gt:        compare(func(a, b float32) bool { return a > b }),
+	Ge:        compare(func(a, b float32) bool { return a >= b }),
+	IsNaN:     convert(func(a float32) uint8 { return bit(a != a) }),
+	Where:     where,
+	FromF16:   convert(F16ToF32),
+	FromBF16:  convert(BF16ToF32),
+	FromI32:   convert(func(x int32) float32 { return float32(x) }),
+	FromU8:    convert(func(x uint8) float32 { return float32(x) }),
+	ToF16:     convert(F32ToF16),
+	ToBF16:    convert(F32ToBF16),
+	ToI32:     convert(toI32),
+	ToBool:    convert(func(x float32) uint8 { return bit(x != 0) }),
+	RoundF16:  unary(func(x float32) float32 { return F16ToF32(F32ToF16(x)) }),
+	RoundBF16: unary(func(x float32) float32 { return BF16ToF32(F32ToBF16(x)) }),
+}
+
+func unary(f func(float32) float32) Func { return convert(f) }
+
+func wide(f func(float64) float64) Func {
+	return convert(func(x float32) float32 { return float32(f(float64(x))) })
+}
+
+func convert[A, D any](f func(A) D) Func {
+	return func(d, a, _, _ unsafe.Pointer, n int) {
+		out := slice[D](d, n)
+		for i, x := range slice[A](a, n) {
+			out[i] = f(x)
+		}
+	}
+}
+
+func binary(f func(a, b float32) float32) Func {
+	return func(d, a, b, _ unsafe.Pointer, n int) {
+		out, y := slice[float32](d, n), slice[float32](b, n)
+		for i, x := range slice[float32](a, n) {
+			out[i] = f(x, y[i])
+		}
+	}
+}
+
+func compare(f func(a, b float32) bool) Func {
+	return func(d, a, b, _ unsafe.Pointer, n int) {
+		out, y := slice[uint8](d, n), slice[float32](b, n)
+		for i, x := range slice[float32](a, n) {
+			out[i] = bit(f(x, y[i]))
+		}
+	}
+}
+
+func fma(d, a, b, c unsafe.Pointer, n int) {
+	out, y, z := slice[float32](d, n), slice[float32](b, n), slice[float32](c, n)
+	for i, x := range slice[float32](a, n) {
+		out[i] = float32(float64(x)*float64(y[i]) + float64(z[i]))
+	}
+}
+
+func where(d, a, b, c unsafe.Pointer, n int) {
+	out, y, z := slice[float32](d, n), slice[float32](b, n), slice[float32](c, n)
+	for i, cond := range slice[uint8](a, n) {
+		if cond != 0 {
+			out[i] = y[i]
+		} else {
+			out[i] = z[i]
+		}
+	}
+}
+
+func sign(x float32) float32 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x
+}
+
+func sigmoid(x float64) float64 {
+	e := math.Exp(-math.Abs(x))
+	if x >= 0 {
+		return 1 / (1 + e)
+	}
+	return e / (1 + e)
+}
+
+func gelu(x float64) float64 {
+	return x * 0.5 * math.Erfc(-x/math.Sqrt2)
+}
+
+func toI32(x float32) int32 {
+	if x >= -1<<31 && x < 1<<31 {
+		return int32(x)
+	}
+	return math.MinInt32
+}
+
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// BF16ToF32 widens a bfloat16.
+func BF16ToF32(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+
+// F32ToBF16 rounds to nearest, ties to even; a NaN stays one.
+func F32ToBF16(x float32) uint16 {
+	b := math.Float32bits(x)
+	if x != x {
+		return uint16(b>>16) | 0x40
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+// F16ToF32 widens an IEEE 754 binary16.
+func F16ToF32(h uint16) float32 {
+	sign := uint32(h&0x8000) << 16
+	exp, frac := uint32(h>>10&0x1f), uint32(h&0x3ff)
+	switch exp {
+	case 0: // zero or subnormal: frac·2⁻²⁴ is exact
+		return math.Float32frombits(math.Float32bits(float32(frac)*0x1p-24) | sign)
+	case 0x1f:
+		if frac != 0 {
+			frac |= 0x200
+		}
+		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}
+
+// F32ToF16 rounds to nearest, ties to even; too large becomes infinite, a NaN stays one.
+func F32ToF16(x float32) uint16 {
+	b := math.Float32bits(x)
+	sign := uint16(b >> 16 & 0x8000)
+	switch b &= 0x7fffffff; {
+	case b > 0x7f800000:
+		return sign | 0x7e00 | uint16(b>>13&0x3ff)
+	case b >= 0x477ff000: // rounds to 2¹⁶ or more
+		return sign | 0x7c00
+	case b >= 0x38800000: // normal
+		b -= 112 << 23
+		return sign | uint16((b+0xfff+b>>13&1)>>13)
+	}
+	// Subnormal: adding 2⁻¹ puts units of 2⁻²⁴ into the last bits and rounds.
+	return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
+}

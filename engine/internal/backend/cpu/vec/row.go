@@ -1,0 +1,227 @@
+package vec
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Functions over a run of n float32 elements. Sums are kept in float32 (many partial sums at a time), so callers pass
+// at most a few thousand elements and add up the results in float64.
+//
+// Pointers are to float32; d may be the same memory as an operand.
+var (
+	Sum        = sumGo
+	SumSquares = sumSquaresGo
+	Dot        = dotGo
+	// MaxOf and MinOf return NaN if an element is NaN, and ∓Inf for n = 0.
+	MaxOf = maxOfGo
+	MinOf = minOfGo
+	// SumSquaresAbout returns Σ (x−mean)².
+	SumSquaresAbout = sumSquaresAboutGo
+	// ExpSubSum sets d = exp(x−m) and returns Σ d.
+	ExpSubSum = expSubSumGo
+	// SumExpSub returns Σ exp(x−m).
+	SumExpSub = sumExpSubGo
+	// ScaleTo sets d = s·x; SubTo sets d = x−s.
+	ScaleTo = scaleToGo
+	SubTo   = subToGo
+	// AddScaled adds s·x to d.
+	AddScaled = addScaledGo
+	// NormTo sets d = (x−mean)·r·w + b. ScaleMulTo sets d = x·r·w.
+	NormTo     = normToGo
+	ScaleMulTo = scaleMulToGo
+	// SoftmaxGradTo sets d = y·(dy−dot). LogSoftmaxGradTo sets d = dy − exp(y)·sum.
+	SoftmaxGradTo    = softmaxGradToGo
+	LogSoftmaxGradTo = logSoftmaxGradToGo
+	// NormGradSums returns Σ g and Σ g·x̂ with g = dy·w and x̂ = (x−mean)·r.
+	NormGradSums = normGradSumsGo
+	// NormGradTo sets d = r·(dy·w − c1 − x̂·c2).
+	NormGradTo = normGradToGo
+	// NormGradParams adds dy·x̂ to dw and dy to db.
+	NormGradParams = normGradParamsGo
+	// ScaleGradParam adds dy·x·r to dw.
+	ScaleGradParam = scaleGradParamGo
+	// CrossEntropyGradTo sets d = s·(exp(x−lse) − smooth).
+	CrossEntropyGradTo = crossEntropyGradToGo
+	// AdamWTo does one step of AdamW (Loshchilov and Hutter 2019) on n elements: see [AdamWStep].
+	AdamWTo = adamWToGo
+)
+
+// floats is a shorthand for a run of float32.
+func floats(p unsafe.Pointer, n int) []float32 { return slice[float32](p, n) }
+
+func sumGo(x unsafe.Pointer, n int) float32 {
+	var s float64
+	for _, v := range floats(x, n) {
+		s += float64(v)
+	}
+	return float32(s)
+}
+
+func sumSquaresGo(x unsafe.Pointer, n int) float32 { return dotGo(x, x, n) }
+
+func sumSquaresAboutGo(x unsafe.Pointer, mean float32, n int) float32 {
+	var s float64
+	for _, v := range floats(x, n) {
+		d := float64(v - mean)
+		s += d * d
+	}
+	return float32(s)
+}
+
+func dotGo(x, y unsafe.Pointer, n int) float32 {
+	var s float64
+	b := floats(y, n)
+	for i, v := range floats(x, n) {
+		s += float64(v) * float64(b[i])
+	}
+	return float32(s)
+}
+
+func maxOfGo(x unsafe.Pointer, n int) float32 {
+	m := float32(math.Inf(-1))
+	for _, v := range floats(x, n) {
+		m = max(m, v)
+	}
+	return m
+}
+
+func minOfGo(x unsafe.Pointer, n int) float32 {
+	m := float32(math.Inf(1))
+	for _, v := range floats(x, n) {
+		m = min(m, v)
+	}
+	return m
+}
+
+func expSubSumGo(d, x unsafe.Pointer, m float32, n int) float32 {
+	var s float64
+	out := floats(d, n)
+	for i, v := range floats(x, n) {
+		e := math.Exp(float64(v - m))
+		out[i] = float32(e)
+		s += e
+	}
+	return float32(s)
+}
+
+func sumExpSubGo(x unsafe.Pointer, m float32, n int) float32 {
+	var s float64
+	for _, v := range floats(x, n) {
+		s += math.Exp(float64(v - m))
+	}
+	return float32(s)
+}
+
+func scaleToGo(d, x unsafe.Pointer, s float32, n int) {
+	out := floats(d, n)
+	for i, v := range floats(x, n) {
+		out[i] = v * s
+	}
+}
+
+func subToGo(d, x unsafe.Pointer, s float32, n int) {
+	out := floats(d, n)
+	for i, v := range floats(x, n) {
+		out[i] = v - s
+	}
+}
+
+func addScaledGo(d, x unsafe.Pointer, s float32, n int) {
+	out := floats(d, n)
+	for i, v := range floats(x, n) {
+		out[i] += v * s
+	}
+}
+
+func normToGo(d, x, w, b unsafe.Pointer, mean, r float32, n int) {
+	out, ws, bs := floats(d, n), floats(w, n), floats(b, n)
+	for i, v := range floats(x, n) {
+		out[i] = (v-mean)*r*ws[i] + bs[i]
+	}
+}
+
+func scaleMulToGo(d, x, w unsafe.Pointer, r float32, n int) {
+	out, ws := floats(d, n), floats(w, n)
+	for i, v := range floats(x, n) {
+		out[i] = v * r * ws[i]
+	}
+}
+
+func softmaxGradToGo(d, y, dy unsafe.Pointer, dot float32, n int) {
+	out, g := floats(d, n), floats(dy, n)
+	for i, v := range floats(y, n) {
+		out[i] = v * (g[i] - dot)
+	}
+}
+
+func logSoftmaxGradToGo(d, y, dy unsafe.Pointer, sum float32, n int) {
+	out, g := floats(d, n), floats(dy, n)
+	for i, v := range floats(y, n) {
+		out[i] = g[i] - float32(math.Exp(float64(v)))*sum
+	}
+}
+
+func normGradSumsGo(x, w, dy unsafe.Pointer, mean, r float32, n int) (g, gx float32) {
+	var s, sx float64
+	ws, dys := floats(w, n), floats(dy, n)
+	for i, v := range floats(x, n) {
+		g := float64(dys[i]) * float64(ws[i])
+		s += g
+		sx += g * float64((v-mean)*r)
+	}
+	return float32(s), float32(sx)
+}
+
+func normGradToGo(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int) {
+	out, ws, dys := floats(d, n), floats(w, n), floats(dy, n)
+	for i, v := range floats(x, n) {
+		out[i] = r * (dys[i]*ws[i] - c1 - (v-mean)*r*c2)
+	}
+}
+
+func normGradParamsGo(dw, db, x, dy unsafe.Pointer, mean, r float32, n int) {
+	dws, dbs, dys := floats(dw, n), floats(db, n), floats(dy, n)
+	for i, v := range floats(x, n) {
+		dws[i] += dys[i] * ((v - mean) * r)
+		dbs[i] += dys[i]
+	}
+}
+
+func scaleGradParamGo(dw, x, dy unsafe.Pointer, r float32, n int) {
+	dws, dys := floats(dw, n), floats(dy, n)
+	for i, v := range floats(x, n) {
+		dws[i] += dys[i] * (v * r)
+	}
+}
+
+func crossEntropyGradToGo(d, x unsafe.Pointer, lse, s, smooth float32, n int) {
+	out := floats(d, n)
+	for i, v := range floats(x, n) {
+		out[i] = s * (float32(math.Exp(float64(v-lse))) - smooth)
+	}
+}
+
+// An AdamWStep holds the numbers of one step:
+//
+//	m' = m + (1−β₁)·(scale·g − m)
+//	v' = v + (1−β₂)·((scale·g)² − v)
+//	p' = decay·p − rate·m' / (√v'·root + eps)
+//
+// with decay = 1 − lr·weight decay, rate = lr/(1−β₁ᵗ) and root = 1/√(1−β₂ᵗ).
+type AdamWStep struct {
+	Scale, OneMinusBeta1, OneMinusBeta2, Decay, Rate, Root, Eps float32
+}
+
+func adamWToGo(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
+	p2s, m2s, v2s := floats(p2, n), floats(m2, n), floats(v2, n)
+	ps, gs, ms, vs := floats(p, n), floats(g, n), floats(m, n), floats(v, n)
+	for i := range n {
+		grad := gs[i] * s.Scale
+		mi := ms[i] + s.OneMinusBeta1*(grad-ms[i])
+		vi := vs[i] + s.OneMinusBeta2*(grad*grad-vs[i])
+		root := float32(math.Sqrt(float64(vi)))
+		p2s[i] = s.Decay*ps[i] - s.Rate*mi/(root*s.Root+s.Eps)
+		m2s[i], v2s[i] = mi, vi
+	}
+}

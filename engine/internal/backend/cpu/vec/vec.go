@@ -1,0 +1,95 @@
+// Package vec is the vector math of the CPU backend: functions over runs of elements in memory.
+//
+// There are two kinds. A [Func] is elementwise and has one signature for all, so that a tile program can be a list of
+// them; [Of] returns the best one for this machine by its [ID]. The rest, for rows and reductions, are plain functions
+// such as [Sum] and [ExpSubSum].
+//
+// Every function exists three times: for AVX-512, for AVX2 with FMA and F16C, and in portable Go. The first two are
+// generated from one expression by the program in gen; portable.go is the third, slow and obvious, and what the tests
+// hold the others against. Arithmetic is float32; special values (NaN, infinities, signed zero, subnormals) are treated
+// as IEEE 754 and package math treat them.
+//
+// Reading order: vec.go, portable.go, row.go, gen/math.go, gen/emit.go.
+package vec
+
+import "unsafe"
+
+// A Func sets d[i] to a function of a[i], b[i], c[i] for i < n. Operands that it does not have may be nil. d may be the
+// same memory as an operand of the same element size; otherwise it must not overlap one.
+type Func func(d, a, b, c unsafe.Pointer, n int)
+
+// An ID names a Func. Elements are float32 unless said otherwise.
+type ID uint8
+
+const (
+	Neg ID = iota
+	Abs
+	Sign // NaN for NaN
+	Floor
+	Ceil
+	Round // half to even
+	Exp
+	Expm1
+	Log
+	Log1p
+	Sqrt
+	Rsqrt
+	Recip
+	Sin
+	Cos
+	Tanh
+	Erf
+	Sigmoid
+	Silu
+	Gelu
+	GeluTanh
+	Add
+	Sub
+	Mul
+	Div
+	Max // NaN if either is
+	Min
+	FMA // a·b + c, rounded once
+	Pow
+	Eq // to bool bytes
+	Ne
+	Lt
+	Le
+	Gt
+	Ge
+	IsNaN
+	Where // a bool, b, c
+	FromF16
+	FromBF16
+	FromI32
+	FromU8
+	ToF16
+	ToBF16
+	ToI32 // towards zero; out of range or NaN gives math.MinInt32
+	ToBool
+	RoundF16 // to binary16 and back
+	RoundBF16
+	NumIDs
+)
+
+var names = [NumIDs]string{"neg", "abs", "sign", "floor", "ceil", "round", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt",
+	"recip", "sin", "cos", "tanh", "erf", "sigmoid", "silu", "gelu", "gelu_tanh", "add", "sub", "mul", "div", "max", "min",
+	"fma", "pow", "eq", "ne", "lt", "le", "gt", "ge", "is_nan", "where", "from_f16", "from_bf16", "from_i32", "from_u8",
+	"to_f16", "to_bf16", "to_i32", "to_bool", "round_f16", "round_bf16"}
+
+// String returns the name in lower case, "from_bf16".
+func (id ID) String() string { return names[id] }
+
+// best is the table for this machine; package initialisation on amd64 replaces entries of the portable one.
+var best = portable
+
+// Of returns the Func for this machine.
+func Of(id ID) Func { return best[id] }
+
+// level names the instruction set in use: "avx512", "avx2" or "portable".
+var level = "portable"
+
+// Level returns the name of the instruction set in use: "avx512", "avx2" or "portable".
+func Level() string { return level }
+
+func slice[T any](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n) }
