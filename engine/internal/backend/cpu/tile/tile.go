@@ -142,11 +142,11 @@ func (p *Program) NewState() *State {
 	return s
 }
 
-// Bind points the state at the memory and scalars of a command: bufs are the addresses of Cmd.Bufs.
-func (s *State) Bind(bufs []unsafe.Pointer, scalars []ir.Scalar) {
+// Bind points the state at the memory and scalars of a command: bufs is the memory of Cmd.Bufs.
+func (s *State) Bind(bufs [][]byte, scalars []ir.Scalar) {
 	for i := range s.prog.inputs {
 		in := &s.prog.inputs[i]
-		s.in[i] = unsafe.Add(bufs[in.buf], uintptr(in.offset)*in.size)
+		s.in[i] = unsafe.Add(unsafe.Pointer(unsafe.SliceData(bufs[in.buf])), uintptr(in.offset)*in.size)
 	}
 	for _, c := range s.prog.consts {
 		reg := Register(c.dtype)
@@ -154,7 +154,21 @@ func (s *State) Bind(bufs []unsafe.Pointer, scalars []ir.Scalar) {
 			fillScalar(s.ptr[c.slot], reg, scalars[c.scalar])
 			continue
 		}
-		fillElement(s.ptr[c.slot], c.dtype, unsafe.Add(bufs[c.buf], c.offset*c.dtype.Size()))
+		fillElement(s.ptr[c.slot], c.dtype, unsafe.Pointer(&bufs[c.buf][c.offset*c.dtype.Size()]))
+	}
+}
+
+// Release forgets the memory that the state was bound to, so that it keeps nothing alive.
+func (s *State) Release() {
+	clear(s.in)
+	clear(s.given)
+	clear(s.outs)
+	clear(s.fetch)
+	for i, off := range s.prog.scratch {
+		s.ptr[i] = nil
+		if off >= 0 {
+			s.ptr[i] = unsafe.Add(s.regs, off)
+		}
 	}
 }
 
