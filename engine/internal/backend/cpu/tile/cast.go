@@ -58,9 +58,9 @@ func castInt[A integer](to dtype.Type) vec.Func {
 		}
 		return unary(func(x A) float32 { return float32(x) })
 	case dtype.F16:
-		return unary(func(x A) float32 { return vec.F16ToF32(vec.F32ToF16(float32(x))) })
+		return unary(func(x A) float32 { return dtype.F16ToFloat32(dtype.Float32ToF16(float32(x))) })
 	case dtype.BF16:
-		return unary(func(x A) float32 { return vec.BF16ToF32(vec.F32ToBF16(float32(x))) })
+		return unary(func(x A) float32 { return dtype.BF16ToFloat32(dtype.Float32ToBF16(float32(x))) })
 	case dtype.I32:
 		return unary(func(x A) int32 { return int32(x) })
 	case dtype.I64:
@@ -95,9 +95,9 @@ func fillElement(p unsafe.Pointer, t dtype.Type, src unsafe.Pointer) {
 	case dtype.F32, dtype.I32:
 		fill(p, *(*uint32)(src))
 	case dtype.F16:
-		fill(p, vec.F16ToF32(*(*uint16)(src)))
+		fill(p, dtype.F16ToFloat32(*(*uint16)(src)))
 	case dtype.BF16:
-		fill(p, vec.BF16ToF32(*(*uint16)(src)))
+		fill(p, dtype.BF16ToFloat32(*(*uint16)(src)))
 	case dtype.I64:
 		fill(p, *(*int64)(src))
 	case dtype.U8, dtype.Bool:

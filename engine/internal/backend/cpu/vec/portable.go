@@ -3,6 +3,8 @@ package vec
 import (
 	"math"
 	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // portable holds every Func in plain Go, computed in float64 where float32 would lose digits.
@@ -46,16 +48,16 @@ var portable = [NumIDs]Func{
 	Ge:        compare(func(a, b float32) bool { return a >= b }),
 	IsNaN:     convert(func(a float32) uint8 { return bit(a != a) }),
 	Where:     where,
-	FromF16:   convert(F16ToF32),
-	FromBF16:  convert(BF16ToF32),
+	FromF16:   convert(dtype.F16ToFloat32),
+	FromBF16:  convert(dtype.BF16ToFloat32),
 	FromI32:   convert(func(x int32) float32 { return float32(x) }),
 	FromU8:    convert(func(x uint8) float32 { return float32(x) }),
-	ToF16:     convert(F32ToF16),
-	ToBF16:    convert(F32ToBF16),
+	ToF16:     convert(dtype.Float32ToF16),
+	ToBF16:    convert(dtype.Float32ToBF16),
 	ToI32:     convert(toI32),
 	ToBool:    convert(func(x float32) uint8 { return bit(x != 0) }),
-	RoundF16:  unary(func(x float32) float32 { return F16ToF32(F32ToF16(x)) }),
-	RoundBF16: unary(func(x float32) float32 { return BF16ToF32(F32ToBF16(x)) }),
+	RoundF16:  unary(func(x float32) float32 { return dtype.F16ToFloat32(dtype.Float32ToF16(x)) }),
+	RoundBF16: unary(func(x float32) float32 { return dtype.BF16ToFloat32(dtype.Float32ToBF16(x)) }),
 }
 
 func unary(f func(float32) float32) Func { return convert(f) }
@@ -143,49 +145,4 @@ func bit(b bool) uint8 {
 		return 1
 	}
 	return 0
-}
-
-// BF16ToF32 widens a bfloat16.
-func BF16ToF32(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
-
-// F32ToBF16 rounds to nearest, ties to even; a NaN stays one.
-func F32ToBF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	if x != x {
-		return uint16(b>>16) | 0x40
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
-// F16ToF32 widens an IEEE 754 binary16.
-func F16ToF32(h uint16) float32 {
-	sign := uint32(h&0x8000) << 16
-	exp, frac := uint32(h>>10&0x1f), uint32(h&0x3ff)
-	switch exp {
-	case 0: // zero or subnormal: frac·2⁻²⁴ is exact
-		return math.Float32frombits(math.Float32bits(float32(frac)*0x1p-24) | sign)
-	case 0x1f:
-		if frac != 0 {
-			frac |= 0x200
-		}
-		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
-}
-
-// F32ToF16 rounds to nearest, ties to even; too large becomes infinite, a NaN stays one.
-func F32ToF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign := uint16(b >> 16 & 0x8000)
-	switch b &= 0x7fffffff; {
-	case b > 0x7f800000:
-		return sign | 0x7e00 | uint16(b>>13&0x3ff)
-	case b >= 0x477ff000: // rounds to 2¹⁶ or more
-		return sign | 0x7c00
-	case b >= 0x38800000: // normal
-		b -= 112 << 23
-		return sign | uint16((b+0xfff+b>>13&1)>>13)
-	}
-	// Subnormal: adding 2⁻¹ puts units of 2⁻²⁴ into the last bits and rounds.
-	return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
 }

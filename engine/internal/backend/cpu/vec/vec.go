@@ -86,10 +86,4 @@ var best = portable
 // Of returns the Func for this machine.
 func Of(id ID) Func { return best[id] }
 
-// level names the instruction set in use: "avx512", "avx2" or "portable".
-var level = "portable"
-
-// Level returns the name of the instruction set in use: "avx512", "avx2" or "portable".
-func Level() string { return level }
-
 func slice[T any](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n) }

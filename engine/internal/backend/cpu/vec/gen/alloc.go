@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+)
+
+var errRegisters = errors.New("out of registers")
+
+// A body is one turn of a kernel's loop: it emits the nodes in order and gives each a register from its definition to
+// its last use. Pinned values (scalars, and constants while there is room) keep theirs for the whole loop; the other
+// constants are broadcast from memory where they are used.
+type body struct {
+	*emitter
+	pinned map[value]int
+	free   []int // vector registers
+	masks  []int // mask registers, AVX-512 only
+	at     map[value]int
+	uses   map[value]int
+	offset int  // lanes beyond the index register
+	masked bool // the last turn
+}
+
+func (e *emitter) newBody(offset int, masked bool) *body {
+	b := &body{emitter: e, pinned: e.pinned, at: map[value]int{}, uses: map[value]int{}, offset: offset, masked: masked}
+	b.free = append(b.free, e.spare...)
+	b.masks = []int{6, 5, 4, 3, 2}
+	for _, n := range e.nodes {
+		for _, a := range n.args {
+			b.uses[a]++
+		}
+	}
+	for _, s := range e.stores {
+		b.uses[s.value]++
+	}
+	for _, r := range e.reduces {
+		b.uses[r.value]++
+	}
+	return b
+}
+
+// emit writes the whole turn. sums are the registers that the reductions are added to.
+func (b *body) emit(sums []int) error {
+	for i := range b.nodes {
+		if err := b.node(value(i)); err != nil {
+			return err
+		}
+	}
+	for _, s := range b.stores {
+		if err := b.store(s); err != nil {
+			return err
+		}
+	}
+	for i, r := range b.reduces {
+		v, err := b.register(r.value)
+		if err != nil {
+			return err
+		}
+		temp, err := b.take()
+		if err != nil {
+			return err
+		}
+		b.accumulate(r.kind, v, sums[i], temp, b.masked)
+		b.give(temp)
+		b.done(r.value)
+	}
+	return nil
+}
+
+func (b *body) take() (int, error) {
+	if len(b.free) == 0 {
+		return 0, errRegisters
+	}
+	r := b.free[len(b.free)-1]
+	b.free = b.free[:len(b.free)-1]
+	return r, nil
+}
+
+func (b *body) give(r int) { b.free = append(b.free, r) }
+
+// register returns where v is; a constant that is not pinned is loaded.
+func (b *body) register(v value) (int, error) {
+	if r, ok := b.pinned[v]; ok {
+		return r, nil
+	}
+	if r, ok := b.at[v]; ok {
+		return r, nil
+	}
+	n := b.nodes[v]
+	if n.op != opConst {
+		panic(fmt.Sprintf("gen: %s: value %d has no register", b.name, v))
+	}
+	r, err := b.take()
+	if err != nil {
+		return 0, err
+	}
+	b.at[v] = r
+	b.op("VBROADCASTSS", b.constant(n.bits), b.v(r))
+	return r, nil
+}
+
+// done counts one use of v. After the last one its register is free; a loaded constant's is free at once.
+func (b *body) done(v value) {
+	b.uses[v]--
+	r, ok := b.at[v]
+	if !ok || (b.uses[v] > 0 && b.nodes[v].op != opConst) {
+		return
+	}
+	delete(b.at, v)
+	if b.maskIn(v) {
+		b.masks = append(b.masks, r)
+		return
+	}
+	b.give(r)
+}
+
+// maskIn says whether v lies in a mask register.
+func (b *body) maskIn(v value) bool { return b.set == avx512 && b.nodes[v].op.mask() }
+
+// node emits one node.
+func (b *body) node(v value) error {
+	n := b.nodes[v]
+	if n.op == opConst || n.op == opScalar || b.uses[v] == 0 {
+		return nil
+	}
+	regs := make([]int, len(n.args))
+	for i, a := range n.args {
+		r, err := b.register(a)
+		if err != nil {
+			return err
+		}
+		regs[i] = r
+	}
+	if n.op == opFMA || n.op == opFNMA {
+		return b.multiplyAdd(v, n, regs)
+	}
+	temp := -1
+	if n.op == opHalf { // needs a register that is none of its operands'
+		t, err := b.take()
+		if err != nil {
+			return err
+		}
+		temp = t
+	}
+	b.doneAll(n.args)
+	var d int
+	if b.maskIn(v) {
+		if len(b.masks) == 0 {
+			return errRegisters
+		}
+		d = b.masks[len(b.masks)-1]
+		b.masks = b.masks[:len(b.masks)-1]
+	} else {
+		r, err := b.take()
+		if err != nil {
+			return err
+		}
+		d = r
+	}
+	b.at[v] = d
+	b.instruction(v, n, d, regs, temp)
+	if temp >= 0 {
+		b.give(temp)
+	}
+	return nil
+}
+
+func (b *body) doneAll(args []value) {
+	for i := range args {
+		b.doneOnce(args, i)
+	}
+}
+
+// multiplyAdd overwrites an operand that dies, or a copy of the addend.
+func (b *body) multiplyAdd(v value, n node, regs []int) error {
+	mnemonic := "VFMADD"
+	if n.op == opFNMA {
+		mnemonic = "VFNMADD"
+	}
+	dies := func(i int) bool {
+		_, pinned := b.pinned[n.args[i]]
+		if pinned {
+			return false
+		}
+		others := 0
+		for _, a := range n.args {
+			if a == n.args[i] {
+				others++
+			}
+		}
+		return others == 1 && (b.uses[n.args[i]] == 1 || b.nodes[n.args[i]].op == opConst)
+	}
+	x, y, z := regs[0], regs[1], regs[2]
+	d := z
+	switch {
+	case dies(2):
+		b.op(mnemonic+"231PS", b.v(y), b.v(x), b.v(z))
+	case dies(0):
+		d = x
+		b.op(mnemonic+"213PS", b.v(z), b.v(y), b.v(x))
+	case dies(1):
+		d = y
+		b.op(mnemonic+"213PS", b.v(z), b.v(x), b.v(y))
+	default:
+		r, err := b.take()
+		if err != nil {
+			return err
+		}
+		d = r
+		b.op("VMOVAPS", b.v(z), b.v(d))
+		b.op(mnemonic+"231PS", b.v(y), b.v(x), b.v(d))
+		b.doneAll(n.args)
+		b.at[v] = d
+		return nil
+	}
+	// The register passes from the operand to the result.
+	for i, a := range n.args {
+		if regs[i] == d {
+			b.uses[a]--
+			delete(b.at, a)
+			continue
+		}
+		b.doneOnce(n.args, i)
+	}
+	b.at[v] = d
+	return nil
+}
+
+// doneOnce counts the use of args[i]; of an operand that is mentioned twice, only the later mention can free it.
+func (b *body) doneOnce(args []value, i int) {
+	for _, x := range args[i+1:] {
+		if x == args[i] {
+			b.uses[args[i]]--
+			return
+		}
+	}
+	b.done(args[i])
+}

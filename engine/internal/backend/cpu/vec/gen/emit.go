@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"sort"
+	"strings"
+)
+
+// An emitter writes one kernel.
+type emitter struct {
+	*kernel
+	text   *bytes.Buffer
+	table  map[uint32]bool // constants that are read from memory
+	pinned map[value]int
+	spare  []int // vector registers for a body
+	mask   int   // AVX2: the register that holds the last turn's mask
+	nan    int   // AVX2: a register for maxima and minima
+}
+
+// registers of pointer parameters; AX is the index in elements, CX how many are left, DX a temporary.
+var pointerRegisters = []string{"DI", "SI", "BX", "R8", "R9", "R10", "R11", "R12"}
+
+func (e *emitter) op(mnemonic string, operands ...string) {
+	fmt.Fprintf(e.text, "\t%s\n", strings.TrimSpace(mnemonic+" "+strings.Join(operands, ", ")))
+}
+
+// v is vector register r, x and y its lower parts.
+func (s set) v(r int) string { return fmt.Sprint(s.prefix, r) }
+func xmm(r int) string       { return fmt.Sprint("X", r) }
+func ymm(r int) string       { return fmt.Sprint("Y", r) }
+func kreg(r int) string      { return fmt.Sprint("K", r) }
+
+// constant is the memory operand of a constant.
+func (e *emitter) constant(bits uint32) string {
+	e.table[bits] = true
+	return fmt.Sprintf("c%08x<>(SB)", bits)
+}
+
+// unroll is how many vectors a turn of the main loop takes: several where the body is short, and where sums would
+// otherwise wait for each other.
+func (k *kernel) unroll() int {
+	if len(k.reduces) > 0 || len(k.nodes) <= 6 {
+		return 4
+	}
+	return 1
+}
+
+// emitKernel writes a kernel with as many pinned constants as there is room for.
+func emitKernel(k *kernel, table map[uint32]bool) []byte {
+	var constants []value
+	count := map[value]int{}
+	for _, n := range k.nodes {
+		for _, a := range n.args {
+			count[a]++
+		}
+	}
+	for i, n := range k.nodes {
+		if n.op == opConst {
+			constants = append(constants, value(i))
+		}
+	}
+	sort.SliceStable(constants, func(i, j int) bool { return count[constants[i]] > count[constants[j]] })
+	for pinned := len(constants); pinned >= 0; pinned-- {
+		e := &emitter{kernel: k, text: &bytes.Buffer{}, table: map[uint32]bool{}, pinned: map[value]int{}}
+		if e.function(constants[:pinned]) == nil {
+			for b := range e.table {
+				table[b] = true
+			}
+			return e.text.Bytes()
+		}
+	}
+	panic("gen: " + k.name + ": out of registers")
+}
+
+// function writes the whole function.
+func (e *emitter) function(constants []value) error {
+	size, _ := e.layout()
+	fmt.Fprintf(e.text, "// func %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", e.signature(), e.name, e.set.name, size)
+	offset, pointers := 0, 0
+	next := e.regs - 1
+	pin := func() int { next--; return next + 1 }
+	for i, p := range e.params {
+		if !p.scalar {
+			e.op("MOVQ", fmt.Sprintf("%s+%d(FP)", p.name, offset), pointerRegisters[pointers])
+			offset += 8
+			pointers++
+			continue
+		}
+		for v, n := range e.nodes {
+			if n.op == opScalar && n.imm == i {
+				e.pinned[value(v)] = pin()
+				e.op("VBROADCASTSS", fmt.Sprintf("%s+%d(FP)", p.name, offset), e.v(next+1))
+			}
+		}
+		offset += 4
+	}
+	e.op("MOVQ", fmt.Sprintf("n+%d(FP)", (offset+7)&^7), "CX")
+	for _, c := range constants {
+		e.pinned[c] = pin()
+		e.op("VBROADCASTSS", e.constant(e.nodes[c].bits), e.v(next+1))
+	}
+	unroll := e.unroll()
+	sums := make([][]int, unroll)
+	for u := range sums {
+		for _, r := range e.reduces {
+			reg := pin()
+			sums[u] = append(sums[u], reg)
+			e.start(r.kind, reg)
+		}
+	}
+	if e.set == avx2 {
+		e.mask = pin()
+		for _, r := range e.reduces {
+			if r.kind != opAdd && e.nan == 0 {
+				e.nan = pin()
+			}
+		}
+	}
+	if next < 2 {
+		return errRegisters
+	}
+	for r := next; r >= 0; r-- {
+		e.spare = append(e.spare, r)
+	}
+	e.op("XORQ", "AX", "AX")
+	if err := e.loops(unroll, sums); err != nil {
+		return err
+	}
+	e.finish(sums)
+	e.op("VZEROUPPER")
+	e.op("RET")
+	e.text.WriteByte('\n')
+	return nil
+}
+
+// loops writes the main loop, the loop of single vectors and the masked last turn.
+func (e *emitter) loops(unroll int, sums [][]int) error {
+	turn := func(label string, count int) error {
+		end := label + "End"
+		fmt.Fprintf(e.text, "%s:\n", label)
+		e.op("CMPQ", "CX", fmt.Sprint("$", count*e.lanes))
+		e.op("JLT", end)
+		for u := range count {
+			if err := e.newBody(u*e.lanes, false).emit(sums[u]); err != nil {
+				return err
+			}
+		}
+		e.op("ADDQ", fmt.Sprint("$", count*e.lanes), "AX")
+		e.op("SUBQ", fmt.Sprint("$", count*e.lanes), "CX")
+		e.op("JMP", label)
+		fmt.Fprintf(e.text, "%s:\n", end)
+		return nil
+	}
+	if unroll > 1 {
+		if err := turn("loop", unroll); err != nil {
+			return err
+		}
+	}
+	if err := turn("single", 1); err != nil {
+		return err
+	}
+	if e.narrow() && e.set == avx2 {
+		return nil // the caller does the rest
+	}
+	e.op("TESTQ", "CX", "CX")
+	e.op("JEQ", "done")
+	if e.set == avx512 {
+		e.op("MOVQ", "$-1", "DX")
+		e.op("BZHIQ", "CX", "DX", "DX")
+		e.op("KMOVW", "DX", "K1")
+	} else {
+		e.op("NEGQ", "CX")
+		e.op("LEAQ", "lanes<>+32(SB)", "DX")
+		e.op("VMOVDQU", "(DX)(CX*4)", e.v(e.mask))
+	}
+	if err := e.newBody(0, true).emit(sums[0]); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.text, "done:\n")
+	return nil
+}
+
+// narrow says whether elements of fewer than 32 bits are read or written.
+func (k *kernel) narrow() bool {
+	for _, p := range k.params {
+		if !p.scalar && p.mem.size() < 4 {
+			return true
+		}
+	}
+	return false
+}
+
+// layout returns the size of arguments and results, and where results start.
+func (k *kernel) layout() (size, results int) {
+	for _, p := range k.params {
+		if p.scalar {
+			size += 4
+		} else {
+			size += 8
+		}
+	}
+	size = (size+7)&^7 + 8
+	return size + 4*len(k.reduces), size
+}
+
+// signature is the Go signature, with the set's name.
+func (k *kernel) signature() string {
+	var pointers, scalars []string
+	scalarFirst := false
+	for _, p := range k.params {
+		if p.scalar {
+			scalars = append(scalars, p.name)
+			continue
+		}
+		scalarFirst = scalarFirst || len(scalars) > 0
+		pointers = append(pointers, p.name)
+	}
+	if scalarFirst {
+		panic("gen: " + k.name + ": scalars come after pointers")
+	}
+	s := fmt.Sprintf("%s%s(%s unsafe.Pointer, ", k.name, k.set.name, strings.Join(pointers, ", "))
+	if len(scalars) > 0 {
+		s += strings.Join(scalars, ", ") + " float32, "
+	}
+	s += "n int)"
+	if len(k.reduces) == 1 {
+		s += " (r0 float32)"
+	} else if len(k.reduces) == 2 {
+		s += " (r0, r1 float32)"
+	}
+	return s
+}
+
+// pointerOf is the register of parameter p.
+func (k *kernel) pointerOf(p int) string {
+	n := 0
+	for _, q := range k.params[:p] {
+		if !q.scalar {
+			n++
+		}
+	}
+	return pointerRegisters[n]
+}
+
+// address is the memory operand of the turn's elements.
+func (b *body) address(p int) string {
+	size := b.params[p].mem.size()
+	s := fmt.Sprintf("(%s)(AX*%d)", b.pointerOf(p), size)
+	if b.offset > 0 {
+		s = fmt.Sprint(b.offset*size) + s
+	}
+	return s
+}
+
+// files returns the generated files by name.
+func files() map[string][]byte {
+	const head = "// Code generated by gen; DO NOT EDIT.\n\n//go:build amd64 && !mcs_portable\n\n"
+	out := map[string][]byte{}
+	var decl bytes.Buffer
+	decl.WriteString(head + "package vec\n\nimport \"unsafe\"\n\n")
+	for _, s := range []set{avx512, avx2} {
+		var text bytes.Buffer
+		table := map[uint32]bool{}
+		for _, build := range kernels {
+			k := &kernel{set: s, name: build.name}
+			build.make(k)
+			text.Write(emitKernel(k, table))
+			fmt.Fprintf(&decl, "//go:noescape\nfunc %s\n\n", k.signature())
+		}
+		name := strings.ToLower(s.name)
+		out[name+"_amd64.s"] = append([]byte(head+"#include \"textflag.h\"\n\n"+data(table)), bytes.TrimRight(text.Bytes(), "\n")...)
+		out[name+"_amd64.s"] = append(out[name+"_amd64.s"], '\n')
+	}
+	decl.WriteString(tables())
+	formatted, err := format.Source(decl.Bytes())
+	if err != nil {
+		panic(err)
+	}
+	out["decl_amd64.go"] = formatted
+	return out
+}
+
+// data writes the constants, and the lanes from which AVX2 takes its masks.
+func data(table map[uint32]bool) string {
+	var words []uint32
+	for w := range table {
+		words = append(words, w)
+	}
+	sort.Slice(words, func(i, j int) bool { return words[i] < words[j] })
+	var s strings.Builder
+	for _, w := range words {
+		fmt.Fprintf(&s, "DATA c%08x<>+0(SB)/4, $0x%08x\nGLOBL c%08x<>(SB), RODATA|NOPTR, $4\n", w, w, w)
+	}
+	for i := range 16 {
+		fmt.Fprintf(&s, "DATA lanes<>+%d(SB)/4, $0x%08x\n", 4*i, map[bool]uint32{true: 0xffffffff}[i < 8])
+	}
+	s.WriteString("GLOBL lanes<>(SB), RODATA|NOPTR, $64\n\n")
+	return s.String()
+}
+
+// tables writes the tables from which package vec takes the functions of a set.
+func tables() string {
+	var s strings.Builder
+	for _, set := range []set{avx512, avx2} {
+		fmt.Fprintf(&s, "var funcs%s = map[ID]Func{\n", set.name)
+		for _, b := range kernels {
+			if b.id == "" {
+				continue
+			}
+			k := &kernel{set: set, name: b.name}
+			b.make(k)
+			fn := b.name + set.name
+			if k.narrow() && set == avx2 {
+				// Short runs of bytes cannot be masked: whole vectors only, and the rest elsewhere.
+				var sizes []string
+				for _, p := range k.params {
+					sizes = append(sizes, fmt.Sprint(p.mem.size()))
+				}
+				fn = fmt.Sprintf("wholeVectors(%s, %s, %s)", fn, b.id, strings.Join(sizes, ", "))
+			}
+			fmt.Fprintf(&s, "%s: %s,\n", b.id, fn)
+		}
+		s.WriteString("}\n\n")
+		fmt.Fprintf(&s, "func use%s() {\n", set.name)
+		for _, b := range kernels {
+			if b.id == "" && b.name != "adamW" { // package vec wraps it
+				fmt.Fprintf(&s, "%s = %s%s\n", strings.ToUpper(b.name[:1])+b.name[1:], b.name, set.name)
+			}
+		}
+		fmt.Fprintf(&s, "adamW = adamW%s\n}\n\n", set.name)
+	}
+	return s.String()
+}

@@ -1,0 +1,232 @@
+package main
+
+import "fmt"
+
+var plain = map[op]string{
+	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS", opMin: "VMINPS", opMax: "VMAXPS",
+	opSqrt: "VSQRTPS", opAddInt: "VPADDD", opSubInt: "VPSUBD", opToFloat: "VCVTDQ2PS", opToInt: "VCVTPS2DQ",
+	opTruncate: "VCVTTPS2DQ", opScale: "VSCALEFPS",
+}
+
+var bitwise = map[op]string{opAnd: "VPAND", opAndNot: "VPANDN", opOr: "VPOR", opXor: "VPXOR"}
+
+var shifts = map[op]string{opShiftLeft: "VPSLLD", opShiftRight: "VPSRLD", opShiftRightSigned: "VPSRAD"}
+
+// instruction emits a node's instruction: register d from those of its operands.
+func (b *body) instruction(v value, n node, d int, r []int, temp int) {
+	wide := b.set == avx512
+	imm := fmt.Sprint("$", n.imm)
+	switch n.op {
+	case opLoad:
+		b.loadFrom(n.imm, d)
+	case opRound:
+		if wide {
+			b.op("VRNDSCALEPS", imm, b.v(r[0]), b.v(d))
+		} else {
+			b.op("VROUNDPS", imm, b.v(r[0]), b.v(d))
+		}
+	case opAnd, opAndNot, opOr, opXor:
+		mnemonic := bitwise[n.op]
+		if wide {
+			mnemonic += "D"
+		}
+		b.op(mnemonic, b.v(r[1]), b.v(r[0]), b.v(d))
+	case opShiftLeft, opShiftRight, opShiftRightSigned:
+		b.op(shifts[n.op], imm, b.v(r[0]), b.v(d))
+	case opHalf:
+		if wide {
+			b.op("VCVTPS2PH", "$0", b.v(r[0]), ymm(temp))
+			b.op("VCVTPH2PS", ymm(temp), b.v(d))
+		} else {
+			b.op("VCVTPS2PH", "$0", b.v(r[0]), xmm(temp))
+			b.op("VCVTPH2PS", xmm(temp), b.v(d))
+		}
+	case opCompare:
+		if wide {
+			b.op("VCMPPS", imm, b.v(r[1]), b.v(r[0]), kreg(d))
+		} else {
+			b.op("VCMPPS", imm, b.v(r[1]), b.v(r[0]), b.v(d))
+		}
+	case opEqualInt:
+		if wide {
+			b.op("VPCMPEQD", b.v(r[1]), b.v(r[0]), kreg(d))
+		} else {
+			b.op("VPCMPEQD", b.v(r[1]), b.v(r[0]), b.v(d))
+		}
+	case opMaskOr, opMaskAnd:
+		name := map[op]string{opMaskOr: "OR", opMaskAnd: "AND"}[n.op]
+		if wide {
+			b.op("K"+name+"W", kreg(r[0]), kreg(r[1]), kreg(d))
+		} else {
+			b.op("V"+name+"PS", b.v(r[0]), b.v(r[1]), b.v(d))
+		}
+	case opBlend:
+		if wide {
+			b.op("VBLENDMPS", b.v(r[1]), b.v(r[2]), kreg(r[0]), b.v(d))
+		} else {
+			b.op("VBLENDVPS", b.v(r[0]), b.v(r[1]), b.v(r[2]), b.v(d))
+		}
+	case opOnes:
+		if wide {
+			b.op("VPTERNLOGD", "$0xff", b.v(d), b.v(d), b.v(d))
+			b.op("VPSRLD", "$31", b.v(d), b.v(d))
+			b.op("VMOVDQA32.Z", b.v(d), kreg(r[0]), b.v(d))
+		} else {
+			b.op("VPSRLD", "$31", b.v(r[0]), b.v(d))
+		}
+	default:
+		switch mnemonic := plain[n.op]; len(r) {
+		case 1:
+			b.op(mnemonic, b.v(r[0]), b.v(d))
+		default:
+			b.op(mnemonic, b.v(r[1]), b.v(r[0]), b.v(d))
+		}
+	}
+}
+
+// loadFrom reads the turn's elements of a parameter; in the last turn, lanes that do not exist become 0.
+func (b *body) loadFrom(p, d int) {
+	mnemonic := map[mem]string{f32: "VMOVUPS", i32: "VMOVUPS", u8: "VPMOVZXBD", u16: "VPMOVZXWD", half: "VCVTPH2PS"}[b.params[p].mem]
+	switch {
+	case !b.masked:
+		b.op(mnemonic, b.address(p), b.v(d))
+	case b.set == avx512:
+		b.op(mnemonic+".Z", b.address(p), "K1", b.v(d))
+	default:
+		b.op("VMASKMOVPS", b.address(p), b.v(b.mask), b.v(d))
+	}
+}
+
+// store writes the turn's elements.
+func (b *body) store(s store) error {
+	r, err := b.register(s.value)
+	if err != nil {
+		return err
+	}
+	to := b.address(s.param)
+	if b.set == avx512 {
+		b.storeWide(s.mem, r, to)
+	} else if err := b.storeNarrow(s.mem, r, to); err != nil {
+		return err
+	}
+	b.done(s.value)
+	return nil
+}
+
+func (b *body) storeWide(m mem, r int, to string) {
+	operands := []string{b.v(r), "K1", to}
+	if !b.masked {
+		operands = []string{b.v(r), to}
+	}
+	switch m {
+	case u8:
+		b.op("VPMOVDB", operands...)
+	case u16:
+		b.op("VPMOVDW", operands...)
+	case half:
+		b.op("VCVTPS2PH", append([]string{"$0"}, operands...)...)
+	default:
+		b.op("VMOVUPS", operands...)
+	}
+}
+
+func (b *body) storeNarrow(m mem, r int, to string) error {
+	switch m {
+	case f32, i32:
+		if b.masked {
+			b.op("VMASKMOVPS", b.v(r), b.v(b.mask), to)
+		} else {
+			b.op("VMOVUPS", b.v(r), to)
+		}
+		return nil
+	case half:
+		b.op("VCVTPS2PH", "$0", b.v(r), to)
+		return nil
+	}
+	t, err := b.take()
+	if err != nil {
+		return err
+	}
+	b.op("VEXTRACTI128", "$1", b.v(r), xmm(t))
+	b.op("VPACKUSDW", xmm(t), xmm(r), xmm(t))
+	if m == u8 {
+		b.op("VPACKUSWB", xmm(t), xmm(t), xmm(t))
+		b.op("VMOVQ", xmm(t), to)
+	} else {
+		b.op("VMOVDQU", xmm(t), to)
+	}
+	b.give(t)
+	return nil
+}
+
+// start gives a sum its first value.
+func (e *emitter) start(kind op, r int) {
+	switch kind {
+	case opAdd:
+		if e.set == avx512 {
+			e.op("VPXORD", e.v(r), e.v(r), e.v(r))
+		} else {
+			e.op("VXORPS", e.v(r), e.v(r), e.v(r))
+		}
+	case opMax:
+		e.op("VBROADCASTSS", e.constant(0xff800000), e.v(r))
+	case opMin:
+		e.op("VBROADCASTSS", e.constant(0x7f800000), e.v(r))
+	}
+}
+
+// accumulate joins v to sum. A maximum or minimum that is NaN stays so.
+func (e *emitter) accumulate(kind op, v, sum, temp int, masked bool) {
+	wide := e.set == avx512
+	if masked && !wide {
+		if kind == opAdd {
+			e.op("VANDPS", e.v(v), e.v(e.mask), e.v(temp))
+		} else {
+			e.op("VBLENDVPS", e.v(e.mask), e.v(v), e.v(sum), e.v(temp))
+		}
+		v = temp
+	}
+	switch {
+	case kind == opAdd && masked && wide:
+		e.op("VADDPS", e.v(v), e.v(sum), "K1", e.v(sum))
+	case kind == opAdd:
+		e.op("VADDPS", e.v(v), e.v(sum), e.v(sum))
+	case wide:
+		if masked {
+			e.op("VCMPPS", "$7", e.v(sum), e.v(sum), "K1", "K7")
+		} else {
+			e.op("VCMPPS", "$7", e.v(sum), e.v(sum), "K7")
+		}
+		e.op(plain[kind], e.v(v), e.v(sum), "K7", e.v(sum))
+	default:
+		e.op(plain[kind], e.v(v), e.v(sum), e.v(temp))
+		e.op("VCMPPS", "$3", e.v(sum), e.v(sum), e.v(e.nan))
+		e.op("VBLENDVPS", e.v(e.nan), e.v(sum), e.v(temp), e.v(sum))
+	}
+}
+
+// finish joins the sums of the unrolled turns, then the lanes, and stores the results.
+func (e *emitter) finish(sums [][]int) {
+	_, results := e.layout()
+	temp := e.spare[len(e.spare)-1]
+	for i, r := range e.reduces {
+		for u := 1; u < len(sums); u++ {
+			e.accumulate(r.kind, sums[u][i], sums[0][i], temp, false)
+		}
+		sum, other := sums[0][i], e.spare[len(e.spare)-2]
+		if e.set == avx512 {
+			e.op("VSHUFF64X2", "$0x4e", e.v(sum), e.v(sum), e.v(other))
+			e.accumulate(r.kind, other, sum, temp, false)
+			e.op("VSHUFF64X2", "$0xb1", e.v(sum), e.v(sum), e.v(other))
+			e.accumulate(r.kind, other, sum, temp, false)
+		} else {
+			e.op("VPERM2F128", "$1", e.v(sum), e.v(sum), e.v(other))
+			e.accumulate(r.kind, other, sum, temp, false)
+		}
+		for _, shuffle := range []string{"$0x4e", "$0xb1"} {
+			e.op("VPERMILPS", shuffle, e.v(sum), e.v(other))
+			e.accumulate(r.kind, other, sum, temp, false)
+		}
+		e.op("VMOVSS", xmm(sum), fmt.Sprintf("r%d+%d(FP)", i, results+4*i))
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+// A build describes a kernel to a generator that has chosen a set.
+type build struct {
+	name string // of the function
+	id   string // of the Func it is, or empty
+	make func(k *kernel)
+}
+
+var kernels = concat(unaryKernels(), binaryKernels(), conversions(), rowKernels())
+
+func concat(lists ...[]build) []build {
+	var all []build
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// elementwise is a Func: it has the parameters d, a, b, c whether it needs them or not.
+func elementwise(id string, out mem, in []mem, f func(k *kernel, x []value) value) build {
+	return build{lower(id), id, func(k *kernel) {
+		d := k.pointer("d", out)
+		var x []value
+		for i, name := range []string{"a", "b", "c"} {
+			m := f32
+			if i < len(in) {
+				m = in[i]
+			}
+			p := k.pointer(name, m)
+			if i < len(in) {
+				x = append(x, k.load(p))
+			}
+		}
+		k.store(d, f(k, x))
+	}}
+}
+
+func lower(id string) string {
+	n := 0
+	for n < len(id) && id[n] >= 'A' && id[n] <= 'Z' {
+		n++
+	}
+	if n > 1 && n < len(id) {
+		n--
+	}
+	b := []byte(id)
+	for i := range n {
+		b[i] += 'a' - 'A'
+	}
+	return string(b)
+}
+
+func unaryKernels() []build {
+	one := func(id string, f func(k *kernel, x value) value) build {
+		return elementwise(id, f32, []mem{f32}, func(k *kernel, x []value) value { return f(k, x[0]) })
+	}
+	return []build{
+		one("Neg", (*kernel).neg),
+		one("Abs", (*kernel).abs),
+		one("Sign", (*kernel).sign),
+		one("Floor", func(k *kernel, x value) value { return k.round(x, down) }),
+		one("Ceil", func(k *kernel, x value) value { return k.round(x, up) }),
+		one("Round", func(k *kernel, x value) value { return k.round(x, nearest) }),
+		one("Exp", (*kernel).exp),
+		one("Expm1", (*kernel).expm1),
+		one("Log", func(k *kernel, x value) value { return k.log(x, nil) }),
+		one("Log1p", (*kernel).log1p),
+		one("Sqrt", (*kernel).sqrt),
+		one("Rsqrt", func(k *kernel, x value) value { return k.div(k.c(1), k.sqrt(x)) }),
+		one("Recip", func(k *kernel, x value) value { return k.div(k.c(1), x) }),
+		one("Sin", func(k *kernel, x value) value { return k.sinCos(x, 0) }),
+		one("Cos", func(k *kernel, x value) value { return k.sinCos(x, 1) }),
+		one("Tanh", (*kernel).tanh),
+		one("Erf", (*kernel).erf),
+		one("Sigmoid", (*kernel).sigmoid),
+		one("Silu", func(k *kernel, x value) value { return k.mul(x, k.sigmoid(x)) }),
+		one("Gelu", (*kernel).gelu),
+		one("GeluTanh", (*kernel).geluTanh),
+	}
+}
+
+func binaryKernels() []build {
+	two := func(id string, f func(k *kernel, a, b value) value) build {
+		return elementwise(id, f32, []mem{f32, f32}, func(k *kernel, x []value) value { return f(k, x[0], x[1]) })
+	}
+	compare := func(id string, predicate int) build {
+		return elementwise(id, u8, []mem{f32, f32}, func(k *kernel, x []value) value {
+			return k.ones(k.compare(predicate, x[0], x[1]))
+		})
+	}
+	return []build{
+		two("Add", (*kernel).add),
+		two("Sub", (*kernel).sub),
+		two("Mul", (*kernel).mul),
+		two("Div", (*kernel).div),
+		two("Max", (*kernel).maximum),
+		two("Min", (*kernel).minimum),
+		elementwise("FMA", f32, []mem{f32, f32, f32}, func(k *kernel, x []value) value { return k.fma(x[0], x[1], x[2]) }),
+		compare("Eq", eq),
+		compare("Ne", ne),
+		compare("Lt", lt),
+		compare("Le", le),
+		compare("Gt", gt),
+		compare("Ge", ge),
+		elementwise("Where", f32, []mem{u8, f32, f32}, func(k *kernel, x []value) value {
+			return k.where(k.equalInt(x[0], k.bits(0)), x[2], x[1])
+		}),
+	}
+}
+
+func conversions() []build {
+	convert := func(id string, to, from mem, f func(k *kernel, x value) value) build {
+		return elementwise(id, to, []mem{from}, func(k *kernel, x []value) value { return f(k, x[0]) })
+	}
+	same := func(_ *kernel, x value) value { return x }
+	return []build{
+		convert("IsNaN", u8, f32, func(k *kernel, x value) value { return k.ones(k.isNaN(x)) }),
+		convert("ToBool", u8, f32, func(k *kernel, x value) value { return k.ones(k.compare(ne, x, k.c(0))) }),
+		convert("FromF16", f32, half, same),
+		convert("FromBF16", f32, u16, func(k *kernel, x value) value { return k.shiftLeft(x, 16) }),
+		convert("FromI32", f32, i32, (*kernel).toFloat),
+		convert("FromU8", f32, u8, (*kernel).toFloat),
+		convert("ToF16", half, f32, same),
+		convert("ToBF16", u16, f32, (*kernel).toBF16),
+		convert("ToI32", i32, f32, (*kernel).truncate),
+		convert("RoundF16", f32, f32, func(k *kernel, x value) value { return k.apply(opHalf, x) }),
+		convert("RoundBF16", f32, f32, func(k *kernel, x value) value { return k.shiftLeft(k.toBF16(x), 16) }),
+	}
+}
+
+// rowKernels are the functions of row.go, by the same names and parameters.
+func rowKernels() []build {
+	row := func(name string, f func(k *kernel)) build { return build{name: name, make: f} }
+	return []build{
+		row("sum", func(k *kernel) { k.sum(k.in("x")) }),
+		row("sumSquares", func(k *kernel) { x := k.in("x"); k.sum(k.mul(x, x)) }),
+		row("dot", func(k *kernel) { x, y := k.in("x"), k.in("y"); k.sum(k.mul(x, y)) }),
+		row("maxOf", func(k *kernel) { k.maxOf(k.in("x")) }),
+		row("minOf", func(k *kernel) { k.minOf(k.in("x")) }),
+		row("sumSquaresAbout", func(k *kernel) {
+			x, mean := k.in("x"), k.scalar("mean")
+			d := k.sub(x, mean)
+			k.sum(k.mul(d, d))
+		}),
+		row("expSubSum", func(k *kernel) {
+			d, x, m := k.pointer("d", f32), k.in("x"), k.scalar("m")
+			e := k.exp(k.sub(x, m))
+			k.store(d, e)
+			k.sum(e)
+		}),
+		row("sumExpSub", func(k *kernel) { x, m := k.in("x"), k.scalar("m"); k.sum(k.exp(k.sub(x, m))) }),
+		row("scaleTo", func(k *kernel) {
+			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
+			k.store(d, k.mul(x, s))
+		}),
+		row("subTo", func(k *kernel) {
+			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
+			k.store(d, k.sub(x, s))
+		}),
+		row("addScaled", func(k *kernel) {
+			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
+			k.store(d, k.fma(x, s, k.load(d)))
+		}),
+		row("normTo", func(k *kernel) {
+			d, x, w, b := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("b")
+			mean, r := k.scalar("mean"), k.scalar("r")
+			k.store(d, k.fma(k.mul(k.sub(x, mean), r), w, b))
+		}),
+		row("scaleMulTo", func(k *kernel) {
+			d, x, w, r := k.pointer("d", f32), k.in("x"), k.in("w"), k.scalar("r")
+			k.store(d, k.mul(k.mul(x, r), w))
+		}),
+		row("softmaxGradTo", func(k *kernel) {
+			d, y, dy, dot := k.pointer("d", f32), k.in("y"), k.in("dy"), k.scalar("dot")
+			k.store(d, k.mul(y, k.sub(dy, dot)))
+		}),
+		row("logSoftmaxGradTo", func(k *kernel) {
+			d, y, dy, sum := k.pointer("d", f32), k.in("y"), k.in("dy"), k.scalar("sum")
+			k.store(d, k.fnma(k.exp(y), sum, dy))
+		}),
+		row("normGradSums", func(k *kernel) {
+			x, w, dy := k.in("x"), k.in("w"), k.in("dy")
+			mean, r := k.scalar("mean"), k.scalar("r")
+			g := k.mul(dy, w)
+			k.sum(g)
+			k.sum(k.mul(g, k.mul(k.sub(x, mean), r)))
+		}),
+		row("normGradTo", func(k *kernel) {
+			d, x, w, dy := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("dy")
+			mean, r, c1, c2 := k.scalar("mean"), k.scalar("r"), k.scalar("c1"), k.scalar("c2")
+			g := k.sub(k.mul(dy, w), c1)
+			k.store(d, k.mul(r, k.fnma(k.mul(k.sub(x, mean), r), c2, g)))
+		}),
+		row("normGradParams", func(k *kernel) {
+			dw, db, x, dy := k.pointer("dw", f32), k.pointer("db", f32), k.in("x"), k.in("dy")
+			mean, r := k.scalar("mean"), k.scalar("r")
+			k.store(dw, k.fma(dy, k.mul(k.sub(x, mean), r), k.load(dw)))
+			k.store(db, k.add(k.load(db), dy))
+		}),
+		row("scaleGradParam", func(k *kernel) {
+			dw, x, dy, r := k.pointer("dw", f32), k.in("x"), k.in("dy"), k.scalar("r")
+			k.store(dw, k.fma(dy, k.mul(x, r), k.load(dw)))
+		}),
+		row("crossEntropyGradTo", func(k *kernel) {
+			d, x := k.pointer("d", f32), k.in("x")
+			lse, s, smooth := k.scalar("lse"), k.scalar("s"), k.scalar("smooth")
+			k.store(d, k.mul(s, k.sub(k.exp(k.sub(x, lse)), smooth)))
+		}),
+		row("adamW", adamW),
+	}
+}
+
+// adamW is one step of the optimizer; AdamWStep has the formula.
+func adamW(k *kernel) {
+	p2, m2, v2 := k.pointer("p2", f32), k.pointer("m2", f32), k.pointer("v2", f32)
+	p, g, m, v := k.in("p"), k.in("grad"), k.in("m"), k.in("v")
+	scale, b1, b2 := k.scalar("scale"), k.scalar("b1"), k.scalar("b2")
+	decay, rate, root, eps := k.scalar("decay"), k.scalar("rate"), k.scalar("root"), k.scalar("eps")
+	g = k.mul(g, scale)
+	m = k.fma(b1, k.sub(g, m), m)
+	v = k.fma(b2, k.sub(k.mul(g, g), v), v)
+	step := k.div(k.mul(rate, m), k.fma(k.sqrt(v), root, eps))
+	k.store(p2, k.sub(k.mul(decay, p), step))
+	k.store(m2, m)
+	k.store(v2, v)
+}

@@ -1,0 +1,18 @@
+//go:build amd64 && !mcs_portable
+
+package vec
+
+import (
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+)
+
+// eachSet runs a test with every instruction set that this machine has.
+func eachSet(t *testing.T, test func(t *testing.T)) {
+	defer use(asm.Level())
+	for set := asm.AVX2; set <= asm.Level(); set++ {
+		use(set)
+		t.Run(set.String(), test)
+	}
+}

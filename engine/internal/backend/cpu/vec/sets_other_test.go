@@ -1,0 +1,8 @@
+//go:build !amd64 || mcs_portable
+
+package vec
+
+import "testing"
+
+// eachSet runs a test with the portable functions.
+func eachSet(t *testing.T, test func(t *testing.T)) { t.Run("portable", test) }

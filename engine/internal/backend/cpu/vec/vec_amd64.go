@@ -1,0 +1,64 @@
+//go:build amd64 && !mcs_portable
+
+package vec
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+)
+
+//go:generate go run ./gen
+
+var adamW = adamWAVX2
+
+func init() { use(asm.Level()) }
+
+// use makes the functions of a set those that Of and the variables of row.go give.
+func use(set asm.Set) {
+	var funcs map[ID]Func
+	switch set {
+	case asm.AVX512:
+		funcs = funcsAVX512
+		useAVX512()
+	case asm.AVX2:
+		funcs = funcsAVX2
+		useAVX2()
+	default:
+		return
+	}
+	for id, f := range funcs {
+		best[id] = f
+	}
+	best[Sin] = withinRange(best[Sin], portable[Sin])
+	best[Cos] = withinRange(best[Cos], portable[Cos])
+	AdamWTo = func(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
+		adamW(p2, m2, v2, p, g, m, v, s.Scale, s.OneMinusBeta1, s.OneMinusBeta2, s.Decay, s.Rate, s.Root, s.Eps, n)
+	}
+}
+
+// sinCosRange is up to where the vector functions reduce their argument accurately.
+const sinCosRange = 1 << 15
+
+// withinRange gives runs with an element that is too large, or infinite, to the portable function.
+func withinRange(fast, slow Func) Func {
+	return func(d, a, b, c unsafe.Pointer, n int) {
+		if MaxOf(a, n) <= sinCosRange && MinOf(a, n) >= -sinCosRange {
+			fast(d, a, b, c, n)
+			return
+		}
+		slow(d, a, b, c, n)
+	}
+}
+
+// wholeVectors lets f do eights of elements and the portable function the rest. The sizes are those of an element of
+// d, a, b and c.
+func wholeVectors(f Func, id ID, d, a, b, c int) Func {
+	return func(pd, pa, pb, pc unsafe.Pointer, n int) {
+		whole := n &^ 7
+		f(pd, pa, pb, pc, whole)
+		if whole < n {
+			portable[id](unsafe.Add(pd, whole*d), unsafe.Add(pa, whole*a), unsafe.Add(pb, whole*b), unsafe.Add(pc, whole*c), n-whole)
+		}
+	}
+}

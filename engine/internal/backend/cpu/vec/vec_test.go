@@ -1,0 +1,323 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// exact are the elementwise functions of one float32 in float64, with the largest error in units in the last place that
+// the vector functions may make. Values below floor may be off by floor's ulp.
+var exact = []struct {
+	id    ID
+	f     func(float64) float64
+	ulp   float64
+	floor float64
+}{
+	{Neg, func(x float64) float64 { return -x }, 0, 0},
+	{Abs, math.Abs, 0, 0},
+	{Floor, math.Floor, 0, 0},
+	{Ceil, math.Ceil, 0, 0},
+	{Round, math.RoundToEven, 0, 0},
+	{Sqrt, math.Sqrt, 0.5, 0},
+	{Recip, func(x float64) float64 { return 1 / x }, 0.5, 0},
+	{Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 1.5, 0},
+	{Exp, math.Exp, 1.5, 0},
+	{Expm1, math.Expm1, 2, 0},
+	{Log, math.Log, 1.5, 0},
+	{Log1p, math.Log1p, 2, 0},
+	{Sin, math.Sin, 2, 0},
+	{Cos, math.Cos, 2, 0},
+	{Tanh, math.Tanh, 3, 0},
+	{Erf, math.Erf, 2, 0},
+	{Sigmoid, sigmoid, 2.5, 0},
+	{Silu, func(x float64) float64 { return x * sigmoid(x) }, 3.5, 0x1p-119},
+	{Gelu, gelu, 4, 0x1p-118},
+	{GeluTanh, func(x float64) float64 { return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)) }, 20, 0x1p-12},
+}
+
+// sweep is every 4093rd float32, positive and negative, and the special ones.
+func sweep() []float32 {
+	var xs []float32
+	for b := uint32(0); b < 0x7f800000; b += 4093 {
+		xs = append(xs, math.Float32frombits(b), -math.Float32frombits(b))
+	}
+	for i := range 100_000 { // where functions are interesting
+		xs = append(xs, float32(i-50_000)/4000)
+	}
+	inf := float32(math.Inf(1))
+	return append(xs, 0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), 1, -1, 88.722839, 88.72284, -103.97, 0x1p-149)
+}
+
+func TestFunctionsAgainstMath(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		xs := sweep()
+		got := make([]float32, len(xs))
+		for _, c := range exact {
+			t.Run(c.id.String(), func(t *testing.T) {
+				const run = 50 // short, so that a huge element sends few others to the portable sine
+				for i := 0; i < len(xs); i += run {
+					n := min(run, len(xs)-i)
+					best[c.id](unsafe.Pointer(&got[i]), unsafe.Pointer(&xs[i]), nil, nil, n)
+				}
+				worst, at := 0.0, float32(0)
+				for i, x := range xs {
+					want := c.f(float64(x))
+					if e := ulps(got[i], want, c.floor); e > worst || e != e {
+						worst, at = e, x
+						if e != e || math.IsInf(e, 0) {
+							t.Fatalf("%v(%g) = %g, want %g", c.id, x, got[i], want)
+						}
+					}
+				}
+				t.Logf("largest error %.3f ulp at %g", worst, at)
+				if worst > c.ulp {
+					t.Errorf("%v(%g) = %g: error %.3f ulp, want at most %g", c.id, at, portableOf(c.id, at), worst, c.ulp)
+				}
+			})
+		}
+	})
+}
+
+func portableOf(id ID, x float32) (y float32) {
+	portable[id](unsafe.Pointer(&y), unsafe.Pointer(&x), nil, nil, 1)
+	return y
+}
+
+// ulps is the distance of got from want in units in the last place of a float32 of want's size, or of floor's.
+func ulps(got float32, want, floor float64) float64 {
+	switch {
+	case math.IsNaN(want):
+		if got != got {
+			return 0
+		}
+		return math.Inf(1)
+	case want == 0:
+		if float64(got) == 0 && (math.Signbit(float64(got)) == math.Signbit(want)) {
+			return 0
+		}
+		if math.Abs(float64(got)) <= floor*0x1p-23 {
+			return 0
+		}
+		return math.Inf(1)
+	}
+	rounded := float32(want)
+	if math.IsInf(float64(rounded), 0) || math.IsInf(float64(got), 0) {
+		if got == rounded {
+			return 0
+		}
+		// The largest finite number and infinity are one step apart.
+		if next := math.Nextafter32(got, rounded); next == rounded {
+			return 1
+		}
+		return math.Inf(1)
+	}
+	_, e := math.Frexp(max(math.Abs(want), floor))
+	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
+}
+
+// Each Func agrees with the portable one for all lengths around a vector's, touches nothing beyond n, and works in place.
+func TestFuncsAgreeWithPortable(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for id := range NumIDs {
+			for n := range 70 {
+				if err := agree(id, n, rng); err != nil {
+					t.Errorf("%v: %v", id, err)
+					break
+				}
+			}
+		}
+	})
+}
+
+func agree(id ID, n int, rng *rand.Rand) error {
+	const room = 80
+	var a, b, c, want, got [room * 4]byte
+	fillOperand(&a, id, rng)
+	fillOperand(&b, Add, rng)
+	fillOperand(&c, Add, rng)
+	for i := range got {
+		got[i], want[i] = 0xa5, 0xa5
+	}
+	p := func(x *[room * 4]byte) unsafe.Pointer { return unsafe.Pointer(x) }
+	portable[id](p(&want), p(&a), p(&b), p(&c), n)
+	best[id](p(&got), p(&a), p(&b), p(&c), n)
+	size := 4
+	switch id {
+	case Eq, Ne, Lt, Le, Gt, Ge, IsNaN, ToBool:
+		size = 1
+	case ToF16, ToBF16:
+		size = 2
+	}
+	for i := range n {
+		if !close(got[i*size:][:size], want[i*size:][:size]) {
+			return fmt.Errorf("element %d of %d: got % x, want % x", i, n, got[i*size:][:size], want[i*size:][:size])
+		}
+	}
+	for i := n * size; i < len(got); i++ {
+		if got[i] != 0xa5 {
+			return fmt.Errorf("n = %d: wrote byte %d beyond the end", n, i)
+		}
+	}
+	return nil
+}
+
+// close says whether two elements are equal or, for float32, within 6 ulp: what each may be off is tested above.
+func close(got, want []byte) bool {
+	if len(got) < 4 {
+		return string(got) == string(want)
+	}
+	x, y := *(*float32)(unsafe.Pointer(&got[0])), *(*float32)(unsafe.Pointer(&want[0]))
+	return x == y || x != x && y != y || ulps(x, float64(y), 0x1p-8) <= 6 || string(got) == string(want)
+}
+
+func fillOperand(p *[320]byte, id ID, rng *rand.Rand) {
+	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 65519, 65520, 1e-7, 3e38, 1e-40}
+	switch id {
+	case Where, FromU8:
+		for i := range p {
+			p[i] = byte(rng.IntN(2)) * byte(rng.IntN(256))
+		}
+	case FromF16, FromBF16, FromI32:
+		for i := range p {
+			p[i] = byte(rng.Uint32())
+		}
+	default:
+		x := (*[80]float32)(unsafe.Pointer(p))
+		for i := range x {
+			x[i] = float32(rng.NormFloat64() * 3)
+			if rng.IntN(4) == 0 {
+				x[i] = special[rng.IntN(len(special))]
+			}
+		}
+	}
+}
+
+// All 65536 values of the 16-bit formats survive widening and narrowing.
+func TestHalvesRoundTrip(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		in := make([]uint16, 1<<16)
+		for i := range in {
+			in[i] = uint16(i)
+		}
+		wide := make([]float32, len(in))
+		back := make([]uint16, len(in))
+		for _, c := range []struct {
+			widen, narrow ID
+			one           func(uint16) float32
+			nan           func(uint16) bool
+		}{
+			{FromF16, ToF16, dtype.F16ToFloat32, func(h uint16) bool { return h&0x7fff > 0x7c00 }},
+			{FromBF16, ToBF16, dtype.BF16ToFloat32, func(h uint16) bool { return h&0x7fff > 0x7f80 }},
+		} {
+			best[c.widen](unsafe.Pointer(&wide[0]), unsafe.Pointer(&in[0]), nil, nil, len(in))
+			best[c.narrow](unsafe.Pointer(&back[0]), unsafe.Pointer(&wide[0]), nil, nil, len(in))
+			for i, h := range in {
+				if w := c.one(h); w != wide[i] && (w == w || wide[i] == wide[i]) {
+					t.Fatalf("%v(%#04x) = %g, want %g", c.widen, h, wide[i], w)
+				}
+				if back[i] != h && !(c.nan(h) && c.nan(back[i])) {
+					t.Fatalf("%v: %#04x came back as %#04x", c.narrow, h, back[i])
+				}
+			}
+		}
+	})
+}
+
+func TestRowFunctions(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		for _, n := range []int{0, 1, 7, 8, 15, 16, 17, 63, 64, 65, 100, 1000, 4096} {
+			t.Run(fmt.Sprint(n), func(t *testing.T) { checkRow(t, n, rng) })
+		}
+	})
+}
+
+// checkRow compares sums and stores of one length with the portable functions.
+func checkRow(t *testing.T, n int, rng *rand.Rand) {
+	random := func(scale float64) []float32 {
+		x := make([]float32, n+1)
+		for i := range x {
+			x[i] = float32(rng.NormFloat64() * scale)
+		}
+		return x
+	}
+	x, y, w, b := random(2), random(1), random(1), random(1)
+	p := func(x []float32) unsafe.Pointer { return unsafe.Pointer(&x[0]) }
+	number := func(name string, got, want float32, size float64) {
+		t.Helper()
+		if math.Abs(float64(got)-float64(want)) > 1e-6*size+1e-30 {
+			t.Errorf("%s: got %g, want %g", name, got, want)
+		}
+	}
+	size := float64(n) * 10
+	number("sum", Sum(p(x), n), sumGo(p(x), n), size)
+	number("sum of squares", SumSquares(p(x), n), sumSquaresGo(p(x), n), size)
+	number("dot", Dot(p(x), p(y), n), dotGo(p(x), p(y), n), size)
+	number("sum of squares about 0.5", SumSquaresAbout(p(x), 0.5, n), sumSquaresAboutGo(p(x), 0.5, n), size)
+	number("sum of exp", SumExpSub(p(x), 3, n), sumExpSubGo(p(x), 3, n), size)
+	if got, want := MaxOf(p(x), n), maxOfGo(p(x), n); got != want {
+		t.Errorf("max: got %g, want %g", got, want)
+	}
+	if got, want := MinOf(p(x), n), minOfGo(p(x), n); got != want {
+		t.Errorf("min: got %g, want %g", got, want)
+	}
+	for i := 0; i < n; i += 1 + n/9 {
+		z := append([]float32(nil), x...)
+		z[i] = float32(math.NaN())
+		if got := MaxOf(p(z), n); got == got {
+			t.Errorf("max with NaN at %d of %d: got %g", i, n, got)
+		}
+		if got := MinOf(p(z), n); got == got {
+			t.Errorf("min with NaN at %d of %d: got %g", i, n, got)
+		}
+	}
+	g0, g1 := NormGradSums(p(x), p(w), p(y), 0.1, 0.7, n)
+	h0, h1 := normGradSumsGo(p(x), p(w), p(y), 0.1, 0.7, n)
+	number("norm gradient's sum", g0, h0, size)
+	number("norm gradient's product", g1, h1, size)
+
+	run := func(name string, f, g func(d, d2, d3 unsafe.Pointer)) {
+		t.Helper()
+		got := [][]float32{append([]float32(nil), b...), append([]float32(nil), w...), append([]float32(nil), y...)}
+		want := [][]float32{append([]float32(nil), b...), append([]float32(nil), w...), append([]float32(nil), y...)}
+		f(p(got[0]), p(got[1]), p(got[2]))
+		g(p(want[0]), p(want[1]), p(want[2]))
+		for k := range got {
+			for i := range got[k] {
+				if math.Abs(float64(got[k][i])-float64(want[k][i])) > 2e-6*(1+math.Abs(float64(want[k][i]))) {
+					t.Errorf("%s: element %d of %d: got %g, want %g", name, i, n, got[k][i], want[k][i])
+					return
+				}
+			}
+		}
+	}
+	type ptr = unsafe.Pointer
+	run("exp", func(d, _, _ ptr) { ExpSubSum(d, p(x), 3, n) }, func(d, _, _ ptr) { expSubSumGo(d, p(x), 3, n) })
+	run("scale", func(d, _, _ ptr) { ScaleTo(d, p(x), 3, n) }, func(d, _, _ ptr) { scaleToGo(d, p(x), 3, n) })
+	run("sub", func(d, _, _ ptr) { SubTo(d, p(x), 3, n) }, func(d, _, _ ptr) { subToGo(d, p(x), 3, n) })
+	run("add scaled", func(d, _, _ ptr) { AddScaled(d, p(x), 3, n) }, func(d, _, _ ptr) { addScaledGo(d, p(x), 3, n) })
+	run("norm", func(d, _, _ ptr) { NormTo(d, p(x), p(w), p(b), 0.1, 0.7, n) }, func(d, _, _ ptr) { normToGo(d, p(x), p(w), p(b), 0.1, 0.7, n) })
+	run("scale mul", func(d, _, _ ptr) { ScaleMulTo(d, p(x), p(w), 0.7, n) }, func(d, _, _ ptr) { scaleMulToGo(d, p(x), p(w), 0.7, n) })
+	run("softmax gradient", func(d, _, _ ptr) { SoftmaxGradTo(d, p(x), p(y), 0.7, n) }, func(d, _, _ ptr) { softmaxGradToGo(d, p(x), p(y), 0.7, n) })
+	run("log softmax gradient", func(d, _, _ ptr) { LogSoftmaxGradTo(d, p(w), p(y), 0.7, n) }, func(d, _, _ ptr) { logSoftmaxGradToGo(d, p(w), p(y), 0.7, n) })
+	run("norm gradient", func(d, _, _ ptr) { NormGradTo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) },
+		func(d, _, _ ptr) { normGradToGo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) })
+	run("norm parameters' gradient", func(d, e, _ ptr) { NormGradParams(d, e, p(x), p(y), 0.1, 0.7, n) },
+		func(d, e, _ ptr) { normGradParamsGo(d, e, p(x), p(y), 0.1, 0.7, n) })
+	run("scale's gradient", func(d, _, _ ptr) { ScaleGradParam(d, p(x), p(y), 0.7, n) }, func(d, _, _ ptr) { scaleGradParamGo(d, p(x), p(y), 0.7, n) })
+	run("cross entropy gradient", func(d, _, _ ptr) { CrossEntropyGradTo(d, p(y), 2, 0.5, 0.01, n) },
+		func(d, _, _ ptr) { crossEntropyGradToGo(d, p(y), 2, 0.5, 0.01, n) })
+	v := make([]float32, n+1)
+	for i := range v {
+		v[i] = x[i] * x[i]
+	}
+	step := &AdamWStep{Scale: 0.5, OneMinusBeta1: 0.1, OneMinusBeta2: 0.01, Decay: 0.999, Rate: 1e-3, Root: 1.1, Eps: 1e-8}
+	run("adamw", func(d, e, f ptr) { AdamWTo(d, e, f, p(x), p(y), p(w), p(v), step, n) },
+		func(d, e, f ptr) { adamWToGo(d, e, f, p(x), p(y), p(w), p(v), step, n) })
+}
