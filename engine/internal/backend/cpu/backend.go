@@ -77,6 +77,13 @@ type launch struct {
 	bufs    [][]byte // by Input.Buf and Output.Buf, each from its slice's offset on
 	scalars []ir.Scalar
 	scratch arena
+	failure atomic.Pointer[error]
+}
+
+// fail makes Submit return an error, the first that is reported: an index that does not exist, say.
+func (l *launch) fail(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	l.failure.CompareAndSwap(nil, &err)
 }
 
 // Compile makes a kernel for g.
@@ -120,6 +127,9 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 		}
 		start := now(times)
 		b.run(&cmds[i])
+		if err := b.launch.failure.Swap(nil); err != nil {
+			return fmt.Errorf("cpu: %w", *err)
+		}
 		if times != nil {
 			times[i] = time.Since(start)
 		}

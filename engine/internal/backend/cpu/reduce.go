@@ -54,6 +54,9 @@ func isReduction(op ir.Op) bool {
 
 // compileReduce runs a reduction with the elementwise work around it.
 func compileReduce(g *backend.Group) (func(*launch), error) {
+	if len(g.Insts) == 1 && !isReduction(g.Insts[0].Op) {
+		return compileSingle(g) // argmax and its like
+	}
 	k := &reduceKernel{outs: g.Outputs}
 	var args, results []backend.Ref
 	var axes, full []int

@@ -1,11 +1,260 @@
 package cpu
 
 import (
-	"errors"
+	"fmt"
+	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
+// A rowKernel runs an op along the last axis: an elementwise prologue evaluates some rows into the worker's memory (or
+// finds them in an input as they are), the op runs on each, an elementwise epilogue stores them. A row that fits the
+// cache is read from memory once.
+type rowKernel struct {
+	op       ir.Op
+	attr     ir.Attr
+	rows, n  int         // n is the length of a row
+	block    int         // rows that are evaluated together
+	full     perWorker   // operands of the full shape
+	vectors  *tile.State // operands of a row's length: weight, bias
+	column   *tile.State // operands with one element a row: targets, logsumexp, dloss
+	epilogue perWorker
+	stored   []backend.Output       // what the epilogue stores
+	extra    map[int]backend.Output // further results by number
+	inPlace  bool                   // the epilogue only stores the result as float32
+	buffers  [][]float32            // results of a block, by worker
+}
+
+// blockElements is about how many elements are evaluated together when rows are short.
+const blockElements = 2048
+
+func isRowOp(op ir.Op) bool { return rowRunners[op] != nil }
+
+// rowRunners run the ops on bound memory.
+var rowRunners = map[ir.Op]func(k *rowKernel, l *launch){}
+
+func init() {
+	for op, f := range map[ir.Op]rowFunc{
+		ir.Softmax: softmaxRow, ir.LogSoftmax: logSoftmaxRow, ir.SoftmaxGrad: softmaxGradRow,
+		ir.LogSoftmaxGrad: logSoftmaxGradRow, ir.LayerNorm: layerNormRow, ir.RMSNorm: rmsNormRow,
+	} {
+		rowRunners[op] = func(k *rowKernel, l *launch) { k.runRows(l, f) }
+	}
+	rowRunners[ir.LayerNormGrad] = (*rowKernel).runNormGrad
+	rowRunners[ir.RMSNormGrad] = (*rowKernel).runNormGrad
+	rowRunners[ir.CrossEntropy] = (*rowKernel).runCrossEntropy
+	rowRunners[ir.CrossEntropyGrad] = (*rowKernel).runCrossEntropyGrad
+}
+
+// compileRow runs a row op with the elementwise work around it.
 func compileRow(g *backend.Group) (func(*launch), error) {
-	return nil, errors.New("row groups are not supported")
+	at := -1
+	for i := range g.Insts {
+		if isRowOp(g.Insts[i].Op) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil, fmt.Errorf("row: got no row op among %d instructions", len(g.Insts))
+	}
+	in := &g.Insts[at]
+	shape := rowShape(g, in)
+	k := &rowKernel{op: in.Op, attr: in.Attr, n: shape[len(shape)-1], extra: map[int]backend.Output{}}
+	k.rows = elementsOf(shape[:len(shape)-1])
+	k.block = max(1, blockElements/max(1, k.n))
+	if err := k.compileOperands(g, in, at, shape); err != nil {
+		return nil, err
+	}
+	if err := k.compileEpilogue(g, in, at); err != nil {
+		return nil, err
+	}
+	return k.run, nil
+}
+
+// rowShape is the shape that the op sees: that of its first operand, or of its result when a scalar stands for it.
+func rowShape(g *backend.Group, in *backend.Inst) []int {
+	if in.Outs == nil {
+		return in.Shape
+	}
+	if in.Op == ir.CrossEntropy {
+		return shapeOf(g, in.Args[0])
+	}
+	return in.Outs[0].Shape
+}
+
+// compileOperands sorts the operands by shape and makes a program for each sort.
+func (k *rowKernel) compileOperands(g *backend.Group, in *backend.Inst, at int, shape []int) error {
+	var full, vectors, column []tile.Out
+	for i, a := range in.Args {
+		o := tile.Out{Value: a, DType: tile.Register(dtypeOf(g, a))}
+		switch {
+		case isVector(in.Op, i):
+			vectors = append(vectors, o)
+		case i > 0 && (in.Op == ir.CrossEntropy || in.Op == ir.CrossEntropyGrad):
+			column = append(column, o)
+		default:
+			full = append(full, o)
+		}
+	}
+	before := needed(g, in.Args, func(i int) bool { return i >= at })
+	insts := instructions(g, func(i int) bool { return before[i] })
+	var err error
+	k.full.prog, err = tile.Compile(tile.Spec{Group: g, Shape: shape, Insts: insts, Outs: full})
+	if err != nil {
+		return err
+	}
+	k.full.reserve = k.block * k.n
+	if in.Op == ir.CrossEntropy || in.Op == ir.CrossEntropyGrad {
+		k.full.reserve = min(k.full.reserve, chunk)
+	}
+	if vectors != nil {
+		p, err := tile.Compile(tile.Spec{Group: g, Shape: shape[len(shape)-1:], Outs: vectors})
+		if err != nil {
+			return err
+		}
+		k.vectors = p.NewState()
+		k.vectors.Reserve(k.n)
+	}
+	if column != nil {
+		p, err := tile.Compile(tile.Spec{Group: g, Shape: shape[:len(shape)-1], Outs: column})
+		if err != nil {
+			return err
+		}
+		k.column = p.NewState()
+		k.column.Reserve(k.rows)
+	}
+	return nil
+}
+
+// isVector says whether operand i of an op is a weight or bias.
+func isVector(op ir.Op, i int) bool {
+	switch op {
+	case ir.LayerNorm, ir.RMSNorm:
+		return i > 0
+	case ir.LayerNormGrad, ir.RMSNormGrad:
+		return i == 1
+	}
+	return false
+}
+
+// compileEpilogue makes the program that stores the first result, and notes the further ones.
+func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) error {
+	result := backend.Ref{Index: at}
+	var refs []backend.Ref
+	for _, o := range g.Outputs {
+		if o.Value.Index == at && o.Value.Result > 0 {
+			k.extra[o.Value.Result] = o
+			continue
+		}
+		k.stored = append(k.stored, o)
+		refs = append(refs, o.Value)
+	}
+	shape := in.Shape
+	if in.Outs != nil {
+		shape = in.Outs[0].Shape
+	}
+	after := needed(g, refs, func(i int) bool { return i == at })
+	var err error
+	k.epilogue.prog, err = tile.Compile(tile.Spec{
+		Group: g, Shape: shape, Insts: instructions(g, func(i int) bool { return after[i] }),
+		Given: []backend.Ref{result}, Outs: storedOuts(k.stored),
+	})
+	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32
+	return err
+}
+
+func (k *rowKernel) run(l *launch) {
+	if k.n == 0 || k.rows == 0 && len(k.extra) == 0 {
+		return
+	}
+	k.full.bind(l)
+	k.epilogue.bind(l)
+	defer k.full.release()
+	defer k.epilogue.release()
+	for _, s := range k.epilogue.all {
+		bindOuts(s, l, k.stored)
+	}
+	for _, s := range []*tile.State{k.vectors, k.column} {
+		if s != nil {
+			s.Bind(l.bufs, l.scalars)
+			defer s.Release()
+		}
+	}
+	for len(k.buffers) < l.pool.Threads() {
+		k.buffers = append(k.buffers, elements[float32](alignedBytes(4*k.block*k.n)))
+	}
+	rowRunners[k.op](k, l)
+}
+
+// vector returns the operands of a row's length.
+func (k *rowKernel) vector() []unsafe.Pointer {
+	if k.vectors == nil {
+		return nil
+	}
+	return k.vectors.Fetch(0, k.n)
+}
+
+// result returns where a block's results go: straight to the output, or to the worker's buffer.
+func (k *rowKernel) result(l *launch, worker, first int) unsafe.Pointer {
+	if k.inPlace {
+		return unsafe.Add(l.pointer(k.stored[0].Buf), 4*first)
+	}
+	return unsafe.Pointer(unsafe.SliceData(k.buffers[worker]))
+}
+
+// store runs the epilogue on n results from linear index first on, unless they are in place.
+func (k *rowKernel) store(worker, first, n int, y unsafe.Pointer) {
+	if k.inPlace {
+		return
+	}
+	e := k.epilogue.all[worker]
+	e.SetGiven(0, y, first)
+	e.Run(first, n)
+}
+
+// A rowFunc computes one row y from rows x, one for each operand of the full shape, and vectors w.
+type rowFunc func(k *rowKernel, x, w []unsafe.Pointer, offset int, y unsafe.Pointer)
+
+// runRows applies f to all rows.
+func (k *rowKernel) runRows(l *launch, f rowFunc) {
+	w := k.vector()
+	l.pool.Range(k.rows, max(1, mapGrain/max(1, k.n)), func(worker, lo, hi int) {
+		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
+			rows := min(k.block, hi-lo)
+			x := k.full.all[worker].Fetch(lo*k.n, rows*k.n)
+			y := k.result(l, worker, lo*k.n)
+			for r := range rows {
+				f(k, x, w, 4*r*k.n, unsafe.Add(y, 4*r*k.n))
+			}
+			k.store(worker, lo*k.n, rows*k.n, y)
+		}
+	})
+}
+
+// chunk is how many elements the functions of vec add up in float32; sums of chunks are float64.
+const chunk = 4096
+
+// inChunks adds up f over chunks of n elements, given their byte offsets.
+func inChunks(n int, f func(offset, n int) float32) float64 {
+	var s float64
+	for i := 0; i < n; i += chunk {
+		s += float64(f(4*i, min(chunk, n-i)))
+	}
+	return s
+}
+
+// narrowTo stores n float32 as t.
+func narrowTo(t dtype.Type, d, src unsafe.Pointer, n int) {
+	switch t {
+	case dtype.F16:
+		vec.Of(vec.ToF16)(d, src, nil, nil, n)
+	case dtype.BF16:
+		vec.Of(vec.ToBF16)(d, src, nil, nil, n)
+	default:
+		copy(unsafe.Slice((*float32)(d), n), unsafe.Slice((*float32)(src), n))
+	}
 }

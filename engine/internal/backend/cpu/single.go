@@ -1,11 +1,44 @@
 package cpu
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
+// A compiler makes the function of a group of one instruction.
+type compiler func(g *backend.Group, in *backend.Inst) (func(*launch), error)
+
+// singles are the ops that stand alone in a group.
+var singles = map[ir.Op]compiler{
+	ir.Iota:         compileIota,
+	ir.Rand:         compileRandom,
+	ir.RandNormal:   compileRandom,
+	ir.Pad:          compilePad,
+	ir.Concat:       compileConcat,
+	ir.Rope:         compileRope,
+	ir.Gather:       compileGather,
+	ir.GatherAlong:  compileGatherAlong,
+	ir.ScatterAdd:   compileScatterAdd,
+	ir.ScatterAlong: compileScatterAlong,
+	ir.TopK:         compileTopK,
+	ir.ArgMax:       compileArgBest,
+	ir.ArgMin:       compileArgBest,
+	ir.CumSum:       compileCumSum,
+	ir.SumSquares:   compileSumSquares,
+	ir.AdamW:        compileAdamW,
+}
+
+// compileSingle runs an op that stands alone.
 func compileSingle(g *backend.Group) (func(*launch), error) {
-	return nil, errors.New("single groups are not supported")
+	if len(g.Insts) != 1 {
+		return nil, fmt.Errorf("got %d instructions, want one", len(g.Insts))
+	}
+	in := &g.Insts[0]
+	compile, ok := singles[in.Op]
+	if !ok {
+		return nil, fmt.Errorf("%v: no kernel", in.Op)
+	}
+	return compile(g, in)
 }

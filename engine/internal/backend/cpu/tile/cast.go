@@ -31,23 +31,28 @@ func castFunc(from, to dtype.Type) vec.Func {
 	case dtype.BF16:
 		return vec.Of(vec.RoundBF16)
 	case dtype.I32:
-		return unary(func(x float32) int32 { return int32(truncate(x)) })
+		return unary(func(x float32) int32 { return int32(saturate(x, math.MinInt32, math.MaxInt32)) })
 	case dtype.I64:
-		return unary(truncate)
+		return unary(func(x float32) int64 { return saturate(x, math.MinInt64, math.MaxInt64) })
 	case dtype.U8:
-		return unary(func(x float32) uint8 { return uint8(truncate(x)) })
+		return unary(func(x float32) uint8 { return uint8(saturate(x, 0, math.MaxUint8)) })
 	case dtype.Bool:
 		return vec.Of(vec.ToBool)
 	}
 	return nil
 }
 
-// truncate rounds towards zero. What an I64 cannot hold gives math.MinInt64, as the conversion instruction of amd64.
-func truncate(x float32) int64 {
-	if x >= -1<<63 && x < 1<<63 {
-		return int64(x)
+// saturate rounds towards zero and stays between lowest and highest; NaN becomes 0.
+func saturate(x float32, lowest, highest int64) int64 {
+	switch {
+	case x != x:
+		return 0
+	case x <= float32(lowest):
+		return lowest
+	case x >= float32(highest): // for an I64 that is 2⁶³, which it does not hold
+		return highest
 	}
-	return math.MinInt64
+	return int64(x)
 }
 
 func castInt[A integer](to dtype.Type) vec.Func {

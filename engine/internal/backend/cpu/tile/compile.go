@@ -18,6 +18,7 @@ type compiler struct {
 	free map[int][]int       // size of a register -> offsets
 	home map[uint16]int      // slot -> size of its register, for those that can be given back
 	outs map[backend.Ref]int // value -> output that it is computed in place of
+	raw  map[int]uint16      // input -> slot of its elements as stored
 }
 
 // A value is a slot and the dtype of the value in it.
@@ -36,6 +37,7 @@ func Compile(spec Spec) (*Program, error) {
 		free: map[int][]int{},
 		home: map[uint16]int{},
 		outs: map[backend.Ref]int{},
+		raw:  map[int]uint16{},
 	}
 	for _, i := range spec.Insts {
 		for _, a := range spec.Group.Insts[i].Args {
@@ -154,21 +156,32 @@ func (c *compiler) load(i int) value {
 		c.prog.consts = append(c.prog.consts, constant{s, in.DType, in.Buf, in.Layout.Offset, in.Scalar})
 		return value{s, in.DType}
 	}
-	scratch := -1
-	if !w.contiguous() {
-		c.prog.tiled = true
-		scratch = c.fixed(Len * in.DType.Size())
-	}
-	raw := c.slot(scratch)
-	c.prog.inputs = append(c.prog.inputs, input{
-		slot: raw, size: uintptr(in.DType.Size()), buf: in.Buf, offset: in.Layout.Offset, walk: w, scratch: scratch,
-	})
+	raw := c.stored(i, w)
 	if reg == in.DType {
 		return value{raw, in.DType}
 	}
 	s := c.register(dtype.F32)
 	c.emit(vec.Of(widening(in.DType)), s, raw, 0, 0)
 	return value{s, in.DType}
+}
+
+// stored returns the slot of an input's elements as they are in memory.
+func (c *compiler) stored(i int, w walk) uint16 {
+	if s, ok := c.raw[i]; ok {
+		return s
+	}
+	in := &c.spec.Group.Inputs[i]
+	scratch := -1
+	if !w.contiguous() {
+		c.prog.tiled = true
+		scratch = c.fixed(Len * in.DType.Size())
+	}
+	s := c.slot(scratch)
+	c.prog.inputs = append(c.prog.inputs, input{
+		slot: s, size: uintptr(in.DType.Size()), buf: in.Buf, offset: in.Layout.Offset, walk: w, scratch: scratch,
+	})
+	c.raw[i] = s
+	return s
 }
 
 func widening(t dtype.Type) vec.ID {
@@ -307,8 +320,12 @@ func (c *compiler) storeOuts() error {
 		if j, ok := c.outs[o.Value]; ok && j == i {
 			continue
 		}
-		v := c.value(o.Value)
 		d := c.prog.outs[i].slot
+		if in := c.prog.views[i]; in >= 0 {
+			c.emit(copyFunc(o.DType.Size()), d, c.prog.inputs[in].slot, 0, 0)
+			continue
+		}
+		v := c.value(o.Value)
 		switch {
 		case o.DType == Register(t):
 			c.emit(copyFunc(o.DType.Size()), d, v.slot, 0, 0)
@@ -323,12 +340,17 @@ func (c *compiler) storeOuts() error {
 	return nil
 }
 
-// viewOf returns the input that output o is, element for element as stored, or -1.
+// viewOf returns the input of the program that output o is, element for element as stored, or -1.
 func (c *compiler) viewOf(o Out) int {
-	if i, ok := o.Value.Input(); !ok || c.spec.Group.Inputs[i].DType != o.DType {
+	i, ok := o.Value.Input()
+	if !ok || c.spec.Group.Inputs[i].DType != o.DType || c.spec.Group.Inputs[i].Buf < 0 {
 		return -1
 	}
-	slot := c.value(o.Value).slot
+	w := makeWalk(c.spec.Group.Inputs[i].Layout, c.spec.Shape, c.spec.Perm)
+	if len(w.dims) == 0 {
+		return -1
+	}
+	slot := c.stored(i, w)
 	for k := range c.prog.inputs {
 		if c.prog.inputs[k].slot == slot {
 			return k

@@ -15,15 +15,30 @@ func (s *State) Run(start, n int) {
 	}
 }
 
-// Reserve makes room for Fetch to return up to n elements of each output.
+// Reserve says that Fetch will be asked for up to n elements of each output.
 func (s *State) Reserve(n int) {
 	s.max = n
 	s.fetch = make([]unsafe.Pointer, len(s.outs))
 	s.room = make([]unsafe.Pointer, len(s.outs))
-	for i := range s.room {
-		mem := make([]uint64, n*int(s.prog.outs[i].size)/8+9)
+}
+
+// buffer returns the memory for output i of Fetch, made when it is first wanted: often all outputs are found in place.
+func (s *State) buffer(i int) unsafe.Pointer {
+	if s.room[i] == nil {
+		mem := make([]uint64, s.max*int(s.prog.outs[i].size)/8+9)
 		s.room[i] = Align(unsafe.Pointer(unsafe.SliceData(mem)))
 	}
+	return s.room[i]
+}
+
+// View returns where linear indices start to start+n of output i lie in an input, as they would be stored, or nil if
+// they have to be computed or gathered.
+func (s *State) View(i, start, n int) unsafe.Pointer {
+	if in := s.prog.views[i]; in >= 0 {
+		p, _ := s.inPlace(in, start, n)
+		return p
+	}
+	return nil
 }
 
 // Fetch evaluates linear indices start to start+n, as many as were reserved at most, and returns where each output's
@@ -31,31 +46,21 @@ func (s *State) Reserve(n int) {
 // next call; callers do not write there.
 func (s *State) Fetch(start, n int) []unsafe.Pointer {
 	computed := false
-	for i, in := range s.prog.views {
-		s.fetch[i] = nil
-		if in >= 0 {
-			s.fetch[i], _ = s.inPlace(in, start, n)
-		}
+	for i := range s.fetch {
+		s.fetch[i] = s.View(i, start, n)
+		computed = computed || s.fetch[i] == nil
+	}
+	if !computed {
+		return s.fetch
+	}
+	for i := range s.fetch {
+		s.outs[i] = anchored{s.buffer(i), start}
 		if s.fetch[i] == nil {
 			s.fetch[i] = s.room[i]
-			computed = true
 		}
-		s.outs[i] = anchored{s.room[i], start}
 	}
-	if computed {
-		s.Run(start, n)
-	}
+	s.Run(start, n)
 	return s.fetch
-}
-
-// Writable is Fetch for a caller that writes where output 0 is.
-func (s *State) Writable(start, n int) []unsafe.Pointer {
-	p := s.Fetch(start, n)
-	if p[0] != s.room[0] {
-		s.Run(start, n)
-		p[0] = s.room[0]
-	}
-	return p
 }
 
 func (s *State) tile(start, n int) {

@@ -208,6 +208,12 @@ func crossEntropyGradToAVX512(d, x unsafe.Pointer, lse, s, smooth float32, n int
 func adamWAVX512(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, rate, root, eps float32, n int)
 
 //go:noescape
+func boxMullerToAVX512(d, e, u, v unsafe.Pointer, n int)
+
+//go:noescape
+func ropeToAVX512(d, e, x, y, cos, sin unsafe.Pointer, n int)
+
+//go:noescape
 func negAVX2(d, a, b, c unsafe.Pointer, n int)
 
 //go:noescape
@@ -408,6 +414,12 @@ func crossEntropyGradToAVX2(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 //go:noescape
 func adamWAVX2(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, rate, root, eps float32, n int)
 
+//go:noescape
+func boxMullerToAVX2(d, e, u, v unsafe.Pointer, n int)
+
+//go:noescape
+func ropeToAVX2(d, e, x, y, cos, sin unsafe.Pointer, n int)
+
 var funcsAVX512 = map[ID]Func{
 	Neg:       negAVX512,
 	Abs:       absAVX512,
@@ -478,6 +490,8 @@ func useAVX512() {
 	NormGradParams = normGradParamsAVX512
 	ScaleGradParam = scaleGradParamAVX512
 	CrossEntropyGradTo = crossEntropyGradToAVX512
+	BoxMullerTo = boxMullerToAVX512
+	RopeTo = ropeToAVX512
 	adamW = adamWAVX512
 }
 
@@ -551,5 +565,7 @@ func useAVX2() {
 	NormGradParams = normGradParamsAVX2
 	ScaleGradParam = scaleGradParamAVX2
 	CrossEntropyGradTo = crossEntropyGradToAVX2
+	BoxMullerTo = boxMullerToAVX2
+	RopeTo = ropeToAVX2
 	adamW = adamWAVX2
 }

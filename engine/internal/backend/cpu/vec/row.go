@@ -43,6 +43,10 @@ var (
 	ScaleGradParam = scaleGradParamGo
 	// CrossEntropyGradTo sets d = s·(exp(x−lse) − smooth).
 	CrossEntropyGradTo = crossEntropyGradToGo
+	// BoxMullerTo sets d and e to √(−2·log(1−u)) times the cosine and the sine of 2π·v: normal numbers from uniform ones.
+	BoxMullerTo = boxMullerToGo
+	// RopeTo sets d = x·cos − y·sin and e = x·sin + y·cos.
+	RopeTo = ropeToGo
 	// AdamWTo does one step of AdamW (Loshchilov and Hutter 2019) on n elements: see [AdamWStep].
 	AdamWTo = adamWToGo
 )
@@ -202,13 +206,29 @@ func crossEntropyGradToGo(d, x unsafe.Pointer, lse, s, smooth float32, n int) {
 	}
 }
 
+func boxMullerToGo(d, e, u, v unsafe.Pointer, n int) {
+	ds, es, vs := floats(d, n), floats(e, n), floats(v, n)
+	for i, x := range floats(u, n) {
+		r := math.Sqrt(-2 * math.Log(1-float64(x)))
+		sin, cos := math.Sincos(2 * math.Pi * float64(vs[i]))
+		ds[i], es[i] = float32(r*cos), float32(r*sin)
+	}
+}
+
+func ropeToGo(d, e, x, y, cos, sin unsafe.Pointer, n int) {
+	ds, es, ys, cs, ss := floats(d, n), floats(e, n), floats(y, n), floats(cos, n), floats(sin, n)
+	for i, a := range floats(x, n) {
+		ds[i], es[i] = a*cs[i]-ys[i]*ss[i], a*ss[i]+ys[i]*cs[i]
+	}
+}
+
 // An AdamWStep holds the numbers of one step:
 //
 //	m' = m + (1−β₁)·(scale·g − m)
 //	v' = v + (1−β₂)·((scale·g)² − v)
-//	p' = decay·p − rate·m' / (√v'·root + eps)
+//	p' = p − (decay·p + rate·m' / (√v'·root + eps))
 //
-// with decay = 1 − lr·weight decay, rate = lr/(1−β₁ᵗ) and root = 1/√(1−β₂ᵗ).
+// with decay = lr·weight decay, rate = lr/(1−β₁ᵗ) and root = 1/√(1−β₂ᵗ).
 type AdamWStep struct {
 	Scale, OneMinusBeta1, OneMinusBeta2, Decay, Rate, Root, Eps float32
 }
@@ -221,7 +241,7 @@ func adamWToGo(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
 		mi := ms[i] + s.OneMinusBeta1*(grad-ms[i])
 		vi := vs[i] + s.OneMinusBeta2*(grad*grad-vs[i])
 		root := float32(math.Sqrt(float64(vi)))
-		p2s[i] = s.Decay*ps[i] - s.Rate*mi/(root*s.Root+s.Eps)
+		p2s[i] = ps[i] - (s.Decay*ps[i] + s.Rate*mi/(root*s.Root+s.Eps))
 		m2s[i], v2s[i] = mi, vi
 	}
 }

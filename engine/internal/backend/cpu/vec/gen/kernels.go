@@ -1,5 +1,7 @@
 package main
 
+import "math"
+
 // A build describes a kernel to a generator that has chosen a set.
 type build struct {
 	name string // of the function
@@ -208,6 +210,13 @@ func rowKernels() []build {
 			k.store(d, k.mul(s, k.sub(k.exp(k.sub(x, lse)), smooth)))
 		}),
 		row("adamW", adamW),
+		row("boxMullerTo", boxMuller),
+		row("ropeTo", func(k *kernel) {
+			d, e := k.pointer("d", f32), k.pointer("e", f32)
+			x, y, cos, sin := k.in("x"), k.in("y"), k.in("cos"), k.in("sin")
+			k.store(d, k.fnma(y, sin, k.mul(x, cos)))
+			k.store(e, k.fma(x, sin, k.mul(y, cos)))
+		}),
 	}
 }
 
@@ -221,7 +230,20 @@ func adamW(k *kernel) {
 	m = k.fma(b1, k.sub(g, m), m)
 	v = k.fma(b2, k.sub(k.mul(g, g), v), v)
 	step := k.div(k.mul(rate, m), k.fma(k.sqrt(v), root, eps))
-	k.store(p2, k.sub(k.mul(decay, p), step))
+	k.store(p2, k.sub(p, k.fma(decay, p, step)))
 	k.store(m2, m)
 	k.store(v2, v)
+}
+
+// boxMuller makes two independent normal numbers from u and v, uniform in [0, 1). The angle 2π·v is reduced before it
+// is multiplied: v − n/4 is exact.
+func boxMuller(k *kernel) {
+	d, e := k.pointer("d", f32), k.pointer("e", f32)
+	u, v := k.in("u"), k.in("v")
+	r := k.sqrt(k.mul(k.c(-2), k.log(k.sub(k.c(1), u), nil)))
+	n := k.round(k.mul(v, k.c(4)), nearest)
+	angle := k.mul(k.fnma(n, k.c(0.25), v), k.c(2*math.Pi))
+	quarter := k.toInt(n)
+	k.store(d, k.mul(r, k.sinCosReduced(angle, k.addInt(quarter, k.bits(1)))))
+	k.store(e, k.mul(r, k.sinCosReduced(angle, quarter)))
 }

@@ -138,8 +138,7 @@ func (k *kernel) geluTanh(x value) value {
 	return k.mul(x, k.sigmoid(z))
 }
 
-// sinCos is sin(x + quarter·π/2) for |x| up to some 10⁵: x = n·π/2 + r with π/2 in three parts (Cody and Waite), then a
-// polynomial for sin r (error 2e-10) or cos r (error 6e-12).
+// sinCos is sin(x + quarter·π/2) for |x| up to some 10⁵: x = n·π/2 + r with π/2 in three parts (Cody and Waite).
 func (k *kernel) sinCos(x value, quarter uint32) value {
 	high := float64(float32(math.Pi / 2))
 	middle := float64(float32(math.Pi/2 - high))
@@ -152,6 +151,12 @@ func (k *kernel) sinCos(x value, quarter uint32) value {
 	if quarter != 0 {
 		q = k.addInt(q, k.bits(quarter))
 	}
+	return k.sinCosReduced(r, q)
+}
+
+// sinCosReduced is sin(r + q·π/2) for |r| ≤ π/4 and integers q: a polynomial for sin r (error 2e-10) or
+// cos r (error 6e-12).
+func (k *kernel) sinCosReduced(r, q value) value {
 	s := k.mul(r, r)
 	sin := k.fma(k.mul(r, s), k.poly(s, -1.6666667e-01, 8.333379e-03, -1.9852983e-04, 2.8308016e-06), r)
 	cos := k.fnma(k.c(0.5), s, k.c(1))

@@ -1,0 +1,98 @@
+package cpu
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+)
+
+// adamWSettings is how many numbers precede the tensors among the operands: lr, β₁, β₂, ε, weight decay, 1−β₁ᵗ, 1−β₂ᵗ
+// and a factor for the gradients.
+const adamWSettings = 8
+
+// An adamWTensor is one parameter with what belongs to it.
+type adamWTensor struct {
+	states perWorker // p, g, m, v
+	outs   [3]*backend.Output
+}
+
+// compileAdamW steps all tensors of an optimizer in one launch.
+func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	count := len(in.Outs) / 3
+	tensors := make([]adamWTensor, count)
+	type piece struct{ tensor, start, n int }
+	var pieces []piece
+	for t := range tensors {
+		shape := in.Outs[t].Shape
+		spec := tile.Spec{Group: g, Shape: shape}
+		for part := range 4 {
+			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[adamWSettings+part*count+t], DType: dtype.F32})
+		}
+		p, err := tile.Compile(spec)
+		if err != nil {
+			return nil, err
+		}
+		tensors[t].states = perWorker{prog: p, reserve: chunk}
+		for part := range 3 {
+			tensors[t].outs[part] = outputOf(g, part*count+t)
+		}
+		n := elementsOf(shape)
+		for start := 0; start < n; start += chunk {
+			pieces = append(pieces, piece{t, start, min(chunk, n-start)})
+		}
+	}
+	return func(l *launch) {
+		step := adamWStep(l, g, in)
+		for t := range tensors {
+			tensors[t].states.bind(l)
+			defer tensors[t].states.release()
+		}
+		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
+			var spare [3][]float32
+			for _, p := range pieces[lo:hi] {
+				tensors[p.tensor].step(l, worker, step, &spare, p.start, p.n)
+			}
+		})
+	}, nil
+}
+
+// adamWStep reads the settings.
+func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
+	number := func(i int) float64 { return floatOf(l, inputOf(g, in.Args[i])) }
+	lr, beta1, beta2 := number(0), number(1), number(2)
+	return &vec.AdamWStep{
+		Scale:         float32(number(7)),
+		OneMinusBeta1: float32(1 - beta1),
+		OneMinusBeta2: float32(1 - beta2),
+		Decay:         float32(lr * number(4)),
+		Rate:          float32(lr / number(5)),
+		Root:          float32(1 / math.Sqrt(number(6))),
+		Eps:           float32(number(3)),
+	}
+}
+
+// step updates n elements. Results that are rounded, or that nobody wants, go through spare memory.
+func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare *[3][]float32, start, n int) {
+	x := t.states.all[worker].Fetch(start, n)
+	var to [3]unsafe.Pointer
+	for i, o := range t.outs {
+		if o != nil && o.DType == dtype.F32 {
+			to[i] = unsafe.Add(l.pointer(o.Buf), 4*start)
+			continue
+		}
+		if spare[i] == nil {
+			spare[i] = make([]float32, chunk)
+		}
+		to[i] = unsafe.Pointer(&spare[i][0])
+	}
+	vec.AdamWTo(to[0], to[1], to[2], x[0], x[1], x[2], x[3], s, n)
+	for i, o := range t.outs {
+		if o != nil && o.DType != dtype.F32 {
+			narrowTo(o.DType, unsafe.Add(l.pointer(o.Buf), start*o.DType.Size()), to[i], n)
+		}
+	}
+}

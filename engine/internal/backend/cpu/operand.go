@@ -1,0 +1,128 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An operand is an input of an instruction that stands alone, read as elements of a chosen dtype in C order.
+type operand struct {
+	states perWorker
+	n      int
+	size   int
+}
+
+// newOperand broadcasts input r to shape and converts it to t; Register(dtype) and the input's own dtype are always
+// possible.
+func newOperand(g *backend.Group, r backend.Ref, shape []int, t dtype.Type) (*operand, error) {
+	i, _ := r.Input()
+	in := g.Inputs[i]
+	alone := &backend.Group{Inputs: []backend.Input{in}}
+	spec := tile.Spec{Group: alone, Shape: shape, Outs: []tile.Out{{Value: backend.In(0), DType: t}}}
+	if t != in.DType && t != tile.Register(in.DType) {
+		alone.Insts = []backend.Inst{{Op: ir.Cast, Attr: ir.Attr{DType: t}, DType: t, Shape: shape, Args: []backend.Ref{backend.In(0)}}}
+		spec.Insts = []int{0}
+		spec.Outs[0].Value = backend.Ref{Index: 0}
+	}
+	p, err := tile.Compile(spec)
+	if err != nil {
+		return nil, err
+	}
+	return &operand{states: perWorker{prog: p}, n: elementsOf(shape), size: t.Size()}, nil
+}
+
+// reserve says that fetch will be asked for up to n elements.
+func (o *operand) reserve(n int) *operand {
+	o.states.reserve = n
+	return o
+}
+
+func (o *operand) bind(l *launch) { o.states.bind(l) }
+
+func (o *operand) release() { o.states.release() }
+
+// fetch returns elements start to start+n, valid until the worker's next call.
+func (o *operand) fetch(worker, start, n int) unsafe.Pointer {
+	return o.states.all[worker].Fetch(start, n)[0]
+}
+
+// copyTo writes elements start to start+n to p.
+func (o *operand) copyTo(worker int, p unsafe.Pointer, start, n int) {
+	s := o.states.all[worker]
+	s.SetOut(0, p, start)
+	s.Run(start, n)
+}
+
+// all returns all elements: where they are, if they lie in one piece, else gathered by all threads into scratch. It
+// must be called outside of loops.
+func (o *operand) all(l *launch) unsafe.Pointer {
+	o.bind(l)
+	if o.n == 0 {
+		return nil
+	}
+	if p := o.states.all[0].View(0, 0, o.n); p != nil {
+		return p
+	}
+	p := unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(o.n * o.size)))
+	l.pool.Range(o.n, mapGrain, func(worker, lo, hi int) { o.copyTo(worker, unsafe.Add(p, lo*o.size), lo, hi-lo) })
+	return p
+}
+
+// floatOf and intOf return a scalar operand: a number of the command, or one element of memory.
+func floatOf(l *launch, in *backend.Input) float64 {
+	if in.Buf < 0 {
+		return l.scalars[in.Scalar].F
+	}
+	p := unsafe.Add(l.pointer(in.Buf), in.Layout.Offset*in.DType.Size())
+	switch in.DType {
+	case dtype.F16:
+		return float64(dtype.F16ToFloat32(*(*uint16)(p)))
+	case dtype.BF16:
+		return float64(dtype.BF16ToFloat32(*(*uint16)(p)))
+	}
+	return float64(*(*float32)(p))
+}
+
+func intOf(l *launch, in *backend.Input) int64 {
+	if in.Buf < 0 {
+		return l.scalars[in.Scalar].I
+	}
+	p := unsafe.Add(l.pointer(in.Buf), in.Layout.Offset*in.DType.Size())
+	switch in.DType {
+	case dtype.I32:
+		return int64(*(*int32)(p))
+	case dtype.U8, dtype.Bool:
+		return int64(*(*uint8)(p))
+	}
+	return *(*int64)(p)
+}
+
+// inputOf is the input that an operand of the instruction is.
+func inputOf(g *backend.Group, r backend.Ref) *backend.Input {
+	i, _ := r.Input()
+	return &g.Inputs[i]
+}
+
+// outputOf is where a result is stored, or nil if nobody wants it.
+func outputOf(g *backend.Group, result int) *backend.Output {
+	for i := range g.Outputs {
+		if g.Outputs[i].Value.Result == result {
+			return &g.Outputs[i]
+		}
+	}
+	return nil
+}
+
+// around splits a shape at an axis: the product of the lengths before it, its length, and the product of those after.
+func around(shape []int, axis int) (outer, length, inner int) {
+	return elementsOf(shape[:axis]), shape[axis], elementsOf(shape[axis+1:])
+}
+
+// copyBytes copies n bytes.
+func copyBytes(d, src unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(d), n), unsafe.Slice((*byte)(src), n))
+}

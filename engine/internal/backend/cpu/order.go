@@ -1,0 +1,215 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// compileArgBest finds the first position along an axis that no other beats; a NaN beats every number.
+func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	shape := operandShape(g, in.Args[0])
+	register := tile.Register(dtypeOf(g, in.Args[0]))
+	outer, length, inner := around(shape, in.Attr.Axis)
+	x, err := newOperand(g, in.Args[0], shape, register)
+	if err != nil {
+		return nil, err
+	}
+	least := in.Op == ir.ArgMin
+	columns := min(inner, tile.Len)
+	x.reserve(max(length, columns))
+	out := g.Outputs[0].Buf
+	return func(l *launch) {
+		if outer*inner == 0 {
+			return
+		}
+		x.bind(l)
+		defer x.release()
+		to := unsafe.Slice((*int64)(l.pointer(out)), outer*inner)
+		if inner == 1 {
+			l.pool.Range(outer, max(1, mapGrain/length), func(worker, lo, hi int) {
+				for o := lo; o < hi; o++ {
+					to[o] = int64(argBest(register, least, x.fetch(worker, o*length, length), length))
+				}
+			})
+			return
+		}
+		blocks := (inner + columns - 1) / columns
+		l.pool.For(outer*blocks, func(worker, c int) {
+			o, first := c/blocks, c%blocks*columns
+			n := min(columns, inner-first)
+			best := to[o*inner+first:][:n]
+			clear(best)
+			var keys [tile.Len]int64
+			for k := range length {
+				row := x.fetch(worker, (o*length+k)*inner+first, n)
+				for i := range n {
+					if key := orderKey(register, row, i, least); k == 0 || key > keys[i] {
+						keys[i], best[i] = key, int64(k)
+					}
+				}
+			}
+		})
+	}, nil
+}
+
+// argBest returns the position of a row's first best element.
+func argBest(t dtype.Type, least bool, row unsafe.Pointer, n int) int {
+	if t == dtype.F32 {
+		best := vec.MaxOf
+		if least {
+			best = vec.MinOf
+		}
+		v := best(row, n)
+		for i, x := range unsafe.Slice((*float32)(row), n) {
+			if x == v || v != v && x != x {
+				return i
+			}
+		}
+	}
+	at, top := 0, orderKey(t, row, 0, least)
+	for i := 1; i < n; i++ {
+		if key := orderKey(t, row, i, least); key > top {
+			at, top = i, key
+		}
+	}
+	return at
+}
+
+// orderKey maps element i to an integer that orders as the elements do, or the other way round with least. NaN is the
+// greatest either way, and the zeros are equal.
+func orderKey(t dtype.Type, p unsafe.Pointer, i int, least bool) int64 {
+	var key int64
+	switch t {
+	case dtype.F32:
+		x := *(*float32)(unsafe.Add(p, 4*i))
+		if x != x {
+			return math.MaxInt64
+		}
+		key = int64(int32(math.Float32bits(x)))
+		if key < 0 {
+			key = -(key & math.MaxInt32)
+		}
+	case dtype.I32:
+		key = int64(*(*int32)(unsafe.Add(p, 4*i)))
+	case dtype.I64:
+		key = *(*int64)(unsafe.Add(p, 8*i))
+	default:
+		key = int64(*(*uint8)(unsafe.Add(p, i)))
+	}
+	if least {
+		return ^key
+	}
+	return key
+}
+
+// compileTopK picks the k greatest of each row in order (the smallest with Reverse, NaN last); equal elements keep
+// their order.
+func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	shape := operandShape(g, in.Args[0])
+	t := dtypeOf(g, in.Args[0])
+	n := shape[len(shape)-1]
+	rows, k := elementsOf(shape[:len(shape)-1]), in.Attr.Index
+	x, err := newOperand(g, in.Args[0], shape, t)
+	if err != nil {
+		return nil, err
+	}
+	compared, err := newOperand(g, in.Args[0], shape, tile.Register(t))
+	if err != nil {
+		return nil, err
+	}
+	x.reserve(n)
+	compared.reserve(n)
+	values, indices := outputOf(g, 0), outputOf(g, 1)
+	reverse := in.Attr.Flags&ir.Reverse != 0
+	var selections []selection
+	return func(l *launch) {
+		if rows*k == 0 {
+			return
+		}
+		x.bind(l)
+		compared.bind(l)
+		defer x.release()
+		defer compared.release()
+		for len(selections) < l.pool.Threads() {
+			selections = append(selections, selection{})
+		}
+		l.pool.Range(rows, max(1, mapGrain/n), func(worker, lo, hi int) {
+			for row := lo; row < hi; row++ {
+				s := &selections[worker]
+				s.best(tile.Register(t), compared.fetch(worker, row*n, n), n, k, reverse)
+				if indices != nil {
+					copy(unsafe.Slice((*int64)(l.pointer(indices.Buf)), rows*k)[row*k:][:k], s.at)
+				}
+				if values != nil {
+					from := x.fetch(worker, row*n, n)
+					for j, i := range s.at {
+						copyElement(t.Size(), l.pointer(values.Buf), row*k+j, from, int(i))
+					}
+				}
+			}
+		})
+	}, nil
+}
+
+// A selection keeps the best elements of a row, best first.
+type selection struct {
+	at   []int64
+	keys []int64
+}
+
+func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool) {
+	s.at, s.keys = s.at[:0], s.keys[:0]
+	if k > 64 {
+		s.sort(t, row, n, k, reverse)
+		return
+	}
+	for i := range n {
+		key := rankKey(t, row, i, reverse)
+		if len(s.keys) == k {
+			if key <= s.keys[k-1] {
+				continue
+			}
+			s.keys, s.at = s.keys[:k-1], s.at[:k-1]
+		}
+		j := len(s.keys)
+		s.keys, s.at = append(s.keys, 0), append(s.at, 0)
+		for ; j > 0 && s.keys[j-1] < key; j-- {
+			s.keys[j], s.at[j] = s.keys[j-1], s.at[j-1]
+		}
+		s.keys[j], s.at[j] = key, int64(i)
+	}
+}
+
+// sort orders the whole row: for many wanted elements.
+func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool) {
+	for i := range n {
+		s.at = append(s.at, int64(i))
+		s.keys = append(s.keys, rankKey(t, row, i, reverse))
+	}
+	slices.SortStableFunc(s.at, func(a, b int64) int {
+		switch p, q := s.keys[a], s.keys[b]; {
+		case p > q:
+			return -1
+		case p < q:
+			return 1
+		}
+		return 0
+	})
+	s.at = s.at[:k]
+}
+
+// rankKey is orderKey, but with reverse NaN comes last.
+func rankKey(t dtype.Type, row unsafe.Pointer, i int, reverse bool) int64 {
+	key := orderKey(t, row, i, false)
+	if reverse {
+		return ^key
+	}
+	return key
+}

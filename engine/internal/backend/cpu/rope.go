@@ -1,0 +1,129 @@
+package cpu
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// angles holds cosines and sines for positions from 0 on: they are the same in every launch.
+type angles struct {
+	base  float64
+	pairs int       // half of a row's width
+	table []float32 // for each position: pairs cosines, then pairs sines
+}
+
+// maxAngles is how many positions are kept. Positions beyond, and negative ones, are computed each time.
+const maxAngles = 1 << 16
+
+// extend makes the table hold positions below n.
+func (a *angles) extend(n int) {
+	for p := len(a.table) / max(1, 2*a.pairs); p < n; p++ {
+		row := make([]float32, 2*a.pairs)
+		a.fill(row, int64(p))
+		a.table = append(a.table, row...)
+	}
+}
+
+// fill computes one position's row: angles position·base^(−2i/d).
+func (a *angles) fill(row []float32, position int64) {
+	for i := range a.pairs {
+		sin, cos := math.Sincos(float64(position) * math.Pow(a.base, -float64(i)/float64(a.pairs)))
+		row[i], row[a.pairs+i] = float32(cos), float32(sin)
+	}
+}
+
+// row returns a position's cosines and sines; spare is used when they are not in the table.
+func (a *angles) row(position int64, spare []float32) []float32 {
+	if position >= 0 && position < int64(len(a.table)/(2*a.pairs)) {
+		return a.table[int(position)*2*a.pairs:][:2*a.pairs]
+	}
+	a.fill(spare, position)
+	return spare
+}
+
+// compileRope turns each pair of a row by its position's angle, or back with Reverse.
+func compileRope(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	rank := len(in.Shape)
+	d, tokens := in.Shape[rank-1], in.Shape[rank-2]
+	rows := elementsOf(in.Shape[:rank-1])
+	x, err := newOperand(g, in.Args[0], in.Shape, dtype.F32)
+	if err != nil {
+		return nil, err
+	}
+	x.reserve(d)
+	place := in.Shape[:rank-1]
+	if len(operandShape(g, in.Args[1])) <= 1 {
+		place = []int{tokens}
+	}
+	positions, err := newOperand(g, in.Args[1], place, dtype.I64)
+	if err != nil {
+		return nil, err
+	}
+	table := angles{base: in.Attr.Float, pairs: d / 2}
+	interleaved, reverse := in.Attr.Flags&ir.Interleaved != 0, in.Attr.Flags&ir.Reverse != 0
+	out := g.Outputs[0]
+	return func(l *launch) {
+		if rows*d == 0 {
+			return
+		}
+		at := positions.indices(l)
+		defer positions.release()
+		highest := int64(-1)
+		for _, p := range at {
+			highest = max(highest, p)
+		}
+		table.extend(int(min(highest+1, maxAngles)))
+		x.bind(l)
+		defer x.release()
+		to := l.pointer(out.Buf)
+		l.pool.Range(rows, max(1, mapGrain/d), func(worker, lo, hi int) {
+			spare, y := make([]float32, d), make([]float32, d)
+			for row := lo; row < hi; row++ {
+				cs := table.row(at[row%len(at)], spare)
+				src := x.fetch(worker, row*d, d)
+				dst := unsafe.Add(to, row*d*out.DType.Size())
+				if out.DType != dtype.F32 {
+					dst = unsafe.Pointer(&y[0])
+				}
+				turn(dst, src, cs, d/2, interleaved, reverse)
+				if out.DType != dtype.F32 {
+					narrowTo(out.DType, unsafe.Add(to, row*d*out.DType.Size()), dst, d)
+				}
+			}
+		})
+	}, nil
+}
+
+// turn rotates a row's pairs; cs holds cosines and then sines.
+func turn(dst, src unsafe.Pointer, cs []float32, pairs int, interleaved, reverse bool) {
+	if pairs == 0 {
+		return
+	}
+	cos, sin := unsafe.Pointer(&cs[0]), unsafe.Pointer(&cs[pairs])
+	half := 4 * pairs
+	switch {
+	case interleaved:
+		turnInterleaved(dst, src, cs, pairs, reverse)
+	case reverse: // the transposed rotation: the two halves change places
+		vec.RopeTo(unsafe.Add(dst, half), dst, unsafe.Add(src, half), src, cos, sin, pairs)
+	default:
+		vec.RopeTo(dst, unsafe.Add(dst, half), src, unsafe.Add(src, half), cos, sin, pairs)
+	}
+}
+
+func turnInterleaved(dst, src unsafe.Pointer, cs []float32, pairs int, reverse bool) {
+	x, y := unsafe.Slice((*float32)(src), 2*pairs), unsafe.Slice((*float32)(dst), 2*pairs)
+	for i := range pairs {
+		cos, sin := cs[i], cs[pairs+i]
+		if reverse {
+			sin = -sin
+		}
+		a, b := x[2*i], x[2*i+1]
+		y[2*i], y[2*i+1] = a*cos-b*sin, a*sin+b*cos
+	}
+}

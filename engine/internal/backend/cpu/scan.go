@@ -1,0 +1,171 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// compileCumSum adds up along an axis, a block of columns at a time; floating-point sums are kept in float64.
+func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	register := tile.Register(in.DType)
+	x, err := newOperand(g, in.Args[0], in.Shape, register)
+	if err != nil {
+		return nil, err
+	}
+	outer, length, inner := around(in.Shape, in.Attr.Axis)
+	columns := min(inner, tile.Len)
+	x.reserve(columns)
+	if inner == 1 {
+		x.reserve(length)
+	}
+	out := g.Outputs[0]
+	step := scan{reverse: in.Attr.Flags&ir.Reverse != 0, exclusive: in.Attr.Flags&ir.Exclusive != 0}
+	return func(l *launch) {
+		if outer*inner*length == 0 {
+			return
+		}
+		x.bind(l)
+		defer x.release()
+		sum := l.pointer(out.Buf)
+		if out.DType != register {
+			sum = unsafe.Pointer(unsafe.SliceData(l.scratch.floats(outer * length * inner)))
+		}
+		blocks := (inner + columns - 1) / columns
+		l.pool.For(outer*blocks, func(worker, c int) {
+			o, first := c/blocks, c%blocks*columns
+			n := min(columns, inner-first)
+			if inner == 1 {
+				row := x.fetch(worker, o*length, length)
+				step.run(register, sum, o*length, row, length)
+				return
+			}
+			var carry carries
+			for k := range length {
+				if step.reverse {
+					k = length - 1 - k
+				}
+				at := (o*length+k)*inner + first
+				step.row(register, &carry, sum, at, x.fetch(worker, at, n), n)
+			}
+		})
+		if out.DType != register {
+			to := l.pointer(out.Buf)
+			l.pool.Range(outer*length*inner, mapGrain, func(_, lo, hi int) {
+				narrowTo(out.DType, unsafe.Add(to, lo*out.DType.Size()), unsafe.Add(sum, 4*lo), hi-lo)
+			})
+		}
+	}, nil
+}
+
+// A scan says how sums run along an axis.
+type scan struct{ reverse, exclusive bool }
+
+// carries are the sums so far of a block of columns.
+type carries struct {
+	f [tile.Len]float64
+	i [tile.Len]int64
+}
+
+// run scans one run of n elements.
+func (s scan) run(t dtype.Type, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
+	switch t {
+	case dtype.F32:
+		scanRun[float32, float64](s, out, at, x, n)
+	case dtype.I32:
+		scanRun[int32, int64](s, out, at, x, n)
+	case dtype.I64:
+		scanRun[int64, int64](s, out, at, x, n)
+	default:
+		scanRun[uint8, int64](s, out, at, x, n)
+	}
+}
+
+func scanRun[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
+	var sum S
+	d, v := unsafe.Slice((*T)(out), at+n)[at:], unsafe.Slice((*T)(x), n)
+	for i := range n {
+		if s.reverse {
+			i = n - 1 - i
+		}
+		before := sum
+		sum += S(v[i])
+		if s.exclusive {
+			d[i] = T(before)
+		} else {
+			d[i] = T(sum)
+		}
+	}
+}
+
+// row adds one row of n columns to the carries and writes them.
+func (s scan) row(t dtype.Type, c *carries, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
+	switch t {
+	case dtype.F32:
+		scanRow[float32](s, c.f[:n], out, at, x)
+	case dtype.I32:
+		scanRow[int32](s, c.i[:n], out, at, x)
+	case dtype.I64:
+		scanRow[int64](s, c.i[:n], out, at, x)
+	default:
+		scanRow[uint8](s, c.i[:n], out, at, x)
+	}
+}
+
+func scanRow[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, carry []S, out unsafe.Pointer, at int, x unsafe.Pointer) {
+	d, v := unsafe.Slice((*T)(out), at+len(carry))[at:], unsafe.Slice((*T)(x), len(carry))
+	for i := range carry {
+		before := carry[i]
+		carry[i] += S(v[i])
+		if s.exclusive {
+			d[i] = T(before)
+		} else {
+			d[i] = T(carry[i])
+		}
+	}
+}
+
+// compileSumSquares adds the squares of all elements of all operands. Pieces do not depend on the number of threads.
+func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	type piece struct{ operand, start, n int }
+	var pieces []piece
+	var operands []*operand
+	for i, a := range in.Args {
+		shape := operandShape(g, a)
+		x, err := newOperand(g, a, shape, dtype.F32)
+		if err != nil {
+			return nil, err
+		}
+		operands = append(operands, x.reserve(chunk))
+		n := elementsOf(shape)
+		for start := 0; start < n; start += splitLength {
+			pieces = append(pieces, piece{i, start, min(splitLength, n-start)})
+		}
+	}
+	out := g.Outputs[0]
+	partial := make([]float64, len(pieces))
+	return func(l *launch) {
+		for _, x := range operands {
+			x.bind(l)
+			defer x.release()
+		}
+		l.pool.Range(len(pieces), 1, func(worker, lo, hi int) {
+			for c := lo; c < hi; c++ {
+				p := pieces[c]
+				partial[c] = inChunks(p.n, func(o, n int) float32 {
+					return vec.SumSquares(operands[p.operand].fetch(worker, p.start+o/4, n), n)
+				})
+			}
+		})
+		var sum float64
+		for _, s := range partial {
+			sum += s
+		}
+		single := float32(sum)
+		narrowTo(out.DType, l.pointer(out.Buf), unsafe.Pointer(&single), 1)
+	}, nil
+}
