@@ -1,0 +1,62 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+)
+
+// An integerProduct is a matrix product of integers, in plain Go; sums wrap around.
+type integerProduct struct {
+	dtype       dtype.Type
+	m, n, batch int
+	terms       []gemm.Term
+}
+
+// run shares out the rows of all matrices; done is called for each when it is complete, unless it is nil.
+func (p *integerProduct) run(workers *pool.Pool, a, b []unsafe.Pointer, c unsafe.Pointer, done func(worker, batch, row, rows, col, cols int)) {
+	row := multiplyRow[uint8]
+	switch p.dtype {
+	case dtype.I32:
+		row = multiplyRow[int32]
+	case dtype.I64:
+		row = multiplyRow[int64]
+	}
+	workers.Range(p.batch*p.m, 1+4096/max(1, p.n), func(worker, lo, hi int) {
+		for i := lo; i < hi && !workers.Stopped(); i++ {
+			row(p, i/p.m, i%p.m, a, b, c)
+			if done != nil {
+				done(worker, i/p.m, i%p.m, 1, 0, p.n)
+			}
+		}
+	})
+}
+
+// multiplyRow computes one row of a matrix of the batch.
+func multiplyRow[T uint8 | int32 | int64](p *integerProduct, batch, row int, a, b []unsafe.Pointer, c unsafe.Pointer) {
+	size := unsafe.Sizeof(T(0))
+	out := unsafe.Slice((*T)(unsafe.Add(c, uintptr((batch*p.m+row)*p.n)*size)), p.n)
+	clear(out)
+	for i := range p.terms {
+		t := &p.terms[i]
+		x, y := row*t.A.Line+first(t.A, batch), first(t.B, batch)
+		for k := range t.K {
+			f := *(*T)(unsafe.Add(a[i], (x+k*t.A.Step)*int(size)))
+			at := unsafe.Add(b[i], (y+k*t.B.Step)*int(size))
+			for j := range out {
+				out[j] += f * *(*T)(at)
+				at = unsafe.Add(at, t.B.Line*int(size))
+			}
+		}
+	}
+}
+
+// first is the offset of a matrix of the batch, in elements.
+func first(o gemm.Operand, batch int) int {
+	if o.Batch == nil {
+		return 0
+	}
+	return o.Batch[batch]
+}
