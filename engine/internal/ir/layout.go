@@ -1,8 +1,12 @@
 package ir
 
-import "slices"
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
 
-// Size is the number of elements of a shape: 1 for rank 0.
+// Size is the number of elements of a shape.
 func Size(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -11,34 +15,55 @@ func Size(shape []int) int {
 	return n
 }
 
-// Contiguous returns the C-order layout of a shape from offset 0: the last axis is dense.
+// checkShape refuses negative lengths and shapes whose elements an int cannot count.
+func checkShape(shape []int) error {
+	size := uint64(1)
+	empty := slices.Contains(shape, 0)
+	for _, d := range shape {
+		if d < 0 {
+			return fmt.Errorf("got shape %v, want lengths of 0 or more", shape)
+		}
+		hi, lo := bits.Mul64(size, uint64(d))
+		// A factor 16 leaves room for the bytes of an element.
+		if !empty && (hi != 0 || lo > 1<<59) {
+			return fmt.Errorf("got shape %v, want fewer elements than 2^59", shape)
+		}
+		size = lo
+	}
+	return nil
+}
+
+// Contiguous returns the layout of a shape in C order, from the start of a buffer.
 func Contiguous(shape []int) Layout {
-	stride := make([]int, len(shape))
+	l := Layout{Shape: slices.Clone(shape), Stride: make([]int, len(shape))}
 	n := 1
 	for i := len(shape) - 1; i >= 0; i-- {
-		stride[i] = n
+		l.Stride[i] = n
 		n *= shape[i]
 	}
-	return Layout{Shape: shape, Stride: stride}
+	return l
 }
 
 // Size is the number of elements.
 func (l Layout) Size() int { return Size(l.Shape) }
 
-// IsContiguous says whether the elements lie densely in C order; where they begin does not matter, and neither do the
-// strides of axes of length 1.
+// IsContiguous says whether the elements follow each other in C order without a gap, from wherever the offset is.
+// Strides of axes of length 1 do not matter, and nothing matters when there are no elements.
 func (l Layout) IsContiguous() bool {
+	if l.Size() == 0 {
+		return true
+	}
 	n := 1
 	for i := len(l.Shape) - 1; i >= 0; i-- {
 		if l.Shape[i] != 1 && l.Stride[i] != n {
-			return l.Size() == 0
+			return false
 		}
 		n *= l.Shape[i]
 	}
 	return true
 }
 
-// Permute puts axis axes[i] at place i.
+// Permute returns the layout whose axis i is axis axes[i] of l.
 func (l Layout) Permute(axes []int) Layout {
 	r := Layout{Shape: make([]int, len(axes)), Stride: make([]int, len(axes)), Offset: l.Offset}
 	for i, a := range axes {
@@ -47,24 +72,26 @@ func (l Layout) Permute(axes []int) Layout {
 	return r
 }
 
-// Expand repeats axes of length 1 to the lengths of shape, which has the same rank.
+// Expand repeats axes of length 1 by giving them stride 0, and adds axes in front where shape has more.
 func (l Layout) Expand(shape []int) Layout {
-	r := Layout{Shape: slices.Clone(shape), Stride: slices.Clone(l.Stride), Offset: l.Offset}
-	for i := range shape {
-		if l.Shape[i] == 1 && shape[i] != 1 {
-			r.Stride[i] = 0
+	r := Layout{Shape: slices.Clone(shape), Stride: make([]int, len(shape)), Offset: l.Offset}
+	front := len(shape) - len(l.Shape)
+	for i, d := range l.Shape {
+		if d == shape[front+i] {
+			r.Stride[front+i] = l.Stride[i]
 		}
 	}
 	return r
 }
 
-// Slice takes start, stop, step for each axis, with 0 ≤ start ≤ stop ≤ length and step ≥ 1.
+// Slice keeps of each axis the elements start, start+step, … before stop; ints holds the three numbers for each axis.
+// A negative step walks back and stops after stop.
 func (l Layout) Slice(ints []int) Layout {
-	r := Layout{Shape: make([]int, len(l.Shape)), Stride: make([]int, len(l.Shape)), Offset: l.Offset}
+	r := Layout{Shape: slices.Clone(l.Shape), Stride: slices.Clone(l.Stride), Offset: l.Offset}
 	for i := range l.Shape {
 		start, stop, step := ints[3*i], ints[3*i+1], ints[3*i+2]
-		r.Shape[i] = (stop - start + step - 1) / step
-		r.Stride[i] = l.Stride[i] * step
+		r.Shape[i] = sliceLen(start, stop, step)
+		r.Stride[i] *= step
 		if r.Shape[i] > 0 {
 			r.Offset += start * l.Stride[i]
 		}
@@ -72,56 +99,89 @@ func (l Layout) Slice(ints []int) Layout {
 	return r
 }
 
-// Flip turns axes around.
+// sliceLen is how many elements start, start+step, … lie before stop.
+func sliceLen(start, stop, step int) int {
+	if step > 0 {
+		return max(0, (stop-start+step-1)/step)
+	}
+	return max(0, (start-stop-step-1)/-step)
+}
+
+// Flip reverses axes.
 func (l Layout) Flip(axes []int) Layout {
-	r := Layout{Shape: l.Shape, Stride: slices.Clone(l.Stride), Offset: l.Offset}
+	r := Layout{Shape: slices.Clone(l.Shape), Stride: slices.Clone(l.Stride), Offset: l.Offset}
 	for _, a := range axes {
-		if l.Shape[a] > 0 {
-			r.Offset += (l.Shape[a] - 1) * l.Stride[a]
+		if r.Shape[a] > 0 {
+			r.Offset += (r.Shape[a] - 1) * r.Stride[a]
 		}
-		r.Stride[a] = -l.Stride[a]
+		r.Stride[a] = -r.Stride[a]
 	}
 	return r
 }
 
-// Reshape gives the elements, in C order, another shape of the same size. It reports false where that needs a copy:
-// when an axis of the new shape would run over axes of the old one that do not follow each other in memory.
+// Reshape returns the same elements in C order under another shape of the same size, and whether a layout can say that
+// without copying.
 func (l Layout) Reshape(shape []int) (Layout, bool) {
-	if l.Size() == 0 {
-		return Contiguous(slices.Clone(shape)), true
-	}
-	// Axes of length 1 say nothing; drop them and match the rest in runs of equal size.
-	var from, stride []int
-	for i, d := range l.Shape {
-		if d != 1 {
-			from, stride = append(from, d), append(stride, l.Stride[i])
-		}
-	}
 	r := Layout{Shape: slices.Clone(shape), Stride: make([]int, len(shape)), Offset: l.Offset}
-	f, t := 0, 0
-	for f < len(from) {
-		f0, t0 := f, t
-		nf, nt := from[f], 1
-		f++
-		for nf != nt {
-			if nt < nf {
-				nt *= shape[t]
-				t++
-			} else {
-				nf *= from[f]
-				f++
+	if l.Size() == 0 {
+		return Layout{Shape: r.Shape, Stride: Contiguous(shape).Stride, Offset: l.Offset}, true
+	}
+	// Walk both shapes from the end. A run of old axes that lie in one straight line can be cut anew in any way.
+	old := len(l.Shape) - 1
+	left, stride := 1, 1 // elements left of the current run, and the step between them
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] == 1 {
+			r.Stride[i] = stride * left
+			continue
+		}
+		if left == 1 {
+			for old >= 0 && l.Shape[old] == 1 {
+				old--
 			}
+			left, stride, old = l.run(old)
 		}
-		for i := f0; i < f-1; i++ { // the old axes of the run must be one line
-			if stride[i] != from[i+1]*stride[i+1] {
-				return Layout{}, false
-			}
+		if left%shape[i] != 0 {
+			return Layout{}, false
 		}
-		step := stride[f-1]
-		for i := t - 1; i >= t0; i-- {
-			r.Stride[i] = step
-			step *= shape[i]
-		}
+		r.Stride[i] = stride
+		stride *= shape[i]
+		left /= shape[i]
 	}
 	return r, true
+}
+
+// run joins axis last and those before it as long as they continue its line: how many elements, the step between two,
+// and the axis before the run.
+func (l Layout) run(last int) (count, stride, before int) {
+	count, stride = l.Shape[last], l.Stride[last]
+	for before = last - 1; before >= 0; before-- {
+		if l.Shape[before] == 1 {
+			continue
+		}
+		if l.Stride[before] != stride*count {
+			break
+		}
+		count *= l.Shape[before]
+	}
+	return count, stride, before
+}
+
+// View returns where the elements of n, a node of FamilyView, lie when its source has layout l. It returns false for a
+// reshape that has to copy.
+func View(n *Node, l Layout) (Layout, bool) {
+	switch n.Op {
+	case Detach:
+		return l, true
+	case Reshape:
+		return l.Reshape(n.Shape)
+	case Permute:
+		return l.Permute(n.Attr.Axes), true
+	case Expand:
+		return l.Expand(n.Shape), true
+	case Slice:
+		return l.Slice(n.Attr.Ints), true
+	case Flip:
+		return l.Flip(n.Attr.Axes), true
+	}
+	panic(fmt.Sprintf("ir: %v is no view", n.Op))
 }

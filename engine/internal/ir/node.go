@@ -7,10 +7,11 @@
 // Nodes are immutable but for one thing: a node that was evaluated holds its [Data], and if no gradient can be asked
 // through it any more it forgets its sources, so that a long computation does not keep its past alive.
 //
-// Reading order: node.go, op.go, table*.go (the rows), grad.go, hash.go.
+// Reading order: node.go, op.go, new.go, table*.go (the rows), layout.go, grad*.go, lower.go, walk.go.
 package ir
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -23,7 +24,7 @@ type Node struct {
 	Shape []int  // nil for a tuple; empty for a single element
 	Outs  []Type // of a tuple: its values, which Pick nodes select
 	Attr  Attr
-	Src   []*Node
+	Src   []*Node // nil once an untracked node is evaluated; another goroutine may do that, so read it from a Graph
 	Dev   Device
 	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty.
 	Name string
@@ -66,29 +67,33 @@ type Layout struct {
 // Value returns the node's data, or nil if it has not been evaluated.
 func (n *Node) Value() *Data { return n.data.Load() }
 
+// links guards the Src of nodes that lose them on evaluation, against walks by other goroutines.
+var links sync.RWMutex
+
 // SetValue stores the result of an evaluation and lets go of the sources unless the node is tracked.
-// Only package plan and the constructors of leaves call it.
+// Only package plan calls it.
 func (n *Node) SetValue(d *Data) {
 	n.data.Store(d)
 	if !n.Tracked {
+		links.Lock()
 		n.Src = nil
+		links.Unlock()
 	}
 }
 
 // Attr holds an op's settings. One struct serves all ops, so that hashing, comparing and printing are written once;
 // the row of an op says which fields it reads.
 type Attr struct {
-	Axes   []int   // reduce, permute, flip, expand; sorted and non-negative where the op does not care for order
-	Ints   []int   // slice: start, stop, step for each axis; pad: before, after for each axis
-	Axis   int     // softmax, concat, gather, argmax, cumsum, topk …; non-negative
-	Index  int     // pick: which value of the tuple; topk: k
-	Float  float64 // eps, rope theta base, label smoothing, attention scale
-	Float2 float64 // a second one, where the row says so
-	Flags  Flag
-	DType  dtype.Type // cast; otherwise Invalid
-	Shape  []int      // reshape, expand, creation
-	// Value is a Const's value. It is not part of the structural hash (only its Class is), so that a learning rate or
-	// a step number that changes does not make a new plan.
+	Axes  []int   // reduce, permute, flip, expand; sorted and non-negative where the op does not care for order
+	Ints  []int   // slice: start, stop, step for each axis; pad: before, after for each axis
+	Axis  int     // softmax, concat, gather, argmax, cumsum, topk …; non-negative
+	Index int     // pick: which value of the tuple; topk: k
+	Float float64 // eps, rope theta base, label smoothing, attention scale
+	Flags Flag
+	DType dtype.Type // cast, iota, rand; otherwise Invalid
+	Shape []int      // reshape, expand, creation
+	// Value is a Const's value. It is not part of the structural hash (only its ConstClass is), so that a learning rate
+	// or a step number that changes does not make a new plan. With Flags Fixed it is.
 	Value Scalar
 }
 
@@ -104,9 +109,9 @@ type Flag uint32
 
 const (
 	Causal      Flag = 1 << iota // attention: query i sees keys up to i + (Tk − Tq)
-	Keep                         // reduce: keep the reduced axes with length 1 (the only form in the graph; tensor reshapes)
-	Reverse                      // cumsum: from the end; topk: smallest first
+	Reverse                      // cumsum: from the end; topk: smallest first; rope: turn back
 	Exclusive                    // cumsum: without the element itself
 	Interleaved                  // rope: pairs are (2i, 2i+1) instead of (i, i+d/2)
 	TanhApprox                   // gelu: the tanh approximation
+	Fixed                        // const: the value belongs to the formula and never changes, so a plan may rely on it
 )

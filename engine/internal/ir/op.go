@@ -10,17 +10,18 @@ const (
 	// Leaves.
 	Leaf  // data that somebody provided or that was evaluated earlier
 	Const // one number (Attr.Value), shape []
-	Iota  // shape Attr.Shape: the index along Attr.Axis, as DType
-	Rand  // Philox4x32-10 bits to uniform [0,1) or normal: see RandNormal; sources: key (Const I64), counter (Const I64)
+	Iota  // shape Attr.Shape: the index along Attr.Axis, as Attr.DType
+	Rand  // uniform [0, 1) of shape Attr.Shape; sources: key, counter (I64[] Consts)
 	RandNormal
 	Pick // value Attr.Index of the tuple Src[0]
 
 	// Views: no arithmetic, only where elements are.
-	Reshape
+	Reshape // to Attr.Shape
 	Permute // Attr.Axes is the order
-	Expand  // to Attr.Shape, from length 1
+	Expand  // to Attr.Shape: axes of length 1 are repeated, missing axes are added in front
 	Slice   // Attr.Ints
 	Flip    // Attr.Axes
+	Detach  // the same elements; no gradient passes
 
 	// Copies that no view can express.
 	Pad    // Attr.Ints, value Src[1] (a Const)
@@ -51,7 +52,7 @@ const (
 	Not
 	IsNaN
 
-	// Elementwise, two operands of one dtype and shape (package tensor inserts Cast and Expand).
+	// Elementwise, two operands of one dtype, of one shape or of shape [] (package tensor inserts Cast and Expand).
 	Add
 	Sub
 	Mul
@@ -74,32 +75,32 @@ const (
 	// Elementwise, three operands: condition (Bool), then, else.
 	Where
 
-	// Reductions over Attr.Axes; the reduced axes stay with length 1.
+	// Reductions over Attr.Axes; the reduced axes stay with length 1 (package tensor reshapes).
 	Sum
 	Prod
 	ReduceMax
 	ReduceMin
 	Mean
-	ArgMax // over Attr.Axis; I64
+	ArgMax // along Attr.Axis, which stays with length 1; I64
 	ArgMin
-	CumSum
+	CumSum     // along Attr.Axis; Flags Reverse, Exclusive
 	SumSquares // of all elements of all sources together: f32[]; the global norm's square in one launch
 
 	// Linear algebra.
 	MatMul     // Src = a0, b0, a1, b1, …: Σ aᵢ·bᵢ over the last two axes; batch axes already broadcast
-	LoRALinear // x, w, a, b (Attr.Float = scale): x·w + scale·(x·a)·b
+	LoRALinear // x[M K], w[K N], a[K R], b[R N] (Attr.Float = scale): x·w + scale·(x·a)·b
 
 	// Rows: along the last axis.
 	Softmax
 	SoftmaxGrad // y, dy
 	LogSoftmax
-	LogSoftmaxGrad // y, dy
-	LayerNorm      // x, weight, bias; Attr.Float = eps
-	LayerNormGrad  // x, weight, dy -> dx, dweight, dbias
-	RMSNorm        // x, weight
-	RMSNormGrad    // x, weight, dy -> dx, dweight
-	CrossEntropy   // logits[N V], targets I64[N] -> loss f32[N], logsumexp f32[N]; Float = label smoothing, Index = ignored target
-	CrossEntropyGrad
+	LogSoftmaxGrad   // y, dy
+	LayerNorm        // x, weight, bias; Attr.Float = eps
+	LayerNormGrad    // x, weight, dy -> dx, dweight, dbias
+	RMSNorm          // x, weight
+	RMSNormGrad      // x, weight, dy -> dx, dweight
+	CrossEntropy     // logits[N V], targets I64[N] -> loss f32[N], logsumexp f32[N]; Float = label smoothing, Index = ignored target
+	CrossEntropyGrad // logits, targets, logsumexp, dloss -> dlogits
 
 	// Attention.
 	Rope          // x[… T D], positions I64[T] or [… T]; Float = theta base; the gradient is Rope with Reverse

@@ -1,0 +1,92 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// New applies op to src: it looks up the row, infers dtype and shape, and checks everything that can be checked without
+// looking at elements. The error is an *Error. Ops without sources are made by NewLeaf, NewConst and NewIota.
+func New(op Op, attr Attr, src ...*Node) (*Node, error) {
+	if len(src) == 0 {
+		return nil, &Error{op.String(), "got no operands, want at least one"}
+	}
+	n := &Node{Op: op, Attr: attr, Src: src, Dev: src[0].Dev}
+	for _, s := range src {
+		if s.Dev != n.Dev {
+			return nil, wrong(n, "got tensors on %v and %v, want one device (To copies)", n.Dev, s.Dev)
+		}
+		if s.Outs != nil && op != Pick {
+			return nil, wrong(n, "got a tuple %v, want a single value", s)
+		}
+	}
+	if err := RowOf(op).Infer(n); err != nil {
+		return nil, err
+	}
+	if err := checkShape(n.Shape); err != nil {
+		return nil, &Error{op.String(), err.Error()}
+	}
+	n.Tracked = tracked(n)
+	return n, nil
+}
+
+// tracked says whether a gradient could be asked through n: nothing flows through integers.
+func tracked(n *Node) bool {
+	if n.Op == Detach || n.Outs == nil && !n.DType.Float() {
+		return false
+	}
+	for _, s := range n.Src {
+		if s.Tracked {
+			return true
+		}
+	}
+	return false
+}
+
+// NewConst returns a node of shape [] with that value.
+func NewConst(dev Device, dt dtype.Type, v Scalar) *Node {
+	return &Node{Op: Const, DType: dt, Shape: []int{}, Dev: dev, Attr: Attr{Value: v}}
+}
+
+// Number returns a Const of any dtype from a float64.
+func Number(dev Device, dt dtype.Type, v float64) *Node {
+	s := Scalar{F: v}
+	if dt.Int() {
+		s = Scalar{I: int64(v)}
+	}
+	return NewConst(dev, dt, s)
+}
+
+// NewLeaf returns a node for data that is there already.
+func NewLeaf(dev Device, dt dtype.Type, data *Data, name string) *Node {
+	n := &Node{Op: Leaf, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name}
+	n.data.Store(data)
+	return n
+}
+
+// NewIota returns a node that holds at each place its index along axis.
+func NewIota(dev Device, dt dtype.Type, shape []int, axis int) (*Node, error) {
+	n := &Node{Op: Iota, Dev: dev, Attr: Attr{DType: dt, Shape: slices.Clone(shape), Axis: axis}}
+	if err := RowOf(Iota).Infer(n); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// fixed is a number that belongs to a formula.
+func fixed(dev Device, dt dtype.Type, v float64) *Node {
+	n := Number(dev, dt, v)
+	n.Attr.Flags = Fixed
+	return n
+}
+
+// build is New for rules that cannot fail: gradients and lowering.
+func build(op Op, attr Attr, src ...*Node) *Node {
+	n, err := New(op, attr, src...)
+	if err != nil {
+		panic(fmt.Sprintf("ir: rule built a wrong node: %v", err))
+	}
+	return n
+}

@@ -1,0 +1,89 @@
+package ir
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// testDevice is a device that nothing runs on.
+type testDevice string
+
+func (d testDevice) String() string { return string(d) }
+
+const dev = testDevice("test")
+
+type noBuffer struct{}
+
+func (noBuffer) Bytes() int { return 0 }
+
+// leaf makes a node with data of that type; nobody reads the data.
+func leaf(dt dtype.Type, shape ...int) *Node {
+	if shape == nil {
+		shape = []int{}
+	}
+	return NewLeaf(dev, dt, &Data{Buf: noBuffer{}, Layout: Contiguous(shape)}, "")
+}
+
+func f32(shape ...int) *Node { return leaf(dtype.F32, shape...) }
+func i64(shape ...int) *Node { return leaf(dtype.I64, shape...) }
+
+// The texts that a person sees when operands do not fit.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		op   Op
+		attr Attr
+		src  []*Node
+		want string
+	}{
+		{MatMul, Attr{}, []*Node{f32(2, 3), f32(4, 5)}, "matmul: got f32[2 3] and f32[4 5], want inner dimensions equal (3 and 4)"},
+		{MatMul, Attr{}, []*Node{f32(2, 3), leaf(dtype.BF16, 3, 5)}, "matmul: got f32[2 3] and bf16[3 5], want one dtype"},
+		{MatMul, Attr{}, []*Node{f32(3), f32(3)}, "matmul: got f32[3] and f32[3], want two matrices, with the same axes in front"},
+		{MatMul, Attr{}, []*Node{f32(7, 2, 3), f32(8, 3, 2)}, "matmul: got f32[7 2 3] and f32[8 3 2], want the same axes in front ([7] and [8])"},
+		{Add, Attr{}, []*Node{f32(2), f32(3)}, "add: got f32[2] and f32[3], want one shape"},
+		{Add, Attr{}, []*Node{leaf(dtype.Bool, 2), leaf(dtype.Bool, 2)}, "add: got bool[2] and bool[2], want numbers"},
+		{Exp, Attr{}, []*Node{i64(2)}, "exp: got i64[2], want a floating-point dtype"},
+		{Where, Attr{}, []*Node{f32(2), f32(2), f32(2)}, "where: got f32[2], f32[2] and f32[2], want a bool condition"},
+		{Reshape, Attr{Shape: []int{4}}, []*Node{f32(2, 3)}, "reshape: got f32[2 3], want 6 elements (shape [4] has 4)"},
+		{Reshape, Attr{Shape: []int{-2, -3}}, []*Node{f32(2, 3)}, "reshape: got shape [-2 -3], want lengths of 0 or more"},
+		{Permute, Attr{Axes: []int{0, 0}}, []*Node{f32(2, 3)}, "permute: got f32[2 3], want each of its 2 axes once (not [0 0])"},
+		{Expand, Attr{Shape: []int{4, 3}}, []*Node{f32(2, 3)}, "expand: got f32[2 3], want lengths 1 or those of [4 3]"},
+		{Expand, Attr{Shape: []int{1 << 31, 1 << 31}}, []*Node{f32(1)}, "expand: got shape [2147483648 2147483648], want fewer elements than 2^59"},
+		{Slice, Attr{Ints: []int{0, 4, 1}}, []*Node{f32(3)}, "slice: got f32[3], want a range inside of axis 0 (not 0 to 4 in steps of 1)"},
+		{Concat, Attr{}, []*Node{f32(2, 3), f32(2, 4)}, "concat: got f32[2 3] and f32[2 4], want shapes that differ only along axis 0"},
+		{ReduceMax, Attr{Axes: []int{0}}, []*Node{f32(0, 3)}, "reduce_max: got f32[0 3], want at least one element along axis 0"},
+		{Sum, Attr{Axes: []int{2}}, []*Node{f32(2, 3)}, "sum: got f32[2 3], want rising axes from 0 to 1 (not [2])"},
+		{LayerNorm, Attr{}, []*Node{f32(2, 3), f32(2), f32(3)}, "layer_norm: got f32[2 3], f32[2] and f32[3], want weights of f32[3]"},
+		{CrossEntropy, Attr{}, []*Node{f32(2, 3), f32(2)}, "cross_entropy: got f32[2 3] and f32[2], want logits [N V] and targets i64[N]"},
+		{Rope, Attr{}, []*Node{f32(5, 3), i64(5)}, "rope: got f32[5 3] and i64[5], want x [… T D] with D even, and i64 positions"},
+		{Attention, Attr{}, []*Node{f32(1, 3, 4, 8), f32(1, 2, 4, 8), f32(1, 2, 4, 8)},
+			"attention: got f32[1 3 4 8], f32[1 2 4 8] and f32[1 2 4 8], want a multiple of the 2 key heads, not 3 query heads"},
+		{Gather, Attr{}, []*Node{f32(2, 3), f32(2)}, "gather: got f32[2 3] and f32[2], want an i64 index"},
+		{TopK, Attr{Index: 4}, []*Node{f32(2, 3)}, "top_k: got f32[2 3], want at least 4 elements along the last axis"},
+		{LoRALinear, Attr{}, []*Node{f32(2, 3), f32(3, 4), f32(3, 2), f32(3, 4)},
+			"lora_linear: got f32[2 3], f32[3 4], f32[3 2] and f32[3 4], want x[M K], w[K N], a[K R], b[R N]"},
+		{Add, Attr{}, []*Node{f32(2), NewConst(testDevice("other"), dtype.F32, Scalar{})},
+			"add: got tensors on test and other, want one device (To copies)"},
+	} {
+		_, err := New(c.op, c.attr, c.src...)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// Every row is complete: people read it, and the planner and the backends rely on it.
+func TestRowsAreComplete(t *testing.T) {
+	for i, r := range Rows() {
+		if r.Op != Op(i+1) || r.Name == "" || r.Infer == nil || r.Flops == nil {
+			t.Errorf("op %d: row %q lacks its op, name, infer or flops", i+1, r.Name)
+		}
+		if first, _, _ := strings.Cut(r.Doc, " "); !strings.EqualFold(strings.ReplaceAll(r.Name, "_", ""), first) {
+			t.Errorf("%s: doc begins %q, want the op's name", r.Name, first)
+		}
+		if !strings.HasSuffix(r.Doc, ".") {
+			t.Errorf("%s: doc does not end with a full stop", r.Name)
+		}
+	}
+}

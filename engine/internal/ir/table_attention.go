@@ -1,0 +1,128 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+func attentionRows() []Row {
+	return []Row{
+		{
+			Op: Rope, Name: "rope", Family: FamilyAttention, Infer: inferRope, Flops: flops(6), Tol: functions,
+			Doc: "Rope turns each pair i of a row of length D at position p by the angle p·θ^(−2i/D), θ = Attr.Float: x [… T D], positions i64 [T], or of x's axes " +
+				"but the last, each equal or 1. Pairs are (i, i+D/2), or (2i, 2i+1) with Flags Interleaved; with Flags Reverse the angle is negative, " +
+				"which is the gradient (Su and others: RoFormer, 2021).",
+		},
+		{
+			Op: Attention, Name: "attention", Family: FamilyAttention, Infer: inferAttention, Flops: attentionFlops(1), Tol: summation,
+			Doc: "Attention is softmax(s·q·kᵀ + mask)·v with s = Attr.Float: q [B Hq Tq D], k [B Hk Tk D], v [B Hk Tk Dv], Hq a multiple of Hk: " +
+				"query head h looks at key head h/(Hq/Hk). The optional mask [B or 1, Hq or 1, Tq, Tk] is Bool (true: may look) or floats to add. " +
+				"With Flags Causal query i sees keys up to i + (Tk − Tq). Values: o [B Hq Tq Dv] and the logsumexp of the scores [B Hq Tq] in f32 (f64 for f64). " +
+				"A query that may look nowhere gives 0. There is no gradient for the mask.",
+		},
+		{
+			Op: AttentionGrad, Name: "attention_grad", Family: FamilyAttention, Infer: inferAttentionGrad, Flops: attentionFlops(3), Tol: reductions,
+			Doc: "AttentionGrad gives dq, dk and dv from q, k, v, o, logsumexp, do and the mask if there is one: with p the probabilities, ds = p·(do·vᵀ − do·o), " +
+				"dq = s·ds·k, dk = s·dsᵀ·q, dv = pᵀ·do; dk and dv add up over the query heads that share them.",
+			NoGrad: secondOrder,
+		},
+	}
+}
+
+func inferRope(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	x, pos := n.Src[0], n.Src[1]
+	rank := len(x.Shape)
+	if rank < 2 || x.Shape[rank-1]%2 != 0 || pos.DType != dtype.I64 {
+		return got(n, "x [… T D] with D even, and i64 positions")
+	}
+	lead := x.Shape[:rank-1]
+	fits := len(pos.Shape) == 1 && pos.Shape[0] == lead[rank-2]
+	if !fits && len(pos.Shape) == len(lead) {
+		fits = fitsOrOne(pos.Shape, lead)
+	}
+	if !fits {
+		return got(n, "positions [%d], or of shape %v with some axes 1", lead[rank-2], lead)
+	}
+	if err := floats(n, x); err != nil {
+		return err
+	}
+	return as(n, x)
+}
+
+// fitsOrOne says whether each length of a is that of b, or 1.
+func fitsOrOne(a, b []int) bool {
+	for i, d := range a {
+		if d != b[i] && d != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// heads checks q, k, v and the mask.
+func heads(n *Node, mask []*Node) error {
+	q, k, v := n.Src[0], n.Src[1], n.Src[2]
+	if err := floats(n, q, k, v); err != nil {
+		return err
+	}
+	if len(q.Shape) != 4 || len(k.Shape) != 4 || len(v.Shape) != 4 {
+		return got(n, "q [B Hq Tq D], k [B Hk Tk D], v [B Hk Tk Dv]")
+	}
+	switch {
+	case q.Shape[0] != k.Shape[0] || q.Shape[3] != k.Shape[3] || !slices.Equal(k.Shape[:3], v.Shape[:3]):
+		return got(n, "q [B Hq Tq D], k [B Hk Tk D], v [B Hk Tk Dv]")
+	case k.Shape[1] == 0 && q.Shape[1] != 0 || k.Shape[1] != 0 && q.Shape[1]%k.Shape[1] != 0:
+		return got(n, "a multiple of the %d key heads, not %d query heads", k.Shape[1], q.Shape[1])
+	}
+	for _, m := range mask {
+		full := []int{q.Shape[0], q.Shape[1], q.Shape[2], k.Shape[2]}
+		ok := len(m.Shape) == 4 && fitsOrOne(m.Shape, full) && slices.Equal(m.Shape[2:], full[2:])
+		if !ok || m.DType != dtype.Bool && !m.DType.Float() {
+			return got(n, "a mask, bool or float, of shape %v where the first two axes may be 1", full)
+		}
+	}
+	return nil
+}
+
+func inferAttention(n *Node) error {
+	if len(n.Src) < 3 || len(n.Src) > 4 {
+		return wrong(n, "got %d operands, want q, k, v and perhaps a mask", len(n.Src))
+	}
+	if err := heads(n, n.Src[3:]); err != nil {
+		return err
+	}
+	q, v := n.Src[0], n.Src[2]
+	n.tuple(Type{q.DType, with(q.Shape, 3, v.Shape[3])}, Type{accumulator(q.DType), q.Shape[:3]})
+	return nil
+}
+
+func inferAttentionGrad(n *Node) error {
+	if len(n.Src) < 6 || len(n.Src) > 7 {
+		return wrong(n, "got %d operands, want q, k, v, o, logsumexp, do and perhaps a mask", len(n.Src))
+	}
+	if err := heads(n, n.Src[6:]); err != nil {
+		return err
+	}
+	q, k, v, o, lse, do := n.Src[0], n.Src[1], n.Src[2], n.Src[3], n.Src[4], n.Src[5]
+	if !slices.Equal(o.Shape, with(q.Shape, 3, v.Shape[3])) || !slices.Equal(do.Shape, o.Shape) || !slices.Equal(lse.Shape, q.Shape[:3]) {
+		return got(n, "o, logsumexp and do as attention gives them")
+	}
+	n.tuple(q.Type(), k.Type(), v.Type())
+	return nil
+}
+
+// attentionFlops counts k times the two products of attention, half of them when it is causal.
+func attentionFlops(k int64) func(*Node) int64 {
+	return func(n *Node) int64 {
+		q, v := n.Src[0].Shape, n.Src[2].Shape
+		scores := int64(Size(q[:3])) * int64(v[2])
+		if n.Attr.Flags&Causal != 0 {
+			scores /= 2
+		}
+		return k * scores * int64(2*q[3]+2*v[3]+12)
+	}
+}

@@ -1,0 +1,276 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// unaryRows apply a function to each element.
+func unaryRows() []Row {
+	const nearest = "piecewise constant: its derivative is 0 almost everywhere"
+	return []Row{
+		{
+			Op: Cast, Name: "cast", Family: FamilyElementwise, Infer: inferCast, Flops: free, Tol: exact,
+			Doc: "Cast converts to Attr.DType. Floats round to nearest, ties to even; float to integer truncates towards zero and saturates, " +
+				"NaN becomes 0; integer to a narrower integer wraps; anything but 0 is true; true is 1.",
+		},
+		{
+			Op: Neg, Name: "neg", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Doc: "Neg is -x; integers wrap.",
+		},
+		{
+			Op: Abs, Name: "abs", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Doc: "Abs is |x|; the least integer stays as it is. The gradient at 0 is 0.",
+		},
+		{
+			Op: Sign, Name: "sign", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Doc:    "Sign is -1, 0 or 1 by the sign of x; NaN stays, and so does -0.",
+			NoGrad: nearest,
+		},
+		{
+			Op: Floor, Name: "floor", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Doc:    "Floor is the greatest whole number not above x; integers stay.",
+			NoGrad: nearest,
+		},
+		{
+			Op: Ceil, Name: "ceil", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Doc:    "Ceil is the least whole number not below x; integers stay.",
+			NoGrad: nearest,
+		},
+		{
+			Op: Round, Name: "round", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Doc:    "Round is the nearest whole number, ties to even; integers stay.",
+			NoGrad: nearest,
+		},
+		floatRow(Exp, "exp", 10, "Exp is eˣ.", nil),
+		floatRow(Expm1, "expm1", 12, "Expm1 is eˣ−1, precise near 0.", nil),
+		floatRow(Log, "log", 10, "Log is the natural logarithm: -Inf for 0, NaN below.", nil),
+		floatRow(Log1p, "log1p", 12, "Log1p is ln(1+x), precise near 0: -Inf for -1, NaN below.", nil),
+		floatRow(Sqrt, "sqrt", 1, "Sqrt is the square root; NaN for negative numbers.", nil),
+		floatRow(Rsqrt, "rsqrt", 2, "Rsqrt is 1/√x; Inf for 0, NaN for negative numbers.", nil),
+		floatRow(Recip, "recip", 1, "Recip is 1/x.", nil),
+		floatRow(Sin, "sin", 12, "Sin is the sine of x in radians; NaN for ±Inf.", nil),
+		floatRow(Cos, "cos", 12, "Cos is the cosine of x in radians; NaN for ±Inf.", nil),
+		floatRow(Tanh, "tanh", 14, "Tanh is the hyperbolic tangent.", nil),
+		floatRow(Erf, "erf", 16, "Erf is the error function 2/√π·∫₀ˣ exp(−t²) dt.", nil),
+		floatRow(Sigmoid, "sigmoid", 12, "Sigmoid is 1/(1+e⁻ˣ).", nil),
+		floatRow(Silu, "silu", 13, "Silu is x/(1+e⁻ˣ), also called swish.", nil),
+		floatRow(Gelu, "gelu", 18, "Gelu is x·Φ(x), with Φ the normal distribution function; with Flags TanhApprox "+
+			"x/2·(1+tanh(√(2/π)·(x+0.044715·x³))) (Hendrycks, Gimpel: Gaussian error linear units, 2016).", nil),
+		{
+			Op: Not, Name: "not", Family: FamilyElementwise, Infer: inferNot, Flops: flops(1), Tol: exact,
+			Doc:    "Not is the logical complement of Bool, and the bitwise one of an integer.",
+			NoGrad: "not defined on floating-point types",
+		},
+		{
+			Op: IsNaN, Name: "is_nan", Family: FamilyElementwise, Infer: inferIsNaN, Flops: flops(1), Tol: exact,
+			Doc:    "IsNaN says where x is no number; Bool.",
+			NoGrad: "its result is Bool",
+		},
+	}
+}
+
+// floatRow is the row of a function on floating-point types.
+func floatRow(op Op, name string, cost int64, doc string, grad func(n *Node, dy []*Node) []*Node) Row {
+	return Row{
+		Op: op, Name: name, Family: FamilyElementwise, Doc: doc, Grad: grad, Flops: flops(cost), Tol: functions,
+		Infer: func(n *Node) error {
+			if err := count(n, 1); err != nil {
+				return err
+			}
+			if err := floats(n, n.Src[0]); err != nil {
+				return err
+			}
+			return as(n, n.Src[0])
+		},
+	}
+}
+
+func inferCast(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	n.DType, n.Shape = n.Attr.DType, n.Src[0].Shape
+	if n.DType == dtype.Invalid || n.DType > dtype.F64 {
+		return wrong(n, "got %v, want a dtype", n.DType)
+	}
+	return nil
+}
+
+// inferNumber is for one operand that is a number; the result has its type.
+func inferNumber(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	if !number(n.Src[0].DType) {
+		return got(n, "numbers")
+	}
+	return as(n, n.Src[0])
+}
+
+func inferNot(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	if n.Src[0].DType.Float() {
+		return got(n, "bool or an integer dtype")
+	}
+	return as(n, n.Src[0])
+}
+
+func inferIsNaN(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	n.DType, n.Shape = dtype.Bool, n.Src[0].Shape
+	return floats(n, n.Src[0])
+}
+
+// binaryRows take two operands of one dtype; a shape [] stands for its one number everywhere.
+func binaryRows() []Row {
+	return []Row{
+		{
+			Op: Add, Name: "add", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Doc: "Add is x+y; integers wrap.",
+		},
+		{
+			Op: Sub, Name: "sub", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Doc: "Sub is x−y; integers wrap.",
+		},
+		{
+			Op: Mul, Name: "mul", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Doc: "Mul is x·y; integers wrap.",
+		},
+		{
+			Op: Div, Name: "div", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Doc: "Div is x/y: ±Inf or NaN for a float divided by 0. Integers round towards minus infinity, and x/0 is 0, as NumPy's floor_divide.",
+		},
+		{
+			Op: Mod, Name: "mod", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(4), Tol: functions,
+			Doc: "Mod is the remainder with the sign of the divisor, as NumPy's remainder and Python's %; x mod 0 is NaN for floats and 0 for integers.",
+		},
+		{
+			Op: Pow, Name: "pow", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(20), Tol: 1e-5,
+			Doc: "Pow is xʸ; x⁰ is 1 for every x. Integers wrap; a negative integer exponent gives the true result truncated: 1 for 1, ±1 for -1, else 0. " +
+				"The gradient of x is 0 where y is 0; that of y is 0 where x is 0 and y is not negative.",
+		},
+		{
+			Op: Max, Name: "max", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: exact,
+			Doc: "Max is the greater of x and y; a NaN on either side wins, as NumPy's maximum. Where both are equal each gets half of the gradient.",
+		},
+		{
+			Op: Min, Name: "min", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: exact,
+			Doc: "Min is the smaller of x and y; a NaN on either side wins, as NumPy's minimum. Where both are equal each gets half of the gradient.",
+		},
+		{
+			Op: Atan2, Name: "atan2", Family: FamilyElementwise, Infer: inferAtan2, Flops: flops(20), Tol: functions,
+			Doc: "Atan2 is the angle of the point (y, x) = (Src[1], Src[0]), in (−π, π].",
+		},
+	}
+}
+
+// compareRows give Bool or work on bits.
+func compareRows() []Row {
+	row := func(op Op, name, doc string) Row {
+		return Row{
+			Op: op, Name: name, Family: FamilyElementwise, Infer: inferCompare, Flops: flops(1), Tol: exact, Doc: doc,
+			NoGrad: "its result is Bool",
+		}
+	}
+	bits := func(op Op, name, doc string) Row {
+		return Row{
+			Op: op, Name: name, Family: FamilyElementwise, Infer: inferBits, Flops: flops(1), Tol: exact, Doc: doc,
+			NoGrad: "not defined on floating-point types",
+		}
+	}
+	return []Row{
+		row(Eq, "eq", "Eq is x = y, as Bool; NaN equals nothing."),
+		row(Ne, "ne", "Ne is x ≠ y, as Bool; true for NaN."),
+		row(Lt, "lt", "Lt is x < y, as Bool; false for NaN."),
+		row(Le, "le", "Le is x ≤ y, as Bool; false for NaN."),
+		row(Gt, "gt", "Gt is x > y, as Bool; false for NaN."),
+		row(Ge, "ge", "Ge is x ≥ y, as Bool; false for NaN."),
+		bits(And, "and", "And is the logical and of Bool, and the bitwise one of integers."),
+		bits(Or, "or", "Or is the logical or of Bool, and the bitwise one of integers."),
+		bits(Xor, "xor", "Xor is the logical exclusive or of Bool, and the bitwise one of integers."),
+		{
+			Op: Where, Name: "where", Family: FamilyElementwise, Infer: inferWhere, Flops: flops(1), Tol: exact,
+			Doc: "Where is y where the condition Src[0] (Bool) holds and z elsewhere. The gradient of the side that was not taken is 0.",
+		},
+	}
+}
+
+// joinShape is the shape of an elementwise op: that of its sources, of which some may be [].
+func joinShape(n *Node, list ...*Node) error {
+	n.Shape = list[0].Shape
+	for _, s := range list {
+		switch {
+		case len(s.Shape) == 0:
+		case len(n.Shape) == 0:
+			n.Shape = s.Shape
+		case !slices.Equal(s.Shape, n.Shape):
+			return got(n, "one shape")
+		}
+	}
+	return nil
+}
+
+// inferPair checks two operands of one dtype.
+func inferPair(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	n.DType = n.Src[0].DType
+	if n.Src[1].DType != n.DType {
+		return got(n, "one dtype")
+	}
+	return joinShape(n, n.Src...)
+}
+
+func inferArithmetic(n *Node) error {
+	if err := inferPair(n); err != nil {
+		return err
+	}
+	if !number(n.DType) {
+		return got(n, "numbers")
+	}
+	return nil
+}
+
+func inferAtan2(n *Node) error {
+	if err := inferPair(n); err != nil {
+		return err
+	}
+	return floats(n, n.Src...)
+}
+
+func inferCompare(n *Node) error {
+	err := inferPair(n)
+	n.DType = dtype.Bool
+	return err
+}
+
+func inferBits(n *Node) error {
+	if err := inferPair(n); err != nil {
+		return err
+	}
+	if n.DType.Float() {
+		return got(n, "bool or an integer dtype")
+	}
+	return nil
+}
+
+func inferWhere(n *Node) error {
+	if err := count(n, 3); err != nil {
+		return err
+	}
+	if n.Src[0].DType != dtype.Bool {
+		return got(n, "a bool condition")
+	}
+	n.DType = n.Src[1].DType
+	if n.Src[2].DType != n.DType {
+		return got(n, "one dtype for both sides")
+	}
+	return joinShape(n, n.Src...)
+}

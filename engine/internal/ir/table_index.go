@@ -1,0 +1,125 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+func indexRows() []Row {
+	const range_ = "An index below 0 or beyond the axis is an error when it is evaluated."
+	return []Row{
+		{
+			Op: Gather, Name: "gather", Family: FamilyIndex, Infer: inferGather, Flops: free, Tol: exact,
+			Doc: "Gather takes from x the slices along Attr.Axis that index (i64, any shape) names; the axis is replaced by index's axes (NumPy's take, " +
+				"an embedding). " + range_,
+		},
+		{
+			Op: GatherAlong, Name: "gather_along", Family: FamilyIndex, Infer: inferGatherAlong, Flops: free, Tol: exact,
+			Doc: "GatherAlong takes from x, at each place of index (i64, x's shape but for Attr.Axis), the element at that index along Attr.Axis " +
+				"(NumPy's take_along_axis). " + range_,
+		},
+		{
+			Op: ScatterAdd, Name: "scatter_add", Family: FamilyIndex, Infer: inferScatterAdd, Flops: flopsOfUpdates, Tol: summation,
+			Doc: "ScatterAdd is base with updates added to the slices along Attr.Axis that index names, the reverse of gather; several updates of one slice add up. " + range_,
+		},
+		{
+			Op: ScatterAlong, Name: "scatter_along", Family: FamilyIndex, Infer: inferScatterAlong, Flops: flopsOfUpdates, Tol: summation,
+			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_,
+		},
+		{
+			Op: TopK, Name: "top_k", Family: FamilyIndex, Infer: inferTopK, Flops: flopsOfSource(4), Tol: exact,
+			Doc: "TopK gives the Attr.Index greatest elements of each row, greatest first, and their indices (i64); the smallest with Flags Reverse. " +
+				"Of equal elements the first comes first; NaN counts as greatest. The gradient goes to the chosen elements.",
+		},
+	}
+}
+
+func flopsOfUpdates(n *Node) int64 { return int64(Size(n.Src[2].Shape)) }
+
+func inferGather(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	x, index := n.Src[0], n.Src[1]
+	if index.DType != dtype.I64 {
+		return got(n, "an i64 index")
+	}
+	if err := axis(n, x); err != nil {
+		return err
+	}
+	n.DType, n.Shape = x.DType, with(x.Shape, n.Attr.Axis, index.Shape...)
+	return nil
+}
+
+// sameBut says whether a and b have equal lengths along every axis but one.
+func sameBut(a, b []int, axis int) bool {
+	return len(a) == len(b) && slices.Equal(a[:axis], b[:axis]) && slices.Equal(a[axis+1:], b[axis+1:])
+}
+
+func inferGatherAlong(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	x, index := n.Src[0], n.Src[1]
+	if err := axis(n, x); err != nil {
+		return err
+	}
+	if index.DType != dtype.I64 || !sameBut(x.Shape, index.Shape, n.Attr.Axis) {
+		return got(n, "an i64 index whose shape differs only along axis %d", n.Attr.Axis)
+	}
+	n.DType, n.Shape = x.DType, index.Shape
+	return nil
+}
+
+func inferScatterAdd(n *Node) error {
+	if err := count(n, 3); err != nil {
+		return err
+	}
+	base, index, updates := n.Src[0], n.Src[1], n.Src[2]
+	if err := axis(n, base); err != nil {
+		return err
+	}
+	want := with(base.Shape, n.Attr.Axis, index.Shape...)
+	if index.DType != dtype.I64 || updates.DType != base.DType || !slices.Equal(updates.Shape, want) {
+		return got(n, "an i64 index and updates %v%v", base.DType, want)
+	}
+	if !number(base.DType) {
+		return got(n, "numbers")
+	}
+	return as(n, base)
+}
+
+func inferScatterAlong(n *Node) error {
+	if err := count(n, 3); err != nil {
+		return err
+	}
+	base, index, updates := n.Src[0], n.Src[1], n.Src[2]
+	if err := axis(n, base); err != nil {
+		return err
+	}
+	if index.DType != dtype.I64 || !sameBut(base.Shape, index.Shape, n.Attr.Axis) {
+		return got(n, "an i64 index whose shape differs only along axis %d", n.Attr.Axis)
+	}
+	if updates.DType != base.DType || !slices.Equal(updates.Shape, index.Shape) {
+		return got(n, "updates %v%v", base.DType, index.Shape)
+	}
+	if !number(base.DType) {
+		return got(n, "numbers")
+	}
+	return as(n, base)
+}
+
+func inferTopK(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	x := n.Src[0]
+	last := len(x.Shape) - 1
+	if last < 0 || n.Attr.Index < 0 || n.Attr.Index > x.Shape[last] {
+		return got(n, "at least %d elements along the last axis", n.Attr.Index)
+	}
+	shape := with(x.Shape, last, n.Attr.Index)
+	n.tuple(Type{x.DType, shape}, Type{dtype.I64, shape})
+	return nil
+}

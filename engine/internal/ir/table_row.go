@@ -1,0 +1,207 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// Why the gradients of the fused rows have none themselves.
+const secondOrder = "second derivatives of this op are not implemented"
+
+func softmaxRows() []Row {
+	return []Row{
+		{
+			Op: Softmax, Name: "softmax", Family: FamilyRow, Infer: inferRow, Flops: flops(13), Tol: functions,
+			Doc: "Softmax is exp(x − max)/Σ exp(x − max) along the last axis. A row that is all -Inf gives NaN.",
+		},
+		{
+			Op: SoftmaxGrad, Name: "softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Flops: flops(4), Tol: summation,
+			Doc: "SoftmaxGrad is y·(dy − Σ y·dy) along the last axis, from y = Softmax(x) and dy.",
+		},
+		{
+			Op: LogSoftmax, Name: "log_softmax", Family: FamilyRow, Infer: inferRow, Flops: flops(13), Tol: functions,
+			Doc: "LogSoftmax is x − max − ln Σ exp(x − max) along the last axis.",
+		},
+		{
+			Op: LogSoftmaxGrad, Name: "log_softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Flops: flops(13), Tol: summation,
+			Doc: "LogSoftmaxGrad is dy − exp(y)·Σ dy along the last axis, from y = LogSoftmax(x) and dy.",
+		},
+	}
+}
+
+func normRows() []Row {
+	return []Row{
+		{
+			Op: LayerNorm, Name: "layer_norm", Family: FamilyRow, Infer: inferLayerNorm, Flops: flops(8), Tol: summation,
+			Doc: "LayerNorm is (x − mean)/√(variance + eps)·weight + bias along the last axis, of length D: weight [D], bias [D], eps = Attr.Float; " +
+				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016).",
+		},
+		{
+			Op: LayerNormGrad, Name: "layer_norm_grad", Family: FamilyRow, Infer: inferLayerNormGrad, Flops: flops(16), Tol: reductions,
+			Doc: "LayerNormGrad gives dx, dweight and dbias from x, weight and dy: with x̂ the normalised row, r = 1/√(variance + eps) and g = dy·weight, " +
+				"dx = r·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy.",
+			NoGrad: secondOrder,
+		},
+		{
+			Op: RMSNorm, Name: "rms_norm", Family: FamilyRow, Infer: inferRMSNorm, Flops: flops(5), Tol: summation,
+			Doc: "RMSNorm is x/√(mean(x²) + eps)·weight along the last axis, of length D: weight [D], eps = Attr.Float " +
+				"(Zhang, Sennrich: Root mean square layer normalization, 2019).",
+		},
+		{
+			Op: RMSNormGrad, Name: "rms_norm_grad", Family: FamilyRow, Infer: inferRMSNormGrad, Flops: flops(10), Tol: reductions,
+			Doc: "RMSNormGrad gives dx and dweight from x, weight and dy: with r = 1/√(mean(x²) + eps), x̂ = x·r and g = dy·weight, " +
+				"dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂.",
+			NoGrad: secondOrder,
+		},
+	}
+}
+
+func lossRows() []Row {
+	return []Row{
+		{
+			Op: CrossEntropy, Name: "cross_entropy", Family: FamilyRow, Infer: inferCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
+			Doc: "CrossEntropy gives, for logits [N V] and targets i64[N], the loss [N] and the logsumexp [N], in f32 (f64 for f64): " +
+				"loss = lse − (1−s)·x[target] − s·mean(x), with the label smoothing s = Attr.Float. " +
+				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error.",
+		},
+		{
+			Op: CrossEntropyGrad, Name: "cross_entropy_grad", Family: FamilyRow, Infer: inferCrossEntropyGrad, Flops: flops(12), Tol: functions,
+			Doc: "CrossEntropyGrad gives the gradient of the logits from logits, targets, logsumexp and the gradient dloss [N]: " +
+				"dloss·(softmax(x) − (1−s)·onehot(target) − s/V), and 0 in rows that are ignored.",
+			NoGrad: secondOrder,
+		},
+	}
+}
+
+// inferRow is for ops that map rows to rows: x of rank 1 or more.
+func inferRow(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	return rowsOf(n, n.Src[0])
+}
+
+// rowsOf makes n's type that of x, which must have rows.
+func rowsOf(n, x *Node) error {
+	if len(x.Shape) == 0 {
+		return got(n, "at least one axis")
+	}
+	if err := floats(n, x); err != nil {
+		return err
+	}
+	return as(n, x)
+}
+
+func inferRowGrad(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	y, dy := n.Src[0], n.Src[1]
+	if y.DType != dy.DType || !slices.Equal(y.Shape, dy.Shape) {
+		return got(n, "the result and its gradient, of one type")
+	}
+	return rowsOf(n, y)
+}
+
+// weights checks that each of list is a vector as long as a row of x, of its dtype.
+func weights(n, x *Node, list ...*Node) error {
+	for _, w := range list {
+		if w.DType != x.DType || len(w.Shape) != 1 || w.Shape[0] != x.Shape[len(x.Shape)-1] {
+			return got(n, "weights of %v[%d]", x.DType, x.Shape[len(x.Shape)-1])
+		}
+	}
+	return nil
+}
+
+func inferLayerNorm(n *Node) error {
+	if err := count(n, 3); err != nil {
+		return err
+	}
+	if err := rowsOf(n, n.Src[0]); err != nil {
+		return err
+	}
+	return weights(n, n.Src[0], n.Src[1:]...)
+}
+
+func inferRMSNorm(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	if err := rowsOf(n, n.Src[0]); err != nil {
+		return err
+	}
+	return weights(n, n.Src[0], n.Src[1])
+}
+
+// inferNormGrad checks x, weight and dy.
+func inferNormGrad(n *Node) error {
+	if err := count(n, 3); err != nil {
+		return err
+	}
+	x, dy := n.Src[0], n.Src[2]
+	if err := rowsOf(n, x); err != nil {
+		return err
+	}
+	if dy.DType != x.DType || !slices.Equal(dy.Shape, x.Shape) {
+		return got(n, "x and dy of one type")
+	}
+	return weights(n, x, n.Src[1])
+}
+
+func inferLayerNormGrad(n *Node) error {
+	if err := inferNormGrad(n); err != nil {
+		return err
+	}
+	n.tuple(n.Src[0].Type(), n.Src[1].Type(), n.Src[1].Type())
+	return nil
+}
+
+func inferRMSNormGrad(n *Node) error {
+	if err := inferNormGrad(n); err != nil {
+		return err
+	}
+	n.tuple(n.Src[0].Type(), n.Src[1].Type())
+	return nil
+}
+
+// tuple makes n have several values.
+func (n *Node) tuple(outs ...Type) {
+	n.DType, n.Shape, n.Outs = dtype.Invalid, nil, outs
+}
+
+// classes checks logits [N V] and targets i64[N].
+func classes(n *Node) error {
+	x, targets := n.Src[0], n.Src[1]
+	if len(x.Shape) != 2 || targets.DType != dtype.I64 || !slices.Equal(targets.Shape, x.Shape[:1]) {
+		return got(n, "logits [N V] and targets i64[N]")
+	}
+	return floats(n, x)
+}
+
+func inferCrossEntropy(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	if err := classes(n); err != nil {
+		return err
+	}
+	row := Type{accumulator(n.Src[0].DType), n.Src[1].Shape}
+	n.tuple(row, row)
+	return nil
+}
+
+func inferCrossEntropyGrad(n *Node) error {
+	if err := count(n, 4); err != nil {
+		return err
+	}
+	if err := classes(n); err != nil {
+		return err
+	}
+	for _, s := range n.Src[2:] {
+		if s.DType != accumulator(n.Src[0].DType) || !slices.Equal(s.Shape, n.Src[1].Shape) {
+			return got(n, "logsumexp and dloss of %v%v", accumulator(n.Src[0].DType), n.Src[1].Shape)
+		}
+	}
+	return as(n, n.Src[0])
+}

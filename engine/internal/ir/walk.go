@@ -1,0 +1,220 @@
+package ir
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// A Graph is what has to be computed for some outputs: their ancestors, down to nodes that have a value. It is a
+// snapshot: evaluations by other goroutines do not change it.
+type Graph struct {
+	// Nodes holds every node once, sources before users, in an order that depends on the structure only.
+	Nodes []*Node
+	// Outs are the places of the outputs in Nodes.
+	Outs []int32
+	// Leaves are the values of the nodes that have one; LeafOf[i] says which is that of Nodes[i], or -1.
+	Leaves []*Data
+	LeafOf []int32
+	// Consts are the numbers of the Const nodes without Fixed; ConstOf[i] says which is that of Nodes[i], or -1.
+	Consts  []Scalar
+	ConstOf []int32
+	// Key is equal for graphs of the same structure: ops, attributes, types, layouts of leaves, classes of consts. What
+	// may differ is the contents of Leaves and Consts, and the names of nodes.
+	Key [16]byte
+
+	edges []int32 // sources of all nodes, one after the other
+	first []int32 // where those of Nodes[i] begin in edges
+}
+
+// Sources returns the places in Nodes of the sources of Nodes[i]; none for a leaf.
+func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
+
+// Walk collects the graph of outs, which all live on one device.
+func Walk(outs []*Node) *Graph {
+	w := walker{g: &Graph{}, place: make(map[*Node]int32, 64), hash: newHash()}
+	links.RLock()
+	defer links.RUnlock()
+	if len(outs) > 0 {
+		w.hash.text(outs[0].Dev.String())
+	}
+	for _, o := range outs {
+		w.visit(o)
+	}
+	g := w.g
+	g.first = append(g.first, int32(len(g.edges)))
+	for _, o := range outs {
+		i := w.place[o]
+		g.Outs = append(g.Outs, i)
+		w.hash.word(uint64(i))
+	}
+	g.Key = w.hash.sum()
+	return g
+}
+
+type walker struct {
+	g     *Graph
+	place map[*Node]int32
+	hash  hash
+	stack []frame
+}
+
+// A frame is a node whose sources are being visited.
+type frame struct {
+	n    *Node
+	data *Data
+	next int
+}
+
+// visit appends root and what it needs. It does not recurse: a training loop that nobody evaluates can be deep.
+func (w *walker) visit(root *Node) {
+	w.push(root)
+	for len(w.stack) > 0 {
+		f := &w.stack[len(w.stack)-1]
+		if f.data == nil && f.next < len(f.n.Src) {
+			f.next++
+			w.push(f.n.Src[f.next-1])
+			continue
+		}
+		w.add(f.n, f.data)
+		w.stack = w.stack[:len(w.stack)-1]
+	}
+}
+
+func (w *walker) push(n *Node) {
+	if _, ok := w.place[n]; !ok {
+		w.stack = append(w.stack, frame{n: n, data: n.Value()})
+	}
+}
+
+// add appends a node whose sources are there.
+func (w *walker) add(n *Node, data *Data) {
+	g := w.g
+	w.place[n] = int32(len(g.Nodes))
+	g.Nodes = append(g.Nodes, n)
+	g.first = append(g.first, int32(len(g.edges)))
+	leaf, number := int32(-1), int32(-1)
+	switch {
+	case data != nil:
+		leaf = int32(len(g.Leaves))
+		g.Leaves = append(g.Leaves, data)
+		w.hash.word(uint64(Leaf)<<8 | uint64(n.DType))
+		w.hash.layout(data.Layout)
+	case n.Op == Const && n.Attr.Flags&Fixed == 0:
+		number = int32(len(g.Consts))
+		g.Consts = append(g.Consts, n.Attr.Value)
+		w.hash.word(uint64(Const)<<8 | uint64(n.DType) | uint64(n.Class())<<16)
+	default:
+		for _, s := range n.Src {
+			g.edges = append(g.edges, w.place[s])
+		}
+		w.hash.node(n, g.edges[g.first[len(g.first)-1]:])
+	}
+	g.LeafOf = append(g.LeafOf, leaf)
+	g.ConstOf = append(g.ConstOf, number)
+}
+
+// A ConstClass is what a plan may know of a Const's value.
+type ConstClass uint8
+
+const (
+	AnyConst ConstClass = iota
+	ZeroConst
+	OneConst
+	MinusOneConst
+)
+
+// Class says which of the numbers with rules of their own a Const is. Minus zero is none: x + -0 and x·-0 differ from
+// what the rules for 0 say.
+func (n *Node) Class() ConstClass {
+	v := n.Attr.Value.F
+	if n.DType.Int() {
+		v = float64(n.Attr.Value.I)
+	}
+	switch {
+	case v == 0 && !math.Signbit(v):
+		return ZeroConst
+	case v == 1:
+		return OneConst
+	case v == -1:
+		return MinusOneConst
+	}
+	return AnyConst
+}
+
+// hash is two lanes of 64 bits that are multiplied and folded for each word.
+type hash struct{ a, b uint64 }
+
+func newHash() hash { return hash{0x243f6a8885a308d3, 0x13198a2e03707344} }
+
+func (h *hash) word(x uint64) {
+	hi, lo := bits.Mul64(h.a^x, 0x9e3779b97f4a7c15)
+	h.a = bits.RotateLeft64(hi^lo, 23) + x
+	hi, lo = bits.Mul64(h.b^bits.RotateLeft64(x, 31), 0xd6e8feb86659fd93)
+	h.b = bits.RotateLeft64(hi^lo, 41) + h.a
+}
+
+func (h *hash) ints(list []int) {
+	h.word(uint64(len(list)))
+	for _, x := range list {
+		h.word(uint64(x))
+	}
+}
+
+func (h *hash) text(s string) {
+	h.word(uint64(len(s)))
+	for _, c := range []byte(s) {
+		h.word(uint64(c))
+	}
+}
+
+func (h *hash) layout(l Layout) {
+	h.ints(l.Shape)
+	for _, s := range l.Stride {
+		h.word(uint64(s))
+	}
+	h.word(uint64(l.Offset))
+}
+
+func (h *hash) node(n *Node, src []int32) {
+	a := &n.Attr
+	h.word(uint64(n.Op) | uint64(n.DType)<<8 | uint64(a.DType)<<16 | uint64(len(src))<<24 | uint64(a.Flags)<<48)
+	h.ints(n.Shape)
+	h.ints(a.Axes)
+	h.ints(a.Ints)
+	h.ints(a.Shape)
+	h.word(uint64(a.Axis))
+	h.word(uint64(a.Index))
+	h.word(math.Float64bits(a.Float))
+	if n.Op == Const {
+		h.word(math.Float64bits(a.Value.F))
+		h.word(uint64(a.Value.I))
+	}
+	for _, s := range src {
+		h.word(uint64(s))
+	}
+}
+
+func (h *hash) sum() (key [16]byte) {
+	h.word(0)
+	binary.LittleEndian.PutUint64(key[:8], h.a)
+	binary.LittleEndian.PutUint64(key[8:], h.b)
+	return key
+}
+
+// Equal says whether two nodes with the same sources compute the same: what common subexpressions are found by. Consts
+// are equal only when both are Fixed, because the values of the others may change while a plan stays.
+func Equal(a, b *Node) bool {
+	if a.Op == Const && (a.Attr.Flags&Fixed == 0 || b.Attr.Flags&Fixed == 0) {
+		return a == b
+	}
+	x, y := &a.Attr, &b.Attr
+	return a.Op == b.Op && a.DType == b.DType && x.Axis == y.Axis && x.Index == y.Index && x.Flags == y.Flags && x.DType == y.DType &&
+		math.Float64bits(x.Float) == math.Float64bits(y.Float) && x.Value == y.Value &&
+		slices.Equal(a.Shape, b.Shape) && slices.Equal(x.Axes, y.Axes) &&
+		slices.Equal(x.Ints, y.Ints) && slices.Equal(x.Shape, y.Shape)
+}
+
+// Bytes is how much memory a value of that type takes.
+func (t Type) Bytes() int { return Size(t.Shape) * t.DType.Size() }
