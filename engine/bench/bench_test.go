@@ -189,20 +189,6 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-func TestSeconds(t *testing.T) {
-	for _, tt := range []struct {
-		s    float64
-		want string
-	}{
-		{0, "0.00 ns"}, {1.234e-9, "1.23 ns"}, {12.34e-6, "12.3 µs"}, {0.0009996, "1.00 ms"}, {0.1234, "123 ms"},
-		{1, "1.00 s"}, {123.4, "123 s"}, {99.96e-6, "100 µs"},
-	} {
-		if got := Seconds(tt.s); got != tt.want {
-			t.Errorf("Seconds(%v) = %q, want %q", tt.s, got, tt.want)
-		}
-	}
-}
-
 func TestText(t *testing.T) {
 	r := &Result{Median: 12.3e-6, P25: 12e-6, P75: 13e-6, Samples: 100, PerSample: 80}
 	if got, want := r.String(), "12.3 µs  median of 8,000 runs (IQR 12.0 µs – 13.0 µs)"; got != want {
@@ -213,7 +199,7 @@ func TestText(t *testing.T) {
 		{Name: "fused", Result: r, Ratio: 1},
 		{Name: "plain", Result: slow, Ratio: 2, Low: 1.95, High: 2.05, Verdict: "slower"},
 	}, Notes: []string{"a note"}}
-	const want = "        median  vs fused\nfused  12.3 µs\nplain  24.6 µs  2.00× slower [1.95, 2.05]\na note"
+	const want = "        median                   vs fused\nfused  12.3 µs\nplain  24.6 µs  2.00× slower [1.95, 2.05]\na note"
 	if got := c.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -18,7 +18,6 @@ func benchSymbols() map[string]reflect.Value {
 		"Measure":    reflect.ValueOf(bench.Measure),
 		"Options":    reflect.ValueOf((*bench.Options)(nil)),
 		"Result":     reflect.ValueOf((*bench.Result)(nil)),
-		"Seconds":    reflect.ValueOf(bench.Seconds),
 		"Share":      reflect.ValueOf(bench.Share),
 	}
 }

@@ -9,5 +9,6 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/bench", Name: "bench", Symbols: benchSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/device", Name: "device", Symbols: deviceSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/dtype", Name: "dtype", Symbols: dtypeSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
 }

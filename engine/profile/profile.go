@@ -1,0 +1,175 @@
+// Package profile counts what the engine does: kernels launched, by name, with the bytes and flops that they need;
+// copies between host and device; plans built and plans used again; and, when asked, the time that each kernel took.
+//
+//	r := profile.Start()
+//	y.Eval()
+//	fmt.Println(r.Stop())
+//
+// Nothing is recorded, and nothing costs more than an atomic addition, unless a [Recording] is open. Recordings may
+// overlap; each sees everything that the process does while it is open.
+//
+// The engine reports through [Report], [Copied] and [Launching].
+package profile
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Kernel is what was recorded of all launches of one name.
+type Kernel struct {
+	Name     string
+	Launches int
+	Bytes    int64         // inputs and outputs, each once: what the work needs, not what caches moved
+	Flops    int64         // what the mathematics needs
+	Time     time.Duration // on the device; 0 unless the recording is timed
+}
+
+// A Recording is what was done between Start and Stop. Its fields are complete after Stop.
+type Recording struct {
+	Kernels     []Kernel // in the order of their first launch
+	Launches    int
+	Copies      int // between host and device, in either direction
+	CopiedBytes int64
+	PlansBuilt  int
+	PlansReused int
+	Wall        time.Duration // from Start to Stop
+	Timed       bool
+
+	start time.Time
+	index map[string]int // name -> place in Kernels
+}
+
+// A Launch is one command that the engine gave to a device.
+type Launch struct {
+	Kernel string
+	Bytes  int64
+	Flops  int64
+}
+
+var (
+	total  atomic.Int64 // launches since the process began
+	open   atomic.Int32 // recordings
+	timed  atomic.Int32 // recordings that want times
+	mu     sync.Mutex
+	active []*Recording
+)
+
+// Start begins a recording of counts.
+func Start() *Recording { return begin(false) }
+
+// StartTimed begins a recording with the time of each kernel. To measure it, devices run one kernel after the other
+// and wait for each: the whole then takes longer than without.
+func StartTimed() *Recording { return begin(true) }
+
+func begin(withTimes bool) *Recording {
+	r := &Recording{Timed: withTimes, start: time.Now(), index: map[string]int{}}
+	mu.Lock()
+	defer mu.Unlock()
+	active = append(active, r)
+	open.Add(1)
+	if withTimes {
+		timed.Add(1)
+	}
+	return r
+}
+
+// Stop ends the recording and returns it. A second Stop changes nothing.
+func (r *Recording) Stop() *Recording {
+	mu.Lock()
+	defer mu.Unlock()
+	i := slices.Index(active, r)
+	if i < 0 {
+		return r
+	}
+	active = slices.Delete(active, i, i+1)
+	open.Add(-1)
+	if r.Timed {
+		timed.Add(-1)
+	}
+	r.Wall = time.Since(r.start)
+	return r
+}
+
+// Total returns the number of launches since the process began.
+func Total() int64 { return total.Load() }
+
+// Launching counts n launches and says what to report about them: whether anybody listens, and whether they want the
+// time of each. The engine calls it before it submits commands.
+func Launching(n int) (listened, wantTimes bool) {
+	total.Add(int64(n))
+	return open.Load() > 0, timed.Load() > 0
+}
+
+// Report gives a list of launches to the open recordings; times, one for each launch, may be nil. Reused says that the
+// plan for them was built earlier.
+func Report(launches []Launch, times []time.Duration, reused bool) {
+	mu.Lock()
+	defer mu.Unlock()
+	for _, r := range active {
+		if reused {
+			r.PlansReused++
+		} else {
+			r.PlansBuilt++
+		}
+		for i, l := range launches {
+			var took time.Duration
+			if r.Timed && i < len(times) {
+				took = times[i]
+			}
+			r.add(l, took)
+		}
+	}
+}
+
+func (r *Recording) add(l Launch, took time.Duration) {
+	i, ok := r.index[l.Kernel]
+	if !ok {
+		i = len(r.Kernels)
+		r.index[l.Kernel] = i
+		r.Kernels = append(r.Kernels, Kernel{Name: l.Kernel})
+	}
+	k := &r.Kernels[i]
+	k.Launches++
+	k.Bytes += l.Bytes
+	k.Flops += l.Flops
+	k.Time += took
+	r.Launches++
+}
+
+// Copied reports a copy between host and device.
+func Copied(bytes int64) {
+	if open.Load() == 0 {
+		return
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, r := range active {
+		r.Copies++
+		r.CopiedBytes += bytes
+	}
+}
+
+// Bytes is the sum over all kernels.
+func (r *Recording) Bytes() int64 {
+	return sum(r, func(k Kernel) int64 { return k.Bytes })
+}
+
+// Flops is the sum over all kernels.
+func (r *Recording) Flops() int64 {
+	return sum(r, func(k Kernel) int64 { return k.Flops })
+}
+
+// DeviceTime is the sum over all kernels; 0 unless the recording is timed.
+func (r *Recording) DeviceTime() time.Duration {
+	return time.Duration(sum(r, func(k Kernel) int64 { return int64(k.Time) }))
+}
+
+func sum(r *Recording, of func(Kernel) int64) (n int64) {
+	for _, k := range r.Kernels {
+		n += of(k)
+	}
+	return n
+}
