@@ -1,0 +1,232 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// leafOn copies little-endian elements to a device.
+func leafOn(d device.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
+	buf, err := d.Engine().Alloc(len(data))
+	check("tensor", err)
+	if len(data) > 0 {
+		check("tensor", d.Engine().Upload(buf, 0, data))
+	}
+	return wrap(ir.NewLeaf(d.Engine(), dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name))
+}
+
+func wantShape(op string, shape []int) {
+	for _, d := range shape {
+		if d < 0 {
+			fail(op, "got shape %v, want no negative length", shape)
+		}
+	}
+}
+
+// Full returns a tensor of f32 in which each element is v.
+func Full(v float64, shape ...int) Tensor {
+	wantShape("full", shape)
+	return wrap(expand(ir.Number(device.Default().Engine(), dtype.F32, v), slices.Clone(shape)))
+}
+
+// Zeros returns a tensor of f32 zeros.
+func Zeros(shape ...int) Tensor { return Full(0, shape...) }
+
+// Ones returns a tensor of f32 ones.
+func Ones(shape ...int) Tensor { return Full(1, shape...) }
+
+// FullLike returns a tensor of t's shape, dtype and device in which each element is v.
+func FullLike(t Tensor, v float64) Tensor {
+	n := t.node("full")
+	return wrap(expand(ir.Number(n.Dev, n.DType, v), n.Shape))
+}
+
+// ZerosLike returns zeros of t's shape, dtype and device.
+func ZerosLike(t Tensor) Tensor { return FullLike(t, 0) }
+
+// OnesLike returns ones of t's shape, dtype and device.
+func OnesLike(t Tensor) Tensor { return FullLike(t, 1) }
+
+func indices(dt dtype.Type, n int) Tensor {
+	wantShape("range", []int{n})
+	node, err := ir.NewIota(device.Default().Engine(), dt, []int{n}, 0)
+	check("range", err)
+	return wrap(node)
+}
+
+// Range returns 0, 1, … n−1 as i64.
+func Range(n int) Tensor { return indices(dtype.I64, n) }
+
+// Arange returns start, start+step, … below stop (above it for a negative step) as f32.
+func Arange(start, stop, step float64) Tensor {
+	if step == 0 || math.IsNaN(step) {
+		fail("arange", "got step %v, want any number but 0", step)
+	}
+	n := int(max(0, math.Ceil((stop-start)/step)))
+	return indices(dtype.F32, n).Mul(step).Add(start)
+}
+
+// Linspace returns n numbers from start to stop, both included, as f32.
+func Linspace(start, stop float64, n int) Tensor {
+	if n < 2 {
+		return Full(start, max(n, 0))
+	}
+	return indices(dtype.F32, n).Mul((stop - start) / float64(n-1)).Add(start)
+}
+
+// Eye returns the identity matrix [n n] of f32.
+func Eye(n int) Tensor {
+	i := indices(dtype.I64, n)
+	return i.Unsqueeze(1).Eq(i.Unsqueeze(0)).Cast(dtype.F32)
+}
+
+// Scalar returns one f32 number of shape [].
+func Scalar(v float64) Tensor { return Full(v) }
+
+// From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested slices of
+// them; nested slices must be even. Go floats become f32, ints i64, int32 i32, uint8 u8, bool bool. A shape may be given
+// for flat data; without one, the nesting says it.
+func From(data any, shape ...int) Tensor {
+	v := reflect.ValueOf(data)
+	own := []int{}
+	for x := v; x.Kind() == reflect.Slice || x.Kind() == reflect.Array; {
+		own = append(own, x.Len())
+		if x.Len() == 0 {
+			break
+		}
+		x = x.Index(0)
+	}
+	dt, ok := dtypeOf(v)
+	if !ok {
+		fail("from", "got %T, want numbers, booleans or slices of them", data)
+	}
+	bytes := appendValues(nil, v, own, dt)
+	if len(shape) == 0 {
+		shape = own
+	}
+	shape = fillShape("from", shape, len(bytes)/dt.Size())
+	return leafOn(device.Default(), dt, shape, bytes, "")
+}
+
+func dtypeOf(v reflect.Value) (dtype.Type, bool) {
+	if !v.IsValid() {
+		return dtype.Invalid, false
+	}
+	t := v.Type()
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64:
+		return dtype.F32, true
+	case reflect.Int, reflect.Int64:
+		return dtype.I64, true
+	case reflect.Int32, reflect.Int16, reflect.Int8:
+		return dtype.I32, true
+	case reflect.Uint8:
+		return dtype.U8, true
+	case reflect.Bool:
+		return dtype.Bool, true
+	}
+	return dtype.Invalid, false
+}
+
+func appendValues(b []byte, v reflect.Value, shape []int, dt dtype.Type) []byte {
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
+		if v.Len() != shape[0] {
+			fail("from", "got a row of %d elements beside one of %d, want even rows", v.Len(), shape[0])
+		}
+		switch s := v.Interface().(type) {
+		case []uint8:
+			return append(b, s...)
+		case []float32:
+			for _, f := range s {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+			}
+			return b
+		}
+		for i := range v.Len() {
+			b = appendValues(b, v.Index(i), shape[1:], dt)
+		}
+		return b
+	}
+	switch dt {
+	case dtype.F32:
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
+	case dtype.I64:
+		return binary.LittleEndian.AppendUint64(b, uint64(v.Int()))
+	case dtype.I32:
+		return binary.LittleEndian.AppendUint32(b, uint32(v.Int()))
+	case dtype.U8:
+		return append(b, uint8(v.Uint()))
+	}
+	if v.Bool() {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// FromBytes copies little-endian elements into a tensor on the default device.
+func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
+	wantShape("from", shape)
+	if dt == dtype.Invalid || len(data) != ir.Size(shape)*dt.Size() {
+		fail("from", "got %d bytes for %v%v, want %d", len(data), dt, shape, ir.Size(shape)*dt.Size())
+	}
+	return leafOn(device.Default(), dt, slices.Clone(shape), data, "")
+}
+
+// hostBytes reads an evaluated node as contiguous little-endian elements.
+func hostBytes(n *ir.Node) []byte {
+	l, size := n.Value().Layout, n.DType.Size()
+	out := make([]byte, l.Size()*size)
+	if len(out) == 0 {
+		return out
+	}
+	dev := n.Dev.(*backend.Device)
+	if l.IsContiguous() {
+		check("read", dev.Download(out, n.Value().Buf, l.Offset*size))
+		return out
+	}
+	first, last := span(l)
+	raw := make([]byte, (last-first+1)*size)
+	check("read", dev.Download(raw, n.Value().Buf, first*size))
+	at, i := make([]int, len(l.Shape)), 0
+	pos := l.Offset - first
+	for {
+		copy(out[i*size:(i+1)*size], raw[pos*size:])
+		i++
+		axis := len(at) - 1
+		for ; axis >= 0; axis-- {
+			at[axis]++
+			pos += l.Stride[axis]
+			if at[axis] < l.Shape[axis] {
+				break
+			}
+			pos -= at[axis] * l.Stride[axis]
+			at[axis] = 0
+		}
+		if axis < 0 {
+			return out
+		}
+	}
+}
+
+// span returns the first and last element of the buffer that a layout touches.
+func span(l ir.Layout) (first, last int) {
+	first, last = l.Offset, l.Offset
+	for i, d := range l.Shape {
+		if reach := (d - 1) * l.Stride[i]; reach > 0 {
+			last += reach
+		} else {
+			first += reach
+		}
+	}
+	return first, last
+}

@@ -1,0 +1,74 @@
+package tensor
+
+import (
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Grad returns the gradients of loss, which has one element, with respect to parameters, lazily and in their order. Any
+// tensor that loss was computed from may be asked for; after loss was evaluated, only what was made with
+// [Tensor.Param]. A parameter that the loss does not reach, or reaches only through an op that has no gradient, is an
+// error that names it.
+func Grad(loss Tensor, params ...Tensor) []Tensor {
+	nodes := make([]*ir.Node, len(params))
+	for i, p := range params {
+		nodes[i] = p.node("grad")
+	}
+	grads, err := ir.Grad(loss.node("grad"), nodes)
+	check("grad", err)
+	out := make([]Tensor, len(grads))
+	for i, g := range grads {
+		out[i] = wrap(g)
+	}
+	return out
+}
+
+// AdamWStep are the settings of one step of AdamW.
+type AdamWStep struct {
+	LR, Beta1, Beta2, Eps, WeightDecay float64
+	Step                               int    // counted from 1, for the bias correction
+	Scale                              Tensor // multiplies the gradients (clipping), an f32 number; none: 1
+}
+
+// AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m and v are
+// f32. It returns the new parameters and moments; nothing is changed in place.
+func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []Tensor) {
+	if len(params) == 0 {
+		return nil, nil, nil
+	}
+	if len(grads) != len(params) || len(m) != len(params) || len(v) != len(params) {
+		fail("adamw", "got %d parameters, %d gradients, %d and %d moments, want as many of each", len(params), len(grads), len(m), len(v))
+	}
+	first := params[0].node("adamw")
+	dt := dtype.F32
+	if first.DType == dtype.F64 {
+		dt = dtype.F64
+	}
+	src := make([]*ir.Node, 0, ir.AdamWSettings+4*len(params))
+	for _, f := range adamWSettings(o) {
+		src = append(src, ir.Number(first.Dev, dt, f))
+	}
+	if !o.Scale.IsNone() {
+		src[len(src)-1] = cast(o.Scale.node("adamw"), dt)
+	}
+	for _, list := range [][]Tensor{params, grads, m, v} {
+		for _, t := range list {
+			src = append(src, t.node("adamw"))
+		}
+	}
+	tuple := apply(ir.AdamW, ir.Attr{}, src...)
+	results := make([]Tensor, 3*len(params))
+	for i := range results {
+		results[i] = pick(tuple, i)
+	}
+	k := len(params)
+	return results[:k:k], results[k : 2*k : 2*k], results[2*k:]
+}
+
+// adamWSettings lists the scalar operands of the op in its order; the last one is the factor of the gradients.
+func adamWSettings(o AdamWStep) [ir.AdamWSettings]float64 {
+	step := float64(max(o.Step, 1))
+	return [...]float64{o.LR, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, 1 - math.Pow(o.Beta1, step), 1 - math.Pow(o.Beta2, step), 1}
+}

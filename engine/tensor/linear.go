@@ -1,0 +1,147 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// MatMul multiplies matrices: [… M K] by [… K N] gives [… M N]; leading axes broadcast. As in NumPy, a vector counts as
+// one row on the left and one column on the right, and that axis goes away.
+func (t Tensor) MatMul(y Tensor) Tensor {
+	a, b := t.node("matmul"), y.node("matmul")
+	if len(a.Shape) == 0 || len(b.Shape) == 0 {
+		fail("matmul", "got %v and %v, want at least one axis each", a, b)
+	}
+	rowVector, columnVector := len(a.Shape) == 1, len(b.Shape) == 1
+	if rowVector {
+		a = reshape(a, []int{1, a.Shape[0]})
+	}
+	if columnVector {
+		b = reshape(b, []int{b.Shape[0], 1})
+	}
+	n := matMul(t.node("matmul"), y.node("matmul"), a, b)
+	shape := slices.Clone(n.Shape)
+	if columnVector {
+		shape = shape[:len(shape)-1]
+	}
+	if rowVector {
+		i := len(shape) - 1
+		if !columnVector {
+			i--
+		}
+		shape = slices.Delete(shape, i, i+1)
+	}
+	return wrap(reshape(n, shape))
+}
+
+// matMul multiplies a and b, which have two axes or more; givenA and givenB are what the caller had, for the error.
+func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
+	ra, rb := len(a.Shape), len(b.Shape)
+	if k, l := a.Shape[ra-1], b.Shape[rb-2]; k != l {
+		fail("matmul", "got %v and %v, want inner dimensions equal (%d and %d)", givenA, givenB, k, l)
+	}
+	dt := dtype.Promote(a.DType, b.DType)
+	a, b = numbers(cast(a, dt)), numbers(cast(b, dt))
+	if rb == 2 && ra > 2 { // one matrix for all rows: a single product
+		rows := ir.Size(a.Shape[:ra-1])
+		n := apply(ir.MatMul, ir.Attr{}, reshape(a, []int{rows, a.Shape[ra-1]}), b)
+		return reshape(n, append(slices.Clone(a.Shape[:ra-1]), b.Shape[1]))
+	}
+	lead := leading(a, b)
+	a = expand(a, append(slices.Clone(lead), a.Shape[ra-2:]...))
+	b = expand(b, append(slices.Clone(lead), b.Shape[rb-2:]...))
+	return apply(ir.MatMul, ir.Attr{}, a, b)
+}
+
+// leading returns the broadcast shape of all axes but the last two.
+func leading(a, b *ir.Node) []int {
+	x := &ir.Node{DType: a.DType, Shape: a.Shape[:len(a.Shape)-2]}
+	y := &ir.Node{DType: b.DType, Shape: b.Shape[:len(b.Shape)-2]}
+	return broadcast("matmul", x, y)
+}
+
+// Linear returns x·w + bias: x [… K], w [K N], bias [N] or none.
+func Linear(x, w, bias Tensor) Tensor {
+	y := x.MatMul(w)
+	if !bias.IsNone() {
+		y = y.Add(bias)
+	}
+	return y
+}
+
+// LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank adapter
+// (Hu et al. 2021). It costs one launch for a few rows and two for many, however x got there.
+func LoRALinear(x, w, a, b Tensor, scale float64) Tensor {
+	n := x.node("lora_linear")
+	return wrap(apply(ir.LoRALinear, ir.Attr{Float: scale}, n, w.node("lora_linear"), a.node("lora_linear"), b.node("lora_linear")))
+}
+
+// rows applies a row op along an axis: rows run along the last axis, so another one is moved there and back.
+func (t Tensor) rows(op ir.Op, axis int) Tensor {
+	n := floats(t.node(op.String()))
+	a, last := axisOf(op.String(), n, axis), len(n.Shape)-1
+	if a == last {
+		return wrap(apply(op, ir.Attr{Axis: last}, n))
+	}
+	moved := wrap(n).SwapAxes(a, last)
+	return wrap(apply(op, ir.Attr{Axis: last}, moved.node("softmax"))).SwapAxes(a, last)
+}
+
+// Softmax is exp(x)/Σ exp(x) along an axis.
+func (t Tensor) Softmax(axis int) Tensor { return t.rows(ir.Softmax, axis) }
+
+// LogSoftmax is the logarithm of Softmax, without its rounding.
+func (t Tensor) LogSoftmax(axis int) Tensor { return t.rows(ir.LogSoftmax, axis) }
+
+// LayerNorm is (x − mean)/√(var + eps)·weight + bias along the last axis; weight and bias are [D], or none for 1 and 0.
+func (t Tensor) LayerNorm(weight, bias Tensor, eps float64) Tensor {
+	n := floats(t.node("layer_norm"))
+	w, b := rowOperand(n, weight, 1), rowOperand(n, bias, 0)
+	return wrap(apply(ir.LayerNorm, ir.Attr{Float: eps}, n, w, b))
+}
+
+// RMSNorm is x/√(mean x² + eps)·weight along the last axis; weight is [D], or none for 1.
+func (t Tensor) RMSNorm(weight Tensor, eps float64) Tensor {
+	n := floats(t.node("rms_norm"))
+	return wrap(apply(ir.RMSNorm, ir.Attr{Float: eps}, n, rowOperand(n, weight, 1)))
+}
+
+// rowOperand is the weight or bias of a norm in x's dtype, or a constant where there is none.
+func rowOperand(x *ir.Node, w Tensor, otherwise float64) *ir.Node {
+	if !w.IsNone() {
+		return cast(w.node("norm"), x.DType)
+	}
+	if len(x.Shape) == 0 {
+		fail("norm", "got %v, want at least one axis", x)
+	}
+	return expand(ir.Number(x.Dev, x.DType, otherwise), x.Shape[len(x.Shape)-1:])
+}
+
+// CrossEntropyOptions are the settings of CrossEntropy.
+type CrossEntropyOptions struct {
+	Smoothing float64 // label smoothing ε: the target gets 1 − ε + ε/V, the others ε/V
+	Ignore    int     // rows with this target do not count; 0 means −100, as 0 is a real target
+	PerRow    bool    // return the losses of the rows instead of their mean
+}
+
+// CrossEntropy is the mean of −log softmax(logits)[target] over the rows that count: logits [… V], targets [… ] of
+// integers. If no row counts it is NaN.
+func CrossEntropy(logits, targets Tensor, o CrossEntropyOptions) Tensor {
+	x, t := floats(logits.node("cross_entropy")), targets.node("cross_entropy")
+	if len(x.Shape) == 0 || !slices.Equal(x.Shape[:len(x.Shape)-1], t.Shape) || !t.DType.Int() {
+		fail("cross_entropy", "got logits %v and targets %v, want [… V] and integers [… ]", x, t)
+	}
+	if o.Ignore == 0 {
+		o.Ignore = -100
+	}
+	shape := t.Shape
+	x = reshape(x, []int{ir.Size(t.Shape), x.Shape[len(x.Shape)-1]})
+	t = cast(reshape(t, []int{ir.Size(t.Shape)}), dtype.I64)
+	losses := pick(apply(ir.CrossEntropy, ir.Attr{Float: o.Smoothing, Index: o.Ignore}, x, t), 0)
+	if o.PerRow {
+		return losses.Reshape(shape...)
+	}
+	return losses.Sum().Div(wrap(t).Ne(o.Ignore).Cast(losses.DType()).Sum())
+}

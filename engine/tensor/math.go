@@ -1,0 +1,327 @@
+package tensor
+
+import (
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An Operand is the other side of an operation: a Tensor or a Go number (a bool for logical operations). A number takes
+// the tensor's dtype, but a fraction beside an integer tensor makes both f32.
+type Operand = any
+
+// expand broadcasts a node; it is the node itself where nothing changes.
+func expand(n *ir.Node, shape []int) *ir.Node {
+	if slices.Equal(n.Shape, shape) {
+		return n
+	}
+	return apply(ir.Expand, ir.Attr{Shape: shape}, n)
+}
+
+func cast(n *ir.Node, dt dtype.Type) *ir.Node {
+	if n.DType == dt {
+		return n
+	}
+	if n.Op == ir.Const {
+		f := n.Attr.Value.F
+		if n.DType.Int() {
+			f = float64(n.Attr.Value.I)
+		}
+		return ir.Number(n.Dev, dt, f)
+	}
+	return apply(ir.Cast, ir.Attr{DType: dt}, n)
+}
+
+// broadcast returns the shape that shapes have in common, as NumPy does.
+func broadcast(op string, nodes ...*ir.Node) []int {
+	rank := 0
+	for _, n := range nodes {
+		rank = max(rank, len(n.Shape))
+	}
+	shape := make([]int, rank)
+	for i := range shape {
+		shape[i] = 1
+	}
+	for _, n := range nodes {
+		lead := rank - len(n.Shape)
+		for i, d := range n.Shape {
+			switch have := &shape[lead+i]; {
+			case *have == 1:
+				*have = d
+			case d != 1 && d != *have:
+				fail(op, "got %v and %v, want shapes that broadcast (lengths equal or 1, aligned at the end)", nodes[0], nodes[1])
+			}
+		}
+	}
+	return shape
+}
+
+// operand makes a node of the other side of an operation on n.
+func operand(op string, n *ir.Node, y Operand) *ir.Node {
+	switch v := y.(type) {
+	case Tensor:
+		return v.node(op)
+	case *Tensor:
+		if v != nil {
+			return v.node(op)
+		}
+	case bool:
+		f := 0.0
+		if v {
+			f = 1
+		}
+		return ir.Number(n.Dev, dtype.Bool, f)
+	}
+	f, integer, ok := number(y)
+	if !ok {
+		fail(op, "got an operand of type %T, want a Tensor or a number", y)
+	}
+	dt := n.DType
+	if dt == dtype.Bool {
+		dt = dtype.I64
+	}
+	if dt.Int() && !integer && f != math.Trunc(f) {
+		dt = dtype.F32
+	}
+	c := ir.Number(n.Dev, dt, f)
+	if i, exact := y.(int); exact && dt.Int() {
+		c.Attr.Value.I = int64(i)
+	}
+	return c
+}
+
+// number reads a Go number.
+func number(y any) (f float64, integer, ok bool) {
+	switch v := y.(type) {
+	case float64:
+		return v, false, true
+	case float32:
+		return float64(v), false, true
+	case int:
+		return float64(v), true, true
+	case int8:
+		return float64(v), true, true
+	case int16:
+		return float64(v), true, true
+	case int32:
+		return float64(v), true, true
+	case int64:
+		return float64(v), true, true
+	case uint8:
+		return float64(v), true, true
+	case uint32:
+		return float64(v), true, true
+	case uint:
+		return float64(v), true, true
+	}
+	return 0, false, false
+}
+
+// pair brings two operands to one dtype and shape.
+func pair(op string, t Tensor, y Operand) (a, b *ir.Node) {
+	a = t.node(op)
+	b = operand(op, a, y)
+	dt := dtype.Promote(a.DType, b.DType)
+	shape := broadcast(op, a, b)
+	return expand(cast(a, dt), shape), expand(cast(b, dt), shape)
+}
+
+func combine(op ir.Op, t Tensor, y Operand) Tensor {
+	a, b := pair(op.String(), t, y)
+	return wrap(apply(op, ir.Attr{}, a, b))
+}
+
+// arithmetic is combine on numbers: booleans count as i64.
+func arithmetic(op ir.Op, t Tensor, y Operand) Tensor {
+	a, b := pair(op.String(), t, y)
+	if a.DType == dtype.Bool {
+		a, b = cast(a, dtype.I64), cast(b, dtype.I64)
+	}
+	return wrap(apply(op, ir.Attr{}, a, b))
+}
+
+// fraction is combine on floats: integers become f32.
+func fraction(op ir.Op, t Tensor, y Operand) Tensor {
+	a, b := pair(op.String(), t, y)
+	if !a.DType.Float() {
+		a, b = cast(a, dtype.F32), cast(b, dtype.F32)
+	}
+	return wrap(apply(op, ir.Attr{}, a, b))
+}
+
+func unary(op ir.Op, t Tensor) Tensor {
+	return wrap(apply(op, ir.Attr{}, t.node(op.String())))
+}
+
+// smooth is unary on floats: integers become f32.
+func smooth(op ir.Op, t Tensor, attr ir.Attr) Tensor {
+	n := t.node(op.String())
+	if !n.DType.Float() {
+		n = cast(n, dtype.F32)
+	}
+	return wrap(apply(op, attr, n))
+}
+
+// Add returns x + y.
+func (t Tensor) Add(y Operand) Tensor { return arithmetic(ir.Add, t, y) }
+
+// Sub returns x − y.
+func (t Tensor) Sub(y Operand) Tensor { return arithmetic(ir.Sub, t, y) }
+
+// Mul returns x·y, element by element.
+func (t Tensor) Mul(y Operand) Tensor { return arithmetic(ir.Mul, t, y) }
+
+// Div returns x/y; integers become f32. [Tensor.FloorDiv] divides integers.
+func (t Tensor) Div(y Operand) Tensor { return fraction(ir.Div, t, y) }
+
+// FloorDiv returns x/y rounded down; an integer divided by 0 is 0.
+func (t Tensor) FloorDiv(y Operand) Tensor {
+	q := arithmetic(ir.Div, t, y)
+	if q.DType().Float() {
+		q = q.Floor()
+	}
+	return q
+}
+
+// Mod returns the remainder with the sign of y, as NumPy does.
+func (t Tensor) Mod(y Operand) Tensor { return arithmetic(ir.Mod, t, y) }
+
+// Pow returns x to the power of y.
+func (t Tensor) Pow(y Operand) Tensor { return arithmetic(ir.Pow, t, y) }
+
+// Maximum returns the larger of x and y; NaN if either is.
+func (t Tensor) Maximum(y Operand) Tensor { return combine(ir.Max, t, y) }
+
+// Minimum returns the smaller of x and y; NaN if either is.
+func (t Tensor) Minimum(y Operand) Tensor { return combine(ir.Min, t, y) }
+
+// Clip keeps x within low and high.
+func (t Tensor) Clip(low, high float64) Tensor { return t.Maximum(low).Minimum(high) }
+
+// Atan2 returns the angle of the point (y, x) in radians, where x is the operand.
+func (t Tensor) Atan2(x Operand) Tensor { return fraction(ir.Atan2, t, x) }
+
+// Eq says where x = y. The results of comparisons are bool.
+func (t Tensor) Eq(y Operand) Tensor { return combine(ir.Eq, t, y) }
+
+// Ne says where x ≠ y.
+func (t Tensor) Ne(y Operand) Tensor { return combine(ir.Ne, t, y) }
+
+// Lt says where x < y.
+func (t Tensor) Lt(y Operand) Tensor { return combine(ir.Lt, t, y) }
+
+// Le says where x ≤ y.
+func (t Tensor) Le(y Operand) Tensor { return combine(ir.Le, t, y) }
+
+// Gt says where x > y.
+func (t Tensor) Gt(y Operand) Tensor { return combine(ir.Gt, t, y) }
+
+// Ge says where x ≥ y.
+func (t Tensor) Ge(y Operand) Tensor { return combine(ir.Ge, t, y) }
+
+// And joins booleans, or the bits of integers.
+func (t Tensor) And(y Operand) Tensor { return combine(ir.And, t, y) }
+
+// Or joins booleans, or the bits of integers.
+func (t Tensor) Or(y Operand) Tensor { return combine(ir.Or, t, y) }
+
+// Xor joins booleans, or the bits of integers.
+func (t Tensor) Xor(y Operand) Tensor { return combine(ir.Xor, t, y) }
+
+// Not negates booleans, or the bits of integers.
+func (t Tensor) Not() Tensor { return unary(ir.Not, t) }
+
+// IsNaN says where x is not a number.
+func (t Tensor) IsNaN() Tensor { return smooth(ir.IsNaN, t, ir.Attr{}) }
+
+// Neg returns −x.
+func (t Tensor) Neg() Tensor { return unary(ir.Neg, t) }
+
+// Abs returns |x|.
+func (t Tensor) Abs() Tensor { return unary(ir.Abs, t) }
+
+// Sign returns −1, 0 or 1.
+func (t Tensor) Sign() Tensor { return unary(ir.Sign, t) }
+
+// Floor rounds down.
+func (t Tensor) Floor() Tensor { return unary(ir.Floor, t) }
+
+// Ceil rounds up.
+func (t Tensor) Ceil() Tensor { return unary(ir.Ceil, t) }
+
+// Round rounds to the nearest integer, halves to even.
+func (t Tensor) Round() Tensor { return unary(ir.Round, t) }
+
+// Exp returns eˣ.
+func (t Tensor) Exp() Tensor { return smooth(ir.Exp, t, ir.Attr{}) }
+
+// Expm1 returns eˣ − 1, exact for small x.
+func (t Tensor) Expm1() Tensor { return smooth(ir.Expm1, t, ir.Attr{}) }
+
+// Log returns the natural logarithm.
+func (t Tensor) Log() Tensor { return smooth(ir.Log, t, ir.Attr{}) }
+
+// Log1p returns log(1 + x), exact for small x.
+func (t Tensor) Log1p() Tensor { return smooth(ir.Log1p, t, ir.Attr{}) }
+
+// Sqrt returns √x.
+func (t Tensor) Sqrt() Tensor { return smooth(ir.Sqrt, t, ir.Attr{}) }
+
+// Rsqrt returns 1/√x.
+func (t Tensor) Rsqrt() Tensor { return smooth(ir.Rsqrt, t, ir.Attr{}) }
+
+// Recip returns 1/x.
+func (t Tensor) Recip() Tensor { return smooth(ir.Recip, t, ir.Attr{}) }
+
+// Sin of radians.
+func (t Tensor) Sin() Tensor { return smooth(ir.Sin, t, ir.Attr{}) }
+
+// Cos of radians.
+func (t Tensor) Cos() Tensor { return smooth(ir.Cos, t, ir.Attr{}) }
+
+// Tanh is the hyperbolic tangent.
+func (t Tensor) Tanh() Tensor { return smooth(ir.Tanh, t, ir.Attr{}) }
+
+// Erf is the error function.
+func (t Tensor) Erf() Tensor { return smooth(ir.Erf, t, ir.Attr{}) }
+
+// Sigmoid is 1/(1 + e⁻ˣ).
+func (t Tensor) Sigmoid() Tensor { return smooth(ir.Sigmoid, t, ir.Attr{}) }
+
+// Silu is x·sigmoid(x).
+func (t Tensor) Silu() Tensor { return smooth(ir.Silu, t, ir.Attr{}) }
+
+// Gelu is x·Φ(x), Φ the normal distribution function.
+func (t Tensor) Gelu() Tensor { return smooth(ir.Gelu, t, ir.Attr{}) }
+
+// GeluTanh is Gelu's usual approximation by tanh.
+func (t Tensor) GeluTanh() Tensor { return smooth(ir.Gelu, t, ir.Attr{Flags: ir.TanhApprox}) }
+
+// Relu is max(x, 0).
+func (t Tensor) Relu() Tensor { return t.Maximum(0) }
+
+// Square is x².
+func (t Tensor) Square() Tensor { return t.Mul(t) }
+
+// Cast converts the elements to another dtype.
+func (t Tensor) Cast(dt dtype.Type) Tensor { return wrap(cast(t.node("cast"), dt)) }
+
+// Where takes a's element where the condition (bool) is true and b's elsewhere; a and b may be numbers.
+func Where(condition Tensor, a, b Operand) Tensor {
+	c := condition.node("where")
+	like := c
+	for _, o := range []Operand{b, a} {
+		if t, ok := o.(Tensor); ok {
+			like = t.node("where")
+		}
+	}
+	if like == c {
+		like = ir.Number(c.Dev, dtype.F32, 0)
+	}
+	x, y := operand("where", like, a), operand("where", like, b)
+	dt := dtype.Promote(x.DType, y.DType)
+	shape := broadcast("where", c, x, y)
+	return wrap(apply(ir.Where, ir.Attr{}, expand(c, shape), expand(cast(x, dt), shape), expand(cast(y, dt), shape)))
+}

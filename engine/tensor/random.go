@@ -1,0 +1,103 @@
+package tensor
+
+import (
+	"math"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An RNG makes random tensors. It is counter-based (Philox4x32-10): tensor number c of seed s has the same values on
+// every device, whenever it is computed. An RNG may be used by several goroutines.
+type RNG struct {
+	mu    sync.Mutex
+	state RNGState
+}
+
+// RNGState is where an RNG stands: with it the same numbers follow.
+type RNGState struct {
+	Seed    uint64
+	Counter uint64 // how many tensors were made
+}
+
+// NewRNG returns a generator that starts at the beginning of a seed's sequence.
+func NewRNG(seed uint64) *RNG { return &RNG{state: RNGState{Seed: seed}} }
+
+// State returns where the generator stands.
+func (r *RNG) State() RNGState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// SetState moves the generator.
+func (r *RNG) SetState(s RNGState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state = s
+}
+
+func (r *RNG) next() RNGState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.state
+	r.state.Counter++
+	return s
+}
+
+func (r *RNG) fill(op ir.Op, shape []int) Tensor {
+	wantShape(op.String(), shape)
+	s, dev := r.next(), device.Default().Engine()
+	if shape == nil {
+		shape = []int{}
+	}
+	key := ir.NewConst(dev, dtype.I64, ir.Scalar{I: int64(s.Seed)})
+	counter := ir.NewConst(dev, dtype.I64, ir.Scalar{I: int64(s.Counter)})
+	return wrap(apply(op, ir.Attr{Shape: shape, DType: dtype.F32}, key, counter))
+}
+
+// Rand returns f32 numbers, uniform in [0, 1).
+func (r *RNG) Rand(shape ...int) Tensor { return r.fill(ir.Rand, shape) }
+
+// Randn returns f32 numbers of the normal distribution with mean 0 and variance 1.
+func (r *RNG) Randn(shape ...int) Tensor { return r.fill(ir.RandNormal, shape) }
+
+// RandInt returns i64 numbers, uniform in low … high−1; the range is at most 2²⁴.
+func (r *RNG) RandInt(low, high int, shape ...int) Tensor {
+	if high <= low || high-low > 1<<24 {
+		fail("rand_int", "got range %d…%d, want low < high and at most 2²⁴ numbers", low, high)
+	}
+	return r.Rand(shape...).Mul(float64(high - low)).Cast(dtype.I64).Add(low)
+}
+
+// Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
+func (r *RNG) Categorical(logits Tensor, n int) Tensor {
+	x := logits.Unsqueeze(-2)
+	shape := x.Shape()
+	shape[len(shape)-2] = n
+	// Gumbel's trick: the largest of logit − log(−log u) is drawn from the softmax.
+	u := r.Rand(shape...).Maximum(math.SmallestNonzeroFloat32 * (1 << 24))
+	return x.Sub(u.Log().Neg().Log()).ArgMax(-1)
+}
+
+var global = NewRNG(0)
+
+// Seed restarts the generator behind Rand, Randn, RandInt and Categorical.
+func Seed(seed uint64) { global.SetState(RNGState{Seed: seed}) }
+
+// GlobalRNG is the generator behind Rand, Randn, RandInt and Categorical.
+func GlobalRNG() *RNG { return global }
+
+// Rand returns f32 numbers, uniform in [0, 1).
+func Rand(shape ...int) Tensor { return global.Rand(shape...) }
+
+// Randn returns f32 numbers of the normal distribution with mean 0 and variance 1.
+func Randn(shape ...int) Tensor { return global.Randn(shape...) }
+
+// RandInt returns i64 numbers, uniform in low … high−1.
+func RandInt(low, high int, shape ...int) Tensor { return global.RandInt(low, high, shape...) }
+
+// Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
+func Categorical(logits Tensor, n int) Tensor { return global.Categorical(logits, n) }

@@ -1,0 +1,118 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// keep reduces over axes (none: all), which stay with length 1.
+func keep(op ir.Op, n *ir.Node, axes []int) *ir.Node {
+	return apply(op, ir.Attr{Axes: axesOf(op.String(), n, axes)}, n)
+}
+
+// drop removes reduced axes.
+func drop(op ir.Op, n *ir.Node, axes []int) Tensor {
+	list := axesOf(op.String(), n, axes)
+	shape := []int{}
+	for a, d := range n.Shape {
+		if !slices.Contains(list, a) {
+			shape = append(shape, d)
+		}
+	}
+	return wrap(reshape(keep(op, n, axes), shape))
+}
+
+// numbers makes i64 of booleans.
+func numbers(n *ir.Node) *ir.Node {
+	if n.DType == dtype.Bool {
+		return cast(n, dtype.I64)
+	}
+	return n
+}
+
+// floats makes f32 of everything that is not floating-point.
+func floats(n *ir.Node) *ir.Node {
+	if n.DType.Float() {
+		return n
+	}
+	return cast(n, dtype.F32)
+}
+
+// Sum adds over axes; none means all. Booleans are counted as i64.
+func (t Tensor) Sum(axes ...int) Tensor { return drop(ir.Sum, numbers(t.node("sum")), axes) }
+
+// SumKeep is Sum; the axes stay with length 1.
+func (t Tensor) SumKeep(axes ...int) Tensor { return wrap(keep(ir.Sum, numbers(t.node("sum")), axes)) }
+
+// Prod multiplies over axes; none means all.
+func (t Tensor) Prod(axes ...int) Tensor { return drop(ir.Prod, numbers(t.node("prod")), axes) }
+
+// Mean is the average over axes; none means all. Integers become f32.
+func (t Tensor) Mean(axes ...int) Tensor { return drop(ir.Mean, floats(t.node("mean")), axes) }
+
+// MeanKeep is Mean; the axes stay with length 1.
+func (t Tensor) MeanKeep(axes ...int) Tensor {
+	return wrap(keep(ir.Mean, floats(t.node("mean")), axes))
+}
+
+// Max is the largest over axes; none means all.
+func (t Tensor) Max(axes ...int) Tensor { return drop(ir.ReduceMax, t.node("max"), axes) }
+
+// MaxKeep is Max; the axes stay with length 1.
+func (t Tensor) MaxKeep(axes ...int) Tensor { return wrap(keep(ir.ReduceMax, t.node("max"), axes)) }
+
+// Min is the smallest over axes; none means all.
+func (t Tensor) Min(axes ...int) Tensor { return drop(ir.ReduceMin, t.node("min"), axes) }
+
+// MinKeep is Min; the axes stay with length 1.
+func (t Tensor) MinKeep(axes ...int) Tensor { return wrap(keep(ir.ReduceMin, t.node("min"), axes)) }
+
+// Var is the mean of the squared distance from the mean (divided by n, as in NumPy) over axes; none means all.
+func (t Tensor) Var(axes ...int) Tensor {
+	return t.Sub(t.MeanKeep(axes...)).Square().Mean(axes...)
+}
+
+// Std is √Var.
+func (t Tensor) Std(axes ...int) Tensor { return t.Var(axes...).Sqrt() }
+
+// Norm is the square root of the sum of squares of all elements.
+func (t Tensor) Norm() Tensor { return SumSquares([]Tensor{t}).Sqrt() }
+
+// Any says whether anything is true (not 0) over axes; none means all.
+func (t Tensor) Any(axes ...int) Tensor {
+	return drop(ir.ReduceMax, cast(t.node("any"), dtype.Bool), axes)
+}
+
+// All says whether everything is true (not 0) over axes; none means all.
+func (t Tensor) All(axes ...int) Tensor {
+	return drop(ir.ReduceMin, cast(t.node("all"), dtype.Bool), axes)
+}
+
+func (t Tensor) arg(op ir.Op, axis int) Tensor {
+	n := t.node(op.String())
+	a := axisOf(op.String(), n, axis)
+	return wrap(apply(op, ir.Attr{Axis: a}, n)).Squeeze(a)
+}
+
+// ArgMax is the index (i64) of the first largest element of an axis.
+func (t Tensor) ArgMax(axis int) Tensor { return t.arg(ir.ArgMax, axis) }
+
+// ArgMin is the index (i64) of the first smallest element of an axis.
+func (t Tensor) ArgMin(axis int) Tensor { return t.arg(ir.ArgMin, axis) }
+
+// CumSum adds up along an axis.
+func (t Tensor) CumSum(axis int) Tensor {
+	n := numbers(t.node("cumsum"))
+	return wrap(apply(ir.CumSum, ir.Attr{Axis: axisOf("cumsum", n, axis)}, n))
+}
+
+// SumSquares adds the squares of all elements of all tensors: an f32 number, in one launch.
+func SumSquares(ts []Tensor) Tensor {
+	nodes := make([]*ir.Node, len(ts))
+	for i, t := range ts {
+		nodes[i] = floats(t.node("sum_squares"))
+	}
+	return wrap(apply(ir.SumSquares, ir.Attr{}, nodes...))
+}

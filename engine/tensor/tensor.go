@@ -1,0 +1,246 @@
+// Package tensor is the n-dimensional array that people compute with.
+//
+// A [Tensor] is lazy: an operation only notes what is to be computed. Reading values, printing or [Eval] computes, and
+// whatever can be one kernel then becomes one kernel. So there is no difference in cost between a long expression and
+// the same expression in steps.
+//
+// Methods are for what has a subject (x.MatMul(w), x.Sum(-1)), package functions for what makes a tensor (Zeros, Randn)
+// or treats several alike (Concat, Where, Grad). Operands of arithmetic may be tensors or plain Go numbers; shapes
+// broadcast as in NumPy, and numbers never change a tensor's dtype.
+//
+// A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
+// A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
+package tensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/plan"
+)
+
+// A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set] changes what all
+// of them hold. The zero Tensor is none; [Tensor.IsNone] tells.
+type Tensor struct {
+	v *value
+}
+
+// value is the box that handles share.
+type value struct {
+	node atomic.Pointer[ir.Node]
+}
+
+func wrap(n *ir.Node) Tensor {
+	v := &value{}
+	v.node.Store(n)
+	return Tensor{v}
+}
+
+// node returns what the tensor holds; op names who asks, for the error.
+func (t Tensor) node(op string) *ir.Node {
+	if t.v == nil {
+		fail(op, "got no tensor (a zero Tensor)")
+	}
+	return t.v.node.Load()
+}
+
+// An Error is a caller's mistake: an operation was given what it cannot take. Its text is "op: got X, want Y".
+type Error struct {
+	Op  string // "matmul"
+	Msg string // "got f32[2 3] and f32[4 5], want inner dimensions equal (3 and 5)"
+	err error
+}
+
+func (e *Error) Error() string { return e.Op + ": " + e.Msg }
+
+// Unwrap returns the error below, for a failed evaluation.
+func (e *Error) Unwrap() error { return e.err }
+
+// TensorOp names the operation; a session uses it to find the call in the cell.
+func (e *Error) TensorOp() string { return e.Op }
+
+// fail panics with an *Error.
+func fail(op, format string, args ...any) {
+	panic(&Error{Op: op, Msg: fmt.Sprintf(format, args...)})
+}
+
+// check panics with err as an *Error.
+func check(op string, err error) {
+	if err == nil {
+		return
+	}
+	var wrong *ir.Error
+	if errors.As(err, &wrong) {
+		panic(&Error{Op: wrong.Op, Msg: wrong.Msg, err: err})
+	}
+	panic(&Error{Op: op, Msg: err.Error(), err: err})
+}
+
+// Try runs f and returns the *Error that it panicked with, or nil. Other panics go on.
+func Try(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(*Error)
+			if !ok {
+				panic(r)
+			}
+			err = e
+		}
+	}()
+	f()
+	return nil
+}
+
+// apply makes a node and panics if the op does not take these operands.
+func apply(op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {
+	n, err := ir.New(op, attr, src...)
+	check(op.String(), err)
+	return n
+}
+
+// pick selects a value of a tuple.
+func pick(tuple *ir.Node, index int) Tensor {
+	return wrap(apply(ir.Pick, ir.Attr{Index: index}, tuple))
+}
+
+// IsNone says whether t is the zero Tensor.
+func (t Tensor) IsNone() bool { return t.v == nil }
+
+// Shape returns the lengths of the axes; empty for a single number.
+func (t Tensor) Shape() []int { return slices.Clone(t.node("shape").Shape) }
+
+// DType is the type of the elements.
+func (t Tensor) DType() dtype.Type { return t.node("dtype").DType }
+
+// Device is where the tensor lives.
+func (t Tensor) Device() device.Device { return device.Of(t.node("device").Dev) }
+
+// Rank is the number of axes.
+func (t Tensor) Rank() int { return len(t.node("rank").Shape) }
+
+// Size is the number of elements.
+func (t Tensor) Size() int { return ir.Size(t.node("size").Shape) }
+
+// Len is the length of an axis; a negative axis counts from the end.
+func (t Tensor) Len(axis int) int {
+	n := t.node("len")
+	return n.Shape[axisOf("len", n, axis)]
+}
+
+// Name is what Named gave the tensor, or "".
+func (t Tensor) Name() string { return t.node("name").Name }
+
+// Named gives the tensor a name that errors and tables use, and returns it.
+func (t Tensor) Named(name string) Tensor {
+	n := *shallow(t.node("named"))
+	n.Name = name
+	t.v.node.Store(&n)
+	return t
+}
+
+// shallow copies a node together with its data.
+func shallow(n *ir.Node) *ir.Node {
+	c := &ir.Node{Op: n.Op, DType: n.DType, Shape: n.Shape, Outs: n.Outs, Attr: n.Attr, Src: n.Src, Dev: n.Dev, Name: n.Name, Tracked: n.Tracked}
+	if d := n.Value(); d != nil {
+		tracked := c.Tracked
+		c.Tracked = true // keep the sources: this is the same value, not an evaluation
+		c.SetValue(d)
+		c.Tracked = tracked
+	}
+	return c
+}
+
+// interrupt is the context that evaluations obey.
+var interrupt atomic.Pointer[context.Context]
+
+// Interrupt makes all evaluations of the process stop when ctx is done; they then panic with an *Error that wraps the
+// context's cause. It returns a function that puts the former context back. A session calls it around each cell.
+func Interrupt(ctx context.Context) (restore func()) {
+	old := interrupt.Swap(&ctx)
+	return func() { interrupt.Store(old) }
+}
+
+func evalContext() context.Context {
+	if p := interrupt.Load(); p != nil {
+		return *p
+	}
+	return context.Background()
+}
+
+// Fusion turns the planner's fusion rules on or off and returns what it was: off shows what each rule buys.
+func Fusion(on bool) (before bool) { return plan.Fusion(on) }
+
+// Eval computes tensors together, so that they share what they have in common.
+func Eval(ts ...Tensor) {
+	byDevice := map[ir.Device][]*ir.Node{}
+	var order []ir.Device
+	for _, t := range ts {
+		n := t.node("eval")
+		if n.Value() != nil {
+			continue
+		}
+		if byDevice[n.Dev] == nil {
+			order = append(order, n.Dev)
+		}
+		byDevice[n.Dev] = append(byDevice[n.Dev], n)
+	}
+	for _, dev := range order {
+		check("eval", plan.Run(evalContext(), byDevice[dev]))
+	}
+}
+
+// Eval computes the tensor now, and returns it.
+func (t Tensor) Eval() Tensor {
+	Eval(t)
+	return t
+}
+
+// Evaluated says whether the values are there already.
+func (t Tensor) Evaluated() bool { return t.node("evaluated").Value() != nil }
+
+// Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape, dtype and
+// device must agree. A parameter stays one.
+func (t Tensor) Set(y Tensor) {
+	old, n := t.node("set"), y.node("set")
+	if old.DType != n.DType || !slices.Equal(old.Shape, n.Shape) || old.Dev != n.Dev {
+		fail("set", "got %v on %v for %v on %v, want one type, shape and device", n, n.Dev, old, old.Dev)
+	}
+	Eval(y)
+	leaf := ir.NewLeaf(n.Dev, n.DType, n.Value(), old.Name)
+	leaf.Tracked = old.Op == ir.Leaf && old.Tracked
+	t.v.node.Store(leaf)
+}
+
+// Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps its history,
+// so that [Grad] works even after the result was printed.
+func (t Tensor) Param() Tensor {
+	n := t.Eval().node("param")
+	leaf := ir.NewLeaf(n.Dev, n.DType, n.Value(), n.Name)
+	leaf.Tracked = true
+	t.v.node.Store(leaf)
+	return t
+}
+
+// IsParam says whether the tensor is a parameter.
+func (t Tensor) IsParam() bool {
+	n := t.node("param")
+	return n.Op == ir.Leaf && n.Tracked
+}
+
+// Detach returns a tensor with t's value through which no gradient flows.
+func (t Tensor) Detach() Tensor { return unary(ir.Detach, t) }
+
+// To returns the tensor on another device; it is evaluated and copied through the host.
+func (t Tensor) To(d device.Device) Tensor {
+	if t.Device() == d {
+		return t
+	}
+	n := t.Eval().node("to")
+	return leafOn(d, n.DType, n.Shape, hostBytes(n), n.Name)
+}
