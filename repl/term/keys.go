@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -207,8 +208,34 @@ func (k *keyReader) bracketedPaste() error {
 		}
 		text = append(text, c)
 	}
-	k.paste(strings.TrimSuffix(cleanPaste(text[:len(text)-len(closing)]), "\n"))
+	k.paste(strings.TrimSuffix(withoutPrompts(cleanPaste(text[:len(text)-len(closing)])), "\n"))
 	return nil
+}
+
+var pastedPrompt = regexp.MustCompile(`^In \[\d+\]: ?`)
+
+// withoutPrompts takes the cells out of a piece of a session that was copied from a terminal or a page: prompts go, and
+// so does what the cells have put out. Other text stays as it is.
+func withoutPrompts(text string) string {
+	lines := strings.Split(text, "\n")
+	if !pastedPrompt.MatchString(lines[0]) {
+		return text
+	}
+	var cells []string
+	margin := "" // of the lines that continue a cell; empty in output
+	for _, line := range lines {
+		prompt := pastedPrompt.FindString(line)
+		switch {
+		case prompt != "":
+			margin = strings.Repeat(" ", len(prompt))
+			cells = append(cells, line[len(prompt):])
+		case margin != "" && strings.HasPrefix(line, margin):
+			cells = append(cells, line[len(margin):])
+		default:
+			margin = ""
+		}
+	}
+	return strings.Join(cells, "\n")
 }
 
 // cleanPaste keeps what can stand in a cell: line breaks of all kinds become one, other control characters go.

@@ -28,6 +28,8 @@ func TestKeys(t *testing.T) {
 		{"paste of a line", "\x1b[200~x\n\x1b[201~", mark, []string{"x"}},
 		{"paste of nothing", "\x1b[200~\x1b[201~", "", nil},
 		{"paste of control characters", "\x1b[200~a\x1b[31mb\x03\xffc\x1b[201~", mark, []string{"a[31mb\uFFFDc"}},
+		{"paste of a session", "\x1b[200~In [1]: x := 1\n        y := 2\nOut[1]: 7\n        8\n\nIn [2]: y\n2\x1b[201~", mark,
+			[]string{"x := 1\ny := 2\ny"}},
 		{"two pastes", "\x1b[200~a\x1b[201~\x1b[200~b\x1b[201~", mark + mark, []string{"a", "b"}},
 	} {
 		for how, in := range map[string]io.Reader{
