@@ -11,4 +11,6 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/dtype", Name: "dtype", Symbols: dtypeSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/tensor", Name: "tensor", Symbols: tensorSymbols},
 }
