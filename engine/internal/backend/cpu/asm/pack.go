@@ -66,3 +66,12 @@ func packScalar(dst []float32, width int, s Source, lines int) {
 		dst = dst[width:]
 	}
 }
+
+// Spread writes n steps of line 0 to dst as contiguous float32.
+func Spread(dst []float32, s Source, n int) {
+	for p := 0; p < n; p += 64 {
+		// A panel of one step, whose lines are the elements.
+		m := min(64, n-p)
+		PackPanel(dst[p:], m, Source{Base: s.At(0, p).Base, Elem: s.Elem, Line: s.Step}, m, 1)
+	}
+}

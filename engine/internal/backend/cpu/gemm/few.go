@@ -69,13 +69,7 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 		}
 		dst, k := c.Scratch[at:], t.K
 		for row := range p.Batch * p.M {
-			s := t.A.source(c.A[i], row/p.M).At(row%p.M, 0)
-			// A panel of one step whose lines are the row's elements.
-			s.Line, s.Step = s.Step, 0
-			for p0 := 0; p0 < k; p0 += 64 {
-				n := min(64, k-p0)
-				asm.PackPanel(dst[row*k+p0:], n, s.At(p0, 0), n, 1)
-			}
+			asm.Spread(dst[row*k:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), k)
 		}
 		at += roundUp(p.Batch*p.M*k, 16)
 	}

@@ -1,0 +1,85 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+)
+
+// A Left holds rows packed for a micro-kernel.
+type Left struct {
+	kernel      *asm.MicroKernel
+	data        []float32
+	rows, steps int
+}
+
+// A Right holds columns packed for a micro-kernel.
+type Right struct {
+	kernel      *asm.MicroKernel
+	data        []float32
+	cols, steps int
+}
+
+// Kernel returns the micro-kernel for results of that many columns.
+func Kernel(cols int) *asm.MicroKernel { return choose(maxRows, cols) }
+
+// LeftLen is how many elements PackLeft needs.
+func LeftLen(k *asm.MicroKernel, rows, steps int) int {
+	return roundUp(roundUp(rows, k.Rows)*steps, 16)
+}
+
+// RightLen is how many elements PackRight needs.
+func RightLen(k *asm.MicroKernel, cols, steps int) int {
+	return roundUp(roundUp(cols, k.Cols)*steps, 16)
+}
+
+// Cols is the number of columns.
+func (r Right) Cols() int { return r.cols }
+
+// PackLeft packs rows of a matrix into dst.
+func PackLeft(k *asm.MicroKernel, dst []float32, s asm.Source, rows, steps int) Left {
+	for i := 0; i < rows && steps > 0; i += k.Rows {
+		asm.PackPanel(dst[i*steps:], k.Rows, s.At(i, 0), min(k.Rows, rows-i), steps)
+	}
+	return Left{k, dst, rows, steps}
+}
+
+// PackRight packs columns of a matrix into dst.
+func PackRight(k *asm.MicroKernel, dst []float32, s asm.Source, cols, steps int) Right {
+	for j := 0; j < cols && steps > 0; j += k.Cols {
+		n := min(k.Cols, cols-j)
+		asm.PackPanel(dst[j*steps:], k.PanelCols(n), s.At(j, 0), n, steps)
+	}
+	return Right{k, dst, cols, steps}
+}
+
+// PackedRight is what PackRight wrote to data earlier.
+func PackedRight(k *asm.MicroKernel, data []float32, cols, steps int) Right {
+	return Right{k, data, cols, steps}
+}
+
+// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps as a has. ldc is in
+// elements.
+func Multiply(a Left, b Right, cols int, c *float32, ldc int, add bool) {
+	k, plus := a.kernel, 0
+	if add {
+		plus = 1
+	}
+	for i := 0; i < a.rows; i += k.Rows {
+		row := unsafe.Add(unsafe.Pointer(c), 4*i*ldc)
+		rows := min(k.Rows, a.rows-i)
+		if a.steps == 0 {
+			for r := range rows {
+				if !add {
+					clear(unsafe.Slice((*float32)(unsafe.Add(row, 4*r*ldc)), cols))
+				}
+			}
+			continue
+		}
+		left := unsafe.SliceData(a.data[i*a.steps:])
+		for j := 0; j < cols; j += k.Cols {
+			width := k.PanelCols(min(k.Cols, b.cols-j))
+			k.Run(a.steps, left, unsafe.SliceData(b.data[j*b.steps:]), 4*width, (*float32)(unsafe.Add(row, 4*j)), 4*ldc, rows, min(k.Cols, cols-j), plus)
+		}
+	}
+}
