@@ -82,6 +82,9 @@ func TestRowsAreComplete(t *testing.T) {
 		if first, _, _ := strings.Cut(r.Doc, " "); !strings.EqualFold(strings.ReplaceAll(r.Name, "_", ""), first) {
 			t.Errorf("%s: doc begins %q, want the op's name", r.Name, first)
 		}
+		if (r.Grad == nil) == (r.NoGrad == "") && r.Op != Pick {
+			t.Errorf("%s: want either a gradient rule or the reason why there is none", r.Name)
+		}
 		if !strings.HasSuffix(r.Doc, ".") {
 			t.Errorf("%s: doc does not end with a full stop", r.Name)
 		}

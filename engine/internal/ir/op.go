@@ -128,7 +128,8 @@ type Row struct {
 	Doc    string // first sentence says what it computes; then shapes, dtypes, source of the formula
 	Infer  func(n *Node) error
 	// Grad returns the gradient for each source, nil where there is none, given the gradient of each value of n (one,
-	// or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why.
+	// or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why. (Pick has neither: the
+	// walk backwards hands its gradient to its place in the tuple.)
 	Grad   func(n *Node, dy []*Node) []*Node
 	NoGrad string
 	// Cost counts the floating-point operations that the mathematics needs; bytes are counted by the planner from what

@@ -9,13 +9,13 @@ import (
 func attentionRows() []Row {
 	return []Row{
 		{
-			Op: Rope, Name: "rope", Family: FamilyAttention, Infer: inferRope, Flops: flops(6), Tol: functions,
+			Op: Rope, Name: "rope", Family: FamilyAttention, Infer: inferRope, Grad: gradRope, Flops: flops(6), Tol: functions,
 			Doc: "Rope turns each pair i of a row of length D at position p by the angle p·θ^(−2i/D), θ = Attr.Float: x [… T D], positions i64 [T], or of x's axes " +
 				"but the last, each equal or 1. Pairs are (i, i+D/2), or (2i, 2i+1) with Flags Interleaved; with Flags Reverse the angle is negative, " +
 				"which is the gradient (Su and others: RoFormer, 2021).",
 		},
 		{
-			Op: Attention, Name: "attention", Family: FamilyAttention, Infer: inferAttention, Flops: attentionFlops(1), Tol: summation,
+			Op: Attention, Name: "attention", Family: FamilyAttention, Infer: inferAttention, Grad: gradAttention, Flops: attentionFlops(1), Tol: summation,
 			Doc: "Attention is softmax(s·q·kᵀ + mask)·v with s = Attr.Float: q [B Hq Tq D], k [B Hk Tk D], v [B Hk Tk Dv], Hq a multiple of Hk: " +
 				"query head h looks at key head h/(Hq/Hk). The optional mask [B or 1, Hq or 1, Tq, Tk] is Bool (true: may look) or floats to add. " +
 				"With Flags Causal query i sees keys up to i + (Tk − Tq). Values: o [B Hq Tq Dv] and the logsumexp of the scores [B Hq Tq] in f32 (f64 for f64). " +

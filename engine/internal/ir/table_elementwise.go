@@ -11,16 +11,16 @@ func unaryRows() []Row {
 	const nearest = "piecewise constant: its derivative is 0 almost everywhere"
 	return []Row{
 		{
-			Op: Cast, Name: "cast", Family: FamilyElementwise, Infer: inferCast, Flops: free, Tol: exact,
+			Op: Cast, Name: "cast", Family: FamilyElementwise, Infer: inferCast, Grad: gradCast, Flops: free, Tol: exact,
 			Doc: "Cast converts to Attr.DType. Floats round to nearest, ties to even; float to integer truncates towards zero and saturates, " +
 				"NaN becomes 0; integer to a narrower integer wraps; anything but 0 is true; true is 1.",
 		},
 		{
-			Op: Neg, Name: "neg", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Op: Neg, Name: "neg", Family: FamilyElementwise, Infer: inferNumber, Grad: gradNeg, Flops: flops(1), Tol: exact,
 			Doc: "Neg is -x; integers wrap.",
 		},
 		{
-			Op: Abs, Name: "abs", Family: FamilyElementwise, Infer: inferNumber, Flops: flops(1), Tol: exact,
+			Op: Abs, Name: "abs", Family: FamilyElementwise, Infer: inferNumber, Grad: gradAbs, Flops: flops(1), Tol: exact,
 			Doc: "Abs is |x|; the least integer stays as it is. The gradient at 0 is 0.",
 		},
 		{
@@ -43,21 +43,21 @@ func unaryRows() []Row {
 			Doc:    "Round is the nearest whole number, ties to even; integers stay.",
 			NoGrad: nearest,
 		},
-		floatRow(Exp, "exp", 10, "Exp is eˣ.", nil),
-		floatRow(Expm1, "expm1", 12, "Expm1 is eˣ−1, precise near 0.", nil),
-		floatRow(Log, "log", 10, "Log is the natural logarithm: -Inf for 0, NaN below.", nil),
-		floatRow(Log1p, "log1p", 12, "Log1p is ln(1+x), precise near 0: -Inf for -1, NaN below.", nil),
-		floatRow(Sqrt, "sqrt", 1, "Sqrt is the square root; NaN for negative numbers.", nil),
-		floatRow(Rsqrt, "rsqrt", 2, "Rsqrt is 1/√x; Inf for 0, NaN for negative numbers.", nil),
-		floatRow(Recip, "recip", 1, "Recip is 1/x.", nil),
-		floatRow(Sin, "sin", 12, "Sin is the sine of x in radians; NaN for ±Inf.", nil),
-		floatRow(Cos, "cos", 12, "Cos is the cosine of x in radians; NaN for ±Inf.", nil),
-		floatRow(Tanh, "tanh", 14, "Tanh is the hyperbolic tangent.", nil),
-		floatRow(Erf, "erf", 16, "Erf is the error function 2/√π·∫₀ˣ exp(−t²) dt.", nil),
-		floatRow(Sigmoid, "sigmoid", 12, "Sigmoid is 1/(1+e⁻ˣ).", nil),
-		floatRow(Silu, "silu", 13, "Silu is x/(1+e⁻ˣ), also called swish.", nil),
+		floatRow(Exp, "exp", 10, "Exp is eˣ.", gradExp),
+		floatRow(Expm1, "expm1", 12, "Expm1 is eˣ−1, precise near 0.", gradExpm1),
+		floatRow(Log, "log", 10, "Log is the natural logarithm: -Inf for 0, NaN below.", gradLog),
+		floatRow(Log1p, "log1p", 12, "Log1p is ln(1+x), precise near 0: -Inf for -1, NaN below.", gradLog1p),
+		floatRow(Sqrt, "sqrt", 1, "Sqrt is the square root; NaN for negative numbers.", gradSqrt),
+		floatRow(Rsqrt, "rsqrt", 2, "Rsqrt is 1/√x; Inf for 0, NaN for negative numbers.", gradRsqrt),
+		floatRow(Recip, "recip", 1, "Recip is 1/x.", gradRecip),
+		floatRow(Sin, "sin", 12, "Sin is the sine of x in radians; NaN for ±Inf.", gradSin),
+		floatRow(Cos, "cos", 12, "Cos is the cosine of x in radians; NaN for ±Inf.", gradCos),
+		floatRow(Tanh, "tanh", 14, "Tanh is the hyperbolic tangent.", gradTanh),
+		floatRow(Erf, "erf", 16, "Erf is the error function 2/√π·∫₀ˣ exp(−t²) dt.", gradErf),
+		floatRow(Sigmoid, "sigmoid", 12, "Sigmoid is 1/(1+e⁻ˣ).", gradSigmoid),
+		floatRow(Silu, "silu", 13, "Silu is x/(1+e⁻ˣ), also called swish.", gradSilu),
 		floatRow(Gelu, "gelu", 18, "Gelu is x·Φ(x), with Φ the normal distribution function; with Flags TanhApprox "+
-			"x/2·(1+tanh(√(2/π)·(x+0.044715·x³))) (Hendrycks, Gimpel: Gaussian error linear units, 2016).", nil),
+			"x/2·(1+tanh(√(2/π)·(x+0.044715·x³))) (Hendrycks, Gimpel: Gaussian error linear units, 2016).", gradGelu),
 		{
 			Op: Not, Name: "not", Family: FamilyElementwise, Infer: inferNot, Flops: flops(1), Tol: exact,
 			Doc:    "Not is the logical complement of Bool, and the bitwise one of an integer.",
@@ -131,41 +131,41 @@ func inferIsNaN(n *Node) error {
 func binaryRows() []Row {
 	return []Row{
 		{
-			Op: Add, Name: "add", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Op: Add, Name: "add", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradAdd, Flops: flops(1), Tol: rounding,
 			Doc: "Add is x+y; integers wrap.",
 		},
 		{
-			Op: Sub, Name: "sub", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Op: Sub, Name: "sub", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradSub, Flops: flops(1), Tol: rounding,
 			Doc: "Sub is x−y; integers wrap.",
 		},
 		{
-			Op: Mul, Name: "mul", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Op: Mul, Name: "mul", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradMul, Flops: flops(1), Tol: rounding,
 			Doc: "Mul is x·y; integers wrap.",
 		},
 		{
-			Op: Div, Name: "div", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: rounding,
+			Op: Div, Name: "div", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradDiv, Flops: flops(1), Tol: rounding,
 			Doc: "Div is x/y: ±Inf or NaN for a float divided by 0. Integers round towards minus infinity, and x/0 is 0, as NumPy's floor_divide.",
 		},
 		{
-			Op: Mod, Name: "mod", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(4), Tol: functions,
+			Op: Mod, Name: "mod", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradMod, Flops: flops(4), Tol: functions,
 			Doc: "Mod is the remainder with the sign of the divisor, as NumPy's remainder and Python's %; x mod 0 is NaN for floats and 0 for integers.",
 		},
 		{
-			Op: Pow, Name: "pow", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(20), Tol: 1e-5,
+			Op: Pow, Name: "pow", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradPow, Flops: flops(20), Tol: 1e-5,
 			Doc: "Pow is xʸ; x⁰ is 1 for every x. Integers wrap; a negative integer exponent gives the true result truncated: 1 for 1, ±1 for -1, else 0. " +
 				"The gradient of x is 0 where y is 0; that of y is 0 where x is 0 and y is not negative.",
 		},
 		{
-			Op: Max, Name: "max", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: exact,
+			Op: Max, Name: "max", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradChoice(Gt), Flops: flops(1), Tol: exact,
 			Doc: "Max is the greater of x and y; a NaN on either side wins, as NumPy's maximum. Where both are equal each gets half of the gradient.",
 		},
 		{
-			Op: Min, Name: "min", Family: FamilyElementwise, Infer: inferArithmetic, Flops: flops(1), Tol: exact,
+			Op: Min, Name: "min", Family: FamilyElementwise, Infer: inferArithmetic, Grad: gradChoice(Lt), Flops: flops(1), Tol: exact,
 			Doc: "Min is the smaller of x and y; a NaN on either side wins, as NumPy's minimum. Where both are equal each gets half of the gradient.",
 		},
 		{
-			Op: Atan2, Name: "atan2", Family: FamilyElementwise, Infer: inferAtan2, Flops: flops(20), Tol: functions,
-			Doc: "Atan2 is the angle of the point (y, x) = (Src[1], Src[0]), in (−π, π].",
+			Op: Atan2, Name: "atan2", Family: FamilyElementwise, Infer: inferAtan2, Grad: gradAtan2, Flops: flops(20), Tol: functions,
+			Doc: "Atan2 is the angle of the point whose y is Src[0] and whose x is Src[1], in (−π, π].",
 		},
 	}
 }
@@ -195,7 +195,7 @@ func compareRows() []Row {
 		bits(Or, "or", "Or is the logical or of Bool, and the bitwise one of integers."),
 		bits(Xor, "xor", "Xor is the logical exclusive or of Bool, and the bitwise one of integers."),
 		{
-			Op: Where, Name: "where", Family: FamilyElementwise, Infer: inferWhere, Flops: flops(1), Tol: exact,
+			Op: Where, Name: "where", Family: FamilyElementwise, Infer: inferWhere, Grad: gradWhere, Flops: flops(1), Tol: exact,
 			Doc: "Where is y where the condition Src[0] (Bool) holds and z elsewhere. The gradient of the side that was not taken is 0.",
 		},
 	}

@@ -10,25 +10,25 @@ func indexRows() []Row {
 	const range_ = "An index below 0 or beyond the axis is an error when it is evaluated."
 	return []Row{
 		{
-			Op: Gather, Name: "gather", Family: FamilyIndex, Infer: inferGather, Flops: free, Tol: exact,
+			Op: Gather, Name: "gather", Family: FamilyIndex, Infer: inferGather, Grad: gradGather, Flops: free, Tol: exact,
 			Doc: "Gather takes from x the slices along Attr.Axis that index (i64, any shape) names; the axis is replaced by index's axes (NumPy's take, " +
 				"an embedding). " + range_,
 		},
 		{
-			Op: GatherAlong, Name: "gather_along", Family: FamilyIndex, Infer: inferGatherAlong, Flops: free, Tol: exact,
+			Op: GatherAlong, Name: "gather_along", Family: FamilyIndex, Infer: inferGatherAlong, Grad: gradGatherAlong, Flops: free, Tol: exact,
 			Doc: "GatherAlong takes from x, at each place of index (i64, x's shape but for Attr.Axis), the element at that index along Attr.Axis " +
 				"(NumPy's take_along_axis). " + range_,
 		},
 		{
-			Op: ScatterAdd, Name: "scatter_add", Family: FamilyIndex, Infer: inferScatterAdd, Flops: flopsOfUpdates, Tol: summation,
+			Op: ScatterAdd, Name: "scatter_add", Family: FamilyIndex, Infer: inferScatterAdd, Grad: gradScatterAdd, Flops: flopsOfUpdates, Tol: summation,
 			Doc: "ScatterAdd is base with updates added to the slices along Attr.Axis that index names, the reverse of gather; several updates of one slice add up. " + range_,
 		},
 		{
-			Op: ScatterAlong, Name: "scatter_along", Family: FamilyIndex, Infer: inferScatterAlong, Flops: flopsOfUpdates, Tol: summation,
+			Op: ScatterAlong, Name: "scatter_along", Family: FamilyIndex, Infer: inferScatterAlong, Grad: gradScatterAlong, Flops: flopsOfUpdates, Tol: summation,
 			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_,
 		},
 		{
-			Op: TopK, Name: "top_k", Family: FamilyIndex, Infer: inferTopK, Flops: flopsOfSource(4), Tol: exact,
+			Op: TopK, Name: "top_k", Family: FamilyIndex, Infer: inferTopK, Grad: gradTopK, Flops: flopsOfSource(4), Tol: exact,
 			Doc: "TopK gives the Attr.Index greatest elements of each row, greatest first, and their indices (i64); the smallest with Flags Reverse. " +
 				"Of equal elements the first comes first; NaN counts as greatest. The gradient goes to the chosen elements.",
 		},

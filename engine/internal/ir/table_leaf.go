@@ -97,24 +97,24 @@ func inferRandom(n *Node) error {
 func viewRows() []Row {
 	return []Row{
 		{
-			Op: Reshape, Name: "reshape", Family: FamilyView, Infer: inferReshape, Flops: free,
+			Op: Reshape, Name: "reshape", Family: FamilyView, Infer: inferReshape, Grad: gradReshape, Flops: free,
 			Doc: "Reshape gives the elements, in C order, the shape Attr.Shape of the same size. It copies only when no strides can say it.",
 		},
 		{
-			Op: Permute, Name: "permute", Family: FamilyView, Infer: inferPermute, Flops: free,
+			Op: Permute, Name: "permute", Family: FamilyView, Infer: inferPermute, Grad: gradPermute, Flops: free,
 			Doc: "Permute reorders the axes: axis i of the result is axis Attr.Axes[i] of the source.",
 		},
 		{
-			Op: Expand, Name: "expand", Family: FamilyView, Infer: inferExpand, Flops: free,
+			Op: Expand, Name: "expand", Family: FamilyView, Infer: inferExpand, Grad: gradExpand, Flops: free,
 			Doc: "Expand repeats axes of length 1 to the lengths of Attr.Shape and adds missing axes in front (NumPy's broadcast_to).",
 		},
 		{
-			Op: Slice, Name: "slice", Family: FamilyView, Infer: inferSlice, Flops: free,
+			Op: Slice, Name: "slice", Family: FamilyView, Infer: inferSlice, Grad: gradSlice, Flops: free,
 			Doc: "Slice keeps, of each axis i, the elements start, start+step, … before stop: Attr.Ints[3i:3i+3]. A negative step walks back; " +
 				"then stop is -1 to include element 0.",
 		},
 		{
-			Op: Flip, Name: "flip", Family: FamilyView, Infer: inferFlip, Flops: free,
+			Op: Flip, Name: "flip", Family: FamilyView, Infer: inferFlip, Grad: gradFlip, Flops: free,
 			Doc: "Flip reverses the axes Attr.Axes.",
 		},
 		{
@@ -218,11 +218,11 @@ func inferDetach(n *Node) error {
 func copyRows() []Row {
 	return []Row{
 		{
-			Op: Pad, Name: "pad", Family: FamilyCopy, Infer: inferPad, Flops: free,
+			Op: Pad, Name: "pad", Family: FamilyCopy, Infer: inferPad, Grad: gradPad, Flops: free,
 			Doc: "Pad puts Attr.Ints[2i] elements before and Attr.Ints[2i+1] after along each axis i; their value is Src[1], of shape [].",
 		},
 		{
-			Op: Concat, Name: "concat", Family: FamilyCopy, Infer: inferConcat, Flops: free,
+			Op: Concat, Name: "concat", Family: FamilyCopy, Infer: inferConcat, Grad: gradConcat, Flops: free,
 			Doc: "Concat puts tensors of one dtype side by side along Attr.Axis; their other axes are equal.",
 		},
 	}

@@ -10,29 +10,29 @@ import (
 func reduceRows() []Row {
 	return []Row{
 		{
-			Op: Sum, Name: "sum", Family: FamilyReduce, Infer: inferReduce, Flops: flopsOfSource(1), Tol: summation,
+			Op: Sum, Name: "sum", Family: FamilyReduce, Infer: inferReduce, Grad: gradSum, Flops: flopsOfSource(1), Tol: summation,
 			Doc: "Sum adds up over Attr.Axes; 0 for no elements; integers wrap. Narrow floats are added up in f32.",
 		},
 		{
-			Op: Prod, Name: "prod", Family: FamilyReduce, Infer: inferReduce, Flops: flopsOfSource(1), Tol: summation,
+			Op: Prod, Name: "prod", Family: FamilyReduce, Infer: inferReduce, Grad: gradProd, Flops: flopsOfSource(1), Tol: summation,
 			Doc: "Prod multiplies over Attr.Axes; 1 for no elements; integers wrap. The gradient is right when elements are 0, too.",
 		},
 		{
-			Op: ReduceMax, Name: "reduce_max", Family: FamilyReduce, Infer: inferExtreme, Flops: flopsOfSource(1), Tol: exact,
+			Op: ReduceMax, Name: "reduce_max", Family: FamilyReduce, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
 			Doc: "ReduceMax is the greatest element over Attr.Axes (any, for Bool); NaN if there is one. Elements that tie share the gradient evenly. " +
 				"An axis of length 0 is refused, but for Bool.",
 		},
 		{
-			Op: ReduceMin, Name: "reduce_min", Family: FamilyReduce, Infer: inferExtreme, Flops: flopsOfSource(1), Tol: exact,
+			Op: ReduceMin, Name: "reduce_min", Family: FamilyReduce, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
 			Doc: "ReduceMin is the least element over Attr.Axes (all, for Bool); NaN if there is one. Elements that tie share the gradient evenly. " +
 				"An axis of length 0 is refused, but for Bool.",
 		},
 		{
-			Op: Mean, Name: "mean", Family: FamilyReduce, Infer: inferMean, Flops: flopsOfSource(1), Tol: summation,
+			Op: Mean, Name: "mean", Family: FamilyReduce, Infer: inferMean, Grad: gradMean, Flops: flopsOfSource(1), Tol: summation,
 			Doc: "Mean is the sum over Attr.Axes divided by the number of elements; NaN for none.",
 		},
 		{
-			Op: SumSquares, Name: "sum_squares", Family: FamilyOptimizer, Infer: inferSumSquares, Tol: summation,
+			Op: SumSquares, Name: "sum_squares", Family: FamilyOptimizer, Infer: inferSumSquares, Grad: gradSumSquares, Tol: summation,
 			Doc: "SumSquares adds up the squares of all elements of all its sources, in f32 (f64 for f64): the square of the global norm in one launch.",
 			Flops: func(n *Node) int64 {
 				var total int64
@@ -59,7 +59,7 @@ func scanRows() []Row {
 			NoGrad: "its result is an index",
 		},
 		{
-			Op: CumSum, Name: "cum_sum", Family: FamilyIndex, Infer: inferCumSum, Flops: flops(1), Tol: summation,
+			Op: CumSum, Name: "cum_sum", Family: FamilyIndex, Infer: inferCumSum, Grad: gradCumSum, Flops: flops(1), Tol: summation,
 			Doc: "CumSum is the running sum along Attr.Axis; from the end with Flags Reverse, without the element itself with Flags Exclusive.",
 		},
 	}

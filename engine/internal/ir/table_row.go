@@ -12,19 +12,19 @@ const secondOrder = "second derivatives of this op are not implemented"
 func softmaxRows() []Row {
 	return []Row{
 		{
-			Op: Softmax, Name: "softmax", Family: FamilyRow, Infer: inferRow, Flops: flops(13), Tol: functions,
+			Op: Softmax, Name: "softmax", Family: FamilyRow, Infer: inferRow, Grad: gradByResult(SoftmaxGrad), Flops: flops(13), Tol: functions,
 			Doc: "Softmax is exp(x − max)/Σ exp(x − max) along the last axis. A row that is all -Inf gives NaN.",
 		},
 		{
-			Op: SoftmaxGrad, Name: "softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Flops: flops(4), Tol: summation,
+			Op: SoftmaxGrad, Name: "softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Grad: gradSoftmaxGrad, Flops: flops(4), Tol: summation,
 			Doc: "SoftmaxGrad is y·(dy − Σ y·dy) along the last axis, from y = Softmax(x) and dy.",
 		},
 		{
-			Op: LogSoftmax, Name: "log_softmax", Family: FamilyRow, Infer: inferRow, Flops: flops(13), Tol: functions,
+			Op: LogSoftmax, Name: "log_softmax", Family: FamilyRow, Infer: inferRow, Grad: gradByResult(LogSoftmaxGrad), Flops: flops(13), Tol: functions,
 			Doc: "LogSoftmax is x − max − ln Σ exp(x − max) along the last axis.",
 		},
 		{
-			Op: LogSoftmaxGrad, Name: "log_softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Flops: flops(13), Tol: summation,
+			Op: LogSoftmaxGrad, Name: "log_softmax_grad", Family: FamilyRow, Infer: inferRowGrad, Grad: gradLogSoftmaxGrad, Flops: flops(13), Tol: summation,
 			Doc: "LogSoftmaxGrad is dy − exp(y)·Σ dy along the last axis, from y = LogSoftmax(x) and dy.",
 		},
 	}
@@ -33,7 +33,7 @@ func softmaxRows() []Row {
 func normRows() []Row {
 	return []Row{
 		{
-			Op: LayerNorm, Name: "layer_norm", Family: FamilyRow, Infer: inferLayerNorm, Flops: flops(8), Tol: summation,
+			Op: LayerNorm, Name: "layer_norm", Family: FamilyRow, Infer: inferLayerNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
 			Doc: "LayerNorm is (x − mean)/√(variance + eps)·weight + bias along the last axis, of length D: weight [D], bias [D], eps = Attr.Float; " +
 				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016).",
 		},
@@ -44,7 +44,7 @@ func normRows() []Row {
 			NoGrad: secondOrder,
 		},
 		{
-			Op: RMSNorm, Name: "rms_norm", Family: FamilyRow, Infer: inferRMSNorm, Flops: flops(5), Tol: summation,
+			Op: RMSNorm, Name: "rms_norm", Family: FamilyRow, Infer: inferRMSNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
 			Doc: "RMSNorm is x/√(mean(x²) + eps)·weight along the last axis, of length D: weight [D], eps = Attr.Float " +
 				"(Zhang, Sennrich: Root mean square layer normalization, 2019).",
 		},
@@ -60,7 +60,7 @@ func normRows() []Row {
 func lossRows() []Row {
 	return []Row{
 		{
-			Op: CrossEntropy, Name: "cross_entropy", Family: FamilyRow, Infer: inferCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
+			Op: CrossEntropy, Name: "cross_entropy", Family: FamilyRow, Infer: inferCrossEntropy, Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
 			Doc: "CrossEntropy gives, for logits [N V] and targets i64[N], the loss [N] and the logsumexp [N], in f32 (f64 for f64): " +
 				"loss = lse − (1−s)·x[target] − s·mean(x), with the label smoothing s = Attr.Float. " +
 				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error.",

@@ -1,0 +1,219 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Grad returns the gradients of loss, which has one element of a floating-point dtype, for each of params: nodes of the
+// params' types. It walks the graph backwards once and lets the row of each op write its part; only nodes on a way from
+// a param to the loss take part, so what is frozen costs nothing. No gradient flows through integers and Bool.
+//
+// A param that the loss does not reach is an error that names it, and so is an op on the way that has no gradient.
+func Grad(loss *Node, params []*Node) ([]*Node, error) {
+	if loss.Outs != nil || Size(loss.Shape) != 1 || !loss.DType.Float() {
+		return nil, &Error{"grad", fmt.Sprintf("got loss %v, want one element of a floating-point dtype (Sum or Mean gives one)", loss)}
+	}
+	links.RLock()
+	defer links.RUnlock()
+	r := reverse{dy: map[*Node][]*Node{}, on: map[*Node]bool{}}
+	order := r.order(loss, params)
+	if err := r.unreached(loss, params); err != nil {
+		return nil, err
+	}
+	r.dy[loss] = []*Node{full(loss, 1, loss.Shape)}
+	for _, n := range slices.Backward(order) {
+		if err := r.step(n); err != nil {
+			return nil, err
+		}
+	}
+	grads := make([]*Node, len(params))
+	for i, p := range params {
+		if grads[i] = r.dy[p][0]; grads[i] == nil {
+			return nil, unreached(loss, p, "")
+		}
+	}
+	return grads, nil
+}
+
+// reverse is one walk backwards.
+type reverse struct {
+	on map[*Node]bool    // of each visited node: whether a param is among it and its ancestors
+	dy map[*Node][]*Node // what flowed so far into each value of a node; nil where nothing did
+}
+
+// order lists the nodes between params and loss, sources first, and fills on.
+func (r *reverse) order(loss *Node, params []*Node) []*Node {
+	wanted := map[*Node]bool{}
+	all := true
+	for _, p := range params {
+		wanted[p] = true
+		all = all && p.Tracked
+	}
+	var order []*Node
+	stack := []frame{{n: loss}}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		n := f.n
+		if f.next < len(n.Src) && differentiable(n) {
+			s := n.Src[f.next]
+			f.next++
+			// Below a node that is not tracked there is no tracked one.
+			if _, seen := r.on[s]; !seen && (s.Tracked || !all) {
+				stack = append(stack, frame{n: s})
+			}
+			continue
+		}
+		stack = stack[:len(stack)-1]
+		on := wanted[n]
+		if differentiable(n) {
+			on = on || slices.ContainsFunc(n.Src, func(s *Node) bool { return r.on[s] })
+		}
+		r.on[n] = on
+		if on {
+			order = append(order, n)
+		}
+	}
+	return order
+}
+
+// differentiable says whether a gradient may flow from n to its sources, as far as its type tells.
+func differentiable(n *Node) bool {
+	return n.Op != Detach && (n.Outs != nil || n.DType.Float())
+}
+
+// step hands the gradient of n on to its sources.
+func (r *reverse) step(n *Node) error {
+	dy := r.dy[n]
+	if dy == nil || !slices.ContainsFunc(n.Src, func(s *Node) bool { return r.on[s] }) {
+		return nil
+	}
+	if n.Op == Pick {
+		r.flow(n.Src[0], n.Attr.Index, dy[0])
+		return nil
+	}
+	row := RowOf(n.Op)
+	if row.Grad == nil {
+		return &Error{"grad", fmt.Sprintf("%s %v has no gradient: %s", row.Name, n, row.NoGrad)}
+	}
+	grads, err := applyRule(row, n, dy)
+	if err != nil {
+		return err
+	}
+	for i, s := range n.Src {
+		if !r.on[s] {
+			continue
+		}
+		if grads[i] == nil {
+			return &Error{"grad", fmt.Sprintf("%s has no gradient for operand %d, %v", row.Name, i+1, s)}
+		}
+		r.flow(s, 0, grads[i])
+	}
+	return nil
+}
+
+// applyRule calls a rule, which may refuse.
+func applyRule(row *Row, n *Node, dy []*Node) (grads []*Node, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case refusal:
+			err = &Error{"grad", fmt.Sprintf("%s %v has no gradient: %s", row.Name, n, p)}
+		default:
+			panic(p)
+		}
+	}()
+	return row.Grad(n, dy), nil
+}
+
+// A refusal is the panic by which a rule says that it cannot.
+type refusal string
+
+// flow adds g to the gradient of a value of n.
+func (r *reverse) flow(n *Node, value int, g *Node) {
+	t := n.Type()
+	if n.Outs != nil {
+		t = n.Outs[value]
+	}
+	if g.DType != t.DType || !slices.Equal(g.Shape, t.Shape) {
+		panic(fmt.Sprintf("ir: gradient %v of a value %v of %v", g, t, n.Op))
+	}
+	list := r.dy[n]
+	if list == nil {
+		list = make([]*Node, max(1, len(n.Outs)))
+		r.dy[n] = list
+	}
+	if list[value] == nil {
+		list[value] = g
+	} else {
+		list[value] = accumulate(list[value], g)
+	}
+}
+
+// accumulate adds two gradients of one value. Two products become one MatMul with the pairs of both, so that the
+// gradient of what several projections read is one launch.
+func accumulate(a, b *Node) *Node {
+	switch {
+	case a.Op == MatMul && b.Op == MatMul:
+		return build(MatMul, Attr{}, slices.Concat(a.Src, b.Src)...)
+	case a.Op == Reshape && b.Op == Reshape && slices.Equal(a.Src[0].Shape, b.Src[0].Shape):
+		return reshape(accumulate(a.Src[0], b.Src[0]), a.Shape)
+	}
+	return build(Add, Attr{}, a, b)
+}
+
+// unreached returns an error for the params that no way leads to.
+func (r *reverse) unreached(loss *Node, params []*Node) error {
+	var errs []error
+	for _, p := range params {
+		switch {
+		case !p.DType.Float():
+			errs = append(errs, &Error{"grad", fmt.Sprintf("got parameter %v, want a floating-point dtype", p)})
+		case !r.on[p]:
+			errs = append(errs, unreached(loss, p, blocker(loss, p)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func unreached(loss, p *Node, why string) error {
+	var s strings.Builder
+	fmt.Fprintf(&s, "the loss does not depend on %v", p)
+	switch {
+	case why != "":
+		s.WriteString(" but through " + why)
+	case !p.Tracked && loss.Value() != nil:
+		s.WriteString("; it was evaluated, and only what is computed from a Param remembers how")
+	}
+	return &Error{"grad", s.String()}
+}
+
+// blocker names the op that stops the gradient on the way from loss to p, "" if there is no way at all.
+func blocker(loss, p *Node) string {
+	through := map[*Node]*Node{loss: nil} // the last op without a gradient between a node and the loss
+	list := []*Node{loss}
+	for len(list) > 0 {
+		n := list[len(list)-1]
+		list = list[:len(list)-1]
+		if n == p {
+			stop := through[n]
+			if stop == nil {
+				return ""
+			}
+			return fmt.Sprintf("%v, which has no gradient: %s", stop.Op, RowOf(stop.Op).NoGrad)
+		}
+		stop := through[n]
+		if !differentiable(n) && RowOf(n.Op).NoGrad != "" {
+			stop = n
+		}
+		for _, s := range n.Src {
+			if _, seen := through[s]; !seen {
+				through[s] = stop
+				list = append(list, s)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package ir
+
+func gradMatMul(n *Node, dy []*Node) []*Node {
+	grads := make([]*Node, len(n.Src))
+	for i := 0; i < len(n.Src); i += 2 {
+		grads[i] = product(dy[0], transpose(n.Src[i+1]))
+		grads[i+1] = product(transpose(n.Src[i]), dy[0])
+	}
+	return grads
+}
+
+// gradLoRALinear: with h = s·x·a and dh = s·dy·bᵀ, dx = dy·wᵀ + dh·aᵀ in one product, dw = xᵀ·dy, da = xᵀ·dh,
+// db = hᵀ·dy. h is written as in the forward pass, so that it is computed once.
+func gradLoRALinear(n *Node, dy []*Node) []*Node {
+	x, w, a, b := n.Src[0], n.Src[1], n.Src[2], n.Src[3]
+	h := loraHidden(n, x, a)
+	dh := times(product(dy[0], transpose(b)), n.Attr.Float)
+	xt := transpose(x)
+	return []*Node{
+		product(dy[0], transpose(w), dh, transpose(a)),
+		product(xt, dy[0]),
+		product(xt, dh),
+		product(transpose(h), dy[0]),
+	}
+}
+
+// gradByResult makes the rule of a row op whose gradient is another op of its result and dy.
+func gradByResult(op Op) func(n *Node, dy []*Node) []*Node {
+	return func(n *Node, dy []*Node) []*Node { return []*Node{build(op, Attr{}, n, dy[0])} }
+}
+
+// gradSoftmaxGrad differentiates f = y·(v − Σ y·v): for y, g·(v − Σ y·v) − v·Σ g·y; for v, the same form as f.
+func gradSoftmaxGrad(n *Node, g []*Node) []*Node {
+	y, v := n.Src[0], n.Src[1]
+	last := lastAxis(n)
+	dot := func(a, b *Node) *Node { return expand(sumOver(mul(a, b), last), n.Shape) }
+	dy := sub(mul(g[0], sub(v, dot(y, v))), mul(v, dot(g[0], y)))
+	return []*Node{dy, build(SoftmaxGrad, Attr{}, y, g[0])}
+}
+
+// gradLogSoftmaxGrad differentiates f = v − exp(y)·Σ v: for y, −g·exp(y)·Σ v; for v, g − Σ g·exp(y).
+func gradLogSoftmaxGrad(n *Node, g []*Node) []*Node {
+	y, v := n.Src[0], n.Src[1]
+	last := lastAxis(n)
+	p := mul(g[0], unary(Exp, y))
+	dy := neg(mul(p, expand(sumOver(v, last), n.Shape)))
+	return []*Node{dy, sub(g[0], expand(sumOver(p, last), n.Shape))}
+}
+
+func gradLayerNorm(n *Node, dy []*Node) []*Node {
+	d := build(LayerNormGrad, n.Attr, n.Src[0], n.Src[1], dy[0])
+	return []*Node{pick(d, 0), pick(d, 1), pick(d, 2)}
+}
+
+func gradRMSNorm(n *Node, dy []*Node) []*Node {
+	d := build(RMSNormGrad, n.Attr, n.Src[0], n.Src[1], dy[0])
+	return []*Node{pick(d, 0), pick(d, 1)}
+}
+
+// gradCrossEntropy: the gradient of the logsumexp, where somebody uses it, is the softmax.
+func gradCrossEntropy(n *Node, dy []*Node) []*Node {
+	x, targets, lse := n.Src[0], n.Src[1], pick(n, 1)
+	var dx *Node
+	if dy[0] != nil {
+		dx = build(CrossEntropyGrad, n.Attr, x, targets, lse, dy[0])
+	}
+	if dy[1] != nil {
+		rows := func(v *Node) *Node {
+			return expand(reshape(build(Cast, Attr{DType: x.DType}, v), []int{x.Shape[0], 1}), x.Shape)
+		}
+		p := mul(unary(Exp, sub(x, rows(lse))), rows(dy[1]))
+		if dx == nil {
+			dx = p
+		} else {
+			dx = add(dx, p)
+		}
+	}
+	return []*Node{dx, nil}
+}
+
+// gradRope turns back: the matrix of a rotation is orthogonal.
+func gradRope(n *Node, dy []*Node) []*Node {
+	attr := n.Attr
+	attr.Flags ^= Reverse
+	return []*Node{build(Rope, attr, dy[0], n.Src[1]), nil}
+}
+
+func gradAttention(n *Node, dy []*Node) []*Node {
+	if dy[1] != nil {
+		panic(refusal("nothing flows back through its logsumexp"))
+	}
+	src := append([]*Node{n.Src[0], n.Src[1], n.Src[2], pick(n, 0), pick(n, 1), dy[0]}, n.Src[3:]...)
+	d := build(AttentionGrad, n.Attr, src...)
+	return append([]*Node{pick(d, 0), pick(d, 1), pick(d, 2)}, make([]*Node, len(n.Src)-3)...)
+}
