@@ -121,24 +121,23 @@ func (t *resultTile) set(i int, r *reduction, v ir.Scalar) {
 // columnBlock is how many columns are folded side by side.
 const columnBlock = 1024
 
-// flushRows is how many rows are added up in float32 before the sums move on to float64.
+// flushRows is how many rows are added up in float32 before the sums move on to the next level.
 const flushRows = 32
 
-// columnSums folds columns: row after row is added to a run of numbers.
+// columnSums folds columns: row after row is added to a run of numbers. Sums of float32 climb levels, flushRows at a
+// time, so that the rounding error does not grow with the number of rows.
 type columnSums struct {
-	rows int // added since the last flush
-	near [columnBlock]float32
-	far  [columnBlock]float64
-	ints [columnBlock]int64
-	kind dtype.Type
+	rows, flushes int // added to near, and to middle, since they were cleared
+	near, middle  [columnBlock]float32
+	far           [columnBlock]float64
+	ints          [columnBlock]int64
 }
 
 func (c *columnSums) start(r *reduction, n int) {
-	c.kind = r.from
-	c.rows = 0
+	c.rows, c.flushes = 0, 0
 	for i := range n {
 		c.far[i], c.ints[i] = r.fold.zero.F, r.fold.zero.I
-		c.near[i] = float32(r.fold.zero.F)
+		c.near[i], c.middle[i] = float32(r.fold.zero.F), 0
 	}
 }
 
@@ -170,18 +169,29 @@ func (c *columnSums) addFloats(op ir.Op, p unsafe.Pointer, n int) {
 	default:
 		vec.Of(vec.Add)(near, near, p, nil, n)
 		if c.rows++; c.rows == flushRows {
-			c.spill(n)
+			c.climb(n)
 		}
 	}
 }
 
-// spill moves sums from float32 to float64.
-func (c *columnSums) spill(n int) {
-	for i, x := range c.near[:n] {
-		c.far[i] += float64(x)
-		c.near[i] = 0
-	}
+// climb moves sums from near to middle, and now and then on to far.
+func (c *columnSums) climb(n int) {
+	near, middle := unsafe.Pointer(&c.near), unsafe.Pointer(&c.middle)
+	vec.Of(vec.Add)(middle, middle, near, nil, n)
+	clear(c.near[:n])
 	c.rows = 0
+	if c.flushes++; c.flushes == flushRows {
+		c.spill(n)
+	}
+}
+
+// spill moves sums from middle to far.
+func (c *columnSums) spill(n int) {
+	for i, x := range c.middle[:n] {
+		c.far[i] += float64(x)
+	}
+	clear(c.middle[:n])
+	c.flushes = 0
 }
 
 // flush makes far hold the result of floating-point columns.
@@ -193,6 +203,7 @@ func (c *columnSums) flush(r *reduction, n int) {
 			c.far[i] = float64(x)
 		}
 	default:
+		c.climb(n)
 		c.spill(n)
 	}
 }

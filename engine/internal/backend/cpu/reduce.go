@@ -20,6 +20,7 @@ type reduceKernel struct {
 	epilogue   perWorker
 	outs       []backend.Output
 	columns    [][]columnSums // by worker and reduction
+	partial    [][]columnSums // by piece and reduction, when rows are divided
 	results    [][]resultTile // likewise
 }
 
@@ -278,7 +279,7 @@ func (k *reduceKernel) runMiddle(l *launch) {
 	pieces := 1
 	if units := k.outer * blocks; units < 4*l.pool.Threads() {
 		// Few columns: rows are divided too, by a rule that knows nothing of threads.
-		pieces = max(1, min(64, k.length*min(k.inner, columnBlock)/splitLength))
+		pieces = max(1, min(16, k.length*min(k.inner, columnBlock)/splitLength))
 	}
 	if pieces > 1 {
 		k.runMiddleSplit(l, blocks, pieces)
@@ -332,14 +333,14 @@ func (k *reduceKernel) finishColumns(worker int, sums []columnSums, o, first, n 
 
 func (k *reduceKernel) runMiddleSplit(l *launch, blocks, pieces int) {
 	units := k.outer * blocks
-	partial := make([][]columnSums, units*pieces)
+	for len(k.partial) < units*pieces {
+		k.partial = append(k.partial, make([]columnSums, len(k.reductions)))
+	}
 	l.pool.For(units*pieces, func(worker, c int) {
 		unit, piece := c/pieces, c%pieces
 		o, first := unit/blocks, unit%blocks*columnBlock
 		n := min(columnBlock, k.inner-first)
-		sums := make([]columnSums, len(k.reductions))
-		k.addRows(l, worker, sums, o, first, n, k.length*piece/pieces, k.length*(piece+1)/pieces)
-		partial[c] = sums
+		k.addRows(l, worker, k.partial[c], o, first, n, k.length*piece/pieces, k.length*(piece+1)/pieces)
 	})
 	if l.pool.Stopped() {
 		return
@@ -347,8 +348,8 @@ func (k *reduceKernel) runMiddleSplit(l *launch, blocks, pieces int) {
 	l.pool.For(units, func(worker, unit int) {
 		o, first := unit/blocks, unit%blocks*columnBlock
 		n := min(columnBlock, k.inner-first)
-		sums := partial[unit*pieces]
-		for _, p := range partial[unit*pieces+1:][:pieces-1] {
+		sums := k.partial[unit*pieces]
+		for _, p := range k.partial[unit*pieces+1:][:pieces-1] {
 			for i := range sums {
 				sums[i].join(&k.reductions[i], &p[i], n)
 			}

@@ -70,16 +70,17 @@ func rmsNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, y unsafe.Pointer) {
 
 // normPieceRows is how many rows add to one partial gradient of the weights. It does not depend on the number of
 // threads, so neither do the sums.
-const normPieceRows = 64
+const normPieceRows = 16
 
 // runNormGrad computes dx row by row, and dweight (and dbias) as sums of one partial for each piece of rows.
 func (k *rowKernel) runNormGrad(l *launch) {
 	w := k.vector()[0]
 	pieces := min(64, (k.rows+normPieceRows-1)/normPieceRows)
-	partial := l.scratch.floats(2 * max(1, pieces) * k.n)
+	stride := k.n + 80 // not a multiple of a page, at which addresses would get in each other's way
+	partial := l.scratch.floats(2 * max(1, pieces) * stride)
 	clear(partial)
 	part := func(piece, which int) unsafe.Pointer {
-		return unsafe.Pointer(unsafe.SliceData(partial[(2*piece+which)*k.n:]))
+		return unsafe.Pointer(unsafe.SliceData(partial[(2*piece+which)*stride:]))
 	}
 	l.pool.For(pieces, func(worker, piece int) {
 		lo, hi := k.rows*piece/pieces, k.rows*(piece+1)/pieces
@@ -99,21 +100,20 @@ func (k *rowKernel) runNormGrad(l *launch) {
 	}
 	l.pool.Range(k.n, 1024, func(_, lo, hi int) {
 		for which, out := range k.extra {
-			k.joinPartials(l, part, pieces, which-1, lo, hi)
-			to := unsafe.Add(l.pointer(out.Buf), lo*out.DType.Size())
-			narrowTo(out.DType, to, unsafe.Add(part(0, which-1), 4*lo), hi-lo)
+			sum := func(piece int) unsafe.Pointer { return unsafe.Add(part(piece, which-1), 4*lo) }
+			addPairwise(sum, pieces, hi-lo)
+			narrowTo(out.DType, unsafe.Add(l.pointer(out.Buf), lo*out.DType.Size()), sum(0), hi-lo)
 		}
 	})
 }
 
-// joinPartials adds up columns lo to hi of all pieces into the first, in float64 from piece to piece.
-func (k *rowKernel) joinPartials(l *launch, part func(piece, which int) unsafe.Pointer, pieces, which, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		var s float64
-		for p := range pieces {
-			s += float64(*(*float32)(unsafe.Add(part(p, which), 4*i)))
+// addPairwise adds up n columns of all pieces into the first, in a tree, which keeps the rounding error small.
+func addPairwise(piece func(int) unsafe.Pointer, pieces, n int) {
+	add := vec.Of(vec.Add)
+	for step := 1; step < pieces; step *= 2 {
+		for p := 0; p+step < pieces; p += 2 * step {
+			add(piece(p), piece(p), piece(p+step), nil, n)
 		}
-		*(*float32)(unsafe.Add(part(0, which), 4*i)) = float32(s)
 	}
 }
 

@@ -1,0 +1,42 @@
+package vec
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// Functions on runs that stay in the first-level cache: GB/s of everything that is read and written.
+func BenchmarkFunctions(b *testing.B) {
+	const n = 1024
+	x := make([]float32, 16*n)
+	for i := range x {
+		x[i] = float32(i%77) / 10
+	}
+	p := func(i int) unsafe.Pointer { return unsafe.Pointer(&x[i*(n+80)]) }
+	for _, c := range []struct {
+		name   string
+		arrays int
+		run    func()
+	}{
+		{"add", 3, func() { Of(Add)(p(0), p(1), p(2), nil, n) }},
+		{"exp", 2, func() { Of(Exp)(p(0), p(1), nil, nil, n) }},
+		{"log", 2, func() { Of(Log)(p(0), p(1), nil, nil, n) }},
+		{"tanh", 2, func() { Of(Tanh)(p(0), p(1), nil, nil, n) }},
+		{"gelu", 2, func() { Of(Gelu)(p(0), p(1), nil, nil, n) }},
+		{"silu", 2, func() { Of(Silu)(p(0), p(1), nil, nil, n) }},
+		{"sum", 1, func() { Sum(p(1), n) }},
+		{"max_of", 1, func() { MaxOf(p(1), n) }},
+		{"exp_sub_sum", 2, func() { ExpSubSum(p(0), p(1), 7, n) }},
+		{"norm_to", 4, func() { NormTo(p(0), p(1), p(2), p(3), 1, 1, n) }},
+		{"norm_grad_sums", 3, func() { NormGradSums(p(1), p(2), p(3), 1, 1, n) }},
+		{"norm_grad_to", 4, func() { NormGradTo(p(0), p(1), p(2), p(3), 1, 1, 1, 1, n) }},
+		{"norm_grad_params", 6, func() { NormGradParams(p(4), p(5), p(2), p(3), 1, 1, n) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(4 * n * c.arrays))
+			for b.Loop() {
+				c.run()
+			}
+		})
+	}
+}
