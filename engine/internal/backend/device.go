@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
 // A Device is an opened backend with its memory. It is the ir.Device of the nodes that live there.
@@ -69,6 +70,7 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 		return err
 	}
 	defer runtime.KeepAlive(b)
+	profile.Copied(int64(len(src)))
 	return d.backend.Upload(b.raw, offset, src)
 }
 
@@ -79,6 +81,7 @@ func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
 		return err
 	}
 	defer runtime.KeepAlive(b)
+	profile.Copied(int64(len(dst)))
 	return d.backend.Download(dst, b.raw, offset)
 }
 

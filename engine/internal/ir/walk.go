@@ -120,24 +120,21 @@ type ConstClass uint8
 
 const (
 	AnyConst ConstClass = iota
-	ZeroConst
 	OneConst
 	MinusOneConst
 )
 
-// Class says which of the numbers with rules of their own a Const is. Minus zero is none: x + -0 and x·-0 differ from
-// what the rules for 0 say.
+// Class says which of the numbers with rules of their own a Const is. Zero is none: x·0 is not 0 for NaN, x+0 is not x
+// for -0, and a learning rate that starts at 0 would cost a plan. Integers have no class, because they are positions
+// and random counters, which pass through 1 on their way.
 func (n *Node) Class() ConstClass {
-	v := n.Attr.Value.F
-	if n.DType.Int() {
-		v = float64(n.Attr.Value.I)
+	if !n.DType.Float() {
+		return AnyConst
 	}
-	switch {
-	case v == 0 && !math.Signbit(v):
-		return ZeroConst
-	case v == 1:
+	switch n.Attr.Value.F {
+	case 1:
 		return OneConst
-	case v == -1:
+	case -1:
 		return MinusOneConst
 	}
 	return AnyConst

@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/profile"
+)
+
+// A plan is a list of commands with places to fill in.
+type plan struct {
+	dev      *backend.Device
+	cmds     []command
+	launches []profile.Launch // what each command counts as
+	scalars  []expr
+	blocks   []int // bytes of the memory that outputs get, each for itself
+	arena    int   // bytes that all values between launches share
+	outs     []output
+	used     uint64    // when, by the clock of the device's plans
+	states   sync.Pool // of *state
+}
+
+// A command is a launch without its memory.
+type command struct {
+	kernel  backend.Kernel
+	bufs    []source
+	scalars []int // exprs
+}
+
+// A source says where a command's buffer comes from.
+type source struct {
+	kind  sourceKind
+	index int // of the leaf or the block; byte offset into the arena
+}
+
+type sourceKind uint8
+
+const (
+	fromLeaf sourceKind = iota
+	fromBlock
+	fromArena
+)
+
+// An output says what an evaluated node will hold.
+type output struct {
+	source source // fromLeaf: a view of what is stored already
+	layout ir.Layout
+}
+
+// maxKernels bounds the kernels kept for groups that come again in other plans.
+const maxKernels = 4096
+
+// build makes the plan of a graph.
+func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
+	c := newClustering(g)
+	c.fuseAll()
+	order, exports, uses := c.schedule()
+	m := c.place(order, exports, uses)
+	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, arena: m.arena}
+	for i, k := range order {
+		e := c.emit(k, exports[i])
+		e.check()
+		e.finish()
+		kernel, err := all.kernel(dev, &e.group)
+		if err != nil {
+			return nil, err
+		}
+		cmd := command{kernel: kernel, scalars: e.scalars}
+		for _, b := range e.bufs {
+			cmd.bufs = append(cmd.bufs, m.source(g, b))
+		}
+		p.cmds = append(p.cmds, cmd)
+		p.launches = append(p.launches, profile.Launch{Kernel: kernel.Name(), Bytes: e.group.Bytes, Flops: e.group.Flops})
+	}
+	for _, o := range g.outs {
+		b, ch := g.base(o)
+		l, _ := ch.apply(g.layout(b))
+		p.outs = append(p.outs, output{m.source(g, b), l})
+	}
+	p.states.New = func() any { return p.newState() }
+	return p, nil
+}
+
+// schedule puts the clusters that are needed in order, and says what each writes and reads.
+func (c *clustering) schedule() (order []*cluster, exports [][]int, uses map[*cluster][]use) {
+	uses = map[*cluster][]use{}
+	read := &inlining{clustering: c}
+	for _, k := range c.all {
+		uses[k] = read.read(k)
+	}
+	order = c.sorted(uses)
+	exports = make([][]int, len(order))
+	needed := slices.Clone(c.wanted)
+	for i := len(order) - 1; i >= 0; i-- {
+		k := order[i]
+		for _, v := range c.list {
+			if needed[v] && c.owner[v] == k && c.values[v].outs == nil {
+				exports[i] = append(exports[i], v)
+			}
+		}
+		// What a value nobody needs would read is not read.
+		uses[k] = c.emit(k, exports[i]).uses
+		for _, u := range uses[k] {
+			needed[u.base] = true
+		}
+	}
+	return order, exports, uses
+}
+
+// kernel returns the compiled group, perhaps from another plan.
+func (all *plans) kernel(dev *backend.Device, g *backend.Group) (backend.Kernel, error) {
+	key := groupKey(g)
+	if k := all.kernels[key]; k != nil {
+		return k, nil
+	}
+	k, err := dev.Backend().Compile(g)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", g.Name, err)
+	}
+	if len(all.kernels) >= maxKernels {
+		clear(all.kernels)
+	}
+	all.kernels[key] = k
+	return k, nil
+}
+
+// groupKey is equal for groups that are the same work.
+func groupKey(g *backend.Group) string {
+	b := append([]byte(g.Name), 0, byte(g.Kind))
+	b = appendInts(b, []int{len(g.Inputs), len(g.Insts), len(g.Outputs)})
+	for _, in := range g.Inputs {
+		b = append(b, byte(in.DType))
+		b = appendInts(b, in.Layout.Shape)
+		b = appendInts(b, in.Layout.Stride)
+		b = appendInts(b, []int{in.Layout.Offset, in.Buf, in.Scalar})
+	}
+	for _, in := range g.Insts {
+		b = append(b, byte(in.Op), byte(in.DType), byte(in.Attr.DType))
+		b = appendInts(b, in.Shape)
+		for _, a := range in.Args {
+			b = appendInts(b, []int{a.Index, a.Result})
+		}
+		for _, o := range in.Outs {
+			b = appendInts(append(b, byte(o.DType)), o.Shape)
+		}
+		b = appendInts(b, in.Attr.Axes)
+		b = appendInts(b, in.Attr.Ints)
+		b = appendInts(b, in.Attr.Shape)
+		b = appendInts(b, []int{in.Attr.Axis, in.Attr.Index, int(in.Attr.Flags), len(in.Args), len(in.Outs)})
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(in.Attr.Float))
+	}
+	for _, o := range g.Outputs {
+		b = append(b, byte(o.DType))
+		b = appendInts(b, o.Shape)
+		b = appendInts(b, []int{o.Value.Index, o.Value.Result, o.Buf})
+	}
+	return string(b)
+}

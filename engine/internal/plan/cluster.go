@@ -1,0 +1,494 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A cluster is what will be one group: values that are computed in one launch. Its members come straight from the
+// fusion rules below; inlined values are computed again from another cluster's rule, so that they need no memory.
+type cluster struct {
+	kind    backend.Kind
+	shape   []int        // of its elementwise instructions; of a MatMul cluster with several problems, of the first
+	heavy   []int        // its values that are no elementwise ones, in order
+	members []int        // its elementwise values, in order
+	problem map[int]int  // MatMul: of each member, to which of heavy it belongs
+	inlined map[int]bool // elementwise values of other clusters
+	first   int          // least and greatest rank of its values in the graph's order
+	last    int
+	dead    bool
+}
+
+// Limits of a group. Backends keep a pointer for each input at hand, and a register for each live value.
+const (
+	maxInputs  = 24
+	maxMembers = 64
+	fewRows    = 8 // up to which dependent products share a launch
+)
+
+// A clustering assigns every value that needs a launch to a cluster.
+type clustering struct {
+	*graph
+	list    []int      // the values that are needed, arguments first
+	rank    []int      // place in list, -1 if not needed
+	owner   []*cluster // of a heavy or mapped value
+	users   [][]int    // of each base: the values that use it, not counting views
+	wanted  []bool     // bases of outputs
+	all     []*cluster
+	visited map[*cluster]bool // scratch of depends
+}
+
+// newClustering puts each value into a cluster of its own.
+func newClustering(g *graph) *clustering {
+	n := len(g.values)
+	c := &clustering{
+		graph: g, list: g.order(), rank: make([]int, n), owner: make([]*cluster, n),
+		users: make([][]int, n), wanted: make([]bool, n), visited: map[*cluster]bool{},
+	}
+	for i := range c.rank {
+		c.rank[i] = -1
+	}
+	for r, v := range c.list {
+		c.rank[v] = r
+		x := &g.values[v]
+		if x.kind == view {
+			continue
+		}
+		for _, a := range x.args {
+			b, _ := g.base(a)
+			if !slices.Contains(c.users[b], v) {
+				c.users[b] = append(c.users[b], v)
+			}
+		}
+		switch x.kind {
+		case mapped:
+			c.own(v, &cluster{kind: backend.Map, shape: x.shape, members: []int{v}, first: r, last: r})
+		case heavy:
+			k := &cluster{kind: kindOf(x), shape: x.shape, heavy: []int{v}, first: r, last: r}
+			if x.outs != nil {
+				k.shape = x.outs[0].Shape
+			}
+			c.own(v, k)
+		case result:
+			c.owner[v] = c.owner[x.args[0]]
+			c.owner[v].last = r
+		}
+	}
+	for _, o := range g.outs {
+		b, _ := g.base(o)
+		c.wanted[b] = true
+	}
+	return c
+}
+
+func (c *clustering) own(v int, k *cluster) {
+	c.owner[v] = k
+	c.all = append(c.all, k)
+}
+
+func kindOf(v *value) backend.Kind {
+	switch {
+	case v.op == ir.MatMul:
+		return backend.MatMul
+	case isReduction(v.op):
+		return backend.Reduce
+	case v.row():
+		return backend.Row
+	}
+	return backend.Single
+}
+
+// values calls f for each argument of k's own values, as a base and the value that uses it.
+func (c *clustering) needs(k *cluster, f func(base, user int)) {
+	for _, list := range [][]int{k.heavy, k.members} {
+		for _, v := range list {
+			for _, a := range c.values[v].args {
+				b, _ := c.base(a)
+				f(b, v)
+			}
+		}
+	}
+}
+
+// depends says whether k needs, directly or through others, something that target computes.
+func (c *clustering) depends(k, target *cluster) bool {
+	clear(c.visited)
+	return c.search(k, target)
+}
+
+func (c *clustering) search(k, target *cluster) bool {
+	if k == target {
+		return true
+	}
+	if k == nil || c.visited[k] || k.last < target.first {
+		return false
+	}
+	c.visited[k] = true
+	found := false
+	c.needs(k, func(b, _ int) {
+		if o := c.owner[b]; !found && o != nil && o != k {
+			found = c.search(o, target)
+		}
+	})
+	return found
+}
+
+// independent says whether a and b can become one cluster: neither needs the other through a third. Direct needs are
+// for the caller to judge.
+func (c *clustering) independent(a, b *cluster) bool {
+	through := func(k, target *cluster) bool {
+		found := false
+		c.needs(k, func(base, _ int) {
+			if o := c.owner[base]; !found && o != nil && o != k && o != target {
+				found = c.depends(o, target)
+			}
+		})
+		return found
+	}
+	return !through(a, b) && !through(b, a)
+}
+
+// merge moves everything of b into a.
+func (c *clustering) merge(a, b *cluster) {
+	for _, list := range [][]int{b.heavy, b.members} {
+		for _, v := range list {
+			c.owner[v] = a
+			for _, u := range c.users[v] {
+				if c.values[u].kind == result {
+					c.owner[u] = a
+				}
+			}
+		}
+	}
+	byRank := func(x, y int) int { return c.rank[x] - c.rank[y] }
+	offset := len(a.heavy)
+	for v, p := range b.problem {
+		a.setProblem(v, p+offset)
+	}
+	a.heavy = append(a.heavy, b.heavy...)
+	a.members = append(a.members, b.members...)
+	slices.SortFunc(a.members, byRank)
+	a.first, a.last = min(a.first, b.first), max(a.last, b.last)
+	b.dead = true
+}
+
+func (k *cluster) setProblem(v, p int) {
+	if k.problem == nil {
+		k.problem = map[int]int{}
+	}
+	k.problem[v] = p
+}
+
+// fuse applies the rules in order.
+func (c *clustering) fuseAll() {
+	if !c.fuse {
+		return
+	}
+	c.mergeProducts()
+	c.mergeReductions()
+	for _, v := range c.list {
+		if c.values[v].kind == mapped {
+			c.join(v)
+		}
+	}
+	c.chainProducts()
+	c.prune()
+	c.inline()
+	c.prune()
+}
+
+func (c *clustering) prune() {
+	c.all = slices.DeleteFunc(c.all, func(k *cluster) bool { return k.dead })
+}
+
+// levels counts, for each value, the products on the longest way to it.
+func (c *clustering) levels() []int {
+	level := make([]int, len(c.values))
+	for _, v := range c.list {
+		x := &c.values[v]
+		for _, a := range x.args {
+			level[v] = max(level[v], level[a])
+		}
+		if x.kind == heavy && x.op == ir.MatMul {
+			level[v]++
+		}
+	}
+	return level
+}
+
+// mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A of their
+// adapters. Only products of one level are merged: those of the next may need all of this one.
+func (c *clustering) mergeProducts() {
+	type key struct {
+		base  int
+		chain string
+		level int
+	}
+	level := c.levels()
+	open := map[key][]*cluster{}
+	for _, v := range c.list {
+		x := &c.values[v]
+		if x.kind != heavy || x.op != ir.MatMul {
+			continue
+		}
+		b, ch := c.base(x.args[0])
+		k := key{b, ch.key(), level[v]}
+		merged := false
+		for _, other := range open[k] {
+			if !c.depends(c.owner[v], other) && !c.depends(other, c.owner[v]) {
+				c.merge(other, c.owner[v])
+				merged = true
+				break
+			}
+		}
+		if !merged {
+			open[k] = append(open[k], c.owner[v])
+		}
+	}
+	c.prune()
+}
+
+// mergeReductions lets reductions of one value over the same axes stand in one launch.
+func (c *clustering) mergeReductions() {
+	for _, v := range c.list {
+		x := &c.values[v]
+		if x.kind != heavy || !isReduction(x.op) {
+			continue
+		}
+		b, ch := c.base(x.args[0])
+		for _, u := range c.users[b] {
+			y := &c.values[u]
+			if u == v || y.kind != heavy || !isReduction(y.op) || c.owner[u] == c.owner[v] || !slices.Equal(x.attr.Axes, y.attr.Axes) {
+				continue
+			}
+			if _, yc := c.base(y.args[0]); yc.key() != ch.key() {
+				continue
+			}
+			if !c.depends(c.owner[u], c.owner[v]) && !c.depends(c.owner[v], c.owner[u]) {
+				c.merge(c.owner[v], c.owner[u])
+			}
+		}
+	}
+	c.prune()
+}
+
+// join moves the mapped value v into the cluster that computes one of its operands, as its epilogue; a heavy cluster is
+// better than an elementwise one, because its result need not be written and read again. Elementwise clusters of
+// further operands then come along.
+func (c *clustering) join(v int) {
+	x := &c.values[v]
+	if x.op == copied {
+		return
+	}
+	var best *cluster
+	for _, a := range x.args {
+		b, ch := c.base(a)
+		k := c.owner[b]
+		if k == nil || k == c.owner[v] || k == best || !ch.direct() || !c.mayJoin(v, k) {
+			continue
+		}
+		if best == nil || heavier(k, best) {
+			best = k
+		}
+	}
+	if best == nil {
+		return
+	}
+	c.merge(best, c.owner[v])
+	if best.kind == backend.MatMul {
+		best.setProblem(v, c.problemOf(v, best))
+	}
+	if best.kind != backend.Map {
+		return
+	}
+	for _, a := range x.args {
+		b, ch := c.base(a)
+		k := c.owner[b]
+		if k != nil && k != best && k.kind == backend.Map && ch.direct() && c.mayUnite(best, k) {
+			c.merge(best, k)
+		}
+	}
+}
+
+// heavier prefers clusters that are no plain maps, and then the one that is computed last.
+func heavier(a, b *cluster) bool {
+	if (a.kind == backend.Map) != (b.kind == backend.Map) {
+		return b.kind == backend.Map
+	}
+	return a.last > b.last
+}
+
+// mayJoin says whether v, which reads a value of k at its own places, can be computed by k.
+func (c *clustering) mayJoin(v int, k *cluster) bool {
+	x := &c.values[v]
+	if k.kind == backend.Single || len(k.members) >= maxMembers {
+		return false
+	}
+	shape := k.shape
+	if k.kind == backend.MatMul {
+		p := c.problemOf(v, k)
+		if p < 0 {
+			return false
+		}
+		shape = c.values[k.heavy[p]].shape
+	}
+	if x.size() != ir.Size(shape) || k.kind == backend.Row && !c.joinsRow(v, k) {
+		return false
+	}
+	return c.readable(v, k, shape) && c.inputs(k, c.owner[v]) <= maxInputs && c.independent(k, c.owner[v])
+}
+
+// joinsRow: an epilogue sees a row op's first result only, and only if that has the row's shape.
+func (c *clustering) joinsRow(v int, k *cluster) bool {
+	h := &c.values[k.heavy[0]]
+	if h.op == ir.CrossEntropy || h.op == ir.CrossEntropyGrad {
+		return false
+	}
+	for _, a := range c.values[v].args {
+		b, _ := c.base(a)
+		if x := &c.values[b]; x.kind == result && x.index != 0 && c.owner[b] == k {
+			return false
+		}
+	}
+	return true
+}
+
+// problemOf returns the product of k that v reads, directly or through members; -1 if there are several.
+func (c *clustering) problemOf(v int, k *cluster) int {
+	found := -1
+	for _, a := range c.values[v].args {
+		b, _ := c.base(a)
+		if c.owner[b] != k || b == v {
+			continue
+		}
+		p, ok := k.problem[b]
+		if !ok {
+			p = slices.Index(k.heavy, b)
+		}
+		if found >= 0 && p != found {
+			return -1
+		}
+		found = p
+	}
+	return found
+}
+
+// readable says whether every operand of v can be read at the places of shape: those of k straight from its
+// instructions, the others from memory.
+func (c *clustering) readable(v int, k *cluster, shape []int) bool {
+	for _, a := range c.values[v].args {
+		b, ch := c.base(a)
+		switch {
+		case c.values[b].kind == scalar:
+		case c.owner[b] == k:
+			if !ch.direct() {
+				return false
+			}
+		default:
+			if _, ok := c.seen(a, shape).apply(c.layout(b)); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// seen is the chain from a's base to what an instruction of that shape sees of a.
+func (c *clustering) seen(a int, shape []int) chain {
+	b, ch := c.base(a)
+	return ch.then(c.values[b].shape, reshape(shape))
+}
+
+// inputs counts the values that a and b together read.
+func (c *clustering) inputs(a, b *cluster) int {
+	seen := map[int]bool{}
+	count := func(base, _ int) {
+		if o := c.owner[base]; o != a && o != b && c.values[base].kind != scalar {
+			seen[base] = true
+		}
+	}
+	c.needs(a, count)
+	c.needs(b, count)
+	return len(seen)
+}
+
+// mayUnite says whether the elementwise cluster b, of which a reads values at its own places, can become part of a.
+func (c *clustering) mayUnite(a, b *cluster) bool {
+	if len(a.members)+len(b.members) > maxMembers || ir.Size(a.shape) != ir.Size(b.shape) {
+		return false
+	}
+	for _, pair := range [][2]*cluster{{a, b}, {b, a}} {
+		for _, v := range pair[0].members {
+			for _, arg := range c.values[v].args {
+				base, ch := c.base(arg)
+				if c.owner[base] == pair[1] && !ch.direct() {
+					return false
+				}
+			}
+		}
+	}
+	for _, v := range b.members {
+		if c.values[v].op == copied || !c.readable(v, b, a.shape) {
+			return false
+		}
+	}
+	return c.inputs(a, b) <= maxInputs && c.independent(a, b)
+}
+
+// chainProducts puts products that need one another into one launch when they have few rows: then a launch costs more
+// than the work between two of its phases.
+func (c *clustering) chainProducts() {
+	few := func(k *cluster) bool {
+		return k.kind == backend.MatMul && !slices.ContainsFunc(k.heavy, func(v int) bool {
+			s := c.values[v].shape
+			return ir.Size(s[:len(s)-1]) > fewRows
+		})
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, b := range c.all {
+			if b.dead || !few(b) {
+				continue
+			}
+			for _, a := range c.all {
+				if a != b && !a.dead && few(a) && c.feeds(a, b) {
+					c.merge(a, b)
+					changed = true
+					break
+				}
+			}
+		}
+	}
+}
+
+// feeds says whether b needs results of a as operands of its products, as they are, and in no other way.
+func (c *clustering) feeds(a, b *cluster) bool {
+	fed, ok := false, true
+	for _, v := range b.heavy {
+		for _, arg := range c.values[v].args {
+			base, ch := c.base(arg)
+			if c.owner[base] == a {
+				fed = true
+				ok = ok && len(ch) == 0 && slices.Equal(c.values[base].shape, c.instructionShape(a, base))
+			}
+		}
+	}
+	for _, v := range b.members {
+		for _, arg := range c.values[v].args {
+			if base, _ := c.base(arg); c.owner[base] == a {
+				ok = false
+			}
+		}
+	}
+	return fed && ok && c.independent(a, b)
+}
+
+// instructionShape is the shape that v has among the instructions of its MatMul cluster k.
+func (c *clustering) instructionShape(k *cluster, v int) []int {
+	if p, ok := k.problem[v]; ok {
+		return c.values[k.heavy[p]].shape
+	}
+	return c.values[v].shape
+}

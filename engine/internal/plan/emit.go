@@ -1,0 +1,223 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A use is a value that a cluster reads from memory.
+type use struct {
+	base  int
+	chain chain
+	// inlinable says that the value may as well be computed where it is read: it is an operand of elementwise work.
+	inlinable bool
+}
+
+// An emitter writes a cluster down as a group.
+type emitter struct {
+	*clustering
+	k       *cluster
+	group   backend.Group
+	refs    map[place]backend.Ref
+	insts   map[int]int // heavy values to their instructions
+	bufs    []int       // Cmd.Bufs: inputs' bases, then exports
+	uses    []use       // of each input that is memory, once a base and chain
+	scalars []int       // Cmd.Scalars: exprs
+	failed  bool        // a chain cannot be applied
+}
+
+// A place is a value seen through a chain.
+type place struct {
+	value int
+	chain string
+}
+
+// emit writes k down with the given values as outputs.
+func (c *clustering) emit(k *cluster, exports []int) *emitter {
+	e := &emitter{clustering: c, k: k, refs: map[place]backend.Ref{}, insts: map[int]int{}}
+	e.group.Kind = k.kind
+	values := make([]backend.Ref, len(exports))
+	shapes := make([][]int, len(exports))
+	for _, h := range k.heavy { // also where nothing but a later phase reads it
+		e.heavy(h)
+	}
+	for i, v := range exports {
+		shapes[i] = e.shapeOf(v)
+		values[i] = e.value(v, chain(nil).then(c.values[v].shape, reshape(shapes[i])), shapes[i])
+	}
+	for i, v := range exports {
+		e.group.Outputs = append(e.group.Outputs, backend.Output{
+			Value: values[i], Buf: len(e.bufs), DType: c.values[v].dtype, Shape: shapes[i],
+		})
+		e.bufs = append(e.bufs, v)
+	}
+	return e
+}
+
+// shapeOf is the shape that the exported value v has among k's instructions.
+func (e *emitter) shapeOf(v int) []int {
+	switch {
+	case e.values[v].kind != mapped:
+		return e.values[v].shape
+	case e.k.kind == backend.MatMul:
+		return e.instructionShape(e.k, v)
+	}
+	return e.k.shape
+}
+
+// value returns what is seen of base b through ch, in instructions of that shape.
+func (e *emitter) value(b int, ch chain, shape []int) backend.Ref {
+	x := &e.values[b]
+	switch {
+	case x.kind == scalar:
+		return e.number(b)
+	case x.kind == heavy && e.owner[b] == e.k:
+		return backend.Ref{Index: e.heavy(b)}
+	case x.kind == result && e.owner[b] == e.k:
+		return backend.Ref{Index: e.heavy(x.args[0]), Result: x.index}
+	case x.kind != mapped || e.owner[b] != e.k && !e.k.inlined[b]:
+		return e.memory(b, ch, true)
+	}
+	at := place{b, ch.key()}
+	if r, ok := e.refs[at]; ok {
+		return r
+	}
+	args := make([]backend.Ref, len(x.args))
+	for i, a := range x.args {
+		ab, ac := e.base(a)
+		args[i] = e.value(ab, ac.then(e.values[ab].shape, ch...), shape)
+	}
+	r := args[0]
+	if x.op != copied {
+		r = backend.Ref{Index: len(e.group.Insts)}
+		e.group.Insts = append(e.group.Insts, backend.Inst{Op: x.op, Attr: x.attr, DType: x.dtype, Shape: shape, Args: args})
+		e.group.Flops += ir.RowOf(x.op).Flops(&ir.Node{Shape: shape})
+	}
+	e.refs[at] = r
+	return r
+}
+
+// heavy emits the instruction of a value that is not elementwise, with what comes before it.
+func (e *emitter) heavy(h int) int {
+	if i, ok := e.insts[h]; ok {
+		return i
+	}
+	x := &e.values[h]
+	args := make([]backend.Ref, len(x.args))
+	for i, a := range x.args {
+		args[i] = e.operand(x, i, a)
+	}
+	in := backend.Inst{Op: x.op, Attr: x.attr, DType: x.dtype, Shape: x.shape, Outs: x.outs, Args: args}
+	e.insts[h] = len(e.group.Insts)
+	e.group.Insts = append(e.group.Insts, in)
+	e.group.Flops += e.flops(x)
+	return e.insts[h]
+}
+
+// operand returns argument i of the heavy value x.
+func (e *emitter) operand(x *value, i, a int) backend.Ref {
+	b, ch := e.base(a)
+	switch {
+	case e.values[b].kind == scalar:
+		return e.number(b)
+	case i == 0 && prologue(x):
+		return e.value(b, ch, e.values[a].shape)
+	case e.owner[b] == e.k: // an earlier phase
+		return e.value(b, ch, e.values[a].shape)
+	}
+	return e.memory(b, ch, false)
+}
+
+// prologue says whether the first operand of x may be computed within the group.
+func prologue(x *value) bool {
+	return isReduction(x.op) || x.row() && x.op != ir.CrossEntropy && x.op != ir.CrossEntropyGrad
+}
+
+// memory returns an input.
+func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
+	at := place{b, ch.key()}
+	if r, ok := e.refs[at]; ok {
+		for j := range e.uses {
+			if u := &e.uses[j]; u.base == b && !inlinable && u.chain.key() == at.chain {
+				u.inlinable = false
+			}
+		}
+		return r
+	}
+	l, ok := ch.apply(e.layout(b))
+	if !ok {
+		e.failed = true
+	}
+	buf := slices.Index(e.bufs, b)
+	if buf < 0 {
+		buf = len(e.bufs)
+		e.bufs = append(e.bufs, b)
+	}
+	e.uses = append(e.uses, use{b, ch, inlinable})
+	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: buf})
+}
+
+// number returns a scalar input.
+func (e *emitter) number(b int) backend.Ref {
+	x := &e.values[b]
+	at := place{value: -1 - x.index, chain: x.dtype.String()}
+	if r, ok := e.refs[at]; ok {
+		return r
+	}
+	e.scalars = append(e.scalars, x.index)
+	return e.input(at, backend.Input{DType: x.dtype, Buf: -1, Scalar: len(e.scalars) - 1})
+}
+
+func (e *emitter) input(at place, in backend.Input) backend.Ref {
+	r := backend.In(len(e.group.Inputs))
+	e.group.Inputs = append(e.group.Inputs, in)
+	e.refs[at] = r
+	return r
+}
+
+// finish gives the group its name and counts its bytes.
+func (e *emitter) finish() {
+	e.group.Name = e.name()
+	for _, in := range e.group.Inputs {
+		if in.Buf >= 0 {
+			e.group.Bytes += int64(touched(in.Layout) * in.DType.Size())
+		}
+	}
+	for _, o := range e.group.Outputs {
+		e.group.Bytes += int64(ir.Size(o.Shape) * o.DType.Size())
+	}
+}
+
+// touched counts the different elements of a layout: a broadcast reads one element again and again.
+func touched(l ir.Layout) int {
+	n := 1
+	for i, d := range l.Shape {
+		if l.Stride[i] != 0 || d == 0 {
+			n *= d
+		}
+	}
+	return n
+}
+
+// flops is what the mathematics of a heavy value needs.
+func (e *emitter) flops(x *value) int64 {
+	if x.op == ir.MatMul {
+		var n int64
+		for i := 0; i < len(x.args); i += 2 {
+			s := e.values[x.args[i]].shape
+			n += 2 * int64(x.size()) * int64(s[len(s)-1])
+		}
+		return n
+	}
+	return ir.RowOf(x.op).Flops(x.node)
+}
+
+// outputs that no cluster computes are a mistake of the planner.
+func (e *emitter) check() {
+	if e.failed {
+		panic(fmt.Sprintf("plan: group %s reads a view that no layout expresses", e.group.Name))
+	}
+}

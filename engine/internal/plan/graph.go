@@ -1,0 +1,406 @@
+package plan
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A kind says how a value comes to be.
+type kind uint8
+
+const (
+	leaf   kind = iota // stored data, which each run brings along
+	scalar             // one number for every element; needs no memory
+	empty              // no elements
+	view               // of args[0] through a chain
+	result             // value index of the tuple args[0]
+	mapped             // elementwise; copied stands for itself
+	heavy              // everything else: a launch of its own, which elementwise values may join
+)
+
+// copied is the op of a mapped value that only copies its argument.
+const copied = ir.Invalid
+
+// A value is a node as the planner sees it. Values are named by their index in graph.values.
+type value struct {
+	kind  kind
+	op    ir.Op
+	attr  ir.Attr
+	dtype dtype.Type
+	shape []int
+	outs  []ir.Type // of a tuple
+	args  []int
+	chain chain // of a view
+	index int   // leaf: which; scalar: which of graph.scalars; result: which of the tuple
+	lora  bool  // comes from a LoRA op
+	node  *ir.Node
+}
+
+func (v *value) size() int { return ir.Size(v.shape) }
+
+// A graph is what a plan is made of: the walk's nodes with constants folded, views resolved and composite ops lowered.
+// Every view lies directly on a value that is no view, and its chain can be applied to that value's memory.
+type graph struct {
+	fuse    bool
+	values  []value
+	scalars []expr
+	leaves  []ir.Layout
+	outs    []int
+	same    map[string]int // common subexpressions
+}
+
+// buildGraph translates what a walk found.
+func buildGraph(w *ir.Graph, fuse bool) *graph {
+	g := &graph{fuse: fuse, same: map[string]int{}}
+	for _, d := range w.Leaves {
+		g.leaves = append(g.leaves, d.Layout)
+	}
+	ids := make([]int, len(w.Nodes))
+	for i, n := range w.Nodes {
+		switch {
+		case w.LeafOf[i] >= 0:
+			ids[i] = g.add(value{kind: leaf, dtype: n.DType, shape: n.Type().Shape, index: int(w.LeafOf[i])})
+		case n.Op == ir.Const:
+			ids[i] = g.constant(n, int(w.ConstOf[i]))
+		default:
+			var args []int
+			for _, s := range w.Sources(i) {
+				args = append(args, ids[s])
+			}
+			ids[i] = g.translate(n, args)
+		}
+	}
+	for _, o := range w.Outs {
+		g.outs = append(g.outs, ids[o])
+	}
+	if fuse {
+		g.rewrite()
+	}
+	for i, o := range g.outs {
+		g.outs[i] = g.stored(o)
+	}
+	return g
+}
+
+// add appends a value, or finds an equal one.
+func (g *graph) add(v value) int {
+	if v.kind != leaf && v.kind != scalar && v.kind != view && v.outs == nil && v.size() == 0 {
+		v = value{kind: empty, dtype: v.dtype, shape: v.shape}
+	}
+	key := v.key()
+	if i, ok := g.same[key]; ok && (g.fuse || v.kind != mapped && v.kind != heavy) {
+		return i
+	}
+	g.values = append(g.values, v)
+	g.same[key] = len(g.values) - 1
+	return len(g.values) - 1
+}
+
+// key is equal for values that are equal whatever the leaves hold.
+func (v *value) key() string {
+	b := []byte{byte(v.kind), byte(v.op), byte(v.dtype), byte(v.attr.DType)}
+	b = appendInts(b, v.shape)
+	b = appendInts(b, v.args)
+	b = append(b, v.chain.key()...)
+	b = appendInts(b, []int{v.index, v.attr.Axis, v.attr.Index, int(v.attr.Flags)})
+	b = appendInts(b, v.attr.Axes)
+	b = appendInts(b, v.attr.Ints)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.attr.Float))
+	for _, o := range v.outs {
+		b = appendInts(append(b, byte(o.DType)), o.Shape)
+	}
+	return string(b)
+}
+
+// constant adds a number. Its value may be relied on when it is part of the walk's key.
+func (g *graph) constant(n *ir.Node, input int) int {
+	e := expr{dtype: n.DType, input: input}
+	if input < 0 || n.Class() != ir.AnyConst {
+		e = expr{dtype: n.DType, input: literal, value: n.Attr.Value}
+	}
+	return g.add(value{kind: scalar, dtype: n.DType, shape: n.Shape, index: g.scalar(e)})
+}
+
+// number returns a scalar value that is the same in every run.
+func (g *graph) number(dt dtype.Type, f float64, shape []int) int {
+	e := expr{dtype: dt, input: literal, value: ir.Scalar{F: f}}
+	return g.add(value{kind: scalar, dtype: dt, shape: shape, index: g.scalar(e)})
+}
+
+// translate adds the value of a node whose sources are args.
+func (g *graph) translate(n *ir.Node, args []int) int {
+	v := value{op: n.Op, attr: n.Attr, dtype: n.DType, shape: n.Shape, outs: n.Outs, args: args, node: n}
+	switch {
+	case isView(n.Op):
+		return g.view(args[0], stepOf(n.Op, &n.Attr, n.Shape))
+	case n.Op == ir.Pick:
+		return g.add(value{kind: result, dtype: n.DType, shape: n.Shape, args: args, index: n.Attr.Index})
+	case n.Op == ir.Detach:
+		return args[0]
+	case isElementwise(n.Op):
+		for i, a := range args { // an operand of shape [] stands for its one number everywhere
+			if len(g.values[a].shape) != len(n.Shape) {
+				args[i] = g.view(a, step{op: ir.Expand, shape: n.Shape})
+			}
+		}
+		return g.elementwise(v)
+	case n.Op == ir.LoRALinear:
+		return g.loraLinear(v)
+	case n.Op == ir.MatMul:
+		return g.matMul(v)
+	case isReduction(n.Op):
+		return g.reduction(v)
+	}
+	v.kind = heavy
+	for i, a := range args {
+		// A single op takes a number of rank 0 as it is (a learning rate, a random key); everything else is memory.
+		if v.row() || len(g.values[a].shape) > 0 {
+			args[i] = g.stored(a)
+		}
+	}
+	return g.add(v)
+}
+
+func isElementwise(op ir.Op) bool { return op >= ir.Cast && op <= ir.Where }
+
+func isReduction(op ir.Op) bool {
+	switch op {
+	case ir.Sum, ir.Prod, ir.ReduceMax, ir.ReduceMin, ir.Mean:
+		return true
+	}
+	return false
+}
+
+// row says whether the value is computed by a group of kind Row.
+func (v *value) row() bool {
+	switch v.op {
+	case ir.Softmax, ir.SoftmaxGrad, ir.LogSoftmax, ir.LogSoftmaxGrad, ir.LayerNorm, ir.LayerNormGrad,
+		ir.RMSNorm, ir.RMSNormGrad, ir.CrossEntropy, ir.CrossEntropyGrad:
+		return true
+	}
+	return false
+}
+
+// base returns what a value is a view of, and how.
+func (g *graph) base(v int) (int, chain) {
+	if x := &g.values[v]; x.kind == view {
+		return x.args[0], x.chain
+	}
+	return v, nil
+}
+
+// layout is how a value that is no view lies in memory.
+func (g *graph) layout(v int) ir.Layout {
+	x := &g.values[v]
+	if x.kind == leaf {
+		return g.leaves[x.index]
+	}
+	return ir.Contiguous(x.shape)
+}
+
+// view adds a view. What no layout can express is copied first.
+func (g *graph) view(arg int, s step) int {
+	x := &g.values[arg]
+	if x.kind == scalar {
+		return g.add(value{kind: scalar, dtype: x.dtype, shape: s.shape, index: x.index})
+	}
+	base, c := g.base(arg)
+	if ir.Size(s.shape) == 0 {
+		return g.add(value{kind: empty, dtype: x.dtype, shape: s.shape})
+	}
+	c = c.then(g.values[base].shape, s)
+	if len(c) == 0 {
+		return base
+	}
+	if _, ok := c.apply(g.layout(base)); !ok {
+		return g.view(g.copy(arg), s)
+	}
+	return g.add(value{kind: view, dtype: x.dtype, shape: s.shape, args: []int{base}, chain: c})
+}
+
+// tryView is view where a copy is out of the question.
+func (g *graph) tryView(arg int, steps ...step) (int, bool) {
+	if g.values[arg].kind == scalar || g.values[arg].kind == empty {
+		return arg, false
+	}
+	base, c := g.base(arg)
+	if _, ok := c.then(g.values[base].shape, steps...).apply(g.layout(base)); !ok {
+		return arg, false
+	}
+	for _, s := range steps {
+		arg = g.view(arg, s)
+	}
+	return arg, true
+}
+
+func (g *graph) copy(arg int) int {
+	x := &g.values[arg]
+	return g.add(value{kind: mapped, op: copied, dtype: x.dtype, shape: x.shape, args: []int{arg}})
+}
+
+// stored returns a value that has memory: a number is written out.
+func (g *graph) stored(v int) int {
+	if g.values[v].kind == scalar {
+		return g.copy(v)
+	}
+	return v
+}
+
+// elementwise adds a mapped value, or something simpler.
+func (g *graph) elementwise(v value) int {
+	v.kind = mapped
+	if g.fuse {
+		if i, ok := g.simplify(&v); ok {
+			return i
+		}
+	}
+	return g.add(v)
+}
+
+// reduction adds a reduction.
+func (g *graph) reduction(v value) int {
+	v.kind = heavy
+	x := &g.values[v.args[0]]
+	if g.fuse && x.dtype == v.dtype && slices.Equal(x.shape, v.shape) {
+		return v.args[0] // the axes have length 1
+	}
+	if g.fuse && x.kind == scalar && v.dtype == dtype.F32 && x.size() > 0 {
+		switch n := float64(x.size()) / float64(v.size()); v.op {
+		case ir.Sum:
+			return g.elementwise(value{op: ir.Mul, dtype: v.dtype, shape: v.shape,
+				args: []int{g.view(v.args[0], reshapeScalar(v.shape)), g.number(v.dtype, n, v.shape)}})
+		case ir.Mean, ir.ReduceMax, ir.ReduceMin:
+			return g.view(v.args[0], reshapeScalar(v.shape))
+		}
+	}
+	v.args = []int{g.stored(v.args[0])}
+	return g.add(v)
+}
+
+// reshapeScalar is a step that gives a scalar value another shape of any size.
+func reshapeScalar(shape []int) step { return step{op: ir.Expand, shape: shape} }
+
+// loraLinear lowers x·w + scale·(x·a)·b: to a product with two pairs, whose h = scale·(x·a) may stand beside other
+// products of x, or without fusion to the five ops that one would write by hand.
+func (g *graph) loraLinear(v value) int {
+	x, w, a, b := v.args[0], v.args[1], v.args[2], v.args[3]
+	inner := slices.Clone(v.shape)
+	inner[len(inner)-1] = g.values[a].shape[len(g.values[a].shape)-1]
+	product := func(shape []int, args ...int) int {
+		return g.matMul(value{op: ir.MatMul, dtype: v.dtype, shape: shape, args: args, lora: true})
+	}
+	scaled := func(y int, shape []int) int {
+		return g.elementwise(value{op: ir.Mul, dtype: v.dtype, shape: shape, args: []int{y, g.number(v.dtype, v.attr.Float, shape)}})
+	}
+	h := product(inner, x, a)
+	if g.fuse {
+		return product(v.shape, x, w, scaled(h, inner), b)
+	}
+	return g.elementwise(value{op: ir.Add, dtype: v.dtype, shape: v.shape,
+		args: []int{product(v.shape, x, w), scaled(product(v.shape, h, b), v.shape)}})
+}
+
+// matMul adds a product. Weights that serve all batches are not multiplied batch by batch: the batches become rows.
+// Weights may have fewer axes than x.
+func (g *graph) matMul(v value) int {
+	v.kind = heavy
+	v.args = slices.Clone(v.args)
+	for i, a := range v.args {
+		v.args[i] = g.stored(a)
+	}
+	if flat, ok := g.flatten(&v); ok {
+		return g.view(g.add(flat), reshape(v.shape))
+	}
+	for i, a := range v.args { // equal batch axes for all
+		if s := g.values[a].shape; len(s) < len(v.shape) {
+			to := slices.Concat(v.shape[:len(v.shape)-2], s[len(s)-2:])
+			padded := slices.Concat(slices.Repeat([]int{1}, len(v.shape)-len(s)), s)
+			v.args[i] = g.view(g.view(a, reshape(padded)), step{op: ir.Expand, shape: to})
+		}
+	}
+	return g.add(v)
+}
+
+// flatten returns the product with all batches as rows of one matrix, if the right-hand sides allow it and the
+// left-hand sides need no copy.
+func (g *graph) flatten(v *value) (value, bool) {
+	rank := len(v.shape)
+	if rank <= 2 || v.size() == 0 {
+		return value{}, false
+	}
+	rows := ir.Size(v.shape[:rank-1])
+	args := make([]int, len(v.args))
+	for i, a := range v.args {
+		s := g.values[a].shape
+		r := len(s)
+		if g.values[a].kind == empty {
+			return value{}, false
+		}
+		var ok bool
+		if i%2 == 0 {
+			if ir.Size(s[:r-1]) != rows {
+				return value{}, false
+			}
+			args[i], ok = g.tryView(a, reshape([]int{rows, s[r-1]}))
+		} else {
+			args[i], ok = g.oneMatrix(a)
+		}
+		if !ok {
+			return value{}, false
+		}
+	}
+	flat := *v
+	flat.args, flat.shape = args, []int{rows, v.shape[rank-1]}
+	return flat, true
+}
+
+// oneMatrix returns the matrix that stands at every batch of a, if there is just one.
+func (g *graph) oneMatrix(a int) (int, bool) {
+	base, c := g.base(a)
+	l, _ := c.apply(g.layout(base))
+	r := len(l.Shape)
+	cut := make([]int, 0, 3*r)
+	for i, d := range l.Shape {
+		if i < r-2 && d > 1 && l.Stride[i] != 0 {
+			return a, false
+		}
+		if i < r-2 {
+			d = 1
+		}
+		cut = append(cut, 0, d, 1)
+	}
+	if r == 2 {
+		return a, true
+	}
+	first := slices.Concat(slices.Repeat([]int{1}, r-2), l.Shape[r-2:])
+	return g.tryView(a, step{op: ir.Slice, ints: cut, shape: first}, reshape(l.Shape[r-2:]))
+}
+
+// order lists the values that the outputs need, arguments first.
+func (g *graph) order() []int {
+	var list []int
+	state := make([]int, len(g.values)) // how many arguments were visited; -1 when done
+	for _, o := range g.outs {
+		stack := []int{o}
+		for len(stack) > 0 {
+			v := stack[len(stack)-1]
+			if n := state[v]; n >= 0 && n < len(g.values[v].args) {
+				state[v]++
+				if a := g.values[v].args[n]; state[a] >= 0 {
+					stack = append(stack, a)
+				}
+				continue
+			}
+			stack = stack[:len(stack)-1]
+			if state[v] >= 0 {
+				state[v] = -1
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}

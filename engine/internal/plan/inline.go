@@ -1,0 +1,222 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// inlining decides which elementwise values are never written to memory: a cluster that only one other cluster reads
+// becomes part of it (the prologue of a reduction, a transposed operand), and what is cheap is computed again by each
+// of its readers. It keeps for each value who reads it.
+type inlining struct {
+	*clustering
+	uses    map[*cluster][]use
+	readers map[int]map[*cluster]bool
+}
+
+func (c *clustering) inline() {
+	in := &inlining{clustering: c, uses: map[*cluster][]use{}, readers: map[int]map[*cluster]bool{}}
+	for _, k := range c.all {
+		in.set(k, in.read(k))
+	}
+	for _, k := range in.sorted(in.uses) {
+		for in.step(k) {
+		}
+	}
+}
+
+// read returns what k reads, and nothing if k cannot be written down.
+func (in *inlining) read(k *cluster) []use {
+	e := in.emit(k, in.own(k))
+	if e.failed {
+		return nil
+	}
+	return e.uses
+}
+
+// own lists the values of k that could be asked for.
+func (in *inlining) own(k *cluster) []int {
+	list := slices.Clone(k.members)
+	for _, h := range k.heavy {
+		if in.values[h].outs == nil {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// set notes that k reads these uses and no others.
+func (in *inlining) set(k *cluster, uses []use) {
+	for _, u := range in.uses[k] {
+		delete(in.readers[u.base], k)
+	}
+	in.uses[k] = uses
+	for _, u := range uses {
+		if in.readers[u.base] == nil {
+			in.readers[u.base] = map[*cluster]bool{}
+		}
+		in.readers[u.base][k] = true
+	}
+}
+
+// step inlines one value into k, or reports that there is none left to inline.
+func (in *inlining) step(k *cluster) bool {
+	for _, u := range in.uses[k] {
+		from := in.owner[u.base]
+		if from == nil || from == k || from.kind != backend.Map || k.inlined[u.base] || !in.allInlinable(u.base) {
+			continue
+		}
+		exclusive := in.exclusive(from, k)
+		part := in.part(u.base)
+		if !exclusive && !in.worthTwice(u.base, part) || u.chain.repeats() && in.cost(part) > cheap {
+			continue
+		}
+		if in.try(k, from, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// try inlines part of from into k, unless that gives a group that cannot be written down or reads too much.
+func (in *inlining) try(k, from *cluster, part []int) bool {
+	old := k.inlined
+	k.inlined = map[int]bool{}
+	for v := range old {
+		k.inlined[v] = true
+	}
+	for _, v := range part {
+		k.inlined[v] = true
+	}
+	e := in.emit(k, in.own(k))
+	if e.failed || len(e.bufs) > maxInputs+len(in.own(k)) || len(e.group.Insts) > maxMembers {
+		k.inlined = old
+		return false
+	}
+	in.set(k, e.uses)
+	if len(in.exported(from)) == 0 {
+		from.dead = true
+		in.set(from, nil)
+	}
+	return true
+}
+
+// exported lists the values of a cluster that others need in memory.
+func (in *inlining) exported(k *cluster) []int {
+	var list []int
+	for _, v := range k.members {
+		if in.wanted[v] || len(in.readers[v]) > 0 {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// exclusive says whether only k reads from.
+func (in *inlining) exclusive(from, k *cluster) bool {
+	for _, v := range in.exported(from) {
+		if in.wanted[v] || len(in.readers[v]) != 1 || !in.readers[v][k] || !in.allInlinable(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// allInlinable says whether v can do without memory.
+func (in *inlining) allInlinable(v int) bool {
+	if in.wanted[v] {
+		return false
+	}
+	for k := range in.readers[v] {
+		for _, u := range in.uses[k] {
+			if u.base == v && !u.inlinable {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// part lists v and the elementwise values that it is computed from within its cluster.
+func (in *inlining) part(v int) []int {
+	k := in.owner[v]
+	var list []int
+	var visit func(v int)
+	visit = func(v int) {
+		if slices.Contains(list, v) {
+			return
+		}
+		list = append(list, v)
+		for _, a := range in.values[v].args {
+			if b, _ := in.base(a); in.values[b].kind == mapped && (in.owner[b] == k || k.inlined[b]) {
+				visit(b)
+			}
+		}
+	}
+	visit(v)
+	return list
+}
+
+// cheap is the cost up to which a value is rather computed again than written and read.
+const cheap = 4
+
+// cost estimates the work for one element.
+func (in *inlining) cost(part []int) int {
+	n := 0
+	for _, v := range part {
+		switch in.values[v].op {
+		case copied:
+		case ir.Exp, ir.Expm1, ir.Log, ir.Log1p, ir.Sin, ir.Cos, ir.Tanh, ir.Erf, ir.Sigmoid, ir.Silu, ir.Gelu, ir.Pow,
+			ir.Mod, ir.Atan2:
+			n += 8
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// worthTwice says whether computing part again costs less than memory: few operations on one input, or on two if there
+// are few readers.
+func (in *inlining) worthTwice(v int, part []int) bool {
+	if in.cost(part) > cheap {
+		return false
+	}
+	inputs := map[int]bool{}
+	for _, p := range part {
+		for _, a := range in.values[p].args {
+			if b, _ := in.base(a); in.values[b].kind != scalar && !slices.Contains(part, b) {
+				inputs[b] = true
+			}
+		}
+	}
+	return len(inputs) <= 1 || len(inputs) == 2 && len(in.readers[v]) <= 3
+}
+
+// sorted lists the clusters that the outputs need, each after those that it reads.
+func (c *clustering) sorted(uses map[*cluster][]use) []*cluster {
+	var list []*cluster
+	done := map[*cluster]bool{}
+	var visit func(k *cluster)
+	visit = func(k *cluster) {
+		if done[k] {
+			return
+		}
+		done[k] = true
+		for _, u := range uses[k] {
+			if o := c.owner[u.base]; o != nil {
+				visit(o)
+			}
+		}
+		list = append(list, k)
+	}
+	for _, o := range c.outs {
+		b, _ := c.base(o)
+		if k := c.owner[b]; k != nil {
+			visit(k)
+		}
+	}
+	return list
+}

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// placement says where each value that has memory lies.
+type placement struct {
+	at     map[int]source
+	blocks []int
+	arena  int
+}
+
+// alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
+const alignment = 64
+
+// A slot is a value's stay in the arena: from the launch that writes it to the last that reads it.
+type slot struct {
+	value, bytes, first, last, offset int
+}
+
+// place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
+// time and place: the largest first, each into the smallest gap that fits.
+func (c *clustering) place(order []*cluster, exports [][]int, uses map[*cluster][]use) *placement {
+	m := &placement{at: map[int]source{}}
+	last := map[int]int{}
+	for i, k := range order {
+		for _, u := range uses[k] {
+			last[u.base] = i
+		}
+	}
+	var slots []slot
+	for i := range order {
+		for _, v := range exports[i] {
+			bytes := c.values[v].size() * c.values[v].dtype.Size()
+			if c.wanted[v] {
+				m.own(v, bytes)
+				continue
+			}
+			slots = append(slots, slot{value: v, bytes: (bytes + alignment - 1) &^ (alignment - 1), first: i, last: max(i, last[v])})
+		}
+	}
+	for v := range c.wanted { // outputs without elements
+		if c.wanted[v] && c.values[v].kind == empty {
+			m.own(v, 0)
+		}
+	}
+	m.pack(slots)
+	return m
+}
+
+func (m *placement) own(v, bytes int) {
+	m.at[v] = source{fromBlock, len(m.blocks)}
+	m.blocks = append(m.blocks, bytes)
+}
+
+func (m *placement) pack(slots []slot) {
+	slices.SortStableFunc(slots, func(a, b slot) int { return cmp.Compare(b.bytes, a.bytes) })
+	var placed []slot // by offset
+	for _, s := range slots {
+		gap, best := 0, -1 // where the current gap begins; the best offset so far
+		bestSize := 0
+		for _, p := range placed {
+			if p.last < s.first || p.first > s.last {
+				continue
+			}
+			if size := p.offset - gap; size >= s.bytes && (best < 0 || size < bestSize) {
+				best, bestSize = gap, size
+			}
+			gap = max(gap, p.offset+p.bytes)
+		}
+		if best < 0 {
+			best = gap
+		}
+		s.offset = best
+		m.arena = max(m.arena, s.offset+s.bytes)
+		m.at[s.value] = source{fromArena, s.offset}
+		i, _ := slices.BinarySearchFunc(placed, s, func(a, b slot) int { return cmp.Compare(a.offset, b.offset) })
+		placed = slices.Insert(placed, i, s)
+	}
+}
+
+// source returns where base b lies. A value without elements lies anywhere.
+func (m *placement) source(g *graph, b int) source {
+	if g.values[b].kind == leaf {
+		return source{fromLeaf, g.values[b].index}
+	}
+	if s, ok := m.at[b]; ok {
+		return s
+	}
+	if ir.Size(g.values[b].shape) == 0 {
+		return source{fromArena, 0}
+	}
+	panic("plan: a value that is read was never written")
+}

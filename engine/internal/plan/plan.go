@@ -1,0 +1,124 @@
+// Package plan evaluates graphs.
+//
+// [Run] walks from the wanted nodes down to stored data. If a walk of that shape was seen before, its plan is used
+// again; otherwise a plan is built: the walk becomes a [graph] with constants folded and views resolved (graph.go,
+// scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, inline.go), each cluster is written
+// down as a [backend.Group] and compiled (emit.go, name.go), and what lies between launches gets its place in one arena
+// (memory.go). Running a plan (exec.go) is then binding leaves, numbers and fresh memory to a list of commands, and one
+// Submit.
+//
+// A plan knows no tensor: leaves and constants come from each walk anew. So the second step of a training builds none.
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+var noFusion atomic.Bool
+
+// Fusion turns all fusion rules on or off and returns how it was. They are on at first.
+func Fusion(on bool) (before bool) { return !noFusion.Swap(!on) }
+
+// maxPlans is how many plans are kept for a device. Beyond it the one that was not used for longest goes.
+const maxPlans = 256
+
+// plans holds the plans of a device.
+type plans struct {
+	byKey   map[planKey]*plan
+	kernels map[string]backend.Kernel // by group key
+	clock   uint64
+}
+
+type planKey struct {
+	walk [16]byte
+	fuse bool
+}
+
+var cache struct {
+	sync.Mutex
+	devices       map[*backend.Device]*plans
+	built, reused int
+}
+
+// CacheStats returns how many plans there are, how often one was used again, and how many were built.
+func CacheStats() (kept, reused, built int) {
+	cache.Lock()
+	defer cache.Unlock()
+	for _, p := range cache.devices {
+		kept += len(p.byKey)
+	}
+	return kept, cache.reused, cache.built
+}
+
+// Run evaluates the nodes, all of one device: afterwards each has its Data. Nodes that have it already cost nothing.
+// Concurrent calls are safe. When ctx is done first, Run returns its cause (backend.ErrInterrupted if it has none), and
+// the nodes stay as they were.
+func Run(ctx context.Context, outs []*ir.Node) error {
+	todo := outs
+	if slices.ContainsFunc(outs, func(n *ir.Node) bool { return n.Value() != nil }) {
+		todo = slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	dev, ok := todo[0].Dev.(*backend.Device)
+	if !ok {
+		return fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
+	}
+	w := ir.Walk(todo)
+	p, reused, err := find(dev, w)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, w, todo, reused)
+}
+
+// find returns the plan of a walk.
+func find(dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
+	cache.Lock()
+	defer cache.Unlock()
+	all := cache.devices[dev]
+	if all == nil {
+		all = &plans{byKey: map[planKey]*plan{}, kernels: map[string]backend.Kernel{}}
+		if cache.devices == nil {
+			cache.devices = map[*backend.Device]*plans{}
+		}
+		cache.devices[dev] = all
+	}
+	all.clock++
+	key := planKey{w.Key, !noFusion.Load()}
+	if p := all.byKey[key]; p != nil {
+		p.used = all.clock
+		cache.reused++
+		return p, true, nil
+	}
+	if p, err = all.build(dev, buildGraph(w, key.fuse)); err != nil {
+		return nil, false, err
+	}
+	cache.built++
+	all.keep(key, p)
+	return p, false, nil
+}
+
+// keep stores a plan, in place of the oldest when there are too many.
+func (all *plans) keep(key planKey, p *plan) {
+	if len(all.byKey) >= maxPlans {
+		var oldest planKey
+		used := all.clock + 1
+		for k, q := range all.byKey {
+			if q.used < used {
+				oldest, used = k, q.used
+			}
+		}
+		delete(all.byKey, oldest)
+	}
+	p.used = all.clock
+	all.byKey[key] = p
+}

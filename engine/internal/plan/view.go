@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A step is one view op.
+type step struct {
+	op    ir.Op
+	ints  []int // axes of permute and flip, start-stop-step of slice
+	shape []int // of the result
+}
+
+// A chain of steps leads from a value to what is seen of it.
+type chain []step
+
+func isView(op ir.Op) bool {
+	switch op {
+	case ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Flip:
+		return true
+	}
+	return false
+}
+
+// stepOf returns the step that a view op with these settings makes.
+func stepOf(op ir.Op, attr *ir.Attr, shape []int) step {
+	s := step{op: op, shape: shape}
+	switch op {
+	case ir.Permute, ir.Flip:
+		s.ints = attr.Axes
+	case ir.Slice:
+		s.ints = attr.Ints
+	}
+	return s
+}
+
+func reshape(shape []int) step { return step{op: ir.Reshape, shape: shape} }
+
+// then appends steps and leaves out what changes nothing. from is the shape at the chain's start.
+func (c chain) then(from []int, steps ...step) chain {
+	r := slices.Clone(c)
+	for _, s := range steps {
+		if s.op == ir.Reshape && len(r) > 0 && r[len(r)-1].op == ir.Reshape {
+			r = r[:len(r)-1] // only the last of two reshapes matters
+		}
+		before := from
+		if len(r) > 0 {
+			before = r[len(r)-1].shape
+		}
+		if (s.op == ir.Reshape || s.op == ir.Expand) && slices.Equal(before, s.shape) {
+			continue
+		}
+		r = append(r, s)
+	}
+	return r
+}
+
+// apply returns the layout that the chain makes of l, or false if a reshape would need a copy.
+func (c chain) apply(l ir.Layout) (ir.Layout, bool) {
+	for _, s := range c {
+		switch s.op {
+		case ir.Reshape:
+			var ok bool
+			if l, ok = l.Reshape(s.shape); !ok {
+				return l, false
+			}
+		case ir.Permute:
+			l = l.Permute(s.ints)
+		case ir.Expand:
+			l = l.Expand(s.shape)
+		case ir.Slice:
+			l = l.Slice(s.ints)
+		case ir.Flip:
+			l = l.Flip(s.ints)
+		}
+	}
+	return l, true
+}
+
+// direct says whether the chain leaves every element at its place in C order.
+func (c chain) direct() bool { return len(c) == 0 || len(c) == 1 && c[0].op == ir.Reshape }
+
+// repeats says whether the chain shows elements more than once.
+func (c chain) repeats() bool {
+	return slices.ContainsFunc(c, func(s step) bool { return s.op == ir.Expand })
+}
+
+// key is the same for equal chains only.
+func (c chain) key() string {
+	if len(c) == 0 {
+		return ""
+	}
+	var b []byte
+	for _, s := range c {
+		b = append(b, byte(s.op))
+		b = appendInts(b, s.ints)
+		b = appendInts(b, s.shape)
+	}
+	return string(b)
+}
+
+func appendInts(b []byte, list []int) []byte {
+	b = binary.AppendVarint(b, int64(len(list)))
+	for _, n := range list {
+		b = binary.AppendVarint(b, int64(n))
+	}
+	return b
+}
