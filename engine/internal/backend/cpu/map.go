@@ -30,8 +30,27 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 		for _, s := range states.all {
 			bindOuts(s, l, g.Outputs)
 		}
+		if width := p.BlockWidth(); width > 0 && width < n {
+			runBlocks(l, &states, n, width)
+			return
+		}
 		l.pool.Range(n, mapGrain, func(worker, lo, hi int) { states.all[worker].Run(lo, hi-lo) })
 	}, nil
+}
+
+// runBlocks evaluates n elements in blocks of rows, tile under tile.
+func runBlocks(l *launch, states *perWorker, n, width int) {
+	rows, across := (n+width-1)/width, (width+tile.Len-1)/tile.Len
+	down := (rows + tile.BlockRows - 1) / tile.BlockRows
+	l.pool.Range(down*across, 2, func(worker, lo, hi int) {
+		for c := lo; c < hi; c++ {
+			first := c / across * tile.BlockRows
+			start := c % across * tile.Len
+			for row := first; row < min(rows, first+tile.BlockRows); row++ {
+				states.all[worker].Run(row*width+start, min(tile.Len, width-start))
+			}
+		}
+	})
 }
 
 // perWorker keeps a state of a program for each worker.

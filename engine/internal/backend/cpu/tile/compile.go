@@ -179,6 +179,7 @@ func (c *compiler) stored(i int, w walk) uint16 {
 	s := c.slot(scratch)
 	c.prog.inputs = append(c.prog.inputs, input{
 		slot: s, size: uintptr(in.DType.Size()), buf: in.Buf, offset: in.Layout.Offset, walk: w, scratch: scratch,
+		block: c.transposeBlock(w, in.DType.Size()),
 	})
 	c.raw[i] = s
 	return s

@@ -123,11 +123,15 @@ func (s *State) gather(i, start, n int) {
 		s.ptr[in.slot] = p
 		return
 	}
-	reg := unsafe.Add(s.regs, in.scratch)
-	s.ptr[in.slot] = reg
 	dims := in.walk.dims
 	last := len(dims) - 1
 	inner := dims[last]
+	if in.block >= 0 && s.coord[last]+n <= inner.size && n >= minTransposed {
+		s.ptr[in.slot] = s.fromBlock(i, offset, n)
+		return
+	}
+	reg := unsafe.Add(s.regs, in.scratch)
+	s.ptr[in.slot] = reg
 	for n > 0 {
 		run := min(n, inner.size-s.coord[last])
 		copyRun(reg, unsafe.Add(s.in[i], offset*int(in.size)), inner.stride, run, in.size)

@@ -86,6 +86,7 @@ type input struct {
 	offset  int // elements
 	walk    walk
 	scratch int
+	block   int // byte offset of blockRows tiles of a transposed input, or -1
 }
 
 // A constant fills its register once when a State is bound.
@@ -102,6 +103,7 @@ type State struct {
 	prog  *Program
 	ptr   []unsafe.Pointer
 	in    []unsafe.Pointer // element zero of each input
+	have  []held           // which block of each input was transposed last
 	given []anchored
 	outs  []anchored
 	coord []int
@@ -124,6 +126,7 @@ func (p *Program) NewState() *State {
 		prog:  p,
 		ptr:   make([]unsafe.Pointer, p.slots),
 		in:    make([]unsafe.Pointer, len(p.inputs)),
+		have:  make([]held, len(p.inputs)),
 		given: make([]anchored, len(p.given)),
 		outs:  make([]anchored, len(p.outs)),
 		mem:   make([]uint64, p.bytes/8+8),
@@ -146,6 +149,7 @@ func (p *Program) NewState() *State {
 func (s *State) Bind(bufs [][]byte, scalars []ir.Scalar) {
 	for i := range s.prog.inputs {
 		in := &s.prog.inputs[i]
+		s.have[i] = held{}
 		s.in[i] = unsafe.Add(unsafe.Pointer(unsafe.SliceData(bufs[in.buf])), uintptr(in.offset)*in.size)
 	}
 	for _, c := range s.prog.consts {
