@@ -1,6 +1,10 @@
 package tile
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+)
 
 // An input whose neighbours along the inner dimension lie far apart, while those along the next dimension lie side by
 // side, is read column by column: a cache line holds elements of many rows and one of each. So such an input is read
@@ -71,7 +75,15 @@ func transpose(d, src unsafe.Pointer, stride, rows, n int, size uintptr) {
 	case 2:
 		transposeElements[uint16](d, src, stride, rows, n)
 	case 4:
-		transposeElements[uint32](d, src, stride, rows, n)
+		done := 0
+		if rows == BlockRows && asm.HasTranspose8() {
+			for ; done+8 <= n; done += 8 {
+				asm.Transpose8(unsafe.Add(d, 4*done), 4*Len, unsafe.Add(src, 4*done*stride), 4*stride, BlockRows/8)
+			}
+		}
+		if done < n {
+			transposeElements[uint32](unsafe.Add(d, 4*done), unsafe.Add(src, 4*done*stride), stride, rows, n-done)
+		}
 	case 8:
 		transposeElements[uint64](d, src, stride, rows, n)
 	}
