@@ -1,0 +1,106 @@
+// Package data turns text into batches of tokens.
+//
+// Text is a plain string; a token is a byte (a tokenizer that knows more comes later). [Windows] cuts a text into
+// windows of equal length and hands them out in batches, in a new random order each epoch. A batch is a function of
+// the seed and its number, so the position of a training run is one integer, and going back to it is exact.
+package data
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxText bounds what ReadText reads, so that a folder given by mistake does not fill the memory.
+const maxText = 1 << 30
+
+// ReadText reads a file, or all text files below a folder in the order of their names, one after the other with a
+// newline between. With extensions (".go", "_test.go") it takes only files whose names end so. Hidden files and
+// folders, and files that are no UTF-8 text, are left out. Nothing to read is an error.
+func ReadText(path string, extensions ...string) (string, error) {
+	return ReadTextExcept(path, nil, extensions...)
+}
+
+// ReadTextExcept is ReadText without the files whose names end in one of except.
+func ReadTextExcept(path string, except []string, extensions ...string) (string, error) {
+	var b strings.Builder
+	files := 0
+	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() || file == path {
+			if file != path && strings.HasPrefix(entry.Name(), ".") {
+				return fs.SkipDir
+			}
+			if entry.IsDir() {
+				return nil
+			}
+		} else if !wanted(entry, except, extensions) {
+			return nil
+		}
+		text, err := readOne(file, int64(maxText-b.Len()))
+		if err != nil || text == "" {
+			return err
+		}
+		if files++; files > 1 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text)
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("data: read text: %w", err)
+	}
+	if files == 0 {
+		return "", fmt.Errorf("data: read text: %s: no text file%s", path, ending(extensions))
+	}
+	return b.String(), nil
+}
+
+func wanted(entry fs.DirEntry, except, extensions []string) bool {
+	name := entry.Name()
+	has := func(endings []string) bool {
+		return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) })
+	}
+	return entry.Type().IsRegular() && !strings.HasPrefix(name, ".") && (len(extensions) == 0 || has(extensions)) && !has(except)
+}
+
+// readOne returns a file's text, or nothing when it is no text.
+func readOne(file string, room int64) (string, error) {
+	stat, err := os.Stat(file)
+	if err != nil {
+		return "", err
+	}
+	if stat.Size() > room {
+		return "", fmt.Errorf("%s: there are more than %d MiB of text: choose a smaller folder", file, maxText>>20)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || !utf8.Valid(b) || slices.Contains(b, 0) {
+		return "", err
+	}
+	return string(b), nil
+}
+
+func ending(extensions []string) string {
+	if len(extensions) == 0 {
+		return ""
+	}
+	return " that ends in " + strings.Join(extensions, " or ")
+}
+
+// Split cuts a text in two: share (0.9) of it, and the rest. The cut is at a line's end when one is near.
+func Split(text string, share float64) (first, rest string) {
+	at := min(len(text), max(0, int(float64(len(text))*share)))
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 && i < 200 {
+		at += i + 1
+	}
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return text[:at], text[at:]
+}

@@ -1,0 +1,116 @@
+package data
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Batch is what one step learns from: each target is the token that follows its input.
+type Batch struct {
+	Inputs, Targets tensor.Tensor // i64 [batch length]
+}
+
+// Tokens is the number of targets.
+func (b Batch) Tokens() int { return b.Targets.Size() }
+
+// A Source gives batches by number. The same number gives the same batch, in any process.
+type Source interface {
+	Batch(n int) (Batch, error)
+	// Fingerprint names the data and how it is cut, so that a run that goes on can tell whether it goes on with the same.
+	Fingerprint() string
+}
+
+// Batches are windows of a text in random order. Make them with Windows.
+type Batches struct {
+	Seed uint64 // of the order; set it before the first batch is taken
+
+	text          string
+	length, batch int
+
+	mu    sync.Mutex
+	epoch int // whose order is in order
+	order []int
+	print string
+}
+
+// Windows cuts text into windows of length tokens (bytes) and gives them out batch at a time. In one epoch every
+// window comes once; the next epoch cuts at other places. A text that is too short is reported by the first Batch.
+func Windows(text string, length, batch int) *Batches {
+	return &Batches{text: text, length: length, batch: batch, epoch: -1}
+}
+
+// Len is the number of windows of an epoch.
+func (b *Batches) Len() int {
+	if b.length < 1 || len(b.text) <= b.length {
+		return 0
+	}
+	return max(1, (len(b.text)-b.length)/b.length)
+}
+
+// Batch returns batch n, counted from 0. Windows that are left at an epoch's end come together with the next epoch's
+// first.
+func (b *Batches) Batch(n int) (Batch, error) {
+	if n < 0 || b.length < 1 || b.batch < 1 {
+		return Batch{}, fmt.Errorf("data: windows: got length %d, batch %d, number %d, want positive ones", b.length, b.batch, n)
+	}
+	if b.Len() == 0 {
+		return Batch{}, fmt.Errorf("data: windows: the text has %d tokens, want more than the window's %d", len(b.text), b.length)
+	}
+	inputs := make([]int64, 0, b.batch*b.length)
+	targets := make([]int64, 0, b.batch*b.length)
+	for _, start := range b.starts(n) {
+		for i := start; i < start+b.length; i++ {
+			inputs = append(inputs, int64(b.text[i]))
+			targets = append(targets, int64(b.text[i+1]))
+		}
+	}
+	return Batch{Inputs: tensor.From(inputs, b.batch, b.length), Targets: tensor.From(targets, b.batch, b.length)}, nil
+}
+
+// starts returns where the windows of batch n begin.
+func (b *Batches) starts(n int) []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	starts := make([]int, b.batch)
+	for i := range starts {
+		at := n*b.batch + i
+		if epoch := at / b.Len(); epoch != b.epoch {
+			b.shuffle(epoch)
+		}
+		starts[i] = b.order[at%b.Len()]
+	}
+	return starts
+}
+
+// shuffle draws an epoch's cut and order. They depend on the seed and the epoch only.
+func (b *Batches) shuffle(epoch int) {
+	random := rand.New(rand.NewPCG(b.Seed, uint64(epoch)))
+	n := b.Len()
+	first := random.IntN(min(b.length, len(b.text)-b.length*n))
+	b.epoch, b.order = epoch, random.Perm(n)
+	for i := range b.order {
+		b.order[i] = first + b.order[i]*b.length
+	}
+}
+
+// Fingerprint is made of the text, the cut and the seed.
+func (b *Batches) Fingerprint() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.print == "" {
+		hash := sha256.New()
+		fmt.Fprintf(hash, "bytes %d %d %d\n%s", b.length, b.batch, b.Seed, b.text)
+		b.print = hex.EncodeToString(hash.Sum(nil)[:16])
+	}
+	return b.print
+}
+
+// String says what there is.
+func (b *Batches) String() string {
+	return fmt.Sprintf("%d tokens, %d windows of %d, %d a batch", len(b.text), b.Len(), b.length, b.batch)
+}

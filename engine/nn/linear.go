@@ -1,0 +1,80 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Linear layer is y = x·Weight + Bias.
+type Linear struct {
+	Weight tensor.Tensor // [in out]
+	Bias   tensor.Tensor // [out], or none
+}
+
+// NewLinear returns a linear layer without bias. The weights are uniform in ±1/√in, from the session's generator.
+func NewLinear(in, out int) *Linear {
+	bound := 1 / math.Sqrt(float64(in))
+	return &Linear{Weight: tensor.Rand(in, out).Sub(0.5).Mul(2 * bound).Named("weight").Param()}
+}
+
+// NewLinearBias is NewLinear with a bias, which is 0.
+func NewLinearBias(in, out int) *Linear {
+	l := NewLinear(in, out)
+	l.Bias = tensor.Zeros(out).Named("bias").Param()
+	return l
+}
+
+// NewLinearNormal returns a linear layer without bias whose weights are normal with a standard deviation.
+func NewLinearNormal(random *tensor.RNG, in, out int, deviation float64) *Linear {
+	return &Linear{Weight: random.Randn(in, out).Mul(deviation).Named("weight").Param()}
+}
+
+// In is the length of the rows that go in.
+func (l *Linear) In() int { return l.Weight.Len(0) }
+
+// Out is the length of the rows that come out.
+func (l *Linear) Out() int { return l.Weight.Len(1) }
+
+// Forward maps x [… in] to [… out].
+func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor { return tensor.Linear(x, l.Weight, l.Bias) }
+
+// Members lists weight and bias.
+func (l *Linear) Members() []Member {
+	list := []Member{{Name: "weight", Weight: &l.Weight}}
+	if !l.Bias.IsNone() {
+		list = append(list, Member{Name: "bias", Weight: &l.Bias})
+	}
+	return list
+}
+
+// String describes the layer.
+func (l *Linear) String() string {
+	bias := ""
+	if !l.Bias.IsNone() {
+		bias = ", bias"
+	}
+	return fmt.Sprintf("Linear: in %d, out %d%s", l.In(), l.Out(), bias)
+}
+
+// An Embedding maps tokens to rows of its weight.
+type Embedding struct {
+	Weight tensor.Tensor // [vocabulary width]
+}
+
+// NewEmbedding returns an embedding with normal weights of a standard deviation.
+func NewEmbedding(random *tensor.RNG, vocabulary, width int, deviation float64) *Embedding {
+	return &Embedding{Weight: random.Randn(vocabulary, width).Mul(deviation).Named("weight").Param()}
+}
+
+// Forward maps integers [B T] to [B T width].
+func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weight.Take(tokens, 0) }
+
+// Members lists the weight.
+func (e *Embedding) Members() []Member { return []Member{{Name: "weight", Weight: &e.Weight}} }
+
+// String describes the layer.
+func (e *Embedding) String() string {
+	return fmt.Sprintf("Embedding: vocabulary %d, width %d", e.Weight.Len(0), e.Weight.Len(1))
+}

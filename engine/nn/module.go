@@ -1,0 +1,179 @@
+// Package nn has the layers that models are built of.
+//
+// A [Module] is a tree: it lists its members, each of which is a weight, a part, or a slot. A slot is a place for a
+// [Layer] that may be exchanged: package lora replaces a Linear there by one with an adapter. The names on the way from
+// the root, joined by dots, are a weight's path ("model.layers.0.self_attn.q_proj.weight"), which files and errors use.
+//
+// A linear layer keeps its weight as [in out], so that y = x·W; the files of other libraries have it transposed.
+//
+// Reading order: module.go, linear.go, norm.go, attention.go, mlp.go.
+package nn
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Module is a part of a model that has weights.
+type Module interface {
+	// Members lists what the module is made of, in the order of the forward pass.
+	Members() []Member
+}
+
+// A Layer is a module that maps a tensor to a tensor.
+type Layer interface {
+	Module
+	Forward(x tensor.Tensor) tensor.Tensor
+}
+
+// A Member is one thing that a module is made of; exactly one of Weight, Slot and Part is set.
+type Member struct {
+	Name   string
+	Weight *tensor.Tensor
+	Slot   *Layer // a layer that may be exchanged
+	Part   Module
+}
+
+// A Param is a weight of a model, by its path.
+type Param struct {
+	Name string
+	at   *tensor.Tensor
+}
+
+// NewParam names a weight that is in no module.
+func NewParam(name string, at *tensor.Tensor) Param { return Param{name, at} }
+
+// Value returns the weight.
+func (p Param) Value() tensor.Tensor { return *p.at }
+
+// Trainable says whether training changes the weight.
+func (p Param) Trainable() bool { return p.at.IsParam() }
+
+// Freeze takes the weight out of training. Its values stay where they are.
+func (p Param) Freeze() {
+	if p.Trainable() {
+		name := p.at.Name()
+		*p.at = p.at.Detach().Eval().Named(name)
+	}
+}
+
+// Unfreeze makes the weight trainable.
+func (p Param) Unfreeze() { p.at.Param() }
+
+// String describes the weight: "lm_head.weight f32[192 256], frozen".
+func (p Param) String() string {
+	state := "trainable"
+	if !p.Trainable() {
+		state = "frozen"
+	}
+	return fmt.Sprintf("%s %v%v, %s", p.Name, p.at.DType(), p.at.Shape(), state)
+}
+
+// Walk calls visit for every member of m and of its parts, from the outside in. The path is the member's own.
+func Walk(m Module, visit func(path string, member Member)) { walk("", m, visit) }
+
+func walk(prefix string, m Module, visit func(string, Member)) {
+	for _, member := range m.Members() {
+		path := prefix + member.Name
+		visit(path, member)
+		switch {
+		case member.Slot != nil:
+			walk(path+".", *member.Slot, visit)
+		case member.Part != nil:
+			walk(path+".", member.Part, visit)
+		}
+	}
+}
+
+// Params lists the weights of m, in the order of the forward pass. A weight that is used twice is listed once.
+func Params(m Module) []Param {
+	var list []Param
+	seen := map[*tensor.Tensor]bool{}
+	Walk(m, func(path string, member Member) {
+		if w := member.Weight; w != nil && !w.IsNone() && !seen[w] {
+			seen[w] = true
+			list = append(list, Param{path, w})
+		}
+	})
+	return list
+}
+
+// Trainable lists the weights of m that training changes.
+func Trainable(m Module) []Param {
+	var list []Param
+	for _, p := range Params(m) {
+		if p.Trainable() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Freeze takes all weights of m out of training.
+func Freeze(m Module) {
+	for _, p := range Params(m) {
+		p.Freeze()
+	}
+}
+
+// Unfreeze makes all weights of m trainable.
+func Unfreeze(m Module) {
+	for _, p := range Params(m) {
+		p.Unfreeze()
+	}
+}
+
+// Count is the number of elements of the weights.
+func Count(params []Param) int {
+	n := 0
+	for _, p := range params {
+		n += p.at.Size()
+	}
+	return n
+}
+
+// Values lists the weights' tensors.
+func Values(params []Param) []tensor.Tensor {
+	list := make([]tensor.Tensor, len(params))
+	for i, p := range params {
+		list[i] = p.Value()
+	}
+	return list
+}
+
+// Hash is the SHA-256 of the weights' names, types, shapes and bits. Equal hashes: not one bit has changed.
+func Hash(params []Param) string {
+	hash := sha256.New()
+	for _, p := range params {
+		fmt.Fprintf(hash, "%s %v%v\n", p.Name, p.at.DType(), p.at.Shape())
+		hash.Write(p.at.Bytes())
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// SetTraining tells the parts of m that behave differently in training (dropout) what is going on.
+func SetTraining(m Module, on bool) {
+	tell := func(x any) {
+		if t, ok := x.(interface{ SetTraining(bool) }); ok {
+			t.SetTraining(on)
+		}
+	}
+	tell(m)
+	Walk(m, func(_ string, member Member) {
+		if member.Slot != nil {
+			tell(*member.Slot)
+		} else if member.Part != nil {
+			tell(member.Part)
+		}
+	})
+}
+
+// SetNames gives every weight of m its path as its name, which errors then show. Models call it when they are built.
+func SetNames(m Module) {
+	for _, p := range Params(m) {
+		p.at.Named(p.Name)
+	}
+}

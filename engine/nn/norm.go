@@ -1,0 +1,55 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// An RMSNorm is x/√(mean x² + Eps)·Weight along the last axis (Zhang and Sennrich 2019).
+type RMSNorm struct {
+	Weight tensor.Tensor // [width]
+	Eps    float64
+}
+
+// NewRMSNorm returns a norm whose weight is 1.
+func NewRMSNorm(width int, eps float64) *RMSNorm {
+	return &RMSNorm{Weight: tensor.Ones(width).Named("weight").Param(), Eps: eps}
+}
+
+// Forward normalises the rows of x [… width].
+func (n *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor { return x.RMSNorm(n.Weight, n.Eps) }
+
+// Members lists the weight.
+func (n *RMSNorm) Members() []Member { return []Member{{Name: "weight", Weight: &n.Weight}} }
+
+// String describes the layer.
+func (n *RMSNorm) String() string {
+	return fmt.Sprintf("RMSNorm: width %d, eps %g", n.Weight.Len(0), n.Eps)
+}
+
+// A LayerNorm is (x − mean)/√(variance + Eps)·Weight + Bias along the last axis (Ba, Kiros and Hinton 2016).
+type LayerNorm struct {
+	Weight, Bias tensor.Tensor // [width]; Bias may be none
+	Eps          float64
+}
+
+// NewLayerNorm returns a norm whose weight is 1 and whose bias is 0.
+func NewLayerNorm(width int, eps float64) *LayerNorm {
+	return &LayerNorm{Weight: tensor.Ones(width).Named("weight").Param(), Bias: tensor.Zeros(width).Named("bias").Param(), Eps: eps}
+}
+
+// Forward normalises the rows of x [… width].
+func (n *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	return x.LayerNorm(n.Weight, n.Bias, n.Eps)
+}
+
+// Members lists weight and bias.
+func (n *LayerNorm) Members() []Member {
+	return []Member{{Name: "weight", Weight: &n.Weight}, {Name: "bias", Weight: &n.Bias}}
+}
+
+// String describes the layer.
+func (n *LayerNorm) String() string {
+	return fmt.Sprintf("LayerNorm: width %d, eps %g", n.Weight.Len(0), n.Eps)
+}

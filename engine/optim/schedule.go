@@ -1,0 +1,80 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine or Linear; or fill in the
+// fields. The zero Schedule is a learning rate of 0.
+type Schedule struct {
+	Shape  Shape
+	Peak   float64
+	Floor  float64 // where it ends, for Cosine and Linear
+	Warmup int     // steps in which it rises linearly to Peak
+	Total  int     // the step from which it stays at Floor
+}
+
+// A Shape says how a schedule goes down after the warm-up.
+type Shape int
+
+// The shapes.
+const (
+	Flat Shape = iota
+	CosineDecay
+	LinearDecay
+)
+
+var shapeNames = [...]string{"constant", "cosine", "linear"}
+
+// String returns the shape's name.
+func (s Shape) String() string {
+	if s < 0 || int(s) >= len(shapeNames) {
+		return fmt.Sprintf("shape(%d)", int(s))
+	}
+	return shapeNames[s]
+}
+
+// Constant is always rate.
+func Constant(rate float64) Schedule { return Schedule{Shape: Flat, Peak: rate} }
+
+// Cosine rises to peak in warmup steps and falls to 0 at step total along half a cosine (Loshchilov and Hutter, SGDR,
+// https://arxiv.org/abs/1608.03983, without restarts).
+func Cosine(peak float64, warmup, total int) Schedule {
+	return Schedule{Shape: CosineDecay, Peak: peak, Warmup: warmup, Total: total}
+}
+
+// Linear rises to peak in warmup steps and falls to 0 at step total in a straight line.
+func Linear(peak float64, warmup, total int) Schedule {
+	return Schedule{Shape: LinearDecay, Peak: peak, Warmup: warmup, Total: total}
+}
+
+// At returns the learning rate of a step, counted from 0. The first step of a warm-up already learns.
+func (s Schedule) At(step int) float64 {
+	if step < s.Warmup {
+		return s.Peak * float64(step+1) / float64(s.Warmup)
+	}
+	if s.Shape == Flat {
+		return s.Peak
+	}
+	if step >= s.Total {
+		return s.Floor
+	}
+	done := float64(step-s.Warmup) / float64(s.Total-s.Warmup)
+	if s.Shape == CosineDecay {
+		done = (1 - math.Cos(math.Pi*done)) / 2
+	}
+	return s.Peak + done*(s.Floor-s.Peak)
+}
+
+// String says what the schedule does.
+func (s Schedule) String() string {
+	text := fmt.Sprintf("%v %g", s.Shape, s.Peak)
+	if s.Warmup > 0 {
+		text += fmt.Sprintf(" after %d steps of warm-up", s.Warmup)
+	}
+	if s.Shape != Flat {
+		text += fmt.Sprintf(" to %g at step %d", s.Floor, s.Total)
+	}
+	return text
+}
