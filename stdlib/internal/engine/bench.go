@@ -11,13 +11,15 @@ import (
 
 func benchSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Case":       reflect.ValueOf((*bench.Case)(nil)),
-		"Compare":    reflect.ValueOf(bench.Compare),
-		"Comparison": reflect.ValueOf((*bench.Comparison)(nil)),
-		"Line":       reflect.ValueOf((*bench.Line)(nil)),
-		"Measure":    reflect.ValueOf(bench.Measure),
-		"Options":    reflect.ValueOf((*bench.Options)(nil)),
-		"Result":     reflect.ValueOf((*bench.Result)(nil)),
-		"Share":      reflect.ValueOf(bench.Share),
+		"Case":            reflect.ValueOf((*bench.Case)(nil)),
+		"Ceilings":        reflect.ValueOf((*bench.Ceilings)(nil)),
+		"Compare":         reflect.ValueOf(bench.Compare),
+		"Comparison":      reflect.ValueOf((*bench.Comparison)(nil)),
+		"Line":            reflect.ValueOf((*bench.Line)(nil)),
+		"Measure":         reflect.ValueOf(bench.Measure),
+		"MeasureCeilings": reflect.ValueOf(bench.MeasureCeilings),
+		"Options":         reflect.ValueOf((*bench.Options)(nil)),
+		"Result":          reflect.ValueOf((*bench.Result)(nil)),
+		"Share":           reflect.ValueOf(bench.Share),
 	}
 }

@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Ceilings are the best rates that the engine's own kernels reached on a device: what other figures are a share of.
+type Ceilings struct {
+	Flops float64 // f32 operations a second, of a square matmul
+	Read  float64 // bytes a second, of a sum over more than the caches hold
+}
+
+var ceilings = struct {
+	sync.Mutex
+	of map[string]Ceilings
+}{of: map[string]Ceilings{}}
+
+// MeasureCeilings measures the default device, once in a process: some 0.3 s and 128 MiB. A device that is so slow
+// that smaller work shows its rate gets smaller work.
+func MeasureCeilings(ctx context.Context) (Ceilings, error) {
+	ceilings.Lock()
+	defer ceilings.Unlock()
+	name := device.Default().String()
+	if c, ok := ceilings.of[name]; ok {
+		return c, nil
+	}
+	var c Ceilings
+	var err error
+	if c.Flops, err = bestRate(ctx, 1024, func(n int) (func(), float64) {
+		a, b := ramp(n*n).Reshape(n, n), ramp(n*n).Reshape(n, n)
+		return func() { a.MatMul(b).Eval() }, 2 * float64(n) * float64(n) * float64(n)
+	}); err != nil {
+		return Ceilings{}, err
+	}
+	if c.Read, err = bestRate(ctx, 1<<25, func(n int) (func(), float64) {
+		x := ramp(n)
+		return func() { x.Sum().Eval() }, 4 * float64(n)
+	}); err != nil {
+		return Ceilings{}, err
+	}
+	ceilings.of[name] = c
+	return c, nil
+}
+
+// ramp is n stored numbers: not random, which would move the session's seed on, and not a constant, which need not be
+// stored.
+func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Mul(1 / float64(n)).Eval() }
+
+// How long the rate of one kind of work is sampled, and how long a run must take before its size no longer grows.
+const (
+	ceilingTime  = 150 * time.Millisecond
+	longEnough   = 50 * time.Millisecond
+	smallestSize = 1.0 / 64
+)
+
+// bestRate returns the highest rate of work at up to the largest size. Make returns the work of a size and its amount.
+func bestRate(ctx context.Context, largest int, make func(n int) (func(), float64)) (best float64, err error) {
+	defer tensor.Interrupt(ctx)()
+	err = tensor.Try(func() {
+		for n := int(float64(largest) * smallestSize); n <= largest; n *= 2 {
+			work, amount := make(n)
+			work() // builds the plan and fetches the data
+			took := time.Duration(0)
+			for spent := time.Duration(0); spent < ceilingTime && ctx.Err() == nil; spent += took {
+				start := time.Now()
+				work()
+				took = time.Since(start)
+				best = max(best, amount/took.Seconds())
+				if n < largest {
+					break
+				}
+			}
+			if took > longEnough {
+				return
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	return best, err
+}
