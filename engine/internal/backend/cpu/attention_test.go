@@ -91,7 +91,7 @@ func TestAttentionGrad(t *testing.T) {
 }
 
 // backward returns the group of a backward pass; it takes the results of a forward pass on b.
-func (c attentionCase) backward(t *testing.T, b backend.Backend, f dtype.Type) *groupCase {
+func (c attentionCase) backward(t testing.TB, b backend.Backend, f dtype.Type) *groupCase {
 	before := c.forward(f, 1)
 	results := before.run(t, b)
 	g := newGroupCase(backend.Single, 1) // the same numbers

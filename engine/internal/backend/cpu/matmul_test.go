@@ -80,8 +80,8 @@ func (c *groupCase) output(v backend.Ref, t dtype.Type, shape []int) {
 	c.mem = append(c.mem, nil)
 }
 
-// run computes the group on b and returns its outputs.
-func (c *groupCase) run(t *testing.T, b backend.Backend) [][]byte {
+// command compiles the group for b and gives it memory.
+func (c *groupCase) command(t testing.TB, b backend.Backend) backend.Cmd {
 	t.Helper()
 	k, err := b.Compile(&c.g)
 	if err != nil {
@@ -98,19 +98,26 @@ func (c *groupCase) run(t *testing.T, b backend.Backend) [][]byte {
 		}
 		cmd.Bufs = append(cmd.Bufs, backend.Slice{Buf: buf})
 	}
-	outs := make([][]byte, len(c.g.Outputs))
-	for i, o := range c.g.Outputs {
-		outs[i] = make([]byte, ir.Size(o.Shape)*o.DType.Size())
-		if cmd.Bufs[o.Buf].Buf, err = b.Alloc(len(outs[i])); err != nil {
+	for _, o := range c.g.Outputs {
+		if cmd.Bufs[o.Buf].Buf, err = b.Alloc(ir.Size(o.Shape) * o.DType.Size()); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return cmd
+}
+
+// run computes the group on b and returns its outputs.
+func (c *groupCase) run(t testing.TB, b backend.Backend) [][]byte {
+	t.Helper()
+	cmd := c.command(t, b)
 	for range 2 { // a kernel is used again and again
 		if err := b.Submit(context.Background(), []backend.Cmd{cmd}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
+	outs := make([][]byte, len(c.g.Outputs))
 	for i, o := range c.g.Outputs {
+		outs[i] = make([]byte, ir.Size(o.Shape)*o.DType.Size())
 		if err := b.Download(outs[i], cmd.Bufs[o.Buf].Buf, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -59,6 +59,11 @@ func packCopyF328AVX2(dst *float32, dstStride int, src *float32, srcStride int, 
 //go:noescape
 func packCopyF3212AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
 
+// packCopyF3214AVX2 copies rows of that many elements into a panel; see gen/pack.go.
+//
+//go:noescape
+func packCopyF3214AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+
 // packCopyF3216AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
@@ -124,6 +129,11 @@ func packCopyBF168AVX2(dst *float32, dstStride int, src *uint16, srcStride int, 
 //go:noescape
 func packCopyBF1612AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
 
+// packCopyBF1614AVX2 copies rows of that many elements into a panel; see gen/pack.go.
+//
+//go:noescape
+func packCopyBF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+
 // packCopyBF1616AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //
 //go:noescape
@@ -188,6 +198,11 @@ func packCopyF168AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k
 //
 //go:noescape
 func packCopyF1612AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+
+// packCopyF1614AVX2 copies rows of that many elements into a panel; see gen/pack.go.
+//
+//go:noescape
+func packCopyF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
 
 // packCopyF1616AVX2 copies rows of that many elements into a panel; see gen/pack.go.
 //

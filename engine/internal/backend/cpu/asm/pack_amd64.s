@@ -534,6 +534,27 @@ loop1:
 	VZEROUPPER
 	RET
 
+// func packCopyF3214AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
+TEXT ·packCopyF3214AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstStride+8(FP), AX
+	MOVQ src+16(FP), SI
+	MOVQ srcStride+24(FP), CX
+	MOVQ k+32(FP), BX
+loop1:
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, (DI)
+	VMOVUPS 32(SI), X0
+	VMOVUPS X0, 32(DI)
+	VMOVSD 48(SI), X0
+	VMOVLPS X0, 48(DI)
+	ADDQ CX, SI
+	ADDQ AX, DI
+	DECQ BX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
 // func packCopyF3216AVX2(dst *float32, dstStride int, src *float32, srcStride int, k int)
 TEXT ·packCopyF3216AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
@@ -1145,6 +1166,31 @@ loop1:
 	VZEROUPPER
 	RET
 
+// func packCopyBF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+TEXT ·packCopyBF1614AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstStride+8(FP), AX
+	MOVQ src+16(FP), SI
+	MOVQ srcStride+24(FP), CX
+	MOVQ k+32(FP), BX
+loop1:
+	VPMOVZXWD (SI), Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS Y0, (DI)
+	VPMOVZXWD 16(SI), X0
+	VPSLLD $16, X0, X0
+	VMOVUPS X0, 32(DI)
+	VMOVD 24(SI), X0
+	VPMOVZXWD X0, X0
+	VPSLLD $16, X0, X0
+	VMOVLPS X0, 48(DI)
+	ADDQ CX, SI
+	ADDQ AX, DI
+	DECQ BX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
 // func packCopyBF1616AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
 TEXT ·packCopyBF1616AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
@@ -1714,6 +1760,28 @@ loop1:
 	VMOVUPS Y0, (DI)
 	VCVTPH2PS 16(SI), X0
 	VMOVUPS X0, 32(DI)
+	ADDQ CX, SI
+	ADDQ AX, DI
+	DECQ BX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func packCopyF1614AVX2(dst *float32, dstStride int, src *uint16, srcStride int, k int)
+TEXT ·packCopyF1614AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstStride+8(FP), AX
+	MOVQ src+16(FP), SI
+	MOVQ srcStride+24(FP), CX
+	MOVQ k+32(FP), BX
+loop1:
+	VCVTPH2PS (SI), Y0
+	VMOVUPS Y0, (DI)
+	VCVTPH2PS 16(SI), X0
+	VMOVUPS X0, 32(DI)
+	VMOVD 24(SI), X0
+	VCVTPH2PS X0, X0
+	VMOVLPS X0, 48(DI)
 	ADDQ CX, SI
 	ADDQ AX, DI
 	DECQ BX

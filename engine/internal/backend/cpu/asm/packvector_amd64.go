@@ -25,12 +25,12 @@ var (
 		BF16: {packCopyBF1616AVX512, packCopyBF1632AVX512, packCopyBF1648AVX512, packCopyBF1664AVX512},
 		F16:  {packCopyF1616AVX512, packCopyF1632AVX512, packCopyF1648AVX512, packCopyF1664AVX512},
 	}
-	copyF32 = map[int]copy32{4: packCopyF324AVX2, 6: packCopyF326AVX2, 8: packCopyF328AVX2, 12: packCopyF3212AVX2,
+	copyF32 = map[int]copy32{4: packCopyF324AVX2, 6: packCopyF326AVX2, 8: packCopyF328AVX2, 12: packCopyF3212AVX2, 14: packCopyF3214AVX2,
 		16: packCopyF3216AVX2, 24: packCopyF3224AVX2}
 	copyF16 = [...]map[int]copy16{
-		BF16: {4: packCopyBF164AVX2, 6: packCopyBF166AVX2, 8: packCopyBF168AVX2, 12: packCopyBF1612AVX2,
+		BF16: {4: packCopyBF164AVX2, 6: packCopyBF166AVX2, 8: packCopyBF168AVX2, 12: packCopyBF1612AVX2, 14: packCopyBF1614AVX2,
 			16: packCopyBF1616AVX2, 24: packCopyBF1624AVX2},
-		F16: {4: packCopyF164AVX2, 6: packCopyF166AVX2, 8: packCopyF168AVX2, 12: packCopyF1612AVX2,
+		F16: {4: packCopyF164AVX2, 6: packCopyF166AVX2, 8: packCopyF168AVX2, 12: packCopyF1612AVX2, 14: packCopyF1614AVX2,
 			16: packCopyF1616AVX2, 24: packCopyF1624AVX2},
 	}
 )
@@ -40,11 +40,17 @@ func packVector(dst *float32, width int, s Source, lines, k int) int {
 	switch {
 	case level == Portable:
 		return 0
-	case s.Line == 1 && level == AVX512:
-		packMasked(dst, width, s, lines, k)
-		return k
-	case s.Line == 1 && lines == width:
-		return packExact(dst, width, s, k)
+	case s.Line == 1:
+		// Stores under a mask are slow on some processors, so what can do without does.
+		if lines == width && (level == AVX2 || width%16 != 0) {
+			if done := packExact(dst, width, s, k); done == k {
+				return k
+			}
+		}
+		if level == AVX512 {
+			packMasked(dst, width, s, lines, k)
+			return k
+		}
 	case s.Step == 1:
 		return packTransposed(dst, width, s, lines, k)
 	}

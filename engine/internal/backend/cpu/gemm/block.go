@@ -32,7 +32,7 @@ func (p *Product) arrange(threads int) layout {
 	if l.few || p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return l
 	}
-	l.kernel = choose(p.M, p.N)
+	l.kernel = choose(p.N)
 	for i := range p.Terms {
 		l.depth = max(l.depth, min(p.Terms[i].K, depth))
 	}

@@ -26,6 +26,20 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
+// BenchmarkKernels compares the micro-kernels on one product.
+func BenchmarkKernels(b *testing.B) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, k := range asm.MicroKernels(asm.Level()) {
+		b.Run(fmt.Sprintf("%dx%d", k.Rows, k.Cols), func(b *testing.B) {
+			old := fastest[asm.Level()]
+			defer func() { fastest[asm.Level()] = old }()
+			fastest[asm.Level()] = func() *asm.MicroKernel { return k }
+			benchmark(b, workers, 1024, 1024, 1024)
+		})
+	}
+}
+
 // BenchmarkFewRows prints how fast the right operand is read.
 func BenchmarkFewRows(b *testing.B) {
 	for _, threads := range []int{1, 2} {
@@ -100,4 +114,13 @@ func call(p *Product, x, y, z []float32) *Call {
 		A: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(x))}, B: []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(y))},
 		C: unsafe.SliceData(z), LDC: p.N, BatchC: p.M * p.N, Scratch: random(p.ScratchLen()),
 	}
+}
+
+// The choice of a micro-kernel is quick enough for the first product of a session.
+func BenchmarkChoose(b *testing.B) {
+	for b.Loop() {
+		measure(asm.Level())
+	}
+	k := measure(asm.Level())
+	b.Logf("%v: %d×%d", asm.Level(), k.Rows, k.Cols)
 }

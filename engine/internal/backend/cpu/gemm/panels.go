@@ -21,7 +21,7 @@ type Right struct {
 }
 
 // Kernel returns the micro-kernel for results of that many columns.
-func Kernel(cols int) *asm.MicroKernel { return choose(maxRows, cols) }
+func Kernel(cols int) *asm.MicroKernel { return choose(cols) }
 
 // LeftLen is how many elements PackLeft needs.
 func LeftLen(k *asm.MicroKernel, rows, steps int) int {

@@ -16,7 +16,7 @@ func emitPack(f *file) {
 		for v := 1; v <= 4; v++ {
 			packCopyMasked(f, t.name, t.size, v)
 		}
-		for _, width := range []int{4, 6, 8, 12, 16, 24} {
+		for _, width := range []int{4, 6, 8, 12, 14, 16, 24} {
 			packCopy(f, t.name, t.size, width)
 		}
 	}
