@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -10,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// compileRandom fills elements 4b to 4b+3 from block b of Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random
-// numbers, as easy as 1, 2, 3; SC 2011) with key and counter from the operands; see the op's row.
+// compileRandom fills elements 4b to 4b+3 from block b of Philox4x32-10 with key and counter from the operands; see the
+// op's row.
 func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	keyInput, counterInput := inputOf(g, in.Args[0]), inputOf(g, in.Args[1])
 	n, out := elementsOf(in.Shape), g.Outputs[0]
@@ -35,26 +34,16 @@ func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
-// uniforms fills a tile with numbers in [0, 1): the upper 24 bits of a word each.
+// uniforms fills a tile with numbers in [0, 1) from 64 blocks: the first half of the tile from the blocks at even
+// places, the second from those at odd ones.
 func uniforms(x *[tile.Len]float32, key, counter, block uint64) {
-	for i := 0; i < tile.Len; i += 4 {
-		w := philox([4]uint32{uint32(block), uint32(block >> 32), uint32(counter), uint32(counter >> 32)}, uint32(key), uint32(key>>32))
-		for j := range w {
-			x[i+j] = float32(w[j]>>8) * 0x1p-24
-		}
-		block++
+	const half = tile.Len / 2
+	var blocks [tile.Len / 4]uint64
+	for i := 0; i < len(blocks); i += 2 {
+		blocks[i], blocks[i+1] = block+uint64(i/2), block+uint64(i/2+half/4)
 	}
-}
-
-func philox(c [4]uint32, k0, k1 uint32) [4]uint32 {
-	for range 10 {
-		hi0, lo0 := bits.Mul32(0xD2511F53, c[0])
-		hi1, lo1 := bits.Mul32(0xCD9E8D57, c[2])
-		c = [4]uint32{hi1 ^ c[1] ^ k0, lo1, hi0 ^ c[3] ^ k1, lo0}
-		k0 += 0x9E3779B9
-		k1 += 0xBB67AE85
-	}
-	return c
+	vec.UniformTo(unsafe.Pointer(x), unsafe.Pointer(&x[half]), unsafe.Pointer(&blocks),
+		uint32(key), uint32(key>>32), uint32(counter), uint32(counter>>32), half)
 }
 
 // normals turns pairs of uniform numbers into pairs of normal ones.

@@ -211,6 +211,9 @@ func adamWAVX512(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay,
 func boxMullerToAVX512(d, e, u, v unsafe.Pointer, n int)
 
 //go:noescape
+func uniformToAVX512(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
+
+//go:noescape
 func ropeToAVX512(d, e, x, y, cos, sin unsafe.Pointer, n int)
 
 //go:noescape
@@ -418,6 +421,9 @@ func adamWAVX2(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, r
 func boxMullerToAVX2(d, e, u, v unsafe.Pointer, n int)
 
 //go:noescape
+func uniformToAVX2(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
+
+//go:noescape
 func ropeToAVX2(d, e, x, y, cos, sin unsafe.Pointer, n int)
 
 var funcsAVX512 = map[ID]Func{
@@ -491,6 +497,7 @@ func useAVX512() {
 	ScaleGradParam = scaleGradParamAVX512
 	CrossEntropyGradTo = crossEntropyGradToAVX512
 	BoxMullerTo = boxMullerToAVX512
+	UniformTo = uniformToAVX512
 	RopeTo = ropeToAVX512
 	adamW = adamWAVX512
 }
@@ -566,6 +573,7 @@ func useAVX2() {
 	ScaleGradParam = scaleGradParamAVX2
 	CrossEntropyGradTo = crossEntropyGradToAVX2
 	BoxMullerTo = boxMullerToAVX2
+	UniformTo = uniformToAVX2
 	RopeTo = ropeToAVX2
 	adamW = adamWAVX2
 }

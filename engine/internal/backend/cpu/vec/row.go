@@ -2,6 +2,7 @@ package vec
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
@@ -43,6 +44,10 @@ var (
 	ScaleGradParam = scaleGradParamGo
 	// CrossEntropyGradTo sets d = s·(exp(x−lse) − smooth).
 	CrossEntropyGradTo = crossEntropyGradToGo
+	// UniformTo fills d and e, n elements each, with numbers in [0, 1) from Philox4x32-10 (Salmon, Moraes, Dror, Shaw:
+	// Parallel random numbers, as easy as 1, 2, 3; SC 2011): the upper 24 bits of a word each, four words a block. b
+	// holds n/2 block numbers of 64 bits; those at even places go to d, the others to e. n is a multiple of 16.
+	UniformTo = uniformToGo
 	// BoxMullerTo sets d and e to √(−2·log(1−u)) times the cosine and the sine of 2π·v: normal numbers from uniform ones.
 	BoxMullerTo = boxMullerToGo
 	// RopeTo sets d = x·cos − y·sin and e = x·sin + y·cos.
@@ -204,6 +209,27 @@ func crossEntropyGradToGo(d, x unsafe.Pointer, lse, s, smooth float32, n int) {
 	for i, v := range floats(x, n) {
 		out[i] = s * (float32(math.Exp(float64(v-lse))) - smooth)
 	}
+}
+
+func uniformToGo(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int) {
+	out := [2][]float32{floats(d, n), floats(e, n)}
+	for i, block := range slice[uint64](b, n/2) {
+		w := philox([4]uint32{uint32(block), uint32(block >> 32), c2, c3}, k0, k1)
+		for j := range w {
+			out[i%2][i/2*4+j] = float32(w[j]>>8) * 0x1p-24
+		}
+	}
+}
+
+func philox(c [4]uint32, k0, k1 uint32) [4]uint32 {
+	for range 10 {
+		hi0, lo0 := bits.Mul32(0xD2511F53, c[0])
+		hi1, lo1 := bits.Mul32(0xCD9E8D57, c[2])
+		c = [4]uint32{hi1 ^ c[1] ^ k0, lo1, hi0 ^ c[3] ^ k1, lo0}
+		k0 += 0x9E3779B9
+		k1 += 0xBB67AE85
+	}
+	return c
 }
 
 func boxMullerToGo(d, e, u, v unsafe.Pointer, n int) {

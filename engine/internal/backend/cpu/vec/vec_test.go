@@ -238,6 +238,38 @@ func TestRowFunctions(t *testing.T) {
 	})
 }
 
+// Philox gives the same bits everywhere: the known answers of Random123 for counters and keys of all zeros and all ones.
+func TestUniform(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		for _, c := range []struct {
+			counter, key uint32
+			words        [4]uint32
+		}{
+			{0, 0, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+			{0xffffffff, 0xffffffff, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		} {
+			const n = 48
+			block := uint64(c.counter)<<32 | uint64(c.counter)
+			var blocks [n / 2]uint64
+			for i := range blocks {
+				blocks[i] = block - uint64(i)
+			}
+			var got [2][n]float32
+			UniformTo(unsafe.Pointer(&got[0]), unsafe.Pointer(&got[1]), unsafe.Pointer(&blocks), c.key, c.key, c.counter, c.counter, n)
+			for j, w := range c.words {
+				if want := float32(w>>8) * 0x1p-24; got[0][j] != want {
+					t.Errorf("key %#x: element %d: got %g, want %g", c.key, j, got[0][j], want)
+				}
+			}
+			var want [2][n]float32
+			uniformToGo(unsafe.Pointer(&want[0]), unsafe.Pointer(&want[1]), unsafe.Pointer(&blocks), c.key, c.key, c.counter, c.counter, n)
+			if got != want {
+				t.Errorf("key %#x: blocks differ from the portable function's", c.key)
+			}
+		}
+	})
+}
+
 // checkRow compares sums and stores of one length with the portable functions.
 func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	random := func(scale float64) []float32 {

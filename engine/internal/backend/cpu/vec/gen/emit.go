@@ -208,8 +208,11 @@ func (k *kernel) layout() (size, results int) {
 // signature is the Go signature, with the set's name.
 func (k *kernel) signature() string {
 	var pointers, scalars []string
-	scalarFirst := false
+	scalarFirst, kind := false, "float32"
 	for _, p := range k.params {
+		if p.word {
+			kind = "uint32"
+		}
 		if p.scalar {
 			scalars = append(scalars, p.name)
 			continue
@@ -222,7 +225,7 @@ func (k *kernel) signature() string {
 	}
 	s := fmt.Sprintf("%s%s(%s unsafe.Pointer, ", k.name, k.set.name, strings.Join(pointers, ", "))
 	if len(scalars) > 0 {
-		s += strings.Join(scalars, ", ") + " float32, "
+		s += strings.Join(scalars, ", ") + " " + kind + ", "
 	}
 	s += "n int)"
 	if len(k.reduces) == 1 {

@@ -48,10 +48,11 @@ type kernel struct {
 	reduces []reduce
 }
 
-// A param is a pointer to elements of a type, or a float32.
+// A param is a pointer to elements of a type, or a float32 or uint32.
 type param struct {
 	name   string
 	scalar bool
+	word   bool // the scalar is a uint32
 	mem    mem
 }
 
@@ -102,6 +103,13 @@ const (
 	opMaskAnd
 	opBlend // mask, then, else
 	opOnes  // mask to 0 or 1
+
+	// On 64-bit lanes.
+	opMulWords // the product of the lower words, 64 bits
+	opWordUp   // shifts by 32 bits
+	opWordDown
+	opUnpackLow // a's and b's even lanes, side by side
+	opUnpackHigh
 )
 
 // mask says whether a node's value is a mask.
@@ -179,6 +187,12 @@ func (k *kernel) store(p int, v value) { k.stores = append(k.stores, store{p, k.
 func (k *kernel) sum(v value)   { k.reduces = append(k.reduces, reduce{opAdd, v}) }
 func (k *kernel) maxOf(v value) { k.reduces = append(k.reduces, reduce{opMax, v}) }
 func (k *kernel) minOf(v value) { k.reduces = append(k.reduces, reduce{opMin, v}) }
+
+func (k *kernel) word(name string) value {
+	v := k.scalar(name)
+	k.params[len(k.params)-1].word = true
+	return v
+}
 
 // Constants and arithmetic.
 

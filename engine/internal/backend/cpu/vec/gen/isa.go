@@ -5,7 +5,7 @@ import "fmt"
 var plain = map[op]string{
 	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS", opMin: "VMINPS", opMax: "VMAXPS",
 	opSqrt: "VSQRTPS", opAddInt: "VPADDD", opSubInt: "VPSUBD", opToFloat: "VCVTDQ2PS", opToInt: "VCVTPS2DQ",
-	opTruncate: "VCVTTPS2DQ", opScale: "VSCALEFPS",
+	opTruncate: "VCVTTPS2DQ", opScale: "VSCALEFPS", opMulWords: "VPMULUDQ", opUnpackLow: "VPUNPCKLQDQ", opUnpackHigh: "VPUNPCKHQDQ",
 }
 
 var bitwise = map[op]string{opAnd: "VPAND", opAndNot: "VPANDN", opOr: "VPOR", opXor: "VPXOR"}
@@ -33,6 +33,10 @@ func (b *body) instruction(v value, n node, d int, r []int, temp int) {
 		b.op(mnemonic, b.v(r[1]), b.v(r[0]), b.v(d))
 	case opShiftLeft, opShiftRight, opShiftRightSigned:
 		b.op(shifts[n.op], imm, b.v(r[0]), b.v(d))
+	case opWordUp:
+		b.op("VPSLLQ", "$32", b.v(r[0]), b.v(d))
+	case opWordDown:
+		b.op("VPSRLQ", "$32", b.v(r[0]), b.v(d))
 	case opHalf:
 		if wide {
 			b.op("VCVTPS2PH", "$0", b.v(r[0]), ymm(temp))

@@ -211,6 +211,7 @@ func rowKernels() []build {
 		}),
 		row("adamW", adamW),
 		row("boxMullerTo", boxMuller),
+		row("uniformTo", uniform),
 		row("ropeTo", func(k *kernel) {
 			d, e := k.pointer("d", f32), k.pointer("e", f32)
 			x, y, cos, sin := k.in("x"), k.in("y"), k.in("cos"), k.in("sin")
@@ -246,4 +247,28 @@ func boxMuller(k *kernel) {
 	quarter := k.toInt(n)
 	k.store(d, k.mul(r, k.sinCosReduced(angle, k.addInt(quarter, k.bits(1)))))
 	k.store(e, k.mul(r, k.sinCosReduced(angle, quarter)))
+}
+
+// uniform runs Philox4x32-10 on 64-bit lanes whose lower words count; what stands in an upper word does not matter to
+// a product of lower words. b holds block numbers: those in even lanes go to d, those in odd lanes to e.
+func uniform(k *kernel) {
+	d, e := k.pointer("d", f32), k.pointer("e", f32)
+	b := k.in("b")
+	k0, k1, c2, c3 := k.word("k0"), k.word("k1"), k.word("c2"), k.word("c3")
+	c := [4]value{b, k.apply(opWordDown, b), c2, c3}
+	for range 10 {
+		p0, p1 := k.apply(opMulWords, c[0], k.bits(0xD2511F53)), k.apply(opMulWords, c[2], k.bits(0xCD9E8D57))
+		c = [4]value{
+			k.xor(k.xor(k.apply(opWordDown, p1), c[1]), k0), p1,
+			k.xor(k.xor(k.apply(opWordDown, p0), c[3]), k1), p0,
+		}
+		k0, k1 = k.addInt(k0, k.bits(0x9E3779B9)), k.addInt(k1, k.bits(0xBB67AE85))
+	}
+	pair := func(low, high value) value {
+		return k.or(k.apply(opWordDown, k.apply(opWordUp, low)), k.apply(opWordUp, high))
+	}
+	first, second := pair(c[0], c[1]), pair(c[2], c[3])
+	number := func(w value) value { return k.mul(k.toFloat(k.shiftRight(w, 8)), k.c(0x1p-24)) }
+	k.store(d, number(k.apply(opUnpackLow, first, second)))
+	k.store(e, number(k.apply(opUnpackHigh, first, second)))
 }
