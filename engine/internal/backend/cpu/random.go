@@ -16,45 +16,53 @@ func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	n, out := elementsOf(in.Shape), g.Outputs[0]
 	normal := in.Op == ir.RandNormal
 	size := out.DType.Size()
+	var tiles []*randomTile // by worker
 	return func(l *launch) {
+		for len(tiles) < l.pool.Threads() {
+			tiles = append(tiles, new(randomTile))
+		}
 		key, counter := uint64(intOf(l, keyInput)), uint64(intOf(l, counterInput))
 		to := l.pointer(out.Buf)
-		tiles := (n + tile.Len - 1) / tile.Len
-		l.pool.Range(tiles, 8, func(_, lo, hi int) {
-			var x [tile.Len]float32
-			for t := lo; t < hi; t++ {
-				first := t * tile.Len
-				uniforms(&x, key, counter, uint64(first/4))
+		l.pool.Range((n+tile.Len-1)/tile.Len, 8, func(worker, lo, hi int) {
+			t := tiles[worker]
+			for c := lo; c < hi; c++ {
+				first := c * tile.Len
+				t.uniforms(key, counter, uint64(first/4))
 				if normal {
-					normals(&x)
+					t.normals()
 				}
-				narrowTo(out.DType, unsafe.Add(to, first*size), unsafe.Pointer(&x), min(tile.Len, n-first))
+				narrowTo(out.DType, unsafe.Add(to, first*size), unsafe.Pointer(&t.x), min(tile.Len, n-first))
 			}
 		})
 	}, nil
 }
 
+// A randomTile is where a worker makes random numbers.
+type randomTile struct {
+	x      [tile.Len]float32
+	blocks [tile.Len / 4]uint64
+	u, v   [tile.Len / 2]float32
+}
+
 // uniforms fills a tile with numbers in [0, 1) from 64 blocks: the first half of the tile from the blocks at even
 // places, the second from those at odd ones.
-func uniforms(x *[tile.Len]float32, key, counter, block uint64) {
+func (t *randomTile) uniforms(key, counter, block uint64) {
 	const half = tile.Len / 2
-	var blocks [tile.Len / 4]uint64
-	for i := 0; i < len(blocks); i += 2 {
-		blocks[i], blocks[i+1] = block+uint64(i/2), block+uint64(i/2+half/4)
+	for i := 0; i < len(t.blocks); i += 2 {
+		t.blocks[i], t.blocks[i+1] = block+uint64(i/2), block+uint64(i/2+half/4)
 	}
-	vec.UniformTo(unsafe.Pointer(x), unsafe.Pointer(&x[half]), unsafe.Pointer(&blocks),
+	vec.UniformTo(unsafe.Pointer(&t.x), unsafe.Pointer(&t.x[half]), unsafe.Pointer(&t.blocks),
 		uint32(key), uint32(key>>32), uint32(counter), uint32(counter>>32), half)
 }
 
 // normals turns pairs of uniform numbers into pairs of normal ones.
-func normals(x *[tile.Len]float32) {
-	var u, v [tile.Len / 2]float32
-	for i := range u {
-		u[i], v[i] = x[2*i], x[2*i+1]
+func (t *randomTile) normals() {
+	for i := range t.u {
+		t.u[i], t.v[i] = t.x[2*i], t.x[2*i+1]
 	}
-	up, vp := unsafe.Pointer(&u), unsafe.Pointer(&v)
-	vec.BoxMullerTo(up, vp, up, vp, len(u))
-	for i := range u {
-		x[2*i], x[2*i+1] = u[i], v[i]
+	u, v := unsafe.Pointer(&t.u), unsafe.Pointer(&t.v)
+	vec.BoxMullerTo(u, v, u, v, len(t.u))
+	for i := range t.u {
+		t.x[2*i], t.x[2*i+1] = t.u[i], t.v[i]
 	}
 }
