@@ -7,8 +7,11 @@ import "github.com/mcs-notebook/mcs/stdlib/internal/table"
 // Packages are all packages of this part, sorted by import path.
 var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/bench", Name: "bench", Symbols: benchSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/data", Name: "data", Symbols: dataSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/device", Name: "device", Symbols: deviceSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/dtype", Name: "dtype", Symbols: dtypeSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/nn", Name: "nn", Symbols: nnSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/optim", Name: "optim", Symbols: optimSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
