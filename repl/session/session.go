@@ -1,9 +1,11 @@
 // Package session runs cells of Go: a cell goes in, a [Result] comes out, variables stay.
 //
-// A cell never reaches the interpreter as text. It is split into segments (magic commands, declarations, statements,
-// expressions), type-checked by go/types against everything that the session knows, lowered to the part of Go that
-// the interpreter runs correctly, and run as the body of a function that assigns typed session variables. Reading
-// order: split.go, check.go, lower*.go, run.go.
+// A cell never reaches the interpreter as text. It is split into pieces (command lines, declarations, statements),
+// type-checked by go/types against everything that the session knows, lowered to the part of Go that the interpreter
+// runs correctly, and run as the body of a function that assigns typed session variables. Reading order: cell.go (from
+// text to result), split.go, check.go, statements.go and declare.go (what a cell means), world.go (what the session
+// knows), build.go and internal/lower (from Go to what the interpreter runs), run.go and internal/rt (running, stopping),
+// panics.go.
 //
 // A Session serves one cell at a time. It knows nothing of terminals: what a cell prints goes to Options.Stdout, what
 // it shows is in the Result.
@@ -93,11 +95,6 @@ type Cell struct {
 	Err    bool
 }
 
-// A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench need.
-type Stmt struct {
-	run func(ctx context.Context, n int) (any, error)
-}
-
 // A Completion is one way to go on at the cursor.
 type Completion struct {
 	Text   string // replaces the bytes From…cursor
@@ -107,4 +104,4 @@ type Completion struct {
 }
 
 // A Session is a running notebook: its variables, its history, its interpreter.
-type Session struct{}
+type Session struct{ state }

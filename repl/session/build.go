@@ -1,0 +1,312 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// An env answers the lowering's questions about one unit.
+type env struct {
+	s     *Session
+	st    *stage
+	u     *unit
+	file  *ast.File
+	types []ast.Decl
+	funcs []ast.Decl
+	vars  map[types.Object]string // of the unit, and of the instances that it needs
+	todo  []*instance
+}
+
+// Name is the interpreter's name of an object of the session.
+func (v *env) Name(o types.Object) string {
+	if name, ok := v.vars[o]; ok {
+		return name
+	}
+	if t, ok := o.(*types.TypeName); ok {
+		if name := v.s.typeNames[t]; name != "" {
+			return name
+		}
+	}
+	if f, ok := o.(*types.Func); ok && f.Name() == "__check" {
+		return "__check"
+	}
+	return ""
+}
+
+// Package is the interpreter's name of a compiled package, which is imported once in a session.
+func (v *env) Package(path string) string {
+	alias := v.s.alias(path)
+	if !v.s.imported[path] {
+		for _, p := range v.u.packages {
+			if p == path {
+				return alias
+			}
+		}
+		v.u.packages = append(v.u.packages, path)
+	}
+	return alias
+}
+
+// alias names a package so that no name of a cell can hide it.
+func (s *Session) alias(path string) string {
+	a := "p__" + strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(path)
+	s.aliases[a] = path
+	return a
+}
+
+// Instance names an instance and has it made with the unit.
+func (v *env) Instance(generic types.Object, args []types.Type) (string, error) {
+	for _, list := range [][]*instance{v.s.instances[generic], v.u.instances} {
+		for _, in := range list {
+			if in.is(generic, args) {
+				return in.name, nil
+			}
+		}
+	}
+	in := &instance{generic: generic, args: args, name: v.s.world.fresh(generic.Name() + "__of")}
+	v.u.instances = append(v.u.instances, in)
+	v.todo = append(v.todo, in)
+	return in.name, nil
+}
+
+// Mark numbers a statement.
+func (v *env) Mark(m lower.Mark) int {
+	v.s.marks = append(v.s.marks, m)
+	return len(v.s.marks)
+}
+
+// TypeKey numbers a type.
+func (v *env) TypeKey(t types.Type) int { return v.s.typeKey(t) }
+
+func (s *Session) typeKey(t types.Type) int {
+	if k, ok := s.typeKeys.At(t).(int); ok {
+		return k
+	}
+	k := s.typeKeys.Len() + 1
+	s.typeKeys.Set(t, k)
+	s.keyTypes = append(s.keyTypes, t)
+	return k
+}
+
+// build lowers and compiles a unit.
+func (s *Session) build(st *stage, u *unit) error {
+	if u.checked == nil {
+		return nil
+	}
+	v := &env{s: s, st: st, u: u, vars: map[types.Object]string{}}
+	v.scope(u)
+	file, err := v.assemble()
+	if err != nil {
+		return s.refusal(err)
+	}
+	for _, path := range u.packages {
+		if err := s.use(path); err != nil {
+			return err
+		}
+	}
+	if s.trace != nil {
+		s.trace(file)
+	}
+	u.program, err = s.interp.Compile(file)
+	if err != nil {
+		return s.compileError(err)
+	}
+	for _, path := range u.packages {
+		s.imported[path] = true
+	}
+	for _, in := range u.instances {
+		s.instances[in.generic] = append(s.instances[in.generic], in)
+	}
+	return nil
+}
+
+// scope notes the interpreter's names of all that the unit sees and declares.
+func (v *env) scope(u *unit) {
+	scope := u.checked.pkg.Scope()
+	for o, name := range u.checked.names {
+		v.vars[o] = name
+	}
+	for _, d := range u.decls {
+		for _, e := range d.ents {
+			if t, ok := e.obj.(*types.TypeName); ok {
+				v.s.typeNames[t] = e.internal
+				continue
+			}
+			v.vars[e.obj] = e.internal
+		}
+	}
+	for _, m := range u.moves {
+		v.vars[m.to.obj] = m.to.internal
+	}
+	for o, name := range u.vars {
+		if name != "" {
+			v.vars[o] = name
+		}
+	}
+	for _, o := range u.outs {
+		v.vars[scope.Lookup(o.name)] = o.name
+	}
+}
+
+// refusal is the complaint about a construct that cannot be lowered.
+func (s *Session) refusal(err error) error {
+	var le *lower.Error
+	if errors.As(err, &le) {
+		return &CheckError{Diags: []Diag{s.diagAt(le.Pos, 0, le.Msg, "")}}
+	}
+	return err
+}
+
+// compileError is a fault of the lowering or of the interpreter: the checker has found nothing wrong.
+func (s *Session) compileError(err error) error {
+	return fmt.Errorf("In[%d]: this Go is right but cannot be run here: %w", s.n, err)
+}
+
+// assemble writes the file that the interpreter gets.
+func (v *env) assemble() (*ast.File, error) {
+	u := v.u
+	l := lower.New(v, u.checked.info)
+	if err := v.declarations(l); err != nil {
+		return nil, err
+	}
+	init, err := v.initFunc(l)
+	if err != nil {
+		return nil, err
+	}
+	var slots []ast.Decl
+	for _, e := range u.slots {
+		x, err := l.Type(e.obj.Type(), e.obj.Pos())
+		if err != nil {
+			return nil, err
+		}
+		slots = append(slots, v.varDecl(e.internal, x))
+	}
+	for _, o := range u.outs {
+		if !o.declared {
+			x, err := l.Type(o.typ, u.pos)
+			if err != nil {
+				return nil, err
+			}
+			slots = append(slots, v.varDecl(o.name, x))
+			o.declared = true
+		}
+	}
+	if err := v.makeInstances(); err != nil {
+		return nil, err
+	}
+	file := &ast.File{Package: u.pos, Name: v.id(pkgPath)}
+	for _, path := range u.packages {
+		file.Decls = append(file.Decls, v.importDecl(v.s.alias(path), path))
+	}
+	for _, list := range [][]ast.Decl{v.types, slots, v.funcs} {
+		file.Decls = append(file.Decls, list...)
+	}
+	if init != nil {
+		file.Decls = append(file.Decls, init)
+	}
+	return file, nil
+}
+
+func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: v.u.pos} }
+
+func (v *env) importDecl(name, path string) ast.Decl {
+	lit := &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(path), ValuePos: v.u.pos}
+	return &ast.GenDecl{Tok: token.IMPORT, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ImportSpec{Name: v.id(name), Path: lit}}}
+}
+
+func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
+	return &ast.GenDecl{Tok: token.VAR, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{v.id(name)}, Type: t}}}
+}
+
+// declarations lowers the unit's type and function declarations. Constants are folded where they are used, generic
+// code is made where it is instantiated.
+func (v *env) declarations(l *lower.Lowerer) error {
+	for _, d := range v.u.decls {
+		switch {
+		case d.generic || d.recv != "" && v.genericType(d.recv):
+		case d.tok == token.TYPE:
+			if err := v.typeDecl(l, d.ents); err != nil {
+				return err
+			}
+		case d.tok == token.FUNC:
+			f := d.node.(*ast.FuncDecl)
+			if f.Body == nil {
+				return &lower.Error{Pos: f.Pos(), Msg: "missing function body"}
+			}
+			name, display := f.Name.Name, f.Name.Name
+			if d.recv == "" && len(d.ents) > 0 {
+				name = d.ents[0].internal
+			} else if d.recv != "" {
+				display = methodName(f)
+			} else {
+				continue // func _() {}
+			}
+			out, err := l.Func(f, name, display, d.slot)
+			if err != nil {
+				return err
+			}
+			v.funcs = append(v.funcs, out)
+		}
+	}
+	return nil
+}
+
+func (v *env) genericType(name string) bool {
+	e := v.st.lookup(name)
+	return e != nil && e.decl != nil && e.decl.generic
+}
+
+// methodName is how a panic names a method: (*T).M or T.M.
+func methodName(f *ast.FuncDecl) string {
+	if _, ok := ast.Unparen(f.Recv.List[0].Type).(*ast.StarExpr); ok {
+		return "(*" + receiver(f) + ")." + f.Name.Name
+	}
+	return receiver(f) + "." + f.Name.Name
+}
+
+// typeDecl declares a type to the interpreter under the name of its version.
+func (v *env) typeDecl(l *lower.Lowerer, ents []*entity) error {
+	for _, e := range ents {
+		o := e.obj.(*types.TypeName)
+		if o.IsAlias() || isConstraint(o.Type()) {
+			continue
+		}
+		d, err := l.TypeDecl(e.internal, o.Type(), v.u.pos)
+		if err != nil {
+			return err
+		}
+		v.types = append(v.types, d)
+	}
+	return nil
+}
+
+// isConstraint says whether a type is an interface that only type parameters can have.
+func isConstraint(t types.Type) bool {
+	i, ok := t.Underlying().(*types.Interface)
+	return ok && !i.IsMethodSet()
+}
+
+// use makes a compiled package known to the interpreter.
+func (s *Session) use(path string) error {
+	if s.used[path] {
+		return nil
+	}
+	symbols, ok := stdlib.Symbols(path)
+	if !ok {
+		return fmt.Errorf("package %s is not in this program", path)
+	}
+	name, _ := stdlib.Name(path)
+	if err := s.interp.Use(path, name, s.override(path, symbols)); err != nil {
+		return err
+	}
+	s.used[path] = true
+	return nil
+}

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The cells in testdata are sequences: `// %% name` starts a session, `// %%` the next cell of it. What follows `// > `
+// is what the cell prints, then what it shows, then its error. A cell with `// timeout` is interrupted after a while.
+
+type testCell struct {
+	src, want string
+	line      int
+}
+
+type sequence struct {
+	name  string
+	cells []testCell
+}
+
+func readSequences(t *testing.T, file string) (list []sequence) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c *testCell
+	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "// %%"):
+			if name := strings.TrimSpace(strings.TrimPrefix(line, "// %%")); name != "" {
+				list = append(list, sequence{name: name})
+			}
+			s := &list[len(list)-1]
+			s.cells = append(s.cells, testCell{line: i + 1})
+			c = &s.cells[len(s.cells)-1]
+		case strings.HasPrefix(line, "// >"):
+			c.want += strings.TrimPrefix(strings.TrimPrefix(line, "// >"), " ") + "\n"
+		default:
+			c.src += line + "\n"
+		}
+	}
+	return list
+}
+
+// transcript is what a person would see of a cell.
+func transcript(s *Session, out *bytes.Buffer, src string) string {
+	ctx := context.Background()
+	if strings.Contains(src, "// timeout") {
+		c, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		ctx = c
+	}
+	out.Reset()
+	r := s.Run(ctx, strings.TrimSuffix(src, "\n"))
+	text := out.String()
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	for _, v := range r.Shown {
+		text += v.Text(100) + "\n"
+	}
+	if r.Err != nil {
+		text += r.Err.Error() + "\n"
+	}
+	return text
+}
+
+func TestCells(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.cells")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cells: %v", err)
+	}
+	n := 0
+	for _, file := range files {
+		for _, seq := range readSequences(t, file) {
+			n += len(seq.cells)
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".cells")+"/"+seq.name, func(t *testing.T) {
+				s, out := newSession(t, Options{})
+				for _, c := range seq.cells {
+					if got := transcript(s, out, c.src); got != c.want {
+						t.Errorf("%s:%d:\n%s\ngot:\n%s\nwant:\n%s", file, c.line, c.src, indent(got), indent(c.want))
+					}
+				}
+			})
+		}
+	}
+	t.Logf("%d cells", n)
+}
+
+func indent(s string) string {
+	return "\t" + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n\t")
+}
+
+// newSession makes a session whose output goes to the buffer.
+func newSession(t testing.TB, o Options) (*Session, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	o.Stdout, o.Stderr = &out, &out
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, &out
+}

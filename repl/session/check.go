@@ -1,0 +1,230 @@
+package session
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// A checked is what the type checker found out about some files.
+type checked struct {
+	files []*ast.File
+	pkg   *types.Package
+	info  *types.Info
+	errs  []types.Error
+	names map[types.Object]string // the interpreter's names of the session's objects that the files use
+}
+
+// parse parses text, which stands at the given line and column of a cell, with prefix before it and suffix behind it.
+// Positions are those of the cell.
+func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.File, error) {
+	name := yaegi.FileName(cell)
+	src := prefix + text + suffix
+	file, err := parser.ParseFile(s.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
+	if file != nil {
+		tf := s.fset.File(file.FileStart)
+		tf.AddLineColumnInfo(len(prefix), name, line, col)
+	}
+	if err == nil {
+		return file, nil
+	}
+	// The parser has reported positions before it knew where the text stands.
+	var list scanner.ErrorList
+	if !errors.As(err, &list) {
+		return nil, err
+	}
+	first := list[0]
+	off := max(first.Pos.Offset-len(prefix), 0)
+	l, c := lineCol(text, min(off, len(text)))
+	if l == 1 {
+		c += col - 1
+	}
+	msg := first.Msg
+	if off >= len(text) {
+		msg = strings.Replace(msg, "found '}'", "found the end of the cell", 1)
+	}
+	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, "")}}
+}
+
+// identifiers calls f for all identifiers of the files.
+func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if id, ok := n.X.(*ast.Ident); ok {
+					f(id, true)
+				}
+			case *ast.Ident:
+				f(n, false)
+			}
+			return true
+		})
+	}
+}
+
+// check type-checks files of one package. Only the names that occur in them are put into its scope, so that a cell
+// costs the same however much the session knows.
+func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *checked {
+	c := &checked{files: files, pkg: types.NewPackage(pkgPath, pkgPath), info: newInfo(), names: map[types.Object]string{}}
+	declared := map[string]bool{}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			for _, n := range declaredBy(d) {
+				declared[n] = true
+			}
+		}
+	}
+	for _, o := range extra {
+		if o != nil && !declared[o.Name()] {
+			declared[o.Name()] = true
+			c.pkg.Scope().Insert(o)
+		}
+	}
+	identifiers(files, func(id *ast.Ident, qualifier bool) {
+		if declared[id.Name] || id.Name == "_" {
+			return
+		}
+		if o := s.resolve(st, c.pkg, id.Name, qualifier); o != nil {
+			declared[id.Name] = true
+			c.pkg.Scope().Insert(o)
+			if e := st.lookup(id.Name); e != nil && e.obj == o {
+				c.names[o] = e.internal
+			}
+		}
+	})
+	conf := types.Config{Importer: s.importer, Sizes: s.sizes, Error: func(err error) {
+		var te types.Error
+		// Soft errors are about style (unused variables). Field access is compared by package pointer, and each
+		// check has a package of its own.
+		if errors.As(err, &te) && !te.Soft && !strings.HasPrefix(te.Msg, "implicit assignment to unexported field") {
+			c.errs = append(c.errs, te)
+		}
+	}}
+	_ = types.NewChecker(&conf, s.fset, c.pkg, c.info).Files(files) // errors went to conf.Error
+	return c
+}
+
+func newInfo() *types.Info {
+	return &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
+	}
+}
+
+// resolve is what a name of a cell means that the cell does not declare itself; nil if it is predeclared or unknown.
+// A package that was not imported is found only in front of a dot.
+func (s *Session) resolve(st *stage, pkg *types.Package, name string, qualifier bool) types.Object {
+	if e := st.lookup(name); e != nil {
+		return e.obj
+	}
+	path := st.importPath(name)
+	if path == "" && qualifier {
+		path, _ = stdlib.ImportFor(name)
+	}
+	if p := s.aliases[name]; p != "" {
+		path = p
+	}
+	if path != "" {
+		if p, err := s.importer.Import(path); err == nil {
+			return types.NewPkgName(token.NoPos, pkg, name, p)
+		}
+	}
+	for _, path := range st.dots {
+		if p, err := s.importer.Import(path); err == nil {
+			if o := p.Scope().Lookup(name); o != nil && o.Exported() {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// declaredBy are the names that a declaration adds to the package scope.
+func declaredBy(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name.Name)
+			case *ast.ValueSpec:
+				for _, n := range spec.Names {
+					names = append(names, n.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// uses are the names of the session's package scope that code mentions, and the variables among them that it may keep
+// beyond its run: those that a closure or a goroutine uses and those whose address is taken.
+func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
+	mentioned, kept = map[string]bool{}, map[string]bool{}
+	note := func(n ast.Node, into map[string]bool) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if o := info.Uses[id]; o != nil && o.Pkg() != nil && o.Pkg().Path() == pkgPath && topLevel(o) {
+					into[o.Name()] = true
+				}
+			}
+			return true
+		})
+	}
+	note(root, mentioned)
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt, *ast.SliceExpr:
+			note(n, kept)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				note(n, kept)
+			}
+		case *ast.SelectorExpr:
+			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
+				if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !isPointer(info.Types[n.X].Type) {
+					note(n.X, kept)
+				}
+			}
+		}
+		return true
+	})
+	return mentioned, kept
+}
+
+func isPointer(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
+}
+
+// topLevel says whether an object of the session's package is one of the session's, not local to a function.
+func topLevel(o types.Object) bool {
+	switch v := o.(type) {
+	case *types.PkgName, *types.Label:
+		return false
+	case *types.Var:
+		if v.IsField() {
+			return false
+		}
+	case *types.Func:
+		if v.Signature().Recv() != nil {
+			return false
+		}
+	}
+	return o.Parent() == nil || o.Parent().Parent() == types.Universe
+}

@@ -1,0 +1,434 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// checkImport checks one import declaration.
+func (s *Session) checkImport(st *stage, n int, src string, p piece) (*unit, error) {
+	line, col := lineCol(src, p.off)
+	file, err := s.parse(n, line, col, "package "+pkgPath+";", src[p.off:p.end], "\n")
+	if err != nil {
+		return nil, err
+	}
+	u := &unit{piece: p, change: change{imports: map[string]string{}}}
+	for _, spec := range file.Imports {
+		path := strings.Trim(spec.Path.Value, "\"`")
+		pkg, err := s.importer.Import(path)
+		if err != nil {
+			hint := didYouMean(path, stdlib.Paths())
+			return nil, &CheckError{Diags: []Diag{s.diagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s is not in this program", path), hint)}}
+		}
+		name := pkg.Name()
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		switch name {
+		case "_":
+		case ".":
+			u.dots = append(u.dots, path)
+		default:
+			u.imports[name] = path
+		}
+	}
+	st.apply(&u.change)
+	return u, nil
+}
+
+// checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too: callers
+// see the new function, functions see the new type. What does not check any more with the new declaration keeps the
+// old one.
+func (s *Session) checkDeclarations(st *stage, n int, src string, p piece) (*unit, error) {
+	line, col := lineCol(src, p.off)
+	text := src[p.off:p.end]
+	file, err := s.parse(n, line, col, "package "+pkgPath+";", text, "\n")
+	if err != nil {
+		return nil, err
+	}
+	user := s.userDecls(st, file, n, text, p.off, src)
+	if len(user) == 0 {
+		return &unit{piece: p}, nil
+	}
+	return s.redeclare(st, &unit{piece: p, pos: file.Package}, user, nil)
+}
+
+// userDecls takes a file apart into declarations and leaves out those that the session has already, word for word.
+func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off int, src string) []*declared {
+	base := s.fset.File(file.FileStart)
+	prefix := len("package " + pkgPath + ";")
+	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // into text
+	var list []*declared
+	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
+		d := &decl{tok: tok, cell: n, src: lead + text[at(from):at(to)], names: declaredBy(node)}
+		d.line, d.col = lineCol(src, off+at(from))
+		d.col -= len(lead)
+		if f, ok := node.(*ast.FuncDecl); ok {
+			d.generic = f.Type.TypeParams != nil
+			if f.Recv != nil {
+				d.recv, d.name = receiver(f), f.Name.Name
+				d.names = nil
+			}
+		}
+		if same := s.same(st, d); !same {
+			list = append(list, &declared{decl: d, node: node, user: true})
+		}
+	}
+	for _, node := range file.Decls {
+		switch node := node.(type) {
+		case *ast.FuncDecl:
+			add(node, token.FUNC, node.Pos(), node.End(), "")
+		case *ast.GenDecl:
+			if node.Tok != token.TYPE {
+				add(node, node.Tok, node.Pos(), node.End(), "")
+				continue
+			}
+			for _, spec := range node.Specs {
+				one := &ast.GenDecl{Tok: token.TYPE, TokPos: spec.Pos(), Specs: []ast.Spec{spec}}
+				add(one, token.TYPE, spec.Pos(), spec.End(), "type ")
+				if n := len(list); n > 0 && list[n-1].node == one {
+					list[n-1].generic = spec.(*ast.TypeSpec).TypeParams != nil
+				}
+			}
+		}
+	}
+	return list
+}
+
+// receiver is the name of a method's type.
+func receiver(f *ast.FuncDecl) string {
+	t := ast.Unparen(f.Recv.List[0].Type)
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = ast.Unparen(p.X)
+	}
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		t = x.X
+	case *ast.IndexListExpr:
+		t = x.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// same says whether the session has a declaration already: a cell that is run again need not change anything.
+func (s *Session) same(st *stage, d *decl) bool {
+	if d.recv != "" {
+		old := st.methodsOf(d.recv)[d.name]
+		return old != nil && old.src == d.src
+	}
+	for _, name := range d.names {
+		if name == "_" {
+			continue
+		}
+		e := st.lookup(name)
+		if e == nil || e.decl == nil || e.decl.src != d.src {
+			return false
+		}
+	}
+	return len(d.names) > 0
+}
+
+// redeclare checks the user's declarations together with those that depend on what changes. Changed are names of
+// variables that get another type.
+func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []string) (*unit, error) {
+	dropped := map[*decl]bool{}
+	for {
+		again, moves := s.dependents(st, user, changed, dropped)
+		all := append(append([]*declared{}, user...), again...)
+		if len(all) == 0 {
+			return u, nil
+		}
+		vars := map[string]*entity{}
+		for _, m := range moves {
+			vars[m.name] = m
+		}
+		c, err := s.checkDecls(st, all, vars)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.errs) == 0 {
+			u.checked, u.decls = c, all
+			return u, s.defineDecls(st, u, moves)
+		}
+		if !s.drop(c, all, dropped) {
+			return nil, s.complaints(st, c)
+		}
+	}
+}
+
+// dependents are the session's declarations that have to be made again, and the variables whose type is.
+func (s *Session) dependents(st *stage, user []*declared, changedVars []string, dropped map[*decl]bool) (again []*declared, moves []*entity) {
+	changed := map[string]bool{} // names with a new meaning
+	redone := map[string]bool{}  // types that are declared again as they were
+	mine := map[string]bool{}    // keys of what the user declares
+	included := map[*decl]bool{}
+	for _, name := range changedVars {
+		changed[name] = true
+	}
+	for _, d := range user {
+		mine[d.key()] = true
+		for _, name := range d.names {
+			mine[name] = true
+			if st.lookup(name) != nil {
+				changed[name] = true
+			}
+		}
+	}
+	include := func(d *decl) bool {
+		if d == nil || included[d] || dropped[d] || mine[d.key()] {
+			return false
+		}
+		for _, name := range d.names {
+			if mine[name] {
+				return false
+			}
+		}
+		included[d] = true
+		again = append(again, &declared{decl: d})
+		for _, name := range d.names {
+			changed[name] = true
+			if d.tok == token.TYPE {
+				redone[name] = true
+			}
+		}
+		return true
+	}
+	for _, d := range user { // a method is declared together with its type
+		if e := st.lookup(d.recv); d.recv != "" && e != nil && e.kind == typeKind && !mine[d.recv] {
+			include(e.decl)
+		}
+	}
+	if len(changed) == 0 {
+		return again, nil
+	}
+	all := st.decls()
+	moved := map[string]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, d := range all {
+			if d.recv != "" && changed[d.recv] && st.lookup(d.recv) != nil {
+				if include(d) {
+					grown = true
+				}
+				if e := st.lookup(d.recv); e.kind == typeKind && !mine[d.recv] && include(e.decl) {
+					grown = true
+				}
+				continue
+			}
+			for name := range d.uses {
+				if changed[name] && include(d) {
+					grown = true
+					if d.recv != "" && !mine[d.recv] {
+						include(st.lookup(d.recv).decl)
+					}
+					break
+				}
+			}
+		}
+		if len(redone) == 0 {
+			continue
+		}
+		st.all(func(e *entity) {
+			if e.kind == varKind && !moved[e.name] && s.mentions(st, e.obj.Type(), redone) {
+				moved[e.name], changed[e.name], grown = true, true, true
+				moves = append(moves, e)
+			}
+		})
+	}
+	return again, moves
+}
+
+// mentions says whether a type is made of one of the named types as they are now.
+func (s *Session) mentions(st *stage, t types.Type, names map[string]bool) (found bool) {
+	walkNamed(t, func(n *types.Named) {
+		o := n.Origin().Obj()
+		if e := st.lookup(o.Name()); names[o.Name()] && e != nil && e.obj == types.Object(o) {
+			found = true
+		}
+	})
+	return found
+}
+
+// checkDecls checks declarations; variables that will be of a redone type are seen with that type.
+func (s *Session) checkDecls(st *stage, all []*declared, moves map[string]*entity) (*checked, error) {
+	var files []*ast.File
+	var mine *ast.File
+	for _, d := range all {
+		if d.user {
+			if mine == nil {
+				mine = &ast.File{Package: d.node.Pos(), Name: &ast.Ident{Name: pkgPath, NamePos: d.node.Pos()}, FileStart: d.node.Pos(), FileEnd: d.node.End()}
+				files = append(files, mine)
+			}
+			mine.Decls = append(mine.Decls, d.node)
+			continue
+		}
+		f, err := s.parse(d.cell, d.line, d.col, "package "+pkgPath+";", d.src, "\n")
+		if err != nil {
+			return nil, err
+		}
+		d.node = f.Decls[0]
+		blankForeign(st, d)
+		files = append(files, f)
+	}
+	if len(moves) == 0 {
+		return s.check(st, files), nil
+	}
+	return s.checkMoved(st, files, moves), nil
+}
+
+// blankForeign takes the names out of a group of constants that have got another meaning since.
+func blankForeign(st *stage, d *declared) {
+	g, ok := d.node.(*ast.GenDecl)
+	if !ok {
+		return
+	}
+	for _, spec := range g.Specs {
+		if v, ok := spec.(*ast.ValueSpec); ok {
+			for _, id := range v.Names {
+				if e := st.lookup(id.Name); e == nil || e.decl != d.decl {
+					id.Name = "_"
+				}
+			}
+		}
+	}
+}
+
+// checkMoved checks declarations that use variables of a type that is among them. The variables are declared beside
+// them, by the expression of their type.
+func (s *Session) checkMoved(st *stage, files []*ast.File, moves map[string]*entity) *checked {
+	pos := files[0].Package
+	f := &ast.File{Package: pos, Name: &ast.Ident{Name: pkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
+	for name, e := range moves {
+		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
+			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: s.typeExpr(e.obj.Type(), pos)}}})
+	}
+	return s.check(st, append(files, f))
+}
+
+// drop leaves out declarations of earlier cells that do not check any more. It reports false if the errors are the
+// user's.
+func (s *Session) drop(c *checked, all []*declared, dropped map[*decl]bool) bool {
+	some := false
+	for _, te := range c.errs {
+		for _, d := range all {
+			if d.node.Pos() <= te.Pos && te.Pos <= d.node.End() {
+				if d.user {
+					return false
+				}
+				dropped[d.decl] = true
+				some = true
+			}
+		}
+	}
+	return some
+}
+
+// defineDecls makes entities of what was declared.
+func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
+	u.methods = map[string]map[string]*decl{}
+	scope := u.checked.pkg.Scope()
+	for _, d := range u.decls {
+		mentioned, _ := uses(u.checked.info, d.node)
+		fresh := *d.decl
+		fresh.uses = mentioned
+		for _, name := range d.names {
+			delete(fresh.uses, name)
+		}
+		if d.tok == token.FUNC && fresh.slot == 0 {
+			fresh.slot = s.nextSlot()
+		}
+		d.decl = &fresh
+		if d.tok == token.TYPE {
+			if _, ok := u.methods[d.names[0]]; !ok {
+				u.methods[d.names[0]] = map[string]*decl{}
+			}
+		}
+		for _, name := range d.names {
+			o := scope.Lookup(name)
+			if o == nil || name == "_" {
+				continue
+			}
+			old := st.lookup(name)
+			e := &entity{name: name, obj: o, cell: d.cell, decl: d.decl, kind: map[token.Token]kind{token.CONST: constKind, token.FUNC: funcKind, token.TYPE: typeKind}[d.tok]}
+			switch {
+			case e.kind == funcKind && old != nil && old.kind == funcKind && old.internal != "":
+				e.internal = old.internal // the interpreter replaces functions, and callers keep what they were compiled with
+			case e.kind != constKind:
+				e.internal = s.world.fresh(name)
+			}
+			if old != nil && old.kind == varKind {
+				u.gone = append(u.gone, old)
+			}
+			d.ents = append(d.ents, e)
+			u.define = append(u.define, e)
+		}
+	}
+	for _, d := range u.decls {
+		if d.recv != "" {
+			if u.methods[d.recv] == nil {
+				return &CheckError{Diags: []Diag{s.diagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.recv), "")}}
+			}
+			u.methods[d.recv][d.name] = d.decl
+		}
+	}
+	for _, from := range moves {
+		o := scope.Lookup(from.name)
+		to := &entity{name: from.name, kind: varKind, obj: o, cell: from.cell, kept: from.kept, internal: s.world.fresh(from.name)}
+		u.slots = append(u.slots, to)
+		u.moves = append(u.moves, move{from, to})
+		u.define = append(u.define, to)
+		if !from.kept {
+			u.free = append(u.free, from)
+		}
+	}
+	st.apply(&u.change)
+	return nil
+}
+
+// nextSlot gives a function its place in the marks array. The places are used again when there are no more.
+func (s *Session) nextSlot() int {
+	s.slot++
+	return lower.FirstSlot + s.slot%(rt.MarkSlots-lower.FirstSlot)
+}
+
+// walkNamed calls f for the named types that a type is written with.
+func walkNamed(t types.Type, f func(*types.Named)) {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		f(t)
+		for i := range t.TypeArgs().Len() {
+			walkNamed(t.TypeArgs().At(i), f)
+		}
+	case *types.Pointer:
+		walkNamed(t.Elem(), f)
+	case *types.Slice:
+		walkNamed(t.Elem(), f)
+	case *types.Array:
+		walkNamed(t.Elem(), f)
+	case *types.Map:
+		walkNamed(t.Key(), f)
+		walkNamed(t.Elem(), f)
+	case *types.Chan:
+		walkNamed(t.Elem(), f)
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for i := range tuple.Len() {
+				walkNamed(tuple.At(i).Type(), f)
+			}
+		}
+	case *types.Struct:
+		for i := range t.NumFields() {
+			walkNamed(t.Field(i).Type(), f)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// Generic code is made concrete before it is lowered: the source of a generic function is checked once more for each
+// list of type arguments, with its type parameters declared as aliases of them. So the checker's facts are about
+// concrete types, and the interpreter never sees a type parameter.
+
+// makeInstances adds what the unit's code instantiates, and what that instantiates in turn.
+func (v *env) makeInstances() error {
+	for i := 0; len(v.todo) > 0; i++ {
+		if i > 500 {
+			return fmt.Errorf("%s: more than 500 instances: is it endlessly recursive?", v.todo[0].generic.Name())
+		}
+		in := v.todo[0]
+		v.todo = v.todo[1:]
+		var err error
+		if _, ok := in.generic.(*types.TypeName); ok {
+			err = v.typeInstance(in)
+		} else {
+			err = v.funcInstance(in)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generic is the source of a generic declaration: a session's, or one of the packages that come as source.
+func (v *env) generic(o types.Object) (*decl, *sourcePackage, error) {
+	if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
+		p, err := v.s.sources.load(o.Pkg().Path())
+		if err != nil {
+			return nil, nil, err
+		}
+		d := p.decls[o.Name()]
+		if d == nil {
+			return nil, nil, fmt.Errorf("%s.%s is generic and not available in cells", o.Pkg().Name(), o.Name())
+		}
+		return d, p, nil
+	}
+	if e := v.st.lookup(o.Name()); e != nil && e.decl != nil {
+		return e.decl, nil, nil
+	}
+	return nil, nil, fmt.Errorf("the source of generic %s is gone", o.Name())
+}
+
+// source parses a declaration, with positions of the cell that it is from.
+func (v *env) source(d *decl, p *sourcePackage) (ast.Decl, error) {
+	if p != nil {
+		f, err := parser.ParseFile(v.s.fset, yaegi.FileName(0), "package "+pkgPath+";"+d.src+"\n", parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		return f.Decls[0], nil
+	}
+	f, err := v.s.parse(d.cell, d.line, d.col, "package "+pkgPath+";", d.src, "\n")
+	if err != nil {
+		return nil, err
+	}
+	return f.Decls[0], nil
+}
+
+// bind declares type parameters as aliases.
+func bind(params []*ast.Ident, args []types.Type) (objs []types.Object) {
+	for i, id := range params {
+		if id.Name == "_" || i >= len(args) {
+			continue
+		}
+		name := types.NewTypeName(token.NoPos, nil, id.Name, nil)
+		types.NewAlias(name, args[i])
+		objs = append(objs, name)
+	}
+	return objs
+}
+
+func paramNames(list *ast.FieldList) (ids []*ast.Ident) {
+	if list == nil {
+		return nil
+	}
+	for _, f := range list.List {
+		ids = append(ids, f.Names...)
+	}
+	return ids
+}
+
+func (v *env) funcInstance(in *instance) error {
+	d, p, err := v.generic(in.generic)
+	if err != nil {
+		return err
+	}
+	node, err := v.source(d, p)
+	if err != nil {
+		return err
+	}
+	f := node.(*ast.FuncDecl)
+	objs := bind(paramNames(f.Type.TypeParams), in.args)
+	f.Type.TypeParams = nil
+	f.Name.Name = in.name
+	return v.lowerInstance(f, p, objs, in.name, d.names[0], d.slot, false)
+}
+
+// lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function with its
+// receiver as the first parameter.
+func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, objs []types.Object, name, display string, slot int, method bool) error {
+	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: pkgPath, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
+	var c *checked
+	if p != nil {
+		c = v.s.checkSource(p, file, objs)
+	} else {
+		c = v.s.check(v.st, []*ast.File{file}, objs...)
+	}
+	if len(c.errs) > 0 {
+		return v.s.complaints(v.st, c)
+	}
+	for o, n := range c.names {
+		v.vars[o] = n
+	}
+	v.vars[c.info.Defs[f.Name]] = f.Name.Name
+	l := lower.New(v, c.info)
+	out, err := l.Func(f, name, display, slot)
+	if err != nil {
+		return err
+	}
+	if method {
+		out.Recv = &ast.FieldList{List: out.Type.Params.List[:1]}
+		out.Type.Params.List = out.Type.Params.List[1:]
+	}
+	v.funcs = append(v.funcs, out)
+	return nil
+}
+
+func (v *env) typeInstance(in *instance) error {
+	origin, ok := in.generic.Type().(*types.Named)
+	if !ok {
+		return fmt.Errorf("generic alias %s is not available in cells", in.generic.Name())
+	}
+	t, err := types.Instantiate(nil, origin, in.args, false)
+	if err != nil {
+		return err
+	}
+	l := lower.New(v, &types.Info{})
+	d, err := l.TypeDecl(in.name, t, v.u.pos)
+	if err != nil {
+		return err
+	}
+	v.types = append(v.types, d)
+	if origin.NumMethods() == 0 {
+		return nil
+	}
+	methods, p, err := v.genericMethods(in.generic)
+	if err != nil {
+		return err
+	}
+	for _, m := range methods {
+		node, err := v.source(m, p)
+		if err != nil {
+			return err
+		}
+		f := node.(*ast.FuncDecl)
+		objs := bind(receiverParams(f), in.args)
+		recv := f.Recv.List[0]
+		if len(recv.Names) == 0 {
+			recv.Names = []*ast.Ident{{Name: "_", NamePos: recv.Pos()}}
+		}
+		display := methodName(f)
+		name := f.Name.Name
+		f.Name.Name = in.name + "__" + name
+		f.Type.Params.List = append([]*ast.Field{recv}, f.Type.Params.List...)
+		f.Recv = nil
+		if err := v.lowerInstance(f, p, objs, name, display, m.slot, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *env) genericMethods(o types.Object) (list []*decl, p *sourcePackage, err error) {
+	if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
+		p, err = v.s.sources.load(o.Pkg().Path())
+		if err != nil {
+			return nil, nil, err
+		}
+		return p.methods[o.Name()], p, nil
+	}
+	for _, m := range v.st.methodsOf(o.Name()) {
+		list = append(list, m)
+	}
+	return list, nil, nil
+}
+
+// receiverParams are the names that a method gives its type's parameters.
+func receiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
+	t := ast.Unparen(f.Recv.List[0].Type)
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = ast.Unparen(p.X)
+	}
+	var list []ast.Expr
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		list = []ast.Expr{x.Index}
+	case *ast.IndexListExpr:
+		list = x.Indices
+	}
+	for _, e := range list {
+		if id, ok := e.(*ast.Ident); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

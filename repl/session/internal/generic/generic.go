@@ -1,0 +1,25 @@
+// Package generic has the source of the standard library's generic functions, for cells: a session makes an instance
+// for each list of type arguments from it (compiled packages have no generic functions to call). The packages below it
+// are ordinary Go, kept simple because they are interpreted; their tests compare them with the standard library.
+package generic
+
+import "embed"
+
+//go:embed slices/slices.go slices/iter.go slices/sort.go maps/maps.go cmp/cmp.go sync/once.go
+var files embed.FS
+
+// Source returns the files of the generic part of a package of the standard library.
+func Source(path string) (texts []string, ok bool) {
+	list, err := files.ReadDir(path)
+	if err != nil {
+		return nil, false
+	}
+	for _, f := range list {
+		b, err := files.ReadFile(path + "/" + f.Name())
+		if err != nil {
+			return nil, false
+		}
+		texts = append(texts, string(b))
+	}
+	return texts, true
+}

@@ -1,0 +1,365 @@
+package lower
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+)
+
+// builtin is the name of the predeclared function that is called, or empty.
+func (l *Lowerer) builtin(e *ast.CallExpr) string {
+	switch f := ast.Unparen(e.Fun).(type) {
+	case *ast.Ident:
+		if b, ok := l.info.Uses[f].(*types.Builtin); ok {
+			return b.Name()
+		}
+	case *ast.SelectorExpr:
+		if b, ok := l.info.Uses[f.Sel].(*types.Builtin); ok {
+			return "unsafe." + b.Name()
+		}
+	}
+	return ""
+}
+
+func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
+	if tv := l.info.Types[e.Fun]; tv.IsType() {
+		return l.conversion(e, tv.Type)
+	}
+	if name := l.builtin(e); name != "" {
+		return l.builtinCall(e, name)
+	}
+	if x := l.special(e); x != nil {
+		return x
+	}
+	sig := l.typeOf(e.Fun).Underlying().(*types.Signature)
+	fun := l.callee(e.Fun)
+	args, spread := l.arguments(e, sig)
+	out := &ast.CallExpr{Fun: fun, Lparen: e.Lparen, Args: args, Rparen: e.Rparen}
+	if spread || e.Ellipsis.IsValid() {
+		out.Ellipsis = e.Rparen
+	}
+	return out
+}
+
+// callee is the function of a call. A literal that is called at once needs no frame of its own.
+func (l *Lowerer) callee(f ast.Expr) ast.Expr {
+	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
+		return l.bareLit(lit)
+	}
+	return l.expr(f)
+}
+
+// arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic parameter of
+// an interface type: those become a slice (spread).
+func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.Expr, spread bool) {
+	n := sig.Params().Len()
+	if len(e.Args) == 1 {
+		if _, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
+			return l.exprs(e.Args), false
+		}
+	}
+	for i, a := range e.Args {
+		var t types.Type
+		switch {
+		case sig.Variadic() && i >= n-1 && !e.Ellipsis.IsValid():
+			t = variadicElem(sig.Params().At(n - 1).Type())
+		case i < n:
+			t = sig.Params().At(i).Type()
+		}
+		args = append(args, l.convert(l.expr(a), l.typeOf(a), t))
+	}
+	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
+		elem := variadicElem(sig.Params().At(n - 1).Type())
+		if hasMethods(elem) {
+			l.pos = e.Args[n-1].Pos()
+			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
+			return append(args[:n-1:n-1], lit), true
+		}
+	}
+	return args, false
+}
+
+// special rewrites calls of compiled functions that must know that they are called from a cell.
+func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
+	if id, ok := e.Fun.(*ast.Ident); ok && id.Name == "__check" {
+		mark := l.env.Mark(Mark{Pos: e.Pos(), End: e.End()})
+		return l.rt("Check", l.expr(e.Args[0]), l.int(mark))
+	}
+	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	fn, ok := l.info.Uses[f.Sel].(*types.Func)
+	if !ok || fn.Pkg() == nil {
+		return nil
+	}
+	switch fn.FullName() {
+	case "(*log.Logger).Fatal", "(*log.Logger).Fatalf", "(*log.Logger).Fatalln":
+		recv := l.expr(f.X)
+		sig := fn.Type().(*types.Signature)
+		args, _ := l.arguments(e, sig)
+		out := l.call(l.sel(l.id(l.env.Package("log")), "Logger_"+fn.Name()), append([]ast.Expr{recv}, args...)...)
+		out.Ellipsis = e.Ellipsis
+		return out
+	}
+	if fn.FullName() == "errors.As" {
+		return l.rt("ErrorsAs", l.expr(e.Args[0]), l.expr(e.Args[1]), l.int(l.errorKey(e.Args[1])))
+	}
+	switch fn.Pkg().Path() {
+	case "fmt", "log":
+		return l.printing(e, fn)
+	}
+	return nil
+}
+
+// printing marks the arguments of fmt's functions whose types have names that only the session knows: what fmt finds
+// out by reflection is the interpreter's representation.
+func (l *Lowerer) printing(e *ast.CallExpr, fn *types.Func) ast.Expr {
+	sig := fn.Type().(*types.Signature)
+	if !sig.Variadic() || e.Ellipsis.IsValid() || len(e.Args) == 0 {
+		return nil
+	}
+	if _, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
+		return nil
+	}
+	n := sig.Params().Len()
+	if !isAny(variadicElem(sig.Params().At(n - 1).Type())) {
+		return nil
+	}
+	var args []ast.Expr
+	for i, a := range e.Args {
+		x := l.expr(a)
+		if t := l.typeOf(a); i >= n-1 && l.interpreted(t) && fn.Name() != "Fscan" && fn.Name() != "Sscan" {
+			if fn.Name() == "Errorf" && types.Implements(t, errorInterface) {
+				x = l.convert(x, t, errorType)
+			} else {
+				x = l.rt("Arg", l.int(l.env.TypeKey(t)), x)
+			}
+		}
+		args = append(args, x)
+	}
+	l.pos = e.Pos()
+	return l.call(l.expr(e.Fun), args...)
+}
+
+// errorKey is the number of the type that errors.As is to find.
+func (l *Lowerer) errorKey(target ast.Expr) int {
+	if p, ok := l.typeOf(target).Underlying().(*types.Pointer); ok {
+		return l.env.TypeKey(p.Elem())
+	}
+	return 0
+}
+
+func isAny(t types.Type) bool {
+	i, ok := t.Underlying().(*types.Interface)
+	return ok && i.Empty()
+}
+
+// interpreted says whether the printed form of a type's values depends on a type that was declared in a cell.
+func (l *Lowerer) interpreted(t types.Type) bool {
+	seen := map[types.Type]bool{}
+	var walk func(t types.Type) bool
+	walk = func(t types.Type) bool {
+		t = types.Unalias(t)
+		if seen[t] {
+			return false
+		}
+		seen[t] = true
+		switch t := t.(type) {
+		case *types.Named:
+			if o := t.Obj(); o.Pkg() != nil && l.own(o) {
+				return true
+			}
+			return false
+		case *types.Pointer:
+			return walk(t.Elem())
+		case *types.Slice:
+			return walk(t.Elem())
+		case *types.Array:
+			return walk(t.Elem())
+		case *types.Map:
+			return walk(t.Key()) || walk(t.Elem())
+		case *types.Struct:
+			return true // field names are the interpreter's
+		}
+		return false
+	}
+	return walk(t)
+}
+
+// own says whether a type was declared in a cell.
+func (l *Lowerer) own(o *types.TypeName) bool {
+	return o.Parent() == nil || o.Parent() != o.Pkg().Scope() || l.env.Name(o) != ""
+}
+
+func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
+	arg := e.Args[0]
+	x := l.expr(arg)
+	from := l.typeOf(arg)
+	if isNil(from) {
+		return l.zero(t)
+	}
+	l.pos = e.Pos()
+	typ := l.typ(t)
+	switch typ.(type) {
+	case *ast.StarExpr, *ast.FuncType, *ast.ChanType, *ast.InterfaceType, *ast.ArrayType, *ast.MapType, *ast.StructType:
+		typ = &ast.ParenExpr{Lparen: l.pos, X: typ, Rparen: l.pos}
+	}
+	if types.IsInterface(t) || isFunc(t) {
+		// T(x) for an interface: assigning to a variable is the conversion that the interpreter does right.
+		v := l.fresh("v")
+		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+	}
+	return l.call(typ, x)
+}
+
+func isFunc(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
+}
+
+func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
+	switch name {
+	case "min", "max":
+		return l.minMax(e, name)
+	case "clear":
+		return l.clear(e)
+	case "recover":
+		return l.rt("Recover")
+	case "panic":
+		return l.panicCall(e)
+	case "make":
+		return l.makeCall(e)
+	case "append":
+		return l.appendCall(e)
+	case "new":
+		if !l.info.Types[e.Args[0]].IsType() { // new(expr), since Go 1.26
+			t := l.typeOf(e.Args[0])
+			p := l.fresh("p")
+			x := l.expr(e.Args[0])
+			return l.call(l.lit(&ast.StarExpr{X: l.typ(t)}, l.define(p, l.call(l.id("new"), l.typ(t))),
+				l.assign(token.ASSIGN, &ast.StarExpr{X: l.id(p)}, x), l.ret(l.id(p))))
+		}
+	case "print", "println":
+		return l.rt("Print"+name[len("print"):], l.exprs(e.Args)...)
+	case "len", "cap", "copy", "delete", "close", "complex", "real", "imag":
+	default:
+		l.refuse(e.Pos(), "%s is not available in cells", name)
+	}
+	out := l.call(l.id(name), l.exprs(e.Args)...)
+	if e.Ellipsis.IsValid() {
+		out.Ellipsis = e.Rparen
+	}
+	return out
+}
+
+// minMax writes min and max, which the interpreter does not know, as a call of a literal.
+func (l *Lowerer) minMax(e *ast.CallExpr, name string) ast.Expr {
+	t := types.Default(l.typeOf(e))
+	args := l.exprs(e.Args)
+	l.pos = e.Pos()
+	op := token.LSS
+	if name == "max" {
+		op = token.GTR
+	}
+	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{}, Results: &ast.FieldList{List: []*ast.Field{{Type: l.typ(t)}}}}
+	best := l.fresh("m")
+	var body []ast.Stmt
+	for i := range args {
+		p := best
+		if i > 0 {
+			p = l.fresh("m")
+		}
+		ft.Params.List = append(ft.Params.List, &ast.Field{Names: []*ast.Ident{l.id(p)}, Type: l.typ(t)})
+		if i > 0 {
+			cond := l.binary(l.id(p), op, l.id(best))
+			if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsFloat != 0 { // a NaN wins
+				cond = l.binary(cond, token.LOR, l.binary(l.id(p), token.NEQ, l.id(p)))
+			}
+			body = append(body, l.ifs(cond, l.assign(token.ASSIGN, l.id(best), l.id(p))))
+		}
+	}
+	body = append(body, l.ret(l.id(best)))
+	return l.call(&ast.FuncLit{Type: ft, Body: l.block(body...)}, args...)
+}
+
+// clear writes clear, which the interpreter does not know, as a loop.
+func (l *Lowerer) clear(e *ast.CallExpr) ast.Expr {
+	t := l.typeOf(e.Args[0])
+	x := l.expr(e.Args[0])
+	l.pos = e.Pos()
+	v, k := l.fresh("v"), l.fresh("k")
+	loop := &ast.RangeStmt{For: l.pos, Key: l.id(k), TokPos: l.pos, Tok: token.DEFINE, X: l.id(v)}
+	if s, ok := t.Underlying().(*types.Slice); ok {
+		loop.Body = l.block(l.assign(token.ASSIGN, &ast.IndexExpr{X: l.id(v), Index: l.id(k)}, l.zero(s.Elem())))
+	} else {
+		return l.rt("ClearMap", x)
+	}
+	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(t)}}}}
+	return l.call(&ast.FuncLit{Type: ft, Body: l.block(loop)}, x)
+}
+
+// panicCall keeps the operand from being wrapped by the interpreter.
+func (l *Lowerer) panicCall(e *ast.CallExpr) ast.Expr {
+	t := l.typeOf(e.Args[0])
+	x := l.expr(e.Args[0])
+	if types.Implements(t, errorInterface) {
+		return l.rt("PanicError", l.convert(x, t, errorType))
+	}
+	return l.rt("Panic", x)
+}
+
+var (
+	errorType      = types.Universe.Lookup("error").Type()
+	errorInterface = errorType.Underlying().(*types.Interface)
+)
+
+// makeCall checks the length of a slice: one that the machine cannot hold ends the process.
+func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
+	t := l.typeOf(e)
+	args := []ast.Expr{l.typ(t)}
+	for _, a := range e.Args[1:] {
+		x := l.expr(a)
+		l.pos = a.Pos()
+		tv := l.info.Types[a]
+		if s, ok := t.Underlying().(*types.Slice); ok && (tv.Value == nil || isBig(tv.Value)) {
+			if b, ok := tv.Type.Underlying().(*types.Basic); !ok || b.Kind() != types.Int || types.Unalias(tv.Type) != types.Type(b) {
+				x = l.call(l.id("int"), x)
+			}
+			x = l.rt("CheckMake", x, l.int(l.size(s.Elem())))
+		}
+		args = append(args, x)
+	}
+	return l.call(l.id("make"), args...)
+}
+
+func isBig(v constant.Value) bool {
+	n, ok := constant.Int64Val(constant.ToInt(v))
+	return !ok || n > 1<<20
+}
+
+// appendCall spreads elements of an interface type: the interpreter cannot append interpreted values one by one.
+func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
+	s, ok := l.typeOf(e).Underlying().(*types.Slice)
+	args := []ast.Expr{l.expr(e.Args[0])}
+	if isNil(l.typeOf(e.Args[0])) {
+		args[0] = l.zero(l.typeOf(e))
+	}
+	for _, a := range e.Args[1:] {
+		x := l.expr(a)
+		if ok && !e.Ellipsis.IsValid() {
+			x = l.convert(x, l.typeOf(a), s.Elem())
+		}
+		args = append(args, x)
+	}
+	l.pos = e.Pos()
+	out := l.call(l.id("append"), args...)
+	if e.Ellipsis.IsValid() {
+		out.Ellipsis = e.Rparen
+	} else if ok && hasMethods(s.Elem()) && len(args) > 1 {
+		out.Args = []ast.Expr{args[0], &ast.CompositeLit{Type: l.typ(types.NewSlice(s.Elem())), Lbrace: l.pos, Elts: args[1:], Rbrace: l.pos}}
+		out.Ellipsis = e.Rparen
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// Channel operations go through package rt: they can be interrupted there, and the interpreter's select mistakes break
+// and continue.
+
+// receive is <-ch in an expression.
+func (l *Lowerer) receive(e *ast.UnaryExpr) ast.Expr {
+	t := l.typeOf(e.X).Underlying().(*types.Chan).Elem()
+	ch := l.expr(e.X)
+	l.pos = e.Pos()
+	c, v := l.fresh("c"), l.fresh("v")
+	lit := l.lit(l.typ(t), l.declare(v, l.typ(t)), l.do(l.rt("Recv", l.id(c), l.addr(l.id(v)))), l.ret(l.id(v)))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(c)}, Type: l.typ(l.typeOf(e.X))}}
+	return l.call(lit, ch)
+}
+
+// receiveInto is v, ok = <-ch; the places may be nil.
+func (l *Lowerer) receiveInto(value, ok ast.Expr, e *ast.UnaryExpr) []ast.Stmt {
+	t := l.typeOf(e.X).Underlying().(*types.Chan).Elem()
+	ch := l.expr(e.X)
+	l.pos = e.Pos()
+	v := l.fresh("v")
+	recv := l.rt("Recv", ch, l.addr(l.id(v)))
+	list := []ast.Stmt{l.declare(v, l.typ(t))}
+	if ok != nil && !isBlank(ok) {
+		list = append(list, l.assign(token.ASSIGN, ok, recv))
+	} else {
+		list = append(list, l.do(recv))
+	}
+	if value != nil && !isBlank(value) {
+		list = append(list, l.assign(token.ASSIGN, value, l.id(v)))
+	}
+	return []ast.Stmt{l.block(list...)}
+}
+
+func (l *Lowerer) send(s *ast.SendStmt) []ast.Stmt {
+	t := l.typeOf(s.Chan).Underlying().(*types.Chan).Elem()
+	ch := l.expr(s.Chan)
+	x := l.convert(l.expr(s.Value), l.typeOf(s.Value), t)
+	l.pos = s.Pos()
+	c, v := l.fresh("c"), l.fresh("v")
+	return []ast.Stmt{l.block(l.define(c, ch), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x),
+		l.do(l.rt("Send", l.id(c), l.addr(l.id(v)))))}
+}
+
+// selectStmt becomes
+//
+//	s := __rt.NewSelect(); s.Recv(c, &v); s.Send(d, &x); switch s.Wait(false) { case 0: … }
+func (l *Lowerer) selectStmt(s *ast.SelectStmt, label string) []ast.Stmt {
+	sel := l.fresh("s")
+	head := []ast.Stmt{l.define(sel, l.rt("NewSelect"))}
+	out := &ast.SwitchStmt{Switch: s.Select, Body: &ast.BlockStmt{Lbrace: s.Body.Lbrace, Rbrace: s.Body.Rbrace}}
+	l.push(label, switchTarget)
+	defer l.pop()
+	hasDefault := "false"
+	n := 0
+	for _, c := range s.Body.List {
+		c := c.(*ast.CommClause)
+		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon}
+		if c.Comm == nil {
+			hasDefault = "true"
+			clause.List = []ast.Expr{&ast.UnaryExpr{OpPos: c.Case, Op: token.SUB, X: l.int(1)}}
+			clause.Body = l.stmts(c.Body)
+		} else {
+			setup, body := l.comm(c, sel)
+			head = append(head, setup...)
+			clause.List = []ast.Expr{l.int(n)}
+			clause.Body = append(body, l.stmts(c.Body)...)
+			n++
+		}
+		out.Body.List = append(out.Body.List, clause)
+	}
+	l.pos = s.Pos()
+	out.Tag = l.call(l.sel(l.id(sel), "Wait"), l.id(hasDefault))
+	return l.scoped(head, l.withLabel(label, out))
+}
+
+// comm rewrites the communication of a select case: what prepares it, and what begins its body.
+func (l *Lowerer) comm(c *ast.CommClause, sel string) (setup, body []ast.Stmt) {
+	l.pos = c.Pos()
+	var recv *ast.UnaryExpr
+	var lhs []ast.Expr
+	define := false
+	switch s := c.Comm.(type) {
+	case *ast.SendStmt:
+		t := l.typeOf(s.Chan).Underlying().(*types.Chan).Elem()
+		ch, x := l.expr(s.Chan), l.expr(s.Value)
+		l.pos = c.Pos()
+		v := l.fresh("v")
+		return []ast.Stmt{l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x),
+			l.do(l.call(l.sel(l.id(sel), "Send"), ch, l.addr(l.id(v))))}, nil
+	case *ast.ExprStmt:
+		recv = ast.Unparen(s.X).(*ast.UnaryExpr)
+	case *ast.AssignStmt:
+		recv = ast.Unparen(s.Rhs[0]).(*ast.UnaryExpr)
+		lhs, define = s.Lhs, s.Tok == token.DEFINE
+	}
+	t := l.typeOf(recv.X).Underlying().(*types.Chan).Elem()
+	ch := l.expr(recv.X)
+	l.pos = c.Pos()
+	v := l.fresh("v")
+	setup = []ast.Stmt{l.declare(v, l.typ(t)), l.do(l.call(l.sel(l.id(sel), "Recv"), ch, l.addr(l.id(v))))}
+	values := []ast.Expr{l.id(v), l.sel(l.id(sel), "OK")}
+	for i, e := range lhs {
+		if isBlank(e) {
+			continue
+		}
+		if id, ok := e.(*ast.Ident); ok && define && l.info.Defs[id] != nil {
+			o := l.info.Defs[id]
+			name := l.renamed(o, id.Name).(*ast.Ident).Name
+			body = append(body, l.declare(name, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(name), values[i]))
+			continue
+		}
+		body = append(body, l.assign(token.ASSIGN, l.expr(e), values[i]))
+	}
+	return setup, body
+}

@@ -1,0 +1,346 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+func (l *Lowerer) exprs(list []ast.Expr) []ast.Expr {
+	out := make([]ast.Expr, len(list))
+	for i, e := range list {
+		out[i] = l.expr(e)
+	}
+	return out
+}
+
+// expr rewrites an expression. Types and constants are written out from the checker's facts.
+func (l *Lowerer) expr(e ast.Expr) ast.Expr {
+	if e == nil {
+		return nil
+	}
+	l.pos = e.Pos()
+	if tv, ok := l.info.Types[e]; ok {
+		switch {
+		case tv.IsType():
+			return l.typ(tv.Type)
+		case tv.Value != nil:
+			return l.constant(tv.Value, tv.Type)
+		}
+	}
+	switch e := e.(type) {
+	case *ast.Ident:
+		return l.ident(e)
+	case *ast.BasicLit:
+		return e
+	case *ast.ParenExpr:
+		return &ast.ParenExpr{Lparen: e.Lparen, X: l.expr(e.X), Rparen: e.Rparen}
+	case *ast.FuncLit:
+		return l.funcLit(e)
+	case *ast.CompositeLit:
+		return l.composite(e, l.typeOf(e))
+	case *ast.SelectorExpr:
+		return l.selector(e)
+	case *ast.IndexExpr:
+		return l.index(e)
+	case *ast.IndexListExpr:
+		return l.instantiation(e.X)
+	case *ast.SliceExpr:
+		return &ast.SliceExpr{X: l.expr(e.X), Lbrack: e.Lbrack, Low: l.expr(e.Low), High: l.expr(e.High), Max: l.expr(e.Max), Slice3: e.Slice3, Rbrack: e.Rbrack}
+	case *ast.StarExpr:
+		return &ast.StarExpr{Star: e.Star, X: l.expr(e.X)}
+	case *ast.UnaryExpr:
+		return l.unary(e)
+	case *ast.BinaryExpr:
+		return l.binaryExpr(e)
+	case *ast.CallExpr:
+		return l.callExpr(e)
+	case *ast.TypeAssertExpr:
+		return l.assertion(e)
+	}
+	l.refuse(e.Pos(), "%T is not available in cells", e)
+	return nil
+}
+
+func (l *Lowerer) ident(e *ast.Ident) ast.Expr {
+	o := l.object(e)
+	if inst, ok := l.info.Instances[e]; ok {
+		return l.instanceOf(o, inst)
+	}
+	return l.renamed(o, e.Name)
+}
+
+func (l *Lowerer) renamed(o types.Object, name string) ast.Expr {
+	if o == nil || name == "_" {
+		return l.id(name)
+	}
+	if n := l.locals[o]; n != "" {
+		return l.id(n)
+	}
+	if n := l.env.Name(o); n != "" {
+		return l.id(n)
+	}
+	return l.id(name)
+}
+
+func (l *Lowerer) instanceOf(o types.Object, inst types.Instance) ast.Expr {
+	args := make([]types.Type, inst.TypeArgs.Len())
+	for i := range args {
+		args[i] = inst.TypeArgs.At(i)
+	}
+	return l.instance(o, args)
+}
+
+// instantiation is f[T] for a generic function f.
+func (l *Lowerer) instantiation(x ast.Expr) ast.Expr {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		return l.instanceOf(l.info.Uses[x], l.info.Instances[x])
+	case *ast.SelectorExpr:
+		return l.instanceOf(l.info.Uses[x.Sel], l.info.Instances[x.Sel])
+	}
+	l.refuse(x.Pos(), "this instantiation is not available in cells")
+	return nil
+}
+
+func (l *Lowerer) index(e *ast.IndexExpr) ast.Expr {
+	if _, ok := l.typeOf(e.X).(*types.Signature); ok {
+		return l.instantiation(e.X)
+	}
+	key := l.expr(e.Index)
+	if m, ok := l.typeOf(e.X).Underlying().(*types.Map); ok {
+		key = l.convert(key, l.typeOf(e.Index), m.Key())
+	}
+	return &ast.IndexExpr{X: l.expr(e.X), Lbrack: e.Lbrack, Index: key, Rbrack: e.Rbrack}
+}
+
+// selector writes promoted fields and methods with their path: the interpreter finds an embedded one only sometimes.
+func (l *Lowerer) selector(e *ast.SelectorExpr) ast.Expr {
+	if id, ok := e.X.(*ast.Ident); ok {
+		if p, ok := l.info.Uses[id].(*types.PkgName); ok {
+			return l.qualified(p.Imported(), e)
+		}
+	}
+	sel := l.info.Selections[e]
+	if sel == nil {
+		return l.sel(l.expr(e.X), e.Sel.Name)
+	}
+	if sel.Kind() == types.MethodExpr {
+		return l.methodExpr(sel)
+	}
+	x := l.path(l.expr(e.X), sel)
+	l.pos = e.Sel.Pos()
+	if v, ok := sel.Obj().(*types.Var); ok {
+		return l.sel(x, l.fieldName(v))
+	}
+	return l.sel(x, e.Sel.Name)
+}
+
+func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
+	o := l.info.Uses[e.Sel]
+	if inst, ok := l.info.Instances[e.Sel]; ok {
+		return l.instanceOf(o, inst)
+	}
+	if name := l.env.Name(o); name != "" {
+		return l.id(name)
+	}
+	x := l.id(l.env.Package(p.Path()))
+	l.pos = e.Sel.Pos()
+	return l.sel(x, e.Sel.Name)
+}
+
+// path applies the embedded fields that a selection goes through, all but the last step.
+func (l *Lowerer) path(x ast.Expr, sel *types.Selection) ast.Expr {
+	t := sel.Recv()
+	for _, i := range sel.Index()[:len(sel.Index())-1] {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		f := t.Underlying().(*types.Struct).Field(i)
+		x = l.sel(x, l.fieldName(f))
+		t = f.Type()
+	}
+	return x
+}
+
+// methodExpr writes T.Method as a function literal: the interpreter panics on it.
+func (l *Lowerer) methodExpr(sel *types.Selection) ast.Expr {
+	sig := sel.Type().(*types.Signature)
+	names := make([]string, sig.Params().Len())
+	args := []ast.Expr{}
+	for i := range names {
+		names[i] = l.fresh("a")
+		if i > 0 {
+			args = append(args, l.id(names[i]))
+		}
+	}
+	call := l.call(l.sel(l.path(l.id(names[0]), sel), sel.Obj().Name()), args...)
+	if sig.Variadic() {
+		call.Ellipsis = l.pos
+	}
+	body := l.do(call)
+	if sig.Results().Len() > 0 {
+		body = l.ret(call)
+	}
+	return &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}
+}
+
+func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
+	switch e.Op {
+	case token.ARROW:
+		return l.receive(e)
+	case token.AND:
+		if c, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
+			return &ast.UnaryExpr{OpPos: e.OpPos, Op: token.AND, X: l.composite(c, l.typeOf(c))}
+		}
+	}
+	return &ast.UnaryExpr{OpPos: e.OpPos, Op: e.Op, X: l.expr(e.X)}
+}
+
+func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
+	x, y := l.expr(e.X), l.expr(e.Y)
+	tx, ty := l.typeOf(e.X), l.typeOf(e.Y)
+	if e.Op == token.EQL || e.Op == token.NEQ {
+		// The interpreter compares an interface with a value of another type as if they had one type.
+		if eq := l.compare(x, y, tx, ty); eq != nil {
+			l.pos = e.OpPos
+			if e.Op == token.NEQ {
+				return l.not(eq)
+			}
+			return eq
+		}
+	}
+	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
+}
+
+// compare writes x == y where one side is an interface; nil means that the operator itself will do.
+func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
+	ix, iy := types.IsInterface(tx), types.IsInterface(ty)
+	if !ix && !iy || isNil(tx) || isNil(ty) {
+		return nil
+	}
+	if ix && !iy {
+		y = l.convert(y, ty, tx)
+	}
+	if iy && !ix {
+		x = l.convert(x, tx, ty)
+	}
+	return l.rt("Equal", x, y)
+}
+
+func isNil(t types.Type) bool {
+	b, ok := t.(*types.Basic)
+	return ok && b.Kind() == types.UntypedNil
+}
+
+// composite writes a literal with the types of all inner literals, and with promoted and versioned field names.
+func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
+	l.pos = e.Pos()
+	if p, ok := t.Underlying().(*types.Pointer); ok { // elided &T
+		l.info.Types[e] = types.TypeAndValue{Type: p.Elem()}
+		return &ast.UnaryExpr{OpPos: e.Pos(), Op: token.AND, X: l.composite(e, p.Elem())}
+	}
+	out := &ast.CompositeLit{Type: l.typ(t), Lbrace: e.Lbrace, Rbrace: e.Rbrace}
+	switch u := t.Underlying().(type) {
+	case *types.Struct:
+		for i, elt := range e.Elts {
+			if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				v := l.info.Uses[kv.Key.(*ast.Ident)].(*types.Var)
+				value := l.element(kv.Value, v.Type())
+				l.pos = kv.Pos()
+				out.Elts = append(out.Elts, &ast.KeyValueExpr{Key: l.id(l.fieldName(v)), Colon: kv.Colon, Value: value})
+				continue
+			}
+			out.Elts = append(out.Elts, l.element(elt, u.Field(i).Type()))
+		}
+	case *types.Slice:
+		out.Elts = l.elements(e.Elts, nil, u.Elem())
+	case *types.Array:
+		out.Elts = l.elements(e.Elts, nil, u.Elem())
+	case *types.Map:
+		out.Elts = l.elements(e.Elts, u.Key(), u.Elem())
+	}
+	return out
+}
+
+func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
+	out := make([]ast.Expr, len(list))
+	for i, e := range list {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			out[i] = l.element(e, elem)
+			continue
+		}
+		k := kv.Key
+		if key != nil {
+			k = l.element(k, key)
+		} else {
+			k = l.integer(l.info.Types[k].Value)
+		}
+		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: l.element(kv.Value, elem)}
+	}
+	return out
+}
+
+func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
+	if c, ok := e.(*ast.CompositeLit); ok {
+		return l.convert(l.composite(c, l.typeOf(c)), l.typeOf(c), t)
+	}
+	return l.convert(l.expr(e), l.typeOf(e), t)
+}
+
+// convert makes the implicit conversion of x to another type explicit where the interpreter gets it wrong: an error of
+// a type that was declared in a cell would lose its value.
+func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
+	if to == nil || !types.Identical(to, errorType) || types.IsInterface(from) || isNil(from) || !l.ownNamed(from) {
+		return x
+	}
+	return l.makeError(x, from)
+}
+
+// ownNamed says whether t, or what it points to, was declared in a cell.
+func (l *Lowerer) ownNamed(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && l.own(n.Origin().Obj())
+}
+
+// makeError packs a value of an interpreted type as an error, with the methods that package errors asks for.
+func (l *Lowerer) makeError(x ast.Expr, t types.Type) ast.Expr {
+	v := l.fresh("v")
+	method := func(name string) ast.Expr {
+		sel, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+		f, ok := sel.(*types.Func)
+		if !ok {
+			return l.id("nil")
+		}
+		want := map[string]string{"Error": "func() string", "Unwrap": "func() error", "Is": "func(error) bool"}[name]
+		sig := f.Signature()
+		bare := types.NewSignatureType(nil, nil, nil, stripNames(sig.Params()), stripNames(sig.Results()), false)
+		if types.TypeString(bare, nil) != want {
+			return l.id("nil")
+		}
+		call := l.call(l.sel(l.id(v), name))
+		ft := l.signature(bare, nil)
+		if name == "Is" {
+			arg := l.fresh("e")
+			ft = l.signature(bare, []string{arg})
+			call.Args = []ast.Expr{l.id(arg)}
+		}
+		return &ast.FuncLit{Type: ft, Body: l.block(l.ret(call))}
+	}
+	make := l.rt("MakeError", l.addr(l.id(v)), l.int(l.env.TypeKey(t)), method("Error"), method("Unwrap"), method("Is"))
+	lit := l.lit(l.id("error"), l.ret(make))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(t)}}
+	return l.call(lit, x)
+}
+
+func stripNames(t *types.Tuple) *types.Tuple {
+	var vars []*types.Var
+	for i := range t.Len() {
+		vars = append(vars, types.NewVar(token.NoPos, nil, "", t.At(i).Type()))
+	}
+	return types.NewTuple(vars...)
+}

@@ -1,0 +1,359 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// A function is the function whose body is being rewritten.
+type function struct {
+	outer   *function
+	cell    bool // the statements of a cell
+	sig     *types.Signature
+	name    string   // for marks
+	slot    int      // of the marks array: where this function notes the statement that it begins
+	results []string // names of the results, when the body is inside of a literal that cannot return them
+	defers  string   // the variable that holds the deferred calls
+	body    []ast.Stmt
+	loops   int // how many loops of this function are around the statement at hand
+	targets []*target
+	ranges  []*rangeFunc
+}
+
+// The slots of the marks array.
+const (
+	CellSlot    = iota // a cell's own statements
+	LiteralSlot        // all function literals
+	FirstSlot          // the first of those for declared functions
+)
+
+// entry is the code at the start of each function: endless recursion must be stoppable, too.
+func (l *Lowerer) entry() []ast.Stmt {
+	if l.fn.cell {
+		return nil
+	}
+	return []ast.Stmt{l.stopCheck()}
+}
+
+// stopCheck is `if __stop { __rt.Stop() }`.
+func (l *Lowerer) stopCheck() ast.Stmt { return l.ifs(l.id(StopVar), l.do(l.rt("Stop"))) }
+
+// fieldNames are the names of a parameter, with lowered names for those that need one.
+func (l *Lowerer) fieldNames(f *ast.Field) []*ast.Ident {
+	var names []*ast.Ident
+	for _, n := range f.Names {
+		l.pos = n.Pos()
+		names = append(names, l.renamed(l.info.Defs[n], n.Name).(*ast.Ident))
+	}
+	return names
+}
+
+// function rewrites the type and body of a function. A body that defers calls becomes
+//
+//	__rt.Deferred(func(__d *__rt.Defers) { … }); return results
+//
+// because the interpreter reads deferred arguments late and dead-locks when a deferred call runs a closure.
+func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.BlockStmt) (*ast.FuncType, *ast.BlockStmt) {
+	l.fn.body = body.List
+	deferred := defers(body)
+	out := &ast.FuncType{Func: l.pos, Params: l.params(ft.Params, sig)}
+	var returns []ast.Expr
+	if sig.Results().Len() > 0 {
+		out.Results = &ast.FieldList{}
+		names := resultNames(ft)
+		for i := range sig.Results().Len() {
+			f := &ast.Field{Type: l.typ(sig.Results().At(i).Type())}
+			name := ""
+			if names != nil && names[i].Name != "_" {
+				o := l.info.Defs[names[i]]
+				if deferred { // an inner variable of the same name must not hide it from a return
+					l.locals[o] = l.fresh("r")
+				}
+				name = l.renamed(o, names[i].Name).(*ast.Ident).Name
+			} else if deferred || names != nil {
+				name = l.fresh("r")
+			}
+			if name != "" {
+				f.Names = []*ast.Ident{l.id(name)}
+				returns = append(returns, l.id(name))
+			}
+			out.Results.List = append(out.Results.List, f)
+			if deferred {
+				l.fn.results = append(l.fn.results, name)
+			}
+		}
+	}
+	if !deferred {
+		list := append(l.entry(), l.stmts(body.List)...)
+		return out, &ast.BlockStmt{Lbrace: body.Lbrace, List: list, Rbrace: body.Rbrace}
+	}
+	l.fn.defers = l.fresh("d")
+	list := l.entry()
+	param := &ast.Field{Names: []*ast.Ident{l.id(l.fn.defers)}, Type: &ast.StarExpr{X: l.sel(l.id(RT), "Defers")}}
+	inner := &ast.FuncLit{Type: &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: []*ast.Field{param}}}}
+	inner.Body = l.block(l.stmts(body.List)...)
+	list = append(list, l.do(l.rt("Deferred", inner)))
+	if len(returns) > 0 {
+		list = append(list, l.ret(returns...))
+	}
+	return out, l.block(list...)
+}
+
+func resultNames(ft *ast.FuncType) (names []*ast.Ident) {
+	if ft.Results == nil {
+		return nil
+	}
+	for _, f := range ft.Results.List {
+		names = append(names, f.Names...)
+	}
+	return names
+}
+
+func (l *Lowerer) params(list *ast.FieldList, sig *types.Signature) *ast.FieldList {
+	out := &ast.FieldList{Opening: l.pos, Closing: l.pos}
+	i := 0
+	for _, f := range list.List {
+		names := l.fieldNames(f)
+		n := len(names)
+		if n == 0 {
+			names, n = []*ast.Ident{l.id(l.fresh("p"))}, 1
+		}
+		for k := range n {
+			t := sig.Params().At(i).Type()
+			var x ast.Expr
+			if sig.Variadic() && i == sig.Params().Len()-1 {
+				x = &ast.Ellipsis{Ellipsis: l.pos, Elt: l.typ(variadicElem(t))}
+			} else {
+				x = l.typ(t)
+			}
+			name := names[k]
+			if name.Name == "_" {
+				name = l.id(l.fresh("p"))
+			}
+			out.List = append(out.List, &ast.Field{Names: []*ast.Ident{name}, Type: x})
+			i++
+		}
+	}
+	return out
+}
+
+// defers says whether a body has a defer statement of its own.
+func defers(body ast.Node) (found bool) {
+	inspect(body, func(n ast.Node) bool {
+		if _, ok := n.(*ast.DeferStmt); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// inspect walks the statements of a function without those of the literals in it.
+func inspect(root ast.Node, f func(ast.Node) bool) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		if _, lit := n.(*ast.FuncLit); lit && n != root {
+			return false
+		}
+		return n == nil || f(n)
+	})
+}
+
+// bareLit rewrites a literal for use where it is called at once.
+func (l *Lowerer) bareLit(e *ast.FuncLit) *ast.FuncLit {
+	outer := l.fn
+	l.fn = &function{outer: outer, sig: l.typeOf(e).Underlying().(*types.Signature), name: outer.name + ".func", slot: LiteralSlot}
+	if outer.name == "" {
+		l.fn.name = "func"
+	}
+	ft, body := l.function(e.Type, l.fn.sig, e.Body)
+	l.fn = outer
+	l.pos = e.Pos()
+	return &ast.FuncLit{Type: ft, Body: body}
+}
+
+// funcLit rewrites a literal. In a loop, the interpreter makes all closures of one literal share what the loop body
+// declares, if the literal is passed on without being bound to a variable first; and it resets the frame slot of the
+// literal when one of them returns. A frame of its own for each avoids both.
+func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
+	lit := l.bareLit(e)
+	if l.fn.loops == 0 {
+		return lit
+	}
+	f := l.fresh("f")
+	return l.call(l.lit(l.signature(l.typeOf(e).Underlying().(*types.Signature), nil), l.define(f, lit), l.ret(l.id(f))))
+}
+
+// later turns a call that a defer or go statement puts off into a literal without parameters, and gives it to use in a
+// scope in which the function and the arguments have been evaluated.
+func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) ast.Stmt {
+	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && len(e.Args) == 0 && lit.Type.Results == nil {
+		return use(l.framed(l.bareLit(lit)))
+	}
+	b := &binding{l: l}
+	call := b.call(e)
+	f := l.fresh("f")
+	body := l.lit(nil, l.define(f, l.lit(nil, l.do(call))), use(l.id(f)))
+	body.Type.Params = &ast.FieldList{List: b.params}
+	return l.do(l.call(body, b.args...))
+}
+
+// framed gives a literal a frame of its own.
+func (l *Lowerer) framed(lit *ast.FuncLit) ast.Expr {
+	f := l.fresh("f")
+	return l.call(l.lit(lit.Type, l.define(f, lit), l.ret(l.id(f))))
+}
+
+// A binding collects what has to be evaluated before a call is put off.
+type binding struct {
+	l      *Lowerer
+	params []*ast.Field
+	args   []ast.Expr
+}
+
+func (b *binding) bind(x ast.Expr, t types.Type) ast.Expr {
+	name := b.l.fresh("b")
+	b.params = append(b.params, &ast.Field{Names: []*ast.Ident{b.l.id(name)}, Type: b.l.typ(types.Default(t))})
+	b.args = append(b.args, x)
+	return b.l.id(name)
+}
+
+// call rewrites e with its operands bound.
+func (b *binding) call(e *ast.CallExpr) ast.Expr {
+	l := b.l
+	if tv := l.info.Types[e.Fun]; tv.IsType() || l.builtin(e) == "recover" {
+		return l.callExpr(e)
+	}
+	bound := *e
+	bound.Args = nil
+	for _, a := range e.Args {
+		t := l.typeOf(a)
+		if _, tuple := t.(*types.Tuple); tuple || l.info.Types[a].Value != nil || l.info.Types[a].IsType() || isNil(t) {
+			bound.Args = append(bound.Args, a)
+			continue
+		}
+		bound.Args = append(bound.Args, b.ident(a, t))
+	}
+	if l.builtin(e) == "" {
+		bound.Fun = b.fun(e.Fun)
+	}
+	return l.callExpr(&bound)
+}
+
+// ident binds a source expression and returns a source identifier for it, which the rules for calls can go on with.
+func (b *binding) ident(e ast.Expr, t types.Type) *ast.Ident {
+	x := b.bind(b.l.expr(e), t).(*ast.Ident)
+	id := &ast.Ident{Name: x.Name, NamePos: e.Pos()}
+	b.l.info.Types[id] = types.TypeAndValue{Type: t}
+	return id
+}
+
+func (b *binding) fun(f ast.Expr) ast.Expr {
+	l := b.l
+	switch f := ast.Unparen(f).(type) {
+	case *ast.FuncLit:
+		return f
+	case *ast.Ident:
+		if _, ok := l.info.Uses[f].(*types.Func); ok {
+			return f
+		}
+	case *ast.IndexExpr, *ast.IndexListExpr:
+		return f
+	case *ast.SelectorExpr:
+		sel := l.info.Selections[f]
+		if sel == nil || sel.Kind() == types.MethodExpr {
+			return f
+		}
+		if sel.Kind() == types.MethodVal {
+			return b.method(f, sel)
+		}
+	}
+	t := l.typeOf(f)
+	id := b.ident(f, t)
+	return id
+}
+
+// method binds the receiver of a method call: a copy of it, or its address for a method that takes a pointer.
+func (b *binding) method(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
+	l := b.l
+	recv := sel.Obj().(*types.Func).Signature().Recv().Type()
+	t := l.typeOf(f.X)
+	_, wantsPointer := recv.(*types.Pointer)
+	_, isPointer := t.Underlying().(*types.Pointer)
+	if wantsPointer && !isPointer && len(sel.Index()) == 1 {
+		pt := types.NewPointer(t)
+		x := b.bind(l.addr(l.expr(f.X)), pt).(*ast.Ident)
+		id := &ast.Ident{Name: x.Name, NamePos: f.X.Pos()}
+		l.info.Types[id] = types.TypeAndValue{Type: pt}
+		out := &ast.SelectorExpr{X: id, Sel: f.Sel}
+		l.info.Selections[out] = sel
+		l.info.Types[out] = l.info.Types[f]
+		return out
+	}
+	if wantsPointer && !isPointer { // promoted through embedded fields: the address of the outermost will do
+		return f
+	}
+	out := &ast.SelectorExpr{X: b.ident(f.X, t), Sel: f.Sel}
+	l.info.Selections[out] = sel
+	l.info.Types[out] = l.info.Types[f]
+	return out
+}
+
+func (l *Lowerer) deferStmt(s *ast.DeferStmt) ast.Stmt {
+	l.pos = s.Pos()
+	return l.later(s.Call, func(lit ast.Expr) ast.Stmt {
+		if l.fn.cell {
+			return l.do(l.rt("Defer", lit))
+		}
+		return l.do(l.call(l.sel(l.id(l.fn.defers), "Add"), lit))
+	})
+}
+
+// goStmt starts a goroutine whose panic cannot end the process.
+func (l *Lowerer) goStmt(s *ast.GoStmt) ast.Stmt {
+	l.pos = s.Pos()
+	mark := l.env.Mark(Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name})
+	return l.later(s.Call, func(lit ast.Expr) ast.Stmt { return l.do(l.rt("Go", l.int(mark), lit)) })
+}
+
+// returnStmt returns, or leaves the results in variables where the body is inside of a literal.
+func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
+	fn := l.fn
+	if n := len(fn.ranges); n > 0 {
+		return fn.ranges[n-1].returnFrom(l, s)
+	}
+	if fn.cell {
+		l.pos = s.Pos()
+		return []ast.Stmt{l.do(l.rt("Quit")), l.ret()}
+	}
+	results := l.results(s)
+	l.pos = s.Pos()
+	if fn.results == nil {
+		return []ast.Stmt{&ast.ReturnStmt{Return: s.Pos(), Results: results}}
+	}
+	if len(results) == 0 {
+		return []ast.Stmt{l.ret()}
+	}
+	return []ast.Stmt{l.setAll(fn.results, results), l.ret()}
+}
+
+// results rewrites the operands of a return statement.
+func (l *Lowerer) results(s *ast.ReturnStmt) []ast.Expr {
+	var out []ast.Expr
+	for i, e := range s.Results {
+		x := l.expr(e)
+		if len(s.Results) == l.fn.sig.Results().Len() {
+			x = l.convert(x, l.typeOf(e), l.fn.sig.Results().At(i).Type())
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func (l *Lowerer) setAll(names []string, values []ast.Expr) ast.Stmt {
+	lhs := make([]ast.Expr, len(names))
+	for i, n := range names {
+		lhs[i] = l.id(n)
+	}
+	return &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: values}
+}

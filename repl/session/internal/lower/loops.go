@@ -1,0 +1,387 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// A target is a statement that break and continue can name.
+type target struct {
+	label string
+	kind  targetKind
+}
+
+type targetKind int
+
+const (
+	switchTarget targetKind = iota
+	loopTarget
+	rangeTarget // a range over a function: its body is a function literal
+)
+
+func (l *Lowerer) push(label string, kind targetKind) *target {
+	t := &target{label, kind}
+	l.fn.targets = append(l.fn.targets, t)
+	return t
+}
+
+func (l *Lowerer) pop() { l.fn.targets = l.fn.targets[:len(l.fn.targets)-1] }
+
+// withLabel puts a label before a statement.
+func (l *Lowerer) withLabel(label string, s ast.Stmt) ast.Stmt {
+	if label == "" {
+		return s
+	}
+	return &ast.LabeledStmt{Label: &ast.Ident{Name: label, NamePos: s.Pos()}, Colon: s.Pos(), Stmt: s}
+}
+
+// branch rewrites break, continue, goto and fallthrough.
+func (l *Lowerer) branch(s *ast.BranchStmt) []ast.Stmt {
+	switch s.Tok {
+	case token.FALLTHROUGH:
+		return []ast.Stmt{s}
+	case token.GOTO:
+		if len(l.fn.ranges) > 0 {
+			l.refuse(s.Pos(), "goto inside of a range over a function is not available in cells")
+		}
+		return []ast.Stmt{&ast.BranchStmt{TokPos: s.TokPos, Tok: s.Tok, Label: l.id(s.Label.Name + "__goto")}}
+	}
+	i := len(l.fn.targets) - 1
+	for ; i >= 0; i-- {
+		t := l.fn.targets[i]
+		if s.Label != nil && t.label == s.Label.Name || s.Label == nil && (s.Tok == token.BREAK || t.kind != switchTarget) {
+			break
+		}
+	}
+	return l.jump(s.Tok, l.fn.targets[i], s)
+}
+
+// jump goes to a target: by the statement itself, or out of the function literals that ranges over functions made.
+func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt {
+	inner := l.innermostRange()
+	switch {
+	case inner == nil || !inner.inside(l, t):
+		if t.kind != rangeTarget {
+			return []ast.Stmt{&ast.BranchStmt{TokPos: l.pos, Tok: tok, Label: s.Label}}
+		}
+		return []ast.Stmt{l.ret(l.id(map[token.Token]string{token.BREAK: "false", token.CONTINUE: "true"}[tok]))}
+	default:
+		return []ast.Stmt{l.assign(token.ASSIGN, l.id(inner.state), l.int(inner.code(tok, t))), l.ret(l.id("false"))}
+	}
+}
+
+// forStmt gives each iteration its own variables where somebody can tell (Go 1.22; the interpreter has one set).
+func (l *Lowerer) forStmt(s *ast.ForStmt, label string) []ast.Stmt {
+	var shared []types.Object
+	assigned := false
+	if init, ok := s.Init.(*ast.AssignStmt); ok && init.Tok == token.DEFINE {
+		for _, e := range init.Lhs {
+			if o := l.info.Defs[e.(*ast.Ident)]; o != nil && l.captured(o, s.Body, s.Cond, s.Post) {
+				shared = append(shared, o)
+				assigned = assigned || l.assigned(o, s.Body) || l.captured(o, s.Cond, s.Post)
+			}
+		}
+	}
+	l.fn.loops++
+	defer func() { l.fn.loops-- }()
+	if len(shared) == 0 {
+		return l.plainFor(s, label)
+	}
+	return l.perIteration(s, label, shared, assigned)
+}
+
+func (l *Lowerer) plainFor(s *ast.ForStmt, label string) []ast.Stmt {
+	out := &ast.ForStmt{For: s.For}
+	var head []ast.Stmt
+	if s.Init != nil {
+		head = l.initOf(s.Init)
+	}
+	if s.Cond != nil {
+		out.Cond = l.expr(s.Cond)
+	}
+	if s.Post != nil {
+		out.Post = l.simple(s.Post)
+	}
+	out.Body = l.loopBody(s.Body, label, loopTarget)
+	return l.scoped(head, l.withLabel(label, out))
+}
+
+// initOf rewrites the statement that a loop begins with.
+func (l *Lowerer) initOf(s ast.Stmt) []ast.Stmt { return l.plain(s, "") }
+
+// scoped is a statement with others before it, in a block of their own.
+func (l *Lowerer) scoped(head []ast.Stmt, s ast.Stmt) []ast.Stmt {
+	if len(head) == 0 {
+		return []ast.Stmt{s}
+	}
+	return []ast.Stmt{l.block(append(head, s)...)}
+}
+
+// simple rewrites a statement that must stay one.
+func (l *Lowerer) simple(s ast.Stmt) ast.Stmt {
+	list := l.plain(s, "")
+	if len(list) == 1 {
+		return list[0]
+	}
+	return l.do(l.call(l.lit(nil, list...)))
+}
+
+// loopBody rewrites the body of a loop, which tests for a stop first.
+func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, kind targetKind, before ...ast.Stmt) *ast.BlockStmt {
+	l.push(label, kind)
+	defer l.pop()
+	l.pos = b.Pos()
+	list := append([]ast.Stmt{l.stopCheck()}, before...)
+	return &ast.BlockStmt{Lbrace: b.Lbrace, List: append(list, l.stmts(b.List)...), Rbrace: b.Rbrace}
+}
+
+// perIteration is a loop whose variables are copied for each iteration. If the body changes them, the copies are
+// carried over by way of a pointer:
+//
+//	i' := 0; var p *int; first := true
+//	for { if !first { i' = *p; i'++ }; first = false; if !(i' < n) { break }; i := i'; p = &i; … }
+func (l *Lowerer) perIteration(s *ast.ForStmt, label string, vars []types.Object, assigned bool) []ast.Stmt {
+	outer := map[types.Object]string{}
+	saved := map[types.Object]string{}
+	for _, o := range vars {
+		saved[o] = l.locals[o]
+		outer[o] = l.fresh(o.Name())
+		l.locals[o] = outer[o]
+	}
+	head := l.initOf(s.Init)
+	var cond ast.Expr
+	if s.Cond != nil {
+		cond = l.expr(s.Cond)
+	}
+	var post ast.Stmt
+	if s.Post != nil {
+		post = l.simple(s.Post)
+	}
+	var copies, back []ast.Stmt
+	for _, o := range vars {
+		l.locals[o] = saved[o]
+		name := l.renamed(o, o.Name()).(*ast.Ident).Name
+		copies = append(copies, l.declare(name, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(name), l.id(outer[o])))
+		if assigned {
+			p := l.fresh("p")
+			head = append(head, l.declare(p, &ast.StarExpr{X: l.typ(o.Type())}))
+			copies = append(copies, l.assign(token.ASSIGN, l.id(p), l.addr(l.id(name))))
+			back = append(back, l.assign(token.ASSIGN, l.id(outer[o]), &ast.StarExpr{X: l.id(p)}))
+		}
+	}
+	if !assigned {
+		loop := &ast.ForStmt{For: s.For, Cond: cond, Post: post, Body: l.loopBody(s.Body, label, loopTarget, copies...)}
+		return l.scoped(head, l.withLabel(label, loop))
+	}
+	first := l.fresh("first")
+	head = append(head, l.define(first, l.id("true")))
+	if post != nil {
+		back = append(back, post)
+	}
+	start := []ast.Stmt{l.ifs(l.not(l.id(first)), back...), l.assign(token.ASSIGN, l.id(first), l.id("false"))}
+	if cond != nil {
+		start = append(start, l.ifs(l.not(&ast.ParenExpr{X: cond}), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
+	}
+	loop := &ast.ForStmt{For: s.For, Body: l.loopBody(s.Body, label, loopTarget, append(start, copies...)...)}
+	return l.scoped(head, l.withLabel(label, loop))
+}
+
+// captured says whether a closure or a pointer may keep a variable.
+func (l *Lowerer) captured(o types.Object, roots ...ast.Node) (found bool) {
+	uses := func(e ast.Node) bool {
+		ok := false
+		ast.Inspect(e, func(n ast.Node) bool {
+			if id, is := n.(*ast.Ident); is && l.info.Uses[id] == o {
+				ok = true
+			}
+			return !ok
+		})
+		return ok
+	}
+	for _, root := range roots {
+		if root == nil || isNilNode(root) {
+			continue
+		}
+		ast.Inspect(root, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				found = found || uses(n)
+			case *ast.UnaryExpr:
+				found = found || n.Op == token.AND && uses(n.X)
+			case *ast.SliceExpr:
+				found = found || uses(n.X)
+			case *ast.SelectorExpr:
+				if s := l.info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
+					_, pointer := s.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer)
+					found = found || pointer && uses(n.X)
+				}
+			case *ast.GoStmt, *ast.DeferStmt:
+				found = found || uses(n)
+			case *ast.RangeStmt:
+				if _, ok := l.typeOf(n.X).Underlying().(*types.Signature); ok {
+					found = found || uses(n.Body)
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+func isNilNode(n ast.Node) bool {
+	switch n := n.(type) {
+	case ast.Expr:
+		return n == nil
+	case *ast.BlockStmt:
+		return n == nil
+	}
+	return false
+}
+
+// assigned says whether code in root changes a variable.
+func (l *Lowerer) assigned(o types.Object, root ast.Node) (found bool) {
+	is := func(e ast.Expr) bool {
+		for {
+			switch x := ast.Unparen(e).(type) {
+			case *ast.Ident:
+				return l.info.Uses[x] == o
+			case *ast.SelectorExpr:
+				e = x.X
+			case *ast.IndexExpr:
+				e = x.X
+			default:
+				return false
+			}
+		}
+	}
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, e := range n.Lhs {
+				found = found || is(e)
+			}
+		case *ast.IncDecStmt:
+			found = found || is(n.X)
+		case *ast.UnaryExpr:
+			found = found || n.Op == token.AND && is(n.X)
+		case *ast.RangeStmt:
+			found = found || n.Key != nil && is(n.Key) || n.Value != nil && is(n.Value)
+		}
+		return !found
+	})
+	return found
+}
+
+func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
+	l.fn.loops++
+	defer func() { l.fn.loops-- }()
+	switch t := l.typeOf(s.X).Underlying().(type) {
+	case *types.Basic:
+		if t.Info()&types.IsInteger != 0 {
+			return l.rangeInt(s, label)
+		}
+	case *types.Signature:
+		return l.rangeFunction(s, label, t)
+	case *types.Chan:
+		return l.rangeChan(s, label, t)
+	}
+	x := l.expr(s.X)
+	l.pos = s.Pos()
+	key, keyCopy := l.rangeVar(s, s.Key)
+	value, valueCopy := l.rangeVar(s, s.Value)
+	out := &ast.RangeStmt{For: s.For, X: x, TokPos: s.For, Tok: token.DEFINE}
+	if key == "" && value == "" {
+		out.Tok = token.ILLEGAL
+	}
+	if key != "" {
+		out.Key = l.id(key)
+	}
+	if value != "" {
+		out.Value = l.id(value)
+		if key == "" {
+			out.Key = l.id("_")
+		}
+	}
+	out.Body = l.loopBody(s.Body, label, loopTarget, append(keyCopy, valueCopy...)...)
+	return []ast.Stmt{l.withLabel(label, out)}
+}
+
+// rangeVar is the name of an iteration variable in the rewritten loop (empty: none is needed), and what copies it at
+// the start of the body: to a fresh variable that a closure can keep, or to the place that `for x = range` assigns.
+func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr) (name string, copies []ast.Stmt) {
+	if e == nil {
+		return "", nil
+	}
+	id, ok := e.(*ast.Ident)
+	if ok && id.Name == "_" {
+		return "", nil
+	}
+	if s.Tok == token.ASSIGN {
+		name = l.fresh("k")
+		return name, []ast.Stmt{l.assign(token.ASSIGN, l.expr(e), l.id(name))}
+	}
+	o := l.info.Defs[id]
+	own := l.renamed(o, id.Name).(*ast.Ident).Name
+	if !l.captured(o, s.Body) {
+		return own, nil
+	}
+	name = l.fresh("k")
+	return name, []ast.Stmt{l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), l.id(name))}
+}
+
+// rangeInt writes a range over an integer, on which the interpreter panics.
+func (l *Lowerer) rangeInt(s *ast.RangeStmt, label string) []ast.Stmt {
+	t := types.Default(l.typeOf(s.X))
+	if s.Key != nil {
+		if kt := l.typeOf(s.Key); kt != nil && !isBlank(s.Key) {
+			t = kt
+		}
+	}
+	x := l.expr(s.X)
+	l.pos = s.Pos()
+	i, n := l.fresh("i"), l.fresh("n")
+	var copies []ast.Stmt
+	if s.Key != nil && !isBlank(s.Key) {
+		if s.Tok == token.ASSIGN {
+			copies = []ast.Stmt{l.assign(token.ASSIGN, l.expr(s.Key), l.id(i))}
+		} else if o := l.info.Defs[s.Key.(*ast.Ident)]; l.captured(o, s.Body) || l.assigned(o, s.Body) {
+			own := l.renamed(o, o.Name()).(*ast.Ident).Name
+			copies = []ast.Stmt{l.declare(own, l.typ(t)), l.assign(token.ASSIGN, l.id(own), l.id(i))}
+		} else {
+			i = l.renamed(o, o.Name()).(*ast.Ident).Name
+		}
+	}
+	head := []ast.Stmt{l.declare(n, l.typ(t)), l.assign(token.ASSIGN, l.id(n), x), l.declare(i, l.typ(t))}
+	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.id(n)),
+		Post: &ast.IncDecStmt{X: l.id(i), TokPos: l.pos, Tok: token.INC},
+		Body: l.loopBody(s.Body, label, loopTarget, copies...)}
+	return l.scoped(head, l.withLabel(label, loop))
+}
+
+func isBlank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// rangeChan receives by way of package rt, so that a wait can be interrupted.
+func (l *Lowerer) rangeChan(s *ast.RangeStmt, label string, t *types.Chan) []ast.Stmt {
+	x := l.expr(s.X)
+	l.pos = s.Pos()
+	ch, v := l.fresh("c"), l.fresh("v")
+	start := []ast.Stmt{}
+	var after []ast.Stmt
+	if s.Key != nil && !isBlank(s.Key) {
+		if s.Tok == token.ASSIGN {
+			after = []ast.Stmt{l.assign(token.ASSIGN, l.expr(s.Key), l.id(v))}
+		} else {
+			o := l.info.Defs[s.Key.(*ast.Ident)]
+			v = l.renamed(o, o.Name()).(*ast.Ident).Name
+		}
+	}
+	start = append(start, l.declare(v, l.typ(t.Elem())))
+	recv := l.rt("Recv", l.id(ch), l.addr(l.id(v)))
+	start = append(start, l.ifs(l.not(recv), &ast.BranchStmt{TokPos: l.pos, Tok: token.BREAK}))
+	loop := &ast.ForStmt{For: s.For, Body: l.loopBody(s.Body, label, loopTarget, append(start, after...)...)}
+	return l.scoped([]ast.Stmt{l.define(ch, x)}, l.withLabel(label, loop))
+}

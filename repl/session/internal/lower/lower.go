@@ -1,0 +1,390 @@
+// Package lower rewrites type-checked Go into the part of Go that the interpreter (yaegi v0.16.1) runs correctly.
+//
+// It works with the checker's facts: constants are folded, types are written out, instances of generic code are named,
+// so that the interpreter infers as little as possible. Each rule stands beside the fault that it cures. Code that no
+// rule can make right is refused by name, at its position.
+//
+// Reading order: lower.go (entry points), types.go, exprs.go, calls.go, stmts.go, loops.go, switches.go, funcs.go
+// (function bodies: defer, marks), chans.go.
+package lower
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strconv"
+)
+
+// RT is the name under which lowered code knows package rt.
+const RT = "__rt"
+
+// The interpreter's global variables that lowered code uses.
+const (
+	StopVar  = "__stop"
+	MarksVar = "__marks"
+)
+
+// Env is what the rewriting needs to know of the session.
+type Env interface {
+	// Name is the interpreter's name of an object of the session (or of its package scope), or empty if o is local.
+	Name(o types.Object) string
+	// Package is the interpreter's name for a compiled package.
+	Package(path string) string
+	// Instance is the interpreter's name of an instance of a generic function or type.
+	Instance(generic types.Object, args []types.Type) (string, error)
+	// Mark numbers a statement, so that a panic can be placed; fn is the function that it is in.
+	Mark(at Mark) int
+	// TypeKey numbers a type, so that values can be printed with its name.
+	TypeKey(t types.Type) int
+}
+
+// A Mark is a place that a panic can be traced to.
+type Mark struct {
+	Pos, End token.Pos
+	Func     string // "f", "(*T).M"; empty for a cell's own statements
+	Calls    []Call
+}
+
+// A Call is a call within a statement: its function's name and where that is written.
+type Call struct {
+	Name string
+	Pos  token.Pos
+}
+
+// An Error is a construct that cannot be run.
+type Error struct {
+	Pos token.Pos
+	Msg string
+}
+
+func (e *Error) Error() string { return e.Msg }
+
+// A Lowerer rewrites one checked unit. Its methods panic with *Error inside; the entry points return it.
+type Lowerer struct {
+	env  Env
+	info *types.Info
+	pos  token.Pos // where new nodes are placed
+	tmp  int
+	fn   *function
+	// locals are variables, types and functions of a function that need another name.
+	locals map[types.Object]string
+	sizes  types.Sizes
+}
+
+// New makes a Lowerer for code that was checked with info.
+func New(env Env, info *types.Info) *Lowerer {
+	return &Lowerer{env: env, info: info, locals: map[types.Object]string{}, sizes: types.SizesFor("gc", "amd64")}
+}
+
+// guard runs f and returns the *Error that it panics with.
+func guard(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(*Error)
+			if !ok {
+				panic(r)
+			}
+			err = e
+		}
+	}()
+	f()
+	return nil
+}
+
+func (l *Lowerer) refuse(pos token.Pos, format string, args ...any) {
+	panic(&Error{pos, fmt.Sprintf(format, args...)})
+}
+
+// Cell rewrites the statements of a cell into the body of a function. Top-level variables have become assignments to
+// session variables; a top-level defer runs when the cell ends; an error that a top-level call returns and nobody
+// takes stops the cell. Shown is the trailing expression whose values are handed over, or nil.
+func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err error) {
+	err = guard(func() {
+		l.fn = &function{cell: true, body: body}
+		l.hoistNames(body)
+		for i, s := range body {
+			es, ok := s.(*ast.ExprStmt)
+			switch {
+			case ok && i == len(body)-1 && shown != nil:
+				list = append(append(list, l.mark(s)...), l.show(shown)...)
+			case ok && l.returnsError(es.X):
+				list = append(append(list, l.mark(s)...), l.checked(es.X.(*ast.CallExpr))...)
+			default:
+				list = append(list, l.stmt(s)...)
+			}
+		}
+	})
+	return list, err
+}
+
+// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; value is the name
+// of a variable that gets the value of the trailing expression, if that is not nil.
+func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n, value string) (list []ast.Stmt, err error) {
+	err = guard(func() {
+		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
+		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot, loops: 1}
+		l.hoistNames(body)
+		inner := []ast.Stmt{l.stopCheck()}
+		if result != nil {
+			inner = append(inner, l.stmts(body[:len(body)-1])...)
+			inner = append(append(inner, l.mark(body[len(body)-1])...), l.assign(token.ASSIGN, l.id(value), l.expr(result)))
+		} else {
+			inner = append(inner, l.stmts(body)...)
+		}
+		list = []ast.Stmt{&ast.ForStmt{For: l.pos, Cond: l.binary(l.id(n), token.GTR, l.int(0)),
+			Post: &ast.IncDecStmt{X: l.id(n), TokPos: l.pos, Tok: token.DEC}, Body: l.block(inner...)}}
+	})
+	return list, err
+}
+
+// show hands the values of an expression to the session.
+func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
+	ts := Results(l.typeOf(e))
+	if len(ts) == 0 {
+		return l.plain(&ast.ExprStmt{X: e}, "")
+	}
+	var decls, shows []ast.Stmt
+	var lhs []ast.Expr
+	for _, t := range ts {
+		l.pos = e.Pos()
+		if !nameable(t) {
+			t = types.NewInterfaceType(nil, nil)
+		}
+		name := l.fresh("o")
+		lhs = append(lhs, l.id(name))
+		decls = append(decls, l.declare(name, l.typ(t)))
+		shows = append(shows, l.do(l.rt("Show", l.addr(l.id(name)))))
+	}
+	assign := l.assignTo(lhs, ts, []ast.Expr{e}, token.ASSIGN)
+	return append(append(decls, assign...), shows...)
+}
+
+// Results are the types of the values that an expression has.
+func Results(t types.Type) (list []types.Type) {
+	switch t := t.(type) {
+	case nil:
+	case *types.Tuple:
+		for i := range t.Len() {
+			list = append(list, t.At(i).Type())
+		}
+	case *types.Basic:
+		if t.Kind() == types.Invalid {
+			return nil
+		}
+		if t.Kind() == types.UntypedNil {
+			return []types.Type{types.NewInterfaceType(nil, nil)}
+		}
+		return []types.Type{types.Default(t)}
+	default:
+		return []types.Type{t}
+	}
+	return list
+}
+
+// nameable says whether a variable of the type can be declared in a cell.
+func nameable(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		o := t.Obj()
+		return o.Pkg() == nil || o.Exported() || o.Pkg().Path() == "mcs" || o.Parent() != o.Pkg().Scope()
+	case *types.Pointer:
+		return nameable(t.Elem())
+	case *types.Slice:
+		return nameable(t.Elem())
+	}
+	return true
+}
+
+// returnsError says whether an expression is a call whose last result is an error. Printing does not count.
+func (l *Lowerer) returnsError(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	ts := Results(l.typeOf(e))
+	if len(ts) == 0 || !types.Identical(ts[len(ts)-1], errorType) {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return true
+	}
+	o := l.info.Uses[sel.Sel]
+	return o == nil || o.Pkg() == nil || o.Pkg().Path() != "fmt"
+}
+
+// checked makes a call and stops the cell if its last result, an error, is not nil.
+func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
+	n := len(Results(l.typeOf(e)))
+	x := l.expr(e)
+	l.pos = e.Pos()
+	err := l.fresh("err")
+	lhs := make([]ast.Expr, n)
+	for i := range lhs {
+		lhs[i] = l.id("_")
+	}
+	lhs[n-1] = l.id(err)
+	return []ast.Stmt{l.declare(err, l.id("error")),
+		&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}},
+		l.do(l.rt("Check", l.id(err), l.int(l.env.Mark(Mark{Pos: call(e).Pos, End: e.End()}))))}
+}
+
+// Func rewrites a function or method declaration; name is the interpreter's name for it, slot the number of its mark.
+func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int) (out *ast.FuncDecl, err error) {
+	err = guard(func() {
+		l.pos = d.Pos()
+		sig := l.info.Defs[d.Name].Type().(*types.Signature)
+		l.fn = &function{sig: sig, name: display, slot: slot}
+		l.nameLocals(d)
+		ft, body := l.function(d.Type, sig, d.Body)
+		out = &ast.FuncDecl{Name: l.id(name), Type: ft, Body: body}
+		if d.Recv != nil {
+			f := d.Recv.List[0]
+			out.Recv = &ast.FieldList{List: []*ast.Field{{Names: l.fieldNames(f), Type: l.typ(sig.Recv().Type())}}}
+		}
+	})
+	return out, err
+}
+
+// Type writes a type as the interpreter knows it.
+func (l *Lowerer) Type(t types.Type, pos token.Pos) (x ast.Expr, err error) {
+	err = guard(func() { l.pos = pos; x = l.typ(t) })
+	return x, err
+}
+
+// TypeDecl declares a type under a name of the interpreter's. Structs get a tag that makes them differ from each other
+// for reflection, which does not see their names.
+func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl, err error) {
+	err = guard(func() {
+		l.pos = pos
+		x := l.typ(t.Underlying())
+		if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {
+			f := s.Fields.List[0]
+			tag := fmt.Sprintf("mcs:%q", name)
+			if f.Tag != nil {
+				old, _ := strconv.Unquote(f.Tag.Value)
+				tag = old + " " + tag
+			}
+			f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: pos}
+		}
+		d = &ast.GenDecl{Tok: token.TYPE, TokPos: pos, Specs: []ast.Spec{&ast.TypeSpec{Name: l.id(name), Type: x}}}
+	})
+	return d, err
+}
+
+// nameLocals gives local objects whose names mean something else to lowered code a name of their own: predeclared
+// names (the interpreter confuses them, and lowered code uses them) and names of lowered packages and variables.
+func (l *Lowerer) nameLocals(root ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		o := l.info.Defs[id]
+		if o == nil || l.locals[o] != "" {
+			return true
+		}
+		if v, ok := o.(*types.Var); ok && v.IsField() {
+			return true
+		}
+		if types.Universe.Lookup(id.Name) != nil || id.Name == "init" || id.Name == "main" || id.Name == "cell" {
+			l.locals[o] = id.Name + "__local"
+		}
+		return true
+	})
+	for n, o := range l.info.Implicits { // the variables of a type switch
+		if v, ok := o.(*types.Var); ok && n != nil && types.Universe.Lookup(v.Name()) != nil {
+			l.locals[o] = v.Name() + "__local"
+		}
+	}
+}
+
+// hoistNames is nameLocals for the statements of a cell.
+func (l *Lowerer) hoistNames(list []ast.Stmt) {
+	for _, s := range list {
+		l.nameLocals(s)
+	}
+}
+
+// Making nodes. All are placed at l.pos.
+
+func (l *Lowerer) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: l.pos} }
+
+func (l *Lowerer) fresh(prefix string) string {
+	l.tmp++
+	return fmt.Sprintf("__%s%d", prefix, l.tmp)
+}
+
+func (l *Lowerer) int(n int) ast.Expr {
+	return &ast.BasicLit{Kind: token.INT, Value: fmt.Sprint(n), ValuePos: l.pos}
+}
+
+func (l *Lowerer) string(s string) ast.Expr {
+	return &ast.BasicLit{Kind: token.STRING, Value: fmt.Sprintf("%q", s), ValuePos: l.pos}
+}
+
+func (l *Lowerer) sel(x ast.Expr, name string) ast.Expr {
+	return &ast.SelectorExpr{X: x, Sel: l.id(name)}
+}
+
+func (l *Lowerer) call(f ast.Expr, args ...ast.Expr) *ast.CallExpr {
+	return &ast.CallExpr{Fun: f, Lparen: l.pos, Args: args, Rparen: l.pos}
+}
+
+// rt calls a function of package rt.
+func (l *Lowerer) rt(name string, args ...ast.Expr) *ast.CallExpr {
+	return l.call(l.sel(l.id(RT), name), args...)
+}
+
+func (l *Lowerer) do(x ast.Expr) ast.Stmt { return &ast.ExprStmt{X: x} }
+
+func (l *Lowerer) assign(tok token.Token, lhs, rhs ast.Expr) *ast.AssignStmt {
+	return &ast.AssignStmt{Lhs: []ast.Expr{lhs}, TokPos: l.pos, Tok: tok, Rhs: []ast.Expr{rhs}}
+}
+
+func (l *Lowerer) define(name string, x ast.Expr) ast.Stmt {
+	return l.assign(token.DEFINE, l.id(name), x)
+}
+
+// declare is `var name T`.
+func (l *Lowerer) declare(name string, t ast.Expr) ast.Stmt {
+	spec := &ast.ValueSpec{Names: []*ast.Ident{l.id(name)}, Type: t}
+	return &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: l.pos, Specs: []ast.Spec{spec}}}
+}
+
+func (l *Lowerer) block(list ...ast.Stmt) *ast.BlockStmt {
+	return &ast.BlockStmt{Lbrace: l.pos, List: list, Rbrace: l.pos}
+}
+
+func (l *Lowerer) ifs(cond ast.Expr, then ...ast.Stmt) *ast.IfStmt {
+	return &ast.IfStmt{If: l.pos, Cond: cond, Body: l.block(then...)}
+}
+
+func (l *Lowerer) not(x ast.Expr) ast.Expr { return &ast.UnaryExpr{OpPos: l.pos, Op: token.NOT, X: x} }
+
+func (l *Lowerer) addr(x ast.Expr) ast.Expr {
+	return &ast.UnaryExpr{OpPos: l.pos, Op: token.AND, X: x}
+}
+
+func (l *Lowerer) binary(x ast.Expr, op token.Token, y ast.Expr) ast.Expr {
+	return &ast.BinaryExpr{X: x, OpPos: l.pos, Op: op, Y: y}
+}
+
+// zero is the zero value of a type as an expression: *new(T).
+func (l *Lowerer) zero(t types.Type) ast.Expr {
+	return &ast.StarExpr{Star: l.pos, X: l.call(l.id("new"), l.typ(t))}
+}
+
+// lit is a function literal without parameters and at most one result.
+func (l *Lowerer) lit(result ast.Expr, body ...ast.Stmt) *ast.FuncLit {
+	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{Opening: l.pos, Closing: l.pos}}
+	if result != nil {
+		ft.Results = &ast.FieldList{List: []*ast.Field{{Type: result}}}
+	}
+	return &ast.FuncLit{Type: ft, Body: l.block(body...)}
+}
+
+func (l *Lowerer) ret(results ...ast.Expr) ast.Stmt {
+	return &ast.ReturnStmt{Return: l.pos, Results: results}
+}

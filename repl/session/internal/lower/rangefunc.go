@@ -1,0 +1,177 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// A rangeFunc is a range over a function whose body is being rewritten into a function literal. Leaving the body for
+// somewhere outside of it is noted as a number in a state variable; the code after the call acts on it.
+type rangeFunc struct {
+	state   string // the variable, shared by nested ranges over functions
+	results []string
+	codes   *[]exit
+	target  *target
+}
+
+// An exit is a way out of a range over a function. Its number is its index plus one.
+type exit struct {
+	tok token.Token // break, continue, or return
+	to  *target
+}
+
+func (l *Lowerer) innermostRange() *rangeFunc {
+	if n := len(l.fn.ranges); n > 0 {
+		return l.fn.ranges[n-1]
+	}
+	return nil
+}
+
+// inside says whether a jump to t leaves the body of the range over a function.
+func (r *rangeFunc) inside(l *Lowerer, t *target) bool {
+	for i := len(l.fn.targets) - 1; i >= 0; i-- {
+		if l.fn.targets[i] == t {
+			return false
+		}
+		if l.fn.targets[i] == r.target {
+			return true
+		}
+	}
+	return true
+}
+
+func (r *rangeFunc) code(tok token.Token, t *target) int {
+	for i, e := range *r.codes {
+		if e.tok == tok && e.to == t {
+			return i + 1
+		}
+	}
+	*r.codes = append(*r.codes, exit{tok, t})
+	return len(*r.codes)
+}
+
+// returnFrom is a return statement in the body.
+func (r *rangeFunc) returnFrom(l *Lowerer, s *ast.ReturnStmt) []ast.Stmt {
+	var out []ast.Stmt
+	if values := l.results(s); len(values) > 0 {
+		out = append(out, l.setAll(r.results, values))
+	}
+	l.pos = s.Pos()
+	return append(out, l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(token.RETURN, nil))), l.ret(l.id("false")))
+}
+
+// rangeFunction writes a range over a function as a call with the body as a literal: the interpreter panics on it.
+func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signature) []ast.Stmt {
+	yield := sig.Params().At(0).Type().Underlying().(*types.Signature)
+	x := l.expr(s.X)
+	l.pos = s.Pos()
+	outer := l.innermostRange()
+	r := &rangeFunc{}
+	var head []ast.Stmt
+	if outer != nil {
+		r.state, r.codes, r.results = outer.state, outer.codes, outer.results
+	} else {
+		r.state, r.codes = l.fresh("exit"), &[]exit{}
+		head = append(head, l.define(r.state, l.int(0)))
+		head = append(head, l.returnVars(r)...)
+	}
+	names := make([]string, yield.Params().Len())
+	var copies []ast.Stmt
+	for i, e := range []ast.Expr{s.Key, s.Value} {
+		if i >= len(names) {
+			break
+		}
+		names[i] = l.fresh("y")
+		if e == nil || isBlank(e) {
+			continue
+		}
+		if s.Tok == token.ASSIGN {
+			copies = append(copies, l.assign(token.ASSIGN, l.expr(e), l.id(names[i])))
+			continue
+		}
+		o := l.info.Defs[e.(*ast.Ident)]
+		names[i] = l.renamed(o, o.Name()).(*ast.Ident).Name
+	}
+	ft := l.signature(yield, names)
+	r.target = &target{label, rangeTarget}
+	l.fn.ranges = append(l.fn.ranges, r)
+	l.fn.targets = append(l.fn.targets, r.target)
+	loops := l.fn.loops
+	l.fn.loops = 0
+	body := append([]ast.Stmt{l.stopCheck()}, copies...)
+	body = append(body, l.stmts(s.Body.List)...)
+	l.fn.loops = loops
+	l.pop()
+	l.fn.ranges = l.fn.ranges[:len(l.fn.ranges)-1]
+	l.pos = s.Pos()
+	lit := &ast.FuncLit{Type: ft, Body: l.block(append(body, l.ret(l.id("true")))...)}
+	list := append(head, l.do(l.call(x, lit)))
+	return []ast.Stmt{l.block(append(list, l.exits(r)...)...)}
+}
+
+// returnVars declares variables for the results of returns in the body.
+func (l *Lowerer) returnVars(r *rangeFunc) (decls []ast.Stmt) {
+	if l.fn.results != nil {
+		r.results = l.fn.results
+		return nil
+	}
+	if l.fn.cell {
+		return nil
+	}
+	for i := range l.fn.sig.Results().Len() {
+		name := l.fresh("r")
+		r.results = append(r.results, name)
+		decls = append(decls, l.declare(name, l.typ(l.fn.sig.Results().At(i).Type())))
+	}
+	return decls
+}
+
+// exits acts on the state that the body has left.
+func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
+	outer := l.innermostRange()
+	beyond := false
+	for i, e := range *r.codes {
+		is := l.binary(l.id(r.state), token.EQL, l.int(i+1))
+		reset := l.assign(token.ASSIGN, l.id(r.state), l.int(0))
+		switch {
+		case e.tok == token.RETURN && outer == nil:
+			list = append(list, l.ifs(is, l.returnResults(r)...))
+		case e.tok == token.RETURN || outer != nil && outer.inside(l, e.to):
+			beyond = true
+		case l.has(e.to):
+			s := &ast.BranchStmt{Tok: e.tok}
+			if e.to.label != "" {
+				s.Label = l.id(e.to.label)
+			}
+			list = append(list, l.ifs(is, append([]ast.Stmt{reset}, l.jump(e.tok, e.to, s)...)...))
+		}
+	}
+	if beyond {
+		list = append(list, l.ifs(l.binary(l.id(r.state), token.NEQ, l.int(0)), l.ret(l.id("false"))))
+	}
+	return list
+}
+
+func (l *Lowerer) has(t *target) bool {
+	for _, x := range l.fn.targets {
+		if x == t {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Lowerer) returnResults(r *rangeFunc) []ast.Stmt {
+	if l.fn.cell {
+		return []ast.Stmt{l.do(l.rt("Quit")), l.ret()}
+	}
+	if l.fn.results != nil {
+		return []ast.Stmt{l.ret()}
+	}
+	var values []ast.Expr
+	for _, n := range r.results {
+		values = append(values, l.id(n))
+	}
+	return []ast.Stmt{l.ret(values...)}
+}

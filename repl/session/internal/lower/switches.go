@@ -1,0 +1,226 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// switchStmt keeps a switch; cases that compare interfaces become conditions.
+func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
+	var head []ast.Stmt
+	if s.Init != nil {
+		head = l.plain(s.Init, "")
+	}
+	out := &ast.SwitchStmt{Switch: s.Switch, Body: &ast.BlockStmt{Lbrace: s.Body.Lbrace, Rbrace: s.Body.Rbrace}}
+	var tag ast.Expr
+	var tagType types.Type
+	if s.Tag != nil {
+		tagType = l.typeOf(s.Tag)
+		t := l.expr(s.Tag)
+		l.pos = s.Pos()
+		name := l.fresh("t")
+		head = append(head, l.declare(name, l.typ(types.Default(tagType))), l.assign(token.ASSIGN, l.id(name), t))
+		tag = l.id(name)
+	}
+	l.push(label, switchTarget)
+	defer l.pop()
+	for _, c := range s.Body.List {
+		c := c.(*ast.CaseClause)
+		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon}
+		for _, e := range c.List {
+			x := l.expr(e)
+			l.pos = c.Pos()
+			if tag != nil {
+				x = l.caseCondition(tag, tagType, x, e)
+			}
+			clause.List = append(clause.List, x)
+		}
+		clause.Body = l.stmts(c.Body)
+		out.Body.List = append(out.Body.List, clause)
+	}
+	return l.scoped(head, l.withLabel(label, out))
+}
+
+func (l *Lowerer) caseCondition(tag ast.Expr, tagType types.Type, x ast.Expr, e ast.Expr) ast.Expr {
+	t := l.typeOf(e)
+	if eq := l.compare(tag, x, tagType, t); eq != nil {
+		return eq
+	}
+	return l.binary(tag, token.EQL, x)
+}
+
+// typeSwitch picks the number of a case by a chain of assertions, then switches on it: the interpreter does not match
+// compiled values against interfaces, and its lists of types fail.
+func (l *Lowerer) typeSwitch(s *ast.TypeSwitchStmt, label string) []ast.Stmt {
+	var head []ast.Stmt
+	if s.Init != nil {
+		head = l.plain(s.Init, "")
+	}
+	assert, named := switchSubject(s)
+	t := l.typeOf(assert.X)
+	x := l.expr(assert.X)
+	l.pos = s.Pos()
+	subject, pick := l.fresh("x"), l.fresh("k")
+	head = append(head, l.declare(subject, l.typ(t)), l.assign(token.ASSIGN, l.id(subject), x), l.define(pick, &ast.UnaryExpr{OpPos: l.pos, Op: token.SUB, X: l.int(1)}))
+	out := &ast.SwitchStmt{Switch: s.Switch, Tag: l.id(pick), Body: &ast.BlockStmt{Lbrace: s.Body.Lbrace, Rbrace: s.Body.Rbrace}}
+	l.push(label, switchTarget)
+	defer l.pop()
+	var tests []ast.Stmt
+	for k, c := range s.Body.List {
+		c := c.(*ast.CaseClause)
+		l.pos = c.Pos()
+		v, _ := l.info.Implicits[c].(*types.Var)
+		used := named && v != nil && l.usesObject(c, v)
+		name := ""
+		if used {
+			name = l.renamed(v, v.Name()).(*ast.Ident).Name
+		}
+		var before []ast.Stmt
+		single := len(c.List) == 1 && !l.isNilCase(c.List[0])
+		bound := ""
+		if used && single {
+			bound = l.fresh("v")
+			head = append(head, l.declare(bound, l.typ(v.Type())))
+		}
+		for _, e := range c.List {
+			tests = append(tests, l.caseTest(subject, t, e, pick, k, bound))
+		}
+		if used {
+			value := subject
+			if bound != "" {
+				value = bound
+			}
+			before = []ast.Stmt{l.declare(name, l.typ(v.Type())), l.assign(token.ASSIGN, l.id(name), l.id(value))}
+		}
+		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon, Body: append(before, l.stmts(c.Body)...)}
+		if c.List != nil {
+			clause.List = []ast.Expr{l.int(k)}
+		}
+		out.Body.List = append(out.Body.List, clause)
+	}
+	return l.scoped(append(head, tests...), l.withLabel(label, out))
+}
+
+func switchSubject(s *ast.TypeSwitchStmt) (assert *ast.TypeAssertExpr, named bool) {
+	switch a := s.Assign.(type) {
+	case *ast.AssignStmt:
+		return ast.Unparen(a.Rhs[0]).(*ast.TypeAssertExpr), true
+	case *ast.ExprStmt:
+		return ast.Unparen(a.X).(*ast.TypeAssertExpr), false
+	}
+	return nil, false
+}
+
+func (l *Lowerer) usesObject(root ast.Node, o types.Object) (found bool) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && l.info.Uses[id] == o {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (l *Lowerer) isNilCase(e ast.Expr) bool { return l.info.Types[e].IsNil() }
+
+// caseTest sets pick to k if the subject has the type e, unless an earlier case has matched.
+func (l *Lowerer) caseTest(subject string, t types.Type, e ast.Expr, pick string, k int, bound string) ast.Stmt {
+	l.pos = e.Pos()
+	set := l.assign(token.ASSIGN, l.id(pick), l.int(k))
+	open := l.binary(l.id(pick), token.LSS, l.int(0))
+	if l.isNilCase(e) {
+		return l.ifs(l.binary(open, token.LAND, l.binary(l.id(subject), token.EQL, l.id("nil"))), set)
+	}
+	ok := l.fresh("ok")
+	target := types.Type(l.info.Types[e].Type)
+	into := bound
+	var list []ast.Stmt
+	if into == "" {
+		into = l.fresh("v")
+		list = append(list, l.declare(into, l.typ(target)))
+	}
+	list = append(list, l.tryAssert(l.id(subject), t, target, into, ok)...)
+	list = append(list, l.ifs(l.id(ok), set))
+	return l.ifs(open, list...)
+}
+
+// tryAssert declares ok and sets it and the variable into to the outcome of x.(t). The interpreter panics on a nil
+// interface, so that is asked first.
+func (l *Lowerer) tryAssert(x ast.Expr, from, t types.Type, into, ok string) []ast.Stmt {
+	decl := l.define(ok, l.id("false"))
+	if !types.IsInterface(t) && !l.nameless(t) {
+		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), l.rt("As", x, l.addr(l.id(into))))}
+	}
+	if types.Implements(t, errorInterface) && !types.IsInterface(t) {
+		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), l.rt("AsKey", x, l.addr(l.id(into)), l.int(l.env.TypeKey(t))))}
+	}
+	v, ok2 := l.fresh("v"), l.fresh("ok")
+	try := &ast.AssignStmt{Lhs: []ast.Expr{l.id(v), l.id(ok2)}, TokPos: l.pos, Tok: token.DEFINE,
+		Rhs: []ast.Expr{&ast.TypeAssertExpr{X: x, Lparen: l.pos, Type: l.typ(t), Rparen: l.pos}}}
+	set := l.ifs(l.id(ok2), l.assign(token.ASSIGN, l.id(into), l.id(v)), l.assign(token.ASSIGN, l.id(ok), l.id("true")))
+	if types.IsInterface(t) && !l.ownInterface(t) {
+		// A compiled value is asked for its methods by reflection, an interpreted one by the interpreter.
+		direct := l.assign(token.ASSIGN, l.id(ok), l.rt("AsInterface", x, l.addr(l.id(into))))
+		return []ast.Stmt{decl, direct, l.ifs(l.binary(l.not(l.id(ok)), token.LAND, l.rt("Boxed", x)), try, set)}
+	}
+	return []ast.Stmt{decl, l.ifs(l.binary(x, token.NEQ, l.id("nil")), try, set)}
+}
+
+// ownInterface says whether an interface type was declared in cells, or has a session type in its methods.
+func (l *Lowerer) ownInterface(t types.Type) bool {
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj().Pkg() != nil && l.own(n.Obj())
+	}
+	return true
+}
+
+// nameless says whether values of a type declared in a cell look to reflection like those of another type: all but
+// structs, which carry their name in a tag.
+func (l *Lowerer) nameless(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || !l.own(n.Obj()) {
+		return false
+	}
+	s, ok := n.Underlying().(*types.Struct)
+	return !ok || s.NumFields() == 0
+}
+
+// assertion rewrites x.(T) in an expression.
+func (l *Lowerer) assertion(e *ast.TypeAssertExpr) ast.Expr {
+	if _, ok := l.typeOf(e).(*types.Tuple); ok {
+		l.refuse(e.Pos(), "this form of a type assertion is not available in cells")
+	}
+	t := l.typeOf(e)
+	x := l.expr(e.X)
+	from := l.typeOf(e.X)
+	l.pos = e.Pos()
+	v, ok, arg := l.fresh("v"), l.fresh("ok"), l.fresh("x")
+	body := []ast.Stmt{l.declare(v, l.typ(t))}
+	body = append(body, l.tryAssert(l.id(arg), from, t, v, ok)...)
+	fail := l.rt("AssertFailed", l.id(arg), l.string(describe(from)), l.string(describe(t)))
+	body = append(body, l.ifs(l.not(l.id(ok)), l.do(fail)), l.ret(l.id(v)))
+	lit := l.lit(l.typ(t), body...)
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(arg)}, Type: l.typ(from)}}
+	return l.call(lit, x)
+}
+
+// assertInto is v, ok = x.(T).
+func (l *Lowerer) assertInto(lhs []ast.Expr, e *ast.TypeAssertExpr) []ast.Stmt {
+	t := l.info.Types[e.Type].Type
+	from := l.typeOf(e.X)
+	x := l.expr(e.X)
+	l.pos = e.Pos()
+	arg, v, ok := l.fresh("x"), l.fresh("v"), l.fresh("ok")
+	list := []ast.Stmt{l.declare(arg, l.typ(from)), l.assign(token.ASSIGN, l.id(arg), x), l.declare(v, l.typ(t))}
+	list = append(list, l.tryAssert(l.id(arg), from, t, v, ok)...)
+	for i, name := range []string{v, ok} {
+		if id, is := lhs[i].(*ast.Ident); !is || id.Name != "_" {
+			list = append(list, l.assign(token.ASSIGN, lhs[i], l.id(name)))
+		}
+	}
+	return []ast.Stmt{l.block(list...)}
+}

@@ -1,0 +1,112 @@
+package rt
+
+import (
+	"reflect"
+	"time"
+)
+
+// Sleep is time.Sleep for cells.
+func (r *Runtime) Sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		wake := r.wake()
+		r.Stop()
+		select {
+		case <-t.C:
+			return
+		case <-wake:
+		}
+	}
+}
+
+// Recv receives from ch into *p and reports whether it got a value that was sent. It can be interrupted.
+func (r *Runtime) Recv(ch, p any) bool {
+	s := r.NewSelect()
+	s.Recv(ch, p)
+	s.Wait(false)
+	return s.OK
+}
+
+// Send sends *p. It can be interrupted.
+func (r *Runtime) Send(ch, p any) {
+	s := r.NewSelect()
+	s.Send(ch, p)
+	s.Wait(false)
+}
+
+// A Select is a select statement: its cases are added in order, then Wait picks one.
+type Select struct {
+	r     *Runtime
+	cases []reflect.SelectCase
+	into  []reflect.Value
+	OK    bool // whether the case that was picked received a value that was sent
+}
+
+// NewSelect starts a select statement.
+func (r *Runtime) NewSelect() *Select { return &Select{r: r} }
+
+// Recv adds a case that receives into *p; p may be nil.
+func (s *Select) Recv(ch, p any) {
+	s.cases = append(s.cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: channel(ch)})
+	s.into = append(s.into, reflect.ValueOf(p))
+}
+
+// Send adds a case that sends *p.
+func (s *Select) Send(ch, p any) {
+	c := channel(ch)
+	v := reflect.ValueOf(p).Elem()
+	if c.IsValid() && v.Type() != c.Type().Elem() {
+		v = adapt(v, c.Type().Elem())
+	}
+	s.cases = append(s.cases, reflect.SelectCase{Dir: reflect.SelectSend, Chan: c, Send: v})
+	s.into = append(s.into, reflect.Value{})
+}
+
+// channel is the channel behind ch, or the zero Value for a nil channel, which reflect.Select never picks.
+func channel(ch any) reflect.Value {
+	c := Unwrap(reflect.ValueOf(ch))
+	if !c.IsValid() || c.IsNil() {
+		return reflect.Value{}
+	}
+	return c
+}
+
+// adapt makes v storable as a t: the interpreter keeps an interface value now as an interface, now in a box.
+func adapt(v reflect.Value, t reflect.Type) reflect.Value {
+	if v.Type().AssignableTo(t) {
+		return v
+	}
+	if v.Kind() == reflect.Interface && v.Elem().IsValid() && v.Elem().Type().AssignableTo(t) {
+		return v.Elem()
+	}
+	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
+		return reflect.Zero(t)
+	}
+	return v.Convert(t)
+}
+
+// Wait picks a case and returns its index, or -1 for the default case, if there is one and no other is ready.
+func (s *Select) Wait(hasDefault bool) int {
+	n := len(s.cases)
+	for {
+		wake := s.r.wake()
+		s.r.Stop()
+		last := reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(wake)}
+		if hasDefault {
+			last = reflect.SelectCase{Dir: reflect.SelectDefault}
+		}
+		k, v, ok := reflect.Select(append(s.cases[:n:n], last))
+		if k == n && hasDefault {
+			return -1
+		}
+		if k == n {
+			continue
+		}
+		s.OK = ok
+		if p := s.into[k]; p.IsValid() && p.Kind() == reflect.Pointer && !p.IsNil() {
+			p.Elem().Set(adapt(v, p.Elem().Type()))
+		}
+		return k
+	}
+}

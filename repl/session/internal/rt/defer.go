@@ -1,0 +1,136 @@
+package rt
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Defers are the deferred calls of one activation of a function. The interpreter's own defer statement reads its
+// arguments late and dead-locks on closures, so a function with deferred calls is lowered to
+//
+//	func f() (r int) { __rt.Deferred(func(d *__rt.Defers) { …; d.Add(func() { … }); … r = 1; return }); return r }
+type Defers struct {
+	r       *Runtime
+	calls   []func()
+	value   any  // what the function panicked with
+	pending bool // value is set and nobody has recovered it
+}
+
+// Add defers a call.
+func (d *Defers) Add(f func()) { d.calls = append(d.calls, f) }
+
+// Deferred runs body and then what it deferred, newest first, as Go does: also when body panics, and going on when a
+// deferred call panics in turn.
+func (r *Runtime) Deferred(body func(*Defers)) {
+	d := &Defers{r: r}
+	d.around(body)
+}
+
+func (d *Defers) around(body func(*Defers)) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.value, d.pending = p, true
+		}
+		d.finish()
+	}()
+	body(d)
+}
+
+// finish makes the deferred calls and panics with what is left unrecovered.
+func (d *Defers) finish() {
+	g := goroutine()
+	if len(d.calls) > 0 {
+		d.r.mu.Lock()
+		d.r.unwinding[g] = append(d.r.unwinding[g], d)
+		d.r.mu.Unlock()
+		for len(d.calls) > 0 {
+			f := d.calls[len(d.calls)-1]
+			d.calls = d.calls[:len(d.calls)-1]
+			d.call(f)
+		}
+		d.r.mu.Lock()
+		if s := d.r.unwinding[g]; len(s) > 1 {
+			d.r.unwinding[g] = s[:len(s)-1]
+		} else {
+			delete(d.r.unwinding, g)
+		}
+		d.r.mu.Unlock()
+	}
+	if d.pending {
+		panic(d.value)
+	}
+}
+
+func (d *Defers) call(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.value, d.pending = p, true
+		}
+	}()
+	f()
+}
+
+// Defer defers a call to the end of the cell.
+func (r *Runtime) Defer(f func()) {
+	r.mu.Lock()
+	n := r.run
+	r.mu.Unlock()
+	n.defers.Add(f)
+}
+
+// Recover is what recover() is lowered to. Unlike Go's it also works in a function that a deferred function calls. It
+// does not stop the unwinding of a cell that was interrupted.
+func (r *Runtime) Recover() any {
+	g := goroutine()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stack := r.unwinding[g]
+	if len(stack) == 0 {
+		return nil
+	}
+	d := stack[len(stack)-1]
+	if !d.pending {
+		return nil
+	}
+	if _, stopped := d.value.(Stopped); stopped {
+		return nil
+	}
+	d.pending = false
+	delete(r.traces, g)
+	return GoError(Value(d.value))
+}
+
+// A Thrown carries the value of a panic statement through the interpreter, which would wrap it otherwise.
+type Thrown struct{ Value any }
+
+// Panic is what panic(v) is lowered to.
+func (r *Runtime) Panic(v any) { panic(Thrown{v}) }
+
+// PanicError is what panic(err) is lowered to: v keeps its Error method, also when its type is interpreted.
+func (r *Runtime) PanicError(err error) {
+	if err == nil {
+		panic(Thrown{nil})
+	}
+	panic(Thrown{err})
+}
+
+// Value is the operand of the panic statement behind a recovered value.
+func Value(p any) any {
+	for {
+		switch v := p.(type) {
+		case Thrown:
+			p = v.Value
+		case reflect.Value:
+			if !v.IsValid() || !v.CanInterface() {
+				return fmt.Sprint(v)
+			}
+			p = v.Interface()
+		default:
+			if u := Unwrap(reflect.ValueOf(p)); u.IsValid() && u.CanInterface() && u.Type() != reflect.TypeOf(p) {
+				p = u.Interface()
+				continue
+			}
+			return p
+		}
+	}
+}

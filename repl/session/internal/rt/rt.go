@@ -1,0 +1,293 @@
+// Package rt is the compiled side of a lowered cell: what the interpreter gets wrong or cannot do, lowered code calls
+// from here. Lowered code knows it as package __rt; every exported method of [Runtime] is one of its functions.
+//
+// Interruption is cooperative. The interpreter has a global bool that lowered code tests in each loop and at each
+// function entry; when it is set, the code calls [Runtime.Stop], which panics with [Stopped]. So an interrupted cell
+// unwinds like any other panic: its deferred functions run, and closures that were made earlier stay alive. (The
+// interpreter's own way to stop a run invalidates each closure that was made before: they do nothing from then on.)
+//
+// Reading order: rt.go (state, running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), values.go (what cells pass).
+package rt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+)
+
+// Stopped is the panic value that unwinds a cell. It is never recovered by a cell's own recover.
+type Stopped struct{ Cause error }
+
+func (s Stopped) Error() string { return s.Cause.Error() }
+
+// Guard errors: the causes with which a watchdog stops a cell.
+var (
+	ErrStack  = errors.New("stack limit reached: endless recursion?")
+	ErrMemory = errors.New("memory limit reached")
+)
+
+// MarkSlots is the number of position marks.
+const MarkSlots = 1 << 10
+
+// Shared are the interpreter's variables that both sides use.
+type Shared struct {
+	Stop  *bool           // tested by lowered code
+	Marks *[MarkSlots]int // the last statement that each function began
+}
+
+// A Runtime serves one session.
+type Runtime struct {
+	shared *Shared
+	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
+	Crashed func(where int, value any, trace []string)
+
+	mu        sync.Mutex
+	run       *run
+	woken     chan struct{}        // closed, and replaced, by each interrupt: wakes what is blocked
+	cells     map[uint64]*run      // goroutine -> the run that it belongs to
+	unwinding map[uint64][]*Defers // goroutine -> the activations whose deferred calls are being made, innermost last
+	traces    map[uint64]*trace    // goroutine -> the panic that is under way
+	vars      map[string]reflect.Value
+	initial   map[string]reflect.Value // what variables that are not declared yet begin with
+	methods   map[string]reflect.Value
+	shown     []reflect.Value
+	loop      func(n int)
+	maxAlloc  int
+}
+
+// A run is one execution of a cell's code and the goroutines that it started.
+type run struct {
+	stop   error // why it has to stop; guarded by Runtime.mu
+	defers *Defers
+	quit   bool // it has executed a return statement
+	ended  chan struct{}
+	out    Outcome
+}
+
+// An Outcome is how a run ended.
+type Outcome struct {
+	Panicked bool
+	Value    any      // what it panicked with
+	Trace    []string // the interpreter's lines about that, innermost function first
+	Stack    []byte   // the goroutine's stack
+	Quit     bool
+}
+
+// New makes the runtime of a session.
+func New() *Runtime {
+	return &Runtime{
+		woken:     make(chan struct{}),
+		cells:     map[uint64]*run{},
+		unwinding: map[uint64][]*Defers{},
+		traces:    map[uint64]*trace{},
+		vars:      map[string]reflect.Value{},
+		initial:   map[string]reflect.Value{},
+		methods:   map[string]reflect.Value{},
+		maxAlloc:  64 << 30,
+	}
+}
+
+// Attach hands over the interpreter's variables.
+func (r *Runtime) Attach(s *Shared) { r.shared = s }
+
+// Begin announces a run: the code that calls Run is to follow. The returned channel is closed when that code, with
+// all that it deferred, has ended.
+func (r *Runtime) Begin() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run = &run{ended: make(chan struct{})}
+	r.shown = nil
+	return r.run.ended
+}
+
+// Interrupt tells the current run to stop.
+func (r *Runtime) Interrupt(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run == nil || r.run.stop != nil {
+		return
+	}
+	r.run.stop = cause
+	*r.shared.Stop = true
+	close(r.woken)
+	r.woken = make(chan struct{})
+}
+
+// settle clears the stop flag once everything that was told to stop has ended. The caller holds mu.
+func (r *Runtime) settle() {
+	for _, n := range r.cells {
+		if n.stop != nil {
+			return
+		}
+	}
+	*r.shared.Stop = false
+}
+
+// Run is called by lowered code with the body of a cell. It runs what the cell deferred, too, and ends the run.
+func (r *Runtime) Run(body func()) {
+	g := goroutine()
+	r.mu.Lock()
+	n := r.run
+	n.defers = &Defers{r: r}
+	r.cells[g] = n
+	r.mu.Unlock()
+	defer func() {
+		p := recover()
+		if p != nil {
+			t := r.takeTrace()
+			n.out = Outcome{Panicked: true, Value: p, Trace: t.lines, Stack: t.stack}
+		}
+		r.mu.Lock()
+		n.out.Quit = n.quit
+		delete(r.cells, g)
+		r.settle()
+		r.mu.Unlock()
+		close(n.ended)
+	}()
+	n.defers.around(func(*Defers) { body() })
+}
+
+// Outcome is how the run ended that began last; ask when it has.
+func (r *Runtime) Outcome() Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.out
+}
+
+// belongs gives the run of this goroutine: a worker of the engine that calls back belongs to whoever runs now. The
+// caller holds mu.
+func (r *Runtime) belongs(g uint64) *run {
+	if n := r.cells[g]; n != nil {
+		return n
+	}
+	return r.run
+}
+
+// Stop is called by lowered code that has found the stop flag set. It returns if another run is meant, or if the
+// goroutine is making its deferred calls already.
+func (r *Runtime) Stop() {
+	g := goroutine()
+	r.mu.Lock()
+	n := r.belongs(g)
+	var cause error
+	if n != nil {
+		cause = n.stop
+	}
+	for _, d := range r.unwinding[g] {
+		if _, stopped := d.value.(Stopped); stopped {
+			cause = nil
+		}
+	}
+	r.mu.Unlock()
+	if cause != nil {
+		panic(Stopped{cause})
+	}
+}
+
+// wake is the channel that is closed by the next interrupt. Get it, then call Stop, then block.
+func (r *Runtime) wake() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.woken
+}
+
+// Go starts f. A panic in it is reported and ends nothing else.
+func (r *Runtime) Go(where int, f func()) {
+	g := goroutine()
+	r.mu.Lock()
+	n := r.belongs(g)
+	r.mu.Unlock()
+	go func() {
+		g := goroutine()
+		r.mu.Lock()
+		r.cells[g] = n
+		r.mu.Unlock()
+		defer func() {
+			p := recover()
+			t := r.takeTrace()
+			r.mu.Lock()
+			delete(r.cells, g)
+			r.settle()
+			r.mu.Unlock()
+			if _, stopped := p.(Stopped); p != nil && !stopped && r.Crashed != nil {
+				r.Crashed(where, Value(p), t.lines)
+			}
+		}()
+		f()
+	}()
+}
+
+// A trace is what the interpreter says while a panic passes through interpreted functions.
+type trace struct {
+	lines []string
+	stack []byte // of the goroutine when the innermost of them was left
+}
+
+// Trace takes one line that the interpreter writes while a panic passes through an interpreted function.
+func (r *Runtime) Trace(line string) {
+	g := goroutine()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.traces[g]
+	if t == nil {
+		t = &trace{stack: debug.Stack()}
+		r.traces[g] = t
+	}
+	const enough = 200 // endless recursion has a million
+	if len(t.lines) < enough {
+		t.lines = append(t.lines, line)
+	}
+}
+
+// takeTrace returns the trace of this goroutine's panic and forgets it.
+func (r *Runtime) takeTrace() trace {
+	g := goroutine()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.traces[g]
+	delete(r.traces, g)
+	delete(r.unwinding, g)
+	if t == nil {
+		return trace{stack: debug.Stack()}
+	}
+	return *t
+}
+
+// CheckMake returns n, the length of a slice whose elements have size bytes, unless the machine cannot have it: a
+// single huge make ends the process and cannot be recovered.
+func (r *Runtime) CheckMake(n, size int) int {
+	if n < 0 {
+		panic(errors.New("runtime error: makeslice: len out of range"))
+	}
+	if size > 0 && n > r.maxAlloc/size {
+		panic(fmt.Errorf("make: %d elements of %d bytes are more than the session's limit of %d GiB", n, size, r.maxAlloc>>30))
+	}
+	return n
+}
+
+// Loop is called by lowered code with the compiled form of a statement that will be run often.
+func (r *Runtime) Loop(f func(n int)) { r.loop = f }
+
+// TakeLoop returns what Loop was given.
+func (r *Runtime) TakeLoop() func(n int) {
+	f := r.loop
+	r.loop = nil
+	return f
+}
+
+// goroutine is the number of the calling goroutine, which the runtime tells in no other way.
+func goroutine() uint64 {
+	var buf [40]byte
+	b := buf[:runtime.Stack(buf[:], false)]
+	b = bytes.TrimPrefix(b, []byte("goroutine "))
+	if i := bytes.IndexByte(b, ' '); i > 0 {
+		b = b[:i]
+	}
+	id, _ := strconv.ParseUint(string(b), 10, 64)
+	return id
+}

@@ -1,0 +1,250 @@
+package rt
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unsafe"
+)
+
+// Var tells where the interpreter keeps a session variable; p points to it. If the session has a value for it, it gets
+// that.
+func (r *Runtime) Var(name string, p any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := reflect.ValueOf(p)
+	r.vars[name] = v
+	if first, ok := r.initial[name]; ok {
+		delete(r.initial, name)
+		Move(v.Elem(), first)
+	}
+}
+
+// Initially gives a variable that is to be declared its first value.
+func (r *Runtime) Initially(name string, v reflect.Value) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.initial[name] = v
+}
+
+// Variable is the live variable of that name, addressable and settable; invalid if there is none.
+func (r *Runtime) Variable(name string) reflect.Value {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.vars[name]
+	if !p.IsValid() {
+		return p
+	}
+	return p.Elem()
+}
+
+// Free zeroes a variable and forgets it, so that what it held can be collected.
+func (r *Runtime) Free(name string) {
+	if v := r.Variable(name); v.IsValid() {
+		v.SetZero()
+	}
+	r.Forget(name)
+}
+
+// Forget drops a variable without changing it: closures may still use it.
+func (r *Runtime) Forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.vars, name)
+}
+
+// Method tells of a method func() string of an interpreted type, as a function that takes a pointer to the type.
+func (r *Runtime) Method(key string, f any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.methods[key] = reflect.ValueOf(f)
+}
+
+// CallMethod calls a method that [Runtime.Method] told of.
+func (r *Runtime) CallMethod(key string, v reflect.Value) (text string, ok bool) {
+	r.mu.Lock()
+	f := r.methods[key]
+	r.mu.Unlock()
+	if !f.IsValid() {
+		return "", false
+	}
+	want := f.Type().In(0)
+	var arg reflect.Value
+	switch {
+	case v.Type() == want:
+		arg = v
+	case v.Type() == want.Elem():
+		arg = reflect.New(want.Elem())
+		arg.Elem().Set(v)
+	case v.Type().ConvertibleTo(want.Elem()):
+		arg = reflect.New(want.Elem())
+		arg.Elem().Set(v.Convert(want.Elem()))
+	default:
+		return "", false
+	}
+	if arg.IsNil() {
+		return "", false
+	}
+	return f.Call([]reflect.Value{arg})[0].String(), true
+}
+
+// Show hands over one value of the cell's trailing expression; p points to it.
+func (r *Runtime) Show(p any) { r.shown = append(r.shown, reflect.ValueOf(p).Elem()) }
+
+// Shown returns what Show was given since the run began.
+func (r *Runtime) Shown() []reflect.Value { return r.shown }
+
+// A Failed is the panic value of a cell that stops because an error was left out of a top-level assignment.
+type Failed struct {
+	Err  error
+	Mark int // the statement
+}
+
+// Check stops the cell if err is not nil.
+func (r *Runtime) Check(err error, mark int) {
+	if err != nil {
+		panic(Failed{err, mark})
+	}
+}
+
+const interpreterPackage = "github.com/traefik/yaegi/interp"
+
+// Unwrap digs a value out of the interpreter's interface boxes. A value that comes with methods through a generated
+// wrapper struct (first field IValue) is left in it: the wrapper is what has the methods.
+func Unwrap(v reflect.Value) reflect.Value {
+	for v.IsValid() {
+		t := v.Type()
+		switch {
+		case t.Kind() == reflect.Interface:
+			if v.IsNil() {
+				return v
+			}
+			v = v.Elem()
+		case t.Kind() == reflect.Struct && t.Name() == "valueInterface" && t.PkgPath() == interpreterPackage:
+			box := reflect.New(t).Elem()
+			box.Set(v)
+			v = *(*reflect.Value)(unsafe.Pointer(box.Field(1).UnsafeAddr()))
+		default:
+			return v
+		}
+	}
+	return v
+}
+
+// Inner is what a generated wrapper struct carries, or v itself.
+func Inner(v reflect.Value) reflect.Value {
+	v = Unwrap(v)
+	if v.IsValid() && v.Kind() == reflect.Struct && v.NumField() > 0 && v.Type().Field(0).Name == "IValue" && strings.HasPrefix(v.Type().Name(), "_") {
+		return Unwrap(v.Field(0))
+	}
+	return v
+}
+
+// Move copies src to dst bit for bit: both are of the same Go type declared twice, which reflect may tell apart.
+func Move(dst, src reflect.Value) bool {
+	if dst.Type() == src.Type() {
+		dst.Set(src)
+		return true
+	}
+	if dst.Type().Size() != src.Type().Size() || dst.Kind() != src.Kind() {
+		return false
+	}
+	if !src.CanAddr() {
+		c := reflect.New(src.Type()).Elem()
+		c.Set(src)
+		src = c
+	}
+	dst.Set(reflect.NewAt(dst.Type(), src.Addr().UnsafePointer()).Elem())
+	return true
+}
+
+// goTexts are Go's own words for what reflect and the interpreter say when they do on behalf of interpreted code what
+// compiled code does itself.
+var goTexts = []struct{ has, means string }{
+	{"slice index out of range", "runtime error: index out of range"},
+	{"array index out of range", "runtime error: index out of range"},
+	{"string index out of range", "runtime error: index out of range"},
+	{"reflect.Value.Slice: string slice index out of bounds", "runtime error: slice bounds out of range"},
+	{"reflect.Value.Slice: slice index out of bounds", "runtime error: slice bounds out of range"},
+	{"reflect.Value.Slice3: slice index out of bounds", "runtime error: slice bounds out of range"},
+	{"slice index out of bounds", "runtime error: slice bounds out of range"},
+	{"on zero Value", "runtime error: invalid memory address or nil pointer dereference"},
+	{"value method called using nil", "runtime error: invalid memory address or nil pointer dereference"},
+	{"call of nil function", "runtime error: invalid memory address or nil pointer dereference"},
+	{"using nil *", "runtime error: invalid memory address or nil pointer dereference"},
+	{"reflect.MakeSlice: negative len", "runtime error: makeslice: len out of range"},
+	{"reflect.MakeSlice: negative cap", "runtime error: makeslice: cap out of range"},
+	{"reflect.MakeSlice: len > cap", "runtime error: makeslice: len out of range"},
+	{"hash of unhashable type", ""},
+	{"integer divide by zero", "runtime error: integer divide by zero"},
+}
+
+// A RuntimeError is a fault that compiled Go reports as runtime.Error.
+type RuntimeError string
+
+func (e RuntimeError) Error() string { return string(e) }
+
+// RuntimeError makes it a runtime.Error.
+func (e RuntimeError) RuntimeError() {}
+
+// GoError puts reflect's wording of a fault into Go's; other values are returned as they are.
+func GoError(v any) any {
+	var text string
+	switch v := v.(type) {
+	case *reflect.ValueError:
+		text = v.Error()
+	case string:
+		text = v
+		if !strings.HasPrefix(v, "reflect") {
+			return v
+		}
+	case error:
+		text = v.Error()
+		if !strings.HasPrefix(text, "reflect") {
+			return v
+		}
+	default:
+		return v
+	}
+	for _, t := range goTexts {
+		if strings.Contains(text, t.has) && t.means != "" {
+			return RuntimeError(t.means)
+		}
+	}
+	return v
+}
+
+// PanicText is what Go prints after "panic: " for this value.
+func PanicText(v any) string {
+	v = GoError(v)
+	switch v := v.(type) {
+	case nil:
+		return "panic called with nil argument"
+	case error:
+		return v.Error()
+	case string:
+		return v
+	case fmt.Stringer:
+		return v.String()
+	}
+	rv := reflect.ValueOf(v)
+	switch rv.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.String:
+		return fmt.Sprintf("%T(%v)", v, v)
+	}
+	return fmt.Sprintf("%v", v)
+}
+
+// IsStop says whether a recovered value is the unwinding of a stopped cell, and why it was stopped.
+func IsStop(p any) (error, bool) {
+	var s Stopped
+	if v, ok := p.(Stopped); ok {
+		return v.Cause, true
+	}
+	if err, ok := Value(p).(error); ok && errors.As(err, &s) {
+		return s.Cause, true
+	}
+	return nil, false
+}

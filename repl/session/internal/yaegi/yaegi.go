@@ -1,0 +1,110 @@
+// Package yaegi puts the interpreter github.com/traefik/yaegi behind the few calls that a session needs, and keeps its
+// peculiarities in one place. Nothing else imports it.
+//
+// A file that is compiled here has already been checked and lowered. All files count as one file of one package: they
+// must be positioned under the same base name ([FileName]), because the interpreter finds an import by the base name
+// of the file that uses it, and so a package is imported once in a session.
+package yaegi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/traefik/yaegi/interp"
+)
+
+// FileName is the name under which the cell with this number must be parsed.
+func FileName(cell int) string { return fmt.Sprintf("%d/cell", cell) }
+
+// CellOf is the number of the cell with this file name, or 0.
+func CellOf(file string) int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(file, "/cell"))
+	return n
+}
+
+// An Interp is one interpreter with one package of interpreted code.
+type Interp struct {
+	i      *interp.Interpreter
+	id     *uint64       // the interpreter's run number: code of another run stops at its next step
+	roots  reflect.Value // syntax trees that the interpreter keeps for its debugger
+	cancel context.CancelFunc
+}
+
+// A Program is compiled code.
+type Program struct{ p *interp.Program }
+
+// New makes an interpreter. Each line that it writes about a panic passing through an interpreted function goes to
+// trace, in the goroutine that panics.
+func New(trace func(line string)) (*Interp, error) {
+	in := &Interp{i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(trace)})}
+	v := reflect.ValueOf(in.i).Elem()
+	id, roots := v.FieldByName("id"), v.FieldByName("roots")
+	if !id.IsValid() || id.Kind() != reflect.Uint64 || !roots.IsValid() || roots.Kind() != reflect.Slice {
+		return nil, errors.New("yaegi: this version keeps its state in another way than v0.16.1")
+	}
+	in.id = (*uint64)(id.Addr().UnsafePointer())
+	in.roots = reflect.NewAt(roots.Type(), unsafe.Pointer(roots.UnsafeAddr())).Elem()
+	return in, nil
+}
+
+type traceWriter func(line string)
+
+func (w traceWriter) Write(b []byte) (int, error) {
+	for line := range bytes.Lines(b) {
+		w(strings.TrimSpace(string(line)))
+	}
+	return len(b), nil
+}
+
+// FileSet is the file set for parsing what is to be compiled.
+func (in *Interp) FileSet() *token.FileSet { return in.i.FileSet() }
+
+// Use makes a compiled package known under its import path. The doubled slash keeps the interpreter from recognising
+// package fmt, for which it would replace functions of its own and compile its version of package slices.
+func (in *Interp) Use(importPath, name string, symbols map[string]reflect.Value) error {
+	return in.i.Use(interp.Exports{importPath + "//" + name: symbols})
+}
+
+// Compile compiles a file and executes its declarations; [Interp.Run] runs its init function.
+func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the interpreter cannot compile this: %v", r)
+		}
+	}()
+	c, err := in.i.CompileAST(file)
+	in.roots.SetZero()
+	if err != nil {
+		return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
+	}
+	return &Program{c}, nil
+}
+
+// Run executes a program: its variables first, then its init function. It returns early when Halt is called.
+func (in *Interp) Run(p *Program) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	in.cancel = cancel
+	_, err := in.i.ExecuteWithContext(ctx, p.p)
+	return err
+}
+
+// Halt makes all interpreted code stop at its next step, without unwinding: nothing deferred runs. Resume must follow
+// when it has ended.
+func (in *Interp) Halt() { in.cancel() }
+
+// Resume makes closures work again that were made before Halt: they carry the number of the run that made them.
+func (in *Interp) Resume(run uint64) { atomic.StoreUint64(in.id, run) }
+
+// RunNumber is what Resume needs; read it before Halt.
+func (in *Interp) RunNumber() uint64 { return atomic.LoadUint64(in.id) }

@@ -1,0 +1,107 @@
+package session
+
+import (
+	"bufio"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"io"
+	"log"
+	"reflect"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+)
+
+// override replaces the functions of a package that would read or write the process's own streams, or wait in a way
+// that cannot be interrupted.
+func (s *Session) override(path string, symbols map[string]reflect.Value) map[string]reflect.Value {
+	own := map[string]any{}
+	switch path {
+	case "fmt":
+		in := s.stdin()
+		own = map[string]any{
+			"Print":   func(a ...any) (int, error) { return fmt.Fprint(s.out, a...) },
+			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(s.out, f, a...) },
+			"Println": func(a ...any) (int, error) { return fmt.Fprintln(s.out, a...) },
+			"Scan":    func(a ...any) (int, error) { return fmt.Fscan(in, a...) },
+			"Scanf":   func(f string, a ...any) (int, error) { return fmt.Fscanf(in, f, a...) },
+			"Scanln":  func(a ...any) (int, error) { return fmt.Fscanln(in, a...) },
+		}
+	case "log":
+		l := log.New(s.errOut, "", log.LstdFlags)
+		own = map[string]any{
+			"Default": func() *log.Logger { return l }, "Flags": l.Flags, "Output": l.Output, "Prefix": l.Prefix, "Writer": l.Writer,
+			"Panic": l.Panic, "Panicf": l.Panicf, "Panicln": l.Panicln, "Print": l.Print, "Printf": l.Printf, "Println": l.Println,
+			"SetFlags": l.SetFlags, "SetOutput": l.SetOutput, "SetPrefix": l.SetPrefix,
+		}
+	case "time":
+		own = map[string]any{"Sleep": s.rt.Sleep}
+	default:
+		return symbols
+	}
+	merged := make(map[string]reflect.Value, len(symbols))
+	for name, v := range symbols {
+		merged[name] = v
+	}
+	for name, f := range own {
+		merged[name] = reflect.ValueOf(f)
+	}
+	return merged
+}
+
+func (s *Session) stdin() *bufio.Reader {
+	if s.opts.Stdin == nil {
+		return bufio.NewReader(io.MultiReader())
+	}
+	return bufio.NewReader(s.opts.Stdin)
+}
+
+// rtSymbols is package rt as lowered code sees it.
+func (s *Session) rtSymbols() map[string]reflect.Value {
+	r := s.rt
+	symbols := map[string]reflect.Value{
+		"Defers": reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
+		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, a...) }),
+		"Println": reflect.ValueOf(func(a ...any) { fmt.Fprintln(s.errOut, a...) }),
+		"Arg":     reflect.ValueOf(func(key int, v any) any { return s.printable(key, v) }),
+	}
+	for name, f := range map[string]any{
+		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
+		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "Loop": r.Loop,
+		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "MakeError": r.MakeError,
+		"As": r.As, "AsKey": r.AsKey, "AsInterface": r.AsInterface, "Boxed": r.Boxed, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
+		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs,
+	} {
+		symbols[name] = reflect.ValueOf(f)
+	}
+	return symbols
+}
+
+// lockedWriter is a stream that goroutines of cells may write to at any time.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (w *lockedWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(b)
+}
+
+// typeExpr writes a type as source that can be checked in any unit.
+func (s *Session) typeExpr(t types.Type, pos token.Pos) ast.Expr {
+	text := types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == pkgPath {
+			return ""
+		}
+		return s.alias(p.Path())
+	})
+	x, err := s.parseExpr(text)
+	if err != nil {
+		return &ast.Ident{Name: "any", NamePos: pos}
+	}
+	return x
+}

@@ -1,0 +1,209 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"io"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+	"github.com/mcs-notebook/mcs/stdlib"
+
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// ErrInterrupted is the Result.Err of a cell that was stopped by the cancellation of its context.
+var ErrInterrupted = errors.New("interrupted")
+
+// stackHeadroom is how deep a goroutine's stack may grow before the process ends; the watchdog stops a cell long
+// before that.
+const stackHeadroom = 2 << 30
+
+// New starts a session.
+func New(o Options) (*Session, error) {
+	debug.SetMaxStack(stackHeadroom)
+	s := &Session{state{opts: o, out: writer(o.Stdout), errOut: writer(o.Stderr)}}
+	if err := s.start(); err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	return s, nil
+}
+
+func writer(w io.Writer) io.Writer {
+	if w == nil {
+		w = io.Discard
+	}
+	return &lockedWriter{w: w}
+}
+
+// start makes the state of an empty session.
+func (s *Session) start() error {
+	s.world = newWorld()
+	s.rt = rt.New()
+	var err error
+	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
+		return err
+	}
+	s.fset = s.interp.FileSet()
+	s.importer = stdlib.Importer(s.fset)
+	s.sizes = types.SizesFor("gc", runtime.GOARCH)
+	s.imported, s.used, s.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
+	s.typeNames = map[*types.TypeName]string{}
+	s.instances = map[types.Object][]*instance{}
+	s.typeKeys, s.keyTypes = new(typeutil.Map), nil
+	s.marks, s.slot = nil, 0
+	s.outs, s.lastOut = map[int]*out{}, 0
+	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
+	s.rt.Crashed = s.crashed
+	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Qualifier: qualifier}
+	return s.prelude()
+}
+
+// prelude declares the variables that lowered code shares with package rt, and ctx.
+func (s *Session) prelude() error {
+	if err := s.interp.Use("mcs/rt", "rt", s.rtSymbols()); err != nil {
+		return err
+	}
+	if err := s.use("context"); err != nil {
+		return err
+	}
+	const text = `package mcs
+import __rt "mcs/rt"
+import p__context "context"
+var __stop bool
+var __marks [%d]int
+var ctx p__context.Context
+func init() { __rt.Var("__stop", &__stop); __rt.Var("__marks", &__marks); __rt.Var("ctx", &ctx) }
+`
+	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, rt.MarkSlots), "")
+	if err != nil {
+		return err
+	}
+	p, err := s.interp.Compile(file)
+	if err != nil {
+		return err
+	}
+	if err := s.interp.Run(p); err != nil {
+		return err
+	}
+	s.alias("context")
+	s.imported["context"] = true
+	stop, ok := s.rt.Variable("__stop").Addr().Interface().(*bool)
+	marks, ok2 := s.rt.Variable("__marks").Addr().Interface().(*[rt.MarkSlots]int)
+	if !ok || !ok2 {
+		return errors.New("the interpreter's variables are not where they should be")
+	}
+	s.rt.Attach(&rt.Shared{Stop: stop, Marks: marks})
+	s.shared = &rt.Shared{Stop: stop, Marks: marks}
+	pkg, err := s.importer.Import("context")
+	if err != nil {
+		return err
+	}
+	t := pkg.Scope().Lookup("Context").Type()
+	s.world.version["ctx"] = 1
+	s.world.names["ctx"] = &entity{name: "ctx", internal: "ctx", kind: varKind, obj: types.NewVar(token.NoPos, types.NewPackage(pkgPath, pkgPath), "ctx", t), kept: true}
+	return nil
+}
+
+// Close ends the session. What still runs is told to stop.
+func (s *Session) Close() error {
+	s.rt.Interrupt(errors.New("the session has ended"))
+	return nil
+}
+
+// Reset forgets all that cells have declared. The numbers of cells go on, and so does the history.
+func (s *Session) Reset() {
+	s.rt.Interrupt(errors.New("the session was reset"))
+	s.generation++
+	if err := s.start(); err != nil {
+		panic(err) // it has worked in New
+	}
+}
+
+// Next is the number of the next cell.
+func (s *Session) Next() int { return s.n + 1 }
+
+// Stdout is where cells print.
+func (s *Session) Stdout() io.Writer { return s.out }
+
+// Dir is the folder that relative paths mean; empty for the process's own.
+func (s *Session) Dir() string { return s.opts.Dir }
+
+// History returns the cells so far, the oldest first.
+func (s *Session) History() []Cell { return append([]Cell(nil), s.history...) }
+
+// LastPanic is the newest panic of a cell, or nil.
+func (s *Session) LastPanic() *PanicError { return s.lastPanic }
+
+// source is the text of a cell.
+func (s *Session) source(n int) string {
+	for i := len(s.history) - 1; i >= 0; i-- {
+		if s.history[i].N == n {
+			return s.history[i].Source
+		}
+	}
+	return ""
+}
+
+// context is the ctx that a cell sees: it carries the sink of progress events.
+func (s *Session) context(ctx context.Context) context.Context {
+	if s.opts.Progress == nil {
+		return ctx
+	}
+	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note) })
+}
+
+// state is everything behind a Session.
+type state struct {
+	opts        Options
+	out, errOut io.Writer
+
+	n         int // the newest cell
+	history   []Cell
+	lastPanic *PanicError
+	// generation counts the changes that commands make, after which the rest of a cell is checked again.
+	generation int
+	// pending is the run that an interrupted cell has left behind in compiled code.
+	pending <-chan struct{}
+
+	world    *world
+	interp   *yaegi.Interp
+	rt       *rt.Runtime
+	shared   *rt.Shared
+	fset     *token.FileSet
+	importer *stdlib.TypeImporter
+	sizes    types.Sizes
+	format   *display.Formatter
+	sources  *sources
+
+	imported  map[string]bool   // paths that the interpreter has an import of
+	used      map[string]bool   // paths whose symbols it has
+	aliases   map[string]string // its name of a package -> path
+	typeNames map[*types.TypeName]string
+	instances map[types.Object][]*instance
+	typeKeys  *typeutil.Map // type -> number
+	keyTypes  []types.Type
+	marks     []lower.Mark
+	slot      int
+	outs      map[int]*out
+	lastOut   int
+
+	trace func(*ast.File) // for tests: sees what the interpreter is given
+}
+
+// setContext gives the variable ctx its value.
+func (s *Session) setContext(ctx context.Context) {
+	if v := s.rt.Variable("ctx"); v.IsValid() {
+		v.Set(reflect.ValueOf(&ctx).Elem())
+	}
+}

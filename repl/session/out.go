@@ -1,0 +1,225 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"strconv"
+	"unsafe"
+	"weak"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// keepBytes is the size up to which a result is kept as Out[n]. A bigger one, and whatever is behind a pointer (a tensor,
+// a model), is kept only as long as something else does.
+const keepBytes = 4 << 10
+
+// An out is the value of a cell's trailing expression.
+type out struct {
+	n        int
+	name     string // the variable by which a cell gets at it
+	typ      types.Type
+	value    reflect.Value      // if it is small
+	weak     weak.Pointer[byte] // what a pointer, or a struct that is one pointer, points to
+	rtype    reflect.Type       // of the value, for weak ones
+	size     string             // why it was not kept
+	declared bool
+}
+
+// keep stores a result. The newest one is held as it is, whatever its size: it is _.
+func (s *Session) keep(n int, t types.Type, v reflect.Value) {
+	if old := s.outs[s.lastOut]; old != nil {
+		old.shrink()
+	}
+	s.outs[n] = &out{n: n, name: fmt.Sprintf("__out_%d", n), typ: types.Default(t), value: v}
+	if b, ok := t.(*types.Basic); ok && b.Kind() == types.UntypedNil {
+		s.outs[n].typ = types.NewInterfaceType(nil, nil)
+	}
+	s.lastOut = n
+}
+
+// shrink lets go of a value that is not small.
+func (o *out) shrink() {
+	v := o.value
+	if !v.IsValid() || small(v) <= keepBytes {
+		return
+	}
+	o.value, o.rtype = reflect.Value{}, v.Type()
+	if p := onlyPointer(v); p != nil {
+		o.weak = weak.Make((*byte)(p))
+		return
+	}
+	o.size = fmt.Sprintf("it is larger than %d bytes", keepBytes)
+}
+
+// onlyPointer is the pointer that v consists of, or nil.
+func onlyPointer(v reflect.Value) unsafe.Pointer {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return v.UnsafePointer()
+	case reflect.Struct:
+		if v.NumField() == 1 && v.Type().Size() == unsafe.Sizeof(uintptr(0)) && v.Field(0).Kind() == reflect.Pointer {
+			return v.Field(0).UnsafePointer()
+		}
+	}
+	return nil
+}
+
+// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it points to does
+// not count as small, however little it is.
+func small(v reflect.Value) int {
+	if !v.IsValid() {
+		return 0
+	}
+	n := int(v.Type().Size())
+	switch v.Kind() {
+	case reflect.String:
+		return n + v.Len()
+	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
+		if v.IsNil() {
+			return n
+		}
+		return 2 * keepBytes
+	case reflect.Interface:
+		if v.IsNil() {
+			return n
+		}
+		return n + small(rt.Unwrap(v))
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && n <= keepBytes; i++ {
+			n += small(v.Index(i))
+		}
+	case reflect.Map:
+		for it := v.MapRange(); n <= keepBytes && it.Next(); {
+			n += small(it.Key()) + small(it.Value())
+		}
+	case reflect.Struct:
+		for i := 0; i < v.NumField() && n <= keepBytes; i++ {
+			n += small(v.Field(i))
+		}
+	}
+	return n
+}
+
+// load puts the value into its variable, which may not exist yet.
+func (o *out) load(s *Session) error {
+	v := o.value
+	if !v.IsValid() && o.rtype != nil {
+		p := o.weak.Value()
+		if p == nil {
+			why := o.size
+			if why == "" {
+				why = "nothing else has kept it"
+			}
+			return fmt.Errorf("Out[%d] is gone: %s; assign a result to a variable to keep it", o.n, why)
+		}
+		v = reflect.New(o.rtype).Elem()
+		*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(p)
+	}
+	if dst := s.rt.Variable(o.name); dst.IsValid() {
+		rt.Move(dst, v)
+	} else if v.IsValid() {
+		s.rt.Initially(o.name, v)
+	}
+	return nil
+}
+
+// outRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns these.
+func (s *Session) outRefs(list []ast.Stmt) (used []*out) {
+	seen := map[int]bool{}
+	use := func(n int, pos token.Pos) *ast.Ident {
+		o := s.outs[n]
+		if o == nil {
+			return nil
+		}
+		if !seen[n] {
+			seen[n] = true
+			used = append(used, o)
+		}
+		return &ast.Ident{Name: o.name, NamePos: pos}
+	}
+	blanks := map[*ast.Ident]bool{}
+	for _, stmt := range list {
+		ast.Inspect(stmt, func(n ast.Node) bool {
+			for _, e := range assignedTo(n) {
+				if id, ok := e.(*ast.Ident); ok {
+					blanks[id] = true
+				}
+			}
+			if id, ok := n.(*ast.Ident); ok && id.Name == "_" && !blanks[id] {
+				if to := use(s.lastOut, id.NamePos); to != nil {
+					id.Name = to.Name
+				}
+			}
+			return true
+		})
+	}
+	if s.world.names["Out"] != nil {
+		return used
+	}
+	for _, stmt := range list {
+		replaceExprs(stmt, func(e ast.Expr) ast.Expr {
+			x, ok := e.(*ast.IndexExpr)
+			if !ok {
+				return nil
+			}
+			id, ok := x.X.(*ast.Ident)
+			lit, isLit := x.Index.(*ast.BasicLit)
+			if !ok || !isLit || id.Name != "Out" {
+				return nil
+			}
+			n, err := strconv.Atoi(lit.Value)
+			if err != nil {
+				return nil
+			}
+			if to := use(n, id.NamePos); to != nil {
+				return to
+			}
+			return nil
+		})
+	}
+	return used
+}
+
+// replaceExprs replaces the expressions in a statement for which f returns another.
+func replaceExprs(stmt ast.Stmt, f func(ast.Expr) ast.Expr) {
+	astutil.Apply(stmt, func(c *astutil.Cursor) bool {
+		if e, ok := c.Node().(ast.Expr); ok {
+			if to := f(e); to != nil {
+				c.Replace(to)
+			}
+		}
+		return true
+	}, nil)
+}
+
+// assignedTo are the places of a node where a blank stands for no variable.
+func assignedTo(n ast.Node) (list []ast.Expr) {
+	names := func(ids []*ast.Ident) {
+		for _, id := range ids {
+			list = append(list, id)
+		}
+	}
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		return n.Lhs
+	case *ast.RangeStmt:
+		return []ast.Expr{n.Key, n.Value}
+	case *ast.ValueSpec:
+		names(n.Names)
+	case *ast.Field:
+		names(n.Names)
+	case *ast.KeyValueExpr:
+		return []ast.Expr{n.Key}
+	case *ast.FuncDecl:
+		list = []ast.Expr{n.Name}
+	case *ast.TypeSpec:
+		list = []ast.Expr{n.Name}
+	}
+	return list
+}

@@ -1,0 +1,246 @@
+package session
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// A tensorError is a panic of the engine: a wrong shape or dtype is the caller's mistake, and shown like a compile error.
+type tensorError interface {
+	error
+	TensorOp() string
+}
+
+// Error is the place, the message, the line with a caret, and where the function was called.
+func (e *PanicError) Error() string {
+	msg := "panic: " + rt.PanicText(e.Value)
+	if te, ok := e.Value.(tensorError); ok {
+		msg = te.Error()
+	}
+	if e.Diag == nil {
+		return msg + frames(e.Frames)
+	}
+	d := *e.Diag
+	d.Message = msg
+	rest := e.Frames
+	if len(rest) > 0 {
+		rest = rest[1:]
+	}
+	return d.String() + frames(rest)
+}
+
+// frames lists calls, innermost first.
+func frames(list []Frame) string {
+	var b strings.Builder
+	for _, f := range list {
+		fmt.Fprintf(&b, "\n    called from In[%d]:%d", f.Cell, f.Line)
+		if f.Func != "" {
+			fmt.Fprintf(&b, " in %s", f.Func)
+		}
+	}
+	return b.String()
+}
+
+// panicked is the error of a cell that has panicked.
+func (s *Session) panicked(o rt.Outcome) error {
+	value := rt.Value(o.Value)
+	switch v := value.(type) {
+	case rt.Failed:
+		return s.failed(v.Err, v.Mark)
+	case stdlib.ExitRequest:
+		return v
+	}
+	e := &PanicError{Value: rt.GoError(value), Stack: strings.Split(strings.TrimSpace(string(o.Stack)), "\n")}
+	e.Frames, e.Diag = s.userFrames(o.Trace, e.Value)
+	s.lastPanic = e
+	return e
+}
+
+// failed is the error of a top-level statement that nobody took.
+func (s *Session) failed(err error, mark int) error {
+	m := s.marks[mark-1]
+	return &FailedError{Diag: s.diagAt(m.Pos, 0, err.Error(), ""), Err: err}
+}
+
+// traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic: mcs.f(...).
+var traceLine = regexp.MustCompile(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
+
+// userFrames are the calls of cells' code that a panic went through. The interpreter knows the functions; their places
+// come from the marks, because its own are those of any statement of the same kind.
+func (s *Session) userFrames(trace []string, value any) (list []Frame, place *Diag) {
+	var before string
+	for _, line := range trace {
+		m := traceLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		cell, _ := strconv.Atoi(m[1])
+		name, literal := strings.CutSuffix(m[4], ".func")
+		for literal && strings.HasSuffix(name, ".func") {
+			name = strings.TrimSuffix(name, ".func")
+		}
+		if name == "init" || cell == 0 {
+			continue
+		}
+		mark := s.markOf(name, literal, cell)
+		if mark == nil || name == before && literal == false && len(list) > 0 && sameMark(list[len(list)-1], s.frame(mark)) {
+			continue
+		}
+		before = name
+		f := s.frame(mark)
+		if len(list) == 0 {
+			place = s.panicPlace(mark, value)
+			f.Line, f.Col = place.Line, place.Col
+		}
+		list = append(list, f)
+	}
+	if len(list) == 0 {
+		if mark := s.markAt(lower.CellSlot); mark != nil {
+			place = s.panicPlace(mark, value)
+			list = []Frame{s.frame(mark)}
+		}
+	}
+	return list, place
+}
+
+func sameMark(a, b Frame) bool { return a.Cell == b.Cell && a.Line == b.Line && a.Func == b.Func }
+
+func (s *Session) frame(m *lower.Mark) Frame {
+	p := s.fset.Position(m.Pos)
+	return Frame{Cell: yaegi.CellOf(p.Filename), Line: p.Line, Col: p.Column, Func: m.Func}
+}
+
+func (s *Session) markAt(slot int) *lower.Mark {
+	if n := s.shared.Marks[slot]; n > 0 && n <= len(s.marks) {
+		return &s.marks[n-1]
+	}
+	return nil
+}
+
+// markOf is the statement that a function had begun. The literals of a cell share a mark, which counts only if it is of
+// the cell that the interpreter names.
+func (s *Session) markOf(name string, literal bool, cell int) *lower.Mark {
+	if literal {
+		m := s.markAt(lower.LiteralSlot)
+		if m == nil || yaegi.CellOf(s.fset.Position(m.Pos).Filename) != cell {
+			return nil
+		}
+		return m
+	}
+	if name == "cell" {
+		return s.markAt(lower.CellSlot)
+	}
+	for _, d := range s.world.stage().decls() {
+		if d.name == name || d.recv == "" && len(d.names) == 1 && s.internalName(d.names[0]) == name {
+			if m := s.markAt(d.slot); m != nil && yaegi.CellOf(s.fset.Position(m.Pos).Filename) == d.cell {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Session) internalName(name string) string {
+	if e := s.world.names[name]; e != nil {
+		return e.internal
+	}
+	return ""
+}
+
+// panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or somewhere
+// in it.
+func (s *Session) panicPlace(m *lower.Mark, value any) *Diag {
+	var call *lower.Call
+	if te, ok := value.(tensorError); ok {
+		call = opCall(m.Calls, te.TensorOp())
+	} else if _, fault := value.(runtime.Error); !fault && len(m.Calls) == 1 {
+		call = &m.Calls[0]
+	}
+	pos := m.Pos
+	if call != nil {
+		pos = call.Pos
+	}
+	d := s.diagAt(pos, 0, "", "")
+	return &d
+}
+
+// opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It is not found if
+// several might be meant.
+func opCall(calls []lower.Call, op string) *lower.Call {
+	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+	var found *lower.Call
+	for i := range calls {
+		if plain(calls[i].Name) == plain(op) {
+			if found != nil {
+				return nil
+			}
+			found = &calls[i]
+		}
+	}
+	if found == nil && len(calls) == 1 {
+		return &calls[0]
+	}
+	return found
+}
+
+// guardError says where a cell was stopped that would have used up the machine.
+func (s *Session) guardError(cause error) error {
+	e := &PanicError{Value: cause}
+	if m := s.markAt(lower.CellSlot); m != nil {
+		f := s.frame(m)
+		d := s.diagAt(m.Pos, 0, "", "")
+		e.Frames, e.Diag = []Frame{f}, &d
+	}
+	s.lastPanic = e
+	return e
+}
+
+// crashed reports a panic in a goroutine.
+func (s *Session) crashed(mark int, value any, trace []string) {
+	if err, ok := value.(rt.Failed); ok {
+		value = err.Err
+	}
+	where := ""
+	if mark > 0 && mark <= len(s.marks) {
+		p := s.fset.Position(s.marks[mark-1].Pos)
+		where = fmt.Sprintf("In[%d]:%d:%d: ", yaegi.CellOf(p.Filename), p.Line, p.Column)
+	}
+	fmt.Fprintf(s.errOut, "%spanic in goroutine: %s\n", where, rt.PanicText(value))
+}
+
+func internalPanic(p any) *PanicError {
+	return &PanicError{Value: p, Stack: strings.Split(string(debug.Stack()), "\n")}
+}
+
+// isError says whether a type's values are errors.
+func isError(t types.Type) bool {
+	return types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
+}
+
+func isErrorInterface(t types.Type) bool {
+	return types.Identical(t, types.Universe.Lookup("error").Type())
+}
+
+// asError is the error in a variable, if it is not nil.
+func asError(v reflect.Value) (error, bool) {
+	if v.Kind() == reflect.Interface && v.IsNil() {
+		return nil, false
+	}
+	u := rt.Unwrap(v)
+	if !u.IsValid() || !u.CanInterface() {
+		return nil, false
+	}
+	err, ok := u.Interface().(error)
+	return err, ok && err != nil
+}

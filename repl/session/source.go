@@ -1,0 +1,74 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// sources are the packages whose generic functions come as source.
+type sources struct {
+	s      *Session
+	loaded map[string]*sourcePackage
+}
+
+// A sourcePackage is the generic part of a compiled package.
+type sourcePackage struct {
+	pkg     *types.Package
+	decls   map[string]*decl
+	methods map[string][]*decl
+}
+
+// load reads a package's generic part, once.
+func (ss *sources) load(path string) (*sourcePackage, error) {
+	if p := ss.loaded[path]; p != nil {
+		return p, nil
+	}
+	texts, ok := generic.Source(path)
+	if !ok {
+		return nil, fmt.Errorf("the generic functions of package %s are not available in cells", path)
+	}
+	p := &sourcePackage{decls: map[string]*decl{}, methods: map[string][]*decl{}}
+	var files []*ast.File
+	fset := token.NewFileSet()
+	for _, text := range texts {
+		f, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		base := fset.File(f.FileStart)
+		for _, d := range f.Decls {
+			src := text[base.Offset(d.Pos()):base.Offset(d.End())]
+			if fd, ok := d.(*ast.FuncDecl); ok && fd.Recv == nil {
+				p.decls[fd.Name.Name] = &decl{tok: token.FUNC, src: src, names: []string{fd.Name.Name}, generic: true, slot: ss.s.nextSlot()}
+			}
+		}
+	}
+	conf := types.Config{Importer: ss.s.importer, Sizes: ss.s.sizes}
+	var err error
+	if p.pkg, err = conf.Check(path, fset, files, nil); err != nil {
+		return nil, fmt.Errorf("generic source of %s: %w", path, err)
+	}
+	ss.loaded[path] = p
+	return p, nil
+}
+
+// checkSource checks a declaration of a source package with its type parameters bound.
+func (s *Session) checkSource(p *sourcePackage, file *ast.File, bound []types.Object) *checked {
+	extra := bound
+	for _, name := range p.pkg.Scope().Names() {
+		extra = append(extra, p.pkg.Scope().Lookup(name))
+	}
+	return s.check(newWorld().stage(), []*ast.File{file}, extra...)
+}
+
+// parseExpr parses an expression that no cell has written.
+func (s *Session) parseExpr(text string) (ast.Expr, error) {
+	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
+}

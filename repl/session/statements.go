@@ -1,0 +1,444 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+)
+
+// checkStatements checks a run of statements. It is more than one unit where a variable is declared twice: each
+// declaration may give it another type.
+func (s *Session) checkStatements(st *stage, n int, src string, p piece, last bool) ([]*unit, error) {
+	line, col := lineCol(src, p.off)
+	file, err := s.parse(n, line, col, "package "+pkgPath+";func cell(){", src[p.off:p.end], "\n}")
+	if err != nil {
+		return nil, err
+	}
+	if len(file.Decls) != 1 {
+		off := s.fset.Position(file.Decls[0].End() - 1)
+		return nil, &CheckError{Diags: []Diag{s.diag(n, off.Line, off.Column, 1, "unexpected }", "")}}
+	}
+	cell := file.Decls[0].(*ast.FuncDecl)
+	if err := s.substituteParams(cell.Body.List); err != nil {
+		return nil, err
+	}
+	groups := groupStatements(cell.Body.List)
+	var units []*unit
+	for i, list := range groups {
+		u := &unit{piece: p, pos: file.Package, runs: true}
+		final := last && i == len(groups)-1
+		if err := s.checkGroup(st, file, cell, u, list, final && !p.quiet, final); err != nil {
+			return nil, err
+		}
+		st.apply(&u.change)
+		units = append(units, u)
+	}
+	return units, nil
+}
+
+// groupStatements starts a new group where all the variables that a statement declares were declared before.
+func groupStatements(list []ast.Stmt) (groups [][]ast.Stmt) {
+	declared := map[string]bool{}
+	start := 0
+	for i, stmt := range list {
+		names := topNames(stmt)
+		again := 0
+		for _, id := range names {
+			if declared[id.Name] {
+				again++
+			}
+		}
+		_, isVar := stmt.(*ast.DeclStmt)
+		if again > 0 && (again == len(names) || isVar) {
+			groups = append(groups, list[start:i])
+			start, declared = i, map[string]bool{}
+		}
+		for _, id := range names {
+			declared[id.Name] = true
+		}
+	}
+	return append(groups, list[start:])
+}
+
+// topNames are the names that a statement at the top of a cell declares.
+func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
+	add := func(id *ast.Ident) {
+		if id.Name != "_" {
+			ids = append(ids, id)
+		}
+	}
+	switch stmt := stmt.(type) {
+	case *ast.AssignStmt:
+		if stmt.Tok == token.DEFINE {
+			for _, e := range stmt.Lhs {
+				if id, ok := e.(*ast.Ident); ok {
+					add(id)
+				}
+			}
+		}
+	case *ast.DeclStmt:
+		for _, spec := range stmt.Decl.(*ast.GenDecl).Specs {
+			if v, ok := spec.(*ast.ValueSpec); ok {
+				for _, id := range v.Names {
+					add(id)
+				}
+			}
+		}
+	case *ast.LabeledStmt:
+		return topNames(stmt.Stmt)
+	}
+	return ids
+}
+
+// checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing error is
+// completed and the check repeated.
+func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
+	u.outs = s.outRefs(list)
+	var extra []types.Object
+	for _, o := range u.outs {
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
+	}
+	extra = append(extra, checkFunc)
+	for attempt := 0; ; attempt++ {
+		cell.Body.List = list
+		c := s.check(st, []*ast.File{file}, extra...)
+		if final {
+			c.dropUnused(list)
+		}
+		if len(c.errs) == 0 {
+			u.checked, u.body = c, list
+			break
+		}
+		completed := s.completeErrors(c, u, list)
+		if completed == nil || attempt > len(list) {
+			return s.complaints(st, c)
+		}
+		list = completed
+	}
+	if err := s.verifyCompleted(u); err != nil {
+		return err
+	}
+	if n := len(list); n > 0 && show {
+		if es, ok := list[n-1].(*ast.ExprStmt); ok && !isPrinting(u.checked, es.X) {
+			u.shown = es.X
+			u.shows = lower.Results(u.checked.info.Types[es.X].Type)
+		}
+	}
+	return s.declareVars(st, u)
+}
+
+// checkFunc is what an added error is given to.
+var checkFunc = types.NewFunc(token.NoPos, nil, "__check", types.NewSignatureType(nil, nil, nil,
+	types.NewTuple(types.NewVar(token.NoPos, nil, "err", types.Universe.Lookup("error").Type())), nil, false))
+
+// dropUnused forgives a trailing expression for not being used: it is shown, or hidden by a semicolon.
+func (c *checked) dropUnused(list []ast.Stmt) {
+	if len(list) == 0 {
+		return
+	}
+	es, ok := list[len(list)-1].(*ast.ExprStmt)
+	if !ok {
+		return
+	}
+	kept := c.errs[:0]
+	for _, e := range c.errs {
+		if !strings.HasSuffix(e.Msg, "is not used") || e.Pos < es.Pos() || e.Pos > es.End() {
+			kept = append(kept, e)
+		}
+	}
+	c.errs = kept
+}
+
+var mismatch = regexp.MustCompile(`^assignment mismatch: (\d+) variables? but .* returns (\d+) values?`)
+
+// completeErrors gives top-level assignments a variable for the error that they leave out: `m := f()` becomes
+// `m, err1 := f(); __check(err1)`. It returns nil if there is nothing to complete.
+func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
+	incomplete := map[ast.Stmt]bool{}
+	for _, e := range c.errs {
+		m := mismatch.FindStringSubmatch(e.Msg)
+		if m == nil {
+			continue
+		}
+		have, _ := strconv.Atoi(m[1])
+		want, _ := strconv.Atoi(m[2])
+		for _, stmt := range list {
+			if have+1 == want && stmt.Pos() <= e.Pos && e.Pos < stmt.End() && isAssignment(stmt) {
+				incomplete[stmt] = true
+			}
+		}
+	}
+	if len(incomplete) == 0 {
+		return nil
+	}
+	var out []ast.Stmt
+	for _, stmt := range list {
+		if !incomplete[stmt] {
+			out = append(out, stmt)
+			continue
+		}
+		if u.failures == nil {
+			u.failures = map[string]token.Pos{}
+		}
+		name := fmt.Sprintf("__err%d", len(u.failures)+1)
+		pos := stmt.Pos()
+		id := func() *ast.Ident { return &ast.Ident{Name: name, NamePos: pos} }
+		switch stmt := stmt.(type) {
+		case *ast.AssignStmt:
+			u.failures[name] = callPos(stmt.Rhs[0])
+			if stmt.Tok == token.ASSIGN {
+				out = append(out, &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
+					&ast.ValueSpec{Names: []*ast.Ident{id()}, Type: &ast.Ident{Name: "error", NamePos: pos}}}}})
+			}
+			added := *stmt
+			added.Lhs = append(append([]ast.Expr{}, stmt.Lhs...), id())
+			out = append(out, &added)
+		case *ast.DeclStmt: // var x = f()
+			spec := stmt.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
+			u.failures[name] = callPos(spec.Values[0])
+			added := &ast.AssignStmt{TokPos: pos, Tok: token.DEFINE, Rhs: spec.Values}
+			for _, n := range spec.Names {
+				added.Lhs = append(added.Lhs, n)
+			}
+			added.Lhs = append(added.Lhs, id())
+			out = append(out, added)
+		}
+		at := u.failures[name]
+		out = append(out, &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "__check", NamePos: at}, Lparen: at, Args: []ast.Expr{id()}, Rparen: pos}})
+	}
+	return out
+}
+
+// isAssignment says whether a statement assigns the results of one call.
+func isAssignment(stmt ast.Stmt) bool {
+	switch stmt := stmt.(type) {
+	case *ast.AssignStmt:
+		return len(stmt.Rhs) == 1
+	case *ast.DeclStmt:
+		g := stmt.Decl.(*ast.GenDecl)
+		if len(g.Specs) != 1 {
+			return false
+		}
+		spec, ok := g.Specs[0].(*ast.ValueSpec)
+		return ok && len(spec.Values) == 1 && spec.Type == nil
+	}
+	return false
+}
+
+// callPos is where a call names its function.
+func callPos(e ast.Expr) token.Pos {
+	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if sel, ok := c.Fun.(*ast.SelectorExpr); ok {
+			return sel.Sel.Pos()
+		}
+	}
+	return e.Pos()
+}
+
+// verifyCompleted refuses an assignment that was completed with something that is no error.
+func (s *Session) verifyCompleted(u *unit) error {
+	for id, o := range u.checked.info.Defs {
+		pos, added := u.failures[id.Name]
+		if added && o != nil && !types.Identical(o.Type(), types.Universe.Lookup("error").Type()) {
+			msg := fmt.Sprintf("assignment mismatch: the last of the call's values is missing on the left (%s)", typeString(o.Type()))
+			return &CheckError{Diags: []Diag{s.diagAt(pos, 0, msg, "")}}
+		}
+	}
+	return nil
+}
+
+// declareVars makes session variables of what the statements declare at the top. A variable of the same type stays the
+// same variable, so that closures see the new value.
+func (s *Session) declareVars(st *stage, u *unit) error {
+	_, kept := usesOf(u.checked.info, u.body)
+	u.vars = map[types.Object]string{}
+	defined := map[string]*entity{}
+	for _, stmt := range u.body {
+		for _, id := range topNames(stmt) {
+			v, ok := u.checked.info.Defs[id].(*types.Var)
+			if !ok {
+				continue
+			}
+			if _, failure := u.failures[id.Name]; failure {
+				u.vars[v] = ""
+				continue
+			}
+			e := &entity{name: id.Name, kind: varKind, cell: s.n, obj: types.NewVar(id.Pos(), u.checked.pkg, id.Name, v.Type())}
+			old := st.lookup(id.Name)
+			if old != nil && old.kind == varKind && types.Identical(old.obj.Type(), v.Type()) {
+				e.internal, e.kept = old.internal, old.kept
+				e.obj = old.obj
+			} else {
+				e.internal = s.world.fresh(id.Name)
+				u.slots = append(u.slots, e)
+				if old != nil && old.kind == varKind {
+					u.gone = append(u.gone, old)
+				}
+			}
+			e.kept = e.kept || closes(u.checked.info, u.body, v)
+			u.vars[v] = e.internal
+			defined[e.name] = e
+			u.define = append(u.define, e)
+		}
+	}
+	for name := range kept { // variables of earlier cells
+		if e := st.lookup(name); e != nil && e.kind == varKind && !e.kept && defined[name] == nil {
+			again := *e
+			again.kept = true
+			u.define = append(u.define, &again)
+		}
+	}
+	for _, old := range u.gone {
+		if !old.kept && !kept[old.name] && !s.usedByDecl(st, old.name) {
+			u.free = append(u.free, old)
+		}
+	}
+	return nil
+}
+
+// usesOf is uses for a list of statements.
+func usesOf(info *types.Info, list []ast.Stmt) (mentioned, kept map[string]bool) {
+	return uses(info, &ast.BlockStmt{List: list})
+}
+
+// closes says whether a closure, a goroutine or a pointer in the statements may keep the variable.
+func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
+	has := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && info.Uses[id] == v {
+				found = true
+			}
+			return !found
+		})
+	}
+	for _, stmt := range list {
+		ast.Inspect(stmt, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt, *ast.SliceExpr:
+				has(n)
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					has(n)
+				}
+			case *ast.SelectorExpr:
+				if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
+					if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !isPointer(info.Types[n.X].Type) {
+						has(n.X)
+					}
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// usedByDecl says whether a function of the session uses a variable.
+func (s *Session) usedByDecl(st *stage, name string) bool {
+	for _, d := range st.decls() {
+		if d.uses[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// substituteParams replaces the literal in `name := literal` by the parameter of that name (-p name=value).
+func (s *Session) substituteParams(list []ast.Stmt) error {
+	if len(s.opts.Params) == 0 {
+		return nil
+	}
+	for _, stmt := range list {
+		var names []ast.Expr
+		var values []ast.Expr
+		switch stmt := stmt.(type) {
+		case *ast.AssignStmt:
+			if stmt.Tok == token.DEFINE {
+				names, values = stmt.Lhs, stmt.Rhs
+			}
+		case *ast.DeclStmt:
+			for _, spec := range stmt.Decl.(*ast.GenDecl).Specs {
+				if v, ok := spec.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
+					names, values = []ast.Expr{v.Names[0]}, v.Values
+				}
+			}
+		}
+		if len(names) != len(values) {
+			continue
+		}
+		for i := range names {
+			id, ok := names[i].(*ast.Ident)
+			if !ok {
+				continue
+			}
+			value, given := s.opts.Params[id.Name]
+			if !given {
+				continue
+			}
+			if err := s.substitute(id.Name, value, &values[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Session) substitute(name, value string, e *ast.Expr) error {
+	pos := (*e).Pos()
+	lit := *e
+	if u, ok := lit.(*ast.UnaryExpr); ok && u.Op == token.SUB {
+		lit = u.X
+	}
+	var tok token.Token
+	switch x := lit.(type) {
+	case *ast.BasicLit:
+		tok = x.Kind
+	case *ast.Ident:
+		if x.Name != "true" && x.Name != "false" {
+			return nil
+		}
+		if _, err := strconv.ParseBool(value); err != nil {
+			return s.badParam(pos, name, value, "a bool")
+		}
+		b, _ := strconv.ParseBool(value)
+		*e = &ast.Ident{Name: strconv.FormatBool(b), NamePos: pos}
+		return nil
+	default:
+		return nil
+	}
+	text := value
+	switch tok {
+	case token.INT:
+		n, err := strconv.ParseInt(value, 0, 64)
+		if err != nil {
+			return s.badParam(pos, name, value, "an integer")
+		}
+		text = strconv.FormatInt(n, 10)
+	case token.FLOAT:
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || f != f || f > 1e308 || f < -1e308 {
+			return s.badParam(pos, name, value, "a number")
+		}
+		text = strconv.FormatFloat(f, 'e', -1, 64)
+	case token.STRING:
+		text = strconv.Quote(value)
+	default:
+		return s.badParam(pos, name, value, "a parameter")
+	}
+	if neg, ok := strings.CutPrefix(text, "-"); ok {
+		*e = &ast.UnaryExpr{OpPos: pos, Op: token.SUB, X: &ast.BasicLit{Kind: tok, Value: neg, ValuePos: pos}}
+		return nil
+	}
+	*e = &ast.BasicLit{Kind: tok, Value: text, ValuePos: pos}
+	return nil
+}
+
+func (s *Session) badParam(pos token.Pos, name, value, want string) error {
+	return &CheckError{Diags: []Diag{s.diagAt(pos, 0, fmt.Sprintf("-p %s=%s: got %q, want %s as in the cell", name, value, value, want), "")}}
+}

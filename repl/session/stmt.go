@@ -1,0 +1,121 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+)
+
+// A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench need. The
+// variables that it declares are its own. A Stmt of no statements is the interpreter's empty loop.
+type Stmt struct {
+	s     *Session
+	loop  func(n int)
+	value reflect.Value
+}
+
+// Compile checks and compiles statements or an expression.
+func (s *Session) Compile(stmts string) (*Stmt, error) {
+	if err := s.settled(); err != nil {
+		return nil, err
+	}
+	s.history = append(s.history, Cell{N: -1, Source: stmts})
+	defer func() { s.history = s.history[:len(s.history)-1] }()
+	file, err := s.parse(-1, 1, 1, "package "+pkgPath+";func cell(){", stmts, "\n}")
+	if err != nil {
+		return nil, err
+	}
+	cell, ok := file.Decls[0].(*ast.FuncDecl)
+	if !ok || len(file.Decls) != 1 {
+		return nil, errors.New("only statements can be compiled on their own")
+	}
+	st := s.world.stage()
+	u := &unit{pos: file.Package, runs: true}
+	list := cell.Body.List
+	u.outs = s.outRefs(list)
+	var extra []types.Object
+	for _, o := range u.outs {
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
+	}
+	c := s.check(st, []*ast.File{file}, extra...)
+	c.dropUnused(list)
+	if len(c.errs) > 0 {
+		return nil, s.complaints(st, c)
+	}
+	u.checked, u.body = c, list
+	var result ast.Expr
+	var value *entity
+	if n := len(list); n > 0 {
+		if es, ok := list[n-1].(*ast.ExprStmt); ok {
+			if ts := lower.Results(c.info.Types[es.X].Type); len(ts) == 1 && !isPrinting(c, es.X) {
+				result = es.X
+				value = &entity{name: "__value", internal: s.world.fresh("__value"), kind: varKind, obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
+				u.slots = append(u.slots, value)
+			}
+		}
+	}
+	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, value) }
+	if err := s.build(st, u); err != nil {
+		return nil, err
+	}
+	for _, o := range u.outs {
+		if err := o.load(s); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := s.execute(context.Background(), u); err != nil {
+		return nil, err
+	}
+	stmt := &Stmt{s: s, loop: s.rt.TakeLoop()}
+	if value != nil {
+		stmt.value = s.rt.Variable(value.internal)
+	}
+	return stmt, nil
+}
+
+// loopBody hands a function to package rt that runs the statements n times.
+func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value *entity) ([]ast.Stmt, error) {
+	name := ""
+	if value != nil {
+		name = value.internal
+	}
+	body, err := l.Loop(list, result, "__n", name)
+	if err != nil {
+		return nil, err
+	}
+	pos := v.u.pos
+	lit := &ast.FuncLit{Type: &ast.FuncType{Func: pos, Params: &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{v.id("__n")}, Type: v.id("int")}}}},
+		Body: &ast.BlockStmt{Lbrace: pos, List: body, Rbrace: pos}}
+	bind := &ast.AssignStmt{Lhs: []ast.Expr{v.id("__f")}, TokPos: pos, Tok: token.DEFINE, Rhs: []ast.Expr{lit}}
+	call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id("Loop")}, Lparen: pos, Args: []ast.Expr{v.id("__f")}, Rparen: pos}
+	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
+}
+
+// Run runs the statements n times, and returns the value of the last time if they end in an expression. Whatever is
+// lazy in that value has not been evaluated. An error that the expression returns is an error.
+func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
+	if err := st.s.settled(); err != nil {
+		return nil, err
+	}
+	_, err := st.s.supervise(ctx, func() error {
+		st.s.rt.Run(func() { st.loop(n) })
+		return nil
+	})
+	if err != nil || !st.value.IsValid() {
+		return nil, err
+	}
+	v := rt.Inner(st.value)
+	if !v.IsValid() || !v.CanInterface() {
+		return nil, nil
+	}
+	if err, ok := v.Interface().(error); ok && err != nil {
+		return nil, err
+	}
+	return v.Interface(), nil
+}

@@ -1,0 +1,70 @@
+package session
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// A unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations, or some
+// statements.
+type unit struct {
+	change
+	piece piece
+	pos   token.Pos
+
+	command string // of a command line
+
+	checked *checked
+	vars    map[types.Object]string // the interpreter's names of the variables that the statements declare
+	slots   []*entity               // variables that are new to the interpreter
+	moves   []move
+	free    []*entity // variables to free when the unit has run
+
+	body  []ast.Stmt // statements
+	decls []*declared
+
+	shown    ast.Expr // the trailing expression, if it is to be shown
+	shows    []types.Type
+	failures map[string]token.Pos                           // error variables that were added to assignments: where
+	outs     []*out                                         // results of earlier cells that it uses
+	loop     func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
+
+	program   *yaegi.Program
+	runs      bool // the program has something to run, not only to declare
+	packages  []string
+	instances []*instance
+}
+
+// A move carries a variable over to a new declaration of the same type.
+type move struct{ from, to *entity }
+
+// declared is a declaration of a unit with its syntax.
+type declared struct {
+	*decl
+	node ast.Decl
+	user bool // written in this cell, not carried over from an earlier one
+	ents []*entity
+}
+
+// An instance is a generic function or type with concrete type arguments.
+type instance struct {
+	generic types.Object
+	args    []types.Type
+	name    string
+}
+
+func (in *instance) is(generic types.Object, args []types.Type) bool {
+	if in.generic != generic || len(in.args) != len(args) {
+		return false
+	}
+	for i := range args {
+		if !types.Identical(in.args[i], args[i]) {
+			return false
+		}
+	}
+	return true
+}

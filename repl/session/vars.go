@@ -1,0 +1,103 @@
+package session
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"sort"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+)
+
+// Vars returns what cells have declared, sorted by name. Values are read as they are now.
+func (s *Session) Vars() []Var {
+	var list []Var
+	for name, e := range s.world.names {
+		if e.cell == 0 { // predeclared
+			continue
+		}
+		v := Var{Name: name, Kind: e.kind.String(), Type: s.typeOf(e), Cell: e.cell}
+		if e.kind == varKind {
+			v.Value, _ = s.value(e)
+		}
+		list = append(list, v)
+	}
+	for name, path := range s.world.imports {
+		list = append(list, Var{Name: name, Kind: "import", Type: path})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// typeOf is an entity's type as Go writes it.
+func (s *Session) typeOf(e *entity) string {
+	if t, ok := e.obj.(*types.TypeName); ok {
+		return types.TypeString(t.Type().Underlying(), qualifier)
+	}
+	return typeString(e.obj.Type())
+}
+
+// value is the value of a variable now.
+func (s *Session) value(e *entity) (any, bool) {
+	v := s.rt.Variable(e.internal)
+	if !v.IsValid() {
+		return nil, false
+	}
+	if u := rt.Inner(v); u.IsValid() && u.CanInterface() {
+		return u.Interface(), true
+	}
+	return nil, true
+}
+
+// Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure uses it.
+func (s *Session) Delete(name string) error {
+	e := s.world.names[name]
+	if e == nil || e.cell == 0 {
+		if _, ok := s.world.imports[name]; ok {
+			delete(s.world.imports, name)
+			s.generation++
+			return nil
+		}
+		return fmt.Errorf("delete: no cell has declared %s", name)
+	}
+	delete(s.world.names, name)
+	delete(s.world.methods, name)
+	s.generation++
+	if e.kind != varKind {
+		return nil
+	}
+	if e.kept || s.usedByDecl(s.world.stage(), name) {
+		s.rt.Forget(e.internal)
+	} else {
+		s.rt.Free(e.internal)
+	}
+	return nil
+}
+
+// callMethod calls String or Error of a value whose type was declared in a cell.
+func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text string, ok bool) {
+	if t == nil {
+		return "", false
+	}
+	pointer := false
+	if p, isPointer := types.Unalias(t).(*types.Pointer); isPointer {
+		t, pointer = p.Elem(), true
+	}
+	named, isNamed := types.Unalias(t).(*types.Named)
+	if !isNamed || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != pkgPath {
+		return "", false
+	}
+	if !pointer && !hasTextValue(named, name) {
+		return "", false
+	}
+	k, known := s.typeKeys.At(named).(int)
+	if !known {
+		return "", false
+	}
+	return s.rt.CallMethod(methodKey(k, name), v)
+}
+
+// hasTextValue says whether a method is in the method set of the type itself, not only of a pointer to it.
+func hasTextValue(t types.Type, name string) bool {
+	return types.NewMethodSet(t).Lookup(nil, name) != nil
+}

@@ -1,0 +1,203 @@
+package session
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"sort"
+)
+
+// pkgPath is the path and the name of the package that all cells belong to.
+const pkgPath = "mcs"
+
+type kind int
+
+const (
+	varKind kind = iota
+	constKind
+	funcKind
+	typeKind
+)
+
+func (k kind) String() string { return [...]string{"var", "const", "func", "type"}[k] }
+
+// An entity is something that a cell has declared at its top level. It does not change: a new declaration of the name
+// makes a new entity.
+type entity struct {
+	name     string
+	internal string // its name in the interpreter
+	kind     kind
+	obj      types.Object // as later cells see it
+	cell     int
+	decl     *decl // of a const, func or type
+	kept     bool  // var: a closure or a pointer may use it after the name has another meaning
+}
+
+// A decl is the source of a const, func or type declaration, or of a method. It is checked and compiled again when
+// something that it uses is declared anew.
+type decl struct {
+	tok        token.Token // CONST, FUNC or TYPE
+	cell       int
+	line, col  int
+	src        string
+	names      []string // what it declares; none for a method
+	recv, name string   // of a method: its type's name and its own
+	generic    bool
+	uses       map[string]bool // the names of the session that it mentions
+	slot       int             // func: of the marks array
+}
+
+// key identifies what a declaration declares.
+func (d *decl) key() string {
+	if d.recv != "" {
+		return d.recv + "." + d.name
+	}
+	return fmt.Sprint(d.names)
+}
+
+// A world is everything that cells have declared.
+type world struct {
+	names   map[string]*entity
+	methods map[string]map[string]*decl // type name -> method name -> declaration
+	imports map[string]string           // name -> path, of explicit imports
+	dots    []string                    // paths imported with a dot
+	version map[string]int              // how often a name has been given to the interpreter
+}
+
+func newWorld() *world {
+	return &world{names: map[string]*entity{}, methods: map[string]map[string]*decl{}, imports: map[string]string{}, version: map[string]int{}}
+}
+
+// A stage is what a cell that is being checked will change in the world. Nothing is changed before all of the cell has
+// been checked.
+type stage struct {
+	*world
+	names   map[string]*entity // nil: deleted
+	methods map[string]map[string]*decl
+	imports map[string]string
+	dots    []string
+}
+
+func (w *world) stage() *stage {
+	return &stage{world: w, names: map[string]*entity{}, methods: map[string]map[string]*decl{}, imports: map[string]string{}, dots: w.dots}
+}
+
+func (st *stage) lookup(name string) *entity {
+	if e, ok := st.names[name]; ok {
+		return e
+	}
+	return st.world.names[name]
+}
+
+func (st *stage) importPath(name string) string {
+	if p, ok := st.imports[name]; ok {
+		return p
+	}
+	return st.world.imports[name]
+}
+
+func (st *stage) methodsOf(name string) map[string]*decl {
+	if m, ok := st.methods[name]; ok {
+		return m
+	}
+	return st.world.methods[name]
+}
+
+// all calls f for every entity that there is.
+func (st *stage) all(f func(*entity)) {
+	for _, e := range st.names {
+		if e != nil {
+			f(e)
+		}
+	}
+	for name, e := range st.world.names {
+		if _, changed := st.names[name]; !changed {
+			f(e)
+		}
+	}
+}
+
+// decls are all declarations, methods too, in the order of their cells.
+func (st *stage) decls() []*decl {
+	seen := map[*decl]bool{}
+	var list []*decl
+	add := func(d *decl) {
+		if d != nil && !seen[d] {
+			seen[d] = true
+			list = append(list, d)
+		}
+	}
+	st.all(func(e *entity) {
+		add(e.decl)
+		if e.kind == typeKind {
+			for _, m := range st.methodsOf(e.name) {
+				add(m)
+			}
+		}
+	})
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		if a.cell != b.cell {
+			return a.cell < b.cell
+		}
+		return a.line < b.line || a.line == b.line && a.col < b.col
+	})
+	return list
+}
+
+// fresh is a name that the interpreter has not seen yet.
+func (w *world) fresh(name string) string {
+	w.version[name]++
+	if n := w.version[name]; n > 1 || types.Universe.Lookup(name) != nil || name == "init" || name == "main" || name == "cell" {
+		return fmt.Sprintf("%s__%d", name, n)
+	}
+	return name
+}
+
+// A change is what a part of a cell does to the world when it starts to run.
+type change struct {
+	define  []*entity
+	methods map[string]map[string]*decl // replaced, by type name
+	imports map[string]string
+	dots    []string
+	gone    []*entity // variables that lose their name
+}
+
+func (w *world) commit(c *change) {
+	for _, e := range c.define {
+		w.names[e.name] = e
+	}
+	for name, m := range c.methods {
+		w.methods[name] = m
+	}
+	for name, path := range c.imports {
+		delete(w.names, name)
+		w.imports[name] = path
+	}
+	w.dots = append(w.dots, c.dots...)
+}
+
+// apply makes the change visible to the parts of the cell that are checked after this one.
+func (st *stage) apply(c *change) {
+	for _, e := range c.define {
+		st.names[e.name] = e
+	}
+	for name, m := range c.methods {
+		st.methods[name] = m
+	}
+	for name, path := range c.imports {
+		st.names[name] = nil
+		st.imports[name] = path
+	}
+	st.dots = append(st.dots[:len(st.dots):len(st.dots)], c.dots...)
+}
+
+// qualifier writes types without the package that cells belong to.
+func qualifier(p *types.Package) string {
+	if p.Path() == pkgPath {
+		return ""
+	}
+	return p.Name()
+}
+
+func typeString(t types.Type) string { return types.TypeString(types.Default(t), qualifier) }
