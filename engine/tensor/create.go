@@ -151,6 +151,16 @@ func appendValues(b []byte, v reflect.Value, shape []int, dt dtype.Type) []byte 
 				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
 			}
 			return b
+		case []float64:
+			for _, f := range s {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(f)))
+			}
+			return b
+		case []int:
+			for _, i := range s {
+				b = binary.LittleEndian.AppendUint64(b, uint64(i))
+			}
+			return b
 		}
 		for i := range v.Len() {
 			b = appendValues(b, v.Index(i), shape[1:], dt)

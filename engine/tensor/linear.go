@@ -74,8 +74,16 @@ func Linear(x, w, bias Tensor) Tensor {
 // LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank adapter
 // (Hu et al. 2021). It costs one launch for a few rows and two for many, however x got there.
 func LoRALinear(x, w, a, b Tensor, scale float64) Tensor {
-	n := x.node("lora_linear")
-	return wrap(apply(ir.LoRALinear, ir.Attr{Float: scale}, n, w.node("lora_linear"), a.node("lora_linear"), b.node("lora_linear")))
+	n := floats(x.node("lora_linear"))
+	if len(n.Shape) == 0 {
+		fail("lora_linear", "got %v, want at least one axis", n)
+	}
+	src := []*ir.Node{reshape(n, []int{ir.Size(n.Shape[:len(n.Shape)-1]), n.Shape[len(n.Shape)-1]})}
+	for _, t := range []Tensor{w, a, b} {
+		src = append(src, cast(t.node("lora_linear"), n.DType))
+	}
+	y := apply(ir.LoRALinear, ir.Attr{Float: scale}, src...)
+	return wrap(reshape(y, append(slices.Clone(n.Shape[:len(n.Shape)-1]), y.Shape[1])))
 }
 
 // rows applies a row op along an axis: rows run along the last axis, so another one is moved there and back.

@@ -299,8 +299,8 @@ func (t Tensor) Gelu() Tensor { return smooth(ir.Gelu, t, ir.Attr{}) }
 // GeluTanh is Gelu's usual approximation by tanh.
 func (t Tensor) GeluTanh() Tensor { return smooth(ir.Gelu, t, ir.Attr{Flags: ir.TanhApprox}) }
 
-// Relu is max(x, 0).
-func (t Tensor) Relu() Tensor { return t.Maximum(0) }
+// Relu is max(x, 0); its gradient at 0 is 0, as everywhere else in the field.
+func (t Tensor) Relu() Tensor { return Where(t.Le(0), 0, t) }
 
 // Square is x².
 func (t Tensor) Square() Tensor { return t.Mul(t) }
