@@ -77,7 +77,7 @@ func intFunc[T integer](op ir.Op) vec.Func {
 	case ir.Neg:
 		return unary(func(a T) T { return -a })
 	case ir.Abs:
-		return unary(func(a T) T { return max(a, -a) })
+		return unary(absInt[T])
 	case ir.Sign:
 		return unary(signInt[T])
 	case ir.Floor, ir.Ceil, ir.Round:
@@ -146,6 +146,13 @@ func boolFunc(op ir.Op) vec.Func {
 		return intFunc[uint8](op)
 	}
 	return nil
+}
+
+func absInt[T integer](a T) T {
+	if a < 0 {
+		return -a
+	}
+	return a
 }
 
 func signInt[T integer](a T) T {
