@@ -227,6 +227,9 @@ func (t Tensor) Param() Tensor {
 	return t
 }
 
+// Snapshot returns another handle on today's value: it stays when t is Set to something else.
+func (t Tensor) Snapshot() Tensor { return wrap(t.node("snapshot")) }
+
 // IsParam says whether the tensor is a parameter.
 func (t Tensor) IsParam() bool {
 	n := t.node("param")

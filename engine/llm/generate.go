@@ -1,0 +1,140 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
+
+// Sampling says how the next token is chosen.
+type Sampling struct {
+	Tokens      int     // how many to make; 0 means 64
+	Temperature float64 // divides the scores; 0 always takes the best
+	TopK        int     // only the k best; 0: all
+	TopP        float64 // only the best that together have this probability; 0: all
+	Seed        uint64
+}
+
+// Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the prompt and what
+// follows. When ctx is done it returns what there is, with the cause.
+func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
+	if m.Config.Vocab != 256 {
+		return "", fmt.Errorf("generate: got a vocabulary of %d, want 256 (bytes); use GenerateTokens", m.Config.Vocab)
+	}
+	ids := make([]int, len(prompt))
+	for i := range ids {
+		ids[i] = int(prompt[i])
+	}
+	ids, err := m.GenerateTokens(ctx, ids, o)
+	text := make([]byte, len(ids))
+	for i, id := range ids {
+		text[i] = byte(id)
+	}
+	return string(text), err
+}
+
+// GenerateTokens goes on from at least one token. It returns the prompt and what follows. When ctx is done it returns
+// what there is, with the cause.
+func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
+	if len(prompt) == 0 {
+		return nil, fmt.Errorf("generate: got an empty prompt, want at least one token")
+	}
+	for _, id := range prompt {
+		if id < 0 || id >= m.Config.Vocab {
+			return nil, fmt.Errorf("generate: got token %d, want one in 0…%d", id, m.Config.Vocab-1)
+		}
+	}
+	count := o.Tokens
+	if count == 0 {
+		count = 64
+	}
+	ids := slices.Clone(prompt)
+	// Rounded up, so that prompts of similar length share a plan.
+	capacity := (len(prompt) + count + 63) / 64 * 64
+	caches := make([]nn.Cache, len(m.Blocks))
+	for i := range caches {
+		caches[i].Grow(capacity, 1, m.Config.KVHeads, m.Config.Width/m.Config.Heads)
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0))
+	fresh := prompt // what the caches do not hold yet
+	for i := range count {
+		if ctx.Err() != nil {
+			return ids, context.Cause(ctx)
+		}
+		scores := m.next(fresh, len(ids)-len(fresh), caches)
+		evaluate(scores, caches)
+		ids = append(ids, o.choose(scores.Float64s(), rng))
+		fresh = ids[len(ids)-1:]
+		progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i + 1), Total: int64(count), Unit: "tok", Final: i+1 == count})
+	}
+	return ids, nil
+}
+
+// evaluate computes the scores and the caches together, so that one plan serves both.
+func evaluate(scores tensor.Tensor, caches []nn.Cache) {
+	list := make([]tensor.Tensor, 0, 1+2*len(caches))
+	list = append(list, scores)
+	for i := range caches {
+		c := &caches[i]
+		list = append(list, c.Keys, c.Values)
+	}
+	tensor.Eval(list...)
+}
+
+// next runs tokens that stand from position at on, and returns the scores [Vocab] after the last of them.
+func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
+	x := m.Embed.Forward(tensor.From(ids, 1, len(ids)))
+	positions := make([]int, len(ids))
+	for i := range positions {
+		positions[i] = at + i
+	}
+	for i, b := range m.Blocks {
+		x = b.Continue(x, tensor.From(positions), &caches[i])
+	}
+	return m.output(x.Slice(1, -1, x.Len(1))).Flatten()
+}
+
+// choose draws a token from scores.
+func (o Sampling) choose(scores []float64, rng *rand.Rand) int {
+	best := make([]int, len(scores))
+	for i := range best {
+		best[i] = i
+	}
+	slices.SortStableFunc(best, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	if o.Temperature <= 0 {
+		return best[0]
+	}
+	if o.TopK > 0 {
+		best = best[:min(o.TopK, len(best))]
+	}
+	weights, total := make([]float64, len(best)), 0.0
+	for i, id := range best {
+		weights[i] = math.Exp((scores[id] - scores[best[0]]) / o.Temperature)
+		total += weights[i]
+	}
+	if o.TopP > 0 && o.TopP < 1 {
+		sum := 0.0
+		for i, w := range weights {
+			if sum += w; sum >= o.TopP*total {
+				weights, total = weights[:i+1], sum
+				break
+			}
+		}
+	}
+	u := rng.Float64() * total
+	for i, w := range weights {
+		if u -= w; u < 0 {
+			return best[i]
+		}
+	}
+	return best[len(weights)-1]
+}

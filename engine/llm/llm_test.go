@@ -1,0 +1,108 @@
+package llm
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+func tiny() Config {
+	return Config{Vocab: 256, Layers: 2, Width: 32, Heads: 4, KVHeads: 2, Hidden: 48, Seed: 3}
+}
+
+func TestConfig(t *testing.T) {
+	tests := []struct {
+		name string
+		edit func(*Config)
+		want string
+	}{
+		{"no layers", func(c *Config) { c.Layers = 0 }, "llm.New: got vocab 256, layers 0, width 32, heads 4, want all positive"},
+		{"odd heads", func(c *Config) { c.Width = 36; c.Heads = 12 }, "llm.New: got width 36 and 12 heads, want heads of an even width"},
+		{"groups", func(c *Config) { c.KVHeads = 3 }, "llm.New: got 4 query heads and 3 key heads, want a multiple"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := tiny()
+			tt.edit(&c)
+			if err := tensor.Try(func() { New(c) }); err == nil || err.Error() != tt.want {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSameSeedSameModel(t *testing.T) {
+	a, b := New(tiny()), New(tiny())
+	c := tiny()
+	c.Seed++
+	if nn.Hash(nn.Params(a)) != nn.Hash(nn.Params(b)) || nn.Hash(nn.Params(a)) == nn.Hash(nn.Params(New(c))) {
+		t.Error("the weights should follow from the seed")
+	}
+}
+
+// A token's scores do not depend on what follows it.
+func TestCausal(t *testing.T) {
+	m := New(tiny())
+	long := m.Logits(tensor.From([][]int{{7, 8, 9, 10, 11}})).Slice(1, 0, 3)
+	short := m.Logits(tensor.From([][]int{{7, 8, 9}}))
+	if d := tensor.MaxAbsDiff(long, short); d > 1e-6 {
+		t.Errorf("later tokens move earlier scores by %g", d)
+	}
+}
+
+func TestGenerateRefuses(t *testing.T) {
+	m := New(tiny())
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	text, err := m.Generate(ctx, "func", Sampling{Tokens: 5})
+	if text != "func" || err != context.Canceled {
+		t.Errorf("cancelled: got %q, %v, want the prompt and the cause", text, err)
+	}
+	if _, err := m.Generate(context.Background(), "", Sampling{}); err == nil {
+		t.Error("an empty prompt was taken")
+	}
+	if _, err := m.GenerateTokens(context.Background(), []int{256}, Sampling{}); err == nil {
+		t.Error("a token outside of the vocabulary was taken")
+	}
+}
+
+// Every choice respects its limits, and frequencies follow the probabilities.
+func TestChoose(t *testing.T) {
+	scores := []float64{0, 2, 1, -1} // probabilities 0.087, 0.644, 0.237, 0.032
+	tests := []struct {
+		name string
+		o    Sampling
+		want []int
+	}{
+		{"greedy", Sampling{}, []int{1}},
+		{"all", Sampling{Temperature: 1}, []int{0, 1, 2, 3}},
+		{"two best", Sampling{Temperature: 1, TopK: 2}, []int{1, 2}},
+		{"nucleus of 0.7", Sampling{Temperature: 1, TopP: 0.7}, []int{1, 2}},
+		{"nucleus of 0.6", Sampling{Temperature: 1, TopP: 0.6}, []int{1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			counts := make([]int, len(scores))
+			for range 4000 {
+				counts[tt.o.choose(scores, rng)]++
+			}
+			var seen []int
+			for id, n := range counts {
+				if n > 0 {
+					seen = append(seen, id)
+				}
+			}
+			if !slices.Equal(seen, tt.want) {
+				t.Errorf("drew %v, want %v", seen, tt.want)
+			}
+			if tt.name == "all" && (counts[1] < 2450 || counts[1] > 2700) {
+				t.Errorf("token 1 came %d times in 4000, want about 2576", counts[1])
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package lora
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/durable"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// PEFT stores an adapter as adapter_model.safetensors, in which every name has a prefix and matrices lie as [out in],
+// beside adapter_config.json.
+const (
+	prefix      = "base_model.model."
+	weightsFile = "adapter_model.safetensors"
+	configFile  = "adapter_config.json"
+	configKey   = "adapter_config" // in the metadata of a single file
+)
+
+// config is the part of PEFT's adapter_config.json that mcs reads and writes.
+type config struct {
+	PeftType      string          `json:"peft_type"`
+	TaskType      string          `json:"task_type"`
+	BaseModel     string          `json:"base_model_name_or_path"`
+	R             int             `json:"r"`
+	Alpha         float64         `json:"lora_alpha"`
+	Dropout       float64         `json:"lora_dropout"`
+	Targets       json.RawMessage `json:"target_modules"`
+	RSLoRA        bool            `json:"use_rslora"`
+	FanInFanOut   bool            `json:"fan_in_fan_out"`
+	Bias          string          `json:"bias"`
+	DoRA          bool            `json:"use_dora,omitempty"`
+	InferenceMode bool            `json:"inference_mode"`
+}
+
+func (a *Adapter) config() ([]byte, error) {
+	targets, err := json.Marshal(a.names)
+	if err != nil {
+		return nil, err
+	}
+	return json.MarshalIndent(config{
+		PeftType: "LORA", TaskType: "CAUSAL_LM", R: a.Config.Rank, Alpha: a.Config.Alpha, Targets: targets,
+		RSLoRA: a.Config.RankStabilized, Bias: "none", InferenceMode: true,
+	}, "", "  ")
+}
+
+// Save writes the adapter. A path that ends in .safetensors becomes one file, which carries the configuration in its
+// metadata; any other path becomes a folder that PEFT reads.
+func (a *Adapter) Save(path string) error {
+	tensors := map[string]tensor.Tensor{}
+	for _, p := range a.Params() {
+		tensors[prefix+p.Name+".weight"] = p.Value().Detach().Transpose()
+	}
+	text, err := a.config()
+	if err != nil {
+		return fmt.Errorf("lora: %w", err)
+	}
+	metadata := map[string]string{"format": "pt", configKey: string(text)}
+	if strings.HasSuffix(path, ".safetensors") {
+		return safetensors.Save(path, tensors, metadata)
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return fmt.Errorf("lora: %w", err)
+	}
+	if err := safetensors.Save(filepath.Join(path, weightsFile), tensors, metadata); err != nil {
+		return err
+	}
+	err = durable.WriteFile(filepath.Join(path, configFile), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("lora: %w", err)
+	}
+	return nil
+}
+
+// Load reads an adapter that Save or PEFT wrote and puts it into the model. Every tensor of the file must belong to a
+// layer of the model and fit it; otherwise the model stays as it was.
+func Load(path string, m nn.Module) (*Adapter, error) {
+	weights := path
+	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
+		weights = filepath.Join(path, weightsFile)
+	}
+	tensors, metadata, err := safetensors.Load(weights)
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(metadata[configKey])
+	if beside, err := os.ReadFile(filepath.Join(filepath.Dir(weights), configFile)); err == nil && weights != path {
+		text = beside
+	}
+	c, err := parseConfig(text, weights)
+	if err != nil {
+		return nil, err
+	}
+	names, err := fit(tensors, m, c.Rank, weights)
+	if err != nil {
+		return nil, err
+	}
+	c.Targets = strings.Join(names, " ")
+	ad, err := Inject(m, c)
+	if err != nil {
+		return nil, err
+	}
+	return ad, tensor.Try(func() {
+		for _, p := range ad.Params() {
+			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits come out.
+			t := tensors[prefix+p.Name+".weight"].Transpose().Cast(p.Value().DType())
+			p.Value().Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...))
+		}
+	})
+}
+
+func parseConfig(text []byte, file string) (Config, error) {
+	var c config
+	if len(text) == 0 {
+		return Config{}, fmt.Errorf("lora: %s: no %s beside it and no configuration in its metadata", file, configFile)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return Config{}, fmt.Errorf("lora: %s: configuration: %w", file, err)
+	}
+	switch {
+	case c.PeftType != "LORA":
+		return Config{}, fmt.Errorf("lora: %s: got peft_type %q, want \"LORA\"", file, c.PeftType)
+	case c.R < 1 || c.Alpha <= 0:
+		return Config{}, fmt.Errorf("lora: %s: got r %d and lora_alpha %g, want both positive", file, c.R, c.Alpha)
+	case c.DoRA || c.FanInFanOut || c.Bias != "" && c.Bias != "none":
+		return Config{}, fmt.Errorf("lora: %s: got use_dora, fan_in_fan_out or bias, want plain LoRA", file)
+	}
+	return Config{Rank: c.R, Alpha: c.Alpha, RankStabilized: c.RSLoRA}, nil
+}
+
+// fit checks the tensors against the model and returns the names of the layers that they adapt.
+func fit(tensors map[string]tensor.Tensor, m nn.Module, rank int, file string) ([]string, error) {
+	var names []string
+	used := 0
+	for _, s := range linears(m) {
+		a, hasA := tensors[prefix+s.name+".lora_A.weight"]
+		b, hasB := tensors[prefix+s.name+".lora_B.weight"]
+		if !hasA && !hasB {
+			continue
+		}
+		l, plain := (*s.layer).(*nn.Linear)
+		switch {
+		case !plain:
+			return nil, fmt.Errorf("lora: %s has an adapter already (Remove takes it out)", s.name)
+		case !hasA || !hasB:
+			return nil, fmt.Errorf("lora: %s: %s has only one of lora_A and lora_B", file, s.name)
+		case !slices.Equal(a.Shape(), []int{rank, l.In()}) || !slices.Equal(b.Shape(), []int{l.Out(), rank}):
+			return nil, fmt.Errorf("lora: %s: %s has lora_A %v and lora_B %v, want [%d %d] and [%d %d]", file, s.name, a.Shape(), b.Shape(), rank, l.In(), l.Out(), rank)
+		}
+		names, used = append(names, s.name), used+2
+	}
+	if used == len(tensors) && used > 0 {
+		return names, nil
+	}
+	for name := range tensors {
+		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, prefix), ".lora_A.weight"), ".lora_B.weight")
+		if !slices.Contains(names, base) {
+			return nil, fmt.Errorf("lora: %s: tensor %q belongs to no layer of the model", file, name)
+		}
+	}
+	return nil, fmt.Errorf("lora: %s: no adapter in it", file)
+}

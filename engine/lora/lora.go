@@ -1,0 +1,269 @@
+// Package lora adapts a model with few parameters: beside a frozen weight W [in out] it trains A [in rank] and
+// B [rank out], and the layer computes x·W + scale·(x·A)·B (Hu et al.: LoRA, 2021).
+//
+// [Inject] puts adapters into a model and freezes everything else; training then changes the adapters only. [Adapter.Merge]
+// adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. Files are those of PEFT.
+package lora
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// AllLinear as Config.Targets means every linear layer but the output layer lm_head.
+const AllLinear = "all-linear"
+
+// A Config says what is adapted, and how strongly.
+type Config struct {
+	Rank  int     // of A and B; 0 means 8
+	Alpha float64 // scale = Alpha/Rank; 0 means 2·Rank
+	// Targets chooses layers: AllLinear (also when empty), or patterns separated by spaces or commas. A pattern is a
+	// layer's full name, its last part ("q_proj"), or a path.Match pattern ("model.layers.[0-3].*").
+	Targets string
+	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
+	RankStabilized bool
+	Seed           uint64 // of A's random values
+}
+
+func (c Config) withDefaults() Config {
+	if c.Rank == 0 {
+		c.Rank = 8
+	}
+	if c.Alpha == 0 {
+		c.Alpha = 2 * float64(c.Rank)
+	}
+	if c.Targets == "" {
+		c.Targets = AllLinear
+	}
+	return c
+}
+
+// Scale is the factor of (x·A)·B.
+func (c Config) Scale() float64 {
+	c = c.withDefaults()
+	if c.RankStabilized {
+		return c.Alpha / math.Sqrt(float64(c.Rank))
+	}
+	return c.Alpha / float64(c.Rank)
+}
+
+// matches says whether the layer with that name is to be adapted.
+func (c Config) matches(name string) (bool, error) {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	for _, p := range patterns(c.Targets) {
+		if p == AllLinear {
+			if last != "lm_head" {
+				return true, nil
+			}
+			continue
+		}
+		ok, err := path.Match(p, name)
+		if err != nil {
+			return false, fmt.Errorf("lora: got target pattern %q: %w", p, err)
+		}
+		if ok || p == last {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func patterns(targets string) []string {
+	return strings.FieldsFunc(targets, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// A Linear is a linear layer with an adapter.
+type Linear struct {
+	Base  *nn.Linear
+	A     tensor.Tensor // [in rank]
+	B     tensor.Tensor // [rank out]
+	Rank  int
+	Scale float64
+
+	before tensor.Tensor // the base's weight while the adapter is merged into it, or none
+}
+
+// Wrap puts an adapter beside a layer and freezes the layer. A is uniform in ±1/√in, B is 0: at first nothing changes.
+func Wrap(base *nn.Linear, c Config) *Linear {
+	c = c.withDefaults()
+	return wrap(base, c, tensor.NewRNG(c.Seed))
+}
+
+func wrap(base *nn.Linear, c Config, rng *tensor.RNG) *Linear {
+	if c.Rank < 1 {
+		panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got rank %d, want at least 1", c.Rank)})
+	}
+	nn.Freeze(base)
+	bound := 1 / math.Sqrt(max(1, float64(base.In())))
+	dt := base.Weight.DType()
+	return &Linear{
+		Base:  base,
+		A:     rng.Rand(base.In(), c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).Named("lora_A").Param(),
+		B:     tensor.Zeros(c.Rank, base.Out()).Cast(dt).Named("lora_B").Param(),
+		Rank:  c.Rank,
+		Scale: c.Scale(),
+	}
+}
+
+// Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W.
+func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
+	if l.Merged() {
+		return l.Base.Forward(x)
+	}
+	y := tensor.LoRALinear(x, l.Base.Weight, l.A, l.B, l.Scale)
+	if !l.Base.Bias.IsNone() {
+		y = y.Add(l.Base.Bias)
+	}
+	return y
+}
+
+// Members lists the base's weights, which are frozen, then lora_A and lora_B.
+func (l *Linear) Members() []nn.Member { return append(l.Base.Members(), l.adapter()...) }
+
+func (l *Linear) adapter() []nn.Member {
+	return []nn.Member{{Name: "lora_A", Weight: &l.A}, {Name: "lora_B", Weight: &l.B}}
+}
+
+// Merged says whether the adapter is part of the base's weight now.
+func (l *Linear) Merged() bool { return !l.before.IsNone() }
+
+// Merge adds scale·A·B to the base's weight. The weight as it was is kept for Unmerge, which costs its memory.
+func (l *Linear) Merge() {
+	if l.Merged() {
+		return
+	}
+	l.before = l.Base.Weight.Snapshot()
+	l.Base.Weight.Set(l.Base.Weight.Add(l.A.MatMul(l.B).Mul(l.Scale)).Detach())
+}
+
+// Unmerge puts the base's weight back, bit for bit.
+func (l *Linear) Unmerge() {
+	if l.Merged() {
+		l.Base.Weight.Set(l.before)
+		l.before = tensor.Tensor{}
+	}
+}
+
+// String says what the layer is and how many of its parameters are trained.
+func (l *Linear) String() string {
+	trained := l.A.Size() + l.B.Size()
+	all := nn.Count(nn.Params(l))
+	return fmt.Sprintf("in %d, out %d, rank %d, scale %g · %d trainable of %d (%.2g %%)",
+		l.Base.In(), l.Base.Out(), l.Rank, l.Scale, trained, all, 100*float64(trained)/float64(all))
+}
+
+// An Adapter is all of the low-rank layers that were put into a model.
+type Adapter struct {
+	Config Config
+	names  []string
+	layers []*Linear
+}
+
+// Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. It is an error if none
+// is chosen, or if one has an adapter already.
+func Inject(m nn.Module, c Config) (*Adapter, error) {
+	c = c.withDefaults()
+	if c.Rank < 1 {
+		return nil, fmt.Errorf("lora: got rank %d, want at least 1", c.Rank)
+	}
+	ad := &Adapter{Config: c}
+	var slots []*nn.Layer
+	for _, s := range linears(m) {
+		ok, err := c.matches(s.name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if _, adapted := (*s.layer).(*Linear); adapted {
+			return nil, fmt.Errorf("lora: %s has an adapter already (Remove takes it out)", s.name)
+		}
+		ad.names, slots = append(ad.names, s.name), append(slots, s.layer)
+	}
+	if len(slots) == 0 {
+		return nil, fmt.Errorf("lora: targets %q choose no linear layer of the model", c.Targets)
+	}
+	nn.Freeze(m)
+	rng := tensor.NewRNG(c.Seed)
+	for i, slot := range slots {
+		l := wrap((*slot).(*nn.Linear), c, rng)
+		l.A.Named(ad.names[i] + ".lora_A")
+		l.B.Named(ad.names[i] + ".lora_B")
+		*slot = l
+		ad.layers = append(ad.layers, l)
+	}
+	return ad, nil
+}
+
+// A slot is a place of a model that holds a linear layer, adapted or not.
+type slot struct {
+	name  string
+	layer *nn.Layer
+}
+
+// linears lists the linear layers of a model that can be exchanged. What an adapted layer is made of is not listed.
+func linears(m nn.Module) []slot {
+	var list []slot
+	nn.Walk(m, func(path string, member nn.Member) {
+		if member.Slot == nil {
+			return
+		}
+		switch (*member.Slot).(type) {
+		case *nn.Linear, *Linear:
+			list = append(list, slot{path, member.Slot})
+		}
+	})
+	return list
+}
+
+// Remove takes the adapters out of the model; the base's layers stay as they are now, merged or not, and stay frozen.
+func (a *Adapter) Remove(m nn.Module) {
+	for _, s := range linears(m) {
+		if l, ok := (*s.layer).(*Linear); ok && slices.Contains(a.layers, l) {
+			*s.layer = l.Base
+		}
+	}
+}
+
+// Params returns what is trained: lora_A and lora_B of each layer, under the layer's name.
+func (a *Adapter) Params() []nn.Param {
+	var list []nn.Param
+	for i, l := range a.layers {
+		for _, m := range l.adapter() {
+			list = append(list, nn.NewParam(a.names[i]+"."+m.Name, m.Weight))
+		}
+	}
+	return list
+}
+
+// Trained is the number of trained parameters.
+func (a *Adapter) Trained() int { return nn.Count(a.Params()) }
+
+// Layers returns the names of the adapted layers.
+func (a *Adapter) Layers() []string { return append([]string(nil), a.names...) }
+
+// Merge adds all adapters to their weights: the model then costs what it cost without them.
+func (a *Adapter) Merge() {
+	for _, l := range a.layers {
+		l.Merge()
+	}
+}
+
+// Unmerge puts all weights back, bit for bit.
+func (a *Adapter) Unmerge() {
+	for _, l := range a.layers {
+		l.Unmerge()
+	}
+}
+
+// String says what is adapted.
+func (a *Adapter) String() string {
+	return fmt.Sprintf("LoRA rank %d, scale %g, %d layers · %d trained parameters", a.Config.Rank, a.Config.Scale(), len(a.layers), a.Trained())
+}

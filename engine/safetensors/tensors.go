@@ -1,0 +1,79 @@
+package safetensors
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// dtypes are the format's names of the element types that tensors have.
+var dtypes = map[string]dtype.Type{
+	"BOOL": dtype.Bool, "U8": dtype.U8, "I32": dtype.I32, "I64": dtype.I64,
+	"F16": dtype.F16, "BF16": dtype.BF16, "F32": dtype.F32, "F64": dtype.F64,
+}
+
+// Tensor reads one tensor onto the default device.
+func (f *File) Tensor(name string) (tensor.Tensor, error) {
+	i, ok := f.byName[name]
+	if !ok {
+		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: no tensor %q", f.name, name)
+	}
+	info := f.tensors[i]
+	dt, ok := dtypes[info.DType]
+	if !ok {
+		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q has dtype %s, want one of BOOL U8 I32 I64 F16 BF16 F32 F64", f.name, name, info.DType)
+	}
+	data, err := f.Bytes(name)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	var t tensor.Tensor
+	err = tensor.Try(func() { t = tensor.FromBytes(dt, data, info.Shape...).Named(name) })
+	return t, err
+}
+
+// Load reads all tensors of a file onto the default device, and its metadata.
+func Load(path string) (tensors map[string]tensor.Tensor, metadata map[string]string, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	tensors = map[string]tensor.Tensor{}
+	for _, info := range f.Tensors() {
+		if tensors[info.Name], err = f.Tensor(info.Name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tensors, f.Metadata(), nil
+}
+
+// Save writes tensors and metadata as the file at path, which at no time is there in part.
+func Save(path string, tensors map[string]tensor.Tensor, metadata map[string]string) error {
+	entries, err := Entries(tensors)
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, entries, metadata)
+}
+
+// Entries reads tensors for writing, in the order of their names.
+func Entries(tensors map[string]tensor.Tensor) ([]Entry, error) {
+	var entries []Entry
+	err := tensor.Try(func() {
+		list := make([]tensor.Tensor, 0, len(tensors))
+		names := slices.Sorted(maps.Keys(tensors))
+		for _, name := range names {
+			list = append(list, tensors[name])
+		}
+		tensor.Eval(list...)
+		for i, t := range list {
+			entries = append(entries, Entry{Name: names[i], DType: strings.ToUpper(t.DType().String()), Shape: t.Shape(), Data: t.Bytes()})
+		}
+	})
+	return entries, err
+}
