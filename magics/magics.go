@@ -1,5 +1,222 @@
 // Package magics is the one table of commands that are not Go: %time, %kernels, %whos, !command, name?.
 //
-// A magic is a row: name, kind, flags, one line of help, long help, run. Help, completion and docs/magics.md are made
-// from the table. A magic knows the session and the engine, never the terminal: it returns a display.Value.
+// A [Magic] is a row: name, kind, flags, one line of summary, long help, and the function that runs it. Help,
+// completion and docs/magics.md are made from the rows. A magic knows the session and the engine, never the terminal:
+// it returns a display.Value and the front end chooses how to show it.
+//
+// Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go, engine.go, shell.go.
 package magics
+
+//go:generate go run ./gen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// A Magic is a row of the table.
+type Magic struct {
+	Name    string // without the percent sign; "!", "?" and "??" are written as such
+	Family  string // heading under which help lists it
+	Args    string // what follows the flags, as help writes it: "STATEMENT", "[FILE]"
+	Flags   []Flag
+	Cell    bool   // whether %%name takes the whole cell as its argument
+	Takes   Takes  // what the arguments are: for completion
+	Summary string // one line
+	Help    string // the rest, wrapped by hand
+	Example string // lines that a reader can type
+
+	run func(ctx context.Context, c *call) (display.Value, error)
+}
+
+// Takes says what the arguments of a magic are.
+type Takes int
+
+const (
+	TakesNothing Takes = iota
+	TakesGo
+	TakesNames
+	TakesFiles
+	TakesMagics
+	TakesDevices
+)
+
+// A Flag is an option of a magic: -name, -name=value or -name value.
+type Flag struct {
+	Name    string
+	Kind    FlagKind
+	Default string
+	Choices []string // of a Choice flag
+	Help    string
+}
+
+// FlagKind is the type of a flag's value.
+type FlagKind int
+
+const (
+	Switch FlagKind = iota // present or not; -name=false is not
+	Integer
+	Duration
+	Choice
+)
+
+// A call is one use of a magic.
+type call struct {
+	s     *session.Session
+	magic *Magic
+	flags map[string]any // by name, every flag of the row: bool, int, time.Duration or string
+	rest  string         // what follows the flags; for %% the rest of the line and the cell's other lines
+}
+
+// Table is the table of magics; it implements session.Commands.
+type Table struct{}
+
+var _ session.Commands = Table{}
+
+var table struct {
+	once sync.Once
+	rows []*Magic
+}
+
+// rows are all magics in the order in which help lists them.
+func rows() []*Magic {
+	table.once.Do(func() {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), varMagics(), engineMagics(), fileMagics(), shellMagics()} {
+			table.rows = append(table.rows, family...)
+		}
+	})
+	return table.rows
+}
+
+// Magics returns the rows of the table in the order in which help lists them. They are shared: do not change them.
+func Magics() []*Magic { return rows() }
+
+// Lookup returns the magic with this name, without percent sign, or nil.
+func Lookup(name string) *Magic {
+	for _, m := range rows() {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Run runs one command line, or a whole cell that begins with %%.
+func (Table) Run(ctx context.Context, s *session.Session, line string) (display.Value, error) {
+	name, args, cell := split(line)
+	m := Lookup(name)
+	switch {
+	case m == nil:
+		return nil, unknown(name)
+	case cell && !m.Cell:
+		return nil, fmt.Errorf("%%%%%s: works on a line only; write %%%s", name, name)
+	}
+	flags, rest, err := m.parse(args)
+	if err != nil {
+		return nil, err
+	}
+	defer tensor.Interrupt(ctx)()
+	return m.run(ctx, &call{s: s, magic: m, flags: flags, rest: rest})
+}
+
+// split takes a command line apart: the magic's name, its arguments, and whether it is a cell's.
+func split(line string) (name, args string, cell bool) {
+	line = strings.TrimSpace(line)
+	if args, ok := strings.CutPrefix(line, "!"); ok {
+		return "!", args, false
+	}
+	if rest, ok := strings.CutPrefix(line, "%"); ok {
+		rest, cell = strings.CutPrefix(rest, "%")
+		end := strings.IndexAny(rest, " \t\n")
+		if end < 0 {
+			end = len(rest)
+		}
+		name, args = rest[:end], strings.TrimSpace(rest[end:])
+		if topic, ok := strings.CutSuffix(name, "?"); ok {
+			return "help", strings.TrimRight(topic, "?"), false
+		}
+		return name, args, cell
+	}
+	if name, ok := strings.CutSuffix(line, "??"); ok {
+		return "??", name, false
+	}
+	return "?", strings.TrimSuffix(line, "?"), false
+}
+
+func unknown(name string) error {
+	best, distance := "", 3
+	for _, m := range rows() {
+		if d := editDistance(name, m.Name); d < distance {
+			best, distance = m.Name, d
+		}
+	}
+	if best != "" {
+		return fmt.Errorf("%%%s: no such command; did you mean %%%s?", name, best)
+	}
+	return fmt.Errorf("%%%s: no such command; %%help lists them", name)
+}
+
+// editDistance is the number of letters to insert, delete or replace to get from a to b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// sign writes a magic's name as it is typed.
+func (m *Magic) sign() string {
+	switch m.Name {
+	case "!":
+		return "!"
+	case "?", "??":
+		return "name" + m.Name
+	}
+	return "%" + m.Name
+}
+
+// usage is the line that shows how a magic is called.
+func (m *Magic) usage() string {
+	parts := []string{m.sign()}
+	for _, f := range m.Flags {
+		parts = append(parts, "["+f.usage()+"]")
+	}
+	if m.Args != "" && m.Name == "!" {
+		return "!" + m.Args
+	}
+	if m.Args != "" {
+		parts = append(parts, m.Args)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (f *Flag) usage() string {
+	switch f.Kind {
+	case Integer:
+		return "-" + f.Name + " N"
+	case Duration:
+		return "-" + f.Name + " TIME"
+	case Choice:
+		return "-" + f.Name + "=" + strings.Join(f.Choices, "|")
+	}
+	return "-" + f.Name
+}

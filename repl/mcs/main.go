@@ -1,4 +1,141 @@
 // Command mcs is a notebook in a terminal for experiments with tensors, LoRA and training.
+//
+// This package only wires: cobra's commands to packages term and script, and both to a session with the magics.
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcs-notebook/mcs/repl/term"
+)
+
+// Exit codes: 0 all is well, 1 a cell failed or output differs, 2 the command line is wrong or a file cannot be read.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	// The first Ctrl-C asks the cell to stop; the second is the system's again and ends the process.
+	context.AfterFunc(ctx, stop)
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintln(os.Stderr, "mcs:", err)
+	return exitUsage
+}
+
+// exitCode is an error that was reported already.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcs [FILE.mcs]",
+		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
+		Long: `mcs is a notebook in a terminal: you type Go, the tensor engine is already there.
+
+Without arguments it opens the notebook, or runs standard input if that is no terminal. With a file it opens the
+notebook with the file's cells in its history. In the notebook %help lists the commands.`,
+		Example:       "  mcs\n  mcs lora.mcs\n  mcs run lora.mcs -p steps=50\n  mcs test -u lora.mcs",
+		Args:          notebookArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && !term.IsTerminal() {
+				return runFile(cmd.Context(), "-", nil)
+			}
+			return notebook(cmd.Context(), args)
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(runCommand(), testCommand(), versionCommand())
+	return root
+}
+
+func notebookArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 1 && filepath.Ext(args[0]) != ".mcs":
+		return fmt.Errorf("%s is neither a command nor a .mcs file; mcs help lists the commands", args[0])
+	case len(args) > 1:
+		return fmt.Errorf("got %d files, the notebook takes one; mcs test takes several", len(args))
+	}
+	return nil
+}
+
+func runCommand() *cobra.Command {
+	var params []string
+	cmd := &cobra.Command{
+		Use:     "run FILE.mcs",
+		Short:   "Run a file's cells and print what they put out; - is standard input",
+		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  echo 'tensor.Randn(2, 3)' | mcs run -",
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runFile(cmd.Context(), args[0], params)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`name=value` for a line name := literal of the file; can be repeated")
+	return cmd
+}
+
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("run: got %d files, takes one", len(args))
+	}
+	if ext := filepath.Ext(args[0]); args[0] != "-" && ext != ".mcs" {
+		return fmt.Errorf("run: got %s, want a .mcs file or - for standard input", args[0])
+	}
+	return nil
+}
+
+func testCommand() *cobra.Command {
+	var update bool
+	cmd := &cobra.Command{
+		Use:     "test FILE.mcs…",
+		Short:   "Run files and compare their output with what they expect",
+		Example: "  mcs test examples/*.mcs\n  mcs test -u lora.mcs",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("test: got no files")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return testFiles(cmd.Context(), args, update)
+		},
+	}
+	cmd.Flags().BoolVarP(&update, "update", "u", false, "rewrite expected output that does not match, keep matchers that do")
+	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Println(versionText())
+		},
+	}
+}

@@ -121,6 +121,16 @@ func main() {
 		log.Fatal(err)
 	}
 }`},
+		{"the engine is imported like anything else", []string{"x := tensor.Randn(2, 3)", "%kernels x.Sum()\nx.Sum().Item()"}, `
+import (
+	"fmt"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+func main() {
+	x := tensor.Randn(2, 3)
+	// %kernels x.Sum()
+	fmt.Println(x.Sum().Item())
+}`},
 		{"comments and printing stay", []string{"// greet\nfmt.Println(1) // one"}, `
 import (
 	"fmt"

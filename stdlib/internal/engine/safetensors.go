@@ -11,12 +11,15 @@ import (
 
 func safetensorsSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Entries":     reflect.ValueOf(safetensors.Entries),
 		"Entry":       reflect.ValueOf((*safetensors.Entry)(nil)),
 		"File":        reflect.ValueOf((*safetensors.File)(nil)),
 		"FormatError": reflect.ValueOf((*safetensors.FormatError)(nil)),
 		"Info":        reflect.ValueOf((*safetensors.Info)(nil)),
+		"Load":        reflect.ValueOf(safetensors.Load),
 		"Open":        reflect.ValueOf(safetensors.Open),
 		"Read":        reflect.ValueOf(safetensors.Read),
+		"Save":        reflect.ValueOf(safetensors.Save),
 		"Write":       reflect.ValueOf(safetensors.Write),
 		"WriteFile":   reflect.ValueOf(safetensors.WriteFile),
 	}

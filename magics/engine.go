@@ -1,0 +1,121 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+func engineMagics() []*Magic {
+	return []*Magic{{
+		Name: "seed", Family: "Engine", Args: "N",
+		Summary: "start the random numbers of tensors over from a seed",
+		Help:    "The same seed gives the same values on every device.",
+		Example: "%seed 7",
+		run:     runSeed,
+	}, {
+		Name: "device", Family: "Engine", Args: "[NAME]", Takes: TakesDevices,
+		Flags:   []Flag{{Name: "ceilings", Help: "measure how fast the default device can compute and read"}},
+		Summary: "list the devices, or choose where new tensors live",
+		Help:    "ref computes in float64, one element at a time: slow, and there to check the others.",
+		Example: "%device\n%device ref",
+		run:     runDevice,
+	}, {
+		Name: "mem", Family: "Engine",
+		Flags:   []Flag{{Name: "free", Help: "first collect garbage and give back memory that is kept for reuse"}},
+		Summary: "memory in use on each device and in Go's heap",
+		Help:    "In use: tensors that something still refers to. Kept: memory of freed tensors, for the next ones. Peak: the most so far.",
+		Example: "%mem\n%mem -free",
+		run:     runMem,
+	}}
+}
+
+func runSeed(_ context.Context, c *call) (display.Value, error) {
+	text, err := c.need("seed")
+	if err != nil {
+		return nil, err
+	}
+	seed, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return nil, c.errorf("got %q, want a whole number from 0 to 2^64-1", text)
+	}
+	tensor.Seed(seed)
+	return nil, nil
+}
+
+func runDevice(ctx context.Context, c *call) (display.Value, error) {
+	if words := c.words(); len(words) > 1 {
+		return nil, c.errorf("got %d names, takes one", len(words))
+	} else if len(words) == 1 {
+		if err := device.Use(words[0]); err != nil {
+			return nil, c.errorf("%w", err)
+		}
+	}
+	t := display.NewTable("device", "", ">memory", "")
+	for _, d := range device.List() {
+		info := d.Info()
+		row := []any{display.Cell{Text: info.Name, Role: display.Name}, info.Detail, nil, nil}
+		if info.Memory > 0 {
+			row[2] = display.BytesCell(info.Memory)
+		}
+		if d == device.Default() {
+			row[3] = display.Cell{Text: "default", Role: display.Strong}
+		}
+		t.Add(row...)
+	}
+	if c.on("ceilings") {
+		best, err := bench.MeasureCeilings(ctx)
+		if err != nil {
+			return nil, c.errorf("%w", err)
+		}
+		t.Foot = fmt.Sprintf("%s: %s in f32 matmul, reads %s", device.Default(), display.Rate(best.Flops, "FLOP/s"), display.Rate(best.Read, "B/s"))
+	}
+	return t, nil
+}
+
+func completeDevice(prefix string) (list []session.Completion) {
+	for _, d := range device.List() {
+		if info := d.Info(); strings.HasPrefix(info.Name, prefix) {
+			list = append(list, session.Completion{Text: info.Name, Kind: "device", Detail: info.Detail})
+		}
+	}
+	return list
+}
+
+func runMem(_ context.Context, c *call) (display.Value, error) {
+	if err := c.nothing(); err != nil {
+		return nil, err
+	}
+	if c.on("free") {
+		// Twice: what finalizers of the first collection let go is collected by the second.
+		runtime.GC()
+		runtime.GC()
+		for _, d := range device.List() {
+			d.FreeCache()
+		}
+		debug.FreeOSMemory()
+	}
+	t := display.NewTable("memory", ">in use", ">peak", ">kept", ">of")
+	for _, d := range device.List() {
+		m := d.Memory()
+		row := []any{display.Cell{Text: d.String(), Role: display.Name}, display.BytesCell(m.InUse), display.BytesCell(m.Peak), display.BytesCell(m.Kept), nil}
+		if m.Total > 0 {
+			row[4] = display.BytesCell(m.Total)
+		}
+		t.Add(row...)
+	}
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	t.Add(display.Cell{Text: "Go heap", Role: display.Name}, display.BytesCell(int64(heap.HeapAlloc)), nil,
+		display.BytesCell(int64(heap.HeapIdle-heap.HeapReleased)), display.BytesCell(int64(heap.Sys)))
+	return t, nil
+}

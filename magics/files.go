@@ -1,0 +1,275 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/script/gofile"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+func fileMagics() []*Magic {
+	return []*Magic{{
+		Name: "run", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
+		Summary: "run a file's cells in this session",
+		Help:    "The names that it declares stay. The first cell that fails ends it.",
+		Example: "%run setup.mcs",
+		run:     runFile,
+	}, {
+		Name: "load", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
+		Summary: "show a file's cells and put them into the history, ready to be edited and run",
+		Example: "%load lora.mcs",
+		run:     loadFile,
+	}, {
+		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Takes: TakesFiles,
+		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
+		Summary: "write the session's cells to FILE.mcs, or as a program to FILE.go",
+		Help: "Cells that failed are left out, and so are %save, %load, %run, %history and %help. CELLS are numbers and ranges.\n" +
+			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.",
+		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",
+		run:     saveFile,
+	}, {
+		Name: "history", Family: "Files and history", Args: "[CELLS]",
+		Flags:   []Flag{{Name: "n", Kind: Integer, Help: "only the last N cells"}},
+		Summary: "show the cells so far",
+		Example: "%history\n%history 2-5\n%history -n 3",
+		run:     showHistory,
+	}}
+}
+
+// path makes a file name of a command relative to the session's folder.
+func (c *call) path(name string) string {
+	if filepath.IsAbs(name) || c.s.Dir() == "" {
+		return name
+	}
+	return filepath.Join(c.s.Dir(), name)
+}
+
+func (c *call) readFile() (*mcsfile.File, error) {
+	name, err := c.need("file")
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(c.path(name))
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	return mcsfile.Parse(name, string(text)), nil
+}
+
+func runFile(ctx context.Context, c *call) (display.Value, error) {
+	f, err := c.readFile()
+	if err != nil {
+		return nil, err
+	}
+	var shown values
+	for _, cell := range f.Code() {
+		r := c.s.Run(ctx, cell.Source)
+		shown = append(shown, r.Shown...)
+		if r.Err != nil {
+			return shown.value(), fmt.Errorf("%s:%d: %w", f.Name, cell.Line, r.Err)
+		}
+	}
+	return shown.value(), nil
+}
+
+// values are shown one below the other.
+type values []display.Value
+
+func (v values) value() display.Value {
+	if len(v) == 0 {
+		return nil
+	}
+	return v
+}
+
+func (v values) Text(width int) string { return v.StyledText(width, nil) }
+
+func (v values) StyledText(width int, style display.Style) string {
+	texts := make([]string, len(v))
+	for i, each := range v {
+		texts[i] = display.Styled(each, width, style)
+	}
+	return strings.Join(texts, "\n")
+}
+
+func loadFile(_ context.Context, c *call) (display.Value, error) {
+	f, err := c.readFile()
+	if err != nil {
+		return nil, err
+	}
+	var l loaded
+	for _, cell := range f.Code() {
+		l = append(l, cell.Source)
+	}
+	if len(l) == 0 {
+		return nil, c.errorf("%s has no cells", f.Name)
+	}
+	return l, nil
+}
+
+// loaded are cells from a file.
+type loaded []string
+
+func (l loaded) Text(width int) string { return l.StyledText(width, nil) }
+
+// StyledText is the cells as code.
+func (l loaded) StyledText(_ int, style display.Style) string {
+	return style.Paint(display.Code, strings.Join(l, "\n\n"))
+}
+
+// Preload returns the cells for a front end that has a history to put them into.
+func (l loaded) Preload() []string { return l }
+
+// notSaved are commands about the session as such: they have no place in a file made of it. The cells that %run ran
+// are in the history themselves.
+var notSaved = []string{"save", "load", "history", "help", "run"}
+
+func saveFile(_ context.Context, c *call) (display.Value, error) {
+	words := c.words()
+	if len(words) == 0 {
+		_, err := c.need("file")
+		return nil, err
+	}
+	wanted, err := parseRanges(words[1:])
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	var cells []string
+	for _, cell := range c.s.History() {
+		if source := saved(cell); source != "" && wanted(cell.N) {
+			cells = append(cells, source)
+		}
+	}
+	if len(cells) == 0 {
+		return nil, c.errorf("there is no cell to save")
+	}
+	text, err := fileText(words[0], cells)
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	if err := writeNew(c.path(words[0]), text, c.on("f")); err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	return display.Text(words[0] + ": " + plural(len(cells), "cell")), nil
+}
+
+// fileText is what a file of this name holds for the cells.
+func fileText(name string, cells []string) (string, error) {
+	switch filepath.Ext(name) {
+	case ".go":
+		return gofile.Program(cells)
+	case ".mcs":
+		list := make([]mcsfile.Cell, len(cells))
+		for i, source := range cells {
+			list[i].Source = source
+		}
+		return mcsfile.Format(list), nil
+	}
+	return "", fmt.Errorf("got %s, want a name that ends in .mcs or .go", name)
+}
+
+// saved is what a file keeps of a cell: nothing of one that failed, and no lines about the session as such.
+func saved(cell session.Cell) string {
+	if cell.Err {
+		return ""
+	}
+	var lines []string
+	for line := range strings.SplitSeq(cell.Source, "\n") {
+		if !isNotSaved(line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+func isNotSaved(line string) bool {
+	word, _ := nextWord(strings.TrimSpace(line))
+	for _, name := range notSaved {
+		if word == "%"+name {
+			return true
+		}
+	}
+	return false
+}
+
+// writeNew writes a file by way of a temporary name, so that a failure leaves what was there.
+func writeNew(path, text string, replace bool) error {
+	if _, err := os.Stat(path); err == nil && !replace {
+		return fmt.Errorf("%s exists; -f replaces it", path)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(text)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+func showHistory(_ context.Context, c *call) (display.Value, error) {
+	wanted, err := parseRanges(c.words())
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	cells := c.s.History()
+	if n := c.number("n"); n > 0 && n < len(cells) {
+		cells = cells[len(cells)-n:]
+	}
+	var h history
+	for _, cell := range cells {
+		if wanted(cell.N) {
+			h = append(h, cell)
+		}
+	}
+	return h, nil
+}
+
+// history is a list of cells.
+type history []session.Cell
+
+func (h history) Text(width int) string { return h.StyledText(width, nil) }
+
+func (h history) StyledText(_ int, style display.Style) string {
+	var b strings.Builder
+	for i, cell := range h {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		number := fmt.Sprintf("%3d: ", cell.N)
+		role := display.Code
+		if cell.Err {
+			role = display.Dim
+		}
+		source := style.Paint(role, cell.Source)
+		b.WriteString(style.Paint(display.Dim, number) + strings.ReplaceAll(source, "\n", "\n"+strings.Repeat(" ", len(number))))
+	}
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "ch") {
+		what += "e"
+	}
+	return display.Int(int64(n)) + " " + what + "s"
+}

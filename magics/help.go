@@ -1,0 +1,121 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+func helpMagics() []*Magic {
+	return []*Magic{{
+		Name: "help", Family: "Help", Args: "[COMMAND]", Takes: TakesMagics,
+		Summary: "list the commands, or explain one",
+		Help:    "%name? is the same as %help name.",
+		Example: "%help\n%help timeit",
+		run:     runHelp,
+	}, {
+		Name: "?", Family: "Help", Args: "", Takes: TakesGo,
+		Summary: "what a name is: type, value, documentation, fields and methods",
+		Help:    "Works on variables, functions, types, packages, fields and methods of the session, the engine and the standard library.",
+		Example: "x?\ntensor.Randn?\nx.MatMul?",
+		run:     runInspect,
+	}, {
+		Name: "??", Family: "Help", Args: "", Takes: TakesGo,
+		Summary: "the same with the source, for what the session declared",
+		Example: "f??",
+		run:     runInspect,
+	}}
+}
+
+func runHelp(_ context.Context, c *call) (display.Value, error) {
+	name := strings.TrimLeft(strings.TrimSpace(c.rest), "%")
+	if name == "" {
+		return overview(), nil
+	}
+	m := Lookup(name)
+	if m == nil {
+		return nil, unknown(name)
+	}
+	return display.Text(m.manual()), nil
+}
+
+// overview lists all magics by family.
+func overview() display.Value {
+	t := display.NewTable("command", "does")
+	for _, m := range rows() {
+		usage := m.sign()
+		if m.Args != "" {
+			usage = strings.TrimSuffix(m.sign()+" "+m.Args, " ")
+		}
+		if m.Name == "!" {
+			usage = m.usage()
+		}
+		t.Add(display.Cell{Text: usage, Role: display.Name}, m.Summary)
+	}
+	t.Foot = "%help NAME says more · name? explains Go names · %%name takes a whole cell where that makes sense"
+	return t
+}
+
+// manual is the long help of one magic.
+func (m *Magic) manual() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n    %s", m.usage(), m.Summary)
+	if m.Cell {
+		fmt.Fprintf(&b, "\n%%%s\n    the same for all lines of the cell below", m.sign())
+	}
+	if len(m.Flags) > 0 {
+		b.WriteString("\n")
+		for _, f := range m.Flags {
+			fmt.Fprintf(&b, "\n  %-16s %s", f.usage(), f.Help)
+			if f.Default != "" {
+				fmt.Fprintf(&b, " (default %s)", f.Default)
+			}
+		}
+	}
+	if m.Help != "" {
+		b.WriteString("\n\n" + m.Help)
+	}
+	if m.Example != "" {
+		b.WriteString("\n\n    " + strings.ReplaceAll(m.Example, "\n", "\n    "))
+	}
+	return b.String()
+}
+
+// Manual returns docs/magics.md.
+func Manual() string {
+	var b strings.Builder
+	b.WriteString("<!-- Generated from the table of package magics by `go generate ./magics`. -->\n\n# Commands\n\n")
+	b.WriteString("A line that begins with `%` or `!`, or ends in `?`, is a command and not Go. Commands work at the prompt, in `.mcs`\n" +
+		"files and between the lines of a cell. `%%name` as the first line of a cell gives the command the whole cell.\n")
+	family := ""
+	for _, m := range rows() {
+		if m.Family != family {
+			family = m.Family
+			fmt.Fprintf(&b, "\n## %s\n", family)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n", m.sign())
+		fmt.Fprintf(&b, "`%s`: %s.\n", m.usage(), m.Summary)
+		if m.Cell {
+			fmt.Fprintf(&b, "`%%%s` takes all lines of the cell.\n", m.sign())
+		}
+		if len(m.Flags) > 0 {
+			b.WriteString("\n| flag | |\n|---|---|\n")
+			for _, f := range m.Flags {
+				help := f.Help
+				if f.Default != "" {
+					help += " (default " + f.Default + ")"
+				}
+				fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(f.usage(), "|", "\\|"), help)
+			}
+		}
+		if m.Help != "" {
+			b.WriteString("\n" + m.Help + "\n")
+		}
+		if m.Example != "" {
+			b.WriteString("\n```\n" + m.Example + "\n```\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,38 @@
+package magics
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// measure returns the shape of a tensor, or the length of a slice, array, map or string, and the size in bytes of its
+// elements where they have one that a reader would expect.
+func measure(v any) (shape string, size int64) {
+	if t, ok := v.(tensor.Tensor); ok {
+		if t.IsNone() {
+			return "", 0
+		}
+		return dims(t.Shape()), int64(t.Size()) * int64(t.DType().Size())
+	}
+	rv := reflect.ValueOf(v)
+	switch rv.Kind() {
+	case reflect.Slice, reflect.Array:
+		return strconv.Itoa(rv.Len()), int64(rv.Len()) * int64(rv.Type().Elem().Size())
+	case reflect.String:
+		return strconv.Itoa(rv.Len()), int64(rv.Len())
+	case reflect.Map:
+		return strconv.Itoa(rv.Len()), 0
+	}
+	return "", 0
+}
+
+func dims(shape []int) string {
+	parts := make([]string, len(shape))
+	for i, n := range shape {
+		parts[i] = strconv.Itoa(n)
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}

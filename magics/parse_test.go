@@ -1,0 +1,107 @@
+package magics
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSplitLine(t *testing.T) {
+	for _, tt := range []struct {
+		line, name, args string
+		cell             bool
+	}{
+		{"%whos", "whos", "", false},
+		{"  %timeit  -t 2s  f(x) ", "timeit", "-t 2s  f(x)", false},
+		{"%%time\nf(x)\ng(x)", "time", "f(x)\ng(x)", true},
+		{"%%bench -n 3\na := 1", "bench", "-n 3\na := 1", true},
+		{"!ls -l", "!", "ls -l", false},
+		{"! ls", "!", " ls", false},
+		{"x.Add?", "?", "x.Add", false},
+		{"x??", "??", "x", false},
+		{"%timeit?", "help", "timeit", false},
+		{"%timeit??", "help", "timeit", false},
+		{"%", "", "", false},
+	} {
+		name, args, cell := split(tt.line)
+		if name != tt.name || args != tt.args || cell != tt.cell {
+			t.Errorf("split(%q) = %q, %q, %v, want %q, %q, %v", tt.line, name, args, cell, tt.name, tt.args, tt.cell)
+		}
+	}
+}
+
+func TestParseFlags(t *testing.T) {
+	m := &Magic{Name: "m", Flags: []Flag{
+		{Name: "f"},
+		{Name: "n", Kind: Integer, Default: "7"},
+		{Name: "t", Kind: Duration, Default: "2s"},
+		{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}},
+	}}
+	for _, tt := range []struct {
+		args, rest string
+		f          bool
+		n          int
+		t          time.Duration
+		fuse, err  string
+	}{
+		{"", "", false, 7, 2 * time.Second, "", ""},
+		{"x - 1", "x - 1", false, 7, 2 * time.Second, "", ""},
+		{"-f x", "x", true, 7, 2 * time.Second, "", ""},
+		{"-f=false -n 3 -t=500ms f(x, -n)", "f(x, -n)", false, 3, 500 * time.Millisecond, "", ""},
+		{"-fuse=off x", "x", false, 7, 2 * time.Second, "off", ""},
+		{"-f -- -x", "-x", true, 7, 2 * time.Second, "", ""},
+		{"-1 + x", "-1 + x", false, 7, 2 * time.Second, "", ""},
+		{"-f\nx := 1\ny", "\nx := 1\ny", true, 7, 2 * time.Second, "", ""},
+		{"-n x", "", false, 0, 0, "", `%m: -n: got "x", want a whole number`},
+		{"-t 2", "", false, 0, 0, "", `%m: -t: got "2", want a time such as 500ms or 2s`},
+		{"-fuse=maybe", "", false, 0, 0, "", `%m: -fuse: got "maybe", want on or off`},
+		{"-x", "", false, 0, 0, "", "%m: no flag -x; it has -f, -n, -t, -fuse (put -- before a statement that begins with a minus)"},
+	} {
+		flags, rest, err := m.parse(tt.args)
+		if tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("parse(%q): got error %v, want %q", tt.args, err, tt.err)
+			}
+			continue
+		}
+		want := map[string]any{"f": tt.f, "n": tt.n, "t": tt.t, "fuse": tt.fuse}
+		if err != nil || rest != tt.rest || !reflect.DeepEqual(flags, want) {
+			t.Errorf("parse(%q) = %v, %q, %v, want %v, %q", tt.args, flags, rest, err, want, tt.rest)
+		}
+	}
+}
+
+func TestParseRanges(t *testing.T) {
+	in, err := parseRanges([]string{"2-4", "7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for n := range 10 {
+		if in(n) {
+			got = append(got, n)
+		}
+	}
+	if want := "[2 3 4 7]"; fmt.Sprint(got) != want {
+		t.Errorf("2-4 7: got %v, want %v", got, want)
+	}
+	for _, bad := range []string{"x", "0", "4-2", "1-", "-"} {
+		if _, err := parseRanges([]string{bad}); err == nil || !strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: got error %v, want one that quotes it", bad, err)
+		}
+	}
+}
+
+func TestUnknownMagic(t *testing.T) {
+	for _, tt := range []struct{ name, want string }{
+		{"who", "%who: no such command; did you mean %whos?"},
+		{"histroy", "%histroy: no such command; did you mean %history?"},
+		{"frobnicate", "%frobnicate: no such command; %help lists them"},
+	} {
+		if got := unknown(tt.name).Error(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

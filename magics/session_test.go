@@ -1,0 +1,133 @@
+package magics_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/script"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// Each file in testdata is a session; what it expects is what the commands put out.
+func TestSessions(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.mcs")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			if runtime.GOOS == "windows" && filepath.Base(name) == "files.mcs" {
+				t.Skip("uses commands of a Unix shell")
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer device.Use("cpu")
+			runSession(t, mcsfile.Parse(name, string(text)))
+		})
+	}
+}
+
+func runSession(t *testing.T, f *mcsfile.File) {
+	t.Helper()
+	report, err := script.Run(t.Context(), f, script.Options{Check: true, Open: func(stdout io.Writer) (script.Runner, error) {
+		return session.New(session.Options{Stdout: stdout, Dir: t.TempDir(), Commands: magics.Table{}})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range report.Mismatches {
+		t.Errorf("%s:%d: cell %d:\n%s", f.Name, m.Line, m.N, m.Diff)
+	}
+	if report.Failed != nil {
+		t.Errorf("%s\n%v", script.Where(f, report.Failed.Cell, report.Failed.N), report.Failed.Err)
+	}
+}
+
+// Ctrl-C during a measurement shows what is known by then.
+func TestInterruptedTiming(t *testing.T) {
+	s, err := session.New(session.Options{Commands: magics.Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	start := time.Now()
+	r := s.Run(ctx, "%timeit -t 1m time.Sleep(time.Millisecond)")
+	if time.Since(start) > 30*time.Second {
+		t.Error("the measurement was not interrupted")
+	}
+	if len(r.Shown) != 1 || !strings.Contains(r.Shown[0].Text(80), "interrupted: this is what was known by then") {
+		t.Errorf("got %v, %v, want what was known and a note", r.Shown, r.Err)
+	}
+	if r := s.Run(t.Context(), "1 + 1"); r.Err != nil {
+		t.Errorf("the next cell: %v", r.Err)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	s, err := session.New(session.Options{Dir: t.TempDir(), Commands: magics.Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "alpha := 1\nalphabet := \"abc\""); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir(), "notes.mcs"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		cell string
+		from int
+		want []string // completions that must be there
+		all  bool     // and no others
+	}{
+		{"%ti", 1, []string{"time", "timeit"}, true},
+		{"%%ti", 2, []string{"time", "timeit"}, true},
+		{"%%who", 2, nil, true},
+		{"  %who", 3, []string{"whos"}, true},
+		{"x := 1\n%who", 8, []string{"whos"}, true},
+		{"%kernels -f", 9, []string{"-fuse=on", "-fuse=off"}, true},
+		{"%kernels -fuse=o", 9, []string{"-fuse=on", "-fuse=off"}, true},
+		{"%del al", 5, []string{"alpha", "alphabet"}, true},
+		{"%help ti", 6, []string{"time", "timeit"}, true},
+		{"%device c", 8, []string{"cpu"}, true},
+		{"%run no", 5, []string{"notes.mcs"}, true},
+		{"!cat no", 5, []string{"notes.mcs"}, true},
+		{"%timeit -t 1s alp", 14, []string{"alpha", "alphabet"}, false},
+		{"%%time\nalp", 7, []string{"alpha", "alphabet"}, false},
+		{"%reset x", 8, nil, true},
+	} {
+		from, list := magics.Table{}.Complete(s, tt.cell, len(tt.cell))
+		if list == nil && tt.all {
+			t.Errorf("%q: not recognised as a command", tt.cell)
+		}
+		got := map[string]bool{}
+		for _, c := range list {
+			got[c.Text] = true
+		}
+		for _, want := range tt.want {
+			if !got[want] || from != tt.from {
+				t.Errorf("%q: got %v from %d, want %q from %d", tt.cell, got, from, want, tt.from)
+			}
+		}
+		if tt.all && len(got) != len(tt.want) {
+			t.Errorf("%q: got %v, want only %v", tt.cell, got, tt.want)
+		}
+	}
+	if _, list := (magics.Table{}).Complete(s, "alp", 3); list != nil {
+		t.Errorf("Go is completed by the session: got %v", list)
+	}
+}

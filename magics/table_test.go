@@ -1,0 +1,67 @@
+package magics
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Every row must be complete, because help, completion and the manual show nothing else.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range Magics() {
+		switch first, _ := utf8.DecodeRuneInString(m.Summary); {
+		case seen[m.Name]:
+			t.Errorf("%s: two rows have this name", m.sign())
+		case m.Family == "" || m.run == nil || m.Example == "" && m.Takes != TakesNothing:
+			t.Errorf("%s: family, function or example is missing", m.sign())
+		case m.Summary == "" || len(m.Summary) > 80 || unicode.IsUpper(first) || strings.HasSuffix(m.Summary, "."):
+			t.Errorf("%s: the summary is %q, want a short phrase without capital and full stop", m.sign(), m.Summary)
+		case m.Help != "" && !strings.HasSuffix(m.Help, "."):
+			t.Errorf("%s: help ends without a full stop", m.sign())
+		}
+		seen[m.Name] = true
+		for _, f := range m.Flags {
+			if f.Help == "" || f.Kind == Choice && len(f.Choices) == 0 {
+				t.Errorf("%s: flag -%s is incomplete", m.sign(), f.Name)
+			}
+			if _, err := f.value(f.Default); err != nil {
+				t.Errorf("%s: flag -%s: default %q: %v", m.sign(), f.Name, f.Default, err)
+			}
+		}
+	}
+}
+
+func TestManualIsCurrent(t *testing.T) {
+	manual, err := os.ReadFile("../docs/magics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(manual) != Manual() {
+		t.Error("docs/magics.md is out of date; run `go generate ./magics` and commit what it changes")
+	}
+}
+
+func TestHelpText(t *testing.T) {
+	m := &Magic{Name: "m", Args: "STATEMENT", Cell: true, Summary: "does it", Help: "And more.", Example: "%m x\n%m y", Flags: []Flag{
+		{Name: "n", Kind: Integer, Default: "7", Help: "runs"},
+		{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}, Help: "fusion"},
+	}}
+	const want = `%m [-n N] [-fuse=on|off] STATEMENT
+    does it
+%%m
+    the same for all lines of the cell below
+
+  -n N             runs (default 7)
+  -fuse=on|off     fusion
+
+And more.
+
+    %m x
+    %m y`
+	if got := m.manual(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

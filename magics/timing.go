@@ -1,0 +1,228 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+func timingMagics() []*Magic {
+	budget := Flag{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"}
+	return []*Magic{{
+		Name: "time", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Summary: "run once: the value, the time, the launches",
+		Help: "What the statement makes is evaluated and the device has finished before the clock stops. Variables that\n" +
+			"it declares are its own.",
+		Example: "%time m.Logits(ids)",
+		run:     runTime,
+	}, {
+		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
+		Summary: "time a statement until the median is known to 2 %",
+		Help: "The statement is compiled once and run in blocks of at least 1 ms; what it makes is evaluated each time. Shown are\n" +
+			"the median, the middle half of the samples (IQR), the launches of one run, how fast its inputs and outputs moved as a\n" +
+			"share of what this machine can read, and what the interpreter alone costs for an empty statement. Nothing is\n" +
+			"subtracted.",
+		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)",
+		run:     runTimeit,
+	}, {
+		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
+		Summary: "compare statements, in turn, with the interval of the ratio",
+		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
+			"what the others are compared with; the brackets are the 95 % interval of the ratio of medians. -t is for each.",
+		Example: "%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
+		run:     runBench,
+	}}
+}
+
+func runTime(ctx context.Context, c *call) (display.Value, error) {
+	w, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	r := profile.Start()
+	start := time.Now()
+	v, _, err := w.once(ctx)
+	if err == nil {
+		err = device.Default().Sync()
+	}
+	wall := time.Since(start)
+	r.Stop()
+	if err != nil {
+		return nil, err
+	}
+	line := display.Text(display.Duration(wall) + " · " + r.Summary())
+	if v == nil {
+		return line, nil
+	}
+	return values{display.Format(v), line}, nil
+}
+
+// prepare compiles a magic's statement and evaluates what it will read.
+func (c *call) prepare() (*work, error) {
+	source, err := c.need("statement")
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.compile(source)
+	if err != nil {
+		return nil, err
+	}
+	return w, c.settleInputs(source)
+}
+
+// A timing is what %timeit shows.
+type timing struct {
+	result *bench.Result
+	floor  float64 // seconds that the interpreter takes for an empty statement of the same shape
+	one    *profile.Recording
+	rate   string // how fast bytes moved, or why that is not shown
+}
+
+func runTimeit(ctx context.Context, c *call) (display.Value, error) {
+	w, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	one, lazy, err := w.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := bench.Measure(ctx, w.repeat(ctx, lazy), bench.Options{Time: c.duration("t")})
+	if err != nil {
+		return nil, err
+	}
+	t := &timing{result: result, one: one}
+	if t.floor, err = c.measureFloor(ctx, w, lazy); err != nil {
+		return nil, err
+	}
+	if one.Bytes() > 0 && ctx.Err() == nil {
+		t.rate = t.bandwidth(ctx)
+	}
+	return t, nil
+}
+
+// record runs the work twice, once to have plans built and once to count.
+func (w *work) record(ctx context.Context) (r *profile.Recording, lazy bool, err error) {
+	if _, lazy, err = w.once(ctx); err != nil || !lazy {
+		return new(profile.Recording), lazy, err
+	}
+	r = profile.Start()
+	_, _, err = w.once(ctx)
+	return r.Stop(), lazy, err
+}
+
+// measureFloor times an empty statement in the way in which w was timed.
+func (c *call) measureFloor(ctx context.Context, w *work, lazy bool) (float64, error) {
+	stmt, err := c.s.Compile(w.floor)
+	if err != nil {
+		return 0, err
+	}
+	empty := &work{source: w.floor, stmt: stmt}
+	r, err := bench.Measure(ctx, empty.repeat(ctx, lazy), bench.Options{Time: 100 * time.Millisecond})
+	if err != nil && ctx.Err() == nil {
+		return 0, err
+	}
+	if r == nil {
+		return 0, nil
+	}
+	return r.Median, nil
+}
+
+// bandwidth says how fast the bytes of one run moved, as a share of what the device can read. A rate above that is no
+// measurement of its memory, and is not shown as one.
+func (t *timing) bandwidth(ctx context.Context) string {
+	ceilings, err := bench.MeasureCeilings(ctx)
+	if err != nil {
+		return ""
+	}
+	rate := float64(t.one.Bytes()) / t.result.Median
+	share, ok := bench.Share(rate, ceilings.Read)
+	if !ok {
+		return "faster than memory (" + display.Rate(ceilings.Read, "B/s") + "): its data stayed in a cache"
+	}
+	return display.Rate(rate, "B/s") + " = " + display.Percent(share) + " of read bandwidth"
+}
+
+func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
+
+func (t *timing) StyledText(_ int, style display.Style) string {
+	r := t.result
+	var b strings.Builder
+	b.WriteString(style.Paint(display.Strong, display.Seconds(r.Median)))
+	fmt.Fprintf(&b, "  median of %s (IQR %s – %s)", plural(r.Runs(), "run"), display.Seconds(r.P25), display.Seconds(r.P75))
+	if t.one.Launches > 0 {
+		b.WriteString(", " + plural(t.one.Launches, "launch"))
+	}
+	if t.rate != "" {
+		b.WriteString(", " + t.rate)
+	}
+	if t.floor > 0 {
+		b.WriteString(style.Paint(display.Dim, " · interpreter floor "+display.Seconds(t.floor)))
+	}
+	if t.floor > 0 && r.Median < 2*t.floor {
+		b.WriteString("\n" + style.Paint(display.Dim, "most of this is the interpreter, not the work"))
+	}
+	for _, note := range r.Notes {
+		b.WriteString("\n" + style.Paint(display.Dim, note))
+	}
+	return b.String()
+}
+
+func runBench(ctx context.Context, c *call) (display.Value, error) {
+	text, err := c.need("statements")
+	if err != nil {
+		return nil, err
+	}
+	split := splitCases(text)
+	if len(split) < 2 {
+		return nil, c.errorf("got 1 statement, compares at least 2; %%timeit times one")
+	}
+	cases := make([]bench.Case, len(split))
+	launches := make([]int, len(split))
+	for i, each := range split {
+		w, err := c.compile(each.source)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.settleInputs(each.source); err != nil {
+			return nil, err
+		}
+		one, lazy, err := w.record(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", each.name, err)
+		}
+		cases[i] = bench.Case{Name: each.name, Run: w.repeat(ctx, lazy)}
+		launches[i] = one.Launches
+	}
+	result, err := bench.Compare(ctx, cases, bench.Options{Time: c.duration("t")})
+	if err != nil {
+		return nil, err
+	}
+	return comparison(result, launches), nil
+}
+
+// comparison is the table of %bench.
+func comparison(result *bench.Comparison, launches []int) display.Value {
+	t := display.NewTable("", ">median", "vs "+result.Lines[0].Name, ">launches")
+	var notes []string
+	for i, l := range result.Lines {
+		versus := display.Cell{}
+		if i > 0 {
+			versus = display.Cell{Text: l.Versus(), Value: l.Ratio, Role: verdictRoles[l.Verdict]}
+		}
+		t.Add(display.Cell{Text: l.Name, Role: display.Name}, display.SecondsCell(l.Result.Median), versus, launches[i])
+		for _, note := range l.Result.Notes {
+			notes = append(notes, l.Name+": "+note)
+		}
+	}
+	t.Foot = strings.Join(append(notes, result.Notes...), "\n")
+	return t
+}
+
+var verdictRoles = map[string]display.Role{"slower": display.Bad, "faster": display.Good, "same": display.Dim, "unknown": display.Dim}

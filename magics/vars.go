@@ -1,0 +1,121 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+func varMagics() []*Magic {
+	return []*Magic{{
+		Name: "whos", Family: "Variables", Args: "[NAME…]", Takes: TakesNames,
+		Summary: "list variables with type, shape and size",
+		Help:    "Functions, types and constants of the session follow the variables.",
+		Example: "%whos\n%whos x w",
+		run:     runWhos,
+	}, {
+		Name: "del", Family: "Variables", Args: "NAME…", Takes: TakesNames,
+		Summary: "forget names and free what they hold",
+		Example: "%del x w",
+		run:     runDel,
+	}, {
+		Name: "reset", Family: "Variables",
+		Summary: "forget all names of the session",
+		Help:    "The history stays.",
+		run: func(_ context.Context, c *call) (display.Value, error) {
+			if err := c.nothing(); err != nil {
+				return nil, err
+			}
+			c.s.Reset()
+			return nil, nil
+		},
+	}, {
+		Name: "tb", Family: "Variables",
+		Summary: "the whole trace of the last panic",
+		run:     runTraceback,
+	}}
+}
+
+func runWhos(_ context.Context, c *call) (display.Value, error) {
+	missing := map[string]bool{}
+	for _, name := range c.words() {
+		missing[name] = true
+	}
+	all := len(missing) == 0
+	t := display.NewTable("name", "type", "shape", ">bytes", ">cell")
+	total := int64(0)
+	for _, kind := range []string{"var", "const", "func", "type", "import"} {
+		for _, v := range c.s.Vars() {
+			if v.Kind != kind || !all && !missing[v.Name] {
+				continue
+			}
+			delete(missing, v.Name)
+			typ := v.Type
+			if kind != "var" && !strings.HasPrefix(typ, kind) {
+				typ = strings.TrimSpace(kind + " " + typ)
+			}
+			shape, size := measure(v.Value)
+			row := []any{display.Cell{Text: v.Name, Role: display.Name}, typ, shape, nil, v.Cell}
+			if size > 0 {
+				row[3] = display.BytesCell(size)
+				total += size
+			}
+			t.Add(row...)
+		}
+	}
+	for name := range missing {
+		return nil, c.errorf("%s is not a name of the session", name)
+	}
+	if len(t.Rows) == 0 {
+		return display.Text("no names yet"), nil
+	}
+	if total > 0 {
+		t.Foot = display.Bytes(total) + " in all"
+	}
+	return t, nil
+}
+
+func runDel(_ context.Context, c *call) (display.Value, error) {
+	if _, err := c.need("name"); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, v := range c.s.Vars() {
+		known[v.Name] = true
+	}
+	names := strings.FieldsFunc(c.rest, func(r rune) bool { return r == ' ' || r == ',' })
+	for _, name := range names {
+		if !known[name] {
+			return nil, c.errorf("%s is not a name of the session; nothing was deleted", name)
+		}
+	}
+	for _, name := range names {
+		if err := c.s.Delete(name); err != nil {
+			return nil, c.errorf("%w", err)
+		}
+	}
+	return nil, nil
+}
+
+func runTraceback(_ context.Context, c *call) (display.Value, error) {
+	if err := c.nothing(); err != nil {
+		return nil, err
+	}
+	p := c.s.LastPanic()
+	if p == nil {
+		return display.Text("no panic so far"), nil
+	}
+	lines := []string{fmt.Sprintf("panic: %v", p.Value)}
+	for _, f := range p.Frames {
+		lines = append(lines, fmt.Sprintf("  In[%d]:%d:%d %s", f.Cell, f.Line, f.Col, f.Func))
+	}
+	if len(p.Stack) > 0 {
+		lines = append(lines, "all frames, innermost first:")
+		for _, s := range p.Stack {
+			lines = append(lines, "  "+s)
+		}
+	}
+	return display.Text(strings.Join(lines, "\n")), nil
+}

@@ -1,0 +1,163 @@
+package magics
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// work is a statement that a magic runs, compiled once. Its run gives back what it made, so that lazy tensors in it
+// can be evaluated: without that a timing would show how long it takes to build a graph.
+type work struct {
+	source string
+	stmt   *session.Stmt
+	floor  string // what to compile to see what the interpreter alone costs for work of this shape
+}
+
+// floorOf an expression is the cheapest expression, that of a statement list an empty function call.
+const (
+	expressionFloor = "0"
+	functionFloor   = "func() any { return nil }()"
+)
+
+// compile checks and compiles a statement list or an expression. Of `y := f(x)` the right side is what runs; other
+// statements become a function that returns the variables they assign.
+func (c *call) compile(source string) (*work, error) {
+	source = strings.TrimSuffix(strings.TrimSpace(source), ";")
+	if _, err := parser.ParseExpr(source); err == nil {
+		stmt, err := c.s.Compile(source)
+		return &work{source, stmt, expressionFloor}, err
+	}
+	list := parseStatements(source)
+	if value := onlyDefinition(source, list); value != "" {
+		stmt, err := c.s.Compile(value)
+		return &work{value, stmt, expressionFloor}, err
+	}
+	if made := c.assigned(list); len(made) > 0 {
+		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", source, strings.Join(made, ", "))
+		if stmt, err := c.s.Compile(function); err == nil {
+			return &work{source, stmt, functionFloor}, nil
+		}
+	}
+	// As it stands: for statements that make nothing, and for an error at the reader's own line and column.
+	stmt, err := c.s.Compile(source)
+	return &work{source, stmt, functionFloor}, err
+}
+
+// parseStatements reads a statement list; it is nil for what is no Go.
+func parseStatements(source string) []ast.Stmt {
+	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	return f.Decls[0].(*ast.FuncDecl).Body.List
+}
+
+const statementsBefore = "package p; func _() {"
+
+// onlyDefinition returns e of a lone `y := e`.
+func onlyDefinition(source string, list []ast.Stmt) string {
+	if len(list) != 1 {
+		return ""
+	}
+	a, ok := list[0].(*ast.AssignStmt)
+	if !ok || a.Tok != token.DEFINE || len(a.Rhs) != 1 {
+		return ""
+	}
+	return source[int(a.Rhs[0].Pos())-1-len(statementsBefore) : int(a.Rhs[0].End())-1-len(statementsBefore)]
+}
+
+// assigned returns the variables that statements leave values in: those that they declare at their top level, and
+// those of the session that they assign to anywhere.
+func (c *call) assigned(list []ast.Stmt) []string {
+	var names []string
+	add := func(e ast.Expr) {
+		if ident, ok := e.(*ast.Ident); ok && ident.Name != "_" && !slices.Contains(names, ident.Name) {
+			names = append(names, ident.Name)
+		}
+	}
+	for _, s := range list {
+		if a, ok := s.(*ast.AssignStmt); ok {
+			for _, lhs := range a.Lhs {
+				add(lhs)
+			}
+		}
+	}
+	session := map[string]bool{}
+	for _, v := range c.s.Vars() {
+		session[v.Name] = v.Kind == "var"
+	}
+	for _, s := range list {
+		ast.Inspect(s, func(n ast.Node) bool {
+			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
+				for _, lhs := range a.Lhs {
+					if ident, ok := lhs.(*ast.Ident); ok && session[ident.Name] {
+						add(lhs)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// A benchCase is one of the statements that %bench compares.
+type benchCase struct {
+	name, source string
+}
+
+// splitCases reads `name := expr ; name := expr`. A statement without a name is called by its text.
+func splitCases(text string) []benchCase {
+	var cases []benchCase
+	for _, source := range splitStatements(text) {
+		name := source
+		if list := parseStatements(source); len(list) == 1 {
+			if a, ok := list[0].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
+				name = a.Lhs[0].(*ast.Ident).Name
+			}
+		}
+		cases = append(cases, benchCase{name, source})
+	}
+	return cases
+}
+
+// splitStatements cuts text at the semicolons and line ends that end statements.
+func splitStatements(text string) []string {
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), func(token.Position, string) {}, 0)
+	var list []string
+	start, depth := 0, 0
+	cut := func(end int) {
+		if source := strings.TrimSpace(text[start:end]); source != "" {
+			list = append(list, source)
+		}
+		start = end
+	}
+	for {
+		pos, tok, lit := s.Scan()
+		switch tok {
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			depth++
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			depth--
+		case token.SEMICOLON:
+			if depth == 0 {
+				cut(min(file.Offset(pos), len(text)))
+				if lit == ";" {
+					start++
+				}
+			}
+		case token.EOF:
+			cut(len(text))
+			return list
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package magics
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestSplitCases(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want []benchCase
+	}{
+		{"", nil},
+		{"f(x)", []benchCase{{"f(x)", "f(x)"}}},
+		{"fused := f(x) ; plain := g(x).Add(1)", []benchCase{{"fused", "fused := f(x)"}, {"plain", "plain := g(x).Add(1)"}}},
+		{"a := f(x)\nb := g(\n\tx,\n)\n", []benchCase{{"a", "a := f(x)"}, {"b", "b := g(\n\tx,\n)"}}},
+		{"a := func() int { x := 1; return x }()", []benchCase{{"a", "a := func() int { x := 1; return x }()"}}},
+		{`a := "x;y"; b = 2`, []benchCase{{"a", `a := "x;y"`}, {"b = 2", "b = 2"}}},
+	} {
+		if got := splitCases(tt.text); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("splitCases(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestOnlyDefinition(t *testing.T) {
+	for _, tt := range []struct{ source, want string }{
+		{"y := f(x)", "f(x)"},
+		{"a, b := f(x)  ", "f(x)"},
+		{"y = f(x)", ""},
+		{"a, b := 1, 2", ""},
+		{"y := f(x); z := y", ""},
+		{"f(x)", ""},
+		{"y := ", ""},
+	} {
+		if got := onlyDefinition(tt.source, parseStatements(tt.source)); got != tt.want {
+			t.Errorf("onlyDefinition(%q) = %q, want %q", tt.source, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	xterm "golang.org/x/term"
+
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/script"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// readFile parses a .mcs file; "-" is standard input.
+func readFile(name string) (*mcsfile.File, error) {
+	if name == "-" {
+		text, err := io.ReadAll(os.Stdin)
+		return mcsfile.Parse("standard input", string(text)), err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return mcsfile.Parse(name, string(text)), nil
+}
+
+// openSession starts a session with the magics.
+func openSession(o session.Options) (*session.Session, error) {
+	o.Commands = magics.Table{}
+	return session.New(o)
+}
+
+// runFile is `mcs run`.
+func runFile(ctx context.Context, name string, args []string) error {
+	f, err := readFile(name)
+	if err != nil {
+		return err
+	}
+	params, err := f.ParseParams(args)
+	if err != nil {
+		return err
+	}
+	out, progress := streams()
+	report, err := script.Run(ctx, f, script.Options{
+		Stdout: out,
+		Width:  columns(os.Stdout),
+		Open: func(stdout io.Writer) (script.Runner, error) {
+			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update}
+			if name != "-" {
+				o.Stdin = os.Stdin
+			}
+			return openSession(o)
+		},
+	})
+	progress.Finish()
+	if err != nil {
+		return err
+	}
+	if report.Failed != nil {
+		reportFailure(os.Stderr, f, report.Failed)
+		return exitCode(exitFailed)
+	}
+	if report.Exit != 0 {
+		return exitCode(report.Exit)
+	}
+	return nil
+}
+
+// streams returns where a script's output goes and who shows its progress: on a terminal the live line stands below
+// the output, elsewhere progress is lines of standard error.
+func streams() (io.Writer, *display.Progress) {
+	if isTerminal(os.Stdout) && os.Getenv("TERM") != "dumb" {
+		p := display.NewProgress(os.Stdout, true, func() int { return columns(os.Stdout) }, nil)
+		return p, p
+	}
+	return os.Stdout, display.NewProgress(os.Stderr, isTerminal(os.Stderr), func() int { return columns(os.Stderr) }, nil)
+}
+
+func isTerminal(f *os.File) bool { return xterm.IsTerminal(int(f.Fd())) }
+
+// columns is the width of a terminal, and 80 for anything else.
+func columns(f *os.File) int {
+	if width, _, err := xterm.GetSize(int(f.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return 80
+}
+
+func reportFailure(w io.Writer, f *mcsfile.File, failure *script.Failure) {
+	text := failure.Err.Error()
+	if errors.Is(failure.Err, session.ErrInterrupted) {
+		text = "interrupted"
+	}
+	fmt.Fprintf(w, "%s\n%s\n", script.Where(f, failure.Cell, failure.N), text)
+}
+
+// testFiles is `mcs test`.
+func testFiles(ctx context.Context, names []string, update bool) error {
+	failed := false
+	for _, name := range names {
+		f, err := readFile(name)
+		if err != nil {
+			return err
+		}
+		ok, err := testFile(ctx, f, update)
+		if err != nil {
+			return err
+		}
+		failed = failed || !ok
+	}
+	if failed {
+		return exitCode(exitFailed)
+	}
+	return nil
+}
+
+func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err error) {
+	start := time.Now()
+	report, err := script.Run(ctx, f, script.Options{
+		Check:  true,
+		Record: update,
+		Open: func(stdout io.Writer) (script.Runner, error) {
+			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr})
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	if update {
+		if err := updateFile(f, report); err != nil {
+			return false, err
+		}
+	}
+	took := display.Duration(time.Since(start))
+	if report.OK() || update && report.Failed == nil && report.Exit == 0 {
+		fmt.Printf("ok    %s  %d cells, %s\n", f.Name, report.Cells, took)
+		return true, nil
+	}
+	fmt.Printf("FAIL  %s  %d cells, %s\n", f.Name, report.Cells, took)
+	for _, m := range report.Mismatches {
+		if !update {
+			fmt.Printf("%s:%d: cell %d: output differs (- expected, + got)\n%s\n", f.Name, m.Line, m.N, indent(m.Diff))
+		}
+	}
+	if report.Failed != nil {
+		reportFailure(os.Stdout, f, report.Failed)
+	}
+	if report.Exit != 0 {
+		fmt.Printf("%s: a cell ended the run with exit status %d\n", f.Name, report.Exit)
+	}
+	return false, nil
+}
+
+// updateFile rewrites a file's expected output if it does not match, and says what it did.
+func updateFile(f *mcsfile.File, report *script.Report) error {
+	if f.Name == "standard input" {
+		return errors.New("test -u: standard input cannot be rewritten")
+	}
+	if len(report.Mismatches) == 0 && len(report.Recorded) == 0 {
+		return nil
+	}
+	if err := os.WriteFile(f.Name, []byte(report.Update(f)), 0o644); err != nil {
+		return err
+	}
+	for _, m := range report.Mismatches {
+		fmt.Printf("%s:%d: cell %d: updated\n", f.Name, m.Line, m.N)
+	}
+	for _, r := range report.Recorded {
+		fmt.Printf("%s: now expects this error:\n%s\n", script.Where(f, r.Cell, r.N), indent(r.Err.Error()))
+	}
+	return nil
+}
+
+func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/script"
+)
+
+// The test binary is the command itself when this variable is set.
+const beCommand = "MCS_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beCommand) != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// mcs runs the command in a folder with the given files.
+func mcs(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), beCommand+"=1")
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCommandLine(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"sum.mcs":   "// %%\nn := 3\nfmt.Println(\"n is\", n)\n// %%\nn * 2\n",
+		"fails.mcs": "// %%\nx := 1\n\n// %%\nx.Foo\n// %%\nfmt.Println(\"not reached\")\n",
+		"exit.mcs":  "fmt.Println(\"bye\")\nos.Exit(3)\n",
+		"good.mcs":  "1 + 1\n// > 2\n// %%\nerrors.New(\"expected\")\n// > [..]expected[..]\n",
+		"bad.mcs":   "1 + 1\n// > 3\n\n2 + 2\n// > 4\n",
+		"prog.go":   "package main\n",
+	})
+	for _, tt := range []struct {
+		name   string
+		args   string
+		stdin  string
+		stdout string // as a .mcs file would expect it
+		stderr string
+		code   int
+	}{
+		{"version", "version", "", "mcs [..] · go [..]", "", 0},
+		{"run", "run sum.mcs", "", "n is 3\n6", "", 0},
+		{"run with a parameter", "run sum.mcs -p n=5", "", "n is 5\n10", "", 0},
+		{"run standard input", "run -", "a := 20\na + 1", "21", "", 0},
+		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},
+		{"a cell fails", "run fails.mcs", "", "", "fails.mcs:5: cell 2\nIn[2]:1:3: x.Foo undefined[..]\n...", 1},
+		{"a cell exits", "run exit.mcs", "", "bye", "", 3},
+		{"test passes", "test good.mcs", "", "ok    good.mcs  2 cells, [time]", "", 0},
+		{"test fails", "test good.mcs bad.mcs", "", "ok    good.mcs  2 cells, [time]\nFAIL  bad.mcs  2 cells, [time]\n" +
+			"bad.mcs:2: cell 1: output differs (- expected, + got)\n    - 3\n    + 2", "", 1},
+		{"unknown parameter", "run sum.mcs -p steps=5", "", "", "mcs: -p steps=5: sum.mcs has no parameter steps; it has n", 2},
+		{"no such file", "run none.mcs", "", "", "mcs: open none.mcs: [..]", 2},
+		{"a Go program", "run prog.go", "", "", "mcs: run: got prog.go, want a .mcs file or - for standard input", 2},
+		{"no such command", "frobnicate", "", "", "mcs: frobnicate is neither a command nor a .mcs file; mcs help lists the commands", 2},
+		{"no such flag", "run -x", "", "", "mcs: unknown shorthand flag: 'x' in -x", 2},
+		{"no file", "test", "", "", "mcs: test: got no files", 2},
+	} {
+		stdout, stderr, code := mcs(t, dir, tt.stdin, strings.Fields(tt.args)...)
+		if code != tt.code {
+			t.Errorf("%s: exit code %d, want %d", tt.name, code, tt.code)
+		}
+		if diff := script.Diff(wantLines(tt.stdout), stdout); diff != "" {
+			t.Errorf("%s: standard output (- want, + got)\n%s", tt.name, diff)
+		}
+		if diff := script.Diff(wantLines(tt.stderr), stderr); diff != "" {
+			t.Errorf("%s: standard error (- want, + got)\n%s", tt.name, diff)
+		}
+	}
+}
+
+func wantLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+func TestUpdateRewritesFile(t *testing.T) {
+	const before = "// %% first\n1 + 1\n// > 3\n\n// %%\nfmt.Println(\"took\", time.Second)\n// > took [time]\n// %%\nvar m map[string]int\nm[\"a\"] = 1\n// >\n"
+	dir := writeFiles(t, map[string]string{"t.mcs": before})
+	stdout, stderr, code := mcs(t, dir, "", "test", "-u", "t.mcs")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if !strings.Contains(stdout, "t.mcs:3: cell 1: updated") || !strings.Contains(stdout, "now expects this error") {
+		t.Errorf("the report does not say what changed:\n%s", stdout)
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "t.mcs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(before, "// > 3", "// > 2", 1)
+	want = strings.TrimSuffix(want, "// >\n")
+	if got, ok := strings.CutPrefix(string(after), want); !ok || !strings.Contains(got, "nil map") {
+		t.Errorf("got\n%s\nwant\n%s and the error", after, want)
+	}
+	if stdout, _, code := mcs(t, dir, "", "test", "t.mcs"); code != 0 {
+		t.Errorf("the updated file does not pass:\n%s", stdout)
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+)
+
+const version = "0.1"
+
+// versionText names the version, the commit where it is known, the Go release and the platform.
+func versionText() string {
+	text := "mcs " + version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				text += " (" + s.Value[:min(12, len(s.Value))] + ")"
+			}
+		}
+	}
+	return fmt.Sprintf("%s · %s · %s/%s", text, goVersion(), runtime.GOOS, runtime.GOARCH)
+}
+
+// goVersion is "go 1.26" for go1.26.8.
+func goVersion() string {
+	parts := strings.SplitN(strings.TrimPrefix(runtime.Version(), "go"), ".", 3)
+	if len(parts) < 2 {
+		return runtime.Version()
+	}
+	return "go " + parts[0] + "." + parts[1]
+}
+
+// banner is the notebook's first line.
+func banner() string {
+	d := device.Default()
+	return fmt.Sprintf("mcs %s · %s · %s: %s · %%help · name? · Ctrl-D leaves", version, goVersion(), d, d.Info().Detail)
+}
