@@ -1,0 +1,238 @@
+package ir_test
+
+import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func shapes(list ...[]int) [][]int { return list }
+
+// simple is a case of an op of all parameters.
+func simple(op ir.Op, name string, attr ir.Attr, shapes ...[]int) gradCase {
+	return gradCase{op: op, name: name, shapes: shapes, f: func(l *lab, p []*ir.Node) *ir.Node { return l.op(op, attr, p...) }}
+}
+
+// within draws the parameters from an interval.
+func (c gradCase) within(low, high float64) gradCase {
+	c.low, c.high = low, high
+	return c
+}
+
+func gradCases() []gradCase {
+	var list []gradCase
+	for _, part := range [][]gradCase{
+		viewCases(), functionCases(), pairCases(), reduceCases(), productCases(), rowCases(), attentionCases(), indexCases(),
+	} {
+		list = append(list, part...)
+	}
+	return list
+}
+
+func viewCases() []gradCase {
+	slice := func(name string, shape []int, ints ...int) gradCase {
+		return simple(ir.Slice, name, ir.Attr{Ints: ints}, shape)
+	}
+	return []gradCase{
+		simple(ir.Reshape, "split", ir.Attr{Shape: []int{2, 3}}, []int{6}),
+		simple(ir.Reshape, "transposed", ir.Attr{Shape: []int{6}}, []int{3, 2}),
+		simple(ir.Permute, "cycle", ir.Attr{Axes: []int{2, 0, 1}}, []int{2, 3, 4}),
+		simple(ir.Expand, "rows", ir.Attr{Shape: []int{4, 3}}, []int{1, 3}),
+		simple(ir.Expand, "in front", ir.Attr{Shape: []int{2, 4, 3}}, []int{4, 1}),
+		simple(ir.Expand, "number", ir.Attr{Shape: []int{2, 2}}, []int{}),
+		simple(ir.Expand, "to nothing", ir.Attr{Shape: []int{0, 3}}, []int{1, 3}),
+		slice("middle", []int{5, 3}, 1, 4, 1, 0, 3, 1),
+		slice("steps", []int{7, 5}, 0, 7, 3, 1, 5, 2),
+		slice("backwards", []int{6}, 5, -1, -1),
+		slice("backwards in steps", []int{8}, 6, 0, -3),
+		slice("nothing", []int{4, 2}, 2, 2, 1, 0, 2, 1),
+		simple(ir.Flip, "both", ir.Attr{Axes: []int{0, 1}}, []int{2, 3}),
+		simple(ir.Pad, "all sides", ir.Attr{Ints: []int{1, 2, 0, 1}}, []int{2, 3}, []int{}),
+		simple(ir.Pad, "nothing", ir.Attr{Ints: []int{1, 1}}, []int{0}, []int{}),
+		simple(ir.Concat, "middle axis", ir.Attr{Axis: 1}, []int{2, 1, 3}, []int{2, 0, 3}, []int{2, 4, 3}),
+	}
+}
+
+func functionCases() []gradCase {
+	var list []gradCase
+	for _, op := range []ir.Op{ir.Neg, ir.Exp, ir.Expm1, ir.Sin, ir.Cos, ir.Tanh, ir.Erf, ir.Sigmoid, ir.Silu, ir.Gelu} {
+		list = append(list, simple(op, "matrix", ir.Attr{}, []int{2, 5}), simple(op, "number", ir.Attr{}, []int{}),
+			simple(op, "empty", ir.Attr{}, []int{0, 2}))
+	}
+	for _, op := range []ir.Op{ir.Log, ir.Log1p, ir.Sqrt, ir.Rsqrt, ir.Recip, ir.Abs} {
+		list = append(list, simple(op, "positive", ir.Attr{}, []int{7}).within(0.3, 3))
+	}
+	twice := func(l *lab, p []*ir.Node) *ir.Node {
+		return l.op(ir.Cast, ir.Attr{DType: dtype.F64}, l.op(ir.Cast, ir.Attr{DType: dtype.F64}, p[0]))
+	}
+	return append(list,
+		simple(ir.Abs, "negative", ir.Attr{}, []int{4}).within(-3, -0.3),
+		simple(ir.Gelu, "tanh", ir.Attr{Flags: ir.TanhApprox}, []int{9}),
+		gradCase{op: ir.Cast, name: "twice", shapes: shapes([]int{3}), f: twice})
+}
+
+func pairCases() []gradCase {
+	var list []gradCase
+	for _, op := range []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Max, ir.Min} {
+		list = append(list, simple(op, "matrices", ir.Attr{}, []int{2, 4}, []int{2, 4}),
+			simple(op, "number left", ir.Attr{}, []int{}, []int{2, 4}), simple(op, "number right", ir.Attr{}, []int{3}, []int{}),
+			simple(op, "numbers", ir.Attr{}, []int{}, []int{}), simple(op, "empty", ir.Attr{}, []int{0, 3}, []int{}))
+	}
+	for _, op := range []ir.Op{ir.Div, ir.Pow, ir.Atan2, ir.Mod} {
+		list = append(list, simple(op, "positive", ir.Attr{}, []int{3, 3}, []int{3, 3}).within(0.4, 2.5),
+			simple(op, "number right", ir.Attr{}, []int{5}, []int{}).within(0.4, 2.5),
+			simple(op, "number left", ir.Attr{}, []int{}, []int{5}).within(0.4, 2.5))
+	}
+	square := func(l *lab, p []*ir.Node) *ir.Node {
+		return l.op(ir.Pow, ir.Attr{}, p[0], ir.Number(p[0].Dev, dtype.F64, 2))
+	}
+	where := func(l *lab, p []*ir.Node) *ir.Node {
+		cond := l.op(ir.Gt, ir.Attr{}, p[0], ir.Number(p[0].Dev, dtype.F64, 0))
+		return l.op(ir.Where, ir.Attr{}, cond, p[0], p[1])
+	}
+	return append(list,
+		simple(ir.Div, "negative", ir.Attr{}, []int{4}, []int{4}).within(-3, -0.5),
+		gradCase{op: ir.Pow, name: "square of negative", shapes: shapes([]int{4}), low: -3, high: -1, f: square},
+		gradCase{op: ir.Where, name: "both sides", shapes: shapes([]int{8}, []int{8}), f: where},
+		gradCase{op: ir.Where, name: "number", shapes: shapes([]int{8}, []int{}), f: where})
+}
+
+func reduceCases() []gradCase {
+	var list []gradCase
+	for _, op := range []ir.Op{ir.Sum, ir.Mean, ir.Prod, ir.ReduceMax, ir.ReduceMin} {
+		list = append(list, simple(op, "rows", ir.Attr{Axes: []int{1}}, []int{3, 4}),
+			simple(op, "columns", ir.Attr{Axes: []int{0}}, []int{3, 4}),
+			simple(op, "outer and inner", ir.Attr{Axes: []int{0, 2}}, []int{2, 3, 2}),
+			simple(op, "no axis", ir.Attr{}, []int{3}), simple(op, "number", ir.Attr{}, []int{}),
+			simple(op, "of nothing", ir.Attr{Axes: []int{1}}, []int{0, 3}))
+	}
+	withZeros := func(zeros ...float64) gradCase {
+		return gradCase{op: ir.Prod, name: "with zeros", shapes: shapes([]int{4}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			mask := l.floats([]int{4}, zeros...)
+			return l.op(ir.Prod, ir.Attr{Axes: []int{0}}, l.op(ir.Mul, ir.Attr{}, p[0], mask))
+		}}
+	}
+	return append(list,
+		withZeros(1, 0, 1, 1), withZeros(0, 1, 0, 1),
+		simple(ir.Sum, "no elements", ir.Attr{Axes: []int{0}}, []int{0, 3}),
+		simple(ir.SumSquares, "three tensors", ir.Attr{}, []int{2, 3}, []int{}, []int{0, 4}),
+		simple(ir.CumSum, "forward", ir.Attr{Axis: 0}, []int{4, 2}),
+		simple(ir.CumSum, "reverse, exclusive", ir.Attr{Axis: 1, Flags: ir.Reverse | ir.Exclusive}, []int{2, 4}),
+		simple(ir.CumSum, "empty", ir.Attr{Axis: 0}, []int{0, 2}))
+}
+
+func productCases() []gradCase {
+	return []gradCase{
+		simple(ir.MatMul, "matrices", ir.Attr{}, []int{2, 3}, []int{3, 4}),
+		simple(ir.MatMul, "batched", ir.Attr{}, []int{2, 2, 2, 3}, []int{2, 2, 3, 2}),
+		simple(ir.MatMul, "pairs", ir.Attr{}, []int{2, 3}, []int{3, 4}, []int{2, 1}, []int{1, 4}),
+		simple(ir.MatMul, "inner dimension 0", ir.Attr{}, []int{2, 0}, []int{0, 3}),
+		simple(ir.LoRALinear, "rank 2", ir.Attr{Float: 1.5}, []int{3, 4}, []int{4, 5}, []int{4, 2}, []int{2, 5}),
+		simple(ir.LoRALinear, "no rows", ir.Attr{Float: 2}, []int{0, 4}, []int{4, 5}, []int{4, 2}, []int{2, 5}),
+		{op: ir.MatMul, name: "square of a matrix", shapes: shapes([]int{3, 3}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.op(ir.MatMul, ir.Attr{}, p[0], p[0])
+		}},
+		{op: ir.MatMul, name: "three projections of one input", shapes: shapes([]int{3, 2}, []int{2, 2}, []int{2, 2}, []int{2, 2}),
+			f: func(l *lab, p []*ir.Node) *ir.Node {
+				flat := l.op(ir.Reshape, ir.Attr{Shape: []int{3, 2}}, p[0])
+				q, k := l.op(ir.MatMul, ir.Attr{}, flat, p[1]), l.op(ir.MatMul, ir.Attr{}, flat, p[2])
+				return l.op(ir.Add, ir.Attr{}, l.op(ir.Mul, ir.Attr{}, q, k), l.op(ir.MatMul, ir.Attr{}, flat, p[3]))
+			}},
+	}
+}
+
+func rowCases() []gradCase {
+	ce := func(name string, attr ir.Attr, value int, targets ...int) gradCase {
+		return gradCase{op: ir.CrossEntropy, name: name, shapes: shapes([]int{len(targets), 5}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.pick(l.op(ir.CrossEntropy, attr, p[0], l.ints([]int{len(targets)}, targets...)), value)
+		}}
+	}
+	both := func(l *lab, p []*ir.Node) *ir.Node {
+		n := l.op(ir.CrossEntropy, ir.Attr{Index: -1}, p[0], l.ints([]int{2}, 1, 0))
+		return l.op(ir.Mul, ir.Attr{}, l.pick(n, 0), l.pick(n, 1))
+	}
+	list := []gradCase{
+		ce("plain", ir.Attr{Index: -1}, 0, 0, 4, 2),
+		ce("smoothing", ir.Attr{Index: -1, Float: 0.1}, 0, 0, 4, 2),
+		ce("ignored rows", ir.Attr{Index: 3}, 0, 3, 1, 3),
+		ce("logsumexp", ir.Attr{Index: 3}, 1, 3, 1),
+		ce("no rows", ir.Attr{Index: -1}, 0),
+		{op: ir.CrossEntropy, name: "both values", shapes: shapes([]int{2, 3}), f: both},
+	}
+	for _, op := range []ir.Op{ir.Softmax, ir.LogSoftmax} {
+		list = append(list, simple(op, "rows", ir.Attr{}, []int{3, 5}), simple(op, "vector", ir.Attr{}, []int{4}),
+			simple(op, "no rows", ir.Attr{}, []int{0, 4}), simple(op, "one column", ir.Attr{}, []int{2, 1}))
+	}
+	for _, op := range []ir.Op{ir.SoftmaxGrad, ir.LogSoftmaxGrad} {
+		list = append(list, simple(op, "second derivative", ir.Attr{}, []int{2, 4}, []int{2, 4}))
+	}
+	return append(list,
+		simple(ir.LayerNorm, "matrix", ir.Attr{Float: 1e-5}, []int{3, 4}, []int{4}, []int{4}),
+		simple(ir.LayerNorm, "three axes", ir.Attr{Float: 0.1}, []int{2, 2, 3}, []int{3}, []int{3}),
+		simple(ir.LayerNorm, "no rows", ir.Attr{Float: 1e-5}, []int{0, 3}, []int{3}, []int{3}),
+		simple(ir.RMSNorm, "matrix", ir.Attr{Float: 1e-5}, []int{3, 4}, []int{4}),
+		simple(ir.RMSNorm, "three axes", ir.Attr{Float: 0.1}, []int{2, 2, 3}, []int{3}),
+		simple(ir.RMSNorm, "vector", ir.Attr{Float: 1e-5}, []int{3}, []int{3}))
+}
+
+func attentionCases() []gradCase {
+	rope := func(name string, attr ir.Attr, shape []int, at []int, positions ...int) gradCase {
+		attr.Float = 100
+		return gradCase{op: ir.Rope, name: name, shapes: shapes(shape), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.op(ir.Rope, attr, p[0], l.ints(at, positions...))
+		}}
+	}
+	attend := func(name string, flags ir.Flag, mask func(l *lab) *ir.Node, q, k, v []int) gradCase {
+		return gradCase{op: ir.Attention, name: name, shapes: shapes(q, k, v), f: func(l *lab, p []*ir.Node) *ir.Node {
+			src := p
+			if mask != nil {
+				src = append(p[:3:3], mask(l))
+			}
+			return l.pick(l.op(ir.Attention, ir.Attr{Float: 0.7, Flags: flags}, src...), 0)
+		}}
+	}
+	boolean := func(l *lab) *ir.Node { // query 0 may look nowhere
+		m := l.ints([]int{1, 1, 3, 3}, 0, 0, 0, 1, 1, 0, 1, 0, 1)
+		return l.op(ir.Cast, ir.Attr{DType: dtype.Bool}, m)
+	}
+	added := func(l *lab) *ir.Node {
+		m := l.floats([]int{1, 2, 2, 2}, 0, 1, -1, 0.5, 0, 0, 2, -2)
+		m.Tracked = false
+		return m
+	}
+	return []gradCase{
+		rope("halves", ir.Attr{}, []int{2, 3, 4}, []int{3}, 0, 1, 5),
+		rope("interleaved", ir.Attr{Flags: ir.Interleaved}, []int{3, 4}, []int{3}, 2, 1, 0),
+		rope("positions of each row", ir.Attr{}, []int{2, 2, 2, 4}, []int{2, 1, 2}, 0, 1, 7, 8),
+		attend("plain", 0, nil, []int{1, 1, 3, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 3}),
+		attend("causal", ir.Causal, nil, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}, []int{2, 1, 3, 2}),
+		attend("causal with a past", ir.Causal, nil, []int{1, 1, 2, 2}, []int{1, 1, 4, 2}, []int{1, 1, 4, 2}),
+		attend("grouped queries", 0, nil, []int{1, 4, 2, 2}, []int{1, 2, 3, 2}, []int{1, 2, 3, 2}),
+		attend("bool mask", 0, boolean, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
+		attend("added mask", ir.Causal, added, []int{1, 2, 2, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
+		attend("no queries", 0, nil, []int{1, 1, 0, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
+	}
+}
+
+func indexCases() []gradCase {
+	with := func(op ir.Op, name string, axis int, at []int, index []int, list ...[]int) gradCase {
+		return gradCase{op: op, name: name, shapes: list, f: func(l *lab, p []*ir.Node) *ir.Node {
+			src := append([]*ir.Node{p[0], l.ints(at, index...)}, p[1:]...)
+			return l.op(op, ir.Attr{Axis: axis}, src...)
+		}}
+	}
+	topK := func(flags ir.Flag) gradCase {
+		return gradCase{op: ir.TopK, name: "rows", shapes: shapes([]int{2, 5}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.pick(l.op(ir.TopK, ir.Attr{Index: 2, Flags: flags}, p[0]), 0)
+		}}
+	}
+	return []gradCase{
+		with(ir.Gather, "embedding, one row twice", 0, []int{2, 2}, []int{1, 3, 1, 0}, []int{4, 3}),
+		with(ir.Gather, "inner axis", 1, []int{3}, []int{2, 0, 2}, []int{2, 3}),
+		with(ir.Gather, "one index", 0, []int{}, []int{1}, []int{3, 2}),
+		with(ir.Gather, "no index", 0, []int{0}, nil, []int{3, 2}),
+		with(ir.GatherAlong, "last axis", 1, []int{2, 2}, []int{2, 0, 1, 1}, []int{2, 3}),
+		with(ir.ScatterAdd, "one slice twice", 0, []int{3}, []int{1, 1, 0}, []int{4, 2}, []int{3, 2}),
+		with(ir.ScatterAlong, "first axis", 0, []int{1, 3}, []int{1, 0, 1}, []int{2, 3}, []int{1, 3}),
+		topK(0), topK(ir.Reverse),
+	}
+}
