@@ -1,0 +1,76 @@
+package optim
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019). A field that is 0 has its usual value;
+// WeightDecay is usually 0 with LoRA and 0.1 in pre-training.
+type AdamW struct {
+	Beta1       float64 // 0.9
+	Beta2       float64 // 0.999
+	Eps         float64 // 1e-8
+	WeightDecay float64 // of all parameters: p −= rate·WeightDecay·p in each step
+}
+
+func (a AdamW) withDefaults() AdamW {
+	if a.Beta1 == 0 {
+		a.Beta1 = 0.9
+	}
+	if a.Beta2 == 0 {
+		a.Beta2 = 0.999
+	}
+	if a.Eps == 0 {
+		a.Eps = 1e-8
+	}
+	return a
+}
+
+// New returns an AdamW optimizer. One step is one launch, however many parameters there are.
+func (a AdamW) New(params []nn.Param) Optimizer {
+	return &adamW{AdamW: a.withDefaults(), params: params, m: zeros(params), v: zeros(params)}
+}
+
+// String says the settings.
+func (a AdamW) String() string {
+	a = a.withDefaults()
+	return fmt.Sprintf("AdamW β %g %g, ε %g, weight decay %g", a.Beta1, a.Beta2, a.Eps, a.WeightDecay)
+}
+
+type adamW struct {
+	AdamW
+	params []nn.Param
+	m, v   []tensor.Tensor
+	step   int
+}
+
+func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
+	values := nn.Values(a.params)
+	p, m, v := tensor.AdamW(values, grads, a.m, a.v, tensor.AdamWStep{
+		LR: rate, Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Step: a.step + 1, Scale: scale,
+	})
+	return &Update{old: concat(values, a.m, a.v), new: concat(p, m, v), step: &a.step}
+}
+
+func (a *adamW) memories() []memory { return []memory{{"m", a.m}, {"v", a.v}} }
+
+func (a *adamW) State() State { return stateOf(a.step, a.params, a.memories()) }
+
+func (a *adamW) SetState(s State) error {
+	if err := restore(s, a.params, a.memories()); err != nil {
+		return err
+	}
+	a.step = s.Step
+	return nil
+}
+
+func concat(lists ...[]tensor.Tensor) []tensor.Tensor {
+	var all []tensor.Tensor
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}

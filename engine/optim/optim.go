@@ -1,0 +1,119 @@
+// Package optim changes parameters so that a loss becomes smaller.
+//
+// A [Rule] is the settings of a method ([AdamW], [SGD]); its New gives an [Optimizer] for a list of parameters, which
+// holds what the method remembers of them. A step has two halves: Update says, lazily, what the parameters and the
+// memory would be, and [Update.Commit] makes it so. Between the two the caller evaluates everything together, and can
+// still refuse a step whose loss is not finite. The learning rate comes from a [Schedule]; gradients are scaled by a
+// tensor, so that clipping by the global norm ([ClipScale]) waits for no device.
+//
+// Reading order: optim.go, adamw.go, sgd.go, schedule.go.
+package optim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Rule is the settings of a method. Its zero value is usable.
+type Rule interface {
+	// New returns an optimizer for parameters, which must be trainable.
+	New(params []nn.Param) Optimizer
+	String() string
+}
+
+// An Optimizer applies a rule to a list of parameters.
+type Optimizer interface {
+	// Update says what one step does: the gradients, in the order of the parameters, are multiplied by scale (an f32
+	// number, or none for 1) before they are used.
+	Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update
+	// State returns what must be kept to go on later exactly.
+	State() State
+	// SetState puts that back. A state that does not fit changes nothing.
+	SetState(s State) error
+}
+
+// A State is an optimizer's memory: the number of steps that were committed, and tensors by name.
+type State struct {
+	Step    int
+	Tensors map[string]tensor.Tensor
+}
+
+// An Update is a step that is not yet made.
+type Update struct {
+	old, new []tensor.Tensor
+	step     *int
+}
+
+// Tensors lists the new values, to be evaluated together with the loss.
+func (u *Update) Tensors() []tensor.Tensor { return u.new }
+
+// Commit gives parameters and memory their new values.
+func (u *Update) Commit() {
+	tensor.Eval(u.new...)
+	for i := range u.old {
+		u.old[i].Set(u.new[i])
+	}
+	*u.step++
+}
+
+// ClipScale returns the global norm of the gradients, √Σg² over all of them, and the factor min(1, limit/norm) that
+// brings it down to limit (Pascanu et al. 2013). Both are f32 numbers that are not yet evaluated.
+func ClipScale(grads []tensor.Tensor, limit float64) (scale, norm tensor.Tensor) {
+	norm = tensor.SumSquares(grads).Sqrt()
+	return tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1), norm
+}
+
+// zeros returns an f32 tensor of 0 for each parameter.
+func zeros(params []nn.Param) []tensor.Tensor {
+	list := make([]tensor.Tensor, len(params))
+	for i, p := range params {
+		list[i] = tensor.Zeros(p.Value().Shape()...)
+	}
+	tensor.Eval(list...)
+	return list
+}
+
+// memory is a named list of tensors, one for each parameter.
+type memory struct {
+	name    string // "m": the tensor of parameter p is called "m.p"
+	tensors []tensor.Tensor
+}
+
+func stateOf(step int, params []nn.Param, memories []memory) State {
+	s := State{Step: step, Tensors: map[string]tensor.Tensor{}}
+	for _, m := range memories {
+		for i, p := range params {
+			s.Tensors[m.name+"."+p.Name] = m.tensors[i]
+		}
+	}
+	return s
+}
+
+// restore checks the whole state before it changes anything.
+func restore(s State, params []nn.Param, memories []memory) error {
+	if got, want := len(s.Tensors), len(params)*len(memories); got != want {
+		return fmt.Errorf("optim: the state has %d tensors, want %d", got, want)
+	}
+	for _, m := range memories {
+		for i, p := range params {
+			name := m.name + "." + p.Name
+			t, ok := s.Tensors[name]
+			if !ok {
+				return fmt.Errorf("optim: the state has no tensor %q", name)
+			}
+			if want := m.tensors[i].Shape(); t.DType() != dtype.F32 || !slices.Equal(t.Shape(), want) {
+				return fmt.Errorf("optim: tensor %q of the state is %v%v, want f32%v", name, t.DType(), t.Shape(), want)
+			}
+		}
+	}
+	for _, m := range memories {
+		for i, p := range params {
+			m.tensors[i].Set(s.Tensors[m.name+"."+p.Name])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package optim
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// params makes trainable parameters named a, b, ….
+func params(values ...[]float64) []nn.Param {
+	list := make([]nn.Param, len(values))
+	for i, v := range values {
+		t := tensor.From(v).Param()
+		list[i] = nn.NewParam(string(rune('a'+i)), &t)
+	}
+	return list
+}
+
+func close(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Max(1, math.Abs(b)) }
+
+// descend makes n steps down the loss Σ p²·(i+1)/2, whose gradient is (i+1)·p.
+func descend(o Optimizer, ps []nn.Param, n int, rate, limit float64) {
+	for range n {
+		grads := make([]tensor.Tensor, len(ps))
+		for i, p := range ps {
+			grads[i] = p.Value().Detach().Mul(float64(i + 1))
+		}
+		var scale tensor.Tensor
+		if limit > 0 {
+			scale, _ = ClipScale(grads, limit)
+		}
+		u := o.Update(grads, rate, scale)
+		tensor.Eval(u.Tensors()...)
+		u.Commit()
+	}
+}
+
+// scalarAdamW is the formula of the paper for one number.
+func scalarAdamW(p, factor float64, n int, rate, decay float64) float64 {
+	var m, v float64
+	for t := 1; t <= n; t++ {
+		g := factor * p
+		m, v = 0.9*m+0.1*g, 0.999*v+0.001*g*g
+		p -= rate * decay * p
+		p -= rate * (m / (1 - math.Pow(0.9, float64(t)))) / (math.Sqrt(v/(1-math.Pow(0.999, float64(t)))) + 1e-8)
+	}
+	return p
+}
+
+func TestAdamWFollowsItsFormula(t *testing.T) {
+	for _, decay := range []float64{0, 0.1} {
+		ps := params([]float64{1, -2}, []float64{0.5})
+		descend(AdamW{WeightDecay: decay}.New(ps), ps, 7, 0.05, 0)
+		got := append(ps[0].Value().Float64s(), ps[1].Value().Float64s()...)
+		want := []float64{scalarAdamW(1, 1, 7, 0.05, decay), scalarAdamW(-2, 1, 7, 0.05, decay), scalarAdamW(0.5, 2, 7, 0.05, decay)}
+		for i := range want {
+			if !close(got[i], want[i]) {
+				t.Errorf("decay %g: got %v, want %v", decay, got, want)
+				break
+			}
+		}
+	}
+}
+
+func TestSGDFollowsItsFormula(t *testing.T) {
+	for _, rule := range []SGD{{}, {Momentum: 0.9}, {Momentum: 0.9, Nesterov: true}, {Momentum: 0.5, WeightDecay: 0.1}} {
+		ps := params([]float64{1, -2})
+		descend(rule.New(ps), ps, 5, 0.1, 0)
+		for i, p := range []float64{1, -2} {
+			b := 0.0
+			for range 5 {
+				d := p + rule.WeightDecay*p
+				b = rule.Momentum*b + d
+				if rule.Nesterov {
+					d += rule.Momentum * b
+				} else {
+					d = b
+				}
+				p -= 0.1 * d
+			}
+			if got := ps[0].Value().Float64s()[i]; !close(got, p) {
+				t.Errorf("%v: got %v, want %v", rule, got, p)
+			}
+		}
+	}
+}
+
+func TestClipScale(t *testing.T) {
+	tests := []struct{ limit, want float64 }{{1, 0.2}, {5, 1}, {100, 1}}
+	grads := []tensor.Tensor{tensor.From([]float64{3, 0}), tensor.From([]float64{4})}
+	for _, test := range tests {
+		scale, norm := ClipScale(grads, test.limit)
+		if got := scale.Item(); math.Abs(got-test.want) > 1e-6 || !close(norm.Item(), 5) {
+			t.Errorf("limit %g: got scale %v of norm %v, want %v of 5", test.limit, got, norm.Item(), test.want)
+		}
+	}
+}
+
+// TestUpdateWaits: nothing changes before Commit, so that a step can be refused.
+func TestUpdateWaits(t *testing.T) {
+	for _, rule := range []Rule{AdamW{}, SGD{Momentum: 0.9}} {
+		ps := params([]float64{1})
+		o := rule.New(ps)
+		tensor.Eval(o.Update([]tensor.Tensor{tensor.From([]float64{1})}, 0.1, tensor.Tensor{}).Tensors()...)
+		if got := ps[0].Value().Item(); got != 1 || o.State().Step != 0 {
+			t.Errorf("%v: the parameter is %v after step %d, want it untouched", rule, got, o.State().Step)
+		}
+	}
+}
+
+// TestStateGoesOnExactly: 3 + state + 4 steps are 7 steps, bit for bit.
+func TestStateGoesOnExactly(t *testing.T) {
+	for _, rule := range []Rule{AdamW{WeightDecay: 0.01}, SGD{Momentum: 0.9}, SGD{}} {
+		start := []float64{1, -2, 3}
+		straight := params(start)
+		descend(rule.New(straight), straight, 7, 0.1, 1)
+
+		first := params(start)
+		o := rule.New(first)
+		descend(o, first, 3, 0.1, 1)
+		second := params(first[0].Value().Float64s())
+		again := rule.New(second)
+		if err := again.SetState(o.State()); err != nil {
+			t.Fatal(err)
+		}
+		descend(again, second, 4, 0.1, 1)
+		if nn.Hash(second) != nn.Hash(straight) {
+			t.Errorf("%v: got %v, want %v", rule, second[0].Value().Float64s(), straight[0].Value().Float64s())
+		}
+		if got := again.State().Step; got != 7 {
+			t.Errorf("%v: step %d, want 7", rule, got)
+		}
+	}
+}
+
+func TestStateThatDoesNotFit(t *testing.T) {
+	ps := params([]float64{1, 2})
+	tests := []struct {
+		state State
+		want  string
+	}{
+		{State{}, "has 0 tensors, want 2"},
+		{State{Tensors: map[string]tensor.Tensor{"m.a": tensor.Zeros(2), "v.b": tensor.Zeros(2)}}, `no tensor "v.a"`},
+		{State{Tensors: map[string]tensor.Tensor{"m.a": tensor.Zeros(2), "v.a": tensor.Zeros(3)}}, `"v.a" of the state is f32[3], want f32[2]`},
+	}
+	for _, test := range tests {
+		if err := (AdamW{}).New(ps).SetState(test.state); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package optim
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// SGD is gradient descent with momentum, in PyTorch's form: d = g + WeightDecay·p, b = Momentum·b + d, p −= rate·b; with
+// Nesterov p −= rate·(d + Momentum·b).
+type SGD struct {
+	Momentum    float64
+	Nesterov    bool
+	WeightDecay float64
+}
+
+// New returns an SGD optimizer.
+func (s SGD) New(params []nn.Param) Optimizer {
+	o := &sgd{SGD: s, params: params}
+	if s.Momentum != 0 {
+		o.b = zeros(params)
+	}
+	return o
+}
+
+// String says the settings.
+func (s SGD) String() string {
+	nesterov := ""
+	if s.Nesterov {
+		nesterov = " (Nesterov)"
+	}
+	return fmt.Sprintf("SGD momentum %g%s, weight decay %g", s.Momentum, nesterov, s.WeightDecay)
+}
+
+type sgd struct {
+	SGD
+	params []nn.Param
+	b      []tensor.Tensor // none without momentum
+	step   int
+}
+
+func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
+	u := &Update{step: &s.step}
+	for i, param := range s.params {
+		p := param.Value().Detach().Cast(dtype.F32)
+		d := grads[i].Cast(dtype.F32)
+		if !scale.IsNone() {
+			d = d.Mul(scale)
+		}
+		if s.WeightDecay != 0 {
+			d = d.Add(p.Mul(s.WeightDecay))
+		}
+		if s.Momentum != 0 {
+			b := s.b[i].Mul(s.Momentum).Add(d)
+			u.old, u.new = append(u.old, s.b[i]), append(u.new, b)
+			if s.Nesterov {
+				d = d.Add(b.Mul(s.Momentum))
+			} else {
+				d = b
+			}
+		}
+		next := p.Sub(d.Mul(rate)).Cast(param.Value().DType())
+		u.old, u.new = append(u.old, param.Value()), append(u.new, next)
+	}
+	return u
+}
+
+func (s *sgd) memories() []memory {
+	if s.b == nil {
+		return nil
+	}
+	return []memory{{"b", s.b}}
+}
+
+func (s *sgd) State() State { return stateOf(s.step, s.params, s.memories()) }
+
+func (s *sgd) SetState(state State) error {
+	if err := restore(state, s.params, s.memories()); err != nil {
+		return err
+	}
+	s.step = state.Step
+	return nil
+}
