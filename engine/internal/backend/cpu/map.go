@@ -10,6 +10,9 @@ import (
 // mapGrain is how many elements make a piece of work that is worth another thread.
 const mapGrain = 1 << 13
 
+// mapStride is after how many elements a worker asks whether to go on.
+const mapStride = 1 << 20
+
 // compileMap runs elementwise instructions as one tile program over the whole space.
 func compileMap(g *backend.Group) (func(*launch), error) {
 	shape := g.Outputs[0].Shape
@@ -34,7 +37,11 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 			runBlocks(l, &states, n, width)
 			return
 		}
-		l.pool.Range(n, mapGrain, func(worker, lo, hi int) { states.all[worker].Run(lo, hi-lo) })
+		l.pool.Range(n, mapGrain, func(worker, lo, hi int) {
+			for ; lo < hi && !l.pool.Stopped(); lo += mapStride {
+				states.all[worker].Run(lo, min(mapStride, hi-lo))
+			}
+		})
 	}, nil
 }
 

@@ -181,9 +181,10 @@ func (k *reduceKernel) runTrailing(l *launch) {
 		return
 	}
 	grain := max(1, splitLength/max(1, k.length))
+	step := min(tile.Len, max(1, mapStride/max(1, k.length)))
 	l.pool.Range(k.outer, grain, func(worker, lo, hi int) {
-		for ; lo < hi && !l.pool.Stopped(); lo += tile.Len {
-			k.rows(worker, lo, min(hi, lo+tile.Len))
+		for ; lo < hi && !l.pool.Stopped(); lo += step {
+			k.rows(worker, lo, min(hi, lo+step))
 		}
 	})
 }

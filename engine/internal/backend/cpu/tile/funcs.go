@@ -87,11 +87,11 @@ func intFunc[T integer](op ir.Op) vec.Func {
 	case ir.IsNaN:
 		return unary(func(T) uint8 { return 0 })
 	case ir.Add:
-		return binary(func(a, b T) T { return a + b })
+		return addInts[T]
 	case ir.Sub:
-		return binary(func(a, b T) T { return a - b })
+		return subInts[T]
 	case ir.Mul:
-		return binary(func(a, b T) T { return a * b })
+		return mulInts[T]
 	case ir.Div:
 		return binary(divInt[T])
 	case ir.Mod:
@@ -103,9 +103,9 @@ func intFunc[T integer](op ir.Op) vec.Func {
 	case ir.Min:
 		return binary(func(a, b T) T { return min(a, b) })
 	case ir.And:
-		return binary(func(a, b T) T { return a & b })
+		return andInts[T]
 	case ir.Or:
-		return binary(func(a, b T) T { return a | b })
+		return orInts[T]
 	case ir.Xor:
 		return binary(func(a, b T) T { return a ^ b })
 	case ir.Where:
@@ -118,11 +118,11 @@ func intFunc[T integer](op ir.Op) vec.Func {
 func compareFunc[T integer](op ir.Op) vec.Func {
 	switch op {
 	case ir.Eq:
-		return binary(func(a, b T) bool { return a == b })
+		return equalInts[T]
 	case ir.Ne:
 		return binary(func(a, b T) bool { return a != b })
 	case ir.Lt:
-		return binary(func(a, b T) bool { return a < b })
+		return lessInts[T]
 	case ir.Le:
 		return binary(func(a, b T) bool { return a <= b })
 	case ir.Gt:
@@ -228,6 +228,57 @@ func binary[A, D any](f func(a, b A) D) vec.Func {
 		for i, x := range unsafe.Slice((*A)(a), n) {
 			out[i] = f(x, y[i])
 		}
+	}
+}
+
+// The most frequent functions are loops of their own: a call for each element would cost several times the work.
+
+func addInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x + y[i]
+	}
+}
+
+func subInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x - y[i]
+	}
+}
+
+func mulInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x * y[i]
+	}
+}
+
+func andInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x & y[i]
+	}
+}
+
+func orInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x | y[i]
+	}
+}
+
+func equalInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*bool)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x == y[i]
+	}
+}
+
+func lessInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+	out, y := unsafe.Slice((*bool)(d), n), unsafe.Slice((*T)(b), n)
+	for i, x := range unsafe.Slice((*T)(a), n) {
+		out[i] = x < y[i]
 	}
 }
 

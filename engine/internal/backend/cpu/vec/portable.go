@@ -38,7 +38,7 @@ var portable = [NumIDs]Func{
 	Div:       binary(func(a, b float32) float32 { return a / b }),
 	Max:       binary(func(a, b float32) float32 { return max(a, b) }),
 	Min:       binary(func(a, b float32) float32 { return min(a, b) }),
-	Pow:       binary(func(a, b float32) float32 { return float32(math.Pow(float64(a), float64(b))) }),
+	Pow:       pow,
 	FMA:       fma,
 	Eq:        compare(func(a, b float32) bool { return a == b }),
 	Ne:        compare(func(a, b float32) bool { return a != b }),
@@ -82,6 +82,29 @@ func binary(f func(a, b float32) float32) Func {
 			out[i] = f(x, y[i])
 		}
 	}
+}
+
+// pow has a shortcut for squares, which is how powers are mostly written.
+func pow(d, a, b, _ unsafe.Pointer, n int) {
+	out, y := slice[float32](d, n), slice[float32](b, n)
+	if constant(y) && n > 0 && y[0] == 2 {
+		for i, x := range slice[float32](a, n) {
+			out[i] = x * x
+		}
+		return
+	}
+	for i, x := range slice[float32](a, n) {
+		out[i] = float32(math.Pow(float64(x), float64(y[i])))
+	}
+}
+
+func constant(x []float32) bool {
+	for _, v := range x {
+		if v != x[0] {
+			return false
+		}
+	}
+	return true
 }
 
 func compare(f func(a, b float32) bool) Func {
