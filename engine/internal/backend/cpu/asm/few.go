@@ -22,14 +22,29 @@ func Axpy(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc 
 		return
 	}
 	for i := range rows {
-		row := unsafe.Slice(offset(c, i*ldc), cols)
-		for u := range steps {
-			x := *offset(a, i*lda+u)
-			line := b.At(done, u)
-			for j := done; j < cols; j++ {
-				row[j] += x * line.first()
-				line.Base = unsafe.Add(line.Base, b.Elem.Size())
+		row := unsafe.Slice(offset(c, i*ldc+done), cols-done)
+		axpyScalar(row, unsafe.Slice(offset(a, i*lda), steps), b.At(done, 0))
+	}
+}
+
+// axpyScalar adds the steps of one row.
+func axpyScalar(c, a []float32, b Source) {
+	if b.Elem == F32 && len(a) == FewSteps {
+		line := func(u int) []float32 { return unsafe.Slice((*float32)(b.At(0, u).Base), len(c)) }
+		for u := 0; u < FewSteps; u += 4 {
+			x0, x1, x2, x3 := a[u], a[u+1], a[u+2], a[u+3]
+			y0, y1, y2, y3 := line(u), line(u+1), line(u+2), line(u+3)
+			for j := range c {
+				c[j] += x0*y0[j] + x1*y1[j] + x2*y2[j] + x3*y3[j]
 			}
+		}
+		return
+	}
+	for u, x := range a {
+		y := b.At(0, u)
+		for j := range c {
+			c[j] += x * y.first()
+			y.Base = unsafe.Add(y.Base, b.Elem.Size())
 		}
 	}
 }

@@ -1,53 +1,67 @@
 package asm
 
-import "unsafe"
+import (
+	"math"
+	"sync/atomic"
+	"unsafe"
+)
 
 var microPortable = &MicroKernel{4, 4, 4, []microFunc{matmulPortable}}
 
-// matmulPortable is the 4×4 micro-kernel in Go.
-func matmulPortable(k int, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int) {
-	var s [4][4]float32
-	pa, pb := unsafe.Pointer(a), unsafe.Pointer(b)
-	for p := range k {
-		x := (*[4]float32)(unsafe.Add(pa, 16*p))
-		y := (*[4]float32)(unsafe.Add(pb, ldb*p))
-		y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
-		for i := range x {
-			r := &s[i]
-			r[0] += x[i] * y0
-			r[1] += x[i] * y1
-			r[2] += x[i] * y2
-			r[3] += x[i] * y3
-		}
-	}
-	for i := range rows {
-		row := unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(c), i*ldc)), cols)
-		for j := range row {
-			if add != 0 {
-				row[j] += s[i][j]
-			} else {
-				row[j] = s[i][j]
+// matmulPortable is the 4×4 micro-kernel in Go: two rows at a time, because their sums fit the registers.
+func matmulPortable(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int) {
+	for i := 0; i < rows; i += 2 {
+		s := twoRows(k, unsafe.Add(unsafe.Pointer(a), 4*i), unsafe.Pointer(b), ldb)
+		for r := range min(2, rows-i) {
+			row := unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(c), (i+r)*ldc)), cols)
+			for j := range row {
+				if add != 0 {
+					row[j] += s[r][j]
+				} else {
+					row[j] = s[r][j]
+				}
 			}
 		}
 	}
 }
 
+// twoRows multiplies two rows of a panel by four columns. Go keeps scalars in registers, but no arrays.
+func twoRows(k int, a, b unsafe.Pointer, ldb int) [2][4]float32 {
+	var s00, s01, s02, s03, s10, s11, s12, s13 float32
+	for range k {
+		x, y := (*[2]float32)(a), (*[4]float32)(b)
+		x0, x1 := x[0], x[1]
+		y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
+		s00 += x0 * y0
+		s01 += x0 * y1
+		s02 += x0 * y2
+		s03 += x0 * y3
+		s10 += x1 * y0
+		s11 += x1 * y1
+		s12 += x1 * y2
+		s13 += x1 * y3
+		a, b = unsafe.Add(a, 16), unsafe.Add(b, ldb)
+	}
+	return [2][4]float32{{s00, s01, s02, s03}, {s10, s11, s12, s13}}
+}
+
 // peakPortable has eight independent chains, as many as plain Go keeps busy.
 func peakPortable(n int) int64 {
-	var s [8]float32
-	x, y := float32(1), float32(0)
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	x := math.Float32frombits(sink.Load())
+	y := x
 	for range n {
-		s[0] += x * y
-		s[1] += x * y
-		s[2] += x * y
-		s[3] += x * y
-		s[4] += x * y
-		s[5] += x * y
-		s[6] += x * y
-		s[7] += x * y
+		s0 = s0*x + y
+		s1 = s1*x + y
+		s2 = s2*x + y
+		s3 = s3*x + y
+		s4 = s4*x + y
+		s5 = s5*x + y
+		s6 = s6*x + y
+		s7 = s7*x + y
 	}
-	sink = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7]
+	sink.Store(math.Float32bits((s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7) * 0))
 	return int64(n) * 16
 }
 
-var sink float32 // keeps the loop from being optimised away
+var sink atomic.Uint32 // keeps the compiler from leaving the loop out

@@ -26,17 +26,20 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
-// BenchmarkKernels compares the micro-kernels on one product.
+// BenchmarkKernels compares the micro-kernels of all sets on one product.
 func BenchmarkKernels(b *testing.B) {
 	workers := pool.New(1)
 	defer workers.Close()
-	for _, k := range asm.MicroKernels(asm.Level()) {
-		b.Run(fmt.Sprintf("%dx%d", k.Rows, k.Cols), func(b *testing.B) {
-			old := fastest[asm.Level()]
-			defer func() { fastest[asm.Level()] = old }()
-			fastest[asm.Level()] = func() *asm.MicroKernel { return k }
-			benchmark(b, workers, 1024, 1024, 1024)
-		})
+	for set := asm.Portable; set <= asm.Level(); set++ {
+		for _, k := range asm.MicroKernels(set) {
+			b.Run(fmt.Sprintf("%v/%dx%d", set, k.Rows, k.Cols), func(b *testing.B) {
+				defer asm.Limit(set)()
+				old := fastest[set]
+				defer func() { fastest[set] = old }()
+				fastest[set] = func() *asm.MicroKernel { return k }
+				benchmark(b, workers, 1024, 1024, 1024)
+			})
+		}
 	}
 }
 
