@@ -111,28 +111,37 @@ func (c *call) settleInputs(source string) error {
 
 // once runs the work and evaluates what it made.
 func (w *work) once(ctx context.Context) (v any, lazy bool, err error) {
-	v, err = w.stmt.Run(ctx, 1)
-	if err != nil {
-		return nil, false, err
-	}
-	lazy, err = settle(v)
+	err = w.stmt.Each(ctx, 1, func(made any) error {
+		v = made
+		lazy, err = settleResult(made)
+		return err
+	})
 	return v, lazy, err
 }
 
 // repeat runs the work n times. Lazy work is evaluated each time; other work runs in one loop of the interpreter.
 func (w *work) repeat(ctx context.Context, lazy bool) func(n int) error {
-	if !lazy {
-		return func(n int) error {
+	return func(n int) error {
+		if !lazy {
 			_, err := w.stmt.Run(ctx, n)
 			return err
 		}
-	}
-	return func(n int) error {
-		for range n {
-			if _, _, err := w.once(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.stmt.Each(ctx, n, func(made any) error {
+			_, err := settleResult(made)
+			return err
+		})
 	}
 }
+
+// settleResult evaluates what work made. The last of several results may be an error.
+func settleResult(made any) (lazy bool, err error) {
+	if list, ok := made.(results); ok && len(list) > 0 {
+		if err, ok := list[len(list)-1].(error); ok && err != nil {
+			return false, err
+		}
+	}
+	return settle(made)
+}
+
+// results are the values of work that has several.
+type results = []any

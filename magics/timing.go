@@ -57,10 +57,28 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	line := display.Text(display.Duration(wall) + " · " + r.Summary())
-	if v == nil {
-		return line, nil
+	if shown := w.show(v); shown != nil {
+		return values{shown, line}, nil
 	}
-	return values{display.Format(v), line}, nil
+	return line, nil
+}
+
+// show is the value of an expression, or nil if there is none to show.
+func (w *work) show(v any) display.Value {
+	list, _ := v.(results)
+	switch {
+	case w.kind == expression && v != nil:
+		return display.Format(v)
+	case w.kind != severalValues:
+		return nil
+	}
+	var shown []display.Value
+	for _, each := range list {
+		if each != nil { // a nil error
+			shown = append(shown, display.Format(each))
+		}
+	}
+	return display.Tuple(shown)
 }
 
 // prepare compiles a magic's statement and evaluates what it will read.

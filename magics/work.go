@@ -17,10 +17,20 @@ import (
 type work struct {
 	source string
 	stmt   *session.Stmt
+	kind   workKind
 	floor  string // what to compile to see what the interpreter alone costs for work of this shape
 }
 
-// floorOf an expression is the cheapest expression, that of a statement list an empty function call.
+// A workKind says what the value of a run is.
+type workKind int
+
+const (
+	expression    workKind = iota
+	severalValues          // the values of a call, as results
+	statements             // the variables that were assigned, as results, or nothing
+)
+
+// The floor of an expression is the cheapest expression, that of a statement list an empty function call.
 const (
 	expressionFloor = "0"
 	functionFloor   = "func() any { return nil }()"
@@ -31,23 +41,41 @@ const (
 func (c *call) compile(source string) (*work, error) {
 	source = strings.TrimSuffix(strings.TrimSpace(source), ";")
 	if _, err := parser.ParseExpr(source); err == nil {
-		stmt, err := c.s.Compile(source)
-		return &work{source, stmt, expressionFloor}, err
+		return c.compileExpr(source)
 	}
 	list := parseStatements(source)
 	if value := onlyDefinition(source, list); value != "" {
-		stmt, err := c.s.Compile(value)
-		return &work{value, stmt, expressionFloor}, err
+		return c.compileExpr(value)
 	}
 	if made := c.assigned(list); len(made) > 0 {
 		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", source, strings.Join(made, ", "))
 		if stmt, err := c.s.Compile(function); err == nil {
-			return &work{source, stmt, functionFloor}, nil
+			return &work{source, stmt, statements, functionFloor}, nil
 		}
 	}
 	// As it stands: for statements that make nothing, and for an error at the reader's own line and column.
 	stmt, err := c.s.Compile(source)
-	return &work{source, stmt, functionFloor}, err
+	return &work{source, stmt, statements, functionFloor}, err
+}
+
+// maxResults is how many results of a call are looked at.
+const maxResults = 5
+
+// compileExpr compiles an expression; one with several results becomes a function that returns all of them.
+func (c *call) compileExpr(source string) (*work, error) {
+	stmt, err := c.s.Compile(source)
+	if err != nil || stmt.HasValue() {
+		return &work{source, stmt, expression, expressionFloor}, err
+	}
+	names := "a"
+	for n := 2; n <= maxResults; n++ {
+		names += fmt.Sprintf(", a%d", n)
+		function := fmt.Sprintf("func() any { %s := %s\nreturn []any{%s} }()", names, source, names)
+		if several, err := c.s.Compile(function); err == nil {
+			return &work{source, several, severalValues, functionFloor}, nil
+		}
+	}
+	return &work{source, stmt, expression, expressionFloor}, nil
 }
 
 // parseStatements reads a statement list; it is nil for what is no Go.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -20,8 +21,8 @@ var ceilings = struct {
 	of map[string]Ceilings
 }{of: map[string]Ceilings{}}
 
-// MeasureCeilings measures the default device, once in a process: some 0.3 s and 128 MiB. A device that is so slow
-// that smaller work shows its rate gets smaller work.
+// MeasureCeilings measures the default device, once in a process: some 0.3 s and 64 MiB. A device that is so slow that
+// smaller work shows its rate gets smaller work.
 func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	ceilings.Lock()
 	defer ceilings.Unlock()
@@ -37,19 +38,22 @@ func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	}); err != nil {
 		return Ceilings{}, err
 	}
-	if c.Read, err = bestRate(ctx, 1<<25, func(n int) (func(), float64) {
+	if c.Read, err = bestRate(ctx, 1<<24, func(n int) (func(), float64) {
 		x := ramp(n)
 		return func() { x.Sum().Eval() }, 4 * float64(n)
 	}); err != nil {
 		return Ceilings{}, err
 	}
+	// What was measured with is large: it must not count as the session's.
+	runtime.GC()
+	device.Default().FreeCache()
 	ceilings.of[name] = c
 	return c, nil
 }
 
 // ramp is n stored numbers: not random, which would move the session's seed on, and not a constant, which need not be
 // stored.
-func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Mul(1 / float64(n)).Eval() }
+func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Eval() }
 
 // How long the rate of one kind of work is sampled, and how long a run must take before its size no longer grows.
 const (

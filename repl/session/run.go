@@ -11,6 +11,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
@@ -150,6 +151,7 @@ func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
 // supervise runs code that calls rt.Run, and stops it when ctx is cancelled or it uses up the machine.
 func (s *Session) supervise(ctx context.Context, run func() error) (quit bool, err error) {
 	s.setContext(s.context(ctx))
+	defer tensor.Interrupt(ctx)() // evaluations of lazy tensors stop with the cell
 	ended := s.rt.Begin()
 	number := s.interp.RunNumber()
 	failed := make(chan error, 1)
@@ -176,7 +178,7 @@ func (s *Session) supervise(ctx context.Context, run func() error) (quit bool, e
 		s.pending = ended
 		return false, fmt.Errorf("%w: compiled code is still running", cause)
 	}
-	return s.outcome(cause)
+	return s.outcome(ctx, cause)
 }
 
 // stop makes the current run end. It reports whether it has.
@@ -196,11 +198,15 @@ func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
 }
 
 // outcome is how the run ended that has just ended; cause says why it was stopped, if it was.
-func (s *Session) outcome(cause error) (quit bool, err error) {
+func (s *Session) outcome(ctx context.Context, cause error) (quit bool, err error) {
 	o := s.rt.Outcome()
 	if o.Panicked {
 		if stopped, ok := rt.IsStop(o.Value); ok {
 			return false, s.stopped(stopped)
+		}
+		// An evaluation of the engine that ctx has stopped panics with its cause.
+		if err, ok := rt.Value(o.Value).(error); ok && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			return false, s.stopped(ErrInterrupted)
 		}
 		return false, s.panicked(o)
 	}

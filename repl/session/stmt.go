@@ -97,18 +97,55 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
 }
 
+// HasValue says whether the statements end in an expression with one value, which Run returns.
+func (st *Stmt) HasValue() bool { return st.value.IsValid() }
+
 // Run runs the statements n times, and returns the value of the last time if they end in an expression. Whatever is
 // lazy in that value has not been evaluated. An error that the expression returns is an error.
 func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
-	if err := st.s.settled(); err != nil {
+	if err := st.run(ctx, func() { st.loop(n) }); err != nil {
 		return nil, err
 	}
+	return st.last()
+}
+
+// Each runs the statements n times and gives the value of each time to each, until that returns an error. It costs less
+// than n calls of Run.
+func (st *Stmt) Each(ctx context.Context, n int, each func(v any) error) error {
+	var failed error
+	err := st.run(ctx, func() {
+		for range n {
+			st.loop(1)
+			v, err := st.last()
+			if err == nil {
+				err = each(v)
+			}
+			if failed = err; failed != nil {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+func (st *Stmt) run(ctx context.Context, f func()) error {
+	if err := st.s.settled(); err != nil {
+		return err
+	}
 	_, err := st.s.supervise(ctx, func() error {
-		st.s.rt.Run(func() { st.loop(n) })
+		st.s.rt.Run(f)
 		return nil
 	})
-	if err != nil || !st.value.IsValid() {
-		return nil, err
+	return err
+}
+
+// last is the value of the run before.
+func (st *Stmt) last() (any, error) {
+	if !st.value.IsValid() {
+		return nil, nil
 	}
 	v := rt.Inner(st.value)
 	if !v.IsValid() || !v.CanInterface() {

@@ -5,19 +5,68 @@
 package engine
 
 import (
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"reflect"
 )
 
 func optimSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"AdamW":       reflect.ValueOf((*optim.AdamW)(nil)),
+		"ClipScale":   reflect.ValueOf(optim.ClipScale),
 		"Constant":    reflect.ValueOf(optim.Constant),
 		"Cosine":      reflect.ValueOf(optim.Cosine),
 		"CosineDecay": reflect.ValueOf(optim.CosineDecay),
 		"Flat":        reflect.ValueOf(optim.Flat),
 		"Linear":      reflect.ValueOf(optim.Linear),
 		"LinearDecay": reflect.ValueOf(optim.LinearDecay),
+		"Optimizer":   reflect.ValueOf((*optim.Optimizer)(nil)),
+		"_Optimizer":  reflect.ValueOf((*optimOptimizer)(nil)),
+		"Rule":        reflect.ValueOf((*optim.Rule)(nil)),
+		"_Rule":       reflect.ValueOf((*optimRule)(nil)),
+		"SGD":         reflect.ValueOf((*optim.SGD)(nil)),
 		"Schedule":    reflect.ValueOf((*optim.Schedule)(nil)),
 		"Shape":       reflect.ValueOf((*optim.Shape)(nil)),
+		"State":       reflect.ValueOf((*optim.State)(nil)),
+		"Update":      reflect.ValueOf((*optim.Update)(nil)),
 	}
+}
+
+// optimOptimizer lets an interpreted type be a optim.Optimizer.
+type optimOptimizer struct {
+	IValue    any
+	WSetState func(a0 optim.State) error
+	WState    func() optim.State
+	WUpdate   func(a0 []tensor.Tensor, a1 float64, a2 tensor.Tensor) *optim.Update
+}
+
+func (w optimOptimizer) SetState(a0 optim.State) error {
+	return w.WSetState(a0)
+}
+
+func (w optimOptimizer) State() optim.State {
+	return w.WState()
+}
+
+func (w optimOptimizer) Update(a0 []tensor.Tensor, a1 float64, a2 tensor.Tensor) *optim.Update {
+	return w.WUpdate(a0, a1, a2)
+}
+
+// optimRule lets an interpreted type be a optim.Rule.
+type optimRule struct {
+	IValue  any
+	WNew    func(a0 []nn.Param) optim.Optimizer
+	WString func() string
+}
+
+func (w optimRule) New(a0 []nn.Param) optim.Optimizer {
+	return w.WNew(a0)
+}
+
+func (w optimRule) String() string {
+	if w.WString == nil {
+		return ""
+	}
+	return w.WString()
 }
