@@ -73,26 +73,23 @@ func Dot(rows, cols, k int, a *float32, lda int, b Source, c *float32, ldc int) 
 
 // dotScalar is the product of two contiguous vectors.
 func dotScalar(k int, a *float32, b Source) float32 {
-	var s [4]float32
+	var s0, s1, s2, s3 float32
 	x := unsafe.Slice(a, k)
 	if b.Elem == F32 {
 		y := unsafe.Slice((*float32)(b.Base), k)
 		for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
-			s[0] += x[0] * y[0]
-			s[1] += x[1] * y[1]
-			s[2] += x[2] * y[2]
-			s[3] += x[3] * y[3]
+			s0 += x[0] * y[0]
+			s1 += x[1] * y[1]
+			s2 += x[2] * y[2]
+			s3 += x[3] * y[3]
 		}
-		for p := range x {
-			s[0] += x[p] * y[p]
-		}
-		return s[0] + s[1] + (s[2] + s[3])
+		b.Base = unsafe.Pointer(unsafe.SliceData(y))
 	}
 	for p := range x {
-		s[p&3] += x[p] * b.first()
+		s0 += x[p] * b.first()
 		b.Base = unsafe.Add(b.Base, b.Elem.Size())
 	}
-	return s[0] + s[1] + (s[2] + s[3])
+	return s0 + s1 + (s2 + s3)
 }
 
 func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }

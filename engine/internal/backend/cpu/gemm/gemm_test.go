@@ -26,6 +26,15 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
+// BenchmarkShapes runs products as training a small model has them: tokens × width × width.
+func BenchmarkShapes(b *testing.B) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, s := range [][3]int{{4, 4, 4}, {64, 64, 64}, {16, 1024, 1024}, {2048, 192, 192}, {2048, 512, 192}, {2048, 8, 512}, {192, 512, 2048}, {512, 8, 2048}} {
+		b.Run(fmt.Sprintf("%dx%dx%d", s[0], s[1], s[2]), func(b *testing.B) { benchmark(b, workers, s[0], s[1], s[2]) })
+	}
+}
+
 // BenchmarkKernels compares the micro-kernels of all sets on one product.
 func BenchmarkKernels(b *testing.B) {
 	workers := pool.New(1)
