@@ -204,9 +204,9 @@ func (s *Session) outcome(ctx context.Context, cause error) (quit bool, err erro
 		if stopped, ok := rt.IsStop(o.Value); ok {
 			return false, s.stopped(stopped)
 		}
-		// An evaluation of the engine that ctx has stopped panics with its cause.
-		if err, ok := rt.Value(o.Value).(error); ok && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			return false, s.stopped(ErrInterrupted)
+		// An evaluation that ctx has stopped panics, perhaps before the interrupt reached the interpreter.
+		if _, ok := rt.Value(o.Value).(*tensor.Error); ok && ctx.Err() != nil {
+			return false, ErrInterrupted
 		}
 		return false, s.panicked(o)
 	}
