@@ -2,6 +2,7 @@ package tile
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -15,6 +16,7 @@ type compiler struct {
 	prog *Program
 	refs map[backend.Ref]value
 	uses map[backend.Ref]int // uses that are still to come
+	all  map[backend.Ref]int // uses in the whole program
 	free map[int][]int       // size of a register -> offsets
 	home map[uint16]int      // slot -> size of its register, for those that can be given back
 	outs map[backend.Ref]int // value -> output that it is computed in place of
@@ -47,6 +49,7 @@ func Compile(spec Spec) (*Program, error) {
 	for _, o := range spec.Outs {
 		c.uses[o.Value]++
 	}
+	c.all = maps.Clone(c.uses)
 	c.bindOperands()
 	for _, i := range spec.Insts {
 		if err := c.inst(i); err != nil {
@@ -275,7 +278,7 @@ func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backe
 		return nil, other, false
 	}
 	for k, r := range in.Args {
-		if _, isInput := r.Input(); isInput || c.uses[r] != 1 || in.Args[0] == in.Args[1] || c.isGiven(r) {
+		if _, isInput := r.Input(); isInput || c.all[r] != 1 || in.Args[0] == in.Args[1] || c.isGiven(r) {
 			continue
 		}
 		if m := &c.spec.Group.Insts[r.Index]; m.Op == ir.Mul && m.DType == in.DType && c.computed(r.Index) && !c.isOut(r) {

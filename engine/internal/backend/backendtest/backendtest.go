@@ -1,0 +1,229 @@
+// Package backendtest is the conformance suite of backends: whoever passes it may run what people compute.
+//
+// [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over shapes of
+// rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over strided, flipped and
+// broadcast operands, and over special values. Each case is a little graph; it is built twice, evaluated on the
+// reference and on the backend, and the results must agree within the row's tolerance. Random graphs (graphs.go) do
+// the same for what the planner makes of longer ones.
+//
+// What a backend has run is recorded in record/NAME.txt; the documentation of the ops is made from it. Run fails when
+// the record is not what was run; go test -record writes it.
+package backendtest
+
+import (
+	"context"
+	"embed"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/plan"
+)
+
+var update = flag.Bool("record", false, "write which ops the backend has run")
+
+// Run holds the backend that open returns against the reference. Its package's tests call it.
+func Run(t *testing.T, open func() (backend.Backend, error)) {
+	b, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &suite{
+		dev: backend.NewDevice("tested", b), exact: newReference(t), dtypes: b.Info().DTypes,
+		passed: map[ir.Op]map[dtype.Type]bool{},
+	}
+	for _, r := range ir.Rows() {
+		cases := casesOf(r.Op)
+		if len(cases) == 0 {
+			if !withoutCases[r.Op] {
+				t.Errorf("%s has no cases", r.Name)
+			}
+			continue
+		}
+		t.Run(r.Name, func(t *testing.T) { s.op(t, r, cases) })
+	}
+	t.Run("random graphs", func(t *testing.T) { s.graphs(t) })
+	t.Run("errors", func(t *testing.T) { s.errors(t) })
+	if !testing.Short() && !t.Failed() {
+		s.checkRecord(t, b.Info().Name)
+	}
+}
+
+// withoutCases are the rows that are no work of a backend by themselves; every other case uses them.
+var withoutCases = map[ir.Op]bool{ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.Detach: true}
+
+func newReference(t *testing.T) *backend.Device {
+	b, err := ref.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backend.NewDevice("reference", b)
+}
+
+type suite struct {
+	dev, exact *backend.Device
+	dtypes     []dtype.Type
+	passed     map[ir.Op]map[dtype.Type]bool
+}
+
+// op runs the cases of a row with each dtype that its rule accepts.
+func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
+	for _, dt := range s.dtypes {
+		ran, ok := 0, true
+		for _, c := range cases {
+			switch s.agree(t, fmt.Sprintf("%s %v", c.Name, dt), dt, r.Tol, c) {
+			case agreed:
+				ran++
+			case differed:
+				ok = false
+			}
+		}
+		if ran > 0 && ok {
+			if s.passed[r.Op] == nil {
+				s.passed[r.Op] = map[dtype.Type]bool{}
+			}
+			s.passed[r.Op][dt] = true
+		}
+	}
+	if s.passed[r.Op] == nil && !t.Failed() {
+		t.Errorf("no case of %s accepts a dtype of the backend", r.Name)
+	}
+}
+
+type outcome int
+
+const (
+	notForDType outcome = iota
+	agreed
+	differed
+)
+
+// agree evaluates a case on both devices and compares.
+func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float64, c Case) outcome {
+	t.Helper()
+	want, err := Evaluate(s.exact, name, dt, c)
+	if err == errNotForDType {
+		return notForDType
+	}
+	if err != nil {
+		t.Errorf("%s: reference: %v", name, err)
+		return differed
+	}
+	got, err := Evaluate(s.dev, name, dt, c)
+	if err == errNotForDType { // a cast to a dtype that the backend does not have
+		return notForDType
+	}
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return differed
+	}
+	if c.Tol > 0 {
+		tolerance = c.Tol
+	}
+	for i := range want {
+		if err := got[i].compare(&want[i], tolerance, c.Elementwise); err != nil {
+			t.Errorf("%s: result %d: %v", name, i, err)
+			return differed
+		}
+	}
+	return agreed
+}
+
+// Evaluate builds a case on a device and returns its results.
+func Evaluate(dev *backend.Device, name string, dt dtype.Type, c Case) (results []Values, err error) {
+	nodes, err := build(dev, name, dt, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.Run(context.Background(), nodes); err != nil {
+		return nil, err
+	}
+	for _, n := range nodes {
+		v, err := read(n)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, v)
+	}
+	return results, nil
+}
+
+// errors: what a backend has to notice by itself, because it depends on the data.
+func (s *suite) errors(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(b *B) *ir.Node
+	}{
+		{"gather beyond the end", func(b *B) *ir.Node {
+			return b.New(ir.Gather, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{2}, 1, 3))
+		}},
+		{"gather before the start", func(b *B) *ir.Node {
+			return b.New(ir.Gather, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{2}, -1, 0))
+		}},
+		{"scatter beyond the end", func(b *B) *ir.Node {
+			return b.New(ir.ScatterAdd, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{1}, 3), b.Normal(dtype.F32, 1, 2))
+		}},
+		{"a target that is no class", func(b *B) *ir.Node {
+			ce := b.New(ir.CrossEntropy, ir.Attr{Index: -100}, b.Normal(dtype.F32, 2, 5), b.Ints(dtype.I64, []int{2}, 4, 5))
+			return b.New(ir.Pick, ir.Attr{}, ce)
+		}},
+	} {
+		_, err := Evaluate(s.dev, c.name, dtype.F32, Case{Build: func(b *B, _ dtype.Type) []*ir.Node { return []*ir.Node{c.build(b)} }})
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+		}
+	}
+	// The backend works on after an error.
+	s.agree(t, "after an error", dtype.F32, 1e-6, casesOf(ir.Add)[1])
+}
+
+//go:embed record
+var records embed.FS
+
+// Record returns, for each op by name, the dtypes that a backend has run; nil if the backend has no record.
+func Record(name string) map[string][]string {
+	text, err := records.ReadFile("record/" + name + ".txt")
+	if err != nil {
+		return nil
+	}
+	ran := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		op, dtypes, _ := strings.Cut(strings.TrimSpace(line), ":")
+		ran[op] = strings.Fields(dtypes)
+	}
+	return ran
+}
+
+func (s *suite) checkRecord(t *testing.T, name string) {
+	var text strings.Builder
+	for _, r := range ir.Rows() {
+		if len(s.passed[r.Op]) == 0 {
+			continue
+		}
+		text.WriteString(r.Name + ":")
+		for _, dt := range dtype.All() {
+			if s.passed[r.Op][dt] {
+				text.WriteString(" " + dt.String())
+			}
+		}
+		text.WriteString("\n")
+	}
+	if *update {
+		// Tests run in their package's folder, which is beside this one.
+		if err := os.WriteFile("../backendtest/record/"+name+".txt", []byte(text.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	old, _ := records.ReadFile("record/" + name + ".txt")
+	if !slices.Equal(strings.Fields(string(old)), strings.Fields(text.String())) {
+		t.Errorf("record/%s.txt is not what was run: go test -record writes it", name)
+	}
+}

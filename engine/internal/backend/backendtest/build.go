@@ -1,0 +1,236 @@
+package backendtest
+
+import (
+	"errors"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Case is a graph to evaluate.
+type Case struct {
+	Name string
+	// Build returns the nodes to evaluate; dt is the dtype under test. It is called once for each device, and makes the
+	// same data each time.
+	Build func(b *B, dt dtype.Type) []*ir.Node
+	// Elementwise measures the tolerance by each element instead of by the largest one.
+	Elementwise bool
+	Tol         float64 // in place of the row's
+}
+
+// A B builds a case's graph on a device. Its methods do not return errors: what an op's rule refuses ends the case.
+type B struct {
+	dev *backend.Device
+	rng *rand.Rand
+}
+
+// errNotForDType says that an op's rule refuses the dtype.
+var errNotForDType = errors.New("the op does not take this dtype")
+
+// stop is the panic by which a B ends a case.
+type stop struct{ err error }
+
+func build(dev *backend.Device, name string, dt dtype.Type, c Case) (nodes []*ir.Node, err error) {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case stop:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	return c.Build(&B{dev: dev, rng: rand.New(rand.NewPCG(h.Sum64(), 1))}, dt), nil
+}
+
+// New applies an op.
+func (b *B) New(op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {
+	n, err := ir.New(op, attr, src...)
+	if err != nil {
+		panic(stop{errNotForDType})
+	}
+	return n
+}
+
+// Picks returns all values of a tuple.
+func (b *B) Picks(tuple *ir.Node) []*ir.Node {
+	var list []*ir.Node
+	for i := range tuple.Outs {
+		list = append(list, b.New(ir.Pick, ir.Attr{Index: i}, tuple))
+	}
+	return list
+}
+
+// Number returns a constant.
+func (b *B) Number(dt dtype.Type, v float64) *ir.Node { return ir.Number(b.dev, dt, v) }
+
+// Leaf returns a tensor of what f gives; integers are truncated.
+func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
+	v := Values{DType: dt, Shape: shape}
+	for i := range ir.Size(shape) {
+		if dt.Float() {
+			v.F = append(v.F, f(i))
+		} else {
+			v.I = append(v.I, int64(f(i)))
+		}
+	}
+	n, err := v.leaf(b.dev)
+	if err != nil {
+		panic(stop{err})
+	}
+	return n
+}
+
+// Ints returns a tensor of these integers.
+func (b *B) Ints(dt dtype.Type, shape []int, list ...int64) *ir.Node {
+	v := Values{DType: dt, Shape: shape, I: list}
+	n, err := v.leaf(b.dev)
+	if err != nil {
+		panic(stop{err})
+	}
+	return n
+}
+
+// Normal returns normal numbers, or small integers of both signs, or coin tosses.
+func (b *B) Normal(dt dtype.Type, shape ...int) *ir.Node {
+	return b.Leaf(dt, shape, func(int) float64 {
+		switch {
+		case dt.Float():
+			return b.rng.NormFloat64()
+		case dt == dtype.Bool:
+			return float64(b.rng.IntN(2))
+		case dt == dtype.U8:
+			return float64(b.rng.IntN(12))
+		}
+		return float64(b.rng.IntN(19) - 9)
+	})
+}
+
+// Positive returns numbers above 0.
+func (b *B) Positive(dt dtype.Type, shape ...int) *ir.Node {
+	return b.Leaf(dt, shape, func(int) float64 {
+		if dt.Float() {
+			return math.Abs(b.rng.NormFloat64()) + 0.05
+		}
+		return float64(1 + b.rng.IntN(5))
+	})
+}
+
+// Index returns random integers from 0 to n-1.
+func (b *B) Index(n int, shape ...int) *ir.Node {
+	return b.Leaf(dtype.I64, shape, func(int) float64 { return float64(b.rng.IntN(n)) })
+}
+
+// Special returns every special value of the type next to every other: element i of the first of two operands, and of
+// the second.
+func (b *B) Special(dt dtype.Type, second bool) *ir.Node {
+	list := specials(dt)
+	n := len(list)
+	v := Values{DType: dt, Shape: []int{n * n}}
+	for i := range n * n {
+		k := i / n
+		if second {
+			k = i % n
+		}
+		if dt.Float() {
+			v.F = append(v.F, list[k])
+		} else {
+			v.I = append(v.I, specialInts(dt)[k])
+		}
+	}
+	node, err := v.leaf(b.dev)
+	if err != nil {
+		panic(stop{err})
+	}
+	return node
+}
+
+func specials(dt dtype.Type) []float64 {
+	if !dt.Float() {
+		return make([]float64, len(specialInts(dt)))
+	}
+	greatest, tiny := math.MaxFloat32, 1.2e-38
+	switch dt {
+	case dtype.F16:
+		greatest, tiny = 65504, 6.2e-5
+	case dtype.F64:
+		greatest, tiny = math.MaxFloat64, 2.3e-308
+	}
+	list := []float64{math.NaN(), math.Inf(1), 0, 1, 0.5, 1.5, 2.5, 3, 20, 88, 89, 104, 1000, greatest, tiny, 0.1, 1e-4}
+	for _, x := range list[1:] {
+		list = append(list, -x)
+	}
+	return list
+}
+
+func specialInts(dt dtype.Type) []int64 {
+	switch dt {
+	case dtype.Bool:
+		return []int64{0, 1}
+	case dtype.U8:
+		return []int64{0, 1, 2, 3, 127, 128, 200, 255}
+	case dtype.I32:
+		return []int64{0, 1, -1, 2, -2, 7, -7, math.MaxInt32, math.MinInt32, 1 << 24, 1<<24 + 1}
+	}
+	return []int64{0, 1, -1, 2, -2, 7, -7, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64, 1<<53 + 1}
+}
+
+// The views below make operands that are not contiguous.
+
+// Transposed returns normal numbers of that shape whose last two axes are stored in the other order.
+func (b *B) Transposed(dt dtype.Type, shape ...int) *ir.Node {
+	r := len(shape)
+	if r < 2 {
+		return b.Normal(dt, shape...)
+	}
+	stored := append([]int(nil), shape...)
+	stored[r-1], stored[r-2] = stored[r-2], stored[r-1]
+	return b.Swap(b.Normal(dt, stored...))
+}
+
+// Swap swaps the last two axes.
+func (b *B) Swap(n *ir.Node) *ir.Node {
+	r := len(n.Shape)
+	axes := make([]int, r)
+	for i := range axes {
+		axes[i] = i
+	}
+	axes[r-1], axes[r-2] = r-2, r-1
+	return b.New(ir.Permute, ir.Attr{Axes: axes}, n)
+}
+
+// Sparse returns normal numbers of that shape of which memory holds two in every axis, with an offset.
+func (b *B) Sparse(dt dtype.Type, shape ...int) *ir.Node {
+	stored := make([]int, len(shape))
+	var ints []int
+	for i, d := range shape {
+		stored[i] = 2*d + 1
+		ints = append(ints, 1, 2*d+1, 2)
+	}
+	return b.New(ir.Slice, ir.Attr{Ints: ints}, b.Normal(dt, stored...))
+}
+
+// Flipped returns normal numbers of that shape that run backwards along every axis.
+func (b *B) Flipped(dt dtype.Type, shape ...int) *ir.Node {
+	axes := make([]int, len(shape))
+	for i := range axes {
+		axes[i] = i
+	}
+	return b.New(ir.Flip, ir.Attr{Axes: axes}, b.Normal(dt, shape...))
+}
+
+// Repeated returns normal numbers of that shape that are the same along the given axis.
+func (b *B) Repeated(dt dtype.Type, axis int, shape ...int) *ir.Node {
+	if len(shape) == 0 {
+		return b.Normal(dt)
+	}
+	stored := append([]int(nil), shape...)
+	stored[axis] = 1
+	return b.New(ir.Expand, ir.Attr{Shape: shape}, b.Normal(dt, stored...))
+}

@@ -1,0 +1,172 @@
+package backendtest
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func productCases(op ir.Op) []Case {
+	if op == ir.LoRALinear {
+		return loraCases()
+	}
+	var list []Case
+	add := func(name string, f func(b *B, dt dtype.Type) []*ir.Node) {
+		list = append(list, Case{Name: name, Build: single(func(b *B, dt dtype.Type) *ir.Node { return b.New(op, ir.Attr{}, f(b, dt)...) })})
+	}
+	for _, s := range [][3]int{
+		{1, 1, 1}, {1, 7, 5}, {1, 300, 70}, {2, 9, 33}, {5, 64, 48}, {8, 130, 17}, {9, 16, 16}, {33, 17, 65}, {130, 70, 90}, {64, 300, 64},
+		{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {200, 3, 1},
+	} {
+		m, k, n := s[0], s[1], s[2]
+		add(fmt.Sprint(s), func(b *B, dt dtype.Type) []*ir.Node { return []*ir.Node{b.Normal(dt, m, k), b.Normal(dt, k, n)} })
+		add(fmt.Sprint(s, " transposed left"), func(b *B, dt dtype.Type) []*ir.Node {
+			return []*ir.Node{b.Transposed(dt, m, k), b.Normal(dt, k, n)}
+		})
+		add(fmt.Sprint(s, " transposed right"), func(b *B, dt dtype.Type) []*ir.Node {
+			return []*ir.Node{b.Normal(dt, m, k), b.Transposed(dt, k, n)}
+		})
+	}
+	add("both transposed", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Transposed(dt, 20, 33), b.Transposed(dt, 33, 40)}
+	})
+	add("strided", func(b *B, dt dtype.Type) []*ir.Node { return []*ir.Node{b.Sparse(dt, 20, 33), b.Flipped(dt, 33, 17)} })
+	add("repeated", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Repeated(dt, 0, 20, 33), b.Repeated(dt, 1, 33, 17)}
+	})
+	add("batches", func(b *B, dt dtype.Type) []*ir.Node { return []*ir.Node{b.Normal(dt, 3, 5, 9), b.Normal(dt, 3, 9, 17)} })
+	add("two batch axes", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Transposed(dt, 2, 3, 10, 9), b.Normal(dt, 2, 3, 9, 33)}
+	})
+	add("one right-hand side for all batches", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Normal(dt, 4, 5, 9), b.Repeated(dt, 0, 4, 9, 17)}
+	})
+	add("one left-hand side for all batches", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Repeated(dt, 0, 4, 5, 9), b.Normal(dt, 4, 9, 17)}
+	})
+	add("two pairs", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Normal(dt, 33, 20), b.Normal(dt, 20, 40), b.Normal(dt, 33, 3), b.Transposed(dt, 3, 40)}
+	})
+	add("two pairs, few rows", func(b *B, dt dtype.Type) []*ir.Node {
+		return []*ir.Node{b.Normal(dt, 3, 20), b.Normal(dt, 20, 40), b.Normal(dt, 3, 2), b.Normal(dt, 2, 40)}
+	})
+	return append(list, fusedProducts()...)
+}
+
+// fusedProducts are groups with epilogues, several products, and phases.
+func fusedProducts() []Case {
+	var list []Case
+	for _, rows := range []int{1, 3, 8, 40} {
+		list = append(list,
+			Case{Name: fmt.Sprintf("bias, silu, residual, %d rows", rows), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				y := b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, rows, 33), b.Normal(dt, 33, 70))
+				y = b.New(ir.Add, ir.Attr{}, y, b.Repeated(dt, 0, rows, 70))
+				y = b.New(ir.Silu, ir.Attr{}, y)
+				return b.New(ir.Add, ir.Attr{}, y, b.Transposed(dt, rows, 70))
+			})},
+			Case{Name: fmt.Sprintf("three products, %d rows", rows), Build: func(b *B, dt dtype.Type) []*ir.Node {
+				x := b.Normal(dt, rows, 33)
+				var list []*ir.Node
+				for i := range 3 {
+					y := b.New(ir.MatMul, ir.Attr{}, x, b.Normal(dt, 33, 10+30*i))
+					list = append(list, b.New(ir.Mul, ir.Attr{}, y, b.Number(dt, 0.5)), y)
+				}
+				return list
+			}},
+			Case{Name: fmt.Sprintf("a chain, %d rows", rows), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				h := b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, rows, 33), b.Normal(dt, 33, 20))
+				h = b.New(ir.Tanh, ir.Attr{}, h)
+				return b.New(ir.MatMul, ir.Attr{}, h, b.Normal(dt, 20, 40))
+			})},
+			Case{Name: fmt.Sprintf("weight gradient, %d rows", rows), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				x, dy := b.Normal(dt, 2, rows, 9), b.Normal(dt, 2, rows, 17)
+				return b.New(ir.Sum, ir.Attr{Axes: []int{0}}, b.New(ir.MatMul, ir.Attr{}, b.Swap(x), dy))
+			})},
+		)
+	}
+	return list
+}
+
+func loraCases() []Case {
+	var list []Case
+	for _, s := range [][4]int{{1, 64, 64, 8}, {3, 33, 17, 2}, {8, 20, 30, 1}, {9, 20, 30, 4}, {64, 100, 70, 8}} {
+		m, k, n, r := s[0], s[1], s[2], s[3]
+		list = append(list, Case{Name: fmt.Sprint(s), Build: func(b *B, dt dtype.Type) []*ir.Node {
+			x := b.Normal(dt, m, k)
+			var list []*ir.Node
+			for range 2 { // two projections of one input
+				list = append(list, b.New(ir.LoRALinear, ir.Attr{Float: 2}, x, b.Normal(dt, k, n), b.Normal(dt, k, r), b.Normal(dt, r, n)))
+			}
+			return list
+		}})
+	}
+	return list
+}
+
+func rowCases(op ir.Op) []Case {
+	var list []Case
+	for _, shape := range [][]int{{1}, {5}, {3, 1}, {4, 17}, {2, 3, 64}, {300, 33}, {7, 1000}, {2, 20011}, {0, 5}} {
+		list = append(list, Case{Name: fmt.Sprint(shape), Build: func(b *B, dt dtype.Type) []*ir.Node {
+			eps := 1e-5
+			if shape[len(shape)-1] == 1 {
+				eps = 0.1 // the gradient is a difference of almost equal numbers otherwise
+			}
+			return rowOp(b, op, dt, b.Normal(dt, shape...), ir.Attr{Float: eps})
+		}})
+	}
+	list = append(list,
+		Case{Name: "transposed", Build: func(b *B, dt dtype.Type) []*ir.Node {
+			return rowOp(b, op, dt, b.Transposed(dt, 20, 33), ir.Attr{Float: 1e-5})
+		}},
+		Case{Name: "one row for all", Build: func(b *B, dt dtype.Type) []*ir.Node {
+			return rowOp(b, op, dt, b.Repeated(dt, 0, 20, 33), ir.Attr{Float: 1e-5})
+		}},
+	)
+	switch op {
+	case ir.CrossEntropy, ir.CrossEntropyGrad:
+		list = append(list, Case{Name: "label smoothing, ignored rows", Build: func(b *B, dt dtype.Type) []*ir.Node {
+			return rowOp(b, op, dt, b.Normal(dt, 20, 33), ir.Attr{Float: 0.1, Index: 3})
+		}})
+	default:
+		list = append(list, Case{Name: "prologue and epilogue", Build: func(b *B, dt dtype.Type) []*ir.Node {
+			x := b.New(ir.Mul, ir.Attr{}, b.Normal(dt, 20, 33), b.Repeated(dt, 0, 20, 33))
+			results := rowOp(b, op, dt, x, ir.Attr{Float: 1e-5})
+			results[0] = b.New(ir.Add, ir.Attr{}, b.New(ir.Tanh, ir.Attr{}, results[0]), b.Normal(dt, 20, 33))
+			return results
+		}})
+	}
+	return list
+}
+
+// rowOp applies a row op to x and to further operands that suit it.
+func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
+	width := x.Shape[len(x.Shape)-1]
+	switch op {
+	case ir.Softmax, ir.LogSoftmax:
+		return []*ir.Node{b.New(op, attr, x)}
+	case ir.SoftmaxGrad:
+		return []*ir.Node{b.New(op, attr, b.New(ir.Softmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
+	case ir.LogSoftmaxGrad:
+		return []*ir.Node{b.New(op, attr, b.New(ir.LogSoftmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
+	case ir.LayerNorm:
+		return []*ir.Node{b.New(op, attr, x, b.Normal(dt, width), b.Normal(dt, width))}
+	case ir.RMSNorm:
+		return []*ir.Node{b.New(op, attr, x, b.Normal(dt, width))}
+	case ir.LayerNormGrad, ir.RMSNormGrad:
+		return b.Picks(b.New(op, attr, x, b.Normal(dt, width), b.Transposed(dt, x.Shape...)))
+	}
+	if len(x.Shape) != 2 {
+		panic(stop{errNotForDType})
+	}
+	if attr.Index == 0 {
+		attr.Index, attr.Float = -100, 0
+	}
+	targets := b.Index(width, x.Shape[0])
+	loss := b.New(ir.CrossEntropy, attr, x, targets)
+	results := b.Picks(loss)
+	if op == ir.CrossEntropy {
+		return results
+	}
+	return []*ir.Node{b.New(op, attr, x, targets, results[1], b.Normal(results[0].DType, x.Shape[0]))}
+}

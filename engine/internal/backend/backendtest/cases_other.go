@@ -1,0 +1,212 @@
+package backendtest
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func attentionCases(op ir.Op) []Case {
+	if op == ir.Rope {
+		return ropeCases()
+	}
+	type geometry struct {
+		B, Hq, Hk, Tq, Tk, D, Dv int
+		flags                    ir.Flag
+		mask                     string
+	}
+	var list []Case
+	for _, g := range []geometry{
+		{1, 1, 1, 1, 1, 1, 1, 0, ""},
+		{2, 3, 3, 5, 7, 8, 8, 0, ""},
+		{2, 4, 2, 9, 9, 16, 16, ir.Causal, ""},
+		{1, 6, 1, 1, 33, 32, 32, ir.Causal, ""},
+		{1, 2, 2, 70, 70, 24, 20, ir.Causal, ""},
+		{1, 2, 1, 5, 3, 8, 8, ir.Causal, ""}, // the first queries see nothing
+		{2, 2, 2, 6, 10, 8, 12, 0, "bool"},
+		{2, 4, 2, 40, 40, 64, 64, ir.Causal, "bool"},
+		{2, 2, 2, 6, 10, 8, 8, 0, "float"},
+		{1, 2, 2, 6, 10, 8, 8, 0, "shared"},
+		{1, 1, 1, 130, 200, 40, 40, 0, ""},
+		{0, 2, 2, 3, 3, 4, 4, 0, ""},
+	} {
+		list = append(list, Case{Name: fmt.Sprintf("%+v", g), Build: func(b *B, dt dtype.Type) []*ir.Node {
+			q, k, v := b.Normal(dt, g.B, g.Hq, g.Tq, g.D), b.Normal(dt, g.B, g.Hk, g.Tk, g.D), b.Normal(dt, g.B, g.Hk, g.Tk, g.Dv)
+			if g.mask == "shared" { // as a layer makes them: heads cut out of rows
+				q = b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, b.Normal(dt, g.B, g.Tq, g.Hq, g.D))
+				k = b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, b.Normal(dt, g.B, g.Tk, g.Hk, g.D))
+			}
+			src := []*ir.Node{q, k, v}
+			switch g.mask {
+			case "bool":
+				src = append(src, b.Normal(dtype.Bool, g.B, g.Hq, g.Tq, g.Tk))
+			case "float":
+				src = append(src, b.Normal(dt, 1, 1, g.Tq, g.Tk))
+			case "shared":
+				src = append(src, b.Normal(dtype.Bool, 1, g.Hq, g.Tq, g.Tk))
+			}
+			attr := ir.Attr{Float: 0.3, Flags: g.flags}
+			values := b.Picks(b.New(ir.Attention, attr, src...))
+			if op == ir.Attention {
+				return values
+			}
+			back := []*ir.Node{q, k, v, values[0], values[1], b.Normal(dt, values[0].Shape...)}
+			return b.Picks(b.New(op, attr, append(back, src[3:]...)...))
+		}})
+	}
+	return list
+}
+
+func ropeCases() []Case {
+	var list []Case
+	for _, flags := range []ir.Flag{0, ir.Reverse, ir.Interleaved, ir.Interleaved | ir.Reverse} {
+		attr := ir.Attr{Float: 10000, Flags: flags}
+		for _, shape := range [][]int{{1, 2}, {5, 8}, {2, 3, 7, 16}, {2, 4, 33, 64}, {2, 0, 8}} {
+			tokens := shape[len(shape)-2]
+			list = append(list, Case{Name: fmt.Sprint(flags, shape), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(ir.Rope, attr, b.Normal(dt, shape...), b.Index(2000, tokens))
+			})})
+		}
+		list = append(list,
+			Case{Name: fmt.Sprint(flags, " positions of each batch"), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(ir.Rope, attr, b.Normal(dt, 3, 2, 5, 8), b.Index(100, 3, 1, 5))
+			})},
+			Case{Name: fmt.Sprint(flags, " heads cut out of rows"), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				x := b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, b.Normal(dt, 2, 5, 3, 8))
+				return b.New(ir.Rope, attr, x, b.Index(100, 5))
+			})},
+		)
+	}
+	return list
+}
+
+func indexCases(op ir.Op) []Case {
+	var list []Case
+	add := func(name string, f func(b *B, dt dtype.Type) []*ir.Node) {
+		list = append(list, Case{Name: name, Build: f})
+	}
+	switch op {
+	case ir.ArgMax, ir.ArgMin, ir.CumSum:
+		flags := []ir.Flag{0}
+		if op == ir.CumSum {
+			flags = []ir.Flag{0, ir.Reverse, ir.Exclusive, ir.Reverse | ir.Exclusive}
+		}
+		for _, f := range flags {
+			for _, shape := range [][]int{{1}, {9}, {3, 70}, {5, 6, 7}, {300, 40}, {3, 20011}} {
+				for axis := range shape {
+					add(fmt.Sprint(f, shape, axis), func(b *B, dt dtype.Type) []*ir.Node {
+						return []*ir.Node{b.New(op, ir.Attr{Axis: axis, Flags: f}, b.Normal(dt, shape...))}
+					})
+				}
+			}
+			add(fmt.Sprint(f, " transposed"), func(b *B, dt dtype.Type) []*ir.Node {
+				return []*ir.Node{b.New(op, ir.Attr{Axis: 1, Flags: f}, b.Transposed(dt, 20, 33))}
+			})
+		}
+		if op != ir.CumSum {
+			list = append(list, Case{Name: "special values", Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				n := len(specials(dt))
+				x := b.New(ir.Reshape, ir.Attr{Shape: []int{n, n}}, b.Special(dt, true))
+				return b.New(op, ir.Attr{Axis: 1}, b.New(ir.Add, ir.Attr{}, x, b.Normal(dt, n, n)))
+			})})
+		}
+	case ir.TopK:
+		for _, s := range [][3]int{{1, 1, 1}, {3, 9, 4}, {2, 70, 70}, {5, 300, 10}, {1, 20011, 5}, {3, 5, 0}} {
+			for _, f := range []ir.Flag{0, ir.Reverse} {
+				add(fmt.Sprint(s, f), func(b *B, dt dtype.Type) []*ir.Node {
+					return b.Picks(b.New(op, ir.Attr{Index: s[2], Flags: f}, b.Normal(dt, s[0], s[1])))
+				})
+			}
+		}
+		add("special values", func(b *B, dt dtype.Type) []*ir.Node {
+			return b.Picks(b.New(op, ir.Attr{Index: 9}, b.Special(dt, true)))
+		})
+	default:
+		list = gatherCases(op)
+	}
+	return list
+}
+
+func gatherCases(op ir.Op) []Case {
+	var list []Case
+	add := func(name string, f func(b *B, dt dtype.Type) *ir.Node) {
+		list = append(list, Case{Name: name, Build: single(f)})
+	}
+	for axis := range 3 {
+		for _, index := range [][]int{{4}, {}, {2, 3}, {0}, {50}} {
+			attr, shape := ir.Attr{Axis: axis}, []int{5, 6, 7}
+			taken := append(append(append([]int{}, shape[:axis]...), index...), shape[axis+1:]...)
+			along := append([]int{}, shape...)
+			along[axis] = ir.Size(index)
+			add(fmt.Sprintf("axis %d, index %v", axis, index), func(b *B, dt dtype.Type) *ir.Node {
+				x := b.Normal(dt, shape...)
+				switch op {
+				case ir.Gather:
+					return b.New(op, attr, x, b.Index(shape[axis], index...))
+				case ir.GatherAlong:
+					return b.New(op, attr, x, b.Index(shape[axis], along...))
+				case ir.ScatterAdd:
+					return b.New(op, attr, x, b.Index(shape[axis], index...), b.Normal(dt, taken...))
+				}
+				return b.New(op, attr, x, b.Index(shape[axis], along...), b.Normal(dt, along...))
+			})
+		}
+	}
+	add("many rows, strided", func(b *B, dt dtype.Type) *ir.Node {
+		x := b.Transposed(dt, 100, 33)
+		switch op {
+		case ir.Gather:
+			return b.New(op, ir.Attr{}, x, b.Index(100, 700))
+		case ir.GatherAlong:
+			return b.New(op, ir.Attr{}, x, b.Index(100, 70, 33))
+		case ir.ScatterAdd:
+			return b.New(op, ir.Attr{}, x, b.Index(100, 700), b.Transposed(dt, 700, 33))
+		}
+		return b.New(op, ir.Attr{}, x, b.Index(100, 70, 33), b.Transposed(dt, 70, 33))
+	})
+	return list
+}
+
+func optimizerCases(op ir.Op) []Case {
+	sizes := [][]int{{5}, {}, {33, 7}, {0, 3}, {20011}, {1, 1}}
+	if op == ir.SumSquares {
+		return []Case{
+			{Name: "one", Build: single(func(b *B, dt dtype.Type) *ir.Node { return b.New(op, ir.Attr{}, b.Normal(dt, 300)) })},
+			{Name: "many", Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				list := []*ir.Node{b.Transposed(dt, 9, 33)}
+				for _, s := range sizes {
+					list = append(list, b.Normal(dt, s...))
+				}
+				return b.New(op, ir.Attr{}, list...)
+			})},
+		}
+	}
+	var list []Case
+	for _, n := range []int{1, len(sizes)} {
+		for _, decay := range []float64{0, 0.1} {
+			list = append(list, Case{Name: fmt.Sprintf("%d tensors, decay %v", n, decay), Tol: 1e-6, Build: func(b *B, dt dtype.Type) []*ir.Node {
+				state := dtype.F32
+				if dt == dtype.F64 {
+					state = dt
+				}
+				var src []*ir.Node
+				for _, s := range []float64{0.01, 0.9, 0.999, 1e-8, decay, 0.19, 0.002} {
+					src = append(src, b.Number(state, s))
+				}
+				src = append(src, b.Leaf(state, nil, func(int) float64 { return 0.7 }))
+				for i, t := range []dtype.Type{dt, dt, state, state} {
+					for _, s := range sizes[:n] {
+						if i == 3 {
+							src = append(src, b.Positive(t, s...))
+							continue
+						}
+						src = append(src, b.Normal(t, s...))
+					}
+				}
+				return b.Picks(b.New(op, ir.Attr{}, src...))
+			}})
+		}
+	}
+	return list
+}

@@ -1,0 +1,142 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A checked backend runs every launch on the reference too, on the same inputs, and compares. So a wrong kernel is found
+// by itself, and not by what it does to the end of a long graph.
+type checked struct {
+	backend.Backend
+	exact     backend.Backend
+	tolerance float64
+}
+
+type checkedKernel struct {
+	backend.Kernel
+	exact backend.Kernel
+	group *backend.Group
+}
+
+func newChecked(b backend.Backend, tolerance float64) (*checked, error) {
+	exact, err := ref.Open()
+	return &checked{b, exact, tolerance}, err
+}
+
+func (c *checked) Compile(g *backend.Group) (backend.Kernel, error) {
+	k, err := c.Backend.Compile(g)
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.exact.Compile(g)
+	return &checkedKernel{k, e, g}, err
+}
+
+func (c *checked) Submit(ctx context.Context, cmds []backend.Cmd, _ []time.Duration) error {
+	for i := range cmds {
+		if err := c.run(ctx, cmds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
+	k := cmd.Kernel.(*checkedKernel)
+	mirror, err := c.mirror(cmd)
+	if err != nil {
+		return err
+	}
+	mirror.Kernel, cmd.Kernel = k.exact, k.Kernel
+	if err := c.exact.Submit(ctx, []backend.Cmd{mirror}, nil); err != nil {
+		return err
+	}
+	if err := c.Backend.Submit(ctx, []backend.Cmd{cmd}, nil); err != nil {
+		return err
+	}
+	for i, o := range k.group.Outputs {
+		got, err := output(c.Backend, cmd, o)
+		if err != nil {
+			return err
+		}
+		want, err := output(c.exact, mirror, o)
+		if err != nil {
+			return err
+		}
+		if err := got.compare(&want, c.tolerance, false); err != nil {
+			return fmt.Errorf("output %d: %v\n%s", i, err, describe(k.group))
+		}
+	}
+	return nil
+}
+
+// mirror copies a command's memory to the reference.
+func (c *checked) mirror(cmd backend.Cmd) (backend.Cmd, error) {
+	m := backend.Cmd{Scalars: cmd.Scalars}
+	for _, s := range cmd.Bufs {
+		host := make([]byte, s.Buf.Bytes()-s.Offset)
+		if err := c.Backend.Download(host, s.Buf, s.Offset); err != nil {
+			return m, err
+		}
+		buf, err := c.exact.Alloc(len(host))
+		if err != nil {
+			return m, err
+		}
+		if err := c.exact.Upload(buf, 0, host); err != nil {
+			return m, err
+		}
+		m.Bufs = append(m.Bufs, backend.Slice{Buf: buf})
+	}
+	return m, nil
+}
+
+func output(b backend.Backend, cmd backend.Cmd, o backend.Output) (Values, error) {
+	s := cmd.Bufs[o.Buf]
+	v := Values{DType: o.DType, Shape: o.Shape}
+	host := make([]byte, ir.Size(o.Shape)*o.DType.Size())
+	if err := b.Download(host, s.Buf, s.Offset); err != nil {
+		return v, err
+	}
+	v.gather(host, ir.Contiguous(o.Shape), 0, 0)
+	return v, nil
+}
+
+// describe prints a group for people who look for a mistake in it.
+func describe(g *backend.Group) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %s\n", g.Kind, g.Name)
+	for i, in := range g.Inputs {
+		fmt.Fprintf(&b, "  in%d  = %v%v stride %v offset %d buffer %d scalar %d\n",
+			i, in.DType, in.Layout.Shape, in.Layout.Stride, in.Layout.Offset, in.Buf, in.Scalar)
+	}
+	name := func(r backend.Ref) string {
+		if i, ok := r.Input(); ok {
+			return fmt.Sprintf("in%d", i)
+		}
+		if r.Result > 0 {
+			return fmt.Sprintf("v%d.%d", r.Index, r.Result)
+		}
+		return fmt.Sprintf("v%d", r.Index)
+	}
+	for i, in := range g.Insts {
+		fmt.Fprintf(&b, "  v%d   = %v%v %v", i, in.DType, in.Shape, in.Op)
+		for _, a := range in.Args {
+			b.WriteString(" " + name(a))
+		}
+		if in.Attr.Axes != nil {
+			fmt.Fprintf(&b, " axes %v", in.Attr.Axes)
+		}
+		b.WriteString("\n")
+	}
+	for _, o := range g.Outputs {
+		fmt.Fprintf(&b, "  out  = %v%v %s buffer %d\n", o.DType, o.Shape, name(o.Value), o.Buf)
+	}
+	return b.String()
+}

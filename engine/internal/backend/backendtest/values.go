@@ -1,0 +1,171 @@
+package backendtest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Values are a tensor's elements on the host, in C order: floats in F, integers and Bool in I.
+type Values struct {
+	DType dtype.Type
+	Shape []int
+	F     []float64
+	I     []int64
+}
+
+// encode returns little-endian elements.
+func (v *Values) encode() []byte {
+	var b []byte
+	for _, x := range v.F {
+		switch v.DType {
+		case dtype.F16:
+			b = binary.LittleEndian.AppendUint16(b, dtype.Float32ToF16(float32(x)))
+		case dtype.BF16:
+			b = binary.LittleEndian.AppendUint16(b, dtype.Float32ToBF16(float32(x)))
+		case dtype.F32:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
+		case dtype.F64:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+		}
+	}
+	for _, x := range v.I {
+		switch v.DType.Size() {
+		case 1:
+			b = append(b, byte(x))
+		case 4:
+			b = binary.LittleEndian.AppendUint32(b, uint32(x))
+		case 8:
+			b = binary.LittleEndian.AppendUint64(b, uint64(x))
+		}
+	}
+	return b
+}
+
+// leaf copies values to a device.
+func (v *Values) leaf(dev *backend.Device) (*ir.Node, error) {
+	data := v.encode()
+	block, err := dev.Alloc(len(data))
+	if err != nil {
+		return nil, err
+	}
+	if err := dev.Upload(block, 0, data); err != nil {
+		return nil, err
+	}
+	return ir.NewLeaf(dev, v.DType, &ir.Data{Buf: block, Layout: ir.Contiguous(v.Shape)}, ""), nil
+}
+
+// read copies an evaluated node from its device.
+func read(n *ir.Node) (Values, error) {
+	d := n.Value()
+	v := Values{DType: n.DType, Shape: n.Shape}
+	mem := make([]byte, d.Buf.Bytes())
+	if err := n.Dev.(*backend.Device).Download(mem, d.Buf, 0); err != nil {
+		return v, err
+	}
+	if !slices.Equal(d.Layout.Shape, n.Shape) {
+		return v, fmt.Errorf("got a layout of shape %v, want %v", d.Layout.Shape, n.Shape)
+	}
+	v.gather(mem, d.Layout, 0, d.Layout.Offset)
+	return v, nil
+}
+
+// gather appends the elements from an axis on.
+func (v *Values) gather(mem []byte, l ir.Layout, axis, at int) {
+	if axis < len(l.Shape) {
+		for i := range l.Shape[axis] {
+			v.gather(mem, l, axis+1, at+i*l.Stride[axis])
+		}
+		return
+	}
+	b := mem[at*v.DType.Size():]
+	switch v.DType {
+	case dtype.Bool, dtype.U8:
+		v.I = append(v.I, int64(b[0]))
+	case dtype.I32:
+		v.I = append(v.I, int64(int32(binary.LittleEndian.Uint32(b))))
+	case dtype.I64:
+		v.I = append(v.I, int64(binary.LittleEndian.Uint64(b)))
+	case dtype.F16:
+		v.F = append(v.F, float64(dtype.F16ToFloat32(binary.LittleEndian.Uint16(b))))
+	case dtype.BF16:
+		v.F = append(v.F, float64(dtype.BF16ToFloat32(binary.LittleEndian.Uint16(b))))
+	case dtype.F32:
+		v.F = append(v.F, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	case dtype.F64:
+		v.F = append(v.F, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	}
+}
+
+// ulp is the relative distance of neighbours of a floating-point type.
+func ulp(dt dtype.Type) float64 {
+	switch dt {
+	case dtype.F16:
+		return 1.0 / (1 << 10)
+	case dtype.BF16:
+		return 1.0 / (1 << 7)
+	case dtype.F32:
+		return 1.0 / (1 << 23)
+	}
+	return 1.0 / (1 << 52)
+}
+
+// least is the distance of the smallest numbers of a floating-point type.
+func least(dt dtype.Type) float64 {
+	switch dt {
+	case dtype.F16:
+		return 1.0 / (1 << 24)
+	case dtype.F64:
+		return math.SmallestNonzeroFloat64
+	}
+	return 1e-38 // subnormal results may be flushed
+}
+
+// compare holds v against what it should be. Integers must be equal; floats may differ by the tolerance times the
+// largest magnitude of all elements (or, elementwise, times the greater of the element's own and 1), and by one step of
+// the type unless the tolerance is 0. NaN and infinities must be where they should be.
+func (v *Values) compare(want *Values, tolerance float64, elementwise bool) error {
+	if v.DType != want.DType || !slices.Equal(v.Shape, want.Shape) || len(v.F) != len(want.F) || len(v.I) != len(want.I) {
+		return fmt.Errorf("got %v%v, want %v%v", v.DType, v.Shape, want.DType, want.Shape)
+	}
+	for i, x := range want.I {
+		if v.I[i] != x {
+			return fmt.Errorf("element %d of %v%v: got %d, want %d", i, v.DType, v.Shape, v.I[i], x)
+		}
+	}
+	scale := 0.0
+	for _, x := range want.F {
+		if !math.IsInf(x, 0) {
+			scale = max(scale, math.Abs(x)) // max with NaN is NaN, which is put right below
+		}
+		if scale != scale {
+			scale = 0
+		}
+	}
+	for i, x := range want.F {
+		got := v.F[i]
+		if got == x || got != got && x != x {
+			continue
+		}
+		size := scale
+		if elementwise {
+			size = max(1, math.Abs(x))
+		}
+		allowed := tolerance * size
+		if tolerance > 0 {
+			allowed += ulp(v.DType)*math.Abs(x) + least(v.DType)
+			if v.DType.Size() == 2 { // operands that were rounded to half precision on the way
+				allowed += ulp(v.DType) / 4 * size
+			}
+		}
+		if !(math.Abs(got-x) <= allowed) || math.IsInf(x, 0) || math.IsInf(got, 0) {
+			return fmt.Errorf("element %d of %v%v: got %g, want %g (±%.2g)", i, v.DType, v.Shape, got, x, allowed)
+		}
+	}
+	return nil
+}

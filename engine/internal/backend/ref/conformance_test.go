@@ -1,0 +1,11 @@
+package ref_test
+
+import (
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
+)
+
+// Against itself the reference shows that every case can be built, and that fusion changes no result.
+func TestConformance(t *testing.T) { backendtest.Run(t, ref.Open) }
