@@ -30,7 +30,7 @@ func (t Tensor) Brief() string {
 }
 
 // Text returns a header line, f32[4 1024] cpu 16.0 KiB, and the values as NumPy and PyTorch write them, in lines of at
-// most width columns where possible. Of more than 1,000 elements only the edges are shown, and only they are read from
+// most width columns (0: 80) where possible. Of more than 1,000 elements only the edges are shown, and only they are read from
 // the device. Text evaluates the tensor.
 //
 // Floats have four decimals. They become scientific where that would hide them: when one of them is below 0.0001 or
@@ -38,6 +38,9 @@ func (t Tensor) Brief() string {
 func (t Tensor) Text(width int) string {
 	if t.IsNone() {
 		return "no tensor"
+	}
+	if width <= 0 {
+		width = 80
 	}
 	n := t.Eval().node("print")
 	var b strings.Builder

@@ -1,0 +1,56 @@
+// Package examples holds sessions that show what mcs does; the test runs each one and compares what it puts out with
+// what the file says.
+package examples
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/script"
+	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("*.mcs")
+	if err != nil || len(files) < 6 {
+		t.Fatalf("got %d files and error %v, want at least six sessions", len(files), err)
+	}
+	for _, name := range files {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := mcsfile.Parse(name, string(text))
+			report, err := script.Run(context.Background(), f, script.Options{
+				Check: true,
+				Open: func(stdout io.Writer) (script.Runner, error) {
+					return session.New(session.Options{Stdout: stdout, Stderr: os.Stderr, Commands: magics.Table{}})
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Failed != nil {
+				t.Errorf("%s:\n%v", script.Where(f, report.Failed.Cell, report.Failed.N), report.Failed.Err)
+			}
+			for _, m := range report.Mismatches {
+				t.Errorf("%s:\n%s", script.Where(f, m.Cell, m.N), m.Diff)
+			}
+			checked := 0
+			for _, c := range f.Cells {
+				if c.Checked {
+					checked++
+				}
+			}
+			if checked == 0 {
+				t.Error("no cell says what it puts out")
+			}
+		})
+	}
+}
