@@ -11,6 +11,7 @@ package magics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -122,7 +123,12 @@ func (Table) Run(ctx context.Context, s *session.Session, line string) (display.
 		return nil, err
 	}
 	defer tensor.Interrupt(ctx)()
-	return m.run(ctx, &call{s: s, magic: m, flags: flags, rest: rest})
+	v, err := m.run(ctx, &call{s: s, magic: m, flags: flags, rest: rest})
+	var stopped *tensor.Error
+	if ctx.Err() != nil && errors.As(err, &stopped) {
+		err = session.ErrInterrupted // an evaluation that ctx has stopped
+	}
+	return v, err
 }
 
 // split takes a command line apart: the magic's name, its arguments, and whether it is a cell's.

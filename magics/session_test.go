@@ -2,6 +2,7 @@ package magics_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -73,6 +74,22 @@ func TestInterruptedTiming(t *testing.T) {
 	}
 	if r := s.Run(t.Context(), "1 + 1"); r.Err != nil {
 		t.Errorf("the next cell: %v", r.Err)
+	}
+}
+
+func TestInterruptedEvaluation(t *testing.T) {
+	s, err := session.New(session.Options{Commands: magics.Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "x := tensor.Randn(1024, 1024).Eval(); y := x\nfor range 2000 { y = y.MatMul(x).Mul(0.03) }"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if r := s.Run(ctx, "%time y.Sum()"); !errors.Is(r.Err, session.ErrInterrupted) {
+		t.Errorf("got error %v, want %v", r.Err, session.ErrInterrupted)
 	}
 }
 
