@@ -1,0 +1,220 @@
+package tensor
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// A peerCase is what another system answers; tests/peers/tensor_ops.py writes them.
+type peerCase struct {
+	Op       string
+	Settings map[string]any
+	Args     []peerArray
+	Want     []peerArray
+	Grads    []peerArray // of the first arguments, for the loss sum(result·weight)
+	Weight   *peerArray
+}
+
+type peerArray struct {
+	Type  string
+	Shape []int
+	Data  string
+}
+
+// tensor puts the array on the default device, f64 as another dtype if that is what it computes in.
+func (a peerArray) tensor(t *testing.T, float dtype.Type) Tensor {
+	t.Helper()
+	dt, err := dtype.Parse(a.Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := base64.StdEncoding.DecodeString(a.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dt == dtype.F64 && float == dtype.F32 {
+		var narrow []byte
+		for i := 0; i < len(b); i += 8 {
+			f := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
+			narrow = binary.LittleEndian.AppendUint32(narrow, math.Float32bits(float32(f)))
+		}
+		dt, b = dtype.F32, narrow
+	}
+	return FromBytes(dt, b, a.Shape...)
+}
+
+func (c peerCase) axis() int               { return int(c.number("axis")) }
+func (c peerCase) number(s string) float64 { f, _ := c.Settings[s].(float64); return f }
+
+// peerOps says how each op of the files is written here.
+var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
+	"add": func(c peerCase, a []Tensor) Tensor { return a[0].Add(a[1]) }, "sub": func(c peerCase, a []Tensor) Tensor { return a[0].Sub(a[1]) },
+	"mul": func(c peerCase, a []Tensor) Tensor { return a[0].Mul(a[1]) }, "div": func(c peerCase, a []Tensor) Tensor { return a[0].Div(a[1]) },
+	"mod": func(c peerCase, a []Tensor) Tensor { return a[0].Mod(a[1]) }, "pow": func(c peerCase, a []Tensor) Tensor { return a[0].Pow(a[1]) },
+	"maximum":   func(c peerCase, a []Tensor) Tensor { return a[0].Maximum(a[1]) },
+	"minimum":   func(c peerCase, a []Tensor) Tensor { return a[0].Minimum(a[1]) },
+	"floor_div": func(c peerCase, a []Tensor) Tensor { return a[0].FloorDiv(a[1]) },
+	"atan2":     func(c peerCase, a []Tensor) Tensor { return a[0].Atan2(a[1]) },
+	"eq":        func(c peerCase, a []Tensor) Tensor { return a[0].Eq(a[1]) }, "ne": func(c peerCase, a []Tensor) Tensor { return a[0].Ne(a[1]) },
+	"lt": func(c peerCase, a []Tensor) Tensor { return a[0].Lt(a[1]) }, "le": func(c peerCase, a []Tensor) Tensor { return a[0].Le(a[1]) },
+	"gt": func(c peerCase, a []Tensor) Tensor { return a[0].Gt(a[1]) }, "ge": func(c peerCase, a []Tensor) Tensor { return a[0].Ge(a[1]) },
+	"and": func(c peerCase, a []Tensor) Tensor { return a[0].And(a[1]) }, "or": func(c peerCase, a []Tensor) Tensor { return a[0].Or(a[1]) },
+	"xor": func(c peerCase, a []Tensor) Tensor { return a[0].Xor(a[1]) }, "not": func(c peerCase, a []Tensor) Tensor { return a[0].Not() },
+	"neg": func(c peerCase, a []Tensor) Tensor { return a[0].Neg() }, "abs": func(c peerCase, a []Tensor) Tensor { return a[0].Abs() },
+	"sign": func(c peerCase, a []Tensor) Tensor { return a[0].Sign() }, "floor": func(c peerCase, a []Tensor) Tensor { return a[0].Floor() },
+	"ceil": func(c peerCase, a []Tensor) Tensor { return a[0].Ceil() }, "round": func(c peerCase, a []Tensor) Tensor { return a[0].Round() },
+	"sqrt": func(c peerCase, a []Tensor) Tensor { return a[0].Sqrt() }, "exp": func(c peerCase, a []Tensor) Tensor { return a[0].Exp() },
+	"expm1": func(c peerCase, a []Tensor) Tensor { return a[0].Expm1() }, "log": func(c peerCase, a []Tensor) Tensor { return a[0].Log() },
+	"log1p": func(c peerCase, a []Tensor) Tensor { return a[0].Log1p() }, "sin": func(c peerCase, a []Tensor) Tensor { return a[0].Sin() },
+	"cos": func(c peerCase, a []Tensor) Tensor { return a[0].Cos() }, "tanh": func(c peerCase, a []Tensor) Tensor { return a[0].Tanh() },
+	"erf": func(c peerCase, a []Tensor) Tensor { return a[0].Erf() }, "gelu": func(c peerCase, a []Tensor) Tensor { return a[0].Gelu() },
+	"gelu_tanh": func(c peerCase, a []Tensor) Tensor { return a[0].GeluTanh() }, "silu": func(c peerCase, a []Tensor) Tensor { return a[0].Silu() },
+	"relu": func(c peerCase, a []Tensor) Tensor { return a[0].Relu() }, "sigmoid": func(c peerCase, a []Tensor) Tensor { return a[0].Sigmoid() },
+	"log1p_square": func(c peerCase, a []Tensor) Tensor { return a[0].Square().Log1p() },
+	"is_nan":       func(c peerCase, a []Tensor) Tensor { return a[0].IsNaN() },
+	"cast": func(c peerCase, a []Tensor) Tensor {
+		dt, err := dtype.Parse(c.Settings["to"].(string))
+		check("cast", err)
+		return a[0].Cast(dt)
+	},
+	"where": func(c peerCase, a []Tensor) Tensor { return Where(a[0], a[1], a[2]) },
+	"sum":   func(c peerCase, a []Tensor) Tensor { return a[0].Sum(c.axis()) }, "mean": func(c peerCase, a []Tensor) Tensor { return a[0].Mean(c.axis()) },
+	"max": func(c peerCase, a []Tensor) Tensor { return a[0].Max(c.axis()) }, "min": func(c peerCase, a []Tensor) Tensor { return a[0].Min(c.axis()) },
+	"amax": func(c peerCase, a []Tensor) Tensor { return a[0].Max(c.axis()) }, "prod": func(c peerCase, a []Tensor) Tensor { return a[0].Prod(c.axis()) },
+	"var": func(c peerCase, a []Tensor) Tensor { return a[0].Var(c.axis()) }, "cumsum": func(c peerCase, a []Tensor) Tensor { return a[0].CumSum(c.axis()) },
+	"argmax":      func(c peerCase, a []Tensor) Tensor { return a[0].ArgMax(c.axis()) },
+	"argmin":      func(c peerCase, a []Tensor) Tensor { return a[0].ArgMin(c.axis()) },
+	"take":        func(c peerCase, a []Tensor) Tensor { return a[0].Take(a[1], c.axis()) },
+	"take_along":  func(c peerCase, a []Tensor) Tensor { return a[0].TakeAlong(a[1], c.axis()) },
+	"matmul":      func(c peerCase, a []Tensor) Tensor { return a[0].MatMul(a[1]) },
+	"softmax":     func(c peerCase, a []Tensor) Tensor { return a[0].Softmax(c.axis()) },
+	"log_softmax": func(c peerCase, a []Tensor) Tensor { return a[0].LogSoftmax(c.axis()) },
+	"layer_norm":  func(c peerCase, a []Tensor) Tensor { return a[0].LayerNorm(a[1], a[2], c.number("eps")) },
+	"rms_norm":    func(c peerCase, a []Tensor) Tensor { return a[0].RMSNorm(a[1], c.number("eps")) },
+	"cross_entropy": func(c peerCase, a []Tensor) Tensor {
+		return CrossEntropy(a[0], a[1], CrossEntropyOptions{Smoothing: c.number("smoothing")})
+	},
+	"rope": func(c peerCase, a []Tensor) Tensor { return a[0].Rope(a[1], RopeOptions{Base: c.number("base")}) },
+	"attention": func(c peerCase, a []Tensor) Tensor {
+		o := AttentionOptions{Causal: c.number("causal") != 0, Scale: c.number("scale")}
+		if len(a) > 3 {
+			o.Mask = a[3]
+		}
+		return Attention(a[0], a[1], a[2], o)
+	},
+}
+
+// What NumPy and PyTorch answer is what we answer, values and gradients, on every device: ref in f64 where they used it.
+func TestPeers(t *testing.T) {
+	for _, file := range []string{"numpy"} {
+		cases := readPeers(t, "testdata/"+file+".json")
+		for _, name := range []string{"ref", "cpu"} {
+			use(t, name)
+			for i, c := range cases {
+				t.Run(fmt.Sprintf("%s/%s/%d_%s", file, name, i, c.Op), func(t *testing.T) { c.check(t, name) })
+			}
+		}
+	}
+}
+
+func readPeers(t *testing.T, path string) []peerCase {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%v: tests/peers/tensor_ops.py writes it", err)
+	}
+	var cases []peerCase
+	if err == nil {
+		err = json.Unmarshal(data, &cases)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// use makes a device the default for the rest of the test.
+func use(t *testing.T, name string) {
+	t.Helper()
+	before := device.Default().String()
+	if err := device.Use(name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := device.Use(before); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (c peerCase) check(t *testing.T, dev string) {
+	float, tolerance := dtype.F32, 2e-6
+	if dev == "ref" {
+		float, tolerance = dtype.F64, 1e-6
+		if len(c.Grads) > 0 || c.Op == "adamw" {
+			tolerance = 1e-12
+		}
+	} else if len(c.Grads) > 0 {
+		tolerance = 2e-5
+	}
+	args := make([]Tensor, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = a.tensor(t, float)
+	}
+	if c.Op == "adamw" {
+		c.checkAdamW(t, args, float, tolerance)
+		return
+	}
+	f := peerOps[c.Op]
+	if f == nil {
+		t.Fatalf("no op %q", c.Op)
+	}
+	y := f(c, args)
+	compare(t, "result", y, c.Want[0].tensor(t, float), tolerance)
+	if len(c.Grads) == 0 {
+		return
+	}
+	grads := Grad(y.Mul(c.Weight.tensor(t, float)).Sum(), args[:len(c.Grads)]...)
+	for i, g := range grads {
+		compare(t, fmt.Sprintf("gradient %d", i), g, c.Grads[i].tensor(t, float), tolerance)
+	}
+}
+
+// checkAdamW takes as many steps as gradients are given.
+func (c peerCase) checkAdamW(t *testing.T, args []Tensor, float dtype.Type, tolerance float64) {
+	p, m, v := args[:1], []Tensor{ZerosLike(args[0])}, []Tensor{ZerosLike(args[0])}
+	for i, g := range args[1:] {
+		p, m, v = AdamW(p, []Tensor{g}, m, v, AdamWStep{
+			LR: c.number("lr"), Beta1: c.number("beta1"), Beta2: c.number("beta2"), Eps: c.number("eps"), WeightDecay: c.number("decay"), Step: i + 1,
+		})
+	}
+	for i, x := range []Tensor{p[0], m[0], v[0]} {
+		compare(t, []string{"p", "m", "v"}[i], x, c.Want[i].tensor(t, float), tolerance)
+	}
+}
+
+// compare holds got against want: bit for bit but for floats, whose tolerance is relative, or absolute below 1.
+func compare(t *testing.T, what string, got, want Tensor, tolerance float64) {
+	t.Helper()
+	if got.Brief() != want.Brief() {
+		t.Fatalf("%s: got %s, want %s", what, got.Brief(), want.Brief())
+	}
+	p, q := got.Float64s(), want.Float64s()
+	for i := range p {
+		same := p[i] == q[i] || math.IsNaN(p[i]) && math.IsNaN(q[i])
+		if !same && !(got.DType().Float() && math.Abs(p[i]-q[i]) <= tolerance*math.Max(1, math.Abs(q[i]))) {
+			t.Errorf("%s: element %d: got %v, want %v", what, i, p[i], q[i])
+			return
+		}
+	}
+}
