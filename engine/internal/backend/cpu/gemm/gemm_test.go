@@ -30,7 +30,7 @@ func BenchmarkMatMul(b *testing.B) {
 func BenchmarkShapes(b *testing.B) {
 	workers := pool.New(2)
 	defer workers.Close()
-	for _, s := range [][3]int{{4, 4, 4}, {64, 64, 64}, {16, 1024, 1024}, {2048, 192, 192}, {2048, 512, 192}, {2048, 8, 512}, {192, 512, 2048}, {512, 8, 2048}} {
+	for _, s := range [][3]int{{4, 4, 4}, {64, 64, 64}, {16, 1024, 1024}, {64, 1024, 1024}, {40, 512, 192}, {2048, 192, 192}, {2048, 512, 192}, {2048, 8, 512}, {192, 512, 2048}, {512, 8, 2048}} {
 		b.Run(fmt.Sprintf("%dx%dx%d", s[0], s[1], s[2]), func(b *testing.B) { benchmark(b, workers, s[0], s[1], s[2]) })
 	}
 }
