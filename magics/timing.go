@@ -169,27 +169,36 @@ func (t *timing) bandwidth(ctx context.Context) string {
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
 
+// StyledText is two lines, so that they fit a screen of 80 columns, and notes below them.
 func (t *timing) StyledText(_ int, style display.Style) string {
 	r := t.result
-	var b strings.Builder
-	b.WriteString(style.Paint(display.Strong, display.Seconds(r.Median)))
-	fmt.Fprintf(&b, "  median of %s (IQR %s – %s)", plural(r.Runs(), "run"), display.Seconds(r.P25), display.Seconds(r.P75))
+	line := fmt.Sprintf("%s  median of %s (IQR %s – %s)", style.Paint(display.Strong, display.Seconds(r.Median)),
+		plural(r.Runs(), "run"), display.Seconds(r.P25), display.Seconds(r.P75))
+	line += "\n" + style.Paint(display.Dim, t.facts())
+	notes := r.Notes
+	if t.floor > 0 && r.Median < 2*t.floor {
+		notes = append([]string{"most of this is the interpreter, not the work"}, notes...)
+	}
+	for _, note := range notes {
+		line += "\n" + style.Paint(display.Dim, note)
+	}
+	return line
+}
+
+// facts are what stands behind the time.
+func (t *timing) facts() string {
+	var parts []string
 	if t.one.Launches > 0 {
-		b.WriteString(", " + plural(t.one.Launches, "launch"))
+		parts = append(parts, plural(t.one.Launches, "launch"))
 	}
 	if t.rate != "" {
-		b.WriteString(", " + t.rate)
+		parts = append(parts, t.rate)
 	}
-	if t.floor > 0 {
-		b.WriteString(style.Paint(display.Dim, " · interpreter floor "+display.Seconds(t.floor)))
+	facts := strings.Join(parts, ", ")
+	if facts != "" {
+		facts += " · "
 	}
-	if t.floor > 0 && r.Median < 2*t.floor {
-		b.WriteString("\n" + style.Paint(display.Dim, "most of this is the interpreter, not the work"))
-	}
-	for _, note := range r.Notes {
-		b.WriteString("\n" + style.Paint(display.Dim, note))
-	}
-	return b.String()
+	return facts + "interpreter floor " + display.Seconds(t.floor)
 }
 
 func runBench(ctx context.Context, c *call) (display.Value, error) {
