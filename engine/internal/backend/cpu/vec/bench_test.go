@@ -13,6 +13,7 @@ func BenchmarkFunctions(b *testing.B) {
 		x[i] = float32(i%77) / 10
 	}
 	p := func(i int) unsafe.Pointer { return unsafe.Pointer(&x[i*(n+80)]) }
+	step := &AdamWStep{Scale: 1, OneMinusBeta1: 0.1, OneMinusBeta2: 0.01, Decay: 1e-5, Rate: 1e-3, Root: 1, Eps: 1e-8}
 	for _, c := range []struct {
 		name   string
 		arrays int
@@ -30,6 +31,7 @@ func BenchmarkFunctions(b *testing.B) {
 		{"norm_to", 4, func() { NormTo(p(0), p(1), p(2), p(3), 1, 1, n) }},
 		{"norm_grad_sums", 3, func() { NormGradSums(p(1), p(2), p(3), 1, 1, n) }},
 		{"norm_grad_to", 4, func() { NormGradTo(p(0), p(1), p(2), p(3), 1, 1, 1, 1, n) }},
+		{"adamw", 7, func() { AdamWTo(p(8), p(9), p(10), p(1), p(2), p(3), p(4), step, n) }},
 		{"norm_grad_params", 6, func() { NormGradParams(p(4), p(5), p(2), p(3), 1, 1, n) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
