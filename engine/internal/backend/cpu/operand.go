@@ -121,8 +121,3 @@ func outputOf(g *backend.Group, result int) *backend.Output {
 func around(shape []int, axis int) (outer, length, inner int) {
 	return elementsOf(shape[:axis]), shape[axis], elementsOf(shape[axis+1:])
 }
-
-// copyBytes copies n bytes.
-func copyBytes(d, src unsafe.Pointer, n int) {
-	copy(unsafe.Slice((*byte)(d), n), unsafe.Slice((*byte)(src), n))
-}

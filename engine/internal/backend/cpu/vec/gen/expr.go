@@ -84,7 +84,6 @@ const (
 	opSqrt
 	opRound
 	opAnd
-	opAndNot // ^a & b
 	opOr
 	opXor
 	opAddInt
@@ -99,8 +98,6 @@ const (
 	opHalf  // through binary16 and back
 	opCompare
 	opEqualInt
-	opMaskOr
-	opMaskAnd
 	opBlend // mask, then, else
 	opOnes  // mask to 0 or 1
 
@@ -114,7 +111,7 @@ const (
 
 // mask says whether a node's value is a mask.
 func (o op) mask() bool {
-	return o == opCompare || o == opEqualInt || o == opMaskOr || o == opMaskAnd
+	return o == opCompare || o == opEqualInt
 }
 
 // Predicates of comparisons.
@@ -211,10 +208,9 @@ func (k *kernel) sqrt(a value) value       { return k.apply(opSqrt, a) }
 func (k *kernel) round(a value, mode int) value {
 	return k.with(opRound, mode, a)
 }
-func (k *kernel) and(a, b value) value    { return k.apply(opAnd, a, b) }
-func (k *kernel) andNot(a, b value) value { return k.apply(opAndNot, a, b) }
-func (k *kernel) or(a, b value) value     { return k.apply(opOr, a, b) }
-func (k *kernel) xor(a, b value) value    { return k.apply(opXor, a, b) }
+func (k *kernel) and(a, b value) value { return k.apply(opAnd, a, b) }
+func (k *kernel) or(a, b value) value  { return k.apply(opOr, a, b) }
+func (k *kernel) xor(a, b value) value { return k.apply(opXor, a, b) }
 
 func (k *kernel) addInt(a, b value) value            { return k.apply(opAddInt, a, b) }
 func (k *kernel) subInt(a, b value) value            { return k.apply(opSubInt, a, b) }
@@ -226,8 +222,6 @@ func (k *kernel) toInt(a value) value                { return k.apply(opToInt, a
 func (k *kernel) truncate(a value) value             { return k.apply(opTruncate, a) }
 func (k *kernel) compare(pred int, a, b value) value { return k.with(opCompare, pred, a, b) }
 func (k *kernel) equalInt(a, b value) value          { return k.apply(opEqualInt, a, b) }
-func (k *kernel) either(a, b value) value            { return k.apply(opMaskOr, a, b) }
-func (k *kernel) both(a, b value) value              { return k.apply(opMaskAnd, a, b) }
 func (k *kernel) where(mask, then, els value) value  { return k.apply(opBlend, mask, then, els) }
 func (k *kernel) ones(mask value) value              { return k.apply(opOnes, mask) }
 func (k *kernel) isNaN(a value) value                { return k.compare(unord, a, a) }

@@ -8,7 +8,7 @@ var plain = map[op]string{
 	opTruncate: "VCVTTPS2DQ", opScale: "VSCALEFPS", opMulWords: "VPMULUDQ", opUnpackLow: "VPUNPCKLQDQ", opUnpackHigh: "VPUNPCKHQDQ",
 }
 
-var bitwise = map[op]string{opAnd: "VPAND", opAndNot: "VPANDN", opOr: "VPOR", opXor: "VPXOR"}
+var bitwise = map[op]string{opAnd: "VPAND", opOr: "VPOR", opXor: "VPXOR"}
 
 var shifts = map[op]string{opShiftLeft: "VPSLLD", opShiftRight: "VPSRLD", opShiftRightSigned: "VPSRAD"}
 
@@ -25,7 +25,7 @@ func (b *body) instruction(v value, n node, d int, r []int, temp int) {
 		} else {
 			b.op("VROUNDPS", imm, b.v(r[0]), b.v(d))
 		}
-	case opAnd, opAndNot, opOr, opXor:
+	case opAnd, opOr, opXor:
 		mnemonic := bitwise[n.op]
 		if wide {
 			mnemonic += "D"
@@ -56,13 +56,6 @@ func (b *body) instruction(v value, n node, d int, r []int, temp int) {
 			b.op("VPCMPEQD", b.v(r[1]), b.v(r[0]), kreg(d))
 		} else {
 			b.op("VPCMPEQD", b.v(r[1]), b.v(r[0]), b.v(d))
-		}
-	case opMaskOr, opMaskAnd:
-		name := map[op]string{opMaskOr: "OR", opMaskAnd: "AND"}[n.op]
-		if wide {
-			b.op("K"+name+"W", kreg(r[0]), kreg(r[1]), kreg(d))
-		} else {
-			b.op("V"+name+"PS", b.v(r[0]), b.v(r[1]), b.v(d))
 		}
 	case opBlend:
 		if wide {
