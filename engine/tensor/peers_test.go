@@ -116,7 +116,7 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 
 // What NumPy and PyTorch answer is what we answer, values and gradients, on every device: ref in f64 where they used it.
 func TestPeers(t *testing.T) {
-	for _, file := range []string{"numpy"} {
+	for _, file := range []string{"numpy", "torch"} {
 		cases := readPeers(t, "testdata/"+file+".json")
 		for _, name := range []string{"ref", "cpu"} {
 			use(t, name)
@@ -170,6 +170,9 @@ func (c peerCase) check(t *testing.T, dev string) {
 	args := make([]Tensor, len(c.Args))
 	for i, a := range c.Args {
 		args[i] = a.tensor(t, float)
+		if i < len(c.Grads) {
+			args[i].Param()
+		}
 	}
 	if c.Op == "adamw" {
 		c.checkAdamW(t, args, float, tolerance)

@@ -119,7 +119,7 @@ def torch_cases():
     cases = []
 
     def randn(*shape):
-        return torch.randn(*shape, dtype=torch.float64)
+        return torch.randn(shape, dtype=torch.float64)
 
     def run(op, f, args, extra=(), **settings):
         """args get gradients; extra are further arguments of the op."""

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Grad returns the gradients of loss, which has one element of a floating-point dtype, for each of params: nodes of the
@@ -178,33 +177,28 @@ func (r *reverse) unreached(loss *Node, params []*Node) error {
 	return errors.Join(errs...)
 }
 
+// unreached says that no gradient flows from loss to p; why is what a search for the reason found.
 func unreached(loss, p *Node, why string) error {
-	var s strings.Builder
-	fmt.Fprintf(&s, "the loss does not depend on %v", p)
-	switch {
-	case why != "":
-		s.WriteString(" but through " + why)
-	case !p.Tracked && loss.Value() != nil:
-		s.WriteString("; it was evaluated, and only what is computed from a Param remembers how")
-	}
-	return &Error{"grad", s.String()}
+	return &Error{"grad", fmt.Sprintf("the loss does not depend on %v%s", p, why)}
 }
 
-// blocker names the op that stops the gradient on the way from loss to p, "" if there is no way at all.
+// blocker looks for what stops the gradient on the way from loss to p: an op without a gradient, or an evaluation that
+// let go of its sources. It returns "" if there is neither.
 func blocker(loss, p *Node) string {
 	through := map[*Node]*Node{loss: nil} // the last op without a gradient between a node and the loss
 	list := []*Node{loss}
+	forgot := false
 	for len(list) > 0 {
 		n := list[len(list)-1]
 		list = list[:len(list)-1]
+		stop := through[n]
 		if n == p {
-			stop := through[n]
 			if stop == nil {
 				return ""
 			}
-			return fmt.Sprintf("%v, which has no gradient: %s", stop.Op, RowOf(stop.Op).NoGrad)
+			return fmt.Sprintf(" but through %v, which has no gradient: %s", stop.Op, RowOf(stop.Op).NoGrad)
 		}
-		stop := through[n]
+		forgot = forgot || len(n.Src) == 0 && n.Op != Leaf && n.Op != Const && n.Op != Iota
 		if !differentiable(n) && RowOf(n.Op).NoGrad != "" {
 			stop = n
 		}
@@ -214,6 +208,9 @@ func blocker(loss, p *Node) string {
 				list = append(list, s)
 			}
 		}
+	}
+	if forgot && !p.Tracked {
+		return "; it was evaluated, and only what is computed from a Param remembers how"
 	}
 	return ""
 }
