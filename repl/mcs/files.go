@@ -39,6 +39,8 @@ func openSession(o session.Options) (*session.Session, error) {
 
 // runFile is `mcs run`.
 func runFile(ctx context.Context, name string, args []string) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	f, err := readFile(name)
 	if err != nil {
 		return err
@@ -103,6 +105,8 @@ func reportFailure(w io.Writer, f *mcsfile.File, failure *script.Failure) {
 
 // testFiles is `mcs test`.
 func testFiles(ctx context.Context, names []string, update bool) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	failed := false
 	for _, name := range names {
 		f, err := readFile(name)

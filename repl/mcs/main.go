@@ -27,13 +27,9 @@ func main() {
 }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	// The first Ctrl-C asks the cell to stop; the second is the system's again and ends the process.
-	context.AfterFunc(ctx, stop)
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.Background())
 	var code exitCode
 	switch {
 	case err == nil:
@@ -43,6 +39,14 @@ func run(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "mcs:", err)
 	return exitUsage
+}
+
+// interruptible returns a context that Ctrl-C cancels, for what runs without a terminal of its own (package term deals
+// with the notebook's Ctrl-C). The first one asks the cell to stop; the second is the system's again and ends the process.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // exitCode is an error that was reported already.
