@@ -1,0 +1,81 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/plan"
+)
+
+// FirstNonFinite looks for the first tensor on the way to t that holds NaN or an infinity, and describes it; "" if there
+// is none. It evaluates every step on the way by itself, so it is slow: it is for finding out why a loss is NaN.
+// An infinity that does not depend on a parameter (as in a mask) is not what it looks for.
+func FirstNonFinite(t Tensor) string {
+	for _, n := range ir.History(t.node("first_non_finite")) {
+		if n.Outs != nil || !n.DType.Float() {
+			continue
+		}
+		if n.Value() == nil {
+			check("first_non_finite", plan.Run(evalContext(), []*ir.Node{n}))
+		}
+		nan, inf := nonFinite(wrap(n))
+		if nan > 0 || inf > 0 && n.Tracked {
+			return fmt.Sprintf("%s: %s of %d elements", describe(n), counts(nan, inf), ir.Size(n.Shape))
+		}
+	}
+	return ""
+}
+
+func nonFinite(t Tensor) (nan, inf int) {
+	for _, v := range t.Float64s() {
+		switch {
+		case math.IsNaN(v):
+			nan++
+		case math.IsInf(v, 0):
+			inf++
+		}
+	}
+	return nan, inf
+}
+
+func counts(nan, inf int) string {
+	switch {
+	case inf == 0:
+		return fmt.Sprintf("%d NaN", nan)
+	case nan == 0:
+		return fmt.Sprintf("%d Inf", inf)
+	}
+	return fmt.Sprintf("%d NaN and %d Inf", nan, inf)
+}
+
+// describe says what a node is: its name and type, or its op, type and the names of what it was made from.
+func describe(n *ir.Node) string {
+	if n.Name != "" || len(n.Src) == 0 {
+		return n.String()
+	}
+	op := n
+	for op.Op == ir.Pick {
+		op = op.Src[0]
+	}
+	var of []string
+	for _, s := range op.Src {
+		if name := nameOf(s); name != "" {
+			of = append(of, name)
+		}
+	}
+	text := fmt.Sprintf("%v %v", op.Op, n.Type())
+	if len(of) > 0 {
+		text += " of " + strings.Join(of, ", ")
+	}
+	return text
+}
+
+// nameOf finds a name through views.
+func nameOf(n *ir.Node) string {
+	for n.Name == "" && len(n.Src) == 1 && (ir.RowOf(n.Op).Family == ir.FamilyView || n.Op == ir.Detach) {
+		n = n.Src[0]
+	}
+	return n.Name
+}

@@ -1,0 +1,296 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/durable"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A checkpoint is a folder "step-00000020" with the trained weights, the optimizer's tensors and a state; the manifest
+// lists their sizes and SHA-256. It is written under another name, synced and renamed (see package durable): a folder
+// with that name is complete, and the manifest tells if it was damaged later.
+const (
+	paramsFile    = "params.safetensors"
+	optimizerFile = "optimizer.safetensors"
+	stateFile     = "state.json"
+	manifestFile  = "manifest.json"
+	format        = "mcs checkpoint 1"
+)
+
+// manifest lists a checkpoint's files.
+type manifest struct {
+	Format string
+	Files  map[string]fileSum
+}
+
+type fileSum struct {
+	Bytes  int64
+	SHA256 string
+}
+
+// state is what a run is besides tensors.
+type state struct {
+	Signature string // see signatureOf
+	Base      string // hash of the weights that are not trained
+	Step      int    // of the optimizer
+	Batches   int    // taken from the data
+	Random    tensor.RNGState
+	History   History
+}
+
+func folderOf(step int) string { return fmt.Sprintf("step-%08d", step) }
+
+// openCheckpoints makes the folder, and resumes or refuses if it has checkpoints.
+func (t *trainer) openCheckpoints() error {
+	if err := os.MkdirAll(t.o.Checkpoint, 0o777); err != nil {
+		return fmt.Errorf("train: checkpoint: %w", err)
+	}
+	t.base = nn.Hash(untrained(t.model, t.params))
+	names, err := checkpoints(t.o.Checkpoint)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if !t.o.Resume {
+		return fmt.Errorf("train: %s has checkpoints (%s is the newest): set Resume to go on from it, or choose another folder", t.o.Checkpoint, names[0])
+	}
+	return t.resume(names)
+}
+
+// untrained lists the weights of the model that are not trained.
+func untrained(m nn.Module, params []nn.Param) []nn.Param {
+	trained := map[tensor.Tensor]bool{}
+	for _, p := range params {
+		trained[p.Value()] = true
+	}
+	return slices.DeleteFunc(nn.Params(m), func(p nn.Param) bool { return trained[p.Value()] })
+}
+
+// checkpoints lists the names of a folder's complete checkpoints, newest first.
+func checkpoints(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("train: checkpoint: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), "step-") && !strings.Contains(e.Name(), durable.TempMark) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names, nil
+}
+
+// resume goes on from the newest checkpoint that is whole. One that is whole but of another run is an error.
+func (t *trainer) resume(names []string) error {
+	var damaged []error
+	for _, name := range names {
+		dir := filepath.Join(t.o.Checkpoint, name)
+		if err := verify(dir); err != nil {
+			damaged = append(damaged, err)
+			continue
+		}
+		if err := t.load(dir); err != nil {
+			return fmt.Errorf("train: checkpoint %s: %w", dir, err)
+		}
+		for _, err := range damaged {
+			t.history.Notes = append(t.history.Notes, "left out a damaged checkpoint: "+err.Error())
+		}
+		return nil
+	}
+	return fmt.Errorf("train: %s: no checkpoint is whole: %w", t.o.Checkpoint, errors.Join(damaged...))
+}
+
+// verify holds a checkpoint's files against its manifest.
+func verify(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err != nil {
+		return err
+	}
+	var m manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(dir, manifestFile), err)
+	}
+	if m.Format != format {
+		return fmt.Errorf("%s: got format %q, want %q", dir, m.Format, format)
+	}
+	for _, name := range []string{paramsFile, optimizerFile, stateFile} {
+		path := filepath.Join(dir, name)
+		got, err := sumOf(path)
+		if err != nil {
+			return err
+		}
+		if want := m.Files[name]; got != want {
+			return fmt.Errorf("%s: got %d bytes with SHA-256 %.12s…, want %d with %.12s…", path, got.Bytes, got.SHA256, want.Bytes, want.SHA256)
+		}
+	}
+	return nil
+}
+
+func sumOf(path string) (fileSum, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fileSum{}, err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	n, err := io.Copy(hash, f)
+	return fileSum{n, hex.EncodeToString(hash.Sum(nil))}, err
+}
+
+// load puts a verified checkpoint into the run. Everything is read and checked before anything is changed.
+func (t *trainer) load(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil {
+		return err
+	}
+	var s state
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	if err := t.same(s); err != nil {
+		return err
+	}
+	params, _, err := safetensors.Load(filepath.Join(dir, paramsFile))
+	if err != nil {
+		return err
+	}
+	memory, _, err := safetensors.Load(filepath.Join(dir, optimizerFile))
+	if err != nil {
+		return err
+	}
+	for _, p := range t.params {
+		if _, ok := params[p.Name]; !ok {
+			return fmt.Errorf("no tensor %q in %s", p.Name, paramsFile)
+		}
+	}
+	if err := t.optimizer.SetState(optim.State{Step: s.Step, Tensors: memory}); err != nil {
+		return err
+	}
+	err = tensor.Try(func() {
+		for _, p := range t.params {
+			p.Value().Set(params[p.Name])
+		}
+	})
+	if err != nil {
+		return err
+	}
+	tensor.GlobalRNG().SetState(s.Random)
+	history := s.History
+	history.Total, history.Interrupted = t.o.Steps, false
+	t.taken, t.history = s.Batches, &history
+	return nil
+}
+
+// same says what differs between the run and a checkpoint's, if anything.
+func (t *trainer) same(s state) error {
+	var got, want map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(s.Signature), &got); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(t.signature), &want); err != nil {
+		return err
+	}
+	for _, what := range slices.Sorted(maps.Keys(want)) {
+		if string(got[what]) != string(want[what]) {
+			return fmt.Errorf("it is of a run with other %s: %.200s, not %.200s", what, got[what], want[what])
+		}
+	}
+	if s.Base != t.base {
+		return errors.New("the weights that are not trained differ from those of that run")
+	}
+	return nil
+}
+
+// save writes a checkpoint and then removes the ones that are too old.
+func (t *trainer) save() error {
+	name := folderOf(t.history.Steps())
+	dir := filepath.Join(t.o.Checkpoint, name)
+	if err := t.write(dir); err != nil {
+		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
+	}
+	if err := verify(dir); err != nil {
+		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
+	}
+	names, err := checkpoints(t.o.Checkpoint)
+	if err != nil {
+		return err
+	}
+	for _, old := range names[min(t.o.Keep, len(names)):] {
+		if old < name {
+			if err := os.RemoveAll(filepath.Join(t.o.Checkpoint, old)); err != nil {
+				return fmt.Errorf("train: checkpoint: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *trainer) write(dir string) error {
+	folder, err := durable.NewFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Drop()
+	m := manifest{Format: format, Files: map[string]fileSum{}}
+	add := func(name string, write func(io.Writer) error) {
+		if err != nil {
+			return
+		}
+		hash, counter := sha256.New(), &count{}
+		err = folder.WriteFile(name, func(w io.Writer) error { return write(io.MultiWriter(w, hash, counter)) })
+		m.Files[name] = fileSum{counter.n, hex.EncodeToString(hash.Sum(nil))}
+	}
+	params := map[string]tensor.Tensor{}
+	for _, p := range t.params {
+		params[p.Name] = p.Value()
+	}
+	optimizer := t.optimizer.State()
+	add(paramsFile, func(w io.Writer) error { return writeTensors(w, params) })
+	add(optimizerFile, func(w io.Writer) error { return writeTensors(w, optimizer.Tensors) })
+	add(stateFile, func(w io.Writer) error {
+		return writeJSON(w, state{Signature: t.signature, Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: tensor.GlobalRNG().State(), History: *t.history})
+	})
+	add(manifestFile, func(w io.Writer) error { return writeJSON(w, manifest{m.Format, maps.Clone(m.Files)}) })
+	if err != nil {
+		return err
+	}
+	return folder.Commit()
+}
+
+func writeTensors(w io.Writer, tensors map[string]tensor.Tensor) error {
+	entries, err := safetensors.Entries(tensors)
+	if err != nil {
+		return err
+	}
+	return safetensors.Write(w, entries, nil)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}
+
+// count counts bytes.
+type count struct{ n int64 }
+
+func (c *count) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	return len(b), nil
+}

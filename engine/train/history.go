@@ -1,0 +1,159 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/internal/units"
+	"github.com/mcs-notebook/mcs/engine/progress"
+)
+
+// A History is what happened in a run, step by step.
+type History struct {
+	Total       int // steps that were wanted
+	Loss        []float64
+	LR          []float64 // learning rate
+	GradNorm    []float64 // global norm of the gradients, before clipping
+	Eval        []Point
+	Tokens      int // that were learnt from
+	Elapsed     time.Duration
+	Interrupted bool
+	Notes       []string // what the reader should know: a checkpoint that was left out as damaged
+}
+
+// A Point is the loss on the data that is not trained on, after a step.
+type Point struct {
+	Step int
+	Loss float64
+}
+
+func (h *History) add(loss, rate, norm float64) {
+	h.Loss, h.LR, h.GradNorm = append(h.Loss, loss), append(h.LR, rate), append(h.GradNorm, norm)
+}
+
+// Steps is the number of steps that were made.
+func (h *History) Steps() int { return len(h.Loss) }
+
+// First is the loss of the first step, before anything was learnt.
+func (h *History) First() float64 {
+	if len(h.Loss) == 0 {
+		return 0
+	}
+	return h.Loss[0]
+}
+
+// Last is the mean loss of the last steps, at most ten and at most a tenth of all: one batch says little.
+func (h *History) Last() float64 {
+	n := min(10, max(1, len(h.Loss)/10))
+	if len(h.Loss) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, l := range h.Loss[len(h.Loss)-n:] {
+		sum += l
+	}
+	return sum / float64(n)
+}
+
+// Text sums the run up in a line: "300 steps · loss 5.54 → 1.93 · 18,200 tok/s · 21.0 s".
+func (h *History) Text(int) string {
+	steps := units.Plural(int64(h.Steps()), "step")
+	if h.Steps() < h.Total {
+		steps = fmt.Sprintf("%s of %s", units.Int(int64(h.Steps())), units.Plural(int64(h.Total), "step"))
+	}
+	parts := []string{steps, fmt.Sprintf("loss %.3f → %.3f", h.First(), h.Last())}
+	if n := len(h.Eval); n > 0 {
+		parts = append(parts, fmt.Sprintf("on other data %.3f", h.Eval[n-1].Loss))
+	}
+	if s := h.Elapsed.Seconds(); s > 0 {
+		parts = append(parts, units.Int(int64(float64(h.Tokens)/s))+" tok/s", units.Seconds(s))
+	}
+	return strings.Join(append([]string{strings.Join(parts, " · ")}, h.Notes...), "\n")
+}
+
+// String is Text.
+func (h *History) String() string { return h.Text(0) }
+
+// JSON returns all of it.
+func (h *History) JSON() ([]byte, error) { return json.Marshal(h) }
+
+// Plot returns the curve of the loss, with that on the other data if there is one.
+func (h *History) Plot() Curves {
+	c := Curves{Title: "loss", XLabel: "step", YLabel: "nats per token"}
+	c.add("training", len(h.Loss), func(i int) (float64, float64) { return float64(i + 1), h.Loss[i] })
+	if len(h.Eval) > 0 {
+		c.add("other data", len(h.Eval), func(i int) (float64, float64) { return float64(h.Eval[i].Step), h.Eval[i].Loss })
+	}
+	return c
+}
+
+// PlotRate returns the curve of the learning rate.
+func (h *History) PlotRate() Curves {
+	c := Curves{Title: "learning rate", XLabel: "step"}
+	c.add("learning rate", len(h.LR), func(i int) (float64, float64) { return float64(i + 1), h.LR[i] })
+	return c
+}
+
+// Curves are lines to be drawn; a front end that finds the method PlotData draws them.
+type Curves struct {
+	Title, XLabel, YLabel string
+	Names                 []string
+	X, Y                  [][]float64 // a list for each name
+}
+
+func (c *Curves) add(name string, n int, point func(i int) (x, y float64)) {
+	xs, ys := make([]float64, n), make([]float64, n)
+	for i := range n {
+		xs[i], ys[i] = point(i)
+	}
+	c.Names, c.X, c.Y = append(c.Names, name), append(c.X, xs), append(c.Y, ys)
+}
+
+// PlotData returns titles, labels and lines.
+func (c Curves) PlotData() (title, xlabel, ylabel string, names []string, xs, ys [][]float64) {
+	return c.Title, c.XLabel, c.YLabel, c.Names, c.X, c.Y
+}
+
+// String says what the curves are, for those who cannot draw them.
+func (c Curves) String() string {
+	var parts []string
+	for i, name := range c.Names {
+		if n := len(c.Y[i]); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.4g → %.4g in %s", name, c.Y[i][0], c.Y[i][n-1], units.Plural(int64(n), "point")))
+		}
+	}
+	return c.Title + ": " + strings.Join(parts, ", ")
+}
+
+// line is the live line of a run.
+type line struct {
+	t      *trainer
+	began  time.Time
+	tokens int // learnt from before this call of Run
+	shown  time.Time
+}
+
+// showEvery keeps a terminal from being redrawn for every step of a tiny model.
+const showEvery = 50 * time.Millisecond
+
+func newLine(t *trainer, began time.Time) *line {
+	return &line{t: t, began: began, tokens: t.history.Tokens}
+}
+
+func (l *line) report(ctx context.Context, final bool) {
+	if !final && time.Since(l.shown) < showEvery {
+		return
+	}
+	l.shown = time.Now()
+	h, took := l.t.history, time.Since(l.began)
+	note := "starting"
+	if h.Steps() > 0 {
+		note = fmt.Sprintf("loss %.3f → %.3f · %s tok/s · %s", h.First(), h.Last(),
+			units.Int(int64(float64(h.Tokens-l.tokens)/took.Seconds())), units.Bytes(device.Default().Memory().InUse))
+	}
+	progress.Report(ctx, progress.Event{Task: "step", Done: int64(h.Steps()), Total: int64(l.t.o.Steps), Note: note, Elapsed: took, Final: final})
+}

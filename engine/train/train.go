@@ -1,0 +1,293 @@
+// Package train makes a model better at its data, step by step.
+//
+// [Run] takes a model that can say its loss, a source of batches and [Options], and returns the [History] of the run. A
+// step evaluates loss, gradients and the optimizer's update together; it is made only if loss and gradients are
+// finite. A run that is interrupted keeps what it learnt, and calling Run again with the same model, data and options
+// goes on where it stopped; with a checkpoint folder it also goes on in another process, bit for bit as if nothing had
+// happened: parameters, optimizer, random numbers and the position in the data are all saved.
+//
+// Reading order: train.go, step.go, history.go, checkpoint.go.
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A Model can be trained.
+type Model interface {
+	nn.Module
+	// Loss is one number, the mean over the targets; inputs and targets are i64 [batch length].
+	Loss(inputs, targets tensor.Tensor) tensor.Tensor
+}
+
+// Options say how to train. Steps and LR are needed; the rest may stay zero.
+type Options struct {
+	Steps      int
+	LR         optim.Schedule
+	Clip       float64    // largest global norm of the gradients; 0: any
+	Accumulate int        // batches whose gradients make one step; 0: 1
+	Optimizer  optim.Rule // nil: optim.AdamW{}
+	Params     []nn.Param // what is trained; nil: every trainable weight of the model
+
+	Eval        data.Source // data that is not trained on; nil: none
+	EvalEvery   int         // steps between evaluations; 0: at the end only
+	EvalBatches int         // batches of an evaluation; 0: 8
+
+	Checkpoint      string // folder for checkpoints; empty: none
+	CheckpointEvery int    // steps between checkpoints; 0: at the end (and when interrupted) only
+	Keep            int    // checkpoints to keep; 0: 2
+	Resume          bool   // go on from the folder's newest checkpoint, if there is one
+
+	Seed uint64 // of dropout and whatever else is random in a step; 0: the session's generator as it stands
+}
+
+func (o Options) withDefaults() Options {
+	o.Accumulate = max(1, o.Accumulate)
+	if o.Optimizer == nil {
+		o.Optimizer = optim.AdamW{}
+	}
+	if o.EvalBatches <= 0 {
+		o.EvalBatches = 8
+	}
+	if o.Keep <= 0 {
+		o.Keep = 2
+	}
+	return o
+}
+
+// Interrupted is the error of a run that was stopped. Its steps are kept.
+type Interrupted struct {
+	Step, Steps int
+	Cause       error
+}
+
+func (e *Interrupted) Error() string {
+	return fmt.Sprintf("train: interrupted at step %d of %d: %d steps kept; run it again to go on", e.Step, e.Steps, e.Step)
+}
+
+// Unwrap returns the context's cause.
+func (e *Interrupted) Unwrap() error { return e.Cause }
+
+// NotFinite is the error of a run whose loss or gradients became NaN or infinite. The parameters are those before the
+// step.
+type NotFinite struct {
+	Step   int     // the step that was refused, counted from 1
+	Loss   float64 // its loss
+	Tensor string  // the first tensor that went bad, with its shape and how much of it is bad
+}
+
+func (e *NotFinite) Error() string {
+	what := fmt.Sprintf("the loss is %g", e.Loss)
+	if finite(e.Loss) {
+		what = fmt.Sprintf("the loss is %.4g, but its gradient is not finite", e.Loss)
+	}
+	return fmt.Sprintf("train: step %d: %s; the first tensor that went bad is %s. The step was not made", e.Step, what, e.Tensor)
+}
+
+// A trainer is a run under way.
+type trainer struct {
+	model     Model
+	data      data.Source
+	o         Options
+	params    []nn.Param
+	optimizer optim.Optimizer
+	history   *History
+	taken     int    // batches of data
+	signature string // see signatureOf
+	base      string // hash of the weights that are not trained; only with checkpoints
+}
+
+// Run trains. When ctx is cancelled it returns the history with an *Interrupted; loss or gradients that are not
+// finite give a *NotFinite.
+func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
+	o = o.withDefaults()
+	params := o.Params
+	if params == nil {
+		params = nn.Trainable(m)
+	}
+	if err := o.check(params); err != nil {
+		return nil, err
+	}
+	restore := tensor.Interrupt(ctx)
+	defer restore()
+	t := takePaused(m, d, o, params)
+	if t == nil {
+		var err error
+		if t, err = start(m, d, o, params); err != nil {
+			return nil, err
+		}
+	}
+	nn.SetTraining(m, true)
+	defer nn.SetTraining(m, false)
+	err := t.loop(ctx)
+	var interrupted *Interrupted
+	if errors.As(err, &interrupted) {
+		pause(t)
+	}
+	return t.history, err
+}
+
+func (o Options) check(params []nn.Param) error {
+	switch {
+	case o.Steps < 1:
+		return fmt.Errorf("train: got %d steps, want at least 1", o.Steps)
+	case o.LR == optim.Schedule{}:
+		return errors.New("train: the learning rate is missing: set LR, for example to optim.Cosine(3e-3, 30, steps)")
+	case len(params) == 0:
+		return errors.New("train: the model has no trainable weights")
+	}
+	for _, p := range params {
+		if !p.Trainable() {
+			return fmt.Errorf("train: %s is frozen: Unfreeze it, or leave it out of Params", p.Name)
+		}
+	}
+	return nil
+}
+
+// start begins a run, at step 0 or at its newest checkpoint.
+func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, error) {
+	t := &trainer{model: m, data: d, o: o, params: params, history: &History{Total: o.Steps}, signature: signatureOf(d, o, params)}
+	err := tensor.Try(func() { t.optimizer = o.Optimizer.New(params) })
+	if err != nil {
+		return nil, err
+	}
+	if o.Seed != 0 {
+		tensor.Seed(o.Seed)
+	}
+	if o.Checkpoint != "" {
+		err = t.openCheckpoints()
+	}
+	return t, err
+}
+
+// signatureOf says what must be equal for a run to go on exactly. More steps are allowed.
+func signatureOf(d data.Source, o Options, params []nn.Param) string {
+	shapes := make([]string, len(params))
+	for i, p := range params {
+		shapes[i] = p.String()
+	}
+	text, _ := json.Marshal(map[string]any{
+		"learning rate": o.LR, "optimizer": o.Optimizer.String(), "clip": o.Clip, "accumulate": o.Accumulate,
+		"seed": o.Seed, "data": d.Fingerprint(), "parameters": shapes,
+	})
+	return string(text)
+}
+
+// paused is the last run that was interrupted. It holds its model until it goes on, or another run starts.
+var paused struct {
+	sync.Mutex
+	t *trainer
+}
+
+func pause(t *trainer) {
+	paused.Lock()
+	defer paused.Unlock()
+	paused.t = t
+}
+
+// takePaused returns the interrupted run that these arguments mean, or nil. Either way nothing is paused afterwards.
+func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
+	paused.Lock()
+	t := paused.t
+	paused.t = nil
+	paused.Unlock()
+	if t == nil || t.model != m || t.o.Checkpoint != o.Checkpoint || !sameParams(t.params, params) || t.signature != signatureOf(d, o, params) {
+		return nil
+	}
+	t.data, t.o = d, o
+	t.history.Total, t.history.Interrupted = o.Steps, false
+	return t
+}
+
+func sameParams(a, b []nn.Param) bool {
+	return slices.EqualFunc(a, b, func(p, q nn.Param) bool { return p.Value() == q.Value() })
+}
+
+// loop makes steps until the last one, an interrupt or an error.
+func (t *trainer) loop(ctx context.Context) error {
+	h := t.history
+	began, before := time.Now(), h.Elapsed
+	line := newLine(t, began)
+	defer func() { line.report(ctx, true) }()
+	for h.Steps() < t.o.Steps {
+		err := t.step(ctx)
+		h.Elapsed = before + time.Since(began)
+		if err == nil {
+			err = t.between(ctx)
+		}
+		if ctx.Err() != nil {
+			return t.interrupted(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		line.report(ctx, false)
+	}
+	h.Elapsed = before + time.Since(began)
+	return nil
+}
+
+// between does what is due after a step: evaluation and checkpoint.
+func (t *trainer) between(ctx context.Context) error {
+	n := t.history.Steps()
+	last := n == t.o.Steps
+	if t.o.Eval != nil && (last || t.o.EvalEvery > 0 && n%t.o.EvalEvery == 0) {
+		loss, err := Evaluate(ctx, t.model, t.o.Eval, t.o.EvalBatches)
+		nn.SetTraining(t.model, true)
+		if err != nil {
+			return err
+		}
+		t.history.Eval = append(t.history.Eval, Point{Step: n, Loss: loss})
+	}
+	if t.o.Checkpoint != "" && (last || t.o.CheckpointEvery > 0 && n%t.o.CheckpointEvery == 0) {
+		return t.save()
+	}
+	return nil
+}
+
+// interrupted notes that the run was stopped, and saves it if it has a place for that.
+func (t *trainer) interrupted(ctx context.Context) error {
+	t.history.Interrupted = true
+	err := error(&Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)})
+	if t.o.Checkpoint != "" {
+		restore := tensor.Interrupt(context.WithoutCancel(ctx))
+		defer restore()
+		err = errors.Join(err, t.save())
+	}
+	return err
+}
+
+// Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.
+func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
+	nn.SetTraining(m, false)
+	restore := tensor.Interrupt(ctx)
+	defer restore()
+	sum := 0.0
+	for n := range batches {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		b, err := d.Batch(n)
+		if err != nil {
+			return 0, err
+		}
+		if err := tensor.Try(func() { sum += m.Loss(b.Inputs, b.Targets).Item() }); err != nil {
+			return 0, err
+		}
+	}
+	if batches < 1 {
+		return 0, fmt.Errorf("train: evaluate: got %d batches, want at least 1", batches)
+	}
+	return sum / float64(batches), nil
+}
