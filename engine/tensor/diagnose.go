@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -50,7 +51,8 @@ func counts(nan, inf int) string {
 	return fmt.Sprintf("%d NaN and %d Inf", nan, inf)
 }
 
-// describe says what a node is: its name and type, or its op, type and the names of what it was made from.
+// describe says what a node is: its name and type, or its op, its type and where in the model that is: the names that
+// are nearest on the way to it.
 func describe(n *ir.Node) string {
 	if n.Name != "" || len(n.Src) == 0 {
 		return n.String()
@@ -59,23 +61,44 @@ func describe(n *ir.Node) string {
 	for op.Op == ir.Pick {
 		op = op.Src[0]
 	}
-	var of []string
-	for _, s := range op.Src {
-		if name := nameOf(s); name != "" {
-			of = append(of, name)
-		}
-	}
 	text := fmt.Sprintf("%v %v", op.Op, n.Type())
-	if len(of) > 0 {
-		text += " of " + strings.Join(of, ", ")
+	names, direct := nearestNames(op)
+	switch {
+	case len(names) == 0:
+		return text
+	case direct:
+		return text + " of " + strings.Join(names, ", ")
 	}
-	return text
+	return text + " after " + strings.Join(names, ", ")
 }
 
-// nameOf finds a name through views.
-func nameOf(n *ir.Node) string {
-	for n.Name == "" && len(n.Src) == 1 && (ir.RowOf(n.Op).Family == ir.FamilyView || n.Op == ir.Detach) {
-		n = n.Src[0]
+// nearestNames goes back from n, one generation of ancestors after the other, until some have names. They are direct
+// when only views lie between.
+func nearestNames(n *ir.Node) (names []string, direct bool) {
+	seen := map[*ir.Node]bool{}
+	direct = true
+	for level := n.Src; len(level) > 0 && len(names) == 0; {
+		var next []*ir.Node
+		for _, s := range level {
+			for s.Name == "" && isView(s) {
+				s = s.Src[0]
+			}
+			if s.Name != "" && !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+			if !seen[s] {
+				seen[s] = true
+				next = append(next, s.Src...)
+			}
+		}
+		if len(names) == 0 {
+			direct = false
+		}
+		level = next
 	}
-	return n.Name
+	return names, direct
+}
+
+func isView(n *ir.Node) bool {
+	return len(n.Src) == 1 && (ir.RowOf(n.Op).Family == ir.FamilyView || n.Op == ir.Detach)
 }

@@ -138,7 +138,7 @@ type line struct {
 }
 
 // showEvery keeps a terminal from being redrawn for every step of a tiny model.
-const showEvery = 50 * time.Millisecond
+var showEvery = 50 * time.Millisecond
 
 func newLine(t *trainer, began time.Time) *line {
 	return &line{t: t, began: began, tokens: t.history.Tokens}

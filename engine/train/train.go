@@ -119,8 +119,6 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err := o.check(params); err != nil {
 		return nil, err
 	}
-	restore := tensor.Interrupt(ctx)
-	defer restore()
 	t := takePaused(m, d, o, params)
 	if t == nil {
 		var err error
@@ -128,6 +126,8 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 			return nil, err
 		}
 	}
+	restore := tensor.Interrupt(ctx)
+	defer restore()
 	nn.SetTraining(m, true)
 	defer nn.SetTraining(m, false)
 	err := t.loop(ctx)

@@ -1,0 +1,141 @@
+package train
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/internal/durable"
+)
+
+// saved makes a run with checkpoints at steps 2 and 4, and returns its options.
+func saved(t *testing.T) Options {
+	t.Helper()
+	o := options(4)
+	o.Checkpoint, o.CheckpointEvery = t.TempDir(), 2
+	mustRun(t, newModel(), windows(), o)
+	o.Resume = true
+	return o
+}
+
+func folders(t *testing.T, dir string) string {
+	t.Helper()
+	names, err := checkpoints(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestOldCheckpointsGo(t *testing.T) {
+	o := options(5)
+	o.Checkpoint, o.CheckpointEvery, o.Keep = t.TempDir(), 1, 3
+	mustRun(t, newModel(), windows(), o)
+	if got, want := folders(t, o.Checkpoint), "step-00000005 step-00000004 step-00000003"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAFinishedRunResumesAsFinished(t *testing.T) {
+	o := saved(t)
+	if h := mustRun(t, newModel(), windows(), o); h.Steps() != 4 {
+		t.Errorf("%d steps, want 4", h.Steps())
+	}
+}
+
+// TestDamagedCheckpoint: the newest one that is whole is used, and the history says which was left out.
+func TestDamagedCheckpoint(t *testing.T) {
+	flip := func(path string) error {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		b[len(b)/2] ^= 1
+		return os.WriteFile(path, b, 0o666)
+	}
+	shorten := func(path string) error { return os.Truncate(path, 100) }
+	tests := []struct {
+		name, file string
+		damage     func(path string) error
+	}{
+		{"a flipped bit in the weights", paramsFile, flip},
+		{"a flipped bit in the optimizer", optimizerFile, flip},
+		{"a short state", stateFile, shorten},
+		{"a short manifest", manifestFile, shorten},
+		{"no manifest", manifestFile, os.Remove},
+		{"no weights", paramsFile, os.Remove},
+	}
+	for _, test := range tests {
+		o := saved(t)
+		if err := test.damage(filepath.Join(o.Checkpoint, "step-00000004", test.file)); err != nil {
+			t.Fatal(err)
+		}
+		m := newModel()
+		h, err := Run(cancelled(), m, windows(), o)
+		if err == nil || h == nil || h.Steps() != 2 {
+			t.Errorf("%s: got %v, want to go on from step 2", test.name, err)
+			continue
+		}
+		if len(h.Notes) != 1 || !strings.Contains(h.Notes[0], test.file) {
+			t.Errorf("%s: notes %q, want one that names %s", test.name, h.Notes, test.file)
+		}
+	}
+}
+
+// cancelled returns a context that is done: a run only opens its checkpoints then.
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestAllCheckpointsDamaged(t *testing.T) {
+	o := saved(t)
+	for _, name := range []string{"step-00000002", "step-00000004"} {
+		if err := os.Remove(filepath.Join(o.Checkpoint, name, stateFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Run(context.Background(), newModel(), windows(), o); err == nil || !strings.Contains(err.Error(), "no checkpoint is whole") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHalfWrittenCheckpoint: a folder that was never renamed is no checkpoint.
+func TestHalfWrittenCheckpoint(t *testing.T) {
+	o := saved(t)
+	if err := os.Mkdir(filepath.Join(o.Checkpoint, "step-00000009"+durable.TempMark+"00"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := folders(t, o.Checkpoint), "step-00000004 step-00000002"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCheckpointsOfAnotherRun(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(o *Options)
+		want   string
+	}{
+		{"without Resume", func(o *Options) { o.Resume = false }, "set Resume to go on from it"},
+		{"another rate", func(o *Options) { o.LR.Peak = 1 }, "a run with other learning rate"},
+		{"another clip", func(o *Options) { o.Clip = 3 }, "a run with other clip: 1, not 3"},
+		{"another seed", func(o *Options) { o.Seed = 8 }, "a run with other seed: 7, not 8"},
+	}
+	for _, test := range tests {
+		o := saved(t)
+		test.change(&o)
+		if _, err := Run(context.Background(), newModel(), windows(), o); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want it to say %q", test.name, err, test.want)
+		}
+	}
+	o := saved(t)
+	other := windows()
+	other.Seed = 1
+	if _, err := Run(context.Background(), newModel(), other, o); err == nil || !strings.Contains(err.Error(), "a run with other data") {
+		t.Errorf("another order of the data: got %v", err)
+	}
+}
