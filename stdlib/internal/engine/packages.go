@@ -18,4 +18,5 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/tensor", Name: "tensor", Symbols: tensorSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/train", Name: "train", Symbols: trainSymbols},
 }

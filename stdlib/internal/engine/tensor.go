@@ -24,6 +24,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Error":               reflect.ValueOf((*tensor.Error)(nil)),
 		"Eval":                reflect.ValueOf(tensor.Eval),
 		"Eye":                 reflect.ValueOf(tensor.Eye),
+		"FirstNonFinite":      reflect.ValueOf(tensor.FirstNonFinite),
 		"From":                reflect.ValueOf(tensor.From),
 		"FromBytes":           reflect.ValueOf(tensor.FromBytes),
 		"Full":                reflect.ValueOf(tensor.Full),
