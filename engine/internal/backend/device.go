@@ -52,10 +52,17 @@ func (d *Device) Alloc(n int) (*Block, error) {
 		return nil, err
 	}
 	b := &Block{dev: d, raw: raw, bytes: n}
-	// The cleanup only queues: it may run at any time, and must not call into a driver.
-	runtime.AddCleanup(b, d.memory.queue, raw)
+	runtime.AddCleanup(b, giveBack, lease{d, raw})
 	return b, nil
 }
+
+type lease struct {
+	dev *Device
+	raw ir.Buffer
+}
+
+// giveBack only queues: it may run at any time, and must not call into a driver.
+func giveBack(l lease) { l.dev.memory.queue(l.raw) }
 
 // Scratch returns memory as Alloc does, but without a Block: the caller gives it back by GiveBack.
 func (d *Device) Scratch(n int) (ir.Buffer, error) { return d.memory.take(n) }

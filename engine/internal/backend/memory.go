@@ -60,12 +60,17 @@ func (m *memory) take(n int) (ir.Buffer, error) {
 	}
 	size := classSize(n)
 	raw, err := m.tryTake(size)
-	if oom := (*OutOfMemory)(nil); errors.As(err, &oom) {
-		collect()
-		m.trim(0)
-		if raw, err = m.tryTake(size); errors.As(err, &oom) {
-			err = m.explain(oom, n)
-		}
+	if err == nil {
+		return raw, nil
+	}
+	var full *OutOfMemory
+	if !errors.As(err, &full) {
+		return nil, err
+	}
+	collect()
+	m.trim(0)
+	if raw, err = m.tryTake(size); errors.As(err, &full) {
+		return nil, m.explain(full, n)
 	}
 	return raw, err
 }

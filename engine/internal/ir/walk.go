@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // A Graph is what has to be computed for some outputs: their ancestors, down to nodes that have a value. It is a
@@ -26,14 +27,23 @@ type Graph struct {
 
 	edges []int32 // sources of all nodes, one after the other
 	first []int32 // where those of Nodes[i] begin in edges
+
+	walker *walker // whose memory this is
 }
 
 // Sources returns the places in Nodes of the sources of Nodes[i]; none for a leaf.
 func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
 
-// Walk collects the graph of outs, which all live on one device.
+// walkers keeps the memory of walks, so that a small evaluation allocates little.
+var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{}} }}
+
+// keptNodes is how large the memory may be that is kept: clearing it costs every later walk.
+const keptNodes = 256
+
+// Walk collects the graph of outs, which all live on one device. Release gives it back.
 func Walk(outs []*Node) *Graph {
-	w := walker{g: &Graph{}, place: make(map[*Node]int32, 64), hash: newHash()}
+	w := walkers.Get().(*walker)
+	w.g.walker, w.hash = w, newHash()
 	links.RLock()
 	defer links.RUnlock()
 	if len(outs) > 0 {
@@ -42,7 +52,7 @@ func Walk(outs []*Node) *Graph {
 	for _, o := range outs {
 		w.visit(o)
 	}
-	g := w.g
+	g := &w.g
 	g.first = append(g.first, int32(len(g.edges)))
 	for _, o := range outs {
 		i := w.place[o]
@@ -53,8 +63,26 @@ func Walk(outs []*Node) *Graph {
 	return g
 }
 
+// Release lets later walks use g's memory. g and its slices must not be used afterwards.
+func (g *Graph) Release() {
+	w := g.walker
+	if len(g.Nodes) > keptNodes {
+		return
+	}
+	clear(w.place)
+	clear(g.Nodes)
+	clear(g.Leaves)
+	clear(w.stack[:cap(w.stack)])
+	*g = Graph{
+		Nodes: g.Nodes[:0], Outs: g.Outs[:0], Leaves: g.Leaves[:0], LeafOf: g.LeafOf[:0], Consts: g.Consts[:0],
+		ConstOf: g.ConstOf[:0], edges: g.edges[:0], first: g.first[:0],
+	}
+	w.stack = w.stack[:0]
+	walkers.Put(w)
+}
+
 type walker struct {
-	g     *Graph
+	g     Graph
 	place map[*Node]int32
 	hash  hash
 	stack []frame
@@ -90,7 +118,7 @@ func (w *walker) push(n *Node) {
 
 // add appends a node whose sources are there.
 func (w *walker) add(n *Node, data *Data) {
-	g := w.g
+	g := &w.g
 	w.place[n] = int32(len(g.Nodes))
 	g.Nodes = append(g.Nodes, n)
 	g.first = append(g.first, int32(len(g.edges)))

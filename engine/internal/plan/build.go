@@ -61,7 +61,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	c.fuseAll()
 	order, exports, uses := c.schedule()
 	m := c.place(order, exports, uses)
-	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, arena: m.arena}
+	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks}
 	for i, k := range order {
 		e := c.emit(k, exports[i])
 		e.check()
@@ -82,6 +82,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 		l, _ := ch.apply(g.layout(b))
 		p.outs = append(p.outs, output{m.source(g, b), l})
 	}
+	p.arena = m.arena
 	p.states.New = func() any { return p.newState() }
 	return p, nil
 }

@@ -85,9 +85,11 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 		}
 		s.blocks[i] = b
 	}
-	var err error
-	if s.arena, err = p.dev.Scratch(p.arena); err != nil {
-		return err
+	if p.arena > 0 {
+		var err error
+		if s.arena, err = p.dev.Scratch(p.arena); err != nil {
+			return err
+		}
 	}
 	evalScalars(p.scalars, w.Consts, s.values)
 	n, k := 0, 0

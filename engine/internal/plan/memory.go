@@ -92,6 +92,7 @@ func (m *placement) source(g *graph, b int) source {
 		return s
 	}
 	if ir.Size(g.values[b].shape) == 0 {
+		m.arena = max(m.arena, alignment)
 		return source{fromArena, 0}
 	}
 	panic("plan: a value that is read was never written")

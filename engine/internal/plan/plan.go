@@ -73,6 +73,7 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 		return fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
 	}
 	w := ir.Walk(todo)
+	defer w.Release()
 	p, reused, err := find(dev, w)
 	if err != nil {
 		return err
