@@ -169,20 +169,23 @@ func (c *compiler) load(i int) value {
 }
 
 // stored returns the slot of an input's elements as they are in memory.
-func (c *compiler) stored(i int, w walk) uint16 {
+func (c *compiler) stored(i int, w walk) uint16 { return c.storedInto(i, w, -1) }
+
+// storedInto is stored for an input that is also an output, where its elements are gathered; into is -1 for none.
+func (c *compiler) storedInto(i int, w walk, into int) uint16 {
 	if s, ok := c.raw[i]; ok {
 		return s
 	}
 	in := &c.spec.Group.Inputs[i]
 	scratch := -1
-	if !w.contiguous() {
+	if !w.contiguous() && into < 0 {
 		c.prog.tiled = true
 		scratch = c.fixed(Len * in.DType.Size())
 	}
 	s := c.slot(scratch)
 	c.prog.inputs = append(c.prog.inputs, input{
 		slot: s, size: uintptr(in.DType.Size()), buf: in.Buf, offset: in.Layout.Offset, walk: w, scratch: scratch,
-		block: c.transposeBlock(w, in.DType.Size()),
+		block: c.transposeBlock(w, in.DType.Size()), into: into,
 	})
 	c.raw[i] = s
 	return s
@@ -320,12 +323,15 @@ func (c *compiler) computed(i int) bool {
 func (c *compiler) storeOuts() error {
 	for i, o := range c.spec.Outs {
 		t := c.dtypeOf(o.Value)
-		c.prog.views = append(c.prog.views, c.viewOf(o))
+		c.prog.views = append(c.prog.views, c.viewOf(o, i))
 		if j, ok := c.outs[o.Value]; ok && j == i {
 			continue
 		}
 		d := c.prog.outs[i].slot
 		if in := c.prog.views[i]; in >= 0 {
+			if c.prog.inputs[in].into == i {
+				continue
+			}
 			c.emit(copyFunc(o.DType.Size()), d, c.prog.inputs[in].slot, 0, 0)
 			continue
 		}
@@ -344,8 +350,8 @@ func (c *compiler) storeOuts() error {
 	return nil
 }
 
-// viewOf returns the input of the program that output o is, element for element as stored, or -1.
-func (c *compiler) viewOf(o Out) int {
+// viewOf returns the input of the program that output number n is, element for element as stored, or -1.
+func (c *compiler) viewOf(o Out, n int) int {
 	i, ok := o.Value.Input()
 	if !ok || c.spec.Group.Inputs[i].DType != o.DType || c.spec.Group.Inputs[i].Buf < 0 {
 		return -1
@@ -354,7 +360,7 @@ func (c *compiler) viewOf(o Out) int {
 	if len(w.dims) == 0 {
 		return -1
 	}
-	slot := c.stored(i, w)
+	slot := c.storedInto(i, w, n)
 	for k := range c.prog.inputs {
 		if c.prog.inputs[k].slot == slot {
 			return k

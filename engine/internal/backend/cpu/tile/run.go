@@ -75,11 +75,14 @@ func (s *State) tile(start, n int) {
 	}
 	for i := range p.inputs {
 		in := &p.inputs[i]
-		if in.scratch < 0 {
+		switch {
+		case in.into >= 0:
+			s.gatherOut(i, s.ptr[p.outs[in.into].slot], start, n)
+		case in.scratch < 0:
 			s.ptr[in.slot] = unsafe.Add(s.in[i], uintptr(start)*in.size)
-			continue
+		default:
+			s.gather(i, unsafe.Add(s.regs, in.scratch), start, n)
 		}
-		s.gather(i, start, n)
 	}
 	for i := range p.code {
 		c := &p.code[i]
@@ -115,8 +118,18 @@ func (s *State) inPlace(i, start, n int) (p unsafe.Pointer, offset int) {
 	return nil, offset
 }
 
-// gather brings a tile of input i into its register, or points the slot at memory where the tile lies in one piece.
-func (s *State) gather(i, start, n int) {
+// gatherOut brings elements of input i to the output that it is.
+func (s *State) gatherOut(i int, out unsafe.Pointer, start, n int) {
+	in := &s.prog.inputs[i]
+	s.gather(i, out, start, n)
+	if p := s.ptr[in.slot]; p != out {
+		bytes := n * int(in.size)
+		copy(unsafe.Slice((*byte)(out), bytes), unsafe.Slice((*byte)(p), bytes))
+	}
+}
+
+// gather brings elements of input i into a register, or points the slot at memory where they lie in one piece.
+func (s *State) gather(i int, reg unsafe.Pointer, start, n int) {
 	in := &s.prog.inputs[i]
 	p, offset := s.inPlace(i, start, n)
 	if p != nil {
@@ -130,7 +143,6 @@ func (s *State) gather(i, start, n int) {
 		s.ptr[in.slot] = s.fromBlock(i, offset, n)
 		return
 	}
-	reg := unsafe.Add(s.regs, in.scratch)
 	s.ptr[in.slot] = reg
 	for n > 0 {
 		run := min(n, inner.size-s.coord[last])

@@ -86,7 +86,8 @@ type input struct {
 	offset  int // elements
 	walk    walk
 	scratch int
-	block   int // byte offset of blockRows tiles of a transposed input, or -1
+	block   int // byte offset of BlockRows tiles of a transposed input, or -1
+	into    int // output that the input is, as stored, so that it is gathered there; or -1
 }
 
 // A constant fills its register once when a State is bound.

@@ -33,6 +33,7 @@ func (c *compiler) transposeBlock(w walk, size int) int {
 	if !w.transposed() {
 		return -1
 	}
+	c.prog.tiled = true
 	return c.fixed(BlockRows * Len * size)
 }
 

@@ -84,18 +84,33 @@ func binary(f func(a, b float32) float32) Func {
 	}
 }
 
-// pow has a shortcut for squares, which is how powers are mostly written.
+// pow multiplies where all elements have one small integer exponent, which is how powers are mostly written.
 func pow(d, a, b, _ unsafe.Pointer, n int) {
 	out, y := slice[float32](d, n), slice[float32](b, n)
-	if constant(y) && n > 0 && y[0] == 2 {
+	if n > 0 && constant(y) && y[0] == float32(int(y[0])) && y[0] >= -16 && y[0] <= 16 {
 		for i, x := range slice[float32](a, n) {
-			out[i] = x * x
+			out[i] = float32(powInt(float64(x), int(y[0])))
 		}
 		return
 	}
 	for i, x := range slice[float32](a, n) {
 		out[i] = float32(math.Pow(float64(x), float64(y[i])))
 	}
+}
+
+// powInt is xⁿ for small n; no product on the way leaves float64's range unless the result leaves float32's.
+func powInt(x float64, n int) float64 {
+	if n < 0 {
+		return 1 / powInt(x, -n)
+	}
+	p := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			p *= x
+		}
+		x *= x
+	}
+	return p
 }
 
 func constant(x []float32) bool {
