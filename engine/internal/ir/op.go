@@ -1,5 +1,7 @@
 package ir
 
+//go:generate go run ./gen
+
 // An Op names a row of the op table.
 type Op uint8
 

@@ -58,20 +58,19 @@ func inferPick(n *Node) error {
 }
 
 func randomRows() []Row {
-	const source = "Random bits are Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; SC 2011) " +
-		"with the 64-bit key Src[0]. Elements 4b to 4b+3 in C order come from the four words of the block with the 128-bit counter " +
-		"(b, Src[1]): words 0 and 1 are b, low word first, words 2 and 3 are Src[1]. "
 	return []Row{
 		{
 			Op: Rand, Name: "rand", Family: FamilyRandom, Infer: inferRandom, Flops: free, Tol: exact,
-			Doc: "Rand is uniform in [0, 1) in steps of 2^-24: the upper 24 bits of a word divided by 2^24. " + source +
-				"Every backend gives the same bits. Sources: key and counter, both i64[] Consts.",
+			Doc: "Rand is uniform in [0, 1) in steps of 2^-24: the upper 24 bits of a word divided by 2^24. The words are those of Philox4x32-10 " +
+				"(Salmon, Moraes, Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; SC 2011) with the 64-bit key Src[0]: elements 4b to 4b+3 in C order " +
+				"come from the block with the 128-bit counter (b, Src[1]), whose words 0 and 1 are b, low word first, and words 2 and 3 Src[1]. " +
+				"Key and counter are i64[] Consts. Every backend gives the same bits.",
 			NoGrad: "random numbers depend on no tensor",
 		},
 		{
 			Op: RandNormal, Name: "rand_normal", Family: FamilyRandom, Infer: inferRandom, Flops: free, Tol: functions,
 			Doc: "RandNormal has mean 0 and variance 1: Box and Muller's transform of the uniform numbers u (see rand) of words 0, 1 and " +
-				"of words 2, 3: r = √(−2·ln(1−u₀)), the pair r·cos(2π·u₁), r·sin(2π·u₁). " + source +
+				"of words 2, 3: r = √(−2·ln(1−u₀)), the pair r·cos(2π·u₁), r·sin(2π·u₁). " +
 				"Backends agree up to rounding of the functions.",
 			NoGrad: "random numbers depend on no tensor",
 		},

@@ -1,0 +1,119 @@
+// Command gen writes docs/ops.md from the op table, and from the records of what each backend has run.
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// path is docs/ops.md as seen from package ir, where go generate runs.
+const path = "../../../docs/ops.md"
+
+func main() {
+	if err := os.WriteFile(path, []byte(page()), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+const head = `<!-- Generated from the op table by ` + "`go generate ./engine/internal/ir`" + `. -->
+
+# Ops
+
+Everything that the engine computes is made of these ops. Package tensor is what people write; it broadcasts, converts dtypes
+and builds them. Each op says what it computes, where its gradient comes from, and how far a backend's float32 result
+may be from the reference's float64 one, as a share of the result's largest magnitude. F16 and BF16 are stored so and
+computed in f32. ` + "`Attr`" + ` are an op's settings and ` + "`Src`" + ` its operands; both are in package ir.
+
+Gradients are rules on the graph, each checked against central differences in float64. No gradient flows through
+integers and booleans.
+`
+
+var families = []struct {
+	family ir.Family
+	title  string
+}{
+	{ir.FamilyLeaf, "Leaves"},
+	{ir.FamilyRandom, "Random numbers"},
+	{ir.FamilyView, "Views"},
+	{ir.FamilyCopy, "Copies that no view can express"},
+	{ir.FamilyElementwise, "Elementwise"},
+	{ir.FamilyReduce, "Reductions"},
+	{ir.FamilyMatMul, "Linear algebra"},
+	{ir.FamilyRow, "Rows"},
+	{ir.FamilyAttention, "Attention"},
+	{ir.FamilyIndex, "Along an axis, and by index"},
+	{ir.FamilyOptimizer, "Optimizers"},
+}
+
+// page returns the whole document.
+func page() string {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, f := range families {
+		fmt.Fprintf(&b, "\n## %s\n", f.title)
+		for _, r := range ir.Rows() {
+			if r.Family == f.family {
+				fmt.Fprintf(&b, "\n**%s** %s %s\n", r.Name, r.Doc, gradient(r)+tolerance(r))
+			}
+		}
+	}
+	b.WriteString(backends())
+	return b.String()
+}
+
+// gradient says how the op is differentiated, where the doc does not.
+func gradient(r ir.Row) string {
+	switch {
+	case r.Grad != nil || r.Op == ir.Pick:
+		return "*Differentiable.*"
+	}
+	return "*No gradient: " + r.NoGrad + ".*"
+}
+
+func tolerance(r ir.Row) string {
+	switch {
+	case r.Family == ir.FamilyLeaf || r.Family == ir.FamilyView || r.Family == ir.FamilyCopy:
+		return ""
+	case r.Tol == 0:
+		return " *Exact.*"
+	}
+	return fmt.Sprintf(" *Within %g.*", r.Tol)
+}
+
+// backends is the table of what ran where.
+func backends() string {
+	names := backend.Names()
+	slices.Reverse(names)
+	var b strings.Builder
+	b.WriteString("\n## What each backend has run\n\n")
+	b.WriteString("The conformance suite, `engine/internal/backend/backendtest`, runs each op in each dtype that it takes and compares with ref.\n")
+	b.WriteString("A dtype that is missing was not run. Metal and CUDA come later.\n\n")
+	fmt.Fprintf(&b, "| op | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	records := make([]map[string][]string, len(names))
+	for i, name := range names {
+		records[i] = backendtest.Record(name)
+	}
+	for _, r := range ir.Rows() {
+		if r.Family == ir.FamilyLeaf && r.Op != ir.Iota || r.Op == ir.Detach {
+			continue
+		}
+		fmt.Fprintf(&b, "| %s |", r.Name)
+		for _, record := range records {
+			run := strings.Join(record[r.Name], " ")
+			if run == "" {
+				run = "–"
+			}
+			fmt.Fprintf(&b, " %s |", run)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
