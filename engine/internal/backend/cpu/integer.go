@@ -36,18 +36,17 @@ func (p *integerProduct) run(workers *pool.Pool, a, b []unsafe.Pointer, c unsafe
 
 // multiplyRow computes one row of a matrix of the batch.
 func multiplyRow[T uint8 | int32 | int64](p *integerProduct, batch, row int, a, b []unsafe.Pointer, c unsafe.Pointer) {
-	size := unsafe.Sizeof(T(0))
-	out := unsafe.Slice((*T)(unsafe.Add(c, uintptr((batch*p.m+row)*p.n)*size)), p.n)
+	size := int(unsafe.Sizeof(T(0)))
+	out := unsafe.Slice((*T)(unsafe.Add(c, (batch*p.m+row)*p.n*size)), p.n)
 	clear(out)
 	for i := range p.terms {
 		t := &p.terms[i]
 		x, y := row*t.A.Line+first(t.A, batch), first(t.B, batch)
 		for k := range t.K {
-			f := *(*T)(unsafe.Add(a[i], (x+k*t.A.Step)*int(size)))
-			at := unsafe.Add(b[i], (y+k*t.B.Step)*int(size))
+			f := *(*T)(unsafe.Add(a[i], (x+k*t.A.Step)*size))
 			for j := range out {
-				out[j] += f * *(*T)(at)
-				at = unsafe.Add(at, t.B.Line*int(size))
+				// Never a pointer beyond the matrix: the collector looks at pointers.
+				out[j] += f * *(*T)(unsafe.Add(b[i], (y+k*t.B.Step+j*t.B.Line)*size))
 			}
 		}
 	}

@@ -167,6 +167,11 @@ func (m *matMul) operands(p *phase) error {
 				p.right = append(p.right, at)
 			}
 		}
+		if t.K == 0 { // adds nothing, and need not have an address
+			n := len(p.left) - 1
+			p.left, p.right, lays = p.left[:n], p.right[:n], lays[:2*n]
+			continue
+		}
 		p.terms = append(p.terms, t)
 	}
 	for len(batch) > 0 && p.joinRows(batch, lays) {

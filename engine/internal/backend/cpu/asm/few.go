@@ -41,10 +41,8 @@ func axpyScalar(c, a []float32, b Source) {
 		return
 	}
 	for u, x := range a {
-		y := b.At(0, u)
 		for j := range c {
-			c[j] += x * y.first()
-			y.Base = unsafe.Add(y.Base, b.Elem.Size())
+			c[j] += x * b.At(j, u).first()
 		}
 	}
 }
@@ -83,11 +81,10 @@ func dotScalar(k int, a *float32, b Source) float32 {
 			s2 += x[2] * y[2]
 			s3 += x[3] * y[3]
 		}
-		b.Base = unsafe.Pointer(unsafe.SliceData(y))
+		b = b.At(0, k-len(x))
 	}
 	for p := range x {
-		s0 += x[p] * b.first()
-		b.Base = unsafe.Add(b.Base, b.Elem.Size())
+		s0 += x[p] * b.At(0, p).first()
 	}
 	return s0 + s1 + (s2 + s3)
 }

@@ -28,8 +28,8 @@ func matmulPortable(k int, a, b *float32, ldb int, c *float32, ldc int, rows, co
 // twoRows multiplies two rows of a panel by four columns. Go keeps scalars in registers, but no arrays.
 func twoRows(k int, a, b unsafe.Pointer, ldb int) [2][4]float32 {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
-	for range k {
-		x, y := (*[2]float32)(a), (*[4]float32)(b)
+	for p := range k {
+		x, y := (*[2]float32)(unsafe.Add(a, 16*p)), (*[4]float32)(unsafe.Add(b, ldb*p))
 		x0, x1 := x[0], x[1]
 		y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
 		s00 += x0 * y0
@@ -40,7 +40,6 @@ func twoRows(k int, a, b unsafe.Pointer, ldb int) [2][4]float32 {
 		s11 += x1 * y1
 		s12 += x1 * y2
 		s13 += x1 * y3
-		a, b = unsafe.Add(a, 16), unsafe.Add(b, ldb)
 	}
 	return [2][4]float32{{s00, s01, s02, s03}, {s10, s11, s12, s13}}
 }

@@ -102,8 +102,7 @@ func packTransposed(dst *float32, width int, s Source, lines, k int) int {
 }
 
 func zeroColumns(dst unsafe.Pointer, width, n, k int) {
-	for range k {
-		clear(unsafe.Slice((*float32)(dst), n))
-		dst = unsafe.Add(dst, 4*width)
+	for p := range k {
+		clear(unsafe.Slice((*float32)(unsafe.Add(dst, 4*width*p)), n))
 	}
 }

@@ -61,7 +61,7 @@ func newMatrix(r *rand.Rand, elem asm.Elem, layout string, batch, rows, cols int
 	case "sparse":
 		m.rowStep, m.colStep, m.batch = 3*cols, 3, 3*rows*cols
 	case "reversed":
-		m.rowStep, m.colStep, m.batch, m.first = -cols, -1, rows*cols, rows*cols-1
+		m.rowStep, m.colStep, m.batch, m.first = -cols, -1, rows*cols, max(0, rows*cols-1)
 	case "broadcast batch":
 		m.batch = 0
 	}
@@ -246,4 +246,17 @@ func checkMicroKernel(t *testing.T, kernel *asm.MicroKernel, rows, cols, k int, 
 			}
 		}
 	}
+}
+
+func FuzzProduct(f *testing.F) {
+	workers := pool.New(2)
+	f.Cleanup(workers.Close)
+	f.Add(uint64(1), uint8(3), uint8(70), uint8(9), uint8(0), uint8(0))
+	f.Add(uint64(2), uint8(8), uint8(16), uint8(33), uint8(1), uint8(5))
+	f.Add(uint64(3), uint8(40), uint8(1), uint8(8), uint8(2), uint8(17))
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, elem, lay uint8) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		a, b := layouts[int(lay)%len(layouts)], layouts[int(lay)/len(layouts)%len(layouts)]
+		check(t, workers, r, int(m), int(n), 1+int(seed%3), []int{int(k)}, asm.Elem(elem%3), a, b)
+	})
 }
