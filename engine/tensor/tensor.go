@@ -136,24 +136,11 @@ func (t Tensor) Len(axis int) int {
 // Name is what Named gave the tensor, or "".
 func (t Tensor) Name() string { return t.node("name").Name }
 
-// Named gives the tensor a name that errors and tables use, and returns it.
+// Named gives the tensor a name that errors and tables use, and returns it. What was computed from it before stays
+// connected to it.
 func (t Tensor) Named(name string) Tensor {
-	n := *shallow(t.node("named"))
-	n.Name = name
-	t.v.node.Store(&n)
+	t.node("named").Name = name
 	return t
-}
-
-// shallow copies a node together with its data.
-func shallow(n *ir.Node) *ir.Node {
-	c := &ir.Node{Op: n.Op, DType: n.DType, Shape: n.Shape, Outs: n.Outs, Attr: n.Attr, Src: n.Src, Dev: n.Dev, Name: n.Name, Tracked: n.Tracked}
-	if d := n.Value(); d != nil {
-		tracked := c.Tracked
-		c.Tracked = true // keep the sources: this is the same value, not an evaluation
-		c.SetValue(d)
-		c.Tracked = tracked
-	}
-	return c
 }
 
 // interrupt is the context that evaluations obey.

@@ -26,7 +26,8 @@ type Node struct {
 	Attr  Attr
 	Src   []*Node // nil once an untracked node is evaluated; another goroutine may do that, so read it from a Graph
 	Dev   Device
-	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty.
+	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty, and given when
+	// the node is there already.
 	Name string
 	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when they are
 	// evaluated, because a gradient may still be asked for.
