@@ -16,8 +16,8 @@ import (
 //
 //	dp = do·vᵀ   ds = p∘(dp − do·o)   dq = scale·ds·k   dk = scale·dsᵀ·q   dv = pᵀ·do
 //
-// A task is a head of keys with some of the blocks of queries that look at it. If there are fewer heads than threads want,
-// the blocks of a head are dealt out to several tasks, each with sums of its own, which are added up at the end.
+// A task is a head of keys with some of the blocks of queries that look at it. If there are fewer heads than threads
+// want, the blocks of a head are dealt out to several tasks, each with sums of its own, which are added up at the end.
 type attentionGrad struct {
 	heads
 	do                   tensor4

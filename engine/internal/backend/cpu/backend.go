@@ -5,8 +5,9 @@
 // is decided at launch that could be decided at compilation. f16 and bf16 are storage: they are widened when they are
 // loaded and rounded once when they are stored, and all arithmetic is done in f32.
 //
-// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention). Below
-// lie pool (workers), tile (elementwise programs), gemm (blocked matrix products) and asm (the generated assembly).
+// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention).
+// Below lie pool (workers), tile (elementwise programs), gemm (blocked matrix products) and asm (the generated
+// assembly).
 package cpu
 
 import (

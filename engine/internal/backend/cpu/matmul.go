@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A matMul is a compiled group of kind MatMul: its products in order. Each is a phase of the launch, so that a later one can read
-// what an earlier one made.
+// A matMul is a compiled group of kind MatMul: its products in order. Each is a phase of the launch, so that a later
+// one can read what an earlier one made.
 type matMul struct {
 	g       *backend.Group
 	phases  []*phase
@@ -38,8 +38,8 @@ func (p place) at(l *launch, scratch []byte) unsafe.Pointer {
 	return unsafe.Add(l.pointer(p.buf), p.offset)
 }
 
-// A phase is one product, and the elementwise instructions that follow it: they run on each part of the result as soon as
-// it is complete, while it is in the cache.
+// A phase is one product, and the elementwise instructions that follow it: they run on each part of the result as soon
+// as it is complete, while it is in the cache.
 type phase struct {
 	inst       int
 	m, n       int // of a matrix of the batch, as it is computed
@@ -304,8 +304,8 @@ func (m *matMul) epilogue(p *phase, e epilogue) error {
 			m.places[v] = results[i].place // only stored
 		}
 	}
-	// The sums are gathered where the product itself is wanted; or else in the only result, if it is as wide: the epilogue works in
-	// place.
+	// The sums are gathered where the product itself is wanted; or else in the only result, if it is as wide: the
+	// epilogue works in place.
 	at := slices.IndexFunc(results, func(r result) bool { return r.value == raw && r.place.dtype == reg })
 	switch {
 	case at >= 0:

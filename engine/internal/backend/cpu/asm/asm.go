@@ -1,8 +1,8 @@
 // Package asm holds the vector kernels of the cpu backend, generated as Go assembly by gen, and what is used in their
 // place on other processors.
 //
-// Every kernel exists for AVX-512 and AVX2 (with FMA); [Level] says which of them the machine runs. Callers ask once, when they choose
-// their functions, never in a loop. The build tag mcs_portable leaves the assembly out on any machine.
+// Every kernel exists for AVX-512 and AVX2 (with FMA); [Level] says which of them the machine runs. Callers ask once,
+// when they choose their functions, never in a loop. The build tag mcs_portable leaves the assembly out on any machine.
 package asm
 
 //go:generate go run ./gen
@@ -26,8 +26,8 @@ var level = detect()
 // Level is the widest set that this processor and system run.
 func Level() Set { return level }
 
-// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other machines would;
-// nothing may be computing meanwhile.
+// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other machines
+// would; nothing may be computing meanwhile.
 func Limit(s Set) (restore func()) {
 	old := level
 	level = min(level, s)

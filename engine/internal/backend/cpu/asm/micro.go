@@ -12,7 +12,8 @@ type MicroKernel struct {
 
 type microFunc func(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int)
 
-// Run computes c = a·b, or c += a·b when add is 1, for the first rows rows and cols columns; k, rows and cols are at least 1.
+// Run computes c = a·b, or c += a·b when add is 1, for the first rows rows and cols columns; k, rows and cols are at
+// least 1.
 //
 // a is packed: Rows values for each k, whether or not rows is less. b has a row for each k, ldb bytes apart, and is read
 // up to PanelCols(cols) columns; ldc is in bytes.

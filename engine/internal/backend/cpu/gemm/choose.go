@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 )
 
-// choose returns the micro-kernel for a result of n columns: the narrowest that takes all of them at once, or the one that
-// this machine runs fastest.
+// choose returns the micro-kernel for a result of n columns: the narrowest that takes all of them at once, or the one
+// that this machine runs fastest.
 func choose(n int) *asm.MicroKernel {
 	kernels := asm.MicroKernels(asm.Level())
 	for _, k := range kernels {
@@ -28,9 +28,9 @@ var fastest = [...]func() *asm.MicroKernel{
 	asm.AVX512:   sync.OnceValue(func() *asm.MicroKernel { return measure(asm.AVX512) }),
 }
 
-// measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they run short of: one that
-// does two multiply-adds a cycle but reads its second-level cache slowly wants a tile nearer to a square. It takes some
-// milliseconds, and can choose nothing wrong but speed, because all micro-kernels give the same bits.
+// measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they run short
+// of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile nearer to a square.
+// It takes some milliseconds, and can choose nothing wrong but speed, because all micro-kernels give the same bits.
 func measure(set asm.Set) *asm.MicroKernel {
 	kernels := asm.MicroKernels(set)
 	if len(kernels) == 1 {

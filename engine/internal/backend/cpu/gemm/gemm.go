@@ -1,17 +1,17 @@
 // Package gemm multiplies float32 matrices.
 //
-// The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads straight through,
-// and the blocks are as large as the caches. K is cut into pieces of [depth]; for each piece the workers first pack the
-// left rows and the right columns, then share out the tasks, rectangles of the result, whose part of the packed right operand
-// stays in a core's second-level cache. f16 and bf16 operands are widened when they are packed, and any strides are
-// legal, because packing is what reads them.
+// The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads straight
+// through, and the blocks are as large as the caches. K is cut into pieces of [depth]; for each piece the workers first
+// pack the left rows and the right columns, then share out the tasks, rectangles of the result, whose part of the
+// packed right operand stays in a core's second-level cache. f16 and bf16 operands are widened when they are packed,
+// and any strides are legal, because packing is what reads them.
 //
 // A product with few rows ([Few]) packs nothing: it reads the right operand once, as it lies, at the speed of memory.
 //
-// An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the number of
-// threads, on the blocks or on the micro-kernel.
+// An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
+// number of threads, on the blocks or on the micro-kernel.
 //
-// Reading order: gemm.go, block.go, few.go, choose.go.
+// Reading order: gemm.go, block.go, few.go, choose.go, panels.go (for attention).
 package gemm
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is the same on every machine,
-// because it decides the order of additions.
+// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is the same on every
+// machine, because it decides the order of additions.
 const depth = 512
 
 // An Operand is how a matrix, or a batch of them, lies in memory.
@@ -59,7 +59,8 @@ func New(m, n, batch int, terms []Term, threads int) *Product {
 // A Call is one evaluation of a product.
 type Call struct {
 	A, B []unsafe.Pointer // of each term
-	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix to the next.
+	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix to the
+	// next.
 	C           *float32
 	LDC, BatchC int
 	// Done, if not nil, is called once for each part of the result when it is complete, by the worker that has just

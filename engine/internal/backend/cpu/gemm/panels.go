@@ -58,8 +58,8 @@ func PackedRight(k *asm.MicroKernel, data []float32, cols, steps int) Right {
 	return Right{k, data, cols, steps}
 }
 
-// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps as a has. ldc is in
-// elements.
+// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps as a has.
+// ldc is in elements.
 func Multiply(a Left, b Right, cols int, c *float32, ldc int, add bool) {
 	k, plus := a.kernel, 0
 	if add {

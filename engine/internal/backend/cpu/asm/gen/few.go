@@ -19,8 +19,8 @@ func emitFew(f *file) {
 	}
 }
 
-// axpy writes c[i][j] += Σ a[i][u]·b[u][j] for m rows, cols > 0 columns and the given number of steps, in order of u. Strides are
-// in bytes. Columns beyond the last whole vector are left to the caller with AVX2.
+// axpy writes c[i][j] += Σ a[i][u]·b[u][j] for m rows, cols > 0 columns and the given number of steps, in order of u.
+// Strides are in bytes. Columns beyond the last whole vector are left to the caller with AVX2.
 //
 // b streams through once, so the rows that the next call reads are fetched ahead.
 func axpy(f *file, s set, typ string, size, m, steps int) {
@@ -158,8 +158,8 @@ func (k *axpyKernel) columns(v int, ahead bool) {
 	}
 }
 
-// dot writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for those that do not
-// exist. Steps beyond the last whole vector are left to the caller with AVX2. Strides are in bytes.
+// dot writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for those that do
+// not exist. Steps beyond the last whole vector are left to the caller with AVX2. Strides are in bytes.
 func dot(f *file, s set, typ string, size, m int) {
 	fn := f.function("computes four columns of a product with few rows; see gen/few.go.", fmt.Sprintf("dot%d%s%s", m, typ, s.name),
 		fmt.Sprintf("k int, a *float32, lda int, b *%s, ldb int, cols int, out *float32", goType(typ)))

@@ -2,8 +2,8 @@
 // is checked in is what it writes.
 //
 // A kernel is a Go function that emits instructions; loops over registers and unrolling are Go loops. Registers are
-// allocated by hand, because kernels are small and use all of them. asm.go is the core (functions, parameters, vectors of a width);
-// the other files hold one family of kernels each, and add it to the table below.
+// allocated by hand, because kernels are small and use all of them. asm.go is the core (functions, parameters, vectors
+// of a width); the other files hold one family of kernels each, and add it to the table below.
 package main
 
 import (

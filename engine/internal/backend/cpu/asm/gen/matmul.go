@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// matmulTiles are the micro-kernels: rows × vectors. Within a set all but one keep 24 (AVX2: 12) sums in registers, which
-// hides the latency of two multiply-adds a cycle. Each tile comes in all narrower widths, for the last columns.
+// matmulTiles are the micro-kernels: rows × vectors. Within a set all but one keep 24 (AVX2: 12) sums in registers,
+// which hides the latency of two multiply-adds a cycle. Each tile comes in all narrower widths, for the last columns.
 var matmulTiles = []struct {
 	set
 	rows, vectors int
