@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Few is the number of rows up to which the right operand is not packed: reading it once is what the product costs. Its sums run over all of K, so they may
-// round differently from those of a product with more rows.
+// Few is the number of rows up to which the right operand is not packed: reading it once is what the product costs.
+// Its sums run over all of K, so they may round differently from those of a product with more rows.
 const Few = 8
 
 // fewCols is how many columns a worker takes at a time. With the rows of the result and eight rows of b they fit the
