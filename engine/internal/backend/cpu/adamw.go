@@ -77,7 +77,7 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 
 // step updates n elements. Results that are rounded, or that nobody wants, go through spare memory.
 func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare *[3][]float32, start, n int) {
-	x := t.states.all[worker].Fetch(start, n)
+	x := t.states.at(worker).Fetch(start, n)
 	var to [3]unsafe.Pointer
 	for i, o := range t.outs {
 		if o != nil && o.DType == dtype.F32 {

@@ -23,23 +23,20 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 		return nil, err
 	}
 	n := elementsOf(shape)
-	states := perWorker{prog: p}
+	states := perWorker{prog: p, outs: g.Outputs}
 	return func(l *launch) {
 		if n == 0 {
 			return
 		}
 		states.bind(l)
 		defer states.release()
-		for _, s := range states.all {
-			bindOuts(s, l, g.Outputs)
-		}
 		if width := p.BlockWidth(); width > 0 && width < n {
 			runBlocks(l, &states, n, width)
 			return
 		}
 		l.pool.Range(n, mapGrain, func(worker, lo, hi int) {
 			for ; lo < hi && !l.pool.Stopped(); lo += mapStride {
-				states.all[worker].Run(lo, min(mapStride, hi-lo))
+				states.at(worker).Run(lo, min(mapStride, hi-lo))
 			}
 		})
 	}, nil
@@ -54,43 +51,63 @@ func runBlocks(l *launch, states *perWorker, n, width int) {
 			first := c / across * tile.BlockRows
 			start := c % across * tile.Len
 			for row := first; row < min(rows, first+tile.BlockRows); row++ {
-				states.all[worker].Run(row*width+start, min(tile.Len, width-start))
+				states.at(worker).Run(row*width+start, min(tile.Len, width-start))
 			}
 		}
 	})
 }
 
-// perWorker keeps a state of a program for each worker.
+// perWorker keeps a state of a program for each worker. A state is bound to a launch's memory when its worker first
+// asks for it, so that a small launch on a machine with many threads binds one.
 type perWorker struct {
 	prog    *tile.Program
-	reserve int // elements for Fetch, if any
-	all     []*tile.State
+	reserve int              // elements for Fetch, if any
+	outs    []backend.Output // where outputs go, if they are the group's
+	launch  *launch
+	all     []workerState
 }
 
-// bind points all states at a launch's memory.
+type workerState struct {
+	state *tile.State
+	bound bool
+}
+
+// bind says that the states are wanted for a launch.
 func (p *perWorker) bind(l *launch) {
+	p.release()
+	p.launch = l
 	for len(p.all) < l.pool.Threads() {
-		s := p.prog.NewState()
-		s.Reserve(p.reserve)
-		p.all = append(p.all, s)
-	}
-	for _, s := range p.all {
-		s.Bind(l.bufs, l.scalars)
+		p.all = append(p.all, workerState{})
 	}
 }
 
-// release lets go of that memory.
+// at returns the state of a worker. Only that worker may ask for it inside of a loop.
+func (p *perWorker) at(worker int) *tile.State {
+	w := &p.all[worker]
+	if w.bound {
+		return w.state
+	}
+	if w.state == nil {
+		w.state = p.prog.NewState()
+		w.state.Reserve(p.reserve)
+	}
+	w.state.Bind(p.launch.bufs, p.launch.scalars)
+	for i := range p.outs {
+		w.state.SetOut(i, p.launch.pointer(p.outs[i].Buf), 0)
+	}
+	w.bound = true
+	return w.state
+}
+
+// release lets go of the launch's memory.
 func (p *perWorker) release() {
-	for _, s := range p.all {
-		s.Release()
+	for i := range p.all {
+		if p.all[i].bound {
+			p.all[i].state.Release()
+			p.all[i].bound = false
+		}
 	}
-}
-
-// bindOuts lets a program's outputs be those of the group, in order.
-func bindOuts(s *tile.State, l *launch, outs []backend.Output) {
-	for i := range outs {
-		s.SetOut(i, l.pointer(outs[i].Buf), 0)
-	}
+	p.launch = nil
 }
 
 // storedOuts are a group's outputs as those of a program.

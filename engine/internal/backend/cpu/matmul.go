@@ -107,7 +107,8 @@ func (p *phase) run(l *launch, scratch []byte) {
 	if p.states.prog != nil {
 		p.states.bind(l)
 		defer p.states.release()
-		for _, s := range p.states.all {
+		for worker := range p.states.all {
+			s := p.states.at(worker)
 			for i, at := range p.given {
 				s.SetGiven(i, at.at(l, scratch), 0)
 			}
@@ -341,7 +342,7 @@ func (m *matMul) epilogue(p *phase, e epilogue) error {
 
 // finish runs the epilogue over a part of the result.
 func (p *phase) finish(worker, batch, row, rows, col, cols int) {
-	s := p.states.all[worker]
+	s := p.states.at(worker)
 	at := (batch*p.m+row)*p.n + col
 	if cols == p.n {
 		s.Run(at, rows*cols)

@@ -47,12 +47,12 @@ func (o *operand) release() { o.states.release() }
 
 // fetch returns elements start to start+n, valid until the worker's next call.
 func (o *operand) fetch(worker, start, n int) unsafe.Pointer {
-	return o.states.all[worker].Fetch(start, n)[0]
+	return o.states.at(worker).Fetch(start, n)[0]
 }
 
 // copyTo writes elements start to start+n to p.
 func (o *operand) copyTo(worker int, p unsafe.Pointer, start, n int) {
-	s := o.states.all[worker]
+	s := o.states.at(worker)
 	s.SetOut(0, p, start)
 	s.Run(start, n)
 }
@@ -64,7 +64,7 @@ func (o *operand) all(l *launch) unsafe.Pointer {
 	if o.n == 0 {
 		return nil
 	}
-	if p := o.states.all[0].View(0, 0, o.n); p != nil {
+	if p := o.states.at(0).View(0, 0, o.n); p != nil {
 		return p
 	}
 	p := unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(o.n * o.size)))

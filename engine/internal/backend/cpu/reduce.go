@@ -18,7 +18,6 @@ type reduceKernel struct {
 	reductions []reduction
 	prologue   perWorker
 	epilogue   perWorker
-	outs       []backend.Output
 	columns    [][]columnSums // by worker and reduction
 	partial    [][]columnSums // by piece and reduction, when rows are divided
 	results    [][]resultTile // likewise
@@ -58,7 +57,7 @@ func compileReduce(g *backend.Group) (func(*launch), error) {
 	if len(g.Insts) == 1 && !isReduction(g.Insts[0].Op) {
 		return compileSingle(g) // argmax and its like
 	}
-	k := &reduceKernel{outs: g.Outputs}
+	k := &reduceKernel{epilogue: perWorker{outs: g.Outputs}}
 	var args, results []backend.Ref
 	var axes, full []int
 	for i, in := range g.Insts {
@@ -160,9 +159,6 @@ func (k *reduceKernel) run(l *launch) {
 	k.epilogue.bind(l)
 	defer k.prologue.release()
 	defer k.epilogue.release()
-	for _, s := range k.epilogue.all {
-		bindOuts(s, l, k.outs)
-	}
 	for len(k.columns) < l.pool.Threads() {
 		k.columns = append(k.columns, make([]columnSums, len(k.reductions)))
 		k.results = append(k.results, make([]resultTile, len(k.reductions)))
@@ -191,7 +187,7 @@ func (k *reduceKernel) runTrailing(l *launch) {
 
 // rows finishes results lo to hi, at most a tile.
 func (k *reduceKernel) rows(worker, lo, hi int) {
-	state := k.prologue.all[worker]
+	state := k.prologue.at(worker)
 	if k.length <= fetchLength/2 && k.length > 0 {
 		step := fetchLength / k.length
 		for first := lo; first < hi; first += step {
@@ -217,7 +213,7 @@ func (k *reduceKernel) rows(worker, lo, hi int) {
 
 // stretch folds n elements from linear index start on, for each reduction.
 func (k *reduceKernel) stretch(worker, start, n int, done func(i int, sum ir.Scalar)) {
-	state := k.prologue.all[worker]
+	state := k.prologue.at(worker)
 	var few [4]ir.Scalar
 	sums := few[:0]
 	for i := range k.reductions {
@@ -240,7 +236,7 @@ func (k *reduceKernel) stretch(worker, start, n int, done func(i int, sum ir.Sca
 
 // finish runs the epilogue on results that lie in the worker's tiles.
 func (k *reduceKernel) finish(worker, first, n int) {
-	e := k.epilogue.all[worker]
+	e := k.epilogue.at(worker)
 	for i := range k.reductions {
 		e.SetGiven(i, unsafe.Pointer(&k.results[worker][i]), first)
 	}
@@ -297,7 +293,7 @@ func (k *reduceKernel) runMiddle(l *launch) {
 
 // addRows folds rows lo to hi of a block of columns.
 func (k *reduceKernel) addRows(l *launch, worker int, sums []columnSums, o, first, n, lo, hi int) {
-	state := k.prologue.all[worker]
+	state := k.prologue.at(worker)
 	for i := range sums {
 		sums[i].start(&k.reductions[i], n)
 	}

@@ -163,6 +163,7 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 		Group: g, Shape: shape, Insts: instructions(g, func(i int) bool { return after[i] }),
 		Given: []backend.Ref{result}, Outs: storedOuts(k.stored),
 	})
+	k.epilogue.outs = k.stored
 	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32
 	return err
 }
@@ -175,9 +176,6 @@ func (k *rowKernel) run(l *launch) {
 	k.epilogue.bind(l)
 	defer k.full.release()
 	defer k.epilogue.release()
-	for _, s := range k.epilogue.all {
-		bindOuts(s, l, k.stored)
-	}
 	for _, s := range []*tile.State{k.vectors, k.column} {
 		if s != nil {
 			s.Bind(l.bufs, l.scalars)
@@ -211,7 +209,7 @@ func (k *rowKernel) store(worker, first, n int, y unsafe.Pointer) {
 	if k.inPlace {
 		return
 	}
-	e := k.epilogue.all[worker]
+	e := k.epilogue.at(worker)
 	e.SetGiven(0, y, first)
 	e.Run(first, n)
 }
@@ -225,7 +223,7 @@ func (k *rowKernel) runRows(l *launch, f rowFunc) {
 	l.pool.Range(k.rows, max(1, mapGrain/max(1, k.n)), func(worker, lo, hi int) {
 		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
 			rows := min(k.block, hi-lo)
-			x := k.full.all[worker].Fetch(lo*k.n, rows*k.n)
+			x := k.full.at(worker).Fetch(lo*k.n, rows*k.n)
 			y := k.result(l, worker, lo*k.n)
 			for r := range rows {
 				f(k, x, w, 4*r*k.n, unsafe.Add(y, 4*r*k.n))

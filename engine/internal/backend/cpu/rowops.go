@@ -86,7 +86,7 @@ func (k *rowKernel) runNormGrad(l *launch) {
 		lo, hi := k.rows*piece/pieces, k.rows*(piece+1)/pieces
 		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
 			rows := min(k.block, hi-lo)
-			x := k.full.all[worker].Fetch(lo*k.n, rows*k.n)
+			x := k.full.at(worker).Fetch(lo*k.n, rows*k.n)
 			d := k.result(l, worker, lo*k.n)
 			for r := range rows {
 				at := 4 * r * k.n
@@ -167,15 +167,15 @@ func (k *rowKernel) runCrossEntropy(l *launch) {
 				*(*float32)(unsafe.Add(l.pointer(lse.Buf), 4*row)) = float32(value.lse)
 			}
 		}
-		k.epilogue.all[worker].SetGiven(0, unsafe.Pointer(unsafe.SliceData(loss)), 0)
-		k.epilogue.all[worker].Run(lo, hi-lo)
+		k.epilogue.at(worker).SetGiven(0, unsafe.Pointer(unsafe.SliceData(loss)), 0)
+		k.epilogue.at(worker).Run(lo, hi-lo)
 	})
 }
 
 type rowLoss struct{ loss, lse float64 }
 
 func (k *rowKernel) lossOf(l *launch, worker, row, target int) rowLoss {
-	state := k.full.all[worker]
+	state := k.full.at(worker)
 	top := float32(math.Inf(-1))
 	var sum, total float64 // Σ exp(x−top), Σ x
 	smoothing := k.attr.Float
@@ -228,7 +228,7 @@ func (k *rowKernel) runCrossEntropyGrad(l *launch) {
 				if target < 0 {
 					clear(unsafe.Slice((*float32)(d), n))
 				} else {
-					x := k.full.all[worker].Fetch(first, n)[0]
+					x := k.full.at(worker).Fetch(first, n)[0]
 					vec.CrossEntropyGradTo(d, x, lse, scale, float32(smooth), n)
 				}
 				if target >= i && target < i+n {
