@@ -12,6 +12,14 @@ import (
 // the tensor's dtype, but a fraction beside an integer tensor makes both f32.
 type Operand = any
 
+// spread is expand for elementwise ops, which take one number (shape []) beside any shape.
+func spread(n *ir.Node, shape []int) *ir.Node {
+	if len(n.Shape) == 0 {
+		return n
+	}
+	return expand(n, shape)
+}
+
 // expand broadcasts a node; it is the node itself where nothing changes.
 func expand(n *ir.Node, shape []int) *ir.Node {
 	if slices.Equal(n.Shape, shape) {
@@ -125,7 +133,7 @@ func pair(op string, t Tensor, y Operand) (a, b *ir.Node) {
 	b = operand(op, a, y)
 	dt := dtype.Promote(a.DType, b.DType)
 	shape := broadcast(op, a, b)
-	return expand(cast(a, dt), shape), expand(cast(b, dt), shape)
+	return spread(cast(a, dt), shape), spread(cast(b, dt), shape)
 }
 
 func combine(op ir.Op, t Tensor, y Operand) Tensor {
@@ -323,5 +331,5 @@ func Where(condition Tensor, a, b Operand) Tensor {
 	x, y := operand("where", like, a), operand("where", like, b)
 	dt := dtype.Promote(x.DType, y.DType)
 	shape := broadcast("where", c, x, y)
-	return wrap(apply(ir.Where, ir.Attr{}, expand(c, shape), expand(cast(x, dt), shape), expand(cast(y, dt), shape)))
+	return wrap(apply(ir.Where, ir.Attr{}, spread(c, shape), spread(cast(x, dt), shape), spread(cast(y, dt), shape)))
 }
