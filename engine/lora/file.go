@@ -37,6 +37,8 @@ type config struct {
 	FanInFanOut   bool            `json:"fan_in_fan_out"`
 	Bias          string          `json:"bias"`
 	DoRA          bool            `json:"use_dora,omitempty"`
+	RankPattern   map[string]any  `json:"rank_pattern,omitempty"`
+	AlphaPattern  map[string]any  `json:"alpha_pattern,omitempty"`
 	InferenceMode bool            `json:"inference_mode"`
 }
 
@@ -132,8 +134,8 @@ func parseConfig(text []byte, file string) (Config, error) {
 		return Config{}, fmt.Errorf("lora: %s: got peft_type %q, want \"LORA\"", file, c.PeftType)
 	case c.R < 1 || c.Alpha <= 0:
 		return Config{}, fmt.Errorf("lora: %s: got r %d and lora_alpha %g, want both positive", file, c.R, c.Alpha)
-	case c.DoRA || c.FanInFanOut || c.Bias != "" && c.Bias != "none":
-		return Config{}, fmt.Errorf("lora: %s: got use_dora, fan_in_fan_out or bias, want plain LoRA", file)
+	case c.DoRA || c.FanInFanOut || c.Bias != "" && c.Bias != "none" || len(c.RankPattern)+len(c.AlphaPattern) > 0:
+		return Config{}, fmt.Errorf("lora: %s: got use_dora, fan_in_fan_out, bias, rank_pattern or alpha_pattern, want plain LoRA of one rank", file)
 	}
 	return Config{Rank: c.R, Alpha: c.Alpha, RankStabilized: c.RSLoRA}, nil
 }

@@ -206,6 +206,9 @@ func TestLoadRefuses(t *testing.T) {
 		{"rank", func(_ map[string]tensor.Tensor, md map[string]string) {
 			md["adapter_config"] = `{"peft_type":"LORA","r":0,"lora_alpha":1}`
 		}, "got r 0"},
+		{"pattern", func(_ map[string]tensor.Tensor, md map[string]string) {
+			md["adapter_config"] = `{"peft_type":"LORA","r":4,"lora_alpha":8,"rank_pattern":{"q_proj":2}}`
+		}, "want plain LoRA of one rank"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
