@@ -75,7 +75,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 			cmd.bufs = append(cmd.bufs, m.source(g, b))
 		}
 		p.cmds = append(p.cmds, cmd)
-		p.launches = append(p.launches, profile.Launch{Kernel: kernel.Name(), Bytes: e.group.Bytes, Flops: e.group.Flops})
+		p.launches = append(p.launches, profile.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
 	}
 	for _, o := range g.outs {
 		b, ch := g.base(o)

@@ -291,7 +291,7 @@ func (g *graph) loraLinear(v value) int {
 	inner := slices.Clone(v.shape)
 	inner[len(inner)-1] = g.values[a].shape[len(g.values[a].shape)-1]
 	product := func(shape []int, args ...int) int {
-		return g.matMul(value{op: ir.MatMul, dtype: v.dtype, shape: shape, args: args, lora: true})
+		return g.matMul(value{op: ir.MatMul, dtype: v.dtype, shape: shape, args: args, lora: g.fuse})
 	}
 	scaled := func(y int, shape []int) int {
 		return g.elementwise(value{op: ir.Mul, dtype: v.dtype, shape: shape, args: []int{y, g.number(v.dtype, v.attr.Float, shape)}})
