@@ -23,7 +23,7 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	fresh       int64 // bytes that came from the backend since the last collection that we asked for
+	served      int64 // bytes handed out since the last collection that we asked for
 
 	freed struct {
 		sync.Mutex
@@ -31,9 +31,10 @@ type memory struct {
 	}
 }
 
-// Without a collection an external device's memory would fill up with blocks that nobody uses, because the collector
-// sees only their small handles.
-const collectAfter = 1 << 30
+// collectAfter is how many bytes are handed out, at least, before new memory is rather found by a collection than
+// asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory that nobody uses
+// pile up; and memory that was used before needs no page faults, which cost a training step more than a collection.
+const collectAfter = 64 << 20
 
 func (m *memory) init(name string, b Backend) {
 	m.name, m.backend, m.lists = name, b, map[int][]ir.Buffer{}
@@ -82,8 +83,8 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	if raw := m.reuse(size); raw != nil {
 		return raw, nil
 	}
-	if m.fresh += int64(size); m.fresh > max(collectAfter, m.inUse) {
-		m.fresh = 0
+	if m.served > max(collectAfter, m.inUse/2) {
+		m.served = 0
 		m.mu.Unlock()
 		collect()
 		m.mu.Lock()
@@ -115,6 +116,7 @@ func (m *memory) reuse(size int) ir.Buffer {
 
 func (m *memory) use(size int) {
 	m.inUse += int64(size)
+	m.served += int64(size)
 	m.peak = max(m.peak, m.inUse)
 }
 

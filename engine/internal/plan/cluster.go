@@ -16,8 +16,8 @@ type cluster struct {
 	members []int        // its elementwise values, in order
 	problem map[int]int  // MatMul: of each member, to which of heavy it belongs
 	inlined map[int]bool // elementwise values of other clusters
-	first   int          // least and greatest rank of its values in the graph's order
-	last    int
+	first   int          // least rank of its values in the graph's order
+	reach   int          // greatest rank of its values and of everything that it needs
 	dead    bool
 }
 
@@ -25,7 +25,8 @@ type cluster struct {
 const (
 	maxInputs  = 24
 	maxMembers = 64
-	fewRows    = 8 // up to which dependent products share a launch
+	smallFlops = 1 << 25 // up to which products that share no operand share a launch
+	fewRows    = 8       // up to which dependent products share a launch
 )
 
 // A clustering assigns every value that needs a launch to a cluster.
@@ -64,16 +65,16 @@ func newClustering(g *graph) *clustering {
 		}
 		switch x.kind {
 		case mapped:
-			c.own(v, &cluster{kind: backend.Map, shape: x.shape, members: []int{v}, first: r, last: r})
+			c.own(v, &cluster{kind: backend.Map, shape: x.shape, members: []int{v}, first: r, reach: r})
 		case heavy:
-			k := &cluster{kind: kindOf(x), shape: x.shape, heavy: []int{v}, first: r, last: r}
+			k := &cluster{kind: kindOf(x), shape: x.shape, heavy: []int{v}, first: r, reach: r}
 			if x.outs != nil {
 				k.shape = x.outs[0].Shape
 			}
 			c.own(v, k)
 		case result:
 			c.owner[v] = c.owner[x.args[0]]
-			c.owner[v].last = r
+			c.owner[v].reach = r
 		}
 	}
 	for _, o := range g.outs {
@@ -100,13 +101,20 @@ func kindOf(v *value) backend.Kind {
 	return backend.Single
 }
 
-// values calls f for each argument of k's own values, as a base and the value that uses it.
-func (c *clustering) needs(k *cluster, f func(base, user int)) {
+// needs calls f for the base of each argument of k's own values.
+func (c *clustering) needs(k *cluster, f func(base int)) {
+	c.needsArgs(k, func(_, arg int) {
+		b, _ := c.base(arg)
+		f(b)
+	})
+}
+
+// needsArgs calls f for each argument of k's own values.
+func (c *clustering) needsArgs(k *cluster, f func(user, arg int)) {
 	for _, list := range [][]int{k.heavy, k.members} {
 		for _, v := range list {
 			for _, a := range c.values[v].args {
-				b, _ := c.base(a)
-				f(b, v)
+				f(v, a)
 			}
 		}
 	}
@@ -122,12 +130,12 @@ func (c *clustering) search(k, target *cluster) bool {
 	if k == target {
 		return true
 	}
-	if k == nil || c.visited[k] || k.last < target.first {
+	if k == nil || c.visited[k] || k.reach < target.first {
 		return false
 	}
 	c.visited[k] = true
 	found := false
-	c.needs(k, func(b, _ int) {
+	c.needs(k, func(b int) {
 		if o := c.owner[b]; !found && o != nil && o != k {
 			found = c.search(o, target)
 		}
@@ -140,7 +148,7 @@ func (c *clustering) search(k, target *cluster) bool {
 func (c *clustering) independent(a, b *cluster) bool {
 	through := func(k, target *cluster) bool {
 		found := false
-		c.needs(k, func(base, _ int) {
+		c.needs(k, func(base int) {
 			if o := c.owner[base]; !found && o != nil && o != k && o != target {
 				found = c.depends(o, target)
 			}
@@ -170,8 +178,34 @@ func (c *clustering) merge(a, b *cluster) {
 	a.heavy = append(a.heavy, b.heavy...)
 	a.members = append(a.members, b.members...)
 	slices.SortFunc(a.members, byRank)
-	a.first, a.last = min(a.first, b.first), max(a.last, b.last)
 	b.dead = true
+	a.first = min(a.first, b.first)
+	reach := max(a.reach, b.reach)
+	a.reach = -1
+	c.raise(a, reach)
+}
+
+// raise sets how far k reaches, and with it whatever uses k's values.
+func (c *clustering) raise(k *cluster, reach int) {
+	if k.reach >= reach {
+		return
+	}
+	k.reach = reach
+	var users func(v int)
+	users = func(v int) {
+		for _, u := range c.users[v] {
+			if c.values[u].kind == result {
+				users(u)
+				continue
+			}
+			c.raise(c.owner[u], reach)
+		}
+	}
+	for _, list := range [][]int{k.heavy, k.members} {
+		for _, v := range list {
+			users(v)
+		}
+	}
 }
 
 func (k *cluster) setProblem(v, p int) {
@@ -218,36 +252,50 @@ func (c *clustering) levels() []int {
 	return level
 }
 
+// A productKey is equal for products that may share a launch.
+type productKey struct {
+	base  int // of the left-hand side; -1 for small products
+	chain string
+	level int
+}
+
 // mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A of their
-// adapters. Only products of one level are merged: those of the next may need all of this one.
+// adapters. Products that are too small to fill a device, as the gradients of adapters are, need not share an operand.
+// Only products of one level are merged: those of the next may need all of this one.
 func (c *clustering) mergeProducts() {
-	type key struct {
-		base  int
-		chain string
-		level int
-	}
 	level := c.levels()
-	open := map[key][]*cluster{}
-	for _, v := range c.list {
-		x := &c.values[v]
-		if x.kind != heavy || x.op != ir.MatMul {
-			continue
-		}
-		b, ch := c.base(x.args[0])
-		k := key{b, ch.key(), level[v]}
-		merged := false
-		for _, other := range open[k] {
-			if !c.depends(c.owner[v], other) && !c.depends(other, c.owner[v]) {
-				c.merge(other, c.owner[v])
-				merged = true
-				break
+	open := map[productKey][]*cluster{}
+	place := func(k *cluster, key productKey) bool {
+		for _, other := range open[key] {
+			if other != k && !other.dead && c.inputs(other, k) <= maxInputs && !c.depends(k, other) && !c.depends(other, k) {
+				c.merge(other, k)
+				return true
 			}
 		}
-		if !merged {
-			open[k] = append(open[k], c.owner[v])
+		open[key] = append(open[key], k)
+		return false
+	}
+	for _, v := range c.list {
+		if x := &c.values[v]; x.kind == heavy && x.op == ir.MatMul {
+			b, ch := c.base(x.args[0])
+			place(c.owner[v], productKey{b, ch.key(), level[v]})
+		}
+	}
+	for _, k := range slices.Clone(c.all) {
+		if k.kind == backend.MatMul && !k.dead && c.small(k) {
+			place(k, productKey{-1, "", level[k.heavy[0]]})
 		}
 	}
 	c.prune()
+}
+
+// small says whether all products of a cluster together are little work.
+func (c *clustering) small(k *cluster) bool {
+	var n int64
+	for _, v := range k.heavy {
+		n += c.flops(&c.values[v])
+	}
+	return n <= smallFlops
 }
 
 // mergeReductions lets reductions of one value over the same axes stand in one launch.
@@ -312,12 +360,12 @@ func (c *clustering) join(v int) {
 	}
 }
 
-// heavier prefers clusters that are no plain maps, and then the one that is computed last.
+// heavier prefers clusters that are no plain maps, and then the one whose values come last.
 func heavier(a, b *cluster) bool {
 	if (a.kind == backend.Map) != (b.kind == backend.Map) {
 		return b.kind == backend.Map
 	}
-	return a.last > b.last
+	return a.reach > b.reach
 }
 
 // mayJoin says whether v, which reads a value of k at its own places, can be computed by k.
@@ -404,7 +452,7 @@ func (c *clustering) seen(a int, shape []int) chain {
 // inputs counts the values that a and b together read.
 func (c *clustering) inputs(a, b *cluster) int {
 	seen := map[int]bool{}
-	count := func(base, _ int) {
+	count := func(base int) {
 		if o := c.owner[base]; o != a && o != b && c.values[base].kind != scalar {
 			seen[base] = true
 		}
@@ -463,26 +511,26 @@ func (c *clustering) chainProducts() {
 	}
 }
 
-// feeds says whether b needs results of a as operands of its products, as they are, and in no other way.
+// feeds says whether one of a and b needs results of the other as operands of its products, as they are, and neither
+// needs the other in any other way.
 func (c *clustering) feeds(a, b *cluster) bool {
-	fed, ok := false, true
-	for _, v := range b.heavy {
-		for _, arg := range c.values[v].args {
+	fed := false
+	for _, pair := range [][2]*cluster{{a, b}, {b, a}} {
+		from, to := pair[0], pair[1]
+		ok := true
+		c.needsArgs(to, func(v, arg int) {
 			base, ch := c.base(arg)
-			if c.owner[base] == a {
-				fed = true
-				ok = ok && len(ch) == 0 && slices.Equal(c.values[base].shape, c.instructionShape(a, base))
+			if c.owner[base] != from {
+				return
 			}
+			fed = true
+			ok = ok && c.values[v].kind == heavy && len(ch) == 0 && slices.Equal(c.values[base].shape, c.instructionShape(from, base))
+		})
+		if !ok {
+			return false
 		}
 	}
-	for _, v := range b.members {
-		for _, arg := range c.values[v].args {
-			if base, _ := c.base(arg); c.owner[base] == a {
-				ok = false
-			}
-		}
-	}
-	return fed && ok && c.independent(a, b)
+	return fed && c.inputs(a, b) <= maxInputs && c.independent(a, b)
 }
 
 // instructionShape is the shape that v has among the instructions of its MatMul cluster k.

@@ -203,16 +203,16 @@ func touched(l ir.Layout) int {
 }
 
 // flops is what the mathematics of a heavy value needs.
-func (e *emitter) flops(x *value) int64 {
-	if x.op == ir.MatMul {
-		var n int64
-		for i := 0; i < len(x.args); i += 2 {
-			s := e.values[x.args[i]].shape
-			n += 2 * int64(x.size()) * int64(s[len(s)-1])
-		}
-		return n
+func (g *graph) flops(x *value) int64 {
+	if x.op != ir.MatMul { // products are made by rewriting, too, so they have no node
+		return ir.RowOf(x.op).Flops(x.node)
 	}
-	return ir.RowOf(x.op).Flops(x.node)
+	var n int64
+	for i := 0; i < len(x.args); i += 2 {
+		s := g.values[x.args[i]].shape
+		n += 2 * int64(x.size()) * int64(s[len(s)-1])
+	}
+	return n
 }
 
 // outputs that no cluster computes are a mistake of the planner.
