@@ -24,6 +24,11 @@ func gradLoRALinear(n *Node, dy []*Node) []*Node {
 	}
 }
 
+// loraHidden is s·x·a of a LoRALinear node, as the planner writes it in the forward pass.
+func loraHidden(n, x, a *Node) *Node {
+	return build(Mul, Attr{}, build(MatMul, Attr{}, x, a), fixed(n.Dev, n.DType, n.Attr.Float))
+}
+
 // gradByResult makes the rule of a row op whose gradient is another op of its result and dy.
 func gradByResult(op Op) func(n *Node, dy []*Node) []*Node {
 	return func(n *Node, dy []*Node) []*Node { return []*Node{build(op, Attr{}, n, dy[0])} }

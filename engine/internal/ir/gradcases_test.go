@@ -62,7 +62,7 @@ func functionCases() []gradCase {
 		list = append(list, simple(op, "positive", ir.Attr{}, []int{7}).within(0.3, 3))
 	}
 	twice := func(l *lab, p []*ir.Node) *ir.Node {
-		return l.op(ir.Cast, ir.Attr{DType: dtype.F64}, l.op(ir.Cast, ir.Attr{DType: dtype.F64}, p[0]))
+		return l.op(ir.Cast, ir.Attr{DType: p[0].DType}, l.op(ir.Cast, ir.Attr{DType: dtype.F64}, p[0]))
 	}
 	return append(list,
 		simple(ir.Abs, "negative", ir.Attr{}, []int{4}).within(-3, -0.3),
@@ -83,10 +83,10 @@ func pairCases() []gradCase {
 			simple(op, "number left", ir.Attr{}, []int{}, []int{5}).within(0.4, 2.5))
 	}
 	square := func(l *lab, p []*ir.Node) *ir.Node {
-		return l.op(ir.Pow, ir.Attr{}, p[0], ir.Number(p[0].Dev, dtype.F64, 2))
+		return l.op(ir.Pow, ir.Attr{}, p[0], ir.Number(p[0].Dev, p[0].DType, 2))
 	}
 	where := func(l *lab, p []*ir.Node) *ir.Node {
-		cond := l.op(ir.Gt, ir.Attr{}, p[0], ir.Number(p[0].Dev, dtype.F64, 0))
+		cond := l.op(ir.Gt, ir.Attr{}, p[0], ir.Number(p[0].Dev, p[0].DType, 0))
 		return l.op(ir.Where, ir.Attr{}, cond, p[0], p[1])
 	}
 	return append(list,
@@ -107,7 +107,7 @@ func reduceCases() []gradCase {
 	}
 	withZeros := func(zeros ...float64) gradCase {
 		return gradCase{op: ir.Prod, name: "with zeros", shapes: shapes([]int{4}), f: func(l *lab, p []*ir.Node) *ir.Node {
-			mask := l.floats([]int{4}, zeros...)
+			mask := l.op(ir.Cast, ir.Attr{DType: p[0].DType}, l.floats([]int{4}, zeros...))
 			return l.op(ir.Prod, ir.Attr{Axes: []int{0}}, l.op(ir.Mul, ir.Attr{}, p[0], mask))
 		}}
 	}

@@ -161,7 +161,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-func checkGradient(l *lab, c gradCase) {
+// draw makes data for a case's parameters.
+func (c gradCase) draw(l *lab) [][]float64 {
 	low, high := c.low, c.high
 	if low == high {
 		low, high = -2, 2
@@ -170,6 +171,11 @@ func checkGradient(l *lab, c gradCase) {
 	for i, s := range c.shapes {
 		data[i] = l.random(ir.Size(s), low, high)
 	}
+	return data
+}
+
+func checkGradient(l *lab, c gradCase) {
+	data := c.draw(l)
 	// The loss weighs each element of the result differently; the weights stay through all evaluations.
 	var weight *ir.Node
 	loss := func() (*ir.Node, []*ir.Node) {
@@ -205,5 +211,36 @@ func checkGradient(l *lab, c gradCase) {
 				l.t.Errorf("parameter %d of %v, element %d: got %.9g, want %.9g", i, c.shapes[i], k, got[i][k], want)
 			}
 		}
+	}
+}
+
+// The rules keep to the dtypes of mixed graphs: parameters of bf16, statistics and losses of f32. Storing in bf16 costs
+// accuracy, not more.
+func TestGradientsInBF16(t *testing.T) {
+	for _, c := range gradCases() {
+		t.Run(fmt.Sprintf("%v/%s", c.op, c.name), func(t *testing.T) {
+			l := newLab(t)
+			data := c.draw(l)
+			gradients := func(dt dtype.Type) [][]float64 {
+				p, narrow := make([]*ir.Node, len(data)), make([]*ir.Node, len(data))
+				for i, s := range c.shapes {
+					p[i] = l.floats(s, data[i]...)
+					narrow[i] = l.op(ir.Cast, ir.Attr{DType: dt}, p[i])
+				}
+				grads, err := ir.Grad(l.sum(l.op(ir.Cast, ir.Attr{DType: dtype.F64}, c.f(l, narrow))), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l.values(grads...)
+			}
+			want, got := gradients(dtype.F64), gradients(dtype.BF16)
+			for i := range want {
+				for k := range want[i] {
+					if d := math.Abs(got[i][k] - want[i][k]); !(d <= 0.15*math.Max(1, math.Abs(want[i][k]))) {
+						t.Errorf("parameter %d, element %d: got %v, want about %v", i, k, got[i][k], want[i][k])
+					}
+				}
+			}
+		})
 	}
 }

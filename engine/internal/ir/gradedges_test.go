@@ -3,6 +3,7 @@ package ir_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -103,5 +104,24 @@ func TestGradAfterEvaluation(t *testing.T) {
 	}
 	if got := l.values(grads...)[0]; got[0] != 6 || got[1] != 8 {
 		t.Errorf("got %v, want [6 8]", got)
+	}
+}
+
+// Any tensor on the way may be asked for: the loss itself, one twice, one that is no parameter.
+func TestGradOfAnything(t *testing.T) {
+	l := newLab(t)
+	w, x := l.floats([]int{2}, 3, 4), l.floats([]int{2}, 5, 6)
+	x.Tracked = false
+	y := l.op(ir.Mul, ir.Attr{}, w, x)
+	loss := l.sum(l.op(ir.Mul, ir.Attr{}, y, y))
+	grads, err := ir.Grad(loss, []*ir.Node{y, w, w, loss, x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := l.values(grads...)
+	for i, want := range [][]float64{{30, 48}, {150, 288}, {150, 288}, {1}, {90, 192}} {
+		if !slices.Equal(got[i], want) {
+			t.Errorf("parameter %d: got %v, want %v", i, got[i], want)
+		}
 	}
 }

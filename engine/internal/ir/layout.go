@@ -165,23 +165,3 @@ func (l Layout) run(last int) (count, stride, before int) {
 	}
 	return count, stride, before
 }
-
-// View returns where the elements of n, a node of FamilyView, lie when its source has layout l. It returns false for a
-// reshape that has to copy.
-func View(n *Node, l Layout) (Layout, bool) {
-	switch n.Op {
-	case Detach:
-		return l, true
-	case Reshape:
-		return l.Reshape(n.Shape)
-	case Permute:
-		return l.Permute(n.Attr.Axes), true
-	case Expand:
-		return l.Expand(n.Shape), true
-	case Slice:
-		return l.Slice(n.Attr.Ints), true
-	case Flip:
-		return l.Flip(n.Attr.Axes), true
-	}
-	panic(fmt.Sprintf("ir: %v is no view", n.Op))
-}

@@ -7,7 +7,7 @@
 // Nodes are immutable but for one thing: a node that was evaluated holds its [Data], and if no gradient can be asked
 // through it any more it forgets its sources, so that a long computation does not keep its past alive.
 //
-// Reading order: node.go, op.go, new.go, table*.go (the rows), layout.go, grad*.go, lower.go, walk.go.
+// Reading order: node.go, op.go, new.go, table*.go (the rows), layout.go, grad.go, rules.go, grad_*.go, walk.go.
 package ir
 
 import (

@@ -1,8 +1,6 @@
 package ir
 
-import (
-	"slices"
-)
+import "slices"
 
 func linearRows() []Row {
 	return []Row{

@@ -1,8 +1,6 @@
 package ir
 
-import (
-	"slices"
-)
+import "slices"
 
 // AdamWSettings is the number of sources of an AdamW node in front of its tensors.
 const AdamWSettings = 8

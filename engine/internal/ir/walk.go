@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"slices"
 	"sync"
 )
 
@@ -226,19 +225,6 @@ func (h *hash) sum() (key [16]byte) {
 	binary.LittleEndian.PutUint64(key[:8], h.a)
 	binary.LittleEndian.PutUint64(key[8:], h.b)
 	return key
-}
-
-// Equal says whether two nodes with the same sources compute the same: what common subexpressions are found by. Consts
-// are equal only when both are Fixed, because the values of the others may change while a plan stays.
-func Equal(a, b *Node) bool {
-	if a.Op == Const && (a.Attr.Flags&Fixed == 0 || b.Attr.Flags&Fixed == 0) {
-		return a == b
-	}
-	x, y := &a.Attr, &b.Attr
-	return a.Op == b.Op && a.DType == b.DType && x.Axis == y.Axis && x.Index == y.Index && x.Flags == y.Flags && x.DType == y.DType &&
-		math.Float64bits(x.Float) == math.Float64bits(y.Float) && x.Value == y.Value &&
-		slices.Equal(a.Shape, b.Shape) && slices.Equal(x.Axes, y.Axes) &&
-		slices.Equal(x.Ints, y.Ints) && slices.Equal(x.Shape, y.Shape)
 }
 
 // Bytes is how much memory a value of that type takes.

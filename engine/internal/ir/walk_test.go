@@ -76,25 +76,3 @@ func TestWalkDeep(t *testing.T) {
 		t.Errorf("got %d nodes", len(g.Nodes))
 	}
 }
-
-func TestLower(t *testing.T) {
-	x, w, a, b := f32(5, 8), f32(8, 6), f32(8, 2), f32(2, 6)
-	n := build(LoRALinear, Attr{Float: 2}, x, w, a, b)
-	for _, c := range []struct {
-		plain bool
-		ops   int
-	}{{true, 5}, {false, 3}} {
-		ops := 0
-		for _, m := range Walk([]*Node{Lower(n, n.Src, c.plain)}).Nodes {
-			if m.Op != Leaf && m.Op != Const {
-				ops++
-			}
-		}
-		if ops != c.ops {
-			t.Errorf("plain %v: got %d ops, want %d", c.plain, ops, c.ops)
-		}
-	}
-	if y := build(Exp, Attr{}, x); Lower(y, y.Src, true) != y {
-		t.Error("an elementwise op was lowered")
-	}
-}

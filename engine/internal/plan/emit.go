@@ -124,7 +124,11 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 	case e.values[b].kind == scalar:
 		return e.number(b)
 	case i == 0 && prologue(x):
-		return e.value(b, ch, e.values[a].shape)
+		r := e.value(b, ch, e.values[a].shape)
+		if in, ok := r.Input(); ok && e.group.Inputs[in].Buf < 0 {
+			e.failed = true // a number has no shape to reduce over: it must be written out
+		}
+		return r
 	case e.owner[b] == e.k: // an earlier phase
 		return e.value(b, ch, e.values[a].shape)
 	}

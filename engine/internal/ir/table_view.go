@@ -1,0 +1,177 @@
+package ir
+
+import "slices"
+
+func viewRows() []Row {
+	return []Row{
+		{
+			Op: Reshape, Name: "reshape", Family: FamilyView, Infer: inferReshape, Grad: gradReshape, Flops: free,
+			Doc: "Reshape gives the elements, in C order, the shape Attr.Shape of the same size. It copies only when no strides can say it.",
+		},
+		{
+			Op: Permute, Name: "permute", Family: FamilyView, Infer: inferPermute, Grad: gradPermute, Flops: free,
+			Doc: "Permute reorders the axes: axis i of the result is axis Attr.Axes[i] of the source.",
+		},
+		{
+			Op: Expand, Name: "expand", Family: FamilyView, Infer: inferExpand, Grad: gradExpand, Flops: free,
+			Doc: "Expand repeats axes of length 1 to the lengths of Attr.Shape and adds missing axes in front (NumPy's broadcast_to).",
+		},
+		{
+			Op: Slice, Name: "slice", Family: FamilyView, Infer: inferSlice, Grad: gradSlice, Flops: free,
+			Doc: "Slice keeps, of each axis i, the elements start, start+step, … before stop: Attr.Ints[3i:3i+3]. A negative step walks back; " +
+				"then stop is -1 to include element 0.",
+		},
+		{
+			Op: Flip, Name: "flip", Family: FamilyView, Infer: inferFlip, Grad: gradFlip, Flops: free,
+			Doc: "Flip reverses the axes Attr.Axes.",
+		},
+		{
+			Op: Detach, Name: "detach", Family: FamilyView, Infer: inferDetach, Flops: free,
+			Doc:    "Detach is the same tensor, but no gradient passes.",
+			NoGrad: "it is there to stop gradients",
+		},
+	}
+}
+
+func inferReshape(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	n.DType, n.Shape = n.Src[0].DType, n.Attr.Shape
+	if err := checkShape(n.Shape); err != nil {
+		return wrong(n, "%v", err)
+	}
+	if a, b := Size(n.Src[0].Shape), Size(n.Shape); a != b {
+		return got(n, "%d elements (shape %v has %d)", a, n.Shape, b)
+	}
+	return nil
+}
+
+func inferPermute(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	s := n.Src[0]
+	sorted := slices.Sorted(slices.Values(n.Attr.Axes))
+	ok := len(sorted) == len(s.Shape)
+	for i, a := range sorted {
+		ok = ok && a == i
+	}
+	if !ok {
+		return got(n, "each of its %d axes once (not %v)", len(s.Shape), n.Attr.Axes)
+	}
+	n.DType, n.Shape = s.DType, make([]int, len(s.Shape))
+	for i, a := range n.Attr.Axes {
+		n.Shape[i] = s.Shape[a]
+	}
+	return nil
+}
+
+func inferExpand(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	s := n.Src[0]
+	n.DType, n.Shape = s.DType, n.Attr.Shape
+	front := len(n.Shape) - len(s.Shape)
+	if front < 0 {
+		return got(n, "at most the rank of %v", n.Shape)
+	}
+	for i, d := range s.Shape {
+		if d != n.Shape[front+i] && d != 1 {
+			return got(n, "lengths 1 or those of %v", n.Shape)
+		}
+	}
+	return nil
+}
+
+func inferSlice(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	s, ints := n.Src[0], n.Attr.Ints
+	if len(ints) != 3*len(s.Shape) {
+		return got(n, "start, stop and step for each axis (not %v)", ints)
+	}
+	n.DType, n.Shape = s.DType, make([]int, len(s.Shape))
+	for i, d := range s.Shape {
+		start, stop, step := ints[3*i], ints[3*i+1], ints[3*i+2]
+		up := step > 0 && 0 <= start && start <= stop && stop <= d
+		down := step < 0 && -1 <= stop && stop <= start && start < d
+		if !up && !down {
+			return got(n, "a range inside of axis %d (not %d to %d in steps of %d)", i, start, stop, step)
+		}
+		n.Shape[i] = sliceLen(start, stop, step)
+	}
+	return nil
+}
+
+func inferFlip(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	if err := axes(n, n.Src[0]); err != nil {
+		return err
+	}
+	return as(n, n.Src[0])
+}
+
+func inferDetach(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	return as(n, n.Src[0])
+}
+
+func copyRows() []Row {
+	return []Row{
+		{
+			Op: Pad, Name: "pad", Family: FamilyCopy, Infer: inferPad, Grad: gradPad, Flops: free,
+			Doc: "Pad puts Attr.Ints[2i] elements before and Attr.Ints[2i+1] after along each axis i; their value is Src[1], of shape [].",
+		},
+		{
+			Op: Concat, Name: "concat", Family: FamilyCopy, Infer: inferConcat, Grad: gradConcat, Flops: free,
+			Doc: "Concat puts tensors of one dtype side by side along Attr.Axis; their other axes are equal.",
+		},
+	}
+}
+
+func inferPad(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	s, v := n.Src[0], n.Src[1]
+	if v.DType != s.DType || len(v.Shape) != 0 {
+		return got(n, "a value of %v[]", s.DType)
+	}
+	if len(n.Attr.Ints) != 2*len(s.Shape) {
+		return got(n, "before and after for each axis (not %v)", n.Attr.Ints)
+	}
+	n.DType, n.Shape = s.DType, slices.Clone(s.Shape)
+	for i, k := range n.Attr.Ints {
+		if k < 0 {
+			return got(n, "padding of 0 or more (not %d)", k)
+		}
+		n.Shape[i/2] += k
+	}
+	return nil
+}
+
+func inferConcat(n *Node) error {
+	first := n.Src[0]
+	if err := axis(n, first); err != nil {
+		return err
+	}
+	a := n.Attr.Axis
+	n.DType, n.Shape = first.DType, with(first.Shape, a, 0)
+	for _, s := range n.Src {
+		if s.DType != first.DType {
+			return got(n, "one dtype")
+		}
+		if len(s.Shape) != len(first.Shape) || !slices.Equal(with(s.Shape, a, 0), with(first.Shape, a, 0)) {
+			return got(n, "shapes that differ only along axis %d", a)
+		}
+		n.Shape[a] += s.Shape[a]
+	}
+	return nil
+}
