@@ -81,9 +81,25 @@ func buildGraph(w *ir.Graph, fuse bool) *graph {
 		g.rewrite()
 	}
 	for i, o := range g.outs {
-		g.outs[i] = g.stored(o)
+		g.outs[i] = g.output(o)
 	}
 	return g
+}
+
+// bigView is the size, in bytes, from which a result is not allowed to keep a much larger one in memory.
+const bigView = 1 << 20
+
+// output returns a value whose memory an evaluated node can hold. A small part of a large value that nobody asked for,
+// the last row of all logits, is copied out of it.
+func (g *graph) output(o int) int {
+	base, c := g.base(o)
+	b := &g.values[base]
+	if c != nil && b.kind != leaf && !slices.Contains(g.outs, base) {
+		if bytes := b.size() * b.dtype.Size(); bytes >= bigView && g.values[o].size() <= b.size()/4 {
+			return g.copy(o)
+		}
+	}
+	return g.stored(o)
 }
 
 // add appends a value, or finds an equal one.

@@ -2,7 +2,7 @@
 //
 // [Run] walks from the wanted nodes down to stored data. If a walk of that shape was seen before, its plan is used
 // again; otherwise a plan is built: the walk becomes a [graph] with constants folded and views resolved (graph.go,
-// scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, inline.go), each cluster is written
+// scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, fuse.go, inline.go), each cluster is written
 // down as a [backend.Group] and compiled (emit.go, name.go), and what lies between launches gets its place in one arena
 // (memory.go). Running a plan (exec.go) is then binding leaves, numbers and fresh memory to a list of commands, and one
 // Submit.
@@ -100,12 +100,22 @@ func find(dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
 		cache.reused++
 		return p, true, nil
 	}
-	if p, err = all.build(dev, buildGraph(w, key.fuse)); err != nil {
+	if p, err = all.make(dev, w, key.fuse); err != nil {
 		return nil, false, err
 	}
 	cache.built++
 	all.keep(key, p)
 	return p, false, nil
+}
+
+// make builds a plan. A mistake of the planner costs an evaluation, not the session.
+func (all *plans) make(dev *backend.Device, w *ir.Graph, fuse bool) (p *plan, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("plan: %v (a mistake of the planner; it may work with fusion off)", r)
+		}
+	}()
+	return all.build(dev, buildGraph(w, fuse))
 }
 
 // keep stores a plan, in place of the oldest when there are too many.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
@@ -158,5 +159,23 @@ func TestStoredViews(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(v.Floats()), "[1 5 9 2 6 10]"; got != want {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A small part of a large result does not keep the rest of it in memory.
+func TestSmallViewOfLargeResult(t *testing.T) {
+	y := ready([]int{1024, 512})[0].Exp()
+	names := launches(y.Select(0, -1))
+	if got := fmt.Sprint(names); got != "[exp]" { // only the row is computed
+		t.Errorf("launched %v, want [exp]", got)
+	}
+	y = ready([]int{1024, 512})[0].Softmax(-1)
+	before := device.Default().Memory().InUse
+	row := y.Select(0, -1).Eval()
+	if grown := device.Default().Memory().InUse - before; grown > 1<<16 {
+		t.Errorf("a row of 2 KiB holds %d bytes", grown)
+	}
+	if got := row.Sum().Item(); got < 0.999 || got > 1.001 {
+		t.Errorf("the row adds up to %v, want 1", got)
 	}
 }

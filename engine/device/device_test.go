@@ -1,0 +1,69 @@
+package device
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+func TestDevices(t *testing.T) {
+	var names []string
+	for _, d := range List() {
+		names = append(names, d.String())
+	}
+	if !slices.Contains(names, "cpu") || !slices.Contains(names, "ref") {
+		t.Fatalf("devices: %v, want cpu and ref among them", names)
+	}
+	if names[len(names)-1] != "ref" {
+		t.Errorf("devices: %v, want the one for checking last", names)
+	}
+	if got := Default().String(); got != names[0] {
+		t.Errorf("the default is %s, want the fastest, %s", got, names[0])
+	}
+	if CPU() != List()[slices.Index(names, "cpu")] {
+		t.Error("CPU is another device than the one in the list")
+	}
+	if i := CPU().Info(); i.Name != "cpu" || i.Threads < 1 || !slices.Contains(i.DTypes, dtype.F32) {
+		t.Errorf("info: %+v", i)
+	}
+}
+
+func TestUse(t *testing.T) {
+	before := Default()
+	defer Use(before.String())
+	if err := Use("ref"); err != nil || Default().String() != "ref" {
+		t.Errorf("after Use: %v, %v", Default(), err)
+	}
+	err := Use("abacus")
+	if err == nil || !strings.Contains(err.Error(), `"abacus"`) || !strings.Contains(err.Error(), "cpu") {
+		t.Errorf("got %v, want an error with the name and those that there are", err)
+	}
+	if Default().String() != "ref" {
+		t.Error("a name that is not there changed the default")
+	}
+}
+
+func TestMemory(t *testing.T) {
+	ref, err := Lookup("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref.ResetPeak()
+	before := ref.Memory()
+	block, err := ref.Engine().Alloc(5 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := ref.Memory(); m.InUse < before.InUse+5<<20 || m.Peak < m.InUse {
+		t.Errorf("before %+v, with 5 MiB more %+v", before, m)
+	}
+	if block.Bytes() != 5<<20 || Of(block.Device()) != ref {
+		t.Errorf("the block has %d bytes on %v", block.Bytes(), block.Device())
+	}
+	var none Device
+	if none.String() != "no device" || none.Info().Name != "" || none.Sync() != nil || none.Memory() != (Memory{}) {
+		t.Error("the zero Device is not harmless")
+	}
+}

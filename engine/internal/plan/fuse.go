@@ -1,0 +1,342 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Limits of a group. Backends keep a pointer for each input at hand, and a register for each live value.
+const (
+	maxInputs  = 24
+	maxMembers = 64
+	smallFlops = 1 << 25 // up to which products that share no operand share a launch
+	fewRows    = 8       // up to which dependent products share a launch
+)
+
+// fuseAll applies the rules in order.
+func (c *clustering) fuseAll() {
+	if !c.fuse {
+		return
+	}
+	c.mergeProducts()
+	c.mergeReductions()
+	for _, v := range c.list {
+		if c.values[v].kind == mapped {
+			c.join(v)
+		}
+	}
+	c.chainProducts()
+	c.prune()
+	c.inline()
+	c.prune()
+}
+
+func (c *clustering) prune() {
+	c.all = slices.DeleteFunc(c.all, func(k *cluster) bool { return k.dead })
+}
+
+// levels counts, for each value, the products on the longest way to it.
+func (c *clustering) levels() []int {
+	level := make([]int, len(c.values))
+	for _, v := range c.list {
+		x := &c.values[v]
+		for _, a := range x.args {
+			level[v] = max(level[v], level[a])
+		}
+		if x.kind == heavy && x.op == ir.MatMul {
+			level[v]++
+		}
+	}
+	return level
+}
+
+// A productKey is equal for products that may share a launch.
+type productKey struct {
+	base  int // of the left-hand side; -1 for small products
+	chain string
+	level int
+}
+
+// mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A of their
+// adapters. Products that are too small to fill a device, as the gradients of adapters are, need not share an operand.
+// Only products of one level are merged: those of the next may need all of this one.
+func (c *clustering) mergeProducts() {
+	level := c.levels()
+	open := map[productKey][]*cluster{}
+	place := func(k *cluster, key productKey) bool {
+		for _, other := range open[key] {
+			if other != k && !other.dead && c.inputs(other, k) <= maxInputs && !c.depends(k, other) && !c.depends(other, k) {
+				c.merge(other, k)
+				return true
+			}
+		}
+		open[key] = append(open[key], k)
+		return false
+	}
+	for _, v := range c.list {
+		if x := &c.values[v]; x.kind == heavy && x.op == ir.MatMul {
+			b, ch := c.base(x.args[0])
+			place(c.owner[v], productKey{b, ch.key(), level[v]})
+		}
+	}
+	for _, k := range slices.Clone(c.all) {
+		if k.kind == backend.MatMul && !k.dead && c.small(k) {
+			place(k, productKey{-1, "", level[k.heavy[0]]})
+		}
+	}
+	c.prune()
+}
+
+// small says whether all products of a cluster together are little work.
+func (c *clustering) small(k *cluster) bool {
+	var n int64
+	for _, v := range k.heavy {
+		n += c.flops(&c.values[v])
+	}
+	return n <= smallFlops
+}
+
+// mergeReductions lets reductions of one value over the same axes stand in one launch.
+func (c *clustering) mergeReductions() {
+	for _, v := range c.list {
+		x := &c.values[v]
+		if x.kind != heavy || !isReduction(x.op) {
+			continue
+		}
+		b, ch := c.base(x.args[0])
+		for _, u := range c.users[b] {
+			y := &c.values[u]
+			if u == v || y.kind != heavy || !isReduction(y.op) || c.owner[u] == c.owner[v] || !slices.Equal(x.attr.Axes, y.attr.Axes) {
+				continue
+			}
+			if _, yc := c.base(y.args[0]); yc.key() != ch.key() {
+				continue
+			}
+			if !c.depends(c.owner[u], c.owner[v]) && !c.depends(c.owner[v], c.owner[u]) {
+				c.merge(c.owner[v], c.owner[u])
+			}
+		}
+	}
+	c.prune()
+}
+
+// join moves the mapped value v into the cluster that computes one of its operands, as its epilogue; a heavy cluster is
+// better than an elementwise one, because its result need not be written and read again. Elementwise clusters of
+// further operands then come along.
+func (c *clustering) join(v int) {
+	x := &c.values[v]
+	if x.op == copied {
+		return
+	}
+	var best *cluster
+	for _, a := range x.args {
+		b, ch := c.base(a)
+		k := c.owner[b]
+		if k == nil || k == c.owner[v] || k == best || !ch.direct() || !c.mayJoin(v, k) {
+			continue
+		}
+		if best == nil || heavier(k, best) {
+			best = k
+		}
+	}
+	if best == nil {
+		return
+	}
+	c.merge(best, c.owner[v])
+	if best.kind == backend.MatMul {
+		best.setProblem(v, c.problemOf(v, best))
+	}
+	if best.kind != backend.Map {
+		return
+	}
+	for _, a := range x.args {
+		b, ch := c.base(a)
+		k := c.owner[b]
+		if k != nil && k != best && k.kind == backend.Map && ch.direct() && c.mayUnite(best, k) {
+			c.merge(best, k)
+		}
+	}
+}
+
+// heavier prefers clusters that are no plain maps, and then the one whose values come last.
+func heavier(a, b *cluster) bool {
+	if (a.kind == backend.Map) != (b.kind == backend.Map) {
+		return b.kind == backend.Map
+	}
+	return a.reach > b.reach
+}
+
+// mayJoin says whether v, which reads a value of k at its own places, can be computed by k.
+func (c *clustering) mayJoin(v int, k *cluster) bool {
+	x := &c.values[v]
+	if k.kind == backend.Single || len(k.members) >= maxMembers {
+		return false
+	}
+	shape := k.shape
+	if k.kind == backend.MatMul {
+		p := c.problemOf(v, k)
+		if p < 0 {
+			return false
+		}
+		shape = c.values[k.heavy[p]].shape
+	}
+	if x.size() != ir.Size(shape) || k.kind == backend.Row && !c.joinsRow(v, k) {
+		return false
+	}
+	return c.readable(v, k, shape) && c.inputs(k, c.owner[v]) <= maxInputs && c.independent(k, c.owner[v])
+}
+
+// joinsRow: an epilogue sees a row op's first result only, and only if that has the row's shape.
+func (c *clustering) joinsRow(v int, k *cluster) bool {
+	h := &c.values[k.heavy[0]]
+	if h.op == ir.CrossEntropy || h.op == ir.CrossEntropyGrad {
+		return false
+	}
+	for _, a := range c.values[v].args {
+		b, _ := c.base(a)
+		if x := &c.values[b]; x.kind == result && x.index != 0 && c.owner[b] == k {
+			return false
+		}
+	}
+	return true
+}
+
+// problemOf returns the product of k that v reads, directly or through members; -1 if there are several.
+func (c *clustering) problemOf(v int, k *cluster) int {
+	found := -1
+	for _, a := range c.values[v].args {
+		b, _ := c.base(a)
+		if c.owner[b] != k || b == v {
+			continue
+		}
+		p, ok := k.problem[b]
+		if !ok {
+			p = slices.Index(k.heavy, b)
+		}
+		if found >= 0 && p != found {
+			return -1
+		}
+		found = p
+	}
+	return found
+}
+
+// readable says whether every operand of v can be read at the places of shape: those of k straight from its
+// instructions, the others from memory.
+func (c *clustering) readable(v int, k *cluster, shape []int) bool {
+	for _, a := range c.values[v].args {
+		b, ch := c.base(a)
+		switch {
+		case c.values[b].kind == scalar:
+		case c.owner[b] == k:
+			if !ch.direct() {
+				return false
+			}
+		default:
+			if _, ok := c.seen(a, shape).apply(c.layout(b)); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// seen is the chain from a's base to what an instruction of that shape sees of a.
+func (c *clustering) seen(a int, shape []int) chain {
+	b, ch := c.base(a)
+	return ch.then(c.values[b].shape, reshape(shape))
+}
+
+// inputs counts the values that a and b together read.
+func (c *clustering) inputs(a, b *cluster) int {
+	seen := map[int]bool{}
+	count := func(base int) {
+		if o := c.owner[base]; o != a && o != b && c.values[base].kind != scalar {
+			seen[base] = true
+		}
+	}
+	c.needs(a, count)
+	c.needs(b, count)
+	return len(seen)
+}
+
+// mayUnite says whether the elementwise cluster b, of which a reads values at its own places, can become part of a.
+func (c *clustering) mayUnite(a, b *cluster) bool {
+	if len(a.members)+len(b.members) > maxMembers || ir.Size(a.shape) != ir.Size(b.shape) {
+		return false
+	}
+	for _, pair := range [][2]*cluster{{a, b}, {b, a}} {
+		for _, v := range pair[0].members {
+			for _, arg := range c.values[v].args {
+				base, ch := c.base(arg)
+				if c.owner[base] == pair[1] && !ch.direct() {
+					return false
+				}
+			}
+		}
+	}
+	for _, v := range b.members {
+		if c.values[v].op == copied || !c.readable(v, b, a.shape) {
+			return false
+		}
+	}
+	return c.inputs(a, b) <= maxInputs && c.independent(a, b)
+}
+
+// chainProducts puts products that need one another into one launch when they have few rows: then a launch costs more
+// than the work between two of its phases.
+func (c *clustering) chainProducts() {
+	few := func(k *cluster) bool {
+		return k.kind == backend.MatMul && !slices.ContainsFunc(k.heavy, func(v int) bool {
+			s := c.values[v].shape
+			return ir.Size(s[:len(s)-1]) > fewRows
+		})
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, b := range c.all {
+			if b.dead || !few(b) {
+				continue
+			}
+			for _, a := range c.all {
+				if a != b && !a.dead && few(a) && c.feeds(a, b) {
+					c.merge(a, b)
+					changed = true
+					break
+				}
+			}
+		}
+	}
+}
+
+// feeds says whether one of a and b needs results of the other as operands of its products, as they are, and neither
+// needs the other in any other way.
+func (c *clustering) feeds(a, b *cluster) bool {
+	fed := false
+	for _, pair := range [][2]*cluster{{a, b}, {b, a}} {
+		from, to := pair[0], pair[1]
+		ok := true
+		c.needsArgs(to, func(v, arg int) {
+			base, ch := c.base(arg)
+			if c.owner[base] != from {
+				return
+			}
+			fed = true
+			ok = ok && c.values[v].kind == heavy && len(ch) == 0 && slices.Equal(c.values[base].shape, c.instructionShape(from, base))
+		})
+		if !ok {
+			return false
+		}
+	}
+	return fed && c.inputs(a, b) <= maxInputs && c.independent(a, b)
+}
+
+// instructionShape is the shape that v has among the instructions of its MatMul cluster k.
+func (c *clustering) instructionShape(k *cluster, v int) []int {
+	if p, ok := k.problem[v]; ok {
+		return c.values[k.heavy[p]].shape
+	}
+	return c.values[v].shape
+}
