@@ -40,7 +40,7 @@ func TestReadText(t *testing.T) {
 		{path: "", except: []string{"_test.go"}, extensions: []string{".go"}, want: "A\nB\nC"},
 		{path: "a.go", want: "A"},
 		{path: ".hidden", want: "H"},
-		{path: "a.go", extensions: []string{".txt"}, want: "A"},
+		{path: "a.go", extensions: []string{".txt"}, err: "no text file that ends in .txt"},
 		{path: "", extensions: []string{".rs"}, err: "no text file that ends in .rs"},
 		{path: "binary", err: "no text file"},
 		{path: "missing", err: "missing"},
@@ -56,6 +56,22 @@ func TestReadText(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("%+v: got %q, %v", test, got, err)
 		}
+	}
+}
+
+func TestGoSource(t *testing.T) {
+	root := folder(t, map[string]string{"src/net/http/server.go": "package http"})
+	t.Setenv("GOROOT", root)
+	t.Setenv("PATH", "")
+	if got, want := GoSource("net/http"), filepath.Join(root, "src", "net", "http"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := GoSource("net/none"); got != "" {
+		t.Errorf("a package that is not there: got %q", got)
+	}
+	t.Setenv("GOROOT", "")
+	if got := GoSource("net/http"); got != "" {
+		t.Errorf("without Go: got %q", got)
 	}
 }
 

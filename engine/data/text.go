@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ const maxText = 1 << 30
 
 // ReadText reads a file, or all text files below a folder in the order of their names, one after the other with a
 // newline between. With extensions (".go", "_test.go") it takes only files whose names end so. Hidden files and
-// folders, and files that are no UTF-8 text, are left out. Nothing to read is an error.
+// folders below path, and files that are no UTF-8 text, are left out. Nothing to read is an error.
 func ReadText(path string, extensions ...string) (string, error) {
 	return ReadTextExcept(path, nil, extensions...)
 }
@@ -33,14 +34,11 @@ func ReadTextExcept(path string, except []string, extensions ...string) (string,
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() || file == path {
-			if file != path && strings.HasPrefix(entry.Name(), ".") {
-				return fs.SkipDir
-			}
-			if entry.IsDir() {
-				return nil
-			}
-		} else if !wanted(entry, except, extensions) {
+		hidden := file != path && strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case entry.IsDir() && hidden:
+			return fs.SkipDir
+		case entry.IsDir() || hidden || !wanted(entry, except, extensions):
 			return nil
 		}
 		text, err := readOne(file, int64(maxText-b.Len()))
@@ -67,14 +65,17 @@ func wanted(entry fs.DirEntry, except, extensions []string) bool {
 	has := func(endings []string) bool {
 		return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) })
 	}
-	return entry.Type().IsRegular() && !strings.HasPrefix(name, ".") && (len(extensions) == 0 || has(extensions)) && !has(except)
+	return !entry.IsDir() && (len(extensions) == 0 || has(extensions)) && !has(except)
 }
 
 // readOne returns a file's text, or nothing when it is no text.
 func readOne(file string, room int64) (string, error) {
-	stat, err := os.Stat(file)
+	stat, err := os.Stat(file) // a link counts as what it points to
 	if err != nil {
 		return "", err
+	}
+	if !stat.Mode().IsRegular() {
+		return "", nil
 	}
 	if stat.Size() > room {
 		return "", fmt.Errorf("%s: there are more than %d MiB of text: choose a smaller folder", file, maxText>>20)
@@ -91,6 +92,22 @@ func ending(extensions []string) string {
 		return ""
 	}
 	return " that ends in " + strings.Join(extensions, " or ")
+}
+
+// GoSource returns the folder of a package's sources in the Go installation ("strings"), real text that many machines
+// have; "" if there is no Go. It looks at GOROOT, and asks the go command.
+func GoSource(pkg string) string {
+	roots := []string{os.Getenv("GOROOT")}
+	if out, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
+		roots = append(roots, strings.TrimSpace(string(out)))
+	}
+	for _, root := range roots {
+		dir := filepath.Join(root, "src", filepath.FromSlash(pkg))
+		if stat, err := os.Stat(dir); root != "" && err == nil && stat.IsDir() {
+			return dir
+		}
+	}
+	return ""
 }
 
 // Split cuts a text in two: share (0.9) of it, and the rest. The cut is at a line's end when one is near.

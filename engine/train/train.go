@@ -232,7 +232,9 @@ func (t *trainer) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		line.report(ctx, false)
+		if h.Steps() < t.o.Steps {
+			line.report(ctx, false)
+		}
 	}
 	h.Elapsed = before + time.Since(began)
 	return nil

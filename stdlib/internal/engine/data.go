@@ -13,6 +13,7 @@ func dataSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Batch":          reflect.ValueOf((*data.Batch)(nil)),
 		"Batches":        reflect.ValueOf((*data.Batches)(nil)),
+		"GoSource":       reflect.ValueOf(data.GoSource),
 		"ReadText":       reflect.ValueOf(data.ReadText),
 		"ReadTextExcept": reflect.ValueOf(data.ReadTextExcept),
 		"Source":         reflect.ValueOf((*data.Source)(nil)),
