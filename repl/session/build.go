@@ -23,6 +23,7 @@ type env struct {
 	funcs []ast.Decl
 	vars  map[types.Object]string // of the unit, and of the instances that it needs
 	todo  []*instance
+	made  []types.Type // instances of generic types that the unit has made
 }
 
 // Name is the interpreter's name of an object of the session.
@@ -63,7 +64,7 @@ func (s *Session) alias(path string) string {
 }
 
 // Instance names an instance and has it made with the unit.
-func (v *env) Instance(generic types.Object, args []types.Type) (string, error) {
+func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
 	for _, list := range [][]*instance{v.s.instances[generic], v.u.instances} {
 		for _, in := range list {
 			if in.is(generic, args) {
@@ -71,7 +72,7 @@ func (v *env) Instance(generic types.Object, args []types.Type) (string, error) 
 			}
 		}
 	}
-	in := &instance{generic: generic, args: args, name: v.s.world.fresh(generic.Name() + "__of")}
+	in := &instance{pos: pos, generic: generic, args: args, name: v.s.world.fresh(generic.Name() + "__of")}
 	v.u.instances = append(v.u.instances, in)
 	v.todo = append(v.todo, in)
 	return in.name, nil
@@ -138,6 +139,7 @@ func (v *env) scope(u *unit) {
 		for _, e := range d.ents {
 			if t, ok := e.obj.(*types.TypeName); ok {
 				v.s.typeNames[t] = e.internal
+				v.s.typeNamed[e.internal] = t.Type()
 				continue
 			}
 			v.vars[e.obj] = e.internal
@@ -177,9 +179,10 @@ func (v *env) assemble() (*ast.File, error) {
 	if err := v.declarations(l); err != nil {
 		return nil, err
 	}
-	init, err := v.initFunc(l)
-	if err != nil {
-		return nil, err
+	if u.runs {
+		if err := v.cellFunc(l); err != nil {
+			return nil, err
+		}
 	}
 	var slots []ast.Decl
 	for _, e := range u.slots {
@@ -196,8 +199,14 @@ func (v *env) assemble() (*ast.File, error) {
 				return nil, err
 			}
 			slots = append(slots, v.varDecl(o.name, x))
-			o.declared = true
 		}
+	}
+	if err := v.makeInstances(); err != nil {
+		return nil, err
+	}
+	init, err := v.initFunc(l)
+	if err != nil {
+		return nil, err
 	}
 	if err := v.makeInstances(); err != nil {
 		return nil, err

@@ -107,11 +107,7 @@ func (s *Session) checkPiece(st *stage, n int, cell string, p piece, last bool) 
 	case declPiece:
 		u, err = s.checkDeclarations(st, n, cell, p)
 	default:
-		units, err := s.checkStatements(st, n, cell, p, last)
-		if err != nil {
-			return nil, err
-		}
-		return s.withDependents(st, units)
+		return s.checkStatements(st, n, cell, p, last)
 	}
 	if err != nil {
 		return nil, err
@@ -119,31 +115,23 @@ func (s *Session) checkPiece(st *stage, n int, cell string, p piece, last bool) 
 	return []*unit{u}, nil
 }
 
-// withDependents adds, after statements that give a variable another type, the functions that use it.
-func (s *Session) withDependents(st *stage, units []*unit) (list []*unit, err error) {
-	for _, u := range units {
-		list = append(list, u)
-		var changed []string
-		for _, old := range u.gone {
-			if s.usedByDecl(st, old.name) {
-				changed = append(changed, old.name)
-			}
-		}
-		if len(changed) == 0 {
-			continue
-		}
-		d, err := s.redeclare(st, &unit{piece: u.piece, pos: u.pos}, nil, changed)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, d)
-	}
-	return list, nil
-}
-
 // runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the session,
 // because what follows must be checked again.
 func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (done int, err error) {
+	defer func() {
+		if e := s.flush(ctx); err == nil {
+			err = e
+		}
+	}()
+	var later *unit
+	for i := len(units) - 1; i >= 0; i-- {
+		for j := len(units[i]) - 1; j >= 0; j-- {
+			if u := units[i][j]; u.runs {
+				u.more = later != nil
+				later = u
+			}
+		}
+	}
 	for i, list := range units {
 		for _, u := range list {
 			if u.command != "" {

@@ -40,6 +40,13 @@ func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.
 	if !errors.As(err, &list) {
 		return nil, err
 	}
+	if off := unexpectedClose(text); off >= 0 {
+		l, c := lineCol(text, off)
+		if l == 1 {
+			c += col - 1
+		}
+		return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, "unexpected "+text[off:off+1], "")}}
+	}
 	first := list[0]
 	off := max(first.Pos.Offset-len(prefix), 0)
 	l, c := lineCol(text, min(off, len(text)))
@@ -48,9 +55,21 @@ func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.
 	}
 	msg := first.Msg
 	if off >= len(text) {
-		msg = strings.Replace(msg, "found '}'", "found the end of the cell", 1)
+		msg = strings.NewReplacer("found '}'", "found the end of the cell", "found 'EOF'", "found the end of the cell").Replace(msg)
 	}
 	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, "")}}
+}
+
+// unexpectedClose is where a text has a closing bracket too many, or -1.
+func unexpectedClose(text string) int {
+	list, _ := lex(text)
+	depth := 0
+	for _, t := range list {
+		if depth += nesting(t.tok); depth < 0 {
+			return t.off
+		}
+	}
+	return -1
 }
 
 // identifiers calls f for all identifiers of the files.
@@ -102,9 +121,9 @@ func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *ch
 	})
 	conf := types.Config{Importer: s.importer, Sizes: s.sizes, Error: func(err error) {
 		var te types.Error
-		// Soft errors are about style (unused variables). Field access is compared by package pointer, and each
-		// check has a package of its own.
-		if errors.As(err, &te) && !te.Soft && !strings.HasPrefix(te.Msg, "implicit assignment to unexported field") {
+		// What a cell declares and does not use, a later one may. Field access is compared by package pointer, and
+		// each check has a package of its own.
+		if errors.As(err, &te) && !strings.Contains(te.Msg, "and not used") && !strings.HasPrefix(te.Msg, "implicit assignment to unexported field") {
 			c.errs = append(c.errs, te)
 		}
 	}}

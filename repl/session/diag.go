@@ -102,6 +102,8 @@ func tokenLength(line string, col int) int {
 var (
 	butDoesHave = regexp.MustCompile(`, but does have (?:field |method )?(\w+)\)`)
 	undefined   = regexp.MustCompile(`^undefined: (?:(\w+)\.)?(\w+)$`)
+	outName     = regexp.MustCompile(`__out_(\d+)`)
+	sameName    = regexp.MustCompile(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`)
 	noMember    = regexp.MustCompile(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`)
 )
 
@@ -128,6 +130,11 @@ func (s *Session) complaints(st *stage, c *checked) *CheckError {
 // explain words a message for cells and finds a suggestion.
 func (s *Session) explain(st *stage, c *checked, te types.Error) (msg, hint string) {
 	msg = strings.ReplaceAll(te.Msg, pkgPath+".", "")
+	msg = strings.ReplaceAll(msg, " (declared at -)", "")
+	msg = outName.ReplaceAllString(msg, "Out[$1]")
+	if m := sameName.FindStringSubmatch(msg); m != nil && m[1] == m[2] {
+		return msg, "the value has an earlier declaration of the type: make it again"
+	}
 	if m := butDoesHave.FindStringSubmatch(msg); m != nil {
 		return strings.Replace(msg, m[0], ")", 1), "did you mean " + m[1] + "?"
 	}
@@ -135,7 +142,7 @@ func (s *Session) explain(st *stage, c *checked, te types.Error) (msg, hint stri
 		return msg, s.hintUndefined(st, c, te.Pos, m[1], m[2])
 	}
 	if m := noMember.FindStringSubmatch(msg); m != nil {
-		return msg, s.hintMember(st, c, te.Pos, m[1], m[4])
+		return msg, s.hintMember(c, te.Pos, m[1], m[4])
 	}
 	return msg, ""
 }
@@ -153,6 +160,9 @@ func (s *Session) hintUndefined(st *stage, c *checked, pos token.Pos, pkg, name 
 			}
 		}
 		return didYouMean(name, candidates)
+	}
+	if name == "Out" {
+		return "no such result was kept"
 	}
 	if assigned(c.files, pos) {
 		return "declare it with :="
@@ -188,7 +198,7 @@ func assigned(files []*ast.File, pos token.Pos) (found bool) {
 	return found
 }
 
-func (s *Session) hintMember(st *stage, c *checked, pos token.Pos, operand, name string) string {
+func (s *Session) hintMember(c *checked, pos token.Pos, operand, name string) string {
 	var t types.Type
 	for _, f := range c.files {
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -208,15 +218,18 @@ func (s *Session) hintMember(st *stage, c *checked, pos token.Pos, operand, name
 	if hint := didYouMean(name, candidates); hint != "" {
 		return hint
 	}
-	if path, ok := stdlib.ImportFor(operand); ok && st.lookup(operand) != nil {
-		return fmt.Sprintf("%s is your variable, which hides the package %s (%%del %s)", operand, path, operand)
+	if path, ok := stdlib.ImportFor(operand); ok {
+		return fmt.Sprintf("%s is a variable of yours that hides the package %s", operand, path)
 	}
 	return ""
 }
 
 // didYouMean suggests the candidate that is nearest to a misspelt name.
 func didYouMean(name string, candidates []string) string {
-	best, least := "", 1+len(name)/3
+	best, least := "", 1
+	if len(name) > 4 {
+		least = 1 + len(name)/5
+	}
 	sort.Strings(candidates)
 	for _, c := range candidates {
 		if c == name || c == "_" || strings.HasPrefix(c, "__") {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -28,6 +29,10 @@ func (v *env) makeInstances() error {
 			err = v.typeInstance(in)
 		} else {
 			err = v.funcInstance(in)
+		}
+		var ce *CheckError
+		if le := new(lower.Error); err != nil && !errors.As(err, &ce) && !errors.As(err, &le) {
+			err = &lower.Error{Pos: in.pos, Msg: err.Error()}
 		}
 		if err != nil {
 			return err
@@ -149,15 +154,17 @@ func (v *env) typeInstance(in *instance) error {
 	if err != nil {
 		return err
 	}
+	if o := in.generic; o.Pkg().Path() != pkgPath {
+		return fmt.Errorf("%s.%s is generic and not available in cells", o.Pkg().Name(), o.Name())
+	}
 	l := lower.New(v, &types.Info{})
 	d, err := l.TypeDecl(in.name, t, v.u.pos)
 	if err != nil {
 		return err
 	}
 	v.types = append(v.types, d)
-	if origin.NumMethods() == 0 {
-		return nil
-	}
+	v.s.typeNamed[in.name] = t
+	v.made = append(v.made, t)
 	methods, p, err := v.genericMethods(in.generic)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // override replaces the functions of a package that would read or write the process's own streams, or wait in a way
@@ -23,7 +24,13 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 		in := s.stdin()
 		own = map[string]any{
 			"Print":   func(a ...any) (int, error) { return fmt.Fprint(s.out, a...) },
-			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(s.out, f, a...) },
+			"Printf":  func(f string, a ...any) (int, error) { f, a = typeVerbs(f, a); return fmt.Fprintf(s.out, f, a...) },
+			"Sprintf": func(f string, a ...any) string { f, a = typeVerbs(f, a); return fmt.Sprintf(f, a...) },
+			"Errorf":  func(f string, a ...any) error { f, a = typeVerbs(f, a); return fmt.Errorf(f, a...) },
+			"Fprintf": func(w io.Writer, f string, a ...any) (int, error) {
+				f, a = typeVerbs(f, a)
+				return fmt.Fprintf(w, f, a...)
+			},
 			"Println": func(a ...any) (int, error) { return fmt.Fprintln(s.out, a...) },
 			"Scan":    func(a ...any) (int, error) { return fmt.Fscan(in, a...) },
 			"Scanf":   func(f string, a ...any) (int, error) { return fmt.Fscanf(in, f, a...) },
@@ -34,6 +41,9 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 		own = map[string]any{
 			"Default": func() *log.Logger { return l }, "Flags": l.Flags, "Output": l.Output, "Prefix": l.Prefix, "Writer": l.Writer,
 			"Panic": l.Panic, "Panicf": l.Panicf, "Panicln": l.Panicln, "Print": l.Print, "Printf": l.Printf, "Println": l.Println,
+			"Fatal":    func(a ...any) { l.Print(a...); panic(stdlib.ExitRequest{Code: 1}) },
+			"Fatalf":   func(f string, a ...any) { l.Printf(f, a...); panic(stdlib.ExitRequest{Code: 1}) },
+			"Fatalln":  func(a ...any) { l.Println(a...); panic(stdlib.ExitRequest{Code: 1}) },
 			"SetFlags": l.SetFlags, "SetOutput": l.SetOutput, "SetPrefix": l.SetPrefix,
 		}
 	case "time":
@@ -65,13 +75,13 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"Defers": reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
 		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, a...) }),
 		"Println": reflect.ValueOf(func(a ...any) { fmt.Fprintln(s.errOut, a...) }),
-		"Arg":     reflect.ValueOf(func(key int, v any) any { return s.printable(key, v) }),
+		"Arg":     reflect.ValueOf(func(key int, p any) any { return s.printable(key, p) }),
 	}
 	for name, f := range map[string]any{
 		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
 		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "Loop": r.Loop,
-		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "MakeError": r.MakeError,
-		"As": r.As, "AsKey": r.AsKey, "AsInterface": r.AsInterface, "Boxed": r.Boxed, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
+		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
+		"As": r.As, "AsInterface": r.AsInterface, "Full": r.Full, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
 		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs,
 	} {
 		symbols[name] = reflect.ValueOf(f)

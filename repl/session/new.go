@@ -49,7 +49,10 @@ func writer(w io.Writer) io.Writer {
 // start makes the state of an empty session.
 func (s *Session) start() error {
 	s.world = newWorld()
-	s.rt = rt.New()
+	s.rt = rt.New(rt.Types{Wrapper: wrapper, Key: s.keyOf, Name: func(key int, pointer bool) string {
+		return map[bool]string{true: "*"}[pointer] + types.TypeString(s.keyTypes[key-1], mainQualifier)
+	}})
+	s.typeNamed = map[string]types.Type{}
 	var err error
 	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
 		return err
@@ -190,6 +193,7 @@ type state struct {
 	used      map[string]bool   // paths whose symbols it has
 	aliases   map[string]string // its name of a package -> path
 	typeNames map[*types.TypeName]string
+	typeNamed map[string]types.Type // the interpreter's name of a type -> the type
 	instances map[types.Object][]*instance
 	typeKeys  *typeutil.Map // type -> number
 	keyTypes  []types.Type

@@ -76,45 +76,60 @@ func (s *Session) failed(err error, mark int) error {
 // traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic: mcs.f(...).
 var traceLine = regexp.MustCompile(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
 
-// userFrames are the calls of cells' code that a panic went through. The interpreter knows the functions; their places
-// come from the marks, because its own are those of any statement of the same kind.
+// userFrames are the calls of cells' code that a panic went through. The interpreter tells the functions, but it takes
+// the function around a literal for the literal, and its places are those of any statement of the same kind; so the
+// places come from the marks.
 func (s *Session) userFrames(trace []string, value any) (list []Frame, place *Diag) {
-	var before string
+	add := func(m *lower.Mark) {
+		if m == nil {
+			return
+		}
+		f := s.frame(m)
+		if len(list) == 0 {
+			place = s.panicPlace(m, value)
+			f.Line, f.Col = place.Line, place.Col
+		}
+		if n := len(list); n == 0 || list[n-1] != f {
+			list = append(list, f)
+		}
+	}
+	literal := s.markAt(lower.LiteralSlot)
 	for _, line := range trace {
 		m := traceLine.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
-		cell, _ := strconv.Atoi(m[1])
-		name, literal := strings.CutSuffix(m[4], ".func")
-		for literal && strings.HasSuffix(name, ".func") {
+		name, inLiteral := strings.CutSuffix(m[4], ".func")
+		for strings.HasSuffix(name, ".func") {
 			name = strings.TrimSuffix(name, ".func")
 		}
-		if name == "init" || cell == 0 {
+		cell, _ := strconv.Atoi(m[1])
+		if inLiteral && literal != nil && s.frame(literal).Cell == cell && s.display(name) == strings.TrimSuffix(strings.ReplaceAll(literal.Func, ".func", ""), "func") {
+			add(literal)
+			literal = nil
 			continue
 		}
-		mark := s.markOf(name, literal, cell)
-		if mark == nil || name == before && literal == false && len(list) > 0 && sameMark(list[len(list)-1], s.frame(mark)) {
-			continue
+		if name == "cell" {
+			break // what called it, if anything did, is the statement below
 		}
-		before = name
-		f := s.frame(mark)
-		if len(list) == 0 {
-			place = s.panicPlace(mark, value)
-			f.Line, f.Col = place.Line, place.Col
-		}
-		list = append(list, f)
+		add(s.functionMark(name))
 	}
-	if len(list) == 0 {
-		if mark := s.markAt(lower.CellSlot); mark != nil {
-			place = s.panicPlace(mark, value)
-			list = []Frame{s.frame(mark)}
-		}
+	if m := s.markAt(lower.CellSlot); m != nil {
+		add(m)
 	}
 	return list, place
 }
 
-func sameMark(a, b Frame) bool { return a.Cell == b.Cell && a.Line == b.Line && a.Func == b.Func }
+// display is the name that marks have for a function of the interpreter's.
+func (s *Session) display(internal string) string {
+	if internal == "cell" {
+		return ""
+	}
+	if m := s.functionMark(internal); m != nil {
+		return m.Func
+	}
+	return internal
+}
 
 func (s *Session) frame(m *lower.Mark) Frame {
 	p := s.fset.Position(m.Pos)
@@ -128,22 +143,11 @@ func (s *Session) markAt(slot int) *lower.Mark {
 	return nil
 }
 
-// markOf is the statement that a function had begun. The literals of a cell share a mark, which counts only if it is of
-// the cell that the interpreter names.
-func (s *Session) markOf(name string, literal bool, cell int) *lower.Mark {
-	if literal {
-		m := s.markAt(lower.LiteralSlot)
-		if m == nil || yaegi.CellOf(s.fset.Position(m.Pos).Filename) != cell {
-			return nil
-		}
-		return m
-	}
-	if name == "cell" {
-		return s.markAt(lower.CellSlot)
-	}
+// functionMark is the statement that a declared function has begun.
+func (s *Session) functionMark(name string) *lower.Mark {
 	for _, d := range s.world.stage().decls() {
 		if d.name == name || d.recv == "" && len(d.names) == 1 && s.internalName(d.names[0]) == name {
-			if m := s.markAt(d.slot); m != nil && yaegi.CellOf(s.fset.Position(m.Pos).Filename) == d.cell {
+			if m := s.markAt(d.slot); m != nil && s.frame(m).Cell == d.cell {
 				return m
 			}
 		}

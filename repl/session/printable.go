@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"io"
 	"reflect"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
@@ -17,18 +18,79 @@ type printable struct {
 	v reflect.Value
 }
 
-// printable wraps an argument of one of fmt's functions.
-func (s *Session) printable(key int, v any) any {
-	return printable{s, s.keyTypes[key-1], rt.Inner(reflect.ValueOf(v))}
+// printable wraps an argument of one of fmt's functions; arg points to it.
+func (s *Session) printable(key int, arg any) any {
+	v := reflect.ValueOf(arg).Elem()
+	t := s.keyTypes[key-1]
+	if types.IsInterface(t) {
+		in, k := s.rt.Dynamic(v)
+		if k == 0 {
+			switch in.Kind() {
+			case reflect.Slice, reflect.Array, reflect.Map:
+				return printable{s, nil, in}
+			}
+			if u := rt.Unwrap(v); u.IsValid() && u.CanInterface() {
+				return u.Interface()
+			}
+			return nil
+		}
+		v, t = in, s.dynamicType(in, k)
+	}
+	return printable{s, t, v}
+}
+
+// dynamicType is the type with number k, or a pointer to it.
+func (s *Session) dynamicType(v reflect.Value, k int) types.Type {
+	t := s.keyTypes[k-1]
+	if v.Kind() == reflect.Pointer && !isPointer(t) {
+		return types.NewPointer(t)
+	}
+	return t
 }
 
 // Format prints the value.
 func (p printable) Format(f fmt.State, verb rune) {
-	if verb == 'T' {
-		io.WriteString(f, types.TypeString(p.t, mainQualifier))
-		return
-	}
 	p.print(f, verb, p.v, p.t, 0)
+}
+
+// typeVerbs puts the names of types in the place of printable arguments that a format prints with %T, which fmt does
+// not ask a Formatter about. Formats with explicit indexes are left alone.
+func typeVerbs(format string, args []any) (string, []any) {
+	if !strings.Contains(format, "T") || strings.Contains(format, "[") {
+		return format, args
+	}
+	b := []byte(format)
+	args = append([]any(nil), args...)
+	next := 0
+	for i := 0; i < len(b); i++ {
+		if b[i] != '%' {
+			continue
+		}
+		for i++; i < len(b) && strings.IndexByte("+-# 0123456789.*", b[i]) >= 0; i++ {
+			if b[i] == '*' {
+				next++
+			}
+		}
+		if i >= len(b) || b[i] == '%' {
+			continue
+		}
+		if b[i] == 'T' && next < len(args) {
+			if p, ok := args[next].(printable); ok {
+				b[i] = 's'
+				args[next] = p.typeName()
+			}
+		}
+		next++
+	}
+	return string(b), args
+}
+
+// typeName is what %T prints.
+func (p printable) typeName() string {
+	if p.t == nil {
+		return fmt.Sprintf("%T", p.v.Interface())
+	}
+	return types.TypeString(p.t, mainQualifier)
 }
 
 // mainQualifier writes types as a program's own messages do.
@@ -40,13 +102,13 @@ func mainQualifier(p *types.Package) string {
 }
 
 func (p printable) print(f fmt.State, verb rune, v reflect.Value, t types.Type, depth int) {
-	if types.IsInterface(t) {
-		if v.Kind() == reflect.Interface && v.IsNil() {
-			io.WriteString(f, "<nil>")
+	if t == nil || types.IsInterface(t) {
+		in, k := p.s.rt.Dynamic(v)
+		if k == 0 {
+			p.unknown(f, verb, rt.Unwrap(v), depth)
 			return
 		}
-		p.leaf(f, verb, rt.Unwrap(v))
-		return
+		v, t = in, p.s.dynamicType(in, k)
 	}
 	if !v.IsValid() {
 		io.WriteString(f, "<nil>")
@@ -90,6 +152,29 @@ func (p printable) print(f fmt.State, verb rune, v reflect.Value, t types.Type, 
 	}
 	p.leaf(f, verb, v)
 }
+
+// unknown prints a value of a compiled type, or of one that is built in: its elements may be of others.
+func (p printable) unknown(f fmt.State, verb rune, v reflect.Value, depth int) {
+	if !v.IsValid() || f.Flag('#') || v.NumMethod() > 0 {
+		p.leaf(f, verb, v)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Interface {
+			p.list(f, verb, v, nil, nil, depth)
+			return
+		}
+	case reflect.Map:
+		if v.Type().Elem().Kind() == reflect.Interface {
+			p.mapping(f, verb, v, nil, types.NewMap(types.Typ[types.Int], anyType), depth)
+			return
+		}
+	}
+	p.leaf(f, verb, v)
+}
+
+var anyType = types.Universe.Lookup("any").Type()
 
 func isBytes(t *types.Slice) bool {
 	b, ok := t.Elem().Underlying().(*types.Basic)
@@ -189,6 +274,14 @@ func (p printable) list(f fmt.State, verb rune, v reflect.Value, t, elem types.T
 	io.WriteString(f, end)
 }
 
+// keyType is the type of a map's keys, or nil where only reflection knows it.
+func keyType(u *types.Map, k reflect.Value) types.Type {
+	if b, ok := u.Key().(*types.Basic); ok && b.Name() != k.Type().Name() {
+		return nil
+	}
+	return u.Key()
+}
+
 func (p printable) mapping(f fmt.State, verb rune, v reflect.Value, t types.Type, u *types.Map, depth int) {
 	end := p.open(f, verb, t, "map[")
 	keys := sortedKeys(v)
@@ -196,7 +289,7 @@ func (p printable) mapping(f fmt.State, verb rune, v reflect.Value, t types.Type
 		if i > 0 {
 			p.separate(f, verb)
 		}
-		p.print(f, verb, k, u.Key(), depth+1)
+		p.print(f, verb, k, keyType(u, k), depth+1)
 		io.WriteString(f, ":")
 		p.print(f, verb, v.MapIndex(k), u.Elem(), depth+1)
 	}

@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -35,15 +36,13 @@ func (v *env) initFunc(l *lower.Lowerer) (ast.Decl, error) {
 	for _, o := range v.u.outs {
 		if !o.declared {
 			variable(o.name)
+			o.declared = true
 		}
 	}
 	if err := v.methods(l, rtCall); err != nil {
 		return nil, err
 	}
 	if v.u.runs {
-		if err := v.cellFunc(l); err != nil {
-			return nil, err
-		}
 		rtCall("Run", v.id("cell"))
 	}
 	if len(body) == 0 {
@@ -79,47 +78,35 @@ func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
 	return v.u.loop(v, l)
 }
 
-// methods tells package rt of the String and Error methods of the unit's types, for printing values.
+// methods tells package rt of the methods of the unit's types.
 func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
+	list := v.made
 	for _, d := range v.u.decls {
 		if d.tok != token.TYPE || d.generic {
 			continue
 		}
 		for _, e := range d.ents {
-			t := e.obj.Type()
-			if _, ok := e.obj.Type().(*types.Named); !ok || types.IsInterface(t) {
-				continue
-			}
-			for _, name := range []string{"String", "Error"} {
-				if !hasText(types.NewPointer(t), name) {
-					continue
-				}
-				x, err := l.Type(types.NewPointer(t), v.u.pos)
-				if err != nil {
-					return err
-				}
-				call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: v.id("p"), Sel: v.id(name)}, Lparen: v.u.pos, Rparen: v.u.pos}
-				lit := &ast.FuncLit{Type: &ast.FuncType{Func: v.u.pos, Params: &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{v.id("p")}, Type: x}}},
-					Results: &ast.FieldList{List: []*ast.Field{{Type: v.id("string")}}}},
-					Body: &ast.BlockStmt{Lbrace: v.u.pos, List: []ast.Stmt{&ast.ReturnStmt{Return: v.u.pos, Results: []ast.Expr{call}}}, Rbrace: v.u.pos}}
-				rtCall("Method", v.str(methodKey(v.s.typeKey(t), name)), lit)
+			if t, ok := e.obj.Type().(*types.Named); ok && !e.obj.(*types.TypeName).IsAlias() {
+				list = append(list, t)
 			}
 		}
 	}
-	return nil
-}
-
-func methodKey(key int, name string) string { return fmt.Sprintf("%d.%s", key, name) }
-
-// hasText says whether a type has a method `name() string`.
-func hasText(t types.Type, name string) bool {
-	o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
-	f, ok := o.(*types.Func)
-	if !ok {
-		return false
+	for _, t := range list {
+		if types.IsInterface(t) {
+			continue
+		}
+		set := types.NewMethodSet(types.NewPointer(t))
+		for i := range set.Len() {
+			f := set.At(i).Obj().(*types.Func)
+			lit, err := l.MethodFunc(t, set.At(i), v.u.pos)
+			if err != nil {
+				return err
+			}
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t)), ValuePos: v.u.pos}
+			rtCall("Method", key, v.str(f.Name()), lit)
+		}
 	}
-	sig := f.Signature()
-	return sig.Params().Len() == 0 && sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), types.Typ[types.String])
+	return nil
 }
 
 // settled waits for a run that an earlier cell has left behind.
@@ -145,14 +132,15 @@ func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
 		return false, nil
 	}
 	s.shared.Marks[lower.CellSlot], s.shared.Marks[lower.LiteralSlot] = 0, 0
-	return s.supervise(ctx, func() error { return s.interp.Run(u.program) })
+	return s.supervise(ctx, u.more, func() error { return s.interp.Run(u.program) })
 }
 
 // supervise runs code that calls rt.Run, and stops it when ctx is cancelled or it uses up the machine.
-func (s *Session) supervise(ctx context.Context, run func() error) (quit bool, err error) {
+// More says that the cell has more to run after it.
+func (s *Session) supervise(ctx context.Context, more bool, run func() error) (quit bool, err error) {
 	s.setContext(s.context(ctx))
 	defer tensor.Interrupt(ctx)() // evaluations of lazy tensors stop with the cell
-	ended := s.rt.Begin()
+	ended := s.rt.Begin(more)
 	number := s.interp.RunNumber()
 	failed := make(chan error, 1)
 	go func() { failed <- run() }()
@@ -179,6 +167,18 @@ func (s *Session) supervise(ctx context.Context, run func() error) (quit bool, e
 		return false, fmt.Errorf("%w: compiled code is still running", cause)
 	}
 	return s.outcome(ctx, cause)
+}
+
+// flush makes the deferred calls of a cell that has ended early.
+func (s *Session) flush(ctx context.Context) error {
+	if !s.rt.Waiting() {
+		return nil
+	}
+	_, err := s.supervise(ctx, false, func() error {
+		s.rt.Run(func() {})
+		return nil
+	})
+	return err
 }
 
 // stop makes the current run end. It reports whether it has.

@@ -28,18 +28,66 @@ func (s *Session) checkStatements(st *stage, n int, src string, p piece, last bo
 	if err := s.substituteParams(cell.Body.List); err != nil {
 		return nil, err
 	}
-	groups := groupStatements(cell.Body.List)
 	var units []*unit
-	for i, list := range groups {
+	groups := groupStatements(cell.Body.List)
+	for len(groups) > 0 {
+		list := groups[0]
+		final := last && len(groups) == 1
 		u := &unit{piece: p, pos: file.Package, runs: true}
-		final := last && i == len(groups)-1
 		if err := s.checkGroup(st, file, cell, u, list, final && !p.quiet, final); err != nil {
 			return nil, err
 		}
+		groups = groups[1:]
+		if i := s.retypes(st, u, list); i >= 0 && i < len(list)-1 {
+			// What follows sees functions that know the variable's new type: check it after those.
+			groups = append([][]ast.Stmt{list[i+1:]}, groups...)
+			u = &unit{piece: p, pos: file.Package, runs: true}
+			if err := s.checkGroup(st, file, cell, u, list[:i+1], false, false); err != nil {
+				return nil, err
+			}
+		}
 		st.apply(&u.change)
 		units = append(units, u)
+		d, err := s.recheckUsers(st, u)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			units = append(units, d)
+		}
 	}
 	return units, nil
+}
+
+// retypes is the index of the first statement that gives a variable another type which functions of the session use,
+// or -1.
+func (s *Session) retypes(st *stage, u *unit, list []ast.Stmt) int {
+	used := map[string]bool{}
+	for _, old := range u.gone {
+		used[old.name] = s.usedByDecl(st, old.name)
+	}
+	for i, stmt := range list {
+		for _, id := range topNames(stmt) {
+			if used[id.Name] {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// recheckUsers declares the functions again that use a variable whose type has changed; nil if there are none.
+func (s *Session) recheckUsers(st *stage, u *unit) (*unit, error) {
+	var changed []string
+	for _, old := range u.gone {
+		if s.usedByDecl(st, old.name) {
+			changed = append(changed, old.name)
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	return s.redeclare(st, &unit{piece: u.piece, pos: u.pos}, nil, changed)
 }
 
 // groupStatements starts a new group where all the variables that a statement declares were declared before.
@@ -105,7 +153,8 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
 	}
 	extra = append(extra, checkFunc)
-	for attempt := 0; ; attempt++ {
+	var first *checked
+	for {
 		cell.Body.List = list
 		c := s.check(st, []*ast.File{file}, extra...)
 		if final {
@@ -115,14 +164,17 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 			u.checked, u.body = c, list
 			break
 		}
+		if first == nil {
+			first = c
+		}
 		completed := s.completeErrors(c, u, list)
-		if completed == nil || attempt > len(list) {
+		if completed == nil && c.mentionsAdded() { // what is missing on the left is no error
+			c = first
+		}
+		if completed == nil {
 			return s.complaints(st, c)
 		}
 		list = completed
-	}
-	if err := s.verifyCompleted(u); err != nil {
-		return err
 	}
 	if n := len(list); n > 0 && show {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok && !isPrinting(u.checked, es.X) {
@@ -155,6 +207,18 @@ func (c *checked) dropUnused(list []ast.Stmt) {
 	c.errs = kept
 }
 
+// mentionsAdded says whether an error is about what completing the statements has added.
+func (c *checked) mentionsAdded() bool {
+	for _, e := range c.errs {
+		if strings.Contains(e.Msg, checkFunc.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+var multiValue = regexp.MustCompile(`^multiple-value .* \(value of type \((.*)\)\) in single-value context`)
+
 var mismatch = regexp.MustCompile(`^assignment mismatch: (\d+) variables? but .* returns (\d+) values?`)
 
 // completeErrors gives top-level assignments a variable for the error that they leave out: `m := f()` becomes
@@ -162,12 +226,15 @@ var mismatch = regexp.MustCompile(`^assignment mismatch: (\d+) variables? but .*
 func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
 	incomplete := map[ast.Stmt]bool{}
 	for _, e := range c.errs {
-		m := mismatch.FindStringSubmatch(e.Msg)
-		if m == nil {
+		var have, want int
+		if m := mismatch.FindStringSubmatch(e.Msg); m != nil {
+			have, _ = strconv.Atoi(m[1])
+			want, _ = strconv.Atoi(m[2])
+		} else if m := multiValue.FindStringSubmatch(e.Msg); m != nil && strings.HasSuffix(m[1], ", error") {
+			have, want = 1, 1+strings.Count(m[1], ", ")
+		} else {
 			continue
 		}
-		have, _ := strconv.Atoi(m[1])
-		want, _ := strconv.Atoi(m[2])
 		for _, stmt := range list {
 			if have+1 == want && stmt.Pos() <= e.Pos && e.Pos < stmt.End() && isAssignment(stmt) {
 				incomplete[stmt] = true
@@ -239,18 +306,6 @@ func callPos(e ast.Expr) token.Pos {
 		}
 	}
 	return e.Pos()
-}
-
-// verifyCompleted refuses an assignment that was completed with something that is no error.
-func (s *Session) verifyCompleted(u *unit) error {
-	for id, o := range u.checked.info.Defs {
-		pos, added := u.failures[id.Name]
-		if added && o != nil && !types.Identical(o.Type(), types.Universe.Lookup("error").Type()) {
-			msg := fmt.Sprintf("assignment mismatch: the last of the call's values is missing on the left (%s)", typeString(o.Type()))
-			return &CheckError{Diags: []Diag{s.diagAt(pos, 0, msg, "")}}
-		}
-	}
-	return nil
 }
 
 // declareVars makes session variables of what the statements declare at the top. A variable of the same type stays the

@@ -135,7 +135,7 @@ func (st *Stmt) run(ctx context.Context, f func()) error {
 	if err := st.s.settled(); err != nil {
 		return err
 	}
-	_, err := st.s.supervise(ctx, func() error {
+	_, err := st.s.supervise(ctx, false, func() error {
 		st.s.rt.Run(f)
 		return nil
 	})

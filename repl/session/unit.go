@@ -34,6 +34,7 @@ type unit struct {
 	loop     func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
 
 	program   *yaegi.Program
+	more      bool // the cell has more to run after this unit
 	runs      bool // the program has something to run, not only to declare
 	packages  []string
 	instances []*instance
@@ -55,6 +56,7 @@ type instance struct {
 	generic types.Object
 	args    []types.Type
 	name    string
+	pos     token.Pos // where it is wanted
 }
 
 func (in *instance) is(generic types.Object, args []types.Type) bool {

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // Vars returns what cells have declared, sorted by name. Values are read as they are now.
@@ -87,17 +88,32 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 	if !isNamed || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != pkgPath {
 		return "", false
 	}
-	if !pointer && !hasTextValue(named, name) {
+	if !pointer && types.NewMethodSet(named).Lookup(named.Obj().Pkg(), name) == nil {
 		return "", false
 	}
 	k, known := s.typeKeys.At(named).(int)
 	if !known {
 		return "", false
 	}
-	return s.rt.CallMethod(methodKey(k, name), v)
+	return s.rt.CallText(k, name, v)
 }
 
-// hasTextValue says whether a method is in the method set of the type itself, not only of a pointer to it.
-func hasTextValue(t types.Type, name string) bool {
-	return types.NewMethodSet(t).Lookup(nil, name) != nil
+// keyOf is the number of the type that the interpreter knows by a name.
+func (s *Session) keyOf(name string) int {
+	if t := s.typeNamed[name]; t != nil {
+		return s.typeKey(t)
+	}
+	return 0
+}
+
+// wrapper is the generated struct that carries values as a compiled interface.
+func wrapper(iface reflect.Type) reflect.Type {
+	symbols, ok := stdlib.Symbols(iface.PkgPath())
+	if !ok || iface.Name() == "" {
+		return nil
+	}
+	if v := symbols["_"+iface.Name()]; v.IsValid() {
+		return v.Type().Elem()
+	}
+	return nil
 }

@@ -130,11 +130,14 @@ func (l *Lowerer) printing(e *ast.CallExpr, fn *types.Func) ast.Expr {
 	var args []ast.Expr
 	for i, a := range e.Args {
 		x := l.expr(a)
+		if i < n-1 {
+			x = l.convert(x, l.typeOf(a), sig.Params().At(i).Type())
+		}
 		if t := l.typeOf(a); i >= n-1 && l.interpreted(t) && fn.Name() != "Fscan" && fn.Name() != "Sscan" {
 			if fn.Name() == "Errorf" && types.Implements(t, errorInterface) {
 				x = l.convert(x, t, errorType)
 			} else {
-				x = l.rt("Arg", l.int(l.env.TypeKey(t)), x)
+				x = l.printable(x, t)
 			}
 		}
 		args = append(args, x)
@@ -143,10 +146,18 @@ func (l *Lowerer) printing(e *ast.CallExpr, fn *types.Func) ast.Expr {
 	return l.call(l.expr(e.Fun), args...)
 }
 
+// printable passes a value to fmt by its address: the interpreter unwraps what it passes as any.
+func (l *Lowerer) printable(x ast.Expr, t types.Type) ast.Expr {
+	v := l.fresh("v")
+	lit := l.lit(l.id("any"), l.ret(l.rt("Arg", l.int(l.env.TypeKey(t)), l.addr(l.id(v)))))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(t)}}
+	return l.call(lit, x)
+}
+
 // errorKey is the number of the type that errors.As is to find.
 func (l *Lowerer) errorKey(target ast.Expr) int {
 	if p, ok := l.typeOf(target).Underlying().(*types.Pointer); ok {
-		return l.env.TypeKey(p.Elem())
+		return l.ownKey(p.Elem())
 	}
 	return 0
 }
@@ -168,10 +179,8 @@ func (l *Lowerer) interpreted(t types.Type) bool {
 		seen[t] = true
 		switch t := t.(type) {
 		case *types.Named:
-			if o := t.Obj(); o.Pkg() != nil && l.own(o) {
-				return true
-			}
-			return false
+			o := t.Obj()
+			return o.Pkg() != nil && l.own(o)
 		case *types.Pointer:
 			return walk(t.Elem())
 		case *types.Slice:
@@ -182,6 +191,8 @@ func (l *Lowerer) interpreted(t types.Type) bool {
 			return walk(t.Key()) || walk(t.Elem())
 		case *types.Struct:
 			return true // field names are the interpreter's
+		case *types.Interface:
+			return t.NumMethods() == 0
 		}
 		return false
 	}
@@ -209,7 +220,7 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 	if types.IsInterface(t) || isFunc(t) {
 		// T(x) for an interface: assigning to a variable is the conversion that the interpreter does right.
 		v := l.fresh("v")
-		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), l.convert(x, from, t)), l.ret(l.id(v))))
 	}
 	return l.call(typ, x)
 }

@@ -77,7 +77,11 @@ func (l *Lowerer) selectStmt(s *ast.SelectStmt, label string) []ast.Stmt {
 		out.Body.List = append(out.Body.List, clause)
 	}
 	l.pos = s.Pos()
-	out.Tag = l.call(l.sel(l.id(sel), "Wait"), l.id(hasDefault))
+	wait := l.call(l.sel(l.id(sel), "Wait"), l.id(hasDefault))
+	if len(out.Body.List) == 0 { // the interpreter would not even evaluate the tag
+		return append(head, l.do(wait))
+	}
+	out.Tag = wait
 	return l.scoped(head, l.withLabel(label, out))
 }
 

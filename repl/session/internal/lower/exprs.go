@@ -220,12 +220,15 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 		return nil
 	}
 	if ix && !iy {
-		y = l.convert(y, ty, tx)
+		y, ty = l.convert(y, ty, tx), tx
 	}
 	if iy && !ix {
-		x = l.convert(x, tx, ty)
+		x, tx = l.convert(x, tx, ty), ty
 	}
-	return l.rt("Equal", x, y)
+	v, w := l.fresh("x"), l.fresh("y")
+	lit := l.lit(l.id("bool"), l.ret(l.rt("Equal", l.addr(l.id(v)), l.addr(l.id(w)))))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(tx)}, {Names: []*ast.Ident{l.id(w)}, Type: l.typ(ty)}}
+	return l.call(lit, x, y)
 }
 
 func isNil(t types.Type) bool {
@@ -289,13 +292,20 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 	return l.convert(l.expr(e), l.typeOf(e), t)
 }
 
-// convert makes the implicit conversion of x to another type explicit where the interpreter gets it wrong: an error of
-// a type that was declared in a cell would lose its value.
+// convert makes the implicit conversion of x to a compiled interface type explicit if x is of a type that was declared
+// in a cell: the interpreter's conversion would lose the value and its type.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
-	if to == nil || !types.Identical(to, errorType) || types.IsInterface(from) || isNil(from) || !l.ownNamed(from) {
+	if to == nil || !types.IsInterface(to) || types.IsInterface(from) || isNil(from) || !l.ownNamed(from) {
 		return x
 	}
-	return l.makeError(x, from)
+	if !hasMethods(to) || l.ownInterface(to) {
+		return x
+	}
+	v, i := l.fresh("v"), l.fresh("i")
+	wrap := l.do(l.rt("Wrap", l.int(l.ownKey(from)), l.addr(l.id(v)), l.addr(l.id(i))))
+	lit := l.lit(l.typ(to), l.declare(i, l.typ(to)), wrap, l.ret(l.id(i)))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(from)}}
+	return l.call(lit, x)
 }
 
 // ownNamed says whether t, or what it points to, was declared in a cell.
@@ -305,42 +315,4 @@ func (l *Lowerer) ownNamed(t types.Type) bool {
 	}
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Pkg() != nil && l.own(n.Origin().Obj())
-}
-
-// makeError packs a value of an interpreted type as an error, with the methods that package errors asks for.
-func (l *Lowerer) makeError(x ast.Expr, t types.Type) ast.Expr {
-	v := l.fresh("v")
-	method := func(name string) ast.Expr {
-		sel, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
-		f, ok := sel.(*types.Func)
-		if !ok {
-			return l.id("nil")
-		}
-		want := map[string]string{"Error": "func() string", "Unwrap": "func() error", "Is": "func(error) bool"}[name]
-		sig := f.Signature()
-		bare := types.NewSignatureType(nil, nil, nil, stripNames(sig.Params()), stripNames(sig.Results()), false)
-		if types.TypeString(bare, nil) != want {
-			return l.id("nil")
-		}
-		call := l.call(l.sel(l.id(v), name))
-		ft := l.signature(bare, nil)
-		if name == "Is" {
-			arg := l.fresh("e")
-			ft = l.signature(bare, []string{arg})
-			call.Args = []ast.Expr{l.id(arg)}
-		}
-		return &ast.FuncLit{Type: ft, Body: l.block(l.ret(call))}
-	}
-	make := l.rt("MakeError", l.addr(l.id(v)), l.int(l.env.TypeKey(t)), method("Error"), method("Unwrap"), method("Is"))
-	lit := l.lit(l.id("error"), l.ret(make))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(t)}}
-	return l.call(lit, x)
-}
-
-func stripNames(t *types.Tuple) *types.Tuple {
-	var vars []*types.Var
-	for i := range t.Len() {
-		vars = append(vars, types.NewVar(token.NoPos, nil, "", t.At(i).Type()))
-	}
-	return types.NewTuple(vars...)
 }

@@ -18,6 +18,7 @@ type function struct {
 	body    []ast.Stmt
 	loops   int // how many loops of this function are around the statement at hand
 	targets []*target
+	shared  map[string]bool // names of variables that closures or pointers may have; nil: any may be
 	ranges  []*rangeFunc
 }
 
@@ -85,6 +86,7 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 		}
 	}
 	if !deferred {
+		l.fn.shared = l.sharedNames(body)
 		list := append(l.entry(), l.stmts(body.List)...)
 		return out, &ast.BlockStmt{Lbrace: body.Lbrace, List: list, Rbrace: body.Rbrace}
 	}
@@ -98,6 +100,58 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 		list = append(list, l.ret(returns...))
 	}
 	return out, l.block(list...)
+}
+
+// sharedNames are the variables that a function's body may change while something else can see them: those of its
+// surroundings, and those that its closures, goroutines or pointers have.
+func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
+	names := map[string]bool{}
+	add := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if v, ok := l.info.Uses[id].(*types.Var); ok && !v.IsField() {
+					names[l.renamed(v, id.Name).(*ast.Ident).Name] = true
+				}
+			}
+			return true
+		})
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.GoStmt, *ast.SliceExpr:
+			add(n)
+		case *ast.RangeStmt:
+			if _, ok := l.typeOf(n.X).Underlying().(*types.Signature); ok {
+				add(n)
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				add(n.X)
+			}
+		case *ast.SelectorExpr:
+			if s := l.info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
+				add(n.X) // the receiver may be taken by its address
+			}
+		case *ast.Ident:
+			if v, ok := l.info.Uses[n].(*types.Var); ok && !v.IsField() && (v.Pos() < body.Pos() || v.Pos() > body.End()) && !l.parameter(v) {
+				names[l.renamed(v, n.Name).(*ast.Ident).Name] = true
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// parameter says whether a variable is a parameter or result of the function.
+func (l *Lowerer) parameter(v *types.Var) bool {
+	for _, t := range []*types.Tuple{l.fn.sig.Params(), l.fn.sig.Results()} {
+		for i := range t.Len() {
+			if t.At(i) == v {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func resultNames(ft *ast.FuncType) (names []*ast.Ident) {
@@ -343,7 +397,11 @@ func (l *Lowerer) results(s *ast.ReturnStmt) []ast.Expr {
 	for i, e := range s.Results {
 		x := l.expr(e)
 		if len(s.Results) == l.fn.sig.Results().Len() {
-			x = l.convert(x, l.typeOf(e), l.fn.sig.Results().At(i).Type())
+			t := l.fn.sig.Results().At(i).Type()
+			x = l.convert(x, l.typeOf(e), t)
+			if len(s.Results) > 1 && isNil(l.typeOf(e)) {
+				x = l.zero(t)
+			}
 		}
 		out = append(out, x)
 	}

@@ -32,7 +32,7 @@ type Env interface {
 	// Package is the interpreter's name for a compiled package.
 	Package(path string) string
 	// Instance is the interpreter's name of an instance of a generic function or type.
-	Instance(generic types.Object, args []types.Type) (string, error)
+	Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error)
 	// Mark numbers a statement, so that a panic can be placed; fn is the function that it is in.
 	Mark(at Mark) int
 	// TypeKey numbers a type, so that values can be printed with its name.
@@ -273,6 +273,33 @@ func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl
 	return d, err
 }
 
+// MethodFunc is a method of t, or of a pointer to it, as a function that takes a pointer to t first.
+func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) (x ast.Expr, err error) {
+	err = guard(func() {
+		l.pos = pos
+		sig := sel.Obj().(*types.Func).Signature()
+		names := make([]string, sig.Params().Len())
+		var args []ast.Expr
+		for i := range names {
+			names[i] = l.fresh("a")
+			args = append(args, l.id(names[i]))
+		}
+		ft := l.signature(sig, names)
+		p := l.fresh("p")
+		ft.Params.List = append([]*ast.Field{{Names: []*ast.Ident{l.id(p)}, Type: l.typ(types.NewPointer(t))}}, ft.Params.List...)
+		call := l.call(l.sel(l.path(l.id(p), sel), sel.Obj().Name()), args...)
+		if sig.Variadic() {
+			call.Ellipsis = pos
+		}
+		body := l.do(call)
+		if sig.Results().Len() > 0 {
+			body = l.ret(call)
+		}
+		x = &ast.FuncLit{Type: ft, Body: l.block(body)}
+	})
+	return x, err
+}
+
 // nameLocals gives local objects whose names mean something else to lowered code a name of their own: predeclared
 // names (the interpreter confuses them, and lowered code uses them) and names of lowered packages and variables.
 func (l *Lowerer) nameLocals(root ast.Node) {
@@ -282,7 +309,7 @@ func (l *Lowerer) nameLocals(root ast.Node) {
 			return true
 		}
 		o := l.info.Defs[id]
-		if o == nil || l.locals[o] != "" {
+		if o == nil || l.locals[o] != "" || l.env.Name(o) != "" {
 			return true
 		}
 		if v, ok := o.(*types.Var); ok && v.IsField() {
@@ -371,8 +398,12 @@ func (l *Lowerer) binary(x ast.Expr, op token.Token, y ast.Expr) ast.Expr {
 	return &ast.BinaryExpr{X: x, OpPos: l.pos, Op: op, Y: y}
 }
 
-// zero is the zero value of a type as an expression: *new(T).
+// zero is the zero value of a type as an expression: *new(T), which is not nil for an interface in the interpreter.
 func (l *Lowerer) zero(t types.Type) ast.Expr {
+	if types.IsInterface(t) {
+		v := l.fresh("z")
+		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.ret(l.id(v))))
+	}
 	return &ast.StarExpr{Star: l.pos, X: l.call(l.id("new"), l.typ(t))}
 }
 

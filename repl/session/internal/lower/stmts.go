@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 )
 
 func (l *Lowerer) stmts(list []ast.Stmt) []ast.Stmt {
@@ -130,11 +131,27 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 		return nil
 	}
 	l.pos = s.Pos()
-	return []ast.Stmt{l.setMark(l.env.Mark(m))}
+	list := []ast.Stmt{l.setMark(l.fn.slot, l.env.Mark(m))}
+	if l.fn.slot != LiteralSlot && l.hasLiterals() {
+		list = append(list, l.setMark(LiteralSlot, 0)) // so that a mark of theirs is newer than this one
+	}
+	return list
 }
 
-func (l *Lowerer) setMark(n int) ast.Stmt {
-	return l.assign(token.ASSIGN, &ast.IndexExpr{X: l.id(MarksVar), Index: l.int(l.fn.slot)}, l.int(n))
+func (l *Lowerer) setMark(slot, n int) ast.Stmt {
+	return l.assign(token.ASSIGN, &ast.IndexExpr{X: l.id(MarksVar), Index: l.int(slot)}, l.int(n))
+}
+
+// hasLiterals says whether there are function literals in the function.
+func (l *Lowerer) hasLiterals() (found bool) {
+	for _, s := range l.fn.body {
+		ast.Inspect(s, func(n ast.Node) bool {
+			_, lit := n.(*ast.FuncLit)
+			found = found || lit
+			return !found
+		})
+	}
+	return found
 }
 
 func call(e *ast.CallExpr) Call {
@@ -412,15 +429,46 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 		values[i] = l.expr(e)
 		if len(rhs) == len(lhs) && ts[i] != nil {
 			values[i] = l.convert(values[i], l.typeOf(e), ts[i])
+			if len(rhs) > 1 && isNil(l.typeOf(e)) { // the interpreter finds no type for it
+				values[i] = l.zero(ts[i])
+			}
 		}
 	}
 	l.pos = pos
+	if len(lhs) == 1 && len(rhs) == 1 && tok == token.ASSIGN && l.shared(lhs[0]) && replaces(values[0]) {
+		v := l.fresh("v")
+		return []ast.Stmt{l.declare(v, l.typ(ts[0])), l.assign(token.ASSIGN, l.id(v), values[0]),
+			l.assign(token.ASSIGN, lhs[0], l.id(v))}
+	}
 	if allBlank(lhs) && len(rhs) == 1 {
 		if _, call := ast.Unparen(rhs[0]).(*ast.CallExpr); call && len(lhs) > 1 {
 			return []ast.Stmt{l.do(values[0])}
 		}
 	}
 	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values}}
+}
+
+// replaces says whether the interpreter, when it assigns such a value to a variable, may put a new variable in its place,
+// or let a function use the variable as its result before it returns: whoever has a pointer to it, or a closure over it,
+// would see that.
+func replaces(x ast.Expr) bool {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.CallExpr, *ast.CompositeLit:
+		return true
+	case *ast.UnaryExpr:
+		return x.Op == token.AND
+	}
+	return false
+}
+
+// shared says whether somebody else may see a variable: it is the session's, or a closure or pointer in this function
+// has it.
+func (l *Lowerer) shared(x ast.Expr) bool {
+	id, ok := x.(*ast.Ident)
+	if !ok || id.Name == "_" {
+		return false
+	}
+	return !strings.HasPrefix(id.Name, "__") && (l.fn.shared == nil || l.fn.shared[id.Name])
 }
 
 func allBlank(list []ast.Expr) bool {

@@ -150,21 +150,33 @@ func (l *Lowerer) caseTest(subject string, t types.Type, e ast.Expr, pick string
 func (l *Lowerer) tryAssert(x ast.Expr, from, t types.Type, into, ok string) []ast.Stmt {
 	decl := l.define(ok, l.id("false"))
 	if !types.IsInterface(t) && !l.nameless(t) {
-		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), l.rt("As", x, l.addr(l.id(into))))}
-	}
-	if types.Implements(t, errorInterface) && !types.IsInterface(t) {
-		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), l.rt("AsKey", x, l.addr(l.id(into)), l.int(l.env.TypeKey(t))))}
+		as := l.rt("As", l.addr(x), l.addr(l.id(into)), l.int(l.ownKey(t)))
+		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), as)}
 	}
 	v, ok2 := l.fresh("v"), l.fresh("ok")
 	try := &ast.AssignStmt{Lhs: []ast.Expr{l.id(v), l.id(ok2)}, TokPos: l.pos, Tok: token.DEFINE,
 		Rhs: []ast.Expr{&ast.TypeAssertExpr{X: x, Lparen: l.pos, Type: l.typ(t), Rparen: l.pos}}}
 	set := l.ifs(l.id(ok2), l.assign(token.ASSIGN, l.id(into), l.id(v)), l.assign(token.ASSIGN, l.id(ok), l.id("true")))
-	if types.IsInterface(t) && !l.ownInterface(t) {
-		// A compiled value is asked for its methods by reflection, an interpreted one by the interpreter.
-		direct := l.assign(token.ASSIGN, l.id(ok), l.rt("AsInterface", x, l.addr(l.id(into))))
-		return []ast.Stmt{decl, direct, l.ifs(l.binary(l.not(l.id(ok)), token.LAND, l.rt("Boxed", x)), try, set)}
+	native := l.ifs(l.binary(l.not(l.id(ok)), token.LAND, l.rt("Full", l.addr(x))), try, set)
+	switch {
+	case !types.IsInterface(t): // a wrapped value has its type's number, any other is the interpreter's to tell
+		as := l.rt("As", l.addr(x), l.addr(l.id(into)), l.int(l.ownKey(t)))
+		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), as), native}
+	case !l.ownInterface(t):
+		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), l.rt("AsInterface", l.addr(x), l.addr(l.id(into))))}
 	}
-	return []ast.Stmt{decl, l.ifs(l.binary(x, token.NEQ, l.id("nil")), try, set)}
+	return []ast.Stmt{decl, native}
+}
+
+// ownKey is the number of the type declared in a cell that t is, or points to; 0 if it is another type.
+func (l *Lowerer) ownKey(t types.Type) int {
+	if !l.ownNamed(t) {
+		return 0
+	}
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	return l.env.TypeKey(t)
 }
 
 // ownInterface says whether an interface type was declared in cells, or has a session type in its methods.
@@ -201,7 +213,7 @@ func (l *Lowerer) assertion(e *ast.TypeAssertExpr) ast.Expr {
 	v, ok, arg := l.fresh("v"), l.fresh("ok"), l.fresh("x")
 	body := []ast.Stmt{l.declare(v, l.typ(t))}
 	body = append(body, l.tryAssert(l.id(arg), from, t, v, ok)...)
-	fail := l.rt("AssertFailed", l.id(arg), l.string(describe(from)), l.string(describe(t)))
+	fail := l.rt("AssertFailed", l.addr(l.id(arg)), l.string(describe(from)), l.string(describe(t)))
 	body = append(body, l.ifs(l.not(l.id(ok)), l.do(fail)), l.ret(l.id(v)))
 	lit := l.lit(l.typ(t), body...)
 	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(arg)}, Type: l.typ(from)}}

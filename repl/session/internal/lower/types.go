@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"math"
 	"strconv"
+	"strings"
 )
 
 func (l *Lowerer) typeOf(e ast.Expr) types.Type {
@@ -107,7 +108,7 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 }
 
 func (l *Lowerer) instance(generic types.Object, args []types.Type) ast.Expr {
-	name, err := l.env.Instance(generic, args)
+	name, err := l.env.Instance(generic, args, l.pos)
 	if err != nil {
 		l.refuse(l.pos, "%v", err)
 	}
@@ -122,7 +123,12 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 		if !v.Embedded() {
 			f.Names = []*ast.Ident{l.id(v.Name())}
 		}
-		if tag := t.Tag(i); tag != "" {
+		tag := t.Tag(i)
+		if !v.Exported() && !v.Embedded() {
+			// The interpreter exports every field, and so encoders would see it.
+			tag = strings.TrimSpace(tag + ` json:"-" xml:"-"`)
+		}
+		if tag != "" {
 			f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: l.pos}
 		}
 		fields.List = append(fields.List, f)
@@ -269,5 +275,10 @@ func (l *Lowerer) size(t types.Type) int { return int(l.sizes.Sizeof(t)) }
 
 // describe names a type as Go's own messages do.
 func describe(t types.Type) string {
-	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
+	return types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == "mcs" {
+			return "main"
+		}
+		return p.Name()
+	})
 }

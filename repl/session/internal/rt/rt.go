@@ -54,9 +54,11 @@ type Runtime struct {
 	traces    map[uint64]*trace    // goroutine -> the panic that is under way
 	vars      map[string]reflect.Value
 	initial   map[string]reflect.Value // what variables that are not declared yet begin with
-	methods   map[string]reflect.Value
+	methods   map[methodID]reflect.Value
+	types     Types
 	shown     []reflect.Value
 	loop      func(n int)
+	carried   []func() // deferred by the parts of the cell that have run
 	maxAlloc  int
 }
 
@@ -64,6 +66,7 @@ type Runtime struct {
 type run struct {
 	stop   error // why it has to stop; guarded by Runtime.mu
 	defers *Defers
+	more   bool // the cell goes on after it: what it has deferred waits
 	quit   bool // it has executed a return statement
 	ended  chan struct{}
 	out    Outcome
@@ -79,15 +82,16 @@ type Outcome struct {
 }
 
 // New makes the runtime of a session.
-func New() *Runtime {
+func New(t Types) *Runtime {
 	return &Runtime{
+		types:     t,
 		woken:     make(chan struct{}),
 		cells:     map[uint64]*run{},
 		unwinding: map[uint64][]*Defers{},
 		traces:    map[uint64]*trace{},
 		vars:      map[string]reflect.Value{},
 		initial:   map[string]reflect.Value{},
-		methods:   map[string]reflect.Value{},
+		methods:   map[methodID]reflect.Value{},
 		maxAlloc:  64 << 30,
 	}
 }
@@ -95,12 +99,12 @@ func New() *Runtime {
 // Attach hands over the interpreter's variables.
 func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
-// Begin announces a run: the code that calls Run is to follow. The returned channel is closed when that code, with
-// all that it deferred, has ended.
-func (r *Runtime) Begin() <-chan struct{} {
+// Begin announces a run: the code that calls Run is to follow. More says that the cell has more to run after it, so that
+// what is deferred to the end of the cell must wait. The returned channel is closed when the code has ended.
+func (r *Runtime) Begin(more bool) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run = &run{ended: make(chan struct{})}
+	r.run = &run{ended: make(chan struct{}), more: more}
 	r.shown = nil
 	return r.run.ended
 }
@@ -133,7 +137,8 @@ func (r *Runtime) Run(body func()) {
 	g := goroutine()
 	r.mu.Lock()
 	n := r.run
-	n.defers = &Defers{r: r}
+	n.defers = &Defers{r: r, calls: r.carried}
+	r.carried = nil
 	r.cells[g] = n
 	r.mu.Unlock()
 	defer func() {
@@ -149,8 +154,16 @@ func (r *Runtime) Run(body func()) {
 		r.mu.Unlock()
 		close(n.ended)
 	}()
-	n.defers.around(func(*Defers) { body() })
+	n.defers.around(func(d *Defers) {
+		body()
+		if n.more && !n.quit {
+			r.carried, d.calls = d.calls, nil
+		}
+	})
 }
+
+// Waiting reports whether calls wait for the end of the cell.
+func (r *Runtime) Waiting() bool { return len(r.carried) > 0 }
 
 // Outcome is how the run ended that began last; ask when it has.
 func (r *Runtime) Outcome() Outcome {

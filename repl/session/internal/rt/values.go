@@ -54,39 +54,40 @@ func (r *Runtime) Forget(name string) {
 	delete(r.vars, name)
 }
 
-// Method tells of a method func() string of an interpreted type, as a function that takes a pointer to the type.
-func (r *Runtime) Method(key string, f any) {
+// Method tells of a method of an interpreted type, as a function that takes a pointer to the type first.
+func (r *Runtime) Method(key int, name string, f any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.methods[key] = reflect.ValueOf(f)
+	r.methods[methodID{key, name}] = reflect.ValueOf(f)
 }
 
-// CallMethod calls a method that [Runtime.Method] told of.
-func (r *Runtime) CallMethod(key string, v reflect.Value) (text string, ok bool) {
-	r.mu.Lock()
-	f := r.methods[key]
-	r.mu.Unlock()
-	if !f.IsValid() {
+// CallText calls a method func() string of v, which is of the type with this number or a pointer to it.
+func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, ok bool) {
+	f := r.method(key, name)
+	if !f.IsValid() || f.Type().NumIn() != 1 || f.Type().NumOut() != 1 || f.Type().Out(0).Kind() != reflect.String {
 		return "", false
 	}
 	want := f.Type().In(0)
-	var arg reflect.Value
 	switch {
 	case v.Type() == want:
-		arg = v
+		if v.IsNil() {
+			return "<nil>", true
+		}
 	case v.Type() == want.Elem():
-		arg = reflect.New(want.Elem())
-		arg.Elem().Set(v)
+		v = addressed(v)
 	case v.Type().ConvertibleTo(want.Elem()):
-		arg = reflect.New(want.Elem())
-		arg.Elem().Set(v.Convert(want.Elem()))
+		v = addressed(v.Convert(want.Elem()))
 	default:
 		return "", false
 	}
-	if arg.IsNil() {
-		return "", false
-	}
-	return f.Call([]reflect.Value{arg})[0].String(), true
+	return f.Call([]reflect.Value{v})[0].String(), true
+}
+
+// addressed is a pointer to a copy of v.
+func addressed(v reflect.Value) reflect.Value {
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p
 }
 
 // Show hands over one value of the cell's trailing expression; p points to it.
@@ -110,21 +111,46 @@ func (r *Runtime) Check(err error, mark int) {
 
 const interpreterPackage = "github.com/traefik/yaegi/interp"
 
-// Unwrap digs a value out of the interpreter's interface boxes. A value that comes with methods through a generated
-// wrapper struct (first field IValue) is left in it: the wrapper is what has the methods.
+// isBox says whether t is the interpreter's interface box.
+func isBox(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Name() == "valueInterface" && t.PkgPath() == interpreterPackage
+}
+
+// boxed is the value in the interpreter's interface box.
+func boxed(v reflect.Value) reflect.Value {
+	box := reflect.New(v.Type()).Elem()
+	box.Set(v)
+	return *(*reflect.Value)(unsafe.Pointer(box.Field(1).UnsafeAddr()))
+}
+
+// boxedName is the interpreter's name of the type of the value in its interface box.
+func boxedName(v reflect.Value) string {
+	node := v.Field(0)
+	if node.IsNil() {
+		return ""
+	}
+	typ := node.Elem().FieldByName("typ")
+	for typ.IsValid() && !typ.IsNil() {
+		if name := typ.Elem().FieldByName("name"); name.IsValid() && name.Kind() == reflect.String && name.String() != "" {
+			return name.String()
+		}
+		typ = typ.Elem().FieldByName("val") // a pointer's
+	}
+	return ""
+}
+
+// Unwrap digs a value out of the interpreter's interface boxes. A value that comes with methods through a wrapper is
+// left in it: the wrapper is what has the methods.
 func Unwrap(v reflect.Value) reflect.Value {
 	for v.IsValid() {
-		t := v.Type()
 		switch {
-		case t.Kind() == reflect.Interface:
+		case v.Kind() == reflect.Interface:
 			if v.IsNil() {
-				return v
+				return reflect.Value{}
 			}
 			v = v.Elem()
-		case t.Kind() == reflect.Struct && t.Name() == "valueInterface" && t.PkgPath() == interpreterPackage:
-			box := reflect.New(t).Elem()
-			box.Set(v)
-			v = *(*reflect.Value)(unsafe.Pointer(box.Field(1).UnsafeAddr()))
+		case isBox(v.Type()):
+			v = boxed(v)
 		default:
 			return v
 		}
@@ -132,11 +158,13 @@ func Unwrap(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Inner is what a generated wrapper struct carries, or v itself.
+// Inner is a value without any wrapper.
 func Inner(v reflect.Value) reflect.Value {
 	v = Unwrap(v)
-	if v.IsValid() && v.Kind() == reflect.Struct && v.NumField() > 0 && v.Type().Field(0).Name == "IValue" && strings.HasPrefix(v.Type().Name(), "_") {
-		return Unwrap(v.Field(0))
+	if v.IsValid() {
+		if o := objectOf(v); o != nil {
+			return o.Value
+		}
 	}
 	return v
 }
@@ -232,7 +260,9 @@ func PanicText(v any) string {
 	switch rv.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
 		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.String:
-		return fmt.Sprintf("%T(%v)", v, v)
+		if rv.Type().PkgPath() != "" {
+			return fmt.Sprintf("%T(%v)", v, v)
+		}
 	}
 	return fmt.Sprintf("%v", v)
 }
