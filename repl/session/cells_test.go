@@ -67,7 +67,11 @@ func transcript(s *Session, out *bytes.Buffer, src string) string {
 	if r.Err != nil {
 		text += r.Err.Error() + "\n"
 	}
-	return text
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 func TestCells(t *testing.T) {

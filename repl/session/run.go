@@ -188,6 +188,7 @@ func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
 		// Unwinding a million calls one by one would take long: have the interpreter drop them.
 		s.interp.Halt()
 		defer s.interp.Resume(number)
+		defer runtime.GC()
 	}
 	select {
 	case <-ended:
@@ -236,6 +237,8 @@ func (s *Session) watchdog(ctx context.Context, exhausted chan<- error) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	limit := memoryLimit()
+	metrics.Read(samples)
+	deepest := samples[0].Value.Uint64() + stackLimit // stacks that were deep once are given back only by collections
 	for {
 		select {
 		case <-ctx.Done():
@@ -244,7 +247,7 @@ func (s *Session) watchdog(ctx context.Context, exhausted chan<- error) {
 		}
 		metrics.Read(samples)
 		switch {
-		case samples[0].Value.Uint64() > stackLimit:
+		case samples[0].Value.Uint64() > deepest:
 			exhausted <- rt.ErrStack
 			return
 		case samples[1].Value.Uint64() > limit:

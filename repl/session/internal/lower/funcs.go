@@ -13,6 +13,7 @@ type function struct {
 	sig     *types.Signature
 	name    string   // for marks
 	slot    int      // of the marks array: where this function notes the statement that it begins
+	named   bool     // its results have names
 	results []string // names of the results, when the body is inside of a literal that cannot return them
 	defers  string   // the variable that holds the deferred calls
 	body    []ast.Stmt
@@ -63,6 +64,7 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	if sig.Results().Len() > 0 {
 		out.Results = &ast.FieldList{}
 		names := resultNames(ft)
+		l.fn.named = names != nil
 		for i := range sig.Results().Len() {
 			f := &ast.Field{Type: l.typ(sig.Results().At(i).Type())}
 			name := ""
@@ -382,13 +384,23 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	}
 	results := l.results(s)
 	l.pos = s.Pos()
+	if fn.results == nil && len(results) > 1 && fn.named {
+		// The interpreter sets one result before it reads the next operand, which may be that result.
+		var list []ast.Stmt
+		for i, x := range results {
+			v := l.fresh("v")
+			list = append(list, l.declare(v, l.typ(fn.sig.Results().At(i).Type())), l.assign(token.ASSIGN, l.id(v), x))
+			results[i] = l.id(v)
+		}
+		return append(list, l.ret(results...))
+	}
 	if fn.results == nil {
 		return []ast.Stmt{&ast.ReturnStmt{Return: s.Pos(), Results: results}}
 	}
 	if len(results) == 0 {
 		return []ast.Stmt{l.ret()}
 	}
-	return []ast.Stmt{l.setAll(fn.results, results), l.ret()}
+	return append(l.setResults(fn.results, results, s), l.ret())
 }
 
 // results rewrites the operands of a return statement.
@@ -408,10 +420,19 @@ func (l *Lowerer) results(s *ast.ReturnStmt) []ast.Expr {
 	return out
 }
 
-func (l *Lowerer) setAll(names []string, values []ast.Expr) ast.Stmt {
+// setResults assigns the operands of a return statement to the variables that stand for the results.
+func (l *Lowerer) setResults(names []string, values []ast.Expr, s *ast.ReturnStmt) []ast.Stmt {
 	lhs := make([]ast.Expr, len(names))
 	for i, n := range names {
 		lhs[i] = l.id(n)
 	}
-	return &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: values}
+	var list []ast.Stmt
+	if len(values) > 1 {
+		ts := make([]types.Type, len(values))
+		for i := range ts {
+			ts[i] = l.fn.sig.Results().At(i).Type()
+		}
+		list = l.temps(values, s.Results, ts)
+	}
+	return append(list, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: values})
 }

@@ -55,7 +55,8 @@ func (r *rangeFunc) code(tok token.Token, t *target) int {
 func (r *rangeFunc) returnFrom(l *Lowerer, s *ast.ReturnStmt) []ast.Stmt {
 	var out []ast.Stmt
 	if values := l.results(s); len(values) > 0 {
-		out = append(out, l.setAll(r.results, values))
+		l.pos = s.Pos()
+		out = append(out, l.setResults(r.results, values, s)...)
 	}
 	l.pos = s.Pos()
 	return append(out, l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(token.RETURN, nil))), l.ret(l.id("false")))

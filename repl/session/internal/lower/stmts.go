@@ -445,7 +445,30 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 			return []ast.Stmt{l.do(values[0])}
 		}
 	}
-	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values}}
+	var temps []ast.Stmt
+	if len(lhs) > 1 && len(rhs) == len(lhs) {
+		temps = l.temps(values, rhs, ts)
+	}
+	return append(temps, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values})
+}
+
+// temps puts the values of a multiple assignment that are more than a look-up into variables first: the interpreter
+// lets a call among them write to its place at once and then skips the assignment, with all the others.
+func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.Stmt) {
+	for i, x := range values {
+		switch ast.Unparen(x).(type) {
+		case *ast.Ident, *ast.BasicLit, *ast.IndexExpr, *ast.SelectorExpr, *ast.StarExpr:
+			continue
+		}
+		t := ts[i]
+		if t == nil {
+			t = types.Default(l.typeOf(from[i]))
+		}
+		v := l.fresh("v")
+		list = append(list, l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x))
+		values[i] = l.id(v)
+	}
+	return list
 }
 
 // replaces says whether the interpreter, when it assigns such a value to a variable, may put a new variable in its place,
