@@ -73,14 +73,21 @@ type Slice struct {
 //
 // What may stand in a group depends on its Kind; every backend supports exactly this:
 //
-//	Map     elementwise instructions of one Shape; any number of outputs.
+//	Map     elementwise instructions of one Shape; any number of outputs. Without instructions it copies an input, or
+//	        fills its output with a scalar.
 //	Reduce  elementwise prologue over the full shape, then one reduction or several with the same axes, then an
-//	        elementwise epilogue over the reduced shape (reduced axes have length 1).
-//	MatMul  one or more ir.MatMul instructions, then an elementwise epilogue over each result. A later MatMul may use an
-//	        earlier result of the group (after its epilogue): the launch then has phases.
+//	        elementwise epilogue over the reduced shape (reduced axes have length 1). Outputs have the reduced shape.
+//	MatMul  one or more ir.MatMul instructions, each of its own shapes, and an elementwise epilogue over each result; an
+//	        epilogue reads one product of the group, and inputs. A later MatMul may use an earlier result of the group
+//	        (after its epilogue), as it is: the launch then has phases.
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
-//	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs.
+//	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
+//	        entropy and its gradient have neither prologue nor epilogue.
 //	Single  one instruction of any other op; its operands are inputs.
+//
+// Any value may be an output but a prologue's; a result of an instruction that is no output and that no other
+// instruction uses (the gradient of a frozen weight) need not be computed. An index that is out of range is found when
+// the group runs: Submit returns an error then.
 type Group struct {
 	Name    string
 	Kind    Kind
@@ -138,12 +145,12 @@ func In(i int) Ref { return Ref{Index: ^i} }
 // Input returns which input r is, or false.
 func (r Ref) Input() (int, bool) { return ^r.Index, r.Index < 0 }
 
-// An Output stores a value, contiguous in C order, in the Cmd's buffer Buf.
+// An Output stores a value, contiguous in C order, in the Cmd's buffer Buf. A scalar fills the output.
 type Output struct {
 	Value Ref
 	Buf   int
 	DType dtype.Type // equals the value's
-	Shape []int
+	Shape []int      // that of the instructions, or of the input that is copied
 }
 
 // OutOfMemory says that a device has no room.
