@@ -33,11 +33,7 @@ func cast(n *ir.Node, dt dtype.Type) *ir.Node {
 		return n
 	}
 	if n.Op == ir.Const {
-		f := n.Attr.Value.F
-		if n.DType.Int() {
-			f = float64(n.Attr.Value.I)
-		}
-		return ir.Number(n.Dev, dt, f)
+		return ir.NewConst(n.Dev, dt, convert(n.Attr.Value, n.DType, dt))
 	}
 	return apply(ir.Cast, ir.Attr{DType: dt}, n)
 }
@@ -82,7 +78,7 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 		}
 		return ir.Number(n.Dev, dtype.Bool, f)
 	}
-	f, integer, ok := number(y)
+	v, integer, ok := number(y)
 	if !ok {
 		fail(op, "got an operand of type %T, want a Tensor or a number", y)
 	}
@@ -90,41 +86,13 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 	if dt == dtype.Bool {
 		dt = dtype.I64
 	}
-	if dt.Int() && !integer && f != math.Trunc(f) {
+	if dt.Int() && !integer && v.F != math.Trunc(v.F) {
 		dt = dtype.F32
 	}
-	c := ir.Number(n.Dev, dt, f)
-	if i, exact := y.(int); exact && dt.Int() {
-		c.Attr.Value.I = int64(i)
+	if low, high := intRange(dt); dt.Int() && (v.F < low || v.F > high || math.IsNaN(v.F)) {
+		fail(op, "got %v beside %v, want a number from %.0f to %.0f", y, n, low, high)
 	}
-	return c
-}
-
-// number reads a Go number.
-func number(y any) (f float64, integer, ok bool) {
-	switch v := y.(type) {
-	case float64:
-		return v, false, true
-	case float32:
-		return float64(v), false, true
-	case int:
-		return float64(v), true, true
-	case int8:
-		return float64(v), true, true
-	case int16:
-		return float64(v), true, true
-	case int32:
-		return float64(v), true, true
-	case int64:
-		return float64(v), true, true
-	case uint8:
-		return float64(v), true, true
-	case uint32:
-		return float64(v), true, true
-	case uint:
-		return float64(v), true, true
-	}
-	return 0, false, false
+	return ir.NewConst(n.Dev, dt, v)
 }
 
 // pair brings two operands to one dtype and shape.
@@ -197,7 +165,12 @@ func (t Tensor) FloorDiv(y Operand) Tensor {
 func (t Tensor) Mod(y Operand) Tensor { return arithmetic(ir.Mod, t, y) }
 
 // Pow returns x to the power of y.
-func (t Tensor) Pow(y Operand) Tensor { return arithmetic(ir.Pow, t, y) }
+func (t Tensor) Pow(y Operand) Tensor {
+	if v, _, ok := number(y); ok && v.F == 2 {
+		return t.Square() // also for its gradient
+	}
+	return arithmetic(ir.Pow, t, y)
+}
 
 // Maximum returns the larger of x and y; NaN if either is.
 func (t Tensor) Maximum(y Operand) Tensor { return combine(ir.Max, t, y) }
