@@ -151,7 +151,10 @@ func (l *line) report(ctx context.Context, final bool) {
 	l.shown = time.Now()
 	h, took := l.t.history, time.Since(l.began)
 	note := "starting"
-	if h.Steps() > 0 {
+	switch {
+	case h.Interrupted:
+		note = fmt.Sprintf("interrupted: %s kept; run it again to go on", units.Plural(int64(h.Steps()), "step"))
+	case h.Steps() > 0:
 		note = fmt.Sprintf("loss %.3f → %.3f · %s tok/s · %s", h.First(), h.Last(),
 			units.Int(int64(float64(h.Tokens-l.tokens)/took.Seconds())), units.Bytes(device.Default().Memory().InUse))
 	}

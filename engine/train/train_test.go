@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -139,7 +140,14 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 
 	m := newModel()
 	fast := showEveryStep(t)
-	h, err := Run(cancelAfter(5), m, windows(), options(12))
+	var last progress.Event
+	ctx, cancel := context.WithCancel(context.Background())
+	ctx = progress.With(ctx, func(e progress.Event) {
+		if last = e; e.Done >= 5 {
+			cancel()
+		}
+	})
+	h, err := Run(ctx, m, windows(), options(12))
 	var stopped *Interrupted
 	if !errors.As(err, &stopped) || !errors.Is(err, context.Canceled) || !h.Interrupted || h.Steps() < 5 || h.Steps() == 12 {
 		t.Fatalf("got %v after %d steps", err, h.Steps())
@@ -148,6 +156,9 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		t.Errorf("got %q, want it to say %q", err, want)
 	}
 	fast()
+	if want := fmt.Sprintf("interrupted: %d steps kept; run it again to go on", h.Steps()); !last.Final || last.Note != want {
+		t.Errorf("the live line ends with %q, want %q", last.Note, want)
+	}
 	again := mustRun(t, m, windows(), options(12))
 	if again.Steps() != 12 || again.Interrupted || !slices.Equal(again.Loss, want.Loss) {
 		t.Errorf("losses\n%v, want\n%v", again.Loss, want.Loss)

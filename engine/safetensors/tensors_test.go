@@ -1,0 +1,82 @@
+package safetensors
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// TestTensorsOfPython reads tensors of every element type that Python wrote.
+func TestTensorsOfPython(t *testing.T) {
+	tensors, metadata, err := Load("testdata/python.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if metadata["format"] != "np" {
+		t.Errorf("metadata %v", metadata)
+	}
+	tests := []struct {
+		name string
+		dt   dtype.Type
+		want []float64
+	}{
+		{"f32", dtype.F32, []float64{0, 0.25, 0.5, 0.75, 1, 1.25}},
+		{"f16", dtype.F16, []float64{0.5, -65504, math.NaN()}},
+		{"i32", dtype.I32, []float64{-5, math.MaxInt32}},
+		{"u8", dtype.U8, []float64{0, 1, 2, 3, 4}},
+		{"bool", dtype.Bool, []float64{1, 0, 1}},
+		{"scalar", dtype.F32, []float64{3.25}},
+		{"empty", dtype.F32, nil},
+	}
+	for _, test := range tests {
+		x := tensors[test.name]
+		got := x.Float64s()
+		same := len(got) == len(test.want) && x.DType() == test.dt
+		for i := range test.want {
+			same = same && (got[i] == test.want[i] || math.IsNaN(got[i]) && math.IsNaN(test.want[i]))
+		}
+		if !same {
+			t.Errorf("%s: got %v of %v, want %v of %v", test.name, got, x.DType(), test.want, test.dt)
+		}
+	}
+	if got := tensors["i64"].Ints(); got[0] != -1<<62 || got[1] != 7 {
+		t.Errorf("i64: got %v", got)
+	}
+}
+
+func TestSaveThenLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	x := tensor.Arange(0, 6, 1).Reshape(2, 3)
+	saved := map[string]tensor.Tensor{"x": x, "view": x.Transpose(), "bf16": x.Cast(dtype.BF16), "none": tensor.Zeros(0, 2), "yes": x.Gt(2)}
+	if err := Save(path, saved, map[string]string{"k": "v"}); err != nil {
+		t.Fatal(err)
+	}
+	loaded, metadata, err := Load(path)
+	if err != nil || metadata["k"] != "v" || len(loaded) != len(saved) {
+		t.Fatalf("got %d tensors, metadata %v, %v", len(loaded), metadata, err)
+	}
+	for name, want := range saved {
+		got := loaded[name]
+		if got.DType() != want.DType() || got.Rank() != want.Rank() || string(got.Bytes()) != string(want.Bytes()) {
+			t.Errorf("%s: got %v%v, want %v%v", name, got.DType(), got.Shape(), want.DType(), want.Shape())
+		}
+	}
+}
+
+// TestUnsupportedType: a file with a type that tensors do not have is a good file; only asking for the tensor fails.
+func TestUnsupportedType(t *testing.T) {
+	f, err := read(build(`{"q":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}`, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Tensor("q"); err == nil || !strings.Contains(err.Error(), `tensor "q" has dtype F8_E4M3, want one of`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := f.Tensor("missing"); err == nil || !strings.Contains(err.Error(), `no tensor "missing"`) {
+		t.Errorf("got %v", err)
+	}
+}
