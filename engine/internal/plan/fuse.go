@@ -61,13 +61,16 @@ type productKey struct {
 
 // mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A of their
 // adapters. Products that are too small to fill a device, as the gradients of adapters are, need not share an operand.
-// Only products of one level are merged: those of the next may need all of this one.
+// Only products of one level are merged: those of the next may need all of this one. Products whose results are combined
+// by elementwise work, silu(gate)·up, stay apart: then that work is the epilogue of the second, and reads one result
+// from memory instead of two.
 func (c *clustering) mergeProducts() {
 	level := c.levels()
 	open := map[productKey][]*cluster{}
 	place := func(k *cluster, key productKey) bool {
 		for _, other := range open[key] {
-			if other != k && !other.dead && c.inputs(other, k) <= maxInputs && !c.depends(k, other) && !c.depends(other, k) {
+			if other != k && !other.dead && c.inputs(other, k) <= maxInputs && !c.combined(other, k) &&
+				!c.depends(k, other) && !c.depends(other, k) {
 				c.merge(other, k)
 				return true
 			}
@@ -87,6 +90,38 @@ func (c *clustering) mergeProducts() {
 		}
 	}
 	c.prune()
+}
+
+// combined says whether an elementwise value is computed from products of both a and b, element by element.
+func (c *clustering) combined(a, b *cluster) bool {
+	from := map[int]bool{}
+	for _, v := range a.heavy {
+		c.follow(v, func(u int) bool { from[u] = true; return true })
+	}
+	found := false
+	for _, v := range b.heavy {
+		c.follow(v, func(u int) bool { found = found || from[u]; return !found })
+	}
+	return found
+}
+
+// follow visits the elementwise values that are computed from v at v's own places, while f returns true.
+func (c *clustering) follow(v int, f func(u int) bool) {
+	seen := map[int]bool{}
+	var visit func(v int)
+	visit = func(v int) {
+		for _, u := range c.users[v] {
+			x := &c.values[u]
+			if seen[u] || x.kind != mapped || x.op == copied || x.size() != c.values[v].size() {
+				continue
+			}
+			if seen[u] = true; len(seen) > maxMembers || !f(u) {
+				return
+			}
+			visit(u)
+		}
+	}
+	visit(v)
 }
 
 // small says whether all products of a cluster together are little work.

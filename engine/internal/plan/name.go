@@ -90,18 +90,21 @@ func (e *emitter) word(in *backend.Inst) string {
 	return fmt.Sprint(in.Op)
 }
 
+// biasLayout says whether an input is one row, read again for every row.
 func biasLayout(in backend.Input) bool {
 	l := in.Layout
 	if in.Buf < 0 || len(l.Shape) < 2 {
 		return false
 	}
 	last := len(l.Shape) - 1
-	for i := range last {
-		if l.Stride[i] != 0 && l.Shape[i] != 1 {
+	repeated := false
+	for i, d := range l.Shape[:last] {
+		if d != 1 && l.Stride[i] != 0 {
 			return false
 		}
+		repeated = repeated || d != 1
 	}
-	return l.Stride[last] != 0
+	return repeated && l.Stride[last] != 0
 }
 
 // shorten joins up to four words and counts the rest.
