@@ -256,6 +256,9 @@ func (v *env) declarations(l *lower.Lowerer) error {
 			} else if d.recv != "" {
 				display = methodName(f)
 			} else {
+				if name == "init" {
+					return &lower.Error{Pos: f.Name.Pos(), Msg: "func init is not available in cells: write its statements at the top of the cell"}
+				}
 				continue // func _() {}
 			}
 			out, err := l.Func(f, name, display, d.slot)

@@ -228,7 +228,7 @@ func (s *Session) hintMember(c *checked, pos token.Pos, operand, name string) st
 func didYouMean(name string, candidates []string) string {
 	best, least := "", 1
 	if len(name) > 4 {
-		least = 1 + len(name)/5
+		least = min(1+len(name)/5, 3)
 	}
 	sort.Strings(candidates)
 	for _, c := range candidates {

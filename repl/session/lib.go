@@ -81,7 +81,7 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
 		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
-		"As": r.As, "AsInterface": r.AsInterface, "Full": r.Full, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
+		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Unnamed": r.Unnamed, "Full": r.Full, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
 		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs,
 	} {
 		symbols[name] = reflect.ValueOf(f)

@@ -49,7 +49,7 @@ func writer(w io.Writer) io.Writer {
 // start makes the state of an empty session.
 func (s *Session) start() error {
 	s.world = newWorld()
-	s.rt = rt.New(rt.Types{Wrapper: wrapper, Key: s.keyOf, Name: func(key int, pointer bool) string {
+	s.rt = rt.New(rt.Types{Wrapper: wrapper, Key: s.keyOf, Implements: s.implements, Name: func(key int, pointer bool) string {
 		return map[bool]string{true: "*"}[pointer] + types.TypeString(s.keyTypes[key-1], mainQualifier)
 	}})
 	s.typeNamed = map[string]types.Type{}

@@ -106,6 +106,16 @@ func (s *Session) keyOf(name string) int {
 	return 0
 }
 
+// implements says whether a type declared in a cell, or a pointer to it, has the methods of an interface.
+func (s *Session) implements(key int, pointer bool, iface int) bool {
+	t := s.keyTypes[key-1]
+	if pointer && !isPointer(t) {
+		t = types.NewPointer(t)
+	}
+	i, ok := s.keyTypes[iface-1].Underlying().(*types.Interface)
+	return ok && types.Implements(t, i)
+}
+
 // wrapper is the generated struct that carries values as a compiled interface.
 func wrapper(iface reflect.Type) reflect.Type {
 	symbols, ok := stdlib.Symbols(iface.PkgPath())

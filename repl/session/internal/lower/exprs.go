@@ -80,6 +80,9 @@ func (l *Lowerer) renamed(o types.Object, name string) ast.Expr {
 	if n := l.env.Name(o); n != "" {
 		return l.id(n)
 	}
+	if p := o.Pkg(); p != nil && p.Path() != "mcs" && o.Parent() == p.Scope() { // imported with a dot
+		return l.sel(l.id(l.env.Package(p.Path())), name)
+	}
 	return l.id(name)
 }
 
@@ -295,10 +298,13 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 // convert makes the implicit conversion of x to a compiled interface type explicit if x is of a type that was declared
 // in a cell: the interpreter's conversion would lose the value and its type.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
-	if to == nil || !types.IsInterface(to) || types.IsInterface(from) || isNil(from) || !l.ownNamed(from) {
+	if to == nil || !types.IsInterface(to) || types.IsInterface(from) && !isNil(from) || !hasMethods(to) || l.ownInterface(to) {
 		return x
 	}
-	if !hasMethods(to) || l.ownInterface(to) {
+	if n, ok := types.Unalias(to).(*types.Named); ok && n.Obj().Pkg() != nil {
+		l.env.Package(n.Obj().Pkg().Path()) // the interpreter looks for the interface's wrapper there, also for a nil
+	}
+	if isNil(from) || !l.ownNamed(from) {
 		return x
 	}
 	v, i := l.fresh("v"), l.fresh("i")

@@ -112,7 +112,9 @@ func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
 				if v, ok := l.info.Uses[id].(*types.Var); ok && !v.IsField() {
-					names[l.renamed(v, id.Name).(*ast.Ident).Name] = true
+					if x, ok := l.renamed(v, id.Name).(*ast.Ident); ok {
+						names[x.Name] = true
+					}
 				}
 			}
 			return true
@@ -136,7 +138,9 @@ func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 			}
 		case *ast.Ident:
 			if v, ok := l.info.Uses[n].(*types.Var); ok && !v.IsField() && (v.Pos() < body.Pos() || v.Pos() > body.End()) && !l.parameter(v) {
-				names[l.renamed(v, n.Name).(*ast.Ident).Name] = true
+				if x, ok := l.renamed(v, n.Name).(*ast.Ident); ok {
+					names[x.Name] = true
+				}
 			}
 		}
 		return true
@@ -426,13 +430,12 @@ func (l *Lowerer) setResults(names []string, values []ast.Expr, s *ast.ReturnStm
 	for i, n := range names {
 		lhs[i] = l.id(n)
 	}
-	var list []ast.Stmt
 	if len(values) > 1 {
 		ts := make([]types.Type, len(values))
 		for i := range ts {
 			ts[i] = l.fn.sig.Results().At(i).Type()
 		}
-		list = l.temps(values, s.Results, ts)
+		return l.assignAll(lhs, values, s.Results, ts, token.ASSIGN)
 	}
-	return append(list, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: values})
+	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: values}}
 }

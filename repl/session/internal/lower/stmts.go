@@ -445,11 +445,59 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 			return []ast.Stmt{l.do(values[0])}
 		}
 	}
-	var temps []ast.Stmt
 	if len(lhs) > 1 && len(rhs) == len(lhs) {
-		temps = l.temps(values, rhs, ts)
+		return l.assignAll(lhs, values, rhs, ts, tok)
 	}
-	return append(temps, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values})
+	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values}}
+}
+
+// assignAll is a, b = x, y. The interpreter cannot do it with interfaces: those are assigned one after the other, from
+// variables, to places whose operands have been evaluated.
+func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok token.Token) []ast.Stmt {
+	interfaces := false
+	for i, e := range from {
+		interfaces = interfaces || types.IsInterface(l.typeOf(e)) || ts[i] != nil && types.IsInterface(ts[i])
+	}
+	if !interfaces {
+		temps := l.temps(values, from, ts)
+		return append(temps, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values})
+	}
+	var list, sets []ast.Stmt
+	for i := range lhs {
+		place, before := l.stable(lhs[i])
+		list = append(list, before...)
+		t := ts[i]
+		if t == nil {
+			t = types.Default(l.typeOf(from[i]))
+		}
+		v := l.fresh("v")
+		sets = append(sets, l.assign(tok, place, l.id(v)))
+		lhs[i] = l.id(v)
+		list = append(list, l.declare(v, l.typ(t)))
+	}
+	for i := range lhs {
+		list = append(list, l.assign(token.ASSIGN, lhs[i], values[i]))
+	}
+	return append(list, sets...)
+}
+
+// stable evaluates the operands of a place, so that assignments cannot change which place it is.
+func (l *Lowerer) stable(x ast.Expr) (place ast.Expr, before []ast.Stmt) {
+	bind := func(e ast.Expr) ast.Expr {
+		if _, lit := e.(*ast.BasicLit); lit {
+			return e
+		}
+		v := l.fresh("p")
+		before = append(before, l.define(v, e))
+		return l.id(v)
+	}
+	switch x := x.(type) {
+	case *ast.IndexExpr:
+		return &ast.IndexExpr{X: x.X, Lbrack: x.Lbrack, Index: bind(x.Index), Rbrack: x.Rbrack}, before
+	case *ast.StarExpr:
+		return &ast.StarExpr{Star: x.Star, X: bind(x.X)}, before
+	}
+	return x, nil
 }
 
 // temps puts the values of a multiple assignment that are more than a look-up into variables first: the interpreter

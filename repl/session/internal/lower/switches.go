@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// switchStmt keeps a switch; cases that compare interfaces become conditions.
+// switchStmt keeps a switch, with a condition for each case.
 func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 	var head []ast.Stmt
 	if s.Init != nil {
@@ -28,13 +28,21 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 	for _, c := range s.Body.List {
 		c := c.(*ast.CaseClause)
 		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon}
-		for _, e := range c.List {
+		var cond ast.Expr
+		for _, e := range c.List { // the interpreter looks at one condition of a list only
 			x := l.expr(e)
 			l.pos = c.Pos()
 			if tag != nil {
 				x = l.caseCondition(tag, tagType, x, e)
 			}
-			clause.List = append(clause.List, x)
+			if cond == nil {
+				cond = x
+			} else {
+				cond = l.binary(cond, token.LOR, x)
+			}
+		}
+		if cond != nil {
+			clause.List = []ast.Expr{cond}
 		}
 		clause.Body = l.stmts(c.Body)
 		out.Body.List = append(out.Body.List, clause)
@@ -157,15 +165,24 @@ func (l *Lowerer) tryAssert(x ast.Expr, from, t types.Type, into, ok string) []a
 	try := &ast.AssignStmt{Lhs: []ast.Expr{l.id(v), l.id(ok2)}, TokPos: l.pos, Tok: token.DEFINE,
 		Rhs: []ast.Expr{&ast.TypeAssertExpr{X: x, Lparen: l.pos, Type: l.typ(t), Rparen: l.pos}}}
 	set := l.ifs(l.id(ok2), l.assign(token.ASSIGN, l.id(into), l.id(v)), l.assign(token.ASSIGN, l.id(ok), l.id("true")))
-	native := l.ifs(l.binary(l.not(l.id(ok)), token.LAND, l.rt("Full", l.addr(x))), try, set)
-	switch {
-	case !types.IsInterface(t): // a wrapped value has its type's number, any other is the interpreter's to tell
-		as := l.rt("As", l.addr(x), l.addr(l.id(into)), l.int(l.ownKey(t)))
-		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), as), native}
-	case !l.ownInterface(t):
-		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), l.rt("AsInterface", l.addr(x), l.addr(l.id(into))))}
+	native := func(if_ string) ast.Stmt {
+		return l.ifs(l.binary(l.not(l.id(ok)), token.LAND, l.rt(if_, l.addr(x))), try, set)
 	}
-	return []ast.Stmt{decl, native}
+	assign := func(call ast.Expr) ast.Stmt { return l.assign(token.ASSIGN, l.id(ok), call) }
+	switch {
+	case !types.IsInterface(t): // the number of the value's type decides, where it is known
+		as := l.rt("As", l.addr(x), l.addr(l.id(into)), l.int(l.ownKey(t)))
+		return []ast.Stmt{decl, assign(as), native("Unnamed")}
+	case !l.ownInterface(t):
+		return []ast.Stmt{decl, assign(l.rt("AsInterface", l.addr(x), l.addr(l.id(into))))}
+	case isAny(t):
+		return []ast.Stmt{decl, l.ifs(l.rt("Full", l.addr(x)), l.assign(token.ASSIGN, l.id(into), x), l.assign(token.ASSIGN, l.id(ok), l.id("true")))}
+	}
+	own := assign(l.rt("AsOwn", l.addr(x), l.addr(l.id(into)), l.int(l.env.TypeKey(t))))
+	if isAny(from) { // the interpreter's assertion panics
+		return []ast.Stmt{decl, own}
+	}
+	return []ast.Stmt{decl, own, native("Full")}
 }
 
 // ownKey is the number of the type declared in a cell that t is, or points to; 0 if it is another type.

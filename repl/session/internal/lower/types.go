@@ -79,6 +79,9 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 	if sig, ok := t.Underlying().(*types.Signature); ok && t.TypeArgs().Len() > 0 && t.NumMethods() == 0 {
 		return l.signature(sig, nil) // iter.Seq[T]: the name is of no use
 	}
+	if i, ok := t.Underlying().(*types.Interface); ok && i.NumMethods() == 0 && o.Pkg() != nil && l.own(t.Origin().Obj()) {
+		return l.id("any") // the interpreter does not take a name for it
+	}
 	if args := t.TypeArgs(); args.Len() > 0 {
 		list := make([]types.Type, args.Len())
 		for i := range list {

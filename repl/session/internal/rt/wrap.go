@@ -18,6 +18,9 @@ type Types struct {
 	Wrapper func(iface reflect.Type) reflect.Type
 	// Name is how Go writes the type with this number, or a pointer to it.
 	Name func(key int, pointer bool) string
+	// Implements says whether the type with this number, or a pointer to it, has the methods of the interface with the
+	// other number.
+	Implements func(key int, pointer bool, iface int) bool
 	// Key is the number of the type that the interpreter knows by a name, or 0.
 	Key func(name string) int
 }
@@ -174,6 +177,35 @@ func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, int) {
 		return v, 0
 	}
 	return v, r.types.Key(name)
+}
+
+// AsOwn sets *into, a variable of an interpreted interface type, to the value in *x and reports true if that has the
+// methods; key is the number of the interface type.
+func (r *Runtime) AsOwn(x, into any, key int) bool {
+	dst := reflect.ValueOf(into).Elem()
+	v, k := r.Dynamic(reflect.ValueOf(x).Elem())
+	if k == 0 || !r.types.Implements(k, v.Kind() == reflect.Pointer, key) {
+		return false
+	}
+	for b := reflect.ValueOf(x).Elem(); b.IsValid(); b = b.Elem() {
+		if isBox(b.Type()) {
+			if b.Type().AssignableTo(dst.Type()) {
+				dst.Set(b)
+				return true
+			}
+			return false
+		}
+		if b.Kind() != reflect.Interface {
+			return false
+		}
+	}
+	return false
+}
+
+// Unnamed says whether there is a value in the interface *x whose type only the interpreter may know.
+func (r *Runtime) Unnamed(x any) bool {
+	v, key := r.Dynamic(reflect.ValueOf(x).Elem())
+	return v.IsValid() && key == 0
 }
 
 // objectOf is what a wrapper carries, or nil if v is none.
