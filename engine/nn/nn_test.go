@@ -1,0 +1,195 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// block is a module with a slot, a part, a bare weight, and a weight that is used twice.
+type block struct {
+	layer Layer
+	norm  *RMSNorm
+	tied  *tensor.Tensor
+}
+
+func newBlock() *block {
+	norm := NewRMSNorm(3, 1e-5)
+	return &block{layer: NewLinearBias(3, 2), norm: norm, tied: &norm.Weight}
+}
+
+func (b *block) Members() []Member {
+	return []Member{{Name: "layer", Slot: &b.layer}, {Name: "norm", Part: b.norm}, {Name: "tied", Weight: b.tied}}
+}
+
+func names(params []Param) []string {
+	var list []string
+	for _, p := range params {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+func TestParams(t *testing.T) {
+	b := newBlock()
+	params := Params(b)
+	if got, want := names(params), []string{"layer.weight", "layer.bias", "norm.weight"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := Count(params); got != 6+2+3 {
+		t.Errorf("count: got %d, want 11", got)
+	}
+	SetNames(b)
+	if got := b.norm.Weight.Name(); got != "norm.weight" {
+		t.Errorf("name: got %q", got)
+	}
+	b.layer = NewLinear(3, 5) // what a slot holds may be exchanged
+	if got, want := names(Params(b)), []string{"layer.weight", "norm.weight"}; !slices.Equal(got, want) {
+		t.Errorf("after exchanging the layer: got %v, want %v", got, want)
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	b := newBlock()
+	hash := Hash(Params(b))
+	params := Params(b)
+	params[1].Freeze()
+	if got, want := names(Trainable(b)), []string{"layer.weight", "norm.weight"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	Freeze(b)
+	if got := Trainable(b); len(got) != 0 {
+		t.Errorf("everything is frozen, but %v is trainable", names(got))
+	}
+	loss := b.layer.Forward(tensor.Ones(1, 3)).Sum()
+	if err := tensor.Try(func() { tensor.Grad(loss.Eval(), Values(params)...) }); err == nil {
+		t.Error("a gradient flows to a frozen weight")
+	}
+	Unfreeze(b)
+	if got := Trainable(b); len(got) != 3 {
+		t.Errorf("after Unfreeze %v are trainable", names(got))
+	}
+	if Hash(Params(b)) != hash {
+		t.Error("freezing changed a weight")
+	}
+}
+
+func TestHashSeesOneBit(t *testing.T) {
+	b := newBlock()
+	hash := Hash(Params(b))
+	w := b.norm.Weight.Floats()
+	w[1] = math.Nextafter32(w[1], 2)
+	b.norm.Weight.Set(tensor.From(w))
+	if Hash(Params(b)) == hash {
+		t.Error("one bit changed and the hash did not")
+	}
+}
+
+// switched remembers what it was told.
+type switched struct {
+	Linear
+	training bool
+}
+
+func (s *switched) SetTraining(on bool) { s.training = on }
+
+func TestSetTraining(t *testing.T) {
+	b, s := newBlock(), &switched{Linear: *NewLinear(3, 2)}
+	b.layer = s
+	for _, on := range []bool{true, false} {
+		if SetTraining(b, on); s.training != on {
+			t.Errorf("the layer in the slot was not told %v", on)
+		}
+	}
+}
+
+func TestLayersFollowTheirFormulas(t *testing.T) {
+	x := []float64{1, -2, 4}
+	mean, square := 1.0, 7.0 // of x, of x²
+	rms, deviation := math.Sqrt(square+1e-5), math.Sqrt(square-mean*mean+1e-5)
+	linear := NewLinearBias(3, 2)
+	linear.Weight.Set(tensor.From([][]float64{{1, 0}, {0, 1}, {2, 3}}))
+	linear.Bias.Set(tensor.From([]float64{10, 20}))
+	tests := []struct {
+		name  string
+		layer Layer
+		want  []float64
+	}{
+		{"rms_norm", NewRMSNorm(3, 1e-5), []float64{1 / rms, -2 / rms, 4 / rms}},
+		{"layer_norm", NewLayerNorm(3, 1e-5), []float64{0, -3 / deviation, 3 / deviation}},
+		{"linear", linear, []float64{1 + 8 + 10, -2 + 12 + 20}},
+	}
+	for _, test := range tests {
+		got := test.layer.Forward(tensor.From([][]float64{x})).Float64s()
+		for i := range test.want {
+			if math.Abs(got[i]-test.want[i]) > 1e-5 {
+				t.Errorf("%s: got %v, want %v", test.name, got, test.want)
+				break
+			}
+		}
+	}
+}
+
+func TestMLP(t *testing.T) {
+	random := tensor.NewRNG(1)
+	m := &MLP{Gate: NewLinearNormal(random, 4, 6, 0.5), Up: NewLinearNormal(random, 4, 6, 0.5), Down: NewLinearNormal(random, 6, 4, 0.5)}
+	x := random.Randn(2, 3, 4)
+	gate, up := m.Gate.Forward(x), m.Up.Forward(x)
+	want := m.Down.Forward(gate.Div(gate.Neg().Exp().Add(1)).Mul(up))
+	if d := tensor.MaxAbsDiff(m.Forward(x), want); d > 1e-6 {
+		t.Errorf("differs from down(silu(gate)·up) by %g", d)
+	}
+	if got, want := names(Params(m)), []string{"gate_proj.weight", "up_proj.weight", "down_proj.weight"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func newAttention(random *tensor.RNG) *Attention {
+	return &Attention{
+		Q: NewLinearNormal(random, 16, 16, 0.3), K: NewLinearNormal(random, 16, 8, 0.3),
+		V: NewLinearNormal(random, 16, 8, 0.3), O: NewLinearNormal(random, 16, 16, 0.3), Heads: 4, KVHeads: 2,
+	}
+}
+
+// TestAttentionIsCausal: what comes later does not change what came before.
+func TestAttentionIsCausal(t *testing.T) {
+	random := tensor.NewRNG(1)
+	a := newAttention(random)
+	x := random.Randn(1, 6, 16)
+	changed := tensor.Concat([]tensor.Tensor{x.Slice(1, 0, 4), random.Randn(1, 2, 16)}, 1)
+	y, z := a.Forward(x, tensor.Range(6)), a.Forward(changed, tensor.Range(6))
+	if d := tensor.MaxAbsDiff(y.Slice(1, 0, 4), z.Slice(1, 0, 4)); d > 1e-6 {
+		t.Errorf("the first rows moved by %g", d)
+	}
+	if d := tensor.MaxAbsDiff(y.Slice(1, 4, 6), z.Slice(1, 4, 6)); d < 1e-3 {
+		t.Errorf("the last rows moved by %g only", d)
+	}
+}
+
+// TestContinueIsForward: token by token, or some at a time, with a cache that grows meanwhile.
+func TestContinueIsForward(t *testing.T) {
+	random := tensor.NewRNG(1)
+	a := newAttention(random)
+	x := random.Randn(2, 7, 16)
+	want := a.Forward(x, tensor.Range(7))
+	for _, pieces := range [][]int{{7}, {1, 1, 1, 1, 1, 1, 1}, {3, 1, 3}} {
+		var c Cache
+		var got []tensor.Tensor
+		at := 0
+		for _, n := range pieces {
+			c.Grow(at+n+1, 2, 2, 4)
+			positions := tensor.Range(n).Add(at)
+			got = append(got, a.Continue(x.Slice(1, at, at+n), positions, &c))
+			tensor.Eval(got[len(got)-1], c.Keys, c.Values)
+			at += n
+		}
+		if d := tensor.MaxAbsDiff(tensor.Concat(got, 1), want); d > 1e-5 {
+			t.Errorf("pieces of %v differ by %g", pieces, d)
+		}
+		if c.Room() != 8 {
+			t.Errorf("pieces of %v: room for %d, want 8", pieces, c.Room())
+		}
+	}
+}
