@@ -179,3 +179,22 @@ func TestSmallViewOfLargeResult(t *testing.T) {
 		t.Errorf("the row adds up to %v, want 1", got)
 	}
 }
+
+// Arithmetic on constants is done ahead of the launches, and again in each run: a plan holds no number that may change.
+func TestFoldedNumbersFollow(t *testing.T) {
+	x := tensor.Ones(3).Eval()
+	_, _, before := plan.CacheStats()
+	for _, rate := range []float64{0.1, 0.25, 4, 0} {
+		scale := tensor.Full(rate).Mul(3).Add(0.75)
+		names := launches(x.Mul(scale))
+		if got, want := x.Mul(scale).At(0).Item(), float64(float32(float32(rate)*3)+0.75); got != want {
+			t.Errorf("rate %v: got %v, want %v", rate, got, want)
+		}
+		if got := fmt.Sprint(names); got != "[mul]" {
+			t.Errorf("rate %v: launched %v, want [mul]", rate, got)
+		}
+	}
+	if _, _, built := plan.CacheStats(); built-before > 2 {
+		t.Errorf("built %d plans for one graph and its first element", built-before)
+	}
+}

@@ -4,7 +4,7 @@
 // rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over strided, flipped and
 // broadcast operands, and over special values. Each case is a little graph; it is built twice, evaluated on the
 // reference and on the backend, and the results must agree within the row's tolerance. Random graphs (graphs.go) do
-// the same for what the planner makes of longer ones.
+// the same for what the planner makes of longer ones, and contract.go checks what the interface promises besides.
 //
 // What a backend has run is recorded in record/NAME.txt; the documentation of the ops is made from it. Run fails when
 // the record is not what was run; go test -record writes it.
@@ -51,6 +51,7 @@ func Run(t *testing.T, open func() (backend.Backend, error)) {
 	}
 	t.Run("random graphs", func(t *testing.T) { s.graphs(t) })
 	t.Run("errors", func(t *testing.T) { s.errors(t) })
+	t.Run("contract", func(t *testing.T) { s.contract(t) })
 	if !testing.Short() && !t.Failed() {
 		s.checkRecord(t, b.Info().Name)
 	}

@@ -73,6 +73,11 @@ func (b *B) Number(dt dtype.Type, v float64) *ir.Node { return ir.Number(b.dev, 
 // Leaf returns a tensor of what f gives; integers are truncated.
 func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
 	v := Values{DType: dt, Shape: shape}
+	if n := ir.Size(shape); dt.Float() {
+		v.F = make([]float64, 0, n)
+	} else {
+		v.I = make([]int64, 0, n)
+	}
 	for i := range ir.Size(shape) {
 		if dt.Float() {
 			v.F = append(v.F, f(i))

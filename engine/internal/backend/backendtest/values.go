@@ -21,7 +21,7 @@ type Values struct {
 
 // encode returns little-endian elements.
 func (v *Values) encode() []byte {
-	var b []byte
+	b := make([]byte, 0, (len(v.F)+len(v.I))*v.DType.Size())
 	for _, x := range v.F {
 		switch v.DType {
 		case dtype.F16:

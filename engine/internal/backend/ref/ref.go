@@ -93,6 +93,9 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range cmds {
+		if ctx.Err() != nil {
+			return cause(ctx)
+		}
 		start := time.Now()
 		if err := run(ctx, &cmds[i]); err != nil {
 			return err
