@@ -120,7 +120,7 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	if one.Bytes() > 0 && ctx.Err() == nil {
-		t.rate = t.bandwidth(ctx)
+		t.rate = t.limit(ctx)
 	}
 	return t, nil
 }
@@ -152,19 +152,25 @@ func (c *call) measureFloor(ctx context.Context, w *work, lazy bool) (float64, e
 	return r.Median, nil
 }
 
-// bandwidth says how fast the bytes of one run moved, as a share of what the device can read. A rate above that is no
-// measurement of its memory, and is not shown as one.
-func (t *timing) bandwidth(ctx context.Context) string {
+// limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading memory. A
+// rate above a measured ceiling is no measurement of the device, and is not shown as one.
+func (t *timing) limit(ctx context.Context) string {
 	ceilings, err := bench.MeasureCeilings(ctx)
 	if err != nil {
 		return ""
 	}
-	rate := float64(t.one.Bytes()) / t.result.Median
-	share, ok := bench.Share(rate, ceilings.Read)
-	if !ok {
+	flops, bytes := float64(t.one.Flops())/t.result.Median, float64(t.one.Bytes())/t.result.Median
+	computes, honest := bench.Share(flops, ceilings.Flops)
+	reads, fits := bench.Share(bytes, ceilings.Read)
+	switch {
+	case computes > reads && !honest:
+		return "more arithmetic than the device can do (" + display.Rate(ceilings.Flops, "FLOP/s") + "): not all of it was done"
+	case computes > reads:
+		return display.Rate(flops, "FLOP/s") + " = " + display.Percent(computes) + " of peak"
+	case !fits:
 		return "faster than memory (" + display.Rate(ceilings.Read, "B/s") + "): its data stayed in a cache"
 	}
-	return display.Rate(rate, "B/s") + " = " + display.Percent(share) + " of read bandwidth"
+	return display.Rate(bytes, "B/s") + " = " + display.Percent(reads) + " of read bandwidth"
 }
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
