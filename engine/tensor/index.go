@@ -35,3 +35,9 @@ func (t Tensor) TopK(k int) (values, indices Tensor) {
 	tuple := apply(ir.TopK, ir.Attr{Index: k}, t.node("topk"))
 	return pick(tuple, 0), pick(tuple, 1)
 }
+
+// BottomK returns the k smallest values of each row (last axis) in rising order, and their places as i64.
+func (t Tensor) BottomK(k int) (values, indices Tensor) {
+	tuple := apply(ir.TopK, ir.Attr{Index: k, Flags: ir.Reverse}, t.node("topk"))
+	return pick(tuple, 0), pick(tuple, 1)
+}

@@ -21,6 +21,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Concat":              reflect.ValueOf(tensor.Concat),
 		"CrossEntropy":        reflect.ValueOf(tensor.CrossEntropy),
 		"CrossEntropyOptions": reflect.ValueOf((*tensor.CrossEntropyOptions)(nil)),
+		"Einsum":              reflect.ValueOf(tensor.Einsum),
 		"Error":               reflect.ValueOf((*tensor.Error)(nil)),
 		"Eval":                reflect.ValueOf(tensor.Eval),
 		"Eye":                 reflect.ValueOf(tensor.Eye),

@@ -1,0 +1,167 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Tril keeps of each matrix (the last two axes) what is on and below the diagonal that lies diagonal places above the
+// main one; the rest is 0.
+func (t Tensor) Tril(diagonal int) Tensor {
+	i, j := t.places("tril")
+	return Where(j.Sub(i).Le(diagonal), t, ZerosLike(t))
+}
+
+// Triu keeps of each matrix (the last two axes) what is on and above the diagonal that lies diagonal places above the
+// main one; the rest is 0.
+func (t Tensor) Triu(diagonal int) Tensor {
+	i, j := t.places("triu")
+	return Where(j.Sub(i).Ge(diagonal), t, ZerosLike(t))
+}
+
+// places numbers the rows [R 1] and columns [1 C] of t's matrices.
+func (t Tensor) places(op string) (rows, columns Tensor) {
+	n := t.node(op)
+	if len(n.Shape) < 2 {
+		fail(op, "got %v, want two axes or more", n)
+	}
+	return rangeOn(n, t.Len(-2)).Unsqueeze(1), rangeOn(n, t.Len(-1)).Unsqueeze(0)
+}
+
+// rangeOn is Range on the device of a node.
+func rangeOn(like *ir.Node, n int) Tensor {
+	node, err := ir.NewIota(like.Dev, dtype.I64, []int{n}, 0)
+	check("range", err)
+	return wrap(node)
+}
+
+// OneHot puts a new last axis of length classes behind integers: f32 1 at the place that the integer names and 0
+// elsewhere; only 0 for an integer that names none.
+func (t Tensor) OneHot(classes int) Tensor {
+	n := t.node("one_hot")
+	if !n.DType.Int() {
+		fail("one_hot", "got %v, want integers", n)
+	}
+	wantShape("one_hot", []int{classes})
+	return t.Unsqueeze(-1).Eq(rangeOn(n, classes)).Cast(dtype.F32)
+}
+
+// Tile repeats t so many times along each axis (NumPy's tile): counts are aligned at the end, and axes that t lacks are
+// added in front.
+func (t Tensor) Tile(counts ...int) Tensor {
+	wantShape("tile", counts)
+	shape := t.Shape()
+	rank := max(len(shape), len(counts))
+	shape = append(slices.Repeat([]int{1}, rank-len(shape)), shape...)
+	counts = append(slices.Repeat([]int{1}, rank-len(counts)), counts...)
+	var apart, repeated, joined []int
+	for i, d := range shape {
+		apart = append(apart, 1, d)
+		repeated = append(repeated, counts[i], d)
+		joined = append(joined, counts[i]*d)
+	}
+	return t.Reshape(apart...).Expand(repeated...).Reshape(joined...)
+}
+
+// PadEdge repeats the first and the last element of an axis before and after it.
+func (t Tensor) PadEdge(axis, before, after int) Tensor {
+	return t.padFrom(axis, before, after, func(i, n int) int { return min(max(i, 0), n-1) })
+}
+
+// PadReflect continues an axis on both sides as in a mirror that stands on its first and last element, which are not
+// repeated.
+func (t Tensor) PadReflect(axis, before, after int) Tensor {
+	return t.padFrom(axis, before, after, func(i, n int) int {
+		period := max(1, 2*(n-1))
+		i = (i%period + period) % period
+		return min(i, period-i) % n
+	})
+}
+
+// PadWrap continues an axis on both sides by its other end.
+func (t Tensor) PadWrap(axis, before, after int) Tensor {
+	return t.padFrom(axis, before, after, func(i, n int) int { return (i%n + n) % n })
+}
+
+// padFrom lengthens an axis of n elements: place i, from −before to n+after−1, holds element from(i, n). Negative widths
+// shorten it.
+func (t Tensor) padFrom(axis, before, after int, from func(i, n int) int) Tensor {
+	node := t.node("pad")
+	n := t.Len(axis)
+	if n == 0 && before+after > 0 {
+		fail("pad", "got axis %d of %v, want elements to repeat", axis, node)
+	}
+	index := make([]int, max(0, before+n+after))
+	for i := range index {
+		index[i] = from(i-before, n)
+	}
+	return t.Take(From(index, len(index)).To(t.Device()), axis)
+}
+
+// CumProd multiplies along an axis.
+func (t Tensor) CumProd(axis int) Tensor {
+	y := wrap(numbers(t.node("cumprod")))
+	n := y.Len(axis)
+	for step := 1; step < n; step *= 2 { // after each step an element is the product of 2·step elements
+		y = y.Mul(y.Slice(axis, 0, n-step).Pad(axis, step, 0, 1))
+	}
+	return y
+}
+
+// LogSumExp is ln Σ eˣ over axes, without overflow; none means all.
+func (t Tensor) LogSumExp(axes ...int) Tensor {
+	x := wrap(floats(t.node("log_sum_exp")))
+	top := x.MaxKeep(axes...).Detach()
+	top = Where(top.IsInf(), ZerosLike(top), top)
+	sum := x.Sub(top).Exp().SumKeep(axes...).Log().Add(top)
+	return sum.Reshape(x.Sum(axes...).Shape()...)
+}
+
+// IsInf says where x is +Inf or −Inf.
+func (t Tensor) IsInf() Tensor {
+	x := wrap(floats(t.node("is_inf")))
+	return x.Sub(x).IsNaN().And(x.IsNaN().Not())
+}
+
+// Fmod returns the remainder with the sign of x, as C and Go do; [Tensor.Mod] has that of y.
+func (t Tensor) Fmod(y Operand) Tensor {
+	if m := t.Mod(y); m.DType().Int() {
+		wrong := m.Ne(0).And(t.Lt(0).Xor(ZerosLike(m).Gt(y)))
+		return Where(wrong, m.Sub(y), m)
+	}
+	m := t.Abs().Mod(ZerosLike(t).Add(y).Abs())
+	return Where(t.Lt(0), m.Neg(), m)
+}
+
+// TruncDiv returns x/y rounded towards zero, as Go's integer division does; an integer divided by 0 is 0.
+func (t Tensor) TruncDiv(y Operand) Tensor {
+	q := t.FloorDiv(y)
+	if q.DType().Float() {
+		x := t.Div(y)
+		return Where(x.Lt(0), x.Ceil(), x.Floor())
+	}
+	inexact := t.Mod(y).Ne(0).And(t.Lt(0).Xor(ZerosLike(q).Gt(y)))
+	return Where(inexact, q.Add(1), q)
+}
+
+// NonZero lists the places of the elements that are not 0 in C order: i64 [rank n], a row for each axis. It evaluates t,
+// as its shape depends on the values.
+func (t Tensor) NonZero() Tensor {
+	hit := t.Cast(dtype.Bool).Bools()
+	shape := t.Shape()
+	rows := make([][]int, len(shape))
+	n := 0
+	for i, b := range hit {
+		if !b {
+			continue
+		}
+		n++
+		for a := len(shape) - 1; a >= 0; a-- {
+			rows[a] = append(rows[a], i%shape[a])
+			i /= shape[a]
+		}
+	}
+	return From(slices.Concat(rows...), len(shape), n).To(t.Device())
+}
