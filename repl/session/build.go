@@ -18,7 +18,6 @@ type env struct {
 	s     *Session
 	st    *stage
 	u     *unit
-	file  *ast.File
 	types []ast.Decl
 	funcs []ast.Decl
 	vars  map[types.Object]string // of the unit, and of the instances that it needs
@@ -169,7 +168,7 @@ func (s *Session) refusal(err error) error {
 
 // compileError is a fault of the lowering or of the interpreter: the checker has found nothing wrong.
 func (s *Session) compileError(err error) error {
-	return fmt.Errorf("In[%d]: this Go is right but cannot be run here: %w", s.n, err)
+	return fmt.Errorf("%s: this Go is right but cannot be run here: %w", cellName(s.n), err)
 }
 
 // assemble writes the file that the interpreter gets.

@@ -32,7 +32,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err erro
 	}
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
-			err = fmt.Errorf("In[%d]: internal error: %v", r.N, p)
+			err = fmt.Errorf("%s: internal error: %v", cellName(r.N), p)
 			s.lastPanic = internalPanic(p)
 		}
 	}()
@@ -161,7 +161,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 
 func (s *Session) runCommand(ctx context.Context, r *Result, line string) error {
 	if s.opts.Commands == nil {
-		return fmt.Errorf("In[%d]: %s: this session has no commands", r.N, line)
+		return fmt.Errorf("%s: %s: this session has no commands", cellName(r.N), line)
 	}
 	v, err := s.opts.Commands.Run(s.context(ctx), s, line)
 	if v != nil {
@@ -254,3 +254,6 @@ func isPrinting(c *checked, e ast.Expr) bool {
 	o := c.info.Uses[sel.Sel]
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
+
+// cellName is how errors call a cell, In[3].
+func cellName(n int) string { return fmt.Sprintf("In[%d]", n) }

@@ -18,7 +18,7 @@ import (
 // override replaces the functions of a package that would read or write the process's own streams, or wait in a way
 // that cannot be interrupted.
 func (s *Session) override(path string, symbols map[string]reflect.Value) map[string]reflect.Value {
-	own := map[string]any{}
+	var own map[string]any
 	switch path {
 	case "fmt":
 		in := s.stdin()

@@ -116,7 +116,7 @@ func (o *out) load(s *Session) error {
 			if why == "" {
 				why = "nothing else has kept it"
 			}
-			return fmt.Errorf("Out[%d] is gone: %s; assign a result to a variable to keep it", o.n, why)
+			return fmt.Errorf("%s is gone: %s; assign a result to a variable to keep it", fmt.Sprintf("Out[%d]", o.n), why)
 		}
 		v = reflect.New(o.rtype).Elem()
 		*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(p)
