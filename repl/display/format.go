@@ -16,6 +16,8 @@ type Formatter struct {
 	// Method calls a method `func() string` (String, Error) of a value whose type was declared in interpreted code and
 	// whose methods reflect therefore does not see. nil, or false: there is none.
 	Method func(v reflect.Value, t types.Type, name string) (string, bool)
+	// Dynamic tells the type of the value in an interface if that was declared in interpreted code; nil: it was not.
+	Dynamic func(v reflect.Value) types.Type
 	// Qualifier names packages in types. nil: the package's name.
 	Qualifier types.Qualifier
 }

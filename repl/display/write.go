@@ -41,6 +41,11 @@ func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
 	if !v.IsValid() {
 		return atom("nil")
 	}
+	if t != nil && types.IsInterface(t) && w.f.Dynamic != nil {
+		if dynamic := w.f.Dynamic(static); dynamic != nil {
+			t = dynamic
+		}
+	}
 	if d, ok := w.speaks(static, v, t, depth); ok {
 		return d
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (d *Diag) place() string {
-	if d.Cell == 0 {
+	if d.Cell <= 0 {
 		return fmt.Sprintf("%d:%d", d.Line, d.Col)
 	}
 	return fmt.Sprintf("In[%d]:%d:%d", d.Cell, d.Line, d.Col)

@@ -68,7 +68,7 @@ func (s *Session) start() error {
 	s.outs, s.lastOut = map[int]*out{}, 0
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
 	s.rt.Crashed = s.crashed
-	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Qualifier: qualifier}
+	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier}
 	return s.prelude()
 }
 

@@ -18,7 +18,10 @@ import (
 )
 
 // grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be stopped.
-const grace = time.Second
+const (
+	grace     = 2 * time.Second
+	deepGrace = 20 * time.Second // for a stack of a million calls
+)
 
 // initFunc is the function that runs a unit: it tells package rt of the unit's variables and methods, then has its
 // statements run.
@@ -187,7 +190,9 @@ func (s *Session) flush(ctx context.Context) error {
 // stop makes the current run end. It reports whether it has.
 func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
 	s.rt.Interrupt(cause)
+	wait := grace
 	if errors.Is(cause, rt.ErrStack) {
+		wait = deepGrace
 		// Unwinding a million calls one by one would take long: have the interpreter drop them.
 		s.interp.Halt()
 		defer s.interp.Resume(number)
@@ -196,7 +201,7 @@ func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
 	select {
 	case <-ended:
 		return true
-	case <-time.After(grace):
+	case <-time.After(wait):
 		return false
 	}
 }

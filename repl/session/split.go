@@ -58,7 +58,9 @@ func Incomplete(cell string) bool {
 			return true
 		}
 	}
-	return false
+	text, _ := blankCommands(cell)
+	_, open := lex(text) // a comment is in no piece
+	return open
 }
 
 func incompleteGo(src string) bool {

@@ -98,6 +98,15 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 	return s.rt.CallText(k, name, v)
 }
 
+// typeIn is the type of the value in an interface, if it was declared in a cell.
+func (s *Session) typeIn(v reflect.Value) types.Type {
+	in, key := s.rt.Dynamic(v)
+	if key == 0 {
+		return nil
+	}
+	return s.dynamicType(in, key)
+}
+
 // keyOf is the number of the type that the interpreter knows by a name.
 func (s *Session) keyOf(name string) int {
 	if t := s.typeNamed[name]; t != nil {

@@ -1,0 +1,337 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// run runs cells that must not fail, and returns the transcript of the last.
+func run(t *testing.T, s *Session, cells ...string) string {
+	t.Helper()
+	var text string
+	for _, c := range cells {
+		r := s.Run(t.Context(), c)
+		if r.Err != nil {
+			t.Fatalf("%s: %v", c, r.Err)
+		}
+		text = ""
+		for _, v := range r.Shown {
+			text += v.Text(80)
+		}
+	}
+	return text
+}
+
+func TestIncomplete(t *testing.T) {
+	for _, c := range []struct {
+		cell string
+		want bool
+	}{
+		{"x := 1", false},
+		{"", false},
+		{"func f() {", true},
+		{"func f() {\n}", false},
+		{"x := f(1,", true},
+		{"x :=", true},
+		{"a +", true},
+		{"x.", true},
+		{"x++", false},
+		{"`raw", true},
+		{"/* open", true},
+		{"\"open", false},
+		{"if x {\n} else {", true},
+		{"xs := []int{\n1,\n", true},
+		{"label:", false},
+		{"%timeit f(", false},
+		{"x := 1\n%whos", false},
+		{"%%time\nf()", true},
+		{"%%time\nf()\n", false},
+		{"!ls -l", false},
+		{"f()?", false},
+		{"return", false},
+		{"}", false},
+		{"case 1:", false},
+		{"a, b", false},
+		{"!", false},
+	} {
+		if got := Incomplete(c.cell); got != c.want {
+			t.Errorf("Incomplete(%q) = %v, want %v", c.cell, got, c.want)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	names := map[pieceKind]string{stmtPiece: "stmt", declPiece: "decl", importPiece: "import", commandPiece: "command"}
+	for _, c := range []struct{ cell, want string }{
+		{"x := 1\ny := 2", "stmt[x := 1\ny := 2]"},
+		{"x := 1; y", "stmt[x := 1; y]"},
+		{"x;", "stmt[x]quiet"},
+		{"import \"a\"\nimport \"b\"\nx", `import[import "a"] import[import "b"] stmt[x]`},
+		{"func f() {}\ntype T int\nf()", "decl[func f() {}\ntype T int] stmt[f()]"},
+		{"func() {}()", "stmt[func() {}()]"},
+		{"func (t T) M() {}", "decl[func (t T) M() {}]"},
+		{"func (t T) (U) { return t }", "stmt[func (t T) (U) { return t }]"},
+		{"var x int\nconst c = 1", "stmt[var x int] decl[const c = 1]"},
+		{"%time f()\nx\n%whos", "command[%time f()] stmt[x] command[%whos]"},
+		{"x := `\n%not a command\n`\n%whos", "stmt[x := `\n%not a command\n`] command[%whos]"},
+		{"f(\n%v)", "stmt[f(\n%v)]"},
+		{"x?", "command[x?]"},
+		{"x??", "command[x??]"},
+		{"// why?\nx", "stmt[x]"},
+		{"!ls *.go", "command[!ls *.go]"},
+		{"%%bench\na := 1 ; b := 2\n", "command[%%bench\na := 1 ; b := 2\n]"},
+		{"", ""},
+	} {
+		var got []string
+		for _, p := range split(c.cell) {
+			text := fmt.Sprintf("%s[%s]", names[p.kind], c.cell[p.off:p.end])
+			if p.quiet {
+				text += "quiet"
+			}
+			got = append(got, text)
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("split(%q)\n got %s\nwant %s", c.cell, g, c.want)
+		}
+	}
+}
+
+func TestParams(t *testing.T) {
+	params := map[string]string{"steps": "7", "rate": "-0.5", "name": "a \"b\"", "quick": "true", "x": "q"}
+	s, _ := newSession(t, Options{Params: params})
+	for _, c := range []struct{ cell, want string }{
+		{"steps := 100; steps", "7"},
+		{"rate := 1e-3; rate", "-0.5 float64"},
+		{"var name = \"z\"\nname == `a \"b\"`", "true"},
+		{"quick := false; quick", "true"},
+		{"steps := 1 + 1; steps", "2"},
+		{"other := 5; other", "5"},
+		{"{ steps := 9; _ = steps }\nsteps", "2"},
+	} {
+		if got := run(t, s, c.cell); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.cell, got, c.want)
+		}
+	}
+	want := `In[8]:1:6: -p x=q: got "q", want an integer as in the cell` + "\n    x := 3\n         ^"
+	if r := s.Run(t.Context(), "x := 3"); r.Err == nil || r.Err.Error() != want {
+		t.Errorf("got %v, want %s", r.Err, want)
+	}
+}
+
+func TestVars(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "x := 41\nfunc f(n int) string { return \"\" }\ntype T struct{ A int }\nconst c = 2.5\nimport str \"strings\"", "x++\nt := &T{3}")
+	var got []string
+	for _, v := range s.Vars() {
+		got = append(got, fmt.Sprintf("%s %s %s In[%d]", v.Name, v.Kind, v.Type, v.Cell))
+	}
+	want := "T type struct{A int} In[1]\nc const float64 In[1]\nf func func(n int) string In[1]\nstr import strings In[0]\nt var *T In[2]\nx var int In[1]"
+	if g := strings.Join(got, "\n"); g != want {
+		t.Errorf("got\n%s\nwant\n%s", g, want)
+	}
+	for _, v := range s.Vars() {
+		if v.Name == "x" && v.Value != 42 {
+			t.Errorf("x is %v, want 42", v.Value)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "x := 1\ny := 2\nget := func() int { return y }")
+	for _, name := range []string{"x", "y"} {
+		if err := s.Delete(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.Run(t.Context(), "x"); r.Err == nil {
+		t.Error("x is still there")
+	}
+	if got := run(t, s, "get()"); got != "2" {
+		t.Errorf("a closure over a deleted variable gives %s, want 2", got)
+	}
+	if err := s.Delete("nothing"); err == nil || err.Error() != "delete: no cell has declared nothing" {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Delete("ctx"); err == nil {
+		t.Error("ctx can be deleted")
+	}
+}
+
+func TestReset(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "x := 1\nfunc f() int { return x }")
+	s.Reset()
+	if r := s.Run(t.Context(), "f()"); r.Err == nil {
+		t.Error("f is still there")
+	}
+	if got := run(t, s, "x := \"new\"; x"); got != `"new"` {
+		t.Errorf("got %s", got)
+	}
+	if h := s.History(); len(h) != 3 || h[1].N != 2 || !h[1].Err || h[0].Err {
+		t.Errorf("history: %+v", h)
+	}
+	if s.Next() != 4 {
+		t.Errorf("next is %d, want 4", s.Next())
+	}
+}
+
+// commands is a table of commands for tests.
+type commands map[string]func(ctx context.Context, s *Session) (display.Value, error)
+
+func (c commands) Run(ctx context.Context, s *Session, line string) (display.Value, error) {
+	if f := c[line]; f != nil {
+		return f(ctx, s)
+	}
+	return nil, fmt.Errorf("no command %s", line)
+}
+
+func TestCommands(t *testing.T) {
+	s, _ := newSession(t, Options{Commands: commands{
+		"%say": func(context.Context, *Session) (display.Value, error) { return display.Text("said"), nil },
+		"%load": func(ctx context.Context, s *Session) (display.Value, error) {
+			return nil, s.Run(ctx, "loaded := 5\nfunc twice(n int) int { return 2 * n }").Err
+		},
+		"%del": func(ctx context.Context, s *Session) (display.Value, error) { return nil, s.Delete("loaded") },
+		"x?":   func(context.Context, *Session) (display.Value, error) { return display.Text("about x"), nil },
+	}})
+	for _, c := range []struct{ cell, shown, err string }{
+		{"%say", "said", ""},
+		{"x := 1\n%say\nx + 1", "said 2", ""},
+		{"x?", "about x", ""},
+		{"%nope", "", "no command %nope"},
+		{"%load\ntwice(loaded)", "10", ""},
+		{"%say\nundefinedq", "said", "In[7]:2:1: undefined: undefinedq\n    undefinedq\n    ^^^^^^^^^^"},
+		{"%del\nloaded", "", "In[8]:2:1: undefined: loaded\n    loaded\n    ^^^^^^"},
+	} {
+		r := s.Run(t.Context(), c.cell)
+		var shown []string
+		for _, v := range r.Shown {
+			shown = append(shown, v.Text(80))
+		}
+		err := ""
+		if r.Err != nil {
+			err = r.Err.Error()
+		}
+		if g := strings.Join(shown, " "); g != c.shown || err != c.err {
+			t.Errorf("%s: got %q, %q; want %q, %q", c.cell, g, err, c.shown, c.err)
+		}
+	}
+	without, _ := newSession(t, Options{})
+	if r := without.Run(t.Context(), "%say"); r.Err == nil || r.Err.Error() != "In[1]: %say: this session has no commands" {
+		t.Errorf("got %v", r.Err)
+	}
+}
+
+func TestCompile(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "n := 0\nfunc inc() int { n++; return n }\nfunc fail() error { return io.EOF }")
+	for _, c := range []struct {
+		stmts string
+		times int
+		value any
+		err   string
+	}{
+		{"inc()", 3, 3, ""},
+		{"y := inc(); y * 10", 2, 50, ""},
+		{"", 1000, nil, ""},
+		{"n = 100", 1, nil, ""},
+		{"for i := range 3 { _ = i }", 2, nil, ""},
+		{"n", 1, 100, ""},
+		{"fail()", 1, nil, "EOF"},
+	} {
+		st, err := s.Compile(c.stmts)
+		if err != nil {
+			t.Errorf("Compile(%q): %v", c.stmts, err)
+			continue
+		}
+		v, err := st.Run(t.Context(), c.times)
+		if v != c.value || fmt.Sprint(err) != map[bool]string{true: "<nil>", false: c.err}[c.err == ""] {
+			t.Errorf("%q: got %v, %v; want %v, %s", c.stmts, v, err, c.value, c.err)
+		}
+	}
+	if _, err := s.Compile("inc() +"); err == nil {
+		t.Error("half an expression compiles")
+	}
+	want := "1:1: undefined: incc; did you mean inc?\n    incc()\n    ^^^^"
+	if _, err := s.Compile("incc()"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if r := s.Run(t.Context(), "y"); r.Err == nil {
+		t.Error("a variable of a compiled statement is one of the session's")
+	}
+}
+
+func TestResult(t *testing.T) {
+	s, out := newSession(t, Options{})
+	r := s.Run(t.Context(), "fmt.Println(\"printed\")\n7")
+	if r.N != 1 || !r.Out || len(r.Shown) != 1 || r.Elapsed <= 0 || out.String() != "printed\n" {
+		t.Errorf("got %+v, printed %q", r, out)
+	}
+	r = s.Run(t.Context(), "io.EOF")
+	if r.Out || !errors.Is(r.Err, io.EOF) {
+		t.Errorf("a shown error: got %+v", r)
+	}
+	r = s.Run(t.Context(), "func f() (int, error) { return 0, io.EOF }\nx := f()")
+	var failed *FailedError
+	if !errors.Is(r.Err, io.EOF) || !errors.As(r.Err, &failed) || failed.Diag.Line != 2 || failed.Diag.Col != 6 {
+		t.Errorf("an error that was left out: got %v", r.Err)
+	}
+	r = s.Run(t.Context(), "os.Exit(3)")
+	var exit stdlib.ExitRequest
+	if !errors.As(r.Err, &exit) || exit.Code != 3 {
+		t.Errorf("exit: got %v", r.Err)
+	}
+	r = s.Run(t.Context(), "panic(\"p\")")
+	var p *PanicError
+	if !errors.As(r.Err, &p) || p.Value != "p" || s.LastPanic() != p || len(p.Frames) != 1 || p.Frames[0] != (Frame{5, 1, 1, ""}) || len(p.Stack) == 0 {
+		t.Errorf("panic: got %#v", r.Err)
+	}
+}
+
+func TestStdin(t *testing.T) {
+	s, _ := newSession(t, Options{Stdin: strings.NewReader("12 abc\n")})
+	if got := run(t, s, "var n int\nvar w string\nfmt.Scan(&n, &w);\nfmt.Sprint(n, w)"); got != `"12 abc"` && got != `"12abc"` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestContextCarriesProgress(t *testing.T) {
+	var got []string
+	s, _ := newSession(t, Options{Progress: func(task string, done, total int64, note string) {
+		got = append(got, fmt.Sprint(task, done, total, note))
+	}})
+	run(t, s, `progress.Report(ctx, progress.Event{Task: "step", Done: 1, Total: 2, Note: "n"})`)
+	if len(got) != 1 || got[0] != "step1 2n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What a variable held is garbage once it is declared anew, and so are the temporaries of a cell.
+func TestOldValuesAreCollected(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "x := 0")
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	run(t, s, "x := make([]byte, 1<<20)", "x := fmt.Sprint(len(x))")
+	before := heap()
+	for range 60 {
+		run(t, s, "x := make([]byte, 1<<20)", "x := fmt.Sprint(len(make([]byte, 1<<20)))", "len(make([]byte, 1<<20)) + 1", "make([]byte, 1<<20);")
+	}
+	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+		t.Errorf("240 values of 1 MiB: the heap grew by %d bytes", grown)
+	}
+}
