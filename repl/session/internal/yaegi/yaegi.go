@@ -37,6 +37,7 @@ type Interp struct {
 	i      *interp.Interpreter
 	id     *uint64       // the interpreter's run number: code of another run stops at its next step
 	roots  reflect.Value // syntax trees that the interpreter keeps for its debugger
+	scopes reflect.Value // of packages; they keep the scopes inside of them, and so their code, for the debugger too
 	cancel context.CancelFunc
 }
 
@@ -48,13 +49,31 @@ type Program struct{ p *interp.Program }
 func New(trace func(line string)) (*Interp, error) {
 	in := &Interp{i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(trace)})}
 	v := reflect.ValueOf(in.i).Elem()
-	id, roots := v.FieldByName("id"), v.FieldByName("roots")
-	if !id.IsValid() || id.Kind() != reflect.Uint64 || !roots.IsValid() || roots.Kind() != reflect.Slice {
+	id, roots, scopes := v.FieldByName("id"), v.FieldByName("roots"), v.FieldByName("scopes")
+	if !id.IsValid() || id.Kind() != reflect.Uint64 || !isSlice(roots) || !scopes.IsValid() || scopes.Kind() != reflect.Map {
 		return nil, errors.New("yaegi: this version keeps its state in another way than v0.16.1")
 	}
+	if s := scopes.Type().Elem(); s.Kind() != reflect.Pointer || !isSlice(reflect.Zero(s.Elem()).FieldByName("child")) {
+		return nil, errors.New("yaegi: this version keeps its scopes in another way than v0.16.1")
+	}
 	in.id = (*uint64)(id.Addr().UnsafePointer())
-	in.roots = reflect.NewAt(roots.Type(), unsafe.Pointer(roots.UnsafeAddr())).Elem()
+	in.roots, in.scopes = settable(roots), scopes
 	return in, nil
+}
+
+func isSlice(v reflect.Value) bool { return v.IsValid() && v.Kind() == reflect.Slice }
+
+// settable is a field that may be changed though it is not exported.
+func settable(v reflect.Value) reflect.Value {
+	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+}
+
+// forget drops what the interpreter keeps for its debugger only: else each cell would stay in memory for ever.
+func (in *Interp) forget() {
+	in.roots.SetZero()
+	for s := in.scopes.MapRange(); s.Next(); {
+		settable(s.Value().Elem().FieldByName("child")).SetZero()
+	}
 }
 
 type traceWriter func(line string)
@@ -83,7 +102,7 @@ func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
 		}
 	}()
 	c, err := in.i.CompileAST(file)
-	in.roots.SetZero()
+	in.forget()
 	if err != nil {
 		return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
 	}
