@@ -20,6 +20,8 @@ import (
 const (
 	exitFailed = 1
 	exitUsage  = 2
+	// exitInterrupted is what a shell gives a process that SIGINT has ended.
+	exitInterrupted = 130
 )
 
 func main() {
@@ -91,11 +93,16 @@ func notebookArgs(cmd *cobra.Command, args []string) error {
 func runCommand() *cobra.Command {
 	var params []string
 	cmd := &cobra.Command{
-		Use:     "run FILE.mcs",
-		Short:   "Run a file's cells and print what they put out; - is standard input",
-		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  echo 'tensor.Randn(2, 3)' | mcs run -",
-		Args:    oneFile,
+		Use:   "run FILE.mcs | FILE.go… [ARGUMENT…]",
+		Short: "Run a file's cells, or a Go program",
+		Long: `run runs a file's cells and prints what they put out; - is standard input. Files that end in .go are run as one
+Go program (package main), as go run does; what follows them are the program's arguments.`,
+		Example: "  mcs run lora.mcs -p steps=50 -p text=.\n  echo 'tensor.Randn(2, 3)' | mcs run -\n  mcs run main.go util.go",
+		Args:    runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if filepath.Ext(args[0]) == ".go" {
+				return runProgram(cmd.Context(), args)
+			}
 			return runFile(cmd.Context(), args[0], params)
 		},
 	}
@@ -103,12 +110,15 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
+func runArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 && filepath.Ext(args[0]) == ".go" {
+		return nil
+	}
 	if len(args) != 1 {
 		return fmt.Errorf("run: got %d files, takes one", len(args))
 	}
 	if ext := filepath.Ext(args[0]); args[0] != "-" && ext != ".mcs" {
-		return fmt.Errorf("run: got %s, want a .mcs file or - for standard input", args[0])
+		return fmt.Errorf("run: got %s, want a .mcs or .go file, or - for standard input", args[0])
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (s *Session) checkDeclarations(st *stage, n int, src string, p piece) (*uni
 	if err != nil {
 		return nil, err
 	}
-	user := s.userDecls(st, file, n, text, p.off, src)
+	user := s.userDecls(st, file, n, text, p.off, src, len("package "+pkgPath+";"))
 	if len(user) == 0 {
 		return &unit{piece: p}, nil
 	}
@@ -61,9 +61,9 @@ func (s *Session) checkDeclarations(st *stage, n int, src string, p piece) (*uni
 }
 
 // userDecls takes a file apart into declarations and leaves out those that the session has already, word for word.
-func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off int, src string) []*declared {
+// In the file, text has prefix bytes in front of it.
+func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
 	base := s.fset.File(file.FileStart)
-	prefix := len("package " + pkgPath + ";")
 	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // into text
 	var list []*declared
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {

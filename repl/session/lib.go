@@ -41,11 +41,13 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 		own = map[string]any{
 			"Default": func() *log.Logger { return l }, "Flags": l.Flags, "Output": l.Output, "Prefix": l.Prefix, "Writer": l.Writer,
 			"Panic": l.Panic, "Panicf": l.Panicf, "Panicln": l.Panicln, "Print": l.Print, "Printf": l.Printf, "Println": l.Println,
-			"Fatal":    func(a ...any) { l.Print(a...); panic(stdlib.ExitRequest{Code: 1}) },
-			"Fatalf":   func(f string, a ...any) { l.Printf(f, a...); panic(stdlib.ExitRequest{Code: 1}) },
-			"Fatalln":  func(a ...any) { l.Println(a...); panic(stdlib.ExitRequest{Code: 1}) },
+			"Fatal":    func(a ...any) { l.Print(a...); s.exit(1) },
+			"Fatalf":   func(f string, a ...any) { l.Printf(f, a...); s.exit(1) },
+			"Fatalln":  func(a ...any) { l.Println(a...); s.exit(1) },
 			"SetFlags": l.SetFlags, "SetOutput": l.SetOutput, "SetPrefix": l.SetPrefix,
 		}
+	case "os":
+		own = map[string]any{"Exit": s.exit}
 	case "time":
 		own = map[string]any{"Sleep": s.rt.Sleep}
 	default:
@@ -59,6 +61,14 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 		merged[name] = reflect.ValueOf(f)
 	}
 	return merged
+}
+
+// exit is os.Exit: it ends a program, and leaves a cell with a request.
+func (s *Session) exit(code int) {
+	if s.program != nil {
+		s.program.end(code)
+	}
+	panic(stdlib.ExitRequest{Code: code})
 }
 
 func (s *Session) stdin() *bufio.Reader {

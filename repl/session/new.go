@@ -202,6 +202,8 @@ type state struct {
 	outs      map[int]*out
 	lastOut   int
 
+	program *program // if the session was made to run one
+
 	trace func(*ast.File) // for tests: sees what the interpreter is given
 }
 

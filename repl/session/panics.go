@@ -215,6 +215,10 @@ func (s *Session) crashed(mark int, value any, trace []string) {
 	if err, ok := value.(rt.Failed); ok {
 		value = err.Err
 	}
+	if s.program != nil {
+		s.program.report(s.errOut, value, 2, nil)
+		s.program.end(statusPanic)
+	}
 	where := ""
 	if mark > 0 && mark <= len(s.marks) {
 		p := s.fset.Position(s.marks[mark-1].Pos)
