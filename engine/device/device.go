@@ -146,7 +146,7 @@ func List() []Device {
 
 // CPU returns the processor, which every machine has.
 func CPU() Device {
-	d, err := Lookup("cpu")
+	d, err := Lookup(backend.Host)
 	if err != nil {
 		panic(fmt.Sprintf("device: this build has no cpu backend: %v", err))
 	}

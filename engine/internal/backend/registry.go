@@ -14,6 +14,9 @@ var registry struct {
 	entries []entry
 }
 
+// Host is the name of the backend that every machine has: its processor.
+const Host = "cpu"
+
 type entry struct {
 	name  string
 	speed int
