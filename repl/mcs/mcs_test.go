@@ -56,7 +56,9 @@ func TestCommandLine(t *testing.T) {
 		"exit.mcs":  "fmt.Println(\"bye\")\nos.Exit(3)\n",
 		"good.mcs":  "1 + 1\n// > 2\n// %%\nerrors.New(\"expected\")\n// > [..]expected[..]\n",
 		"bad.mcs":   "1 + 1\n// > 3\n\n2 + 2\n// > 4\n",
-		"prog.go":   "package main\n",
+		"prog.go":   "package main\nimport (\"fmt\"; \"os\")\nfunc main() { fmt.Println(os.Args[1:], twice(2)); if len(os.Args) > 2 { panic(os.Args[2]) } }\n",
+		"util.go":   "package main\nfunc twice(n int) int { return 2 * n }\n",
+		"notes.txt": "",
 	})
 	for _, tt := range []struct {
 		name   string
@@ -78,7 +80,10 @@ func TestCommandLine(t *testing.T) {
 			"bad.mcs:2: cell 1: output differs (- expected, + got)\n    - 3\n    + 2", "", 1},
 		{"unknown parameter", "run sum.mcs -p steps=5", "", "", "mcs: -p steps=5: sum.mcs has no parameter steps; it has n", 2},
 		{"no such file", "run none.mcs", "", "", "mcs: open none.mcs: [..]", 2},
-		{"a Go program", "run prog.go", "", "", "mcs: run: got prog.go, want a .mcs file or - for standard input", 2},
+		{"a Go program", "run prog.go util.go arg", "", "[arg] 4", "", 0},
+		{"a Go program that panics", "run prog.go util.go arg boom", "", "[arg boom] 4", "panic: boom\n\ngoroutine 1 [running]:\n...", 2},
+		{"a Go program that is not complete", "run prog.go", "", "", "prog.go:3:40: undefined: twice", 1},
+		{"neither cells nor Go", "run notes.txt", "", "", "mcs: run: got notes.txt, want a .mcs or .go file, or - for standard input", 2},
 		{"no such command", "frobnicate", "", "", "mcs: frobnicate is neither a command nor a .mcs file; mcs help lists the commands", 2},
 		{"no such flag", "run -x", "", "", "mcs: unknown shorthand flag: 'x' in -x", 2},
 		{"no file", "test", "", "", "mcs: test: got no files", 2},

@@ -89,7 +89,7 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 	}
 	for name, f := range map[string]any{
 		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
-		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "Loop": r.Loop,
+		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Unnamed": r.Unnamed, "Full": r.Full, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
 		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs,

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 )
@@ -213,7 +214,27 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 			return eq
 		}
 	}
+	if e.Op == token.SHL || e.Op == token.SHR {
+		y = l.shiftCount(y, e.Y)
+	}
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
+}
+
+// shiftCount makes the count of a shift unsigned: the interpreter takes no other. One that is negative panics.
+func (l *Lowerer) shiftCount(x ast.Expr, e ast.Expr) ast.Expr {
+	l.pos = e.Pos()
+	tv := l.info.Types[e]
+	if tv.Value != nil {
+		return l.call(l.id("uint"), l.integer(constant.ToInt(tv.Value)))
+	}
+	b, ok := tv.Type.Underlying().(*types.Basic)
+	switch {
+	case !ok:
+		return x
+	case b.Info()&types.IsUnsigned != 0:
+		return l.call(l.id("uint"), x)
+	}
+	return l.rt("ShiftCount", l.call(l.id("int"), x))
 }
 
 // compare writes x == y where one side is an interface; nil means that the operator itself will do.

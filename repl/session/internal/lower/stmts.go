@@ -554,6 +554,9 @@ func allBlank(list []ast.Expr) bool {
 // opAssign keeps x op= y: the left side must be evaluated once.
 func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
 	x, y := l.expr(s.Lhs[0]), l.expr(s.Rhs[0])
+	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
+		y = l.shiftCount(y, s.Rhs[0])
+	}
 	l.pos = s.Pos()
 	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
 }

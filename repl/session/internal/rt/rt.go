@@ -283,6 +283,14 @@ func (r *Runtime) CheckMake(n, size int) int {
 	return n
 }
 
+// ShiftCount returns n, the signed count of a shift.
+func (r *Runtime) ShiftCount(n int) uint {
+	if n < 0 {
+		panic(RuntimeError("runtime error: negative shift amount"))
+	}
+	return uint(n)
+}
+
 // Loop is called by lowered code with the compiled form of a statement that will be run often.
 func (r *Runtime) Loop(f func(n int)) { r.loop = f }
 
