@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -108,7 +107,7 @@ func (s *Session) build(st *stage, u *unit) error {
 		return s.refusal(err)
 	}
 	for _, path := range u.packages {
-		if err := s.use(path); err != nil {
+		if err := s.importPackage(path); err != nil {
 			return err
 		}
 	}
@@ -118,9 +117,6 @@ func (s *Session) build(st *stage, u *unit) error {
 	u.program, err = s.interp.Compile(file)
 	if err != nil {
 		return s.compileError(err)
-	}
-	for _, path := range u.packages {
-		s.imported[path] = true
 	}
 	for _, in := range u.instances {
 		s.instances[in.generic] = append(s.instances[in.generic], in)
@@ -211,9 +207,6 @@ func (v *env) assemble() (*ast.File, error) {
 		return nil, err
 	}
 	file := &ast.File{Package: u.pos, Name: v.id(pkgPath)}
-	for _, path := range u.packages {
-		file.Decls = append(file.Decls, v.importDecl(v.s.alias(path), path))
-	}
 	for _, list := range [][]ast.Decl{v.types, slots, v.funcs} {
 		file.Decls = append(file.Decls, list...)
 	}
@@ -224,11 +217,6 @@ func (v *env) assemble() (*ast.File, error) {
 }
 
 func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: v.u.pos} }
-
-func (v *env) importDecl(name, path string) ast.Decl {
-	lit := &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(path), ValuePos: v.u.pos}
-	return &ast.GenDecl{Tok: token.IMPORT, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ImportSpec{Name: v.id(name), Path: lit}}}
-}
 
 func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
 	return &ast.GenDecl{Tok: token.VAR, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{v.id(name)}, Type: t}}}
@@ -303,6 +291,26 @@ func (v *env) typeDecl(l *lower.Lowerer, ents []*entity) error {
 func isConstraint(t types.Type) bool {
 	i, ok := t.Underlying().(*types.Interface)
 	return ok && !i.IsMethodSet()
+}
+
+// importPackage imports a package for all cells. It has a file of its own: the interpreter keeps an import even of a file
+// that it fails to compile.
+func (s *Session) importPackage(path string) error {
+	if s.imported[path] {
+		return nil
+	}
+	if err := s.use(path); err != nil {
+		return err
+	}
+	file, err := s.parse(0, 1, 1, "", fmt.Sprintf("package %s; import %s %q", pkgPath, s.alias(path), path), "")
+	if err != nil {
+		return err
+	}
+	if _, err := s.interp.Compile(file); err != nil {
+		return s.compileError(err)
+	}
+	s.imported[path] = true
+	return nil
 }
 
 // use makes a compiled package known to the interpreter.

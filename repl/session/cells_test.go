@@ -23,7 +23,7 @@ type sequence struct {
 	cells []testCell
 }
 
-func readSequences(t *testing.T, file string) (list []sequence) {
+func readSequences(t testing.TB, file string) (list []sequence) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,11 @@ func (s *Session) checkDeclarations(st *stage, n int, src string, p piece) (*uni
 	if err != nil {
 		return nil, err
 	}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || receiver(f) == "") {
+			return nil, &CheckError{Diags: []Diag{s.diagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
+		}
+	}
 	user := s.userDecls(st, file, n, text, p.off, src, len("package "+pkgPath+";"))
 	if len(user) == 0 {
 		return &unit{piece: p}, nil

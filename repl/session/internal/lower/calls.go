@@ -44,8 +44,14 @@ func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
 
 // callee is the function of a call. A literal that is called at once needs no frame of its own.
 func (l *Lowerer) callee(f ast.Expr) ast.Expr {
-	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
-		return l.bareLit(lit)
+	switch f := ast.Unparen(f).(type) {
+	case *ast.FuncLit:
+		return l.bareLit(f)
+	case *ast.SelectorExpr:
+		if sel := l.info.Selections[f]; sel != nil && sel.Kind() == types.MethodVal {
+			l.pos = f.Pos()
+			return l.member(f, sel)
+		}
 	}
 	return l.expr(f)
 }

@@ -129,9 +129,17 @@ func (l *Lowerer) selector(e *ast.SelectorExpr) ast.Expr {
 	if sel == nil {
 		return l.sel(l.expr(e.X), e.Sel.Name)
 	}
-	if sel.Kind() == types.MethodExpr {
+	switch sel.Kind() {
+	case types.MethodExpr:
 		return l.methodExpr(sel)
+	case types.MethodVal:
+		return l.methodValue(e, sel)
 	}
+	return l.member(e, sel)
+}
+
+// member is the field or method x.f.
+func (l *Lowerer) member(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	x := l.path(l.expr(e.X), sel)
 	l.pos = e.Sel.Pos()
 	if v, ok := sel.Obj().(*types.Var); ok {
@@ -165,6 +173,58 @@ func (l *Lowerer) path(x ast.Expr, sel *types.Selection) ast.Expr {
 		t = f.Type()
 	}
 	return x
+}
+
+// methodValue writes x.Method, where it is not called, as a function literal with x bound: the interpreter takes the
+// receiver for a parameter.
+func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
+	f := sel.Obj().(*types.Func)
+	recv := f.Signature().Recv().Type()
+	x, t := l.expr(e.X), l.typeOf(e.X)
+	l.pos = e.Pos()
+	if isPointer(recv) && !isPointer(t) && !throughPointer(sel) {
+		x, t = l.addr(x), types.NewPointer(t)
+	}
+	sig := sel.Type().(*types.Signature)
+	names := make([]string, sig.Params().Len())
+	var args []ast.Expr
+	for i := range names {
+		names[i] = l.fresh("a")
+		args = append(args, l.id(names[i]))
+	}
+	r := l.fresh("r")
+	call := l.call(l.sel(l.path(l.id(r), sel), f.Name()), args...)
+	if sig.Variadic() {
+		call.Ellipsis = l.pos
+	}
+	body := l.do(call)
+	if sig.Results().Len() > 0 {
+		body = l.ret(call)
+	}
+	bound := l.fresh("f")
+	lit := l.lit(l.signature(sig, nil), l.define(bound, &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}), l.ret(l.id(bound)))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(r)}, Type: l.typ(t)}}
+	return l.call(lit, x)
+}
+
+// throughPointer says whether a selection goes through an embedded pointer or interface.
+func throughPointer(sel *types.Selection) bool {
+	t := sel.Recv()
+	for _, i := range sel.Index()[:len(sel.Index())-1] {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		t = t.Underlying().(*types.Struct).Field(i).Type()
+		if isPointer(t) || types.IsInterface(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
 }
 
 // methodExpr writes T.Method as a function literal: the interpreter panics on it.
