@@ -41,7 +41,7 @@ func (im *TypeImporter) Import(path string) (*types.Package, error) {
 	}
 	data, ok := TypeData(path)
 	if !ok {
-		return nil, fmt.Errorf("import %q: mcs has no such package", path)
+		return nil, fmt.Errorf("import %q: %s", path, WhyNot(path))
 	}
 	pkg, err := gcexportdata.Read(bytes.NewReader(data), im.fset, im.packages, path)
 	if err != nil {

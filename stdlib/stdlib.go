@@ -1,4 +1,4 @@
-// Package stdlib is what a cell can import: the common part of Go's standard library and all of the engine, as three
+// Package stdlib is what a cell can import: Go's standard library, but for what leftout.go lists, and all of the engine, as three
 // kinds of generated data for each package: the interpreter's symbol table ([Symbols]), the types ([Importer]) and
 // the documentation ([Doc]).
 //

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/stdlib/internal/engine"
 	"github.com/traefik/yaegi/interp"
 )
 
@@ -132,7 +133,7 @@ func TestImporterSharesTypes(t *testing.T) {
 			t.Errorf("order %v: fmt.Fprint takes %v %v, want w io.Writer", order, param.Name(), param.Type())
 		}
 	}
-	if _, err := Importer(token.NewFileSet()).Import("net/http"); err == nil || !strings.Contains(err.Error(), `"net/http"`) {
+	if _, err := Importer(token.NewFileSet()).Import("net/rpc"); err == nil || !strings.Contains(err.Error(), `"net/rpc": not available in cells: it finds methods`) {
 		t.Errorf("import of a package that is not there: got error %v, want one that names it", err)
 	}
 }
@@ -145,14 +146,26 @@ func TestImportFor(t *testing.T) {
 		{"template", "text/template"},
 		{"filepath", "path/filepath"},
 		{"dtype", "github.com/mcs-notebook/mcs/engine/dtype"},
-		{"http", ""},
+		{"http", "net/http"},
+		{"signal", ""},
 	} {
 		if path, ok := ImportFor(tt.name); path != tt.path || ok != (tt.path != "") {
 			t.Errorf("ImportFor(%q) = %q, %v, want %q", tt.name, path, ok, tt.path)
 		}
 	}
-	if len(Paths()) < 70 {
-		t.Errorf("%d packages, want at least 70", len(Paths()))
+}
+
+// A name that several packages declare means the one that was chosen, not the first of the list.
+func TestAmbiguousNamesAreSettled(t *testing.T) {
+	first := map[string]string{}
+	for _, path := range Paths() {
+		name, _ := Name(path)
+		if other, ok := first[name]; ok && preferred[name] == "" && find(engine.Packages, other) == nil {
+			t.Errorf("%s means %s or %s: add it to preferred", name, other, path)
+		}
+		if _, ok := first[name]; !ok {
+			first[name] = path
+		}
 	}
 }
 

@@ -320,7 +320,7 @@ func (s *Session) use(path string) error {
 	}
 	symbols, ok := stdlib.Symbols(path)
 	if !ok {
-		return fmt.Errorf("package %s is not in this program", path)
+		return fmt.Errorf("package %s: %s", path, stdlib.WhyNot(path))
 	}
 	name, _ := stdlib.Name(path)
 	if err := s.interp.Use(path, name, s.override(path, symbols)); err != nil {

@@ -25,7 +25,7 @@ func (s *Session) checkImport(st *stage, n int, src string, p piece) (*unit, err
 		pkg, err := s.importer.Import(path)
 		if err != nil {
 			hint := didYouMean(path, stdlib.Paths())
-			return nil, &CheckError{Diags: []Diag{s.diagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s is not in this program", path), hint)}}
+			return nil, &CheckError{Diags: []Diag{s.diagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
 		}
 		name := pkg.Name()
 		if spec.Name != nil {

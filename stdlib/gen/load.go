@@ -30,18 +30,25 @@ var (
 
 const modulePath = "github.com/mcs-notebook/mcs"
 
-// stdPackages are the packages of the standard library that a cell can import. Left out on purpose: net and net/http
-// (size, start-up), flag and os/signal (they act on the process, which is the notebook's), testing, unsafe, syscall.
+// stdPackages are the packages of the standard library that a cell can import: all but those that stdlib/leftout.go
+// lists with a reason.
 var stdPackages = strings.Fields(`
-	archive/tar archive/zip bufio bytes cmp compress/bzip2 compress/flate compress/gzip compress/zlib
-	container/heap container/list container/ring context crypto crypto/aes crypto/cipher crypto/hmac crypto/md5
-	crypto/rand crypto/sha1 crypto/sha256 crypto/sha512 crypto/subtle encoding encoding/base32 encoding/base64
-	encoding/binary encoding/csv encoding/gob encoding/hex encoding/json encoding/pem encoding/xml errors fmt
-	go/ast go/format go/parser go/scanner go/token hash hash/adler32 hash/crc32 hash/crc64 hash/fnv hash/maphash
-	html html/template image image/color image/draw image/gif image/jpeg image/png io io/fs iter log log/slog
-	maps math math/big math/bits math/cmplx math/rand math/rand/v2 mime net/netip net/url os os/exec path
-	path/filepath reflect regexp runtime runtime/debug slices sort strconv strings sync sync/atomic
-	text/scanner text/tabwriter text/template time unicode unicode/utf16 unicode/utf8 unique`)
+	archive/tar archive/zip bufio bytes cmp compress/bzip2 compress/flate compress/gzip compress/lzw compress/zlib
+	container/heap container/list container/ring context crypto crypto/aes crypto/cipher crypto/des crypto/dsa
+	crypto/ecdh crypto/ecdsa crypto/ed25519 crypto/elliptic crypto/hkdf crypto/hmac crypto/hpke crypto/md5
+	crypto/mlkem crypto/pbkdf2 crypto/rand crypto/rc4 crypto/rsa crypto/sha1 crypto/sha256 crypto/sha3 crypto/sha512
+	crypto/subtle crypto/tls crypto/x509 crypto/x509/pkix encoding encoding/ascii85 encoding/asn1 encoding/base32
+	encoding/base64 encoding/binary encoding/csv encoding/gob encoding/hex encoding/json encoding/pem encoding/xml
+	errors flag fmt go/ast go/build go/build/constraint go/constant go/doc go/doc/comment go/format go/importer
+	go/parser go/printer go/scanner go/token go/types go/version hash hash/adler32 hash/crc32 hash/crc64 hash/fnv
+	hash/maphash html html/template image image/color image/color/palette image/draw image/gif image/jpeg image/png
+	index/suffixarray io io/fs io/ioutil iter log log/slog maps math math/big math/bits math/cmplx math/rand
+	math/rand/v2 mime mime/multipart mime/quotedprintable net net/http net/http/cookiejar net/http/httptest
+	net/http/httptrace net/http/httputil net/mail net/netip net/smtp net/textproto net/url os os/exec os/user path
+	path/filepath reflect regexp regexp/syntax runtime runtime/debug runtime/metrics runtime/pprof runtime/trace
+	slices sort strconv strings sync sync/atomic testing testing/fstest testing/iotest testing/quick
+	testing/slogtest text/scanner text/tabwriter text/template text/template/parse time unicode unicode/utf16
+	unicode/utf8 unique`)
 
 // A sourcePackage is a package as `go list -export` describes it, with its types.
 type sourcePackage struct {

@@ -25,7 +25,9 @@ var hostConstants = map[string]bool{
 }
 
 // replaced are the names that internal/std/restricted.go supplies.
-var replaced = map[string]bool{"os.Exit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true}
+var replaced = map[string]bool{
+	"os.Exit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true, "flag.Parse": true, "testing.Main": true,
+}
 
 // A symbolFile collects the source of one package's table.
 type symbolFile struct {
