@@ -47,7 +47,7 @@ func (b *Block) Device() *Device { return b.dev }
 // Alloc returns uninitialised memory, perhaps recycled. If there is not enough, it frees what is kept for reuse, lets the
 // collector find blocks that nobody uses, and tries once more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
-	raw, err := d.memory.take(n)
+	raw, err := d.memory.takeBlock(n)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64 // bytes handed out since the last collection that we asked for
+	served      int64 // bytes of blocks handed out since the last collection that we asked for
 
 	freed struct {
 		sync.Mutex
@@ -52,6 +52,17 @@ func classSize(n int) int {
 	}
 	step := 1 << (bits.Len(uint(n-1)) - 4)
 	return (n + step - 1) &^ (step - 1)
+}
+
+// takeBlock returns a buffer of at least n bytes that the collector will bring back.
+func (m *memory) takeBlock(n int) (ir.Buffer, error) {
+	raw, err := m.take(n)
+	if err == nil {
+		m.mu.Lock()
+		m.served += int64(raw.Bytes())
+		m.mu.Unlock()
+	}
+	return raw, err
 }
 
 // take returns a buffer of at least n bytes.
@@ -116,7 +127,6 @@ func (m *memory) reuse(size int) ir.Buffer {
 
 func (m *memory) use(size int) {
 	m.inUse += int64(size)
-	m.served += int64(size)
 	m.peak = max(m.peak, m.inUse)
 }
 

@@ -10,7 +10,7 @@ import (
 // mapGrain is how many elements make a piece of work that is worth another thread.
 const mapGrain = 1 << 13
 
-// mapStride is after how many elements a worker asks whether to go on.
+// mapStride is after how many operations on elements a worker asks whether to go on.
 const mapStride = 1 << 20
 
 // compileMap runs elementwise instructions as one tile program over the whole space.
@@ -24,6 +24,7 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 	}
 	n := elementsOf(shape)
 	states := perWorker{prog: p, outs: g.Outputs}
+	stride := max(tile.Len, mapStride/(1+len(g.Insts))&^(tile.Len-1))
 	return func(l *launch) {
 		if n == 0 {
 			return
@@ -35,8 +36,8 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 			return
 		}
 		l.pool.Range(n, mapGrain, func(worker, lo, hi int) {
-			for ; lo < hi && !l.pool.Stopped(); lo += mapStride {
-				states.at(worker).Run(lo, min(mapStride, hi-lo))
+			for ; lo < hi && !l.pool.Stopped(); lo += stride {
+				states.at(worker).Run(lo, min(stride, hi-lo))
 			}
 		})
 	}, nil
@@ -47,7 +48,7 @@ func runBlocks(l *launch, states *perWorker, n, width int) {
 	rows, across := (n+width-1)/width, (width+tile.Len-1)/tile.Len
 	down := (rows + tile.BlockRows - 1) / tile.BlockRows
 	l.pool.Range(down*across, 2, func(worker, lo, hi int) {
-		for c := lo; c < hi; c++ {
+		for c := lo; c < hi && !l.pool.Stopped(); c++ {
 			first := c / across * tile.BlockRows
 			start := c % across * tile.Len
 			for row := first; row < min(rows, first+tile.BlockRows); row++ {

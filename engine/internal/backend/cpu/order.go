@@ -141,9 +141,9 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			selections = append(selections, selection{})
 		}
 		l.pool.Range(rows, max(1, mapGrain/n), func(worker, lo, hi int) {
-			for row := lo; row < hi; row++ {
+			for row := lo; row < hi && !l.pool.Stopped(); row++ {
 				s := &selections[worker]
-				s.best(tile.Register(t), compared.fetch(worker, row*n, n), n, k, reverse)
+				s.best(tile.Register(t), compared.fetch(worker, row*n, n), n, k, reverse, l.pool.Stopped)
 				if indices != nil {
 					copy(unsafe.Slice((*int64)(l.pointer(indices.Buf)), rows*k)[row*k:][:k], s.at)
 				}
@@ -160,14 +160,21 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 
 // A selection keeps the best elements of a row, best first.
 type selection struct {
-	at   []int64
-	keys []int64
+	at            []int64
+	keys          []int64
+	places, spare []ranked // while a row is sorted
 }
 
-func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool) {
+// A ranked element says where it is in its row, and what it is ordered by.
+type ranked struct {
+	key uint64
+	at  int64
+}
+
+func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool, stopped func() bool) {
 	s.at, s.keys = s.at[:0], s.keys[:0]
 	if k > 64 {
-		s.sort(t, row, n, k, reverse)
+		s.sort(t, row, n, k, reverse, stopped)
 		return
 	}
 	for i := range n {
@@ -187,22 +194,40 @@ func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 	}
 }
 
-// sort orders the whole row: for many wanted elements.
-func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool) {
+// sort orders the whole row, byte by byte from the lowest: for many wanted elements. It ends early when stopped says so.
+func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool, stopped func() bool) {
+	var counts [8][256]int
+	s.places, s.spare = slices.Grow(s.places[:0], n)[:n], slices.Grow(s.spare[:0], n)[:n]
 	for i := range n {
-		s.at = append(s.at, int64(i))
-		s.keys = append(s.keys, rankKey(t, row, i, reverse))
-	}
-	slices.SortStableFunc(s.at, func(a, b int64) int {
-		switch p, q := s.keys[a], s.keys[b]; {
-		case p > q:
-			return -1
-		case p < q:
-			return 1
+		key := ^(uint64(rankKey(t, row, i, reverse)) ^ 1<<63) // the greatest is the least, as unsigned integers
+		s.places[i] = ranked{key, int64(i)}
+		for digit := range counts {
+			counts[digit][byte(key>>(8*digit))]++
 		}
-		return 0
-	})
-	s.at = s.at[:k]
+	}
+	for digit := range counts {
+		count := &counts[digit]
+		if count[byte(s.places[0].key>>(8*digit))] == n {
+			continue // all alike
+		}
+		if stopped() {
+			break
+		}
+		next := 0
+		for i, c := range count {
+			count[i] = next
+			next += c
+		}
+		for _, p := range s.places {
+			at := &count[byte(p.key>>(8*digit))]
+			s.spare[*at] = p
+			*at++
+		}
+		s.places, s.spare = s.spare, s.places
+	}
+	for _, p := range s.places[:k] {
+		s.at = append(s.at, p.at)
+	}
 }
 
 // rankKey is orderKey, but with reverse NaN comes last.

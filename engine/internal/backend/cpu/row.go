@@ -182,7 +182,7 @@ func (k *rowKernel) run(l *launch) {
 			defer s.Release()
 		}
 	}
-	for len(k.buffers) < l.pool.Threads() {
+	for !k.inPlace && len(k.buffers) < l.pool.Threads() {
 		k.buffers = append(k.buffers, elements[float32](alignedBytes(4*k.block*k.n)))
 	}
 	rowRunners[k.op](k, l)

@@ -16,6 +16,9 @@ import (
 	"sync/atomic"
 )
 
+// longPiece is how many grains Range gives to a worker at a time, at most.
+const longPiece = 32
+
 // spins is how often an idle worker looks for work before it parks, about 30 µs.
 const spins = 400
 
@@ -144,11 +147,14 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	if n <= 0 {
 		return
 	}
-	// Four pieces a worker, so that one who is late or slow holds up the others by a quarter of his share.
-	pieces := max(1, min(n/max(1, grain), 4*p.threads))
+	// Four pieces a worker, so that one who is late or slow holds up the others by a quarter of his share; more when the
+	// work is long, so that it ends soon when it is to be stopped.
+	grain = max(1, grain)
+	pieces := max(1, min(n/grain, 4*p.threads))
 	if p.threads == 1 {
-		pieces = min(pieces, 1+n/max(1, 64*grain)) // still stops when asked to
+		pieces = 1
 	}
+	pieces = max(pieces, n/(longPiece*grain))
 	p.For(pieces, func(worker, chunk int) {
 		body(worker, n*chunk/pieces, n*(chunk+1)/pieces)
 	})
