@@ -1,0 +1,42 @@
+package tensor
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+)
+
+// Loops that drop what they make go round in bounded memory, though nobody frees anything.
+func TestDroppedTensorsAreReused(t *testing.T) {
+	const limit = 100 << 20
+	for _, c := range []struct {
+		name string
+		step func() func(i int)
+	}{
+		{"an operation", func() func(int) {
+			x := Zeros(512, 512).Eval()
+			return func(i int) { x.Add(i).Eval() }
+		}},
+		{"a chain", func() func(int) {
+			x := Zeros(512, 512).Eval()
+			return func(i int) { x = x.Mul(0.5).Eval() }
+		}},
+		{"set", func() func(int) {
+			w := Zeros(512, 512).Param()
+			return func(i int) { w.Set(w.Add(i)) }
+		}},
+		{"random numbers", func() func(int) { return func(int) { Rand(512, 512).Eval() } }},
+	} {
+		runtime.GC()
+		d := device.Default()
+		d.FreeCache()
+		before, step := d.Memory(), c.step()
+		for i := range 500 {
+			step(i)
+		}
+		if after := d.Memory(); after.InUse+after.Kept-before.InUse-before.Kept > limit {
+			t.Errorf("%s: 500 steps of 1 MiB hold %d bytes and keep %d, want less than %d more than before", c.name, after.InUse, after.Kept, limit)
+		}
+	}
+}
