@@ -83,13 +83,13 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 	r := s.rt
 	symbols := map[string]reflect.Value{
 		"Defers": reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
-		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, a...) }),
-		"Println": reflect.ValueOf(func(a ...any) { fmt.Fprintln(s.errOut, a...) }),
+		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, "", "", a...) }),
+		"Println": reflect.ValueOf(func(a ...any) { r.Print(s.errOut, " ", "\n", a...) }),
 		"Arg":     reflect.ValueOf(func(key int, p any) any { return s.printable(key, p) }),
 	}
 	for name, f := range map[string]any{
 		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
-		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "Loop": r.Loop,
+		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Unnamed": r.Unnamed, "Full": r.Full, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
 		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs,

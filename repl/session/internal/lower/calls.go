@@ -260,7 +260,11 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		}
 	case "print", "println":
 		return l.rt("Print"+name[len("print"):], l.exprs(e.Args)...)
-	case "len", "cap", "copy", "delete", "close", "complex", "real", "imag":
+	case "len", "cap":
+		if x := l.arrayLength(e); x != nil {
+			return x
+		}
+	case "copy", "delete", "close", "complex", "real", "imag":
 	default:
 		l.refuse(e.Pos(), "%s is not available in cells", name)
 	}
@@ -269,6 +273,24 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		out.Ellipsis = e.Rparen
 	}
 	return out
+}
+
+// arrayLength is the length of the array that a pointer points to, which may be nil; nil for another operand.
+func (l *Lowerer) arrayLength(e *ast.CallExpr) ast.Expr {
+	t := l.typeOf(e.Args[0])
+	p, ok := t.Underlying().(*types.Pointer)
+	if !ok {
+		return nil
+	}
+	a, ok := p.Elem().Underlying().(*types.Array)
+	if !ok {
+		return nil
+	}
+	x := l.expr(e.Args[0])
+	l.pos = e.Pos()
+	lit := l.lit(l.id("int"), l.ret(l.int(int(a.Len()))))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(l.fresh("p"))}, Type: l.typ(t)}}
+	return l.call(lit, x)
 }
 
 // minMax writes min and max, which the interpreter does not know, as a call of a literal.
@@ -356,6 +378,21 @@ func isBig(v constant.Value) bool {
 	return !ok || n > 1<<20
 }
 
+// reads says whether one of the expressions reads memory that an append may overwrite: the interpreter appends each
+// element before it reads the next.
+func (l *Lowerer) reads(list []ast.Expr) (found bool) {
+	for _, e := range list {
+		ast.Inspect(e, func(n ast.Node) bool {
+			switch n.(type) {
+			case *ast.IndexExpr, *ast.StarExpr, *ast.CallExpr:
+				found = found || l.info.Types[e].Value == nil
+			}
+			return !found
+		})
+	}
+	return found
+}
+
 // appendCall spreads elements of an interface type: the interpreter cannot append interpreted values one by one.
 func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	s, ok := l.typeOf(e).Underlying().(*types.Slice)
@@ -371,10 +408,13 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 		args = append(args, x)
 	}
 	l.pos = e.Pos()
+	if len(args) == 1 {
+		return args[0]
+	}
 	out := l.call(l.id("append"), args...)
 	if e.Ellipsis.IsValid() {
 		out.Ellipsis = e.Rparen
-	} else if ok && hasMethods(s.Elem()) && len(args) > 1 {
+	} else if ok && (hasMethods(s.Elem()) || len(args) > 2 && l.reads(e.Args[1:])) {
 		out.Args = []ast.Expr{args[0], &ast.CompositeLit{Type: l.typ(types.NewSlice(s.Elem())), Lbrace: l.pos, Elts: args[1:], Rbrace: l.pos}}
 		out.Ellipsis = e.Rparen
 	}

@@ -201,9 +201,17 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	if sig.Results().Len() > 0 {
 		body = l.ret(call)
 	}
-	bound := l.fresh("f")
-	lit := l.lit(l.signature(sig, nil), l.define(bound, &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}), l.ret(l.id(bound)))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(r)}, Type: l.typ(t)}}
+	bound, param := l.fresh("f"), r
+	var before []ast.Stmt
+	switch direct := len(sel.Index()) == 1; {
+	case direct && types.IsInterface(t):
+		before = []ast.Stmt{l.nilCheck(r)}
+	case direct && isPointer(t) && !isPointer(recv): // what it points to is copied now
+		param = l.fresh("p")
+		before = []ast.Stmt{l.declare(r, l.typ(recv)), l.assign(token.ASSIGN, l.id(r), &ast.StarExpr{X: l.id(param)})}
+	}
+	lit := l.lit(l.signature(sig, nil), append(before, l.define(bound, &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}), l.ret(l.id(bound)))...)
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(param)}, Type: l.typ(t)}}
 	return l.call(lit, x)
 }
 
@@ -225,6 +233,11 @@ func throughPointer(sel *types.Selection) bool {
 func isPointer(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Pointer)
 	return ok
+}
+
+// nilCheck panics as a use of a nil interface does.
+func (l *Lowerer) nilCheck(name string) ast.Stmt {
+	return l.ifs(l.binary(l.id(name), token.EQL, l.id("nil")), l.do(l.rt("NilUsed")))
 }
 
 // methodExpr writes T.Method as a function literal: the interpreter panics on it.
@@ -379,6 +392,10 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 // convert makes the implicit conversion of x to a compiled interface type explicit if x is of a type that was declared
 // in a cell: the interpreter's conversion would lose the value and its type.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
+	if to != nil && types.IsInterface(to) && from != nil && !types.IsInterface(from) && isTest(x) {
+		v := l.fresh("v") // the interpreter would store the bool as if the interface were one
+		x = l.call(l.lit(l.typ(types.Default(from)), l.declare(v, l.typ(types.Default(from))), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+	}
 	if to == nil || !types.IsInterface(to) || types.IsInterface(from) && !isNil(from) || !hasMethods(to) || l.ownInterface(to) {
 		return x
 	}
@@ -393,6 +410,20 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	lit := l.lit(l.typ(to), l.declare(i, l.typ(to)), wrap, l.ret(l.id(i)))
 	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(from)}}
 	return l.call(lit, x)
+}
+
+// isTest says whether x is a comparison or a logical operation.
+func isTest(x ast.Expr) bool {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.BinaryExpr:
+		switch x.Op {
+		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR:
+			return true
+		}
+	case *ast.UnaryExpr:
+		return x.Op == token.NOT
+	}
+	return false
 }
 
 // ownNamed says whether t, or what it points to, was declared in a cell.

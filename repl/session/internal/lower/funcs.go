@@ -253,7 +253,7 @@ func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) ast.St
 	b := &binding{l: l}
 	call := b.call(e)
 	f := l.fresh("f")
-	body := l.lit(nil, l.define(f, l.lit(nil, l.do(call))), use(l.id(f)))
+	body := l.lit(nil, append(b.checks, l.define(f, l.lit(nil, l.do(call))), use(l.id(f)))...)
 	body.Type.Params = &ast.FieldList{List: b.params}
 	return l.do(l.call(body, b.args...))
 }
@@ -269,6 +269,7 @@ type binding struct {
 	l      *Lowerer
 	params []*ast.Field
 	args   []ast.Expr
+	checks []ast.Stmt // what panics if a receiver is nil
 }
 
 func (b *binding) bind(x ast.Expr, t types.Type) ast.Expr {
@@ -353,7 +354,11 @@ func (b *binding) method(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	if wantsPointer && !isPointer { // promoted through embedded fields: the address of the outermost will do
 		return f
 	}
-	out := &ast.SelectorExpr{X: b.ident(f.X, t), Sel: f.Sel}
+	id := b.ident(f.X, t)
+	if types.IsInterface(t) {
+		b.checks = append(b.checks, l.nilCheck(id.Name))
+	}
+	out := &ast.SelectorExpr{X: id, Sel: f.Sel}
 	l.info.Selections[out] = sel
 	l.info.Types[out] = l.info.Types[f]
 	return out
@@ -388,6 +393,10 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	}
 	results := l.results(s)
 	l.pos = s.Pos()
+	before := l.bindFuncs(s, results)
+	if len(before) > 0 && fn.results == nil && !(len(results) > 1 && fn.named) {
+		return append(before, l.ret(results...))
+	}
 	if fn.results == nil && len(results) > 1 && fn.named {
 		// The interpreter sets one result before it reads the next operand, which may be that result.
 		var list []ast.Stmt
@@ -405,6 +414,22 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 		return []ast.Stmt{l.ret()}
 	}
 	return append(l.setResults(fn.results, results, s), l.ret())
+}
+
+// bindFuncs puts declared functions that are returned into variables: the interpreter would return what it knows of them.
+func (l *Lowerer) bindFuncs(s *ast.ReturnStmt, results []ast.Expr) (before []ast.Stmt) {
+	for i, e := range s.Results {
+		id, ok := ast.Unparen(e).(*ast.Ident)
+		if !ok {
+			continue
+		}
+		if _, ok := l.info.Uses[id].(*types.Func); ok {
+			v := l.fresh("v")
+			before = append(before, l.declare(v, l.typ(l.typeOf(e))), l.assign(token.ASSIGN, l.id(v), results[i]))
+			results[i] = l.id(v)
+		}
+	}
+	return before
 }
 
 // results rewrites the operands of a return statement.

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 )
@@ -286,6 +287,12 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	case *types.Chan:
 		return l.rangeChan(s, label, t)
 	}
+	if n, ok := arrayLen(l.typeOf(s.X)); ok && (s.Value == nil || isBlank(s.Value)) {
+		return l.rangeIndices(s, label, n)
+	}
+	if b, ok := l.typeOf(s.X).Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
+		return l.rangeString(s, label)
+	}
 	x := l.expr(s.X)
 	l.pos = s.Pos()
 	key, keyCopy := l.rangeVar(s, s.Key)
@@ -303,8 +310,85 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 			out.Key = l.id("_")
 		}
 	}
+	if s.Tok == token.ASSIGN && key != "" && value != "" { // both places are known before one of them changes
+		lhs := []ast.Expr{l.expr(s.Key), l.expr(s.Value)}
+		keyCopy, valueCopy = l.assignPlaces(lhs, []ast.Expr{l.id(key), l.id(value)}), nil
+	}
 	out.Body = l.loopBody(s.Body, label, loopTarget, append(keyCopy, valueCopy...)...)
 	return []ast.Stmt{l.withLabel(label, out)}
+}
+
+// arrayLen is the length of an array, or of what a pointer to an array points to.
+func arrayLen(t types.Type) (n int64, ok bool) {
+	if p, is := t.Underlying().(*types.Pointer); is {
+		t = p.Elem()
+	}
+	if a, is := t.Underlying().(*types.Array); is {
+		return a.Len(), true
+	}
+	return 0, false
+}
+
+// rangeIndices is a range over the indices of an array: its elements are not touched, so a pointer to it may be nil.
+// The array is evaluated only if its length is not constant.
+func (l *Lowerer) rangeIndices(s *ast.RangeStmt, label string, n int64) []ast.Stmt {
+	var head []ast.Stmt
+	evaluated := false
+	inspect(s.X, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			evaluated = evaluated || !l.info.Types[n.Fun].IsType() && l.info.Types[n].Value == nil
+		case *ast.UnaryExpr:
+			evaluated = evaluated || n.Op == token.ARROW
+		}
+		return true
+	})
+	if evaluated {
+		v := l.fresh("v")
+		x := l.expr(s.X)
+		l.pos = s.Pos()
+		head = []ast.Stmt{l.declare(v, l.typ(l.typeOf(s.X))), l.assign(token.ASSIGN, l.id(v), x)}
+	}
+	over := *s
+	over.Value = nil
+	id := &ast.Ident{Name: "_", NamePos: s.X.Pos()}
+	l.info.Types[id] = types.TypeAndValue{Type: types.Typ[types.Int], Value: constant.MakeInt64(n)}
+	over.X = id
+	loop := l.rangeInt(&over, label)
+	if head == nil {
+		return loop
+	}
+	return []ast.Stmt{l.block(append(head, loop...)...)}
+}
+
+// rangeString decodes the string itself: the interpreter steps over an invalid byte as if it were three.
+func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
+	x := l.expr(s.X)
+	l.pos = s.Pos()
+	text, i, c, n := l.fresh("s"), l.fresh("i"), l.fresh("c"), l.fresh("n")
+	head := []ast.Stmt{l.declare(text, l.typ(types.Default(l.typeOf(s.X)))), l.assign(token.ASSIGN, l.id(text), x),
+		l.declare(i, l.id("int")), l.declare(n, l.id("int")), l.declare(c, l.id("rune"))}
+	start := []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{l.id(c), l.id(n)}, TokPos: l.pos, Tok: token.ASSIGN,
+		Rhs: []ast.Expr{l.rt("Rune", l.call(l.id("string"), l.id(text)), l.id(i))}}}
+	var places, values []ast.Expr
+	for k, e := range []ast.Expr{s.Key, s.Value} {
+		if e == nil || isBlank(e) {
+			continue
+		}
+		from := l.id([]string{i, c}[k])
+		if s.Tok == token.ASSIGN {
+			places, values = append(places, l.expr(e)), append(values, from)
+			continue
+		}
+		o := l.info.Defs[e.(*ast.Ident)]
+		own := l.renamed(o, o.Name()).(*ast.Ident).Name
+		start = append(start, l.declare(own, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(own), from))
+	}
+	start = append(start, l.assignPlaces(places, values)...)
+	loop := &ast.ForStmt{For: s.For, Cond: l.binary(l.id(i), token.LSS, l.call(l.id("len"), l.id(text))),
+		Post: &ast.AssignStmt{Lhs: []ast.Expr{l.id(i)}, TokPos: l.pos, Tok: token.ADD_ASSIGN, Rhs: []ast.Expr{l.id(n)}},
+		Body: l.loopBody(s.Body, label, loopTarget, start...)}
+	return l.scoped(head, l.withLabel(label, loop))
 }
 
 // rangeVar is the name of an iteration variable in the rewritten loop (empty: none is needed), and what copies it at

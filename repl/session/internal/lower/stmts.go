@@ -440,6 +440,17 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 		return []ast.Stmt{l.declare(v, l.typ(ts[0])), l.assign(token.ASSIGN, l.id(v), values[0]),
 			l.assign(token.ASSIGN, lhs[0], l.id(v))}
 	}
+	if len(lhs) == 1 && len(rhs) == 1 && isBlank(lhs[0]) && !isNil(l.typeOf(rhs[0])) {
+		// The interpreter does not evaluate everything that nobody wants, and finds no type for some of it.
+		v := l.fresh("v")
+		t := types.Default(l.typeOf(rhs[0]))
+		if nameable(t) {
+			return []ast.Stmt{l.block(l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), values[0]))}
+		}
+	}
+	if len(rhs) == 1 && len(lhs) > 1 && !allIdents(lhs) {
+		return l.assignResults(lhs, values[0], Results(l.typeOf(rhs[0])))
+	}
 	if allBlank(lhs) && len(rhs) == 1 {
 		if _, call := ast.Unparen(rhs[0]).(*ast.CallExpr); call && len(lhs) > 1 {
 			return []ast.Stmt{l.do(values[0])}
@@ -458,7 +469,7 @@ func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok t
 	for i, e := range from {
 		interfaces = interfaces || types.IsInterface(l.typeOf(e)) || ts[i] != nil && types.IsInterface(ts[i])
 	}
-	if !interfaces {
+	if !interfaces && simplePlaces(lhs) {
 		temps := l.temps(values, from, ts)
 		return append(temps, &ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values})
 	}
@@ -479,6 +490,75 @@ func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok t
 		list = append(list, l.assign(token.ASSIGN, lhs[i], values[i]))
 	}
 	return append(list, sets...)
+}
+
+func allIdents(list []ast.Expr) bool {
+	for _, e := range list {
+		if _, ok := e.(*ast.Ident); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// simplePlaces says whether the interpreter assigns to several places as Go does: they are variables, or elements of
+// one slice (a swap).
+func simplePlaces(lhs []ast.Expr) bool {
+	if allIdents(lhs) {
+		for _, e := range lhs {
+			if isBlank(e) {
+				return false
+			}
+		}
+		return true
+	}
+	var base string
+	for _, e := range lhs {
+		x, ok := e.(*ast.IndexExpr)
+		if !ok {
+			return false
+		}
+		id, ok := x.X.(*ast.Ident)
+		if !ok || base != "" && base != id.Name {
+			return false
+		}
+		base = id.Name
+	}
+	return true
+}
+
+// assignPlaces assigns values to places whose operands are all evaluated first.
+func (l *Lowerer) assignPlaces(places, values []ast.Expr) (list []ast.Stmt) {
+	var sets []ast.Stmt
+	for i, x := range places {
+		place, before := l.stable(x)
+		list = append(list, before...)
+		sets = append(sets, l.assign(token.ASSIGN, place, values[i]))
+	}
+	return append(list, sets...)
+}
+
+// assignResults assigns the results of a call to places, not all of which are variables: their operands are evaluated
+// before the call.
+func (l *Lowerer) assignResults(lhs []ast.Expr, call ast.Expr, ts []types.Type) []ast.Stmt {
+	if len(ts) != len(lhs) {
+		return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}}}
+	}
+	var list, sets []ast.Stmt
+	temps := make([]ast.Expr, len(lhs))
+	for i, x := range lhs {
+		if isBlank(x) {
+			temps[i] = x
+			continue
+		}
+		place, before := l.stable(x)
+		v := l.fresh("v")
+		temps[i] = l.id(v)
+		list = append(append(list, before...), l.declare(v, l.typ(ts[i])))
+		sets = append(sets, l.assign(token.ASSIGN, place, l.id(v)))
+	}
+	list = append(list, &ast.AssignStmt{Lhs: temps, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}})
+	return []ast.Stmt{l.block(append(list, sets...)...)}
 }
 
 // stable evaluates the operands of a place, so that assignments cannot change which place it is.

@@ -34,6 +34,8 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 			l.pos = c.Pos()
 			if tag != nil {
 				x = l.caseCondition(tag, tagType, x, e)
+			} else if eq := l.compare(l.id("true"), x, types.Typ[types.Bool], l.typeOf(e)); eq != nil {
+				x = eq
 			}
 			if cond == nil {
 				cond = x

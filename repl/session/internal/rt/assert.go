@@ -3,7 +3,9 @@ package rt
 import (
 	"fmt"
 	"io"
+	"math"
 	"reflect"
+	"strings"
 )
 
 // As sets *into to the value in *x and reports true if it has into's element type; key is the number of that type if it
@@ -116,11 +118,44 @@ func (r *Runtime) ClearMap(m any) {
 	}
 }
 
-// Print is the predeclared print, which writes to the cell's output.
-func (r *Runtime) Print(w io.Writer, args ...any) {
-	for _, a := range args {
-		fmt.Fprint(w, a)
+// Print is the predeclared print, and with a separator and an end println.
+func (r *Runtime) Print(w io.Writer, separator, end string, args ...any) {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		b.WriteString(printed(Inner(reflect.ValueOf(a))))
 	}
+	fmt.Fprint(w, b.String()+end)
+}
+
+// printed is a value as the Go runtime prints it.
+func printed(v reflect.Value) string {
+	float := func(f float64) string {
+		switch {
+		case math.IsNaN(f):
+			return "NaN"
+		case math.IsInf(f, 0):
+			return fmt.Sprintf("%+f", f)
+		}
+		text := fmt.Sprintf("%+.6e", f)
+		i := strings.LastIndexAny(text, "+-") + 1
+		return text[:i] + strings.Repeat("0", 3-len(text[i:])) + text[i:]
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return "nil"
+	case reflect.Float32, reflect.Float64:
+		return float(v.Float())
+	case reflect.Complex64, reflect.Complex128:
+		return "(" + float(real(v.Complex())) + float(imag(v.Complex())) + "i)"
+	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.Map, reflect.UnsafePointer:
+		return fmt.Sprintf("%#x", v.Pointer())
+	case reflect.Slice:
+		return fmt.Sprintf("[%d/%d]%#x", v.Len(), v.Cap(), v.Pointer())
+	}
+	return fmt.Sprint(v)
 }
 
 // Quit notes that a cell has executed a return statement: nothing that follows it in the cell runs.

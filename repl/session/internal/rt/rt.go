@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 )
 
 // Stopped is the panic value that unwinds a cell. It is never recovered by a cell's own recover.
@@ -275,13 +276,21 @@ func (r *Runtime) takeTrace() trace {
 // single huge make ends the process and cannot be recovered.
 func (r *Runtime) CheckMake(n, size int) int {
 	if n < 0 {
-		panic(errors.New("runtime error: makeslice: len out of range"))
+		panic(RuntimeError("runtime error: makeslice: len out of range"))
 	}
 	if size > 0 && n > r.maxAlloc/size {
 		panic(fmt.Errorf("make: %d elements of %d bytes are more than the session's limit of %d GiB", n, size, r.maxAlloc>>30))
 	}
 	return n
 }
+
+// NilUsed panics as the use of a nil interface or pointer does.
+func (r *Runtime) NilUsed() {
+	panic(RuntimeError("runtime error: invalid memory address or nil pointer dereference"))
+}
+
+// Rune decodes the rune of s at byte i, and says how many bytes it takes.
+func (r *Runtime) Rune(s string, i int) (c rune, n int) { return utf8.DecodeRuneInString(s[i:]) }
 
 // ShiftCount returns n, the signed count of a shift.
 func (r *Runtime) ShiftCount(n int) uint {

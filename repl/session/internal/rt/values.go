@@ -203,7 +203,7 @@ var goTexts = []struct{ has, means string }{
 	{"using nil *", "runtime error: invalid memory address or nil pointer dereference"},
 	{"reflect.MakeSlice: negative len", "runtime error: makeslice: len out of range"},
 	{"reflect.MakeSlice: negative cap", "runtime error: makeslice: cap out of range"},
-	{"reflect.MakeSlice: len > cap", "runtime error: makeslice: len out of range"},
+	{"reflect.MakeSlice: len > cap", "runtime error: makeslice: cap out of range"},
 	{"hash of unhashable type", ""},
 	{"integer divide by zero", "runtime error: integer divide by zero"},
 }
