@@ -1,12 +1,13 @@
-// Package stdlib is what a cell can import: Go's standard library, but for what leftout.go lists, and all of the engine, as three
-// kinds of generated data for each package: the interpreter's symbol table ([Symbols]), the types ([Importer]) and
-// the documentation ([Doc]).
+// Package stdlib is what a cell can import: Go's standard library, but for what leftout.go lists, and all of the
+// engine, as three kinds of generated data for each package: the interpreter's symbol table ([Symbols]), the types
+// ([Importer]) and the documentation ([Doc]).
 //
 // Nothing is unpacked before it is asked for: a table is built and types are read when a cell first uses the package.
 // Run `go generate ./stdlib` after a change of an exported engine name or its comment; a test says when it is due.
 package stdlib
 
 import (
+	"flag"
 	"reflect"
 	"sync"
 
@@ -19,6 +20,9 @@ import (
 
 // ExitRequest is the panic value of os.Exit and log.Fatal in a cell: the session decides what becomes of it.
 type ExitRequest = std.ExitRequest
+
+// ParseFlags is f.Parse(arguments), but where that would end the process it panics with an [ExitRequest].
+func ParseFlags(f *flag.FlagSet, arguments []string) error { return std.ParseFlags(f, arguments) }
 
 // preferred settles which package a bare name means where several have it.
 var preferred = map[string]string{

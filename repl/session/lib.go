@@ -37,15 +37,21 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 			"Scanln":  func(a ...any) (int, error) { return fmt.Fscanln(in, a...) },
 		}
 	case "log":
-		l := log.New(s.errOut, "", log.LstdFlags)
-		own = map[string]any{
-			"Default": func() *log.Logger { return l }, "Flags": l.Flags, "Output": l.Output, "Prefix": l.Prefix, "Writer": l.Writer,
-			"Panic": l.Panic, "Panicf": l.Panicf, "Panicln": l.Panicln, "Print": l.Print, "Printf": l.Printf, "Println": l.Println,
-			"Fatal":    func(a ...any) { l.Print(a...); s.exit(1) },
-			"Fatalf":   func(f string, a ...any) { l.Printf(f, a...); s.exit(1) },
-			"Fatalln":  func(a ...any) { l.Println(a...); s.exit(1) },
-			"SetFlags": l.SetFlags, "SetOutput": l.SetOutput, "SetPrefix": l.SetPrefix,
-		}
+		l := s.logger
+		own = methodsFor(symbols, l)
+		own["Default"] = func() *log.Logger { return l }
+		own["Logger_Fatal"] = func(l *log.Logger, a ...any) { l.Print(a...); s.exit(1) }
+		own["Logger_Fatalf"] = func(l *log.Logger, f string, a ...any) { l.Printf(f, a...); s.exit(1) }
+		own["Logger_Fatalln"] = func(l *log.Logger, a ...any) { l.Println(a...); s.exit(1) }
+		own["Fatal"] = func(a ...any) { l.Print(a...); s.exit(1) }
+		own["Fatalf"] = func(f string, a ...any) { l.Printf(f, a...); s.exit(1) }
+		own["Fatalln"] = func(a ...any) { l.Println(a...); s.exit(1) }
+	case "log/slog":
+		own = s.slog(symbols)
+	case "flag":
+		own = s.flags(symbols)
+	case "testing":
+		own = map[string]any{"Benchmark": s.rt.Benchmark}
 	case "os":
 		own = map[string]any{"Exit": s.exit}
 	case "time":
@@ -58,7 +64,11 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 		merged[name] = v
 	}
 	for name, f := range own {
-		merged[name] = reflect.ValueOf(f)
+		v, ok := f.(reflect.Value) // a variable
+		if !ok {
+			v = reflect.ValueOf(f)
+		}
+		merged[name] = v
 	}
 	return merged
 }
@@ -92,7 +102,7 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"Recover": r.Recover, "Panic": r.Panic, "PanicError": r.PanicError, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Unnamed": r.Unnamed, "Full": r.Full, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
-		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs,
+		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain,
 	} {
 		symbols[name] = reflect.ValueOf(f)
 	}

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"log"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -49,6 +50,7 @@ func writer(w io.Writer) io.Writer {
 // start makes the state of an empty session.
 func (s *Session) start() error {
 	s.world = newWorld()
+	s.logger = log.New(s.errOut, "", log.LstdFlags)
 	s.rt = rt.New(rt.Types{Wrapper: wrapper, Key: s.keyOf, Implements: s.implements, Name: func(key int, pointer bool) string {
 		return map[bool]string{true: "*"}[pointer] + types.TypeString(s.keyTypes[key-1], mainQualifier)
 	}})
@@ -170,6 +172,7 @@ func (s *Session) context(ctx context.Context) context.Context {
 type state struct {
 	opts        Options
 	out, errOut io.Writer
+	logger      *log.Logger // what package log's functions speak for
 
 	n         int // the newest cell
 	history   []Cell

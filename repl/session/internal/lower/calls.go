@@ -100,14 +100,11 @@ func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
 	if !ok || fn.Pkg() == nil {
 		return nil
 	}
-	switch fn.FullName() {
-	case "(*log.Logger).Fatal", "(*log.Logger).Fatalf", "(*log.Logger).Fatalln":
-		recv := l.expr(f.X)
-		sig := fn.Type().(*types.Signature)
-		args, _ := l.arguments(e, sig)
-		out := l.call(l.sel(l.id(l.env.Package("log")), "Logger_"+fn.Name()), append([]ast.Expr{recv}, args...)...)
-		out.Ellipsis = e.Ellipsis
-		return out
+	if _, ok := guarded(fn); ok {
+		return l.guardedCall(e, f)
+	}
+	if i, ok := callbacks[fn.FullName()]; ok && i < len(e.Args) {
+		return l.contained(e, i)
 	}
 	if fn.FullName() == "errors.As" {
 		return l.rt("ErrorsAs", l.expr(e.Args[0]), l.expr(e.Args[1]), l.int(l.errorKey(e.Args[1])))

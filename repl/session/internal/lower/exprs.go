@@ -193,7 +193,7 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 		args = append(args, l.id(names[i]))
 	}
 	r := l.fresh("r")
-	call := l.call(l.sel(l.path(l.id(r), sel), f.Name()), args...)
+	call := l.invoke(l.id(r), t, sel, args...)
 	if sig.Variadic() {
 		call.Ellipsis = l.pos
 	}
@@ -251,7 +251,7 @@ func (l *Lowerer) methodExpr(sel *types.Selection) ast.Expr {
 			args = append(args, l.id(names[i]))
 		}
 	}
-	call := l.call(l.sel(l.path(l.id(names[0]), sel), sel.Obj().Name()), args...)
+	call := l.invoke(l.id(names[0]), sel.Recv(), sel, args...)
 	if sig.Variadic() {
 		call.Ellipsis = l.pos
 	}

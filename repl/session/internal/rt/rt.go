@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"testing"
 	"unicode/utf8"
 )
 
@@ -211,12 +212,15 @@ func (r *Runtime) wake() <-chan struct{} {
 }
 
 // Go starts f. A panic in it is reported and ends nothing else.
-func (r *Runtime) Go(where int, f func()) {
-	g := goroutine()
+func (r *Runtime) Go(where int, f func()) { go r.Contain(where, f)() }
+
+// Contain returns f for compiled code that calls it in another goroutine, where it belongs to the run of this one. A
+// panic in it is reported and ends nothing else.
+func (r *Runtime) Contain(where int, f func()) func() {
 	r.mu.Lock()
-	n := r.belongs(g)
+	n := r.belongs(goroutine())
 	r.mu.Unlock()
-	go func() {
+	return func() {
 		g := goroutine()
 		r.mu.Lock()
 		r.cells[g] = n
@@ -233,7 +237,30 @@ func (r *Runtime) Go(where int, f func()) {
 			}
 		}()
 		f()
-	}()
+	}
+}
+
+// Benchmark is testing.Benchmark, which calls f in another goroutine: a panic in f becomes one of the caller.
+func (r *Runtime) Benchmark(f func(b *testing.B)) testing.BenchmarkResult {
+	var thrown any
+	var crash trace
+	result := testing.Benchmark(func(b *testing.B) {
+		defer func() {
+			if thrown = recover(); thrown != nil {
+				crash = r.takeTrace()
+				b.FailNow()
+			}
+		}()
+		f(b)
+	})
+	if thrown != nil {
+		g := goroutine()
+		r.mu.Lock()
+		r.traces[g] = &crash
+		r.mu.Unlock()
+		panic(thrown)
+	}
+	return result
 }
 
 // A trace is what the interpreter says while a panic passes through interpreted functions.

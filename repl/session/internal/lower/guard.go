@@ -1,0 +1,72 @@
+package lower
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// guarded is the function of the receiver and the arguments that stands for a method of a compiled type that would end
+// the process. The tables of package stdlib have it.
+func guarded(m *types.Func) (name string, ok bool) {
+	if m.Pkg() == nil || m.Pkg().Path() != "log" && m.Pkg().Path() != "flag" {
+		return "", false
+	}
+	switch m.FullName() {
+	case "(*log.Logger).Fatal", "(*log.Logger).Fatalf", "(*log.Logger).Fatalln":
+		return "Logger_" + m.Name(), true
+	case "(*flag.FlagSet).Parse":
+		return "FlagSet_Parse", true
+	}
+	return "", false
+}
+
+// callbacks are the functions that call one of their arguments in a goroutine of their own, with its index: a panic
+// there would end the process.
+var callbacks = map[string]int{"time.AfterFunc": 1, "context.AfterFunc": 1, "(*sync.WaitGroup).Go": 0}
+
+// guardedCall writes x.Fatal(…).
+func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
+	sel := l.info.Selections[f]
+	if sel == nil || sel.Kind() != types.MethodVal {
+		return nil
+	}
+	args, spread := l.arguments(e, sel.Type().(*types.Signature))
+	call := l.invoke(l.expr(f.X), l.typeOf(f.X), sel, args...)
+	if spread || e.Ellipsis.IsValid() {
+		call.Ellipsis = e.Rparen
+	}
+	return call
+}
+
+// invoke writes x.Method(args), where x has type t.
+func (l *Lowerer) invoke(x ast.Expr, t types.Type, sel *types.Selection, args ...ast.Expr) *ast.CallExpr {
+	m := sel.Obj().(*types.Func)
+	x = l.path(x, sel)
+	name, ok := guarded(m)
+	if !ok {
+		return l.call(l.sel(x, m.Name()), args...)
+	}
+	for _, i := range sel.Index()[:len(sel.Index())-1] {
+		t = deref(t).Underlying().(*types.Struct).Field(i).Type()
+	}
+	if !isPointer(t) {
+		x = l.addr(x)
+	}
+	return l.call(l.sel(l.id(l.env.Package(m.Pkg().Path())), name), append([]ast.Expr{x}, args...)...)
+}
+
+func deref(t types.Type) types.Type {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
+}
+
+// contained writes a call whose i-th argument is called in another goroutine: a panic in it is reported like that of
+// a goroutine of the cell.
+func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {
+	args, _ := l.arguments(e, l.typeOf(e.Fun).Underlying().(*types.Signature))
+	mark := l.env.Mark(Mark{Pos: e.Pos(), End: e.End(), Func: l.fn.name})
+	args[i] = l.rt("Contain", l.int(mark), args[i])
+	return &ast.CallExpr{Fun: l.callee(e.Fun), Lparen: e.Lparen, Args: args, Rparen: e.Rparen}
+}

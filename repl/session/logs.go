@@ -1,0 +1,123 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// Packages log, log/slog and flag each have a value that their functions speak for. A session has its own, which
+// write to the session's error stream.
+
+// methodsFor returns the methods of a value that are functions of its package, too.
+func methodsFor(symbols map[string]reflect.Value, value any) map[string]any {
+	own := map[string]any{}
+	v := reflect.ValueOf(value)
+	for name, f := range symbols {
+		if m := v.MethodByName(name); m.IsValid() && m.Type() == f.Type() {
+			own[name] = m
+		}
+	}
+	return own
+}
+
+// flags are the functions of package flag for a command line of the session.
+func (s *Session) flags(symbols map[string]reflect.Value) map[string]any {
+	f := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	f.SetOutput(s.errOut)
+	usage := func() {
+		fmt.Fprintf(f.Output(), "Usage of %s:\n", f.Name())
+		f.PrintDefaults()
+	}
+	f.Usage = func() { usage() }
+	own := methodsFor(symbols, f)
+	own["Usage"] = reflect.ValueOf(&usage).Elem()
+	own["CommandLine"] = reflect.ValueOf(&f).Elem()
+	own["Parse"] = func() { _ = s.parseFlags(f, os.Args[1:]) } // it does not return an error
+	own["FlagSet_Parse"] = s.parseFlags
+	return own
+}
+
+func (s *Session) parseFlags(f *flag.FlagSet, arguments []string) error {
+	defer func() {
+		p := recover()
+		if exit, ok := p.(stdlib.ExitRequest); ok {
+			s.exit(exit.Code)
+		}
+		if p != nil {
+			panic(p)
+		}
+	}()
+	return stdlib.ParseFlags(f, arguments)
+}
+
+// slog are the functions of package log/slog for a default logger of the session.
+func (s *Session) slog(symbols map[string]reflect.Value) map[string]any {
+	level := new(slog.LevelVar)
+	var current atomic.Pointer[slog.Logger]
+	current.Store(slog.New(newLogHandler(s.logger, level)))
+	own := map[string]any{}
+	for name := range methodsFor(symbols, current.Load()) {
+		t := symbols[name].Type()
+		own[name] = reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
+			m := reflect.ValueOf(current.Load()).MethodByName(name)
+			if t.IsVariadic() {
+				return m.CallSlice(args)
+			}
+			return m.Call(args)
+		})
+	}
+	own["Default"] = current.Load
+	own["SetDefault"] = current.Store
+	own["SetLogLoggerLevel"] = func(l slog.Level) (old slog.Level) {
+		old = level.Level()
+		level.Set(l)
+		return old
+	}
+	return own
+}
+
+// A logHandler writes records as the default one of log/slog does: 2006/01/02 15:04:05 INFO message key=value.
+type logHandler struct {
+	slog.Handler // gives the attributes to text
+	text         *bytes.Buffer
+	to           *log.Logger
+	mu           *sync.Mutex
+}
+
+func newLogHandler(to *log.Logger, level slog.Leveler) *logHandler {
+	text := new(bytes.Buffer)
+	return &logHandler{slog.NewTextHandler(text, &slog.HandlerOptions{Level: level}), text, to, new(sync.Mutex)}
+}
+
+func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text.Reset()
+	bare := slog.NewRecord(time.Time{}, r.Level, "", 0)
+	r.Attrs(func(a slog.Attr) bool { bare.AddAttrs(a); return true })
+	if err := h.Handler.Handle(ctx, bare); err != nil {
+		return err
+	}
+	_, attrs, _ := strings.Cut(h.text.String(), `msg=""`)
+	return h.to.Output(4, r.Level.String()+" "+r.Message+strings.TrimSuffix(attrs, "\n"))
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{h.Handler.WithAttrs(attrs), h.text, h.to, h.mu}
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{h.Handler.WithGroup(name), h.text, h.to, h.mu}
+}
