@@ -31,21 +31,31 @@ func Attention(q, k, v Tensor, o AttentionOptions) Tensor {
 		attr.Flags |= ir.Causal
 	}
 	src := []*ir.Node{nq, nk, nv}
-	if mask := o.mask(nq.DType); !mask.IsNone() {
+	if mask := o.mask(nq, nk); !mask.IsNone() {
 		src = append(src, mask.node("attention"))
 	}
 	return pick(apply(ir.Attention, attr, src...), 0)
 }
 
-// mask joins the two kinds of mask into one of four axes.
-func (o AttentionOptions) mask(dt dtype.Type) Tensor {
+// mask joins the two kinds of mask into one of four axes, the last two as long as q and k.
+func (o AttentionOptions) mask(q, k *ir.Node) Tensor {
 	mask := o.Mask
 	if !mask.IsNone() {
 		for mask.Rank() < 4 {
 			mask = mask.Unsqueeze(0)
 		}
 		if mask.DType() != dtype.Bool {
-			mask = mask.Cast(dt)
+			mask = mask.Cast(q.DType)
+		}
+		// What does not fit is left as it is, so that the op says what it wants.
+		if s := mask.Shape(); len(s) == 4 && len(q.Shape) == 4 && len(k.Shape) == 4 {
+			if tq := q.Shape[2]; s[2] == 1 {
+				s[2] = tq
+			}
+			if tk := k.Shape[2]; s[3] == 1 {
+				s[3] = tk
+			}
+			mask = mask.Expand(s...)
 		}
 	}
 	if o.Documents.IsNone() {
