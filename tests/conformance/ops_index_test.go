@@ -74,7 +74,7 @@ func gatherND(c *call) []value {
 
 // scatter puts updates [U R] into the rows of base [N R] that index [U] numbers, or combines them with what is there. It
 // is dense for max, min and mul: [N U R] elements.
-func scatter(base, index, updates tensor.Tensor, reduction string) tensor.Tensor {
+func scatter(k kind, base, index, updates tensor.Tensor, reduction string) tensor.Tensor {
 	if reduction == "add" {
 		return base.ScatterAdd(0, index, updates)
 	}
@@ -94,9 +94,9 @@ func scatter(base, index, updates tensor.Tensor, reduction string) tensor.Tensor
 	case reduction == "mul":
 		return base.Mul(combine(tensor.Scalar(1).Cast(base.DType())).Prod(1))
 	case reduction == "max":
-		return tensor.Where(touched, base.Maximum(combine(bound(base.DType(), false)).Max(1)), base)
+		return tensor.Where(touched, base.Maximum(combine(bound(k, base.DType(), false)).Max(1)), base)
 	case reduction == "min":
-		return tensor.Where(touched, base.Minimum(combine(bound(base.DType(), true)).Min(1)), base)
+		return tensor.Where(touched, base.Minimum(combine(bound(k, base.DType(), true)).Min(1)), base)
 	}
 	refuse("got reduction %q", reduction)
 	return base
@@ -106,10 +106,10 @@ func scatter(base, index, updates tensor.Tensor, reduction string) tensor.Tensor
 func scatterElements(c *call) []value {
 	x, index := c.x(0), c.x(1)
 	a := axis(c.integer("axis", 0), x.Rank())
-	return c.result(scatterAlong(x.Tensor, index.Tensor, c.x(2).Tensor, a, c.text("reduction", "none")), x.kind)
+	return c.result(scatterAlong(x, index.Tensor, c.x(2).Tensor, a, c.text("reduction", "none")), x.kind)
 }
 
-func scatterAlong(x, index, updates tensor.Tensor, a int, reduction string) tensor.Tensor {
+func scatterAlong(x value, index, updates tensor.Tensor, a int, reduction string) tensor.Tensor {
 	n := tensor.Zeros(index.Shape()...).Cast(dtype.I64)
 	for i, d := range x.Shape() {
 		at := places(index, d)
@@ -120,7 +120,7 @@ func scatterAlong(x, index, updates tensor.Tensor, a int, reduction string) tens
 		}
 		n = n.Mul(d).Add(at)
 	}
-	y := scatter(x.Reshape(x.Size(), 1), n.Flatten(), updates.Reshape(index.Size(), 1), reduction)
+	y := scatter(x.kind, x.Reshape(x.Size(), 1), n.Flatten(), updates.Reshape(index.Size(), 1), reduction)
 	return y.Reshape(x.Shape()...)
 }
 
@@ -130,7 +130,7 @@ func scatterND(c *call) []value {
 	shape := x.Shape()
 	rows, width := product(shape[:k]), product(shape[k:])
 	n := rowNumbers(index.Tensor, shape[:k]).Flatten()
-	y := scatter(x.Reshape(rows, width), n, updates.Reshape(n.Size(), width), c.text("reduction", "none"))
+	y := scatter(x.kind, x.Reshape(rows, width), n, updates.Reshape(n.Size(), width), c.text("reduction", "none"))
 	return c.result(y.Reshape(shape...), x.kind)
 }
 
@@ -149,7 +149,7 @@ func tensorScatter(c *call) []value {
 		index = index.Mod(cache.Len(a))
 	}
 	index = index.Expand(update.Shape()...)
-	return c.result(scatterAlong(cache.Tensor, index, update.Tensor, a, "none"), cache.kind)
+	return c.result(scatterAlong(cache, index, update.Tensor, a, "none"), cache.kind)
 }
 
 func oneHot(c *call) []value {

@@ -17,6 +17,8 @@ var linear = map[string]operator{
 	"RotaryEmbedding": rotaryEmbedding,
 	"Attention":       attention,
 	"LinearAttention": linearAttention,
+
+	"CausalConvWithState": causalConv,
 }
 
 // gemm is alpha·A·B + beta·C.
@@ -187,4 +189,27 @@ func repeatHeads(t tensor.Tensor, n int) tensor.Tensor {
 	shape := slices.Clone(s)
 	shape[1] = n
 	return t.Unsqueeze(2).Expand(s[0], s[1], n/s[1], s[2], s[3]).Reshape(shape...)
+}
+
+// causalConv convolves each channel [B C T] with its own kernel [C 1 K], looking back only; the last K−1 places are kept
+// for the next call.
+func causalConv(c *call) []value {
+	x, weight := c.real(c.x(0)), c.real(c.x(1))
+	k, steps := weight.Len(2), x.Len(2)
+	if c.has(3) {
+		x = tensor.Concat([]tensor.Tensor{c.real(c.in[3]), x}, 2)
+	} else {
+		x = x.Pad(2, k-1, 0, 0)
+	}
+	y := tensor.ZerosLike(x.Slice(2, 0, steps))
+	for i := range k {
+		y = y.Add(x.Slice(2, i, i+steps).Mul(weight.Select(2, i)))
+	}
+	if c.has(2) {
+		y = y.Add(c.real(c.in[2]).Unsqueeze(-1))
+	}
+	if how := c.text("activation", "none"); how == "silu" || how == "swish" {
+		y = y.Silu()
+	}
+	return []value{c.fit(y, c.x(0).kind), c.fit(x.Slice(2, steps, steps+k-1), c.x(0).kind)}
 }

@@ -12,6 +12,7 @@ import (
 var quantizing = map[string]operator{
 	"Cast":                  func(c *call) []value { return []value{c.convert(c.x(0), kind(c.integer("to", 0)))} },
 	"CastLike":              func(c *call) []value { return []value{c.convert(c.x(0), c.x(1).kind)} },
+	"BitCast":               bitCast,
 	"QuantizeLinear":        quantize,
 	"DequantizeLinear":      dequantize,
 	"DynamicQuantizeLinear": dynamicQuantize,
@@ -114,4 +115,15 @@ func dynamicQuantize(c *call) []value {
 	zero := low.Neg().Div(scale).Clip(0, 255).Round()
 	y := x.Div(scale).Round().Add(zero)
 	return []value{c.saturate(y, kUint8), c.fit(scale, kFloat), c.saturate(zero, kUint8)}
+}
+
+// bitCast reads the bytes of the elements as another type of the same width.
+func bitCast(c *call) []value {
+	x, to := c.x(0), kind(c.integer("to", 0))
+	from, wide := c.carrier(x.kind)
+	dt, wider := c.carrier(to)
+	if wide || wider || from.Size() != dt.Size() {
+		refuse("got a conversion of the bits of %v to %v, want dtypes of the engine of one width", x.kind, to)
+	}
+	return []value{{tensor.FromBytes(dt, x.Bytes(), x.Shape()...), to}}
 }

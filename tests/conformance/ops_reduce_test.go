@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"math"
-	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -13,8 +12,8 @@ var reductions = map[string]operator{
 	"ReduceSum":  reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Sum(axes...) }),
 	"ReduceMean": reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Mean(axes...) }),
 	"ReduceProd": reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Prod(axes...) }),
-	"ReduceMax":  reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return extreme(x, axes, true) }),
-	"ReduceMin":  reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return extreme(x, axes, false) }),
+	"ReduceMax":  func(c *call) []value { return reduce(extreme(c.x(0).kind, true))(c) },
+	"ReduceMin":  func(c *call) []value { return reduce(extreme(c.x(0).kind, false))(c) },
 	"ReduceL1":   reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Abs().Sum(axes...) }),
 	"ReduceL2":   reduce(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Square().Sum(axes...).Sqrt() }),
 	"ReduceSumSquare": reduce(func(x tensor.Tensor, axes []int) tensor.Tensor {
@@ -62,36 +61,43 @@ func reduce(f func(x tensor.Tensor, axes []int) tensor.Tensor) operator {
 	}
 }
 
-// extreme is the maximum or minimum; that of no elements is the least or greatest value of the type.
-func extreme(x tensor.Tensor, over []int, largest bool) tensor.Tensor {
-	if x.Size() > 0 || x.DType() == dtype.Bool {
+// extreme is the maximum or minimum; that of no elements is the least or greatest value of the kind.
+func extreme(k kind, largest bool) func(x tensor.Tensor, over []int) tensor.Tensor {
+	return func(x tensor.Tensor, over []int) tensor.Tensor {
+		if x.Size() == 0 && x.DType() != dtype.Bool {
+			for _, a := range over { // one element that loses against all others
+				if x.Len(a) == 0 {
+					shape := x.Shape()
+					shape[a] = 1
+					x = bound(k, x.DType(), !largest).Expand(shape...)
+				}
+			}
+		}
 		if largest {
 			return x.Max(over...)
 		}
 		return x.Min(over...)
 	}
-	shape := []int{}
-	for a, d := range x.Shape() {
-		if !slices.Contains(over, a) {
-			shape = append(shape, d)
-		}
-	}
-	return tensor.Full(0, shape...).Cast(x.DType()).Add(bound(x.DType(), !largest))
 }
 
-// bound is the greatest or least value of a dtype.
-func bound(dt dtype.Type, greatest bool) tensor.Tensor {
+// bound is the greatest or least value of a kind, in a dtype.
+func bound(k kind, dt dtype.Type, greatest bool) tensor.Tensor {
+	bits, signed, integer := k.integer()
 	switch {
-	case dt.Float() && greatest:
+	case !integer && greatest:
 		return tensor.Scalar(math.Inf(1)).Cast(dt)
-	case dt.Float():
+	case !integer:
 		return tensor.Scalar(math.Inf(-1)).Cast(dt)
+	case k == kUint64 && greatest:
+		refuse("got the greatest uint64 as a result, want less than 2⁶³ (it travels in i64)")
+	case !signed && greatest:
+		return tensor.From(1<<bits - 1).Cast(dt)
+	case !signed:
+		return tensor.From(0).Cast(dt)
+	case greatest:
+		return tensor.From(1<<(bits-1) - 1).Cast(dt)
 	}
-	limits := map[dtype.Type][2]int{dtype.U8: {0, math.MaxUint8}, dtype.I32: {math.MinInt32, math.MaxInt32}, dtype.I64: {math.MinInt64, math.MaxInt64}}[dt]
-	if greatest {
-		return tensor.From(limits[1]).Cast(dt)
-	}
-	return tensor.From(limits[0]).Cast(dt)
+	return tensor.From(-1 << (bits - 1)).Cast(dt)
 }
 
 // arg is ArgMax or ArgMin, of which the last index may be asked for when several tie.

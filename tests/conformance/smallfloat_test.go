@@ -112,7 +112,11 @@ func (c *call) encode(t tensor.Tensor, to kind, saturate bool, round string) val
 // encodePower rounds to a power of two: up, down, or to the nearest with ties up.
 func (f smallFloat) encodePower(x tensor.Tensor, saturate bool, round string) tensor.Tensor {
 	var boundaries []float64
-	for code := range f.finite - 1 {
+	last := f.finite
+	if saturate {
+		last-- // no boundary to the code after the largest number, which is NaN
+	}
+	for code := range last {
 		switch low := f.magnitude(code); round {
 		case "up":
 			boundaries = append(boundaries, low)
@@ -131,7 +135,7 @@ func (f smallFloat) encodePower(x tensor.Tensor, saturate bool, round string) te
 	}
 	nan := x.IsNaN()
 	if !saturate {
-		nan = nan.Or(x.Gt(f.magnitude(f.finite - 1))).Or(x.Lt(f.magnitude(0)))
+		nan = nan.Or(x.Lt(f.magnitude(0)))
 	}
 	return tensor.Where(nan, f.finite, above.Sum(-1)).Cast(dtype.U8)
 }
