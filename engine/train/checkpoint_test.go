@@ -2,8 +2,10 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,5 +139,45 @@ func TestCheckpointsOfAnotherRun(t *testing.T) {
 	other.Seed = 1
 	if _, err := Run(context.Background(), newModel(), other, o); err == nil || !strings.Contains(err.Error(), "a run with other data") {
 		t.Errorf("another order of the data: got %v", err)
+	}
+}
+
+// TestDamageAnywhere: whatever byte of a checkpoint is changed, or wherever it ends, it is refused with the file's
+// name, or what was read is what was written.
+func TestDamageAnywhere(t *testing.T) {
+	o := saved(t)
+	dir := filepath.Join(o.Checkpoint, "step-00000004")
+	for _, name := range []string{paramsFile, optimizerFile, stateFile, manifestFile} {
+		path := filepath.Join(dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string, b []byte) {
+			if err := os.WriteFile(path, b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			err := verify(dir)
+			if err == nil && name != manifestFile {
+				t.Errorf("%s: %s was not noticed", name, what)
+			}
+			if err != nil && !strings.Contains(err.Error(), dir) {
+				t.Errorf("%s: %s: got %q, want it to name the file", name, what, err)
+			}
+		}
+		step := max(1, len(whole)/64)
+		for at := 0; at < len(whole); at += step {
+			damaged := slices.Clone(whole)
+			damaged[at] ^= 1 << (at % 8)
+			try(fmt.Sprintf("a flipped bit in byte %d", at), damaged)
+			try(fmt.Sprintf("an end at byte %d", at), whole[:at])
+		}
+		try("a byte too many", append(slices.Clone(whole), 0))
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := verify(dir); err != nil {
+		t.Fatal(err)
 	}
 }
