@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -145,10 +146,15 @@ func (p *program) run(steps int) []Tensor {
 	return outs
 }
 
+var (
+	programs     = flag.Int("programs", 200, "how many random programs TestRandomPrograms compares")
+	firstProgram = flag.Int("firstprogram", 0, "the seed of the first one")
+)
+
 // Random programs with their gradients give the same on every device, with fusion and without.
 func TestRandomPrograms(t *testing.T) {
 	defer Fusion(Fusion(true))
-	for seed := range uint64(200) {
+	for seed := uint64(*firstProgram); seed < uint64(*firstProgram+*programs); seed++ {
 		var want []Tensor
 		for _, way := range []struct {
 			device string
