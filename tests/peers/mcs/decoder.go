@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"hash/crc32"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/lora"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// decoder is the model of the work. Its weights come from their names, as in peer_decoder.py.
+func (w *work) decoder() *llm.Model {
+	m := llm.New(llm.Config{Vocab: w.Vocab, Layers: w.Layers, Width: w.Width, Heads: w.Heads, KVHeads: w.KV, Hidden: w.Hidden})
+	fill(nn.Params(m))
+	return m
+}
+
+func fill(params []nn.Param) {
+	for _, p := range params {
+		name, shape := p.Name, p.Value().Shape()
+		switch {
+		case strings.Contains(name, "norm"):
+			p.Value().Set(tensor.Ones(shape...))
+		case strings.HasSuffix(name, "lora_B"):
+			p.Value().Set(tensor.Zeros(shape...))
+		case strings.HasSuffix(name, "lora_A"):
+			p.Value().Set(named(name+".weight", shape[1], shape[0]).Transpose())
+		case strings.HasSuffix(name, "_proj.weight"): // [in out] here, [out in] in transformers
+			p.Value().Set(named(name, shape[1], shape[0]).Transpose())
+		default:
+			p.Value().Set(named(name, shape...))
+		}
+		p.Value().Eval()
+	}
+}
+
+func named(name string, shape ...int) tensor.Tensor {
+	return values(crc32.ChecksumIEEE([]byte(name)), shape...).Mul(1.0 / 32)
+}
+
+// train does one step of LoRA training a run: forward, backward, clipping, AdamW.
+func (w *work) train() func() []tensor.Tensor {
+	m := w.decoder()
+	adapter, err := lora.Inject(m, lora.Config{Rank: w.R})
+	if err != nil {
+		panic(err)
+	}
+	fill(adapter.Params())
+	params := nn.Values(adapter.Params())
+	optimizer := optim.AdamW{}.New(adapter.Params())
+	ids, targets := tensor.From(words(1, w.Batch*w.T, w.Vocab), w.Batch, w.T).Eval(), tensor.From(words(2, w.Batch*w.T, w.Vocab), w.Batch, w.T).Eval()
+	step := func() []tensor.Tensor {
+		loss := m.Loss(ids, targets)
+		grads := tensor.Grad(loss, params...)
+		scale, norm := optim.ClipScale(grads, 1)
+		update := optimizer.Update(grads, 1e-3, scale)
+		tensor.Eval(append([]tensor.Tensor{loss, norm}, update.Tensors()...)...)
+		update.Commit()
+		return []tensor.Tensor{loss, norm}
+	}
+	for range 2 { // so that the loss that is compared is one after updates
+		step()
+	}
+	return step
+}
+
+// decode goes on from a prompt, always with the best word.
+func (w *work) decode() func() []tensor.Tensor {
+	m, prompt := w.decoder(), words(1, w.Prompt, w.Vocab)
+	return func() []tensor.Tensor {
+		ids, err := m.GenerateTokens(context.Background(), prompt, llm.Sampling{Tokens: w.Tokens})
+		if err != nil {
+			panic(err)
+		}
+		return []tensor.Tensor{tensor.From(ids[len(prompt):])}
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// numbers are pseudo-random in [-1, 1) and the same on every side: multiples of 2^-23 from a hash of seed and index
+// (inputs.py has the same formula).
+func numbers(seed uint32, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		h := uint32(i)*0x9E3779B1 + seed*0x7F4A7C15
+		h = (h ^ h>>16) * 0x85EBCA6B
+		h = (h ^ h>>13) * 0xC2B2AE35
+		h ^= h >> 16
+		x[i] = float32(h>>8)/(1<<23) - 1
+	}
+	return x
+}
+
+func values(seed uint32, shape ...int) tensor.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return tensor.From(numbers(seed, n), shape...).Eval()
+}
+
+// words are token numbers below vocabulary.
+func words(seed uint32, count, vocabulary int) []int {
+	ids := make([]int, count)
+	for i, x := range numbers(seed, count) {
+		ids[i] = int((x + 1) * (float32(vocabulary) / 2))
+	}
+	return ids
+}
+
+const sampled = 509
+
+// samples are some numbers of each output, the same ones on every side.
+func samples(outputs []tensor.Tensor) [][]float64 {
+	tensor.Eval(outputs...)
+	picked := make([][]float64, len(outputs))
+	for k, out := range outputs {
+		flat := out.Cast(dtype.F32).Floats()
+		for i, n := 0, min(sampled, len(flat)); i < n; i++ {
+			picked[k] = append(picked[k], float64(flat[i*len(flat)/n]))
+		}
+	}
+	return picked
+}

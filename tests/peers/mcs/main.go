@@ -1,0 +1,112 @@
+// Command mcs is mcs's own side of tests/peers: a process that does the work that cpu.py asks for and times it, as
+// worker.py does it for the other systems.
+//
+// A request is a line of JSON on standard input, the answer a line of JSON on standard output:
+//
+//	{"prepare": work}  builds inputs and runs the work once: {"ok": true, "result": samples}, or {"absent": why}
+//	{"run": n}         {"seconds": what n runs took, each waiting until its result is there}
+//
+// Reading order: main.go, inputs.go, works.go, decoder.go.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+type request struct {
+	Prepare *work `json:"prepare"`
+	Run     int   `json:"run"`
+}
+
+type answer struct {
+	OK      bool        `json:"ok,omitempty"`
+	Version string      `json:"version,omitempty"`
+	Result  [][]float64 `json:"result,omitempty"`
+	Absent  string      `json:"absent,omitempty"`
+	Seconds float64     `json:"seconds,omitempty"`
+}
+
+func main() {
+	threads, err := strconv.Atoi(os.Args[len(os.Args)-1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "usage: mcs THREADS, started by cpu.py")
+		os.Exit(2)
+	}
+	runtime.GOMAXPROCS(threads)
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serve() error {
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(answer{OK: true, Version: strings.TrimPrefix(runtime.Version(), "go")}); err != nil {
+		return err
+	}
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	var run func() []tensor.Tensor
+	for in.Scan() {
+		var r request
+		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
+			return err
+		}
+		var a answer
+		if r.Prepare != nil {
+			run = nil
+			a, run = prepare(r.Prepare)
+		} else {
+			a = measure(run, r.Run)
+		}
+		if err := out.Encode(a); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// prepare frees what the former work held, builds the inputs of the next one and runs it once.
+func prepare(w *work) (answer, func() []tensor.Tensor) {
+	runtime.GC()
+	device.Default().FreeCache()
+	var a answer
+	var run func() []tensor.Tensor
+	if err := tensor.Try(func() {
+		if run = w.build(); run != nil {
+			a = answer{OK: true, Result: samples(run())}
+		}
+	}); err != nil {
+		return answer{Absent: "failed: " + err.Error()}, nil
+	}
+	if run == nil {
+		return answer{Absent: "no " + w.Kind}, nil
+	}
+	return a, run
+}
+
+func measure(run func() []tensor.Tensor, n int) answer {
+	start := time.Now()
+	err := tensor.Try(func() {
+		for range n {
+			tensor.Eval(run()...)
+		}
+	})
+	if err == nil {
+		err = device.Default().Sync()
+	}
+	if err != nil {
+		return answer{Absent: "failed: " + err.Error()}
+	}
+	return answer{Seconds: time.Since(start).Seconds()}
+}

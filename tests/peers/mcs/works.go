@@ -1,0 +1,132 @@
+package main
+
+import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A work is what one row of the table does; works.py has the list.
+type work struct {
+	Kind   string `json:"kind"`
+	M      int    `json:"m"`
+	N      int    `json:"n"`
+	K      int    `json:"k"`
+	R      int    `json:"r"`
+	T      int    `json:"t"`
+	V      int    `json:"v"`
+	Grad   bool   `json:"grad"`
+	DType  string `json:"dtype"`
+	Heads  int    `json:"heads"`
+	KV     int    `json:"kv"`
+	Count  int    `json:"count"`
+	Vocab  int    `json:"vocab"`
+	Layers int    `json:"layers"`
+	Width  int    `json:"width"`
+	Hidden int    `json:"hidden"`
+	Batch  int    `json:"batch"`
+	Tokens int    `json:"tokens"`
+	Prompt int    `json:"prompt"`
+}
+
+const epsilon = 1e-5
+
+// build returns what does the work once. Its tensors are new in each run, so that graph and plan are looked up as a
+// user's loop does it. It returns nil for work that the engine does not have.
+func (w *work) build() func() []tensor.Tensor {
+	switch w.Kind {
+	case "lora":
+		return w.lora()
+	case "softmax", "layer_norm", "rms_norm":
+		return w.row()
+	case "matmul":
+		a, b := w.stored(values(1, w.N, w.N)), w.stored(values(2, w.N, w.N))
+		return func() []tensor.Tensor { return []tensor.Tensor{a.MatMul(b)} }
+	case "matvec":
+		// A linear layer holds its weight as [in out] here, and as [out in] in PyTorch: each side gets its own order.
+		x, weight := w.stored(values(1, 1, w.K)), w.stored(values(2, w.N, w.K).Transpose())
+		return func() []tensor.Tensor { return []tensor.Tensor{x.MatMul(weight)} }
+	case "chain":
+		x, y := values(1, w.M, w.N), values(2, w.M, w.N)
+		return func() []tensor.Tensor {
+			return []tensor.Tensor{x.Mul(y).Add(0.5).Tanh().Mul(x.Sigmoid()).Sub(y)}
+		}
+	case "attention":
+		q, k, v := values(1, 1, w.Heads, w.T, 64), values(2, 1, w.KV, w.T, 64), values(3, 1, w.KV, w.T, 64)
+		return func() []tensor.Tensor {
+			return []tensor.Tensor{tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true})}
+		}
+	case "cross_entropy":
+		logits, targets := values(1, w.M, w.V), tensor.From(words(2, w.M, w.V)).Eval()
+		return w.maybeGrad(tensor.Scalar(1).Eval(), []tensor.Tensor{logits}, func() tensor.Tensor {
+			return tensor.CrossEntropy(logits, targets, tensor.CrossEntropyOptions{})
+		})
+	case "adamw":
+		return w.adamw()
+	case "small":
+		x, y := values(1, w.N, w.N), values(2, w.N, w.N)
+		return func() []tensor.Tensor {
+			sum := x.Add(y)
+			sum.Floats()
+			return []tensor.Tensor{sum}
+		}
+	case "train":
+		return w.train()
+	case "decode":
+		return w.decode()
+	}
+	return nil
+}
+
+// stored is x in the work's element type and in the order of its own shape.
+func (w *work) stored(x tensor.Tensor) tensor.Tensor {
+	if w.DType == "bf16" {
+		x = x.Cast(dtype.BF16)
+	}
+	return tensor.FromBytes(x.DType(), x.Bytes(), x.Shape()...).Eval()
+}
+
+// maybeGrad runs f, and with Grad also the gradients of sum(f·dy) for the inputs.
+func (w *work) maybeGrad(dy tensor.Tensor, inputs []tensor.Tensor, f func() tensor.Tensor) func() []tensor.Tensor {
+	return func() []tensor.Tensor {
+		y := f()
+		if !w.Grad {
+			return []tensor.Tensor{y}
+		}
+		return append([]tensor.Tensor{y}, tensor.Grad(y.Mul(dy).Sum(), inputs...)...)
+	}
+}
+
+func (w *work) lora() func() []tensor.Tensor {
+	x, weight := values(1, w.M, w.N), values(2, w.N, w.N)
+	a, b, dy := values(3, w.N, w.R), values(4, w.R, w.N), values(5, w.M, w.N)
+	return w.maybeGrad(dy, []tensor.Tensor{x, a, b}, func() tensor.Tensor {
+		return tensor.LoRALinear(x, weight, a, b, 2)
+	})
+}
+
+func (w *work) row() func() []tensor.Tensor {
+	x, weight, bias, dy := values(1, w.M, w.N), values(2, w.N), values(3, w.N), values(5, w.M, w.N)
+	switch w.Kind {
+	case "softmax":
+		return w.maybeGrad(dy, []tensor.Tensor{x}, func() tensor.Tensor { return x.Softmax(-1) })
+	case "layer_norm":
+		return w.maybeGrad(dy, []tensor.Tensor{x, weight, bias}, func() tensor.Tensor { return x.LayerNorm(weight, bias, epsilon) })
+	}
+	return w.maybeGrad(dy, []tensor.Tensor{x, weight}, func() tensor.Tensor { return x.RMSNorm(weight, epsilon) })
+}
+
+// adamw steps Count parameters of a million numbers each.
+func (w *work) adamw() func() []tensor.Tensor {
+	var p, g, m, v []tensor.Tensor
+	for i := range w.Count {
+		p, g = append(p, values(uint32(1+i), 1000, 1000)), append(g, values(uint32(1001+i), 1000, 1000))
+		m, v = append(m, tensor.Zeros(1000, 1000).Eval()), append(v, tensor.Zeros(1000, 1000).Eval())
+	}
+	step := 0
+	return func() []tensor.Tensor {
+		step++
+		p, m, v = tensor.AdamW(p, g, m, v, tensor.AdamWStep{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.1, Step: step})
+		tensor.Eval(append(append(append([]tensor.Tensor{}, p...), m...), v...)...)
+		return p[:1]
+	}
+}

@@ -1,0 +1,70 @@
+"""A decoder with LoRA in transformers and PEFT: training step and greedy decode. Weights come from their names."""
+import zlib
+
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from inputs import values, words
+
+
+def decoder(w):
+    # transformers would draw random weights first, which takes longer than all the rest of a large model
+    with torch.device("meta"):
+        model = LlamaForCausalLM(LlamaConfig(
+            vocab_size=w["vocab"], hidden_size=w["width"], intermediate_size=w["hidden"], num_hidden_layers=w["layers"],
+            num_attention_heads=w["heads"], num_key_value_heads=w["kv"], max_position_embeddings=2048,
+            rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=True))
+    model = model.to_empty(device="cpu")
+    model.tie_weights()
+    rotary = model.model.rotary_emb
+    fresh = type(rotary)(config=model.config)
+    rotary.inv_freq, rotary.original_inv_freq = fresh.inv_freq, fresh.inv_freq
+    fill(model)
+    return model
+
+
+def fill(model):
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            name = name.removeprefix("base_model.model.").replace(".base_layer", "").replace(".default", "")
+            if "norm" in name:
+                p.fill_(1)
+            elif "lora_B" in name:
+                p.zero_()
+            else:
+                p.copy_(torch.from_numpy(values(zlib.crc32(name.encode()), *p.shape)) / 32)
+
+
+def train(w, compile):
+    model = get_peft_model(decoder(w), LoraConfig(r=w["r"], lora_alpha=2 * w["r"], target_modules="all-linear", task_type="CAUSAL_LM"))
+    fill(model)
+    model.train()
+    params = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(params, lr=1e-3, weight_decay=0.0, fused=True)
+    ids, targets = (torch.from_numpy(words(s, w["batch"] * w["t"], w["vocab"])).reshape(w["batch"], w["t"]) for s in (1, 2))
+    forward = compile(model)
+
+    def step():
+        logits = forward(input_ids=ids, use_cache=False).logits
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, w["vocab"]), targets.reshape(-1))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(params, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return [loss, norm]
+    for _ in range(2):  # so that the loss that is compared is one after updates
+        step()
+    return step
+
+
+def decode(w):
+    model = decoder(w).eval()
+    model.generation_config.eos_token_id = None
+    prompt = torch.from_numpy(words(1, w["prompt"], w["vocab"])[None])
+
+    def run():
+        with torch.inference_mode():
+            out = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=w["tokens"], do_sample=False, pad_token_id=0)
+        return [out[0, w["prompt"]:]]
+    return run

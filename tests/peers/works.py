@@ -1,0 +1,96 @@
+"""The work that all sides do: what it is called, its shapes, and how much arithmetic and memory traffic it needs.
+
+A work is a dict that goes to every worker as it is. Beside the shapes it has
+  flops   arithmetic operations of one run (a multiply-add is two), 0 where the arithmetic is not the point
+  peak    the ceiling that the flops are held against: f32 or bf16
+  bytes   what must at least be read and written once
+  traffic the ceiling that the bytes are held against: read or copy
+  close   how far a result may be from mcs's, as a share of the largest value
+  long    only run when it is asked for
+"""
+
+
+def work(name, kind, flops, bytes, traffic="copy", peak="f32", close=1e-4, long=False, **shapes):
+    return dict(name=name, kind=kind, flops=flops, bytes=bytes, traffic=traffic, peak=peak, close=close, long=long, **shapes)
+
+
+def lora(n, r, m, grad=False):
+    base, adapter = 2 * m * n * n, 4 * m * n * r
+    flops = base + adapter if not grad else 2 * base + 3 * adapter  # W is frozen: only x, A and B have gradients
+    name = f"lora/{n} r{r} {m} rows" + (" fwd+bwd" if grad else "")
+    touched = 4 * (n * n + 2 * n * r + 2 * m * n)
+    return work(name, "lora", flops, touched * (2 if grad else 1), "read", n=n, r=r, m=m, grad=grad)
+
+
+def row(kind, m, grad=False):
+    n = 1024
+    name = f"{kind}/{m}x{n}" + (" fwd+bwd" if grad else "")
+    return work(name, kind, 0, 4 * m * n * (5 if grad else 2), m=m, n=n, grad=grad)
+
+
+def matmul(n, dtype, long=False):
+    size = 4 if dtype == "f32" else 2
+    return work(f"matmul/{dtype} {n}", "matmul", 2 * n**3, 3 * size * n * n, "read", dtype,
+                1e-4 if dtype == "f32" else 2e-2, long, n=n, dtype=dtype)
+
+
+def matvec(n, k, dtype, long=False):
+    size = 4 if dtype == "f32" else 2
+    return work(f"matvec/{dtype} {n}x{k}", "matvec", 2 * n * k, size * n * k, "read", dtype,
+                1e-4 if dtype == "f32" else 2e-2, long, n=n, k=k, dtype=dtype)
+
+
+def attention(t, long=False):
+    q, kv = 14, 2
+    seen = t * (t + 1) // 2
+    return work(f"attention/{t}", "attention", 4 * q * seen * 64, 4 * 64 * t * (2 * q + 2 * kv), long=long, t=t, heads=q, kv=kv)
+
+
+def cross_entropy(v, grad=False, long=False):
+    name = f"cross_entropy/256x{v}" + (" fwd+bwd" if grad else "")
+    return work(name, "cross_entropy", 0, 4 * 256 * v * (2 if grad else 1), "copy" if grad else "read", long=long, m=256, v=v, grad=grad)
+
+
+def adamw(millions):
+    # reads p, g, m, v and writes p, m, v
+    return work(f"adamw/{millions} M", "adamw", 0, 28 * millions * 10**6, count=millions)
+
+
+SMALL = dict(vocab=8192, layers=4, width=512, heads=8, kv=2, hidden=1408)
+HALF_B = dict(vocab=151936, layers=24, width=896, heads=14, kv=2, hidden=4864)
+
+
+def linear_weights(s):
+    """Numbers in the linear layers of the blocks."""
+    kv = s["width"] // s["heads"] * s["kv"]
+    return s["layers"] * (2 * s["width"] ** 2 + 2 * s["width"] * kv + 3 * s["width"] * s["hidden"])
+
+
+def train(name, shape, batch, t, long=False):
+    # Forward and the gradient of the input: 2 + 2 a weight and token; a frozen weight has no gradient of its own.
+    flops = 4 * batch * t * (linear_weights(shape) + shape["vocab"] * shape["width"])
+    return work(f"train/{name} {batch}x{t}", "train", flops, 0, close=2e-3, long=long, batch=batch, t=t, r=16, **shape)
+
+
+def decode(name, shape, tokens, long=False):
+    weights = linear_weights(shape) + shape["vocab"] * shape["width"]
+    return work(f"decode/{name} {tokens} tokens", "decode", 0, 4 * weights * tokens, "read", close=0, long=long, tokens=tokens, prompt=32, **shape)
+
+
+WORKS = (
+    [lora(n, 8, m) for n in (512, 1024, 2048) for m in (1, 16, 128, 1024)]
+    + [lora(1024, r, 128) for r in (4, 16, 64)]
+    + [lora(1024, 8, m, grad=True) for m in (1, 16, 128, 1024)]
+    + [lora(2048, 8, 128, grad=True)]
+    + [row(kind, m, grad) for kind in ("softmax", "layer_norm", "rms_norm") for grad in (False, True) for m in (64, 1024)]
+    + [matmul(n, "f32", n > 2048) for n in (256, 512, 1024, 2048, 4096)]
+    + [matmul(n, "bf16", n > 1024) for n in (256, 512, 1024, 2048, 4096)]
+    + [matvec(n, k, d) for d in ("f32", "bf16") for n, k in ((896, 896), (4864, 896), (896, 4864), (8960, 1536))]
+    + [work("chain/1024x1024", "chain", 0, 12 * 1024 * 1024, m=1024, n=1024)]
+    + [attention(t) for t in (128, 512, 2048)]
+    + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
+    + [adamw(1), adamw(40)]
+    + [work("small/add 4x4", "small", 0, 0, n=4)]
+    + [train("small", SMALL, 4, 256), train("0.5B", HALF_B, 1, 256, long=True)]
+    + [decode("small", SMALL, 64), decode("0.5B", HALF_B, 16, long=True)]
+)
