@@ -36,18 +36,22 @@ func (d *Defers) around(body func(*Defers)) {
 	body(d)
 }
 
-// finish makes the deferred calls and panics with what is left unrecovered.
+// finish makes the deferred calls and panics with what is left unrecovered. While any function is unwinding, the
+// innermost activation is where recover looks: it finds nothing to recover in one that has returned normally.
 func (d *Defers) finish() {
-	g := goroutine()
-	if len(d.calls) > 0 {
-		d.r.mu.Lock()
-		d.r.unwinding[g] = append(d.r.unwinding[g], d)
-		d.r.mu.Unlock()
-		for len(d.calls) > 0 {
-			f := d.calls[len(d.calls)-1]
-			d.calls = d.calls[:len(d.calls)-1]
-			d.call(f)
+	var g uint64
+	for len(d.calls) > 0 {
+		if g == 0 && (d.pending || d.r.unwinds()) {
+			g = goroutine()
+			d.r.mu.Lock()
+			d.r.unwinding[g] = append(d.r.unwinding[g], d)
+			d.r.mu.Unlock()
 		}
+		f := d.calls[len(d.calls)-1]
+		d.calls = d.calls[:len(d.calls)-1]
+		d.call(f)
+	}
+	if g != 0 {
 		d.r.mu.Lock()
 		if s := d.r.unwinding[g]; len(s) > 1 {
 			d.r.unwinding[g] = s[:len(s)-1]
@@ -59,6 +63,13 @@ func (d *Defers) finish() {
 	if d.pending {
 		panic(d.value)
 	}
+}
+
+// unwinds says whether any function is unwinding.
+func (r *Runtime) unwinds() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.unwinding) > 0
 }
 
 func (d *Defers) call(f func()) {
@@ -81,9 +92,12 @@ func (r *Runtime) Defer(f func()) {
 // Recover is what recover() is lowered to. Unlike Go's it also works in a function that a deferred function calls. It
 // does not stop the unwinding of a cell that was interrupted.
 func (r *Runtime) Recover() any {
-	g := goroutine()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.unwinding) == 0 {
+		return nil
+	}
+	g := goroutine()
 	stack := r.unwinding[g]
 	if len(stack) == 0 {
 		return nil

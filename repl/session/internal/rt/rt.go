@@ -6,6 +6,10 @@
 // unwinds like any other panic: its deferred functions run, and closures that were made earlier stay alive. (The
 // interpreter's own way to stop a run invalidates each closure that was made before: they do nothing from then on.)
 //
+// Lowered code reads the stop flag and writes the position marks without synchronisation, because a call or a lock for
+// each statement would cost more than the statement. Both are single words: a flag is seen a moment later, and a mark may
+// be another goroutine's, in which case a panic is placed by what is left.
+//
 // Reading order: rt.go (state, running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), values.go (what cells pass).
 package rt
 
@@ -18,6 +22,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 )
@@ -47,6 +52,8 @@ type Runtime struct {
 	shared *Shared
 	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
 	Crashed func(where int, value any, trace []string)
+
+	stopping atomic.Bool // what *shared.Stop says, for compiled code
 
 	mu        sync.Mutex
 	run       *run
@@ -120,6 +127,7 @@ func (r *Runtime) Interrupt(cause error) {
 	}
 	r.run.stop = cause
 	*r.shared.Stop = true
+	r.stopping.Store(true)
 	close(r.woken)
 	r.woken = make(chan struct{})
 }
@@ -132,6 +140,7 @@ func (r *Runtime) settle() {
 		}
 	}
 	*r.shared.Stop = false
+	r.stopping.Store(false)
 }
 
 // Run is called by lowered code with the body of a cell. It runs what the cell deferred, too, and ends the run.
@@ -186,6 +195,9 @@ func (r *Runtime) belongs(g uint64) *run {
 // Stop is called by lowered code that has found the stop flag set. It returns if another run is meant, or if the
 // goroutine is making its deferred calls already.
 func (r *Runtime) Stop() {
+	if !r.stopping.Load() {
+		return
+	}
 	g := goroutine()
 	r.mu.Lock()
 	n := r.belongs(g)
@@ -337,7 +349,8 @@ func (r *Runtime) TakeLoop() func(n int) {
 	return f
 }
 
-// goroutine is the number of the calling goroutine, which the runtime tells in no other way.
+// goroutine is the number of the calling goroutine, which the runtime tells in no other way. It walks the stack: ask only
+// when something has to be stopped, started or unwound.
 func goroutine() uint64 {
 	var buf [40]byte
 	b := buf[:runtime.Stack(buf[:], false)]
