@@ -82,6 +82,13 @@ func (v *env) Mark(m lower.Mark) int {
 	return len(v.s.marks)
 }
 
+// LocalType names a type that is declared in a function.
+func (v *env) LocalType(o *types.TypeName) string {
+	name := v.s.world.fresh(o.Name() + "__local")
+	v.s.typeNamed[name] = o.Type()
+	return name
+}
+
 // TypeKey numbers a type.
 func (v *env) TypeKey(t types.Type) int { return v.s.typeKey(t) }
 

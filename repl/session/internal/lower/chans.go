@@ -28,13 +28,18 @@ func (l *Lowerer) receiveInto(value, ok ast.Expr, e *ast.UnaryExpr) []ast.Stmt {
 	v := l.fresh("v")
 	recv := l.rt("Recv", ch, l.addr(l.id(v)))
 	list := []ast.Stmt{l.declare(v, l.typ(t))}
+	received := ""
 	if ok != nil && !isBlank(ok) {
-		list = append(list, l.assign(token.ASSIGN, ok, recv))
+		received = l.fresh("ok")
+		list = append(list, l.define(received, recv))
 	} else {
 		list = append(list, l.do(recv))
 	}
 	if value != nil && !isBlank(value) {
 		list = append(list, l.assign(token.ASSIGN, value, l.id(v)))
+	}
+	if received != "" {
+		list = append(list, l.assign(token.ASSIGN, ok, l.id(received)))
 	}
 	return []ast.Stmt{l.block(list...)}
 }

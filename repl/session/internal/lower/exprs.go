@@ -316,12 +316,14 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	if !ix && !iy || isNil(tx) || isNil(ty) {
 		return nil
 	}
-	if ix && !iy {
+	// The interpreter would lose the name of an interpreted type, so such a value becomes an interface as in an assignment.
+	switch {
+	case ix && !iy && l.ownNamed(ty):
 		y, ty = l.convert(y, ty, tx), tx
-	}
-	if iy && !ix {
+	case iy && !ix && l.ownNamed(tx):
 		x, tx = l.convert(x, tx, ty), ty
 	}
+	tx, ty = types.Default(tx), types.Default(ty)
 	v, w := l.fresh("x"), l.fresh("y")
 	lit := l.lit(l.id("bool"), l.ret(l.rt("Equal", l.addr(l.id(v)), l.addr(l.id(w)))))
 	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(tx)}, {Names: []*ast.Ident{l.id(w)}, Type: l.typ(ty)}}

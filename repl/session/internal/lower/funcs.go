@@ -89,11 +89,11 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	}
 	if !deferred {
 		l.fn.shared = l.sharedNames(body)
-		list := append(l.entry(), l.stmts(body.List)...)
+		list := append(append(l.entry(), l.zeroResults(out, sig)...), l.stmts(body.List)...)
 		return out, &ast.BlockStmt{Lbrace: body.Lbrace, List: list, Rbrace: body.Rbrace}
 	}
 	l.fn.defers = l.fresh("d")
-	list := l.entry()
+	list := append(l.entry(), l.zeroResults(out, sig)...)
 	param := &ast.Field{Names: []*ast.Ident{l.id(l.fn.defers)}, Type: &ast.StarExpr{X: l.sel(l.id(RT), "Defers")}}
 	inner := &ast.FuncLit{Type: &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: []*ast.Field{param}}}}
 	inner.Body = l.block(l.stmts(body.List)...)
@@ -102,6 +102,22 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 		list = append(list, l.ret(returns...))
 	}
 	return out, l.block(list...)
+}
+
+// zeroResults gives named results their first value: the interpreter takes the variable for them that the caller assigns
+// to, with what that holds.
+func (l *Lowerer) zeroResults(ft *ast.FuncType, sig *types.Signature) (list []ast.Stmt) {
+	if !l.fn.named {
+		return nil
+	}
+	for i, f := range ft.Results.List {
+		if len(f.Names) == 0 {
+			continue
+		}
+		z := l.fresh("z")
+		list = append(list, l.declare(z, l.typ(sig.Results().At(i).Type())), l.assign(token.ASSIGN, l.id(f.Names[0].Name), l.id(z)))
+	}
+	return list
 }
 
 // sharedNames are the variables that a function's body may change while something else can see them: those of its

@@ -35,6 +35,8 @@ type Env interface {
 	Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error)
 	// Mark numbers a statement, so that a panic can be placed; fn is the function that it is in.
 	Mark(at Mark) int
+	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has.
+	LocalType(o *types.TypeName) string
 	// TypeKey numbers a type, so that values can be printed with its name.
 	TypeKey(t types.Type) int
 }
@@ -258,19 +260,23 @@ func (l *Lowerer) Type(t types.Type, pos token.Pos) (x ast.Expr, err error) {
 func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl, err error) {
 	err = guard(func() {
 		l.pos = pos
-		x := l.typ(t.Underlying())
-		if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {
-			f := s.Fields.List[0]
-			tag := fmt.Sprintf("mcs:%q", name)
-			if f.Tag != nil {
-				old, _ := strconv.Unquote(f.Tag.Value)
-				tag = old + " " + tag
-			}
-			f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: pos}
-		}
-		d = &ast.GenDecl{Tok: token.TYPE, TokPos: pos, Specs: []ast.Spec{&ast.TypeSpec{Name: l.id(name), Type: x}}}
+		d = l.typeDecl(name, t)
 	})
 	return d, err
+}
+
+func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
+	x := l.typ(t.Underlying())
+	if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {
+		f := s.Fields.List[0]
+		tag := fmt.Sprintf("mcs:%q", name)
+		if f.Tag != nil {
+			old, _ := strconv.Unquote(f.Tag.Value)
+			tag = old + " " + tag
+		}
+		f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: l.pos}
+	}
+	return &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: l.id(name), Type: x}}}
 }
 
 // MethodFunc is a method of t, or of a pointer to it, as a function that takes a pointer to t first.

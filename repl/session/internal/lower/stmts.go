@@ -259,9 +259,10 @@ func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 				continue
 			}
 			l.pos = spec.Pos()
-			o := l.info.Defs[spec.Name]
-			out = append(out, &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{
-				&ast.TypeSpec{Name: l.renamed(o, spec.Name.Name).(*ast.Ident), Type: l.typ(o.Type().Underlying())}}}})
+			o := l.info.Defs[spec.Name].(*types.TypeName)
+			name := l.env.LocalType(o)
+			l.locals[o] = name
+			out = append(out, &ast.DeclStmt{Decl: l.typeDecl(name, o.Type())})
 		case *ast.ValueSpec:
 			if g.Tok == token.VAR {
 				out = append(out, l.varSpec(spec)...)
@@ -448,8 +449,8 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 			return []ast.Stmt{l.block(l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), values[0]))}
 		}
 	}
-	if len(rhs) == 1 && len(lhs) > 1 && !allIdents(lhs) {
-		return l.assignResults(lhs, values[0], Results(l.typeOf(rhs[0])))
+	if results := Results(l.typeOf(rhs[0])); len(rhs) == 1 && len(lhs) > 1 && (!allIdents(lhs) || wrapped(ts, results)) {
+		return l.assignResults(lhs, ts, values[0], results)
 	}
 	if allBlank(lhs) && len(rhs) == 1 {
 		if _, call := ast.Unparen(rhs[0]).(*ast.CallExpr); call && len(lhs) > 1 {
@@ -538,9 +539,19 @@ func (l *Lowerer) assignPlaces(places, values []ast.Expr) (list []ast.Stmt) {
 	return append(list, sets...)
 }
 
-// assignResults assigns the results of a call to places, not all of which are variables: their operands are evaluated
-// before the call.
-func (l *Lowerer) assignResults(lhs []ast.Expr, call ast.Expr, ts []types.Type) []ast.Stmt {
+// wrapped says whether a result becomes the value of an interface when it is assigned.
+func wrapped(places, results []types.Type) bool {
+	for i, t := range places {
+		if len(results) == len(places) && t != nil && types.IsInterface(t) && !types.IsInterface(results[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// assignResults assigns the results of a call, which are of the types ts, to places of the types to: their operands are
+// evaluated before the call.
+func (l *Lowerer) assignResults(lhs []ast.Expr, to []types.Type, call ast.Expr, ts []types.Type) []ast.Stmt {
 	if len(ts) != len(lhs) {
 		return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}}}
 	}
@@ -555,7 +566,7 @@ func (l *Lowerer) assignResults(lhs []ast.Expr, call ast.Expr, ts []types.Type) 
 		v := l.fresh("v")
 		temps[i] = l.id(v)
 		list = append(append(list, before...), l.declare(v, l.typ(ts[i])))
-		sets = append(sets, l.assign(token.ASSIGN, place, l.id(v)))
+		sets = append(sets, l.assign(token.ASSIGN, place, l.convert(l.id(v), ts[i], to[i])))
 	}
 	list = append(list, &ast.AssignStmt{Lhs: temps, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}})
 	return []ast.Stmt{l.block(append(list, sets...)...)}

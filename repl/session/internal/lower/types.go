@@ -76,7 +76,7 @@ func (l *Lowerer) basic(t *types.Basic) ast.Expr {
 
 func (l *Lowerer) named(t *types.Named) ast.Expr {
 	o := t.Obj()
-	if sig, ok := t.Underlying().(*types.Signature); ok && t.TypeArgs().Len() > 0 && t.NumMethods() == 0 {
+	if sig, ok := t.Underlying().(*types.Signature); ok && t.TypeArgs().Len() > 0 && t.NumMethods() == 0 && !l.own(t.Origin().Obj()) {
 		return l.signature(sig, nil) // iter.Seq[T]: the name is of no use
 	}
 	if i, ok := t.Underlying().(*types.Interface); ok && i.NumMethods() == 0 && o.Pkg() != nil && l.own(t.Origin().Obj()) {
