@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/stdlib/internal/std"
 )
 
 // apiLine is one promise of the toolchain: `pkg math, func Abs(float64) float64`, `pkg os (windows-amd64), const …`.
@@ -164,6 +166,21 @@ func TestAPI(t *testing.T) {
 		if _, ok := Symbols(path); ok {
 			t.Errorf("leftOut has %s (%s), which is there", path, reason)
 		}
+	}
+}
+
+func TestLeftOutIsDocumented(t *testing.T) {
+	data, err := os.ReadFile("../docs/cells.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range leftOut {
+		if !strings.Contains(string(data), "`"+path+"`") {
+			t.Errorf("docs/cells.md does not say that %s cannot be imported", path)
+		}
+	}
+	if count := fmt.Sprintf("%d packages, imported when used", len(paths(std.Packages))); !strings.Contains(string(data), count) {
+		t.Errorf("docs/cells.md does not say %q", count)
 	}
 }
 

@@ -5,7 +5,8 @@ package generic
 
 import "embed"
 
-//go:embed slices/slices.go slices/iter.go slices/sort.go maps/maps.go cmp/cmp.go sync/once.go
+//go:embed slices/slices.go slices/iter.go slices/sort.go maps/maps.go cmp/cmp.go sync/once.go iter/pull.go
+//go:embed errors/as.go reflect/types.go math/rand/v2/n.go crypto/pbkdf2/key.go crypto/hkdf/hkdf.go
 var files embed.FS
 
 // Source returns the files of the generic part of a package of the standard library.
@@ -15,11 +16,14 @@ func Source(path string) (texts []string, ok bool) {
 		return nil, false
 	}
 	for _, f := range list {
+		if f.IsDir() {
+			continue
+		}
 		b, err := files.ReadFile(path + "/" + f.Name())
 		if err != nil {
 			return nil, false
 		}
 		texts = append(texts, string(b))
 	}
-	return texts, true
+	return texts, len(texts) > 0
 }
