@@ -143,9 +143,14 @@ func prologue(x *value) bool {
 // memory returns an input.
 func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 	at := place{b, ch.key()}
-	if r, ok := e.refs[at]; ok {
+	r, ok := e.refs[at]
+	if _, input := r.Input(); ok && !input { // computed for elementwise work, too, which is no help to an operand
+		at.chain += " from memory"
+		r, ok = e.refs[at]
+	}
+	if ok {
 		for j := range e.uses {
-			if u := &e.uses[j]; u.base == b && !inlinable && u.chain.key() == at.chain {
+			if u := &e.uses[j]; u.base == b && !inlinable && u.chain.key() == ch.key() {
 				u.inlinable = false
 			}
 		}

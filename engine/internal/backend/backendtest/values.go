@@ -138,15 +138,7 @@ func (v *Values) compare(want *Values, tolerance float64, elementwise bool) erro
 			return fmt.Errorf("element %d of %v%v: got %d, want %d", i, v.DType, v.Shape, v.I[i], x)
 		}
 	}
-	scale := 0.0
-	for _, x := range want.F {
-		if !math.IsInf(x, 0) {
-			scale = max(scale, math.Abs(x)) // max with NaN is NaN, which is put right below
-		}
-		if scale != scale {
-			scale = 0
-		}
-	}
+	scale := want.scale()
 	for i, x := range want.F {
 		got := v.F[i]
 		if got == x || got != got && x != x {
@@ -168,4 +160,15 @@ func (v *Values) compare(want *Values, tolerance float64, elementwise bool) erro
 		}
 	}
 	return nil
+}
+
+// scale is the largest magnitude of the finite elements.
+func (v *Values) scale() float64 {
+	scale := 0.0
+	for _, x := range v.F {
+		if x-x == 0 {
+			scale = max(scale, math.Abs(x))
+		}
+	}
+	return scale
 }
