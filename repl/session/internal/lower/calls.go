@@ -106,7 +106,10 @@ func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
 	if i, ok := callbacks[fn.FullName()]; ok && i < len(e.Args) {
 		return l.contained(e, i)
 	}
-	if fn.FullName() == "errors.As" {
+	switch fn.FullName() {
+	case "(reflect.Value).Method", "(reflect.Value).MethodByName", "(reflect.Type).Method", "(reflect.Type).MethodByName":
+		l.refuse(f.Sel.Pos(), "reflection does not see the methods of types that are declared in cells: %s is not available", fn.Name())
+	case "errors.As":
 		return l.rt("ErrorsAs", l.expr(e.Args[0]), l.expr(e.Args[1]), l.int(l.errorKey(e.Args[1])))
 	}
 	switch fn.Pkg().Path() {

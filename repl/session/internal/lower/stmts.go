@@ -490,7 +490,7 @@ func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok t
 	for i := range lhs {
 		list = append(list, l.assign(token.ASSIGN, lhs[i], values[i]))
 	}
-	return append(list, sets...)
+	return append(list, placesFirst(sets)...)
 }
 
 func allIdents(list []ast.Expr) bool {
@@ -536,7 +536,21 @@ func (l *Lowerer) assignPlaces(places, values []ast.Expr) (list []ast.Stmt) {
 		list = append(list, before...)
 		sets = append(sets, l.assign(token.ASSIGN, place, values[i]))
 	}
-	return append(list, sets...)
+	return append(list, placesFirst(sets)...)
+}
+
+// placesFirst puts the assignments to variables behind the others: an element or a field that is assigned beside is that
+// of the variable's old value.
+func placesFirst(sets []ast.Stmt) (list []ast.Stmt) {
+	var last []ast.Stmt
+	for _, s := range sets {
+		if a := s.(*ast.AssignStmt); allIdents(a.Lhs) {
+			last = append(last, s)
+		} else {
+			list = append(list, s)
+		}
+	}
+	return append(list, last...)
 }
 
 // wrapped says whether a result becomes the value of an interface when it is assigned.
@@ -569,7 +583,7 @@ func (l *Lowerer) assignResults(lhs []ast.Expr, to []types.Type, call ast.Expr, 
 		sets = append(sets, l.assign(token.ASSIGN, place, l.convert(l.id(v), ts[i], to[i])))
 	}
 	list = append(list, &ast.AssignStmt{Lhs: temps, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}})
-	return []ast.Stmt{l.block(append(list, sets...)...)}
+	return []ast.Stmt{l.block(append(list, placesFirst(sets)...)...)}
 }
 
 // stable evaluates the operands of a place, so that assignments cannot change which place it is.

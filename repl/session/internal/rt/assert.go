@@ -3,8 +3,8 @@ package rt
 import (
 	"fmt"
 	"io"
-	"math"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -132,24 +132,17 @@ func (r *Runtime) Print(w io.Writer, separator, end string, args ...any) {
 
 // printed is a value as the Go runtime prints it.
 func printed(v reflect.Value) string {
-	float := func(f float64) string {
-		switch {
-		case math.IsNaN(f):
-			return "NaN"
-		case math.IsInf(f, 0):
-			return fmt.Sprintf("%+f", f)
-		}
-		text := fmt.Sprintf("%+.6e", f)
-		i := strings.LastIndexAny(text, "+-") + 1
-		return text[:i] + strings.Repeat("0", 3-len(text[i:])) + text[i:]
-	}
 	switch v.Kind() {
 	case reflect.Invalid:
-		return "nil"
+		return "(0x0,0x0)" // an interface
 	case reflect.Float32, reflect.Float64:
-		return float(v.Float())
+		return printedFloat(v.Float(), v.Type().Bits())
 	case reflect.Complex64, reflect.Complex128:
-		return "(" + float(real(v.Complex())) + float(imag(v.Complex())) + "i)"
+		re, im := printedFloat(real(v.Complex()), v.Type().Bits()/2), printedFloat(imag(v.Complex()), v.Type().Bits()/2)
+		if im[0] != '-' && im[0] != '+' {
+			im = "+" + im
+		}
+		return "(" + re + im + "i)"
 	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.Map, reflect.UnsafePointer:
 		return fmt.Sprintf("%#x", v.Pointer())
 	case reflect.Slice:
@@ -157,6 +150,8 @@ func printed(v reflect.Value) string {
 	}
 	return fmt.Sprint(v)
 }
+
+func printedFloat(f float64, bits int) string { return strconv.FormatFloat(f, 'g', -1, bits) }
 
 // Quit notes that a cell has executed a return statement: nothing that follows it in the cell runs.
 func (r *Runtime) Quit() {

@@ -199,6 +199,8 @@ var goTexts = []struct{ has, means string }{
 	{"slice index out of bounds", "runtime error: slice bounds out of range"},
 	{"on zero Value", "runtime error: invalid memory address or nil pointer dereference"},
 	{"value method called using nil", "runtime error: invalid memory address or nil pointer dereference"},
+	{"Call using zero Value", "runtime error: invalid memory address or nil pointer dereference"},
+	{"Grow: slice overflow", "runtime error: growslice: len out of range"},
 	{"call of nil function", "runtime error: invalid memory address or nil pointer dereference"},
 	{"using nil *", "runtime error: invalid memory address or nil pointer dereference"},
 	{"reflect.MakeSlice: negative len", "runtime error: makeslice: len out of range"},

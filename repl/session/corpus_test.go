@@ -1,0 +1,216 @@
+package session
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+var allPrograms = flag.Bool("programs", false, "run all programs of the corpora, not a sample")
+
+// beProgram makes the test binary run the program that it names, as a process of its own: programs exit, print to the
+// process's streams and leave goroutines behind.
+const beProgram = "MCS_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	name := os.Getenv(beProgram)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	text, err := os.ReadFile(name)
+	if err == nil {
+		var status int
+		status, err = RunProgram(context.Background(), []ProgramFile{{name, string(text)}}, Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+		if err == nil {
+			os.Exit(status)
+		}
+	}
+	fmt.Fprintln(os.Stderr, refusedMark, err)
+	os.Exit(statusRefused)
+}
+
+// refusedMark begins what the process says about a program that it did not run.
+const refusedMark = "refused:"
+
+// A corpusProgram is a program of a corpus and what it prints under go run; any, if that is not known.
+type corpusProgram struct {
+	name, path, want string
+	any              bool
+}
+
+// A tally counts how the programs of a corpus did.
+type tally struct{ passed, refused, misbehaved, total int }
+
+// TestGoPrograms runs the programs of the Go distribution's own test suite: those that are one file of package main,
+// are marked to be run and to end well, and do without unsafe, the runtime and build tags.
+func TestGoPrograms(t *testing.T) {
+	root := filepath.Join(runtime.GOROOT(), "test")
+	if out, err := exec.Command("go", "env", "GOROOT").Output(); runtime.GOROOT() == "" && err == nil {
+		root = filepath.Join(strings.TrimSpace(string(out)), "test")
+	}
+	var list []corpusProgram
+	for _, dir := range []string{".", "ken", "chan", "interface", "typeparam", "fixedbugs"} {
+		paths, _ := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src := string(text)
+			if !runMark.MatchString(src) || !strings.Contains(src, "\npackage main") || machineBound.MatchString(src) {
+				continue
+			}
+			p := corpusProgram{name: filepath.Join(dir, filepath.Base(path)), path: path}
+			want, err := os.ReadFile(strings.TrimSuffix(path, ".go") + ".out")
+			p.want, p.any = string(want), err != nil
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		t.Skipf("the Go installation has no programs in %s", root)
+	}
+	n := runCorpus(t, list)
+	if *allPrograms && (n.passed < 640 || n.misbehaved > 30) {
+		t.Errorf("%d programs behave as under go run, want at least 640; %d misbehave, want at most 30", n.passed, n.misbehaved)
+	}
+}
+
+var (
+	runMark      = regexp.MustCompile(`^// run\s*\n`)
+	machineBound = regexp.MustCompile(`"(unsafe|syscall|os/exec|runtime|runtime/debug)"|//go:build|// \+build|import "C"`)
+)
+
+// TestInterpreterPrograms runs the programs that the interpreter's authors test it with, as far as they say what go run
+// prints and import the standard library only.
+func TestInterpreterPrograms(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/traefik/yaegi").Output()
+	if err != nil {
+		t.Skipf("the module cache cannot be asked: %v", err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "_test", "*.go"))
+	var list []corpusProgram
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := outputComment.FindStringSubmatch(string(text))
+		name := filepath.Base(path)
+		if m == nil || slices.Contains(otherThanGo, strings.TrimSuffix(name, ".go")) || !importsStandard(path, text) {
+			continue
+		}
+		var lines []string
+		for line := range strings.Lines(strings.TrimRight(m[1], "\n") + "\n") {
+			lines = append(lines, strings.TrimPrefix(strings.TrimPrefix(line, "//"), " "))
+		}
+		list = append(list, corpusProgram{name: name, path: path, want: strings.Join(lines, "")})
+	}
+	if len(list) == 0 {
+		t.Skip("the interpreter's module has no programs in the module cache")
+	}
+	n := runCorpus(t, list)
+	if *allPrograms && n.passed < 805 {
+		t.Errorf("%d programs behave as under go run, want at least 805", n.passed)
+	}
+}
+
+var outputComment = regexp.MustCompile(`\n// Output:\n((?://.*\n?)+)\s*$`)
+
+// otherThanGo are programs whose expected output is the interpreter's, not Go's: loop variables of Go 1.21, exported
+// fields, os.Exit that panics, places in panics; two are no programs.
+var otherThanGo = []string{"closure9", "closure10", "closure11", "closure12", "method16", "restricted0", "restricted1",
+	"restricted2", "restricted3", "type24", "export0", "export1"}
+
+func importsStandard(path string, text []byte) bool {
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
+	if err != nil {
+		return false
+	}
+	for _, spec := range file.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if _, known := stdlib.Name(p); err != nil || !known && strings.Contains(strings.Split(p, "/")[0], ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// runCorpus runs the programs, or a fixed sample of them, and reports each that does not behave.
+func runCorpus(t *testing.T, list []corpusProgram) (n tally) {
+	const sample = 20
+	if !*allPrograms {
+		var some []corpusProgram
+		for i := range sample {
+			some = append(some, list[i*len(list)/sample])
+		}
+		list = some
+	}
+	n.total = len(list)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	slots := make(chan bool, max(runtime.NumCPU(), 2))
+	for _, p := range list {
+		slots <- true
+		group.Go(func() {
+			defer func() { <-slots }()
+			failure, refused := p.run(t.TempDir())
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case failure == "":
+				n.passed++
+				return
+			case refused:
+				n.refused++
+			default:
+				n.misbehaved++
+			}
+			t.Logf("%s: %s", p.name, failure)
+		})
+	}
+	group.Wait()
+	t.Logf("%d of %d programs behave as under go run; %d are refused, %d misbehave", n.passed, n.total, n.refused, n.misbehaved)
+	if n.passed < n.total*3/4 {
+		t.Errorf("only %d of %d programs behave as under go run", n.passed, n.total)
+	}
+	return n
+}
+
+// run runs a program in an empty folder. It returns why it does not behave, and whether it was refused.
+func (p corpusProgram) run(dir string) (failure string, refused bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), beProgram+"="+p.path)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	got := strings.TrimSpace(string(out))
+	first, _, _ := strings.Cut(got, "\n")
+	switch {
+	case ctx.Err() != nil:
+		return "does not end in 30 s", false
+	case strings.HasPrefix(got, refusedMark):
+		return first, true
+	case err != nil:
+		return fmt.Sprintf("%v: %s", err, first), false
+	case !p.any && got != strings.TrimSpace(p.want):
+		return fmt.Sprintf("got %q, want %q", got, p.want), false
+	}
+	return "", false
+}
