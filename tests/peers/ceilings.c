@@ -3,6 +3,7 @@
 //
 //	THREADS flops f32|bf16|int8 SECONDS   operations a second of multiply-adds on registers; 0: no such instruction
 //	THREADS read|copy BYTES SECONDS       bytes a second; copy counts what is read and what is written
+#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,12 +14,19 @@
 #include <immintrin.h>
 #endif
 
+// KEEP makes the compiler believe that a vector changed, and leave it in its register.
 #if defined(__AVX512F__)
-enum { WIDTH = 64, CHAINS = 24 };
-#elif defined(__AVX2__)
-enum { WIDTH = 32, CHAINS = 12 };
-#else
-enum { WIDTH = 16, CHAINS = 24 };
+enum { WIDTH = 64 };
+#define KEEP(v) __asm__ volatile("" : "+v"(v))
+#elif defined(__AVX__)
+enum { WIDTH = 32 };
+#define KEEP(v) __asm__ volatile("" : "+x"(v))
+#elif defined(__x86_64__)
+enum { WIDTH = 16 };
+#define KEEP(v) __asm__ volatile("" : "+x"(v))
+#else  // arm64
+enum { WIDTH = 16 };
+#define KEEP(v) __asm__ volatile("" : "+w"(v))
 #endif
 typedef float vec __attribute__((vector_size(WIDTH), aligned(WIDTH)));
 
@@ -36,104 +44,84 @@ static double now(void) {
 	return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
+// The peaks time pieces of so many steps, below 0.1 ms, and the best counts: most of them no other process interrupts.
 enum { STEPS = 20000 };
 
-static double f32_peak(double seconds) {
-	vec acc[CHAINS], a, b;
-	memset(acc, 0, sizeof acc);
-	for (int i = 0; i < WIDTH / 4; i++) a[i] = 0.5f, b[i] = 0.25f;
-	double start = now(), took;
-	long rounds = 0;
-	do {
-		for (int s = 0; s < STEPS; s++) {
-#pragma GCC unroll 32
-			for (int i = 0; i < CHAINS; i++) {
-				acc[i] = acc[i] * a + b;
-				__asm__ volatile("" : "+x"(acc[i]));
-			}
-		}
-		rounds++;
-	} while ((took = now() - start) < seconds);
-	return 2.0 * (WIDTH / 4) * CHAINS * STEPS * rounds / took;
-}
+// Twelve independent sums hide the latency of two units, and fit in 16 registers. They are variables and not an array,
+// which compilers leave in memory.
+enum { CHAINS = 12 };
+#define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11)
 
-static double bf16_peak(double seconds) {
+// PEAK defines a function that returns the operations a second of step, which does ops of them on sum and operands a, b.
+#define PEAK(name, type, ops, step)                                         \
+	static double name(double seconds) {                                    \
+		type a, b, EACH(DECLARE) zero;                                      \
+		memset(&zero, 0, sizeof zero), memset(&a, 0, sizeof a), memset(&b, 0, sizeof b); \
+		EACH(CLEAR)                                                         \
+		double end = now() + seconds, least = 1e9;                          \
+		for (double start; (start = now()) < end;) {                        \
+			for (int s = 0; s < STEPS; s++) {                               \
+				EACH(step)                                                  \
+			}                                                               \
+			least = fmin(least, now() - start);                             \
+		}                                                                   \
+		return (double)(ops) * CHAINS * STEPS / least;                      \
+	}
+#define DECLARE(i) s##i,
+#define CLEAR(i) s##i = zero;
+
+#define F32_STEP(i) s##i = s##i * a + b; KEEP(s##i);
+PEAK(f32_peak, vec, 2 * WIDTH / 4, F32_STEP)
+
 #if defined(__AVX512BF16__)
-	__m512 acc[CHAINS];
-	__m512bh a, b;
-	memset(acc, 0, sizeof acc), memset(&a, 0, sizeof a), memset(&b, 0, sizeof b);
-	double start = now(), took;
-	long rounds = 0;
-	do {
-		for (int s = 0; s < STEPS; s++) {
-#pragma GCC unroll 32
-			for (int i = 0; i < CHAINS; i++) {
-				acc[i] = _mm512_dpbf16_ps(acc[i], a, b);
-				__asm__ volatile("" : "+v"(acc[i]));
-			}
-		}
-		rounds++;
-	} while ((took = now() - start) < seconds);
-	return 64.0 * CHAINS * STEPS * rounds / took;
+// The sums are f32 vectors, the operands bf16.
+#define BF16_STEP(i) s##i = (__m512i)_mm512_dpbf16_ps((__m512)s##i, (__m512bh)a, (__m512bh)b); KEEP(s##i);
+PEAK(bf16_peak, __m512i, 64, BF16_STEP)
 #else
-	return (void)seconds, 0;
+static double bf16_peak(double seconds) { return 0 * seconds; }
 #endif
-}
 
-static double int8_peak(double seconds) {
 #if defined(__AVX512VNNI__)
-	__m512i acc[CHAINS], a, b;
-	memset(acc, 0, sizeof acc), memset(&a, 0, sizeof a), memset(&b, 0, sizeof b);
-	double start = now(), took;
-	long rounds = 0;
-	do {
-		for (int s = 0; s < STEPS; s++) {
-#pragma GCC unroll 32
-			for (int i = 0; i < CHAINS; i++) {
-				acc[i] = _mm512_dpbusd_epi32(acc[i], a, b);
-				__asm__ volatile("" : "+v"(acc[i]));
-			}
-		}
-		rounds++;
-	} while ((took = now() - start) < seconds);
-	return 128.0 * CHAINS * STEPS * rounds / took;
+#define INT8_STEP(i) s##i = _mm512_dpbusd_epi32(s##i, a, b); KEEP(s##i);
+PEAK(int8_peak, __m512i, 128, INT8_STEP)
 #else
-	return (void)seconds, 0;
+static double int8_peak(double seconds) { return 0 * seconds; }
 #endif
+
+// bandwidth passes over a job's memory until its time is up and returns its rate. What fits into a core's own cache is
+// timed in pieces of about 0.1 ms, of which the best counts, as for the peaks. What is shared is an average: a piece
+// during which another thread is held up would have all of it.
+static double bandwidth(struct job *j, void (*pass)(struct job *)) {
+	enum { OWN = 1 << 20, PIECE = 8 << 20 };
+	int own = j->bytes <= OWN, passes = own ? PIECE / j->bytes : 1;
+	double start = now(), end = start + j->seconds, least = 1e9, count = 0, t;
+	for (t = start; t < end; count++) {
+		double piece = t;
+		for (int i = 0; i < passes; i++) pass(j);
+		t = now();
+		least = fmin(least, t - piece);
+	}
+	return own ? (double)passes * j->bytes / least : count * j->bytes / (t - start);
 }
 
-static double read_rate(struct job *j) {
-	vec sum[8];
-	memset(sum, 0, sizeof sum);
-	const vec *p = (const vec *)j->from;
-	size_t count = j->bytes / WIDTH / 8 * 8;
-	double start = now(), took;
-	double passes = 0;
-	do {
-		for (size_t i = 0; i < count; i += 8)
-#pragma GCC unroll 8
-			for (int k = 0; k < 8; k++) sum[k] += p[i + k];
-		__asm__ volatile("" ::: "memory");
-		for (int k = 0; k < 8; k++) __asm__ volatile("" : "+x"(sum[k]));
-		passes++;
-	} while ((took = now() - start) < j->seconds);
-	return passes * count * WIDTH / took;
+static void read_pass(struct job *j) {
+	vec s0 = {0}, s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+	const vec *p = (const vec *)j->from, *end = p + j->bytes / WIDTH;
+	for (; p < end; p += 8) {
+		s0 += p[0], s1 += p[1], s2 += p[2], s3 += p[3], s4 += p[4], s5 += p[5], s6 += p[6], s7 += p[7];
+	}
+	s0 += s1 + s2 + s3 + s4 + s5 + s6 + s7;
+	KEEP(s0);
+	__asm__ volatile("" ::: "memory");
 }
 
-static double copy_rate(struct job *j) {
+static void copy_pass(struct job *j) {
 	const vec *p = (const vec *)j->from;
 	vec *q = (vec *)j->to;
-	size_t count = j->bytes / 2 / WIDTH;
-	double start = now(), took;
-	double passes = 0;
-	do {
-		for (size_t i = 0; i < count; i++) {
-			q[i] = p[i];
-			__asm__ volatile("" ::: "memory");  // or it becomes memcpy, whose stores may pass by the cache
-		}
-		passes++;
-	} while ((took = now() - start) < j->seconds);
-	return 2 * passes * count * WIDTH / took;
+	for (size_t i = 0; i < j->bytes / 2 / WIDTH; i++) {
+		q[i] = p[i];
+		__asm__ volatile("" ::: "memory");  // or it becomes memcpy, whose stores may pass by the cache
+	}
 }
 
 static void *work(void *p) {
@@ -141,14 +129,15 @@ static void *work(void *p) {
 	if (!strcmp(j->what, "f32")) j->rate = f32_peak(j->seconds);
 	else if (!strcmp(j->what, "bf16")) j->rate = bf16_peak(j->seconds);
 	else if (!strcmp(j->what, "int8")) j->rate = int8_peak(j->seconds);
-	else if (!strcmp(j->what, "read")) j->rate = read_rate(j);
-	else j->rate = copy_rate(j);
+	else if (!strcmp(j->what, "read")) j->rate = bandwidth(j, read_pass);
+	else j->rate = bandwidth(j, copy_pass);
 	return NULL;
 }
 
 // fill gives a job its part of the memory, and touches it so that it is really there.
 static int fill(struct job *j, size_t bytes) {
-	j->bytes = bytes < 8 * WIDTH * 2 ? 8 * WIDTH * 2 : bytes;
+	size_t unit = 16 * WIDTH;  // whole vectors, eight for each half
+	j->bytes = (bytes + unit - 1) / unit * unit;
 	size_t room = (j->bytes + 4095) / 4096 * 4096;
 	j->from = aligned_alloc(4096, room), j->to = aligned_alloc(4096, room);
 	if (!j->from || !j->to) return 0;
