@@ -122,6 +122,9 @@ func TestAPI(t *testing.T) {
 	absent := map[string]bool{}
 	checked, generic, packages := 0, 0, map[string]bool{}
 	for _, n := range readAPI(t, dir) {
+		if n.path == "unsafe" { // the type checker knows it by itself
+			continue
+		}
 		table, ok := Symbols(n.path)
 		if !ok {
 			if leftOut[n.path] == "" && !absent[n.path] {

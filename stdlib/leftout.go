@@ -34,7 +34,6 @@ var leftOut = map[string]string{
 	"testing/cryptotest":     "it is for the tests of cryptographic code",
 	"testing/synctest":       "it stops time for compiled goroutines, and the interpreter's would wait for ever",
 	"time/tzdata":            "the time zones are the system's",
-	"unsafe":                 "cells are interpreted: their values are not laid out in memory as compiled ones are",
 	"weak":                   "its pointers are the compiler's, one kind for each type",
 }
 
