@@ -433,8 +433,19 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 }
 
 // bindFuncs puts declared functions that are returned into variables: the interpreter would return what it knows of them.
+// So it does with values of types declared in cells that are returned as an interface: returned at once, they lose their
+// type.
 func (l *Lowerer) bindFuncs(s *ast.ReturnStmt, results []ast.Expr) (before []ast.Stmt) {
 	for i, e := range s.Results {
+		if to := l.fn.sig.Results(); to.Len() == len(s.Results) {
+			t := to.At(i).Type()
+			if from := l.typeOf(e); types.IsInterface(t) && !types.IsInterface(from) && l.ownNamed(from) && (isAny(t) || l.ownInterface(t)) {
+				v := l.fresh("v")
+				before = append(before, l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), results[i]))
+				results[i] = l.id(v)
+				continue
+			}
+		}
 		id, ok := ast.Unparen(e).(*ast.Ident)
 		if !ok {
 			continue

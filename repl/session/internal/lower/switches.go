@@ -248,10 +248,12 @@ func (l *Lowerer) assertInto(lhs []ast.Expr, e *ast.TypeAssertExpr) []ast.Stmt {
 	arg, v, ok := l.fresh("x"), l.fresh("v"), l.fresh("ok")
 	list := []ast.Stmt{l.declare(arg, l.typ(from)), l.assign(token.ASSIGN, l.id(arg), x), l.declare(v, l.typ(t))}
 	list = append(list, l.tryAssert(l.id(arg), from, t, v, ok)...)
+	var places, values []ast.Expr
 	for i, name := range []string{v, ok} {
-		if id, is := lhs[i].(*ast.Ident); !is || id.Name != "_" {
-			list = append(list, l.assign(token.ASSIGN, lhs[i], l.id(name)))
+		if !isBlank(lhs[i]) {
+			places, values = append(places, lhs[i]), append(values, l.id(name))
 		}
 	}
+	list = append(list, l.assignPlaces(places, values)...)
 	return []ast.Stmt{l.block(list...)}
 }
