@@ -370,6 +370,13 @@ func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
 		}
 		args = append(args, x)
 	}
+	if c, ok := t.Underlying().(*types.Chan); ok && c.Dir() != types.SendRecv { // reflection makes channels of both directions only
+		l.pos = e.Pos()
+		args[0] = l.typ(types.NewChan(types.SendRecv, c.Elem()))
+		v := l.fresh("c")
+		made := l.assign(token.ASSIGN, l.id(v), l.call(l.id("make"), args...))
+		return l.call(l.lit(l.typ(t), l.declare(v, args[0]), made, l.ret(l.call(&ast.ParenExpr{X: l.typ(t)}, l.id(v)))))
+	}
 	return l.call(l.id("make"), args...)
 }
 

@@ -394,8 +394,8 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 // convert makes the implicit conversion of x to a compiled interface type explicit if x is of a type that was declared
 // in a cell: the interpreter's conversion would lose the value and its type.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
-	if to != nil && types.IsInterface(to) && from != nil && !types.IsInterface(from) && isTest(x) {
-		v := l.fresh("v") // the interpreter would store the bool as if the interface were one
+	if to != nil && types.IsInterface(to) && from != nil && !types.IsInterface(from) && untyped(x) {
+		v := l.fresh("v") // the interpreter would store it as if the interface were of its type
 		x = l.call(l.lit(l.typ(types.Default(from)), l.declare(v, l.typ(types.Default(from))), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
 	}
 	if to == nil || !types.IsInterface(to) || types.IsInterface(from) && !isNil(from) || !hasMethods(to) || l.ownInterface(to) {
@@ -414,9 +414,13 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	return l.call(lit, x)
 }
 
-// isTest says whether x is a comparison or a logical operation.
-func isTest(x ast.Expr) bool {
+// untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a logical
+// operation, or an append.
+func untyped(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
+	case *ast.CallExpr:
+		id, ok := x.Fun.(*ast.Ident)
+		return ok && id.Name == "append"
 	case *ast.BinaryExpr:
 		switch x.Op {
 		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR:

@@ -663,5 +663,30 @@ func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
 		y = l.shiftCount(y, s.Rhs[0])
 	}
 	l.pos = s.Pos()
-	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
+	assign := &ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}
+	if at, ok := x.(*ast.IndexExpr); ok && isMap(l.typeOf(ast.Unparen(s.Lhs[0]).(*ast.IndexExpr).X)) && calls(s.Rhs[0]) {
+		m := l.fresh("m") // the call may change which map it is
+		list := []ast.Stmt{l.define(m, at.X)}
+		at.X = l.id(m)
+		place, before := l.stable(at)
+		assign.Lhs[0] = place
+		return []ast.Stmt{l.block(append(append(list, before...), assign)...)}
+	}
+	return []ast.Stmt{assign}
+}
+
+func isMap(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Map)
+	return ok
+}
+
+// calls says whether an expression calls something.
+func calls(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if _, ok := n.(*ast.CallExpr); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
 }
