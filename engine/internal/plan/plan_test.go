@@ -129,7 +129,11 @@ func TestLaunches(t *testing.T) {
 		{"LoRA by hand, many rows", func() []tensor.Tensor {
 			x := ready([]int{16, 12}, []int{12, 10}, []int{12, 2}, []int{2, 10})
 			return []tensor.Tensor{x[0].MatMul(x[1]).Add(x[0].MatMul(x[2]).MatMul(x[3]).Mul(2))}
-		}, "matmul matmul_mul_add", 5},
+		}, "matmul_mul matmul", 5},
+		{"LoRA by hand, few rows", func() []tensor.Tensor {
+			x := ready([]int{8, 12}, []int{12, 10}, []int{12, 2}, []int{2, 10})
+			return []tensor.Tensor{x[0].MatMul(x[1]).Add(x[0].MatMul(x[2]).MatMul(x[3]).Mul(2))}
+		}, "matmul_rows_mul", 5},
 		{"q, k and v with LoRA", func() []tensor.Tensor { return adapted(16) }, "lora_down lora_linear", 15},
 		{"q, k and v with LoRA, few rows", func() []tensor.Tensor { return adapted(8) }, "lora_linear_rows", 15},
 		{"layer norm", func() []tensor.Tensor {

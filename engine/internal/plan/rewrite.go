@@ -41,26 +41,62 @@ func (g *graph) uses(order []int) []int {
 }
 
 // addProducts turns a·b + c·d, which nobody else uses, into one product of two pairs. The gradient of an input that
-// went into several products is such a sum.
+// went into several products is such a sum, and so is an adapted layer that somebody wrote out by hand.
 func (g *graph) addProducts(v int, uses []int) bool {
 	x := &g.values[v]
 	if x.kind != mapped || x.op != ir.Add {
 		return false
 	}
-	l, lc := g.base(x.args[0])
-	r, rc := g.base(x.args[1])
-	if l == r || uses[l] != 1 || uses[r] != 1 || !lc.direct() || !rc.direct() {
+	dt, left, right := x.dtype, x.args[0], x.args[1]
+	l, lf := g.product(left, uses)
+	r, rf := g.product(right, uses)
+	if l < 0 || r < 0 || l == r || !slices.Equal(g.values[l].shape, g.values[r].shape) {
 		return false
 	}
-	p, q := &g.values[l], &g.values[r]
-	if p.kind != heavy || p.op != ir.MatMul || q.kind != heavy || q.op != ir.MatMul || !slices.Equal(p.shape, q.shape) {
-		return false
-	}
-	sum := value{
-		kind: heavy, op: ir.MatMul, dtype: x.dtype, shape: p.shape, args: slices.Concat(p.args, q.args), lora: p.lora || q.lora,
-	}
+	p, q := g.values[l], g.values[r]
+	p.args, q.args = g.scaleFirst(p.args, lf), g.scaleFirst(q.args, rf)
+	sum := value{kind: heavy, op: ir.MatMul, dtype: dt, shape: p.shape, args: slices.Concat(p.args, q.args), lora: p.lora || q.lora}
 	g.replace(v, g.add(sum))
 	return true
+}
+
+// product returns the product that v is, or -1; with a number that it is multiplied by, or else -1 for that. A factor
+// is found only where it can as well be given to the product's first operand at no cost, s·((x·a)·b) = (s·(x·a))·b:
+// that operand is a product, too, and has no other use.
+func (g *graph) product(v int, uses []int) (product, factor int) {
+	b, c := g.base(v)
+	x := &g.values[b]
+	switch {
+	case uses[b] != 1 || !c.direct():
+		return -1, -1
+	case x.kind == heavy && x.op == ir.MatMul:
+		return b, -1
+	case x.kind != mapped || x.op != ir.Mul || !x.dtype.Float():
+		return -1, -1
+	}
+	for i, f := range x.args {
+		m, mc := g.base(x.args[1-i])
+		p := &g.values[m]
+		if g.values[f].kind != scalar || !mc.direct() || p.kind != heavy || p.op != ir.MatMul || uses[m] != 1 || len(p.args) != 2 {
+			continue
+		}
+		h, hc := g.base(p.args[0])
+		if y := &g.values[h]; hc.direct() && y.kind == heavy && y.op == ir.MatMul && uses[h] == 1 {
+			return m, f
+		}
+	}
+	return -1, -1
+}
+
+// scaleFirst multiplies a product's first operand by a number, if there is one.
+func (g *graph) scaleFirst(args []int, factor int) []int {
+	if factor < 0 {
+		return args
+	}
+	h, _ := g.base(args[0])
+	x := g.values[h]
+	scaled := g.elementwise(value{op: ir.Mul, dtype: x.dtype, shape: x.shape, args: []int{h, g.view(factor, reshapeScalar(x.shape))}})
+	return []int{g.view(scaled, reshape(g.values[args[0]].shape)), args[1]}
 }
 
 // sumBatches turns a sum over all batches of a product into one product whose inner axis runs over the batches too:

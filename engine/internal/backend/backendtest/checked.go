@@ -70,9 +70,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 		if err != nil {
 			return err
 		}
-		// The numbers of random graphs are about 1; a small sum of such is no more exact than they are.
-		tolerance := c.tolerance / max(1e-6, min(1, want.scale()))
-		if err := got.compare(&want, tolerance, false); err != nil {
+		if err := got.compare(&want, aboutOne(c.tolerance, &want), false); err != nil {
 			return fmt.Errorf("output %d: %v\n%s", i, err, describe(k.group))
 		}
 	}

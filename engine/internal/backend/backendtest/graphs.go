@@ -53,12 +53,17 @@ func (s *suite) graphs(t *testing.T) {
 				continue
 			}
 			for i := range want {
-				if err := got[i].compare(&want[i], graphTolerance, false); err != nil {
+				if err := got[i].compare(&want[i], aboutOne(graphTolerance, &want[i]), false); err != nil {
 					t.Errorf("%s: result %d of %d: %v", name, i, len(want), err)
 				}
 			}
 		}
 	}
+}
+
+// aboutOne is a tolerance for results of numbers that are about 1: a small sum of such is no more exact than they are.
+func aboutOne(tolerance float64, want *Values) float64 {
+	return tolerance / max(1e-6, min(1, want.scale()))
 }
 
 // unfused runs f with all fusion rules off.
