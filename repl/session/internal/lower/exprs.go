@@ -394,6 +394,7 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 // convert makes the implicit conversion of x to a compiled interface type explicit if x is of a type that was declared
 // in a cell: the interpreter's conversion would lose the value and its type.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
+	l.refuseEnd(x.Pos(), from, to)
 	if to != nil && types.IsInterface(to) && from != nil && !types.IsInterface(from) && untyped(x) {
 		v := l.fresh("v") // the interpreter would store it as if the interface were of its type
 		x = l.call(l.lit(l.typ(types.Default(from)), l.declare(v, l.typ(types.Default(from))), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 )
 
@@ -18,6 +19,23 @@ func guarded(m *types.Func) (name string, ok bool) {
 		return "FlagSet_Parse", true
 	}
 	return "", false
+}
+
+// refuseEnd refuses a conversion to an interface through which a guarded method could be called.
+func (l *Lowerer) refuseEnd(pos token.Pos, from, to types.Type) {
+	if from == nil || to == nil || !types.IsInterface(to) || types.IsInterface(from) || !hasMethods(to) {
+		return
+	}
+	for m := range to.Underlying().(*types.Interface).Methods() {
+		o, _, _ := types.LookupFieldOrMethod(from, true, m.Pkg(), m.Name())
+		f, ok := o.(*types.Func)
+		if !ok {
+			continue
+		}
+		if _, ok := guarded(f); ok {
+			l.refuse(pos, "%s would end the process: it cannot be called through an interface in cells", f.FullName())
+		}
+	}
 }
 
 // callbacks are the functions that call one of their arguments in a goroutine of their own, with its index: a panic
