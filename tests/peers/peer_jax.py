@@ -40,13 +40,11 @@ class JAX:
         return lambda: [f(*inputs)]
 
     def backward(self, f, inputs, wanted, dy):
-        rest = inputs[wanted:]
-
         @jax.jit
-        def both(dy, *inputs):
-            y, pull = jax.vjp(lambda *x: f(*x, *rest), *inputs)
+        def both(dy, *inputs):  # all of them are arguments: what jit captures is a constant, which XLA may work on beforehand
+            y, pull = jax.vjp(lambda *x: f(*x, *inputs[wanted:]), *inputs[:wanted])
             return [y, *pull(dy)]
-        return lambda: both(dy, *inputs[:wanted])
+        return lambda: both(dy, *inputs)
 
     def lora(self, w):
         x, wt, a, b, dy = arrays(lora_inputs(w))
