@@ -60,10 +60,11 @@ type tally struct{ passed, refused, misbehaved, total int }
 // TestGoPrograms runs the programs of the Go distribution's own test suite: those that are one file of package main,
 // are marked to be run and to end well, and do without unsafe, the runtime and build tags.
 func TestGoPrograms(t *testing.T) {
-	root := filepath.Join(runtime.GOROOT(), "test")
-	if out, err := exec.Command("go", "env", "GOROOT").Output(); runtime.GOROOT() == "" && err == nil {
-		root = filepath.Join(strings.TrimSpace(string(out)), "test")
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip("the go command does not say where its distribution is:", err)
 	}
+	root := filepath.Join(strings.TrimSpace(string(out)), "test")
 	var list []corpusProgram
 	for _, dir := range []string{".", "ken", "chan", "interface", "typeparam", "fixedbugs"} {
 		paths, _ := filepath.Glob(filepath.Join(root, dir, "*.go"))
