@@ -93,6 +93,13 @@ func (t Tensor) padFrom(axis, before, after int, from func(i, n int) int) Tensor
 	if n == 0 && before+after > 0 {
 		fail("pad", "got axis %d of %v, want elements to repeat", axis, node)
 	}
+	for _, width := range []int{before, after} {
+		if width < -n {
+			fail("pad", "got width %d for axis %d of %v, want %d at least", width, axis, node, -n)
+		}
+		hostRoom("pad", max(0, width), 8)
+	}
+	hostRoom("pad", max(0, before+n+after), 8)
 	index := make([]int, max(0, before+n+after))
 	for i := range index {
 		index[i] = from(i-before, n)

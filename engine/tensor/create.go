@@ -22,11 +22,27 @@ func leafOn(d device.Device, dt dtype.Type, shape []int, data []byte, name strin
 	return wrap(ir.NewLeaf(d.Engine(), dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name))
 }
 
+// hostRoom fails when the host cannot hold so many elements: Go would end the process.
+func hostRoom(op string, elements, size int) {
+	limit := device.CPU().Memory().Total
+	if limit == 0 {
+		limit = 1 << 38 // unknown
+	}
+	if elements < 0 || int64(elements) > limit/int64(size) {
+		fail(op, "got %d elements of %d bytes for the host, which has %d bytes", elements, size, limit)
+	}
+}
+
 func wantShape(op string, shape []int) {
+	size := 1
 	for _, d := range shape {
 		if d < 0 {
 			fail(op, "got shape %v, want no negative length", shape)
 		}
+		if d > 0 && size > 1<<59/d {
+			fail(op, "got shape %v, want fewer elements than 2^59", shape)
+		}
+		size *= max(1, d)
 	}
 }
 
@@ -186,7 +202,10 @@ func appendValues(b []byte, v reflect.Value, shape []int, dt dtype.Type) []byte 
 // FromBytes copies little-endian elements into a tensor on the default device.
 func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 	wantShape("from", shape)
-	if dt == dtype.Invalid || len(data) != ir.Size(shape)*dt.Size() {
+	if !slices.Contains(dtype.All(), dt) {
+		fail("from", "got %v, want one of %v", dt, dtype.All())
+	}
+	if len(data) != ir.Size(shape)*dt.Size() {
 		fail("from", "got %d bytes for %v%v, want %d", len(data), dt, shape, ir.Size(shape)*dt.Size())
 	}
 	return leafOn(device.Default(), dt, slices.Clone(shape), data, "")
@@ -195,6 +214,7 @@ func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 // hostBytes reads an evaluated node as contiguous little-endian elements.
 func hostBytes(n *ir.Node) []byte {
 	l, size := n.Value().Layout, n.DType.Size()
+	hostRoom("read", l.Size(), size)
 	out := make([]byte, l.Size()*size)
 	if len(out) == 0 {
 		return out

@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -75,7 +76,7 @@ const gap = -1
 
 // shownIndices lists for each axis the indices that are printed, with gap where some are missing.
 func shownIndices(shape []int) [][]int {
-	cut := ir.Size(shape) > printAll
+	cut := ir.Size(shape) > printAll || slices.ContainsFunc(shape, func(d int) bool { return d > printAll })
 	shown := make([][]int, len(shape))
 	for a, d := range shape {
 		for i := 0; i < d; i++ {

@@ -49,6 +49,7 @@ func (t Tensor) Item() float64 {
 // Float64s returns the elements in C order.
 func (t Tensor) Float64s() []float64 {
 	dt, b := t.DType(), t.Bytes()
+	hostRoom("read", t.Size(), 8)
 	out := make([]float64, t.Size())
 	for i := range out {
 		out[i] = element(dt, b, i)
@@ -59,6 +60,7 @@ func (t Tensor) Float64s() []float64 {
 // Floats returns the elements in C order.
 func (t Tensor) Floats() []float32 {
 	dt, b := t.DType(), t.Bytes()
+	hostRoom("read", t.Size(), 4)
 	out := make([]float32, t.Size())
 	for i := range out {
 		out[i] = float32(element(dt, b, i))
@@ -73,6 +75,7 @@ func (t Tensor) Ints() []int {
 		fail("ints", "got %v, want integers or booleans", n)
 	}
 	b := t.Bytes()
+	hostRoom("read", t.Size(), 8)
 	out := make([]int, t.Size())
 	for i := range out {
 		out[i] = int(integer(n.DType, b, i))
@@ -117,7 +120,8 @@ func AllClose(a, b Tensor, relative, absolute float64) bool {
 	Eval(u, v)
 	p, q := u.Float64s(), v.Float64s()
 	for i := range p {
-		if p[i] != q[i] && !(math.Abs(p[i]-q[i]) <= absolute+relative*math.Abs(q[i])) {
+		// An infinity is close to itself only.
+		if d := math.Abs(p[i] - q[i]); p[i] != q[i] && !(d <= absolute+relative*math.Abs(q[i]) && !math.IsInf(d, 0)) {
 			return false
 		}
 	}

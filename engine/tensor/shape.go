@@ -293,6 +293,7 @@ func (t Tensor) Chunk(axis, n int) []Tensor {
 		fail("chunk", "got %d pieces, want at least 1", n)
 	}
 	d := t.Len(axis)
+	hostRoom("chunk", n, 512) // about what the graph of a piece takes
 	parts := make([]Tensor, n)
 	for i := range parts {
 		parts[i] = t.Slice(axis, d*i/n, d*(i+1)/n)

@@ -45,12 +45,18 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("ref: alloc: got %d bytes, want 0 or more", n)
 	}
+	if n > most {
+		return nil, &backend.OutOfMemory{Device: "ref", Want: int64(n), Free: -1, Held: "the reference is for small tensors"}
+	}
 	m := make([]byte, n)
 	for i := range m {
 		m[i] = 0xff
 	}
 	return &buffer{m}, nil
 }
+
+// most is how many bytes a buffer may have: more would take minutes to compute, or end the process.
+const most = 8 << 30
 
 // Free lets go of the memory; a later use panics.
 func (b *Backend) Free(buf ir.Buffer) { buf.(*buffer).bytes = nil }
