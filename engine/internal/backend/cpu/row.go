@@ -169,7 +169,8 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 }
 
 func (k *rowKernel) run(l *launch) {
-	if k.n == 0 || k.rows == 0 && len(k.extra) == 0 {
+	// A loss has elements also where a row has none.
+	if k.n == 0 && k.op != ir.CrossEntropy || k.rows == 0 && len(k.extra) == 0 {
 		return
 	}
 	k.full.bind(l)

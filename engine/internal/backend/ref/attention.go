@@ -117,12 +117,13 @@ func attention(in *backend.Inst, a []value) []value {
 	h.each(func(b, head, i int) {
 		row := h.query(b, head, i)
 		s := h.scores(q, k, b, head, i)
-		lse.f[row] = logSumExp(s)
-		if math.IsInf(lse.f[row], -1) {
+		top, rest := logSumExp(s)
+		lse.f[row] = top + rest
+		if math.IsInf(top, -1) {
 			return
 		}
 		for j, x := range s {
-			p := math.Exp(x - lse.f[row])
+			p := math.Exp(x - top - rest)
 			for d := range h.Dv {
 				o.f[row*h.Dv+d] += p * v.f[h.key(b, head, j)*h.Dv+d]
 			}

@@ -11,17 +11,17 @@ import (
 func init() {
 	ops[ir.Softmax] = one(func(in *backend.Inst, a []value) value {
 		return mapRows(in, a[0], func(x, y []float64) {
-			lse := logSumExp(x)
+			top, sum := logSumExp(x)
 			for j := range x {
-				y[j] = math.Exp(x[j] - lse)
+				y[j] = math.Exp(x[j] - top - sum)
 			}
 		})
 	})
 	ops[ir.LogSoftmax] = one(func(in *backend.Inst, a []value) value {
 		return mapRows(in, a[0], func(x, y []float64) {
-			lse := logSumExp(x)
+			top, sum := logSumExp(x)
 			for j := range x {
-				y[j] = x[j] - lse
+				y[j] = x[j] - top - sum
 			}
 		})
 	})
@@ -46,20 +46,21 @@ func mapRows(in *backend.Inst, x value, f func(x, y []float64)) value {
 	return r
 }
 
-// logSumExp is log Σ exp(xⱼ), without overflow: -Inf where every xⱼ is.
-func logSumExp(x []float64) float64 {
-	top := math.Inf(-1)
+// logSumExp is log Σ exp(xⱼ), without overflow, as max x and what is to be added: together they would lose the digits of
+// the smaller one. It is -Inf where every xⱼ is.
+func logSumExp(x []float64) (top, rest float64) {
+	top = math.Inf(-1)
 	for _, v := range x {
 		top = maxNaN(top, v)
 	}
 	if math.IsInf(top, 0) || top != top {
-		return top
+		return top, 0
 	}
 	var sum float64
 	for _, v := range x {
 		sum += math.Exp(v - top)
 	}
-	return top + math.Log(sum)
+	return top, math.Log(sum)
 }
 
 // softmaxGrad is y·(dy − Σ y·dy).
@@ -213,18 +214,19 @@ func crossEntropy(in *backend.Inst, a []value) []value {
 	s := in.Attr.Float
 	for i := range n {
 		row := x.f[i*w : (i+1)*w]
-		lse.f[i] = logSumExp(row)
+		top, rest := logSumExp(row)
+		lse.f[i] = top + rest
 		t, counted := target(in, targets, i, w)
 		if !counted {
 			continue
 		}
-		loss.f[i] = (1 - s) * (lse.f[i] - row[t])
+		loss.f[i] = (1 - s) * (top - row[t] + rest)
 		if s != 0 {
 			var sum float64
 			for _, v := range row {
 				sum += v
 			}
-			loss.f[i] += s * (lse.f[i] - sum/float64(w))
+			loss.f[i] += s * (top - sum/float64(w) + rest)
 		}
 	}
 	return []value{loss, lse}
