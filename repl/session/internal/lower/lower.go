@@ -4,7 +4,7 @@
 // so that the interpreter infers as little as possible. Each rule stands beside the fault that it cures. Code that no
 // rule can make right is refused by name, at its position.
 //
-// Reading order: lower.go (entry points), types.go, exprs.go, calls.go, stmts.go, loops.go, switches.go, funcs.go
+// Reading order: lower.go (entry points), types.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go
 // (function bodies: defer, marks), chans.go.
 package lower
 
