@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -72,7 +71,7 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 		}
 		scores := m.next(fresh, len(ids)-len(fresh), caches)
 		evaluate(scores, caches)
-		ids = append(ids, o.choose(scores.Float64s(), rng))
+		ids = append(ids, o.choose(scores.Floats(), rng))
 		fresh = ids[len(ids)-1:]
 		progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i + 1), Total: int64(count), Unit: "tok", Final: i+1 == count})
 	}
@@ -101,40 +100,4 @@ func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
 		x = b.Continue(x, tensor.From(positions), &caches[i])
 	}
 	return m.output(x.Slice(1, -1, x.Len(1))).Flatten()
-}
-
-// choose draws a token from scores.
-func (o Sampling) choose(scores []float64, rng *rand.Rand) int {
-	best := make([]int, len(scores))
-	for i := range best {
-		best[i] = i
-	}
-	slices.SortStableFunc(best, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-	if o.Temperature <= 0 {
-		return best[0]
-	}
-	if o.TopK > 0 {
-		best = best[:min(o.TopK, len(best))]
-	}
-	weights, total := make([]float64, len(best)), 0.0
-	for i, id := range best {
-		weights[i] = math.Exp((scores[id] - scores[best[0]]) / o.Temperature)
-		total += weights[i]
-	}
-	if o.TopP > 0 && o.TopP < 1 {
-		sum := 0.0
-		for i, w := range weights {
-			if sum += w; sum >= o.TopP*total {
-				weights, total = weights[:i+1], sum
-				break
-			}
-		}
-	}
-	u := rng.Float64() * total
-	for i, w := range weights {
-		if u -= w; u < 0 {
-			return best[i]
-		}
-	}
-	return best[len(weights)-1]
 }

@@ -72,7 +72,7 @@ func TestGenerateRefuses(t *testing.T) {
 
 // Every choice respects its limits, and frequencies follow the probabilities.
 func TestChoose(t *testing.T) {
-	scores := []float64{0, 2, 1, -1} // probabilities 0.087, 0.644, 0.237, 0.032
+	scores := []float32{0, 2, 1, -1} // probabilities 0.087, 0.644, 0.237, 0.032
 	tests := []struct {
 		name string
 		o    Sampling

@@ -1,0 +1,104 @@
+package llm
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A candidate is a token that may be drawn.
+type candidate struct {
+	id     int
+	score  float32
+	weight float64 // e^((score − best)/temperature)
+}
+
+// better orders candidates: the greater score first, of equal ones the lower token. NaN comes last.
+func better(a, b candidate) int {
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c
+	}
+	return a.id - b.id
+}
+
+// choose draws a token from scores. It looks at every score a fixed number of times: sorting a large vocabulary would
+// cost as much as a small model.
+func (o Sampling) choose(scores []float32, rng *rand.Rand) int {
+	best := largest(scores)
+	if o.Temperature <= 0 {
+		return best
+	}
+	list := o.candidates(scores, best)
+	total := 0.0
+	for i := range list {
+		c := &list[i]
+		c.weight = math.Exp(float64(c.score-scores[best]) / o.Temperature)
+		total += c.weight
+	}
+	if o.TopP > 0 && o.TopP < 1 {
+		list, total = nucleus(list, o.TopP, total)
+	}
+	u := rng.Float64() * total
+	for _, c := range list {
+		if u -= c.weight; u < 0 {
+			return c.id
+		}
+	}
+	return list[len(list)-1].id
+}
+
+// largest returns the first place of the greatest score.
+func largest(scores []float32) int {
+	best := 0
+	for i, s := range scores {
+		if s > scores[best] || scores[best] != scores[best] && s == s {
+			best = i
+		}
+	}
+	return best
+}
+
+// negligible is how far below the best a score may be, in units of the temperature, to have any part: a vocabulary of a
+// million such tokens has less than 2⁻⁵³ of the probability.
+const negligible = 51
+
+// candidates lists the tokens that Temperature and TopK leave.
+func (o Sampling) candidates(scores []float32, best int) []candidate {
+	least := float64(scores[best]) - negligible*o.Temperature
+	var list []candidate
+	for i, s := range scores {
+		if float64(s) < least || s != s {
+			continue
+		}
+		list = append(list, candidate{id: i, score: s})
+		if o.TopK > 0 && len(list) >= 4*o.TopK+256 {
+			slices.SortFunc(list, better)
+			list = list[:o.TopK]
+			least = max(least, float64(list[o.TopK-1].score))
+		}
+	}
+	if len(list) == 0 { // all scores are NaN
+		return []candidate{{id: best, score: scores[best]}}
+	}
+	if o.TopK > 0 {
+		slices.SortFunc(list, better)
+		list = list[:min(o.TopK, len(list))]
+	}
+	return list
+}
+
+// nucleus keeps the best candidates, as many as have the share p of the total weight together, and returns their weight.
+// Those that could all be missing without the others losing that share need not be sorted.
+func nucleus(list []candidate, p, total float64) ([]candidate, float64) {
+	least := (1 - p) * total / float64(2*len(list))
+	list = slices.DeleteFunc(list, func(c candidate) bool { return c.weight < least })
+	slices.SortFunc(list, better)
+	sum := 0.0
+	for i, c := range list {
+		if sum += c.weight; sum >= p*total {
+			return list[:i+1], sum
+		}
+	}
+	return list, sum
+}
