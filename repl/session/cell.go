@@ -16,6 +16,12 @@ import (
 // variables that it has assigned.
 func (s *Session) Run(ctx context.Context, cell string) Result {
 	start := time.Now()
+	if s.nested == 0 {
+		s.busy.Lock()
+		defer s.busy.Unlock()
+	}
+	s.nested++
+	defer func() { s.nested-- }()
 	s.n++
 	r := Result{N: s.n}
 	s.history = append(s.history, Cell{N: s.n, Source: cell})

@@ -92,6 +92,12 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 // check type-checks files of one package. Only the names that occur in them are put into its scope, so that a cell
 // costs the same however much the session knows.
 func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *checked {
+	return s.checkIn(s.fset, st, files, extra...)
+}
+
+// checkIn is check for files whose positions are those of another set: what is checked while it is typed leaves nothing
+// behind in the session's own.
+func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, extra ...types.Object) *checked {
 	c := &checked{files: files, pkg: types.NewPackage(pkgPath, pkgPath), info: newInfo(), names: map[types.Object]string{}}
 	declared := map[string]bool{}
 	for _, f := range files {
@@ -127,7 +133,7 @@ func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *ch
 			c.errs = append(c.errs, te)
 		}
 	}}
-	_ = types.NewChecker(&conf, s.fset, c.pkg, c.info).Files(files) // errors went to conf.Error
+	_ = types.NewChecker(&conf, fset, c.pkg, c.info).Files(files) // errors went to conf.Error
 	return c
 }
 

@@ -123,7 +123,7 @@ func (s *Session) completeMember(before, operand, prefix string) (list []Complet
 	}
 	for _, o := range members(t) {
 		if strings.HasPrefix(o.Name(), prefix) {
-			list = append(list, Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: memberDoc(t, o)})
+			list = append(list, Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: s.memberDoc(st, t, o)})
 		}
 	}
 	return list
@@ -266,11 +266,15 @@ func detail(o types.Object) string {
 }
 
 // memberDoc is the first sentence about a method or field of a compiled type.
-func memberDoc(t types.Type, o types.Object) string {
+func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
+	owner := ownerName(t, o)
 	if o.Pkg() == nil || o.Pkg().Path() == pkgPath {
+		if d := st.methodsOf(owner)[o.Name()]; d != nil {
+			return sentence(s.comment(d))
+		}
 		return ""
 	}
-	if owner := ownerName(t, o); owner != "" {
+	if owner != "" {
 		return firstSentence(stdlib.Doc(o.Pkg().Path(), owner+"."+o.Name()))
 	}
 	return ""
@@ -295,6 +299,12 @@ func firstSentence(doc string) string {
 	if _, comment, ok := strings.Cut(doc, "\n\n"); ok {
 		doc = comment
 	}
+	return sentence(doc)
+}
+
+// sentence is the first sentence of a text, on one line.
+func sentence(doc string) string {
+	doc, _, _ = strings.Cut(doc, "\n\n")
 	doc = strings.Join(strings.Fields(doc), " ")
 	if i := strings.Index(doc, ". "); i >= 0 {
 		return doc[:i+1]

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -204,6 +205,10 @@ type state struct {
 	slot      int
 	outs      map[int]*out
 	lastOut   int
+
+	// busy is held while a cell runs, and while completion or a hint looks at the session from another goroutine.
+	busy   sync.Mutex
+	nested int // cells that run inside of a cell: %run
 
 	program *program // if the session was made to run one
 

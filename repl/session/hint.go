@@ -1,0 +1,444 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// A Hint says what belongs where the cursor is: the parameters of the call that it is in, or the fields of the struct.
+type Hint struct {
+	Signature string // on one line
+	From, To  int    // bytes of Signature that name the active parameter; equal if there is none
+	Doc       string // first sentence, or empty
+}
+
+// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell. The cell
+// may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+func (s *Session) Hint(cell string, pos int) (Hint, bool) {
+	if !s.busy.TryLock() {
+		return Hint{}, false
+	}
+	defer s.busy.Unlock()
+	pos = min(max(pos, 0), len(cell))
+	pl := s.place(cell, pos)
+	if pl == nil || pl.checked == nil || pl.Kind == cursor.Comment {
+		return Hint{}, false
+	}
+	for i := len(pl.Levels) - 1; i > 0; i-- {
+		l := &pl.Levels[i]
+		var h Hint
+		var ok bool
+		switch l.Inside {
+		case cursor.Block, cursor.Cases, cursor.Members:
+			return Hint{}, false
+		case cursor.Parens:
+			if l.Params {
+				return Hint{}, false
+			}
+			if l.Call {
+				h, ok = pl.callHint(l)
+			}
+		case cursor.Brackets:
+			if l.Call {
+				h, ok = pl.typeArgHint(l)
+			}
+		case cursor.Elements:
+			h, ok = pl.literalHint(l, i == len(pl.Levels)-1)
+		}
+		if ok {
+			return h, true
+		}
+	}
+	return Hint{}, false
+}
+
+// position is a level's bracket in the checked file.
+func (pl *place) position(l *cursor.Level) token.Pos {
+	return pl.file.FileStart + token.Pos(pl.base+l.Off)
+}
+
+// callAt is the call whose arguments a level is.
+func (pl *place) callAt(l *cursor.Level) *ast.CallExpr {
+	at := pl.position(l)
+	for _, n := range pl.path {
+		if c, ok := n.(*ast.CallExpr); ok && c.Lparen == at {
+			return c
+		}
+	}
+	return nil
+}
+
+// literalAt is the composite literal that a level is, with its type.
+func (pl *place) literalAt(l *cursor.Level) (*ast.CompositeLit, types.Type) {
+	at := pl.position(l)
+	for _, n := range pl.path {
+		if c, ok := n.(*ast.CompositeLit); ok && c.Lbrace == at {
+			if t := pl.info.Types[c].Type; known(t) {
+				return c, t
+			}
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+func known(t types.Type) bool { return t != nil && t != types.Typ[types.Invalid] }
+
+func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
+	call := pl.callAt(l)
+	if call == nil {
+		return Hint{}, false
+	}
+	fun := ast.Unparen(call.Fun)
+	o := pl.object(fun)
+	if b, ok := o.(*types.Builtin); ok {
+		return builtinHint(b.Name(), l.Commas)
+	}
+	tv := pl.info.Types[call.Fun]
+	if !known(tv.Type) {
+		return Hint{}, false
+	}
+	if tv.IsType() {
+		return conversionHint(tv.Type), true
+	}
+	sig, ok := coreSignature(tv.Type)
+	if !ok {
+		return Hint{}, false
+	}
+	var w signatureWriter
+	w.WriteString(pl.name(fun))
+	w.signature(sig, l.Commas)
+	return Hint{w.String(), w.from, w.to, pl.docOf(fun, o)}, true
+}
+
+// coreSignature is the signature that a value of the type is called with.
+func coreSignature(t types.Type) (*types.Signature, bool) {
+	if p, ok := types.Unalias(t).(*types.TypeParam); ok {
+		t = p.Constraint()
+		if u, ok := t.Underlying().(*types.Interface); ok && u.NumEmbeddeds() == 1 {
+			t = u.EmbeddedType(0)
+		}
+	}
+	sig, ok := t.Underlying().(*types.Signature)
+	return sig, ok
+}
+
+// object is what an expression names, or nil.
+func (pl *place) object(x ast.Expr) types.Object {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		return pl.info.Uses[x]
+	case *ast.SelectorExpr:
+		return pl.info.Uses[x.Sel]
+	case *ast.IndexExpr:
+		return pl.object(x.X)
+	case *ast.IndexListExpr:
+		return pl.object(x.X)
+	}
+	return nil
+}
+
+// name is how a hint calls what is called: pkg.Func, or the name of a method alone.
+func (pl *place) name(x ast.Expr) string {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		if id, ok := x.X.(*ast.Ident); ok {
+			if _, ok := pl.info.Uses[id].(*types.PkgName); ok {
+				return id.Name + "." + x.Sel.Name
+			}
+		}
+		return x.Sel.Name
+	case *ast.IndexExpr:
+		return pl.name(x.X)
+	case *ast.IndexListExpr:
+		return pl.name(x.X)
+	}
+	return "func"
+}
+
+// docOf is the first sentence about what is called.
+func (pl *place) docOf(x ast.Expr, o types.Object) string {
+	if o == nil {
+		return ""
+	}
+	if sel, ok := ast.Unparen(x).(*ast.SelectorExpr); ok {
+		if s := pl.info.Selections[sel]; s != nil {
+			return pl.s.memberDoc(pl.st, s.Recv(), s.Obj())
+		}
+	}
+	return pl.s.objectDoc(pl.st, o)
+}
+
+// typeArgHint tells about the type parameters of a generic function or type that is being instantiated.
+func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
+	at := pl.position(l)
+	for _, n := range pl.path {
+		var x ast.Expr
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			if n.Lbrack == at {
+				x = n.X
+			}
+		case *ast.IndexListExpr:
+			if n.Lbrack == at {
+				x = n.X
+			}
+		}
+		if x == nil {
+			continue
+		}
+		o := pl.object(x)
+		var w signatureWriter
+		w.WriteString(pl.name(x))
+		switch o := o.(type) {
+		case *types.Func:
+			w.typeParams(o.Signature().TypeParams(), l.Commas)
+			w.params(o.Signature(), -1)
+		case *types.TypeName:
+			if t, ok := o.Type().(interface{ TypeParams() *types.TypeParamList }); ok {
+				w.typeParams(t.TypeParams(), l.Commas)
+			}
+		}
+		if w.to == 0 {
+			return Hint{}, false
+		}
+		return Hint{w.String(), w.from, w.to, pl.docOf(x, o)}, true
+	}
+	return Hint{}, false
+}
+
+// literalHint tells about the fields of a struct whose literal the cursor is in; inner says that it is in no bracket
+// inside of it.
+func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
+	_, t := pl.literalAt(l)
+	if t == nil {
+		return Hint{}, false
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok { // in []*T{{…}}
+		t = p.Elem()
+	}
+	u, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return Hint{}, false
+	}
+	active := -1
+	switch {
+	case l.Key != "":
+		active = fieldIndex(u, l.Key)
+	case len(l.Keys) == 0 && (l.Commas > 0 || pl.Prefix == "" && pl.Prev != token.LBRACE || !inner):
+		active = l.Commas
+	}
+	var w signatureWriter
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		w.WriteString(types.TypeString(n, qualifier))
+	} else {
+		w.WriteString("struct")
+	}
+	w.WriteByte('{')
+	first := true
+	for i := range u.NumFields() {
+		f := u.Field(i)
+		if !visible(f) || i != active && l.Key != f.Name() && slices.Contains(l.Keys, f.Name()) {
+			continue
+		}
+		if !first {
+			w.WriteString(", ")
+		}
+		first = false
+		w.part(i == active, f.Name()+" "+types.TypeString(f.Type(), qualifier))
+	}
+	w.WriteByte('}')
+	doc := ""
+	if active >= 0 && active < u.NumFields() {
+		doc = pl.s.memberDoc(pl.st, t, u.Field(active))
+	} else if n, ok := types.Unalias(t).(*types.Named); ok {
+		doc = pl.s.objectDoc(pl.st, n.Obj())
+	}
+	return Hint{w.String(), w.from, w.to, doc}, true
+}
+
+func fieldIndex(u *types.Struct, name string) int {
+	for i := range u.NumFields() {
+		if u.Field(i).Name() == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// visible says whether cells can name an object.
+func visible(o types.Object) bool {
+	return o.Exported() || o.Pkg() != nil && o.Pkg().Path() == pkgPath
+}
+
+func conversionHint(t types.Type) Hint {
+	var w signatureWriter
+	w.WriteString(types.TypeString(t, qualifier) + "(")
+	from := "value"
+	if _, ok := types.Unalias(t).(*types.Named); ok {
+		from += " " + types.TypeString(t.Underlying(), qualifier)
+	}
+	if u, ok := t.Underlying().(*types.Interface); ok && !u.Empty() {
+		from = "value"
+	}
+	w.part(true, from)
+	w.WriteByte(')')
+	return Hint{w.String(), w.from, w.to, "conversion"}
+}
+
+// builtins are the signatures of the predeclared functions, their parameters separated by commas, and what they do.
+var builtins = map[string]struct{ params, result, doc string }{
+	"append":  {"slice []T, elems ...T", "[]T", "The slice with elems behind its elements; the result may share its memory."},
+	"cap":     {"v []T", "int", "How many elements fit without new memory; of a channel, the size of its buffer."},
+	"clear":   {"m map[K]V", "", "Removes all entries of a map; sets all elements of a slice to zero."},
+	"close":   {"ch chan<- T", "", "Ends a channel: what is in it can still be received, nothing can be sent."},
+	"complex": {"re float64, im float64", "complex128", "The complex number re + im·i."},
+	"copy":    {"dst []T, src []T", "int", "Copies elements, as many as both have, and gives their number."},
+	"delete":  {"m map[K]V, key K", "", "Removes an entry of a map, if there is one."},
+	"imag":    {"c complex128", "float64", "The imaginary part."},
+	"len":     {"v T", "int", "Elements of a slice, array, map or channel; bytes of a string."},
+	"make":    {"T type, size ...int", "T", "A new slice (length, capacity), map (room) or channel (buffer)."},
+	"max":     {"x T, y ...T", "T", "The largest of its arguments; NaN if one is."},
+	"min":     {"x T, y ...T", "T", "The smallest of its arguments; NaN if one is."},
+	"new":     {"T type", "*T", "A pointer to a new variable: zero, or the value given."},
+	"panic":   {"v any", "", "Stops the function and its callers with v; deferred calls run."},
+	"print":   {"args ...T", "", "Writes to the standard error, for debugging."},
+	"println": {"args ...T", "", "Writes a line to the standard error, for debugging."},
+	"real":    {"c complex128", "float64", "The real part."},
+	"recover": {"", "any", "In a deferred function: the value of the panic, which ends; nil if there is none."},
+}
+
+func builtinHint(name string, arg int) (Hint, bool) {
+	b, ok := builtins[name]
+	if !ok {
+		return Hint{}, false
+	}
+	var w signatureWriter
+	w.WriteString(name + "(")
+	params := strings.Split(b.params, ", ")
+	if strings.Contains(params[len(params)-1], "...") {
+		arg = min(arg, len(params)-1)
+	}
+	for i, p := range params {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		w.part(i == arg && p != "", p)
+	}
+	w.WriteString(")")
+	if b.result != "" {
+		w.WriteString(" " + b.result)
+	}
+	return Hint{w.String(), w.from, w.to, b.doc}, true
+}
+
+// A signatureWriter writes a signature and notes where its active part is.
+type signatureWriter struct {
+	strings.Builder
+	from, to int
+}
+
+func (w *signatureWriter) part(active bool, text string) {
+	if active {
+		w.from, w.to = w.Len(), w.Len()+len(text)
+	}
+	w.WriteString(text)
+}
+
+// signature writes type parameters, parameters and results; arg is the active argument.
+func (w *signatureWriter) signature(sig *types.Signature, arg int) {
+	w.typeParams(sig.TypeParams(), -1)
+	w.params(sig, arg)
+}
+
+func (w *signatureWriter) typeParams(list *types.TypeParamList, active int) {
+	if list.Len() == 0 {
+		return
+	}
+	w.WriteByte('[')
+	for i := range list.Len() {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		p := list.At(i)
+		w.part(i == active, fmt.Sprintf("%s %s", p.Obj().Name(), types.TypeString(p.Constraint(), qualifier)))
+	}
+	w.WriteByte(']')
+}
+
+func (w *signatureWriter) params(sig *types.Signature, arg int) {
+	w.WriteByte('(')
+	n := sig.Params().Len()
+	if sig.Variadic() {
+		arg = min(arg, n-1)
+	}
+	for i := range n {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		p := sig.Params().At(i)
+		text := types.TypeString(p.Type(), qualifier)
+		if s, ok := p.Type().(*types.Slice); ok && sig.Variadic() && i == n-1 {
+			text = "..." + types.TypeString(s.Elem(), qualifier)
+		}
+		if p.Name() != "" {
+			text = p.Name() + " " + text
+		}
+		w.part(i == arg, text)
+	}
+	w.WriteByte(')')
+	switch r := sig.Results(); {
+	case r.Len() == 1 && r.At(0).Name() == "":
+		w.WriteString(" " + types.TypeString(r.At(0).Type(), qualifier))
+	case r.Len() > 0:
+		w.WriteString(" " + types.TypeString(r, qualifier))
+	}
+}
+
+// objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or from the
+// comment that a cell has before a declaration.
+func (s *Session) objectDoc(st *stage, o types.Object) string {
+	if o.Pkg() == nil {
+		return builtins[o.Name()].doc
+	}
+	if o.Pkg().Path() != pkgPath {
+		return firstSentence(stdlib.Doc(o.Pkg().Path(), o.Name()))
+	}
+	if e := st.lookup(o.Name()); e != nil && e.decl != nil {
+		return sentence(s.comment(e.decl))
+	}
+	return ""
+}
+
+// comment is what a cell says right above a declaration.
+func (s *Session) comment(d *decl) string {
+	return commentAbove(s.source(d.cell), d.line)
+}
+
+// commentAbove is the comment that ends on the line before the given one.
+func commentAbove(src string, line int) string {
+	lines := strings.Split(src, "\n")
+	last := min(line-1, len(lines))
+	first := last
+	for first > 0 && strings.HasPrefix(strings.TrimSpace(lines[first-1]), "//") {
+		first--
+	}
+	var b strings.Builder
+	for _, l := range lines[first:last] {
+		text := strings.TrimPrefix(strings.TrimSpace(l), "//")
+		if strings.HasPrefix(text, " %%") { // the mark of a cell in a file
+			continue
+		}
+		b.WriteString(strings.TrimPrefix(text, " ") + "\n")
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,423 @@
+// Package cursor reads Go that is being typed: where in it the cursor stands, and what would make the text before the
+// cursor whole, so that it can be parsed and checked as if it were finished.
+//
+// It works on tokens alone. A stack of open brackets remembers for each what is inside of it (a block, a composite
+// literal, fields of a type, arguments) and which header (if, for, switch, case) still waits for its body. Closing that
+// stack from the inside out is the rest of the text.
+package cursor
+
+import (
+	"go/scanner"
+	"go/token"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Name is the identifier that stands in a completed text where the cursor is.
+const Name = "cursor__"
+
+// Kind says in what the cursor stands.
+type Kind int
+
+const (
+	Code    Kind = iota
+	Comment      // nothing to say
+	String       // in a string literal, interpreted or raw
+	Literal      // in a number or a character
+)
+
+// Inside says what an open bracket holds.
+type Inside int
+
+const (
+	Block    Inside = iota // statements
+	Cases                  // the clauses of a switch or select
+	Members                // of a struct or interface type
+	Elements               // of a composite literal
+	Parens                 // ( of arguments, parameters, a group of declarations, or an expression
+	Brackets               // [
+	TopLevel               // no bracket: the text itself
+)
+
+// A Level is an open bracket at the cursor.
+type Level struct {
+	Off    int // of the bracket; -1 for the text itself
+	Inside Inside
+	Call   bool // Parens that follow an operand: arguments
+	Params bool // Parens of a function's parameters or results, or its receiver
+	Commas int  // at this level, in the current statement
+	Keys   []string
+	Key    string // Elements: the key whose value the cursor is in
+
+	start  bool        // the next token begins a statement
+	first  token.Token // of the current statement
+	count  int         // its tokens
+	head   token.Token // IF, FOR, SWITCH, SELECT, CASE: waits for its body
+	semis  int         // in the header
+	assign bool        // the header has an assignment that is not a range clause
+	fn     bool        // a func whose body may follow
+	call   bool        // go or defer
+	last   string      // an identifier that may become a key
+}
+
+// A Place is where a cursor stands.
+type Place struct {
+	Kind   Kind
+	From   int     // offset of what is being typed: the identifier, or what is in the string
+	Prefix string  // that much of it is there
+	Levels []Level // what is open, the text itself first
+	Rest   string  // what makes the text before From whole; begins with Name unless an operand is already there
+	Begins bool    // a statement may begin here
+	Prev   token.Token
+	// Literal is the offset at which a string literal begins.
+	Literal int
+}
+
+// Inner is the innermost level.
+func (p *Place) Inner() *Level { return &p.Levels[len(p.Levels)-1] }
+
+type lexeme struct {
+	off, end int
+	tok      token.Token
+	lit      string
+	newline  bool // a semicolon that a line break stands for
+}
+
+// At reads the text before a cursor.
+func At(src string) *Place {
+	r := &reader{levels: []Level{{Off: -1, Inside: TopLevel, start: true}}}
+	p := &Place{From: len(src)}
+	r.scan(src, p)
+	if p.Kind == Code {
+		p.From = len(src) - len(trailingName(src))
+		p.Prefix = src[p.From:]
+		if n := len(r.tokens); n > 0 && r.tokens[n-1].end > p.From {
+			last := r.tokens[n-1]
+			r.tokens = r.tokens[:n-1]
+			if last.tok == token.INT || last.tok == token.FLOAT || last.tok == token.IMAG || last.tok == token.CHAR {
+				p.Kind = Literal
+			}
+		}
+		if n := len(r.tokens); n > 0 && r.tokens[n-1].end == len(src) && r.tokens[n-1].tok == token.FLOAT {
+			p.Kind = Literal // the dot of a number
+		}
+	}
+	for i := range r.tokens {
+		r.step(i)
+	}
+	p.Levels = r.levels
+	p.Begins = p.Inner().start
+	if n := len(r.tokens); n > 0 {
+		p.Prev = r.tokens[n-1].tok
+	}
+	p.Rest = r.rest(p)
+	return p
+}
+
+// trailingName is the identifier that a text ends with.
+func trailingName(src string) string {
+	i := len(src)
+	for i > 0 {
+		c, n := utf8.DecodeLastRuneInString(src[:i])
+		if c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			break
+		}
+		i -= n
+	}
+	return src[i:]
+}
+
+// Whole is the completed text, and where in it the cursor stands.
+func (p *Place) Whole(src string) (text string, at int) {
+	cut := p.From
+	if p.Kind == String {
+		cut = p.Literal
+	}
+	return src[:cut] + p.Rest, cut
+}
+
+type reader struct {
+	tokens []lexeme
+	levels []Level
+}
+
+// scan reads the tokens, and finds out whether the text ends in the middle of a literal or comment.
+func (r *reader) scan(src string, p *Place) {
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	var s scanner.Scanner
+	open := ""
+	s.Init(file, []byte(src), func(_ token.Position, msg string) { open = msg }, scanner.ScanComments)
+	for {
+		open = ""
+		pos, tok, lit := s.Scan()
+		off := file.Offset(pos)
+		switch {
+		case tok == token.EOF:
+			return
+		case tok == token.COMMENT:
+			if off+len(lit) >= len(src) && (lit[1] == '/' || strings.HasPrefix(open, "comment not")) {
+				p.Kind, p.From, p.Prefix = Comment, len(src), ""
+				return
+			}
+			continue
+		case tok == token.STRING && strings.Contains(open, "string literal not terminated"):
+			if off+len(lit) >= len(src) {
+				p.Kind, p.Literal, p.From, p.Prefix = String, off, off+1, src[off+1:]
+				return
+			}
+		case tok == token.CHAR && strings.Contains(open, "not terminated") && off+len(lit) >= len(src):
+			p.Kind = Literal
+			return
+		}
+		end := off + len(lit)
+		if lit == "" {
+			end = off + len(tok.String())
+		}
+		newline := tok == token.SEMICOLON && lit == "\n"
+		if newline && off >= len(src) { // the scanner ends the last line; the typist has not
+			continue
+		}
+		r.tokens = append(r.tokens, lexeme{off, end, tok, lit, newline})
+	}
+}
+
+func (r *reader) top() *Level { return &r.levels[len(r.levels)-1] }
+
+// at is the token with index i, or one that is none.
+func (r *reader) at(i int) token.Token {
+	if i < 0 || i >= len(r.tokens) {
+		return token.ILLEGAL
+	}
+	return r.tokens[i].tok
+}
+
+// operandEnd says whether a token can end an operand.
+func operandEnd(t token.Token) bool {
+	switch t {
+	case token.IDENT, token.RPAREN, token.RBRACK, token.RBRACE, token.STRING, token.INT, token.FLOAT, token.IMAG, token.CHAR:
+		return true
+	}
+	return false
+}
+
+// step takes one token into account.
+func (r *reader) step(i int) {
+	l, t := r.top(), r.tokens[i]
+	if l.start && t.tok != token.SEMICOLON && l.Inside != Brackets {
+		l.first, l.start = t.tok, false
+	}
+	l.count++
+	switch t.tok {
+	case token.SEMICOLON:
+		r.semicolon(l, t)
+	case token.IF, token.FOR, token.SWITCH, token.SELECT:
+		l.head, l.semis, l.assign = t.tok, 0, false
+	case token.CASE, token.DEFAULT:
+		l.head, l.start, l.Commas = token.CASE, false, 0
+	case token.FUNC:
+		l.fn = true
+	case token.GO, token.DEFER:
+		l.call = true
+	case token.DEFINE, token.ASSIGN:
+		l.assign, l.fn = true, false
+	case token.RANGE:
+		l.assign = false
+	case token.COMMA:
+		l.Commas++
+		l.Key, l.fn = "", false
+	case token.COLON:
+		r.colon(l)
+	case token.LPAREN:
+		decl := l.first == token.IMPORT || l.first == token.VAR || l.first == token.CONST || l.first == token.TYPE
+		params := l.fn || l.Inside == Members
+		group := decl && r.at(i-1) == l.first
+		r.push(Level{Off: t.off, Inside: Parens, Call: !params && !group && operandEnd(r.at(i-1)), Params: params, start: group, first: l.first})
+	case token.LBRACK:
+		r.push(Level{Off: t.off, Inside: Brackets, Call: operandEnd(r.at(i - 1)), first: r.at(i - 1)})
+	case token.LBRACE:
+		r.brace(i)
+	case token.RPAREN, token.RBRACK, token.RBRACE:
+		if len(r.levels) > 1 {
+			r.levels = r.levels[:len(r.levels)-1]
+		}
+	}
+	if l.Inside == Elements && t.tok == token.IDENT {
+		l.last = t.lit
+	}
+}
+
+func (r *reader) push(l Level) { r.levels = append(r.levels, l) }
+
+func (r *reader) semicolon(l *Level, t lexeme) {
+	if !t.newline && (l.head == token.IF || l.head == token.FOR || l.head == token.SWITCH) {
+		l.semis++
+		l.assign = false
+		return
+	}
+	*l = Level{Off: l.Off, Inside: l.Inside, Call: l.Call, Params: l.Params, Keys: l.Keys, start: true}
+	if l.Inside == Parens && !l.Call { // a group of declarations keeps its keyword
+		l.first = token.VAR
+	}
+}
+
+// colon ends a case, makes a label or a key.
+func (r *reader) colon(l *Level) {
+	switch {
+	case l.head == token.CASE:
+		l.head, l.start, l.Commas, l.count = token.ILLEGAL, true, 0, 0
+	case l.Inside == Elements:
+		l.Key = l.last
+		l.Keys = append(l.Keys, l.last)
+	case l.first == token.IDENT && l.count == 2 && l.Inside != Brackets: // a label
+		l.start, l.count = true, 0
+	}
+}
+
+// brace opens a block, a type or a composite literal.
+func (r *reader) brace(i int) {
+	l := r.top()
+	inside := Elements
+	prev := r.at(i - 1)
+	switch {
+	case prev == token.STRUCT || prev == token.INTERFACE:
+		inside = Members
+	case l.fn:
+		inside, l.fn = Block, false
+	case l.head == token.IF || l.head == token.FOR || l.head == token.SWITCH || l.head == token.SELECT:
+		if r.literalType(i) {
+			break
+		}
+		inside = Block
+		if l.head == token.SWITCH || l.head == token.SELECT {
+			inside = Cases
+		}
+		l.head = token.ILLEGAL
+	case l.first == token.LBRACE || prev == token.ELSE:
+		inside = Block
+	}
+	r.push(Level{Off: r.tokens[i].off, Inside: inside, start: inside != Elements})
+}
+
+// literalType says whether what stands before token i, a brace in a header, is the type of a composite literal that may
+// stand there without parentheses: []T, map[K]V, struct{…}. An index expression ends in its bracket, these do not.
+func (r *reader) literalType(i int) bool {
+	i--
+	if r.at(i) == token.RBRACE {
+		depth := 0
+		for ; i >= 0; i-- {
+			if r.at(i) == token.RBRACE {
+				depth++
+			} else if r.at(i) == token.LBRACE {
+				if depth--; depth == 0 {
+					return r.at(i-1) == token.STRUCT || r.at(i-1) == token.INTERFACE
+				}
+			}
+		}
+		return false
+	}
+	names := 0
+	for ; r.at(i) == token.IDENT || r.at(i) == token.PERIOD || r.at(i) == token.MUL; i-- {
+		if r.at(i) == token.IDENT {
+			names++
+		}
+	}
+	return names > 0 && r.at(i) == token.RBRACK
+}
+
+// wanted says whether an operand can stand at the cursor.
+func (r *reader) wanted(p *Place) bool {
+	if p.Prefix != "" {
+		return true
+	}
+	l, n := r.top(), len(r.tokens)
+	prev := r.at(n - 1)
+	if !operandEnd(prev) {
+		return true
+	}
+	if l.Inside == TopLevel || l.Inside == Block || l.Inside == Cases || l.Inside == Members {
+		if l.start || l.Inside == Members || l.fn || l.first == token.VAR || l.first == token.CONST || l.first == token.TYPE {
+			return true
+		}
+	}
+	return l.Params || prev == token.RBRACK && r.typeBracket(n-1)
+}
+
+// typeBracket says whether the bracket that token i closes began a type: nothing before it could be indexed.
+func (r *reader) typeBracket(i int) bool {
+	depth := 0
+	for ; i >= 0; i-- {
+		switch r.at(i) {
+		case token.RBRACK:
+			depth++
+		case token.LBRACK:
+			if depth--; depth == 0 {
+				return !operandEnd(r.at(i - 1))
+			}
+		}
+	}
+	return false
+}
+
+// rest is what makes the text whole.
+func (r *reader) rest(p *Place) string {
+	var b strings.Builder
+	switch {
+	case p.Kind == String:
+		b.WriteString(`""`)
+	case p.Kind == Comment:
+		b.WriteString("\n")
+	case p.Kind == Literal:
+		b.WriteString(p.Prefix)
+	case r.wanted(p):
+		b.WriteString(Name)
+	}
+	for i := len(r.levels) - 1; i >= 0; i-- {
+		r.levels[i].finish(&b)
+	}
+	return b.String()
+}
+
+// finish ends the statement that a level is in the middle of, and the level.
+func (l *Level) finish(b *strings.Builder) {
+	if l.call && !strings.HasSuffix(b.String(), ")") {
+		b.WriteString("()")
+	}
+	switch l.head {
+	case token.IF:
+		if l.assign {
+			b.WriteString("; true")
+		}
+		b.WriteString(" {}")
+	case token.FOR:
+		switch {
+		case l.semis == 1:
+			b.WriteString(";")
+		case l.assign && l.semis == 0:
+			b.WriteString(";;")
+		}
+		b.WriteString(" {}")
+	case token.SWITCH:
+		if l.assign {
+			b.WriteString(";")
+		}
+		b.WriteString(" {}")
+	case token.SELECT:
+		b.WriteString(" {}")
+	case token.CASE:
+		b.WriteString(":")
+	}
+	switch l.Inside {
+	case Parens:
+		b.WriteString(")")
+	case Brackets:
+		b.WriteString("]")
+		if l.first == token.MAP {
+			b.WriteString("int")
+		}
+	case TopLevel:
+		b.WriteString("\n")
+	default:
+		b.WriteString("}")
+	}
+}
