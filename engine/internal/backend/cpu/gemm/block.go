@@ -7,109 +7,36 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// A layout is how a product is cut up.
-type layout struct {
-	few     bool // few.go
-	byBatch bool // each matrix of the batch is one worker's
-
-	kernel     *asm.MicroKernel
-	rows, cols int // of what is packed at a time; multiples of the kernel's
-	taskRows   int // of a task, multiples of the kernel's
-	taskCols   int
-	depth      int // steps that are packed at a time, at most
-	threads    int
-}
-
-// Limits of what is packed at a time: 4 MiB on each side.
-const (
-	maxRows = 2048
-	maxCols = 2048
-)
-
-// arrange decides how the product is computed on so many threads.
-func (p *Product) arrange(threads int) layout {
-	l := layout{threads: threads, few: p.few()}
-	if l.few || p.M == 0 || p.N == 0 || p.Batch == 0 {
-		return l
-	}
-	l.kernel = choose(p.N)
-	for i := range p.Terms {
-		l.depth = max(l.depth, min(p.Terms[i].K, depth))
-	}
-	k := l.kernel
-	l.rows = min(roundUp(p.M, k.Rows), maxRows/k.Rows*k.Rows)
-	l.cols = min(roundUp(p.N, k.Cols), maxCols/k.Cols*k.Cols)
-	l.taskCols = min(l.cols, max(1, 256/k.Cols)*k.Cols)
-
-	work := float64(p.M) * float64(p.N) * float64(p.steps())
-	l.byBatch = p.Batch >= 2*threads && p.M <= maxRows && p.N <= maxCols && work < 1<<26
-	pieces := 1
-	if !l.byBatch && work > 1<<15 {
-		pieces = 4 * threads
-	}
-	blocks := (l.cols + l.taskCols - 1) / l.taskCols
-	want := (pieces + blocks - 1) / blocks // row ranges of a column block
-	l.taskRows = roundUp((l.rows+want-1)/want, k.Rows)
-	return l
-}
-
-func roundUp(n, step int) int { return (n + step - 1) / step * step }
-
-// packed is the number of elements of the packed blocks of both operands.
-func (l *layout) packed() int {
-	return roundUp(l.rows*l.depth, 16) + roundUp(l.cols*l.depth, 16)
-}
-
-// ScratchLen is how many elements of scratch memory a call needs.
-func (p *Product) ScratchLen() int {
-	switch l := &p.layout; {
-	case l.few:
-		return p.fewScratch()
-	case l.kernel == nil:
-		return 0
-	case l.byBatch:
-		return l.threads * l.packed()
-	default:
-		return l.packed()
-	}
-}
-
-// A block is the part of the product between two packings: rows × cols of the result, steps of one term.
+// A block is the part of the product between two packings of the shared operand: rows × cols of the result, the steps
+// of one stage.
 type block struct {
 	p         *Product
 	call      *Call
-	a, b      []float32 // packed
-	term      int
+	workers   *pool.Pool
+	shared    []float32 // packed
+	stage     *stage
+	first     bool // nothing was added to the result yet
+	last      bool // it is complete afterwards
 	batch     int
 	row, rows int
 	col, cols int
-	step, k   int
-	add       int  // to what is there already
-	last      bool // the result is complete afterwards
 }
 
 // each calls f for each block of a matrix of the batch, in the order of the sums, until f returns false.
-func (p *Product) each(c *Call, batch int, scratch []float32, f func(*block) bool) {
+func (p *Product) each(b *block, f func()) {
 	l := &p.layout
-	a := roundUp(l.rows*l.depth, 16)
-	b := block{p: p, call: c, batch: batch, a: scratch[:a], b: scratch[a:l.packed()]}
-	last := len(p.Terms) - 1
-	for p.Terms[last].K == 0 {
-		last--
+	rows, cols := l.shared, p.N
+	if l.byRows {
+		rows, cols = p.M, l.shared
 	}
-	for b.col = 0; b.col < p.N; b.col += l.cols {
-		b.cols = min(l.cols, p.N-b.col)
-		for b.row = 0; b.row < p.M; b.row += l.rows {
-			b.rows = min(l.rows, p.M-b.row)
-			b.add = 0
-			for b.term = 0; b.term <= last; b.term++ {
-				for b.step = 0; b.step < p.Terms[b.term].K; b.step += depth {
-					b.k = min(depth, p.Terms[b.term].K-b.step)
-					b.last = b.term == last && b.step+b.k == p.Terms[last].K
-					if !f(&b) {
-						return
-					}
-					b.add = 1
+	for b.col = 0; b.col < p.N; b.col += cols {
+		b.cols = min(cols, p.N-b.col)
+		for b.row = 0; b.row < p.M; b.row += rows {
+			b.rows = min(rows, p.M-b.row)
+			for i := range l.stages {
+				b.stage, b.first, b.last = &l.stages[i], i == 0, i == len(l.stages)-1
+				if f(); b.workers.Stopped() {
+					return
 				}
 			}
 		}
@@ -118,79 +45,156 @@ func (p *Product) each(c *Call, batch int, scratch []float32, f func(*block) boo
 
 // runBlocks shares each block out to all workers.
 func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
-	var b *block
-	pack := func(_, chunk int) { b.packPanel(chunk) }
-	task := func(worker, chunk int) { b.task(worker, chunk) }
-	for batch := range p.Batch {
-		p.each(c, batch, c.Scratch, func(next *block) bool {
-			b = next
+	l := &p.layout
+	size := l.sharedSize()
+	b := &block{p: p, call: c, workers: workers, shared: c.Scratch[:size]}
+	pack := func(_, i int) { b.packShared(i) }
+	task := func(worker, i int) { b.task(worker, i, c.Scratch[size+worker*l.ownSize():][:l.ownSize()]) }
+	for b.batch = range p.Batch {
+		p.each(b, func() {
 			workers.For(b.panels(), pack)
 			workers.For(b.tasks(), task)
-			return !workers.Stopped()
 		})
 	}
 }
 
 // runByBatch gives each matrix of the batch to one worker.
 func (p *Product) runByBatch(workers *pool.Pool, c *Call) {
-	size := p.layout.packed()
+	shared, own := p.layout.sharedSize(), p.layout.ownSize()
 	workers.For(p.Batch, func(worker, batch int) {
-		p.each(c, batch, c.Scratch[worker*size:][:size], func(b *block) bool {
+		mem := c.Scratch[worker*(shared+own):][:shared+own]
+		b := &block{p: p, call: c, workers: workers, shared: mem[:shared], batch: batch}
+		p.each(b, func() {
 			for i := range b.panels() {
-				b.packPanel(i)
+				b.packShared(i)
 			}
 			for i := range b.tasks() {
-				b.task(worker, i)
+				b.task(worker, i, mem[shared:])
 			}
-			return !workers.Stopped()
 		})
 	})
 }
 
-// panels is the number of panels to pack: those of the left operand, then those of the right one.
+// panels is the number of panels of the shared operand.
 func (b *block) panels() int {
-	k := b.p.layout.kernel
-	return (b.rows+k.Rows-1)/k.Rows + (b.cols+k.Cols-1)/k.Cols
-}
-
-func (b *block) packPanel(i int) {
-	kernel, t := b.p.layout.kernel, &b.p.Terms[b.term]
-	if left := (b.rows + kernel.Rows - 1) / kernel.Rows; i >= left {
-		j := (i - left) * kernel.Cols
-		n := min(kernel.Cols, b.cols-j)
-		s := t.B.source(b.call.B[b.term], b.batch).At(b.col+j, b.step)
-		asm.PackPanel(b.b[j*b.k:], kernel.PanelCols(n), s, n, b.k)
-		return
+	if k := b.p.layout.kernel; b.p.layout.byRows {
+		return (b.cols + k.Cols - 1) / k.Cols
+	} else {
+		return (b.rows + k.Rows - 1) / k.Rows
 	}
-	j := i * kernel.Rows
-	s := t.A.source(b.call.A[b.term], b.batch).At(b.row+j, b.step)
-	asm.PackPanel(b.a[j*b.k:], kernel.Rows, s, min(kernel.Rows, b.rows-j), b.k)
 }
 
-// tasks is the number of rectangles that the block's result is cut into.
-func (b *block) tasks() int {
+// packShared packs a panel of it, for all chunks of the stage.
+func (b *block) packShared(i int) {
 	l := &b.p.layout
-	return ((b.rows + l.taskRows - 1) / l.taskRows) * ((b.cols + l.taskCols - 1) / l.taskCols)
+	unit, line, lines := l.kernel.Rows, b.row, b.rows
+	if l.byRows {
+		unit, line, lines = l.kernel.Cols, b.col, b.cols
+	}
+	j := i * unit
+	for n := range b.stage.chunks {
+		c := &b.stage.chunks[n]
+		b.pack(b.sharedChunk(c)[j*c.k:], c, l.byRows, line+j, min(unit, lines-j))
+	}
 }
 
-// task computes one of them. Tasks of the same columns follow each other, so that a worker meets them in a row.
-func (b *block) task(worker, i int) {
-	l, c := &b.p.layout, b.call
-	kernel := l.kernel
-	ranges := (b.rows + l.taskRows - 1) / l.taskRows
-	col := i / ranges * l.taskCols
-	cols := min(l.taskCols, b.cols-col)
-	row := i % ranges * l.taskRows
-	end := min(b.rows, row+l.taskRows)
-	for ; row < end; row += kernel.Rows {
-		rows := min(kernel.Rows, end-row)
-		a := unsafe.SliceData(b.a[row*b.k:])
-		for j := col; j < col+cols; j += kernel.Cols {
-			n := min(kernel.Cols, b.cols-j)
-			kernel.Run(b.k, a, unsafe.SliceData(b.b[j*b.k:]), 4*kernel.PanelCols(n), c.c(b.batch, b.row+row, b.col+j), 4*c.LDC, rows, n, b.add)
-		}
-		if b.last && c.Done != nil {
-			c.Done(worker, b.batch, b.row+row, rows, b.col+col, cols)
+// sharedChunk is where a chunk of the shared operand is packed: panel after panel.
+func (b *block) sharedChunk(c *chunk) []float32 { return b.shared[b.p.layout.shared*c.at:] }
+
+// pack packs columns of the right operand, or rows of the left one, into panels. Where lines lie side by side it takes a
+// few steps of all of them at a time, because processors fetch ahead what lies in a row.
+func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
+	kernel, t := b.p.layout.kernel, &b.p.Terms[c.term]
+	unit, s := kernel.Rows, t.A.source(b.call.A[c.term], b.batch)
+	if right {
+		unit, s = kernel.Cols, t.B.source(b.call.B[c.term], b.batch)
+	}
+	s = s.At(line, c.step)
+	steps := c.k
+	if s.Line == 1 && lines > unit {
+		steps = 16
+	}
+	for step := 0; step < c.k; step += steps {
+		for j := 0; j < lines; j += unit {
+			n, width := min(unit, lines-j), unit
+			if right {
+				width = kernel.PanelCols(n)
+			}
+			asm.PackPanel(dst[j*c.k+step*width:], width, s.At(j, step), n, min(steps, c.k-step))
 		}
 	}
+}
+
+// tasks is the number of ranges that the block is cut into.
+func (b *block) tasks() int {
+	n := b.cols
+	if b.p.layout.byRows {
+		n = b.rows
+	}
+	return (n + b.p.layout.task - 1) / b.p.layout.task
+}
+
+// task computes one of them; own is memory for what it packs.
+func (b *block) task(worker, i int, own []float32) {
+	l := &b.p.layout
+	for n := range b.stage.chunks {
+		c := &b.stage.chunks[n]
+		r := rectangle{b: b, worker: worker, chunk: c, row: b.row, rows: b.rows, col: b.col, cols: b.cols}
+		if !b.first || n > 0 {
+			r.add = 1
+		}
+		r.done = b.last && n == len(b.stage.chunks)-1 && b.call.Done != nil
+		if l.byRows {
+			row := i * l.task
+			r.row, r.rows = b.row+row, min(l.task, b.rows-row)
+			b.pack(own, c, false, r.row, r.rows)
+			r.a, r.bb = own, b.sharedChunk(c)
+		} else {
+			col := i * l.task
+			r.col, r.cols = b.col+col, min(l.task, b.cols-col)
+			b.pack(own, c, true, r.col, r.cols)
+			r.a, r.bb = b.sharedChunk(c), own
+		}
+		if !r.run() {
+			return
+		}
+	}
+}
+
+// A rectangle is a part of the result for one chunk, with both operands packed.
+type rectangle struct {
+	b         *block
+	worker    int
+	chunk     *chunk
+	a, bb     []float32 // the packed operands
+	row, rows int
+	col, cols int
+	add       int
+	done      bool
+}
+
+// run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces whose
+// panels stay in the second-level cache while the panels of rows pass by, each of them staying in the first-level one.
+func (r *rectangle) run() bool {
+	kernel, k, call := r.b.p.layout.kernel, r.chunk.k, r.b.call
+	step := max(1, maxTask/kernel.Cols) * kernel.Cols
+	for col := 0; col < r.cols; col += step {
+		cols := min(step, r.cols-col)
+		for row := 0; row < r.rows; row += kernel.Rows {
+			rows := min(kernel.Rows, r.rows-row)
+			a := unsafe.SliceData(r.a[row*k:])
+			for j := col; j < col+cols; j += kernel.Cols {
+				n := min(kernel.Cols, r.cols-j)
+				c := call.c(r.b.batch, r.row+row, r.col+j)
+				kernel.Run(k, a, unsafe.SliceData(r.bb[j*k:]), 4*kernel.PanelCols(n), c, 4*call.LDC, rows, n, r.add)
+			}
+			if r.done {
+				call.Done(r.worker, r.b.batch, r.row+row, rows, r.col+col, cols)
+			}
+			if r.b.workers.Stopped() {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -9,50 +9,50 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 )
 
-// choose returns the micro-kernel for a result of n columns: the narrowest that takes all of them at once, or the one
-// that this machine runs fastest.
-func choose(n int) *asm.MicroKernel {
-	kernels := asm.MicroKernels(asm.Level())
-	for _, k := range kernels {
-		if n <= k.Cols {
-			return k
+// choose returns the micro-kernel for a result of m rows and n columns: the one that this machine should take the least
+// time with, what it computes beyond the edges included.
+func choose(m, n int) *asm.MicroKernel {
+	kernels, speeds := asm.MicroKernels(asm.Level()), speed[asm.Level()]()
+	best, least := kernels[0], math.Inf(1)
+	for i, k := range kernels {
+		area := float64(roundUp(m, k.Rows)) * float64(k.PanelCols(n))
+		if last := k.PanelCols((n-1)%k.Cols + 1); last < k.Cols {
+			// A narrower panel keeps the units less busy.
+			area += float64(roundUp(m, k.Rows)) * float64(k.Cols-last) / 3
+		}
+		if t := area / speeds[i]; t < least {
+			best, least = k, t
 		}
 	}
-	return fastest[asm.Level()]()
+	return best
 }
 
-// fastest measures the micro-kernels of each set when the first large product asks.
-var fastest = [...]func() *asm.MicroKernel{
-	asm.Portable: sync.OnceValue(func() *asm.MicroKernel { return measure(asm.Portable) }),
-	asm.AVX2:     sync.OnceValue(func() *asm.MicroKernel { return measure(asm.AVX2) }),
-	asm.AVX512:   sync.OnceValue(func() *asm.MicroKernel { return measure(asm.AVX512) }),
+// speed measures the micro-kernels of each set when the first product asks.
+var speed = [...]func() []float64{
+	asm.Portable: sync.OnceValue(func() []float64 { return measure(asm.Portable) }),
+	asm.AVX2:     sync.OnceValue(func() []float64 { return measure(asm.AVX2) }),
+	asm.AVX512:   sync.OnceValue(func() []float64 { return measure(asm.AVX512) }),
 }
 
 // measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they run short
 // of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile nearer to a square.
 // It takes some milliseconds, and can choose nothing wrong but speed, because all micro-kernels give the same bits.
-func measure(set asm.Set) *asm.MicroKernel {
+func measure(set asm.Set) []float64 {
 	kernels := asm.MicroKernels(set)
+	rates := make([]float64, len(kernels))
 	if len(kernels) == 1 {
-		return kernels[0]
+		rates[0] = 1
+		return rates
 	}
 	const rows, cols = 168, 192 // multiples of what most of the kernels take
 	a, b := make([]float32, rows*depth), make([]float32, cols*depth)
 	c := make([]float32, rows*cols)
-	best, bestRate := kernels[len(kernels)-1], 0.0
-	rates := make([]float64, len(kernels))
 	for range 4 {
 		for i, k := range kernels {
 			rates[i] = max(rates[i], rate(k, a, b, c, rows/k.Rows*k.Rows, cols/k.Cols*k.Cols))
 		}
 	}
-	// From the widest: it gains as long as the difference is within what a measurement says.
-	for i := len(kernels) - 1; i >= 0; i-- {
-		if rates[i] > 1.02*bestRate {
-			best, bestRate = kernels[i], rates[i]
-		}
-	}
-	return best
+	return rates
 }
 
 // rate returns how many multiply-adds a nanosecond a kernel does.

@@ -1,17 +1,17 @@
 // Package gemm multiplies float32 matrices.
 //
 // The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads straight
-// through, and the blocks are as large as the caches. K is cut into pieces of [depth]; for each piece the workers first
-// pack the left rows and the right columns, then share out the tasks, rectangles of the result, whose part of the
-// packed right operand stays in a core's second-level cache. f16 and bf16 operands are widened when they are packed,
-// and any strides are legal, because packing is what reads them.
+// through, and the blocks are as large as the caches. K is cut into pieces of [depth]. The operand with fewer lines is
+// packed by all workers together; then they share out the other's lines, and each packs what it takes itself, right
+// before it is used: that way it is read from memory once and stays in a core's second-level cache. f16 and bf16
+// operands are widened when they are packed, and any strides are legal, because packing is what reads them.
 //
 // A product with few rows ([Few]) packs nothing: it reads the right operand once, as it lies, at the speed of memory.
 //
 // An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
 // number of threads, on the blocks or on the micro-kernel.
 //
-// Reading order: gemm.go, block.go, few.go, choose.go, panels.go (for attention).
+// Reading order: gemm.go, layout.go, block.go, few.go, choose.go, panels.go (for attention).
 package gemm
 
 import (

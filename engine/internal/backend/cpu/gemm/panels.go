@@ -20,8 +20,8 @@ type Right struct {
 	cols, steps int
 }
 
-// Kernel returns the micro-kernel for results of that many columns.
-func Kernel(cols int) *asm.MicroKernel { return choose(cols) }
+// Kernel returns the micro-kernel for results of many rows and that many columns.
+func Kernel(cols int) *asm.MicroKernel { return choose(1<<10, cols) }
 
 // LeftLen is how many elements PackLeft needs.
 func LeftLen(k *asm.MicroKernel, rows, steps int) int {
