@@ -109,7 +109,7 @@ func runTraceback(_ context.Context, c *call) (display.Value, error) {
 	}
 	lines := []string{fmt.Sprintf("panic: %v", p.Value)}
 	for _, f := range p.Frames {
-		lines = append(lines, fmt.Sprintf("  In[%d]:%d:%d %s", f.Cell, f.Line, f.Col, f.Func))
+		lines = append(lines, fmt.Sprintf("  %s:%d %s", f.Place(), f.Col, f.Func))
 	}
 	if len(p.Stack) > 0 {
 		lines = append(lines, "all frames, innermost first:")

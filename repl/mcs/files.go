@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,6 +32,14 @@ func readFile(name string) (*mcsfile.File, error) {
 	return mcsfile.Parse(name, string(text)), nil
 }
 
+// folder is where the imports of a file start from; empty, the working folder, for standard input.
+func folder(name string) string {
+	if name == "-" || name == "standard input" {
+		return ""
+	}
+	return filepath.Dir(name)
+}
+
 // openSession starts a session with the magics.
 func openSession(o session.Options) (*session.Session, error) {
 	o.Commands = magics.Table{}
@@ -54,7 +63,7 @@ func runFile(ctx context.Context, name string, args []string) error {
 		Stdout: out,
 		Width:  columns(os.Stdout),
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update}
+			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(name)}
 			if name != "-" {
 				o.Stdin = os.Stdin
 			}
@@ -131,7 +140,7 @@ func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err e
 		Check:  true,
 		Record: update,
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr})
+			return openSession(session.Options{Stdout: stdout, Stderr: os.Stderr, Source: folder(f.Name)})
 		},
 	})
 	if err != nil {

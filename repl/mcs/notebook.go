@@ -23,6 +23,9 @@ func notebook(ctx context.Context, files []string) error {
 	var s *session.Session
 	return term.Run(ctx, term.Options{
 		Open: func(o session.Options) (term.Session, error) {
+			if len(files) > 0 {
+				o.Source = folder(files[0])
+			}
 			var err error
 			s, err = openSession(o)
 			return s, err

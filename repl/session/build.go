@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+	"unicode"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -15,7 +16,8 @@ import (
 // An env answers the lowering's questions about one unit.
 type env struct {
 	s     *Session
-	st    *stage
+	st    *stage // what the unit's package sees
+	cells *stage // what cells see
 	u     *unit
 	types []ast.Decl
 	funcs []ast.Decl
@@ -37,7 +39,7 @@ func (v *env) Name(o types.Object) string {
 	if f, ok := o.(*types.Func); ok && f.Name() == "__check" {
 		return "__check"
 	}
-	return ""
+	return v.s.locals.names[o]
 }
 
 // Package is the interpreter's name of a compiled package, which is imported once in a session.
@@ -56,7 +58,16 @@ func (v *env) Package(path string) string {
 
 // alias names a package so that no name of a cell can hide it.
 func (s *Session) alias(path string) string {
-	a := "p__" + strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(path)
+	name := path
+	if p := s.locals.byPath[path]; p != nil { // folders may have any name
+		name = p.pkg.Name() + path[strings.LastIndexByte(path, '@'):]
+	}
+	a := "p__" + strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, name)
 	s.aliases[a] = path
 	return a
 }
@@ -104,10 +115,14 @@ func (s *Session) typeKey(t types.Type) int {
 
 // build lowers and compiles a unit.
 func (s *Session) build(st *stage, u *unit) error {
-	if u.checked == nil {
+	if u.checked == nil || u.program != nil {
 		return nil
 	}
-	v := &env{s: s, st: st, u: u, vars: map[types.Object]string{}}
+	cells := st
+	if u.st != nil {
+		st = u.st
+	}
+	v := &env{s: s, st: st, cells: cells, u: u, vars: map[types.Object]string{}}
 	v.scope(u)
 	file, err := v.assemble()
 	if err != nil {
@@ -255,7 +270,7 @@ func (v *env) declarations(l *lower.Lowerer) error {
 				}
 				continue // func _() {}
 			}
-			out, err := l.Func(f, name, display, d.slot)
+			out, err := l.Func(f, name, v.st.display(display), d.slot)
 			if err != nil {
 				return err
 			}

@@ -42,6 +42,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err erro
 			s.lastPanic = internalPanic(p)
 		}
 	}()
+	s.refresh(ctx)
 	pieces := split(cell)
 	for len(pieces) > 0 {
 		st := s.world.stage()
@@ -109,7 +110,7 @@ func (s *Session) checkPiece(st *stage, n int, cell string, p piece, last bool) 
 	case commandPiece:
 		return []*unit{{piece: p, command: strings.TrimSpace(cell[p.off:p.end])}}, nil
 	case importPiece:
-		u, err = s.checkImport(st, n, cell, p)
+		return s.checkImport(st, n, cell, p)
 	case declPiece:
 		u, err = s.checkDeclarations(st, n, cell, p)
 	default:
@@ -183,6 +184,9 @@ func (s *Session) runCommand(ctx context.Context, r *Result, line string) error 
 // runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted holds
 // what was assigned so far.
 func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, err error) {
+	if u.local != nil {
+		return false, s.runLocal(ctx, u)
+	}
 	for _, m := range u.moves {
 		if v := s.rt.Variable(m.from.internal); v.IsValid() {
 			s.rt.Initially(m.to.internal, v)

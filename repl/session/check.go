@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -98,7 +99,7 @@ func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *ch
 // checkIn is check for files whose positions are those of another set: what is checked while it is typed leaves nothing
 // behind in the session's own.
 func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, extra ...types.Object) *checked {
-	c := &checked{files: files, pkg: types.NewPackage(pkgPath, pkgPath), info: newInfo(), names: map[types.Object]string{}}
+	c := &checked{files: files, pkg: types.NewPackage(st.path, st.name), info: newInfo(), names: map[types.Object]string{}}
 	declared := map[string]bool{}
 	for _, f := range files {
 		for _, d := range f.Decls {
@@ -194,15 +195,19 @@ func declaredBy(d ast.Decl) (names []string) {
 	return names
 }
 
-// uses are the names of the session's package scope that code mentions, and the variables among them that it may keep
+// uses are the names of the session's package scope that code mentions, with the paths of packages of the user's, and the variables among them that it may keep
 // beyond its run: those that a closure or a goroutine uses and those whose address is taken.
 func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 	mentioned, kept = map[string]bool{}, map[string]bool{}
 	note := func(n ast.Node, into map[string]bool) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				if o := info.Uses[id]; o != nil && o.Pkg() != nil && o.Pkg().Path() == pkgPath && topLevel(o) {
+				o := info.Uses[id]
+				if o != nil && o.Pkg() != nil && o.Pkg().Path() == pkgPath && topLevel(o) {
 					into[o.Name()] = true
+				}
+				if o != nil && o.Pkg() != nil && o.Pkg().Path() != pkgPath && lower.Interpreted(o.Pkg()) {
+					into[o.Pkg().Path()] = true
 				}
 			}
 			return true

@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -12,8 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// checkImport checks one import declaration.
-func (s *Session) checkImport(st *stage, n int, src string, p piece) (*unit, error) {
+// checkImport checks one import declaration. A package of the user's own comes with the units that run it.
+func (s *Session) checkImport(st *stage, n int, src string, p piece) (units []*unit, err error) {
 	line, col := lineCol(src, p.off)
 	file, err := s.parse(n, line, col, "package "+pkgPath+";", src[p.off:p.end], "\n")
 	if err != nil {
@@ -22,6 +24,13 @@ func (s *Session) checkImport(st *stage, n int, src string, p piece) (*unit, err
 	u := &unit{piece: p, change: change{imports: map[string]string{}}}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
+		if dir, own := s.folder(s.home(), path); own {
+			p, more, err := s.loadLocal(dir, nil)
+			if err != nil {
+				return nil, s.importError(spec, err)
+			}
+			units, path = append(units, more...), p.path
+		}
 		pkg, err := s.importer.Import(path)
 		if err != nil {
 			hint := didYouMean(path, stdlib.Paths())
@@ -40,7 +49,7 @@ func (s *Session) checkImport(st *stage, n int, src string, p piece) (*unit, err
 		}
 	}
 	st.apply(&u.change)
-	return u, nil
+	return append(units, u), nil
 }
 
 // checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too: callers
@@ -150,14 +159,15 @@ func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []stri
 	for {
 		again, moves := s.dependents(st, user, changed, dropped)
 		all := append(append([]*declared{}, user...), again...)
-		if len(all) == 0 {
+		u.dropped = slices.Collect(maps.Keys(dropped))
+		if len(all) == 0 && len(moves) == 0 {
 			return u, nil
 		}
 		vars := map[string]*entity{}
 		for _, m := range moves {
 			vars[m.name] = m
 		}
-		c, err := s.checkDecls(st, all, vars)
+		c, err := s.checkDecls(st, u.pos, all, vars)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +200,7 @@ func (s *Session) dependents(st *stage, user []*declared, changedVars []string, 
 		}
 	}
 	include := func(d *decl) bool {
-		if d == nil || included[d] || dropped[d] || mine[d.key()] {
+		if d == nil || included[d] || dropped[d] || mine[d.key()] || d.tok == token.TYPE && !st.keepsShape(d) {
 			return false
 		}
 		for _, name := range d.names {
@@ -213,7 +223,7 @@ func (s *Session) dependents(st *stage, user []*declared, changedVars []string, 
 			include(e.decl)
 		}
 	}
-	if len(changed) == 0 {
+	if len(changed) == 0 && st.reloaded == nil {
 		return again, nil
 	}
 	all := st.decls()
@@ -240,11 +250,14 @@ func (s *Session) dependents(st *stage, user []*declared, changedVars []string, 
 				}
 			}
 		}
-		if len(redone) == 0 {
+		if len(redone) == 0 && st.reloaded == nil {
 			continue
 		}
 		st.all(func(e *entity) {
-			if e.kind == varKind && !moved[e.name] && s.mentions(st, e.obj.Type(), redone) {
+			if e.kind != varKind || moved[e.name] {
+				return
+			}
+			if t := e.obj.Type(); (s.mentions(st, t, redone) || s.mentionsOld(st, t)) && st.movable(t) {
 				moved[e.name], changed[e.name], grown = true, true, true
 				moves = append(moves, e)
 			}
@@ -265,7 +278,7 @@ func (s *Session) mentions(st *stage, t types.Type, names map[string]bool) (foun
 }
 
 // checkDecls checks declarations; variables that will be of a redone type are seen with that type.
-func (s *Session) checkDecls(st *stage, all []*declared, moves map[string]*entity) (*checked, error) {
+func (s *Session) checkDecls(st *stage, pos token.Pos, all []*declared, moves map[string]*entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
 	for _, d := range all {
@@ -288,7 +301,7 @@ func (s *Session) checkDecls(st *stage, all []*declared, moves map[string]*entit
 	if len(moves) == 0 {
 		return s.check(st, files), nil
 	}
-	return s.checkMoved(st, files, moves), nil
+	return s.checkMoved(st, pos, files, moves), nil
 }
 
 // blankForeign takes the names out of a group of constants that have got another meaning since.
@@ -310,12 +323,11 @@ func blankForeign(st *stage, d *declared) {
 
 // checkMoved checks declarations that use variables of a type that is among them. The variables are declared beside
 // them, by the expression of their type.
-func (s *Session) checkMoved(st *stage, files []*ast.File, moves map[string]*entity) *checked {
-	pos := files[0].Package
+func (s *Session) checkMoved(st *stage, pos token.Pos, files []*ast.File, moves map[string]*entity) *checked {
 	f := &ast.File{Package: pos, Name: &ast.Ident{Name: pkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
 		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
-			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: s.typeExpr(e.obj.Type(), pos)}}})
+			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: s.typeExpr(st, e.obj.Type(), pos)}}})
 	}
 	return s.check(st, append(files, f))
 }

@@ -1,19 +1,25 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 func (d *Diag) place() string {
+	if d.File != "" {
+		return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Col)
+	}
 	if d.Cell <= 0 {
 		return fmt.Sprintf("%d:%d", d.Line, d.Col)
 	}
@@ -71,7 +77,11 @@ func (e *FailedError) Unwrap() error { return e.Err }
 
 // diag makes a complaint; line and col are those of the cell.
 func (s *Session) diag(cell, line, col, length int, msg, hint string) Diag {
-	return Diag{Cell: cell, Line: line, Col: col, Len: length, Message: msg, Hint: hint, Source: lineOf(s.source(cell), line)}
+	d := Diag{Cell: cell, Line: line, Col: col, Len: length, Message: msg, Hint: hint, Source: lineOf(s.source(cell), line)}
+	if f := s.locals.file(cell); f != nil {
+		d.Cell, d.File = 0, f.name
+	}
+	return d
 }
 
 // diagAt makes a complaint about a place in the file set.
@@ -102,6 +112,8 @@ func tokenLength(line string, col int) int {
 var (
 	butDoesHave = regexp.MustCompile(`, but does have (?:field |method )?(\w+)\)`)
 	undefined   = regexp.MustCompile(`^undefined: (?:(\w+)\.)?(\w+)$`)
+	localPath   = regexp.MustCompile(`"` + lower.LocalPrefix + `[^"]*@\d+"`)
+	noImport    = regexp.MustCompile(`^could not import (\S+) \(import "[^"]*": (.*)\)$`)
 	outName     = regexp.MustCompile(`__out_(\d+)`)
 	sameName    = regexp.MustCompile(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`)
 	noMember    = regexp.MustCompile(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`)
@@ -120,18 +132,26 @@ func (s *Session) complaints(st *stage, c *checked) *CheckError {
 			break
 		}
 	}
-	sort.SliceStable(e.Diags, func(i, j int) bool {
-		a, b := e.Diags[i], e.Diags[j]
-		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
+	slices.SortStableFunc(e.Diags, func(a, b Diag) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	return e
 }
 
 // explain words a message for cells and finds a suggestion.
 func (s *Session) explain(st *stage, c *checked, te types.Error) (msg, hint string) {
-	msg = strings.ReplaceAll(te.Msg, pkgPath+".", "")
+	msg = localPath.ReplaceAllStringFunc(te.Msg, func(path string) string {
+		if p := s.locals.byPath[strings.Trim(path, `"`)]; p != nil {
+			return p.pkg.Name()
+		}
+		return path
+	})
+	msg = strings.ReplaceAll(msg, pkgPath+".", "")
 	msg = strings.ReplaceAll(msg, " (declared at -)", "")
 	msg = outName.ReplaceAllString(msg, "Out[$1]")
+	if m := noImport.FindStringSubmatch(msg); m != nil {
+		return fmt.Sprintf("package %s: %s", m[1], m[2]), ""
+	}
 	if m := sameName.FindStringSubmatch(msg); m != nil && m[1] == m[2] {
 		return msg, "the value has an earlier declaration of the type: make it again"
 	}

@@ -43,9 +43,20 @@ func (v *env) makeInstances() error {
 	return nil
 }
 
+// stageOf is what the code of a package sees: the cells', or one of the user's own.
+func (v *env) stageOf(pkg *types.Package) *stage {
+	if pkg == nil || pkg.Path() == v.st.path {
+		return v.st
+	}
+	if p := v.s.locals.byPath[pkg.Path()]; p != nil {
+		return p.world.stage()
+	}
+	return v.cells
+}
+
 // generic is the source of a generic declaration: a session's, or one of the packages that come as source.
 func (v *env) generic(o types.Object) (*decl, *sourcePackage, error) {
-	if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
+	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
 		p, err := v.s.sources.load(o.Pkg().Path())
 		if err != nil {
 			return nil, nil, err
@@ -56,7 +67,7 @@ func (v *env) generic(o types.Object) (*decl, *sourcePackage, error) {
 		}
 		return d, p, nil
 	}
-	if e := v.st.lookup(o.Name()); e != nil && e.decl != nil {
+	if e := v.stageOf(o.Pkg()).lookup(o.Name()); e != nil && e.decl != nil {
 		return e.decl, nil, nil
 	}
 	return nil, nil, fmt.Errorf("the source of generic %s is gone", o.Name())
@@ -91,6 +102,16 @@ func bind(params []*ast.Ident, args []types.Type) (objs []types.Object) {
 	return objs
 }
 
+// imports are the packages that the file of a declaration imports.
+func (v *env) imports(d *decl) (objs []types.Object) {
+	for name, path := range d.imports {
+		if p, err := v.s.importer.Import(path); err == nil {
+			objs = append(objs, types.NewPkgName(token.NoPos, nil, name, p))
+		}
+	}
+	return objs
+}
+
 func paramNames(list *ast.FieldList) (ids []*ast.Ident) {
 	if list == nil {
 		return nil
@@ -114,22 +135,23 @@ func (v *env) funcInstance(in *instance) error {
 	objs := bind(paramNames(f.Type.TypeParams), in.args)
 	f.Type.TypeParams = nil
 	f.Name.Name = in.name
-	return v.lowerInstance(f, p, objs, in.name, d.names[0], d.slot, false)
+	st := v.stageOf(in.generic.Pkg())
+	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.name, st.display(d.names[0]), d.slot, false)
 }
 
 // lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function with its
 // receiver as the first parameter.
-func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, objs []types.Object, name, display string, slot int, method bool) error {
-	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: pkgPath, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
+func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, name, display string, slot int, method bool) error {
+	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
 	if p != nil {
 		c = v.s.checkSource(p, file, objs)
 	} else {
-		c = v.s.check(v.st, []*ast.File{file}, objs...)
+		c = v.s.check(st, []*ast.File{file}, objs...)
 	}
 	c.allowVain()
 	if len(c.errs) > 0 {
-		return v.s.complaints(v.st, c)
+		return v.s.complaints(st, c)
 	}
 	for o, n := range c.names {
 		v.vars[o] = n
@@ -169,7 +191,7 @@ func (v *env) typeInstance(in *instance) error {
 	if err != nil {
 		return err
 	}
-	if o := in.generic; o.Pkg().Path() != pkgPath {
+	if o := in.generic; !lower.Interpreted(o.Pkg()) {
 		return fmt.Errorf("%s.%s is generic and not available in cells", o.Pkg().Name(), o.Name())
 	}
 	l := lower.New(v, &types.Info{})
@@ -198,7 +220,8 @@ func (v *env) typeInstance(in *instance) error {
 		f.Name.Name = in.name + "__" + name
 		f.Type.Params.List = append([]*ast.Field{recv}, f.Type.Params.List...)
 		f.Recv = nil
-		if err := v.lowerInstance(f, p, objs, name, display, m.slot, true); err != nil {
+		st := v.stageOf(in.generic.Pkg())
+		if err := v.lowerInstance(f, p, st, append(objs, v.imports(m)...), name, st.display(display), m.slot, true); err != nil {
 			return err
 		}
 	}
@@ -223,14 +246,14 @@ func nameBlanks(f *ast.FuncDecl) {
 }
 
 func (v *env) genericMethods(o types.Object) (list []*decl, p *sourcePackage, err error) {
-	if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
+	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
 		p, err = v.s.sources.load(o.Pkg().Path())
 		if err != nil {
 			return nil, nil, err
 		}
 		return p.methods[o.Name()], p, nil
 	}
-	for _, m := range v.st.methodsOf(o.Name()) {
+	for _, m := range v.stageOf(o.Pkg()).methodsOf(o.Name()) {
 		list = append(list, m)
 	}
 	return list, nil, nil

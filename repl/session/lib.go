@@ -122,10 +122,13 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 }
 
 // typeExpr writes a type as source that can be checked in any unit.
-func (s *Session) typeExpr(t types.Type, pos token.Pos) ast.Expr {
+func (s *Session) typeExpr(st *stage, t types.Type, pos token.Pos) ast.Expr {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == pkgPath {
 			return ""
+		}
+		if now := st.reloaded[p.Path()]; now != nil {
+			return s.alias(now.path)
 		}
 		return s.alias(p.Path())
 	})

@@ -61,7 +61,8 @@ func (s *Session) start() error {
 		return err
 	}
 	s.fset = s.interp.FileSet()
-	s.importer = stdlib.Importer(s.fset)
+	s.locals = newLocals()
+	s.importer = importer{stdlib.Importer(s.fset), s.locals}
 	s.sizes = types.SizesFor("gc", runtime.GOARCH)
 	s.imported, s.used, s.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.typeNames = map[*types.TypeName]string{}
@@ -151,8 +152,11 @@ func (s *Session) History() []Cell { return append([]Cell(nil), s.history...) }
 // LastPanic is the newest panic of a cell, or nil.
 func (s *Session) LastPanic() *PanicError { return s.lastPanic }
 
-// source is the text of a cell.
+// source is the text of a cell or of a package's file.
 func (s *Session) source(n int) string {
+	if f := s.locals.file(n); f != nil {
+		return f.text
+	}
 	for i := len(s.history) - 1; i >= 0; i-- {
 		if s.history[i].N == n {
 			return s.history[i].Source
@@ -188,7 +192,8 @@ type state struct {
 	rt       *rt.Runtime
 	shared   *rt.Shared
 	fset     *token.FileSet
-	importer *stdlib.TypeImporter
+	importer types.Importer
+	locals   *locals
 	sizes    types.Sizes
 	format   *display.Formatter
 	sources  *sources

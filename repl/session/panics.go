@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ func (e *PanicError) Error() string {
 func frames(list []Frame) string {
 	var b strings.Builder
 	for _, f := range list {
-		fmt.Fprintf(&b, "\n    called from In[%d]:%d", f.Cell, f.Line)
+		fmt.Fprintf(&b, "\n    called from %s", f.Place())
 		if f.Func != "" {
 			fmt.Fprintf(&b, " in %s", f.Func)
 		}
@@ -104,7 +105,7 @@ func (s *Session) userFrames(trace []string, value any) (list []Frame, place *Di
 			name = strings.TrimSuffix(name, ".func")
 		}
 		cell, _ := strconv.Atoi(m[1])
-		if inLiteral && literal != nil && s.frame(literal).Cell == cell && s.display(name) == strings.TrimSuffix(strings.ReplaceAll(literal.Func, ".func", ""), "func") {
+		if inLiteral && literal != nil && s.cellOf(literal) == cell && s.display(name) == strings.TrimSuffix(strings.ReplaceAll(literal.Func, ".func", ""), "func") {
 			add(literal)
 			literal = nil
 			continue
@@ -133,7 +134,11 @@ func (s *Session) display(internal string) string {
 
 func (s *Session) frame(m *lower.Mark) Frame {
 	p := s.fset.Position(m.Pos)
-	return Frame{Cell: yaegi.CellOf(p.Filename), Line: p.Line, Col: p.Column, Func: m.Func}
+	f := Frame{Cell: yaegi.CellOf(p.Filename), Line: p.Line, Col: p.Column, Func: m.Func}
+	if file := s.locals.file(f.Cell); file != nil {
+		f.Cell, f.File = 0, file.name
+	}
+	return f
 }
 
 func (s *Session) markAt(slot int) *lower.Mark {
@@ -145,18 +150,28 @@ func (s *Session) markAt(slot int) *lower.Mark {
 
 // functionMark is the statement that a declared function has begun.
 func (s *Session) functionMark(name string) *lower.Mark {
-	for _, d := range s.world.stage().decls() {
-		if d.name == name || d.recv == "" && len(d.names) == 1 && s.internalName(d.names[0]) == name {
-			if m := s.markAt(d.slot); m != nil && s.frame(m).Cell == d.cell {
-				return m
+	worlds := []*world{s.world}
+	for _, p := range s.locals.byPath {
+		worlds = append(worlds, p.world)
+	}
+	generic, _, instance := strings.Cut(name, "__of")
+	for _, w := range worlds {
+		for _, d := range w.stage().decls() {
+			if d.name == name || instance && d.generic && slices.Contains(d.names, generic) || d.recv == "" && len(d.names) == 1 && w.internalName(d.names[0]) == name {
+				if m := s.markAt(d.slot); m != nil && s.cellOf(m) == d.cell {
+					return m
+				}
 			}
 		}
 	}
 	return nil
 }
 
-func (s *Session) internalName(name string) string {
-	if e := s.world.names[name]; e != nil {
+// cellOf is the number of the cell, or of the package's file, that a mark is in.
+func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.fset.Position(m.Pos).Filename) }
+
+func (w *world) internalName(name string) string {
+	if e := w.names[name]; e != nil {
 		return e.internal
 	}
 	return ""
@@ -222,7 +237,8 @@ func (s *Session) crashed(mark int, value any, trace []string) {
 	where := ""
 	if mark > 0 && mark <= len(s.marks) {
 		p := s.fset.Position(s.marks[mark-1].Pos)
-		where = fmt.Sprintf("In[%d]:%d:%d: ", yaegi.CellOf(p.Filename), p.Line, p.Column)
+		d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, 1, "", "")
+		where = d.place() + ": "
 	}
 	fmt.Fprintf(s.errOut, "%spanic in goroutine: %s\n", where, rt.PanicText(value))
 }

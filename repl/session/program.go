@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/scanner"
-	"go/token"
-	"go/types"
 	"io"
+	"maps"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
-	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -53,13 +51,18 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	}
 	p := &program{s: s, files: files, exit: make(chan int, 1)}
 	s.program = p
-	u, err := p.compile()
+	units, err := p.compile()
 	if err != nil {
 		return statusRefused, p.refusal(err)
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.execute(ctx, u)
+		var err error
+		for _, u := range units {
+			if _, err = s.execute(ctx, u); err != nil {
+				break
+			}
+		}
 		done <- err
 	}()
 	select {
@@ -109,7 +112,10 @@ func (p *program) report(w io.Writer, value any, goroutine int, frames []Frame) 
 		if name == "" {
 			name = "init"
 		}
-		fmt.Fprintf(w, "main.%s(...)\n\t%s:%d\n", name, p.fileName(f.Cell), f.Line)
+		if f.File == "" {
+			name, f.File = "main."+name, p.fileName(f.Cell)
+		}
+		fmt.Fprintf(w, "%s(...)\n\t%s:%d\n", name, f.File, f.Line)
 	}
 }
 
@@ -141,7 +147,10 @@ func (p *program) refusal(err error) error {
 	}
 	e := &ProgramError{}
 	for _, d := range ce.Diags {
-		line := fmt.Sprintf("%s:%d:%d: %s", p.fileName(d.Cell), d.Line, d.Col, d.Message)
+		if d.File == "" {
+			d.File = p.fileName(d.Cell)
+		}
+		line := d.place() + ": " + d.Message
 		if d.Hint != "" {
 			line += "; " + d.Hint
 		}
@@ -150,66 +159,60 @@ func (p *program) refusal(err error) error {
 	return e
 }
 
-// compile parses, checks, lowers and compiles the program as one unit.
-func (p *program) compile() (*unit, error) {
+// compile parses, checks, lowers and compiles the program as one unit, after the packages of the user's that it imports.
+func (p *program) compile() ([]*unit, error) {
 	s := p.s
-	c := &checked{pkg: types.NewPackage(pkgPath, "main"), info: newInfo(), names: map[types.Object]string{}}
+	w := &whole{s: s, st: s.world.stage(), deps: map[string]*local{}}
+	var units []*unit
 	for i, f := range p.files {
 		file, err := p.parse(i+1, f)
 		if err != nil {
 			return nil, err
 		}
-		c.files = append(c.files, file)
-	}
-	conf := types.Config{Importer: s.importer, Sizes: s.sizes, Error: func(err error) {
-		var te types.Error
-		if errors.As(err, &te) {
-			c.errs = append(c.errs, te)
-		}
-	}}
-	_ = types.NewChecker(&conf, s.fset, c.pkg, c.info).Files(c.files) // errors went to conf.Error
-	st := s.world.stage()
-	if len(c.errs) > 0 {
-		return nil, s.complaints(st, c)
-	}
-	u := &unit{pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, change: change{imports: map[string]string{}}}
-	for i, file := range c.files {
-		if err := p.imports(u, file); err != nil {
+		w.files = append(w.files, wholeFile{i + 1, f.Source, file})
+		deps, more, err := s.loadDeps(&local{dir: p.folder(f), files: []*localFile{{ast: file}}}, nil)
+		if err != nil {
 			return nil, err
 		}
-		for _, d := range s.userDecls(st, file, i+1, p.files[i].Source, 0, p.files[i].Source, 0) {
-			if d.tok != token.VAR && d.tok != token.IMPORT {
-				u.decls = append(u.decls, d)
+		maps.Copy(w.deps, deps)
+		for _, u := range more {
+			if !slices.Contains(units, u) {
+				units = append(units, u)
 			}
 		}
 	}
-	p.variables(u)
-	if err := s.defineDecls(st, u, nil); err != nil {
+	u, main, err := w.check()
+	if err != nil {
 		return nil, err
 	}
-	if err := p.body(u); err != nil {
-		return nil, err
+	if main == nil {
+		return nil, s.refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
 	}
-	if err := s.build(st, u); err != nil {
-		return nil, err
+	w.call(u, main)
+	units = append(units, u)
+	for _, u := range units {
+		if err := s.build(w.st, u); err != nil {
+			return nil, err
+		}
 	}
 	s.world.commit(&u.change)
-	return u, nil
+	return units, nil
+}
+
+// folder is where a file of the program lies.
+func (p *program) folder(f ProgramFile) string {
+	dir, err := filepath.Abs(filepath.Dir(f.Name))
+	if err != nil {
+		return filepath.Dir(f.Name)
+	}
+	return dir
 }
 
 // parse parses a file as that of the cell n.
 func (p *program) parse(n int, f ProgramFile) (*ast.File, error) {
 	s := p.s
 	s.history = append(s.history, Cell{N: n, Source: f.Source})
-	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), f.Source, parser.SkipObjectResolution)
-	var list scanner.ErrorList
-	if errors.As(err, &list) {
-		e := &CheckError{}
-		for _, le := range list {
-			e.Diags = append(e.Diags, s.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))
-		}
-		return nil, e
-	}
+	file, err := s.parseFile(n, f.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -217,89 +220,4 @@ func (p *program) parse(n int, f ProgramFile) (*ast.File, error) {
 		return nil, s.refusal(&lower.Error{Pos: file.Name.Pos(), Msg: fmt.Sprintf("got package %s, want package main", file.Name.Name)})
 	}
 	return file, nil
-}
-
-// imports notes what a file imports: code that is checked once more, for generic instances, sees it under those names.
-func (p *program) imports(u *unit, file *ast.File) error {
-	for _, spec := range file.Imports {
-		path := strings.Trim(spec.Path.Value, "\"`")
-		name, _ := stdlib.Name(path)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		switch other := u.imports[name]; {
-		case name == "_":
-			if err := p.s.use(path); err != nil {
-				return err
-			}
-		case name == ".":
-			u.dots = append(u.dots, path)
-		case other != "" && other != path:
-			msg := fmt.Sprintf("%s is the name of %s in one file and of %s in another, which is not available here", name, other, path)
-			return p.s.refusal(&lower.Error{Pos: spec.Pos(), Msg: msg})
-		default:
-			u.imports[name] = path
-		}
-	}
-	return nil
-}
-
-// variables makes session variables of the package's variables.
-func (p *program) variables(u *unit) {
-	scope := u.checked.pkg.Scope()
-	for _, name := range scope.Names() {
-		v, ok := scope.Lookup(name).(*types.Var)
-		if !ok {
-			continue
-		}
-		e := &entity{name: name, kind: varKind, obj: v, internal: p.s.world.fresh(name), kept: true}
-		u.vars[v] = e.internal
-		u.slots = append(u.slots, e)
-		u.define = append(u.define, e)
-	}
-}
-
-// body makes the statements that the unit runs: the variables' initial values in the order that Go gives them, the
-// init functions, main.
-func (p *program) body(u *unit) error {
-	info := u.checked.info
-	use := func(o types.Object, pos token.Pos) *ast.Ident {
-		id := &ast.Ident{Name: o.Name(), NamePos: pos}
-		if o.Name() != "_" {
-			info.Uses[id] = o
-			info.Types[id] = types.TypeAndValue{Type: o.Type()}
-		}
-		return id
-	}
-	call := func(o types.Object) {
-		c := &ast.CallExpr{Fun: use(o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
-		info.Types[c] = types.TypeAndValue{Type: (*types.Tuple)(nil)}
-		u.body = append(u.body, &ast.ExprStmt{X: c})
-	}
-	for _, in := range info.InitOrder {
-		a := &ast.AssignStmt{TokPos: in.Rhs.Pos(), Tok: token.ASSIGN, Rhs: []ast.Expr{in.Rhs}}
-		for _, v := range in.Lhs {
-			a.Lhs = append(a.Lhs, use(v, v.Pos()))
-		}
-		u.body = append(u.body, a)
-	}
-	var main types.Object
-	for _, d := range u.decls {
-		f, ok := d.node.(*ast.FuncDecl)
-		if !ok || f.Recv != nil {
-			continue
-		}
-		switch o := info.Defs[f.Name]; f.Name.Name {
-		case "init":
-			d.ents = []*entity{{name: "init", kind: funcKind, obj: o, internal: p.s.world.fresh("init")}}
-			call(o)
-		case "main":
-			main = o
-		}
-	}
-	if main == nil {
-		return p.s.refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
-	}
-	call(main)
-	return nil
 }

@@ -101,7 +101,7 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 		set := types.NewMethodSet(types.NewPointer(t))
 		for i := range set.Len() {
 			f := set.At(i).Obj().(*types.Func)
-			if !f.Exported() && f.Pkg().Path() != pkgPath {
+			if !f.Exported() && !lower.Interpreted(f.Pkg()) {
 				continue
 			}
 			lit, err := l.MethodFunc(t, set.At(i), v.u.pos)

@@ -13,6 +13,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -25,6 +26,8 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Dir is the folder that relative paths of the session mean. Empty: the process's own.
 	Dir string
+	// Source is the folder from which cells import packages of the user's own, as in import "./dir". Empty: Dir.
+	Source string
 	// Params are the -p name=value arguments. A top-level `name := literal` or `var name = literal` cell statement whose
 	// name is in Params takes that value instead (converted to the literal's type, else an error).
 	Params map[string]string
@@ -55,11 +58,12 @@ type CheckError struct {
 	Diags []Diag
 }
 
-// A Diag is one complaint at a place of the cell.
+// A Diag is one complaint at a place of the cell, or of a file that it imports.
 type Diag struct {
-	Cell      int // cell number
-	Line, Col int // both from 1; Col counts bytes as Go does
-	Len       int // bytes to underline, at least 1
+	Cell      int    // cell number
+	File      string // of an imported package; Cell is 0
+	Line, Col int    // both from 1; Col counts bytes as Go does
+	Len       int    // bytes to underline, at least 1
 	Message   string
 	Hint      string // "did you mean MatMul?", or empty
 	Source    string // the line of the cell
@@ -77,6 +81,15 @@ type PanicError struct {
 type Frame struct {
 	Cell, Line, Col int
 	Func            string
+	File            string // of an imported package; Cell is 0
+}
+
+// Place is where the call is: In[3]:2, or util/util.go:12.
+func (f Frame) Place() string {
+	if f.File != "" {
+		return fmt.Sprintf("%s:%d", f.File, f.Line)
+	}
+	return fmt.Sprintf("In[%d]:%d", f.Cell, f.Line)
 }
 
 // A Var is a variable, function or type of the session.

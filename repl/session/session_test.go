@@ -292,7 +292,7 @@ func TestResult(t *testing.T) {
 	}
 	r = s.Run(t.Context(), "panic(\"p\")")
 	var p *PanicError
-	if !errors.As(r.Err, &p) || p.Value != "p" || s.LastPanic() != p || len(p.Frames) != 1 || p.Frames[0] != (Frame{5, 1, 1, ""}) || len(p.Stack) == 0 {
+	if !errors.As(r.Err, &p) || p.Value != "p" || s.LastPanic() != p || len(p.Frames) != 1 || p.Frames[0] != (Frame{Cell: 5, Line: 1, Col: 1}) || len(p.Stack) == 0 {
 		t.Errorf("panic: got %#v", r.Err)
 	}
 }

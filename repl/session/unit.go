@@ -13,10 +13,13 @@ import (
 // statements.
 type unit struct {
 	change
-	piece piece
-	pos   token.Pos
+	piece   piece
+	dropped []*decl // of earlier cells, which do not check with what is new
+	pos     token.Pos
 
 	command string // of a command line
+	local   *local // the package of the user's that it makes, if it does
+	st      *stage // of that package
 
 	checked *checked
 	vars    map[types.Object]string // the interpreter's names of the variables that the statements declare

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sort"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -24,6 +25,9 @@ func (s *Session) Vars() []Var {
 		list = append(list, v)
 	}
 	for name, path := range s.world.imports {
+		if p := s.locals.byPath[path]; p != nil {
+			path = p.shown
+		}
 		list = append(list, Var{Name: name, Kind: "import", Type: path})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
@@ -85,7 +89,7 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 		t, pointer = p.Elem(), true
 	}
 	named, isNamed := types.Unalias(t).(*types.Named)
-	if !isNamed || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != pkgPath {
+	if !isNamed || named.Obj().Pkg() == nil || !lower.Interpreted(named.Obj().Pkg()) {
 		return "", false
 	}
 	if !pointer && types.NewMethodSet(named).Lookup(named.Obj().Pkg(), name) == nil {

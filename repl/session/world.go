@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"sort"
+	"strings"
 )
 
 // pkgPath is the path and the name of the package that all cells belong to.
@@ -43,8 +44,9 @@ type decl struct {
 	names      []string // what it declares; none for a method
 	recv, name string   // of a method: its type's name and its own
 	generic    bool
-	uses       map[string]bool // the names of the session that it mentions
-	slot       int             // func: of the marks array
+	uses       map[string]bool   // the names of the session that it mentions
+	imports    map[string]string // of its file, if that is one of a package: name -> path
+	slot       int               // func: of the marks array
 }
 
 // key identifies what a declaration declares.
@@ -55,17 +57,26 @@ func (d *decl) key() string {
 	return fmt.Sprint(d.names)
 }
 
-// A world is everything that cells have declared.
+// title is how messages call what is declared.
+func (d *decl) title() string {
+	if d.recv != "" {
+		return d.key()
+	}
+	return strings.Join(d.names, ", ")
+}
+
+// A world is everything that cells have declared, or the files of a package.
 type world struct {
-	names   map[string]*entity
-	methods map[string]map[string]*decl // type name -> method name -> declaration
-	imports map[string]string           // name -> path, of explicit imports
-	dots    []string                    // paths imported with a dot
-	version map[string]int              // how often a name has been given to the interpreter
+	path, name string // of the package
+	names      map[string]*entity
+	methods    map[string]map[string]*decl // type name -> method name -> declaration
+	imports    map[string]string           // name -> path, of explicit imports
+	dots       []string                    // paths imported with a dot
+	version    map[string]int              // how often a name has been given to the interpreter
 }
 
 func newWorld() *world {
-	return &world{names: map[string]*entity{}, methods: map[string]map[string]*decl{}, imports: map[string]string{}, version: map[string]int{}}
+	return &world{path: pkgPath, name: pkgPath, names: map[string]*entity{}, methods: map[string]map[string]*decl{}, imports: map[string]string{}, version: map[string]int{}}
 }
 
 // A stage is what a cell that is being checked will change in the world. Nothing is changed before all of the cell has
@@ -76,6 +87,8 @@ type stage struct {
 	methods map[string]map[string]*decl
 	imports map[string]string
 	dots    []string
+	// reloaded are the packages that take the place of others, by the paths of those.
+	reloaded map[string]*local
 }
 
 func (w *world) stage() *stage {
@@ -143,6 +156,14 @@ func (st *stage) decls() []*decl {
 		return a.line < b.line || a.line == b.line && a.col < b.col
 	})
 	return list
+}
+
+// display is how a panic calls a function: what is not a cell's has its package in front.
+func (w *world) display(name string) string {
+	if w.path == pkgPath {
+		return name
+	}
+	return w.name + "." + name
 }
 
 // fresh is a name that the interpreter has not seen yet.

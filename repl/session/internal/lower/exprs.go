@@ -81,7 +81,7 @@ func (l *Lowerer) renamed(o types.Object, name string) ast.Expr {
 	if n := l.env.Name(o); n != "" {
 		return l.id(n)
 	}
-	if p := o.Pkg(); p != nil && p.Path() != "mcs" && o.Parent() == p.Scope() { // imported with a dot
+	if p := o.Pkg(); p != nil && !Interpreted(p) && o.Parent() == p.Scope() { // imported with a dot
 		return l.sel(l.id(l.env.Package(p.Path())), name)
 	}
 	return l.id(name)

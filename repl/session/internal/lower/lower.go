@@ -14,10 +14,23 @@ import (
 	"go/token"
 	"go/types"
 	"strconv"
+	"strings"
 )
 
 // RT is the name under which lowered code knows package rt.
 const RT = "__rt"
+
+// CellsPath is the path of the package that cells belong to; the paths of packages that are loaded from source begin
+// with LocalPrefix.
+const (
+	CellsPath   = "mcs"
+	LocalPrefix = "mcs:"
+)
+
+// Interpreted says whether the interpreter runs a package's code, so that its types are the interpreter's.
+func Interpreted(p *types.Package) bool {
+	return p.Path() == CellsPath || strings.HasPrefix(p.Path(), LocalPrefix)
+}
 
 // The interpreter's global variables that lowered code uses.
 const (
@@ -189,7 +202,7 @@ func nameable(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		o := t.Obj()
-		return o.Pkg() == nil || o.Exported() || o.Pkg().Path() == "mcs" || o.Parent() != o.Pkg().Scope()
+		return o.Pkg() == nil || o.Exported() || Interpreted(o.Pkg()) || o.Parent() != o.Pkg().Scope()
 	case *types.Pointer:
 		return nameable(t.Elem())
 	case *types.Slice:

@@ -279,7 +279,7 @@ func (l *Lowerer) size(t types.Type) int { return int(l.sizes.Sizeof(t)) }
 // describe names a type as Go's own messages do.
 func describe(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
-		if p.Path() == "mcs" {
+		if p.Path() == CellsPath {
 			return "main"
 		}
 		return p.Name()

@@ -1,0 +1,287 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/scanner"
+	"go/types"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// Packages of the user's own come as source: `import "./dir"`, or a path below the module path of the nearest go.mod.
+// Each is a world of its own, checked and run like a cell's, under a path that no compiled package has and that counts
+// the versions: what was made with an earlier version keeps the types of that version.
+//
+// packages.go finds and reads them, local.go checks them, reload.go watches their files.
+
+// firstFile is the number of the first file of a package; smaller numbers are cells.
+const firstFile = 1 << 30
+
+// A local is one version of a package of the user's.
+type local struct {
+	dir   string
+	path  string // of the types
+	shown string // how people call it: ./util
+	files []*localFile
+	deps  map[string]*local // by the path in the import declaration
+
+	sum [sha256.Size]byte // of its files
+
+	world *world
+	pkg   *types.Package
+	unit  *unit
+	ran   bool
+	docs  map[string]string
+}
+
+// A localFile is a source file of a package. Its number stands where a cell's would.
+type localFile struct {
+	n    int
+	name string // as messages have it: util/util.go
+	text string
+	ast  *ast.File
+}
+
+// locals are the packages of the user's that a session has loaded.
+type locals struct {
+	files   []*localFile
+	byPath  map[string]*local
+	newest  map[string]*local // by folder: loaded last, perhaps not run yet
+	current map[string]*local // by folder: what cells see
+	names   map[types.Object]string
+	watched []string          // all folders that were loaded from
+	stamped string            // what they looked like when they were read last
+	kept    map[string]string // by folder: why the files as they are now were not loaded
+}
+
+func newLocals() *locals {
+	return &locals{byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, names: map[types.Object]string{}, kept: map[string]string{}}
+}
+
+// file is the file with a number, or nil if the number is a cell's.
+func (ls *locals) file(n int) *localFile {
+	if n < firstFile || n-firstFile >= len(ls.files) {
+		return nil
+	}
+	return ls.files[n-firstFile]
+}
+
+// folder is where an import path leads if it is one of the user's own packages: relative to the folder from, or below
+// the module path of the go.mod nearest to it.
+func (s *Session) folder(from, importPath string) (dir string, ok bool) {
+	if build.IsLocalImport(importPath) {
+		return filepath.Join(from, filepath.FromSlash(importPath)), true
+	}
+	if _, compiled := stdlib.Name(importPath); compiled {
+		return "", false
+	}
+	root, module := moduleOf(from)
+	if module == "" {
+		return "", false
+	}
+	if importPath == module {
+		return root, true
+	}
+	below, ok := strings.CutPrefix(importPath, module+"/")
+	return filepath.Join(root, filepath.FromSlash(below)), ok
+}
+
+// moduleOf is the folder of the go.mod nearest to a folder, and the module path that it declares.
+func moduleOf(dir string) (root, module string) {
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return dir, modulePath(text)
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", ""
+		}
+		dir = up
+	}
+}
+
+// modulePath is the path in the module directive of a go.mod.
+func modulePath(mod []byte) string {
+	for line := range bytes.Lines(mod) {
+		text, _, _ := strings.Cut(string(line), "//")
+		rest, ok := strings.CutPrefix(strings.TrimSpace(text), "module")
+		if rest = strings.TrimSpace(rest); !ok || rest == "" {
+			continue
+		}
+		if p, err := strconv.Unquote(rest); err == nil {
+			return p
+		}
+		return rest
+	}
+	return ""
+}
+
+// home is the folder that the imports of cells start from.
+func (s *Session) home() string {
+	dir := s.opts.Source
+	if dir == "" {
+		dir = s.opts.Dir
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	return abs
+}
+
+// shownPath is how messages call a file or folder: as seen from the session's folder.
+func (s *Session) shownPath(name string) string {
+	rel, err := filepath.Rel(s.home(), name)
+	if err != nil {
+		return name
+	}
+	return filepath.ToSlash(rel)
+}
+
+// A badPackage is a package of the user's that cannot be loaded, for a reason that has no place in a file.
+type badPackage struct{ shown, why string }
+
+func (e *badPackage) Error() string { return fmt.Sprintf("package %s: %s", e.shown, e.why) }
+
+// readLocal reads and parses the files of a folder that go build would take.
+func (s *Session) readLocal(dir string) (*local, error) {
+	p := &local{dir: dir, shown: s.shownPath(dir)}
+	if build.IsLocalImport("./"+p.shown) && !strings.HasPrefix(p.shown, ".") {
+		p.shown = "./" + p.shown
+	}
+	fail := func(format string, args ...any) (*local, error) {
+		return nil, &badPackage{p.shown, fmt.Sprintf(format, args...)}
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		if pe := new(os.PathError); errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return fail("%v", err)
+	}
+	sum := sha256.New()
+	for _, f := range list {
+		name := f.Name()
+		if f.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if ok, err := buildContext().MatchFile(dir, name); err != nil || !ok {
+			if err == nil {
+				continue
+			}
+			return fail("%v", err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+		p.files = append(p.files, &localFile{name: s.shownPath(filepath.Join(dir, name)), text: string(text)})
+	}
+	if len(p.files) == 0 {
+		return fail("no Go files in the folder that go build would take")
+	}
+	sum.Sum(p.sum[:0])
+	return p, nil
+}
+
+// buildContext is go build's without cgo, which cells have not.
+func buildContext() *build.Context {
+	c := build.Default
+	c.CgoEnabled = false
+	return &c
+}
+
+// parseLocal parses the files of a package, gives them numbers, and settles its name.
+func (s *Session) parseLocal(p *local) (name string, err error) {
+	ls := s.locals
+	var files []*localFile
+	for _, f := range p.files {
+		f.n = firstFile + len(ls.files)
+		ls.files = append(ls.files, f)
+		if f.ast, err = s.parseFile(f.n, f.text); err != nil {
+			return "", err
+		}
+		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
+			continue
+		}
+		if name == "" {
+			name = f.ast.Name.Name
+		}
+		if got := f.ast.Name.Name; got != name {
+			return "", s.refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
+		}
+		files = append(files, f)
+	}
+	switch p.files = files; {
+	case len(files) == 0:
+		return "", &badPackage{p.shown, "no Go files in the folder that go build would take"}
+	case name == "main":
+		return "", &badPackage{p.shown, "it is a program (package main), which cannot be imported"}
+	}
+	return name, nil
+}
+
+// parseFile parses a whole file; n is the number that stands for a cell's.
+func (s *Session) parseFile(n int, text string) (*ast.File, error) {
+	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
+	var list scanner.ErrorList
+	if errors.As(err, &list) {
+		e := &CheckError{}
+		for _, le := range list {
+			e.Diags = append(e.Diags, s.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))
+		}
+		return nil, e
+	}
+	return file, err
+}
+
+func importsC(f *ast.File) bool {
+	for _, spec := range f.Imports {
+		if spec.Path.Value == `"C"` {
+			return true
+		}
+	}
+	return false
+}
+
+// An importer gives go/types the packages that cells can import: the compiled ones, and the user's own by the paths of
+// their versions.
+type importer struct {
+	types.Importer
+	locals *locals
+}
+
+func (im importer) Import(path string) (*types.Package, error) {
+	if p := im.locals.byPath[path]; p != nil {
+		return p.pkg, nil
+	}
+	return im.Importer.Import(path)
+}
+
+// A relativeImporter is an importer for files whose imports of the user's own packages are known.
+type relativeImporter struct {
+	types.Importer
+	deps map[string]*local
+}
+
+func (im relativeImporter) Import(path string) (*types.Package, error) {
+	if p := im.deps[path]; p != nil {
+		return p.pkg, nil
+	}
+	return im.Importer.Import(path)
+}

@@ -1,0 +1,102 @@
+package session
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Each archive in testdata/packages is a session beside a folder of Go files. Its parts are taken in order: one that is
+// called cell is run and compared with its `// > ` lines, one that is called remove names files that go away, any other
+// is written as a file.
+func TestPackages(t *testing.T) {
+	archives, err := filepath.Glob("testdata/packages/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no archives: %v", err)
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			s, out := newSession(t, Options{Source: filepath.Join(dir, "here")})
+			for _, part := range archive.Files {
+				switch part.Name {
+				case "cell":
+					checkCell(t, s, out, string(part.Data))
+				case "remove":
+					for _, f := range strings.Fields(string(part.Data)) {
+						if err := os.RemoveAll(filepath.Join(dir, "here", f)); err != nil {
+							t.Fatal(err)
+						}
+					}
+				default:
+					file := filepath.Join(dir, "here", part.Name)
+					if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(file, part.Data, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// checkCell runs a cell that has what it should put out in its comments.
+func checkCell(t *testing.T, s *Session, out *bytes.Buffer, text string) {
+	t.Helper()
+	var src, want strings.Builder
+	for line := range strings.Lines(text) {
+		if expected, ok := strings.CutPrefix(line, "// >"); ok {
+			want.WriteString(strings.TrimPrefix(expected, " "))
+		} else {
+			src.WriteString(line)
+		}
+	}
+	if got := transcript(s, out, src.String()); got != want.String() {
+		t.Errorf("%s\ngot:\n%s\nwant:\n%s", src.String(), indent(got), indent(want.String()))
+	}
+}
+
+// A program finds packages beside its own files and below the module path of its go.mod.
+func TestProgramImports(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":         "module example.com/me\n\ngo 1.26\n",
+		"util/util.go":   "package util\n\nimport \"example.com/me/deep/er\"\n\nvar Greeting = \"hello \" + er.Name\n\nfunc Fail(xs []int) int { return xs[1] }\n",
+		"deep/er/er.go":  "package er\n\nvar Name = \"you\"\n",
+		"wrong/wrong.go": "package wrong\n\nvar X int = \"\"\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ source, stdout, stderr, err string }{
+		{`import ("fmt"; "example.com/me/util"; u "./util"); func main() { fmt.Println(util.Greeting, u.Greeting == util.Greeting) }`, "hello you true\n", "", ""},
+		{`import "./util"; func main() { util.Fail(nil) }`, "", "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nutil.Fail(...)\n\tutil/util.go:7\nmain.main(...)\n\t", ""},
+		{`import "example.com/me/wrong"; func main() { println(wrong.X) }`, "", "", `wrong/wrong.go:3:13: cannot use "" (untyped string constant) as int value in variable declaration`},
+		{`import "example.com/me/none"; func main() { none.X() }`, "", "", filepath.Join(dir, "main.go") + `:1:22: package ./none: no such file or directory`},
+	} {
+		var stdout, stderr bytes.Buffer
+		files := []ProgramFile{{Name: filepath.Join(dir, "main.go"), Source: "package main; " + test.source}}
+		_, err := RunProgram(t.Context(), files, Options{Stdout: &stdout, Stderr: &stderr, Source: dir})
+		if err == nil && test.err != "" || err != nil && err.Error() != test.err {
+			t.Errorf("%s:\ngot error %v, want %s", test.source, err, test.err)
+		}
+		if stdout.String() != test.stdout || !strings.HasPrefix(stderr.String(), test.stderr) {
+			t.Errorf("%s:\ngot %q, %q, want %q, %q…", test.source, &stdout, &stderr, test.stdout, test.stderr)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"go/types"
+	"maps"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// runLocal runs a package's declarations and initial values. From then on the package is what cells see under its
+// folder; one whose initial values panic is not, and is loaded anew by the next import.
+func (s *Session) runLocal(ctx context.Context, u *unit) error {
+	p := u.local
+	if p.ran {
+		return nil
+	}
+	if _, err := s.execute(ctx, u); err != nil {
+		delete(s.locals.newest, p.dir)
+		return err
+	}
+	p.ran = true
+	s.locals.current[p.dir] = p
+	return nil
+}
+
+// racy is how long after a change a file may change once more without looking different.
+const racy = 100 * time.Millisecond
+
+// stamp tells whether the files of the packages may have changed, without reading them. It is empty if that cannot be
+// told because they have changed just now.
+func (ls *locals) stamp() string {
+	var b strings.Builder
+	settled := time.Now().Add(-racy)
+	for _, dir := range ls.watched {
+		list, err := os.ReadDir(dir)
+		fmt.Fprintf(&b, "%s %v\n", dir, err)
+		for _, f := range list {
+			info, err := f.Info()
+			if err != nil || !strings.HasSuffix(f.Name(), ".go") {
+				continue
+			}
+			if info.ModTime().After(settled) {
+				return ""
+			}
+			fmt.Fprintf(&b, "%s %d %d\n", f.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String()
+}
+
+// refresh loads packages again whose files have changed, or those of a package that they import. One that cannot be
+// loaded stays as it was, which is said once.
+func (s *Session) refresh(ctx context.Context) {
+	ls := s.locals
+	if len(ls.watched) == 0 {
+		return
+	}
+	stamp := ls.stamp()
+	if stamp != "" && stamp == ls.stamped {
+		return
+	}
+	ls.stamped = stamp
+	for _, p := range s.imports() {
+		before := map[string]*local{}
+		for dir, q := range ls.current {
+			before[dir] = q
+		}
+		again, err := s.reload(ctx, p)
+		if err != nil {
+			text := err.Error()
+			if said := slices.Collect(maps.Values(ls.kept)); !slices.Contains(said, text) {
+				fmt.Fprintf(s.errOut, "%s: not reloaded, it stays as it was:\n%s\n", p.shown, text)
+			}
+			ls.kept[p.dir] = text
+			for dir, q := range before { // what had been reloaded for it
+				ls.current[dir], ls.newest[dir] = q, q
+			}
+			continue
+		}
+		delete(ls.kept, p.dir)
+		if again != p {
+			s.rebind(ctx, before)
+		}
+	}
+}
+
+// imports are the packages of the user's that cells have imported, by their names.
+func (s *Session) imports() (list []*local) {
+	paths := s.world.dots
+	for _, path := range s.world.imports {
+		paths = append(paths[:len(paths):len(paths)], path)
+	}
+	for _, path := range paths {
+		if p := s.locals.byPath[path]; p != nil && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].shown < list[j].shown })
+	return list
+}
+
+// reload loads and runs a package as its files are now.
+func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
+	again, units, err := s.loadLocal(p.dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		if err := s.build(s.world.stage(), u); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range units {
+		if err := s.runLocal(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	return again, nil
+}
+
+// rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use them are
+// declared again, and variables of their types get the new types, if those look the same inside.
+func (s *Session) rebind(ctx context.Context, before map[string]*local) {
+	st := s.world.stage()
+	st.reloaded = map[string]*local{}
+	var lines, changed []string
+	for dir, old := range before {
+		if now := s.locals.current[dir]; now != old {
+			st.reloaded[old.path] = now
+			changed = append(changed, old.path)
+			lines = append(lines, now.shown+": reloaded"+anew(now))
+		}
+	}
+	for name, path := range s.world.imports {
+		if now := st.reloaded[path]; now != nil {
+			s.world.imports[name] = now.path
+		}
+	}
+	for i, path := range s.world.dots {
+		if now := st.reloaded[path]; now != nil {
+			s.world.dots[i] = now.path
+			st.dots = s.world.dots
+		}
+	}
+	s.generation++
+	var u *unit
+	file, err := s.parse(0, 1, 1, "package "+pkgPath, "", "\n")
+	if err == nil {
+		u, err = s.redeclare(st, &unit{pos: file.Package}, nil, changed)
+	}
+	if err == nil {
+		err = s.build(st, u)
+	}
+	if err == nil {
+		_, err = s.runUnit(ctx, &Result{}, u)
+	}
+	if err != nil {
+		lines = append(lines, "functions of cells that use it stay as they were: "+err.Error())
+	} else {
+		for _, d := range u.dropped {
+			lines = append(lines, d.title()+" stays as it was: it does not fit what is new")
+		}
+	}
+	for _, e := range s.world.names {
+		if e.kind == varKind && s.mentionsOld(st, e.obj.Type()) {
+			lines = append(lines, fmt.Sprintf("%s keeps the %s of before, which is made of something else now", e.name, typeString(e.obj.Type())))
+		}
+	}
+	sort.Strings(lines)
+	fmt.Fprintln(s.errOut, strings.Join(lines, "\n"))
+}
+
+// anew says what a reload does to a package's variables, if it has any.
+func anew(p *local) string {
+	for _, e := range p.world.names {
+		if e.kind == varKind {
+			return ", its variables start anew"
+		}
+	}
+	return ""
+}
+
+// mentionsOld says whether a type is written with one of a package that was reloaded.
+func (s *Session) mentionsOld(st *stage, t types.Type) (found bool) {
+	walkNamed(t, func(n *types.Named) { found = found || st.renewed(n) != nil })
+	return found
+}
+
+// renewed is the package that a type's package was reloaded as, or nil.
+func (st *stage) renewed(n *types.Named) *local {
+	if st.reloaded == nil || n.Obj().Pkg() == nil {
+		return nil
+	}
+	return st.reloaded[n.Obj().Pkg().Path()]
+}
+
+// movable says whether values of a type are values, bit for bit, of the same type written with the packages that were
+// reloaded.
+func (st *stage) movable(t types.Type) bool {
+	seen := map[*types.Named]bool{}
+	same := true
+	var visit func(n *types.Named)
+	visit = func(n *types.Named) {
+		p := st.renewed(n)
+		if p == nil || seen[n] || !same {
+			return
+		}
+		seen[n] = true
+		now, ok := p.pkg.Scope().Lookup(n.Obj().Name()).(*types.TypeName)
+		if !ok || shape(now.Type()) != shape(n.Origin()) {
+			same = false
+			return
+		}
+		walkNamed(n.Underlying(), visit)
+	}
+	walkNamed(t, visit)
+	return same
+}
+
+// keepsShape says whether the type that a cell has declared is made of what it was, after a reload.
+func (st *stage) keepsShape(d *decl) bool {
+	e := st.lookup(d.names[0])
+	return e == nil || st.reloaded == nil || st.movable(e.obj.Type().Underlying())
+}
+
+// shape writes what a type is made of, whatever the version of a package.
+func shape(t types.Type) string {
+	return types.TypeString(t.Underlying(), func(p *types.Package) string {
+		path, _, _ := strings.Cut(p.Path(), "@")
+		return path
+	})
+}
