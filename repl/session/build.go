@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -93,6 +94,13 @@ func (v *env) Mark(m lower.Mark) int {
 	return len(v.s.marks)
 }
 
+// Slot notes that the unit needs the variable of a slot.
+func (v *env) Slot(slot int) {
+	if !v.s.slots[slot] && !slices.Contains(v.u.markSlots, slot) {
+		v.u.markSlots = append(v.u.markSlots, slot)
+	}
+}
+
 // LocalType names a type that is declared in a function.
 func (v *env) LocalType(o *types.TypeName) string {
 	name := v.s.world.fresh(o.Name() + "__local")
@@ -139,6 +147,9 @@ func (s *Session) build(st *stage, u *unit) error {
 	u.program, err = s.interp.Compile(file)
 	if err != nil {
 		return s.compileError(err)
+	}
+	for _, slot := range u.markSlots {
+		s.slots[slot] = true
 	}
 	for _, in := range u.instances {
 		s.instances[in.generic] = append(s.instances[in.generic], in)
@@ -221,19 +232,25 @@ func (v *env) assemble() (*ast.File, error) {
 	if err := v.makeInstances(); err != nil {
 		return nil, err
 	}
-	init, err := v.initFunc(l)
+	body, err := v.initBody(l)
 	if err != nil {
 		return nil, err
 	}
+	var told []ast.Stmt
 	if err := v.makeInstances(); err != nil {
 		return nil, err
+	}
+	for _, slot := range u.markSlots {
+		name := lower.MarkVar(slot)
+		slots = append(slots, v.varDecl(name, v.id("int")))
+		told = append(told, v.tellVar(name))
 	}
 	file := &ast.File{Package: u.pos, Name: v.id(pkgPath)}
 	for _, list := range [][]ast.Decl{v.types, slots, v.funcs} {
 		file.Decls = append(file.Decls, list...)
 	}
-	if init != nil {
-		file.Decls = append(file.Decls, init)
+	if body = append(told, body...); len(body) > 0 {
+		file.Decls = append(file.Decls, v.function("init", nil, body))
 	}
 	return file, nil
 }

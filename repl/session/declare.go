@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
-	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -412,10 +411,13 @@ func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
 	return nil
 }
 
-// nextSlot gives a function its place in the marks array. The places are used again when there are no more.
+// markSlots is the number of slots for marks.
+const markSlots = 1 << 10
+
+// nextSlot gives a function a slot for its marks. They are used again when there are no more.
 func (s *Session) nextSlot() int {
 	s.slot++
-	return lower.FirstSlot + s.slot%(rt.MarkSlots-lower.FirstSlot)
+	return lower.FirstSlot + s.slot%(markSlots-lower.FirstSlot)
 }
 
 // walkNamed calls f for the named types that a type is written with.

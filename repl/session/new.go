@@ -88,11 +88,12 @@ func (s *Session) prelude() error {
 import __rt "mcs/rt"
 import p__context "context"
 var __stop bool
-var __marks [%d]int
 var ctx p__context.Context
-func init() { __rt.Var("__stop", &__stop); __rt.Var("__marks", &__marks); __rt.Var("ctx", &ctx) }
+var %[1]s, %[2]s int
+func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s) }
 `
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, rt.MarkSlots), "")
+	s.slots = map[int]bool{lower.CellSlot: true, lower.LiteralSlot: true}
+	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot)), "")
 	if err != nil {
 		return err
 	}
@@ -106,12 +107,10 @@ func init() { __rt.Var("__stop", &__stop); __rt.Var("__marks", &__marks); __rt.V
 	s.alias("context")
 	s.imported["context"] = true
 	stop, ok := s.rt.Variable("__stop").Addr().Interface().(*bool)
-	marks, ok2 := s.rt.Variable("__marks").Addr().Interface().(*[rt.MarkSlots]int)
-	if !ok || !ok2 {
+	if !ok {
 		return errors.New("the interpreter's variables are not where they should be")
 	}
-	s.rt.Attach(&rt.Shared{Stop: stop, Marks: marks})
-	s.shared = &rt.Shared{Stop: stop, Marks: marks}
+	s.rt.Attach(&rt.Shared{Stop: stop})
 	pkg, err := s.importer.Import("context")
 	if err != nil {
 		return err
@@ -190,7 +189,6 @@ type state struct {
 	world    *world
 	interp   *yaegi.Interp
 	rt       *rt.Runtime
-	shared   *rt.Shared
 	fset     *token.FileSet
 	importer types.Importer
 	locals   *locals
@@ -207,7 +205,8 @@ type state struct {
 	typeKeys  *typeutil.Map // type -> number
 	keyTypes  []types.Type
 	marks     []lower.Mark
-	slot      int
+	slot      int          // of the newest function
+	slots     map[int]bool // those whose variables the interpreter has
 	outs      map[int]*out
 	lastOut   int
 

@@ -142,7 +142,11 @@ func (s *Session) frame(m *lower.Mark) Frame {
 }
 
 func (s *Session) markAt(slot int) *lower.Mark {
-	if n := s.shared.Marks[slot]; n > 0 && n <= len(s.marks) {
+	v := s.rt.Variable(lower.MarkVar(slot))
+	if !v.IsValid() {
+		return nil
+	}
+	if n := int(v.Int()); n > 0 && n <= len(s.marks) {
 		return &s.marks[n-1]
 	}
 	return nil

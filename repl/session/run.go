@@ -23,22 +23,16 @@ const (
 	deepGrace = 20 * time.Second // for a stack of a million calls
 )
 
-// initFunc is the function that runs a unit: it tells package rt of the unit's variables and methods, then has its
+// initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then has its
 // statements run.
-func (v *env) initFunc(l *lower.Lowerer) (ast.Decl, error) {
-	var body []ast.Stmt
-	rtCall := func(name string, args ...ast.Expr) {
-		body = append(body, &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id(name)}, Lparen: v.u.pos, Args: args, Rparen: v.u.pos}})
-	}
-	variable := func(name string) {
-		rtCall("Var", v.str(name), &ast.UnaryExpr{OpPos: v.u.pos, Op: token.AND, X: v.id(name)})
-	}
+func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
+	rtCall := func(name string, args ...ast.Expr) { body = append(body, v.rtCall(name, args...)) }
 	for _, e := range v.u.slots {
-		variable(e.internal)
+		body = append(body, v.tellVar(e.internal))
 	}
 	for _, o := range v.u.outs {
 		if !o.declared {
-			variable(o.name)
+			body = append(body, v.tellVar(o.name))
 			o.declared = true
 		}
 	}
@@ -48,10 +42,17 @@ func (v *env) initFunc(l *lower.Lowerer) (ast.Decl, error) {
 	if v.u.runs {
 		rtCall("Run", v.id("cell"))
 	}
-	if len(body) == 0 {
-		return nil, nil
-	}
-	return v.function("init", nil, body), nil
+	return body, nil
+}
+
+func (v *env) rtCall(name string, args ...ast.Expr) ast.Stmt {
+	f := &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id(name)}
+	return &ast.ExprStmt{X: &ast.CallExpr{Fun: f, Lparen: v.u.pos, Args: args, Rparen: v.u.pos}}
+}
+
+// tellVar tells package rt of a variable.
+func (v *env) tellVar(name string) ast.Stmt {
+	return v.rtCall("Var", v.str(name), &ast.UnaryExpr{OpPos: v.u.pos, Op: token.AND, X: v.id(name)})
 }
 
 func (v *env) str(s string) ast.Expr {
@@ -137,7 +138,9 @@ func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
 		}
 		return false, nil
 	}
-	s.shared.Marks[lower.CellSlot], s.shared.Marks[lower.LiteralSlot] = 0, 0
+	for _, slot := range []int{lower.CellSlot, lower.LiteralSlot} {
+		s.rt.Variable(lower.MarkVar(slot)).SetInt(0)
+	}
 	return s.supervise(ctx, u.more, func() error { return s.interp.Run(u.program) })
 }
 

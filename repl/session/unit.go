@@ -21,11 +21,12 @@ type unit struct {
 	local   *local // the package of the user's that it makes, if it does
 	st      *stage // of that package
 
-	checked *checked
-	vars    map[types.Object]string // the interpreter's names of the variables that the statements declare
-	slots   []*entity               // variables that are new to the interpreter
-	moves   []move
-	free    []*entity // variables to free when the unit has run
+	checked   *checked
+	vars      map[types.Object]string // the interpreter's names of the variables that the statements declare
+	markSlots []int                   // for marks of functions, whose variables are new to the interpreter
+	slots     []*entity               // variables that are new to the interpreter
+	moves     []move
+	free      []*entity // variables to free when the unit has run
 
 	body  []ast.Stmt // statements
 	decls []*declared

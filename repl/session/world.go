@@ -46,7 +46,7 @@ type decl struct {
 	generic    bool
 	uses       map[string]bool   // the names of the session that it mentions
 	imports    map[string]string // of its file, if that is one of a package: name -> path
-	slot       int               // func: of the marks array
+	slot       int               // func: for its marks
 }
 
 // key identifies what a declaration declares.

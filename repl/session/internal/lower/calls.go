@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"strings"
 )
 
 // builtin is the name of the predeclared function that is called, or empty.
@@ -293,34 +294,39 @@ func (l *Lowerer) arrayLength(e *ast.CallExpr) ast.Expr {
 	return l.call(lit, x)
 }
 
-// minMax writes min and max, which the interpreter does not know, as a call of a literal.
+// minMax writes min and max, which the interpreter does not know, as calls of package rt, in a type that holds all values
+// of the operands' type.
 func (l *Lowerer) minMax(e *ast.CallExpr, name string) ast.Expr {
 	t := types.Default(l.typeOf(e))
-	args := l.exprs(e.Args)
-	l.pos = e.Pos()
-	op := token.LSS
-	if name == "max" {
-		op = token.GTR
+	wide := types.Typ[types.Int]
+	switch b := t.Underlying().(*types.Basic); {
+	case b.Kind() == types.Int:
+	case b.Info()&types.IsUnsigned != 0:
+		wide = types.Typ[types.Uint64]
+	case b.Info()&types.IsInteger != 0:
+		wide = types.Typ[types.Int64]
+	case b.Info()&types.IsFloat != 0:
+		wide = types.Typ[types.Float64]
+	case b.Info()&types.IsString != 0:
+		wide = types.Typ[types.String]
 	}
-	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{}, Results: &ast.FieldList{List: []*ast.Field{{Type: l.typ(t)}}}}
-	best := l.fresh("m")
-	var body []ast.Stmt
-	for i := range args {
-		p := best
-		if i > 0 {
-			p = l.fresh("m")
+	as := func(t types.Type, x ast.Expr, from types.Type) ast.Expr {
+		if types.Identical(t, from) {
+			return x
 		}
-		ft.Params.List = append(ft.Params.List, &ast.Field{Names: []*ast.Ident{l.id(p)}, Type: l.typ(t)})
-		if i > 0 {
-			cond := l.binary(l.id(p), op, l.id(best))
-			if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsFloat != 0 { // a NaN wins
-				cond = l.binary(cond, token.LOR, l.binary(l.id(p), token.NEQ, l.id(p)))
-			}
-			body = append(body, l.ifs(cond, l.assign(token.ASSIGN, l.id(best), l.id(p))))
-		}
+		return l.call(l.typ(t), x)
 	}
-	body = append(body, l.ret(l.id(best)))
-	return l.call(&ast.FuncLit{Type: ft, Body: l.block(body...)}, args...)
+	symbol := map[string]string{"min": "Min", "max": "Max"}[name] + strings.ToUpper(wide.Name()[:1]) + wide.Name()[1:]
+	var out ast.Expr
+	for i, a := range e.Args {
+		x := as(wide, l.expr(a), types.Default(l.typeOf(a)))
+		l.pos = e.Pos()
+		if i > 0 {
+			x = l.rt(symbol, out, x)
+		}
+		out = x
+	}
+	return as(t, out, wide)
 }
 
 // clear writes clear, which the interpreter does not know, as a loop.

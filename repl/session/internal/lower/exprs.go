@@ -304,10 +304,37 @@ func (l *Lowerer) shiftCount(x ast.Expr, e ast.Expr) ast.Expr {
 	switch {
 	case !ok:
 		return x
-	case b.Info()&types.IsUnsigned != 0:
+	case b.Info()&types.IsUnsigned != 0 || l.nonNegative(e):
 		return l.call(l.id("uint"), x)
 	}
 	return l.rt("ShiftCount", l.call(l.id("int"), x))
+}
+
+// nonNegative says whether the value of an integer expression is evidently not below zero.
+func (l *Lowerer) nonNegative(e ast.Expr) bool {
+	if tv := l.info.Types[e]; tv.Value != nil {
+		return constant.Sign(constant.ToInt(tv.Value)) >= 0
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CallExpr:
+		if l.info.Types[e.Fun].IsType() { // a conversion that keeps the value
+			from, to := l.typeOf(e.Args[0]), l.typeOf(e)
+			b, ok := from.Underlying().(*types.Basic)
+			return ok && b.Info()&types.IsInteger != 0 && l.size(from) < l.size(to) && (b.Info()&types.IsUnsigned != 0 || l.nonNegative(e.Args[0]))
+		}
+		name := l.builtin(e)
+		return name == "len" || name == "cap"
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.AND:
+			return l.nonNegative(e.X) || l.nonNegative(e.Y)
+		case token.REM, token.SHR:
+			return l.nonNegative(e.X)
+		case token.QUO, token.OR:
+			return l.nonNegative(e.X) && l.nonNegative(e.Y)
+		}
+	}
+	return false
 }
 
 // compare writes x == y where one side is an interface; nil means that the operator itself will do.

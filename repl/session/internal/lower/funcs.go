@@ -12,7 +12,7 @@ type function struct {
 	cell    bool // the statements of a cell
 	sig     *types.Signature
 	name    string   // for marks
-	slot    int      // of the marks array: where this function notes the statement that it begins
+	slot    int      // where this function notes the statement that it begins
 	named   bool     // its results have names
 	results []string // names of the results, when the body is inside of a literal that cannot return them
 	defers  string   // the variable that holds the deferred calls
@@ -23,14 +23,15 @@ type function struct {
 	ranges  []*rangeFunc
 }
 
-// The slots of the marks array.
+// The slots for marks.
 const (
 	CellSlot    = iota // a cell's own statements
 	LiteralSlot        // all function literals
 	FirstSlot          // the first of those for declared functions
 )
 
-// entry is the code at the start of each function: endless recursion must be stoppable, too.
+// entry is the code at the start of each function: endless recursion must be stoppable, too, and compiled code that calls
+// a function over and over.
 func (l *Lowerer) entry() []ast.Stmt {
 	if l.fn.cell {
 		return nil

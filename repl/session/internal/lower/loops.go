@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"unicode/utf8"
 )
 
 // A target is a statement that break and continue can name.
@@ -368,8 +369,12 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 	text, i, c, n := l.fresh("s"), l.fresh("i"), l.fresh("c"), l.fresh("n")
 	head := []ast.Stmt{l.declare(text, l.typ(types.Default(l.typeOf(s.X)))), l.assign(token.ASSIGN, l.id(text), x),
 		l.declare(i, l.id("int")), l.declare(n, l.id("int")), l.declare(c, l.id("rune"))}
-	start := []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{l.id(c), l.id(n)}, TokPos: l.pos, Tok: token.ASSIGN,
-		Rhs: []ast.Expr{l.rt("Rune", l.call(l.id("string"), l.id(text)), l.id(i))}}}
+	decode := &ast.AssignStmt{Lhs: []ast.Expr{l.id(c), l.id(n)}, TokPos: l.pos, Tok: token.ASSIGN,
+		Rhs: []ast.Expr{l.rt("Rune", l.call(l.id("string"), l.id(text)), l.id(i))}}
+	start := []ast.Stmt{
+		l.assign(token.ASSIGN, l.id(c), l.call(l.id("rune"), &ast.IndexExpr{X: l.id(text), Index: l.id(i)})),
+		l.assign(token.ASSIGN, l.id(n), l.int(1)),
+		l.ifs(l.binary(l.id(c), token.GEQ, l.int(utf8.RuneSelf)), decode)}
 	var places, values []ast.Expr
 	for k, e := range []ast.Expr{s.Key, s.Value} {
 		if e == nil || isBlank(e) {

@@ -32,11 +32,12 @@ func Interpreted(p *types.Package) bool {
 	return p.Path() == CellsPath || strings.HasPrefix(p.Path(), LocalPrefix)
 }
 
-// The interpreter's global variables that lowered code uses.
-const (
-	StopVar  = "__stop"
-	MarksVar = "__marks"
-)
+// StopVar is the interpreter's variable that lowered code tests to learn that it has to stop.
+const StopVar = "__stop"
+
+// MarkVar is the interpreter's variable in which the functions with this slot note the statement that they begin. It is a
+// variable for each, not an array of them, because an element of an array costs each call of a function more memory.
+func MarkVar(slot int) string { return fmt.Sprintf("__mark%d", slot) }
 
 // Env is what the rewriting needs to know of the session.
 type Env interface {
@@ -48,6 +49,8 @@ type Env interface {
 	Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error)
 	// Mark numbers a statement, so that a panic can be placed; fn is the function that it is in.
 	Mark(at Mark) int
+	// Slot is told of each slot that the code notes marks in: [MarkVar] of it must be declared.
+	Slot(slot int)
 	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has.
 	LocalType(o *types.TypeName) string
 	// TypeKey numbers a type, so that values can be printed with its name.

@@ -138,7 +138,8 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 }
 
 func (l *Lowerer) setMark(slot, n int) ast.Stmt {
-	return l.assign(token.ASSIGN, &ast.IndexExpr{X: l.id(MarksVar), Index: l.int(slot)}, l.int(n))
+	l.env.Slot(slot)
+	return l.assign(token.ASSIGN, l.id(MarkVar(slot)), l.int(n))
 }
 
 // hasLiterals says whether there are function literals in the function.

@@ -15,6 +15,7 @@ package rt
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -38,13 +39,9 @@ var (
 	ErrMemory = errors.New("memory limit reached")
 )
 
-// MarkSlots is the number of position marks.
-const MarkSlots = 1 << 10
-
 // Shared are the interpreter's variables that both sides use.
 type Shared struct {
-	Stop  *bool           // tested by lowered code
-	Marks *[MarkSlots]int // the last statement that each function began
+	Stop *bool // tested by lowered code
 }
 
 // A Runtime serves one session.
@@ -330,6 +327,12 @@ func (r *Runtime) NilUsed() {
 
 // Rune decodes the rune of s at byte i, and says how many bytes it takes.
 func (r *Runtime) Rune(s string, i int) (c rune, n int) { return utf8.DecodeRuneInString(s[i:]) }
+
+// Min is the predeclared min.
+func Min[T cmp.Ordered](x, y T) T { return min(x, y) }
+
+// Max is the predeclared max.
+func Max[T cmp.Ordered](x, y T) T { return max(x, y) }
 
 // ShiftCount returns n, the signed count of a shift.
 func (r *Runtime) ShiftCount(n int) uint {
