@@ -64,7 +64,7 @@ func (s *Session) completeName(before, prefix string) (list []Completion) {
 		add(Completion{Text: name, Kind: e.kind.String(), Detail: detail(e.obj)})
 	}
 	for name, path := range s.world.imports {
-		add(Completion{Text: name, Kind: "package", Detail: path})
+		add(Completion{Text: name, Kind: "package", Detail: s.packageTitle(path), Doc: firstSentence(s.doc(path, ""))})
 	}
 	own := len(list)
 	if prefix != "" {
@@ -137,7 +137,7 @@ func (s *Session) completePackage(path, prefix string) (list []Completion) {
 	for _, name := range pkg.Scope().Names() {
 		if strings.HasPrefix(name, prefix) && token.IsExported(name) {
 			o := pkg.Scope().Lookup(name)
-			list = append(list, Completion{Text: name, Kind: kindOfObject(o), Detail: detail(o), Doc: firstSentence(stdlib.Doc(path, name))})
+			list = append(list, Completion{Text: name, Kind: kindOfObject(o), Detail: detail(o), Doc: firstSentence(s.doc(path, name))})
 		}
 	}
 	return list
@@ -275,7 +275,7 @@ func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
 		return ""
 	}
 	if owner != "" {
-		return firstSentence(stdlib.Doc(o.Pkg().Path(), owner+"."+o.Name()))
+		return firstSentence(s.doc(o.Pkg().Path(), owner+"."+o.Name()))
 	}
 	return ""
 }

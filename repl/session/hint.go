@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
-	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // A Hint says what belongs where the cursor is: the parameters of the call that it is in, or the fields of the struct.
@@ -411,7 +410,7 @@ func (s *Session) objectDoc(st *stage, o types.Object) string {
 		return builtins[o.Name()].doc
 	}
 	if o.Pkg().Path() != pkgPath {
-		return firstSentence(stdlib.Doc(o.Pkg().Path(), o.Name()))
+		return firstSentence(s.doc(o.Pkg().Path(), o.Name()))
 	}
 	if e := st.lookup(o.Name()); e != nil && e.decl != nil {
 		return sentence(s.comment(e.decl))

@@ -80,7 +80,7 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 	case varKind:
 		info.Value, info.HasValue = s.value(e)
 		info.describe(e.obj.Type())
-		info.Doc = typeDoc(e.obj.Type())
+		info.Doc = s.typeDoc(e.obj.Type())
 	case typeKind:
 		info.describe(e.obj.Type())
 		info.Source = e.decl.src
@@ -96,12 +96,12 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 }
 
 // typeDoc is the documentation of a compiled type.
-func typeDoc(t types.Type) string {
+func (s *Session) typeDoc(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != pkgPath {
-		return stdlib.Doc(n.Obj().Pkg().Path(), n.Obj().Name())
+		return s.doc(n.Obj().Pkg().Path(), n.Obj().Name())
 	}
 	return ""
 }
@@ -111,7 +111,7 @@ func (s *Session) inspectPackage(path string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Name: pkg.Name(), Kind: "package", Type: path, Doc: stdlib.Doc(path, "")}
+	info := Info{Name: pkg.Name(), Kind: "package", Type: s.packageTitle(path), Doc: s.doc(path, "")}
 	for _, name := range pkg.Scope().Names() {
 		o := pkg.Scope().Lookup(name)
 		if !o.Exported() {
@@ -139,7 +139,10 @@ func (s *Session) inspectSymbol(path, name string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: stdlib.Doc(path, name)}
+	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: s.doc(path, name)}
+	if p := s.locals.byPath[path]; p != nil {
+		info.Source = p.symbol(name).source
+	}
 	if _, ok := o.(*types.TypeName); ok {
 		info.describe(o.Type())
 	}
@@ -168,7 +171,7 @@ func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (In
 		info := Info{Name: expr, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier)}
 		owner := ownerName(t, o)
 		if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
-			info.Doc = stdlib.Doc(o.Pkg().Path(), owner+"."+o.Name())
+			info.Doc = s.doc(o.Pkg().Path(), owner+"."+o.Name())
 		} else if d := st.methodsOf(owner)[o.Name()]; d != nil {
 			info.Source, info.Cell = d.src, d.cell
 		}

@@ -44,7 +44,8 @@ type local struct {
 	pkg   *types.Package
 	unit  *unit
 	ran   bool
-	docs  map[string]string
+	// symbols is made when somebody asks for a symbol's documentation.
+	symbols map[string]symbolText
 }
 
 // A localFile is a source file of a package. Its number stands where a cell's would.

@@ -100,3 +100,46 @@ func TestProgramImports(t *testing.T) {
 		}
 	}
 }
+
+// What is known about a package of the user's is known to completion, hints and inspection.
+func TestPackageTools(t *testing.T) {
+	dir := t.TempDir()
+	text := "// Package util helps.\npackage util\n\n// Half halves n.\nfunc Half(n int) int { return n / 2 }\n\n// A Box holds things.\ntype Box struct {\n\tSize int // in mm\n\tinner int\n}\n\n// Open opens b.\nfunc (b *Box) Open(hard bool) {}\n\nfunc hidden() {}\n"
+	if err := os.MkdirAll(filepath.Join(dir, "util"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "util", "util.go"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := newSession(t, Options{Source: dir})
+	run(t, s, `import "./util"`, "box := &util.Box{Size: 2}")
+	for _, c := range []struct{ cell, want string }{
+		{"util.", "Box type struct: A Box holds things.\nHalf func (n int) int: Half halves n."},
+		{"box.", "Open method (hard bool): Open opens b.\nSize field int: in mm"},
+		{"uti", "util package ./util: Package util helps."},
+	} {
+		_, list := s.Complete(c.cell, len(c.cell))
+		var got []string
+		for _, item := range list {
+			got = append(got, item.Text+" "+item.Kind+" "+item.Detail+": "+item.Doc)
+		}
+		if g := strings.Join(got, "\n"); g != c.want {
+			t.Errorf("Complete(%s):\ngot\n%s\nwant\n%s", c.cell, g, c.want)
+		}
+	}
+	for _, c := range []struct{ expr, typ, doc, source string }{
+		{"util", "./util", "package util\n\nPackage util helps.", ""},
+		{"util.Half", "func(n int) int", "func Half(n int) int\n\nHalf halves n.", "func Half(n int) int { return n / 2 }"},
+		{"box.Open", "func(hard bool)", "func (b *Box) Open(hard bool)\n\nOpen opens b.", ""},
+	} {
+		info, err := s.Inspect(c.expr)
+		if err != nil || info.Type != c.typ || info.Doc != c.doc || info.Source != c.source {
+			t.Errorf("Inspect(%s): got %+v, %v", c.expr, info, err)
+		}
+	}
+	for _, v := range s.Vars() {
+		if v.Kind == "import" && v.Type != "./util" {
+			t.Errorf("the import of %s leads to %s, want ./util", v.Name, v.Type)
+		}
+	}
+}

@@ -25,10 +25,7 @@ func (s *Session) Vars() []Var {
 		list = append(list, v)
 	}
 	for name, path := range s.world.imports {
-		if p := s.locals.byPath[path]; p != nil {
-			path = p.shown
-		}
-		list = append(list, Var{Name: name, Kind: "import", Type: path})
+		list = append(list, Var{Name: name, Kind: "import", Type: s.packageTitle(path)})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
