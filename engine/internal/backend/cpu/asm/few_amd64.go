@@ -4,255 +4,135 @@
 
 package asm
 
-// axpy1x8F32AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy8F32AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1x8F32AVX2(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy8F32AVX2(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
 
-// axpy1x1F32AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy1F32AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1x1F32AVX2(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy1F32AVX2(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
 
 // dot1F32AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot1F32AVX2(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
 
-// axpy2x8F32AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x8F32AVX2(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
-// axpy2x1F32AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x1F32AVX2(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
 // dot2F32AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot2F32AVX2(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
 
-// axpy4x8F32AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy8BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy4x8F32AVX2(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy8BF16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
-// axpy4x1F32AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy1BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy4x1F32AVX2(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
-// axpy1x8BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy1x8BF16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy1x1BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy1x1BF16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1BF16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
 // dot1BF16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot1BF16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy2x8BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x8BF16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy2x1BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x1BF16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
 // dot2BF16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot2BF16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy4x8BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy8F16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy4x8BF16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8F16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
-// axpy4x1BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy1F16AVX2 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy4x1BF16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy1x8F16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy1x8F16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy1x1F16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy1x1F16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1F16AVX2(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
 // dot1F16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot1F16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy2x8F16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x8F16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy2x1F16AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x1F16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
 // dot2F16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot2F16AVX2(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy4x8F16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy8F32AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy4x8F16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8F32AVX512(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
 
-// axpy4x1F16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpy1F32AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy4x1F16AVX2(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy1x8F32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy1x8F32AVX512(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
-// axpy1x1F32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy1x1F32AVX512(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+func axpy1F32AVX512(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
 
 // dot1F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot1F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
 
-// axpy2x8F32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x8F32AVX512(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
-// axpy2x1F32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x1F32AVX512(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
 // dot2F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot2F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
-
-// axpy4x8F32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy4x8F32AVX512(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-
-// axpy4x1F32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy4x1F32AVX512(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
 
 // dot4F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot4F32AVX512(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
 
-// axpy1x8BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpy8BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1x8BF16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8BF16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
-// axpy1x1BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpy1BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1x1BF16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1BF16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
 // dot1BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot1BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy2x8BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x8BF16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy2x1BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x1BF16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
 // dot2BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot2BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
-
-// axpy4x8BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy4x8BF16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy4x1BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy4x1BF16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
 // dot4BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot4BF16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy1x8F16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpy8F16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1x8F16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy8F16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
-// axpy1x1F16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpy1F16AVX512 adds some steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy1x1F16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+func axpy1F16AVX512(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
 // dot1F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot1F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 
-// axpy2x8F16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x8F16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy2x1F16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy2x1F16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
 // dot2F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
 func dot2F16AVX512(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
-
-// axpy4x8F16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy4x8F16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
-
-// axpy4x1F16AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy4x1F16AVX512(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 
 // dot4F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //

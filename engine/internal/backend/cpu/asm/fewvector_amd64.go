@@ -3,26 +3,17 @@
 package asm
 
 type (
-	axpy32 func(a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
-	axpy16 func(a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
+	axpy32 func(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
+	axpy16 func(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
 	dot32  func(k int, a *float32, lda int, b *float32, ldb int, cols int, out *float32)
 	dot16  func(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 )
 
-// Kernels by set, by whether they take eight steps or one, by rows: 1, 2, 4.
+// Kernels by set, by whether they take eight steps or one.
 var (
-	axpyF32 = [...][2][3]axpy32{
-		AVX2:   {{axpy1x8F32AVX2, axpy2x8F32AVX2, axpy4x8F32AVX2}, {axpy1x1F32AVX2, axpy2x1F32AVX2, axpy4x1F32AVX2}},
-		AVX512: {{axpy1x8F32AVX512, axpy2x8F32AVX512, axpy4x8F32AVX512}, {axpy1x1F32AVX512, axpy2x1F32AVX512, axpy4x1F32AVX512}},
-	}
-	axpyBF16 = [...][2][3]axpy16{
-		AVX2:   {{axpy1x8BF16AVX2, axpy2x8BF16AVX2, axpy4x8BF16AVX2}, {axpy1x1BF16AVX2, axpy2x1BF16AVX2, axpy4x1BF16AVX2}},
-		AVX512: {{axpy1x8BF16AVX512, axpy2x8BF16AVX512, axpy4x8BF16AVX512}, {axpy1x1BF16AVX512, axpy2x1BF16AVX512, axpy4x1BF16AVX512}},
-	}
-	axpyF16 = [...][2][3]axpy16{
-		AVX2:   {{axpy1x8F16AVX2, axpy2x8F16AVX2, axpy4x8F16AVX2}, {axpy1x1F16AVX2, axpy2x1F16AVX2, axpy4x1F16AVX2}},
-		AVX512: {{axpy1x8F16AVX512, axpy2x8F16AVX512, axpy4x8F16AVX512}, {axpy1x1F16AVX512, axpy2x1F16AVX512, axpy4x1F16AVX512}},
-	}
+	axpyF32  = [...][2]axpy32{AVX2: {axpy8F32AVX2, axpy1F32AVX2}, AVX512: {axpy8F32AVX512, axpy1F32AVX512}}
+	axpyBF16 = [...][2]axpy16{AVX2: {axpy8BF16AVX2, axpy1BF16AVX2}, AVX512: {axpy8BF16AVX512, axpy1BF16AVX512}}
+	axpyF16  = [...][2]axpy16{AVX2: {axpy8F16AVX2, axpy1F16AVX2}, AVX512: {axpy8F16AVX512, axpy1F16AVX512}}
 )
 
 // Kernels by set, by rows: 1, 2, 4 (with AVX-512).
@@ -57,23 +48,18 @@ func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32
 	if steps == 1 {
 		one = 1
 	}
-	for i := 0; i < rows; {
-		m, which := fewRows(rows-i, 4)
-		x, y := offset(a, i*lda), offset(c, i*ldc)
-		switch b.Elem {
-		case F32:
-			axpyF32[level][one][which](x, 4*lda, (*float32)(b.Base), 4*b.Step, y, 4*ldc, done)
-		case BF16:
-			axpyBF16[level][one][which](x, 4*lda, (*uint16)(b.Base), 2*b.Step, y, 4*ldc, done)
-		case F16:
-			axpyF16[level][one][which](x, 4*lda, (*uint16)(b.Base), 2*b.Step, y, 4*ldc, done)
-		}
-		i += m
+	switch b.Elem {
+	case F32:
+		axpyF32[level][one](rows, a, 4*lda, (*float32)(b.Base), 4*b.Step, c, 4*ldc, done)
+	case BF16:
+		axpyBF16[level][one](rows, a, 4*lda, (*uint16)(b.Base), 2*b.Step, c, 4*ldc, done)
+	case F16:
+		axpyF16[level][one](rows, a, 4*lda, (*uint16)(b.Base), 2*b.Step, c, 4*ldc, done)
 	}
 	return done
 }
 
-// fewRows is how many of rows the next kernel takes, at most most, and which kernel that is.
+// fewRows is how many of rows the next dot kernel takes, at most most, and which kernel that is.
 func fewRows(rows, most int) (n, which int) {
 	switch {
 	case rows >= 4 && most >= 4:

@@ -7,13 +7,25 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Few is the number of rows up to which the right operand is not packed: reading it once is what the product costs.
-// Its sums run over all of K, so they may round differently from those of a product with more rows.
+// Few is the number of rows up to which reading the right operand is what a product costs, whatever the machine.
 const Few = 8
 
-// fewCols is how many columns a worker takes at a time. With the rows of the result and eight rows of b they fit the
-// first-level cache.
-const fewCols = 256
+// fewRows is the number of rows up to which the right operand is not packed, because packing it would cost more than the
+// better order of a packed product gains: measured on processors with and without AVX-512. The sums of so few rows run
+// over all of K, so they may round differently from those of a product with more.
+func fewRows() int {
+	if asm.Level() == asm.AVX2 { // 16 registers hold half as many sums
+		return 32
+	}
+	return 48
+}
+
+const (
+	// fewSums is how many results a worker sums up at a time, at most: with eight rows of b they fit the first-level cache.
+	fewSums = 4096
+	// fewCols is how many columns it takes at least: shorter pieces of b's rows are not fetched ahead by the processor.
+	fewCols = 256
+)
 
 // few says whether the product has few rows and right operands that can be read as they lie.
 func (p *Product) few() bool {
@@ -22,18 +34,34 @@ func (p *Product) few() bool {
 			return false
 		}
 	}
-	return p.M <= Few
+	return p.M <= fewRows()
 }
 
-// fewScratch is room for the left operands as float32 rows.
-func (p *Product) fewScratch() int {
+// fewWidth is the number of columns of a task.
+func (p *Product) fewWidth() int { return max(64, min(fewCols, fewSums/max(1, p.M)&^63)) }
+
+// blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
+// Rows that lie a power of two apart would push each other out of the cache.
+func (p *Product) blocked(t *Term) bool { return t.B.Line == 1 && p.M > 1 }
+
+// leftLen is the length of a term's left operand in the scratch memory, 0 if it is read as it lies.
+func (p *Product) leftLen(t *Term) int {
+	switch {
+	case p.blocked(t):
+		return p.Batch * p.M * roundUp(t.K, asm.FewSteps)
+	case t.A.plain():
+		return 0
+	}
+	return roundUp(p.Batch*p.M*t.K, 16)
+}
+
+// fewScratch is room for the left operands as float32, and for each worker's sums.
+func (p *Product) fewScratch(threads int) int {
 	n := 0
 	for i := range p.Terms {
-		if t := &p.Terms[i]; !t.A.plain() {
-			n += roundUp(p.Batch*p.M*t.K, 16)
-		}
+		n += p.leftLen(&p.Terms[i])
 	}
-	return n
+	return roundUp(n, 16) + threads*p.M*p.fewWidth()
 }
 
 // plain says whether rows can be read as float32 with contiguous steps.
@@ -42,12 +70,14 @@ func (o *Operand) plain() bool { return o.Elem == asm.F32 && o.Step == 1 }
 // runFew shares out the columns of the result.
 func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	p.spread(workers, c)
-	per := (p.N + fewCols - 1) / fewCols
+	width := p.fewWidth()
+	per := (p.N + width - 1) / width
 	chunks := p.Batch * per
+	sums := c.Scratch[len(c.Scratch)-workers.Threads()*p.M*width:]
 	work := func(worker, chunk int) {
-		batch, col := chunk/per, chunk%per*fewCols
-		cols := min(fewCols, p.N-col)
-		p.columns(c, batch, col, cols)
+		batch, col := chunk/per, chunk%per*width
+		cols := min(width, p.N-col)
+		p.columns(c, batch, col, cols, sums[worker*p.M*width:][:p.M*width])
 		if c.Done != nil {
 			c.Done(worker, batch, 0, p.M, col, cols)
 		}
@@ -61,50 +91,74 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	workers.For(chunks, work)
 }
 
-// spread writes left operands that are not plain into the scratch memory, row after row.
+// spread writes left operands that cannot be read as they lie into the scratch memory.
 func (p *Product) spread(workers *pool.Pool, c *Call) {
 	at := 0
 	for i := range p.Terms {
 		t := &p.Terms[i]
-		if t.A.plain() || t.K == 0 {
+		n := p.leftLen(t)
+		if n == 0 || t.K == 0 {
 			continue
 		}
-		dst, k := c.Scratch[at:], t.K
-		for row := range p.Batch * p.M {
-			asm.Spread(dst[row*k:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), k)
+		dst := c.Scratch[at:]
+		at += n
+		rows := func(_, lo, hi int) {
+			for row := lo; row < hi; row++ {
+				s := t.A.source(c.A[i], row/p.M).At(row%p.M, 0)
+				if !p.blocked(t) {
+					asm.Spread(dst[row*t.K:], s, t.K)
+					continue
+				}
+				to := dst[row/p.M*p.M*roundUp(t.K, asm.FewSteps)+row%p.M*asm.FewSteps:]
+				for step := 0; step < t.K; step += asm.FewSteps {
+					asm.Spread(to[step*p.M:], s.At(0, step), min(asm.FewSteps, t.K-step))
+				}
+			}
 		}
-		at += roundUp(p.Batch*p.M*k, 16)
+		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, rows)
 	}
 }
 
 // columns computes a range of columns of one matrix.
-func (p *Product) columns(c *Call, batch, col, cols int) {
-	for i := range p.M {
-		clear(unsafe.Slice(c.c(batch, i, col), cols))
+func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
+	out, ld := c.c(batch, 0, col), c.LDC
+	if p.M > 1 {
+		out, ld = unsafe.SliceData(sums), cols
 	}
-	out := c.c(batch, 0, col)
+	clear(unsafe.Slice(out, p.M*cols))
 	at := 0
 	for i := range p.Terms {
 		t := &p.Terms[i]
+		n := p.leftLen(t)
 		if t.K == 0 {
 			continue
 		}
-		var a *float32
-		lda := t.A.Line
-		if t.A.plain() {
-			a = (*float32)(t.A.source(c.A[i], batch).Base)
-		} else {
-			a, lda = unsafe.SliceData(c.Scratch[at+batch*p.M*t.K:]), t.K
-			at += roundUp(p.Batch*p.M*t.K, 16)
-		}
 		b := t.B.source(c.B[i], batch).At(col, 0)
-		if b.Line == 1 {
+		switch {
+		case p.blocked(t):
+			a := c.Scratch[at+batch*p.M*roundUp(t.K, asm.FewSteps):]
+			for s := 0; s < t.K; s += asm.FewSteps {
+				asm.Axpy(p.M, cols, min(asm.FewSteps, t.K-s), unsafe.SliceData(a[s*p.M:]), asm.FewSteps, b.At(0, s), out, ld)
+			}
+		default:
+			a, lda := (*float32)(t.A.source(c.A[i], batch).Base), t.A.Line
+			if n > 0 {
+				a, lda = unsafe.SliceData(c.Scratch[at+batch*p.M*t.K:]), t.K
+			}
+			if b.Line != 1 {
+				asm.Dot(p.M, cols, t.K, a, lda, b, out, ld)
+				break
+			}
 			for s := 0; s < t.K; s += asm.FewSteps {
 				x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
-				asm.Axpy(p.M, cols, min(asm.FewSteps, t.K-s), x, lda, b.At(0, s), out, c.LDC)
+				asm.Axpy(1, cols, min(asm.FewSteps, t.K-s), x, lda, b.At(0, s), out, ld)
 			}
-		} else {
-			asm.Dot(p.M, cols, t.K, a, lda, b, out, c.LDC)
+		}
+		at += n
+	}
+	if p.M > 1 {
+		for i := range p.M {
+			copy(unsafe.Slice(c.c(batch, i, col), cols), sums[i*cols:])
 		}
 	}
 }

@@ -6,7 +6,7 @@
 // before it is used: that way it is read from memory once and stays in a core's second-level cache. f16 and bf16
 // operands are widened when they are packed, and any strides are legal, because packing is what reads them.
 //
-// A product with few rows ([Few]) packs nothing: it reads the right operand once, as it lies, at the speed of memory.
+// A product with few rows packs no right operand: it reads it once, as it lies, at the speed of memory.
 //
 // An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
 // number of threads, on the blocks or on the micro-kernel.

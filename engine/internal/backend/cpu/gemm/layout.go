@@ -100,7 +100,7 @@ func (l *layout) ownSize() int    { return roundUp(l.task*l.maxDepth, 16) }
 func (p *Product) ScratchLen() int {
 	switch l := &p.layout; {
 	case l.few:
-		return p.fewScratch()
+		return p.fewScratch(l.threads)
 	case l.kernel == nil:
 		return 0
 	case l.byBatch:

@@ -7,10 +7,10 @@ import "fmt"
 func emitFew(f *file) {
 	for _, s := range []set{avx2, avx512} {
 		for _, t := range packTypes {
+			for _, steps := range []int{8, 1} {
+				axpy(f, s, t.name, t.size, steps)
+			}
 			for _, m := range []int{1, 2, 4} {
-				for _, steps := range []int{8, 1} {
-					axpy(f, s, t.name, t.size, m, steps)
-				}
 				if s == avx512 || m < 4 {
 					dot(f, s, t.name, t.size, m)
 				}
@@ -19,34 +19,27 @@ func emitFew(f *file) {
 	}
 }
 
-// axpy writes c[i][j] += Σ a[i][u]·b[u][j] for m rows, cols > 0 columns and the given number of steps, in order of u.
+// axpy writes c[i][j] += Σ a[i][u]·b[u][j] for rows rows, cols > 0 columns and the given number of steps, in order of u.
 // Strides are in bytes. Columns beyond the last whole vector are left to the caller with AVX2.
 //
-// b streams through once, so the rows that the next call reads are fetched ahead.
-func axpy(f *file, s set, typ string, size, m, steps int) {
-	fn := f.function("adds some steps of a product with few rows; see gen/few.go.", fmt.Sprintf("axpy%dx%d%s%s", m, steps, typ, s.name),
-		fmt.Sprintf("a *float32, lda int, b *%s, ldb int, c *float32, ldc int, cols int", goType(typ)))
-	fn.load("a", "SI", "lda", "R8", "b", "BX", "ldb", "R9", "c", "DI", "ldc", "R10", "cols", "CX")
-	k := &axpyKernel{function: fn, s: s, typ: typ, size: size, m: m, steps: steps}
-	k.v = map[int]int{1: 4, 2: 4, 4: 4}[m]
-	if s == avx2 {
-		k.v = map[int]int{1: 4, 2: 3, 4: 2}[m]
-	}
-	fn.op("LEAQ", mem(0, "R9", "R9*2"), "R11")
+// All steps of some columns of b are kept in registers while the rows pass by, so that b is read, and widened, once. b
+// streams through, so the rows that the next call reads are fetched ahead.
+func axpy(f *file, s set, typ string, size, steps int) {
+	fn := f.function("adds some steps of a product with few rows; see gen/few.go.", fmt.Sprintf("axpy%d%s%s", steps, typ, s.name),
+		fmt.Sprintf("rows int, a *float32, lda int, b *%s, ldb int, c *float32, ldc int, cols int", goType(typ)))
+	fn.load("rows", "R13", "a", "SI", "lda", "R8", "b", "BX", "ldb", "R9", "c", "DI", "ldc", "R10", "cols", "CX")
+	k := &axpyKernel{function: fn, s: s, typ: typ, size: size, steps: steps}
 	fn.op("LEAQ", mem(0, "BX", "R9*4"), "R12") // row 4 of b
-	fn.op("LEAQ", mem(0, "R10", "R10*2"), "R13")
-	fn.op("LEAQ", mem(0, "R8", "R8*2"), "R15")
-	fn.op("LEAQ", mem(0, "BX", "R9*8"), "DX") // what the next call reads: rows 8 and 12
-	fn.op("LEAQ", mem(0, "DX", "R9*4"), "AX")
-	k.hoist()
-
-	wide, narrow, tail, done := fn.label("wide"), fn.label("narrow"), fn.label("tail"), fn.label("done")
-	fn.at(wide)
-	fn.op("CMPQ", "CX", imm(k.v*s.lanes))
-	fn.op("JLT", narrow)
-	k.columns(k.v, k.steps > 1)
-	fn.op("SUBQ", imm(k.v*s.lanes), "CX")
-	fn.op("JMP", wide)
+	narrow, tail, done := fn.label("narrow"), fn.label("tail"), fn.label("done")
+	if s == avx512 {
+		wide := fn.label("wide")
+		fn.at(wide)
+		fn.op("CMPQ", "CX", imm(2*s.lanes))
+		fn.op("JLT", narrow)
+		k.columns(2, false)
+		fn.op("SUBQ", imm(2*s.lanes), "CX")
+		fn.op("JMP", wide)
+	}
 	fn.at(narrow)
 	fn.op("CMPQ", "CX", imm(s.lanes))
 	fn.op("JLT", tail)
@@ -60,8 +53,7 @@ func axpy(f *file, s set, typ string, size, m, steps int) {
 		fn.op("MOVQ", imm(-1), "AX")
 		fn.op("BZHIQ", "CX", "AX", "AX")
 		fn.op("KMOVW", "AX", "K1")
-		k.masked = true
-		k.columns(1, false)
+		k.columns(1, true)
 		fn.at(done)
 	}
 	fn.end()
@@ -69,93 +61,98 @@ func axpy(f *file, s set, typ string, size, m, steps int) {
 
 type axpyKernel struct {
 	*function
-	s              set
-	typ            string
-	size, m, steps int
-	v              int
-	hoisted        int // first of the registers that hold a, or 0
-	masked         bool
+	s           set
+	typ         string
+	size, steps int
 }
 
-// rowA, rowB and rowC address row i of an operand.
-func (k *axpyKernel) rowA(i, step int) string {
-	return mem(4*step, "SI", [][]string{{}, {"R8*1"}, {"R8*2"}, {"R15*1"}}[i]...)
-}
-
-func (k *axpyKernel) rowB(base4, base string, u, disp int) string {
+// rowB addresses row u of b, or of what the next call reads.
+func (k *axpyKernel) rowB(base, base4 string, u, disp int) string {
 	if u >= 4 {
 		base = base4
 	}
 	return mem(disp, base, [][]string{{}, {"R9*1"}, {"R9*2"}, {"R11*1"}}[u%4]...)
 }
 
-func (k *axpyKernel) rowC(i, disp int) string {
-	return mem(disp, "DI", [][]string{{}, {"R10*1"}, {"R10*2"}, {"R13*1"}}[i]...)
-}
-
-// hoist keeps a in registers if there are enough.
-func (k *axpyKernel) hoist() {
-	first := k.m*k.v + k.v
-	if first+k.m*k.steps > k.s.regs {
-		return
-	}
-	k.hoisted = first
-	for i := range k.m {
-		for u := range k.steps {
-			k.op("VBROADCASTSS", k.rowA(i, u), k.s.v(first+i*k.steps+u))
-		}
-	}
-}
-
-// columns computes v vectors of each row and moves on; ahead says to fetch what the next call reads.
-func (k *axpyKernel) columns(v int, ahead bool) {
+// columns computes v vectors of each row and moves on. Four rows at a time are enough independent sums to hide how long a
+// multiply-add takes.
+func (k *axpyKernel) columns(v int, masked bool) {
 	s := k.s
 	var mask []any
-	if k.masked {
+	if masked {
 		mask = []any{"K1"}
 	}
-	b := k.m * v
-	for i := range k.m {
-		for j := range v {
-			if k.masked {
-				k.op("VMOVUPS.Z", k.rowC(i, 0), "K1", s.v(i*v+j))
-			} else {
-				k.op("VMOVUPS", k.rowC(i, j*s.bytes()), s.v(i*v+j))
-			}
-		}
+	k.op("LEAQ", mem(0, "R9", "R9*2"), "R11")
+	if k.steps > 1 { // the next call's rows 0 and 4
+		k.op("LEAQ", mem(0, "BX", "R9*8"), "AX")
+		k.op("LEAQ", mem(0, "AX", "R9*4"), "DX")
 	}
 	for u := range k.steps {
 		for j := range v {
-			widen(k.function, k.typ, k.rowB("R12", "BX", u, j*s.lanes*k.size), s.v(b+j), mask...)
-			if ahead && j*s.lanes*k.size%64 == 0 {
-				k.op("PREFETCHT0", k.rowB("AX", "DX", u, j*s.lanes*k.size))
-			}
-		}
-		for i := range k.m {
-			x := s.v(s.regs - 1)
-			if k.hoisted > 0 {
-				x = s.v(k.hoisted + i*k.steps + u)
-			} else {
-				k.op("VBROADCASTSS", k.rowA(i, u), x)
-			}
-			for j := range v {
-				k.op("VFMADD231PS", s.v(b+j), x, s.v(i*v+j))
+			at := j * s.lanes * k.size
+			widen(k.function, k.typ, k.rowB("BX", "R12", u, at), s.v(u*v+j), mask...)
+			if k.steps > 1 && !masked && at%64 == 0 {
+				k.op("PREFETCHT0", k.rowB("AX", "DX", u, at))
 			}
 		}
 	}
-	for i := range k.m {
-		for j := range v {
-			if k.masked {
-				k.op("VMOVUPS", s.v(i*v+j), "K1", k.rowC(i, 0))
-			} else {
-				k.op("VMOVUPS", s.v(i*v+j), k.rowC(i, j*s.bytes()))
-			}
-		}
-	}
+	k.op("MOVQ", "SI", "AX")
+	k.op("MOVQ", "DI", "DX")
+	k.op("LEAQ", mem(0, "R8", "R8*2"), "R14")
+	k.op("LEAQ", mem(0, "R10", "R10*2"), "R11")
+	four, one, done := k.label("four"), k.label("one"), k.label("done")
+	k.op("MOVQ", "R13", "R15")
+	k.op("SUBQ", imm(4), "R15")
+	k.op("JLT", one)
+	k.at(four)
+	k.rows(4, v, mask)
+	k.op("SUBQ", imm(4), "R15")
+	k.op("JGE", four)
+	k.at(one)
+	k.op("ADDQ", imm(4), "R15")
+	k.op("JZ", done)
+	again := k.label("again")
+	k.at(again)
+	k.rows(1, v, mask)
+	k.op("DECQ", "R15")
+	k.op("JNZ", again)
+	k.at(done)
 	k.op("ADDQ", imm(v*s.bytes()), "DI")
-	for _, r := range []string{"BX", "R12", "DX", "AX"} {
-		k.op("ADDQ", imm(v*s.lanes*k.size), r)
+	k.op("ADDQ", imm(v*s.lanes*k.size), "BX")
+	k.op("ADDQ", imm(v*s.lanes*k.size), "R12")
+}
+
+// rows adds to v vectors of n rows.
+func (k *axpyKernel) rows(n, v int, mask []any) {
+	s := k.s
+	c, x := k.steps*v, k.steps*v+n*v
+	rowA := [][]string{{}, {"R8*1"}, {"R8*2"}, {"R14*1"}}
+	rowC := [][]string{{}, {"R10*1"}, {"R10*2"}, {"R11*1"}}
+	for i := range n {
+		for j := range v {
+			widen(k.function, "F32", mem(j*s.bytes(), "DX", rowC[i]...), s.v(c+i*v+j), mask...)
+		}
 	}
+	for u := range k.steps {
+		for i := range n {
+			a := s.v(x + i%2)
+			k.op("VBROADCASTSS", mem(4*u, "AX", rowA[i]...), a)
+			for j := range v {
+				k.op("VFMADD231PS", s.v(u*v+j), a, s.v(c+i*v+j))
+			}
+		}
+	}
+	for i := range n {
+		for j := range v {
+			if mask != nil {
+				k.op("VMOVUPS", s.v(c+i*v+j), mask[0], mem(j*s.bytes(), "DX", rowC[i]...))
+			} else {
+				k.op("VMOVUPS", s.v(c+i*v+j), mem(j*s.bytes(), "DX", rowC[i]...))
+			}
+		}
+	}
+	k.op("LEAQ", mem(0, "AX", "R8*"+fmt.Sprint(n)), "AX")
+	k.op("LEAQ", mem(0, "DX", "R10*"+fmt.Sprint(n)), "DX")
 }
 
 // dot writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for those that do
