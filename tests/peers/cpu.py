@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 
+import bars
+from bars import fastest
 from works import WORKS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -76,6 +78,7 @@ class Side:
     def run(self, n):
         """Seconds a run takes, or None if it failed."""
         answer = self.ask(run=n)
+        self.memory = answer.get("memory", 0)
         return answer["seconds"] / n if "seconds" in answer else None
 
     def calibrate(self):
@@ -213,6 +216,7 @@ def measure(work, sides, ceilings, order, best):
                 print(f"{work['name']}: {side.name} failed", file=sys.stderr)
                 took = float("inf")
             times.append(took)
+            rows[side.name]["memory"] = side.memory
         if not left:
             break
         bound = ceilings.measure(work)
@@ -253,11 +257,6 @@ def line(work, rows, sides):
     return f"{work['name']:34} {duration(m['seconds']):>9} {rate:>12} {share:>6}  " + " ".join(f"{c:>16}" for c in cells)
 
 
-def fastest(rows):
-    """The fastest peer of a work and its ratio, or None."""
-    return min(((r["ratio"], r["peer"]) for name, r in rows.items() if name != "mcs"), default=None)
-
-
 def summary(table):
     """Geometric means over the kinds of work, and the works where mcs loses, worst first."""
     kinds, lost = {}, []
@@ -274,6 +273,14 @@ def summary(table):
     yield f"mcs is slower than the fastest peer in {len(lost)} of {sum(map(len, kinds.values()))}, worst first:"
     for ratio, name, peer in sorted(lost):
         yield f"  {ratio:5.2f}×  {name} ({peer})"
+    yield "the bars whose works were measured:"
+    yield from bars.report(table)
+
+
+def memory_line(rows):
+    """The most memory that each side held, libraries included."""
+    held = [f"{LABEL.get(name, name)} {r['memory'] / 2**20:.0f} MiB" for name, r in rows.items() if r.get("memory")]
+    return f"{'  peak memory':34} " + ", ".join(held)
 
 
 def machine():
@@ -315,6 +322,8 @@ def main():
             continue
         table[w["name"]] = rows
         print(line(w, rows, sides), flush=True)
+        if w["kind"] in ("train", "decode"):
+            print(memory_line(rows), flush=True)
         if out:
             for row in rows.values():
                 out.write(json.dumps(row) + "\n")

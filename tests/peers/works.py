@@ -79,7 +79,7 @@ def decode(name, shape, tokens, long=False):
 
 WORKS = (
     [lora(n, 8, m) for n in (512, 1024, 2048) for m in (1, 16, 128, 1024)]
-    + [lora(1024, r, 128) for r in (4, 16, 64)]
+    + [lora(1024, r, 128) for r in (4, 16, 32, 64)] + [lora(1024, 16, 1024)]
     + [lora(1024, 8, m, grad=True) for m in (1, 16, 128, 1024)]
     + [lora(2048, 8, 128, grad=True)]
     + [row(kind, m, grad) for kind in ("softmax", "layer_norm", "rms_norm") for grad in (False, True) for m in (64, 1024)]

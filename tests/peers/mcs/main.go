@@ -4,9 +4,10 @@
 // A request is a line of JSON on standard input, the answer a line of JSON on standard output:
 //
 //	{"prepare": work}  builds inputs and runs the work once: {"ok": true, "result": samples}, or {"absent": why}
-//	{"run": n}         {"seconds": what n runs took, each waiting until its result is there}
+//	{"run": n}         {"seconds": what n runs took, each waiting until its result is there, "memory": bytes}
 //
-// Reading order: main.go, inputs.go, works.go, decoder.go.
+// memory is the most that the process held since the work was prepared.
+// Reading order: main.go, inputs.go, works.go, decoder.go, memory.go.
 package main
 
 import (
@@ -34,6 +35,7 @@ type answer struct {
 	Result  [][]float64 `json:"result,omitempty"`
 	Absent  string      `json:"absent,omitempty"`
 	Seconds float64     `json:"seconds,omitempty"`
+	Memory  int64       `json:"memory,omitempty"`
 }
 
 func main() {
@@ -92,6 +94,8 @@ func prepare(w *work) (answer, func() []tensor.Tensor) {
 	if run == nil {
 		return answer{Absent: "no " + w.Kind}, nil
 	}
+	device.Default().FreeCache()
+	forgetPeak()
 	return a, run
 }
 
@@ -108,5 +112,5 @@ func measure(run func() []tensor.Tensor, n int) answer {
 	if err != nil {
 		return answer{Absent: "failed: " + err.Error()}
 	}
-	return answer{Seconds: time.Since(start).Seconds()}
+	return answer{Seconds: time.Since(start).Seconds(), Memory: peakMemory()}
 }
