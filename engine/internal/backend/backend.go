@@ -151,6 +151,7 @@ type Output struct {
 	Buf   int
 	DType dtype.Type // equals the value's
 	Shape []int      // that of the instructions, or of the input that is copied
+	Final bool       // no later command of the list reads it
 }
 
 // OutOfMemory says that a device has no room.

@@ -23,7 +23,10 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64 // bytes of blocks handed out since the last collection that we asked for
+	served      int64         // bytes of blocks handed out since the last collection that we asked for
+	collecting  time.Duration // what the last collection took
+	taken       uint64        // how often memory was taken
+	idle        *time.Timer   // set while memory is kept
 
 	freed struct {
 		sync.Mutex
@@ -35,6 +38,13 @@ type memory struct {
 // asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory that nobody uses
 // pile up; and memory that was used before needs no page faults, which cost a training step more than a collection.
 const collectAfter = 64 << 20
+
+// freshRate is about how many bytes a second the system provides when they are first used. A collection must not take
+// longer than that would for what was handed out since the last one: a session with a large heap collects less often.
+const freshRate = 10e9
+
+// idleTime is after how long without use memory is no longer kept.
+const idleTime = 10 * time.Second
 
 func (m *memory) init(name string, b Backend) {
 	m.name, m.backend, m.lists = name, b, map[int][]ir.Buffer{}
@@ -94,11 +104,14 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	if raw := m.reuse(size); raw != nil {
 		return raw, nil
 	}
-	if m.served > max(collectAfter, m.inUse/2) {
+	if m.served > max(collectAfter, m.inUse/2, int64(m.collecting.Seconds()*freshRate)) {
 		m.served = 0
 		m.mu.Unlock()
+		start := time.Now()
 		collect()
+		took := time.Since(start)
 		m.mu.Lock()
+		m.collecting = took
 		m.drain()
 		if raw := m.reuse(size); raw != nil {
 			return raw, nil
@@ -126,6 +139,7 @@ func (m *memory) reuse(size int) ir.Buffer {
 }
 
 func (m *memory) use(size int) {
+	m.taken++
 	m.inUse += int64(size)
 	m.peak = max(m.peak, m.inUse)
 }
@@ -153,6 +167,25 @@ func (m *memory) drain() {
 		m.lists[size] = append(m.lists[size], raw)
 	}
 	m.freed.list = m.freed.list[:0]
+	if m.kept > 0 && m.idle == nil {
+		m.watch(m.taken)
+	}
+}
+
+// watch gives what is kept back when nothing was taken for idleTime. The caller holds m.mu.
+func (m *memory) watch(taken uint64) {
+	m.idle = time.AfterFunc(idleTime, func() {
+		m.mu.Lock()
+		m.idle = nil
+		now := m.taken
+		if m.kept > 0 && now != taken {
+			m.watch(now)
+		}
+		m.mu.Unlock()
+		if now == taken {
+			m.trim(0)
+		}
+	})
 }
 
 // trim frees kept buffers until at most limit bytes are kept.

@@ -64,6 +64,9 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks}
 	for i, k := range order {
 		e := c.emit(k, exports[i])
+		for j, v := range exports[i] {
+			e.group.Outputs[j].Final = m.final(v)
+		}
 		e.check()
 		e.finish()
 		kernel, err := all.kernel(dev, &e.group)
@@ -159,6 +162,9 @@ func groupKey(g *backend.Group) string {
 		b = append(b, byte(o.DType))
 		b = appendInts(b, o.Shape)
 		b = appendInts(b, []int{o.Value.Index, o.Value.Result, o.Buf})
+		if o.Final {
+			b = append(b, 1)
+		}
 	}
 	return string(b)
 }

@@ -10,6 +10,7 @@ import (
 // placement says where each value that has memory lies.
 type placement struct {
 	at     map[int]source
+	last   map[int]int // the last launch that reads a value, if any does
 	blocks []int
 	arena  int
 }
@@ -25,11 +26,10 @@ type slot struct {
 // place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
 // time and place: the largest first, each into the smallest gap that fits.
 func (c *clustering) place(order []*cluster, exports [][]int, uses map[*cluster][]use) *placement {
-	m := &placement{at: map[int]source{}}
-	last := map[int]int{}
+	m := &placement{at: map[int]source{}, last: map[int]int{}}
 	for i, k := range order {
 		for _, u := range uses[k] {
-			last[u.base] = i
+			m.last[u.base] = i
 		}
 	}
 	var slots []slot
@@ -40,7 +40,7 @@ func (c *clustering) place(order []*cluster, exports [][]int, uses map[*cluster]
 				m.own(v, bytes)
 				continue
 			}
-			slots = append(slots, slot{value: v, bytes: (bytes + alignment - 1) &^ (alignment - 1), first: i, last: max(i, last[v])})
+			slots = append(slots, slot{value: v, bytes: (bytes + alignment - 1) &^ (alignment - 1), first: i, last: max(i, m.last[v])})
 		}
 	}
 	for v := range c.wanted { // outputs without elements
@@ -50,6 +50,12 @@ func (c *clustering) place(order []*cluster, exports [][]int, uses map[*cluster]
 	}
 	m.pack(slots)
 	return m
+}
+
+// final says whether nothing in the plan reads v.
+func (m *placement) final(v int) bool {
+	_, read := m.last[v]
+	return !read
 }
 
 func (m *placement) own(v, bytes int) {

@@ -14,10 +14,19 @@ import (
 // and a factor for the gradients.
 const adamWSettings = 8
 
+// adamWRun is how many elements are stepped at a time: results that are not stored as they are computed stay in the
+// first-level cache meanwhile.
+const adamWRun = 1024
+
+// adamWStream is how much a step must store for that to go past the caches. It is more than elsewhere because the next
+// step reads it.
+const adamWStream = 64 << 20
+
 // An adamWTensor is one parameter with what belongs to it.
 type adamWTensor struct {
 	states perWorker // p, g, m, v
 	outs   [3]*backend.Output
+	stream [3]bool // which of them go past the caches
 }
 
 // compileAdamW steps all tensors of an optimizer in one launch.
@@ -36,9 +45,10 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		if err != nil {
 			return nil, err
 		}
-		tensors[t].states = perWorker{prog: p, reserve: chunk}
+		tensors[t].states = perWorker{prog: p, reserve: adamWRun}
 		for part := range 3 {
-			tensors[t].outs[part] = outputOf(g, part*count+t)
+			o := outputOf(g, part*count+t)
+			tensors[t].outs[part], tensors[t].stream[part] = o, o != nil && streamsFrom(adamWStream, g, o)
 		}
 		n := elementsOf(shape)
 		for start := 0; start < n; start += chunk {
@@ -51,10 +61,12 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			tensors[t].states.bind(l)
 			defer tensors[t].states.release()
 		}
+		spare := l.scratch.floats(3 * adamWRun * l.pool.Threads())
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
-			var spare [3][]float32
 			for _, p := range pieces[lo:hi] {
-				tensors[p.tensor].step(l, worker, step, &spare, p.start, p.n)
+				for i := 0; i < p.n; i += adamWRun {
+					tensors[p.tensor].step(l, worker, step, spare[3*adamWRun*worker:], p.start+i, min(adamWRun, p.n-i))
+				}
 			}
 		})
 	}, nil
@@ -75,23 +87,25 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 	}
 }
 
-// step updates n elements. Results that are rounded, or that nobody wants, go through spare memory.
-func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare *[3][]float32, start, n int) {
+// step updates n elements. Results that are rounded, that go past the caches, or that nobody wants, go through spare
+// memory.
+func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
 	x := t.states.at(worker).Fetch(start, n)
 	var to [3]unsafe.Pointer
 	for i, o := range t.outs {
-		if o != nil && o.DType == dtype.F32 {
+		if o != nil && o.DType == dtype.F32 && !t.stream[i] {
 			to[i] = unsafe.Add(l.pointer(o.Buf), 4*start)
 			continue
 		}
-		if spare[i] == nil {
-			spare[i] = make([]float32, chunk)
-		}
-		to[i] = unsafe.Pointer(&spare[i][0])
+		to[i] = unsafe.Pointer(&spare[i*adamWRun])
 	}
 	vec.AdamWTo(to[0], to[1], to[2], x[0], x[1], x[2], x[3], s, n)
 	for i, o := range t.outs {
-		if o != nil && o.DType != dtype.F32 {
+		switch {
+		case o == nil:
+		case t.stream[i]:
+			vec.StreamTo(unsafe.Add(l.pointer(o.Buf), 4*start), to[i], n)
+		case o.DType != dtype.F32:
 			narrowTo(o.DType, unsafe.Add(l.pointer(o.Buf), start*o.DType.Size()), to[i], n)
 		}
 	}

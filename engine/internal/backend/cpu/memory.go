@@ -11,10 +11,16 @@ import (
 
 const alignment = 64 // a cache line, and a 512-bit vector
 
-// A buffer is memory from Go's heap, so that the collector knows how much is in use. bytes is nil once it was freed.
+// A buffer is memory from Go's heap, or, when it is large, from the system where that is possible. bytes is nil once it
+// was freed.
 type buffer struct {
 	bytes []byte
+	pages []byte // what the system gave, nil for memory from the heap
 }
+
+// largeBuffer is the size from which a buffer has pages of its own: huge ones if the system has them, which cost a 512th
+// of the page faults, and which go back to the system at once.
+const largeBuffer = 2 << 20
 
 func (b *buffer) Bytes() int { return len(b.bytes) }
 
@@ -43,14 +49,22 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 			Device: "cpu", Want: int64(n), Free: max(0, m.limit-used), Held: fmt.Sprintf("buffers hold %d bytes", used),
 		}
 	}
-	return &buffer{alignedBytes(n)}, nil
+	if n >= largeBuffer {
+		if pages := systemPages(n); pages != nil {
+			return &buffer{pages, pages}, nil
+		}
+	}
+	return &buffer{bytes: alignedBytes(n)}, nil
 }
 
 // Free gives memory back. Nothing may use it any more.
 func (b *Backend) Free(buf ir.Buffer) {
 	p := buf.(*buffer)
 	b.memory.inUse.Add(-int64(len(p.bytes)))
-	p.bytes = nil
+	if p.pages != nil {
+		givePages(p.pages)
+	}
+	p.bytes, p.pages = nil, nil
 }
 
 // Upload copies src into dst.

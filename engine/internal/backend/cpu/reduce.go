@@ -146,7 +146,7 @@ func (k *reduceKernel) compile(g *backend.Group, full, perm []int, args, results
 	after := needed(g, stored, func(i int) bool { return isReduction(g.Insts[i].Op) })
 	k.epilogue.prog, err = tile.Compile(tile.Spec{
 		Group: g, Shape: g.Outputs[0].Shape, Insts: instructions(g, func(i int) bool { return after[i] }),
-		Given: results, Outs: storedOuts(g.Outputs),
+		Given: results, Outs: storedOuts(g, g.Outputs),
 	})
 	return err
 }

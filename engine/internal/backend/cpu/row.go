@@ -25,7 +25,7 @@ type rowKernel struct {
 	epilogue perWorker
 	stored   []backend.Output       // what the epilogue stores
 	extra    map[int]backend.Output // further results by number
-	inPlace  bool                   // the epilogue only stores the result as float32
+	inPlace  bool                   // results are computed where they stay
 	buffers  [][]float32            // results of a block, by worker
 }
 
@@ -161,10 +161,10 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 	var err error
 	k.epilogue.prog, err = tile.Compile(tile.Spec{
 		Group: g, Shape: shape, Insts: instructions(g, func(i int) bool { return after[i] }),
-		Given: []backend.Ref{result}, Outs: storedOuts(k.stored),
+		Given: []backend.Ref{result}, Outs: storedOuts(g, k.stored),
 	})
 	k.epilogue.outs = k.stored
-	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32
+	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32 && !streams(g, &k.stored[0])
 	return err
 }
 

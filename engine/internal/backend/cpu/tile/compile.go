@@ -3,6 +3,7 @@ package tile
 import (
 	"fmt"
 	"maps"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -78,7 +79,7 @@ func (c *compiler) bindOperands() {
 		c.prog.outs = append(c.prog.outs, operand{c.slot(-1), uintptr(o.DType.Size())})
 		t := c.dtypeOf(o.Value)
 		_, isInput := o.Value.Input()
-		if _, taken := c.outs[o.Value]; !taken && !isInput && inside[o.Value.Index] && o.DType == Register(t) {
+		if _, taken := c.outs[o.Value]; !taken && !isInput && inside[o.Value.Index] && o.DType == Register(t) && !o.Stream {
 			c.outs[o.Value] = i
 		}
 	}
@@ -332,13 +333,13 @@ func (c *compiler) storeOuts() error {
 			if c.prog.inputs[in].into == i {
 				continue
 			}
-			c.emit(copyFunc(o.DType.Size()), d, c.prog.inputs[in].slot, 0, 0)
+			c.emit(storeFunc(o), d, c.prog.inputs[in].slot, 0, 0)
 			continue
 		}
 		v := c.value(o.Value)
 		switch {
 		case o.DType == Register(t):
-			c.emit(copyFunc(o.DType.Size()), d, v.slot, 0, 0)
+			c.emit(storeFunc(o), d, v.slot, 0, 0)
 		case o.DType == dtype.F16 && t.Float():
 			c.emit(vec.Of(vec.ToF16), d, v.slot, 0, 0)
 		case o.DType == dtype.BF16 && t.Float():
@@ -348,6 +349,14 @@ func (c *compiler) storeOuts() error {
 		}
 	}
 	return nil
+}
+
+// storeFunc returns what stores an output as it was computed.
+func storeFunc(o Out) vec.Func {
+	if o.Stream {
+		return func(d, a, _, _ unsafe.Pointer, n int) { vec.StreamTo(d, a, n) }
+	}
+	return copyFunc(o.DType.Size())
 }
 
 // viewOf returns the input of the program that output number n is, element for element as stored, or -1.

@@ -40,8 +40,9 @@ type Spec struct {
 // An Out is a result of a program: a value and the dtype in which it is stored. Giving [Register] of the value's dtype
 // leaves it as it is computed.
 type Out struct {
-	Value backend.Ref
-	DType dtype.Type
+	Value  backend.Ref
+	DType  dtype.Type
+	Stream bool // f32 that goes past the caches, see vec.StreamTo
 }
 
 // Register returns the dtype of the register in which values of t are computed.

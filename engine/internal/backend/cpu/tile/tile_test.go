@@ -63,7 +63,7 @@ func randomCase(rng *rand.Rand) *testCase {
 	}
 	for range 1 + rng.IntN(3) {
 		r := c.anyRef(rng, dtype.Invalid)
-		c.spec.Outs = append(c.spec.Outs, Out{r, c.dtype(r)})
+		c.spec.Outs = append(c.spec.Outs, Out{Value: r, DType: c.dtype(r)})
 	}
 	return c
 }
@@ -426,7 +426,7 @@ func wrap(t dtype.Type, v float64) float64 {
 func TestFetchFindsInputsInPlace(t *testing.T) {
 	memory := make([]byte, 4*600)
 	in := backend.Input{DType: dtype.F32, Layout: ir.Layout{Shape: []int{3, 200}, Stride: []int{200, 1}}}
-	p, err := Compile(Spec{Group: &backend.Group{Inputs: []backend.Input{in}}, Shape: []int{3, 200}, Outs: []Out{{backend.In(0), dtype.F32}}})
+	p, err := Compile(Spec{Group: &backend.Group{Inputs: []backend.Input{in}}, Shape: []int{3, 200}, Outs: []Out{{Value: backend.In(0), DType: dtype.F32}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func BenchmarkChain(b *testing.B) {
 	g := &backend.Group{Inputs: []backend.Input{x, y, z, half}, Insts: []backend.Inst{ // silu(x)·y + 0.5·z
 		inst(ir.Silu, backend.In(0)), inst(ir.Mul, r(0), backend.In(1)), inst(ir.Mul, backend.In(2), backend.In(3)), inst(ir.Add, r(1), r(2)),
 	}}
-	p, err := Compile(Spec{Group: g, Shape: []int{n}, Insts: []int{0, 1, 2, 3}, Outs: []Out{{r(3), dtype.F32}}})
+	p, err := Compile(Spec{Group: g, Shape: []int{n}, Insts: []int{0, 1, 2, 3}, Outs: []Out{{Value: r(3), DType: dtype.F32}}})
 	if err != nil {
 		b.Fatal(err)
 	}

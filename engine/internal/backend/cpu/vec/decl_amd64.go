@@ -169,6 +169,9 @@ func expSubSumAVX512(d, x unsafe.Pointer, m float32, n int) (r0 float32)
 func sumExpSubAVX512(x unsafe.Pointer, m float32, n int) (r0 float32)
 
 //go:noescape
+func streamAVX512(d, x unsafe.Pointer, n int)
+
+//go:noescape
 func scaleToAVX512(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
@@ -379,6 +382,9 @@ func expSubSumAVX2(d, x unsafe.Pointer, m float32, n int) (r0 float32)
 func sumExpSubAVX2(x unsafe.Pointer, m float32, n int) (r0 float32)
 
 //go:noescape
+func streamAVX2(d, x unsafe.Pointer, n int)
+
+//go:noescape
 func scaleToAVX2(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
@@ -500,6 +506,7 @@ func useAVX512() {
 	UniformTo = uniformToAVX512
 	RopeTo = ropeToAVX512
 	adamW = adamWAVX512
+	stream = streamAVX512
 }
 
 var funcsAVX2 = map[ID]Func{
@@ -576,4 +583,5 @@ func useAVX2() {
 	UniformTo = uniformToAVX2
 	RopeTo = ropeToAVX2
 	adamW = adamWAVX2
+	stream = streamAVX2
 }

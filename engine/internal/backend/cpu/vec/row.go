@@ -26,6 +26,9 @@ var (
 	// ScaleTo sets d = s·x; SubTo sets d = x−s.
 	ScaleTo = scaleToGo
 	SubTo   = subToGo
+	// StreamTo sets d = x, which do not overlap, by stores that go past the caches: they need not read the lines that they
+	// overwrite, and leave the caches to what is in use. Another thread sees them after the next atomic write of this one.
+	StreamTo = streamToGo
 	// AddScaled adds s·x to d.
 	AddScaled = addScaledGo
 	// NormTo sets d = (x−mean)·r·w + b. ScaleMulTo sets d = x·r·w.
@@ -128,6 +131,8 @@ func scaleToGo(d, x unsafe.Pointer, s float32, n int) {
 		out[i] = v * s
 	}
 }
+
+func streamToGo(d, x unsafe.Pointer, n int) { copy(floats(d, n), floats(x, n)) }
 
 func subToGo(d, x unsafe.Pointer, s float32, n int) {
 	out := floats(d, n)

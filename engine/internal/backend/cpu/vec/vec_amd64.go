@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-var adamW = adamWAVX2
+var adamW, stream = adamWAVX2, streamAVX2
 
 func init() { use(asm.Level()) }
 
@@ -32,6 +32,14 @@ func use(set asm.Set) {
 	}
 	best[Sin] = withinRange(best[Sin], portable[Sin])
 	best[Cos] = withinRange(best[Cos], portable[Cos])
+	StreamTo = func(d, x unsafe.Pointer, n int) {
+		if skip := int(-uintptr(d)&63) / 4; skip > 0 { // up to where a line begins
+			skip = min(skip, n)
+			ScaleTo(d, x, 1, skip)
+			d, x, n = unsafe.Add(d, 4*skip), unsafe.Add(x, 4*skip), n-skip
+		}
+		stream(d, x, n)
+	}
 	AdamWTo = func(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
 		adamW(p2, m2, v2, p, g, m, v, s.Scale, s.OneMinusBeta1, s.OneMinusBeta2, s.Decay, s.Rate, s.Root, s.Eps, n)
 	}

@@ -332,6 +332,7 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	type ptr = unsafe.Pointer
 	run("exp", func(d, _, _ ptr) { ExpSubSum(d, p(x), 3, n) }, func(d, _, _ ptr) { expSubSumGo(d, p(x), 3, n) })
 	run("scale", func(d, _, _ ptr) { ScaleTo(d, p(x), 3, n) }, func(d, _, _ ptr) { scaleToGo(d, p(x), 3, n) })
+	run("stream", func(d, _, _ ptr) { StreamTo(d, p(x), n) }, func(d, _, _ ptr) { streamToGo(d, p(x), n) })
 	run("sub", func(d, _, _ ptr) { SubTo(d, p(x), 3, n) }, func(d, _, _ ptr) { subToGo(d, p(x), 3, n) })
 	run("add scaled", func(d, _, _ ptr) { AddScaled(d, p(x), 3, n) }, func(d, _, _ ptr) { addScaledGo(d, p(x), 3, n) })
 	run("norm", func(d, _, _ ptr) { NormTo(d, p(x), p(w), p(b), 0.1, 0.7, n) }, func(d, _, _ ptr) { normToGo(d, p(x), p(w), p(b), 0.1, 0.7, n) })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -303,6 +304,9 @@ func data(table map[uint32]bool) string {
 	return s.String()
 }
 
+// wrapped are the functions that package vec gives another signature.
+var wrapped = []string{"adamW", "stream"}
+
 // tables writes the tables from which package vec takes the functions of a set.
 func tables() string {
 	var s strings.Builder
@@ -328,11 +332,14 @@ func tables() string {
 		s.WriteString("}\n\n")
 		fmt.Fprintf(&s, "func use%s() {\n", set.name)
 		for _, b := range kernels {
-			if b.id == "" && b.name != "adamW" { // package vec wraps it
+			if b.id == "" && !slices.Contains(wrapped, b.name) {
 				fmt.Fprintf(&s, "%s = %s%s\n", strings.ToUpper(b.name[:1])+b.name[1:], b.name, set.name)
 			}
 		}
-		fmt.Fprintf(&s, "adamW = adamW%s\n}\n\n", set.name)
+		for _, name := range wrapped {
+			fmt.Fprintf(&s, "%s = %s%s\n", name, name, set.name)
+		}
+		s.WriteString("}\n\n")
 	}
 	return s.String()
 }

@@ -46,6 +46,8 @@ type kernel struct {
 	nodes   []node
 	stores  []store
 	reduces []reduce
+	streams bool // stores go past the caches: d is a multiple of 64
+	ahead   int  // how many bytes ahead of its loads it asks for memory
 }
 
 // A param is a pointer to elements of a type, or a float32 or uint32.

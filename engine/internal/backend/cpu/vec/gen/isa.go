@@ -86,6 +86,9 @@ func (b *body) loadFrom(p, d int) {
 	mnemonic := map[mem]string{f32: "VMOVUPS", i32: "VMOVUPS", u8: "VPMOVZXBD", u16: "VPMOVZXWD", half: "VCVTPH2PS"}[b.params[p].mem]
 	switch {
 	case !b.masked:
+		if size := b.params[p].mem.size(); b.ahead > 0 && b.offset*size%64 == 0 {
+			b.op("PREFETCHT0", fmt.Sprintf("%d(%s)(AX*%d)", b.ahead+b.offset*size, b.pointerOf(p), size))
+		}
 		b.op(mnemonic, b.address(p), b.v(d))
 	case b.set == avx512:
 		b.op(mnemonic+".Z", b.address(p), "K1", b.v(d))
@@ -110,6 +113,14 @@ func (b *body) store(s store) error {
 	return nil
 }
 
+// storing is the instruction that stores 32-bit lanes.
+func (b *body) storing() string {
+	if b.streams && !b.masked {
+		return "VMOVNTPS"
+	}
+	return "VMOVUPS"
+}
+
 func (b *body) storeWide(m mem, r int, to string) {
 	operands := []string{b.v(r), "K1", to}
 	if !b.masked {
@@ -123,7 +134,7 @@ func (b *body) storeWide(m mem, r int, to string) {
 	case half:
 		b.op("VCVTPS2PH", append([]string{"$0"}, operands...)...)
 	default:
-		b.op("VMOVUPS", operands...)
+		b.op(b.storing(), operands...)
 	}
 }
 
@@ -133,7 +144,7 @@ func (b *body) storeNarrow(m mem, r int, to string) error {
 		if b.masked {
 			b.op("VMASKMOVPS", b.v(r), b.v(b.mask), to)
 		} else {
-			b.op("VMOVUPS", b.v(r), to)
+			b.op(b.storing(), b.v(r), to)
 		}
 		return nil
 	case half:

@@ -135,10 +135,10 @@ func conversions() []build {
 func rowKernels() []build {
 	row := func(name string, f func(k *kernel)) build { return build{name: name, make: f} }
 	return []build{
-		row("sum", func(k *kernel) { k.sum(k.in("x")) }),
-		row("sumSquares", func(k *kernel) { x := k.in("x"); k.sum(k.mul(x, x)) }),
-		row("dot", func(k *kernel) { x, y := k.in("x"), k.in("y"); k.sum(k.mul(x, y)) }),
-		row("maxOf", func(k *kernel) { k.maxOf(k.in("x")) }),
+		row("sum", func(k *kernel) { k.ahead = 4096; k.sum(k.in("x")) }),
+		row("sumSquares", func(k *kernel) { k.ahead = 4096; x := k.in("x"); k.sum(k.mul(x, x)) }),
+		row("dot", func(k *kernel) { k.ahead = 4096; x, y := k.in("x"), k.in("y"); k.sum(k.mul(x, y)) }),
+		row("maxOf", func(k *kernel) { k.ahead = 4096; k.maxOf(k.in("x")) }),
 		row("minOf", func(k *kernel) { k.minOf(k.in("x")) }),
 		row("sumSquaresAbout", func(k *kernel) {
 			x, mean := k.in("x"), k.scalar("mean")
@@ -151,7 +151,16 @@ func rowKernels() []build {
 			k.store(d, e)
 			k.sum(e)
 		}),
-		row("sumExpSub", func(k *kernel) { x, m := k.in("x"), k.scalar("m"); k.sum(k.exp(k.sub(x, m))) }),
+		row("sumExpSub", func(k *kernel) {
+			k.ahead = 8192
+			x, m := k.in("x"), k.scalar("m")
+			k.sum(k.exp(k.sub(x, m)))
+		}),
+		row("stream", func(k *kernel) {
+			k.streams = true
+			d, x := k.pointer("d", f32), k.in("x")
+			k.store(d, x)
+		}),
 		row("scaleTo", func(k *kernel) {
 			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
 			k.store(d, k.mul(x, s))

@@ -1,0 +1,56 @@
+package backend
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// counted is a backend that only counts what is allocated.
+type counted struct {
+	Backend
+	bytes int
+}
+
+type room int
+
+func (r room) Bytes() int { return int(r) }
+
+func (c *counted) Info() Info { return Info{} }
+
+func (c *counted) Alloc(n int) (ir.Buffer, error) {
+	c.bytes += n
+	return room(n), nil
+}
+
+func (c *counted) Free(b ir.Buffer) { c.bytes -= b.Bytes() }
+
+// Memory that came back is kept as long as it is in use again now and then, and given back after a while without.
+func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counted{}
+		d := NewDevice("counted", c)
+		use := func() {
+			raw, err := d.Scratch(1 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.GiveBack(raw)
+			d.MemoryInUse() // takes notice of what came back
+		}
+		for range 5 {
+			use()
+			time.Sleep(idleTime * 3 / 4)
+			if c.bytes != 1<<20 {
+				t.Fatalf("in use: %d bytes are allocated, want %d", c.bytes, 1<<20)
+			}
+		}
+		time.Sleep(2 * idleTime)
+		synctest.Wait()
+		if _, _, kept := d.MemoryInUse(); c.bytes != 0 || kept != 0 {
+			t.Errorf("idle: %d bytes are allocated and %d kept, want none", c.bytes, kept)
+		}
+	})
+}
