@@ -24,7 +24,21 @@ type env struct {
 	funcs []ast.Decl
 	vars  map[types.Object]string // of the unit, and of the instances that it needs
 	todo  []*instance
-	made  []types.Type // instances of generic types that the unit has made
+	made  []types.Type // instances of generic types that the unit has made, and types whose methods are all promoted
+	// dispatchers are the variables for calls of interface methods that the unit declares, in order.
+	dispatchers []dispatcher
+}
+
+// A dispatcher is a variable that gets a function that calls an interface's method.
+type dispatcher struct {
+	dispatchKey
+	name string
+	decl ast.Decl
+}
+
+type dispatchKey struct {
+	method string
+	sig    int // the number of its signature
 }
 
 // Name is the interpreter's name of an object of the session.
@@ -101,17 +115,57 @@ func (v *env) Slot(slot int) {
 	}
 }
 
-// LocalType names a type that is declared in a function.
-func (v *env) LocalType(o *types.TypeName) string {
+// LocalType names a type that is declared in a function, and declares it at the top.
+func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) string {
 	name := v.s.world.fresh(o.Name() + "__local")
-	v.s.typeNamed[name] = o.Type()
+	v.s.typeNames[o] = name
+	v.types = append(v.types, declare(name))
+	v.made = append(v.made, o.Type())
 	return name
 }
 
+// Dispatcher names the variable for calls of an interface's method.
+func (v *env) Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string {
+	key := dispatchKey{method, v.s.typeKey(sig)}
+	if name := v.s.dispatchers[key]; name != "" {
+		return name
+	}
+	for _, d := range v.dispatchers {
+		if d.dispatchKey == key {
+			return d.name
+		}
+	}
+	d := dispatcher{dispatchKey: key, name: fmt.Sprintf("·%d·%s", key.sig, method)}
+	v.dispatchers = append(v.dispatchers, d)
+	v.dispatchers[len(v.dispatchers)-1].decl = v.varDecl(d.name, typ())
+	return d.name
+}
+
 // TypeKey numbers a type.
-func (v *env) TypeKey(t types.Type) int { return v.s.typeKey(t) }
+func (v *env) TypeKey(t types.Type) int {
+	if p, ok := t.(*types.Pointer); ok {
+		v.unnamedMethods(types.Unalias(p.Elem()))
+	}
+	v.unnamedMethods(t)
+	return v.s.typeKey(t)
+}
+
+// unnamedMethods has the methods of a struct type without a name made: they are those of what it embeds.
+func (v *env) unnamedMethods(t types.Type) {
+	if _, ok := t.(*types.Struct); !ok || types.NewMethodSet(types.NewPointer(t)).Len() == 0 {
+		return
+	}
+	for _, have := range v.made {
+		if types.Identical(have, t) {
+			return
+		}
+	}
+	v.made = append(v.made, t)
+}
 
 func (s *Session) typeKey(t types.Type) int {
+	s.keyMu.Lock()
+	defer s.keyMu.Unlock()
 	if k, ok := s.typeKeys.At(t).(int); ok {
 		return k
 	}
@@ -151,6 +205,9 @@ func (s *Session) build(st *stage, u *unit) error {
 	for _, slot := range u.markSlots {
 		s.slots[slot] = true
 	}
+	for _, d := range v.dispatchers {
+		s.dispatchers[d.dispatchKey] = d.name
+	}
 	for _, in := range u.instances {
 		s.instances[in.generic] = append(s.instances[in.generic], in)
 	}
@@ -167,7 +224,6 @@ func (v *env) scope(u *unit) {
 		for _, e := range d.ents {
 			if t, ok := e.obj.(*types.TypeName); ok {
 				v.s.typeNames[t] = e.internal
-				v.s.typeNamed[e.internal] = t.Type()
 				continue
 			}
 			v.vars[e.obj] = e.internal
@@ -244,6 +300,10 @@ func (v *env) assemble() (*ast.File, error) {
 		name := lower.MarkVar(slot)
 		slots = append(slots, v.varDecl(name, v.id("int")))
 		told = append(told, v.tellVar(name))
+	}
+	for _, d := range v.dispatchers {
+		slots = append(slots, d.decl)
+		told = append(told, v.rtCall("Dispatch", v.str(d.method), &ast.UnaryExpr{OpPos: u.pos, Op: token.AND, X: v.id(d.name)}))
 	}
 	file := &ast.File{Package: u.pos, Name: v.id(pkgPath)}
 	for _, list := range [][]ast.Decl{v.types, slots, v.funcs} {

@@ -136,12 +136,12 @@ func (v *env) funcInstance(in *instance) error {
 	f.Type.TypeParams = nil
 	f.Name.Name = in.name
 	st := v.stageOf(in.generic.Pkg())
-	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.name, st.display(d.names[0]), d.slot, false)
+	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.name, st.display(d.names[0]), d.slot)
 }
 
 // lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function with its
 // receiver as the first parameter.
-func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, name, display string, slot int, method bool) error {
+func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, name, display string, slot int) error {
 	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
 	if p != nil {
@@ -161,10 +161,6 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs [
 	out, err := l.Func(f, name, display, slot)
 	if err != nil {
 		return err
-	}
-	if method {
-		out.Recv = &ast.FieldList{List: out.Type.Params.List[:1]}
-		out.Type.Params.List = out.Type.Params.List[1:]
 	}
 	v.funcs = append(v.funcs, out)
 	return nil
@@ -200,7 +196,6 @@ func (v *env) typeInstance(in *instance) error {
 		return err
 	}
 	v.types = append(v.types, d)
-	v.s.typeNamed[in.name] = t
 	v.made = append(v.made, t)
 	methods, p, err := v.genericMethods(in.generic)
 	if err != nil {
@@ -217,11 +212,11 @@ func (v *env) typeInstance(in *instance) error {
 		recv := f.Recv.List[0]
 		display := methodName(f)
 		name := f.Name.Name
-		f.Name.Name = in.name + "__" + name
+		f.Name.Name = in.name + "·" + name
 		f.Type.Params.List = append([]*ast.Field{recv}, f.Type.Params.List...)
 		f.Recv = nil
 		st := v.stageOf(in.generic.Pkg())
-		if err := v.lowerInstance(f, p, st, append(objs, v.imports(m)...), name, st.display(display), m.slot, true); err != nil {
+		if err := v.lowerInstance(f, p, st, append(objs, v.imports(m)...), f.Name.Name, st.display(display), m.slot); err != nil {
 			return err
 		}
 	}

@@ -52,10 +52,7 @@ func writer(w io.Writer) io.Writer {
 func (s *Session) start() error {
 	s.world = newWorld()
 	s.logger = log.New(s.errOut, "", log.LstdFlags)
-	s.rt = rt.New(rt.Types{Wrapper: wrapper, Key: s.keyOf, Implements: s.implements, Name: func(key int, pointer bool) string {
-		return map[bool]string{true: "*"}[pointer] + types.TypeString(s.keyTypes[key-1], mainQualifier)
-	}})
-	s.typeNamed = map[string]types.Type{}
+	s.rt = rt.New(rt.Types{Wrapper: wrapper, Name: s.nameOf, Base: s.baseOf, Implements: s.implements, Satisfies: s.satisfies, Format: s.formatBoxed})
 	var err error
 	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
 		return err
@@ -68,6 +65,7 @@ func (s *Session) start() error {
 	s.typeNames = map[*types.TypeName]string{}
 	s.instances = map[types.Object][]*instance{}
 	s.typeKeys, s.keyTypes = new(typeutil.Map), nil
+	s.dispatchers = map[dispatchKey]string{}
 	s.marks, s.slot = nil, 0
 	s.outs, s.lastOut = map[int]*out{}, 0
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
@@ -200,15 +198,17 @@ type state struct {
 	used      map[string]bool   // paths whose symbols it has
 	aliases   map[string]string // its name of a package -> path
 	typeNames map[*types.TypeName]string
-	typeNamed map[string]types.Type // the interpreter's name of a type -> the type
 	instances map[types.Object][]*instance
+	keyMu     sync.RWMutex  // guards typeKeys and keyTypes: goroutines of cells ask for types while others are added
 	typeKeys  *typeutil.Map // type -> number
 	keyTypes  []types.Type
-	marks     []lower.Mark
-	slot      int          // of the newest function
-	slots     map[int]bool // those whose variables the interpreter has
-	outs      map[int]*out
-	lastOut   int
+	// dispatchers are the variables with the functions that call interface methods.
+	dispatchers map[dispatchKey]string
+	marks       []lower.Mark
+	slot        int          // of the newest function
+	slots       map[int]bool // those whose variables the interpreter has
+	outs        map[int]*out
+	lastOut     int
 
 	// busy is held while a cell runs, and while completion or a hint looks at the session from another goroutine.
 	busy   sync.Mutex

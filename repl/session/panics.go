@@ -161,7 +161,7 @@ func (s *Session) functionMark(name string) *lower.Mark {
 	generic, _, instance := strings.Cut(name, "__of")
 	for _, w := range worlds {
 		for _, d := range w.stage().decls() {
-			if d.name == name || instance && d.generic && slices.Contains(d.names, generic) || d.recv == "" && len(d.names) == 1 && w.internalName(d.names[0]) == name {
+			if d.recv != "" && w.isMethod(d, name) || instance && d.generic && slices.Contains(d.names, generic) || d.recv == "" && len(d.names) == 1 && w.internalName(d.names[0]) == name {
 				if m := s.markAt(d.slot); m != nil && s.cellOf(m) == d.cell {
 					return m
 				}
@@ -173,6 +173,12 @@ func (s *Session) functionMark(name string) *lower.Mark {
 
 // cellOf is the number of the cell, or of the package's file, that a mark is in.
 func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.fset.Position(m.Pos).Filename) }
+
+// isMethod says whether the interpreter's function of this name is a method, or that of an instance of a generic type.
+func (w *world) isMethod(d *decl, name string) bool {
+	recv, method, ok := strings.Cut(name, "·")
+	return ok && method == d.name && (recv == w.internalName(d.recv) || strings.HasPrefix(recv, d.recv+"__of"))
+}
 
 func (w *world) internalName(name string) string {
 	if e := w.names[name]; e != nil {

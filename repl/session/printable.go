@@ -10,47 +10,13 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// A printable is a value of a type that was declared in a cell, on its way into one of fmt's functions: it prints itself
-// as fmt would if the type were compiled. Reflection knows neither its name nor its methods.
-type printable struct {
-	s *Session
-	t types.Type
-	v reflect.Value
-}
+// A printable prints a value of a type that was declared in a cell as package fmt would if the type were compiled.
+// Reflection knows neither its name nor its methods.
+type printable struct{ s *Session }
 
-// printable wraps an argument of one of fmt's functions; arg points to it.
-func (s *Session) printable(key int, arg any) any {
-	v := reflect.ValueOf(arg).Elem()
-	t := s.keyTypes[key-1]
-	if types.IsInterface(t) {
-		in, k := s.rt.Dynamic(v)
-		if k == 0 {
-			switch in.Kind() {
-			case reflect.Slice, reflect.Array, reflect.Map:
-				return printable{s, nil, in}
-			}
-			if u := rt.Unwrap(v); u.IsValid() && u.CanInterface() {
-				return u.Interface()
-			}
-			return nil
-		}
-		v, t = in, s.dynamicType(in, k)
-	}
-	return printable{s, t, v}
-}
-
-// dynamicType is the type with number k, or a pointer to it.
-func (s *Session) dynamicType(v reflect.Value, k int) types.Type {
-	t := s.keyTypes[k-1]
-	if v.Kind() == reflect.Pointer && !isPointer(t) {
-		return types.NewPointer(t)
-	}
-	return t
-}
-
-// Format prints the value.
-func (p printable) Format(f fmt.State, verb rune) {
-	p.print(f, verb, p.v, p.t, 0)
+// formatBoxed prints a value of the type with this number.
+func (s *Session) formatBoxed(f fmt.State, verb rune, key int, v reflect.Value) {
+	printable{s}.print(f, verb, v, s.typeOfKey(key), 0)
 }
 
 // typeVerbs puts the names of types in the place of printable arguments that a format prints with %T, which fmt does
@@ -75,22 +41,14 @@ func typeVerbs(format string, args []any) (string, []any) {
 			continue
 		}
 		if b[i] == 'T' && next < len(args) {
-			if p, ok := args[next].(printable); ok {
+			if name, ok := rt.TypeName(args[next]); ok {
 				b[i] = 's'
-				args[next] = p.typeName()
+				args[next] = name
 			}
 		}
 		next++
 	}
 	return string(b), args
-}
-
-// typeName is what %T prints.
-func (p printable) typeName() string {
-	if p.t == nil {
-		return fmt.Sprintf("%T", p.v.Interface())
-	}
-	return types.TypeString(p.t, mainQualifier)
 }
 
 // mainQualifier writes types as a program's own messages do.
@@ -103,12 +61,12 @@ func mainQualifier(p *types.Package) string {
 
 func (p printable) print(f fmt.State, verb rune, v reflect.Value, t types.Type, depth int) {
 	if t == nil || types.IsInterface(t) {
-		in, k := p.s.rt.Dynamic(v)
-		if k == 0 {
-			p.unknown(f, verb, rt.Unwrap(v), depth)
+		in, dynamic := p.s.rt.Dynamic(v)
+		if dynamic == nil {
+			p.unknown(f, verb, in, depth)
 			return
 		}
-		v, t = in, p.s.dynamicType(in, k)
+		v, t = in, p.s.typeOfKey(dynamic.Key())
 	}
 	if !v.IsValid() {
 		io.WriteString(f, "<nil>")

@@ -110,7 +110,7 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 				return err
 			}
 			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t)), ValuePos: v.u.pos}
-			rtCall("Method", key, v.str(f.Name()), lit)
+			rtCall("Method", key, v.str(f.Id()), lit)
 		}
 	}
 	return nil

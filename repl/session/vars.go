@@ -81,49 +81,105 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 	if t == nil {
 		return "", false
 	}
-	pointer := false
+	base := t
 	if p, isPointer := types.Unalias(t).(*types.Pointer); isPointer {
-		t, pointer = p.Elem(), true
+		base = p.Elem()
 	}
-	named, isNamed := types.Unalias(t).(*types.Named)
-	if !isNamed || named.Obj().Pkg() == nil || !lower.Interpreted(named.Obj().Pkg()) {
+	named, isNamed := types.Unalias(base).(*types.Named)
+	if !isNamed || named.Obj().Pkg() == nil || !lower.Interpreted(named.Obj().Pkg()) || types.NewMethodSet(t).Lookup(named.Obj().Pkg(), name) == nil {
 		return "", false
 	}
-	if !pointer && types.NewMethodSet(named).Lookup(named.Obj().Pkg(), name) == nil {
-		return "", false
-	}
-	k, known := s.typeKeys.At(named).(int)
-	if !known {
-		return "", false
-	}
-	return s.rt.CallText(k, name, v)
+	text, err := s.rt.CallText(s.typeKey(types.Unalias(t)), name, v)
+	return text, err == nil
 }
 
 // typeIn is the type of the value in an interface, if it was declared in a cell.
 func (s *Session) typeIn(v reflect.Value) types.Type {
-	in, key := s.rt.Dynamic(v)
-	if key == 0 {
-		return nil
+	if _, t := s.rt.Dynamic(v); t != nil {
+		return s.typeOfKey(t.Key())
 	}
-	return s.dynamicType(in, key)
+	return nil
 }
 
-// keyOf is the number of the type that the interpreter knows by a name.
-func (s *Session) keyOf(name string) int {
-	if t := s.typeNamed[name]; t != nil {
-		return s.typeKey(t)
-	}
-	return 0
+// typeOfKey is the type with a number.
+func (s *Session) typeOfKey(key int) types.Type {
+	s.keyMu.RLock()
+	defer s.keyMu.RUnlock()
+	return s.keyTypes[key-1]
 }
 
-// implements says whether a type declared in a cell, or a pointer to it, has the methods of an interface.
-func (s *Session) implements(key int, pointer bool, iface int) bool {
-	t := s.keyTypes[key-1]
-	if pointer && !isPointer(t) {
-		t = types.NewPointer(t)
+// nameOf is how Go writes the type with a number.
+func (s *Session) nameOf(key int) string { return types.TypeString(s.typeOfKey(key), mainQualifier) }
+
+// baseOf is the number of the type that has the methods of the type with this number: its own, or what it points to.
+func (s *Session) baseOf(key int) int {
+	if p, ok := s.typeOfKey(key).(*types.Pointer); ok {
+		return s.typeKey(types.Unalias(p.Elem()))
 	}
-	i, ok := s.keyTypes[iface-1].Underlying().(*types.Interface)
-	return ok && types.Implements(t, i)
+	return key
+}
+
+// implements says whether a type has the methods of an interface.
+func (s *Session) implements(key, iface int) bool {
+	i, ok := s.typeOfKey(iface).Underlying().(*types.Interface)
+	return ok && types.Implements(s.typeOfKey(key), i)
+}
+
+// satisfies says whether a compiled type has the methods of an interface.
+func (s *Session) satisfies(t reflect.Type, iface int) bool {
+	i, ok := s.typeOfKey(iface).Underlying().(*types.Interface)
+	if !ok {
+		return false
+	}
+	for m := range i.Methods() {
+		have, ok := t.MethodByName(m.Name())
+		if !ok {
+			return false
+		}
+		sig, ft := m.Signature(), have.Type
+		if ft.NumIn() != sig.Params().Len()+1 || ft.NumOut() != sig.Results().Len() || ft.IsVariadic() != sig.Variadic() {
+			return false
+		}
+		for k := range sig.Params().Len() {
+			if !sameType(ft.In(k+1), sig.Params().At(k).Type()) {
+				return false
+			}
+		}
+		for k := range sig.Results().Len() {
+			if !sameType(ft.Out(k), sig.Results().At(k).Type()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sameType says whether reflection's type of a compiled function's parameter is the checker's.
+func sameType(r reflect.Type, t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.Basic:
+		return r.PkgPath() == "" && r.Name() == types.Typ[t.Kind()].Name() || t.Kind() == types.UnsafePointer && r.Kind() == reflect.UnsafePointer
+	case *types.Named:
+		if t.Obj().Pkg() == nil {
+			return r.PkgPath() == "" && r.Name() == t.Obj().Name()
+		}
+		return t.TypeArgs().Len() == 0 && r.PkgPath() == t.Obj().Pkg().Path() && r.Name() == t.Obj().Name()
+	case *types.Pointer:
+		return r.Kind() == reflect.Pointer && r.Name() == "" && sameType(r.Elem(), t.Elem())
+	case *types.Slice:
+		return r.Kind() == reflect.Slice && r.Name() == "" && sameType(r.Elem(), t.Elem())
+	case *types.Array:
+		return r.Kind() == reflect.Array && r.Name() == "" && int64(r.Len()) == t.Len() && sameType(r.Elem(), t.Elem())
+	case *types.Map:
+		return r.Kind() == reflect.Map && r.Name() == "" && sameType(r.Key(), t.Key()) && sameType(r.Elem(), t.Elem())
+	case *types.Chan:
+		return r.Kind() == reflect.Chan && r.Name() == "" && sameType(r.Elem(), t.Elem())
+	case *types.Interface:
+		return r.Kind() == reflect.Interface && r.Name() == "" && r.NumMethod() == 0 && t.NumMethods() == 0
+	case *types.Signature:
+		return r.Kind() == reflect.Func && r.Name() == "" && r.NumIn() == t.Params().Len() && r.NumOut() == t.Results().Len()
+	}
+	return false
 }
 
 // wrapper is the generated struct that carries values as a compiled interface.

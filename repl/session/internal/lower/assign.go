@@ -77,13 +77,13 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 			return l.assertInto(lhs, e)
 		case *ast.UnaryExpr:
 			if e.Op == token.ARROW {
-				return l.receiveInto(lhs[0], lhs[1], e)
+				return l.receiveInto(lhs[0], lhs[1], ts[0], e)
 			}
 		}
 	}
 	if len(rhs) == 1 && len(lhs) == 1 {
 		if u, ok := ast.Unparen(rhs[0]).(*ast.UnaryExpr); ok && u.Op == token.ARROW {
-			return l.receiveInto(lhs[0], nil, u)
+			return l.receiveInto(lhs[0], nil, ts[0], u)
 		}
 	}
 	pos := l.pos
@@ -111,7 +111,7 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 			return []ast.Stmt{l.block(l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), values[0]))}
 		}
 	}
-	if results := Results(l.typeOf(rhs[0])); len(rhs) == 1 && len(lhs) > 1 && (!allIdents(lhs) || wrapped(ts, results)) {
+	if results := Results(l.typeOf(rhs[0])); len(rhs) == 1 && len(lhs) > 1 && (!allIdents(lhs) || l.wrapped(ts, results)) {
 		return l.assignResults(lhs, ts, values[0], results)
 	}
 	if allBlank(lhs) && len(rhs) == 1 {
@@ -215,10 +215,10 @@ func placesFirst(sets []ast.Stmt) (list []ast.Stmt) {
 	return append(list, last...)
 }
 
-// wrapped says whether a result becomes the value of an interface when it is assigned.
-func wrapped(places, results []types.Type) bool {
+// wrapped says whether a result has to be converted when it is assigned.
+func (l *Lowerer) wrapped(places, results []types.Type) bool {
 	for i, t := range places {
-		if len(results) == len(places) && t != nil && types.IsInterface(t) && !types.IsInterface(results[i]) {
+		if len(results) == len(places) && l.converts(results[i], t) {
 			return true
 		}
 	}

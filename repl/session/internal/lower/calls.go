@@ -34,6 +34,21 @@ func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
 		return x
 	}
 	sig := l.typeOf(e.Fun).Underlying().(*types.Signature)
+	if x := l.spreadCall(e, sig); x != nil {
+		return x
+	}
+	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if sel := l.info.Selections[f]; ok && sel != nil && sel.Kind() == types.MethodVal {
+		x := l.expr(f.X)
+		args, spread := l.arguments(e, sig)
+		l.pos = f.Sel.Pos()
+		out := l.invoke(x, l.typeOf(f.X), sel, args...)
+		out.Lparen, out.Rparen = e.Lparen, e.Rparen
+		if spread || e.Ellipsis.IsValid() {
+			out.Ellipsis = e.Rparen
+		}
+		return out
+	}
 	fun := l.callee(e.Fun)
 	args, spread := l.arguments(e, sig)
 	out := &ast.CallExpr{Fun: fun, Lparen: e.Lparen, Args: args, Rparen: e.Rparen}
@@ -45,16 +60,73 @@ func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
 
 // callee is the function of a call. A literal that is called at once needs no frame of its own.
 func (l *Lowerer) callee(f ast.Expr) ast.Expr {
-	switch f := ast.Unparen(f).(type) {
-	case *ast.FuncLit:
-		return l.bareLit(f)
-	case *ast.SelectorExpr:
-		if sel := l.info.Selections[f]; sel != nil && sel.Kind() == types.MethodVal {
-			l.pos = f.Pos()
-			return l.member(f, sel)
-		}
+	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
+		return l.bareLit(lit)
 	}
 	return l.expr(f)
+}
+
+// spreadCall is f(g()) where g has several results that cannot be handed on as they are; nil if they can.
+func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
+	if len(e.Args) != 1 {
+		return nil
+	}
+	tuple, ok := l.typeOf(e.Args[0]).(*types.Tuple)
+	if !ok {
+		return nil
+	}
+	f, _ := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	sel := l.info.Selections[f]
+	needed := sel != nil && sel.Kind() == types.MethodVal // the receiver becomes an argument
+	for i := range tuple.Len() {
+		needed = needed || l.converts(tuple.At(i).Type(), parameter(sig, i))
+	}
+	if !needed {
+		return nil
+	}
+	b := &binding{l: l}
+	call := *e
+	call.Fun = b.fun(e.Fun)
+	call.Args = nil
+	values := l.expr(e.Args[0])
+	l.pos = e.Pos()
+	inner := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{}}
+	for v := range tuple.Variables() {
+		name := l.fresh("a")
+		inner.Params.List = append(inner.Params.List, &ast.Field{Names: []*ast.Ident{l.id(name)}, Type: l.typ(v.Type())})
+		id := &ast.Ident{Name: name, NamePos: e.Pos()}
+		l.info.Types[id] = types.TypeAndValue{Type: v.Type()}
+		call.Args = append(call.Args, id)
+	}
+	x := l.callExpr(&call)
+	l.pos = e.Pos()
+	body := l.do(x)
+	if sig.Results().Len() > 0 {
+		body = l.ret(x)
+		inner.Results = l.signature(sig, nil).Results
+	}
+	var out ast.Expr = l.call(&ast.FuncLit{Type: inner, Body: l.block(body)}, values)
+	if len(b.params) > 0 {
+		outer := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: b.params}, Results: inner.Results}
+		body := append(b.checks, l.do(out))
+		if inner.Results != nil {
+			body[len(body)-1] = l.ret(out)
+		}
+		out = l.call(&ast.FuncLit{Type: outer, Body: l.block(body...)}, b.args...)
+	}
+	return out
+}
+
+// parameter is the type of the i-th argument of a call.
+func parameter(sig *types.Signature, i int) types.Type {
+	n := sig.Params().Len()
+	switch {
+	case sig.Variadic() && i >= n-1:
+		return variadicElem(sig.Params().At(n - 1).Type())
+	case i < n:
+		return sig.Params().At(i).Type()
+	}
+	return nil
 }
 
 // arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic parameter of
@@ -66,19 +138,17 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 			return l.exprs(e.Args), false
 		}
 	}
+	fn := l.calledFunc(e.Fun)
 	for i, a := range e.Args {
-		var t types.Type
-		switch {
-		case sig.Variadic() && i >= n-1 && !e.Ellipsis.IsValid():
-			t = variadicElem(sig.Params().At(n - 1).Type())
-		case i < n:
+		t := parameter(sig, i)
+		if e.Ellipsis.IsValid() && i == n-1 {
 			t = sig.Params().At(i).Type()
 		}
-		args = append(args, l.convert(l.expr(a), l.typeOf(a), t))
+		args = append(args, l.argument(l.expr(a), l.typeOf(a), t, fn))
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if hasMethods(elem) {
+		if hasMethods(elem) && !l.inAny(elem) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
 			return append(args[:n-1:n-1], lit), true
@@ -111,7 +181,7 @@ func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
 	case "(reflect.Value).Method", "(reflect.Value).MethodByName", "(reflect.Type).Method", "(reflect.Type).MethodByName":
 		l.refuse(f.Sel.Pos(), "reflection does not see the methods of types that are declared in cells: %s is not available", fn.Name())
 	case "errors.As":
-		return l.rt("ErrorsAs", l.expr(e.Args[0]), l.expr(e.Args[1]), l.int(l.errorKey(e.Args[1])))
+		return l.errorsAs(e)
 	}
 	switch fn.Pkg().Path() {
 	case "fmt", "log":
@@ -140,11 +210,19 @@ func (l *Lowerer) printing(e *ast.CallExpr, fn *types.Func) ast.Expr {
 		if i < n-1 {
 			x = l.convert(x, l.typeOf(a), sig.Params().At(i).Type())
 		}
-		if t := l.typeOf(a); i >= n-1 && l.interpreted(t) && fn.Name() != "Fscan" && fn.Name() != "Sscan" {
-			if fn.Name() == "Errorf" && types.Implements(t, errorInterface) {
+		if t := l.typeOf(a); i >= n-1 && !isNil(t) {
+			switch {
+			case strings.Contains(strings.ToLower(fn.Name()), "scan"):
+				x = l.argument(x, t, anyType, fn)
+			case fn.Name() == "Errorf" && types.Implements(t, errorInterface):
 				x = l.convert(x, t, errorType)
-			} else {
-				x = l.printable(x, t)
+			case types.IsInterface(t):
+				if hasMethods(t) && !l.inAny(t) {
+					break // an error prints itself
+				}
+				x = l.convert(x, t, anyType)
+			case l.boxed(t) || holdsInterfaces(t):
+				x = l.rt("Box", l.int(l.env.TypeKey(types.Unalias(t))), l.convert(x, t, t))
 			}
 		}
 		args = append(args, x)
@@ -153,62 +231,24 @@ func (l *Lowerer) printing(e *ast.CallExpr, fn *types.Func) ast.Expr {
 	return l.call(l.expr(e.Fun), args...)
 }
 
-// printable passes a value to fmt by its address: the interpreter unwraps what it passes as any.
-func (l *Lowerer) printable(x ast.Expr, t types.Type) ast.Expr {
-	v := l.fresh("v")
-	lit := l.lit(l.id("any"), l.ret(l.rt("Arg", l.int(l.env.TypeKey(t)), l.addr(l.id(v)))))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(t)}}
-	return l.call(lit, x)
-}
-
-// errorKey is the number of the type that errors.As is to find.
-func (l *Lowerer) errorKey(target ast.Expr) int {
-	if p, ok := l.typeOf(target).Underlying().(*types.Pointer); ok {
-		return l.ownKey(p.Elem())
-	}
-	return 0
-}
-
 func isAny(t types.Type) bool {
 	i, ok := t.Underlying().(*types.Interface)
 	return ok && i.Empty()
 }
 
-// interpreted says whether the printed form of a type's values depends on a type that was declared in a cell.
-func (l *Lowerer) interpreted(t types.Type) bool {
-	seen := map[types.Type]bool{}
-	var walk func(t types.Type) bool
-	walk = func(t types.Type) bool {
-		t = types.Unalias(t)
-		if seen[t] {
-			return false
+// errorsAs is errors.As, which has to know what type its target points to.
+func (l *Lowerer) errorsAs(e *ast.CallExpr) ast.Expr {
+	key, iface := 0, 0
+	if p, ok := l.typeOf(e.Args[1]).Underlying().(*types.Pointer); ok {
+		switch t := p.Elem(); {
+		case l.inAny(t):
+			iface = l.env.TypeKey(types.Unalias(t))
+		case !types.IsInterface(t):
+			key = l.boxKey(t)
 		}
-		seen[t] = true
-		switch t := t.(type) {
-		case *types.Named:
-			o := t.Obj()
-			return o.Pkg() != nil && l.own(o)
-		case *types.Pointer:
-			return walk(t.Elem())
-		case *types.Slice:
-			return walk(t.Elem())
-		case *types.Array:
-			return walk(t.Elem())
-		case *types.Map:
-			return walk(t.Key()) || walk(t.Elem())
-		case *types.Struct:
-			return true // field names are the interpreter's
-		case *types.Interface:
-			return t.NumMethods() == 0
-		}
-		return false
 	}
-	return walk(t)
-}
-
-// own says whether a type was declared in a cell.
-func (l *Lowerer) own(o *types.TypeName) bool {
-	return o.Parent() == nil || o.Parent() != o.Pkg().Scope() || l.env.Name(o) != ""
+	err := l.convert(l.expr(e.Args[0]), l.typeOf(e.Args[0]), errorType)
+	return l.rt("ErrorsAs", err, l.expr(e.Args[1]), l.int(key), l.int(iface))
 }
 
 func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
@@ -265,7 +305,10 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		if x := l.arrayLength(e); x != nil {
 			return x
 		}
-	case "copy", "delete", "close", "complex", "real", "imag":
+	case "delete":
+		m := l.typeOf(e.Args[0]).Underlying().(*types.Map)
+		return l.call(l.id(name), l.expr(e.Args[0]), l.convert(l.expr(e.Args[1]), l.typeOf(e.Args[1]), m.Key()))
+	case "copy", "close", "complex", "real", "imag":
 	default:
 		l.refuse(e.Pos(), "%s is not available in cells", name)
 	}
@@ -348,11 +391,7 @@ func (l *Lowerer) clear(e *ast.CallExpr) ast.Expr {
 // panicCall keeps the operand from being wrapped by the interpreter.
 func (l *Lowerer) panicCall(e *ast.CallExpr) ast.Expr {
 	t := l.typeOf(e.Args[0])
-	x := l.expr(e.Args[0])
-	if types.Implements(t, errorInterface) {
-		return l.rt("PanicError", l.convert(x, t, errorType))
-	}
-	return l.rt("Panic", x)
+	return l.rt("Panic", l.convert(l.expr(e.Args[0]), t, anyType))
 }
 
 var (
@@ -427,7 +466,7 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	out := l.call(l.id("append"), args...)
 	if e.Ellipsis.IsValid() {
 		out.Ellipsis = e.Rparen
-	} else if ok && (hasMethods(s.Elem()) || len(args) > 2 && l.reads(e.Args[1:])) {
+	} else if ok && (hasMethods(s.Elem()) && !l.inAny(s.Elem()) || len(args) > 2 && l.reads(e.Args[1:])) {
 		out.Args = []ast.Expr{args[0], &ast.CompositeLit{Type: l.typ(types.NewSlice(s.Elem())), Lbrace: l.pos, Elts: args[1:], Rbrace: l.pos}}
 		out.Ellipsis = e.Rparen
 	}

@@ -20,8 +20,8 @@ func (l *Lowerer) receive(e *ast.UnaryExpr) ast.Expr {
 	return l.call(lit, ch)
 }
 
-// receiveInto is v, ok = <-ch; the places may be nil.
-func (l *Lowerer) receiveInto(value, ok ast.Expr, e *ast.UnaryExpr) []ast.Stmt {
+// receiveInto is v, ok = <-ch; the places may be nil. To is the type of v.
+func (l *Lowerer) receiveInto(value, ok ast.Expr, to types.Type, e *ast.UnaryExpr) []ast.Stmt {
 	t := l.typeOf(e.X).Underlying().(*types.Chan).Elem()
 	ch := l.expr(e.X)
 	l.pos = e.Pos()
@@ -36,7 +36,7 @@ func (l *Lowerer) receiveInto(value, ok ast.Expr, e *ast.UnaryExpr) []ast.Stmt {
 		list = append(list, l.do(recv))
 	}
 	if value != nil && !isBlank(value) {
-		list = append(list, l.assign(token.ASSIGN, value, l.id(v)))
+		list = append(list, l.assign(token.ASSIGN, value, l.convert(l.id(v), t, to)))
 	}
 	if received != "" {
 		list = append(list, l.assign(token.ASSIGN, ok, l.id(received)))
@@ -99,7 +99,8 @@ func (l *Lowerer) comm(c *ast.CommClause, sel string) (setup, body []ast.Stmt) {
 	switch s := c.Comm.(type) {
 	case *ast.SendStmt:
 		t := l.typeOf(s.Chan).Underlying().(*types.Chan).Elem()
-		ch, x := l.expr(s.Chan), l.expr(s.Value)
+		ch := l.expr(s.Chan)
+		x := l.convert(l.expr(s.Value), l.typeOf(s.Value), t)
 		l.pos = c.Pos()
 		v := l.fresh("v")
 		return []ast.Stmt{l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x),
@@ -116,6 +117,7 @@ func (l *Lowerer) comm(c *ast.CommClause, sel string) (setup, body []ast.Stmt) {
 	v := l.fresh("v")
 	setup = []ast.Stmt{l.declare(v, l.typ(t)), l.do(l.call(l.sel(l.id(sel), "Recv"), ch, l.addr(l.id(v))))}
 	values := []ast.Expr{l.id(v), l.sel(l.id(sel), "OK")}
+	ts := []types.Type{t, types.Typ[types.Bool]}
 	for i, e := range lhs {
 		if isBlank(e) {
 			continue
@@ -126,7 +128,7 @@ func (l *Lowerer) comm(c *ast.CommClause, sel string) (setup, body []ast.Stmt) {
 			body = append(body, l.declare(name, l.typ(o.Type())), l.assign(token.ASSIGN, l.id(name), values[i]))
 			continue
 		}
-		body = append(body, l.assign(token.ASSIGN, l.expr(e), values[i]))
+		body = append(body, l.assign(token.ASSIGN, l.expr(e), l.convert(values[i], ts[i], l.typeOf(e))))
 	}
 	return setup, body
 }

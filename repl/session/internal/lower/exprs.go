@@ -140,7 +140,7 @@ func (l *Lowerer) selector(e *ast.SelectorExpr) ast.Expr {
 
 // member is the field or method x.f.
 func (l *Lowerer) member(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
-	x := l.path(l.expr(e.X), sel)
+	x, _ := l.walk(l.expr(e.X), sel.Recv(), sel)
 	l.pos = e.Sel.Pos()
 	if v, ok := sel.Obj().(*types.Var); ok {
 		return l.sel(x, l.fieldName(v))
@@ -159,20 +159,6 @@ func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
 	x := l.id(l.env.Package(p.Path()))
 	l.pos = e.Sel.Pos()
 	return l.sel(x, e.Sel.Name)
-}
-
-// path applies the embedded fields that a selection goes through, all but the last step.
-func (l *Lowerer) path(x ast.Expr, sel *types.Selection) ast.Expr {
-	t := sel.Recv()
-	for _, i := range sel.Index()[:len(sel.Index())-1] {
-		if p, ok := t.Underlying().(*types.Pointer); ok {
-			t = p.Elem()
-		}
-		f := t.Underlying().(*types.Struct).Field(i)
-		x = l.sel(x, l.fieldName(f))
-		t = f.Type()
-	}
-	return x
 }
 
 // methodValue writes x.Method, where it is not called, as a function literal with x bound: the interpreter takes the
@@ -339,23 +325,13 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 
 // compare writes x == y where one side is an interface; nil means that the operator itself will do.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
-	ix, iy := types.IsInterface(tx), types.IsInterface(ty)
-	if !ix && !iy || isNil(tx) || isNil(ty) {
+	if !types.IsInterface(tx) && !types.IsInterface(ty) || isNil(tx) || isNil(ty) {
 		return nil
 	}
-	// The interpreter would lose the name of an interpreted type, so such a value becomes an interface as in an assignment.
-	switch {
-	case ix && !iy && l.ownNamed(ty):
-		y, ty = l.convert(y, ty, tx), tx
-	case iy && !ix && l.ownNamed(tx):
-		x, tx = l.convert(x, tx, ty), ty
-	}
-	tx, ty = types.Default(tx), types.Default(ty)
-	v, w := l.fresh("x"), l.fresh("y")
-	lit := l.lit(l.id("bool"), l.ret(l.rt("Equal", l.addr(l.id(v)), l.addr(l.id(w)))))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(tx)}, {Names: []*ast.Ident{l.id(w)}, Type: l.typ(ty)}}
-	return l.call(lit, x, y)
+	return l.rt("Equal", l.convert(x, tx, anyType), l.convert(y, ty, anyType))
 }
+
+var anyType = types.Universe.Lookup("any").Type()
 
 func isNil(t types.Type) bool {
 	b, ok := t.(*types.Basic)
@@ -378,6 +354,13 @@ func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 				value := l.element(kv.Value, v.Type())
 				l.pos = kv.Pos()
 				out.Elts = append(out.Elts, &ast.KeyValueExpr{Key: l.id(l.fieldName(v)), Colon: kv.Colon, Value: value})
+				continue
+			}
+			if u.Field(i).Name() == "_" { // it has no value, and == does not look at it
+				if calls(elt) {
+					l.refuse(elt.Pos(), "a call for a blank field is not available in cells")
+				}
+				out.Elts = append(out.Elts, l.zero(u.Field(i).Type()))
 				continue
 			}
 			out.Elts = append(out.Elts, l.element(elt, u.Field(i).Type()))
@@ -416,55 +399,4 @@ func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
 		return l.convert(l.composite(c, l.typeOf(c)), l.typeOf(c), t)
 	}
 	return l.convert(l.expr(e), l.typeOf(e), t)
-}
-
-// convert makes the implicit conversion of x to a compiled interface type explicit if x is of a type that was declared
-// in a cell: the interpreter's conversion would lose the value and its type.
-func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
-	l.refuseEnd(x.Pos(), from, to)
-	if to != nil && types.IsInterface(to) && from != nil && !types.IsInterface(from) && untyped(x) {
-		v := l.fresh("v") // the interpreter would store it as if the interface were of its type
-		x = l.call(l.lit(l.typ(types.Default(from)), l.declare(v, l.typ(types.Default(from))), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
-	}
-	if to == nil || !types.IsInterface(to) || types.IsInterface(from) && !isNil(from) || !hasMethods(to) || l.ownInterface(to) {
-		return x
-	}
-	if n, ok := types.Unalias(to).(*types.Named); ok && n.Obj().Pkg() != nil {
-		l.env.Package(n.Obj().Pkg().Path()) // the interpreter looks for the interface's wrapper there, also for a nil
-	}
-	if isNil(from) || !l.ownNamed(from) {
-		return x
-	}
-	v, i := l.fresh("v"), l.fresh("i")
-	wrap := l.do(l.rt("Wrap", l.int(l.ownKey(from)), l.addr(l.id(v)), l.addr(l.id(i))))
-	lit := l.lit(l.typ(to), l.declare(i, l.typ(to)), wrap, l.ret(l.id(i)))
-	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(from)}}
-	return l.call(lit, x)
-}
-
-// untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a logical
-// operation, or an append.
-func untyped(x ast.Expr) bool {
-	switch x := ast.Unparen(x).(type) {
-	case *ast.CallExpr:
-		id, ok := x.Fun.(*ast.Ident)
-		return ok && id.Name == "append"
-	case *ast.BinaryExpr:
-		switch x.Op {
-		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR:
-			return true
-		}
-	case *ast.UnaryExpr:
-		return x.Op == token.NOT
-	}
-	return false
-}
-
-// ownNamed says whether t, or what it points to, was declared in a cell.
-func (l *Lowerer) ownNamed(t types.Type) bool {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && l.own(n.Origin().Obj())
 }

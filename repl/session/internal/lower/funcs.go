@@ -408,6 +408,9 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 		l.pos = s.Pos()
 		return []ast.Stmt{l.do(l.rt("Quit")), l.ret()}
 	}
+	if before, values := l.spreadReturn(s); before != nil {
+		return append(before, l.returnStmt(values)...)
+	}
 	results := l.results(s)
 	l.pos = s.Pos()
 	before := l.bindFuncs(s, results)
@@ -433,20 +436,41 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	return append(l.setResults(fn.results, results, s), l.ret())
 }
 
+// spreadReturn is return f() where f has several results, of which some have to be converted: they are put into variables
+// first.
+func (l *Lowerer) spreadReturn(s *ast.ReturnStmt) (before []ast.Stmt, out *ast.ReturnStmt) {
+	if len(s.Results) != 1 {
+		return nil, nil
+	}
+	tuple, ok := l.typeOf(s.Results[0]).(*types.Tuple)
+	if !ok {
+		return nil, nil
+	}
+	needed := false
+	for i := range tuple.Len() {
+		needed = needed || l.converts(tuple.At(i).Type(), l.fn.sig.Results().At(i).Type())
+	}
+	if !needed {
+		return nil, nil
+	}
+	x := l.expr(s.Results[0])
+	l.pos = s.Pos()
+	out = &ast.ReturnStmt{Return: s.Return}
+	assign := &ast.AssignStmt{TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}}
+	for v := range tuple.Variables() {
+		name := l.fresh("v")
+		before = append(before, l.declare(name, l.typ(v.Type())))
+		assign.Lhs = append(assign.Lhs, l.id(name))
+		id := &ast.Ident{Name: name, NamePos: s.Pos()}
+		l.info.Types[id] = types.TypeAndValue{Type: v.Type()}
+		out.Results = append(out.Results, id)
+	}
+	return append(before, assign), out
+}
+
 // bindFuncs puts declared functions that are returned into variables: the interpreter would return what it knows of them.
-// So it does with values of types declared in cells that are returned as an interface: returned at once, they lose their
-// type.
 func (l *Lowerer) bindFuncs(s *ast.ReturnStmt, results []ast.Expr) (before []ast.Stmt) {
 	for i, e := range s.Results {
-		if to := l.fn.sig.Results(); to.Len() == len(s.Results) {
-			t := to.At(i).Type()
-			if from := l.typeOf(e); types.IsInterface(t) && !types.IsInterface(from) && l.ownNamed(from) && (isAny(t) || l.ownInterface(t)) {
-				v := l.fresh("v")
-				before = append(before, l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), results[i]))
-				results[i] = l.id(v)
-				continue
-			}
-		}
 		id, ok := ast.Unparen(e).(*ast.Ident)
 		if !ok {
 			continue

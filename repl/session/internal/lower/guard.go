@@ -56,30 +56,6 @@ func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
 	return call
 }
 
-// invoke writes x.Method(args), where x has type t.
-func (l *Lowerer) invoke(x ast.Expr, t types.Type, sel *types.Selection, args ...ast.Expr) *ast.CallExpr {
-	m := sel.Obj().(*types.Func)
-	x = l.path(x, sel)
-	name, ok := guarded(m)
-	if !ok {
-		return l.call(l.sel(x, m.Name()), args...)
-	}
-	for _, i := range sel.Index()[:len(sel.Index())-1] {
-		t = deref(t).Underlying().(*types.Struct).Field(i).Type()
-	}
-	if !isPointer(t) {
-		x = l.addr(x)
-	}
-	return l.call(l.sel(l.id(l.env.Package(m.Pkg().Path())), name), append([]ast.Expr{x}, args...)...)
-}
-
-func deref(t types.Type) types.Type {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
-}
-
 // contained writes a call whose i-th argument is called in another goroutine: a panic in it is reported like that of
 // a goroutine of the cell.
 func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {

@@ -296,8 +296,9 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	}
 	x := l.expr(s.X)
 	l.pos = s.Pos()
-	key, keyCopy := l.rangeVar(s, s.Key)
-	value, valueCopy := l.rangeVar(s, s.Value)
+	kt, vt := elementTypes(l.typeOf(s.X))
+	key, keyCopy := l.rangeVar(s, s.Key, kt)
+	value, valueCopy := l.rangeVar(s, s.Value, vt)
 	out := &ast.RangeStmt{For: s.For, X: x, TokPos: s.For, Tok: token.DEFINE}
 	if key == "" && value == "" {
 		out.Tok = token.ILLEGAL
@@ -313,10 +314,23 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	}
 	if s.Tok == token.ASSIGN && key != "" && value != "" { // both places are known before one of them changes
 		lhs := []ast.Expr{l.expr(s.Key), l.expr(s.Value)}
-		keyCopy, valueCopy = l.assignPlaces(lhs, []ast.Expr{l.id(key), l.id(value)}), nil
+		keyCopy, valueCopy = l.assignPlaces(lhs, []ast.Expr{l.convert(l.id(key), kt, l.typeOf(s.Key)), l.convert(l.id(value), vt, l.typeOf(s.Value))}), nil
 	}
 	out.Body = l.loopBody(s.Body, label, loopTarget, append(keyCopy, valueCopy...)...)
 	return []ast.Stmt{l.withLabel(label, out)}
+}
+
+// elementTypes are the types of the values that a range over a slice, an array, a pointer to one, or a map has.
+func elementTypes(t types.Type) (key, value types.Type) {
+	switch t := deref(t).Underlying().(type) {
+	case *types.Slice:
+		return types.Typ[types.Int], t.Elem()
+	case *types.Array:
+		return types.Typ[types.Int], t.Elem()
+	case *types.Map:
+		return t.Key(), t.Elem()
+	}
+	return nil, nil
 }
 
 // arrayLen is the length of an array, or of what a pointer to an array points to.
@@ -398,7 +412,7 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 
 // rangeVar is the name of an iteration variable in the rewritten loop (empty: none is needed), and what copies it at
 // the start of the body: to a fresh variable that a closure can keep, or to the place that `for x = range` assigns.
-func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr) (name string, copies []ast.Stmt) {
+func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name string, copies []ast.Stmt) {
 	if e == nil {
 		return "", nil
 	}
@@ -408,7 +422,7 @@ func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr) (name string, copies []
 	}
 	if s.Tok == token.ASSIGN {
 		name = l.fresh("k")
-		return name, []ast.Stmt{l.assign(token.ASSIGN, l.expr(e), l.id(name))}
+		return name, []ast.Stmt{l.assign(token.ASSIGN, l.expr(e), l.convert(l.id(name), t, l.typeOf(e)))}
 	}
 	o := l.info.Defs[id]
 	own := l.renamed(o, id.Name).(*ast.Ident).Name
@@ -462,7 +476,7 @@ func (l *Lowerer) rangeChan(s *ast.RangeStmt, label string, t *types.Chan) []ast
 	var after []ast.Stmt
 	if s.Key != nil && !isBlank(s.Key) {
 		if s.Tok == token.ASSIGN {
-			after = []ast.Stmt{l.assign(token.ASSIGN, l.expr(s.Key), l.id(v))}
+			after = []ast.Stmt{l.assign(token.ASSIGN, l.expr(s.Key), l.convert(l.id(v), t.Elem(), l.typeOf(s.Key)))}
 		} else {
 			o := l.info.Defs[s.Key.(*ast.Ident)]
 			v = l.renamed(o, o.Name()).(*ast.Ident).Name

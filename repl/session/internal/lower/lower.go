@@ -4,7 +4,7 @@
 // so that the interpreter infers as little as possible. Each rule stands beside the fault that it cures. Code that no
 // rule can make right is refused by name, at its position.
 //
-// Reading order: lower.go (entry points), types.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go
+// Reading order: lower.go (entry points), types.go, ifaces.go (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go
 // (function bodies: defer, marks), chans.go.
 package lower
 
@@ -51,9 +51,13 @@ type Env interface {
 	Mark(at Mark) int
 	// Slot is told of each slot that the code notes marks in: [MarkVar] of it must be declared.
 	Slot(slot int)
-	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has.
-	LocalType(o *types.TypeName) string
-	// TypeKey numbers a type, so that values can be printed with its name.
+	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has. It is declared
+	// beside the session's types.
+	LocalType(o *types.TypeName, declare func(name string) ast.Decl) string
+	// Dispatcher is the variable of a function type that calls a method with this name ([types.Func.Id]) and signature of
+	// the value in its first argument, an interface.
+	Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string
+	// TypeKey numbers a type, so that values keep it in interfaces.
 	TypeKey(t types.Type) int
 }
 
@@ -88,11 +92,12 @@ type Lowerer struct {
 	// locals are variables, types and functions of a function that need another name.
 	locals map[types.Object]string
 	sizes  types.Sizes
+	boxes  map[types.Type]bool // the types that are known to need a box, or not
 }
 
 // New makes a Lowerer for code that was checked with info.
 func New(env Env, info *types.Info) *Lowerer {
-	return &Lowerer{env: env, info: info, locals: map[types.Object]string{}, sizes: types.SizesFor("gc", "amd64")}
+	return &Lowerer{env: env, info: info, locals: map[types.Object]string{}, boxes: map[types.Type]bool{}, sizes: types.SizesFor("gc", "amd64")}
 }
 
 // guard runs f and returns the *Error that it panics with.
@@ -248,19 +253,26 @@ func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
 		l.do(l.rt("Check", l.id(err), l.int(l.env.Mark(Mark{Pos: call(e).Pos, End: e.End()}))))}
 }
 
-// Func rewrites a function or method declaration; name is the interpreter's name for it, slot the number of its mark.
+// Func rewrites a function or method declaration; name is the interpreter's name for a function, slot the number of its
+// mark. A method becomes a function.
 func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int) (out *ast.FuncDecl, err error) {
 	err = guard(func() {
 		l.pos = d.Pos()
 		sig := l.info.Defs[d.Name].Type().(*types.Signature)
 		l.fn = &function{sig: sig, name: display, slot: slot}
 		l.nameLocals(d)
-		ft, body := l.function(d.Type, sig, d.Body)
-		out = &ast.FuncDecl{Name: l.id(name), Type: ft, Body: body}
 		if d.Recv != nil {
-			f := d.Recv.List[0]
-			out.Recv = &ast.FieldList{List: []*ast.Field{{Names: l.fieldNames(f), Type: l.typ(sig.Recv().Type())}}}
+			name = l.methodName(l.info.Defs[d.Name].(*types.Func))
 		}
+		ft, body := l.function(d.Type, sig, d.Body)
+		if d.Recv != nil {
+			names := l.fieldNames(d.Recv.List[0])
+			if len(names) == 0 || names[0].Name == "_" {
+				names = []*ast.Ident{l.id(l.fresh("p"))}
+			}
+			ft.Params.List = append([]*ast.Field{{Names: names, Type: l.typ(sig.Recv().Type())}}, ft.Params.List...)
+		}
+		out = &ast.FuncDecl{Name: l.id(name), Type: ft, Body: body}
 	})
 	return out, err
 }
@@ -293,33 +305,6 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 		f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: l.pos}
 	}
 	return &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: l.id(name), Type: x}}}
-}
-
-// MethodFunc is a method of t, or of a pointer to it, as a function that takes a pointer to t first.
-func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) (x ast.Expr, err error) {
-	err = guard(func() {
-		l.pos = pos
-		sig := sel.Obj().(*types.Func).Signature()
-		names := make([]string, sig.Params().Len())
-		var args []ast.Expr
-		for i := range names {
-			names[i] = l.fresh("a")
-			args = append(args, l.id(names[i]))
-		}
-		ft := l.signature(sig, names)
-		p := l.fresh("p")
-		ft.Params.List = append([]*ast.Field{{Names: []*ast.Ident{l.id(p)}, Type: l.typ(types.NewPointer(t))}}, ft.Params.List...)
-		call := l.call(l.sel(l.path(l.id(p), sel), sel.Obj().Name()), args...)
-		if sig.Variadic() {
-			call.Ellipsis = pos
-		}
-		body := l.do(call)
-		if sig.Results().Len() > 0 {
-			body = l.ret(call)
-		}
-		x = &ast.FuncLit{Type: ft, Body: l.block(body)}
-	})
-	return x, err
 }
 
 // nameLocals gives local objects whose names mean something else to lowered code a name of their own: predeclared

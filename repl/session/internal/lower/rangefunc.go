@@ -54,6 +54,9 @@ func (r *rangeFunc) code(tok token.Token, t *target) int {
 // returnFrom is a return statement in the body.
 func (r *rangeFunc) returnFrom(l *Lowerer, s *ast.ReturnStmt) []ast.Stmt {
 	var out []ast.Stmt
+	if before, values := l.spreadReturn(s); before != nil {
+		return append(before, r.returnFrom(l, values)...)
+	}
 	if values := l.results(s); len(values) > 0 {
 		l.pos = s.Pos()
 		out = append(out, l.setResults(r.results, values, s)...)
@@ -88,7 +91,7 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 			continue
 		}
 		if s.Tok == token.ASSIGN {
-			copies = append(copies, l.assign(token.ASSIGN, l.expr(e), l.id(names[i])))
+			copies = append(copies, l.assign(token.ASSIGN, l.expr(e), l.convert(l.id(names[i]), yield.Params().At(i).Type(), l.typeOf(e))))
 			continue
 		}
 		o := l.info.Defs[e.(*ast.Ident)]

@@ -203,7 +203,7 @@ func header(s ast.Stmt) []ast.Node {
 func (l *Lowerer) exprStmt(s *ast.ExprStmt) []ast.Stmt {
 	x := ast.Unparen(s.X)
 	if u, ok := x.(*ast.UnaryExpr); ok && u.Op == token.ARROW {
-		return l.receiveInto(nil, nil, u)
+		return l.receiveInto(nil, nil, nil, u)
 	}
 	e, ok := x.(*ast.CallExpr)
 	if !ok || l.info.Types[e.Fun].IsType() {
@@ -260,9 +260,10 @@ func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 			}
 			l.pos = spec.Pos()
 			o := l.info.Defs[spec.Name].(*types.TypeName)
-			name := l.env.LocalType(o)
-			l.locals[o] = name
-			out = append(out, &ast.DeclStmt{Decl: l.typeDecl(name, o.Type())})
+			l.env.LocalType(o, func(name string) ast.Decl {
+				l.locals[o] = name
+				return l.typeDecl(name, o.Type())
+			})
 		case *ast.ValueSpec:
 			if g.Tok == token.VAR {
 				out = append(out, l.varSpec(spec)...)

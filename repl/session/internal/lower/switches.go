@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 )
 
 // switchStmt keeps a switch, with a condition for each case.
@@ -155,69 +156,22 @@ func (l *Lowerer) caseTest(subject string, t types.Type, e ast.Expr, pick string
 	return l.ifs(open, list...)
 }
 
-// tryAssert declares ok and sets it and the variable into to the outcome of x.(t). The interpreter panics on a nil
-// interface, so that is asked first.
+// tryAssert declares ok and sets it and the variable into to the outcome of x.(t).
 func (l *Lowerer) tryAssert(x ast.Expr, from, t types.Type, into, ok string) []ast.Stmt {
 	decl := l.define(ok, l.id("false"))
-	if !types.IsInterface(t) && !l.nameless(t) {
-		as := l.rt("As", l.addr(x), l.addr(l.id(into)), l.int(l.ownKey(t)))
-		return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), as)}
-	}
-	v, ok2 := l.fresh("v"), l.fresh("ok")
-	try := &ast.AssignStmt{Lhs: []ast.Expr{l.id(v), l.id(ok2)}, TokPos: l.pos, Tok: token.DEFINE,
-		Rhs: []ast.Expr{&ast.TypeAssertExpr{X: x, Lparen: l.pos, Type: l.typ(t), Rparen: l.pos}}}
-	set := l.ifs(l.id(ok2), l.assign(token.ASSIGN, l.id(into), l.id(v)), l.assign(token.ASSIGN, l.id(ok), l.id("true")))
-	native := func(if_ string) ast.Stmt {
-		return l.ifs(l.binary(l.not(l.id(ok)), token.LAND, l.rt(if_, l.addr(x))), try, set)
-	}
-	assign := func(call ast.Expr) ast.Stmt { return l.assign(token.ASSIGN, l.id(ok), call) }
+	var try ast.Expr
 	switch {
-	case !types.IsInterface(t): // the number of the value's type decides, where it is known
-		as := l.rt("As", l.addr(x), l.addr(l.id(into)), l.int(l.ownKey(t)))
-		return []ast.Stmt{decl, assign(as), native("Unnamed")}
-	case !l.ownInterface(t):
-		return []ast.Stmt{decl, assign(l.rt("AsInterface", l.addr(x), l.addr(l.id(into))))}
+	case !types.IsInterface(t):
+		try = l.rt("As", x, l.addr(l.id(into)), l.int(l.boxKey(t)))
+	case !l.inAny(t):
+		try = l.rt("AsInterface", x, l.addr(l.id(into)))
 	case isAny(t):
-		return []ast.Stmt{decl, l.ifs(l.rt("Full", l.addr(x)), l.assign(token.ASSIGN, l.id(into), x), l.assign(token.ASSIGN, l.id(ok), l.id("true")))}
+		full := l.binary(x, token.NEQ, l.id("nil"))
+		return []ast.Stmt{decl, l.ifs(full, l.assign(token.ASSIGN, l.id(into), l.convert(x, from, t)), l.assign(token.ASSIGN, l.id(ok), l.id("true")))}
+	default:
+		try = l.rt("AsOwn", x, l.addr(l.id(into)), l.int(l.env.TypeKey(types.Unalias(t))))
 	}
-	own := assign(l.rt("AsOwn", l.addr(x), l.addr(l.id(into)), l.int(l.env.TypeKey(t))))
-	if isAny(from) { // the interpreter's assertion panics
-		return []ast.Stmt{decl, own}
-	}
-	return []ast.Stmt{decl, own, native("Full")}
-}
-
-// ownKey is the number of the type declared in a cell that t is, or points to; 0 if it is another type.
-func (l *Lowerer) ownKey(t types.Type) int {
-	if !l.ownNamed(t) {
-		return 0
-	}
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	return l.env.TypeKey(t)
-}
-
-// ownInterface says whether an interface type was declared in cells, or has a session type in its methods.
-func (l *Lowerer) ownInterface(t types.Type) bool {
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		return n.Obj().Pkg() != nil && l.own(n.Obj())
-	}
-	return true
-}
-
-// nameless says whether values of a type declared in a cell look to reflection like those of another type: all but
-// structs, which carry their name in a tag.
-func (l *Lowerer) nameless(t types.Type) bool {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || !l.own(n.Obj()) {
-		return false
-	}
-	s, ok := n.Underlying().(*types.Struct)
-	return !ok || s.NumFields() == 0
+	return []ast.Stmt{decl, l.assign(token.ASSIGN, l.id(ok), try)}
 }
 
 // assertion rewrites x.(T) in an expression.
@@ -232,7 +186,7 @@ func (l *Lowerer) assertion(e *ast.TypeAssertExpr) ast.Expr {
 	v, ok, arg := l.fresh("v"), l.fresh("ok"), l.fresh("x")
 	body := []ast.Stmt{l.declare(v, l.typ(t))}
 	body = append(body, l.tryAssert(l.id(arg), from, t, v, ok)...)
-	fail := l.rt("AssertFailed", l.addr(l.id(arg)), l.string(describe(from)), l.string(describe(t)))
+	fail := l.rt("AssertFailed", l.id(arg), l.string(describe(from)), l.string(describe(t)), l.string(methodNames(t)))
 	body = append(body, l.ifs(l.not(l.id(ok)), l.do(fail)), l.ret(l.id(v)))
 	lit := l.lit(l.typ(t), body...)
 	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(arg)}, Type: l.typ(from)}}
@@ -256,4 +210,15 @@ func (l *Lowerer) assertInto(lhs []ast.Expr, e *ast.TypeAssertExpr) []ast.Stmt {
 	}
 	list = append(list, l.assignPlaces(places, values)...)
 	return []ast.Stmt{l.block(list...)}
+}
+
+// methodNames are the names of an interface type's methods.
+func methodNames(t types.Type) string {
+	var names []string
+	if i, ok := t.Underlying().(*types.Interface); ok {
+		for m := range i.Methods() {
+			names = append(names, m.Id())
+		}
+	}
+	return strings.Join(names, " ")
 }

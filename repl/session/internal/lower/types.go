@@ -53,7 +53,7 @@ func (l *Lowerer) typ(t types.Type) ast.Expr {
 	case *types.Struct:
 		return l.structType(t)
 	case *types.Interface:
-		return l.interfaceType(t)
+		return l.id("any")
 	case *types.TypeParam:
 		l.refuse(l.pos, "type parameter %s outside of an instance", t)
 	}
@@ -79,8 +79,8 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 	if sig, ok := t.Underlying().(*types.Signature); ok && t.TypeArgs().Len() > 0 && t.NumMethods() == 0 && !l.own(t.Origin().Obj()) {
 		return l.signature(sig, nil) // iter.Seq[T]: the name is of no use
 	}
-	if i, ok := t.Underlying().(*types.Interface); ok && i.NumMethods() == 0 && o.Pkg() != nil && l.own(t.Origin().Obj()) {
-		return l.id("any") // the interpreter does not take a name for it
+	if o.Pkg() != nil && l.inAny(t) {
+		return l.id("any")
 	}
 	if args := t.TypeArgs(); args.Len() > 0 {
 		list := make([]types.Type, args.Len())
@@ -123,7 +123,7 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 	for i := range t.NumFields() {
 		v := t.Field(i)
 		f := &ast.Field{Type: l.typ(v.Type())}
-		if !v.Embedded() {
+		if !v.Embedded() || types.IsInterface(v.Type()) {
 			f.Names = []*ast.Ident{l.id(v.Name())}
 		}
 		tag := t.Tag(i)
@@ -142,7 +142,7 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 // fieldName is the interpreter's name of a field. It differs from Go's when the field embeds a type that has a version
 // or is an instance.
 func (l *Lowerer) fieldName(v *types.Var) string {
-	if !v.Embedded() {
+	if !v.Embedded() || types.IsInterface(v.Type()) {
 		return v.Name()
 	}
 	x := l.typ(v.Type())
@@ -156,18 +156,6 @@ func (l *Lowerer) fieldName(v *types.Var) string {
 		return x.Sel.Name
 	}
 	return v.Name()
-}
-
-func (l *Lowerer) interfaceType(t *types.Interface) ast.Expr {
-	if t.NumMethods() == 0 {
-		return l.id("any")
-	}
-	methods := &ast.FieldList{Opening: l.pos, Closing: l.pos}
-	for i := range t.NumMethods() {
-		m := t.Method(i)
-		methods.List = append(methods.List, &ast.Field{Names: []*ast.Ident{l.id(m.Name())}, Type: l.signature(m.Signature(), nil)})
-	}
-	return &ast.InterfaceType{Interface: l.pos, Methods: methods}
 }
 
 // signature writes a function type; names are its parameters', or nil.

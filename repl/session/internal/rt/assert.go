@@ -8,31 +8,84 @@ import (
 	"strings"
 )
 
-// As sets *into to the value in *x and reports true if it has into's element type; key is the number of that type if it
-// is interpreted.
+// As sets *into to the value in the interface x and reports true if it has into's element type; key is the number of that
+// type if values of it come in boxes, or 0.
 func (r *Runtime) As(x, into any, key int) bool {
+	v, t := r.Dynamic(reflect.ValueOf(x))
+	if !v.IsValid() || t.Key() != key {
+		return false
+	}
 	dst := reflect.ValueOf(into).Elem()
-	v, k := r.Dynamic(reflect.ValueOf(x).Elem())
-	if !v.IsValid() || v.Type() != dst.Type() || k != key {
+	if key == 0 && v.Type() != dst.Type() {
+		return false
+	}
+	return Move(dst, v)
+}
+
+// AsInterface sets *into, a variable of a compiled interface type, to the value in x and reports true if that has the
+// methods.
+func (r *Runtime) AsInterface(x, into any) bool {
+	dst := reflect.ValueOf(into).Elem()
+	if dst.Kind() != reflect.Interface || x == nil {
+		return false
+	}
+	if b, ok := box(reflect.ValueOf(x)); ok {
+		w, ok := wrap(b, dst.Type())
+		if ok {
+			dst.Set(w)
+		}
+		return ok
+	}
+	v := reflect.ValueOf(x)
+	if !v.Type().Implements(dst.Type()) {
 		return false
 	}
 	dst.Set(v)
 	return true
 }
 
-// ErrorsAs is errors.As; key is the number of the type that target points to.
-func (r *Runtime) ErrorsAs(err error, target any, key int) bool {
+// Become sets *into, a variable of a compiled interface type, to the value in x, which is known to have the methods.
+func (r *Runtime) Become(x, into any) {
+	if x != nil && !r.AsInterface(x, into) {
+		v, t := r.Dynamic(reflect.ValueOf(x))
+		panic(RuntimeError(fmt.Sprintf("a value of type %s cannot be passed as %s", typeName(v, t), reflect.TypeOf(into).Elem())))
+	}
+}
+
+// AsOwn sets *into, a variable of an interface type that a cell has declared, to the value in x and reports true if that
+// has the methods; key is the number of the interface type.
+func (r *Runtime) AsOwn(x any, into *any, key int) bool {
+	if !r.has(x, key) {
+		return false
+	}
+	*into = r.Open(x)
+	return true
+}
+
+// has says whether the value in x has the methods of an interface type.
+func (r *Runtime) has(x any, iface int) bool {
+	v, t := r.Dynamic(reflect.ValueOf(x))
+	switch {
+	case !v.IsValid():
+		return false
+	case t != nil:
+		return r.types.Implements(t.key, iface)
+	}
+	return r.types.Satisfies(v.Type(), iface)
+}
+
+// ErrorsAs is errors.As; key is the number of the type that target points to, if that was declared in a cell and is not an
+// interface; iface, if it is one.
+func (r *Runtime) ErrorsAs(err error, target any, key, iface int) bool {
 	dst := reflect.ValueOf(target)
 	if dst.Kind() != reflect.Pointer || dst.IsNil() {
 		panic(RuntimeError("errors: target must be a non-nil pointer"))
 	}
 	for err != nil {
-		if e, ok := err.(*Err); ok && e.Key == key && e.Value.Type() == dst.Type().Elem() {
-			dst.Elem().Set(e.Value)
+		if r.errorAs(err, dst.Elem(), key, iface) {
 			return true
 		}
-		if reflect.TypeOf(err).AssignableTo(dst.Type().Elem()) && (dst.Type().Elem().Kind() == reflect.Interface || dst.Type().Elem().Implements(errorType)) {
-			dst.Elem().Set(reflect.ValueOf(err))
+		if x, ok := err.(interface{ As(any) bool }); ok && x.As(target) {
 			return true
 		}
 		switch x := err.(type) {
@@ -40,7 +93,7 @@ func (r *Runtime) ErrorsAs(err error, target any, key int) bool {
 			err = x.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, e := range x.Unwrap() {
-				if r.ErrorsAs(e, target, key) {
+				if r.ErrorsAs(e, target, key, iface) {
 					return true
 				}
 			}
@@ -52,63 +105,83 @@ func (r *Runtime) ErrorsAs(err error, target any, key int) bool {
 	return false
 }
 
-var errorType = reflect.TypeFor[error]()
-
-// AsInterface sets *into, a variable of a compiled interface type, to the value in *x and reports true if that has the
-// methods.
-func (r *Runtime) AsInterface(x, into any) bool {
-	dst := reflect.ValueOf(into).Elem()
-	src := Unwrap(reflect.ValueOf(x).Elem())
-	if !src.IsValid() || dst.Kind() != reflect.Interface {
+func (r *Runtime) errorAs(err error, dst reflect.Value, key, iface int) bool {
+	switch {
+	case iface != 0:
+		p, ok := dst.Addr().Interface().(*any)
+		return ok && r.AsOwn(err, p, iface)
+	case key != 0:
+		return r.As(err, dst.Addr().Interface(), key)
+	case dst.Kind() == reflect.Interface:
+		return r.AsInterface(err, dst.Addr().Interface())
+	}
+	if _, own := box(reflect.ValueOf(err)); own || !reflect.TypeOf(err).AssignableTo(dst.Type()) {
 		return false
 	}
-	if src.Type().Implements(dst.Type()) && objectOf(src) == nil {
-		dst.Set(src)
-		return true
-	}
-	v, key := r.Dynamic(reflect.ValueOf(x).Elem())
-	if key == 0 {
-		return false
-	}
-	if w, ok := r.wrap(key, v, dst.Type()); ok {
-		dst.Set(w)
-		return true
-	}
-	return false
+	dst.Set(reflect.ValueOf(err))
+	return true
 }
 
-// Full says whether there is a value in the interface *x.
-func (r *Runtime) Full(x any) bool { return Unwrap(reflect.ValueOf(x).Elem()).IsValid() }
+var errorType = reflect.TypeFor[error]()
 
-// Equal is x == y for interfaces, and for an interface and another value; both come as pointers.
+// Equal is x == y for interfaces.
 func (r *Runtime) Equal(x, y any) bool {
-	a, ka := r.Dynamic(reflect.ValueOf(x).Elem())
-	b, kb := r.Dynamic(reflect.ValueOf(y).Elem())
+	x, y = r.Open(x), r.Open(y)
+	a, ta := r.Dynamic(reflect.ValueOf(x))
+	b, tb := r.Dynamic(reflect.ValueOf(y))
 	if !a.IsValid() || !b.IsValid() {
 		return a.IsValid() == b.IsValid()
 	}
-	if ka != kb || a.Type() != b.Type() {
+	if ta != tb || a.Type() != b.Type() {
 		return false
 	}
-	if !a.Comparable() {
-		panic(RuntimeError("runtime error: comparing uncomparable type " + a.Type().String()))
+	if !a.Type().Comparable() {
+		panic(RuntimeError("runtime error: comparing uncomparable type " + typeName(a, ta)))
 	}
-	return a.Equal(b)
+	return x == y
 }
 
-// AssertFailed panics as a type assertion of *x does; from and to are the types as Go writes them.
-func (r *Runtime) AssertFailed(x any, from, to string) {
+// typeName is how Go writes the type of a value.
+func typeName(v reflect.Value, t *Type) string {
+	if t != nil {
+		return t.String()
+	}
+	return v.Type().String()
+}
+
+// AssertFailed panics as a type assertion of x does; from and to are the types as Go writes them. Iface is the number of
+// the interface type that was asked for, or 0; missing, the method that the value's type might lack.
+func (r *Runtime) AssertFailed(x any, from, to string, methods string) {
 	if from == "any" {
 		from = "interface {}"
 	}
 	has := "nil"
-	if v, key := r.Dynamic(reflect.ValueOf(x).Elem()); v.IsValid() {
-		has = v.Type().String()
-		if key != 0 {
-			has = r.types.Name(key, v.Kind() == reflect.Pointer)
+	if v, t := r.Dynamic(reflect.ValueOf(x)); v.IsValid() {
+		has = typeName(v, t)
+		if methods != "" {
+			panic(RuntimeError(fmt.Sprintf("interface conversion: %s is not %s: missing method %s", has, to, r.missing(v, t, methods))))
 		}
+		if has == to {
+			panic(RuntimeError(fmt.Sprintf("interface conversion: %s is %s, not %s (types from different scopes)", from, has, to)))
+		}
+	} else if methods != "" {
+		panic(RuntimeError("interface conversion: interface is nil, not " + to))
 	}
 	panic(RuntimeError(fmt.Sprintf("interface conversion: %s is %s, not %s", from, has, to)))
+}
+
+// plainName is the name of a method as it is written: one that is not exported is known with its package.
+func plainName(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
+
+// missing is the first of the methods, whose names are separated by spaces, that a value does not have.
+func (r *Runtime) missing(v reflect.Value, t *Type, methods string) string {
+	names := strings.Fields(methods)
+	for _, name := range names {
+		if t != nil && !r.method(t.base, name).IsValid() || t == nil && !v.MethodByName(name).IsValid() {
+			return plainName(name)
+		}
+	}
+	return plainName(names[0])
 }
 
 // ClearMap empties a map.

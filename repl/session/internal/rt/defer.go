@@ -111,7 +111,7 @@ func (r *Runtime) Recover() any {
 	}
 	d.pending = false
 	delete(r.traces, g)
-	return GoError(Value(d.value))
+	return GoError(r.Open(Value(d.value)))
 }
 
 // A Thrown carries the value of a panic statement through the interpreter, which would wrap it otherwise.
@@ -119,14 +119,6 @@ type Thrown struct{ Value any }
 
 // Panic is what panic(v) is lowered to.
 func (r *Runtime) Panic(v any) { panic(Thrown{v}) }
-
-// PanicError is what panic(err) is lowered to: v keeps its Error method, also when its type is interpreted.
-func (r *Runtime) PanicError(err error) {
-	if err == nil {
-		panic(Thrown{nil})
-	}
-	panic(Thrown{err})
-}
 
 // Value is the operand of the panic statement behind a recovered value.
 func Value(p any) any {
@@ -139,11 +131,12 @@ func Value(p any) any {
 				return fmt.Sprint(v)
 			}
 			p = v.Interface()
-		default:
-			if u := Unwrap(reflect.ValueOf(p)); u.IsValid() && u.CanInterface() && u.Type() != reflect.TypeOf(p) {
-				p = u.Interface()
-				continue
+		case Box:
+			if err, ok := makeError(v); ok {
+				return err
 			}
+			return v
+		default:
 			return p
 		}
 	}

@@ -10,7 +10,8 @@
 // each statement would cost more than the statement. Both are single words: a flag is seen a moment later, and a mark may
 // be another goroutine's, in which case a panic is placed by what is left.
 //
-// Reading order: rt.go (state, running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), values.go (what cells pass).
+// Reading order: rt.go (state, running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), box.go (values in
+// interfaces), wrap.go (compiled interfaces), assert.go, values.go.
 package rt
 
 import (
@@ -62,6 +63,7 @@ type Runtime struct {
 	initial   map[string]reflect.Value // what variables that are not declared yet begin with
 	methods   map[methodID]reflect.Value
 	types     Types
+	numbered  atomic.Pointer[[]*Type] // by their numbers
 	shown     []reflect.Value
 	loop      func(n int)
 	carried   []func() // deferred by the parts of the cell that have run

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unsafe"
 )
 
 // Var tells where the interpreter keeps a session variable; p points to it. If the session has a value for it, it gets
@@ -54,42 +53,6 @@ func (r *Runtime) Forget(name string) {
 	delete(r.vars, name)
 }
 
-// Method tells of a method of an interpreted type, as a function that takes a pointer to the type first.
-func (r *Runtime) Method(key int, name string, f any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.methods[methodID{key, name}] = reflect.ValueOf(f)
-}
-
-// CallText calls a method func() string of v, which is of the type with this number or a pointer to it.
-func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, ok bool) {
-	f := r.method(key, name)
-	if !f.IsValid() || f.Type().NumIn() != 1 || f.Type().NumOut() != 1 || f.Type().Out(0).Kind() != reflect.String {
-		return "", false
-	}
-	want := f.Type().In(0)
-	switch {
-	case v.Type() == want:
-		if v.IsNil() {
-			return "<nil>", true
-		}
-	case v.Type() == want.Elem():
-		v = addressed(v)
-	case v.Type().ConvertibleTo(want.Elem()):
-		v = addressed(v.Convert(want.Elem()))
-	default:
-		return "", false
-	}
-	return f.Call([]reflect.Value{v})[0].String(), true
-}
-
-// addressed is a pointer to a copy of v.
-func addressed(v reflect.Value) reflect.Value {
-	p := reflect.New(v.Type())
-	p.Elem().Set(v)
-	return p
-}
-
 // Show hands over one value of the cell's trailing expression; p points to it.
 func (r *Runtime) Show(p any) { r.shown = append(r.shown, reflect.ValueOf(p).Elem()) }
 
@@ -109,62 +72,25 @@ func (r *Runtime) Check(err error, mark int) {
 	}
 }
 
-const interpreterPackage = "github.com/traefik/yaegi/interp"
-
-// isBox says whether t is the interpreter's interface box.
-func isBox(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.Name() == "valueInterface" && t.PkgPath() == interpreterPackage
-}
-
-// boxed is the value in the interpreter's interface box.
-func boxed(v reflect.Value) reflect.Value {
-	box := reflect.New(v.Type()).Elem()
-	box.Set(v)
-	return *(*reflect.Value)(unsafe.Pointer(box.Field(1).UnsafeAddr()))
-}
-
-// boxedName is the interpreter's name of the type of the value in its interface box.
-func boxedName(v reflect.Value) string {
-	node := v.Field(0)
-	if node.IsNil() {
-		return ""
-	}
-	typ := node.Elem().FieldByName("typ")
-	for typ.IsValid() && !typ.IsNil() {
-		if name := typ.Elem().FieldByName("name"); name.IsValid() && name.Kind() == reflect.String && name.String() != "" {
-			return name.String()
-		}
-		typ = typ.Elem().FieldByName("val") // a pointer's
-	}
-	return ""
-}
-
-// Unwrap digs a value out of the interpreter's interface boxes. A value that comes with methods through a wrapper is
-// left in it: the wrapper is what has the methods.
+// Unwrap follows interfaces to the value in them, and takes it out of its box. A value that comes with methods through a
+// compiled wrapper is left in it: the wrapper is what has the methods.
 func Unwrap(v reflect.Value) reflect.Value {
-	for v.IsValid() {
-		switch {
-		case v.Kind() == reflect.Interface:
-			if v.IsNil() {
-				return reflect.Value{}
-			}
-			v = v.Elem()
-		case isBox(v.Type()):
-			v = boxed(v)
-		default:
-			return v
-		}
+	for v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if v.IsValid() && v.Type() == boxType && v.CanInterface() {
+		return reflect.ValueOf(v.Interface().(Box).V)
 	}
 	return v
 }
 
 // Inner is a value without any wrapper.
 func Inner(v reflect.Value) reflect.Value {
-	v = Unwrap(v)
-	if v.IsValid() {
-		if o := objectOf(v); o != nil {
-			return o.Value
-		}
+	for v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if b, ok := box(v); ok {
+		return reflect.ValueOf(b.V)
 	}
 	return v
 }
@@ -222,6 +148,8 @@ func (e RuntimeError) RuntimeError() {}
 func GoError(v any) any {
 	var text string
 	switch v := v.(type) {
+	case Box, carrier:
+		return v
 	case *reflect.ValueError:
 		text = v.Error()
 	case string:
@@ -257,6 +185,8 @@ func PanicText(v any) string {
 		return v
 	case fmt.Stringer:
 		return v.String()
+	case Box:
+		return v.panicText()
 	}
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {
@@ -267,6 +197,21 @@ func PanicText(v any) string {
 		}
 	}
 	return fmt.Sprintf("%v", v)
+}
+
+// panicText is what Go prints after "panic: " for a value of an interpreted type that is no error.
+func (b Box) panicText() string {
+	if m := b.T.r.method(b.T.base, "String"); m.IsValid() {
+		return call[string](b, "String")
+	}
+	rv := reflect.ValueOf(b.V)
+	switch k := rv.Kind(); {
+	case k == reflect.String:
+		return fmt.Sprintf("%s(%q)", b.T, rv.String())
+	case k <= reflect.Complex128:
+		return fmt.Sprintf("%s(%v)", b.T, rv)
+	}
+	return fmt.Sprint(b)
 }
 
 // IsStop says whether a recovered value is the unwinding of a stopped cell, and why it was stopped.

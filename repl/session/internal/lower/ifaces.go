@@ -1,0 +1,232 @@
+package lower
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// What becomes of values on their way into interfaces; package rt says how they are carried there.
+
+// ownType says whether a named type is known to the interpreter only: a cell has declared it, or it is an instance of a
+// generic type.
+func (l *Lowerer) ownType(n *types.Named) bool {
+	o := n.Origin().Obj()
+	if o.Pkg() == nil {
+		return false
+	}
+	if n.TypeArgs().Len() > 0 {
+		if _, ok := n.Underlying().(*types.Signature); !ok {
+			return true
+		}
+	}
+	return l.own(o)
+}
+
+// own says whether a type was declared in a cell.
+func (l *Lowerer) own(o *types.TypeName) bool {
+	return o.Parent() == nil || o.Parent() != o.Pkg().Scope() || l.env.Name(o) != ""
+}
+
+// ownInterface says whether an interface type was declared in cells, or has no name.
+func (l *Lowerer) ownInterface(t types.Type) bool {
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return l.ownType(n)
+	}
+	return true
+}
+
+// inAny says whether values of an interface type are kept in an any.
+func (l *Lowerer) inAny(t types.Type) bool {
+	return types.IsInterface(t) && (isAny(t) || l.ownInterface(t))
+}
+
+// boxed says whether values of a type need a box in an interface: reflection takes the type for another one.
+func (l *Lowerer) boxed(t types.Type) bool {
+	t = types.Unalias(t)
+	if known, ok := l.boxes[t]; ok {
+		return known
+	}
+	l.boxes[t] = false // of a type within itself the rest decides
+	yes := l.needsBox(t)
+	l.boxes[t] = yes
+	return yes
+}
+
+func (l *Lowerer) needsBox(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Named:
+		return l.ownType(t) || t.TypeArgs().Len() > 0
+	case *types.Pointer:
+		return l.boxed(t.Elem())
+	case *types.Slice:
+		return l.boxed(t.Elem())
+	case *types.Array:
+		return l.boxed(t.Elem())
+	case *types.Map:
+		return l.boxed(t.Key()) || l.boxed(t.Elem())
+	case *types.Chan:
+		return l.boxed(t.Elem())
+	case *types.Struct:
+		return t.NumFields() > 0 // the names of fields are the interpreter's
+	case *types.Interface:
+		return t.NumMethods() > 0
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				if l.boxed(v.Type()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// boxKey is the number of a type whose values come in boxes; 0 of another.
+func (l *Lowerer) boxKey(t types.Type) int {
+	if !l.boxed(t) {
+		return 0
+	}
+	return l.env.TypeKey(types.Unalias(t))
+}
+
+// converts says whether a value of one type has to be rewritten to become one of the other.
+func (l *Lowerer) converts(from, to types.Type) bool {
+	switch {
+	case from == nil || to == nil || !types.IsInterface(to) || isNil(from):
+		return false
+	case types.IsInterface(from):
+		return l.inAny(from) != l.inAny(to)
+	}
+	return true
+}
+
+// convert makes the implicit conversion of x to an interface type explicit.
+func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
+	l.refuseEnd(x.Pos(), from, to)
+	if from == nil || to == nil || !types.IsInterface(to) {
+		return x
+	}
+	if n, ok := types.Unalias(to).(*types.Named); ok && n.Obj().Pkg() != nil && !l.inAny(to) {
+		l.env.Package(n.Obj().Pkg().Path()) // the interpreter looks for the interface's wrapper there, also for a nil
+	}
+	if isNil(from) {
+		return x
+	}
+	if types.IsInterface(from) {
+		return l.reinterface(x, from, to)
+	}
+	if untyped(x) {
+		v := l.fresh("v") // the interpreter would store it as if the interface were of its type
+		x = l.call(l.lit(l.typ(types.Default(from)), l.declare(v, l.typ(types.Default(from))), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+	}
+	switch {
+	case !l.boxed(from):
+		return x
+	case l.inAny(to):
+		return l.rt("Box", l.int(l.boxKey(from)), x)
+	}
+	return l.viaVar(to, x, func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("Wrap", l.int(l.boxKey(from)), v, dst)) }, from)
+}
+
+// reinterface converts an interface to another.
+func (l *Lowerer) reinterface(x ast.Expr, from, to types.Type) ast.Expr {
+	switch in, into := l.inAny(from), l.inAny(to); {
+	case in == into:
+		return x
+	case into:
+		return l.rt("Open", x)
+	}
+	return l.viaVar(to, x, func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("Become", v, dst)) }, from)
+}
+
+// viaVar is a literal, called with x, that has a statement set a variable of the type to, and returns that.
+func (l *Lowerer) viaVar(to types.Type, x ast.Expr, set func(v, dst ast.Expr) ast.Stmt, from types.Type) ast.Expr {
+	v, i := l.fresh("v"), l.fresh("i")
+	lit := l.lit(l.typ(to), l.declare(i, l.typ(to)), set(l.id(v), l.addr(l.id(i))), l.ret(l.id(i)))
+	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(v)}, Type: l.typ(from)}}
+	return l.call(lit, x)
+}
+
+// untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a logical
+// operation, or an append.
+func untyped(x ast.Expr) bool {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.CallExpr:
+		id, ok := x.Fun.(*ast.Ident)
+		return ok && id.Name == "append"
+	case *ast.BinaryExpr:
+		switch x.Op {
+		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR:
+			return true
+		}
+	case *ast.UnaryExpr:
+		return x.Op == token.NOT
+	}
+	return false
+}
+
+// argument converts an argument of a call of fn, which is nil if the function is not known by name. Compiled functions
+// with a parameter of type any look at the value by reflection, and so get it without its box, unless they keep it for
+// cells, compare it, or ask its methods.
+func (l *Lowerer) argument(x ast.Expr, from, to types.Type, fn *types.Func) ast.Expr {
+	if fn == nil || to == nil || !isAny(to) || isNil(from) || !l.compiled(fn) || keepsBoxes(fn) {
+		return l.convert(x, from, to)
+	}
+	if types.IsInterface(from) || holdsInterfaces(from) {
+		return l.rt("Plain", x)
+	}
+	if untyped(x) {
+		return l.convert(x, types.Default(from), to)
+	}
+	return x
+}
+
+// compiled says whether a function has no source in the session.
+func (l *Lowerer) compiled(fn *types.Func) bool {
+	if fn.Pkg() == nil || Interpreted(fn.Pkg()) || l.env.Name(fn) != "" {
+		return false
+	}
+	sig := fn.Signature()
+	return sig.TypeParams().Len() == 0 && sig.RecvTypeParams().Len() == 0 && fn.Origin() == fn
+}
+
+// boxKeepers are the packages whose functions keep values for cells, compare them, or ask for the methods that boxes have.
+var boxKeepers = map[string]bool{"container/heap": true, "container/list": true, "container/ring": true, "sync": true,
+	"sync/atomic": true, "context": true, "errors": true, "fmt": true, "log": true, "log/slog": true, "testing": true}
+
+func keepsBoxes(fn *types.Func) bool {
+	switch fn.FullName() {
+	case "reflect.DeepEqual", "encoding/json.Marshal", "encoding/json.MarshalIndent", "(*encoding/json.Encoder).Encode":
+		return true
+	}
+	return boxKeepers[fn.Pkg().Path()] && !strings.Contains(strings.ToLower(fn.Name()), "scan")
+}
+
+// holdsInterfaces says whether a type is a slice, array or map of values that may be in boxes.
+func holdsInterfaces(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Slice:
+		return isAny(t.Elem()) || holdsInterfaces(t.Elem())
+	case *types.Array:
+		return isAny(t.Elem()) || holdsInterfaces(t.Elem())
+	case *types.Map:
+		return isAny(t.Elem()) || isAny(t.Key()) || holdsInterfaces(t.Elem())
+	}
+	return false
+}
+
+// calledFunc is the function that an expression names, or nil.
+func (l *Lowerer) calledFunc(e ast.Expr) *types.Func {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		f, _ := l.info.Uses[e].(*types.Func)
+		return f
+	case *ast.SelectorExpr:
+		f, _ := l.info.Uses[e.Sel].(*types.Func)
+		return f
+	}
+	return nil
+}
