@@ -23,10 +23,9 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64         // bytes of blocks handed out since the last collection that we asked for
-	collecting  time.Duration // what the last collection took
-	taken       uint64        // how often memory was taken
-	idle        *time.Timer   // set while memory is kept
+	served      int64       // bytes of blocks handed out since the last collection that we asked for
+	taken       uint64      // how often memory was taken
+	idle        *time.Timer // set while memory is kept
 
 	freed struct {
 		sync.Mutex
@@ -38,10 +37,6 @@ type memory struct {
 // asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory that nobody uses
 // pile up; and memory that was used before needs no page faults, which cost a training step more than a collection.
 const collectAfter = 64 << 20
-
-// freshRate is about how many bytes a second the system provides when they are first used. A collection must not take
-// longer than that would for what was handed out since the last one: a session with a large heap collects less often.
-const freshRate = 10e9
 
 // idleTime is after how long without use memory is no longer kept.
 const idleTime = 10 * time.Second
@@ -104,14 +99,11 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	if raw := m.reuse(size); raw != nil {
 		return raw, nil
 	}
-	if m.served > max(collectAfter, m.inUse/2, int64(m.collecting.Seconds()*freshRate)) {
+	if m.served > max(collectAfter, m.inUse/2) {
 		m.served = 0
 		m.mu.Unlock()
-		start := time.Now()
 		collect()
-		took := time.Since(start)
 		m.mu.Lock()
-		m.collecting = took
 		m.drain()
 		if raw := m.reuse(size); raw != nil {
 			return raw, nil
