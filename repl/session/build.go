@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -200,7 +199,7 @@ func (s *Session) build(st *stage, u *unit) error {
 	}
 	u.program, err = s.interp.Compile(file)
 	if err != nil {
-		return s.compileError(err)
+		return s.unrunnable(u, file, err)
 	}
 	for _, slot := range u.markSlots {
 		s.slots[slot] = true
@@ -240,20 +239,6 @@ func (v *env) scope(u *unit) {
 	for _, o := range u.outs {
 		v.vars[scope.Lookup(o.name)] = o.name
 	}
-}
-
-// refusal is the complaint about a construct that cannot be lowered.
-func (s *Session) refusal(err error) error {
-	var le *lower.Error
-	if errors.As(err, &le) {
-		return &CheckError{Diags: []Diag{s.diagAt(le.Pos, 0, le.Msg, "")}}
-	}
-	return err
-}
-
-// compileError is a fault of the lowering or of the interpreter: the checker has found nothing wrong.
-func (s *Session) compileError(err error) error {
-	return fmt.Errorf("%s: this Go is right but cannot be run here: %w", cellName(s.n), err)
 }
 
 // assemble writes the file that the interpreter gets.
@@ -406,7 +391,7 @@ func (s *Session) importPackage(path string) error {
 		return err
 	}
 	if _, err := s.interp.Compile(file); err != nil {
-		return s.compileError(err)
+		return s.unrun(err)
 	}
 	s.imported[path] = true
 	return nil

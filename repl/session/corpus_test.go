@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"go/parser"
@@ -42,6 +43,9 @@ func TestMain(m *testing.M) {
 		}
 	}
 	fmt.Fprintln(os.Stderr, refusedMark, err)
+	if cause := errors.Unwrap(err); cause != nil {
+		fmt.Fprintln(os.Stderr, "cause:", cause)
+	}
 	os.Exit(statusRefused)
 }
 

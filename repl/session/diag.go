@@ -64,6 +64,9 @@ func (e *CheckError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Unwrap is what the interpreter said of code that only it refuses, or nil.
+func (e *CheckError) Unwrap() error { return e.cause }
+
 // A FailedError is an error that a top-level statement returned and left out: it stops the cell.
 type FailedError struct {
 	Diag Diag

@@ -8,9 +8,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -27,7 +25,11 @@ type ProgramFile struct {
 // `go run` write them, "file.go:3:7: message".
 type ProgramError struct {
 	Lines []string
+	cause error
 }
+
+// Unwrap is what the interpreter said of a program that only it refuses, or nil.
+func (e *ProgramError) Unwrap() error { return e.cause }
 
 func (e *ProgramError) Error() string { return strings.Join(e.Lines, "\n") }
 
@@ -81,6 +83,10 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	case errors.As(err, &exit):
 		return exit.Code, nil
 	}
+	var ce *CheckError
+	if errors.As(err, &ce) {
+		err = p.refusal(err)
+	}
 	return statusRefused, err
 }
 
@@ -131,21 +137,13 @@ func (p *program) fileName(n int) string {
 	return p.files[n-1].Name
 }
 
-// cellPlace is a place in a message of the interpreter.
-var cellPlace = regexp.MustCompile(`(\d+)/cell(:\d+:\d+: )`)
-
 // refusal words the complaints about the program with the names of its files.
 func (p *program) refusal(err error) error {
 	var ce *CheckError
 	if !errors.As(err, &ce) {
-		text := strings.TrimPrefix(err.Error(), cellName(0)+": ")
-		if m := cellPlace.FindStringSubmatch(text); m != nil {
-			n, _ := strconv.Atoi(m[1])
-			text = p.fileName(n) + m[2] + cellPlace.ReplaceAllString(text, "")
-		}
-		return &ProgramError{Lines: []string{text}}
+		return &ProgramError{Lines: []string{err.Error()}}
 	}
-	e := &ProgramError{}
+	e := &ProgramError{cause: ce.cause}
 	for _, d := range ce.Diags {
 		if d.File == "" {
 			d.File = p.fileName(d.Cell)

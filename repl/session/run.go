@@ -134,7 +134,7 @@ func (s *Session) settled() error {
 func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
 	if !u.runs {
 		if err := s.interp.Run(u.program); err != nil {
-			return false, s.compileError(err)
+			return false, s.unrun(err)
 		}
 		return false, nil
 	}
@@ -165,7 +165,7 @@ func (s *Session) supervise(ctx context.Context, more bool, run func() error) (q
 		select {
 		case <-ended:
 		default:
-			return false, s.compileError(err)
+			return false, s.unrun(err)
 		}
 	case <-ctx.Done():
 		cause = ErrInterrupted

@@ -56,6 +56,7 @@ type Result struct {
 // A CheckError says why a cell was refused before any of it ran. Nothing has changed.
 type CheckError struct {
 	Diags []Diag
+	cause error // what the interpreter says, of code that only it refuses
 }
 
 // A Diag is one complaint at a place of the cell, or of a file that it imports.

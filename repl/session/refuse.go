@@ -1,0 +1,191 @@
+package session
+
+import (
+	"errors"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strconv"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// What the lowering does not know to be impossible, the interpreter may still fail to compile. Its messages are about
+// code that nobody has written, so they become the cause of a refusal that names the construct at its place.
+
+// compilePlace is the place in a message of the interpreter.
+var compilePlace = regexp.MustCompile(`\b(\d+)/cell:(\d+):(\d+): `)
+
+// unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found nothing wrong.
+func (s *Session) unrunnable(u *unit, file *ast.File, cause error) error {
+	place := s.failingPlace(u, cause)
+	if place == nil {
+		place = s.failingStatement(file)
+	}
+	what, pos := "this code", u.pos
+	if place != nil {
+		if what = describeNode(u.checked.info, innermost(u.checked.files, place.Pos(), s.fset)); what == "" {
+			what = "this code"
+		}
+		pos = place.Pos()
+	}
+	return &CheckError{Diags: []Diag{s.diagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
+}
+
+// A spot is a place without extent.
+type spot token.Pos
+
+func (p spot) Pos() token.Pos { return token.Pos(p) }
+func (p spot) End() token.Pos { return token.Pos(p) }
+
+// failingPlace is the place that the interpreter tells, or nil.
+func (s *Session) failingPlace(u *unit, cause error) ast.Node {
+	m := compilePlace.FindStringSubmatch(cause.Error())
+	if m == nil {
+		return nil
+	}
+	n, _ := strconv.Atoi(m[1])
+	line, _ := strconv.Atoi(m[2])
+	col, _ := strconv.Atoi(m[3])
+	for _, file := range u.checked.files {
+		var found ast.Node
+		ast.Inspect(file, func(node ast.Node) bool {
+			if node == nil || found != nil {
+				return false
+			}
+			p := s.fset.Position(node.Pos())
+			if yaegi.CellOf(p.Filename) == n && p.Line == line && p.Column == col {
+				found = spot(node.Pos())
+			}
+			return true
+		})
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// failingStatement finds the statement that the interpreter does not compile by compiling less: functions without their
+// bodies, then with more and more statements of one. The functions of a program only may be tried, because in a session
+// they would replace those that are there.
+func (s *Session) failingStatement(file *ast.File) ast.Node {
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Body == nil || s.program == nil && f.Name.Name != "cell" {
+			continue
+		}
+		for i := range f.Body.List {
+			try := &ast.File{Package: file.Package, Name: file.Name}
+			for _, other := range file.Decls {
+				switch o := other.(type) {
+				case *ast.FuncDecl:
+					part := *o
+					part.Body = &ast.BlockStmt{Lbrace: o.Body.Lbrace, Rbrace: o.Body.Rbrace}
+					if o == f {
+						part.Body.List = f.Body.List[:i+1]
+					}
+					if o == f || s.program != nil {
+						try.Decls = append(try.Decls, &part)
+					}
+				default:
+					try.Decls = append(try.Decls, other)
+				}
+			}
+			if _, err := s.interp.Compile(try); err != nil {
+				return spot(f.Body.List[i].Pos())
+			}
+		}
+	}
+	return nil
+}
+
+// innermost is the smallest node that begins at a place, or that the place is in.
+func innermost(files []*ast.File, pos token.Pos, fset *token.FileSet) (found ast.Node) {
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if n == nil || pos < n.Pos() || pos >= n.End() {
+				return false
+			}
+			switch n.(type) {
+			case *ast.Ident, *ast.BasicLit, *ast.File, *ast.BlockStmt, *ast.ExprStmt, *ast.FieldList, *ast.Field:
+			default:
+				found = n
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// describeNode names a construct in Go's terms.
+func describeNode(info *types.Info, n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		switch {
+		case info.Types[n.Fun].IsType():
+			return "this conversion to " + types.ExprString(n.Fun)
+		case len(types.ExprString(n.Fun)) < 30:
+			return "this call of " + types.ExprString(n.Fun)
+		}
+		return "this call"
+	case *ast.CompositeLit:
+		if n.Type != nil {
+			return "this literal of " + types.ExprString(n.Type)
+		}
+		return "this literal"
+	case *ast.FuncLit:
+		return "this function literal"
+	case *ast.FuncDecl:
+		return "function " + n.Name.Name
+	case *ast.TypeSpec:
+		return "type " + n.Name.Name
+	case *ast.ValueSpec:
+		return "the declaration of " + n.Names[0].Name
+	case *ast.AssignStmt:
+		return "this assignment"
+	case *ast.BinaryExpr:
+		return "this use of " + n.Op.String()
+	case *ast.UnaryExpr:
+		return "this use of " + n.Op.String()
+	case *ast.TypeAssertExpr:
+		return "this type assertion"
+	case *ast.TypeSwitchStmt:
+		return "this type switch"
+	case *ast.SwitchStmt:
+		return "this switch"
+	case *ast.SelectorExpr:
+		return "this use of " + types.ExprString(n)
+	case *ast.ReturnStmt:
+		return "this return"
+	case *ast.RangeStmt, *ast.ForStmt:
+		return "this loop"
+	case *ast.SendStmt:
+		return "this send"
+	case *ast.DeferStmt:
+		return "this defer"
+	case *ast.GoStmt:
+		return "this go statement"
+	}
+	return ""
+}
+
+// unrun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it runs.
+func (s *Session) unrun(cause error) error {
+	cell := s.n
+	if s.program != nil {
+		cell = 1
+	}
+	return &CheckError{Diags: []Diag{s.diag(cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
+}
+
+// refusal is the complaint about a construct that cannot be lowered.
+func (s *Session) refusal(err error) error {
+	var le *lower.Error
+	if errors.As(err, &le) {
+		return &CheckError{Diags: []Diag{s.diagAt(le.Pos, 0, le.Msg, "")}}
+	}
+	return err
+}
