@@ -115,4 +115,5 @@ const (
 	Interleaved                  // rope: pairs are (2i, 2i+1) instead of (i, i+d/2)
 	TanhApprox                   // gelu: the tanh approximation
 	Fixed                        // const: the value belongs to the formula and never changes, so a plan may rely on it
+	Transposed                   // dequantize: the weight's axes in the other order
 )

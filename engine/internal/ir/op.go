@@ -92,6 +92,10 @@ const (
 	MatMul     // Src = a0, b0, a1, b1, …: Σ aᵢ·bᵢ over the last two axes; batch axes already broadcast
 	LoRALinear // x[M K], w[K N], a[K R], b[R N] (Attr.Float = scale): x·w + scale·(x·a)·b
 
+	// Quantised weights: codes, scales and perhaps zero points; Attr.Shape = [K N], Attr.Ints = bits and group.
+	Dequantize     // codes, scales[, zeros]: the weight [K N], or [N K] with Transposed, as Attr.DType
+	DequantizeTake // index, codes, scales[, zeros]: columns of the weight as rows [… K], as Attr.DType
+
 	// Rows: along the last axis.
 	Softmax
 	SoftmaxGrad // y, dy

@@ -13,7 +13,7 @@ var table [NumOps]Row
 func init() {
 	for _, family := range [][]Row{
 		leafRows(), randomRows(), viewRows(), copyRows(), unaryRows(), binaryRows(), compareRows(),
-		reduceRows(), scanRows(), linearRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), indexRows(), optimizerRows(),
+		reduceRows(), scanRows(), linearRows(), quantRows(), softmaxRows(), normRows(), lossRows(), attentionRows(), indexRows(), optimizerRows(),
 	} {
 		for _, r := range family {
 			if table[r.Op].Name != "" {

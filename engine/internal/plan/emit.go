@@ -113,7 +113,9 @@ func (e *emitter) heavy(h int) int {
 	in := backend.Inst{Op: x.op, Attr: x.attr, DType: x.dtype, Shape: x.shape, Outs: x.outs, Args: args}
 	e.insts[h] = len(e.group.Insts)
 	e.group.Insts = append(e.group.Insts, in)
-	e.group.Flops += e.flops(x)
+	if x.op != ir.Dequantize || e.owner[h] == e.k {
+		e.group.Flops += e.flops(x)
+	}
 	return e.insts[h]
 }
 
@@ -123,6 +125,8 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 	switch {
 	case e.values[b].kind == scalar:
 		return e.number(b)
+	case i%2 == 1 && len(ch) == 0 && e.readsCodes(x, b):
+		return backend.Ref{Index: e.heavy(b)}
 	case i == 0 && prologue(x):
 		r := e.value(b, ch, e.values[a].shape)
 		if in, ok := r.Input(); ok && e.group.Inputs[in].Buf < 0 {
@@ -133,6 +137,11 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 		return e.value(b, ch, e.values[a].shape)
 	}
 	return e.memory(b, ch, false)
+}
+
+// readsCodes says whether the product x reads the codes of its right operand b, a quantised weight, instead of the weight.
+func (g *graph) readsCodes(x *value, b int) bool {
+	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
 }
 
 // prologue says whether the first operand of x may be computed within the group.

@@ -294,7 +294,15 @@ func (c *clustering) inputs(a, b *cluster) int {
 	}
 	c.needs(a, count)
 	c.needs(b, count)
-	return len(seen)
+	n := 0
+	for base := range seen {
+		if x := &c.values[base]; x.op == ir.Dequantize {
+			n += len(x.args)
+			continue
+		}
+		n++
+	}
+	return n
 }
 
 // mayUnite says whether the elementwise cluster b, of which a reads values at its own places, can become part of a.

@@ -151,6 +151,8 @@ func (g *graph) number(dt dtype.Type, f float64, shape []int) int {
 func (g *graph) translate(n *ir.Node, args []int) int {
 	v := value{op: n.Op, attr: n.Attr, dtype: n.DType, shape: n.Shape, outs: n.Outs, args: args, node: n}
 	switch {
+	case n.Op == ir.Permute && g.fuse && g.values[args[0]].op == ir.Dequantize:
+		return g.turnedWeight(args[0], n)
 	case isView(n.Op):
 		return g.view(args[0], stepOf(n.Op, &n.Attr, n.Shape))
 	case n.Op == ir.Pick:
@@ -177,7 +179,21 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		if v.row() || len(g.values[a].shape) > 0 {
 			args[i] = g.stored(a)
 		}
+		if v.op == ir.Dequantize || v.op == ir.DequantizeTake {
+			args[i] = g.dense(args[i])
+		}
 	}
+	return g.add(v)
+}
+
+// turnedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do without a copy.
+func (g *graph) turnedWeight(arg int, n *ir.Node) int {
+	v := g.values[arg]
+	if slices.Equal(n.Attr.Axes, []int{0, 1}) {
+		return arg
+	}
+	v.attr.Flags ^= ir.Transposed
+	v.shape = n.Shape
 	return g.add(v)
 }
 
@@ -264,6 +280,18 @@ func (g *graph) stored(v int) int {
 		return g.copy(v)
 	}
 	return v
+}
+
+// dense returns a value whose elements lie one after the other from the start of its memory on, or at an offset.
+func (g *graph) dense(v int) int {
+	base, c := g.base(v)
+	if g.values[v].kind == empty {
+		return v
+	}
+	if l, ok := c.apply(g.layout(base)); ok && slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
+		return v
+	}
+	return g.copy(v)
 }
 
 // elementwise adds a mapped value, or something simpler.

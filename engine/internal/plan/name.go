@@ -15,13 +15,13 @@ func (e *emitter) name() string {
 	ops := make([]string, 0, len(e.group.Insts))
 	for i := range e.group.Insts {
 		in := &e.group.Insts[i]
-		if in.Op != ir.MatMul {
+		if in.Op != ir.MatMul && (in.Op != ir.Dequantize || e.k.kind != backend.MatMul) {
 			ops = append(ops, e.word(in))
 		}
 	}
 	switch e.k.kind {
 	case backend.MatMul:
-		return strings.Join(append([]string{e.productName()}, e.epilogueWords(ops)...), "_")
+		return strings.Join(append([]string{e.productName() + e.codes()}, e.epilogueWords(ops)...), "_")
 	case backend.Map:
 		switch len(ops) {
 		case 0:
@@ -60,6 +60,16 @@ func (e *emitter) productName() string {
 		return "matmul_rows"
 	}
 	return "matmul"
+}
+
+// codes names the quantised weights that products read: "_int4".
+func (e *emitter) codes() string {
+	for i := range e.group.Insts {
+		if in := &e.group.Insts[i]; in.Op == ir.Dequantize {
+			return fmt.Sprintf("_int%d", ir.QuantOf(&in.Attr).Bits)
+		}
+	}
+	return ""
 }
 
 // epilogueWords names the elementwise work after products; that of an adapter, its scale, goes without saying.

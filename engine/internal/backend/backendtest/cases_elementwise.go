@@ -22,6 +22,10 @@ func casesOf(op ir.Op) []Case {
 		return castCases()
 	case op == ir.Where:
 		return whereCases()
+	case op == ir.Dequantize:
+		return dequantizeCases()
+	case op == ir.DequantizeTake:
+		return dequantizeTakeCases()
 	case r.Family == ir.FamilyElementwise && op >= ir.Add:
 		return binaryCases(op)
 	case r.Family == ir.FamilyElementwise:

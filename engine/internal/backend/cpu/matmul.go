@@ -32,7 +32,10 @@ type place struct {
 
 // at returns the place's address.
 func (p place) at(l *launch, scratch []byte) unsafe.Pointer {
-	if p.buf < 0 {
+	switch {
+	case p == nowhere:
+		return nil
+	case p.buf < 0:
 		return unsafe.Pointer(unsafe.SliceData(scratch[p.offset:]))
 	}
 	return unsafe.Add(l.pointer(p.buf), p.offset)
@@ -46,8 +49,10 @@ type phase struct {
 	batch      int
 	terms      []gemm.Term
 	left       []place
-	right      []place
-	raw        place // of the product before the epilogue
+	right      []place // of a quantised weight: its codes
+	scales     []place // of a quantised weight; nowhere otherwise
+	zeros      []place // likewise, if it has zero points
+	raw        place   // of the product before the epilogue
 	product    *gemm.Product
 	integer    *integerProduct
 	call       gemm.Call
@@ -118,15 +123,19 @@ func (p *phase) run(l *launch, scratch []byte) {
 		}
 	}
 	c := &p.call
-	c.A, c.B = c.A[:0], c.B[:0]
+	c.A, c.B, c.Scales, c.Zeros = c.A[:0], c.B[:0], c.Scales[:0], c.Zeros[:0]
 	for i := range p.left {
 		c.A = append(c.A, p.left[i].at(l, scratch))
 		c.B = append(c.B, p.right[i].at(l, scratch))
+		c.Scales = append(c.Scales, p.scales[i].at(l, scratch))
+		c.Zeros = append(c.Zeros, p.zeros[i].at(l, scratch))
 	}
 	raw := p.raw.at(l, scratch)
 	defer func() {
 		clear(c.A)
 		clear(c.B)
+		clear(c.Scales)
+		clear(c.Zeros)
 		c.C, c.Scratch = nil, nil
 	}()
 	if p.integer != nil {
@@ -152,7 +161,11 @@ func (m *matMul) operands(p *phase) error {
 	for i := 0; i < len(in.Args); i += 2 {
 		var t gemm.Term
 		for side, arg := range in.Args[i : i+2] {
-			lay, at, err := m.operand(arg)
+			read := m.operand
+			if side == 1 {
+				read = func(r backend.Ref) (ir.Layout, place, error) { return m.rightOperand(p, &t, r) }
+			}
+			lay, at, err := read(arg)
 			if err != nil {
 				return err
 			}
@@ -170,7 +183,7 @@ func (m *matMul) operands(p *phase) error {
 		}
 		if t.K == 0 { // adds nothing, and need not have an address
 			n := len(p.left) - 1
-			p.left, p.right, lays = p.left[:n], p.right[:n], lays[:2*n]
+			p.left, p.right, p.scales, p.zeros, lays = p.left[:n], p.right[:n], p.scales[:n], p.zeros[:n], lays[:2*n]
 			continue
 		}
 		p.terms = append(p.terms, t)
@@ -240,7 +253,7 @@ func (p *phase) joinRows(batch []int, lays []ir.Layout) bool {
 
 // asRow turns a product with one column around: c is then a row, and the left operand can be read as it lies.
 func (p *phase) asRow() {
-	if p.n != 1 || p.m <= gemm.Few {
+	if p.n != 1 || p.m <= gemm.Few || slices.ContainsFunc(p.terms, func(t gemm.Term) bool { return t.Codes != nil }) {
 		return
 	}
 	p.m, p.n = p.n, p.m

@@ -28,6 +28,9 @@ var singles = map[ir.Op]compiler{
 	ir.CumSum:       compileCumSum,
 	ir.SumSquares:   compileSumSquares,
 	ir.AdamW:        compileAdamW,
+
+	ir.Dequantize:     compileDequantize,
+	ir.DequantizeTake: compileDequantizeTake,
 }
 
 // compileSingle runs an op that stands alone.

@@ -105,6 +105,10 @@ func (b *block) sharedChunk(c *chunk) []float32 { return b.shared[b.p.layout.sha
 // few steps of all of them at a time, because processors fetch ahead what lies in a row.
 func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 	kernel, t := b.p.layout.kernel, &b.p.Terms[c.term]
+	if right && t.Codes != nil {
+		b.packCodes(dst, c, line, lines)
+		return
+	}
 	unit, s := kernel.Rows, t.A.source(b.call.A[c.term], b.batch)
 	if right {
 		unit, s = kernel.Cols, t.B.source(b.call.B[c.term], b.batch)

@@ -30,7 +30,12 @@ const (
 // few says whether the product has few rows and right operands that can be read as they lie.
 func (p *Product) few() bool {
 	for i := range p.Terms {
-		if b := &p.Terms[i].B; b.Line != 1 && b.Step != 1 {
+		switch t := &p.Terms[i]; {
+		case t.Codes != nil:
+			if t.Codes.Transposed || p.Batch > 1 {
+				return false
+			}
+		case t.B.Line != 1 && t.B.Step != 1:
 			return false
 		}
 	}
@@ -42,7 +47,7 @@ func (p *Product) fewWidth() int { return max(64, min(fewCols, fewSums/max(1, p.
 
 // blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
 // Rows that lie a power of two apart would push each other out of the cache.
-func (p *Product) blocked(t *Term) bool { return t.B.Line == 1 && p.M > 1 }
+func (p *Product) blocked(t *Term) bool { return t.Codes == nil && t.B.Line == 1 && p.M > 1 }
 
 // leftLen is the length of a term's left operand in the scratch memory, 0 if it is read as it lies.
 func (p *Product) leftLen(t *Term) int {
@@ -50,9 +55,9 @@ func (p *Product) leftLen(t *Term) int {
 	case p.blocked(t):
 		return p.Batch * p.M * roundUp(t.K, asm.FewSteps)
 	case t.A.plain():
-		return 0
+		return t.inputLen(p.M)
 	}
-	return roundUp(p.Batch*p.M*t.K, 16)
+	return roundUp(p.Batch*p.M*t.K, 16) + t.inputLen(p.M)
 }
 
 // fewScratch is room for the left operands as float32, and for each worker's sums.
@@ -70,6 +75,7 @@ func (o *Operand) plain() bool { return o.Elem == asm.F32 && o.Step == 1 }
 // runFew shares out the columns of the result.
 func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	p.spread(workers, c)
+	defer clear(c.inputs)
 	width := p.fewWidth()
 	per := (p.N + width - 1) / width
 	chunks := p.Batch * per
@@ -91,9 +97,11 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	workers.For(chunks, work)
 }
 
-// spread writes left operands that cannot be read as they lie into the scratch memory.
+// spread writes left operands that cannot be read as they lie into the scratch memory, and what quantised weights are
+// multiplied by.
 func (p *Product) spread(workers *pool.Pool, c *Call) {
 	at := 0
+	c.inputs = append(c.inputs[:0], make([]asm.QuantInput, len(p.Terms))...)
 	for i := range p.Terms {
 		t := &p.Terms[i]
 		n := p.leftLen(t)
@@ -102,6 +110,10 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 		}
 		dst := c.Scratch[at:]
 		at += n
+		if t.Codes != nil && t.A.plain() {
+			c.inputs[i] = t.prepare(c, i, dst, p.M, (*float32)(t.A.source(c.A[i], 0).Base), t.A.Line)
+			continue
+		}
 		rows := func(_, lo, hi int) {
 			for row := lo; row < hi; row++ {
 				s := t.A.source(c.A[i], row/p.M).At(row%p.M, 0)
@@ -116,6 +128,9 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 			}
 		}
 		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, rows)
+		if t.Codes != nil {
+			c.inputs[i] = t.prepare(c, i, dst[roundUp(p.M*t.K, 16):], p.M, unsafe.SliceData(dst), t.K)
+		}
 	}
 }
 
@@ -131,6 +146,12 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 		t := &p.Terms[i]
 		n := p.leftLen(t)
 		if t.K == 0 {
+			continue
+		}
+		if t.Codes != nil {
+			q := t.quant(c, i)
+			q.Multiply(&c.inputs[i], col, cols, out, ld)
+			at += n
 			continue
 		}
 		b := t.B.source(c.B[i], batch).At(col, 0)

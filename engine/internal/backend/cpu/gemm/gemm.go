@@ -11,7 +11,7 @@
 // An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
 // number of threads, on the blocks or on the micro-kernel.
 //
-// Reading order: gemm.go, layout.go, block.go, few.go, choose.go, panels.go (for attention).
+// Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention).
 package gemm
 
 import (
@@ -39,6 +39,8 @@ type Operand struct {
 type Term struct {
 	K    int
 	A, B Operand
+	// Codes, if not nil, says that the right operand is a quantised weight; then B is not used.
+	Codes *Codes
 }
 
 // A Product is c[M N] = Σ a·b over its terms, for each matrix of a batch. It is immutable.
@@ -58,7 +60,9 @@ func New(m, n, batch int, terms []Term, threads int) *Product {
 
 // A Call is one evaluation of a product.
 type Call struct {
-	A, B []unsafe.Pointer // of each term
+	A, B []unsafe.Pointer // of each term; of a quantised weight B is its codes
+	// Scales and Zeros are those of the terms with quantised weights, nil for others.
+	Scales, Zeros []unsafe.Pointer
 	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix to the
 	// next.
 	C           *float32
@@ -67,6 +71,8 @@ type Call struct {
 	// written it: rows [row, row+rows) and columns [col, col+cols) of a matrix of the batch.
 	Done    func(worker, batch, row, rows, col, cols int)
 	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
+
+	inputs []asm.QuantInput // few rows: what the terms with quantised weights multiply
 }
 
 // c returns the address of an element of the result.

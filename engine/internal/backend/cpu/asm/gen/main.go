@@ -19,6 +19,7 @@ var families = []struct {
 	{"matmul", emitMatMul},
 	{"pack", emitPack},
 	{"few", emitFew},
+	{"quant", emitQuant},
 	{"peak", emitPeak},
 }
 

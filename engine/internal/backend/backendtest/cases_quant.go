@@ -1,0 +1,109 @@
+package backendtest
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Quantised returns the parts of a quantised weight with random codes, scales and perhaps zero points.
+func (b *B) Quantised(q ir.Quant, scale dtype.Type, affine bool) []*ir.Node {
+	shape := []int{q.Blocks(), q.Groups(), ir.QuantBlock}
+	parts := []*ir.Node{
+		b.Leaf(dtype.U8, []int{q.Blocks(), q.Lines(), 64}, func(int) float64 { return float64(b.rng.IntN(256)) }),
+		b.Leaf(scale, shape, func(int) float64 { return b.rng.NormFloat64() / float64(int(1)<<(q.Bits-1)) }),
+	}
+	if affine {
+		parts = append(parts, b.Leaf(dtype.U8, shape, func(int) float64 { return float64(b.rng.IntN(1 << q.Bits)) }))
+	}
+	return parts
+}
+
+// A quantKind is a way to quantise.
+type quantKind struct {
+	bits, group int
+	scale       dtype.Type
+	affine      bool
+}
+
+var quantKinds = []quantKind{
+	{8, 32, dtype.F32, false}, {4, 64, dtype.F32, false}, {4, 32, dtype.BF16, true}, {8, 128, dtype.F32, true}, {4, 128, dtype.BF16, false},
+}
+
+func (k quantKind) String() string {
+	scheme := "symmetric"
+	if k.affine {
+		scheme = "affine"
+	}
+	return fmt.Sprintf("int%d in %d, %v, %s", k.bits, k.group, k.scale, scheme)
+}
+
+// quantised returns a lazy weight [k n].
+func (b *B) quantised(kind quantKind, dt dtype.Type, k, n int) *ir.Node {
+	q := ir.Quant{K: k, N: n, Bits: kind.bits, Group: kind.group, DType: dt}
+	return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale, kind.affine)...)
+}
+
+// dequantizeCases are weights alone, and products with them: the weight as it lies and turned, few rows and many, beside
+// plain products, with adapters and epilogues.
+func dequantizeCases() []Case {
+	var list []Case
+	add := func(name string, tol float64, build func(b *B, dt dtype.Type) []*ir.Node) {
+		list = append(list, Case{Name: name, Tol: tol, Build: build})
+	}
+	const products = 1e-5
+	for _, kind := range quantKinds {
+		for _, s := range [][2]int{{1, 1}, {33, 17}, {130, 40}, {256, 64}, {0, 3}, {3, 0}} {
+			k, n := s[0], s[1]
+			for _, turned := range []bool{false, true} {
+				add(fmt.Sprint(kind, s, turned), 0, single(func(b *B, dt dtype.Type) *ir.Node {
+					q := ir.Quant{K: k, N: n, Bits: kind.bits, Group: kind.group, DType: dt, Transposed: turned}
+					return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale, kind.affine)...)
+				}))
+			}
+		}
+		for _, s := range [][3]int{{1, 1, 1}, {1, 300, 70}, {3, 129, 33}, {5, 64, 130}, {8, 600, 17}, {20, 70, 90}, {40, 300, 64}, {130, 70, 90}, {33, 1100, 100}} {
+			m, k, n := s[0], s[1], s[2]
+			add(fmt.Sprint(kind, s), products, single(func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, m, k), b.quantised(kind, dt, k, n))
+			}))
+			add(fmt.Sprint(kind, s, " turned"), products, single(func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(ir.MatMul, ir.Attr{}, b.Transposed(dt, m, n), b.Swap(b.quantised(kind, dt, k, n)))
+			}))
+		}
+		for _, m := range []int{1, 3, 9, 40} {
+			add(fmt.Sprint(kind, " beside others, ", m, " rows"), products, func(b *B, dt dtype.Type) []*ir.Node {
+				x := b.Normal(dt, m, 70)
+				y := b.New(ir.MatMul, ir.Attr{}, x, b.quantised(kind, dt, 70, 40))
+				y = b.New(ir.Silu, ir.Attr{}, b.New(ir.Add, ir.Attr{}, y, b.Repeated(dt, 0, m, 40)))
+				return []*ir.Node{y, b.New(ir.MatMul, ir.Attr{}, x, b.Normal(dt, 70, 33)), b.New(ir.MatMul, ir.Attr{}, x, b.quantised(kind, dt, 70, 20))}
+			})
+			add(fmt.Sprint(kind, " adapted, ", m, " rows"), products, single(func(b *B, dt dtype.Type) *ir.Node {
+				return b.New(ir.LoRALinear, ir.Attr{Float: 2}, b.Normal(dt, m, 70), b.quantised(kind, dt, 70, 40), b.Normal(dt, 70, 4), b.Normal(dt, 4, 40))
+			}))
+		}
+		add(fmt.Sprint(kind, " both written and multiplied"), products, func(b *B, dt dtype.Type) []*ir.Node {
+			w := b.quantised(kind, dt, 70, 40)
+			return []*ir.Node{w, b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, 5, 70), w), b.New(ir.MatMul, ir.Attr{}, w, b.Normal(dt, 40, 3))}
+		})
+		add(fmt.Sprint(kind, " in batches"), products, single(func(b *B, dt dtype.Type) *ir.Node {
+			w := b.New(ir.Expand, ir.Attr{Shape: []int{3, 70, 40}}, b.quantised(kind, dt, 70, 40))
+			return b.New(ir.MatMul, ir.Attr{}, b.Transposed(dt, 3, 5, 70), w)
+		}))
+	}
+	return list
+}
+
+func dequantizeTakeCases() []Case {
+	var list []Case
+	for _, kind := range quantKinds {
+		for _, index := range [][]int{{}, {7}, {2, 3}, {0}} {
+			list = append(list, Case{Name: fmt.Sprint(kind, index), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				q := ir.Quant{K: 133, N: 50, Bits: kind.bits, Group: kind.group, DType: dt}
+				return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Index(50, index...)}, b.Quantised(q, kind.scale, kind.affine)...)...)
+			})})
+		}
+	}
+	return list
+}

@@ -1,0 +1,120 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+)
+
+// Codes says how a right operand [K N] is quantised; its parts, each contiguous, come with a Call.
+type Codes struct {
+	K, N        int // of the weight; the term reads it as [N K] if it is Transposed
+	Bits, Group int
+	Scale       asm.Elem
+	Transposed  bool
+}
+
+// quant returns the weight of term i in a call.
+func (t *Term) quant(c *Call, i int) asm.Quant {
+	w := t.Codes
+	return asm.Quant{
+		Bits: w.Bits, Group: w.Group, Groups: (w.K + w.Group - 1) / w.Group, Scale: w.Scale,
+		Codes: c.B[i], Scales: c.Scales[i], Zeros: c.Zeros[i],
+	}
+}
+
+// inputLen is how much scratch memory the rows need that few rows multiply codes by.
+func (t *Term) inputLen(rows int) int {
+	if t.Codes == nil || t.K == 0 {
+		return 0
+	}
+	q := asm.Quant{Bits: t.Codes.Bits, Group: t.Codes.Group, Groups: (t.Codes.K + t.Codes.Group - 1) / t.Codes.Group}
+	return roundUp(q.InputLen(rows), 16)
+}
+
+// prepare makes rows, lda apart, ready to be multiplied by the codes of term i.
+func (t *Term) prepare(c *Call, i int, scratch []float32, rows int, a *float32, lda int) asm.QuantInput {
+	q := t.quant(c, i)
+	return q.Prepare(scratch, rows, t.K, a, lda)
+}
+
+// packCodes is pack for a quantised right operand: what is packed is the weight.
+func (b *block) packCodes(dst []float32, c *chunk, line, lines int) {
+	t := &b.p.Terms[c.term]
+	q, kernel := t.quant(b.call, c.term), b.p.layout.kernel
+	for j := 0; j < lines; j += kernel.Cols {
+		n := min(kernel.Cols, lines-j)
+		p := panel{&q, dst[j*c.k:], kernel.PanelCols(n), line + j, n, c.step, c.k}
+		if t.Codes.Transposed {
+			p.packInputs()
+		} else {
+			p.packOutputs()
+		}
+	}
+}
+
+// A panel is a part of a quantised weight to write for a micro-kernel: steps rows of width values, of which the first
+// lines are wanted.
+type panel struct {
+	q           *asm.Quant
+	dst         []float32
+	width       int
+	line, lines int
+	step, steps int
+}
+
+// tileInputs is how many inputs of a block are written out at a time where they cannot go straight into the panel.
+const tileInputs = 64
+
+// packOutputs packs a panel whose lines are outputs and whose steps are inputs.
+func (p *panel) packOutputs() {
+	for done := 0; done < p.width; {
+		block, lane := (p.line+done)/asm.Lanes, (p.line+done)%asm.Lanes
+		n := min(asm.Lanes-lane, p.width-done)
+		if done >= p.lines { // beyond the last column
+			p.zero(done, n)
+		} else if n == asm.Lanes && p.step%8 == 0 && p.steps%8 == 0 {
+			p.q.Dequantize(block, p.step, p.step+p.steps, &p.dst[done], p.width)
+		} else {
+			p.copyOutputs(block, lane, done, n)
+		}
+		done += n
+	}
+}
+
+func (p *panel) zero(at, n int) {
+	for i := range p.steps {
+		clear(p.dst[i*p.width+at:][:n])
+	}
+}
+
+// copyOutputs packs n outputs of a block, from lane on.
+func (p *panel) copyOutputs(block, lane, at, n int) {
+	var tile [tileInputs * asm.Lanes]float32
+	for i := p.step &^ 7; i < p.step+p.steps; i += tileInputs {
+		end := min(i+tileInputs, (p.step+p.steps+7)&^7)
+		p.q.Dequantize(block, i, end, &tile[0], asm.Lanes)
+		for k := max(i, p.step); k < min(end, p.step+p.steps); k++ {
+			copy(p.dst[(k-p.step)*p.width+at:][:n], tile[(k-i)*asm.Lanes+lane:])
+		}
+	}
+}
+
+// packInputs packs a panel whose lines are inputs and whose steps are outputs.
+func (p *panel) packInputs() {
+	first := p.line &^ 7
+	end := (p.line + p.lines + 7) &^ 7
+	var small [(tileInputs + 8) * asm.Lanes]float32
+	tile := small[:]
+	if need := (end - first) * asm.Lanes; need > len(tile) {
+		tile = make([]float32, need)
+	}
+	for done := 0; done < p.steps; {
+		block, lane := (p.step+done)/asm.Lanes, (p.step+done)%asm.Lanes
+		n := min(asm.Lanes-lane, p.steps-done)
+		p.q.Dequantize(block, first, end, &tile[0], asm.Lanes)
+		s := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(tile)), Line: asm.Lanes, Step: 1}
+		asm.PackPanel(p.dst[done*p.width:], p.width, s.At(p.line-first, lane), p.lines, n)
+		done += n
+	}
+}

@@ -1,0 +1,126 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// nowhere is the place of what does not exist.
+var nowhere = place{buf: -1, offset: -1}
+
+// rightOperand is operand for the right-hand side of a product, which may be a quantised weight: then it gives the layout
+// that the weight would have, and where the codes are.
+func (m *matMul) rightOperand(p *phase, t *gemm.Term, r backend.Ref) (ir.Layout, place, error) {
+	if _, input := r.Input(); input || m.g.Insts[r.Index].Op != ir.Dequantize {
+		p.scales, p.zeros = append(p.scales, nowhere), append(p.zeros, nowhere)
+		return m.operand(r)
+	}
+	in := &m.g.Insts[r.Index]
+	at, err := quantParts(m.g, in.Args)
+	if err != nil {
+		return ir.Layout{}, nowhere, err
+	}
+	p.scales, p.zeros = append(p.scales, at[1]), append(p.zeros, at[2])
+	q := ir.QuantOf(&in.Attr)
+	t.Codes = &gemm.Codes{K: q.K, N: q.N, Bits: q.Bits, Group: q.Group, Scale: elemOf(at[1].dtype), Transposed: q.Transposed}
+	return ir.Contiguous(in.Shape), at[0], nil
+}
+
+// quantParts returns where codes, scales and zero points of a quantised weight are.
+func quantParts(g *backend.Group, args []backend.Ref) (at [3]place, err error) {
+	at[2] = nowhere
+	for i, arg := range args {
+		in := inputOf(g, arg)
+		if !slices.Equal(in.Layout.Stride, ir.Contiguous(in.Layout.Shape).Stride) {
+			return at, fmt.Errorf("got a part of a quantised weight with strides %v, want contiguous memory", in.Layout.Stride)
+		}
+		at[i] = place{buf: in.Buf, offset: in.Layout.Offset * in.DType.Size(), dtype: in.DType}
+	}
+	return at, nil
+}
+
+// bindQuant is the weight during a launch.
+func bindQuant(l *launch, q ir.Quant, at [3]place) *asm.Quant {
+	return &asm.Quant{
+		Bits: q.Bits, Group: q.Group, Groups: q.Groups(), Scale: elemOf(at[1].dtype),
+		Codes: at[0].at(l, nil), Scales: at[1].at(l, nil), Zeros: at[2].at(l, nil),
+	}
+}
+
+// tileInputs is how many inputs of a block are dequantised at a time.
+const tileInputs = 64
+
+// compileDequantize writes a weight out: each chunk is one block of outputs.
+func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	at, err := quantParts(g, in.Args)
+	if err != nil {
+		return nil, err
+	}
+	q, out := ir.QuantOf(&in.Attr), g.Outputs[0].Buf
+	return func(l *launch) {
+		weight, to := bindQuant(l, q, at), l.pointer(out)
+		l.pool.For(q.Blocks(), func(_, block int) {
+			var tile, turned [tileInputs * asm.Lanes]float32
+			outputs := min(asm.Lanes, q.N-block*asm.Lanes)
+			for k := 0; k < q.K && !l.pool.Stopped(); k += tileInputs {
+				n := min(tileInputs, q.K-k)
+				weight.Dequantize(block, k, (k+n+7)&^7, &tile[0], asm.Lanes)
+				if !q.Transposed {
+					for i := range n {
+						storeFloats(q.DType, to, (k+i)*q.N+block*asm.Lanes, &tile[i*asm.Lanes], outputs)
+					}
+					continue
+				}
+				for o := range outputs {
+					for i := range n {
+						turned[o*tileInputs+i] = tile[i*asm.Lanes+o]
+					}
+					storeFloats(q.DType, to, (block*asm.Lanes+o)*q.K+k, &turned[o*tileInputs], n)
+				}
+			}
+		})
+	}, nil
+}
+
+// storeFloats rounds n numbers to a dtype and stores them from element at on.
+func storeFloats(t dtype.Type, to unsafe.Pointer, at int, from *float32, n int) {
+	narrowTo(t, unsafe.Add(to, at*t.Size()), unsafe.Pointer(from), n)
+}
+
+// compileDequantizeTake writes out the columns that an index names.
+func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	at, err := quantParts(g, in.Args[1:])
+	if err != nil {
+		return nil, err
+	}
+	index, err := indexOperand(g, in.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	q, out := ir.QuantOf(&in.Attr), g.Outputs[0].Buf
+	return func(l *launch) {
+		ix := index.indices(l)
+		defer index.release()
+		if !checkIndices(l, in.Op, 1, q.N, ix) {
+			return
+		}
+		weight, to := bindQuant(l, q, at), l.pointer(out)
+		l.pool.Range(len(ix), max(1, mapGrain/max(1, 8*q.K)), func(_, lo, hi int) {
+			var row [tileInputs]float32
+			for i := lo; i < hi; i++ {
+				for k := 0; k < q.K; k += tileInputs {
+					n := min(tileInputs, q.K-k)
+					weight.Column(int(ix[i]), k, row[:n])
+					storeFloats(q.DType, to, i*q.K+k, &row[0], n)
+				}
+			}
+		})
+	}, nil
+}

@@ -1,0 +1,56 @@
+package ref
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+func init() {
+	ops[ir.Dequantize] = one(dequantize)
+	ops[ir.DequantizeTake] = one(dequantizeTake)
+}
+
+// weight is element [k n] of a quantised matrix with these parts.
+func weight(q ir.Quant, parts []value, k, n int) float64 {
+	block, lane := n/ir.QuantBlock, n%ir.QuantBlock
+	line, place := k/q.PerLine(), k%q.PerLine()
+	code := parts[0].i[((block*q.Lines()+line)*ir.QuantBlock+lane)*4+place%4]
+	if q.Bits == 4 {
+		code = code >> (4 * (place / 4)) & 15
+	}
+	at := (block*q.Groups()+k/q.Group)*ir.QuantBlock + lane
+	zero := int64(1) << (q.Bits - 1)
+	if len(parts) == 3 {
+		zero = parts[2].i[at]
+	}
+	return parts[1].f[at] * float64(code-zero)
+}
+
+func dequantize(in *backend.Inst, a []value) value {
+	q, r := ir.QuantOf(&in.Attr), newValue(in.DType, in.Shape)
+	for k := range q.K {
+		for n := range q.N {
+			at := k*q.N + n
+			if q.Transposed {
+				at = n*q.K + k
+			}
+			r.f[at] = weight(q, a, k, n)
+		}
+	}
+	return r
+}
+
+func dequantizeTake(in *backend.Inst, a []value) value {
+	q, r := ir.QuantOf(&in.Attr), newValue(in.DType, in.Shape)
+	for i, n := range a[0].i {
+		if n < 0 || n >= int64(q.N) {
+			panic(failure{fmt.Errorf("dequantize_take: index %d at position %d is out of range for %d columns", n, i, q.N)})
+		}
+		for k := range q.K {
+			r.f[i*q.K+k] = weight(q, a[1:], k, int(n))
+		}
+	}
+	return r
+}

@@ -1,0 +1,115 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// QuantBlock is how many outputs of a quantised weight lie side by side: a vector of 32-bit lanes, one an output, each
+// with codes of consecutive inputs.
+const QuantBlock = 16
+
+// A Quant is how a weight [K N] is quantised: codes of 4 or 8 bits, which share a scale and a zero point along groups of
+// inputs.
+//
+// Outputs are cut into blocks of [QuantBlock], inputs into groups; where the last of them is not full it is filled up.
+// Scales and zero points are [blocks groups 16]. Codes are [blocks lines 64] bytes; a line holds 4 inputs (8 bits) or 8
+// inputs (4 bits) of all outputs of a block: byte 4·o + i of line l is the code of output o and input 4·l + i; with 4 bits
+// its low half is input 8·l + i and its high half input 8·l + 4 + i. The weight is scale·(code − zero), where zero is
+// 2^(bits−1) if there are no zero points.
+type Quant struct {
+	K, N        int
+	Bits, Group int
+	DType       dtype.Type // of what it is dequantised to
+	Transposed  bool
+}
+
+// QuantOf reads the settings of a Dequantize or DequantizeTake.
+func QuantOf(a *Attr) Quant {
+	return Quant{K: a.Shape[0], N: a.Shape[1], Bits: a.Ints[0], Group: a.Ints[1], DType: a.DType, Transposed: a.Flags&Transposed != 0}
+}
+
+// Attr is the opposite of QuantOf.
+func (q Quant) Attr() Attr {
+	a := Attr{Shape: []int{q.K, q.N}, Ints: []int{q.Bits, q.Group}, DType: q.DType}
+	if q.Transposed {
+		a.Flags = Transposed
+	}
+	return a
+}
+
+// Blocks and Groups are how many of them there are; Lines is the number of lines of a block.
+func (q Quant) Blocks() int { return (q.N + QuantBlock - 1) / QuantBlock }
+
+// Groups is the number of groups of inputs.
+func (q Quant) Groups() int { return (q.K + q.Group - 1) / q.Group }
+
+// PerLine is the number of inputs in a line of codes.
+func (q Quant) PerLine() int { return 32 / q.Bits }
+
+// Lines is the number of lines of a block.
+func (q Quant) Lines() int { return q.Groups() * q.Group / q.PerLine() }
+
+func quantRows() []Row {
+	const layout = "Codes are u8 [blocks lines 64], scales f32 or bf16 [blocks groups 16], zero points u8 of the scales' shape, " +
+		"or 2^(bits−1) where there are none; Attr.Shape is [K N], Attr.Ints are bits (4 or 8) and group; ir.Quant says what lies where."
+	const noGrad = "codes are integers, and the scales are not trained"
+	return []Row{
+		{
+			Op: Dequantize, Name: "dequantize", Family: FamilyMatMul, Infer: inferDequantize, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
+			Doc: "Dequantize is the weight w[k n] = scale·(code − zero) of a quantised matrix, as [K N], or [N K] with Flags Transposed, in Attr.DType. " + layout +
+				" As the right-hand side of a MatMul or the w of a LoRALinear it is not written to memory: the product reads the codes, and its gradient for the other side reads them again.",
+		},
+		{
+			Op: DequantizeTake, Name: "dequantize_take", Family: FamilyIndex, Infer: inferDequantizeTake, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
+			Doc: "DequantizeTake takes columns of a quantised matrix [K N] by Src[0] (i64, any shape), as rows [… K]: an embedding whose matrix is the output layer's, too. " +
+				layout + " An index below 0 or beyond N is an error when it is evaluated.",
+		},
+	}
+}
+
+func inferDequantize(n *Node) error {
+	q, err := inferQuant(n, n.Src)
+	if err != nil {
+		return err
+	}
+	n.DType, n.Shape = q.DType, []int{q.K, q.N}
+	if q.Transposed {
+		n.Shape = []int{q.N, q.K}
+	}
+	return nil
+}
+
+func inferDequantizeTake(n *Node) error {
+	if len(n.Src) == 0 || n.Src[0].DType != dtype.I64 {
+		return got(n, "an i64 index first")
+	}
+	q, err := inferQuant(n, n.Src[1:])
+	if err != nil {
+		return err
+	}
+	n.DType, n.Shape = q.DType, append(slices.Clone(n.Src[0].Shape), q.K)
+	return nil
+}
+
+// inferQuant checks the settings and the parts of a quantised weight.
+func inferQuant(n *Node, parts []*Node) (Quant, error) {
+	a := &n.Attr
+	if len(a.Shape) != 2 || len(a.Ints) != 2 || checkShape(a.Shape) != nil || !a.DType.Float() {
+		return Quant{}, wrong(n, "got shape %v, settings %v and dtype %v, want [K N], bits and group, and a floating-point dtype", a.Shape, a.Ints, a.DType)
+	}
+	q := QuantOf(a)
+	if q.Bits != 4 && q.Bits != 8 || q.Group != 32 && q.Group != 64 && q.Group != 128 {
+		return q, wrong(n, "got %d bits in groups of %d, want 4 or 8 in groups of 32, 64 or 128", q.Bits, q.Group)
+	}
+	codes, scales := []int{q.Blocks(), q.Lines(), 4 * QuantBlock}, []int{q.Blocks(), q.Groups(), QuantBlock}
+	if len(parts) < 2 || len(parts) > 3 || parts[0].DType != dtype.U8 || !slices.Equal(parts[0].Shape, codes) ||
+		parts[1].DType != dtype.F32 && parts[1].DType != dtype.BF16 || !slices.Equal(parts[1].Shape, scales) {
+		return q, got(n, "codes u8%v, scales f32 or bf16%v, and perhaps zero points", codes, scales)
+	}
+	if len(parts) == 3 && (parts[2].DType != dtype.U8 || !slices.Equal(parts[2].Shape, scales)) {
+		return q, got(n, "zero points u8%v", scales)
+	}
+	return q, nil
+}
