@@ -1,8 +1,6 @@
 package magics
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -122,27 +120,6 @@ func completeVar(s *session.Session, prefix string) (list []session.Completion) 
 // completeFile completes the last word of a line as the path of a file.
 func completeFile(s *session.Session, line string) (from int, list []session.Completion) {
 	word := line[strings.LastIndexAny(line, " \t!")+1:]
-	dir, prefix := filepath.Split(word)
-	folder := dir
-	if !filepath.IsAbs(folder) {
-		folder = filepath.Join(s.Dir(), dir)
-	}
-	if folder == "" {
-		folder = "."
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return len(line), nil
-	}
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, ".") && prefix == "" {
-			continue
-		}
-		if e.IsDir() {
-			name += string(filepath.Separator)
-		}
-		list = append(list, session.Completion{Text: name, Kind: "file"})
-	}
-	return len(line) - len(prefix), list
+	from, list = s.CompletePath(word)
+	return len(line) - len(word) + from, list
 }

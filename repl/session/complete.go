@@ -4,310 +4,330 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"sort"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/mcs-notebook/mcs/stdlib"
+	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
-// Complete lists ways to go on at byte pos of a cell: members after a dot, names of the session, packages and keywords
-// otherwise. They replace the bytes from…pos. Completing command lines is up to whoever has the commands.
+// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. They begin
+// with what is typed; if nothing does, in another case; if nothing does either, they have its letters in order from the
+// start of a word. Where a type is wanted of a value, what has that type comes first. The cell may be unfinished or
+// wrong. Any goroutine may ask; while a cell runs there is no answer. Completing command lines is up to whoever has the
+// commands.
 func (s *Session) Complete(cell string, pos int) (from int, list []Completion) {
 	pos = min(max(pos, 0), len(cell))
-	operand := operandBefore(cell[:pos])
-	dot := strings.LastIndexByte(operand, '.')
-	if dot < 0 {
-		return pos - len(operand), s.completeName(cell[:pos], operand)
+	if !s.busy.TryLock() {
+		return pos, nil
 	}
-	prefix := operand[dot+1:]
-	return pos - len(prefix), s.completeMember(cell[:pos-len(operand)], operand[:dot], prefix)
+	defer s.busy.Unlock()
+	pl := s.place(cell, pos)
+	if pl == nil {
+		return pos, nil
+	}
+	switch pl.Kind {
+	case cursor.String:
+		return pl.completeString(cell[:pos])
+	case cursor.Literal:
+		return pos, nil
+	}
+	if pl.checked == nil {
+		return pos, nil
+	}
+	c := &candidates{place: pl, seen: map[string]bool{}, after: cell[pos:]}
+	c.find()
+	return pl.start + pl.From, c.sorted()
 }
 
-// operandBefore is the operand that a text ends with: names, selections, calls and indexes.
-func operandBefore(src string) string {
-	depth := 0
-	for i := len(src); i > 0; i-- {
-		c := src[i-1]
-		switch {
-		case c == ')' || c == ']':
-			if depth == 0 && i < len(src) && src[i] != '.' && src[i] != '(' && src[i] != '[' {
-				return src[i:]
-			}
-			depth++
-		case c == '(' || c == '[':
-			if depth == 0 {
-				return src[i:]
-			}
-			depth--
-		case depth > 0:
-		case c == '.' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
-		default:
-			return src[i:]
-		}
-	}
-	return src
+// candidates are the completions that have been found for a place.
+type candidates struct {
+	*place
+	after  string     // the cell behind the cursor
+	want   types.Type // of the value at the cursor; nil if any will do
+	typing bool       // a type is wanted
+	list   []candidate
+	seen   map[string]bool
 }
 
-// completeName completes a name without a dot. Names that the unfinished cell declares count, too.
-func (s *Session) completeName(before, prefix string) (list []Completion) {
-	seen := map[string]bool{}
-	add := func(c Completion) {
-		if strings.HasPrefix(c.Text, prefix) && !seen[c.Text] && !strings.HasPrefix(c.Text, "__") {
-			seen[c.Text] = true
-			list = append(list, c)
+// A candidate is a completion with its order: lower ranks come first.
+type candidate struct {
+	Completion
+	match int // how it matches what is typed: prefix, prefix in another case, letters in order
+	fit   int // how its type matches the one that is wanted: 0 exactly
+	group int // where it is declared: the nearer, the lower
+}
+
+// Groups of candidates, the nearest first.
+const (
+	fieldGroup  = iota // of the literal that the cursor is in
+	localGroup         // of a function of the cell
+	ownGroup           // of the session; a newer one has a lower rank
+	engineGroup = 1 << 20
+	packageGroup
+	universeGroup
+	keywordGroup
+)
+
+// find collects the candidates.
+func (c *candidates) find() {
+	n := len(c.path)
+	if c.afterIf() {
+		c.keyword("else", keywordGroup)
+		return
+	}
+	if strings.HasPrefix(c.Rest, "default") { // in a switch, before its first clause
+		c.keyword("case", keywordGroup)
+		c.keyword("default", keywordGroup)
+		return
+	}
+	id, ok := c.innermost().(*ast.Ident)
+	if !ok || id.Name != cursor.Name || n < 2 {
+		return
+	}
+	switch parent := c.path[n-2].(type) {
+	case *ast.SelectorExpr:
+		if parent.Sel == id {
+			c.expectAt(n - 2)
+			c.members(parent.X)
+			return
+		}
+	case *ast.BranchStmt:
+		c.labels()
+		return
+	case *ast.FuncDecl, *ast.LabeledStmt:
+		return // a new name
+	case *ast.Field:
+		if parent.Type != id && len(parent.Names) > 0 {
+			return
+		}
+	case *ast.TypeSpec:
+		if parent.Name == id {
+			return
+		}
+	case *ast.ValueSpec:
+		if slices.Contains(parent.Names, id) {
+			return
 		}
 	}
-	for _, name := range declaredIn(before) {
-		add(Completion{Text: name, Kind: "var"})
+	c.expectAt(n - 1)
+	c.literalFields(n - 1)
+	if len(c.list) > 0 && c.Prefix == "" {
+		return
 	}
-	for name, e := range s.world.names {
-		add(Completion{Text: name, Kind: e.kind.String(), Detail: detail(e.obj)})
+	c.names()
+	c.constants()
+	c.keywords()
+}
+
+func (c *candidates) innermost() ast.Node {
+	if len(c.path) == 0 {
+		return nil
 	}
-	for name, path := range s.world.imports {
-		add(Completion{Text: name, Kind: "package", Detail: s.packageTitle(path), Doc: firstSentence(s.doc(path, ""))})
+	return c.path[len(c.path)-1]
+}
+
+// add takes a candidate of a type (nil: it has none) if it matches what is typed.
+func (c *candidates) add(x Completion, t types.Type, group int) {
+	if c.seen[x.Text] || strings.HasPrefix(x.Text, "__") || strings.HasPrefix(x.Text, cursor.Name) || x.Text == "cell__" || x.Text == "_" {
+		return
 	}
-	own := len(list)
-	if prefix != "" {
-		for _, path := range stdlib.Paths() {
-			name, _ := stdlib.Name(path)
-			if p, ok := stdlib.ImportFor(name); ok && p == path && strings.HasPrefix(name, prefix) {
-				add(Completion{Text: name, Kind: "package", Detail: path, Doc: firstSentence(stdlib.Doc(path, ""))})
+	if c.typing && x.Kind != "type" && x.Kind != "package" && x.Kind != "keyword" {
+		return
+	}
+	match, ok := matches(x.Text, c.Prefix)
+	if !ok || match > 0 && group >= packageGroup {
+		return
+	}
+	c.seen[x.Text] = true
+	c.list = append(c.list, candidate{x, match, c.fits(x.Kind, t), group})
+}
+
+// matches says how a name matches what is typed: 0 for a prefix, 1 for one in another case, 2 if the name has its
+// letters in their order, the first one at the start of a word, and 3 if only in another case.
+func matches(name, typed string) (rank int, ok bool) {
+	if strings.HasPrefix(name, typed) {
+		return 0, true
+	}
+	if len(name) >= len(typed) && strings.EqualFold(name[:len(typed)], typed) {
+		return 1, true
+	}
+	if utf8.RuneCountInString(typed) < 2 {
+		return 0, false
+	}
+	word := true
+	for i, r := range name {
+		if word || unicode.IsUpper(r) {
+			if cased, ok := subsequence(name[i:], typed); cased {
+				return 2, true
+			} else if ok {
+				rank = 3
 			}
 		}
-		for _, name := range types.Universe.Names() {
-			add(Completion{Text: name, Kind: kindOfObject(types.Universe.Lookup(name)), Detail: detail(types.Universe.Lookup(name))})
+		word = r == '_'
+	}
+	return rank, rank > 0
+}
+
+// subsequence says whether a name begins with the first letter of what is typed and has the others behind it, in order;
+// cased, that no capital is matched by a small letter.
+func subsequence(name, typed string) (cased, ok bool) {
+	cased = true
+	for i, r := range typed {
+		at := strings.IndexFunc(name, func(n rune) bool { return n == r || cased && unicode.ToLower(r) == r && unicode.ToLower(n) == r })
+		if at < 0 || i == 0 && at > 0 {
+			cased = false
+			at = strings.IndexFunc(name, func(n rune) bool { return unicode.ToLower(n) == unicode.ToLower(r) })
 		}
-		for t := token.BREAK; t <= token.VAR; t++ {
-			add(Completion{Text: t.String(), Kind: "keyword"})
+		if at < 0 || i == 0 && at > 0 {
+			return false, false
+		}
+		_, size := utf8.DecodeRuneInString(name[at:])
+		name = name[at+size:]
+	}
+	return cased, true
+}
+
+// fits says how well a candidate's type fits the one that is wanted.
+func (c *candidates) fits(kind string, t types.Type) int {
+	if c.typing || c.want == nil || t == nil || kind == "type" || kind == "package" {
+		return 2
+	}
+	if types.Identical(types.Default(t), c.want) {
+		return 0
+	}
+	if sig, ok := t.Underlying().(*types.Signature); ok && sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), c.want) {
+		return 1
+	}
+	if i, ok := c.want.Underlying().(*types.Interface); ok && i.Empty() {
+		return 2
+	}
+	if types.AssignableTo(t, c.want) {
+		return 1
+	}
+	return 2
+}
+
+// sorted are the candidates in order, each with its documentation.
+func (c *candidates) sorted() []Completion {
+	slices.SortStableFunc(c.list, func(a, b candidate) int {
+		for _, d := range [...]int{a.match - b.match, a.fit - b.fit, a.group - b.group} {
+			if d != 0 {
+				return d
+			}
+		}
+		return strings.Compare(a.Text, b.Text)
+	})
+	var list []Completion
+	for _, x := range c.list {
+		if x.match == c.list[0].match {
+			list = append(list, x.Completion)
 		}
 	}
-	byText := func(l []Completion) { sort.Slice(l, func(i, j int) bool { return l[i].Text < l[j].Text }) }
-	byText(list[:own])
-	byText(list[own:])
 	return list
 }
 
-// declaredIn are the names that a text declares with := or var, as far as that can be told from its tokens.
-func declaredIn(src string) (names []string) {
-	tokens, _ := lex(src)
-	for i, t := range tokens {
-		if t.tok == token.DEFINE {
-			for j := i - 1; j >= 0 && (tokens[j].tok == token.IDENT || tokens[j].tok == token.COMMA); j-- {
-				if tokens[j].tok == token.IDENT {
-					names = append(names, tokens[j].lit)
-				}
+// members completes what follows a dot.
+func (c *candidates) members(x ast.Expr) {
+	if id, ok := x.(*ast.Ident); ok {
+		if name, ok := c.info.Uses[id].(*types.PkgName); ok {
+			c.exported(name.Imported())
+			return
+		}
+	}
+	tv := c.info.Types[x]
+	if !known(tv.Type) {
+		return
+	}
+	if tv.IsType() { // a method expression
+		set := types.NewMethodSet(tv.Type)
+		for i := range set.Len() {
+			if o := set.At(i).Obj(); visible(o) {
+				c.add(Completion{Text: o.Name(), Kind: "method", Detail: detail(o), Doc: c.s.memberDoc(c.st, tv.Type, o)}, nil, ownGroup)
 			}
 		}
-		if (t.tok == token.VAR || t.tok == token.FUNC || t.tok == token.TYPE || t.tok == token.CONST) && i+1 < len(tokens) && tokens[i+1].tok == token.IDENT {
-			names = append(names, tokens[i+1].lit)
-		}
+		return
 	}
-	return names
+	docs := c.s.fieldComments(c.st, tv.Type)
+	for _, o := range members(tv.Type) {
+		doc := c.s.memberDoc(c.st, tv.Type, o)
+		if doc == "" {
+			doc = docs[o.Name()]
+		}
+		c.add(Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: doc}, o.Type(), ownGroup)
+	}
 }
 
-// completeMember completes what follows a dot.
-func (s *Session) completeMember(before, operand, prefix string) (list []Completion) {
-	st := s.world.stage()
-	if st.lookup(operand) == nil {
-		path := st.importPath(operand)
-		if path == "" {
-			path, _ = stdlib.ImportFor(operand)
-		}
-		if path != "" {
-			return s.completePackage(path, prefix)
-		}
-	}
-	t := s.operandType(st, before, operand)
-	if t == nil {
-		return nil
-	}
-	for _, o := range members(t) {
-		if strings.HasPrefix(o.Name(), prefix) {
-			list = append(list, Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: s.memberDoc(st, t, o)})
-		}
-	}
-	return list
-}
-
-func (s *Session) completePackage(path, prefix string) (list []Completion) {
-	pkg, err := s.importer.Import(path)
-	if err != nil {
-		return nil
-	}
+// exported completes the name of something in a package.
+func (c *candidates) exported(pkg *types.Package) {
 	for _, name := range pkg.Scope().Names() {
-		if strings.HasPrefix(name, prefix) && token.IsExported(name) {
-			o := pkg.Scope().Lookup(name)
-			list = append(list, Completion{Text: name, Kind: kindOfObject(o), Detail: detail(o), Doc: firstSentence(s.doc(path, name))})
+		if o := pkg.Scope().Lookup(name); o.Exported() {
+			x := Completion{Text: name, Kind: kindOfObject(o), Detail: detail(o), Doc: firstSentence(c.s.doc(pkg.Path(), name))}
+			c.add(x, o.Type(), ownGroup)
 		}
 	}
-	return list
 }
 
-// operandType is the type of an operand at the end of an unfinished cell: what it declares before counts, if it checks.
-func (s *Session) operandType(st *stage, before, operand string) types.Type {
-	for _, prefix := range []string{completeStatements(before), ""} {
-		file, err := s.parse(-1, 1, 1, "package "+pkgPath+";func cell(){", prefix+"\n_ = "+operand, "\n}")
-		if err != nil {
-			continue
-		}
-		c := s.check(st, []*ast.File{file})
-		if f, ok := file.Decls[len(file.Decls)-1].(*ast.FuncDecl); ok && len(f.Body.List) > 0 {
-			if a, ok := f.Body.List[len(f.Body.List)-1].(*ast.AssignStmt); ok {
-				if t := c.info.Types[a.Rhs[0]].Type; t != nil && t != types.Typ[types.Invalid] {
-					return t
-				}
-			}
-		}
+// literalFields completes a key of a struct literal: the fields that it does not have yet.
+func (c *candidates) literalFields(at int) {
+	l := c.Inner()
+	if l.Inside != cursor.Elements || l.Key != "" || l.Commas > len(l.Keys) {
+		return
 	}
-	return nil
-}
-
-// completeStatements are the statements of a text that are complete: the last line is being typed.
-func completeStatements(src string) string {
-	var b strings.Builder
-	for _, p := range split(src) {
-		if p.kind == stmtPiece && p.end < len(src) && !incompleteGo(src[p.off:p.end]) {
-			b.WriteString(src[p.off:p.end] + "\n")
-		} else if p.kind == stmtPiece {
-			if i := strings.LastIndexByte(src[p.off:p.end], '\n'); i >= 0 && !incompleteGo(src[p.off:p.off+i]) {
-				b.WriteString(src[p.off:p.off+i] + "\n")
-			}
-		}
+	lit, t := c.literalAt(l)
+	if lit == nil || c.path[at-1] != ast.Node(lit) {
+		return
 	}
-	return b.String()
-}
-
-// members are the fields and methods that can follow a dot after a value of the type, sorted by name.
-func members(t types.Type) (list []types.Object) {
-	seen := map[string]bool{}
-	add := func(o types.Object) {
-		if !seen[o.Name()] && (o.Exported() || o.Pkg() != nil && o.Pkg().Path() == pkgPath) {
-			seen[o.Name()] = true
-			list = append(list, o)
-		}
-	}
-	recv := t
-	if _, ok := t.Underlying().(*types.Pointer); !ok && !types.IsInterface(t) {
-		recv = types.NewPointer(t)
-	}
-	set := types.NewMethodSet(recv)
-	for i := range set.Len() {
-		add(set.At(i).Obj())
-	}
-	fields(t, 0, add)
-	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
-	return list
-}
-
-// fields calls f for the fields of a struct, and for those of what it embeds.
-func fields(t types.Type, depth int, f func(types.Object)) {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	st, ok := t.Underlying().(*types.Struct)
-	if !ok || depth > 4 {
+	u, ok := t.Underlying().(*types.Struct)
+	if !ok {
 		return
 	}
-	for i := range st.NumFields() {
-		f(st.Field(i))
+	given := append(slices.Clone(l.Keys), keysAfter(c.after)...)
+	docs := c.s.fieldComments(c.st, t)
+	want := c.want
+	c.want = nil
+	for i := range u.NumFields() {
+		f := u.Field(i)
+		if !visible(f) || slices.Contains(given, f.Name()) {
+			continue
+		}
+		doc := c.s.memberDoc(c.st, t, f)
+		if doc == "" {
+			doc = docs[f.Name()]
+		}
+		text := f.Name() + ": "
+		if strings.HasPrefix(strings.TrimLeft(c.after, " "), ":") {
+			text = f.Name()
+		}
+		c.add(Completion{Text: text, Kind: "field", Detail: detail(f), Doc: doc}, nil, fieldGroup+i-1000)
 	}
-	for i := range st.NumFields() {
-		if st.Field(i).Embedded() {
-			fields(st.Field(i).Type(), depth+1, f)
+	c.want = want
+}
+
+// keysAfter are the keys of a literal behind the cursor.
+func keysAfter(src string) (keys []string) {
+	list, _ := lex(src)
+	depth := 0
+	for i, t := range list {
+		if depth += nesting(t.tok); depth < 0 {
+			break
+		}
+		if depth == 0 && t.tok == token.COLON && i > 0 && list[i-1].tok == token.IDENT {
+			keys = append(keys, list[i-1].lit)
 		}
 	}
+	return keys
 }
 
-func kindOfObject(o types.Object) string {
-	switch o := o.(type) {
-	case *types.Func:
-		if o.Signature().Recv() != nil {
-			return "method"
+// labels completes a label after break, continue and goto.
+func (c *candidates) labels() {
+	for _, n := range c.path {
+		if l, ok := n.(*ast.LabeledStmt); ok {
+			c.add(Completion{Text: l.Label.Name, Kind: "label"}, nil, localGroup)
 		}
-		return "func"
-	case *types.Builtin:
-		return "func"
-	case *types.Var:
-		if o.IsField() {
-			return "field"
-		}
-		return "var"
-	case *types.TypeName:
-		return "type"
-	case *types.Const:
-		return "const"
-	case *types.PkgName:
-		return "package"
 	}
-	return "var"
-}
-
-// detail is an object's signature or type.
-func detail(o types.Object) string {
-	switch o := o.(type) {
-	case *types.Func:
-		return strings.TrimPrefix(types.TypeString(o.Type(), qualifier), "func")
-	case *types.TypeName:
-		if n, ok := o.Type().(*types.Named); ok {
-			switch n.Underlying().(type) {
-			case *types.Struct:
-				return "struct"
-			case *types.Interface:
-				return "interface"
-			}
-		}
-		return types.TypeString(o.Type().Underlying(), qualifier)
-	case *types.Const:
-		return typeString(o.Type()) + " = " + o.Val().String()
-	case *types.Builtin, *types.Nil:
-		return ""
-	}
-	return types.TypeString(o.Type(), qualifier)
-}
-
-// memberDoc is the first sentence about a method or field of a compiled type.
-func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
-	owner := ownerName(t, o)
-	if o.Pkg() == nil || o.Pkg().Path() == pkgPath {
-		if d := st.methodsOf(owner)[o.Name()]; d != nil {
-			return sentence(s.comment(d))
-		}
-		return ""
-	}
-	if owner != "" {
-		return firstSentence(s.doc(o.Pkg().Path(), owner+"."+o.Name()))
-	}
-	return ""
-}
-
-// ownerName is the name of the type that a member belongs to.
-func ownerName(t types.Type, o types.Object) string {
-	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
-		t = f.Signature().Recv().Type()
-	}
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		return n.Obj().Name()
-	}
-	return ""
-}
-
-// firstSentence is the start of a documentation text: what follows the declaration.
-func firstSentence(doc string) string {
-	if _, comment, ok := strings.Cut(doc, "\n\n"); ok {
-		doc = comment
-	}
-	return sentence(doc)
-}
-
-// sentence is the first sentence of a text, on one line.
-func sentence(doc string) string {
-	doc, _, _ = strings.Cut(doc, "\n\n")
-	doc = strings.Join(strings.Fields(doc), " ")
-	if i := strings.Index(doc, ". "); i >= 0 {
-		return doc[:i+1]
-	}
-	return doc
 }

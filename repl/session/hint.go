@@ -27,7 +27,7 @@ func (s *Session) Hint(cell string, pos int) (Hint, bool) {
 	defer s.busy.Unlock()
 	pos = min(max(pos, 0), len(cell))
 	pl := s.place(cell, pos)
-	if pl == nil || pl.checked == nil || pl.Kind == cursor.Comment {
+	if pl == nil || pl.checked == nil {
 		return Hint{}, false
 	}
 	for i := len(pl.Levels) - 1; i > 0; i-- {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/token"
 	"go/types"
 	"strings"
 
@@ -51,7 +52,7 @@ func (s *Session) Inspect(expr string) (Info, error) {
 			return info, nil
 		}
 	}
-	t := s.operandType(st, "", expr)
+	t := s.exprType(st, expr)
 	if t == nil {
 		var candidates []string
 		st.all(func(e *entity) { candidates = append(candidates, e.name) })
@@ -159,7 +160,7 @@ func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (In
 		t = s.qualifiedType(st, sel)
 	}
 	if t == nil {
-		t = s.operandType(st, "", operand)
+		t = s.exprType(st, operand)
 	}
 	if t == nil {
 		return Info{}, false
@@ -208,4 +209,28 @@ func (i *Info) describe(t types.Type) {
 			i.Fields = append(i.Fields, o.Name()+" "+detail(o))
 		}
 	}
+}
+
+// exprType is the type of an expression that the session could evaluate, or nil.
+func (s *Session) exprType(st *stage, expr string) types.Type {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", "package "+pkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	body := file.Decls[0].(*ast.FuncDecl).Body.List
+	extra := s.outObjects(body)
+	c := s.checkIn(fset, st, []*ast.File{file}, extra...)
+	if t := c.info.Types[body[0].(*ast.AssignStmt).Rhs[0]].Type; known(t) {
+		return t
+	}
+	return nil
+}
+
+// outObjects replaces Out[n] and _ in statements, and returns the variables that stand for them.
+func (s *Session) outObjects(list []ast.Stmt) (extra []types.Object) {
+	for _, o := range s.outRefs(list) {
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
+	}
+	return extra
 }

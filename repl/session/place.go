@@ -22,7 +22,8 @@ type place struct {
 	base  int // offset in the file of that statement or declaration
 	at    token.Pos
 	*checked
-	path []ast.Node // from the file down to the cursor's identifier or bracket
+	extra []types.Object // variables of the cell that a declaration sees
+	path  []ast.Node     // from the file down to the cursor's identifier or bracket
 }
 
 // maxRepairs is how many lines of a cell may be broken before the cursor's before checking gives up on them.
@@ -31,6 +32,9 @@ const maxRepairs = 4
 // place checks a cell at a byte. It is nil where there is no Go.
 func (s *Session) place(cell string, pos int) *place {
 	pl := &place{s: s, st: s.world.stage()}
+	if text, _ := blankCommands(cell[:pos]); cursor.At(text).Kind == cursor.Comment {
+		return nil
+	}
 	var decls, stmts strings.Builder
 	pieces := split(cell[:pos])
 	if n := len(pieces); n > 0 && pieces[n-1].kind == commandPiece && pieces[n-1].end >= pos {
@@ -42,13 +46,18 @@ func (s *Session) place(cell string, pos int) *place {
 		return pl
 	}
 	text, at := pl.Whole(cell[pl.start:pos])
-	after := laterDecls(cell, pos)
+	after := laterDecls(cell, pl.start, pos)
 	if kind == declPiece {
-		vars := pl.variables(decls.String(), stmts.String())
-		pl.check("package "+pkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at, vars)
+		pl.extra = pl.variables(decls.String(), stmts.String())
+		pl.check("package "+pkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at)
 		return pl
 	}
-	pl.check("package "+pkgPath+"\n"+decls.String()+after+"\nfunc cell__() {\n"+stmts.String(), text, "\n}", at, nil)
+	open, shut := "package "+pkgPath+"\n"+decls.String()+after+"\nfunc cell__() {\n", "\n}"
+	opened := nest(stmts.String())
+	pl.check(open+opened, text, strings.Repeat("}", strings.Count(opened, nestMark))+shut, at)
+	if pl.Kind == cursor.Code && strings.HasPrefix(pl.Rest, cursor.Name) && !pl.found() && !pl.afterIf() {
+		pl.lastLine(cell[pl.start:pos], open, shut)
+	}
 	return pl
 }
 
@@ -104,12 +113,22 @@ func lastStatement(src string) (start int, open bool) {
 	return start, true
 }
 
-// laterDecls are the declarations that a cell has after the one that the cursor is in.
-func laterDecls(cell string, pos int) string {
+// laterDecls are the declarations that a cell has after the statement or declaration that begins at start and has the
+// cursor in it.
+func laterDecls(cell string, start, pos int) string {
+	list, _ := lex(cell[start:])
+	end, depth := len(cell), 0
+	for _, t := range list {
+		depth += nesting(t.tok)
+		if t.tok == token.SEMICOLON && depth <= 0 && start+t.off >= pos {
+			end = start + t.off
+			break
+		}
+	}
 	var b strings.Builder
-	for _, p := range split(cell) {
-		if p.kind == declPiece && p.off >= pos {
-			b.WriteString(cell[p.off:p.end] + "\n")
+	for _, p := range split(cell[end:]) {
+		if p.kind == declPiece {
+			b.WriteString(cell[end+p.off:end+p.end] + "\n")
 		}
 	}
 	return b.String()
@@ -126,7 +145,11 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 	if file == nil || len(file.Decls) == 0 {
 		return nil
 	}
-	c := pl.s.checkIn(fset, pl.st, []*ast.File{file})
+	foreignMethods(file)
+	c := pl.s.checkUnfinished(fset, pl.st, file, nil)
+	if c == nil {
+		return nil
+	}
 	f, ok := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
 	if !ok || f.Body == nil {
 		return nil
@@ -145,7 +168,7 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 
 // check parses and checks the text with the cursor at byte at, between prefix and suffix. Lines that do not parse are
 // left out.
-func (pl *place) check(prefix, text, suffix string, at int, extra []types.Object) {
+func (pl *place) check(prefix, text, suffix string, at int) {
 	src := []byte(prefix + text + suffix)
 	pl.base = len(prefix)
 	off := len(prefix) + at
@@ -161,8 +184,52 @@ func (pl *place) check(prefix, text, suffix string, at int, extra []types.Object
 		return
 	}
 	pl.at = pl.file.FileStart + token.Pos(off)
-	pl.checked = pl.s.checkIn(fset, pl.st, []*ast.File{pl.file}, extra...)
+	var outs []types.Object
+	for _, d := range pl.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Name.Name == "cell__" {
+			outs = pl.s.outObjects(f.Body.List)
+		}
+	}
+	foreignMethods(pl.file)
+	pl.checked = pl.s.checkUnfinished(fset, pl.st, pl.file, append(outs, pl.extra...))
 	pl.path = pathTo(pl.file, pl.at)
+}
+
+// checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of that, and
+// completion is no reason to end a session.
+func (s *Session) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File, extra []types.Object) (c *checked) {
+	defer func() {
+		if recover() != nil {
+			c = nil
+		}
+	}()
+	return s.checkIn(fset, st, []*ast.File{file}, extra...)
+}
+
+// foreignMethods turns methods of types that the file does not declare, which the type checker wants in one package,
+// into functions with the receiver as their first parameter.
+func foreignMethods(file *ast.File) {
+	declared := map[string]bool{}
+	for _, d := range file.Decls {
+		for _, name := range declaredBy(d) {
+			declared[name] = true
+		}
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || len(f.Recv.List) != 1 || declared[receiver(f)] {
+			continue
+		}
+		for _, id := range receiverParams(f) {
+			if f.Type.TypeParams == nil {
+				f.Type.TypeParams = &ast.FieldList{}
+			}
+			constraint := &ast.Ident{Name: "comparable", NamePos: id.NamePos}
+			f.Type.TypeParams.List = append(f.Type.TypeParams.List, &ast.Field{Names: []*ast.Ident{id}, Type: constraint})
+		}
+		f.Type.Params.List = append([]*ast.Field{f.Recv.List[0]}, f.Type.Params.List...)
+		f.Recv, f.Name = nil, &ast.Ident{Name: "_", NamePos: f.Name.NamePos}
+	}
 }
 
 // blankBroken replaces the first line with a syntax error by blanks, if it is before the cursor and its brackets match.
@@ -193,6 +260,73 @@ func blankBroken(src []byte, err error, cursor int) bool {
 		return true
 	}
 	return false
+}
+
+// found says whether the cursor's name has survived the parser.
+func (pl *place) found() bool {
+	if len(pl.path) == 0 {
+		return false
+	}
+	id, ok := pl.path[len(pl.path)-1].(*ast.Ident)
+	return ok && id.Name == cursor.Name
+}
+
+// afterIf says whether the cursor is right behind the block of an if.
+func (pl *place) afterIf() bool {
+	return pl.Prev == token.RBRACE && pl.Inner().First == token.IF && !pl.Begins
+}
+
+// lastLine checks the last line alone: what is before it does not parse.
+func (pl *place) lastLine(src, open, shut string) {
+	line := strings.LastIndexByte(src, '\n') + 1
+	last := cursor.At(src[line:])
+	if last.Kind != cursor.Code {
+		return
+	}
+	text, at := last.Whole(src[line:])
+	last.From += line
+	pl.Place = last
+	pl.check(open, text, shut, at)
+	pl.base -= line
+}
+
+// nestMark begins a block in the function that the statements of a cell are checked as.
+const nestMark = "{;"
+
+// nest opens a block before each statement that declares a name for the second time: in a cell it may, with another
+// type.
+func nest(stmts string) string {
+	list, _ := lex(stmts)
+	seen := map[string]bool{}
+	var starts []int
+	start, depth := -1, 0
+	for i, t := range list {
+		depth += nesting(t.tok)
+		if depth == 0 && t.tok == token.SEMICOLON {
+			start = -1
+			continue
+		}
+		if start < 0 {
+			start = i
+		}
+		if depth != 0 || t.tok != token.DEFINE || list[start].tok != token.IDENT {
+			continue
+		}
+		again := false
+		for _, name := range list[start:i] {
+			if name.tok == token.IDENT {
+				again = again || seen[name.lit]
+				seen[name.lit] = true
+			}
+		}
+		if again {
+			starts = append(starts, list[start].off)
+		}
+	}
+	for i := len(starts) - 1; i >= 0; i-- {
+		stmts = stmts[:starts[i]] + nestMark + stmts[starts[i]:]
+	}
+	return stmts
 }
 
 // pathTo are the nodes around a position, the innermost last.

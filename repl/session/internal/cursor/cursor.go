@@ -48,17 +48,19 @@ type Level struct {
 	Params bool // Parens of a function's parameters or results, or its receiver
 	Commas int  // at this level, in the current statement
 	Keys   []string
-	Key    string // Elements: the key whose value the cursor is in
+	Key    string      // Elements: the key whose value the cursor is in
+	First  token.Token // of the current statement
+	Header token.Token // IF, FOR, SWITCH, SELECT, CASE: waits for its body
 
-	start  bool        // the next token begins a statement
-	first  token.Token // of the current statement
-	count  int         // its tokens
-	head   token.Token // IF, FOR, SWITCH, SELECT, CASE: waits for its body
-	semis  int         // in the header
-	assign bool        // the header has an assignment that is not a range clause
-	fn     bool        // a func whose body may follow
-	call   bool        // go or defer
-	last   string      // an identifier that may become a key
+	clauses bool   // Cases: there was one
+	start   bool   // the next token begins a statement
+	count   int    // tokens of the current statement
+	semis   int    // in the header
+	assign  bool   // the statement has an assignment that is not a range clause
+	ranged  bool   // it has a range clause
+	fn      bool   // a func whose body may follow
+	call    bool   // go or defer
+	last    string // an identifier that may become a key
 }
 
 // A Place is where a cursor stands.
@@ -67,7 +69,7 @@ type Place struct {
 	From   int     // offset of what is being typed: the identifier, or what is in the string
 	Prefix string  // that much of it is there
 	Levels []Level // what is open, the text itself first
-	Rest   string  // what makes the text before From whole; begins with Name unless an operand is already there
+	Rest   string  // what makes the text before From whole; has Name in it unless an operand is already there
 	Begins bool    // a statement may begin here
 	Prev   token.Token
 	// Literal is the offset at which a string literal begins.
@@ -134,7 +136,7 @@ func (p *Place) Whole(src string) (text string, at int) {
 	if p.Kind == String {
 		cut = p.Literal
 	}
-	return src[:cut] + p.Rest, cut
+	return src[:cut] + p.Rest, cut + max(strings.Index(p.Rest, Name), 0)
 }
 
 type reader struct {
@@ -205,16 +207,16 @@ func operandEnd(t token.Token) bool {
 func (r *reader) step(i int) {
 	l, t := r.top(), r.tokens[i]
 	if l.start && t.tok != token.SEMICOLON && l.Inside != Brackets {
-		l.first, l.start = t.tok, false
+		l.First, l.start = t.tok, false
 	}
 	l.count++
 	switch t.tok {
 	case token.SEMICOLON:
 		r.semicolon(l, t)
 	case token.IF, token.FOR, token.SWITCH, token.SELECT:
-		l.head, l.semis, l.assign = t.tok, 0, false
+		l.Header, l.semis, l.assign, l.ranged, l.Commas = t.tok, 0, false, false, 0
 	case token.CASE, token.DEFAULT:
-		l.head, l.start, l.Commas = token.CASE, false, 0
+		l.Header, l.start, l.Commas, l.clauses = token.CASE, false, 0, true
 	case token.FUNC:
 		l.fn = true
 	case token.GO, token.DEFER:
@@ -222,19 +224,19 @@ func (r *reader) step(i int) {
 	case token.DEFINE, token.ASSIGN:
 		l.assign, l.fn = true, false
 	case token.RANGE:
-		l.assign = false
+		l.assign, l.ranged = false, true
 	case token.COMMA:
 		l.Commas++
 		l.Key, l.fn = "", false
 	case token.COLON:
 		r.colon(l)
 	case token.LPAREN:
-		decl := l.first == token.IMPORT || l.first == token.VAR || l.first == token.CONST || l.first == token.TYPE
+		decl := l.First == token.IMPORT || l.First == token.VAR || l.First == token.CONST || l.First == token.TYPE
 		params := l.fn || l.Inside == Members
-		group := decl && r.at(i-1) == l.first
-		r.push(Level{Off: t.off, Inside: Parens, Call: !params && !group && operandEnd(r.at(i-1)), Params: params, start: group, first: l.first})
+		group := decl && r.at(i-1) == l.First
+		r.push(Level{Off: t.off, Inside: Parens, Call: !params && !group && operandEnd(r.at(i-1)), Params: params, start: group, First: l.First})
 	case token.LBRACK:
-		r.push(Level{Off: t.off, Inside: Brackets, Call: operandEnd(r.at(i - 1)), first: r.at(i - 1)})
+		r.push(Level{Off: t.off, Inside: Brackets, Call: operandEnd(r.at(i - 1)), First: r.at(i - 1)})
 	case token.LBRACE:
 		r.brace(i)
 	case token.RPAREN, token.RBRACK, token.RBRACE:
@@ -250,26 +252,26 @@ func (r *reader) step(i int) {
 func (r *reader) push(l Level) { r.levels = append(r.levels, l) }
 
 func (r *reader) semicolon(l *Level, t lexeme) {
-	if !t.newline && (l.head == token.IF || l.head == token.FOR || l.head == token.SWITCH) {
+	if !t.newline && (l.Header == token.IF || l.Header == token.FOR || l.Header == token.SWITCH) {
 		l.semis++
-		l.assign = false
+		l.assign, l.Commas = false, 0
 		return
 	}
-	*l = Level{Off: l.Off, Inside: l.Inside, Call: l.Call, Params: l.Params, Keys: l.Keys, start: true}
+	*l = Level{Off: l.Off, Inside: l.Inside, Call: l.Call, Params: l.Params, Keys: l.Keys, clauses: l.clauses, start: true}
 	if l.Inside == Parens && !l.Call { // a group of declarations keeps its keyword
-		l.first = token.VAR
+		l.First = token.VAR
 	}
 }
 
 // colon ends a case, makes a label or a key.
 func (r *reader) colon(l *Level) {
 	switch {
-	case l.head == token.CASE:
-		l.head, l.start, l.Commas, l.count = token.ILLEGAL, true, 0, 0
+	case l.Header == token.CASE:
+		l.Header, l.start, l.Commas, l.count = token.ILLEGAL, true, 0, 0
 	case l.Inside == Elements:
 		l.Key = l.last
 		l.Keys = append(l.Keys, l.last)
-	case l.first == token.IDENT && l.count == 2 && l.Inside != Brackets: // a label
+	case l.First == token.IDENT && l.count == 2 && l.Inside != Brackets: // a label
 		l.start, l.count = true, 0
 	}
 }
@@ -284,16 +286,16 @@ func (r *reader) brace(i int) {
 		inside = Members
 	case l.fn:
 		inside, l.fn = Block, false
-	case l.head == token.IF || l.head == token.FOR || l.head == token.SWITCH || l.head == token.SELECT:
+	case l.Header == token.IF || l.Header == token.FOR || l.Header == token.SWITCH || l.Header == token.SELECT:
 		if r.literalType(i) {
 			break
 		}
 		inside = Block
-		if l.head == token.SWITCH || l.head == token.SELECT {
+		if l.Header == token.SWITCH || l.Header == token.SELECT {
 			inside = Cases
 		}
-		l.head = token.ILLEGAL
-	case l.first == token.LBRACE || prev == token.ELSE:
+		l.Header = token.ILLEGAL
+	case l.First == token.LBRACE || prev == token.ELSE:
 		inside = Block
 	}
 	r.push(Level{Off: r.tokens[i].off, Inside: inside, start: inside != Elements})
@@ -336,7 +338,7 @@ func (r *reader) wanted(p *Place) bool {
 		return true
 	}
 	if l.Inside == TopLevel || l.Inside == Block || l.Inside == Cases || l.Inside == Members {
-		if l.start || l.Inside == Members || l.fn || l.first == token.VAR || l.first == token.CONST || l.first == token.TYPE {
+		if l.start || l.Inside == Members || l.fn || l.First == token.VAR || l.First == token.CONST || l.First == token.TYPE {
 			return true
 		}
 	}
@@ -370,6 +372,9 @@ func (r *reader) rest(p *Place) string {
 	case p.Kind == Literal:
 		b.WriteString(p.Prefix)
 	case r.wanted(p):
+		if l := r.top(); l.Inside == Cases && !l.clauses {
+			b.WriteString("default: ") // nothing else can stand there
+		}
 		b.WriteString(Name)
 	}
 	for i := len(r.levels) - 1; i >= 0; i-- {
@@ -378,12 +383,28 @@ func (r *reader) rest(p *Place) string {
 	return b.String()
 }
 
+// list says whether the current statement is a list of operands: they will be assigned to.
+func (l *Level) list() bool {
+	if l.Commas == 0 || l.assign || l.ranged {
+		return false
+	}
+	switch l.Inside {
+	case Block, Cases, TopLevel:
+		return l.Header == token.ILLEGAL && l.First == token.IDENT || l.Header == token.IF || l.Header == token.FOR || l.Header == token.SWITCH
+	}
+	return false
+}
+
 // finish ends the statement that a level is in the middle of, and the level.
 func (l *Level) finish(b *strings.Builder) {
 	if l.call && !strings.HasSuffix(b.String(), ")") {
 		b.WriteString("()")
 	}
-	switch l.head {
+	if l.list() {
+		b.WriteString(" = 0")
+		l.assign = true
+	}
+	switch l.Header {
 	case token.IF:
 		if l.assign {
 			b.WriteString("; true")
@@ -412,7 +433,7 @@ func (l *Level) finish(b *strings.Builder) {
 		b.WriteString(")")
 	case Brackets:
 		b.WriteString("]")
-		if l.first == token.MAP {
+		if l.First == token.MAP {
 			b.WriteString("int")
 		}
 	case TopLevel:

@@ -1,0 +1,30 @@
+package session
+
+// keywords are Go's keywords: how each is written, and what it does.
+var keywords = map[string]struct{ form, doc string }{
+	"break":       {"break [Label]", "Leaves the innermost for, switch or select, or the one with the label."},
+	"case":        {"case x, y:", "A clause of a switch or select. It does not fall into the next one."},
+	"chan":        {"chan T, <-chan T, chan<- T", "The type of channels: of both directions, to receive from, to send to."},
+	"const":       {"const Name = value", "Declares constants. In a group, iota counts the lines from 0."},
+	"continue":    {"continue [Label]", "Goes on with the next turn of the innermost for, or of the one with the label."},
+	"default":     {"default:", "The clause of a switch for what no case matches; of a select, for when no channel is ready."},
+	"defer":       {"defer f(x)", "Calls f when the function ends, however it ends. Its arguments are evaluated now; the last deferred call runs first."},
+	"else":        {"if cond { … } else { … }", "What happens if the condition does not hold. It stands on the line of the closing brace."},
+	"fallthrough": {"fallthrough", "At the end of a case: goes on with the next clause, whatever its condition."},
+	"for":         {"for init; cond; post { … }, for cond { … }, for i, v := range x { … }", "The loop. Each turn has its own variables."},
+	"func":        {"func name(a, b T) (R, error) { … }", "Declares a function or method, or makes a function value, which sees the variables around it."},
+	"go":          {"go f(x)", "Runs a call beside this code, in a goroutine."},
+	"goto":        {"goto Label", "Goes on at a label of the same function."},
+	"if":          {"if x := f(); x > 0 { … } else { … }", "Runs a block if a condition holds. What is declared before the semicolon is known in all branches."},
+	"import":      {"import \"path\", import name \"path\"", "Makes a package known. Packages of Go and mcs are imported by use; an import chooses another name or package."},
+	"interface":   {"interface{ Method(x T) R }", "The type of all values that have these methods; any is the one with none. As a constraint it lists types: ~int | ~float64."},
+	"map":         {"map[Key]Value", "The type of hash tables. m[k] gives zero for what is missing, v, ok := m[k] tells."},
+	"package":     {"package name", "The first line of a Go file. Cells have none."},
+	"range":       {"for i, v := range x", "Goes over a slice, array, string, map, channel, integer, or function that yields."},
+	"return":      {"return x, err", "Ends the function with these results."},
+	"select":      {"select { case v := <-ch: … case ch <- v: … default: … }", "Waits until one of several channels is ready."},
+	"struct":      {"struct{ Name T; Embedded }", "The type of records. The fields and methods of an embedded type are its own."},
+	"switch":      {"switch x { case 1, 2: … default: … }, switch v := x.(type) { case T: … }", "Runs the first clause that matches a value or a type. Without a value: the first whose condition holds."},
+	"type":        {"type Name T, type Name = T, type Name[T any] …", "Declares a type of its own, another name of a type, or a generic type."},
+	"var":         {"var x T, var x = value", "Declares variables; without a value they are zero."},
+}

@@ -1,0 +1,181 @@
+package session
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"sort"
+	"strings"
+)
+
+// members are the fields and methods that can follow a dot after a value of the type, sorted by name.
+func members(t types.Type) (list []types.Object) {
+	seen := map[string]bool{}
+	add := func(o types.Object) {
+		if !seen[o.Name()] && (o.Exported() || o.Pkg() != nil && o.Pkg().Path() == pkgPath) {
+			seen[o.Name()] = true
+			list = append(list, o)
+		}
+	}
+	recv := t
+	if _, ok := t.Underlying().(*types.Pointer); !ok && !types.IsInterface(t) {
+		recv = types.NewPointer(t)
+	}
+	set := types.NewMethodSet(recv)
+	for i := range set.Len() {
+		add(set.At(i).Obj())
+	}
+	fields(t, 0, add)
+	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
+	return list
+}
+
+// fields calls f for the fields of a struct, and for those of what it embeds.
+func fields(t types.Type, depth int, f func(types.Object)) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok || depth > 4 {
+		return
+	}
+	for i := range st.NumFields() {
+		f(st.Field(i))
+	}
+	for i := range st.NumFields() {
+		if st.Field(i).Embedded() {
+			fields(st.Field(i).Type(), depth+1, f)
+		}
+	}
+}
+
+func kindOfObject(o types.Object) string {
+	switch o := o.(type) {
+	case *types.Func:
+		if o.Signature().Recv() != nil {
+			return "method"
+		}
+		return "func"
+	case *types.Builtin:
+		return "func"
+	case *types.Var:
+		if o.IsField() {
+			return "field"
+		}
+		return "var"
+	case *types.TypeName:
+		return "type"
+	case *types.Const:
+		return "const"
+	case *types.PkgName:
+		return "package"
+	}
+	return "var"
+}
+
+// detail is an object's signature or type.
+func detail(o types.Object) string {
+	switch o := o.(type) {
+	case *types.Func:
+		return strings.TrimPrefix(types.TypeString(o.Type(), qualifier), "func")
+	case *types.TypeName:
+		if n, ok := o.Type().(*types.Named); ok {
+			switch n.Underlying().(type) {
+			case *types.Struct:
+				return "struct"
+			case *types.Interface:
+				return "interface"
+			}
+		}
+		return types.TypeString(o.Type().Underlying(), qualifier)
+	case *types.Const:
+		return typeString(o.Type()) + " = " + o.Val().String()
+	case *types.Builtin:
+		b := builtins[o.Name()]
+		return strings.TrimSpace("(" + b.params + ") " + b.result)
+	case *types.Nil:
+		return ""
+	}
+	return types.TypeString(o.Type(), qualifier)
+}
+
+// memberDoc is the first sentence about a method or field of a compiled type.
+func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
+	owner := ownerName(t, o)
+	if o.Pkg() == nil || o.Pkg().Path() == pkgPath {
+		if d := st.methodsOf(owner)[o.Name()]; d != nil {
+			return sentence(s.comment(d))
+		}
+		return ""
+	}
+	if owner != "" {
+		return firstSentence(s.doc(o.Pkg().Path(), owner+"."+o.Name()))
+	}
+	return ""
+}
+
+// fieldComments are the comments of the fields of a struct type that a cell has declared, by name.
+func (s *Session) fieldComments(st *stage, t types.Type) map[string]string {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != pkgPath {
+		return nil
+	}
+	e := st.lookup(n.Obj().Name())
+	if e == nil || e.decl == nil {
+		return nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+e.decl.src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	docs := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok {
+			text := f.Doc.Text()
+			if text == "" {
+				text = f.Comment.Text()
+			}
+			for _, name := range f.Names {
+				docs[name.Name] = sentence(text)
+			}
+		}
+		return true
+	})
+	return docs
+}
+
+// ownerName is the name of the type that a member belongs to.
+func ownerName(t types.Type, o types.Object) string {
+	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
+		t = f.Signature().Recv().Type()
+	}
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj().Name()
+	}
+	return ""
+}
+
+// firstSentence is the start of a documentation text: what follows the declaration.
+func firstSentence(doc string) string {
+	if _, comment, ok := strings.Cut(doc, "\n\n"); ok {
+		doc = comment
+	}
+	return sentence(doc)
+}
+
+// sentence is the first sentence of a text, on one line.
+func sentence(doc string) string {
+	doc, _, _ = strings.Cut(doc, "\n\n")
+	doc = strings.Join(strings.Fields(doc), " ")
+	if i := strings.Index(doc, ". "); i >= 0 {
+		return doc[:i+1]
+	}
+	return doc
+}

@@ -1,0 +1,212 @@
+package session
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// names completes a name that stands alone: locals of the unfinished cell, what the cell and the session have declared,
+// packages, what is predeclared.
+func (c *candidates) names() {
+	for scope := c.pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.pkg.Scope(); scope = scope.Parent() {
+		for _, name := range scope.Names() {
+			if _, o := scope.LookupParent(name, c.at); o != nil && o.Parent() == scope {
+				c.object(o, localGroup)
+			}
+		}
+	}
+	for _, name := range c.pkg.Scope().Names() {
+		if o := c.pkg.Scope().Lookup(name); c.file.FileStart <= o.Pos() && o.Pos() <= c.file.FileEnd {
+			c.object(o, localGroup)
+		}
+	}
+	for _, o := range c.extra {
+		c.object(o, localGroup)
+	}
+	c.st.all(func(e *entity) {
+		c.object(e.obj, engineGroup-1-min(max(e.cell, 0), engineGroup-2))
+	})
+	c.packages()
+	if c.Prefix == "" && !c.typing && c.want == nil {
+		return
+	}
+	for _, name := range types.Universe.Names() {
+		o := types.Universe.Lookup(name)
+		_, constant := o.(*types.Const)
+		if c.Prefix != "" || constant && c.fits("const", o.Type()) == 0 && name != "iota" || c.nilFits(name) || c.typing {
+			c.object(o, universeGroup)
+		}
+	}
+}
+
+// nilFits says whether a name is nil, and that can be what is wanted.
+func (c *candidates) nilFits(name string) bool {
+	return name == "nil" && c.want != nil && types.AssignableTo(types.Typ[types.UntypedNil], c.want)
+}
+
+// object adds what an object is.
+func (c *candidates) object(o types.Object, group int) {
+	if p, ok := o.(*types.PkgName); ok {
+		c.pkgName(p.Name(), p.Imported().Path(), group)
+		return
+	}
+	t := o.Type()
+	if _, ok := o.(*types.Builtin); ok {
+		t = nil
+	}
+	if _, ok := o.(*types.TypeName); ok {
+		if b, ok := o.Type().Underlying().(*types.Interface); ok && !b.IsMethodSet() {
+			t = nil
+		}
+	}
+	if ptr, ok := c.want.(*types.Pointer); ok && c.Prefix == "" && kindOfObject(o) == "var" && types.Identical(ptr.Elem(), t) {
+		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: typeString(ptr)}, ptr, group)
+	}
+	c.add(Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: c.s.objectDoc(c.st, o)}, t, group)
+}
+
+// packages adds the packages that are imported, and those that would be by use.
+func (c *candidates) packages() {
+	for _, imports := range []map[string]string{c.st.imports, c.st.world.imports} {
+		for name, path := range imports {
+			c.pkgName(name, path, engineGroup)
+		}
+	}
+	engine := stdlib.Engine()
+	for _, path := range stdlib.Paths() {
+		group := packageGroup
+		if slices.Contains(engine, path) {
+			group = engineGroup
+		} else if c.Prefix == "" {
+			continue
+		}
+		name, _ := stdlib.Name(path)
+		if p, ok := stdlib.ImportFor(name); ok && p == path {
+			c.pkgName(name, path, group)
+		}
+	}
+}
+
+func (c *candidates) pkgName(name, path string, group int) {
+	if _, ok := matches(name, c.Prefix); ok {
+		c.add(Completion{Text: name, Kind: "package", Detail: c.s.packageTitle(path), Doc: firstSentence(c.s.doc(path, ""))}, nil, group)
+	}
+}
+
+// constants adds the constants of a compiled named type where a value of it is wanted: pkg.Name.
+func (c *candidates) constants() {
+	n, ok := types.Unalias(c.want).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == pkgPath {
+		return
+	}
+	pkg, err := c.s.importer.Import(n.Obj().Pkg().Path())
+	if err != nil {
+		return
+	}
+	qualifier := ""
+	for _, imports := range []map[string]string{c.st.imports, c.st.world.imports} {
+		for name, path := range imports {
+			if path == pkg.Path() {
+				qualifier = name
+			}
+		}
+	}
+	if path, _ := stdlib.ImportFor(pkg.Name()); path == pkg.Path() && qualifier == "" {
+		qualifier = pkg.Name()
+	}
+	if qualifier == "" {
+		return
+	}
+	used := c.usedCases()
+	for _, name := range pkg.Scope().Names() {
+		o, ok := pkg.Scope().Lookup(name).(*types.Const)
+		text := qualifier + "." + name
+		if !ok || !o.Exported() || !types.Identical(o.Type(), c.want) || used[text] {
+			continue
+		}
+		// The name alone is enough to type, but what is inserted has the package.
+		match, ok := matches(name, c.Prefix)
+		if _, whole := matches(text, c.Prefix); !ok && !whole {
+			continue
+		}
+		x := Completion{Text: text, Kind: "const", Detail: detail(o), Doc: firstSentence(c.s.doc(pkg.Path(), name))}
+		c.list = append(c.list, candidate{x, match, 0, engineGroup})
+	}
+}
+
+// usedCases are the names that the clauses of the switch around the cursor have already.
+func (c *candidates) usedCases() map[string]bool {
+	used := map[string]bool{}
+	for i := len(c.path) - 1; i >= 0; i-- {
+		s, ok := c.path[i].(*ast.SwitchStmt)
+		if !ok {
+			continue
+		}
+		for _, clause := range s.Body.List {
+			for _, x := range clause.(*ast.CaseClause).List {
+				used[types.ExprString(x)] = true
+			}
+		}
+		break
+	}
+	return used
+}
+
+// keywords adds those that can stand at the cursor.
+func (c *candidates) keywords() {
+	var list []string
+	if c.Prefix != "" {
+		list = append(list, "func", "map", "struct", "chan", "interface")
+	}
+	l := c.Inner()
+	if c.Begins && (c.Prefix != "" || l.Inside == cursor.Cases) {
+		list = append(list, c.statementKeywords(l)...)
+	}
+	if l.Header == token.FOR && (c.Prev == token.DEFINE || c.Prev == token.ASSIGN || c.Prev == token.FOR) {
+		c.keyword("range", fieldGroup)
+	}
+	for _, k := range list {
+		c.keyword(k, keywordGroup)
+	}
+}
+
+func (c *candidates) keyword(name string, group int) {
+	c.add(Completion{Text: name, Kind: "keyword", Doc: keywords[name].doc}, nil, group)
+}
+
+func (c *candidates) statementKeywords(l *cursor.Level) (list []string) {
+	if l.Inside == cursor.Cases {
+		list = append(list, "case", "default")
+		if c.Prefix == "" {
+			return list
+		}
+		list = append(list, "fallthrough")
+	}
+	if l.Inside == cursor.Members || l.Inside == cursor.Parens {
+		return nil
+	}
+	list = append(list, "const", "defer", "for", "go", "goto", "if", "select", "switch", "type", "var")
+	if l.Inside == cursor.TopLevel {
+		list = append(list, "import")
+	}
+	for _, n := range c.path {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Name.Name != "cell__" {
+				list = append(list, "return")
+			}
+		case *ast.FuncLit:
+			list = append(list, "return")
+		case *ast.ForStmt, *ast.RangeStmt:
+			list = append(list, "break", "continue")
+		case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			list = append(list, "break")
+		}
+	}
+	return list
+}

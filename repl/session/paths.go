@@ -1,0 +1,102 @@
+package session
+
+import (
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// completeString completes what stands in a string: the path of a package after import, that of a file where one is
+// likely.
+func (pl *place) completeString(before string) (from int, list []Completion) {
+	text := pl.Prefix
+	if pl.checked == nil { // an import
+		if !strings.HasPrefix(text, ".") {
+			for _, path := range stdlib.Paths() {
+				if strings.HasPrefix(path, text) {
+					list = append(list, Completion{Text: path, Kind: "package", Doc: firstSentence(stdlib.Doc(path, ""))})
+				}
+			}
+			return len(before) - len(text), list
+		}
+		from, list = pl.s.CompletePath(text)
+		list = slices.DeleteFunc(list, func(c Completion) bool { return !strings.HasSuffix(c.Text, string(filepath.Separator)) })
+		return len(before) - len(text) + from, list
+	}
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || pl.pathWanted() {
+		from, list = pl.s.CompletePath(text)
+		// What would have to be escaped is left to the typist.
+		list = slices.DeleteFunc(list, func(c Completion) bool { return strings.ContainsAny(c.Text, "\"\\`\n") })
+		return len(before) - len(text) + from, list
+	}
+	return len(before), nil
+}
+
+// pathWanted says whether the string at the cursor is the argument for a parameter that is called like a path.
+func (pl *place) pathWanted() bool {
+	l := pl.Inner()
+	if l.Inside != cursor.Parens || !l.Call {
+		return false
+	}
+	call := pl.callAt(l)
+	if call == nil {
+		return false
+	}
+	sig, ok := pl.info.Types[call.Fun].Type.(*types.Signature)
+	if !ok {
+		return false
+	}
+	at := l.Commas
+	if sig.Variadic() {
+		at = min(at, sig.Params().Len()-1)
+	}
+	if at < 0 || at >= sig.Params().Len() {
+		return false
+	}
+	switch name := strings.ToLower(sig.Params().At(at).Name()); name {
+	case "path", "file", "filename", "dir", "folder", "root", "oldpath", "newpath", "paths", "files", "filenames", "pattern", "tensorsfile":
+		return true
+	case "name", "elem":
+		o := pl.object(call.Fun)
+		return o != nil && o.Pkg() != nil && slices.Contains([]string{"os", "io/fs", "path/filepath"}, o.Pkg().Path())
+	}
+	return false
+}
+
+// CompletePath completes the path of a file, relative to the session's folder; from is where its last element begins.
+// Folders end with a separator. Hidden files are listed when a dot is typed.
+func (s *Session) CompletePath(path string) (from int, list []Completion) {
+	dir, prefix := filepath.Split(path)
+	folder := dir
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			folder = filepath.Join(home, rest)
+		}
+	}
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(s.Dir(), folder)
+	}
+	if folder == "" {
+		folder = "."
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return len(dir), nil
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, ".") && prefix == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.IsDir() {
+			name += string(filepath.Separator)
+		}
+		list = append(list, Completion{Text: name, Kind: "file"})
+	}
+	return len(dir), list
+}
