@@ -111,6 +111,9 @@ func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, ext
 	for _, o := range extra {
 		if o != nil && !declared[o.Name()] {
 			declared[o.Name()] = true
+			if p, ok := o.(*types.PkgName); ok { // an import is one of the package that is checked
+				o = types.NewPkgName(token.NoPos, c.pkg, p.Name(), p.Imported())
+			}
 			c.pkg.Scope().Insert(o)
 		}
 	}

@@ -169,7 +169,7 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs [
 // allowVain drops complaints about cases and assertions that can never hold: with type parameters they are right.
 func (c *checked) allowVain() {
 	c.errs = slices.DeleteFunc(c.errs, func(e types.Error) bool {
-		for _, prefix := range []string{"impossible type ", "duplicate case ", "\t"} {
+		for _, prefix := range []string{"impossible type ", "duplicate case ", "duplicate key ", "\t"} {
 			if strings.HasPrefix(e.Msg, prefix) {
 				return true
 			}
@@ -241,6 +241,9 @@ func nameBlanks(f *ast.FuncDecl) {
 }
 
 func (v *env) genericMethods(o types.Object) (list []*decl, p *sourcePackage, err error) {
+	if o.Parent() != nil && o.Parent() != o.Pkg().Scope() {
+		return nil, nil, nil // declared in a function
+	}
 	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
 		p, err = v.s.sources.load(o.Pkg().Path())
 		if err != nil {

@@ -74,10 +74,12 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 	if len(rhs) == 1 && len(lhs) == 2 {
 		switch e := ast.Unparen(rhs[0]).(type) {
 		case *ast.TypeAssertExpr:
-			return l.assertInto(lhs, e)
+			places, before := l.stableAll(lhs)
+			return append(before, l.assertInto(places, e)...)
 		case *ast.UnaryExpr:
 			if e.Op == token.ARROW {
-				return l.receiveInto(lhs[0], lhs[1], ts[0], e)
+				places, before := l.stableAll(lhs)
+				return append(before, l.receiveInto(places[0], places[1], ts[0], e)...)
 			}
 		}
 	}
@@ -246,6 +248,15 @@ func (l *Lowerer) assignResults(lhs []ast.Expr, to []types.Type, call ast.Expr, 
 	}
 	list = append(list, &ast.AssignStmt{Lhs: temps, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}})
 	return []ast.Stmt{l.block(append(list, placesFirst(sets)...)...)}
+}
+
+// stableAll is stable for several places.
+func (l *Lowerer) stableAll(list []ast.Expr) (places []ast.Expr, before []ast.Stmt) {
+	for _, x := range list {
+		place, b := l.stable(x)
+		places, before = append(places, place), append(before, b...)
+	}
+	return places, before
 }
 
 // stable evaluates the operands of a place, so that assignments cannot change which place it is.

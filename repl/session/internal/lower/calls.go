@@ -278,6 +278,11 @@ func isFunc(t types.Type) bool {
 }
 
 func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
+	if len(e.Args) == 1 {
+		if tuple, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
+			return l.spreadBuiltin(e, name, tuple)
+		}
+	}
 	switch name {
 	case "min", "max":
 		return l.minMax(e, name)
@@ -317,6 +322,30 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		out.Ellipsis = e.Rparen
 	}
 	return out
+}
+
+// spreadBuiltin is append(f()) where f has several results.
+func (l *Lowerer) spreadBuiltin(e *ast.CallExpr, name string, results *types.Tuple) ast.Expr {
+	values := l.expr(e.Args[0])
+	l.pos = e.Pos()
+	call := *e
+	call.Args = nil
+	l.info.Types[&call] = l.info.Types[e]
+	ft := &ast.FuncType{Func: l.pos, Params: &ast.FieldList{}}
+	for v := range results.Variables() {
+		id := &ast.Ident{Name: l.fresh("a"), NamePos: e.Pos()}
+		l.info.Types[id] = types.TypeAndValue{Type: v.Type()}
+		call.Args = append(call.Args, id)
+		ft.Params.List = append(ft.Params.List, &ast.Field{Names: []*ast.Ident{l.id(id.Name)}, Type: l.typ(v.Type())})
+	}
+	x := l.builtinCall(&call, name)
+	l.pos = e.Pos()
+	body := l.do(x)
+	if ts := Results(l.typeOf(e)); len(ts) > 0 {
+		ft.Results = &ast.FieldList{List: []*ast.Field{{Type: l.typ(ts[0])}}}
+		body = l.ret(x)
+	}
+	return l.call(&ast.FuncLit{Type: ft, Body: l.block(body)}, values)
 }
 
 // arrayLength is the length of the array that a pointer points to, which may be nil; nil for another operand.

@@ -253,8 +253,14 @@ func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
 	case token.ARROW:
 		return l.receive(e)
 	case token.AND:
-		if c, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
-			return &ast.UnaryExpr{OpPos: e.OpPos, Op: token.AND, X: l.composite(c, l.typeOf(c))}
+		switch x := ast.Unparen(e.X).(type) {
+		case *ast.CompositeLit:
+			return &ast.UnaryExpr{OpPos: e.OpPos, Op: token.AND, X: l.composite(x, l.typeOf(x))}
+		case *ast.IndexExpr:
+			if isPointer(l.typeOf(x.X)) { // the interpreter takes no address of an element of *p if p is written for it
+				array := &ast.ParenExpr{X: &ast.StarExpr{Star: e.OpPos, X: l.expr(x.X)}}
+				return l.addr(&ast.IndexExpr{X: array, Lbrack: x.Lbrack, Index: l.expr(x.Index), Rbrack: x.Rbrack})
+			}
 		}
 	}
 	return &ast.UnaryExpr{OpPos: e.OpPos, Op: e.Op, X: l.expr(e.X)}
@@ -273,8 +279,16 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 			return eq
 		}
 	}
-	if e.Op == token.SHL || e.Op == token.SHR {
+	switch e.Op {
+	case token.SHL, token.SHR:
 		y = l.shiftCount(y, e.Y)
+	case token.EQL, token.NEQ:
+		x, y = l.alike(x, y, tx, ty)
+	case token.QUO:
+		if b, ok := ty.Underlying().(*types.Basic); ok && b.Info()&types.IsComplex != 0 && l.info.Types[e.Y].Value != nil {
+			v := l.fresh("v") // the interpreter takes the constant for an integer
+			y = l.call(l.lit(l.typ(tx), l.declare(v, l.typ(tx)), l.assign(token.ASSIGN, l.id(v), y), l.ret(l.id(v))))
+		}
 	}
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
 }
@@ -294,6 +308,25 @@ func (l *Lowerer) shiftCount(x ast.Expr, e ast.Expr) ast.Expr {
 		return l.call(l.id("uint"), x)
 	}
 	return l.rt("ShiftCount", l.call(l.id("int"), x))
+}
+
+// alike gives operands of == that may be assigned to each other one type: the interpreter compares no others.
+func (l *Lowerer) alike(x, y ast.Expr, tx, ty types.Type) (ast.Expr, ast.Expr) {
+	if isUntyped(tx) || isUntyped(ty) || types.Identical(tx, ty) {
+		return x, y
+	}
+	as := func(t types.Type, x ast.Expr) ast.Expr {
+		return l.call(&ast.ParenExpr{Lparen: l.pos, X: l.typ(t), Rparen: l.pos}, x)
+	}
+	if types.AssignableTo(ty, tx) {
+		return x, as(tx, y)
+	}
+	return as(ty, x), y
+}
+
+func isUntyped(t types.Type) bool {
+	b, ok := t.(*types.Basic)
+	return ok && b.Info()&types.IsUntyped != 0
 }
 
 // nonNegative says whether the value of an integer expression is evidently not below zero.

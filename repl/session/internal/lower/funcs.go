@@ -14,6 +14,7 @@ type function struct {
 	name    string   // for marks
 	slot    int      // where this function notes the statement that it begins
 	named   bool     // its results have names
+	names   []string // those names
 	results []string // names of the results, when the body is inside of a literal that cannot return them
 	defers  string   // the variable that holds the deferred calls
 	body    []ast.Stmt
@@ -71,7 +72,7 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 			name := ""
 			if names != nil && names[i].Name != "_" {
 				o := l.info.Defs[names[i]]
-				if deferred { // an inner variable of the same name must not hide it from a return
+				if deferred || l.rangesFunction(body) { // an inner variable of the same name must not hide it from a return
 					l.locals[o] = l.fresh("r")
 				}
 				name = l.renamed(o, names[i].Name).(*ast.Ident).Name
@@ -86,6 +87,7 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 			if deferred {
 				l.fn.results = append(l.fn.results, name)
 			}
+			l.fn.names = append(l.fn.names, name)
 		}
 	}
 	if !deferred {

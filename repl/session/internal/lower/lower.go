@@ -294,6 +294,9 @@ func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl
 }
 
 func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
+	if selfMade(t, t.Underlying(), map[types.Type]bool{}) {
+		l.refuse(l.pos, "type %s refers to itself outside of a struct, which is not available in cells", describe(t))
+	}
 	x := l.typ(t.Underlying())
 	if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {
 		f := s.Fields.List[0]

@@ -114,6 +114,18 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 	return []ast.Stmt{l.block(append(list, l.exits(r)...)...)}
 }
 
+// rangesFunction says whether a body has a range over a function.
+func (l *Lowerer) rangesFunction(body *ast.BlockStmt) (found bool) {
+	inspect(body, func(n ast.Node) bool {
+		if r, ok := n.(*ast.RangeStmt); ok {
+			_, function := l.typeOf(r.X).Underlying().(*types.Signature)
+			found = found || function
+		}
+		return !found
+	})
+	return found
+}
+
 // returnVars declares variables for the results of returns in the body.
 func (l *Lowerer) returnVars(r *rangeFunc) (decls []ast.Stmt) {
 	if l.fn.results != nil {
@@ -121,6 +133,10 @@ func (l *Lowerer) returnVars(r *rangeFunc) (decls []ast.Stmt) {
 		return nil
 	}
 	if l.fn.cell {
+		return nil
+	}
+	if l.fn.named {
+		r.results = l.fn.names
 		return nil
 	}
 	for i := range l.fn.sig.Results().Len() {
@@ -170,7 +186,7 @@ func (l *Lowerer) returnResults(r *rangeFunc) []ast.Stmt {
 	if l.fn.cell {
 		return []ast.Stmt{l.do(l.rt("Quit")), l.ret()}
 	}
-	if l.fn.results != nil {
+	if l.fn.results != nil || l.fn.named {
 		return []ast.Stmt{l.ret()}
 	}
 	var values []ast.Expr

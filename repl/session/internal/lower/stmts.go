@@ -252,10 +252,7 @@ func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 	for _, spec := range g.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			if spec.TypeParams != nil {
-				l.refuse(spec.Pos(), "a generic type must be declared at the top of a cell")
-			}
-			if spec.Assign.IsValid() {
+			if spec.TypeParams != nil || spec.Assign.IsValid() { // instances are declared where they are used
 				continue
 			}
 			l.pos = spec.Pos()

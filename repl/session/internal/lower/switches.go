@@ -58,6 +58,7 @@ func (l *Lowerer) caseCondition(tag ast.Expr, tagType types.Type, x ast.Expr, e 
 	if eq := l.compare(tag, x, tagType, t); eq != nil {
 		return eq
 	}
+	tag, x = l.alike(tag, x, types.Default(tagType), t)
 	return l.binary(tag, token.EQL, x)
 }
 

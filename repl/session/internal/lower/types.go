@@ -110,6 +110,42 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 	return l.sel(l.id(l.env.Package(o.Pkg().Path())), o.Name())
 }
 
+// selfMade says whether a type is written with itself other than in a struct or an interface: reflection, and so the
+// interpreter, has no such types. In is a part of it.
+func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
+	in = types.Unalias(in)
+	if types.Identical(t, in) {
+		return true
+	}
+	if seen[in] {
+		return false
+	}
+	seen[in] = true
+	switch in := in.(type) {
+	case *types.Named:
+		return selfMade(t, in.Underlying(), seen)
+	case *types.Pointer:
+		return selfMade(t, in.Elem(), seen)
+	case *types.Slice:
+		return selfMade(t, in.Elem(), seen)
+	case *types.Array:
+		return selfMade(t, in.Elem(), seen)
+	case *types.Chan:
+		return selfMade(t, in.Elem(), seen)
+	case *types.Map:
+		return selfMade(t, in.Key(), seen) || selfMade(t, in.Elem(), seen)
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{in.Params(), in.Results()} {
+			for v := range tuple.Variables() {
+				if selfMade(t, v.Type(), seen) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 func (l *Lowerer) instance(generic types.Object, args []types.Type) ast.Expr {
 	name, err := l.env.Instance(generic, args, l.pos)
 	if err != nil {
