@@ -228,7 +228,7 @@ func (s *Session) take(r *Result, u *unit) error {
 	shown := make([]display.Value, 0, len(values))
 	for i, v := range values {
 		t := u.shows[i]
-		if isError(t) && i == len(values)-1 {
+		if isError(t) && i == len(values)-1 && !u.listed {
 			if err, ok := asError(v); ok {
 				return err
 			}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -58,7 +59,10 @@ func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.
 	if off >= len(text) {
 		msg = strings.NewReplacer("found '}'", "found the end of the cell", "found 'EOF'", "found the end of the cell").Replace(msg)
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, "")}}
+	if off < len(text) && strings.Contains(msg, "'ILLEGAL'") {
+		msg = strings.Replace(msg, "'ILLEGAL'", fmt.Sprintf("%q", text[off]), 1)
+	}
+	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, syntaxHint(text, min(off, len(text)), msg))}}
 }
 
 // unexpectedClose is where a text has a closing bracket too many, or -1.

@@ -32,7 +32,10 @@ func (s *Session) checkImport(st *stage, n int, src string, p piece) (units []*u
 		}
 		pkg, err := s.importer.Import(path)
 		if err != nil {
-			hint := didYouMean(path, stdlib.Paths())
+			hint := modules[path]
+			if hint == "" {
+				hint = didYouMean(path, stdlib.Paths())
+			}
 			return nil, &CheckError{Diags: []Diag{s.diagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
 		}
 		name := pkg.Name()

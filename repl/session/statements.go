@@ -16,7 +16,7 @@ import (
 // declaration may give it another type.
 func (s *Session) checkStatements(st *stage, n int, src string, p piece, last bool) ([]*unit, error) {
 	line, col := lineCol(src, p.off)
-	file, err := s.parse(n, line, col, "package "+pkgPath+";func cell(){", src[p.off:p.end], "\n}")
+	file, err := s.parseStatements(n, line, col, src[p.off:p.end])
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,10 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 	for _, o := range u.outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
 	}
-	extra = append(extra, checkFunc)
+	extra = append(extra, checkFunc, valuesFunc)
+	if !show {
+		list = evaluated(list)
+	}
 	var first *checked
 	for {
 		cell.Body.List = list
@@ -179,7 +182,8 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 	if n := len(list); n > 0 && show {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok && !isPrinting(u.checked, es.X) {
 			u.shown = es.X
-			u.shows = lower.Results(u.checked.info.Types[es.X].Type)
+			u.shows = lower.Shown(u.checked.info, es.X)
+			u.listed = listed(es.X) != nil
 		}
 	}
 	return s.declareVars(st, u)

@@ -33,6 +33,7 @@ type unit struct {
 
 	shown    ast.Expr // the trailing expression, if it is to be shown
 	shows    []types.Type
+	listed   bool                                           // shown is a list of expressions
 	failures map[string]token.Pos                           // error variables that were added to assignments: where
 	outs     []*out                                         // results of earlier cells that it uses
 	loop     func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function

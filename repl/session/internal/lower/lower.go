@@ -163,9 +163,13 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n, value string) (list 
 
 // show hands the values of an expression to the session.
 func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
-	ts := Results(l.typeOf(e))
+	ts := Shown(l.info, e)
 	if len(ts) == 0 {
 		return l.plain(&ast.ExprStmt{X: e}, "")
+	}
+	values := []ast.Expr{e}
+	if call, ok := e.(*ast.CallExpr); ok && isValues(e) {
+		values = call.Args
 	}
 	var decls, shows []ast.Stmt
 	var lhs []ast.Expr
@@ -179,8 +183,31 @@ func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 		decls = append(decls, l.declare(name, l.typ(t)))
 		shows = append(shows, l.do(l.rt("Show", l.addr(l.id(name)))))
 	}
-	assign := l.assignTo(lhs, ts, []ast.Expr{e}, token.ASSIGN)
+	assign := l.assignTo(lhs, ts, values, token.ASSIGN)
 	return append(append(decls, assign...), shows...)
+}
+
+// Values is the name of the function whose call stands for a list of expressions at the end of a cell.
+const Values = "__values"
+
+func isValues(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, ok := call.Fun.(*ast.Ident)
+	return ok && id.Name == Values
+}
+
+// Shown are the types of the values that a trailing expression shows.
+func Shown(info *types.Info, e ast.Expr) (list []types.Type) {
+	if !isValues(e) {
+		return Results(info.Types[e].Type)
+	}
+	for _, x := range e.(*ast.CallExpr).Args {
+		list = append(list, Results(info.Types[x].Type)...)
+	}
+	return list
 }
 
 // Results are the types of the values that an expression has.

@@ -1,0 +1,185 @@
+package session
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// People come from other languages. What they type is no Go, or Go that means something else; these tables say the Go
+// way beside the checker's message.
+
+// An idiom is a line of another language and what to write instead.
+type idiom struct {
+	line *regexp.Regexp
+	say  string // $1 … are the groups of line
+}
+
+func idioms(pairs ...string) (list []idiom) {
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, idiom{regexp.MustCompile(pairs[i]), pairs[i+1]})
+	}
+	return list
+}
+
+// foreignLines are lines that do not parse.
+var foreignLines = idioms(
+	`^for\s+(\w+)\s+in\s+range\((\w+)\)`, "write for $1 := range $2 { … }",
+	`^for\s+(\w+)\s+in\s+(.+?)\s*[:{]`, "write for _, $1 := range $2 { … }",
+	`^for\s+(\w+\s*,\s*\w+)\s+in\s+(.+?)\s*[:{]`, "write for $1 := range $2 { … }",
+	`^while\s+(?:[Tt]rue|1)\b`, "write for { … }",
+	`^while\s+\(?(.+?)\)?\s*[:{]`, "write for $1 { … }",
+	`^(?:async\s+)?(?:def|fn|function)\s+(\w+)`, "write func $1(x int) int { … }",
+	`^async\b`, "go f() runs f beside the rest",
+	`^elif\s+(.+?)\s*[:{]`, "write } else if $1 { … }",
+	`^elif\b`, "write } else if … { … }",
+	`^else\b`, "else stands on the line of the closing brace: } else {",
+	`^if\s+([^:{]+?)\s*:`, "write if $1 { … }",
+	`^if\s+([^={}]+?)\s*=\s*([^={}]+?)\s*\{`, "compare with ==: if $1 == $2 { … }",
+	`^(?:let|auto|val)\s+(?:mut\s+)?(\w+)\s*=\s*(.+?);?$`, "write $1 := $2",
+	`^(int|float|double|string|bool|str)\s+(\w+)\s*=\s*(.+?);?$`, "write $2 := $3",
+	`\blambda\s+(\w+)\s*:\s*(.+?)\)?$`, "write func($1 int) int { return $2 }",
+	`(?:^|\s)\(?(\w+)\)?\s*=>\s*(.+?)\)?$`, "write func($1 int) int { return $2 }",
+	`\b[fF]["'](.*)["']`, `write fmt.Sprintf("%v", x)`,
+	`^print\s+(.+)$`, "write fmt.Println($1)",
+	`^from\s+\S+\s+import\b`, "nothing need be imported: packages are there when a name like strings.ToUpper is used",
+	`^del\s+(\w+)\[(.+)\]`, "write delete($1, $2)",
+	`^del\s+(\w+)$`, "write %del $1",
+	`\bnot\s+(\w+)`, "write !$1",
+	`(\S+)\s+and\s+(\S+)`, "write $1 && $2",
+	`(\S+)\s+or\s+(\S+)`, "write $1 || $2",
+	`(\S+)\s+is\s+not\s+(?:None|null|nil)`, "write $1 != nil",
+	`(\S+)\s+is\s+(?:None|null|nil)`, "write $1 == nil",
+	`(\S+)\s+not\s+in\s+(\S+)`, "write !slices.Contains($2, $1)",
+	`(\S+)\s+in\s+(\w+)`, "write slices.Contains($2, $1), or _, ok := $2[$1] for a map",
+	`^(?:try|except|catch|finally|throw|raise)\b`, "Go returns errors: if err != nil { … }",
+	`^(?:class)\s+(\w+)`, "write type $1 struct { … }, and its methods as func (x $1) Name() { … }",
+	`^(?:public|private|static)\b`, "names that begin with a capital letter are exported; there is nothing else to write",
+	`^type\s+\w+\s+struct\s*\{.*,`, "fields are separated by semicolons or line breaks",
+	`^range\((.+)\)$`, "write for i := range $1 { … }",
+	`^type\((.+)\)$`, `write fmt.Printf("%T\n", $1)`,
+	`(\S+)\s*@\s*(\S+)`, "write $1.MatMul($2)",
+	`(\S+)\s*\?\s*(\S+)\s*:\s*(\S+)`, "Go has no conditional expression: write if $1 { … } else { … }",
+	`^return\s+\S+\s+\S+$`, "results are separated by commas",
+	`(\w+)(?:\+\+|--)\s*[-+*/)\],]`, "$1++ is a statement and has no value",
+	`\.map\(|\.range\(|\.select\(`, "there is no such method: write a loop, for _, x := range xs { … }",
+	`(?:^|=)\s*\[.*\]$`, "a slice has its type in front: []int{1, 2, 3}",
+	`(?:^|=)\s*\{.*:.*\}$`, `a map has its type in front: map[string]int{"a": 1}`,
+	`(?:^|=)\s*\([^()]*,[^()]*\)$`, "Go has no tuples: write the values without the parentheses",
+	`^\w+\s*=\s*\w+\s*=`, "an assignment has no value: write two",
+)
+
+// syntaxHint says how to write in Go what stands at off of a text that does not parse.
+func syntaxHint(text string, off int, msg string) string {
+	start := strings.LastIndexByte(text[:off], '\n') + 1
+	line, _, _ := strings.Cut(text[start:], "\n")
+	line = strings.TrimSpace(line)
+	if strings.Contains(msg, "rune literal") {
+		if from := strings.IndexByte(text[off:], '\''); from >= 0 {
+			if body, _, ok := strings.Cut(text[off+from+1:], "'"); ok && !strings.Contains(body, "\n") {
+				return `a string has double quotes: "` + body + `"`
+			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(line, "import "); ok {
+		return importHint(strings.Fields(rest))
+	}
+	for _, i := range foreignLines {
+		if m := i.line.FindStringSubmatchIndex(line); m != nil {
+			return string(i.line.ExpandString(nil, i.say, line, m))
+		}
+	}
+	if msg == "expected 1 expression" {
+		return "a list of values is shown only at the end of a cell"
+	}
+	return ""
+}
+
+// importHint is what to write for `import numpy as np`.
+func importHint(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	name := strings.Trim(words[0], "\"';,")
+	if instead, ok := modules[strings.Split(name, ".")[0]]; ok {
+		return instead
+	}
+	if path, ok := stdlib.ImportFor(name); ok {
+		return `it is there without an import; an import has its path in quotes: import "` + path + `"`
+	}
+	return `an import has its path in quotes: import "fmt"`
+}
+
+// modules are what people import in Python.
+var modules = map[string]string{
+	"numpy":        "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
+	"np":           "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
+	"torch":        "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
+	"tensorflow":   "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
+	"jax":          "tensors are in package tensor, gradients come from tensor.Grad, which is there without an import",
+	"transformers": "decoder models are in package llm, which is there without an import",
+	"peft":         "adapters are in package lora, which is there without an import",
+	"pandas":       "a slice of structs is shown as a table; encoding/csv reads files",
+	"sys":          "package os has arguments, streams and exits",
+	"random":       "rand is there without an import: rand.IntN(10)",
+	"re":           "package regexp is there without an import",
+	"json":         "package encoding/json is there without an import: json.Marshal",
+	"datetime":     "package time is there without an import: time.Now()",
+	"collections":  "maps and slices are part of the language; containers are in container/heap, list and ring",
+	"asyncio":      "go f() runs f beside the rest; channels connect the two",
+	"threading":    "go f() runs f beside the rest; channels connect the two",
+	"subprocess":   "package os/exec is there as exec; !command runs a command of the shell",
+}
+
+// foreignNames are names that other languages have, and Go's.
+var foreignNames = map[string]string{
+	"None": "it is called nil", "null": "it is called nil", "NULL": "it is called nil", "nullptr": "it is called nil",
+	"True": "it is called true", "False": "it is called false",
+	"str": "write fmt.Sprint(x)", "float": "write float64(x)", "double": "write float64(x)", "long": "write int64(x)", "char": "write byte or rune", "boolean": "it is called bool",
+	"input": "write fmt.Scanln(&x)", "del": "write delete(m, key)", "list": "a slice is []int{1, 2, 3}", "dict": `a map is map[string]int{"a": 1}`,
+	"set": "a set is a map[string]bool", "tuple": "a struct or several results do that", "abs": "write math.Abs(x)", "sorted": "write slices.Sorted or slices.Sort",
+	"zip": "write a loop: for i := range xs { … xs[i], ys[i] … }", "enumerate": "write for i, x := range xs { … }", "isinstance": "write x.(T), or a type switch",
+	"console": "write fmt.Println(x)", "System": "write fmt.Println(x)", "puts": "write fmt.Println(x)", "echo": "write fmt.Println(x)", "cout": "write fmt.Println(x)",
+	"self": "the receiver has the name that the method gives it", "this": "the receiver has the name that the method gives it",
+	"exit": "Ctrl-D leaves the notebook", "quit": "Ctrl-D leaves the notebook", "help": "%help lists the commands, name? tells about a name",
+	"ls": "!ls runs the shell's", "cd": "!cd runs the shell's", "pwd": "!pwd runs the shell's", "cat": "!cat runs the shell's", "pip": "nothing need be installed",
+	"np": modules["np"], "numpy": modules["numpy"], "torch": modules["torch"], "pd": modules["pandas"],
+	"while": "write for … { … }", "foreach": "write for _, x := range xs { … }", "lambda": "write func(x int) int { … }", "pass": "an empty block { } does nothing",
+	"assert": "write if !ok { panic(…) }", "typeof": `write fmt.Printf("%T\n", x)`, "unsigned": "write uint", "size_t": "write int or uintptr", "ptr": "a pointer is *T",
+}
+
+// foreignMembers are what other languages call on values, by what the value is.
+var foreignMembers = map[string]map[string]string{
+	"slice": {
+		"append": "write $x = append($x, …)", "push": "write $x = append($x, …)", "add": "write $x = append($x, …)", "extend": "write $x = append($x, ys...)",
+		"len": "write len($x)", "length": "write len($x)", "size": "write len($x)", "shape": "write len($x)",
+		"sort": "write slices.Sort($x)", "reverse": "write slices.Reverse($x)", "contains": "write slices.Contains($x, v)", "includes": "write slices.Contains($x, v)",
+		"index": "write slices.Index($x, v)", "indexof": "write slices.Index($x, v)", "join": `write strings.Join($x, ", ")`, "copy": "write slices.Clone($x)",
+		"pop": "write last := $x[len($x)-1]; $x = $x[:len($x)-1]", "insert": "write $x = slices.Insert($x, i, v)", "remove": "write $x = slices.Delete($x, i, i+1)",
+		"map": "write a loop: for _, x := range $x { … }", "filter": "write slices.DeleteFunc(slices.Clone($x), func…)", "foreach": "write for _, x := range $x { … }",
+		"sum": "write a loop, or tensor.From($x).Sum()", "min": "write slices.Min($x)", "max": "write slices.Max($x)", "first": "write $x[0]", "last": "write $x[len($x)-1]",
+	},
+	"string": {
+		"upper": "write strings.ToUpper($x)", "toupper": "write strings.ToUpper($x)", "touppercase": "write strings.ToUpper($x)",
+		"lower": "write strings.ToLower($x)", "tolower": "write strings.ToLower($x)", "tolowercase": "write strings.ToLower($x)",
+		"len": "write len($x)", "length": "write len($x)", "size": "write len($x)", "strip": "write strings.TrimSpace($x)", "trim": "write strings.TrimSpace($x)",
+		"split": `write strings.Split($x, ",") or strings.Fields($x)`, "replace": "write strings.ReplaceAll($x, old, new)", "format": "write fmt.Sprintf($x, …)",
+		"startswith": "write strings.HasPrefix($x, …)", "endswith": "write strings.HasSuffix($x, …)", "find": "write strings.Index($x, …)", "indexof": "write strings.Index($x, …)",
+		"contains": "write strings.Contains($x, …)", "includes": "write strings.Contains($x, …)", "join": "write strings.Join(list, $x)", "encode": "write []byte($x)",
+		"substring": "write $x[from:to]", "charat": "write $x[i]", "repeat": "write strings.Repeat($x, n)",
+	},
+	"map": {
+		"keys": "write slices.Sorted(maps.Keys($x))", "values": "write slices.Collect(maps.Values($x))", "items": "write for k, v := range $x { … }", "len": "write len($x)",
+		"length": "write len($x)", "size": "write len($x)", "get": "write v, ok := $x[key]", "has": "write _, ok := $x[key]", "contains": "write _, ok := $x[key]",
+		"pop": "write delete($x, key)", "remove": "write delete($x, key)", "delete": "write delete($x, key)", "put": "write $x[key] = v", "set": "write $x[key] = v",
+		"copy": "write maps.Clone($x)", "clear": "write clear($x)", "update": "write maps.Copy($x, other)",
+	},
+	"error":  {"message": "write $x.Error()", "what": "write $x.Error()", "text": "write $x.Error()"},
+	"number": {"tostring": "write fmt.Sprint($x)", "string": "write fmt.Sprint($x)", "abs": "write math.Abs($x)", "astype": "write float64($x)", "round": "write math.Round($x)", "item": "it is a number already"},
+	"tensor": {
+		"t": "write $x.Transpose()", "view": "write $x.Reshape(…)", "matmul": "did you mean MatMul?", "mm": "write $x.MatMul(…)", "dot": "write $x.MatMul(…)", "numpy": "write $x.Floats()",
+		"tolist": "write $x.Floats()", "dim": "write $x.Rank()", "ndim": "write $x.Rank()", "astype": "write $x.Cast(dtype.…)", "float": "write $x.Cast(dtype.F32)", "backward": "write tensor.Grad($x, params…)",
+		"cuda": "write $x.To(device.…)", "cpu": "write $x.To(device.…)", "requires_grad": "write $x.Param()", "numel": "write $x.Size()", "length": "write $x.Len()", "clone": "write $x.Snapshot()",
+	},
+}

@@ -1,0 +1,109 @@
+package session
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+)
+
+// valuesFunc is what stands for the list of expressions that a cell ends in.
+var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatureType(nil, nil, nil,
+	types.NewTuple(types.NewVar(token.NoPos, nil, "values", types.NewSlice(types.Universe.Lookup("any").Type()))), nil, true))
+
+// parseStatements parses statements, which stand at the given line and column of a cell, as the body of a function. The
+// last of them may be a list of expressions, `a, b`, which Go has not: it becomes a call of valuesFunc.
+func (s *Session) parseStatements(cell, line, col int, text string) (*ast.File, error) {
+	items := listItems(text)
+	if items == nil {
+		return s.parse(cell, line, col, "package "+pkgPath+";func cell(){", text, "\n}")
+	}
+	file, err := s.parse(cell, line, col, "package "+pkgPath+";func cell(){", text[:items[0].off], "\n}")
+	if err != nil {
+		return nil, err
+	}
+	var values []ast.Expr
+	for _, item := range items {
+		l, c := lineCol(text, item.off)
+		if l == 1 {
+			c += col - 1
+		}
+		f, err := s.parse(cell, line+l-1, c, "package "+pkgPath+";var _ =", text[item.off:item.end], "\n")
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, f.Decls[0].(*ast.GenDecl).Specs[0].(*ast.ValueSpec).Values...)
+	}
+	if f, ok := file.Decls[0].(*ast.FuncDecl); ok && len(file.Decls) == 1 {
+		pos := values[0].Pos()
+		call := &ast.CallExpr{Fun: &ast.Ident{Name: lower.Values, NamePos: pos}, Lparen: pos, Args: values, Rparen: values[len(values)-1].End()}
+		f.Body.List = append(f.Body.List, &ast.ExprStmt{X: call})
+	}
+	return file, nil
+}
+
+// listItems are the expressions of a text that ends in a list of several; nil if it ends in something else.
+func listItems(text string) (items []piece) {
+	list, _ := lex(text)
+	depth, comma := 0, false
+	start := true // of a statement
+	for _, t := range list {
+		if start {
+			items, comma, start = []piece{{off: t.off, end: len(text)}}, false, false
+		}
+		switch t.tok {
+		case token.COMMA:
+			if depth == 0 && items != nil {
+				items[len(items)-1].end = t.off
+				items = append(items, piece{off: t.off + 1, end: len(text)})
+				comma = true
+			}
+		case token.SEMICOLON:
+			if start = depth == 0; start && items != nil {
+				items[len(items)-1].end = t.off
+			}
+		case token.ASSIGN, token.DEFINE, token.COLON, token.INC, token.DEC:
+			if depth == 0 {
+				items = nil
+			}
+		case token.FUNC, token.MAP, token.CHAN, token.STRUCT, token.INTERFACE:
+		default:
+			if t.tok.IsKeyword() && depth == 0 {
+				items = nil
+			}
+		}
+		depth += nesting(t.tok)
+	}
+	if !comma {
+		return nil
+	}
+	return items
+}
+
+// listed are the expressions of a list, or nil if e is none.
+func listed(e ast.Expr) []ast.Expr {
+	if call, ok := e.(*ast.CallExpr); ok {
+		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == lower.Values {
+			return call.Args
+		}
+	}
+	return nil
+}
+
+// evaluated is a list of expressions that is not to be shown, as an assignment to nothing.
+func evaluated(list []ast.Stmt) []ast.Stmt {
+	n := len(list)
+	if n == 0 {
+		return list
+	}
+	es, ok := list[n-1].(*ast.ExprStmt)
+	if !ok || listed(es.X) == nil {
+		return list
+	}
+	a := &ast.AssignStmt{TokPos: es.Pos(), Tok: token.ASSIGN, Rhs: listed(es.X)}
+	for range a.Rhs {
+		a.Lhs = append(a.Lhs, &ast.Ident{Name: "_", NamePos: es.Pos()})
+	}
+	return append(list[:n-1:n-1], a)
+}

@@ -1,0 +1,445 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// An advisor finds what the user may have meant where the checker complains.
+type advisor struct {
+	s   *Session
+	st  *stage
+	c   *checked
+	pos token.Pos
+}
+
+// A rule is a form of the checker's messages and what to say beside it. It may change the message.
+type rule struct {
+	message *regexp.Regexp
+	advise  func(a *advisor, msg string, m []string) (newMsg, hint string)
+}
+
+// hint makes the advice of a rule that leaves the message as it is; $1 … are the message's groups.
+func hint(text string) func(*advisor, string, []string) (string, string) {
+	return func(_ *advisor, msg string, m []string) (string, string) {
+		text := text
+		for i := range m {
+			text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i), m[i])
+		}
+		return msg, text
+	}
+}
+
+// numeric is a type that a value can be converted to with its name alone.
+const numeric = `((?:u?int(?:8|16|32|64)?)|float(?:32|64))`
+
+var rules = []rule{
+	{regexp.MustCompile(`^could not import (\S+) \(import "[^"]*": (.*)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
+		return fmt.Sprintf("package %s: %s", m[1], m[2]), ""
+	}},
+	{regexp.MustCompile(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`), (*advisor).earlierType},
+	{regexp.MustCompile(`, but does have (field |method )?(\w+)\)`), func(a *advisor, msg string, m []string) (string, string) {
+		name := m[2]
+		if _, called := a.selector(); m[1] == "method " && !called {
+			name += "()"
+		}
+		return strings.Replace(msg, m[0], ")", 1), "did you mean " + name + "?"
+	}},
+	{regexp.MustCompile(`^undefined: (\w+)\.(\w+) \(but have (\w+)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
+		return "undefined: " + m[1] + "." + m[2], "did you mean " + m[3] + "?"
+	}},
+	{regexp.MustCompile(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
+	{regexp.MustCompile(`^undefined: (\w+)$`), (*advisor).undefinedName},
+	{regexp.MustCompile(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
+	{regexp.MustCompile(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), hint("$2 is a field: write $1.$2")},
+	{regexp.MustCompile(`^invalid operation: cannot indirect (\S+) \(`), (*advisor).power},
+	{regexp.MustCompile(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), hint("convert one of them: $4($1) or $3($2)")},
+	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), hint("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
+	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), hint("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
+	{regexp.MustCompile(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), hint("write strings.Repeat($1, $2)")},
+	{regexp.MustCompile(`^invalid operation: (\S+) == nil \(mismatched types`), hint("only pointers, slices, maps, channels, functions and interfaces can be nil")},
+	{regexp.MustCompile(`^invalid operation: (\S+) == (\S+) \(slice can only`), hint("write slices.Equal($1, $2)")},
+	{regexp.MustCompile(`^invalid operation: (\S+) == (\S+) \(map can only`), hint("write maps.Equal($1, $2)")},
+	{regexp.MustCompile(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), hint("slices are joined with append($1, ys...) or slices.Concat")},
+	{regexp.MustCompile(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), hint("write $1 == 0")},
+	{regexp.MustCompile(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), hint("tensors have methods: Add, Sub, Mul, Div, MatMul")},
+	{regexp.MustCompile(`^non-boolean condition in `), (*advisor).condition},
+	{regexp.MustCompile(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), hint("convert it: $3($1)")},
+	{regexp.MustCompile(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), hint("pass its address: &$1")},
+	{regexp.MustCompile(`^cannot use .* as .* value in assignment`), (*advisor).anew},
+	{regexp.MustCompile(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), hint("write strconv.Atoi($1)")},
+	{regexp.MustCompile(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), hint("write strconv.ParseFloat($1, 64)")},
+	{regexp.MustCompile(`^cannot convert (.+) \(.*\) to type string$`), hint("write fmt.Sprint($1)")},
+	{regexp.MustCompile(`^use of untyped nil in `), hint("nil alone has no type: write var x []int, var err error, …")},
+	{regexp.MustCompile(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), hint("it returns an error, too: assign it first, v := $1")},
+	{regexp.MustCompile(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
+	{regexp.MustCompile(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
+	{regexp.MustCompile(`^missing function body$`), hint("the opening brace stands on the line of func")},
+	{regexp.MustCompile(`^cannot assign to (\w+) \(neither addressable`), hint("$1 is a constant")},
+	{regexp.MustCompile(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), hint("Go counts from the front only: the last one is xs[len(xs)-1]")},
+}
+
+// suggest words a message and finds a suggestion for it.
+func (s *Session) suggest(st *stage, c *checked, pos token.Pos, msg string) (newMsg, hint string) {
+	a := &advisor{s, st, c, pos}
+	for _, r := range rules {
+		if m := r.message.FindStringSubmatch(msg); m != nil {
+			if said, hint := r.advise(a, msg, m); hint != "" || said != msg {
+				return said, hint
+			}
+		}
+	}
+	return msg, ""
+}
+
+// path are the nodes around the place of the complaint, the innermost first.
+func (a *advisor) path() []ast.Node {
+	for _, f := range a.c.files {
+		if f.FileStart <= a.pos && a.pos <= f.FileEnd || f.Pos() <= a.pos && a.pos < f.End() {
+			list, _ := astutil.PathEnclosingInterval(f, a.pos, a.pos)
+			return list
+		}
+	}
+	return nil
+}
+
+// earlierType is about a value of a type that was declared anew since.
+func (a *advisor) earlierType(msg string, m []string) (string, string) {
+	if m[1] != m[2] {
+		return msg, ""
+	}
+	return msg, "the value has an earlier declaration of the type: make it again"
+}
+
+func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
+	pkg, name := m[1], m[2]
+	o, _ := a.c.pkg.Scope().Lookup(pkg).(*types.PkgName)
+	if o == nil {
+		return msg, ""
+	}
+	for _, path := range stdlib.Paths() { // rand and template are the names of two packages
+		if n, _ := stdlib.Name(path); n != o.Imported().Name() || path == o.Imported().Path() {
+			continue
+		}
+		if a.s.exports(path, name) {
+			return msg, fmt.Sprintf("%s is %s here; %s is in %s: import %q", pkg, o.Imported().Path(), name, path, path)
+		}
+	}
+	var candidates []string
+	for _, n := range o.Imported().Scope().Names() {
+		if token.IsExported(n) {
+			candidates = append(candidates, n)
+		}
+	}
+	return msg, didYouMean(name, candidates)
+}
+
+func (a *advisor) undefinedName(msg string, m []string) (string, string) {
+	name := m[1]
+	if name == "Out" {
+		return msg, "no such result was kept"
+	}
+	near := didYouMean(name, a.names())
+	if assigned(a.c.files, a.pos) {
+		if near != "" {
+			return msg, "declare it with :=, or " + near
+		}
+		return msg, "declare it with :="
+	}
+	if near != "" && strings.EqualFold(near, "did you mean "+name+"?") {
+		return msg, near
+	}
+	if say, ok := foreignNames[name]; ok {
+		return msg, say
+	}
+	if path := a.path(); len(path) > 1 {
+		if sel, ok := path[1].(*ast.SelectorExpr); ok && sel.X.Pos() == a.pos {
+			return msg, didYouMean(name, append(a.names(), packageNames()...))
+		}
+	}
+	if full := a.s.exportedAs(name); full != "" {
+		return msg, "did you mean " + full + "?"
+	}
+	if near == "" {
+		near = didYouMean(name, types.Universe.Names())
+	}
+	return msg, near
+}
+
+// names are what the session and the cell have declared.
+func (a *advisor) names() (list []string) {
+	a.st.all(func(e *entity) { list = append(list, e.name) })
+	for name := range a.s.world.imports {
+		list = append(list, name)
+	}
+	for _, f := range a.c.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && a.c.info.Defs[id] != nil && id.Name != "cell" {
+				list = append(list, id.Name)
+			}
+			return true
+		})
+	}
+	return list
+}
+
+func packageNames() (list []string) {
+	for _, path := range stdlib.Paths() {
+		name, _ := stdlib.Name(path)
+		list = append(list, name)
+	}
+	return list
+}
+
+// common are the packages that a bare name is looked for in.
+var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "errors", "os", "time", "sort"}
+
+// exportedAs finds what a name without a package may mean: Println and println are fmt.Println, sqrt is math.Sqrt.
+func (s *Session) exportedAs(name string) string {
+	paths := append(slices.Clone(common), stdlib.Engine()...)
+	for _, path := range paths {
+		p, err := s.importer.Import(path)
+		if err != nil {
+			continue
+		}
+		for _, n := range p.Scope().Names() {
+			if token.IsExported(n) && strings.EqualFold(n, name) {
+				return p.Name() + "." + n
+			}
+		}
+	}
+	return ""
+}
+
+// assigned says whether the identifier at pos stands on the left of a plain assignment.
+func assigned(files []*ast.File, pos token.Pos) (found bool) {
+	for _, f := range files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
+				for _, e := range a.Lhs {
+					found = found || e.Pos() == pos
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// selector is the selection whose name the complaint is about, and whether it is called.
+func (a *advisor) selector() (sel *ast.SelectorExpr, called bool) {
+	path := a.path()
+	for i, n := range path {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Pos() == a.pos {
+			if i+1 < len(path) {
+				call, ok := path[i+1].(*ast.CallExpr)
+				called = ok && call.Fun == sel
+			}
+			return sel, called
+		}
+	}
+	return nil, false
+}
+
+func (a *advisor) noMember(msg string, m []string) (string, string) {
+	operand, name := m[1], m[4]
+	sel, called := a.selector()
+	if sel == nil || a.c.info.Types[sel.X].Type == nil {
+		return msg, ""
+	}
+	t := a.c.info.Types[sel.X].Type
+	if path, ok := stdlib.ImportFor(operand); ok && a.s.exports(path, name) {
+		return msg, fmt.Sprintf("%s is a variable of yours that hides the package %s", operand, path)
+	}
+	var candidates []string
+	for _, o := range members(t) {
+		candidates = append(candidates, o.Name())
+	}
+	if say := foreignMembers[family(t)][strings.ToLower(name)]; say != "" && !slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) }) {
+		return msg, strings.ReplaceAll(say, "$x", operand)
+	}
+	near := didYouMean(name, candidates)
+	if near != "" {
+		meant := strings.TrimSuffix(strings.TrimPrefix(near, "did you mean "), "?")
+		if o, _, _ := types.LookupFieldOrMethod(t, true, a.c.pkg, meant); o != nil && !called {
+			if f, ok := o.(*types.Func); ok && f.Signature().Params().Len() == 0 {
+				return msg, "did you mean " + meant + "()?"
+			}
+		}
+		return msg, near
+	}
+	return msg, ""
+}
+
+// exports says whether a package has an exported name.
+func (s *Session) exports(path, name string) bool {
+	p, err := s.importer.Import(path)
+	return err == nil && token.IsExported(name) && p.Scope().Lookup(name) != nil
+}
+
+// family is the key of a type's values in foreignMembers.
+func family(t types.Type) string {
+	if strings.HasSuffix(t.String(), "/tensor.Tensor") {
+		return "tensor"
+	}
+	if isErrorInterface(t) {
+		return "error"
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Slice, *types.Array:
+		return "slice"
+	case *types.Map:
+		return "map"
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsString != 0:
+			return "string"
+		case u.Info()&types.IsNumeric != 0:
+			return "number"
+		}
+	}
+	return ""
+}
+
+// power is about 2 ** 3.
+func (a *advisor) power(msg string, m []string) (string, string) {
+	for _, n := range a.path() {
+		if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.MUL {
+			if y, ok := b.Y.(*ast.StarExpr); ok && b.OpPos+1 == y.Star {
+				return msg, fmt.Sprintf("write math.Pow(%s, %s)", types.ExprString(b.X), types.ExprString(y.X))
+			}
+		}
+	}
+	return msg, ""
+}
+
+// condition is about `if n`.
+func (a *advisor) condition(msg string, _ []string) (string, string) {
+	for _, n := range a.path() {
+		e, ok := n.(ast.Expr)
+		if !ok {
+			break
+		}
+		if t := a.c.info.Types[e].Type; t != nil {
+			zero := map[string]string{"number": "!= 0", "string": `!= ""`, "error": "!= nil"}[family(t)]
+			if f := family(t); f == "slice" || f == "map" {
+				return msg, fmt.Sprintf("write len(%s) > 0", types.ExprString(e))
+			}
+			if zero == "" && isPointer(t) {
+				zero = "!= nil"
+			}
+			if zero != "" {
+				return msg, fmt.Sprintf("write %s %s", types.ExprString(e), zero)
+			}
+		}
+	}
+	return msg, ""
+}
+
+// anew is about the assignment of another type to a variable of the session, which := allows.
+func (a *advisor) anew(msg string, _ []string) (string, string) {
+	for _, n := range a.path() {
+		as, ok := n.(*ast.AssignStmt)
+		if !ok || len(as.Lhs) != 1 || as.Tok != token.ASSIGN {
+			continue
+		}
+		if id, ok := as.Lhs[0].(*ast.Ident); ok {
+			if e := a.st.lookup(id.Name); e != nil && e.kind == varKind {
+				return msg, fmt.Sprintf("%s is %s; %s := … declares it anew", id.Name, article(typeString(e.obj.Type())), id.Name)
+			}
+		}
+	}
+	return msg, ""
+}
+
+// article puts a or an before a type.
+func article(t string) string {
+	if strings.ContainsRune("aeioAEIO[", rune(t[0])) {
+		return "an " + t
+	}
+	return "a " + t
+}
+
+// constructor is about nn.Linear(3, 4), where Linear is a type and NewLinear makes one.
+func (a *advisor) constructor(msg string, m []string) (string, string) {
+	o, _ := a.c.pkg.Scope().Lookup(m[1]).(*types.PkgName)
+	if o == nil || o.Imported().Scope().Lookup("New"+m[2]) == nil {
+		return msg, ""
+	}
+	return msg, fmt.Sprintf("did you mean %s.New%s?", m[1], m[2])
+}
+
+// appendUnused is about append(xs, x), whose result nobody takes.
+func (a *advisor) appendUnused(msg string, m []string) (string, string) {
+	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
+}
+
+// didYouMean suggests the candidate that is nearest to a misspelt name: one of two letters may differ in their case, one
+// of five in one letter, longer ones in two or three. Letters are missing rather than too many.
+func didYouMean(name string, candidates []string) string {
+	most := 3
+	switch n := len(name); {
+	case n <= 2:
+		most = 0
+	case n <= 5:
+		most = 1
+	case n <= 9:
+		most = 2
+	}
+	best, least := "", 2*most+1
+	sort.Strings(candidates)
+	lower := strings.ToLower(name)
+	for _, c := range candidates {
+		if c == name || c == "_" || strings.HasPrefix(c, "__") {
+			continue
+		}
+		d := 2 * distance(lower, strings.ToLower(c))
+		if len(name) >= 5 && strings.HasPrefix(strings.ToLower(c), lower) { // it is not finished
+			d = min(d, 2) - 1
+		}
+		if d < least || d == least && best != "" && len(best) < len(name) && len(c) > len(best) {
+			best, least = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance counts the letters to insert, delete, replace or swap with their neighbour to get from a to b.
+func distance(a, b string) int {
+	if d := len(a) - len(b); d > 3 || d < -3 {
+		return 4
+	}
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	next := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row, next = row, next, before
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"go/types"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// What a suggestion tells people to write is there.
+func TestSuggestionsExist(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	var texts []string
+	for _, i := range foreignLines {
+		texts = append(texts, i.say)
+	}
+	texts = append(texts, slices.Collect(maps.Values(modules))...)
+	texts = append(texts, slices.Collect(maps.Values(foreignNames))...)
+	for _, members := range foreignMembers {
+		texts = append(texts, slices.Collect(maps.Values(members))...)
+	}
+	qualified := regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*)`)
+	found := 0
+	for _, text := range texts {
+		for _, m := range qualified.FindAllStringSubmatch(text, -1) {
+			path, ok := stdlib.ImportFor(m[1])
+			if !ok {
+				continue // $x.Method
+			}
+			pkg, err := s.importer.Import(path)
+			if err != nil || pkg.Scope().Lookup(m[2]) == nil {
+				t.Errorf("%s: there is no %s.%s (%v)", text, m[1], m[2], err)
+			}
+			found++
+		}
+	}
+	if found < 40 {
+		t.Errorf("the texts name %d functions, want at least 40: is the pattern wrong?", found)
+	}
+	pkg, err := s.importer.Import("github.com/mcs-notebook/mcs/engine/tensor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensor := pkg.Scope().Lookup("Tensor").Type()
+	for name, text := range foreignMembers["tensor"] {
+		_, method, ok := strings.Cut(text, "$x.")
+		if !ok {
+			continue
+		}
+		method, _, _ = strings.Cut(method, "(")
+		if o, _, _ := types.LookupFieldOrMethod(tensor, true, pkg, method); o == nil {
+			t.Errorf("%s: %s: tensors have no method %s", name, text, method)
+		}
+	}
+}
+
+// A name is taken for another only if it is near: the longer, the more may differ.
+func TestDidYouMean(t *testing.T) {
+	for _, c := range []struct{ name, candidates, want string }{
+		{"hal", "half ham", "half"},
+		{"i", "m n x", ""},
+		{"N", "n m", "n"},
+		{"ab", "ac", ""},
+		{"totl", "total tot", "total"},
+		{"input", "int uint", ""},
+		{"Printl", "Print Println", "Println"},
+		{"matmul", "MatMul MatMulT", "MatMul"},
+		{"Tranpsoe", "Transpose", "Transpose"},
+		{"Sofmtaxx", "Softmax", "Softmax"},
+		{"convolution", "Conv1d", ""},
+		{"__hidden", "__hiddem", ""},
+	} {
+		want := ""
+		if c.want != "" {
+			want = "did you mean " + c.want + "?"
+		}
+		if got := didYouMean(c.name, strings.Fields(c.candidates)); got != want {
+			t.Errorf("didYouMean(%s, %s): got %q, want %q", c.name, c.candidates, got, want)
+		}
+	}
+}
