@@ -88,5 +88,3 @@ func dotScalar(k int, a *float32, b Source) float32 {
 	}
 	return s0 + s1 + (s2 + s3)
 }
-
-func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-var microPortable = &MicroKernel{4, 4, 4, []microFunc{matmulPortable}}
+var microPortable = &MicroKernel{Rows: 4, Cols: 4, lanes: 4, widths: []microFunc{matmulPortable}}
 
 // matmulPortable is the 4×4 micro-kernel in Go: two rows at a time, because their sums fit the registers.
 func matmulPortable(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int) {

@@ -106,11 +106,15 @@ func inTurns(b *testing.B, unit string, amount float64, work func(), boundAmount
 	b.ReportMetric(0, "ns/op")
 }
 
-// multiplyAdds does nothing but multiply-adds on all workers.
-func multiplyAdds(workers *pool.Pool) (flops float64, f func()) {
+// multiplyAdds does nothing but multiply-adds of numbers of a type on all workers.
+func multiplyAdds(workers *pool.Pool, elem asm.Elem) (flops float64, f func()) {
 	const n = 100_000
-	return float64(workers.Threads()) * float64(asm.PeakFlops(1)*n), func() {
-		workers.For(workers.Threads(), func(int, int) { asm.PeakFlops(n) })
+	peak := asm.PeakFlops
+	if elem == asm.BF16 {
+		peak = asm.PeakBF16
+	}
+	return float64(workers.Threads()) * float64(peak(1)*n), func() {
+		workers.For(workers.Threads(), func(int, int) { peak(n) })
 	}
 }
 
@@ -130,7 +134,7 @@ func BenchmarkProduct(b *testing.B) {
 						workers := pool.New(threads)
 						defer workers.Close()
 						work, _ := c.prepare(workers)
-						flops, fma := multiplyAdds(workers)
+						flops, fma := multiplyAdds(workers, elem)
 						inTurns(b, "FLOP", 2*float64(c.m)*float64(c.n)*float64(c.k), work, flops, fma)
 					})
 				}
@@ -175,7 +179,7 @@ func BenchmarkKernels(b *testing.B) {
 				only[i] = 1
 				speed[set] = func() []float64 { return only }
 				work, _ := benchCase{asm.F32, 1024, 1024, 1024, "nn", 1}.prepare(workers)
-				flops, fma := multiplyAdds(workers)
+				flops, fma := multiplyAdds(workers, asm.F32)
 				inTurns(b, "FLOP", 2<<30, work, flops, fma)
 			})
 		}

@@ -11,10 +11,20 @@ import (
 const Few = 8
 
 // fewRows is the number of rows up to which the right operand is not packed, because packing it would cost more than the
-// better order of a packed product gains: measured on processors with and without AVX-512. The sums of so few rows run
-// over all of K, so they may round differently from those of a product with more.
-func fewRows() int {
-	if asm.Level() == asm.AVX2 { // 16 registers hold half as many sums
+// better order of a packed product gains: measured on processors with and without AVX-512, and with tiles for bf16, which
+// are so fast that few rows of them make up for packing. The sums of so few rows run over all of K, so they may round
+// differently from those of a product with more.
+func (p *Product) fewRows() int {
+	long := p.Terms[0]
+	for _, t := range p.Terms {
+		if t.K > long.K {
+			long = t
+		}
+	}
+	switch k := asm.BF16Kernel(); {
+	case k != nil && k.Takes(long.A.Elem, long.B.Elem):
+		return 6
+	case asm.Level() == asm.AVX2: // 16 registers hold half as many sums
 		return 32
 	}
 	return 48
@@ -39,7 +49,7 @@ func (p *Product) few() bool {
 			return false
 		}
 	}
-	return p.M <= fewRows()
+	return len(p.Terms) > 0 && p.M <= p.fewRows()
 }
 
 // fewWidth is the number of columns of a task.

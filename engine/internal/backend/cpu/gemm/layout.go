@@ -13,26 +13,28 @@ type layout struct {
 	few     bool // few.go
 	byBatch bool // each matrix of the batch is one worker's
 
-	kernel   *asm.MicroKernel
-	byRows   bool // tasks are ranges of rows, and the right operand is shared; else of columns
-	task     int  // rows or columns of a task
-	shared   int  // columns or rows that are packed at a time
-	stages   []stage
-	maxDepth int // of a chunk
-	maxStage int // of a stage
-	threads  int
+	byRows  bool // tasks are ranges of rows, and the right operand is shared; else of columns
+	task    int  // rows or columns of a task
+	shared  int  // columns or rows that are packed at a time
+	stages  []stage
+	ownSize int // elements of what a task packs
+	allSize int // elements of the shared operand
+	threads int
 }
 
 // A chunk is a piece of a term's inner dimension.
 type chunk struct {
+	kernel        *asm.MicroKernel
 	term, step, k int
-	at            int // steps before it in its stage
+	words         int // that a line takes when it is packed
+	at            int // where the shared operand is packed
 }
 
 // A stage is the chunks for which the shared operand is packed at a time.
 type stage struct {
 	chunks []chunk
 	steps  int
+	panels int // of the shared operand, at most
 }
 
 const (
@@ -49,40 +51,50 @@ func (p *Product) arrange(threads int) layout {
 	if l.few || p.M == 0 || p.N == 0 || p.Batch == 0 || p.steps() == 0 {
 		return l
 	}
-	l.kernel = choose(p.M, p.N)
-	own, unit, other, otherUnit := p.N, l.kernel.Cols, p.M, l.kernel.Rows
-	if l.byRows = p.M > p.N; l.byRows {
-		own, unit, other, otherUnit = other, otherUnit, own, unit
+	kernels := make([]*asm.MicroKernel, len(p.Terms))
+	for i := range p.Terms {
+		kernels[i] = choose(p.M, p.N, p.Terms[i].A.Elem, p.Terms[i].B.Elem)
 	}
-	l.shared = min(roundUp(other, otherUnit), maxShared/otherUnit*otherUnit)
-	l.stages = p.stages(max(depth, sharedLen/l.shared/depth*depth))
-	for _, s := range l.stages {
-		l.maxStage = max(l.maxStage, s.steps)
-		for _, c := range s.chunks {
-			l.maxDepth = max(l.maxDepth, c.k)
-		}
+	l.byRows = p.M > p.N
+	own, other := p.N, p.M
+	if l.byRows {
+		own, other = other, own
 	}
+	l.shared = min(other, maxShared)
 	work := float64(p.M) * float64(p.N) * float64(p.steps())
 	l.byBatch = p.Batch >= 2*threads && work < 1<<26
 	pieces := 1
 	if !l.byBatch && work > 1<<15 {
 		pieces = 4 * threads
 	}
+	unit, _ := l.units(kernels[0])
 	l.task = min(roundUp((own+pieces-1)/pieces, unit), max(1, maxTask/unit)*unit)
+	l.stages = p.stages(kernels, max(depth, sharedLen/l.shared/depth*depth))
+	for i := range l.stages {
+		l.place(&l.stages[i])
+	}
 	return l
 }
 
+// units is how many lines a panel has: of what tasks pack, and of the shared operand.
+func (l *layout) units(k *asm.MicroKernel) (own, shared int) {
+	if l.byRows {
+		return k.Rows, k.Cols
+	}
+	return k.Cols, k.Rows
+}
+
 // stages cuts the inner dimensions into chunks, and these into stages of at most that many steps.
-func (p *Product) stages(steps int) []stage {
+func (p *Product) stages(kernels []*asm.MicroKernel, steps int) []stage {
 	var all []stage
 	for i := range p.Terms {
 		for step := 0; step < p.Terms[i].K; step += depth {
-			c := chunk{term: i, step: step, k: min(depth, p.Terms[i].K-step)}
+			c := chunk{kernel: kernels[i], term: i, step: step, k: min(depth, p.Terms[i].K-step)}
+			c.words = c.kernel.Words(c.k)
 			if n := len(all); n == 0 || all[n-1].steps+c.k > steps {
 				all = append(all, stage{})
 			}
 			s := &all[len(all)-1]
-			c.at = s.steps
 			s.chunks = append(s.chunks, c)
 			s.steps += c.k
 		}
@@ -90,22 +102,30 @@ func (p *Product) stages(steps int) []stage {
 	return all
 }
 
-func roundUp(n, step int) int { return (n + step - 1) / step * step }
+// place decides where the chunks of a stage are packed.
+func (l *layout) place(s *stage) {
+	at := 0
+	for i := range s.chunks {
+		c := &s.chunks[i]
+		own, shared := l.units(c.kernel)
+		c.at = at
+		at += roundUp(roundUp(l.shared, shared)*c.words, 16)
+		l.ownSize = max(l.ownSize, roundUp(roundUp(l.task, own)*c.words, 16))
+		s.panels = max(s.panels, (l.shared+shared-1)/shared)
+	}
+	l.allSize = max(l.allSize, at)
+}
 
-// sharedSize and ownSize are the numbers of elements of the packed shared operand and of what a task packs.
-func (l *layout) sharedSize() int { return roundUp(l.shared*l.maxStage, 16) }
-func (l *layout) ownSize() int    { return roundUp(l.task*l.maxDepth, 16) }
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
 // ScratchLen is how many elements of scratch memory a call needs.
 func (p *Product) ScratchLen() int {
 	switch l := &p.layout; {
 	case l.few:
 		return p.fewScratch(l.threads)
-	case l.kernel == nil:
-		return 0
 	case l.byBatch:
-		return l.threads * (l.sharedSize() + l.ownSize())
+		return l.threads * (l.allSize + l.ownSize)
 	default:
-		return l.sharedSize() + l.threads*l.ownSize()
+		return l.allSize + l.threads*l.ownSize
 	}
 }

@@ -21,7 +21,7 @@ type Right struct {
 }
 
 // Kernel returns the micro-kernel for results of many rows and that many columns.
-func Kernel(cols int) *asm.MicroKernel { return choose(1<<10, cols) }
+func Kernel(cols int) *asm.MicroKernel { return choose(1<<10, cols, asm.F32, asm.F32) }
 
 // LeftLen is how many elements PackLeft needs.
 func LeftLen(k *asm.MicroKernel, rows, steps int) int {

@@ -41,7 +41,7 @@ func (t *Term) prepare(c *Call, i int, scratch []float32, rows int, a *float32, 
 // packCodes is pack for a quantised right operand: what is packed is the weight.
 func (b *block) packCodes(dst []float32, c *chunk, line, lines int) {
 	t := &b.p.Terms[c.term]
-	q, kernel := t.quant(b.call, c.term), b.p.layout.kernel
+	q, kernel := t.quant(b.call, c.term), c.kernel
 	for j := 0; j < lines; j += kernel.Cols {
 		n := min(kernel.Cols, lines-j)
 		p := panel{&q, dst[j*c.k:], kernel.PanelCols(n), line + j, n, c.step, c.k}

@@ -21,6 +21,7 @@ var families = []struct {
 	{"few", emitFew},
 	{"quant", emitQuant},
 	{"peak", emitPeak},
+	{"tiles", emitTiles},
 }
 
 func main() {

@@ -1,0 +1,229 @@
+package main
+
+import "fmt"
+
+// emitTiles writes the bf16 micro-kernels for AMX, the matrix unit of some Intel processors, and what packs for them.
+//
+// A tile register holds 16 rows of 64 bytes. Tiles 0 to 3 are the result, 32×32 sums; 4 and 5 are 16 rows of a with 32
+// steps each, 6 and 7 are 32 steps of b with 16 columns each, where two steps stand side by side in 32 bits.
+func emitTiles(f *file) {
+	for rows := 1; rows <= 2; rows++ {
+		for cols := 1; cols <= 2; cols++ {
+			tileProduct(f, rows, cols)
+		}
+	}
+	peakTiles(f)
+	packTileRows(f)
+	packPairs(f)
+}
+
+// Numbers of registers as instructions encode them.
+var number = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10, "R11": 11, "R12": 12, "R13": 13}
+
+// Prefixes of VEX instructions.
+const (
+	pp00 = iota
+	pp66
+	ppF3
+	ppF2
+)
+
+// vex emits an instruction of the map 0F38 that the assembler does not know: its VEX.128 prefix, opcode and what follows.
+// rxb are the register extension bits, vvvv the second operand.
+func (fn *function) vex(comment string, pp, opcode, rxb, vvvv int, rest ...int) {
+	b := append([]int{0xc4, ^rxb&7<<5 | 2, ^vvvv&15<<3 | pp, opcode}, rest...)
+	text := ""
+	for i, x := range b {
+		if i > 0 {
+			text += "; "
+		}
+		text += fmt.Sprintf("BYTE $0x%02x", x&0xff)
+	}
+	fmt.Fprintf(&fn.f.text, "\t%s // %s\n", text, comment)
+}
+
+// tileMemory emits a load or store of a tile: rows are stride bytes apart, from disp(base).
+func (fn *function) tileMemory(name string, pp, tile int, base, stride string, disp int) {
+	b, x := number[base], number[stride]
+	rxb := b>>3 | x>>3<<1
+	fn.vex(fmt.Sprintf("%s tile %d, %d(%s)(%s*1)", name, tile, disp, base, stride), pp, 0x4b, rxb, 0,
+		0x84|tile<<3, x&7<<3|b&7, disp, disp>>8, disp>>16, disp>>24)
+}
+
+func (fn *function) tileLoad(tile int, base, stride string, disp int) {
+	fn.tileMemory("TILELOADD", ppF2, tile, base, stride, disp)
+}
+
+func (fn *function) tileStore(tile int, base, stride string, disp int) {
+	fn.tileMemory("TILESTORED", ppF3, tile, base, stride, disp)
+}
+
+func (fn *function) tileZero(tile int) {
+	fn.vex(fmt.Sprint("TILEZERO tile ", tile), ppF2, 0x49, 0, 0, 0xc0|tile<<3)
+}
+
+// tileMultiply adds the product of tiles a and b to c.
+func (fn *function) tileMultiply(c, a, b int) {
+	fn.vex(fmt.Sprintf("TDPBF16PS tiles %d += %d·%d", c, a, b), ppF3, 0x5c, 0, b, 0xc0|c<<3|a)
+}
+
+// tileConfigure sets the sizes of the tiles from the 64 bytes at base.
+func (fn *function) tileConfigure(base string) {
+	fn.vex("LDTILECFG ("+base+")", pp00, 0x49, number[base]>>3, 0, number[base]&7)
+}
+
+// tileRelease forgets the tiles, so that nobody saves them when the thread is switched away from.
+func (fn *function) tileRelease() { fn.vex("TILERELEASE", pp00, 0x49, 0, 0, 0xc0) }
+
+// tileProduct writes c = a·b, or += when add is not 0, for rows tiles of a by panels panels of cols tiles of b. a holds two
+// tiles a block of 32 steps, b is panels of 32 steps · 32 columns a block; ldc is in bytes. config says how much of the
+// tiles exists.
+func tileProduct(f *file, rows, cols int) {
+	fn := f.function("multiplies packed tiles of bf16; see gen/tiles.go.", fmt.Sprintf("tileProduct%d%d", rows, cols),
+		"config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int")
+	fn.load("config", "AX")
+	fn.tileConfigure("AX")
+	fn.load("b", "BX", "panels", "DX", "c", "DI", "ldc", "R10", "add", "R13")
+	fn.op("MOVQ", imm(64), "R8")
+	fn.op("MOVQ", imm(128), "R9")
+	fn.op("MOVQ", "R10", "R11")
+	fn.op("SHLQ", imm(4), "R11")
+	fn.op("ADDQ", "DI", "R11") // row 16 of c
+	results := func(do func(tile int, base string, disp int)) {
+		for i, base := range []string{"DI", "R11"}[:rows] {
+			for j := range cols {
+				do(2*i+j, base, 64*j)
+			}
+		}
+	}
+	panel, zero, start, block := fn.label("panel"), fn.label("zero"), fn.label("start"), fn.label("block")
+	fn.at(panel)
+	fn.load("a", "SI", "blocks", "CX")
+	fn.op("TESTQ", "R13", "R13")
+	fn.op("JZ", zero)
+	results(func(tile int, base string, disp int) { fn.tileLoad(tile, base, "R10", disp) })
+	fn.op("JMP", start)
+	fn.at(zero)
+	results(func(tile int, _ string, _ int) { fn.tileZero(tile) })
+	fn.at(start)
+	fn.at(block)
+	fn.tileLoad(6, "BX", "R9", 0)
+	fn.tileLoad(4, "SI", "R8", 0)
+	fn.tileMultiply(0, 4, 6)
+	if rows > 1 {
+		fn.tileLoad(5, "SI", "R8", 1024)
+		fn.tileMultiply(2, 5, 6)
+	}
+	if cols > 1 {
+		fn.tileLoad(7, "BX", "R9", 64)
+		fn.tileMultiply(1, 4, 7)
+		if rows > 1 {
+			fn.tileMultiply(3, 5, 7)
+		}
+	}
+	fn.op("ADDQ", imm(2048), "SI")
+	fn.op("ADDQ", imm(2048), "BX")
+	fn.op("DECQ", "CX")
+	fn.op("JNZ", block)
+	results(func(tile int, base string, disp int) { fn.tileStore(tile, base, "R10", disp) })
+	fn.op("ADDQ", imm(128), "DI")
+	fn.op("ADDQ", imm(128), "R11")
+	fn.op("DECQ", "DX")
+	fn.op("JNZ", panel)
+	fn.tileRelease()
+	fn.end()
+}
+
+// peakTiles writes a loop of nothing but products of tiles.
+func peakTiles(f *file) {
+	fn := f.function("does n times four products of tiles.", "peakTiles", "config *tileConfig, n int, ones *float32")
+	fn.load("config", "AX", "n", "CX", "ones", "SI")
+	fn.tileConfigure("AX")
+	fn.op("MOVQ", imm(64), "R8")
+	for i := range 4 {
+		fn.tileZero(i)
+		fn.tileLoad(4+i, "SI", "R8", 0)
+	}
+	loop := fn.label("loop")
+	fn.at(loop)
+	for i := range 4 {
+		fn.tileMultiply(i, 4+i/2, 6+i%2)
+	}
+	fn.op("DECQ", "CX")
+	fn.op("JNZ", loop)
+	fn.tileRelease()
+	fn.end()
+}
+
+// packTileRows copies rows of k bf16 numbers, srcStride bytes apart, into tiles of 32 steps, 2 KiB apart, and fills the last
+// one up with zeros.
+func packTileRows(f *file) {
+	fn := f.function("copies rows into tiles; see gen/tiles.go.", "packTileRows", "dst *float32, src *uint16, srcStride int, rows int, k int")
+	fn.load("dst", "DI", "src", "SI", "srcStride", "R8", "rows", "DX", "k", "R9")
+	fn.op("MOVQ", "R9", "CX")
+	fn.op("ANDQ", imm(31), "CX")
+	fn.op("MOVQ", imm(-1), "AX")
+	fn.op("BZHIQ", "CX", "AX", "AX")
+	fn.op("KMOVD", "AX", "K1")
+	fn.op("SHRQ", imm(5), "R9") // whole blocks
+	row, loop, tail, next := fn.label("row"), fn.label("loop"), fn.label("tail"), fn.label("next")
+	fn.at(row)
+	fn.op("MOVQ", "SI", "R10")
+	fn.op("MOVQ", "DI", "R11")
+	fn.op("MOVQ", "R9", "R12")
+	fn.op("TESTQ", "R12", "R12")
+	fn.op("JZ", tail)
+	fn.at(loop)
+	fn.op("VMOVDQU16", mem(0, "R10"), "Z0")
+	fn.op("VMOVDQU16", "Z0", mem(0, "R11"))
+	fn.op("ADDQ", imm(64), "R10")
+	fn.op("ADDQ", imm(2048), "R11")
+	fn.op("DECQ", "R12")
+	fn.op("JNZ", loop)
+	fn.at(tail)
+	fn.op("TESTQ", "CX", "CX")
+	fn.op("JZ", next)
+	fn.op("VMOVDQU16.Z", mem(0, "R10"), "K1", "Z0")
+	fn.op("VMOVDQU16", "Z0", mem(0, "R11"))
+	fn.at(next)
+	fn.op("ADDQ", "R8", "SI")
+	fn.op("ADDQ", imm(64), "DI")
+	fn.op("DECQ", "DX")
+	fn.op("JNZ", row)
+	fn.end()
+}
+
+// packPairs writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < valid ≤ 32, and 0 for the rest of 32 columns.
+// srcStride is in bytes, and what lies so far after the last row need not exist when last is 0: zeros stand in for it.
+func packPairs(f *file) {
+	order := f.words("packPairsOrder", 0, 0, 4, 0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0)
+	fn := f.function("puts pairs of rows side by side; see gen/tiles.go.", "packPairs", "dst *float32, src *uint16, srcStride int, pairs int, valid int, last int")
+	fn.load("dst", "DI", "src", "SI", "srcStride", "R8", "pairs", "DX", "valid", "CX", "last", "R9")
+	fn.op("MOVQ", imm(-1), "AX")
+	fn.op("BZHIQ", "CX", "AX", "AX")
+	fn.op("KMOVD", "AX", "K1")
+	fn.op("KMOVD", "AX", "K2")
+	// Unpacking works within 128 bits: the quarters of four columns are put where it makes them neighbours.
+	fn.op("VMOVDQU64", order+"(SB)", "Z31")
+	loop, both := fn.label("loop"), fn.label("both")
+	fn.at(loop)
+	fn.op("CMPQ", "DX", imm(1))
+	fn.op("JNE", both)
+	fn.op("TESTQ", "R9", "R9")
+	fn.op("JNZ", both)
+	fn.op("KXORD", "K2", "K2", "K2")
+	fn.at(both)
+	fn.op("VMOVDQU16.Z", mem(0, "SI"), "K1", "Z0")
+	fn.op("VMOVDQU16.Z", mem(0, "SI", "R8*1"), "K2", "Z1")
+	fn.op("VPERMQ", "Z0", "Z31", "Z0")
+	fn.op("VPERMQ", "Z1", "Z31", "Z1")
+	fn.op("VPUNPCKLWD", "Z1", "Z0", "Z2")
+	fn.op("VPUNPCKHWD", "Z1", "Z0", "Z3")
+	fn.op("VMOVDQU64", "Z2", mem(0, "DI"))
+	fn.op("VMOVDQU64", "Z3", mem(64, "DI"))
+	fn.op("LEAQ", mem(0, "SI", "R8*2"), "SI")
+	fn.op("ADDQ", imm(128), "DI")
+	fn.op("DECQ", "DX")
+	fn.op("JNZ", loop)
+	fn.end()
+}

@@ -1,0 +1,6 @@
+//go:build amd64 && !linux && !mcs_portable
+
+package asm
+
+// requestTiles: other systems are not asked yet.
+func requestTiles() bool { return false }

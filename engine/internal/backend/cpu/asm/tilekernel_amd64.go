@@ -1,0 +1,152 @@
+//go:build amd64 && !mcs_portable
+
+package asm
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// tileConfig is what LDTILECFG reads: the length and number of each tile's rows.
+type tileConfig struct {
+	palette  uint8
+	_        [15]uint8
+	rowBytes [16]uint16
+	rows     [16]uint8
+}
+
+const (
+	tileRows  = 16 // of a tile, at most
+	tileSteps = 32 // bf16 numbers of a tile's row
+)
+
+// configure returns the sizes of the tiles for rows ≤ 32 and cols ≤ 32 of the result; see gen/tiles.go.
+func configure(rows, cols int) (c tileConfig) {
+	c.palette = 1
+	r := [2]int{min(rows, tileRows), rows - tileRows}
+	n := [2]int{min(cols, tileRows), cols - tileRows}
+	for i := range 2 {
+		for j := range 2 {
+			if r[i] > 0 && n[j] > 0 {
+				c.rows[2*i+j], c.rowBytes[2*i+j] = uint8(r[i]), uint16(4*n[j])
+			}
+		}
+		if r[i] > 0 {
+			c.rows[4+i], c.rowBytes[4+i] = uint8(r[i]), 2*tileSteps
+		}
+		if n[i] > 0 {
+			c.rows[6+i], c.rowBytes[6+i] = tileSteps/2, uint16(4*n[i])
+		}
+	}
+	return c
+}
+
+// haveTiles says whether the processor has tiles of bf16 and the system lets the process use them, which it must ask for.
+var haveTiles = sync.OnceValue(func() bool {
+	return cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && detect() == AVX512 && requestTiles()
+})
+
+var tileKernel = &MicroKernel{Rows: 2 * tileRows, Cols: 2 * tileRows, tiles: true}
+
+// BF16Kernel returns the micro-kernel that multiplies bf16 by bf16 without widening them first, nil if the machine has none.
+func BF16Kernel() *MicroKernel {
+	if level < AVX512 || !haveTiles() {
+		return nil
+	}
+	return tileKernel
+}
+
+// multiplyTiles is MicroKernel.Multiply for tiles.
+func multiplyTiles(words int, a, b, c *float32, ldc, rows, cols, add int) {
+	run := [2][2]func(*tileConfig, int, *float32, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
+	blocks := words / (tileSteps / 2)
+	for cols > 0 {
+		panels, width := max(1, cols/tileKernel.Cols), min(cols, tileKernel.Cols)
+		config := configure(rows, width)
+		run[(rows-1)/tileRows][(width-1)/tileRows](&config, blocks, a, b, panels, c, ldc, add)
+		done := panels * width
+		cols -= done
+		b, c = offset(b, done*words), offset(c, done)
+	}
+}
+
+// packTiles packs rows: two tiles of 16 rows and 32 steps after each other for each 32 steps.
+func packTiles(dst []float32, s Source, rows, k int) {
+	if s.Step == 1 {
+		for row := 0; row < rows; row += tileRows {
+			packTileRows(&dst[row*tileRows], (*uint16)(s.At(row, 0).Base), 2*s.Line, min(tileRows, rows-row), k)
+		}
+		return
+	}
+	var pairs [tileRows * 2 * tileRows]float32 // 32 steps, row after row side by side
+	for step := 0; step < k; step += tileSteps {
+		for row := 0; row < rows; row += tileRows {
+			n := min(tileRows, rows-row)
+			clear(pairs[:])
+			packPairPanel(pairs[:], s.At(row, step), n, min(tileSteps, k-step))
+			tile := unsafe.Pointer(&dst[(step/tileSteps*2*tileRows+row)*tileRows])
+			for i := 0; i < n; i += 8 {
+				for j := 0; j < tileRows; j += 8 {
+					// Eight steps' pairs of eight rows become eight rows of pairs.
+					Transpose8(unsafe.Add(tile, 64*i+4*j), 64, unsafe.Pointer(&pairs[2*tileRows*j+i]), 8*tileRows, 1)
+				}
+			}
+		}
+	}
+}
+
+// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps.
+func packPairPanel(dst []float32, s Source, cols, k int) {
+	const width = 2 * tileRows
+	pairs := (k + 1) / 2
+	clear(dst[pairs*width : roundUp(k, tileSteps)/2*width])
+	switch {
+	case s.Line == 1:
+		last := 1
+		if k%2 != 0 {
+			last = 0
+		}
+		packPairs(unsafe.SliceData(dst), (*uint16)(s.Base), 2*s.Step, pairs, cols, last)
+		return
+	case s.Step == 1: // a pair is a number of 32 bits
+		done := k / 16 * 8
+		if done > 0 {
+			for col := 0; col < cols; col += 8 {
+				packTransposeF328(&dst[col], 4*width, (*float32)(s.At(col, 0).Base), 2*s.Line, min(8, cols-col), done/8)
+			}
+		}
+		packPairsScalar(dst[done*width:], s.At(0, 2*done), cols, k-2*done)
+		return
+	}
+	packPairsScalar(dst, s, cols, k)
+}
+
+// packPairsScalar is packPairPanel in Go.
+func packPairsScalar(dst []float32, s Source, cols, k int) {
+	for p := range (k + 1) / 2 {
+		row := dst[2*tileRows*p:][:2*tileRows]
+		for j := range cols {
+			pair := uint32(*(*uint16)(s.At(j, 2*p).Base))
+			if 2*p+1 < k {
+				pair |= uint32(*(*uint16)(s.At(j, 2*p+1).Base)) << 16
+			}
+			row[j] = math.Float32frombits(pair)
+		}
+	}
+}
+
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
+
+// peakBF16 is PeakBF16 with tiles.
+func peakBF16(n int) int64 {
+	config := configure(2*tileRows, 2*tileRows)
+	var ones [tileRows * tileSteps / 2]float32
+	for i := range ones {
+		ones[i] = math.Float32frombits(0x3f803f80)
+	}
+	peakTiles(&config, n, &ones[0])
+	return int64(n) * 4 * tileRows * tileRows * tileSteps * 2
+}
