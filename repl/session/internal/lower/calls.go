@@ -312,7 +312,7 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		}
 	case "delete":
 		m := l.typeOf(e.Args[0]).Underlying().(*types.Map)
-		return l.call(l.id(name), l.expr(e.Args[0]), l.convert(l.expr(e.Args[1]), l.typeOf(e.Args[1]), m.Key()))
+		return l.call(l.id(name), l.expr(e.Args[0]), l.mapKey(l.expr(e.Args[1]), l.typeOf(e.Args[1]), m))
 	case "copy", "close", "complex", "real", "imag":
 	default:
 		l.refuse(e.Pos(), "%s is not available in cells", name)

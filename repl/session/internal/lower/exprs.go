@@ -113,9 +113,17 @@ func (l *Lowerer) index(e *ast.IndexExpr) ast.Expr {
 	}
 	key := l.expr(e.Index)
 	if m, ok := l.typeOf(e.X).Underlying().(*types.Map); ok {
-		key = l.convert(key, l.typeOf(e.Index), m.Key())
+		key = l.mapKey(key, l.typeOf(e.Index), m)
 	}
 	return &ast.IndexExpr{X: l.expr(e.X), Lbrack: e.Lbrack, Index: key, Rbrack: e.Rbrack}
+}
+
+// mapKey converts a key to the type that the map has; the interpreter finds no type for a nil.
+func (l *Lowerer) mapKey(x ast.Expr, t types.Type, m *types.Map) ast.Expr {
+	if isNil(t) {
+		return l.zero(m.Key())
+	}
+	return l.convert(x, t, m.Key())
 }
 
 // selector writes promoted fields and methods with their path: the interpreter finds an embedded one only sometimes.

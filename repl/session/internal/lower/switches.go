@@ -50,7 +50,43 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 		clause.Body = l.stmts(c.Body)
 		out.Body.List = append(out.Body.List, clause)
 	}
+	if leavesDefault(s) {
+		head = append(head, l.pickCase(out)...)
+	}
 	return l.scoped(head, l.withLabel(label, out))
+}
+
+// leavesDefault says whether the default clause of a switch falls through to one behind it, which the interpreter does
+// not do.
+func leavesDefault(s *ast.SwitchStmt) bool {
+	for _, c := range s.Body.List {
+		if c := c.(*ast.CaseClause); c.List == nil && len(c.Body) > 0 {
+			b, ok := c.Body[len(c.Body)-1].(*ast.BranchStmt)
+			return ok && b.Tok == token.FALLTHROUGH
+		}
+	}
+	return false
+}
+
+// pickCase makes a switch on conditions one on the number of a clause, which the statements that it returns find out.
+func (l *Lowerer) pickCase(s *ast.SwitchStmt) []ast.Stmt {
+	pick := l.fresh("k")
+	var chain ast.Stmt
+	for k, c := range s.Body.List {
+		if c := c.(*ast.CaseClause); c.List == nil {
+			chain = l.block(l.assign(token.ASSIGN, l.id(pick), l.int(k)))
+		}
+	}
+	for k := len(s.Body.List) - 1; k >= 0; k-- {
+		c := s.Body.List[k].(*ast.CaseClause)
+		if c.List != nil {
+			test := l.ifs(c.List[0], l.assign(token.ASSIGN, l.id(pick), l.int(k)))
+			test.Else, chain = chain, test
+		}
+		c.List = []ast.Expr{l.int(k)}
+	}
+	s.Tag = l.id(pick)
+	return []ast.Stmt{l.declare(pick, l.id("int")), chain}
 }
 
 func (l *Lowerer) caseCondition(tag ast.Expr, tagType types.Type, x ast.Expr, e ast.Expr) ast.Expr {

@@ -101,8 +101,11 @@ func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
 			err = fmt.Errorf("the interpreter cannot compile this: %v", r)
 		}
 	}()
+	defer in.forget()
+	if file, err = in.typesFirst(file); err != nil {
+		return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
+	}
 	c, err := in.i.CompileAST(file)
-	in.forget()
 	if err != nil {
 		return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
 	}
