@@ -183,6 +183,9 @@ func (s *Session) build(st *stage, u *unit) error {
 	if u.st != nil {
 		st = u.st
 	}
+	if err := s.openStreams(u.checked.info); err != nil {
+		return err
+	}
 	v := &env{s: s, st: st, cells: cells, u: u, vars: map[types.Object]string{}}
 	v.scope(u)
 	file, err := v.assemble()

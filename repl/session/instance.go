@@ -153,6 +153,9 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs [
 	if len(c.errs) > 0 {
 		return v.s.complaints(st, c)
 	}
+	if err := v.s.openStreams(c.info); err != nil {
+		return err
+	}
 	for o, n := range c.names {
 		v.vars[o] = n
 	}

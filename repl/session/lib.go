@@ -9,7 +9,6 @@ import (
 	"io"
 	"log"
 	"reflect"
-	"sync"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -23,15 +22,18 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 	case "fmt":
 		in := s.stdin()
 		own = map[string]any{
-			"Print":   func(a ...any) (int, error) { return fmt.Fprint(s.out, a...) },
-			"Printf":  func(f string, a ...any) (int, error) { f, a = typeVerbs(f, a); return fmt.Fprintf(s.out, f, a...) },
+			"Print": func(a ...any) (int, error) { return fmt.Fprint(s.out.print(), a...) },
+			"Printf": func(f string, a ...any) (int, error) {
+				f, a = typeVerbs(f, a)
+				return fmt.Fprintf(s.out.print(), f, a...)
+			},
 			"Sprintf": func(f string, a ...any) string { f, a = typeVerbs(f, a); return fmt.Sprintf(f, a...) },
 			"Errorf":  func(f string, a ...any) error { f, a = typeVerbs(f, a); return fmt.Errorf(f, a...) },
 			"Fprintf": func(w io.Writer, f string, a ...any) (int, error) {
 				f, a = typeVerbs(f, a)
 				return fmt.Fprintf(w, f, a...)
 			},
-			"Println": func(a ...any) (int, error) { return fmt.Fprintln(s.out, a...) },
+			"Println": func(a ...any) (int, error) { return fmt.Fprintln(s.out.print(), a...) },
 			"Scan":    func(a ...any) (int, error) { return fmt.Fscan(in, a...) },
 			"Scanf":   func(f string, a ...any) (int, error) { return fmt.Fscanf(in, f, a...) },
 			"Scanln":  func(a ...any) (int, error) { return fmt.Fscanln(in, a...) },
@@ -53,7 +55,7 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 	case "testing":
 		own = map[string]any{"Benchmark": s.rt.Benchmark}
 	case "os":
-		own = map[string]any{"Exit": s.exit}
+		own = map[string]any{"Exit": s.exit, "Stdout": reflect.ValueOf(&s.out.file).Elem(), "Stderr": reflect.ValueOf(&s.errOut.file).Elem()}
 	case "time":
 		own = map[string]any{"Sleep": s.rt.Sleep}
 	default:
@@ -108,18 +110,6 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		symbols[name] = reflect.ValueOf(f)
 	}
 	return symbols
-}
-
-// lockedWriter is a stream that goroutines of cells may write to at any time.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (w *lockedWriter) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.w.Write(b)
 }
 
 // typeExpr writes a type as source that can be checked in any unit.

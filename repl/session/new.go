@@ -34,18 +34,12 @@ const stackHeadroom = 2 << 30
 // New starts a session.
 func New(o Options) (*Session, error) {
 	debug.SetMaxStack(stackHeadroom)
-	s := &Session{state{opts: o, out: writer(o.Stdout), errOut: writer(o.Stderr)}}
+	s := &Session{state{opts: o}}
+	s.out, s.errOut = newStreams(o)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	return s, nil
-}
-
-func writer(w io.Writer) io.Writer {
-	if w == nil {
-		w = io.Discard
-	}
-	return &lockedWriter{w: w}
 }
 
 // start makes the state of an empty session.
@@ -122,6 +116,8 @@ func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]
 // Close ends the session. What still runs is told to stop.
 func (s *Session) Close() error {
 	s.rt.Interrupt(errors.New("the session has ended"))
+	s.out.close()
+	s.errOut.close()
 	return nil
 }
 
@@ -173,7 +169,7 @@ func (s *Session) context(ctx context.Context) context.Context {
 // state is everything behind a Session.
 type state struct {
 	opts        Options
-	out, errOut io.Writer
+	out, errOut *stream
 	logger      *log.Logger // what package log's functions speak for
 
 	n         int // the newest cell

@@ -53,6 +53,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	}
 	p := &program{s: s, files: files, exit: make(chan int, 1)}
 	s.program = p
+	defer s.flushStreams()
 	units, err := p.compile()
 	if err != nil {
 		return statusRefused, p.refusal(err)

@@ -147,6 +147,7 @@ func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
 // supervise runs code that calls rt.Run, and stops it when ctx is cancelled or it uses up the machine.
 // More says that the cell has more to run after it.
 func (s *Session) supervise(ctx context.Context, more bool, run func() error) (quit bool, err error) {
+	defer s.flushStreams()
 	s.setContext(s.context(ctx))
 	defer tensor.Interrupt(ctx)() // evaluations of lazy tensors stop with the cell
 	ended := s.rt.Begin(more)
