@@ -5,6 +5,7 @@ package llm
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/internal/units"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -82,7 +83,7 @@ func (b *Block) Members() []nn.Member {
 // A Model is a decoder language model.
 type Model struct {
 	Config Config
-	Embed  *nn.Embedding
+	Embed  nn.Layer // tokens to vectors
 	Blocks []*Block
 	Norm   *nn.RMSNorm
 	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
@@ -137,7 +138,13 @@ func (m *Model) output(x tensor.Tensor) tensor.Tensor {
 	if m.Head != nil {
 		return m.Head.Forward(x)
 	}
-	return x.MatMul(m.Embed.Weight.Transpose())
+	tied, ok := m.Embed.(interface {
+		Scores(x tensor.Tensor) tensor.Tensor
+	})
+	if !ok {
+		panic(&tensor.Error{Op: "llm", Msg: fmt.Sprintf("got %T as a tied embedding, want one with Scores", m.Embed)})
+	}
+	return tied.Scores(x)
 }
 
 // Loss is the mean cross-entropy, in nats a token, of the targets that follow the inputs; both are integers [B T].
@@ -148,7 +155,7 @@ func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.
 func (m *Model) Members() []nn.Member {
-	list := []nn.Member{{Name: "model.embed_tokens", Part: m.Embed}}
+	list := []nn.Member{{Name: "model.embed_tokens", Slot: &m.Embed}}
 	for i, b := range m.Blocks {
 		list = append(list, nn.Member{Name: fmt.Sprintf("model.layers.%d", i), Part: b})
 	}
@@ -162,6 +169,7 @@ func (m *Model) Members() []nn.Member {
 // String says what the model is.
 func (m *Model) String() string {
 	c := m.Config
-	return fmt.Sprintf("decoder: %d layers × %d, %d heads (%d for keys), vocabulary %d · %d parameters",
-		c.Layers, c.Width, c.Heads, c.KVHeads, c.Vocab, nn.Count(nn.Params(m)))
+	parameters, bytes := nn.Size(m)
+	return fmt.Sprintf("decoder: %d layers × %d, %d heads (%d for keys), vocabulary %d · %d parameters, %s",
+		c.Layers, c.Width, c.Heads, c.KVHeads, c.Vocab, parameters, units.Bytes(int64(bytes)))
 }

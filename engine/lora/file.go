@@ -150,9 +150,13 @@ func fit(tensors map[string]tensor.Tensor, m nn.Module, rank int, file string) (
 		if !hasA && !hasB {
 			continue
 		}
-		l, plain := (*s.layer).(*nn.Linear)
+		l := (*s.layer).(interface { // as every layer of linears
+			In() int
+			Out() int
+		})
+		_, adapted := (*s.layer).(*Linear)
 		switch {
-		case !plain:
+		case adapted:
 			return nil, fmt.Errorf("lora: %s has an adapter already (Remove takes it out)", s.name)
 		case !hasA || !hasB:
 			return nil, fmt.Errorf("lora: %s: %s has only one of lora_A and lora_B", file, s.name)

@@ -8,23 +8,22 @@ package lora
 import (
 	"fmt"
 	"math"
-	"path"
 	"slices"
-	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // AllLinear as Config.Targets means every linear layer but the output layer lm_head.
-const AllLinear = "all-linear"
+const AllLinear = nn.AllLinear
 
 // A Config says what is adapted, and how strongly.
 type Config struct {
 	Rank  int     // of A and B; 0 means 8
 	Alpha float64 // scale = Alpha/Rank; 0 means 2·Rank
-	// Targets chooses layers: AllLinear (also when empty), or patterns separated by spaces or commas. A pattern is a
-	// layer's full name, its last part ("q_proj"), or a path.Match pattern ("model.layers.[0-3].*").
+	// Targets chooses layers, as nn.Targeted says; empty means AllLinear.
 	Targets string
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
@@ -53,72 +52,68 @@ func (c Config) Scale() float64 {
 	return c.Alpha / float64(c.Rank)
 }
 
-// matches says whether the layer with that name is to be adapted.
-func (c Config) matches(name string) (bool, error) {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	for _, p := range patterns(c.Targets) {
-		if p == AllLinear {
-			if last != "lm_head" {
-				return true, nil
-			}
-			continue
-		}
-		ok, err := path.Match(p, name)
-		if err != nil {
-			return false, fmt.Errorf("lora: got target pattern %q: %w", p, err)
-		}
-		if ok || p == last {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func patterns(targets string) []string {
-	return strings.FieldsFunc(targets, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
 // A Linear is a linear layer with an adapter.
 type Linear struct {
-	Base  *nn.Linear
+	Base  nn.Layer      // an *nn.Linear, or a *quant.Linear whose codes stay as they are
 	A     tensor.Tensor // [in rank]
 	B     tensor.Tensor // [rank out]
 	Rank  int
 	Scale float64
 
 	before tensor.Tensor // the base's weight while the adapter is merged into it, or none
+	codes  *quant.Linear // the quantised base while a merged one stands in its place, or nil
 }
 
-// Wrap puts an adapter beside a layer and freezes the layer. A is uniform in ±1/√in, B is 0: at first nothing changes.
-func Wrap(base *nn.Linear, c Config) *Linear {
+// parts returns weight [in out] and bias of a base; the weight of a quantised one is lazy, in x's dtype.
+func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
+	switch b := base.(type) {
+	case *nn.Linear:
+		return b.Weight, b.Bias
+	case *quant.Linear:
+		return b.Weight.Dequantize(dt), b.Bias
+	}
+	panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got %T, want *nn.Linear or *quant.Linear", base)})
+}
+
+// Wrap puts an adapter beside a layer, plain or quantised, and freezes the layer. A is uniform in ±1/√in, B is 0: at first
+// nothing changes.
+func Wrap(base nn.Layer, c Config) *Linear {
 	c = c.withDefaults()
 	return wrap(base, c, tensor.NewRNG(c.Seed))
 }
 
-func wrap(base *nn.Linear, c Config, rng *tensor.RNG) *Linear {
+func wrap(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	if c.Rank < 1 {
 		panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got rank %d, want at least 1", c.Rank)})
 	}
 	nn.Freeze(base)
-	bound := 1 / math.Sqrt(max(1, float64(base.In())))
-	dt := base.Weight.DType()
+	w, _ := parts(base, dtype.F32)
+	in, out, dt := w.Len(0), w.Len(1), w.DType()
+	bound := 1 / math.Sqrt(max(1, float64(in)))
 	return &Linear{
 		Base:  base,
-		A:     rng.Rand(base.In(), c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).Named("lora_A").Param(),
-		B:     tensor.Zeros(c.Rank, base.Out()).Cast(dt).Named("lora_B").Param(),
+		A:     rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).Named("lora_A").Param(),
+		B:     tensor.Zeros(c.Rank, out).Cast(dt).Named("lora_B").Param(),
 		Rank:  c.Rank,
 		Scale: c.Scale(),
 	}
 }
+
+// In is the length of the rows that go in.
+func (l *Linear) In() int { return l.A.Len(0) }
+
+// Out is the length of the rows that come out.
+func (l *Linear) Out() int { return l.B.Len(1) }
 
 // Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W.
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	if l.Merged() {
 		return l.Base.Forward(x)
 	}
-	y := tensor.LoRALinear(x, l.Base.Weight, l.A, l.B, l.Scale)
-	if !l.Base.Bias.IsNone() {
-		y = y.Add(l.Base.Bias)
+	w, bias := parts(l.Base, x.DType())
+	y := tensor.LoRALinear(x, w, l.A, l.B, l.Scale)
+	if !bias.IsNone() {
+		y = y.Add(bias)
 	}
 	return y
 }
@@ -130,22 +125,42 @@ func (l *Linear) adapter() []nn.Member {
 	return []nn.Member{{Name: "lora_A", Weight: &l.A}, {Name: "lora_B", Weight: &l.B}}
 }
 
-// Merged says whether the adapter is part of the base's weight now.
-func (l *Linear) Merged() bool { return !l.before.IsNone() }
+// Parameters is the number of parameters that the base stores as codes.
+func (l *Linear) Parameters() int {
+	if b, ok := l.Base.(*quant.Linear); ok {
+		return b.Parameters()
+	}
+	return 0
+}
 
-// Merge adds scale·A·B to the base's weight. The weight as it was is kept for Unmerge, which costs its memory.
+// Merged says whether the adapter is part of the base's weight now.
+func (l *Linear) Merged() bool { return !l.before.IsNone() || l.codes != nil }
+
+// Merge adds scale·A·B to the base's weight. The weight as it was is kept for Unmerge, which costs its memory. A quantised
+// base is replaced by a plain one in f32 meanwhile, because the sum would not fit its codes; its own codes are what is kept.
 func (l *Linear) Merge() {
 	if l.Merged() {
 		return
 	}
-	l.before = l.Base.Weight.Snapshot()
-	l.Base.Weight.Set(l.Base.Weight.Add(l.A.MatMul(l.B).Mul(l.Scale)).Detach())
+	w, bias := parts(l.Base, dtype.F32)
+	sum := w.Add(l.A.MatMul(l.B).Mul(l.Scale)).Detach()
+	if b, ok := l.Base.(*quant.Linear); ok {
+		l.codes = b
+		l.Base = &nn.Linear{Weight: sum.Eval().Named("weight"), Bias: bias}
+		return
+	}
+	l.before = w.Snapshot()
+	w.Set(sum)
 }
 
 // Unmerge puts the base's weight back, bit for bit.
 func (l *Linear) Unmerge() {
-	if l.Merged() {
-		l.Base.Weight.Set(l.before)
+	switch {
+	case l.codes != nil:
+		l.Base, l.codes = l.codes, nil
+	case l.Merged():
+		w, _ := parts(l.Base, dtype.F32)
+		w.Set(l.before)
 		l.before = tensor.Tensor{}
 	}
 }
@@ -153,9 +168,9 @@ func (l *Linear) Unmerge() {
 // String says what the layer is and how many of its parameters are trained.
 func (l *Linear) String() string {
 	trained := l.A.Size() + l.B.Size()
-	all := nn.Count(nn.Params(l))
+	all, _ := nn.Size(l)
 	return fmt.Sprintf("in %d, out %d, rank %d, scale %g · %d trainable of %d (%.2g %%)",
-		l.Base.In(), l.Base.Out(), l.Rank, l.Scale, trained, all, 100*float64(trained)/float64(all))
+		l.In(), l.Out(), l.Rank, l.Scale, trained, all, 100*float64(trained)/float64(all))
 }
 
 // An Adapter is all of the low-rank layers that were put into a model.
@@ -175,9 +190,9 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	ad := &Adapter{Config: c}
 	var slots []*nn.Layer
 	for _, s := range linears(m) {
-		ok, err := c.matches(s.name)
+		ok, err := nn.Targeted(c.Targets, s.name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("lora: %w", err)
 		}
 		if !ok {
 			continue
@@ -193,7 +208,7 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 	nn.Freeze(m)
 	rng := tensor.NewRNG(c.Seed)
 	for i, slot := range slots {
-		l := wrap((*slot).(*nn.Linear), c, rng)
+		l := wrap(*slot, c, rng)
 		l.A.Named(ad.names[i] + ".lora_A")
 		l.B.Named(ad.names[i] + ".lora_B")
 		*slot = l
@@ -216,7 +231,7 @@ func linears(m nn.Module) []slot {
 			return
 		}
 		switch (*member.Slot).(type) {
-		case *nn.Linear, *Linear:
+		case *nn.Linear, *quant.Linear, *Linear:
 			list = append(list, slot{path, member.Slot})
 		}
 	})

@@ -71,6 +71,10 @@ func NewEmbedding(random *tensor.RNG, vocabulary, width int, deviation float64) 
 // Forward maps integers [B T] to [B T width].
 func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weight.Take(tokens, 0) }
 
+// Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the transposed
+// weight gives [… vocabulary].
+func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor { return x.MatMul(e.Weight.Transpose()) }
+
 // Members lists the weight.
 func (e *Embedding) Members() []Member { return []Member{{Name: "weight", Weight: &e.Weight}} }
 

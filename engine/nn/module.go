@@ -33,18 +33,20 @@ type Layer interface {
 type Member struct {
 	Name   string
 	Weight *tensor.Tensor
+	Fixed  bool   // of a weight that cannot be trained: codes of a quantised layer
 	Slot   *Layer // a layer that may be exchanged
 	Part   Module
 }
 
 // A Param is a weight of a model, by its path.
 type Param struct {
-	Name string
-	at   *tensor.Tensor
+	Name  string
+	at    *tensor.Tensor
+	fixed bool
 }
 
 // NewParam names a weight that is in no module.
-func NewParam(name string, at *tensor.Tensor) Param { return Param{name, at} }
+func NewParam(name string, at *tensor.Tensor) Param { return Param{Name: name, at: at} }
 
 // Value returns the weight.
 func (p Param) Value() tensor.Tensor { return *p.at }
@@ -60,8 +62,12 @@ func (p Param) Freeze() {
 	}
 }
 
-// Unfreeze makes the weight trainable.
-func (p Param) Unfreeze() { p.at.Param() }
+// Unfreeze makes the weight trainable, unless it is one that cannot be.
+func (p Param) Unfreeze() {
+	if !p.fixed {
+		p.at.Param()
+	}
+}
 
 // String describes the weight: "lm_head.weight f32[192 256], frozen".
 func (p Param) String() string {
@@ -95,7 +101,7 @@ func Params(m Module) []Param {
 	Walk(m, func(path string, member Member) {
 		if w := member.Weight; w != nil && !w.IsNone() && !seen[w] {
 			seen[w] = true
-			list = append(list, Param{path, w})
+			list = append(list, Param{path, w, member.Fixed})
 		}
 	})
 	return list
@@ -119,7 +125,7 @@ func Freeze(m Module) {
 	}
 }
 
-// Unfreeze makes all weights of m trainable.
+// Unfreeze makes all weights of m trainable that can be.
 func Unfreeze(m Module) {
 	for _, p := range Params(m) {
 		p.Unfreeze()
@@ -133,6 +139,31 @@ func Count(params []Param) int {
 		n += p.at.Size()
 	}
 	return n
+}
+
+// Size is the number of parameters of m, and how many bytes they take. A layer that stores its parameters in another form
+// says by a method Parameters() int how many they are.
+func Size(m Module) (parameters, bytes int) {
+	for _, p := range Params(m) {
+		bytes += p.at.Size() * p.at.DType().Size()
+		if !p.fixed {
+			parameters += p.at.Size()
+		}
+	}
+	stored := func(x any) {
+		if l, ok := x.(interface{ Parameters() int }); ok {
+			parameters += l.Parameters()
+		}
+	}
+	stored(m)
+	Walk(m, func(_ string, member Member) {
+		if member.Slot != nil {
+			stored(*member.Slot)
+		} else if member.Part != nil {
+			stored(member.Part)
+		}
+	})
+	return parameters, bytes
 }
 
 // Values lists the weights' tensors.

@@ -279,7 +279,8 @@ func TestLoRATrainsTheAdapterOnly(t *testing.T) {
 	if h := mustRun(t, m, windows(), o); h.Steps() != 6 {
 		t.Errorf("%d steps after resuming, want 6", h.Steps())
 	}
-	m.Embed.Weight.Set(m.Embed.Weight.Add(1))
+	table := m.Embed.(*nn.Embedding)
+	table.Weight.Set(table.Weight.Add(1))
 	if _, err := Run(context.Background(), m, windows(), o); err == nil || !strings.Contains(err.Error(), "weights that are not trained differ") {
 		t.Errorf("another base: got %v", err)
 	}

@@ -45,7 +45,7 @@ func (e *emitter) productName() string {
 		in := &e.group.Insts[i]
 		for _, a := range in.Args {
 			_, input := a.Input()
-			phases = phases || in.Op == ir.MatMul && !input
+			phases = phases || in.Op == ir.MatMul && !input && e.group.Insts[a.Index].Op != ir.Dequantize
 		}
 	}
 	pairs := slices.ContainsFunc(e.k.heavy, func(v int) bool { return len(e.values[v].args) > 2 })

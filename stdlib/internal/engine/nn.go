@@ -7,11 +7,14 @@ package engine
 import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"go/constant"
+	"go/token"
 	"reflect"
 )
 
 func nnSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"AllLinear":       reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
 		"Attention":       reflect.ValueOf((*nn.Attention)(nil)),
 		"Cache":           reflect.ValueOf((*nn.Cache)(nil)),
 		"Count":           reflect.ValueOf(nn.Count),
@@ -38,6 +41,8 @@ func nnSymbols() map[string]reflect.Value {
 		"RMSNorm":         reflect.ValueOf((*nn.RMSNorm)(nil)),
 		"SetNames":        reflect.ValueOf(nn.SetNames),
 		"SetTraining":     reflect.ValueOf(nn.SetTraining),
+		"Size":            reflect.ValueOf(nn.Size),
+		"Targeted":        reflect.ValueOf(nn.Targeted),
 		"Trainable":       reflect.ValueOf(nn.Trainable),
 		"Unfreeze":        reflect.ValueOf(nn.Unfreeze),
 		"Values":          reflect.ValueOf(nn.Values),

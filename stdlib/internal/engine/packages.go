@@ -16,6 +16,7 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/optim", Name: "optim", Symbols: optimSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/profile", Name: "profile", Symbols: profileSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/progress", Name: "progress", Symbols: progressSymbols},
+	{Path: "github.com/mcs-notebook/mcs/engine/quant", Name: "quant", Symbols: quantSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/safetensors", Name: "safetensors", Symbols: safetensorsSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/tensor", Name: "tensor", Symbols: tensorSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/train", Name: "train", Symbols: trainSymbols},

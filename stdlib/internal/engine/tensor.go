@@ -42,6 +42,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Ones":                reflect.ValueOf(tensor.Ones),
 		"OnesLike":            reflect.ValueOf(tensor.OnesLike),
 		"Operand":             reflect.ValueOf((*tensor.Operand)(nil)),
+		"Quantised":           reflect.ValueOf((*tensor.Quantised)(nil)),
 		"RNG":                 reflect.ValueOf((*tensor.RNG)(nil)),
 		"RNGState":            reflect.ValueOf((*tensor.RNGState)(nil)),
 		"Rand":                reflect.ValueOf(tensor.Rand),

@@ -1,0 +1,241 @@
+package quant
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/safetensors"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A file is safetensors with all weights of a model under their paths. A quantised layer L has L.weight_codes,
+// L.weight_scales and, if it is affine, L.weight_zeros, which lie as the package's comment says; a plain linear layer has
+// L.weight as [out in], as the files of other libraries do. The metadata's entry "quantization" is JSON: for each
+// quantised layer what its tensors mean.
+const metadataKey = "quantization"
+
+// stored describes a quantised layer in a file.
+type stored struct {
+	Bits   int    `json:"bits"`
+	Group  int    `json:"group"`
+	Scheme string `json:"scheme"`
+	In     int    `json:"in"`
+	Out    int    `json:"out"`
+}
+
+// Save writes the weights of a model, some of which are quantised, to a safetensors file.
+func Save(path string, m nn.Module) error {
+	layers := map[string]stored{}
+	tensors := map[string]tensor.Tensor{}
+	for _, p := range nn.Params(m) {
+		tensors[p.Name] = p.Value().Detach()
+	}
+	var failed error
+	eachSlot(m, func(name string, slot *nn.Layer) {
+		switch l := (*slot).(type) {
+		case *nn.Linear:
+			tensors[name+".weight"] = l.Weight.Detach().Transpose()
+		case *nn.Embedding:
+		case interface{ weight() *Weight }:
+			w := l.weight()
+			layers[name] = stored{w.Bits, w.Group, w.Config.Scheme.String(), w.In, w.Out}
+		default:
+			failed = fmt.Errorf("quant: %s is a %T, want no adapters (merge or remove them first)", name, l)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	text, err := json.Marshal(layers)
+	if err != nil {
+		return fmt.Errorf("quant: %w", err)
+	}
+	return safetensors.Save(path, tensors, map[string]string{"format": "pt", metadataKey: string(text)})
+}
+
+func (l *Linear) weight() *Weight    { return l.Weight }
+func (e *Embedding) weight() *Weight { return e.Weight }
+
+func eachSlot(m nn.Module, f func(name string, slot *nn.Layer)) {
+	nn.Walk(m, func(path string, member nn.Member) {
+		if member.Slot != nil {
+			f(path, member.Slot)
+		}
+	})
+}
+
+// Load reads a file that Save wrote into a model of the same shape: layers that are quantised in the file are so in the
+// model afterwards, bit for bit. Every tensor of the file must belong to the model and every weight of the model to the
+// file; otherwise the model stays as it was.
+func Load(path string, m nn.Module) error {
+	tensors, metadata, err := safetensors.Load(path)
+	if err != nil {
+		return err
+	}
+	text, ok := metadata[metadataKey]
+	if !ok {
+		return fmt.Errorf("quant: %s: no %q in its metadata, want a file of Save", path, metadataKey)
+	}
+	l := &loader{path: path, tensors: tensors, slots: map[string]*nn.Layer{}, used: map[string]bool{}}
+	if err := json.Unmarshal([]byte(text), &l.layers); err != nil {
+		return fmt.Errorf("quant: %s: %s: %w", path, metadataKey, err)
+	}
+	eachSlot(m, func(name string, slot *nn.Layer) { l.slots[name] = slot })
+	if err := l.prepare(m); err != nil {
+		return err
+	}
+	for _, f := range l.commit {
+		f()
+	}
+	return nil
+}
+
+// A loader checks a file against a model before it changes anything.
+type loader struct {
+	path    string
+	layers  map[string]stored
+	tensors map[string]tensor.Tensor
+	slots   map[string]*nn.Layer
+	used    map[string]bool
+	commit  []func()
+}
+
+func (l *loader) fail(format string, args ...any) error {
+	return fmt.Errorf("quant: %s: %s", l.path, fmt.Sprintf(format, args...))
+}
+
+// prepare fills commit with what is to be done.
+func (l *loader) prepare(m nn.Module) error {
+	replaced := map[string]bool{} // weights of layers that go
+	for _, name := range slices.Sorted(maps.Keys(l.layers)) {
+		if err := l.layer(name, l.layers[name]); err != nil {
+			return err
+		}
+		replaced[name+".weight"] = true
+		for _, part := range []string{".weight_codes", ".weight_scales", ".weight_zeros"} {
+			replaced[name+part] = true
+		}
+	}
+	for _, p := range nn.Params(m) {
+		if replaced[p.Name] {
+			continue
+		}
+		if err := l.plain(p); err != nil {
+			return err
+		}
+	}
+	for name := range l.tensors {
+		if !l.used[name] {
+			return l.fail("tensor %q belongs to no weight of the model", name)
+		}
+	}
+	return nil
+}
+
+// plain takes a weight that is stored as numbers.
+func (l *loader) plain(p nn.Param) error {
+	t, ok := l.tensors[p.Name]
+	if !ok {
+		return l.fail("no tensor %q", p.Name)
+	}
+	l.used[p.Name] = true
+	want := p.Value()
+	turned := false
+	for name, slot := range l.slots {
+		if _, linear := (*slot).(*nn.Linear); linear && p.Name == name+".weight" {
+			turned = true
+		}
+	}
+	if turned {
+		t = t.Transpose()
+	}
+	if t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
+		return l.fail("tensor %q is %v%v, want %v%v", p.Name, t.DType(), t.Shape(), want.DType(), want.Shape())
+	}
+	l.commit = append(l.commit, func() { want.Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...)) })
+	return nil
+}
+
+// layer takes a quantised layer.
+func (l *loader) layer(name string, s stored) error {
+	slot, ok := l.slots[name]
+	if !ok {
+		return l.fail("quantised layer %q is not in the model", name)
+	}
+	scheme := slices.Index(schemes[:], s.Scheme)
+	if scheme < 0 {
+		return l.fail("layer %q: got scheme %q, want symmetric or affine", name, s.Scheme)
+	}
+	in, out, bias, err := sizes(*slot)
+	if err != nil {
+		return l.fail("layer %q: %v", name, err)
+	}
+	if in != s.In || out != s.Out {
+		return l.fail("layer %q is [%d %d], want [%d %d]", name, s.In, s.Out, in, out)
+	}
+	w := &Weight{Config: Config{Bits: s.Bits, Group: s.Group, Scheme: Scheme(scheme)}}
+	w.Quantised = tensor.Quantised{In: in, Out: out, Bits: s.Bits, Group: s.Group}
+	if err := w.Config.withDefaults().check(); err != nil {
+		return l.fail("layer %q: %v", name, err)
+	}
+	if err := l.parts(name, w); err != nil {
+		return err
+	}
+	l.commit = append(l.commit, func() {
+		if _, table := (*slot).(interface {
+			Scores(tensor.Tensor) tensor.Tensor
+		}); table {
+			*slot = &Embedding{Weight: w}
+			return
+		}
+		*slot = &Linear{Weight: w, Bias: bias}
+	})
+	return nil
+}
+
+// parts reads codes, scales and zero points.
+func (l *loader) parts(name string, w *Weight) error {
+	codes, scales := w.Shapes()
+	take := func(part string, shape []int, dtypes ...dtype.Type) (tensor.Tensor, error) {
+		t, ok := l.tensors[name+part]
+		if !ok {
+			return t, l.fail("no tensor %q", name+part)
+		}
+		l.used[name+part] = true
+		if !slices.Contains(dtypes, t.DType()) || !slices.Equal(t.Shape(), shape) {
+			return t, l.fail("tensor %q is %v%v, want %v%v", name+part, t.DType(), t.Shape(), dtypes[0], shape)
+		}
+		return t, nil
+	}
+	var err error
+	if w.Codes, err = take(".weight_codes", codes, dtype.U8); err != nil {
+		return err
+	}
+	if w.Scales, err = take(".weight_scales", scales, dtype.F32, dtype.BF16); err != nil {
+		return err
+	}
+	w.Config.Scale = w.Scales.DType()
+	if w.Config.Scheme == Affine {
+		w.Zeros, err = take(".weight_zeros", scales, dtype.U8)
+	}
+	return err
+}
+
+// sizes returns what a layer that may be replaced maps, and its bias.
+func sizes(layer nn.Layer) (in, out int, bias tensor.Tensor, err error) {
+	switch l := layer.(type) {
+	case *nn.Linear:
+		return l.In(), l.Out(), l.Bias, nil
+	case *nn.Embedding:
+		return l.Weight.Len(1), l.Weight.Len(0), bias, nil
+	case *Linear:
+		return l.In(), l.Out(), l.Bias, nil
+	case *Embedding:
+		return l.Weight.In, l.Weight.Out, bias, nil
+	}
+	return 0, 0, bias, fmt.Errorf("got a %T, want a linear layer or an embedding without an adapter", layer)
+}

@@ -1,0 +1,108 @@
+package quant
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/units"
+	"github.com/mcs-notebook/mcs/engine/nn"
+)
+
+// AllLinear as a target of Module means every linear layer but the output layer lm_head.
+const AllLinear = nn.AllLinear
+
+// A Report says what Module did.
+type Report struct {
+	Config Config
+	Layers []string // names of the layers that are quantised now
+	Before int64    // bytes of their weights
+	After  int64
+}
+
+// String sums the report up.
+func (r *Report) String() string {
+	return fmt.Sprintf("%v: %s · %s → %s", r.Config, units.Plural(int64(len(r.Layers)), "layer"), units.Bytes(r.Before), units.Bytes(r.After))
+}
+
+// Module quantises the linear layers and embeddings of m that targets choose, as nn.Targeted says; without targets those of
+// AllLinear, which embeddings are not among ("embed_tokens" chooses that of a decoder). The rest of the model stays as it
+// is, trainable or frozen. When a layer cannot be quantised, or none is chosen, m is unchanged.
+func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if len(targets) == 0 {
+		targets = []string{AllLinear}
+	}
+	r := &Report{Config: c}
+	var slots []*nn.Layer
+	var layers []nn.Layer
+	var failed error
+	nn.Walk(m, func(path string, member nn.Member) {
+		if member.Slot == nil || failed != nil {
+			return
+		}
+		layer, bytes, err := replacement(*member.Slot, path, c, strings.Join(targets, " "))
+		if failed = err; layer == nil {
+			return
+		}
+		slots, layers = append(slots, member.Slot), append(layers, layer)
+		r.Layers, r.Before = append(r.Layers, path), r.Before+bytes
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if len(slots) == 0 {
+		return nil, fmt.Errorf("quant: targets %q choose no layer of the model that can be quantised", targets)
+	}
+	for i, slot := range slots {
+		*slot = layers[i]
+		_, after := nn.Size(layers[i])
+		r.After += int64(after)
+	}
+	return r, nil
+}
+
+// replacement returns the quantised form of a layer if it is chosen, and how many bytes its weight has.
+func replacement(layer nn.Layer, path string, c Config, targets string) (nn.Layer, int64, error) {
+	linear, plain := layer.(*nn.Linear)
+	embedding, table := layer.(*nn.Embedding)
+	if !plain && !table {
+		return nil, 0, nil
+	}
+	if ok, err := chosen(targets, path, table); err != nil || !ok {
+		return nil, 0, err
+	}
+	_, bytes := nn.Size(layer)
+	if table {
+		q, err := NewEmbedding(embedding, c)
+		if err != nil {
+			return nil, 0, err
+		}
+		return q, int64(bytes), nil
+	}
+	q, err := NewLinear(linear, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	return q, int64(bytes), nil
+}
+
+// chosen says whether targets choose a layer; AllLinear does not choose embeddings.
+func chosen(targets, path string, table bool) (bool, error) {
+	if table {
+		var named []string
+		for _, t := range strings.FieldsFunc(targets, func(r rune) bool { return r == ',' || r == ' ' }) {
+			if t != AllLinear {
+				named = append(named, t)
+			}
+		}
+		targets = strings.Join(named, " ")
+	}
+	ok, err := nn.Targeted(targets, path)
+	if err != nil {
+		err = fmt.Errorf("quant: %w", err)
+	}
+	return ok, err
+}

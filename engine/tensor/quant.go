@@ -1,0 +1,46 @@
+package tensor
+
+import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Quantised is a matrix [In Out] of 4-bit or 8-bit codes which share scales along groups of inputs. Package quant makes
+// them, and says how the parts lie.
+type Quantised struct {
+	In, Out     int
+	Bits, Group int
+	Codes       Tensor // u8 [blocks lines 64]
+	Scales      Tensor // f32 or bf16 [blocks groups 16]
+	Zeros       Tensor // u8 of the scales' shape, or none
+}
+
+// Dequantize returns the matrix [In Out] in a floating-point dtype. As the right-hand side of MatMul, or the w of
+// LoRALinear, it never exists in memory: products read the codes.
+func (q Quantised) Dequantize(dt dtype.Type) Tensor {
+	return wrap(apply(ir.Dequantize, q.attr(dt), q.parts("dequantize")...))
+}
+
+// Take returns columns of the matrix as rows: an index [… ] of integers gives [… In].
+func (q Quantised) Take(index Tensor, dt dtype.Type) Tensor {
+	i := cast(index.node("dequantize_take"), dtype.I64)
+	return wrap(apply(ir.DequantizeTake, q.attr(dt), append([]*ir.Node{i}, q.parts("dequantize_take")...)...))
+}
+
+// Shapes returns the shapes of the codes, and of scales and zero points.
+func (q Quantised) Shapes() (codes, scales []int) {
+	l := ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group}
+	return []int{l.Blocks(), l.Lines(), 4 * ir.QuantBlock}, []int{l.Blocks(), l.Groups(), ir.QuantBlock}
+}
+
+func (q Quantised) attr(dt dtype.Type) ir.Attr {
+	return ir.Quant{K: q.In, N: q.Out, Bits: q.Bits, Group: q.Group, DType: dt}.Attr()
+}
+
+func (q Quantised) parts(op string) []*ir.Node {
+	list := []*ir.Node{q.Codes.node(op), q.Scales.node(op)}
+	if !q.Zeros.IsNone() {
+		list = append(list, q.Zeros.node(op))
+	}
+	return list
+}
