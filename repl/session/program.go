@@ -58,6 +58,11 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	if err != nil {
 		return statusRefused, p.refusal(err)
 	}
+	if !mayWake(units) {
+		watch, unwatch := context.WithCancel(ctx)
+		defer unwatch()
+		go p.watchDeadlock(watch)
+	}
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -100,11 +105,16 @@ type program struct {
 
 // end ends the program at once: nothing deferred runs, and the goroutine that has called it does not go on.
 func (p *program) end(status int) {
+	p.leave(status)
+	select {}
+}
+
+// leave has RunProgram return.
+func (p *program) leave(status int) {
 	select {
 	case p.exit <- status:
 	default: // it is ending already
 	}
-	select {}
 }
 
 // report writes what the Go runtime would about a panic.

@@ -89,6 +89,9 @@ func adapt(v reflect.Value, t reflect.Type) reflect.Value {
 // Wait picks a case and returns its index, or -1 for the default case, if there is one and no other is ready.
 func (s *Select) Wait(hasDefault bool) int {
 	n := len(s.cases)
+	if n == 0 && !hasDefault {
+		s.never()
+	}
 	for {
 		wake := s.r.wake()
 		s.r.Stop()
@@ -108,5 +111,14 @@ func (s *Select) Wait(hasDefault bool) int {
 			p.Elem().Set(adapt(v, p.Elem().Type()))
 		}
 		return k
+	}
+}
+
+// never waits until it is interrupted.
+func (s *Select) never() {
+	for {
+		wake := s.r.wake()
+		s.r.Stop()
+		<-wake
 	}
 }

@@ -19,9 +19,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -249,6 +251,13 @@ func (r *Runtime) Contain(where int, f func()) func() {
 		}()
 		f()
 	}
+}
+
+// Goroutines are the goroutines that run code of cells, the oldest first.
+func (r *Runtime) Goroutines() []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.cells))
 }
 
 // Benchmark is testing.Benchmark, which calls f in another goroutine: a panic in f becomes one of the caller.

@@ -1,0 +1,148 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/types"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself cannot tell: the
+// session's own goroutines are never all asleep. So from time to time the states of the program's goroutines are read off
+// their stacks. What cannot be judged is no deadlock: goroutines that compiled code
+// has started, and programs that use what wakes goroutines from outside, like timers and connections.
+
+// deadlockEvery is the time between two looks; two must find all asleep. Where a look takes long, they are rarer.
+const deadlockEvery = 50 * time.Millisecond
+
+// wakers are the functions and packages that make something happen though all goroutines wait.
+var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "context.WithTimeout",
+	"context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.", "net/http.", "os/exec.", "testing."}
+
+// mayWake says whether the code of some units uses one of those.
+func mayWake(units []*unit) bool {
+	for _, u := range units {
+		if u.checked == nil {
+			continue
+		}
+		for _, o := range u.checked.info.Uses {
+			f, ok := o.(*types.Func)
+			if !ok || f.Pkg() == nil {
+				continue
+			}
+			name := f.Pkg().Path() + "." + f.Name()
+			if slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// watchDeadlock ends the program when all of its goroutines wait for each other.
+func (p *program) watchDeadlock(ctx context.Context) {
+	before := map[uint64]bool{}
+	for _, g := range goroutines() {
+		before[g.id] = true
+	}
+	wait, idle := deadlockEvery, 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		start := time.Now()
+		state, ok := p.asleep(before)
+		if idle++; !ok {
+			idle = 0
+		}
+		if idle == 2 {
+			fmt.Fprintf(p.s.errOut, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)
+			p.leave(statusPanic)
+			return
+		}
+		wait = max(deadlockEvery, 50*time.Since(start))
+	}
+}
+
+// asleep says whether all goroutines of the program wait for each other, and for what its first one does. Before are those
+// that the process had when the program began.
+func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
+	own := p.s.rt.Goroutines()
+	if len(own) == 0 {
+		return "", false
+	}
+	seen := 0
+	for _, g := range goroutines() {
+		switch {
+		case slices.Contains(own, g.id):
+			seen++
+			why := g.waitsFor()
+			if why == "" {
+				return "", false
+			}
+			if g.id == own[0] {
+				state = why
+			}
+		case !before[g.id] && !strings.HasPrefix(g.creator, "github.com/mcs-notebook/mcs/repl/session") && !strings.HasPrefix(g.creator, "github.com/traefik/yaegi/"):
+			return "", false
+		}
+	}
+	return state, seen == len(own)
+}
+
+// A goroutineState is what the runtime tells about a goroutine.
+type goroutineState struct {
+	id             uint64
+	state, creator string
+	stack          []byte
+}
+
+var (
+	goroutineHead    = regexp.MustCompile(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
+	goroutineCreator = regexp.MustCompile(`(?m)^created by (\S+)`)
+)
+
+func goroutines() (list []goroutineState) {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
+		m := goroutineHead.FindSubmatch(stack)
+		if m == nil {
+			continue
+		}
+		g := goroutineState{state: string(m[2]), stack: stack}
+		g.id, _ = strconv.ParseUint(string(m[1]), 10, 64)
+		if c := goroutineCreator.FindSubmatch(stack); c != nil {
+			g.creator = string(c[1])
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// waitsFor is what a goroutine waits for that only another goroutine can give, in the runtime's words; empty if it waits
+// for nothing, or for something else.
+func (g goroutineState) waitsFor() string {
+	has := func(f string) bool { return bytes.Contains(g.stack, []byte("/rt.(*"+f+"(")) }
+	switch {
+	case has("Runtime).Sleep"):
+		return ""
+	case has("Select).never"):
+		return "select (no cases)"
+	case has("Runtime).Recv"):
+		return "chan receive"
+	case has("Runtime).Send"):
+		return "chan send"
+	case strings.HasPrefix(g.state, "sync."), strings.HasPrefix(g.state, "chan "), strings.HasPrefix(g.state, "select"), g.state == "semacquire":
+		return g.state
+	}
+	return ""
+}
