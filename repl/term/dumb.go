@@ -17,6 +17,8 @@ type dumbEditor struct {
 
 func (e *dumbEditor) Print(b []byte) (int, error) { return os.Stdout.Write(b) }
 func (e *dumbEditor) Remember(string)             {}
+func (e *dumbEditor) Prefill(string)              {}
+func (e *dumbEditor) Status(string)               {}
 func (e *dumbEditor) Close() error                { return nil }
 
 // ReadCell reads lines until they are a cell.

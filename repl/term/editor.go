@@ -1,25 +1,28 @@
 package term
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
+	"time"
 
-	"github.com/chzyer/readline"
+	"github.com/mcs-notebook/mcs/repl/term/edit"
+	"github.com/mcs-notebook/mcs/repl/term/key"
 )
 
-// An editor lets a person type cells. The rest of the package knows no more of it than this, so that a better one can
-// take its place.
+// An editor lets a person type cells. The rest of the package knows no more of it than this.
 type editor interface {
 	// ReadCell gives the n-th cell when the person has submitted it. The error is io.EOF (Ctrl-D) or an *interruptError.
 	ReadCell(n int) (string, error)
 	// Remember adds a cell to what can be recalled.
 	Remember(cell string)
-	// Print writes to the terminal, above the cell that is being typed if there is one.
+	// Prefill puts a text into the next cell that is read.
+	Prefill(text string)
+	// Print writes whole lines to the terminal, above the cell that is being typed if there is one.
 	Print(b []byte) (int, error)
+	// Status shows a line that is not complete, or progress, above the cell that is being typed; it replaces the one before.
+	Status(line string)
 	Close() error
 }
 
@@ -30,222 +33,336 @@ type interruptError struct {
 
 func (*interruptError) Error() string { return "interrupted" }
 
-// lineEditor is chzyer/readline with whole cells: a cell is typed line by line, and recalled as one line with marks for
-// its line breaks.
-type lineEditor struct {
-	rl         *readline.Instance
-	keys       *keyReader
-	view       *view
+// A console is the terminal as the editor needs it.
+type console interface {
+	io.Writer
+	// Raw gives every key to the program; Cooked gives the terminal back as it was. Both may be called twice.
+	Raw() error
+	Cooked() error
+	Size() (columns, rows int)
+	// Reflows says whether the terminal wraps what it shows anew when its width changes.
+	Reflows() bool
+	// Ahead is how many bytes were typed before Raw: Return is a line feed in them.
+	Ahead() int
+	// Suspend stops the process until the shell continues it. Changes receives when the size changed or the process was
+	// continued.
+	Suspend()
+	Changes() <-chan os.Signal
+}
+
+// escapeDelay is how long the bytes behind an ESC may take: over a slow line they come one by one.
+const escapeDelay = 100 * time.Millisecond
+
+// cellEditor edits whole cells. One goroutine reads keys; mu lets others print and close.
+type cellEditor struct {
+	console    console
+	source     *source
 	theme      theme
 	incomplete func(cell string) bool
-	complete   completer
-	history    []string
+	asker      asker
+	closed     chan struct{}
+	once       sync.Once
 
-	mu     sync.Mutex
-	before string    // lines of the cell that are submitted
-	line   []rune    // the buffer after the last key, and
-	pos    int       // where the cursor was
-	paste  pasteMode // what the Return after a markPaste does
+	mu      sync.Mutex
+	buf     edit.Buffer
+	keys    key.Decoder
+	cooked  int // bytes of the source that were typed before Raw
+	reading bool
+	prompt  string
+	status  string
+	prefill string
+	past    past
+	search  *search // nil: no search is going on
+	menu    *menu   // nil: no menu is open
+	hint    hint
+	view    view
+	chord   bool // Ctrl-X was pressed
+	result  *result
 }
 
-// pasteMode says what becomes of the Return that a keyReader sends after a paste.
-type pasteMode int
+// A result is how the reading of a cell ended.
+type result struct {
+	cell string
+	err  error
+}
+
+func newCellEditor(c console, s *source, th theme, incomplete func(string) bool, ask asker) *cellEditor {
+	return &cellEditor{console: c, source: s, theme: th, incomplete: incomplete, asker: ask, closed: make(chan struct{}), view: view{theme: th}}
+}
+
+// Close ends a ReadCell that goes on and gives the terminal back.
+func (e *cellEditor) Close() error {
+	e.once.Do(func() { close(e.closed) })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.restore()
+}
+
+func (e *cellEditor) Remember(cell string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.past.add(cell)
+}
+
+func (e *cellEditor) Prefill(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.prefill = text
+}
+
+func (e *cellEditor) Print(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.reading {
+		return e.console.Write(b)
+	}
+	e.view.painter.Erase()
+	e.view.painter.Raw(string(b))
+	e.draw()
+	return len(b), nil
+}
+
+func (e *cellEditor) Status(line string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.status = line; e.reading {
+		e.draw()
+	}
+}
+
+// ReadCell reads keys until they are a cell.
+func (e *cellEditor) ReadCell(n int) (string, error) {
+	e.source.turn.Lock()
+	defer e.source.turn.Unlock()
+	if err := e.begin(n); err != nil {
+		return "", err
+	}
+	defer e.asker.settle() // the session must not be asked while it runs a cell
+	var late <-chan time.Time
+	for {
+		r := e.step(late == nil)
+		if r != nil {
+			return r.cell, r.err
+		}
+		e.source.ask()
+		select {
+		case c := <-e.source.chunks:
+			e.source.answered()
+			if len(c.data) == 0 && c.err != nil {
+				return e.end(c.err)
+			}
+			e.feed(c.data)
+			late = nil
+		case <-late:
+			e.late()
+			late = nil
+			continue
+		case a := <-e.asker.answers:
+			e.answer(a)
+		case <-e.console.Changes():
+			e.changed()
+		case <-e.closed:
+			return e.end(io.EOF)
+		}
+		if late == nil && e.keys.Open() {
+			late = time.After(escapeDelay)
+		}
+	}
+}
+
+// begin makes the terminal ready for the n-th cell.
+func (e *cellEditor) begin(n int) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.closed:
+		return io.EOF
+	default:
+	}
+	if err := e.console.Raw(); err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	e.prompt = fmt.Sprintf("In [%d]: ", n)
+	e.buf.Set(e.prefill, len(e.prefill))
+	e.prefill, e.search, e.menu, e.hint, e.result, e.chord = "", nil, nil, hint{}, nil, false
+	e.past.restart()
+	e.view.restart()
+	e.view.painter.Raw(pasteOn)
+	e.reading = true
+	ahead := e.source.take()
+	e.cooked = len(ahead) + e.console.Ahead()
+	e.feedLocked(ahead)
+	return nil
+}
 
 const (
-	pasteNone  pasteMode = iota
-	pasteLines           // it submits all pasted lines but the last, which stays in the editor
-	pasteStay            // it is swallowed: the text was inserted in the middle of a line, or is a single line
+	pasteOn  = "\x1b[?2004h"
+	pasteOff = "\x1b[?2004l"
 )
 
-func newLineEditor(keys *keyReader, th theme, incomplete func(string) bool, complete completer) (*lineEditor, error) {
-	e := &lineEditor{keys: keys, view: &view{theme: th}, theme: th, incomplete: incomplete, complete: complete}
-	cfg := &readline.Config{
-		Stdin:                  keys,
-		Painter:                e.view,
-		AutoComplete:           e,
-		Listener:               e,
-		FuncFilterInputRune:    e.filter,
-		DisableAutoSaveHistory: true,
-		HistoryLimit:           historyLimit,
-		HistorySearchFold:      true,
-		InterruptPrompt:        "^C",
-		EOFPrompt:              "\n", // means: nothing
-		FuncOnWidthChanged: func(changed func()) {
-			readline.DefaultOnWidthChanged(func() {
-				changed()
-				if e.rl != nil {
-					e.rl.Refresh()
-				}
-			})
-		},
+// restore gives the terminal back as it was before begin.
+func (e *cellEditor) restore() error {
+	if !e.reading {
+		return nil
 	}
-	rl, err := readline.NewEx(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("editor: %w", err)
-	}
-	e.rl = rl
-	fmt.Fprint(os.Stdout, "\x1b[?2004h")
-	return e, nil
+	e.reading = false
+	e.status = ""
+	e.view.painter.Raw(pasteOff)
+	e.flush()
+	return e.console.Cooked()
 }
 
-// Close gives the terminal back as it was.
-func (e *lineEditor) Close() error {
-	fmt.Fprint(os.Stdout, "\x1b[?2004l")
-	e.keys.Close() // ends readline's pending read, for which its Close waits
-	return e.rl.Close()
-}
-
-func (e *lineEditor) Print(b []byte) (int, error) { return e.rl.Stdout().Write(b) }
-
-func (e *lineEditor) Remember(cell string) { e.history = remember(e.history, cell) }
-
-// ReadCell reads lines until they are a cell.
-func (e *lineEditor) ReadCell(n int) (string, error) {
-	prompt := fmt.Sprintf("In [%d]: ", n)
-	e.view.margin = strings.Repeat(" ", len(prompt))
-	cell, initial := "", ""
-	for first := true; ; first = false {
-		if first {
-			e.rl.SetPrompt(e.theme.paint(green, prompt))
-		} else {
-			e.rl.SetPrompt(e.view.margin)
-		}
-		e.start(cell, initial)
-		buffer, err := e.rl.Readline()
-		mode := e.submitted()
-		switch {
-		case errors.Is(err, readline.ErrInterrupt):
-			return "", &interruptError{empty: first && strings.TrimSpace(buffer) == ""}
-		case err == io.EOF && !first:
-			return "", &interruptError{} // Ctrl-D on an empty continuation line gives the cell up, not the session
-		case err != nil:
-			return "", err
-		}
-		initial = ""
-		if mode == pasteLines {
-			i := strings.LastIndex(buffer, string(markNewline))
-			buffer, initial = buffer[:i], buffer[i+len(string(markNewline)):]
-		}
-		text := fromBuffer(cell, buffer)
-		if !first {
-			text = cell + "\n" + text
-		}
-		if mode != pasteLines && !e.incomplete(text) {
-			return text, nil
-		}
-		cell = text
-		if initial == "" && !e.keys.ahead() {
-			initial = strings.Repeat(indentation, indentAfter(cell))
-		}
-	}
-}
-
-// start prepares the buffer for the next line of a cell.
-func (e *lineEditor) start(before, initial string) {
-	e.mu.Lock()
-	e.before, e.line, e.pos, e.paste = before, []rune(initial), len([]rune(initial)), pasteNone
-	e.view.set(before, false)
-	e.mu.Unlock()
-	// Readline's history saves what it showed, not what it is told to save, once the person has gone back in it. So it is
-	// made anew for each line.
-	e.rl.ResetHistory()
-	for _, h := range e.history {
-		e.rl.SaveHistory(toBuffer(h))
-	}
-	if initial != "" {
-		e.rl.Operation.SetBuffer(initial)
-	}
-}
-
-// submitted says how the line came to its end.
-func (e *lineEditor) submitted() pasteMode {
+// end leaves the cell as it stands on the screen.
+func (e *cellEditor) end(err error) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	mode := e.paste
-	e.paste = pasteNone
-	return mode
+	if e.reading {
+		e.finish("")
+	}
+	return "", err
 }
 
-// filter implements readline's FuncFilterInputRune: it may replace or swallow a key.
-func (e *lineEditor) filter(r rune) (rune, bool) {
+func (e *cellEditor) feed(b []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch r {
-	case readline.CharEnter:
-		if e.paste == pasteStay {
-			e.paste = pasteNone
-			return r, false
-		}
-	case markDelete:
-		return readline.CharDelete, len(e.line) > 0
-	case readline.CharCtrlW, readline.MetaBackspace:
-		// Readline deletes the whole line when the word is the first one. Ctrl-U deletes what is before the cursor.
-		if firstWord(e.line[:min(e.pos, len(e.line))]) {
-			return readline.CharCtrlU, true
-		}
-	}
-	return r, true
+	e.feedLocked(b)
 }
 
-// firstWord says whether line ends in its first word.
-func firstWord(line []rune) bool {
-	for i := len(line) - 1; i > 0; i-- {
-		if !readline.IsWordBreak(line[i]) && readline.IsWordBreak(line[i-1]) {
-			return false
+func (e *cellEditor) feedLocked(b []byte) {
+	for i := range b[:min(e.cooked, len(b))] {
+		if b[i] == '\n' {
+			b[i] = '\r'
 		}
 	}
-	return true
+	e.cooked = max(e.cooked-len(b), 0)
+	e.keys.Feed(b)
 }
 
-// OnChange implements readline.Listener: it is called after each key and may change the buffer.
-func (e *lineEditor) OnChange(line []rune, pos int, key rune) ([]rune, int, bool) {
-	if key == 0 {
-		return nil, 0, false
-	}
+// step obeys the keys that are complete and draws what they made. Idle says that the person may look at it.
+func (e *cellEditor) step(idle bool) *result {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	changed := false
+	for e.result == nil {
+		k, ok := e.keys.Next(false)
+		if !ok {
+			break
+		}
+		e.press(k)
+	}
+	if e.result == nil {
+		if idle {
+			e.askHint()
+		}
+		e.draw()
+	}
+	return e.result
+}
+
+// late takes the start of a sequence that was not completed for what it is.
+func (e *cellEditor) late() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if k, ok := e.keys.Next(true); ok {
+		e.press(k)
+	}
+}
+
+// press obeys one key.
+func (e *cellEditor) press(k key.Key) {
+	before := e.buf.Text()
 	switch {
-	case key == markPaste:
-		line, pos = e.insertPaste(line, pos)
-		changed = true
-	case strings.ContainsRune("})]", key) && isBlank(line[:max(pos-1, 0)]) && pos > tabColumns:
-		line = append(line[:pos-1-tabColumns:pos-1-tabColumns], line[pos-1:]...) // a closing bracket stands one step to the left
-		pos -= tabColumns
-		changed = true
-	case key == readline.CharBackspace && isBlank(line[:pos]) && pos%tabColumns == tabColumns-1 && len(e.line) == len(line)+1:
-		back := pos % tabColumns
-		line = append(line[:pos-back:pos-back], line[pos:]...)
-		pos -= back
-		changed = true
+	case e.search != nil && e.pressSearch(k):
+	case e.menu != nil && e.pressMenu(k):
+	case e.chord:
+		e.chord = false
+		if f := chords[k]; f != nil {
+			f(e)
+		}
+	case k.Code == key.Paste:
+		e.paste(k.Text)
+	default:
+		if f := bindings[k]; f != nil {
+			f(e)
+		} else if k.Printable() {
+			e.buf.TypeRune(rune(k.Code))
+		}
 	}
-	e.line, e.pos = append(e.line[:0:0], line...), pos
-	return line, pos, changed
+	if e.buf.Text() != before {
+		e.past.edited(e.buf.Text())
+	}
 }
 
-// insertPaste puts the pasted text where its mark is.
-func (e *lineEditor) insertPaste(line []rune, pos int) ([]rune, int) {
-	text := e.keys.takePaste()
-	if pos == 0 || line[pos-1] != markPaste { // readline is searching its history: the mark went there
-		e.paste = pasteStay
-		return line, pos
+// changed answers the signals of the console: another size, or the process goes on after it was stopped.
+func (e *cellEditor) changed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.reading {
+		return
 	}
-	if e.before == "" {
-		text = toBuffer(text)
-	} else {
-		inserted := toBuffer(e.before + "\n" + text)
-		text = inserted[len(toBuffer(e.before))+len(string(markNewline)):]
-	}
-	head, tail := line[:pos-1], line[pos:]
-	multi := strings.ContainsRune(text, markNewline)
-	e.paste = pasteStay
-	if multi && len(tail) == 0 {
-		e.paste = pasteLines
-	}
-	e.view.set(e.before, e.paste == pasteLines)
-	pasted := []rune(text)
-	all := append(append(append([]rune{}, head...), pasted...), tail...)
-	return all, len(head) + len(pasted)
+	e.console.Raw() // a shell may have changed the modes meanwhile; if it fails, the next read does
+	e.draw()
 }
 
-func isBlank(line []rune) bool { return strings.Trim(string(line), " ") == "" }
+// suspend leaves the terminal to the shell, and draws the cell again when the process is continued.
+func (e *cellEditor) suspend() {
+	e.draw()
+	e.view.painter.Leave()
+	e.view.painter.Raw(pasteOff)
+	e.flush()
+	e.console.Cooked()
+	e.console.Suspend()
+	e.console.Raw()
+	e.view.painter.Raw(pasteOn)
+	e.view.restart()
+}
+
+// finish shows the whole cell with what marks its end, and gives the terminal back.
+func (e *cellEditor) finish(mark string) {
+	e.search, e.menu, e.hint = nil, nil, hint{}
+	e.sized()
+	e.view.finish(e.scene(), mark)
+	e.restore()
+}
+
+func (e *cellEditor) submit(cell string) {
+	e.finish("")
+	e.result = &result{cell: cell}
+}
+
+// interrupt gives the cell up.
+func (e *cellEditor) interrupt() {
+	empty := e.buf.Text() == ""
+	e.finish("^C")
+	e.result = &result{err: &interruptError{empty: empty}}
+}
+
+// draw brings the screen up to date.
+func (e *cellEditor) draw() {
+	e.sized()
+	e.view.draw(e.scene())
+	e.flush()
+}
+
+// sized tells the view how large the window is now.
+func (e *cellEditor) sized() {
+	columns, rows := e.console.Size()
+	e.view.resize(columns, rows, e.console.Reflows())
+}
+
+func (e *cellEditor) flush() {
+	if out := e.view.painter.Take(); len(out) > 0 {
+		e.console.Write(out) // a terminal that is gone is noticed by the next read
+	}
+}
+
+// external runs f, another program that uses the terminal, with the terminal as it was before.
+func (e *cellEditor) external(f func()) {
+	e.view.painter.Erase()
+	e.view.painter.Raw(pasteOff)
+	e.flush()
+	e.console.Cooked()
+	f()
+	e.console.Raw()
+	e.view.painter.Raw(pasteOn)
+	e.view.restart()
+}

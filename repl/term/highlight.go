@@ -1,9 +1,10 @@
 package term
 
 import (
-	"go/scanner"
 	"go/token"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/term/syntax"
 )
 
 // A span is a coloured piece of source: bytes from…to.
@@ -12,52 +13,32 @@ type span struct {
 	colour   colour
 }
 
-// goSpans finds what is coloured in the text of a cell while it is typed. A token scan of a screenful takes
-// microseconds, so it can be done at every key; it does not mind unfinished code.
-func goSpans(src string) []span {
+// goSpans finds what is coloured in the text of a cell while it is typed, from its tokens.
+func goSpans(src string, tokens []syntax.Token) []span {
 	var spans []span
 	var command int // end of the command name that starts the line
 	fresh := true   // the next token is the first one of its line
-	scan(src, func(from, to int, tok token.Token, lit string) {
-		if tok == token.SEMICOLON && lit == "\n" {
+	for _, t := range tokens {
+		if t.Tok == token.SEMICOLON && t.Lit == "\n" {
 			fresh = true
-			return
+			continue
 		}
-		first := fresh || strings.TrimSpace(src[strings.LastIndexByte(src[:from], '\n')+1:from]) == ""
+		first := fresh || strings.TrimSpace(src[strings.LastIndexByte(src[:t.From], '\n')+1:t.From]) == ""
 		fresh = false
-		c := tokenColour(tok, lit)
+		c := tokenColour(t.Tok, t.Lit)
 		switch {
-		case first && (tok == token.REM || tok == token.NOT): // %name, %%name, !command
-			c, command = blue, to
-		case from == command && command > 0 && (tok == token.IDENT || tok == token.REM || tok.IsKeyword()):
-			c, command = blue, to
-		case tok == token.ILLEGAL && lit == "?":
+		case first && (t.Tok == token.REM || t.Tok == token.NOT): // %name, %%name, !command
+			c, command = blue, t.To
+		case t.From == command && command > 0 && (t.Tok == token.IDENT || t.Tok == token.REM || t.Tok.IsKeyword()):
+			c, command = blue, t.To
+		case t.Tok == token.ILLEGAL && t.Lit == "?":
 			c = blue
 		}
 		if c != none {
-			spans = append(spans, span{from, to, c})
+			spans = append(spans, span{t.From, t.To, c})
 		}
-	})
-	return spans
-}
-
-// scan calls f for each token of src with its place in bytes. Errors are left to the session.
-func scan(src string, f func(from, to int, tok token.Token, lit string)) {
-	file := token.NewFileSet().AddFile("", -1, len(src))
-	var s scanner.Scanner
-	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
-	for {
-		pos, tok, lit := s.Scan()
-		if tok == token.EOF {
-			return
-		}
-		from := file.Offset(pos)
-		length := len(lit)
-		if length == 0 {
-			length = len(tok.String())
-		}
-		f(from, min(from+length, len(src)), tok, lit)
 	}
+	return spans
 }
 
 func tokenColour(tok token.Token, lit string) colour {
@@ -92,14 +73,14 @@ var predeclared = func() map[string]colour {
 	return m
 }()
 
-// live colours src as it is typed, but gives only what starts at byte from.
-func (t theme) live(src string, from int) string {
+// live colours src as it is coloured while it is typed.
+func (t theme) live(src string) string {
 	if !t.enabled {
-		return src[from:]
+		return src
 	}
 	var b strings.Builder
-	last := from
-	for _, s := range goSpans(src) {
+	last := 0
+	for _, s := range goSpans(src, syntax.Tokens(src)) {
 		if s.to <= last {
 			continue
 		}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
-// historyLimit is how many cells can be recalled; the file may hold twice as many before it is cut.
-const historyLimit = 1000
+// historyLimit is how many cells can be recalled; the file may hold half as many more before it is cut.
+const historyLimit = 10_000
 
 // A historyFile keeps the cells of all sessions, one JSON string a line, so that cells of several lines stay whole.
+// Several notebooks may use it at once: a file beside it is locked while one of them writes.
 type historyFile struct{ path string }
 
 // defaultHistory is the history's place in the user's configuration folder.
@@ -27,31 +29,38 @@ func defaultHistory() (historyFile, error) {
 // load gives the newest cells, the oldest of them first. A file that is not there is an empty history; a damaged line is
 // left out.
 func (h historyFile) load() ([]string, error) {
+	cells, lines, err := h.read()
+	if err != nil || lines <= historyLimit*3/2 {
+		return cells, err
+	}
+	defer h.lock()()
+	if cells, _, err = h.read(); err != nil { // another notebook may have written meanwhile
+		return cells, err
+	}
+	return cells, h.rewrite(cells)
+}
+
+func (h historyFile) read() (cells []string, lines int, err error) {
 	f, err := os.Open(h.path)
 	if os.IsNotExist(err) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
+		return nil, 0, fmt.Errorf("history: %w", err)
 	}
 	defer f.Close()
-	var cells []string
-	lines := 0
-	in := bufio.NewScanner(f)
-	in.Buffer(nil, 16<<20)
-	for ; in.Scan(); lines++ {
+	in := bufio.NewReader(f)
+	for {
+		line, err := in.ReadBytes('\n')
 		var cell string
-		if json.Unmarshal(in.Bytes(), &cell) == nil {
+		if json.Unmarshal(line, &cell) == nil {
 			cells = remember(cells, cell)
 		}
+		if err != nil { // the end, or as far as the file can be read
+			return cells, lines, nil
+		}
+		lines++
 	}
-	if err := in.Err(); err != nil {
-		return cells, fmt.Errorf("history: %s: %w", h.path, err)
-	}
-	if lines > 2*historyLimit {
-		return cells, h.rewrite(cells)
-	}
-	return cells, nil
 }
 
 // remember appends a cell to a history; a cell that is run again at once is kept once.
@@ -63,16 +72,31 @@ func remember(cells []string, cell string) []string {
 	return cells[max(0, len(cells)-historyLimit):]
 }
 
-// add appends a cell to the file. One write a cell: several sessions may share the file.
+// secrets are signs that a cell holds what nobody should find in a file: a password or key in quotes.
+var secrets = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]|` +
+	`bearer +[\w.~+/-]{8,}|\b(hf_|sk-|gh[pousr]_|github_pat_|xox[abp]-|AKIA)[A-Za-z0-9_-]{12,}`)
+
+// secret says whether a cell looks as if it held a secret, or begins with a blank, which is how one says so.
+func secret(cell string) bool { return strings.HasPrefix(cell, " ") || secrets.MatchString(cell) }
+
+// add appends a cell to the file, unless it holds a secret.
 func (h historyFile) add(cell string) error {
+	if secret(cell) {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	defer h.lock()()
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	_, err = f.Write(historyLine(cell))
+	line := historyLine(cell)
+	if !endsInNewline(f) { // a crash, or a full disk, left half a line
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = f.Write(line)
 	if e := f.Close(); err == nil {
 		err = e
 	}
@@ -80,6 +104,16 @@ func (h historyFile) add(cell string) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	return nil
+}
+
+func endsInNewline(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return true
+	}
+	var last [1]byte
+	_, err = f.ReadAt(last[:], info.Size()-1)
+	return err != nil || last[0] == '\n'
 }
 
 func historyLine(cell string) []byte {
@@ -94,11 +128,11 @@ func (h historyFile) rewrite(cells []string) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer os.Remove(f.Name())
+	out := bufio.NewWriter(f)
 	for _, cell := range cells {
-		if _, err = f.Write(historyLine(cell)); err != nil {
-			break
-		}
+		out.Write(historyLine(cell)) // Flush gives the error
 	}
+	err = out.Flush()
 	if e := f.Close(); err == nil {
 		err = e
 	}
@@ -109,4 +143,15 @@ func (h historyFile) rewrite(cells []string) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	return nil
+}
+
+// lock keeps other notebooks from writing until unlock is called. Where files cannot be locked, appending is still one
+// write.
+func (h historyFile) lock() (unlock func()) {
+	f, err := os.OpenFile(h.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}
+	}
+	lockFile(f)
+	return func() { f.Close() }
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -34,7 +35,7 @@ func TestHistoryFile(t *testing.T) {
 func TestHistoryIsCut(t *testing.T) {
 	h := historyFile{filepath.Join(t.TempDir(), "history")}
 	var file []byte
-	for i := range 2*historyLimit + 1 {
+	for i := range historyLimit * 2 {
 		file = append(file, historyLine(fmt.Sprint("cell ", i))...)
 	}
 	if err := os.WriteFile(h.path, file, 0o600); err != nil {
@@ -42,11 +43,99 @@ func TestHistoryIsCut(t *testing.T) {
 	}
 	for range 2 { // the second time from the file that was written anew
 		cells, err := h.load()
-		if err != nil || len(cells) != historyLimit || cells[historyLimit-1] != fmt.Sprint("cell ", 2*historyLimit) {
+		if err != nil || len(cells) != historyLimit || cells[historyLimit-1] != fmt.Sprint("cell ", 2*historyLimit-1) {
 			t.Fatalf("got %d cells, %v, want the last %d", len(cells), err, historyLimit)
 		}
 	}
 	if after, _ := os.ReadFile(h.path); len(after) >= len(file) {
 		t.Errorf("the file still has %d bytes of %d", len(after), len(file))
+	}
+}
+
+// What a crash left of a line does not take the next cell with it.
+func TestHistoryAfterHalfALine(t *testing.T) {
+	h := historyFile{filepath.Join(t.TempDir(), "history")}
+	if err := os.WriteFile(h.path, []byte("\"first\"\n\"hal"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.add("next"); err != nil {
+		t.Fatal(err)
+	}
+	if cells, err := h.load(); !slices.Equal(cells, []string{"first", "next"}) || err != nil {
+		t.Errorf("got %q, %v, want the whole cells", cells, err)
+	}
+}
+
+// Many notebooks write at once, one of them when the file is to be cut: no cell is lost.
+func TestHistoryIsShared(t *testing.T) {
+	h := historyFile{filepath.Join(t.TempDir(), "history")}
+	var file []byte
+	for i := range 2 * historyLimit {
+		file = append(file, historyLine(fmt.Sprint("old ", i))...)
+	}
+	if err := os.WriteFile(h.path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const writers, each = 8, 20
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				if err := h.add(fmt.Sprint("writer ", w, " cell ", i)); err != nil {
+					t.Error(err)
+				}
+				if w == 0 && i == each/2 {
+					if _, err := h.load(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	cells, err := h.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for w := range writers {
+		for i := range each {
+			if cell := fmt.Sprint("writer ", w, " cell ", i); !slices.Contains(cells, cell) {
+				t.Fatalf("%q is lost", cell)
+			}
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	for _, c := range []struct {
+		cell string
+		want bool
+	}{
+		{`os.Setenv("HF_TOKEN", "hf_abcdefghijklmnop")`, true},
+		{`password := "correct horse"`, false}, // a phrase with blanks is no password
+		{`password := "correcthorse"`, true},
+		{"apiKey = `0123456789abcdef`", true},
+		{`req.Header.Set("Authorization", "Bearer 0123456789")`, true},
+		{`c.AccessKey = "AKIA0123456789ABCDEF"`, true},
+		{" x := 1", true},
+		{`tokens := tokenizer.Encode("some words")`, false},
+		{`token := tokens[0]`, false},
+		{`fmt.Println("secret")`, false},
+		{"x := 1", false},
+	} {
+		if got := secret(c.cell); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.cell, got, c.want)
+		}
+		h := historyFile{filepath.Join(t.TempDir(), "history")}
+		if err := h.add(c.cell); err != nil {
+			t.Fatal(err)
+		}
+		if cells, _ := h.load(); (len(cells) == 0) != c.want {
+			t.Errorf("%s: the file has %q", c.cell, cells)
+		}
+	}
+	p := past{cells: []string{`password := "correcthorse"`}}
+	if ghost := p.suggest("passw"); ghost != "" {
+		t.Errorf("%q is suggested", ghost)
 	}
 }

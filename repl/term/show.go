@@ -64,7 +64,7 @@ func (t theme) errorText(text string) string {
 		case errorCaret.MatchString(line):
 			lines[i] = t.paint(boldRed, line)
 		case i+1 < len(lines) && errorCaret.MatchString(lines[i+1]):
-			lines[i] = t.live(line, 0)
+			lines[i] = t.live(line)
 		case i == 0:
 			lines[i] = t.paint(red, line)
 		}

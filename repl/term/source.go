@@ -1,6 +1,7 @@
 package term
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -15,6 +16,7 @@ var errCancelled = errors.New("read cancelled")
 type source struct {
 	reads  chan struct{}
 	chunks chan chunk
+	turn   sync.Mutex // of whoever reads now
 
 	mu      sync.Mutex
 	rest    []byte
@@ -38,28 +40,61 @@ func newSource(r io.Reader) *source {
 	return s
 }
 
-// read gives what is there, or waits for more until cancel is closed.
-func (s *source) read(p []byte, cancel <-chan struct{}) (int, error) {
+// ask makes chunks receive what is typed next. Whoever receives it calls answered.
+func (s *source) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.rest) == 0 {
-		if !s.pending {
-			s.pending = true
-			s.reads <- struct{}{}
-		}
+	if !s.pending {
+		s.pending = true
+		s.reads <- struct{}{}
+	}
+}
+
+func (s *source) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = false
+}
+
+// take gives what was read and not used, without waiting.
+func (s *source) take() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case c := <-s.chunks:
+		s.pending = false
+		s.rest = append(s.rest, c.data...)
+	default:
+	}
+	rest := s.rest
+	s.rest = nil
+	return rest
+}
+
+// read gives what is there, or waits for more until cancel is closed.
+func (s *source) read(p []byte, cancel <-chan struct{}) (int, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	select {
+	case <-cancel:
+		return 0, errCancelled
+	default:
+	}
+	data := s.take()
+	if len(data) == 0 {
+		s.ask()
 		select {
 		case c := <-s.chunks:
-			s.pending = false
-			s.rest = c.data
-			if len(c.data) == 0 {
+			s.answered()
+			if data = c.data; len(data) == 0 {
 				return 0, c.err
 			}
 		case <-cancel:
 			return 0, errCancelled
 		}
 	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
+	n := copy(p, data)
+	s.unread(data[n:])
 	return n, nil
 }
 
@@ -72,7 +107,8 @@ func (s *source) unread(p []byte) {
 
 // A cellInput is the standard input of cells: lines of the same terminal.
 type cellInput struct {
-	keys *keyReader
+	source *source
+	editor *cellEditor // nil on terminals without one
 
 	mu     sync.Mutex
 	cancel <-chan struct{}
@@ -85,15 +121,29 @@ func (in *cellInput) attach(cancel <-chan struct{}) {
 	in.cancel = cancel
 }
 
-// Read reads what the person types while the cell runs. An interrupted cell reads the end of the file.
+// Read reads what the person types while the cell runs. An interrupted cell reads the end of the file, and so does what
+// outlives its cell.
 func (in *cellInput) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	cancel := in.cancel
 	in.mu.Unlock()
-	in.keys.yield()
-	n, err := in.keys.source.read(p, cancel)
+	if in.editor != nil {
+		in.source.unread(in.editor.yield())
+	}
+	n, err := in.source.read(p, cancel)
 	if err == errCancelled {
 		err = io.EOF
 	}
 	return n, err
+}
+
+// yield gives up what was typed ahead, for a cell that reads standard input. The keyboard sends Return as a carriage
+// return.
+func (e *cellEditor) yield() []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.reading {
+		return nil
+	}
+	return bytes.ReplaceAll(e.keys.Take(), []byte{'\r'}, []byte{'\n'})
 }

@@ -1,11 +1,14 @@
 // Package term is the notebook in a terminal: it reads cells, runs them in a session and shows what they give.
 //
-// The terminal is the process's own. Bytes come in through a [source] that the editor and running cells share, become
-// keys (keys.go), lines and cells (editor.go, on chzyer/readline behind the editor interface), and run in a [Session];
-// results go out coloured by a theme. Reading order: term.go, show.go, editor.go, buffer.go, keys.go, source.go.
+// The terminal is the process's own. Bytes come in through a source that the editor and running cells share (source.go),
+// become keys (package key), operations on a buffer (bindings.go, package edit) and rows on the screen (view.go, package
+// paint); a cell that is submitted runs in a [Session], and its results go out coloured by a theme. Reading order:
+// term.go, show.go, editor.go, bindings.go, view.go, then what hangs on them: past.go and search.go (the history),
+// menu.go, ask.go and below.go (what the session knows about the place of the cursor), console_unix.go.
 package term
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +19,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/chzyer/readline"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 	xterm "golang.org/x/term"
@@ -27,6 +29,7 @@ type Session interface {
 	Run(ctx context.Context, cell string) session.Result
 	Next() int
 	Complete(cell string, pos int) (from int, list []session.Completion)
+	Hint(cell string, pos int) (session.Hint, bool)
 	Close() error
 }
 
@@ -68,30 +71,29 @@ func Run(ctx context.Context, o Options) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	dumb := os.Getenv("TERM") == "dumb"
-	keys := newKeyReader(newSource(readline.Stdin))
+	source := newSource(os.Stdin)
 	nb := &notebook{
 		out:        new(output),
-		input:      &cellInput{keys: keys},
+		input:      &cellInput{source: source},
 		interrupts: watchInterrupts(),
 		theme:      theme{enabled: !dumb && os.Getenv("NO_COLOR") == ""},
 	}
 	defer nb.interrupts.close()
 	nb.progress = display.NewProgress(nb.out, !dumb, columns, nb.theme.style())
 	var err error
-	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress, Progress: nb.update})
+	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress, Progress: nb.progress.Update})
 	if err != nil {
 		return err
 	}
 	defer nb.session.Close()
 	if dumb {
-		nb.editor = &dumbEditor{source: keys.source, interrupts: nb.interrupts, incomplete: o.Incomplete}
-	} else if nb.editor, err = newLineEditor(keys, nb.theme, o.Incomplete, nb.completer(o.Complete)); err != nil {
-		return err
+		nb.editor = &dumbEditor{source: source, interrupts: nb.interrupts, incomplete: o.Incomplete}
+	} else {
+		nb.input.editor = newCellEditor(openConsole(), source, nb.theme, o.Incomplete, newAsker(nb.completer(o.Complete), nb.session.Hint))
+		nb.editor = nb.input.editor
 	}
-	var once sync.Once
-	closeEditor := func() { once.Do(func() { nb.editor.Close() }) }
-	defer closeEditor()
-	defer context.AfterFunc(ctx, closeEditor)()
+	defer nb.editor.Close()
+	defer context.AfterFunc(ctx, func() { nb.editor.Close() })()
 	nb.out.editor = nb.editor
 	if o.Banner != "" {
 		fmt.Fprintf(nb.out, "%s\n\n", o.Banner)
@@ -212,13 +214,6 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 	nb.show(result)
 }
 
-// update is the session's progress.
-func (nb *notebook) update(task string, done, total int64, note string) {
-	if !nb.out.isTyping() { // a goroutine that outlives its cell must not draw over the next one
-		nb.progress.Update(task, done, total, note)
-	}
-}
-
 // columns is the terminal's width now.
 func columns() int {
 	if w, _, err := xterm.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
@@ -246,13 +241,8 @@ func (o *output) setTyping(on bool) {
 	}
 }
 
-func (o *output) isTyping() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.typing
-}
-
-// Write prints whole lines above a cell that is being typed: the prompt is drawn again right after what is printed.
+// Write prints whole lines above a cell that is being typed, which is drawn again right after them. A line that is not
+// complete, or is drawn again and again as progress is, stands above the prompt until it is.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -260,12 +250,16 @@ func (o *output) Write(b []byte) (int, error) {
 		return os.Stdout.Write(b)
 	}
 	o.part = append(o.part, b...)
-	if i := strings.LastIndexByte(string(o.part), '\n'); i >= 0 {
+	if i := bytes.LastIndexByte(o.part, '\n'); i >= 0 {
 		lines := o.part[:i+1]
-		o.part = append([]byte(nil), o.part[i+1:]...)
+		o.part = bytes.Clone(o.part[i+1:])
 		if _, err := o.editor.Print(lines); err != nil {
 			return 0, err
 		}
 	}
+	if i := bytes.LastIndexByte(o.part, '\r'); i >= 0 && i < len(o.part)-1 {
+		o.part = o.part[i+1:]
+	}
+	o.editor.Status(string(o.part))
 	return len(b), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
+	"github.com/mcs-notebook/mcs/repl/term/syntax"
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
 
@@ -46,16 +47,16 @@ func TestMain(m *testing.M) {
 // openBrackets is a stand-in for session.Incomplete.
 func openBrackets(cell string) bool {
 	depth, open := 0, false
-	scan(cell, func(from, to int, tok token.Token, lit string) {
-		switch tok {
+	for _, t := range syntax.Tokens(cell) {
+		switch t.Tok {
 		case token.LPAREN, token.LBRACK, token.LBRACE:
 			depth++
 		case token.RPAREN, token.RBRACK, token.RBRACE:
 			depth--
 		case token.STRING:
-			open = strings.HasPrefix(lit, "`") && (len(lit) == 1 || !strings.HasSuffix(lit, "`"))
+			open = strings.HasPrefix(t.Lit, "`") && (len(t.Lit) == 1 || !strings.HasSuffix(t.Lit, "`"))
 		}
-	})
+	}
 	return depth > 0 || open
 }
 
@@ -74,12 +75,31 @@ func (s *obedient) Complete(cell string, pos int) (int, []session.Completion) {
 		from--
 	}
 	var list []session.Completion
+	if strings.HasSuffix(cell[:from], "many.") {
+		for i := range 16 {
+			list = append(list, session.Completion{Text: fmt.Sprint("Name", i), Detail: fmt.Sprint("the number ", i)})
+		}
+		return from, list
+	}
 	for _, name := range []string{"MatMul", "Mean", "Softmax"} {
-		if strings.HasPrefix(name, cell[from:pos]) {
-			list = append(list, session.Completion{Text: name})
+		if subsequence(cell[from:pos], name) {
+			list = append(list, session.Completion{Text: name, Kind: "func", Detail: name + " of tensors", Doc: name + " is a function that needs many words."})
 		}
 	}
 	return from, list
+}
+
+// Hint tells about calls of f.
+func (s *obedient) Hint(cell string, pos int) (session.Hint, bool) {
+	open := strings.LastIndex(cell[:pos], "f(")
+	if open < 0 || strings.Contains(cell[open:pos], ")") {
+		return session.Hint{}, false
+	}
+	h := session.Hint{Signature: "f(x int, y string)", From: 2, To: 7, Doc: "F does it."}
+	if strings.Contains(cell[open:pos], ",") {
+		h.From, h.To = 9, 17
+	}
+	return h, true
 }
 
 func (s *obedient) Run(ctx context.Context, cell string) session.Result {
@@ -147,48 +167,7 @@ func notebookIn(t *testing.T, dir string, env ...string) *screen.Program {
 	return p
 }
 
-const (
-	up, down, left, right = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C"
-	pasteStart, pasteEnd  = "\x1b[200~", "\x1b[201~"
-)
-
-// Keys are typed, and the cell that the session gets is compared.
-func TestTyping(t *testing.T) {
-	for _, c := range []struct{ name, keys, want string }{
-		{"a line", "x := 1\r", `"x := 1"`},
-		{"alt-return adds a line", "a\x1b\rb\r", `"a\nb"`},
-		{"paste of lines waits for return", pasteStart + "a {\r\n\tb\r\n}\r\n" + pasteEnd + "\r", `"a {\n\tb\n}"`},
-		{"paste of complete lines is one cell", pasteStart + "a\nb\nc" + pasteEnd + "\r", `"a\nb\nc"`},
-		{"paste into a line", "f()" + left + pasteStart + "1,\n2" + pasteEnd + "\r", `"f(1,\n2)"`},
-		{"paste of a word", "f(" + pasteStart + "abc" + pasteEnd + ")\r", `"f(abc)"`},
-		{"paste keeps tabs in raw strings", pasteStart + "`\n\tx\n`" + pasteEnd + "\r", "\"`\\n\\tx\\n`\""},
-		{"home and end as tmux sends them", "bc\x1b[1~a\x1b[4~d\r", `"abcd"`},
-		{"delete on an empty line", "\x1b[3~a\r", `"a"`},
-		{"delete", "xa\x1b[1~\x1b[3~\r", `"a"`},
-		{"unknown keys", "a\x1b[15~\x1b[1;2P\x00\x1eb\r", `"ab"`},
-		{"ctrl-left", "ab cd\x1b[1;5Dx\r", `"ab xcd"`},
-		{"ctrl-w on the first word keeps the rest", "foo.bar\x1b[1;5D\x17x\r", `"xbar"`},
-		{"wide runes", "日本語" + left + left + "x\r", `"日x本語"`},
-		{"completion", "x.Mat\t(y)\r", `"x.MatMul(y)"`},
-		{"completion of commands", "%ti\tit x\r", `"%timeit x"`},
-		{"the history has preloaded cells", up + "\r", `"preloaded"`},
-		{"search in the history", "\x12pre\r", `"preloaded"`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := notebookIn(t, t.TempDir())
-			p.Send(c.keys)
-			p.See("Out[1]: " + c.want)
-			p.See("In [2]:")
-			p.Send("\x04")
-			if code := p.Exit(); code != 0 {
-				t.Errorf("exit code %d, want 0\n%s", code, p.Text())
-			}
-		})
-	}
-}
-
-func TestCellLooksLikeACell(t *testing.T) {
+func TestNotebook(t *testing.T) {
 	p := notebookIn(t, t.TempDir())
 	const margin, first = len("In [1]: "), 2
 	p.Send("func f() {\r")
@@ -198,49 +177,37 @@ func TestCellLooksLikeACell(t *testing.T) {
 	}
 	p.Send("if x {\r")
 	p.SeeCursor(margin+8, first+2)
-	p.Send("\tg()\r")
+	p.Send("g()\r")
 	p.SeeCursor(margin+8, first+3)
 	p.Send("}\r")
 	p.SeeCursor(margin+4, first+4)
-	p.Send("\x7f}\r")
+	p.Send("}\r")
 	p.See("In [2]:")
 	want := `notebook · Ctrl-D leaves
 
 In [1]: func f() {
             if x {
-                    g()
+                g()
             }
         }
-Out[1]: "func f() {\n\tif x {\n\t\t\tg()\n\t}\n}"
+Out[1]: "func f() {\n\tif x {\n\t\tg()\n\t}\n}"
 
 In [2]:`
 	if got := p.Text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// Recalled, the cell is one line that can be edited anywhere; submitted, it is lines again.
-	p.Send(up)
-	p.SeeLine("In [2]: func f() {↵    if x {↵            g()↵    }↵}")
-	p.Send(strings.Repeat(left, 10) + "2\r")
+	p.Send("%ti\tit x\r") // a command that the table of commands completes
+	p.See(`Out[2]: "%timeit x"`)
 	p.See("In [3]:")
-	p.See("In [2]: func f() {\n            if x {\n                    g2()\n            }\n        }\n")
+	p.Send(pageUp)
+	p.SeeLine("In [3]: preloaded")
+	p.Send("\r")
+	p.See(`Out[3]: "preloaded"`)
+	p.See("In [4]:")
 	p.Send("\x04")
-	p.Exit()
-}
-
-func TestWideRunesKeepTheCursor(t *testing.T) {
-	p := notebookIn(t, t.TempDir())
-	p.Send("日本語" + left + left)
-	p.SeeCursor(len("In [1]: ")+2, 2)
-	p.SeeLine("In [1]: 日本語")
-}
-
-func TestCompletionMenu(t *testing.T) {
-	p := notebookIn(t, t.TempDir())
-	p.Send("x.M\t\t")
-	p.See("MatMul")
-	p.See("Mean")
-	p.Send("ean\r")
-	p.See(`Out[1]: "x.Mean"`)
+	if code := p.Exit(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
 }
 
 func TestHistoryAcrossSessions(t *testing.T) {
@@ -258,7 +225,8 @@ func TestHistoryAcrossSessions(t *testing.T) {
 	p.Send(up)
 	p.SeeLine("In [1]: second")
 	p.Send(up)
-	p.SeeLine("In [1]: f {↵    g↵}")
+	p.SeeLine("In [1]: f {")
+	p.See("            g\n        }")
 	p.Send("\r")
 	p.See(`Out[1]: "f {\n\tg\n}"`)
 }
@@ -322,17 +290,6 @@ func TestOutput(t *testing.T) {
 	if code := p.Exit(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-}
-
-func TestResize(t *testing.T) {
-	p := notebookIn(t, t.TempDir())
-	p.Send("a line that fits")
-	p.SeeLine("In [1]: a line that fits")
-	p.Resize(40, 24)
-	p.Send(" still")
-	p.SeeLine("In [1]: a line that fits still")
-	p.Send("\r")
-	p.See(`Out[1]: "a line that fits still"`)
 }
 
 func TestWithoutColours(t *testing.T) {

@@ -2,6 +2,7 @@ package term
 
 import (
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/term/paint"
 )
 
 // A colour is the parameters of an SGR escape sequence, or empty for the terminal's own. Only the 16 colours that a
@@ -22,6 +23,10 @@ const (
 
 	boldRed   colour = "1;31"
 	boldGreen colour = "1;32"
+
+	paired colour = "1;4" // brackets that belong together
+	found  colour = "7"   // what a search has found
+	chosen colour = "1;36"
 )
 
 // A theme colours text, or leaves it as it is.
@@ -32,6 +37,27 @@ func (t theme) paint(c colour, text string) string {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// look is the style in which the painter shows a colour.
+func (t theme) look(c colour) paint.Style {
+	if !t.enabled {
+		return ""
+	}
+	return paint.Style(c)
+}
+
+func (t theme) span(text string, c colour) paint.Span {
+	return paint.Span{Text: text, Style: t.look(c)}
+}
+
+// spans is text with escape sequences as the painter shows it.
+func (t theme) spans(text string) []paint.Span {
+	spans := paint.Styled(text)
+	for i := range spans {
+		spans[i].Style = t.look(colour(spans[i].Style))
+	}
+	return spans
 }
 
 var roleColours = map[display.Role]colour{

@@ -127,7 +127,7 @@ func TestMultiLineFunction(t *testing.T) {
 	p.SeeCursor(12, 6)
 	p.Send("return fib(n-1) + fib(n-2)\r")
 	p.SeeCursor(12, 7)
-	p.Send("\x7f}\r")
+	p.Send("}\r")
 	p.See("In [2]:")
 	p.See(`In [1]: func fib(n int) int {
             if n < 2 {
@@ -175,7 +175,8 @@ func TestHistoryAcrossRuns(t *testing.T) {
 
 	p = h.open(nil)
 	p.Send(up + up)
-	p.SeeLine("In [1]: func twice(n int) int {↵    return 2 * n↵}")
+	p.SeeLine("In [1]: func twice(n int) int {")
+	p.See("            return 2 * n\n        }")
 	p.Send("\r")
 	p.See("In [2]:")
 	ready(p)

@@ -14,9 +14,13 @@ import (
 // A Screen interprets the escape sequences that line editors use, as xterm does, and remembers every line that scrolled
 // away. It is safe for several goroutines.
 type Screen struct {
+	// ReflowOnResize makes Resize wrap lines anew, as most terminals do; xterm cuts them.
+	ReflowOnResize bool
+
 	mu         sync.Mutex
 	cols, rows int
 	cells      [][]cell
+	wrapped    []bool // by row: the line goes on in the next row
 	scrolled   []string
 	x, y       int
 	wrap       bool // the last column was written: the next rune goes to the next line
@@ -36,6 +40,7 @@ func New(cols, rows int) *Screen {
 	for range rows {
 		s.cells = append(s.cells, s.blank())
 	}
+	s.wrapped = make([]bool, rows)
 	return s
 }
 
@@ -47,31 +52,79 @@ func (s *Screen) blank() []cell {
 	return line
 }
 
-// Resize changes the size. Lines are cut or filled up, as xterm does it, not wrapped anew.
+// Resize changes the size. Lines are cut or filled up, or wrapped anew.
 func (s *Screen) Resize(cols, rows int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ReflowOnResize && cols != s.cols {
+		s.reflow(cols)
+	}
 	s.cols = cols
 	for i, line := range s.cells {
 		next := s.blank()
 		copy(next, line)
 		s.cells[i] = next
 	}
-	for len(s.cells) > rows && s.y > 0 {
-		s.scrollUp()
-		s.y--
+	for len(s.cells) > rows { // what is below the cursor goes first
+		if s.y == len(s.cells)-1 {
+			s.scrollUp()
+			s.y--
+		}
+		s.cells, s.wrapped = s.cells[:len(s.cells)-1], s.wrapped[:len(s.cells)-1]
 	}
 	for len(s.cells) < rows {
-		s.cells = append(s.cells, s.blank())
+		s.cells, s.wrapped = append(s.cells, s.blank()), append(s.wrapped, false)
 	}
-	s.cells = s.cells[:rows]
 	s.rows = rows
-	s.x, s.y, s.wrap = min(s.x, cols-1), min(s.y, rows-1), false
+	s.x, s.wrap = min(s.x, cols-1), false
+}
+
+// reflow makes rows of cols columns of the lines on the screen. The cursor stays where it is in its line.
+func (s *Screen) reflow(cols int) {
+	last := s.y
+	for y, line := range s.cells {
+		if lineText(line) != "" {
+			last = max(last, y)
+		}
+	}
+	var cells [][]cell
+	var wrapped []bool
+	cursorX, cursorY := 0, 0
+	for y := 0; y <= last; y++ {
+		var line []cell
+		at := -1 // the cursor in the line
+		for ; ; y++ {
+			if y == s.y {
+				at = len(line) + s.x
+			}
+			line = append(line, s.cells[y]...)
+			if !s.wrapped[y] || y == last {
+				break
+			}
+		}
+		for len(line) > 0 && line[len(line)-1].text == " " {
+			line = line[:len(line)-1]
+		}
+		if at >= 0 {
+			cursorX, cursorY = at%cols, len(cells)+at/cols
+		}
+		for first := true; first || len(line) > 0 || len(cells) <= cursorY && at >= 0; first = false {
+			n := min(cols, len(line))
+			row := append(append([]cell{}, line[:n]...), make([]cell, cols-n)...)
+			for i := n; i < cols; i++ {
+				row[i].text = " "
+			}
+			line = line[n:]
+			cells, wrapped = append(cells, row), append(wrapped, len(line) > 0)
+		}
+	}
+	s.cells, s.wrapped, s.x, s.y = cells, wrapped, cursorX, cursorY
 }
 
 func (s *Screen) scrollUp() {
 	s.scrolled = append(s.scrolled, lineText(s.cells[0]))
 	s.cells = append(s.cells[1:], s.blank())
+	s.wrapped = append(s.wrapped[1:], false)
 }
 
 // Write draws what a program wrote.
@@ -125,14 +178,22 @@ func (s *Screen) lineFeed() {
 
 func (s *Screen) put(r rune) {
 	w := runewidth.RuneWidth(r)
+	last := s.x - 1
+	if s.wrap {
+		last = s.x
+	}
+	if last > 0 && s.cells[s.y][last].text == "" { // the second half of a wide rune
+		last--
+	}
+	if last >= 0 && (w == 0 || r >= 0x1F3FB && r <= 0x1F3FF || strings.HasSuffix(s.cells[s.y][last].text, "\u200d")) {
+		s.cells[s.y][last].text += string(r)
+		return
+	}
 	if w == 0 {
-		if s.x > 0 {
-			s.cells[s.y][s.x-1].text += string(r)
-		}
 		return
 	}
 	if s.wrap || s.x+w > s.cols {
-		s.x, s.wrap = 0, false
+		s.x, s.wrap, s.wrapped[s.y] = 0, false, true
 		s.lineFeed()
 	}
 	s.cells[s.y][s.x] = cell{string(r), s.attr}
@@ -200,7 +261,7 @@ func (s *Screen) obey(final byte, params string, n int) {
 			from = 0
 		}
 		for y := from; y < to; y++ {
-			s.cells[y] = s.blank()
+			s.cells[y], s.wrapped[y] = s.blank(), false
 		}
 	case 'K':
 		s.erase(s.y, n)
@@ -224,6 +285,7 @@ func (s *Screen) erase(y, mode int) {
 	for x := from; x < to; x++ {
 		s.cells[y][x] = cell{text: " "}
 	}
+	s.wrapped[y] = s.wrapped[y] && to < s.cols
 }
 
 func lineText(line []cell) string {
@@ -251,6 +313,33 @@ func (s *Screen) Cursor() (column, row int, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.x, len(s.scrolled) + s.y, lineText(s.cells[s.y])
+}
+
+// Place gives the cursor's column and row on the screen, counted from 0.
+func (s *Screen) Place() (column, row int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.x, s.y
+}
+
+// Dump is the screen as it looks: each row with its attributes in angle brackets where they change.
+func (s *Screen) Dump() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, line := range s.cells {
+		var row strings.Builder
+		attr := ""
+		for _, c := range line {
+			if c.attr != attr && (c.text != " " || c.attr != "") {
+				attr = c.attr
+				row.WriteString("<" + attr + ">")
+			}
+			row.WriteString(c.text)
+		}
+		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+	}
+	return b.String()
 }
 
 // Coloured says whether any cell on the screen has a colour or another attribute.

@@ -34,3 +34,34 @@ func TestScreen(t *testing.T) {
 		t.Errorf("cursor: got %d, %d in %q", x, y, line)
 	}
 }
+
+func TestResize(t *testing.T) {
+	for _, c := range []struct {
+		reflow     bool
+		cols, rows int
+		want       string
+		x, y       int
+	}{
+		{false, 4, 4, "0123\nab\nxy", 2, 2},
+		{true, 4, 5, "0123\n4567\n89\nab\nxy", 2, 4},
+		{true, 20, 4, "0123456789\nab\nxy", 2, 2},
+		{true, 4, 2, "0123\n4567\n89\nab\nxy", 2, 1}, // what scrolls away is remembered
+	} {
+		s := New(10, 4)
+		s.ReflowOnResize = c.reflow
+		s.Write([]byte("0123456789\r\nab\r\nxy"))
+		s.Resize(c.cols, c.rows)
+		x, y := s.Place()
+		if got := s.Text(); got != c.want || x != c.x || y != c.y {
+			t.Errorf("%d×%d, reflow %v: got %q with the cursor at %d,%d, want %q, %d,%d", c.cols, c.rows, c.reflow, got, x, y, c.want, c.x, c.y)
+		}
+	}
+	s := New(10, 4)
+	s.ReflowOnResize = true
+	s.Write([]byte("0123456789ab"))
+	s.Resize(6, 4)
+	s.Resize(12, 4)
+	if got := s.Text(); got != "0123456789ab" {
+		t.Errorf("narrow and wide again: got %q", got)
+	}
+}

@@ -1,0 +1,83 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package term
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/chzyer/readline"
+	"golang.org/x/sys/unix"
+	xterm "golang.org/x/term"
+)
+
+// tty is the process's own terminal. Its raw mode is chzyer/readline's, which leaves the processing of output on: what
+// other goroutines and crashes print keeps its lines.
+type tty struct {
+	*os.File
+	saved   *readline.State // nil: not raw
+	changes chan os.Signal
+}
+
+func openConsole() console {
+	t := &tty{File: os.Stdout, changes: make(chan os.Signal, 1)}
+	signal.Notify(t.changes, syscall.SIGWINCH, syscall.SIGCONT)
+	return t
+}
+
+func (t *tty) Raw() error {
+	before, err := readline.MakeRaw(int(os.Stdin.Fd()))
+	if err == nil && t.saved == nil {
+		t.saved = before
+	}
+	return err
+}
+
+func (t *tty) Cooked() error {
+	if t.saved == nil {
+		return nil
+	}
+	err := readline.Restore(int(os.Stdin.Fd()), t.saved)
+	t.saved = nil
+	return err
+}
+
+func (t *tty) Size() (columns, rows int) {
+	w, h, err := xterm.GetSize(int(t.Fd()))
+	if err != nil || w <= 0 || h <= 0 {
+		return 80, 24
+	}
+	return w, h
+}
+
+// Reflows is true for all terminals but the few that are known to cut lines or leave them: asking the terminal where
+// the cursor is could hang.
+func (t *tty) Reflows() bool {
+	if os.Getenv("TMUX") != "" {
+		return true
+	}
+	return os.Getenv("XTERM_VERSION") == "" && os.Getenv("STY") == "" && os.Getenv("TERM") != "linux"
+}
+
+func (t *tty) Ahead() int {
+	n, err := unix.IoctlGetInt(int(os.Stdin.Fd()), bytesWaiting)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (t *tty) Changes() <-chan os.Signal { return t.changes }
+
+// Suspend stops the whole group of processes, as the terminal does when it is not raw. It returns when the shell has
+// continued it, or, if nobody could, at once.
+func (t *tty) Suspend() {
+	if err := syscall.Kill(0, syscall.SIGTSTP); err == nil {
+		time.Sleep(20 * time.Millisecond) // the signal may reach another thread first
+	}
+}
+
+// lockFile waits until no other process has the file locked and locks it until it is closed.
+func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) }

@@ -1,0 +1,216 @@
+package term
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/tests/terminal/screen"
+)
+
+// What a person sees, drawn on a screen of 40×12. The last line of want is the cursor.
+func TestLooks(t *testing.T) {
+	long := strings.Repeat("abcdefghij", 5)
+	var tall []string
+	for i := range 30 {
+		tall = append(tall, fmt.Sprint("line", i))
+	}
+	for _, c := range []struct{ name, keys, want string }{
+		{"a cell", "func f() {\rif x {\rg()\r}\r", `
+In [1]: func f() {
+            if x {
+                g()
+            }
+
+12,4`},
+		{"a suggestion, and how much more there is", "wh", `
+In [1]: while { ⏎ +2
+10,0`},
+		{"a menu", "x." + tab, `
+In [1]: x.
+  MatMul  MatMul of tensors
+  Mean    Mean of tensors
+  Softmax Softmax of tensors
+10,0`},
+		{"one is chosen", "x." + tab + tab, `
+In [1]: x.
+› MatMul  MatMul of tensors
+  Mean    Mean of tensors
+  Softmax Softmax of tensors
+  MatMul is a function that needs many …
+10,0`},
+		{"a long menu scrolls", "many." + tab + shiftTab, `
+In [1]: many.Name
+  Name12 the number 12
+  Name13 the number 13
+  Name14 the number 14
+› Name15 the number 15
+  16/16
+17,0`},
+		{"a hint", "f(1, ", `
+In [1]: f(1,
+  f(x int, y string)  F does it.
+13,0`},
+		{"no hint behind the call", "f(1)", `
+In [1]: f(1)
+12,0`},
+		{"a search", ctrlR + "pri", `
+In [1]: fmt.Println("日本")
+  search: pri▏  Ctrl-R older · Ctrl-S n…
+12,0`},
+		{"a search for what is not there", ctrlR + "prx", `
+In [1]: fmt.Println("日本")
+  no cell has: prx▏  Ctrl-R older · Ctr…
+12,0`},
+		{"a line that is too long", "x := \"" + long + "\"", `
+In [1]: x := "abcdefghijabcdefghijabcdef
+        ghijabcdefghijabcdefghij"
+33,1`},
+		{"a line that is full", strings.Repeat("x", 32), `
+In [1]: ` + strings.Repeat("x", 32) + `
+
+8,1`},
+		{"wide characters", "日本語" + left + left, `
+In [1]: 日本語
+10,0`},
+		{"a cell that is taller than the window", pasteStart + strings.Join(tall, "\n") + pasteEnd, `
+        line18
+        line19
+        line20
+        line21
+        line22
+        line23
+        line24
+        line25
+        line26
+        line27
+        line28
+        line29
+14,11`},
+		{"… scrolls", pasteStart + strings.Join(tall, "\n") + pasteEnd + strings.Repeat(up, 25), `
+        line4
+        line5
+        line6
+        line7
+        line8
+        line9
+        line10
+        line11
+        line12
+        line13
+        line14
+        line15
+13,0`},
+		{"… to its start", pasteStart + strings.Join(tall, "\n") + pasteEnd + altLess, `
+In [1]: line0
+        line1
+        line2
+        line3
+        line4
+        line5
+        line6
+        line7
+        line8
+        line9
+        line10
+        line11
+8,0`},
+	} {
+		ty := newTypist(40, 12, theme{}, "while {\n\tx\n}", `fmt.Println("日本")`)
+		for keys := c.keys; len(keys) > 0; {
+			n := keyLen(keys)
+			ty.press(keys[:n])
+			keys = keys[n:]
+		}
+		x, y := ty.screen.Place()
+		got := fmt.Sprintf("\n%s\n%d,%d", strings.TrimRight(strings.ReplaceAll(ty.screen.Dump(), "<>", ""), "\n"), x, y)
+		for strings.Contains(c.want, "\n\n") && !strings.Contains(got, "\n\n") { // a cursor in an empty line
+			got = got[:strings.LastIndexByte(got, '\n')] + "\n" + got[strings.LastIndexByte(got, '\n'):]
+		}
+		if got != c.want {
+			t.Errorf("%s: got%s\n\nwant%s", c.name, got, c.want)
+		}
+	}
+}
+
+// However a scene came to be, the screen shows what it would show had it been drawn alone.
+func TestScreenAfterManyKeys(t *testing.T) {
+	keys := []string{"a", "f(", ")", "{", "}", enter, altEnter, up, down, left, right, tab, backspace, del, "日", "e\u0301", ctrlK, ctrlY, undo, ctrlR, escape + "x",
+		ctrlL, ctrlE, pasteStart + strings.Repeat("x := 1\n", 9) + pasteEnd, "x.M", tab, shiftTab, "\"", home, pageUp, pageDown}
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		ty := newTypist(20+r.IntN(40), 5+r.IntN(10), theme{enabled: true}, "first", "f(1, {\n\tb\n})", "second")
+		for range 80 {
+			if r.IntN(20) == 0 {
+				ty.Print([]byte("printed\n"))
+			}
+			if ty.press(keys[r.IntN(len(keys))]) != nil {
+				ty.next()
+			}
+			if r.IntN(20) == 0 {
+				ty.Status(strings.Repeat("half ", r.IntN(3)))
+			}
+		}
+		got := strings.Split(ty.screen.Dump(), "\n")
+		gotX, gotY := ty.screen.Place()
+		alone := screen.New(ty.console.columns, ty.console.rows) // the same scene on a screen of its own
+		ty.console.Writer = alone
+		ty.view.painter.Lose()
+		ty.draw()
+		x, y := alone.Place()
+		above := min(max(gotY-y, 0), len(got))
+		want := strings.TrimRight(alone.Dump(), "\n")
+		if now := strings.TrimRight(strings.Join(got[above:], "\n"), "\n"); x != gotX || now != want {
+			t.Fatalf("seed %d: got, cursor %d,%d:\n%s\nwant, cursor %d,%d:\n%s", seed, gotX, gotY, now, x, y, want)
+		}
+	}
+}
+
+// The window changes its size while a cell is typed, with a menu open, below a line of progress.
+func TestResize(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		sizes      [][2]int
+		want       string
+	}{
+		{"narrower", "x := 1234567890123456789012345678901234567890", [][2]int{{24, 12}}, `
+above
+In [1]: x := 12345678901
+        2345678901234567
+        8901234567890`},
+		{"narrower and wider", "x := 1234567890123456789012345678901234567890", [][2]int{{20, 12}, {60, 12}}, `
+above
+In [1]: x := 1234567890123456789012345678901234567890`},
+		{"with a menu", "x." + tab + tab, [][2]int{{24, 12}}, `
+above
+In [1]: x.
+› MatMul  MatMul of ten…
+  Mean    Mean of tenso…
+  Softmax Softmax of te…
+  MatMul is a function …`},
+		{"lower", "f {\ra\rb\r", [][2]int{{40, 3}}, `
+            a
+            b
+`},
+		{"lower and higher", "f {\ra\rb\r", [][2]int{{40, 3}, {40, 12}}, `
+In [1]: f {
+            a
+            b
+`},
+	} {
+		for _, reflow := range []bool{true, false} {
+			ty := newTypist(40, 12, theme{})
+			ty.console.reflows, ty.screen.ReflowOnResize = reflow, reflow
+			ty.Print([]byte("above\n"))
+			ty.press(c.keys)
+			for _, size := range c.sizes {
+				ty.resize(size[0], size[1])
+			}
+			got := "\n" + strings.TrimRight(ty.screen.Dump(), "\n")
+			if got != strings.TrimRight(c.want, "\n") {
+				t.Errorf("%s, reflow %v: got%s\nwant%s", c.name, reflow, got, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+// Package paint draws what a person edits on a terminal.
+//
+// A [Layout] turns styled text into a [Frame]: rows of cells as wide as the window, and the cursor's place. A [Painter]
+// knows which frame the terminal shows and writes what turns it into another one: only what differs. A frame hangs
+// below whatever was printed before; nothing here knows or asks where on the screen that is, so all motion is relative
+// to the frame's first row. Only what every terminal since the VT100's successors does is used: no terminfo, no questions.
+package paint
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+	"github.com/mcs-notebook/mcs/repl/term/edit"
+)
+
+// A Style is the parameters of an SGR sequence, "1;31", or empty for the terminal's own.
+type Style string
+
+// A Cell is one character on the screen.
+type Cell struct {
+	Text    string
+	Columns int
+	Style   Style
+}
+
+// A Row is a line of the screen. What follows its cells is blank.
+type Row []Cell
+
+// columns is how much of the window's width the row takes.
+func (r Row) columns() (n int) {
+	for _, c := range r {
+		n += c.Columns
+	}
+	return n
+}
+
+// A Frame is what the terminal is to show, and where the cursor is: row Y of Rows, column X, both counted from 0.
+type Frame struct {
+	Rows []Row
+	X, Y int
+}
+
+// A Span is text in one style.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// A Layout puts text into rows. Lines that are too long go on in the next row.
+type Layout struct {
+	width  int
+	margin int // where rows after the first begin
+	rows   []Row
+	x      int // columns of the last row
+	line   int // column in the line of text, which may have taken several rows
+	marked bool
+	markX  int
+	markY  int
+}
+
+// NewLayout lays out for a window of width columns; all rows but the first begin at column margin.
+func NewLayout(width, margin int) *Layout {
+	l := &Layout{width: max(width, 2), rows: []Row{nil}}
+	if margin <= l.width/2 {
+		l.margin = margin
+	}
+	return l
+}
+
+// Rows are the rows so far.
+func (l *Layout) Rows() []Row { return l.rows }
+
+// Mark says that the cursor stands here.
+func (l *Layout) Mark() {
+	if l.x >= l.width { // in front of what is typed next
+		l.wrap()
+	}
+	l.marked, l.markX, l.markY = true, l.x, len(l.rows)-1
+}
+
+// Frame is what was laid out; without a Mark the cursor is at the end.
+func (l *Layout) Frame() Frame {
+	if !l.marked {
+		l.Mark()
+	}
+	return Frame{l.rows, l.markX, l.markY}
+}
+
+// blanks is what margins and tabs are cut from.
+const blanks = "                                                                "
+
+func (l *Layout) wrap() {
+	var row Row
+	if l.margin > 0 {
+		row = Row{{blanks[:min(l.margin, len(blanks))], min(l.margin, len(blanks)), ""}}
+	}
+	l.rows = append(l.rows, row)
+	l.x = row.columns()
+}
+
+// Margin begins the first row where those after it begin.
+func (l *Layout) Margin() {
+	l.rows = l.rows[:0]
+	l.wrap()
+}
+
+func (l *Layout) put(text string, columns int, style Style) {
+	if l.x+columns > l.width {
+		l.wrap()
+	}
+	last := len(l.rows) - 1
+	l.rows[last] = append(l.rows[last], Cell{text, columns, style})
+	l.x += columns
+	l.line += columns
+}
+
+// Text adds text. Tabs are blanks up to the next step of indentation, counted from where the line of text begins; what
+// has no place on a screen is shown as a sign.
+func (l *Layout) Text(s string, style Style) {
+	for len(s) > 0 {
+		n := 1
+		switch c := s[0]; {
+		case c == '\n':
+			l.wrap()
+			l.line = 0
+		case c == '\t':
+			l.tab(style)
+		case c < ' ' || c == 0x7f:
+			l.put(controlSign(c), 1, style)
+		case c < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf):
+			l.put(s[:1], 1, style)
+		default:
+			n = l.cluster(s, style)
+		}
+		s = s[n:]
+	}
+}
+
+func (l *Layout) tab(style Style) {
+	n := edit.TabColumns - l.line%edit.TabColumns
+	if l.x+n > l.width { // the rest of the step begins the next row
+		n = max(min(n, l.width-l.x), 1)
+	}
+	l.put(blanks[:n], n, style)
+}
+
+// controlSign is the picture of a control character.
+func controlSign(c byte) string {
+	if c == 0x7f {
+		return "␡"
+	}
+	return string(rune(0x2400 + int(c)))
+}
+
+// cluster adds the first character of s, which may be several runes, and gives its length.
+func (l *Layout) cluster(s string, style Style) int {
+	clusters := graphemes.FromString(s)
+	clusters.Next()
+	text := clusters.Value()
+	if text == "" {
+		return 1
+	}
+	n := len(text)
+	if r, _ := utf8.DecodeRuneInString(text); invisible(r) {
+		text = "\uFFFD"
+	}
+	l.put(text, edit.ClusterColumns(text), style)
+	return n
+}
+
+// invisible says whether a rune would change the screen without being seen on it: a control character, a mark without a
+// letter, a change of direction.
+func invisible(r rune) bool {
+	return r == utf8.RuneError || r < 0xA0 && r >= 0x7f || r == 0xAD || r >= 0x300 && r <= 0x36F || r >= 0x200B && r <= 0x200F ||
+		r >= 0x2028 && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r >= 0xFE00 && r <= 0xFE0F || r == 0xFEFF || r >= 0xE0000 && r <= 0xE0FFF
+}
+
+// NewRow is one row of spans, cut where the window ends.
+func NewRow(width int, spans ...Span) Row {
+	l := NewLayout(1<<20, 0)
+	for _, s := range spans {
+		l.Text(strings.ReplaceAll(s.Text, "\n", " "), s.Style)
+	}
+	row := l.rows[0]
+	if l.x <= width {
+		return row
+	}
+	x := 0
+	for i, c := range row {
+		if x+c.Columns > width-1 {
+			return append(row[:i:i], Cell{"…", 1, c.Style})
+		}
+		x += c.Columns
+	}
+	return row
+}
+
+// Styled is text with SGR sequences as spans; other sequences are left out.
+func Styled(text string) (spans []Span) {
+	style := Style("")
+	for text != "" {
+		i := strings.IndexByte(text, 0x1b)
+		if i < 0 {
+			return append(spans, Span{text, style})
+		}
+		if i > 0 {
+			spans = append(spans, Span{text[:i], style})
+		}
+		text = text[i+1:]
+		if !strings.HasPrefix(text, "[") {
+			continue
+		}
+		end := strings.IndexFunc(text[1:], func(r rune) bool { return r >= 0x40 && r <= 0x7e }) + 1
+		if end == 0 {
+			return spans
+		}
+		if params := text[1:end]; text[end] == 'm' {
+			if style = Style(params); params == "0" {
+				style = ""
+			}
+		}
+		text = text[end+1:]
+	}
+	return spans
+}

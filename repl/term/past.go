@@ -1,0 +1,133 @@
+package term
+
+import (
+	"strings"
+)
+
+// past is what can be recalled: the cells of this run and of earlier ones, the oldest first.
+type past struct {
+	cells   []string
+	changed map[int]string // cells that were recalled and changed, until a cell is submitted
+	at      int            // the cell that is shown; len(cells) is the one that is being typed
+	prefix  string         // what the cells must begin with
+	shown   string         // the cell as it was recalled
+	walking bool           // nothing was typed since a cell was recalled
+
+	ghostOf, ghost string // the last suggestion, and for what
+}
+
+func (p *past) add(cell string) {
+	p.cells = remember(p.cells, cell)
+	p.ghostOf = ""
+	p.restart()
+}
+
+// restart begins at the newest end.
+func (p *past) restart() { p.at, p.walking, p.changed = len(p.cells), false, nil }
+
+// edited is told of each change of the text.
+func (p *past) edited(text string) {
+	if text != p.shown {
+		p.walking = false
+	}
+}
+
+// text is the i-th cell as it was left.
+func (p *past) text(i int) string {
+	if text, ok := p.changed[i]; ok {
+		return text
+	}
+	if i < len(p.cells) {
+		return p.cells[i]
+	}
+	return ""
+}
+
+// step gives the next cell in a direction (-1 older, 1 newer) that begins with what stands before the cursor and is not
+// the one that is shown.
+func (p *past) step(direction int, text, before string) (cell string, ok bool) {
+	if !p.walking {
+		p.prefix = before
+	}
+	for i := p.at + direction; i >= 0 && i <= len(p.cells); i += direction {
+		if cell := p.text(i); i == len(p.cells) || strings.HasPrefix(cell, p.prefix) && cell != text {
+			p.leave(i, text)
+			return cell, true
+		}
+	}
+	return "", false
+}
+
+// jump gives the oldest cell (-1), or the one that was being typed (1).
+func (p *past) jump(direction int, text string) (cell string, ok bool) {
+	to := len(p.cells)
+	if direction < 0 {
+		to = 0
+	}
+	if to == p.at {
+		return "", false
+	}
+	p.prefix = ""
+	p.leave(to, text)
+	return p.text(to), true
+}
+
+// leave keeps the text of the cell that is shown and goes to another one.
+func (p *past) leave(to int, text string) {
+	if text != p.text(p.at) {
+		if p.changed == nil {
+			p.changed = map[int]string{}
+		}
+		p.changed[p.at] = text
+	}
+	p.at, p.walking, p.shown = to, true, p.text(to)
+}
+
+// suggest is how the newest cell goes on that begins with text; what looks like a secret is never shown unasked.
+func (p *past) suggest(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	if p.ghostOf == text {
+		return p.ghost
+	}
+	if p.ghost != "" && p.ghostOf != "" && strings.HasPrefix(p.ghostOf+p.ghost, text) && len(text) > len(p.ghostOf) {
+		p.ghostOf, p.ghost = text, (p.ghostOf + p.ghost)[len(text):]
+		return p.ghost
+	}
+	p.ghostOf, p.ghost = text, ""
+	for i := len(p.cells) - 1; i >= 0; i-- {
+		if rest, ok := strings.CutPrefix(p.cells[i], text); ok && rest != "" && !secret(p.cells[i]) {
+			p.ghost = rest
+			break
+		}
+	}
+	return p.ghost
+}
+
+// find looks for a text in the cells from the i-th on in a direction. Capital letters count only if there is one in the
+// text.
+func (p *past) find(query string, i, direction int, not string) (cell, at int) {
+	fold := query == strings.ToLower(query)
+	for ; i >= 0 && i < len(p.cells); i += direction {
+		text := p.cells[i]
+		if text == not {
+			continue
+		}
+		if fold {
+			text = lower(text)
+		}
+		if at := strings.LastIndex(text, query); at >= 0 {
+			return i, at
+		}
+	}
+	return -1, -1
+}
+
+// lower is text in lower case where that leaves places as they are.
+func lower(text string) string {
+	if l := strings.ToLower(text); len(l) == len(text) {
+		return l
+	}
+	return text
+}
