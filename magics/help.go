@@ -17,14 +17,17 @@ func helpMagics() []*Magic {
 		run:     runHelp,
 	}, {
 		Name: "?", Family: "Help", Args: "", Takes: TakesGo,
-		Summary: "what a name is: type, value, documentation, fields and methods",
-		Help:    "Works on variables, functions, types, packages, fields and methods of the session, the engine and the standard library.",
+		Summary: "what a name is: type, place, value, documentation, members",
+		Help: "Works on variables, functions, types, packages, fields, methods and keywords, of the session, the engine and the standard\n" +
+			"library. A tensor shows the statistics and the histogram of its values, if it is evaluated; a model its parameters.",
 		Example: "x?\ntensor.Randn?\nx.MatMul?",
 		run:     runInspect,
 	}, {
 		Name: "??", Family: "Help", Args: "", Takes: TakesGo,
-		Summary: "the same with the source, for what the session declared",
-		Example: "f??",
+		Summary: "the same in full, with the source",
+		Help: "The source is that of the cell, the copy of the engine's that mcs carries, or the Go installation's for the standard library.\n" +
+			"For a tensor that is not evaluated it is the plan: what each launch reads, computes and writes.",
+		Example: "f??\nnn.Linear.Forward??",
 		run:     runInspect,
 	}}
 }

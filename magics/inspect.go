@@ -2,11 +2,16 @@ package magics
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
+
+	"github.com/mattn/go-runewidth"
 )
 
 func runInspect(_ context.Context, c *call) (display.Value, error) {
@@ -18,68 +23,316 @@ func runInspect(_ context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inspection{info, c.magic.Name == "??"}, nil
+	v := inspection{Info: info, all: c.magic.Name == "??"}
+	if t, ok := tensorOf(info.Value); ok {
+		v.tensor = &t
+		if t.Evaluated() {
+			v.stats = statistics(t)
+		} else if v.all {
+			v.plan = t.Plan()
+		}
+	}
+	if v.all && v.tensor == nil {
+		if v.source, err = c.s.Source(info); err != nil {
+			v.noSource = err.Error()
+		}
+	}
+	if v.stats != nil {
+		return drawnInspection{v}, nil
+	}
+	return v, nil
 }
 
-// An inspection shows what is known about a name.
+// tensorOf is the tensor that a value is or points to.
+func tensorOf(v any) (t tensor.Tensor, ok bool) {
+	switch v := v.(type) {
+	case tensor.Tensor:
+		return v, !v.IsNone()
+	case *tensor.Tensor:
+		if v != nil {
+			return *v, !v.IsNone()
+		}
+	}
+	return t, false
+}
+
+// An inspection shows what is known about a name. It fits a screen, unless all was asked for.
 type inspection struct {
 	session.Info
-	source bool
+	all              bool
+	source, noSource string
+	tensor           *tensor.Tensor
+	stats            *stats // of an evaluated tensor
+	plan             string // of one that is not
 }
 
+// A drawnInspection is that of a tensor with values: it can be drawn as their histogram.
+type drawnInspection struct{ inspection }
+
+// SVG draws the histogram of the values.
+func (v drawnInspection) SVG() string { return v.stats.plot(v.Name).SVG() }
+
+// Unless all is asked for, so many lines are shown of a documentation, of a value, and of the lists of members together.
+const (
+	docLines    = 10
+	valueLines  = 8
+	memberLines = 12
+)
+
+// Text is StyledText without styles.
 func (v inspection) Text(width int) string { return v.StyledText(width, nil) }
 
+// StyledText writes the name with its type and place, the value, the documentation, and the members; with ?? the source
+// or the plan, too.
 func (v inspection) StyledText(width int, style display.Style) string {
-	var b strings.Builder
-	b.WriteString(style.Paint(display.Name, v.Name))
+	if width <= 0 {
+		width = 80
+	}
+	w := &page{width: max(width-4, 16), style: style}
+	w.lines = append(w.lines, v.heading(style))
+	w.value(v)
+	w.doc(v.docText(), v.all)
+	w.modules(v)
+	switch {
+	case v.plan != "":
+		w.block("plan", v.plan)
+	case v.source != "":
+		w.add(style.Paint(display.Code, v.source))
+	case v.noSource != "":
+		w.add(style.Paint(display.Dim, "no source: "+v.noSource))
+	}
+	if v.all && (v.source != "" || v.plan != "") {
+		return strings.Join(w.lines, "\n")
+	}
+	for _, g := range v.Groups {
+		w.group(g, max(memberLines/len(v.Groups), 3), v.all)
+	}
+	if w.cut && !v.all {
+		w.add(style.Paint(display.Dim, v.Name+"?? shows all"))
+	}
+	return strings.Join(w.lines, "\n")
+}
+
+// JSON is what is known, without the value.
+func (v inspection) JSON() ([]byte, error) {
+	type group struct {
+		Title string         `json:"title"`
+		Items []session.Item `json:"items"`
+	}
+	groups := make([]group, 0, len(v.Groups))
+	for _, g := range v.Groups {
+		groups = append(groups, group{g.Title, g.Items})
+	}
+	return json.Marshal(map[string]any{"name": v.Name, "kind": v.Kind, "type": v.Type, "doc": v.Doc, "place": v.Place, "members": groups, "source": v.source})
+}
+
+// docText is the documentation; of a variable's type it is what it is for, in a paragraph.
+func (v inspection) docText() string {
+	if v.Kind != "var" && v.Kind != "field" && v.Kind != "expression" || v.all {
+		return v.Doc
+	}
+	_, comment, _ := strings.Cut(v.Doc, "\n\n")
+	first, _, _ := strings.Cut(comment, "\n\n")
+	return strings.Join(strings.Fields(first), " ")
+}
+
+func (v inspection) heading(style display.Style) string {
+	line := style.Paint(display.Name, v.Name)
 	if v.Type != "" {
-		b.WriteString("  " + v.Type)
+		line += "  " + v.Type
 	}
-	if v.Cell > 0 {
-		b.WriteString(style.Paint(display.Dim, fmt.Sprintf("   %s of cell %d", v.Kind, v.Cell)))
-	} else if v.Kind != "" {
-		b.WriteString(style.Paint(display.Dim, "   "+v.Kind))
+	note := v.Kind
+	if v.Place != "" {
+		note += ", " + v.Place
 	}
-	if v.HasValue {
-		b.WriteString("\n" + indent(valueText(v.Value, width-4, style)))
+	return line + style.Paint(display.Dim, "   "+note)
+}
+
+// A page is lines that are being written.
+type page struct {
+	lines []string
+	width int
+	style display.Style
+	cut   bool // something was left out
+}
+
+// add writes lines, indented.
+func (w *page) add(text string) {
+	for _, l := range strings.Split(text, "\n") {
+		w.lines = append(w.lines, strings.TrimRight("    "+l, " "))
 	}
-	if v.Doc != "" {
-		b.WriteString("\n" + indent(v.Doc))
+}
+
+// block writes a text below a heading.
+func (w *page) block(heading, text string) {
+	w.add(w.style.Paint(display.Heading, heading))
+	for _, l := range strings.Split(text, "\n") {
+		w.add("  " + l)
 	}
-	if v.source {
-		if v.Source == "" {
-			b.WriteString("\n" + style.Paint(display.Dim, "    no source: it is compiled into mcs"))
-		} else {
-			b.WriteString("\n" + indent(style.Paint(display.Code, v.Source)))
+}
+
+// value writes what a variable holds. A tensor that is not evaluated stays so.
+func (w *page) value(v inspection) {
+	if v.tensor != nil {
+		w.add(tensorLine(*v.tensor))
+		if v.stats == nil {
+			return
 		}
-		return b.String()
+		w.add(v.stats.text(min(w.width, 60)))
 	}
-	writeList(&b, "fields", v.Fields, style)
-	writeList(&b, "methods", v.Methods, style)
+	if v.Shown == nil {
+		return
+	}
+	lines := strings.Split(display.Styled(v.Shown, w.width, w.style), "\n")
+	if v.tensor != nil {
+		lines = lines[1:] // the header is there already
+	}
+	if len(lines) > valueLines {
+		rest := len(lines) - valueLines + 1
+		lines = append(lines[:valueLines-1], w.style.Paint(display.Dim, fmt.Sprintf("… %s more lines, %%show %s", display.Int(int64(rest)), v.Name)))
+	}
+	w.add(strings.Join(lines, "\n"))
+}
+
+// doc writes a documentation, wrapped; unless all is wanted, its first paragraphs.
+func (w *page) doc(text string, all bool) {
+	if text == "" {
+		return
+	}
+	declaration, comment, _ := strings.Cut(text, "\n\n")
+	lines := wrap(declaration, w.width)
+	if comment != "" {
+		lines = append(append(lines, ""), wrap(reflow(comment), w.width)...)
+	}
+	if len(lines) > docLines && !all {
+		lines, w.cut = append(lines[:docLines-1], w.style.Paint(display.Dim, "…")), true
+	}
+	w.add(strings.Join(lines, "\n"))
+}
+
+// reflow joins the lines of paragraphs. Lines that are indented are code or lists and stay.
+func reflow(text string) string {
+	var b strings.Builder
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		b.WriteString(line)
+		if i == len(lines)-1 {
+			break
+		}
+		next := lines[i+1]
+		if line == "" || next == "" || strings.TrimLeft(line, " \t") != line || strings.TrimLeft(next, " \t") != next {
+			b.WriteByte('\n')
+		} else {
+			b.WriteByte(' ')
+		}
+	}
 	return b.String()
 }
 
-// valueText is what a value looks like in an inspection: its first lines.
-func valueText(v any, width int, style display.Style) string {
-	const most = 8
-	text := display.Styled(display.Format(v), width, style)
-	lines := strings.Split(text, "\n")
-	if len(lines) > most {
-		lines = append(lines[:most], style.Paint(display.Dim, "…"))
+// wrap breaks lines that are longer than width at blanks. Lines that are indented are code and stay.
+func wrap(text string, width int) (lines []string) {
+	for _, line := range strings.Split(text, "\n") {
+		for runewidth.StringWidth(line) > width && !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "  ") {
+			cut := strings.LastIndexByte(runewidth.Truncate(line, width+1, ""), ' ')
+			if cut <= 0 {
+				break
+			}
+			lines = append(lines, line[:cut])
+			line = line[cut+1:]
+		}
+		lines = append(lines, line)
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
-func writeList(b *strings.Builder, heading string, names []string, style display.Style) {
-	if len(names) == 0 {
+// modules writes the parameters of a model.
+func (w *page) modules(v inspection) {
+	m, ok := v.Value.(nn.Module)
+	if !ok {
 		return
 	}
-	b.WriteString("\n    " + style.Paint(display.Heading, heading))
-	for _, n := range names {
-		b.WriteString("\n      " + n)
+	defer func() { _ = recover() }() // a nil module has no members to list
+	params := nn.Params(m)
+	if len(params) == 0 {
+		return
+	}
+	t := display.NewTable("parameter", "type", ">elements", "trained")
+	total, trained := 0, 0
+	for _, p := range params {
+		n := p.Value().Size()
+		total += n
+		state := "no"
+		if p.Trainable() {
+			trained += n
+			state = "yes"
+		}
+		t.Add(display.Cell{Text: p.Name, Role: display.Name}, fmt.Sprintf("%v%v", p.Value().DType(), p.Value().Shape()), n, state)
+	}
+	if extra := len(t.Rows) - memberLines; extra > 0 && !v.all {
+		t.Rows, w.cut = t.Rows[:memberLines], true
+		t.Foot = fmt.Sprintf("… %s more\n", display.Int(int64(extra)))
+	}
+	t.Foot += fmt.Sprintf("%s parameters, %s trained", display.Int(int64(total)), display.Int(int64(trained)))
+	w.add(t.StyledText(w.width, w.style))
+}
+
+// group lists members: few, or all if that is wanted, a line each; else their names in columns.
+func (w *page) group(g session.Group, rows int, all bool) {
+	w.add(w.style.Paint(display.Heading, fmt.Sprintf("%s (%d)", g.Title, len(g.Items))))
+	if len(g.Items) <= rows || all {
+		for _, item := range g.Items {
+			w.item(item, all)
+		}
+		return
+	}
+	w.cut = true
+	names := make([]string, len(g.Items))
+	for i, item := range g.Items {
+		names[i] = item.Name
+	}
+	w.add(columns(names, w.width-2, rows))
+}
+
+func (w *page) item(i session.Item, doc bool) {
+	line := "  " + i.Name + strings.TrimRight(" "+i.Detail, " ")
+	if strings.HasPrefix(i.Detail, "(") {
+		line = "  " + i.Name + i.Detail
+	}
+	if !doc {
+		line = runewidth.Truncate(line, w.width, "…")
+	}
+	w.add(line)
+	if doc && i.Doc != "" {
+		for _, l := range wrap(i.Doc, w.width-6) {
+			w.add("      " + w.style.Paint(display.Dim, l))
+		}
 	}
 }
 
-func indent(text string) string {
-	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
+// columns writes names in columns from top to bottom, at most so many rows.
+func columns(names []string, width, most int) string {
+	widest := 0
+	for _, n := range names {
+		widest = max(widest, runewidth.StringWidth(n))
+	}
+	across := max(1, (width+2)/(widest+2))
+	rows := (len(names) + across - 1) / across
+	left := 0
+	if rows > most {
+		rows = most
+		left = len(names) - rows*across
+		names = names[:rows*across]
+	}
+	var b strings.Builder
+	for r := range rows {
+		line := "  "
+		for i := r; i < len(names); i += rows {
+			line += runewidth.FillRight(names[i], widest+2)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "  … %d more\n", left)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -194,6 +194,14 @@ func (t Tensor) Eval() Tensor {
 // Evaluated says whether the values are there already.
 func (t Tensor) Evaluated() bool { return t.node("evaluated").Value() != nil }
 
+// Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the instructions
+// that are fused into it, and what it writes. Nothing is computed. It is empty for a tensor that has its values.
+func (t Tensor) Plan() string {
+	text, err := plan.Describe([]*ir.Node{t.node("plan")})
+	check("plan", err)
+	return text
+}
+
 // Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape, dtype and
 // device must agree. A parameter stays one.
 func (t Tensor) Set(y Tensor) {

@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -15,17 +16,33 @@ import (
 type Info struct {
 	Name, Type, Kind string
 	Doc              string // declaration and comment
-	Source           string // of what a cell declared
+	Source           string // of what a cell or a package of the user's declares; see [Session.Source] for the others
 	Cell             int    // where; 0 for what comes with mcs
+	Place            string // In[3]:2, if a cell declared it
 	Value            any    // of a variable, now
 	HasValue         bool
-	Fields, Methods  []string // name and type, sorted
+	Shown            display.Value // how the value looks as a result
+	Groups           []Group
+
+	path, symbol string // of what is compiled
 }
 
-// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field) or any other expression, which it does not
-// evaluate.
+// A Group lists members of one kind: "fields", "methods", "functions", "types", "constants", "variables".
+type Group struct {
+	Title string
+	Items []Item
+}
+
+// An Item is a member: its name, its signature or type, the first sentence about it.
+type Item struct{ Name, Detail, Doc string }
+
+// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression, which it does
+// not evaluate.
 func (s *Session) Inspect(expr string) (Info, error) {
 	expr = strings.TrimSpace(expr)
+	if k, ok := keywords[expr]; ok {
+		return Info{Name: expr, Kind: "keyword", Doc: k.form + "\n\n" + k.doc}, nil
+	}
 	x, err := parser.ParseExpr(expr)
 	if err != nil {
 		return Info{}, fmt.Errorf("inspect: %q is no expression", expr)
@@ -40,7 +57,7 @@ func (s *Session) Inspect(expr string) (Info, error) {
 			return s.inspectPackage(path)
 		}
 		if o := types.Universe.Lookup(x.Name); o != nil {
-			return Info{Name: x.Name, Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}, nil
+			return s.inspectPredeclared(o), nil
 		}
 	case *ast.SelectorExpr:
 		if id, ok := x.X.(*ast.Ident); ok && st.lookup(id.Name) == nil {
@@ -62,9 +79,18 @@ func (s *Session) Inspect(expr string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: expr, Kind: "expression", Type: typeString(t)}
-	info.describe(t)
+	info := Info{Name: expr, Kind: "expression", Type: typeString(t), Doc: s.typeDoc(t)}
+	s.describe(&info, st, t)
 	return info, nil
+}
+
+func (s *Session) inspectPredeclared(o types.Object) Info {
+	info := Info{Name: o.Name(), Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}
+	if b, ok := builtins[o.Name()]; ok {
+		info.Type = "func" + info.Type
+		info.Doc = b.doc
+	}
+	return info
 }
 
 func (s *Session) packagePath(st *stage, name string) string {
@@ -76,14 +102,16 @@ func (s *Session) packagePath(st *stage, name string) string {
 }
 
 func (s *Session) inspectEntity(st *stage, e *entity) Info {
-	info := Info{Name: e.name, Kind: e.kind.String(), Type: s.typeOf(e), Cell: e.cell}
+	info := Info{Name: e.name, Kind: e.kind.String(), Type: s.typeOf(e), Cell: e.cell, Place: s.placeOf(e)}
 	switch e.kind {
 	case varKind:
 		info.Value, info.HasValue = s.value(e)
-		info.describe(e.obj.Type())
+		info.Shown = s.format.Format(s.rt.Variable(e.internal), e.obj.Type())
+		s.describe(&info, st, e.obj.Type())
 		info.Doc = s.typeDoc(e.obj.Type())
+		return info
 	case typeKind:
-		info.describe(e.obj.Type())
+		s.describe(&info, st, e.obj.Type())
 		info.Source = e.decl.src
 		for _, d := range st.decls() {
 			if d.recv == e.name {
@@ -93,7 +121,21 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 	default:
 		info.Source = e.decl.src
 	}
+	info.Doc = s.comment(e.decl)
 	return info
+}
+
+// placeOf is where a cell has declared something.
+func (s *Session) placeOf(e *entity) string {
+	switch {
+	case e.cell == 0:
+		return ""
+	case e.decl != nil:
+		return fmt.Sprintf("%s:%d", cellName(e.decl.cell), e.decl.line)
+	case e.obj.Pos().IsValid():
+		return fmt.Sprintf("%s:%d", cellName(e.cell), s.fset.Position(e.obj.Pos()).Line)
+	}
+	return cellName(e.cell)
 }
 
 // typeDoc is the documentation of a compiled type.
@@ -112,19 +154,35 @@ func (s *Session) inspectPackage(path string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Name: pkg.Name(), Kind: "package", Type: s.packageTitle(path), Doc: s.doc(path, "")}
+	info := Info{Name: pkg.Name(), Kind: "package", Type: s.packageTitle(path), Doc: s.doc(path, ""), path: path}
+	groups := []Group{{Title: "functions"}, {Title: "types"}, {Title: "constants"}, {Title: "variables"}}
 	for _, name := range pkg.Scope().Names() {
 		o := pkg.Scope().Lookup(name)
 		if !o.Exported() {
 			continue
 		}
-		if _, ok := o.(*types.Func); ok {
-			info.Methods = append(info.Methods, name+detail(o))
-		} else {
-			info.Fields = append(info.Fields, name+" "+detail(o))
+		at := 0
+		switch o.(type) {
+		case *types.TypeName:
+			at = 1
+		case *types.Const:
+			at = 2
+		case *types.Var:
+			at = 3
+		}
+		groups[at].Items = append(groups[at].Items, Item{name, detail(o), firstSentence(s.doc(path, name))})
+	}
+	info.group(groups...)
+	return info, nil
+}
+
+// group adds the groups that have items.
+func (i *Info) group(groups ...Group) {
+	for _, g := range groups {
+		if len(g.Items) > 0 {
+			i.Groups = append(i.Groups, g)
 		}
 	}
-	return info, nil
 }
 
 func (s *Session) inspectSymbol(path, name string) (Info, error) {
@@ -140,12 +198,12 @@ func (s *Session) inspectSymbol(path, name string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: s.doc(path, name)}
+	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: s.doc(path, name), path: path, symbol: name}
 	if p := s.locals.byPath[path]; p != nil {
 		info.Source = p.symbol(name).source
 	}
 	if _, ok := o.(*types.TypeName); ok {
-		info.describe(o.Type())
+		s.describe(&info, s.world.stage(), o.Type())
 	}
 	return info, nil
 }
@@ -172,12 +230,16 @@ func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (In
 		info := Info{Name: expr, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier)}
 		owner := ownerName(t, o)
 		if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
-			info.Doc = s.doc(o.Pkg().Path(), owner+"."+o.Name())
+			info.path, info.symbol = o.Pkg().Path(), owner+"."+o.Name()
+			info.Doc = s.doc(info.path, info.symbol)
 		} else if d := st.methodsOf(owner)[o.Name()]; d != nil {
-			info.Source, info.Cell = d.src, d.cell
+			info.Source, info.Cell, info.Doc = d.src, d.cell, s.comment(d)
+			info.Place = fmt.Sprintf("%s:%d", cellName(d.cell), d.line)
+		} else {
+			info.Doc = s.fieldComments(st, t)[o.Name()]
 		}
 		if _, ok := o.(*types.Var); ok {
-			info.describe(o.Type())
+			s.describe(&info, st, o.Type())
 		}
 		return info, true
 	}
@@ -201,14 +263,21 @@ func (s *Session) qualifiedType(st *stage, sel *ast.SelectorExpr) types.Type {
 }
 
 // describe lists the members of a type.
-func (i *Info) describe(t types.Type) {
+func (s *Session) describe(i *Info, st *stage, t types.Type) {
+	fields, methods := Group{Title: "fields"}, Group{Title: "methods"}
+	docs := s.fieldComments(st, t)
 	for _, o := range members(t) {
+		item := Item{o.Name(), detail(o), s.memberDoc(st, t, o)}
 		if _, ok := o.(*types.Func); ok {
-			i.Methods = append(i.Methods, o.Name()+detail(o))
-		} else {
-			i.Fields = append(i.Fields, o.Name()+" "+detail(o))
+			methods.Items = append(methods.Items, item)
+			continue
 		}
+		if item.Doc == "" {
+			item.Doc = docs[o.Name()]
+		}
+		fields.Items = append(fields.Items, item)
 	}
+	i.group(fields, methods)
 }
 
 // exprType is the type of an expression that the session could evaluate, or nil.

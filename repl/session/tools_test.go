@@ -4,7 +4,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/stdlib"
 )
+
+func has(i Info, group string, item Item) bool {
+	for _, g := range i.Groups {
+		if g.Title == group {
+			return slices.Contains(g.Items, item)
+		}
+	}
+	return false
+}
 
 func TestInspect(t *testing.T) {
 	s, _ := newSession(t, Options{})
@@ -14,19 +26,28 @@ func TestInspect(t *testing.T) {
 		cell            int
 		check           func(Info) bool
 	}{
-		{"n", "var", "int", 3, func(i Info) bool { return i.HasValue && i.Value == 7 }},
-		{"m", "var", "*Model", 3, func(i Info) bool {
-			return slices.Contains(i.Fields, "Layers int") && slices.Contains(i.Methods, "Forward(x int) int")
+		{"n", "var", "int", 3, func(i Info) bool {
+			return i.HasValue && i.Value == 7 && i.Place == "In[3]:2" && i.Shown.Text(80) == "7"
 		}},
-		{"half", "func", "func(x int) int", 3, func(i Info) bool { return i.Source == "func half(x int) int { return x / 2 }" }},
+		{"m", "var", "*Model", 3, func(i Info) bool {
+			return has(i, "fields", Item{"Layers", "int", ""}) && has(i, "methods", Item{"Forward", "(x int) int", ""})
+		}},
+		{"half", "func", "func(x int) int", 3, func(i Info) bool {
+			return i.Doc == "half of it" && i.Place == "In[3]:4" && i.Source == "func half(x int) int { return x / 2 }"
+		}},
 		{"Model", "type", "struct{Layers int}", 1, func(i Info) bool { return strings.Contains(i.Source, "Forward") }},
 		{"Model.Forward", "method", "func(x int) int", 2, func(i Info) bool { return strings.HasPrefix(i.Source, "func (m *Model)") }},
 		{"m.Layers", "field", "int", 0, func(i Info) bool { return true }},
-		{"strings", "package", "strings", 0, func(i Info) bool { return i.Doc != "" && len(i.Methods) > 20 }},
+		{"strings", "package", "strings", 0, func(i Info) bool {
+			return i.Doc != "" && i.Groups[0].Title == "functions" && len(i.Groups[0].Items) > 20
+		}},
 		{"strings.ToUpper", "func", "func(s string) string", 0, func(i Info) bool { return strings.Contains(i.Doc, "upper case") }},
-		{"strings.Builder", "type", "strings.Builder", 0, func(i Info) bool { return slices.Contains(i.Methods, "Len() int") }},
+		{"strings.Builder", "type", "strings.Builder", 0, func(i Info) bool {
+			return has(i, "methods", Item{"Len", "() int", "Len returns the number of accumulated bytes; b.Len() == len(b.String())."})
+		}},
 		{"tensor.Tensor.MatMul", "method", "", 0, func(i Info) bool { return i.Doc != "" }},
-		{"len", "func", "", 0, func(i Info) bool { return true }},
+		{"len", "func", "func(v T) int", 0, func(i Info) bool { return i.Doc != "" }},
+		{"for", "keyword", "", 0, func(i Info) bool { return strings.Contains(i.Doc, "loop") }},
 		{"n + 1", "expression", "int", 0, func(i Info) bool { return true }},
 	} {
 		info, err := s.Inspect(c.expr)
@@ -41,6 +62,52 @@ func TestInspect(t *testing.T) {
 	} {
 		if _, err := s.Inspect(c.expr); err == nil || err.Error() != c.want {
 			t.Errorf("Inspect(%s): got error %v, want %s", c.expr, err, c.want)
+		}
+	}
+}
+
+// The source is that of the session, of the engine that mcs carries, or of the Go installation.
+func TestSource(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "func half(x int) int { return x / 2 }", "n := 1")
+	for _, c := range []struct{ expr, want string }{
+		{"half", "func half(x int) int { return x / 2 }"},
+		{"tensor.Tensor.MatMul", "func (t Tensor) MatMul("},
+		{"nn.Linear", "type Linear struct"},
+		{"optim.Cosine", "func Cosine("},
+		{"n", "it is a variable; the cell is In[2]:1"},
+		{"len", "it is part of the language"},
+		{"strings", "of a package as a whole; ask for one of its names"},
+	} {
+		info, err := s.Inspect(c.expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := s.Source(info)
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, c.want) {
+			t.Errorf("Source(%s) = %q, want %q", c.expr, text, c.want)
+		}
+	}
+	if data.GoSource("strings") == "" {
+		t.Skip("no Go installation: its sources cannot be read")
+	}
+	info, err := s.Inspect("strings.Cut")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := s.Source(info); err != nil || !strings.HasPrefix(text, "// Cut slices s around") || !strings.Contains(text, "\nfunc Cut(") {
+		t.Errorf("Source(strings.Cut) = %q, %v", text, err)
+	}
+}
+
+// Each package of the engine has its source in mcs.
+func TestEngineSource(t *testing.T) {
+	for _, path := range stdlib.Engine() {
+		if _, err := packageFiles(path); err != nil {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }

@@ -104,8 +104,8 @@ func list(dir string, patterns []string) ([]*sourcePackage, error) {
 		if pkg.Error != nil {
 			return nil, fmt.Errorf("%s: %s", pkg.Path, pkg.Error.Err)
 		}
-		if pkg.Name == "main" || slices.Contains(strings.Split(pkg.Path, "/"), "internal") {
-			continue
+		if pkg.Name == "main" || slices.Contains(strings.Split(pkg.Path, "/"), "internal") || pkg.Path == modulePath+"/engine" {
+			continue // engine itself only carries the source of the others
 		}
 		pkgs = append(pkgs, pkg)
 	}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/units"
+)
+
+// Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its kernel reads,
+// the instructions that it runs for each element, row or tile, and what it writes. Nothing is computed. It is empty if
+// all nodes have their values.
+func Describe(outs []*ir.Node) (string, error) {
+	todo := slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
+	if len(todo) == 0 {
+		return "", nil
+	}
+	dev, ok := todo[0].Dev.(*backend.Device)
+	if !ok {
+		return "", fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
+	}
+	w := ir.Walk(todo)
+	defer w.Release()
+	groups, err := groupsOf(w)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	var bytes, flops int64
+	for i, g := range groups {
+		bytes, flops = bytes+g.Bytes, flops+g.Flops
+		fmt.Fprintf(&b, "\n%d. %s (%v) %s", i+1, g.Name, g.Kind, units.Bytes(g.Bytes))
+		if g.Flops > 0 {
+			fmt.Fprintf(&b, ", %s flops", units.Count(float64(g.Flops)))
+		}
+		describeGroup(&b, g)
+	}
+	return fmt.Sprintf("%s on %v, %s, %s flops%s", units.Plural(int64(len(groups)), "launch"), dev, units.Bytes(bytes), units.Count(float64(flops)), b.String()), nil
+}
+
+// groupsOf plans a walk up to its groups, which are not compiled. A mistake of the planner is an error.
+func groupsOf(w *ir.Graph) (groups []*backend.Group, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("plan: %v (a mistake of the planner)", r)
+		}
+	}()
+	c := newClustering(buildGraph(w, !noFusion.Load()))
+	c.fuseAll()
+	order, exports, _ := c.schedule()
+	for i, k := range order {
+		e := c.emit(k, exports[i])
+		e.check()
+		e.finish()
+		groups = append(groups, &e.group)
+	}
+	return groups, nil
+}
+
+// describeGroup writes a group's inputs a0, a1 …, instructions v0, v1 … and outputs, a line each.
+func describeGroup(b *strings.Builder, g *backend.Group) {
+	for i, in := range g.Inputs {
+		switch {
+		case in.Buf < 0:
+			fmt.Fprintf(b, "\n   a%d = number %v", i, in.DType)
+		default:
+			fmt.Fprintf(b, "\n   a%d = buffer %d %v%v", i, in.Buf, in.DType, in.Layout.Shape)
+			if !in.Layout.IsContiguous() {
+				fmt.Fprintf(b, " strides %v", in.Layout.Stride)
+			}
+		}
+	}
+	for i, in := range g.Insts {
+		args := make([]string, len(in.Args))
+		for k, r := range in.Args {
+			args[k] = refName(r)
+		}
+		fmt.Fprintf(b, "\n   v%d = %v(%s) %v%v", i, in.Op, strings.Join(args, ", "), in.DType, in.Shape)
+	}
+	for _, o := range g.Outputs {
+		fmt.Fprintf(b, "\n   buffer %d = %s %v%v", o.Buf, refName(o.Value), o.DType, o.Shape)
+	}
+}
+
+func refName(r backend.Ref) string {
+	name := fmt.Sprintf("v%d", r.Index)
+	if i, ok := r.Input(); ok {
+		name = fmt.Sprintf("a%d", i)
+	}
+	if r.Result > 0 {
+		name += fmt.Sprintf(".%d", r.Result)
+	}
+	return name
+}

@@ -1,0 +1,11 @@
+// Package engine carries the source of the engine's public packages, so that whoever asks in a notebook how something is
+// computed can read it.
+package engine
+
+import "embed"
+
+// Source holds the Go files of the public packages, as tensor/tensor.go.
+//
+//go:embed bench/*.go data/*.go device/*.go dtype/*.go llm/*.go lora/*.go nn/*.go optim/*.go profile/*.go progress/*.go quant/*.go
+//go:embed safetensors/*.go tensor/*.go train/*.go
+var Source embed.FS

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine"
+	"github.com/mcs-notebook/mcs/engine/data"
+)
+
+// enginePath begins the import paths of the engine's packages.
+const enginePath = "github.com/mcs-notebook/mcs/engine/"
+
+// Source is the source of what an Info tells about: as it was typed, for what a cell or a package of the user's declares;
+// from the copy in mcs, for the engine; from the Go installation, if there is one, for the standard library.
+func (s *Session) Source(i Info) (string, error) {
+	switch {
+	case i.Source != "":
+		return i.Source, nil
+	case i.path == "" && i.Cell > 0:
+		return "", errors.New("it is a variable; the cell is " + i.Place)
+	case i.path == "":
+		return "", errors.New("it is part of the language")
+	case i.symbol == "":
+		return "", errors.New("of a package as a whole; ask for one of its names")
+	}
+	files, err := packageFiles(i.path)
+	if err != nil {
+		return "", err
+	}
+	if text := declarationIn(files, i.symbol); text != "" {
+		return text, nil
+	}
+	return "", fmt.Errorf("%s is not in the Go files of %s: assembly, or another platform's", i.symbol, i.path)
+}
+
+// packageFiles are the texts of the Go files of a package that is compiled into mcs.
+func packageFiles(pkg string) (texts []string, err error) {
+	dir, own := strings.CutPrefix(pkg, enginePath)
+	var files fs.FS = engine.Source
+	match := func(string) bool { return true }
+	if !own {
+		root := data.GoSource(pkg)
+		if root == "" {
+			return nil, errors.New("it is compiled into mcs, and there is no Go installation here to read it from")
+		}
+		files, dir = os.DirFS(root), "."
+		match = func(name string) bool { ok, err := build.Default.MatchFile(root, name); return ok && err == nil }
+	}
+	names, err := fs.Glob(files, path.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || !match(path.Base(name)) {
+			continue
+		}
+		b, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(b))
+	}
+	if len(texts) == 0 {
+		return nil, fmt.Errorf("no Go files of %s", pkg)
+	}
+	return texts, nil
+}
+
+// declarationIn is the declaration of a symbol, Name or Type.Name, with its comment.
+func declarationIn(texts []string, symbol string) string {
+	for _, text := range texts {
+		if !strings.Contains(text, symbol[strings.LastIndexByte(symbol, '.')+1:]) {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		found := map[string]symbolText{}
+		(&localFile{text: text, ast: file}).symbols(found)
+		if t, ok := found[symbol]; ok && t.source != "" {
+			if _, comment, ok := strings.Cut(t.doc, "\n\n"); ok {
+				return "// " + strings.ReplaceAll(comment, "\n", "\n// ") + "\n" + t.source
+			}
+			return t.source
+		}
+	}
+	return ""
+}
