@@ -33,7 +33,8 @@ func engineMagics() []*Magic {
 		Name: "mem", Family: "Engine",
 		Flags:   []Flag{{Name: "free", Help: "first collect garbage and give back memory that is kept for reuse"}},
 		Summary: "memory in use on each device and in Go's heap",
-		Help:    "In use: tensors that something still refers to. Kept: memory of freed tensors, for the next ones. Peak: the most so far.",
+		Help: "In use: tensors that something still refers to. Kept: memory of freed tensors, for the next ones. Peak: the most so far. " +
+			"Plan: what the largest evaluation so far took for its results and on the way to them.",
 		Example: "%mem\n%mem -free",
 		run:     runMem,
 	}}
@@ -104,18 +105,18 @@ func runMem(_ context.Context, c *call) (display.Value, error) {
 		}
 		debug.FreeOSMemory()
 	}
-	t := display.NewTable("memory", ">in use", ">peak", ">kept", ">of")
+	t := display.NewTable("memory", ">in use", ">peak", ">plan", ">kept", ">of")
 	for _, d := range device.List() {
 		m := d.Memory()
-		row := []any{display.Cell{Text: d.String(), Role: display.Name}, display.BytesCell(m.InUse), display.BytesCell(m.Peak), display.BytesCell(m.Kept), nil}
+		row := []any{display.Cell{Text: d.String(), Role: display.Name}, display.BytesCell(m.InUse), display.BytesCell(m.Peak), display.BytesCell(m.Plan), display.BytesCell(m.Kept), nil}
 		if m.Total > 0 {
-			row[4] = display.BytesCell(m.Total)
+			row[5] = display.BytesCell(m.Total)
 		}
 		t.Add(row...)
 	}
 	var heap runtime.MemStats
 	runtime.ReadMemStats(&heap)
-	t.Add(display.Cell{Text: "Go heap", Role: display.Name}, display.BytesCell(int64(heap.HeapAlloc)), nil,
+	t.Add(display.Cell{Text: "Go heap", Role: display.Name}, display.BytesCell(int64(heap.HeapAlloc)), nil, nil,
 		display.BytesCell(int64(heap.HeapIdle-heap.HeapReleased)), display.BytesCell(int64(heap.Sys)))
 	return t, nil
 }

@@ -71,6 +71,7 @@ func (d Device) Sync() error {
 type Memory struct {
 	InUse int64 // tensors and plans that are running
 	Peak  int64 // the most that was ever in use, since ResetPeak
+	Plan  int64 // what the largest evaluation since ResetPeak took for its results and on the way to them
 	Kept  int64 // kept for reuse
 	Total int64 // what the device has, 0 if unknown
 }
@@ -81,7 +82,7 @@ func (d Device) Memory() Memory {
 		return Memory{}
 	}
 	inUse, peak, kept := d.dev.MemoryInUse()
-	return Memory{InUse: inUse, Peak: peak, Kept: kept, Total: d.dev.Backend().Info().Memory}
+	return Memory{InUse: inUse, Peak: peak, Plan: d.dev.LargestPlan(), Kept: kept, Total: d.dev.Backend().Info().Memory}
 }
 
 // ResetPeak lets Memory.Peak start again from what is in use.

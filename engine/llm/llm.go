@@ -22,6 +22,8 @@ type Config struct {
 	Untied  bool    // the output matrix is its own, not the embedding's
 	Eps     float64 // of the norms; 0 means 1e-5
 	Rope    float64 // base of the rotary positions; 0 means 10,000
+
+	Checkpoint bool // gradients compute each block again instead of keeping what it computed: see tensor.Checkpoint
 }
 
 func (c Config) withDefaults() Config {
@@ -127,7 +129,12 @@ func New(c Config) *Model {
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 	x, positions := m.Embed.Forward(ids), tensor.Range(ids.Len(1))
 	for _, b := range m.Blocks {
-		x = b.Forward(x, positions)
+		forward := func(x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) }
+		if m.Config.Checkpoint {
+			x = tensor.Checkpoint(forward, x)
+		} else {
+			x = forward(x)
+		}
 	}
 	return m.output(x)
 }

@@ -1,11 +1,13 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -51,6 +53,32 @@ func TestCausal(t *testing.T) {
 	short := m.Logits(tensor.From([][]int{{7, 8, 9}}))
 	if d := tensor.MaxAbsDiff(long, short); d > 1e-6 {
 		t.Errorf("later tokens move earlier scores by %g", d)
+	}
+}
+
+// With checkpoints loss and gradients are the same bit for bit, and a step needs less memory.
+func TestCheckpoint(t *testing.T) {
+	var want []tensor.Tensor
+	var plain int64
+	for _, checkpoint := range []bool{false, true} {
+		c := tiny()
+		c.Layers, c.Checkpoint = 6, checkpoint
+		m := New(c)
+		ids := tensor.Range(2*64).Mul(7).Mod(256).Reshape(2, 64)
+		loss := m.Loss(ids, ids.Add(1).Mod(256))
+		got := append(tensor.Grad(loss, nn.Values(nn.Params(m))...), loss)
+		device.Default().ResetPeak()
+		tensor.Eval(got...)
+		if took := device.Default().Memory().Plan; !checkpoint {
+			want, plain = got, took
+		} else if took > plain*7/10 {
+			t.Errorf("a step takes %d bytes with checkpoints, %d without; want less than 70 %%", took, plain)
+		}
+		for i, g := range got {
+			if !bytes.Equal(g.Bytes(), want[i].Bytes()) {
+				t.Errorf("result %d differs by %g", i, tensor.MaxAbsDiff(g, want[i]))
+			}
+		}
 	}
 }
 

@@ -25,6 +25,15 @@ func Grad(loss Tensor, params ...Tensor) []Tensor {
 	return out
 }
 
+// Checkpoint returns f(x). Gradients through it compute f again instead of keeping what it computed on the way (Chen et
+// al. 2016): the memory of a deep model is then that of one layer and the inputs of all, for one forward pass more.
+// Results are the same. What f makes is not for use outside of it: a gradient for it would have to go through the first
+// time.
+func Checkpoint(f func(x Tensor) Tensor, x Tensor) Tensor {
+	start := x.node("checkpoint")
+	return wrap(apply(ir.Checkpoint, ir.Attr{}, f(x).node("checkpoint"), start))
+}
+
 // AdamWStep are the settings of one step of AdamW.
 type AdamWStep struct {
 	LR, Beta1, Beta2, Eps, WeightDecay float64

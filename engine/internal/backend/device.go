@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -13,6 +14,7 @@ type Device struct {
 	name    string
 	backend Backend
 	memory  memory
+	planned atomic.Int64 // bytes of the largest plan that ran
 }
 
 // NewDevice makes a device of a backend. Tests use it for devices of their own; everybody else calls Open.
@@ -104,8 +106,24 @@ func (d *Device) own(buf ir.Buffer) (*Block, error) {
 // kept for reuse.
 func (d *Device) MemoryInUse() (inUse, peak, kept int64) { return d.memory.counters() }
 
-// ResetPeak lets the peak start again from what is in use.
-func (d *Device) ResetPeak() { d.memory.resetPeak() }
+// ResetPeak lets the peak start again from what is in use, and the largest plan from none.
+func (d *Device) ResetPeak() {
+	d.planned.Store(0)
+	d.memory.resetPeak()
+}
+
+// Running notes that a plan runs that needs so many bytes for its outputs and for what lies between its launches.
+func (d *Device) Running(bytes int64) {
+	for {
+		old := d.planned.Load()
+		if bytes <= old || d.planned.CompareAndSwap(old, bytes) {
+			return
+		}
+	}
+}
+
+// LargestPlan returns the most bytes that Running was told of.
+func (d *Device) LargestPlan() int64 { return d.planned.Load() }
 
 // FreeCache gives the memory that is kept for reuse back to the backend.
 func (d *Device) FreeCache() { d.memory.trim(0) }

@@ -56,7 +56,7 @@ func (r *reverse) order(loss *Node, params []*Node) []*Node {
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		n := f.n
-		if f.next < len(n.Src) && differentiable(n) {
+		if f.next < len(flowing(n)) && differentiable(n) {
 			s := n.Src[f.next]
 			f.next++
 			// Below a node that is not tracked there is no tracked one.
@@ -68,7 +68,7 @@ func (r *reverse) order(loss *Node, params []*Node) []*Node {
 		stack = stack[:len(stack)-1]
 		on := wanted[n]
 		if differentiable(n) {
-			on = on || slices.ContainsFunc(n.Src, func(s *Node) bool { return r.on[s] })
+			on = on || slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] })
 		}
 		r.on[n] = on
 		if on {
@@ -83,15 +83,27 @@ func differentiable(n *Node) bool {
 	return n.Op != Detach && (n.Outs != nil || n.DType.Float())
 }
 
+// flowing returns the sources of n to which a gradient may flow: the second one of a checkpoint, and of what it computes
+// again, only says where and when.
+func flowing(n *Node) []*Node {
+	if n.Op == Checkpoint || n.Op == Again {
+		return n.Src[:min(1, len(n.Src))]
+	}
+	return n.Src
+}
+
 // step hands the gradient of n on to its sources.
 func (r *reverse) step(n *Node) error {
 	dy := r.dy[n]
-	if dy == nil || !slices.ContainsFunc(n.Src, func(s *Node) bool { return r.on[s] }) {
+	if dy == nil || !slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] }) {
 		return nil
 	}
 	if n.Op == Pick {
 		r.flow(n.Src[0], n.Attr.Index, dy[0])
 		return nil
+	}
+	if n.Op == Checkpoint {
+		return r.again(n, dy[0])
 	}
 	row := RowOf(n.Op)
 	if row.Grad == nil {
@@ -101,7 +113,7 @@ func (r *reverse) step(n *Node) error {
 	if err != nil {
 		return err
 	}
-	for i, s := range n.Src {
+	for i, s := range flowing(n) {
 		if !r.on[s] {
 			continue
 		}

@@ -48,6 +48,18 @@ func viewCases() []gradCase {
 		simple(ir.Flip, "both", ir.Attr{Axes: []int{0, 1}}, []int{2, 3}),
 		simple(ir.Pad, "all sides", ir.Attr{Ints: []int{1, 2, 0, 1}}, []int{2, 3}, []int{}),
 		simple(ir.Pad, "nothing", ir.Attr{Ints: []int{1, 1}}, []int{0}, []int{}),
+		{op: ir.Again, name: "after a part of itself", shapes: shapes([]int{2, 3}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.op(ir.Again, ir.Attr{}, p[0], l.op(ir.Detach, ir.Attr{}, p[0]))
+		}},
+		{op: ir.Checkpoint, name: "nested, with a weight", shapes: shapes([]int{2, 3}, []int{2, 3}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			f := func(x *ir.Node) *ir.Node { return l.op(ir.Mul, ir.Attr{}, l.op(ir.Tanh, ir.Attr{}, x), p[1]) }
+			inner := l.op(ir.Checkpoint, ir.Attr{}, f(p[0]), p[0])
+			outer := l.op(ir.Add, ir.Attr{}, f(inner), p[0])
+			return l.op(ir.Checkpoint, ir.Attr{}, outer, p[0])
+		}},
+		{op: ir.Checkpoint, name: "of something else", shapes: shapes([]int{3}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			return l.op(ir.Checkpoint, ir.Attr{}, l.op(ir.Sin, ir.Attr{}, p[0]), l.floats([]int{2}, 1, 2))
+		}},
 		simple(ir.Concat, "middle axis", ir.Attr{Axis: 1}, []int{2, 1, 3}, []int{2, 0, 3}, []int{2, 4, 3}),
 	}
 }

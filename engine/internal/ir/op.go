@@ -25,9 +25,12 @@ const (
 	Flip    // Attr.Axes
 	Detach  // the same elements; no gradient passes
 
+	Checkpoint // y, x: y; what lies between x and y is computed again for the gradient
+
 	// Copies that no view can express.
 	Pad    // Attr.Ints, value Src[1] (a Const)
 	Concat // along Attr.Axis
+	Again  // x, after: a copy of x, made when after is there
 
 	// Elementwise, one operand.
 	Cast // to Attr.DType

@@ -30,6 +30,12 @@ func viewRows() []Row {
 			Doc:    "Detach is the same tensor, but no gradient passes.",
 			NoGrad: "it is there to stop gradients",
 		},
+		{
+			Op: Checkpoint, Name: "checkpoint", Family: FamilyView, Infer: inferCheckpoint, Flops: free,
+			Doc: "Checkpoint is Src[0]. Its gradient computes what lies between Src[1] and Src[0] again, so that the forward pass need not " +
+				"keep it (Chen et al. 2016, Training deep nets with sublinear memory cost).",
+			Grad: func(_ *Node, dy []*Node) []*Node { return []*Node{dy[0], nil} }, // the walk backwards has a way of its own
+		},
 	}
 }
 
@@ -123,6 +129,13 @@ func inferDetach(n *Node) error {
 	return as(n, n.Src[0])
 }
 
+func inferCheckpoint(n *Node) error {
+	if err := count(n, 2); err != nil {
+		return err
+	}
+	return as(n, n.Src[0])
+}
+
 func copyRows() []Row {
 	return []Row{
 		{
@@ -132,6 +145,11 @@ func copyRows() []Row {
 		{
 			Op: Concat, Name: "concat", Family: FamilyCopy, Infer: inferConcat, Grad: gradConcat, Flops: free,
 			Doc: "Concat puts tensors of one dtype side by side along Attr.Axis; their other axes are equal.",
+		},
+		{
+			Op: Again, Name: "again", Family: FamilyCopy, Infer: inferCheckpoint, Flops: free,
+			Doc:  "Again is a copy of Src[0] that is made when Src[1] is there: where a checkpoint's computation begins again.",
+			Grad: func(_ *Node, dy []*Node) []*Node { return []*Node{dy[0], nil} },
 		},
 	}
 }

@@ -29,7 +29,7 @@ func BenchmarkLoRAStep(b *testing.B) {
 	}
 }
 
-func useDevice(b *testing.B, name string) (restore func()) {
+func useDevice(b testing.TB, name string) (restore func()) {
 	before := device.Default().String()
 	for _, n := range []string{name, before} {
 		if _, err := device.Lookup(n); err != nil {

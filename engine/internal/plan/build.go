@@ -20,6 +20,8 @@ type plan struct {
 	scalars  []expr
 	blocks   []int // bytes of the memory that outputs get, each for itself
 	arena    int   // bytes that all values between launches share
+	least    int   // bytes of them that live at once at most: no arena could be smaller
+	bytes    int64 // of the blocks and the arena
 	outs     []output
 	used     uint64    // when, by the clock of the device's plans
 	states   sync.Pool // of *state
@@ -59,12 +61,12 @@ const maxKernels = 4096
 func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	c := newClustering(g)
 	c.fuseAll()
-	order, exports, uses := c.schedule()
-	m := c.place(order, exports, uses)
+	o := c.schedule().best()
+	m := o.place()
 	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks}
-	for i, k := range order {
-		e := c.emit(k, exports[i])
-		for j, v := range exports[i] {
+	for i, k := range o.order {
+		e := c.emit(k, o.exports[i])
+		for j, v := range o.exports[i] {
 			e.group.Outputs[j].Final = m.final(v)
 		}
 		e.check()
@@ -80,25 +82,29 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 		p.cmds = append(p.cmds, cmd)
 		p.launches = append(p.launches, profile.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
 	}
-	for _, o := range g.outs {
-		b, ch := g.base(o)
+	for _, out := range g.outs {
+		b, ch := g.base(out)
 		l, _ := ch.apply(g.layout(b))
 		p.outs = append(p.outs, output{m.source(g, b), l})
 	}
-	p.arena = m.arena
+	p.bytes = int64(m.arena)
+	for _, n := range m.blocks {
+		p.bytes += int64(n)
+	}
+	p.arena, p.least = m.arena, o.most(o.identity())
 	p.states.New = func() any { return p.newState() }
 	return p, nil
 }
 
 // schedule puts the clusters that are needed in order, and says what each writes and reads.
-func (c *clustering) schedule() (order []*cluster, exports [][]int, uses map[*cluster][]use) {
-	uses = map[*cluster][]use{}
+func (c *clustering) schedule() *ordering {
+	uses := map[*cluster][]use{}
 	read := &inlining{clustering: c}
 	for _, k := range c.all {
 		uses[k] = read.read(k)
 	}
-	order = c.sorted(uses)
-	exports = make([][]int, len(order))
+	order := c.sorted(uses)
+	exports := make([][]int, len(order))
 	needed := slices.Clone(c.wanted)
 	for i := len(order) - 1; i >= 0; i-- {
 		k := order[i]
@@ -113,7 +119,7 @@ func (c *clustering) schedule() (order []*cluster, exports [][]int, uses map[*cl
 			needed[u.base] = true
 		}
 	}
-	return order, exports, uses
+	return &ordering{clustering: c, order: order, exports: exports, uses: uses}
 }
 
 // kernel returns the compiled group, perhaps from another plan.

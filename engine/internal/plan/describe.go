@@ -50,9 +50,9 @@ func groupsOf(w *ir.Graph) (groups []*backend.Group, err error) {
 	}()
 	c := newClustering(buildGraph(w, !noFusion.Load()))
 	c.fuseAll()
-	order, exports, _ := c.schedule()
-	for i, k := range order {
-		e := c.emit(k, exports[i])
+	o := c.schedule().best()
+	for i, k := range o.order {
+		e := c.emit(k, o.exports[i])
 		e.check()
 		e.finish()
 		groups = append(groups, &e.group)

@@ -78,6 +78,7 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 
 // bind allocates memory and fills the commands in.
 func (p *plan) bind(s *state, w *ir.Graph) error {
+	p.dev.Running(p.bytes)
 	for i, n := range p.blocks {
 		b, err := p.dev.Alloc(n)
 		if err != nil {

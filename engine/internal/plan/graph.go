@@ -157,7 +157,7 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		return g.view(args[0], stepOf(n.Op, &n.Attr, n.Shape))
 	case n.Op == ir.Pick:
 		return g.add(value{kind: result, dtype: n.DType, shape: n.Shape, args: args, index: n.Attr.Index})
-	case n.Op == ir.Detach:
+	case n.Op == ir.Detach || n.Op == ir.Checkpoint:
 		return args[0]
 	case isElementwise(n.Op):
 		for i, a := range args { // an operand of shape [] stands for its one number everywhere

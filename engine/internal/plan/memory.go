@@ -25,26 +25,25 @@ type slot struct {
 
 // place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
 // time and place: the largest first, each into the smallest gap that fits.
-func (c *clustering) place(order []*cluster, exports [][]int, uses map[*cluster][]use) *placement {
+func (o *ordering) place() *placement {
 	m := &placement{at: map[int]source{}, last: map[int]int{}}
-	for i, k := range order {
-		for _, u := range uses[k] {
+	for i, k := range o.order {
+		for _, u := range o.uses[k] {
 			m.last[u.base] = i
 		}
 	}
 	var slots []slot
-	for i := range order {
-		for _, v := range exports[i] {
-			bytes := c.values[v].size() * c.values[v].dtype.Size()
-			if c.wanted[v] {
-				m.own(v, bytes)
+	for i := range o.order {
+		for _, v := range o.exports[i] {
+			if o.wanted[v] {
+				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				continue
 			}
-			slots = append(slots, slot{value: v, bytes: (bytes + alignment - 1) &^ (alignment - 1), first: i, last: max(i, m.last[v])})
+			slots = append(slots, slot{value: v, bytes: o.bytes(v), first: i, last: max(i, m.last[v])})
 		}
 	}
-	for v := range c.wanted { // outputs without elements
-		if c.wanted[v] && c.values[v].kind == empty {
+	for v := range o.wanted { // outputs without elements
+		if o.wanted[v] && o.values[v].kind == empty {
 			m.own(v, 0)
 		}
 	}

@@ -18,6 +18,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Attention":           reflect.ValueOf(tensor.Attention),
 		"AttentionOptions":    reflect.ValueOf((*tensor.AttentionOptions)(nil)),
 		"Categorical":         reflect.ValueOf(tensor.Categorical),
+		"Checkpoint":          reflect.ValueOf(tensor.Checkpoint),
 		"Concat":              reflect.ValueOf(tensor.Concat),
 		"CrossEntropy":        reflect.ValueOf(tensor.CrossEntropy),
 		"CrossEntropyOptions": reflect.ValueOf((*tensor.CrossEntropyOptions)(nil)),

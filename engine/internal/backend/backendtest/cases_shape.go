@@ -61,6 +61,12 @@ func shapeCases(op ir.Op) []Case {
 		add("strided", func(b *B, dt dtype.Type) *ir.Node {
 			return b.New(op, ir.Attr{Ints: []int{1, 1, 0, 3}}, b.Transposed(dt, 20, 9), b.Number(dt, 0))
 		})
+	case ir.Again:
+		add("matrix", func(b *B, dt dtype.Type) *ir.Node { return b.New(op, ir.Attr{}, b.Normal(dt, 9, 70), b.Normal(dt, 3)) })
+		add("transposed", func(b *B, dt dtype.Type) *ir.Node {
+			return b.New(op, ir.Attr{}, b.Transposed(dt, 20, 9), b.Normal(dt, 2))
+		})
+		add("nothing", func(b *B, dt dtype.Type) *ir.Node { return b.New(op, ir.Attr{}, b.Normal(dt, 0, 4), b.Normal(dt, 1)) })
 	case ir.Concat:
 		for axis := range 3 {
 			add(fmt.Sprintf("axis %d", axis), func(b *B, dt dtype.Type) *ir.Node {

@@ -107,6 +107,21 @@ func compileConcat(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
+// compileAgain copies its first operand.
+func compileAgain(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	x, err := newOperand(g, in.Args[0], in.Shape, in.DType)
+	if err != nil {
+		return nil, err
+	}
+	n, size, out := elementsOf(in.Shape), in.DType.Size(), g.Outputs[0].Buf
+	return func(l *launch) {
+		x.bind(l)
+		defer x.release()
+		to := l.pointer(out)
+		l.pool.Range(n, mapGrain, func(worker, lo, hi int) { x.copyTo(worker, unsafe.Add(to, lo*size), lo, hi-lo) })
+	}, nil
+}
+
 // compileIota writes indices along an axis.
 func compileIota(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	_, length, inner := around(in.Shape, in.Attr.Axis)

@@ -17,6 +17,7 @@ var singles = map[ir.Op]compiler{
 	ir.RandNormal:   compileRandom,
 	ir.Pad:          compilePad,
 	ir.Concat:       compileConcat,
+	ir.Again:        compileAgain,
 	ir.Rope:         compileRope,
 	ir.Gather:       compileGather,
 	ir.GatherAlong:  compileGatherAlong,

@@ -13,6 +13,7 @@ func init() {
 	ops[ir.Iota] = one(iota_)
 	ops[ir.Pad] = one(pad)
 	ops[ir.Concat] = one(concat)
+	ops[ir.Again] = one(func(_ *backend.Inst, args []value) value { return args[0] })
 	ops[ir.Gather] = one(gather)
 	ops[ir.GatherAlong] = one(gatherAlong)
 	ops[ir.ScatterAdd] = one(scatterAdd)

@@ -1,0 +1,70 @@
+package ir
+
+// again hands the gradient of a checkpoint on: what lies between its x and its y is written down a second time, from a
+// copy of x that is made when dy is there, and dy flows through that. So nothing of the first time is needed any more,
+// and the second time cannot be found equal to the first and computed early.
+func (r *reverse) again(n, dy *Node) error {
+	y, x := n.Src[0], n.Src[1]
+	from := build(Again, Attr{}, x, dy)
+	r.on[from] = r.on[x]
+	copies := map[*Node]*Node{x: from}
+	order := r.copyBetween(y, copies)
+	if copies[y] == nil { // x has no part in y
+		r.flow(y, 0, dy)
+		return nil
+	}
+	r.flow(copies[y], 0, dy)
+	for i := len(order) - 1; i >= 0; i-- {
+		if err := r.step(order[i]); err != nil {
+			return err
+		}
+	}
+	return r.step(from)
+}
+
+// copyBetween copies y and whatever it is computed from, down to nodes that have a copy. Nodes that do not depend on
+// one of those (weights, masks, random numbers) are shared. It returns the new nodes, sources first.
+func (r *reverse) copyBetween(y *Node, copies map[*Node]*Node) (order []*Node) {
+	done := map[*Node]bool{}
+	stack := []frame{{n: y}}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		n := f.n
+		if f.next < len(n.Src) && copies[n] == nil && !done[n] {
+			f.next++
+			stack = append(stack, frame{n: n.Src[f.next-1]})
+			continue
+		}
+		stack = stack[:len(stack)-1]
+		if copies[n] != nil || done[n] {
+			continue
+		}
+		done[n] = true
+		if c := copyOver(n, copies); c != nil {
+			copies[n], r.on[c] = c, r.on[n]
+			order = append(order, c)
+		}
+	}
+	return order
+}
+
+// copyOver returns a copy of n over the copies of its sources, or nil if none of them has one.
+func copyOver(n *Node, copies map[*Node]*Node) *Node {
+	var src []*Node
+	for i, s := range n.Src {
+		c := copies[s]
+		if c == nil {
+			continue
+		}
+		if src == nil {
+			src = append(src, n.Src...)
+		}
+		src[i] = c
+	}
+	if src == nil {
+		return nil
+	}
+	return &Node{
+		Op: n.Op, DType: n.DType, Shape: n.Shape, Outs: n.Outs, Attr: n.Attr, Src: src, Dev: n.Dev, Name: n.Name, Tracked: n.Tracked,
+	}
+}
