@@ -4,14 +4,18 @@ import (
 	"context"
 	"flag"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 var long = flag.Bool("long", false, "also measure a model of half a billion parameters, which needs 4 GiB and a minute")
 
-// BenchmarkDecode reports tokens a second and the bandwidth at which the weights are read.
+// BenchmarkDecode generates greedily after a short prompt, with weights in several formats. It reports the best rate of
+// tokens, without the prompt's time, the bandwidth at which the weights are read for them, and the share of what summing
+// up as much memory reaches in the same run.
 func BenchmarkDecode(b *testing.B) {
 	for _, bm := range []struct {
 		name   string
@@ -19,36 +23,50 @@ func BenchmarkDecode(b *testing.B) {
 		tokens int
 		long   bool
 	}{
-		{"small", Config{Vocab: 8192, Layers: 4, Width: 512, Heads: 8, KVHeads: 2, Hidden: 1408}, 64, false},
-		{"0.5B", Config{Vocab: 151936, Layers: 24, Width: 896, Heads: 14, KVHeads: 2, Hidden: 4864}, 16, true},
+		{"small", Config{Vocab: 8192, Layers: 4, Width: 512, Heads: 8, KVHeads: 2, Hidden: 1408}, 32, false},
+		{"0.5B", Config{Vocab: 151936, Layers: 24, Width: 896, Heads: 14, KVHeads: 2, Hidden: 4864}, 8, true},
 	} {
-		b.Run(bm.name, func(b *testing.B) {
-			if bm.long && !*long {
-				b.Skip("only with -long")
-			}
-			m := New(bm.c)
-			nn.Freeze(m)
-			weights := 0
-			for _, p := range nn.Params(m) {
-				weights += p.Value().Size() * p.Value().DType().Size()
-			}
-			benchDecode(b, m, bm.tokens, weights)
-		})
+		for _, bits := range []int{32, 8, 4} {
+			b.Run(bm.name+"/"+map[int]string{32: "f32", 8: "int8", 4: "int4"}[bits], func(b *testing.B) {
+				if bm.long && !*long {
+					b.Skip("only with -long")
+				}
+				m := New(bm.c)
+				nn.Freeze(m)
+				if bits < 32 {
+					if _, err := quant.Module(m, quant.Config{Bits: bits}, quant.AllLinear, "embed_tokens"); err != nil {
+						b.Fatal(err)
+					}
+				}
+				benchDecode(b, m, bm.tokens)
+			})
+		}
 	}
 }
 
-func benchDecode(b *testing.B, m *Model, tokens, weights int) {
-	tensor.Eval(nn.Values(nn.Params(m))...)
-	generate := func(n int) {
-		if _, err := m.GenerateTokens(context.Background(), make([]int, 32), Sampling{Tokens: n}); err != nil {
-			b.Fatal(err)
-		}
+func benchDecode(b *testing.B, m *Model, tokens int) {
+	_, weights := nn.Size(m)
+	memory := tensor.Ones(weights / 4).Eval()
+	took := func(f func()) float64 {
+		start := time.Now()
+		f()
+		return time.Since(start).Seconds()
+	}
+	generate := func(n int) float64 {
+		return took(func() {
+			if _, err := m.GenerateTokens(context.Background(), make([]int, 32), Sampling{Tokens: n}); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 	generate(2)
+	prompt, all, read := generate(1), generate(1+tokens), 1e9
 	for b.Loop() {
-		generate(tokens)
+		prompt, all = min(prompt, generate(1)), min(all, generate(1+tokens))
+		read = min(read, took(func() { memory.Sum().Eval() }))
 	}
-	rate := float64(tokens*b.N) / b.Elapsed().Seconds()
+	rate := float64(tokens) / (all - prompt)
 	b.ReportMetric(rate, "tok/s")
 	b.ReportMetric(rate*float64(weights)/1e9, "GB/s")
+	b.ReportMetric(100*rate*read, "%read")
 }

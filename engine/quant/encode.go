@@ -98,34 +98,51 @@ func (e *encoder) run() (at int) {
 
 // group encodes a group of all outputs of a block.
 func (e *encoder) group(block, group int) (bad int) {
-	bad = -1
-	from, to := group*e.Group, min(e.in, (group+1)*e.Group)
+	var tile [lanes][128]float32
+	bad = e.read(&tile, block, group)
+	if bad >= 0 {
+		return bad
+	}
+	first := (block*e.groups + group) * lanes
+	codes := e.codes[first*e.Group*e.Bits/8:][:lanes*e.Group*e.Bits/8]
 	for lane := range lanes {
-		n := block*lanes + lane
+		values := tile[lane][:e.Group]
 		var low, high float32
-		for k := from; k < to && n < e.out; k++ {
-			v := e.at(k, n)
-			if v-v != 0 && (bad < 0 || k*e.out+n < bad) {
-				bad = k*e.out + n
-			}
+		for _, v := range values {
 			low, high = min(low, v), max(high, v)
 		}
-		if bad >= 0 {
+		scale, zero := e.fit(low, high)
+		e.store(first+lane, scale)
+		e.zeros[first+lane] = byte(zero)
+		if e.Bits == 8 {
+			for i, v := range values {
+				codes[i>>2<<6+lane<<2+i&3] = byte(e.code(v, scale, zero))
+			}
 			continue
 		}
-		scale, zero := e.fit(low, high)
-		at := (block*e.groups+group)*lanes + lane
-		e.store(at, scale)
-		e.zeros[at] = byte(zero)
-		for i := range e.Group {
-			code := zero
-			if k := from + i; k < to && n < e.out && scale > 0 {
-				code = e.code(e.at(k, n), scale, zero)
-			}
-			e.put(block, group, lane, i, code)
+		for i, v := range values {
+			codes[i>>3<<6+lane<<2+i&3] |= byte(e.code(v, scale, zero)) << (i & 4)
 		}
 	}
-	return bad
+	return -1
+}
+
+// read copies the weights of a group; what is beyond the matrix is 0. It returns the place of the first that is no finite
+// number, or −1.
+func (e *encoder) read(tile *[lanes][128]float32, block, group int) int {
+	outputs := min(lanes, e.out-block*lanes)
+	for i := range min(e.Group, e.in-group*e.Group) {
+		at := (group*e.Group+i)*e.out + block*lanes
+		row := e.data[4*at:][:4*outputs]
+		for lane := range outputs {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(row[4*lane:]))
+			if v-v != 0 {
+				return at + lane
+			}
+			tile[lane][i] = v
+		}
+	}
+	return -1
 }
 
 // leastNormal is the least f32 that is not subnormal.
@@ -169,21 +186,12 @@ func (e *encoder) store(at int, scale float32) {
 
 // code returns the code of v.
 func (e *encoder) code(v, scale float32, zero int) int {
+	if scale == 0 {
+		return zero
+	}
 	code := int(math.RoundToEven(float64(v)/float64(scale))) + zero
 	if e.Scheme == Symmetric {
-		reach := 1<<(e.Bits-1) - 1
-		return min(max(code, zero-reach), zero+reach)
+		return min(max(code, 1), 2*zero-1)
 	}
 	return min(max(code, 0), 1<<e.Bits-1)
-}
-
-// put stores the code of an input of a group.
-func (e *encoder) put(block, group, lane, i, code int) {
-	per := 32 / e.Bits
-	line := (block*e.groups+group)*e.Group/per + i/per
-	at := (line*lanes+lane)*4 + i%4
-	if e.Bits == 4 {
-		code <<= 4 * (i % per / 4)
-	}
-	e.codes[at] |= byte(code)
 }
