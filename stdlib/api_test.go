@@ -172,15 +172,10 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-func TestLeftOutIsDocumented(t *testing.T) {
+func TestPackagesAreCounted(t *testing.T) {
 	data, err := os.ReadFile("../docs/cells.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for path := range leftOut {
-		if !strings.Contains(string(data), "`"+path+"`") {
-			t.Errorf("docs/cells.md does not say that %s cannot be imported", path)
-		}
 	}
 	if count := fmt.Sprintf("%d packages, imported when used", len(paths(std.Packages))); !strings.Contains(string(data), count) {
 		t.Errorf("docs/cells.md does not say %q", count)

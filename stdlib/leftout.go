@@ -1,6 +1,10 @@
 package stdlib
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // leftOut are the packages of the standard library that cells cannot import, each with the reason. The API test holds
 // the list against the toolchain.
@@ -36,6 +40,9 @@ var leftOut = map[string]string{
 	"time/tzdata":            "the time zones are the system's",
 	"weak":                   "its pointers are the compiler's, one kind for each type",
 }
+
+// LeftOut returns the import paths of the packages of the standard library that cells cannot import, sorted.
+func LeftOut() []string { return slices.Sorted(maps.Keys(leftOut)) }
 
 // WhyNot says why a cell cannot import a package.
 func WhyNot(path string) string {

@@ -59,7 +59,10 @@ type corpusProgram struct {
 }
 
 // A tally counts how the programs of a corpus did.
-type tally struct{ passed, refused, misbehaved, total int }
+type tally struct {
+	passed, refused, misbehaved, total int
+	names                              []string // of those that misbehave
+}
 
 // TestGoPrograms runs the programs of the Go distribution's own test suite: those that are one file of package main,
 // are marked to be run and to end well, and do without unsafe, the runtime and build tags.
@@ -90,9 +93,9 @@ func TestGoPrograms(t *testing.T) {
 	if len(list) == 0 {
 		t.Skipf("the Go installation has no programs in %s", root)
 	}
-	n := runCorpus(t, list)
-	if *allPrograms && (n.passed < 640 || n.misbehaved > 30) {
-		t.Errorf("%d programs behave as under go run, want at least 640; %d misbehave, want at most 30", n.passed, n.misbehaved)
+	n := runCorpus(t, "the Go distribution's test suite", list)
+	if *allPrograms && (n.passed < 705 || n.misbehaved > 30) {
+		t.Errorf("%d programs behave as under go run, want at least 705; %d misbehave, want at most 30", n.passed, n.misbehaved)
 	}
 }
 
@@ -129,7 +132,7 @@ func TestInterpreterPrograms(t *testing.T) {
 	if len(list) == 0 {
 		t.Skip("the interpreter's module has no programs in the module cache")
 	}
-	n := runCorpus(t, list)
+	n := runCorpus(t, "the interpreter's test suite", list)
 	if *allPrograms && n.passed < 805 {
 		t.Errorf("%d programs behave as under go run, want at least 805", n.passed)
 	}
@@ -157,7 +160,7 @@ func importsStandard(path string, text []byte) bool {
 }
 
 // runCorpus runs the programs, or a fixed sample of them, and reports each that does not behave.
-func runCorpus(t *testing.T, list []corpusProgram) (n tally) {
+func runCorpus(t *testing.T, name string, list []corpusProgram) (n tally) {
 	const sample = 20
 	if !*allPrograms {
 		var some []corpusProgram
@@ -183,14 +186,22 @@ func runCorpus(t *testing.T, list []corpusProgram) (n tally) {
 				return
 			case refused:
 				n.refused++
+				if *allPrograms {
+					_, message, _ := strings.Cut(failure, ".go:")
+					checkWords(t, p.name, message)
+				}
 			default:
 				n.misbehaved++
+				n.names = append(n.names, strings.TrimSuffix(p.name, ".go"))
 			}
 			t.Logf("%s: %s", p.name, failure)
 		})
 	}
 	group.Wait()
 	t.Logf("%d of %d programs behave as under go run; %d are refused, %d misbehave", n.passed, n.total, n.refused, n.misbehaved)
+	if *allPrograms && *record {
+		recordCorpus(t, name, n)
+	}
 	if n.passed < n.total*3/4 {
 		t.Errorf("only %d of %d programs behave as under go run", n.passed, n.total)
 	}
@@ -199,7 +210,11 @@ func runCorpus(t *testing.T, list []corpusProgram) (n tally) {
 
 // run runs a program in an empty folder. It returns why it does not behave, and whether it was refused.
 func (p corpusProgram) run(dir string) (failure string, refused bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	limit := 30 * time.Second
+	if *allPrograms {
+		limit = 2 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), beProgram+"="+p.path)
@@ -209,7 +224,7 @@ func (p corpusProgram) run(dir string) (failure string, refused bool) {
 	first, _, _ := strings.Cut(got, "\n")
 	switch {
 	case ctx.Err() != nil:
-		return "does not end in 30 s", false
+		return fmt.Sprintf("does not end in %v", limit), false
 	case strings.HasPrefix(got, refusedMark):
 		return first, true
 	case err != nil:

@@ -11,6 +11,8 @@
 // it shows is in the Result.
 package session
 
+//go:generate go test -run ^TestGoInCells$ -record .
+
 import (
 	"context"
 	"fmt"

@@ -322,7 +322,11 @@ func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl
 
 func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 	if selfMade(t, t.Underlying(), map[types.Type]bool{}) {
-		l.refuse(l.pos, "type %s refers to itself outside of a struct, which is not available in cells", describe(t))
+		pos := l.pos
+		if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pos().IsValid() {
+			pos = n.Obj().Pos()
+		}
+		l.refuse(pos, "type %s refers to itself outside of a struct, which is not available in cells", strings.TrimPrefix(describe(t), "main."))
 	}
 	x := l.typ(t.Underlying())
 	if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {

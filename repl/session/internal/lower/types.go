@@ -164,8 +164,8 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 		}
 		tag := t.Tag(i)
 		if !v.Exported() && !v.Embedded() {
-			// The interpreter exports every field, and so encoders would see it.
-			tag = strings.TrimSpace(tag + ` json:"-" xml:"-"`)
+			// The interpreter exports every field, and so encoders would see it. They take the first key of their name.
+			tag = strings.TrimSpace(`json:"-" xml:"-" ` + tag)
 		}
 		if tag != "" {
 			f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: l.pos}

@@ -1,0 +1,197 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+var record = flag.Bool("record", false, "write docs/go-in-cells.md; with -programs, testdata/corpora.json before it")
+
+const (
+	goInCells   = "../../docs/go-in-cells.md"
+	corporaFile = "testdata/corpora.json"
+)
+
+// A corpusRecord is how the programs of a corpus did when they were last run.
+type corpusRecord struct {
+	Date, Go                           string
+	Total, Passed, Refused, Misbehaved int
+	Names                              []string // of those that misbehave
+}
+
+func readCorpora(t *testing.T) map[string]corpusRecord {
+	t.Helper()
+	corpora := map[string]corpusRecord{}
+	text, err := os.ReadFile(corporaFile)
+	if err == nil {
+		err = json.Unmarshal(text, &corpora)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return corpora
+}
+
+// recordCorpus notes how the programs of a corpus did.
+func recordCorpus(t *testing.T, name string, n tally) {
+	t.Helper()
+	corpora := readCorpora(t)
+	slices.Sort(n.names)
+	corpora[name] = corpusRecord{time.Now().UTC().Format(time.DateOnly), runtime.Version(), n.total, n.passed, n.refused, n.misbehaved, n.names}
+	text, err := json.MarshalIndent(corpora, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(corporaFile, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// docs/go-in-cells.md says what cells do not have of Go or do differently. It is made of the cells in refused.cells and
+// differs.cells, which TestCells runs, so each of its claims is what happens.
+func TestGoInCells(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	writeCorpora(&b, readCorpora(t))
+	b.WriteString("\n## What is refused\n\nA construct that cannot be run rightly is refused before anything of its cell runs, by name and at its place.\n")
+	refused := readSequences(t, "testdata/refused.cells")
+	for _, seq := range refused {
+		c := seq.cells[len(seq.cells)-1]
+		if !strings.HasPrefix(c.want, "In[") || note(c, "why") == "" || note(c, "instead") == "" {
+			t.Errorf("refused.cells:%d: want a message with its place, // why: and // instead:", c.line)
+		}
+		writeSequence(&b, seq)
+	}
+	b.WriteString("\n## What is different\n")
+	for _, seq := range readSequences(t, "testdata/differs.cells") {
+		if note(seq.cells[0], "why") == "" {
+			t.Errorf("differs.cells:%d: want // why:", seq.cells[0].line)
+		}
+		writeSequence(&b, seq)
+	}
+	writePackages(&b)
+	if *record {
+		if err := os.WriteFile(goInCells, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(goInCells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != b.String() {
+		t.Errorf("%s is not what the tests say: run go generate ./repl/session", goInCells)
+	}
+}
+
+const pageHead = `<!-- Made by go generate ./repl/session from the session's tests. -->
+
+# Go in cells
+
+A cell is Go 1.26, checked by Go's own type checker and then interpreted. This page lists every construct that is known
+not to be available in cells or to do something else than in a compiled program. What it shows is run by the tests.
+
+It is no sandbox: a cell can do what you can do.
+
+## How far it reaches
+
+`
+
+func writeCorpora(b *strings.Builder, corpora map[string]corpusRecord) {
+	b.WriteString("Programs of two test suites are run and compared with what `go run` prints (`go test ./repl/session -run 'GoPrograms|InterpreterPrograms' -programs`).\n\n" +
+		"| programs | run | behave | refused | misbehave | when |\n|---|---|---|---|---|---|\n")
+	names := slices.Sorted(maps.Keys(corpora))
+	for _, name := range names {
+		c := corpora[name]
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s, %s |\n", name, c.Total, c.Passed, c.Refused, c.Misbehaved, c.Date, c.Go)
+	}
+	for _, name := range names {
+		if list := corpora[name].Names; len(list) > 0 {
+			fmt.Fprintf(b, "\nOf %s these misbehave, most of them because they ask reflection or the allocator about what only a compiler makes, or\nare not done in two minutes: %s.\n", name, strings.Join(list, ", "))
+		}
+	}
+}
+
+// note is what the comments of a cell say after a word.
+func note(c testCell, word string) string {
+	var lines []string
+	for line := range strings.Lines(c.src) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "// "+word+": "); ok {
+			lines = append(lines, text)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+func writeSequence(b *strings.Builder, seq sequence) {
+	fmt.Fprintf(b, "\n### %s\n\n", seq.name)
+	for _, c := range seq.cells {
+		b.WriteString("```go\n")
+		for line := range strings.Lines(c.src) {
+			if !strings.HasPrefix(line, "// why: ") && !strings.HasPrefix(line, "// instead: ") {
+				b.WriteString(line)
+			}
+		}
+		if c.want != "" {
+			b.WriteString("```\n\n```\n" + c.want)
+		}
+		b.WriteString("```\n")
+	}
+	last := seq.cells[len(seq.cells)-1]
+	fmt.Fprintf(b, "\n%s\n", note(last, "why"))
+	if instead := note(last, "instead"); instead != "" {
+		fmt.Fprintf(b, "\nInstead: %s\n", instead)
+	}
+}
+
+func writePackages(b *strings.Builder) {
+	b.WriteString("\n## Packages that cannot be imported\n\n| package | why |\n|---|---|\n")
+	for _, path := range stdlib.LeftOut() {
+		fmt.Fprintf(b, "| `%s` | %s |\n", path, strings.TrimPrefix(stdlib.WhyNot(path), "not available in cells: "))
+	}
+	b.WriteString("\n## Generic names of the standard library\n\nAll work but these.\n\n| name | why |\n|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(withoutSource)) {
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, withoutSource[name])
+	}
+}
+
+// interpreterWords are words that no message to a person may have: they are about the interpreter's insides.
+var interpreterWords = []string{"CFG", "cfg", "yaegi", "itype", "reflect.Set", "interp.", "valueInterface", "definition loop",
+	"kind: ", "constant.Value", "StructOf", "nil pointer dereference", "%!", "__", "mcs."}
+
+// Refusals name Go's constructs: what only the interpreter does not compile is told as a place and a construct.
+func TestRefusalsAreAboutGo(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	const twice = "func table[T ~int]() map[T]int { return map[T]int{0: 1, T(0): 2} }\nlen(table[int]())"
+	err := s.Run(t.Context(), twice).Err
+	var refusal *CheckError
+	if !errors.As(err, &refusal) || refusal.Unwrap() == nil || len(refusal.Diags) == 0 || refusal.Diags[0].Line != 1 {
+		t.Fatalf("%s: got %v, want a refusal with the interpreter's words as its cause", twice, err)
+	}
+	for _, seq := range readSequences(t, "testdata/refused.cells") {
+		for _, c := range seq.cells {
+			checkWords(t, seq.name, c.want)
+		}
+	}
+	checkWords(t, "code that only the interpreter refuses", err.Error())
+}
+
+func checkWords(t *testing.T, name, text string) {
+	t.Helper()
+	for _, w := range interpreterWords {
+		if strings.Contains(text, w) {
+			t.Errorf("%s: %q has %q, which is not Go's", name, text, w)
+		}
+	}
+}
