@@ -33,9 +33,7 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 }
 
 func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err error) {
-	if err := s.settled(); err != nil {
-		return err
-	}
+	s.settled()
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
 			err = fmt.Errorf("%s: internal error: %v", cellName(r.N), p)

@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"io"
 	"log"
+	"net/http"
 	"reflect"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
@@ -59,6 +60,9 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 	case "time":
 		own = map[string]any{"Sleep": s.rt.Sleep}
 	default:
+		own = s.waits(path)
+	}
+	if own == nil {
 		return symbols
 	}
 	merged := make(map[string]reflect.Value, len(symbols))
@@ -93,8 +97,11 @@ func (s *Session) stdin() *bufio.Reader {
 // rtSymbols is package rt as lowered code sees it.
 func (s *Session) rtSymbols() map[string]reflect.Value {
 	r := s.rt
+	// A panic in a handler aborts the response, silently: it has been reported.
+	abort := r.ContainThen(func() { panic(http.ErrAbortHandler) })
 	symbols := map[string]reflect.Value{
-		"Defers": reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
+		"ContainHandler": reflect.ValueOf(abort),
+		"Defers":         reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
 		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, "", "", a...) }),
 		"Println": reflect.ValueOf(func(a ...any) { r.Print(s.errOut, " ", "\n", a...) }),
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -34,7 +35,7 @@ const stackHeadroom = 2 << 30
 // New starts a session.
 func New(o Options) (*Session, error) {
 	debug.SetMaxStack(stackHeadroom)
-	s := &Session{state{opts: o}}
+	s := &Session{state{opts: o, killed: make(chan struct{}, 1)}}
 	s.out, s.errOut = newStreams(o)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
@@ -64,6 +65,7 @@ func (s *Session) start() error {
 	s.outs, s.lastOut = map[int]*out{}, 0
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
 	s.rt.Crashed = s.crashed
+	s.rt.GaveUp = s.gaveUp
 	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier}
 	return s.prelude()
 }
@@ -177,6 +179,8 @@ type state struct {
 	lastPanic *PanicError
 	// generation counts the changes that commands make, after which the rest of a cell is checked again.
 	generation int
+	killed     chan struct{}
+	running    atomic.Pointer[context.Context] // of the cell that runs
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}
 

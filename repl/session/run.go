@@ -18,10 +18,10 @@ import (
 )
 
 // grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be stopped.
-const (
-	grace     = 2 * time.Second
-	deepGrace = 20 * time.Second // for a stack of a million calls
-)
+var grace = 2 * time.Second
+
+// deepGrace is how long a stack of a million calls may take.
+const deepGrace = 20 * time.Second
 
 // initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then has its
 // statements run.
@@ -116,18 +116,27 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 	return nil
 }
 
-// settled waits for a run that an earlier cell has left behind.
-func (s *Session) settled() error {
+// settled waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops when it
+// comes back to interpreted code.
+func (s *Session) settled() {
 	if s.pending == nil {
-		return nil
+		return
 	}
 	select {
 	case <-s.pending:
-	case <-time.After(grace):
-		return errors.New("the last cell is still running in compiled code that cannot be interrupted: wait for it, or start again")
+	case <-time.After(grace / 10):
+		fmt.Fprintln(s.errOut, "an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
 	}
 	s.pending = nil
-	return nil
+}
+
+// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, no deferred function
+// runs any more, and goroutines that cells have started end, too. Variables stay.
+func (s *Session) Kill() {
+	select {
+	case s.killed <- struct{}{}:
+	default: // it was said already
+	}
 }
 
 // execute runs a unit's program and waits for its end.
@@ -148,8 +157,13 @@ func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
 // More says that the cell has more to run after it.
 func (s *Session) supervise(ctx context.Context, more bool, run func() error) (quit bool, err error) {
 	defer s.flushStreams()
+	s.running.Store(&ctx)
 	s.setContext(s.context(ctx))
 	defer tensor.Interrupt(ctx)() // evaluations of lazy tensors stop with the cell
+	select {
+	case <-s.killed: // it has ended before it was killed
+	default:
+	}
 	ended := s.rt.Begin(more)
 	number := s.interp.RunNumber()
 	failed := make(chan error, 1)
@@ -205,7 +219,16 @@ func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
 	select {
 	case <-ended:
 		return true
+	case <-s.killed:
+		s.interp.Halt()
+		defer s.interp.Resume(number)
 	case <-time.After(wait):
+		return false
+	}
+	select {
+	case <-ended:
+		return true
+	case <-time.After(grace / 10):
 		return false
 	}
 }
@@ -217,16 +240,21 @@ func (s *Session) outcome(ctx context.Context, cause error) (quit bool, err erro
 		if stopped, ok := rt.IsStop(o.Value); ok {
 			return false, s.stopped(stopped)
 		}
-		// An evaluation that ctx has stopped panics, perhaps before the interrupt reached the interpreter.
-		if _, ok := rt.Value(o.Value).(*tensor.Error); ok && ctx.Err() != nil {
-			return false, ErrInterrupted
-		}
 		return false, s.panicked(o)
 	}
 	if cause != nil {
 		return false, s.stopped(cause)
 	}
 	return o.Quit, nil
+}
+
+// gaveUp says whether a panic is an evaluation that has stopped because the cell was interrupted.
+func (s *Session) gaveUp(p any) error {
+	ctx := s.running.Load()
+	if _, ok := rt.Value(p).(*tensor.Error); ok && ctx != nil && (*ctx).Err() != nil {
+		return ErrInterrupted
+	}
+	return nil
 }
 
 // stopped is the error of a cell that was stopped.

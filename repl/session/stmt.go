@@ -22,9 +22,7 @@ type Stmt struct {
 
 // Compile checks and compiles statements or an expression.
 func (s *Session) Compile(stmts string) (*Stmt, error) {
-	if err := s.settled(); err != nil {
-		return nil, err
-	}
+	s.settled()
 	s.history = append(s.history, Cell{N: -1, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
 	file, err := s.parse(-1, 1, 1, "package "+pkgPath+";func cell(){", stmts, "\n}")
@@ -132,9 +130,7 @@ func (st *Stmt) Each(ctx context.Context, n int, each func(v any) error) error {
 }
 
 func (st *Stmt) run(ctx context.Context, f func()) error {
-	if err := st.s.settled(); err != nil {
-		return err
-	}
+	st.s.settled()
 	_, err := st.s.supervise(ctx, false, func() error {
 		st.s.rt.Run(f)
 		return nil

@@ -125,6 +125,9 @@ func (s *Session) implements(key, iface int) bool {
 	return ok && types.Implements(s.typeOfKey(key), i)
 }
 
+// ending are the methods that end the process; calls of them by their names are replaced.
+var ending = map[string]bool{"*log.Logger.Fatal": true, "*log.Logger.Fatalf": true, "*log.Logger.Fatalln": true}
+
 // satisfies says whether a compiled type has the methods of an interface.
 func (s *Session) satisfies(t reflect.Type, iface int) bool {
 	i, ok := s.typeOfKey(iface).Underlying().(*types.Interface)
@@ -135,6 +138,9 @@ func (s *Session) satisfies(t reflect.Type, iface int) bool {
 		have, ok := t.MethodByName(m.Name())
 		if !ok {
 			return false
+		}
+		if name := t.String() + "." + m.Name(); ending[name] {
+			panic(rt.RuntimeError(name + " would end the process: it cannot be called through an interface in cells"))
 		}
 		sig, ft := m.Signature(), have.Type
 		if ft.NumIn() != sig.Params().Len()+1 || ft.NumOut() != sig.Results().Len() || ft.IsVariadic() != sig.Variadic() {

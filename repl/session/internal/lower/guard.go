@@ -9,9 +9,34 @@ import (
 // guarded is the function of the receiver and the arguments that stands for a method of a compiled type that would end
 // the process. The tables of package stdlib have it.
 func guarded(m *types.Func) (name string, ok bool) {
-	if m.Pkg() == nil || m.Pkg().Path() != "log" && m.Pkg().Path() != "flag" {
+	if m.Pkg() == nil {
 		return "", false
 	}
+	switch m.Pkg().Path() {
+	case "log", "flag":
+		return ending(m)
+	case "sync", "net", "net/http", "io", "os/exec":
+		name, ok = waiting[m.FullName()]
+	}
+	return name, ok
+}
+
+// waiting are the methods that a cell may wait in for long, or that end the process where they should panic, with the
+// names under which package session has them.
+var waiting = map[string]string{
+	"(*sync.Mutex).Lock": "Mutex_Lock", "(*sync.Mutex).Unlock": "Mutex_Unlock", "(*sync.RWMutex).Lock": "RWMutex_Lock",
+	"(*sync.RWMutex).Unlock": "RWMutex_Unlock", "(*sync.RWMutex).RLock": "RWMutex_RLock", "(*sync.RWMutex).RUnlock": "RWMutex_RUnlock",
+	"(*sync.WaitGroup).Wait": "WaitGroup_Wait", "(*sync.Cond).Wait": "Cond_Wait",
+	"(net.Listener).Accept": "Listener_Accept", "(*net.TCPListener).Accept": "TCPListener_Accept",
+	"(net.Conn).Read": "Conn_Read", "(*net.TCPConn).Read": "TCPConn_Read", "(*net.UDPConn).Read": "UDPConn_Read",
+	"(*net/http.Client).Do": "Client_Do", "(*net/http.Client).Get": "Client_Get", "(*net/http.Client).Post": "Client_Post",
+	"(*net/http.Server).ListenAndServe": "Server_ListenAndServe", "(*net/http.Server).Serve": "Server_Serve",
+	"(*io.PipeReader).Read": "PipeReader_Read", "(*io.PipeWriter).Write": "PipeWriter_Write",
+	"(*os/exec.Cmd).Run": "Cmd_Run", "(*os/exec.Cmd).Wait": "Cmd_Wait", "(*os/exec.Cmd).Output": "Cmd_Output", "(*os/exec.Cmd).CombinedOutput": "Cmd_CombinedOutput",
+}
+
+// ending is guarded for methods that end the process.
+func ending(m *types.Func) (name string, ok bool) {
 	switch m.FullName() {
 	case "(*log.Logger).Fatal", "(*log.Logger).Fatalf", "(*log.Logger).Fatalln":
 		return "Logger_" + m.Name(), true
@@ -32,7 +57,7 @@ func (l *Lowerer) refuseEnd(pos token.Pos, from, to types.Type) {
 		if !ok {
 			continue
 		}
-		if _, ok := guarded(f); ok {
+		if _, ok := ending(f); ok {
 			l.refuse(pos, "%s would end the process: it cannot be called through an interface in cells", f.FullName())
 		}
 	}
@@ -40,7 +65,10 @@ func (l *Lowerer) refuseEnd(pos token.Pos, from, to types.Type) {
 
 // callbacks are the functions that call one of their arguments in a goroutine of their own, with its index: a panic
 // there would end the process.
-var callbacks = map[string]int{"time.AfterFunc": 1, "context.AfterFunc": 1, "(*sync.WaitGroup).Go": 0}
+var callbacks = map[string]int{
+	"time.AfterFunc": 1, "context.AfterFunc": 1, "(*sync.WaitGroup).Go": 0, "(*testing.B).RunParallel": 0, "runtime.SetFinalizer": 1,
+	"(*net/http.Server).RegisterOnShutdown": 0, "net/http.HandleFunc": 1, "(*net/http.ServeMux).HandleFunc": 1,
+}
 
 // guardedCall writes x.Fatal(…).
 func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
@@ -59,8 +87,34 @@ func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
 // contained writes a call whose i-th argument is called in another goroutine: a panic in it is reported like that of
 // a goroutine of the cell.
 func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {
-	args, _ := l.arguments(e, l.typeOf(e.Fun).Underlying().(*types.Signature))
-	mark := l.env.Mark(Mark{Pos: e.Pos(), End: e.End(), Func: l.fn.name})
-	args[i] = l.rt("Contain", l.int(mark), args[i])
+	sig := l.typeOf(e.Fun).Underlying().(*types.Signature)
+	args, _ := l.arguments(e, sig)
+	if f, ok := l.typeOf(e.Args[i]).Underlying().(*types.Signature); ok && f.Results().Len() == 0 {
+		args[i] = l.contain(e, args[i], f)
+	}
 	return &ast.CallExpr{Fun: l.callee(e.Fun), Lparen: e.Lparen, Args: args, Rparen: e.Rparen}
+}
+
+// contain writes the function f so that a panic in it is reported and ends nothing else.
+func (l *Lowerer) contain(e ast.Expr, f ast.Expr, sig *types.Signature) ast.Expr {
+	l.pos = e.Pos()
+	mark := l.int(l.env.Mark(Mark{Pos: e.Pos(), End: e.End(), Func: l.fn.name}))
+	if sig.Params().Len() == 0 {
+		return l.rt("Contain", mark, f)
+	}
+	names := make([]string, sig.Params().Len())
+	params := make([]ast.Expr, len(names))
+	for i := range names {
+		names[i] = l.fresh("a")
+		params[i] = l.id(names[i])
+	}
+	// func(f F) F { return func(a A) { __rt.Contain(mark, func() { f(a) })() } }(f)
+	fn, container := l.fresh("f"), "Contain"
+	if sig.Params().Len() == 2 { // an HTTP handler
+		container = "ContainHandler"
+	}
+	inner := &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(l.do(l.call(l.rt(container, mark, l.lit(nil, l.do(l.call(l.id(fn), params...)))))))}
+	outer := l.lit(l.signature(sig, nil), l.ret(inner))
+	outer.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(fn)}, Type: l.signature(sig, nil)}}
+	return l.call(outer, f)
 }

@@ -127,6 +127,10 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 		l.fn = &function{cell: true, body: body}
 		l.hoistNames(body)
 		for i, s := range body {
+			if i > 0 { // what was before may have come back from compiled code after an interrupt
+				l.pos = s.Pos()
+				list = append(list, l.stopCheck())
+			}
 			es, ok := s.(*ast.ExprStmt)
 			switch {
 			case ok && i == len(body)-1 && shown != nil:

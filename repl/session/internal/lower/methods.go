@@ -23,6 +23,9 @@ func (l *Lowerer) invoke(x ast.Expr, t types.Type, sel *types.Selection, args ..
 		if l.inAny(t) {
 			return l.call(l.id(l.dispatcher(m)), append([]ast.Expr{x}, args...)...)
 		}
+		if name, ok := guarded(m); ok {
+			return l.call(l.sel(l.id(l.env.Package(m.Pkg().Path())), name), append([]ast.Expr{x}, args...)...)
+		}
 		return l.call(l.sel(x, m.Name()), args...)
 	}
 	recv := m.Signature().Recv().Type()

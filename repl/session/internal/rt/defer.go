@@ -29,6 +29,11 @@ func (r *Runtime) Deferred(body func(*Defers)) {
 func (d *Defers) around(body func(*Defers)) {
 	defer func() {
 		if p := recover(); p != nil {
+			if r := d.r; r.GaveUp != nil {
+				if cause := r.GaveUp(p); cause != nil {
+					p = Stopped{cause}
+				}
+			}
 			d.value, d.pending = p, true
 		}
 		d.finish()
@@ -45,6 +50,7 @@ func (d *Defers) finish() {
 			g = goroutine()
 			d.r.mu.Lock()
 			d.r.unwinding[g] = append(d.r.unwinding[g], d)
+			d.r.settle()
 			d.r.mu.Unlock()
 		}
 		f := d.calls[len(d.calls)-1]

@@ -53,6 +53,9 @@ type Runtime struct {
 	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
 	Crashed func(where int, value any, trace []string)
 
+	// GaveUp says why the cell was told to stop, if a panic is how compiled code gives up on account of that; else nil.
+	GaveUp func(p any) error
+
 	stopping atomic.Bool // what *shared.Stop says, for compiled code
 
 	mu        sync.Mutex
@@ -133,10 +136,11 @@ func (r *Runtime) Interrupt(cause error) {
 	r.woken = make(chan struct{})
 }
 
-// settle clears the stop flag once everything that was told to stop has ended. The caller holds mu.
+// settle clears the stop flag once everything that was told to stop has ended, or is making its deferred calls. The
+// caller holds mu.
 func (r *Runtime) settle() {
-	for _, n := range r.cells {
-		if n.stop != nil {
+	for g, n := range r.cells {
+		if n.stop != nil && !r.stops(g) {
 			return
 		}
 	}
@@ -196,8 +200,15 @@ func (r *Runtime) belongs(g uint64) *run {
 // Stop is called by lowered code that has found the stop flag set. It returns if another run is meant, or if the
 // goroutine is making its deferred calls already.
 func (r *Runtime) Stop() {
+	if cause := r.cause(); cause != nil {
+		panic(Stopped{cause})
+	}
+}
+
+// cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already.
+func (r *Runtime) cause() error {
 	if !r.stopping.Load() {
-		return
+		return nil
 	}
 	g := goroutine()
 	r.mu.Lock()
@@ -206,15 +217,21 @@ func (r *Runtime) Stop() {
 	if n != nil {
 		cause = n.stop
 	}
-	for _, d := range r.unwinding[g] {
-		if _, stopped := d.value.(Stopped); stopped {
-			cause = nil
-		}
+	if r.stops(g) {
+		cause = nil
 	}
 	r.mu.Unlock()
-	if cause != nil {
-		panic(Stopped{cause})
+	return cause
+}
+
+// stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds mu.
+func (r *Runtime) stops(g uint64) bool {
+	for _, d := range r.unwinding[g] {
+		if _, stopped := d.value.(Stopped); stopped {
+			return true
+		}
 	}
+	return false
 }
 
 // wake is the channel that is closed by the next interrupt. Get it, then call Stop, then block.
@@ -229,7 +246,14 @@ func (r *Runtime) Go(where int, f func()) { go r.Contain(where, f)() }
 
 // Contain returns f for compiled code that calls it in another goroutine, where it belongs to the run of this one. A
 // panic in it is reported and ends nothing else.
-func (r *Runtime) Contain(where int, f func()) func() {
+func (r *Runtime) Contain(where int, f func()) func() { return r.contain(where, f, func() {}) }
+
+// ContainThen is Contain for compiled code that has to be told: then is called after the report.
+func (r *Runtime) ContainThen(then func()) func(where int, f func()) func() {
+	return func(where int, f func()) func() { return r.contain(where, f, then) }
+}
+
+func (r *Runtime) contain(where int, f func(), then func()) func() {
 	r.mu.Lock()
 	n := r.belongs(goroutine())
 	r.mu.Unlock()
@@ -247,6 +271,7 @@ func (r *Runtime) Contain(where int, f func()) func() {
 			r.mu.Unlock()
 			if _, stopped := p.(Stopped); p != nil && !stopped && r.Crashed != nil {
 				r.Crashed(where, Value(p), t.lines)
+				then()
 			}
 		}()
 		f()

@@ -1,0 +1,109 @@
+package rt
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Blocking calls of compiled code cannot be interrupted. Those that people wait in are made in another goroutine, and it
+// is the waiting for that which is given up.
+
+// Block makes a call that may wait for long. When the cell is interrupted, it is left behind, after unblock, if that is
+// not nil, had a chance to end it.
+func (r *Runtime) Block(call, unblock func()) {
+	done := make(chan any, 1) // what the call panicked with
+	go func() {
+		defer func() { done <- recover() }()
+		call()
+	}()
+	r.await(done, unblock)
+}
+
+// BlockCalling is Block for a call that may call functions of cells.
+func (r *Runtime) BlockCalling(call func()) {
+	r.mu.Lock()
+	n := r.belongs(goroutine())
+	r.mu.Unlock()
+	done := make(chan any, 1)
+	go func() {
+		g := goroutine()
+		r.mu.Lock()
+		r.cells[g] = n
+		r.mu.Unlock()
+		defer func() {
+			p := recover()
+			r.mu.Lock()
+			delete(r.cells, g)
+			r.settle()
+			r.mu.Unlock()
+			done <- p
+		}()
+		call()
+	}()
+	r.await(done, nil)
+}
+
+func (r *Runtime) await(done <-chan any, unblock func()) {
+	for {
+		wake := r.wake()
+		if cause := r.cause(); cause != nil {
+			if unblock != nil {
+				unblock()
+			}
+			panic(Stopped{cause})
+		}
+		select {
+		case p := <-done:
+			if p != nil {
+				panic(p)
+			}
+			return
+		case <-wake:
+		}
+	}
+}
+
+// Lock locks a mutex. One that is given up is unlocked again when it is locked at last.
+func (r *Runtime) Lock(try func() bool, lock, unlock func()) {
+	if try() {
+		return
+	}
+	var given atomic.Int32 // 1: locked, 2: given up
+	r.Block(func() {
+		if lock(); !given.CompareAndSwap(0, 1) {
+			unlock()
+		}
+	}, func() {
+		if !given.CompareAndSwap(0, 2) {
+			unlock()
+		}
+	})
+}
+
+// Unlock unlocks a mutex, or panics where the mutex itself would end the process. Free locks it if it is not locked.
+func (r *Runtime) Unlock(what string, free func() bool, undo, unlock func()) {
+	if free() {
+		undo()
+		panic(RuntimeError("sync: " + what))
+	}
+	unlock()
+}
+
+// CondWait is c.Wait. It returns or panics with the lock held, as the code around it expects.
+func (r *Runtime) CondWait(c *sync.Cond) {
+	back := make(chan struct{})
+	r.Block(func() {
+		defer close(back)
+		c.Wait()
+	}, func() {
+		for {
+			c.Broadcast()
+			select {
+			case <-back:
+				return
+			case <-time.After(time.Millisecond): // it had not begun to wait
+			}
+		}
+	})
+}
