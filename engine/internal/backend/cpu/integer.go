@@ -26,7 +26,7 @@ func (p *integerProduct) run(workers *pool.Pool, a, b []unsafe.Pointer, c unsafe
 	}
 	workers.Range(p.batch*p.m, 1+4096/max(1, p.n), func(worker, lo, hi int) {
 		for i := lo; i < hi && !workers.Stopped(); i++ {
-			row(p, i/p.m, i%p.m, a, b, c)
+			row(p, workers, i/p.m, i%p.m, a, b, c)
 			if done != nil {
 				done(worker, i/p.m, i%p.m, 1, 0, p.n)
 			}
@@ -34,8 +34,9 @@ func (p *integerProduct) run(workers *pool.Pool, a, b []unsafe.Pointer, c unsafe
 	})
 }
 
-// multiplyRow computes one row of a matrix of the batch.
-func multiplyRow[T uint8 | int32 | int64](p *integerProduct, batch, row int, a, b []unsafe.Pointer, c unsafe.Pointer) {
+// multiplyRow computes one row of a matrix of the batch, or a part of it when the pool was told to stop.
+func multiplyRow[T uint8 | int32 | int64](p *integerProduct, workers *pool.Pool, batch, row int, a, b []unsafe.Pointer, c unsafe.Pointer) {
+	const often = 64 // rows of b between two looks whether to stop
 	size := int(unsafe.Sizeof(T(0)))
 	out := unsafe.Slice((*T)(unsafe.Add(c, (batch*p.m+row)*p.n*size)), p.n)
 	clear(out)
@@ -43,10 +44,20 @@ func multiplyRow[T uint8 | int32 | int64](p *integerProduct, batch, row int, a, 
 		t := &p.terms[i]
 		x, y := row*t.A.Line+first(t.A, batch), first(t.B, batch)
 		for k := range t.K {
+			if k%often == 0 && workers.Stopped() {
+				return
+			}
 			f := *(*T)(unsafe.Add(a[i], (x+k*t.A.Step)*size))
+			from := y + k*t.B.Step
+			if t.B.Line == 1 {
+				for j, v := range unsafe.Slice((*T)(unsafe.Add(b[i], from*size)), p.n) {
+					out[j] += f * v
+				}
+				continue
+			}
 			for j := range out {
 				// Never a pointer beyond the matrix: the collector looks at pointers.
-				out[j] += f * *(*T)(unsafe.Add(b[i], (y+k*t.B.Step+j*t.B.Line)*size))
+				out[j] += f * *(*T)(unsafe.Add(b[i], (from+j*t.B.Line)*size))
 			}
 		}
 	}

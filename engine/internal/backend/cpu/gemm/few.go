@@ -33,8 +33,9 @@ func (p *Product) fewRows() int {
 const (
 	// fewSums is how many results a worker sums up at a time, at most: with eight rows of b they fit the first-level cache.
 	fewSums = 4096
-	// fewCols is how many columns it takes at least: shorter pieces of b's rows are not fetched ahead by the processor.
-	fewCols = 256
+	// fewCols and fewLeast are how many columns it takes, at most and at least: of shorter pieces of b's rows the processor
+	// fetches less ahead.
+	fewCols, fewLeast = 256, 64
 )
 
 // few says whether the product has few rows and right operands that can be read as they lie.
@@ -52,8 +53,11 @@ func (p *Product) few() bool {
 	return len(p.Terms) > 0 && p.M <= p.fewRows()
 }
 
-// fewWidth is the number of columns of a task.
-func (p *Product) fewWidth() int { return max(64, min(fewCols, fewSums/max(1, p.M)&^63)) }
+// fewWidth is the number of columns of a task on so many threads.
+func (p *Product) fewWidth(threads int) int {
+	widest := max(fewLeast, min(fewCols, fewSums/max(1, p.M)&^(fewLeast-1)))
+	return min(widest, roundUp((p.N+threads-1)/threads, fewLeast))
+}
 
 // blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
 // Rows that lie a power of two apart would push each other out of the cache.
@@ -76,7 +80,14 @@ func (p *Product) fewScratch(threads int) int {
 	for i := range p.Terms {
 		n += p.leftLen(&p.Terms[i])
 	}
-	return roundUp(n, 16) + threads*p.M*p.fewWidth()
+	return roundUp(n, 16) + threads*p.sumsLen(threads)
+}
+
+// sumsLen is the length of a worker's sums, and a page between them and the next worker's: the processor fetches ahead up to
+// the end of a page, and would keep taking from one core what the other writes.
+func (p *Product) sumsLen(threads int) int {
+	const page = 4096 / 4
+	return roundUp(p.M*p.fewWidth(threads), page) + page
 }
 
 // plain says whether rows can be read as float32 with contiguous steps.
@@ -86,14 +97,15 @@ func (o *Operand) plain() bool { return o.Elem == asm.F32 && o.Step == 1 }
 func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	p.spread(workers, c)
 	defer clear(c.inputs)
-	width := p.fewWidth()
+	width := p.fewWidth(workers.Threads())
 	per := (p.N + width - 1) / width
 	chunks := p.Batch * per
-	sums := c.Scratch[len(c.Scratch)-workers.Threads()*p.M*width:]
+	size := p.sumsLen(workers.Threads())
+	sums := c.Scratch[len(c.Scratch)-workers.Threads()*size:]
 	work := func(worker, chunk int) {
 		batch, col := chunk/per, chunk%per*width
 		cols := min(width, p.N-col)
-		p.columns(c, batch, col, cols, sums[worker*p.M*width:][:p.M*width])
+		p.columns(c, batch, col, cols, sums[worker*size:][:p.M*width])
 		if c.Done != nil {
 			c.Done(worker, batch, 0, p.M, col, cols)
 		}
@@ -131,16 +143,33 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 					asm.Spread(dst[row*t.K:], s, t.K)
 					continue
 				}
-				to := dst[row/p.M*p.M*roundUp(t.K, asm.FewSteps)+row%p.M*asm.FewSteps:]
-				for step := 0; step < t.K; step += asm.FewSteps {
-					asm.Spread(to[step*p.M:], s.At(0, step), min(asm.FewSteps, t.K-step))
-				}
+				spreadSteps(dst[row/p.M*p.M*roundUp(t.K, asm.FewSteps)+row%p.M*asm.FewSteps:], p.M*asm.FewSteps, s, t.K)
 			}
 		}
 		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, rows)
 		if t.Codes != nil {
 			c.inputs[i] = t.prepare(c, i, dst[roundUp(p.M*t.K, 16):], p.M, unsafe.SliceData(dst), t.K)
 		}
+	}
+}
+
+// spreadSteps writes n steps of line 0 as float32, asm.FewSteps of them every apart elements.
+func spreadSteps(dst []float32, apart int, s asm.Source, n int) {
+	var row [256]float32
+	for done := 0; done < n; done += len(row) {
+		m := min(len(row), n-done)
+		from := row[:m]
+		if s.Elem == asm.F32 && s.Step == 1 {
+			from = unsafe.Slice((*float32)(s.At(0, done).Base), m)
+		} else {
+			asm.Spread(from, s.At(0, done), m)
+		}
+		for len(from) >= asm.FewSteps {
+			*(*[asm.FewSteps]float32)(dst) = *(*[asm.FewSteps]float32)(from)
+			from = from[asm.FewSteps:]
+			dst = dst[min(apart, len(dst)):]
+		}
+		copy(dst, from)
 	}
 }
 
