@@ -29,7 +29,7 @@ func fileMagics() []*Magic {
 		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Takes: TakesFiles,
 		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
 		Summary: "write the session's cells to FILE.mcs, or as a program to FILE.go",
-		Help: "Cells that failed are left out, and so are %save, %load, %run, %history and %help. CELLS are numbers and ranges.\n" +
+		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
 			"A program has what the session does unasked written out: imports, checks of errors, printing; commands become comments.",
 		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",
 		run:     saveFile,
@@ -39,7 +39,7 @@ func fileMagics() []*Magic {
 		Summary: "show the cells so far",
 		Example: "%history\n%history 2-5\n%history -n 3",
 		run:     showHistory,
-	}}
+	}, &editMagic}
 }
 
 // path makes a file name of a command relative to the session's folder.
@@ -128,7 +128,7 @@ func (l loaded) Preload() []string { return l }
 
 // notSaved are commands about the session as such: they have no place in a file made of it. The cells that %run ran
 // are in the history themselves.
-var notSaved = []string{"save", "load", "history", "help", "run"}
+var notSaved = []string{"save", "load", "history", "help", "run", "edit"}
 
 func saveFile(_ context.Context, c *call) (display.Value, error) {
 	words := c.words()

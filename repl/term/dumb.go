@@ -13,18 +13,25 @@ type dumbEditor struct {
 	source     *source
 	interrupts *interrupts
 	incomplete func(cell string) bool
+	prefilled  string
 }
 
 func (e *dumbEditor) Print(b []byte) (int, error) { return os.Stdout.Write(b) }
 func (e *dumbEditor) Remember(string)             {}
-func (e *dumbEditor) Prefill(string)              {}
+func (e *dumbEditor) Prefill(text string)         { e.prefilled = text }
 func (e *dumbEditor) Status(string)               {}
 func (e *dumbEditor) Close() error                { return nil }
 
-// ReadCell reads lines until they are a cell.
+// ReadCell reads lines until they are a cell. A text that was put into the cell before cannot be changed: it is the
+// cell.
 func (e *dumbEditor) ReadCell(n int) (string, error) {
 	prompt := fmt.Sprintf("In [%d]: ", n)
 	cell := ""
+	if e.prefilled != "" {
+		cell, e.prefilled = e.prefilled, ""
+		fmt.Fprintln(os.Stdout, prompt+strings.ReplaceAll(cell, "\n", "\n"+strings.Repeat(" ", len(prompt))))
+		return cell, nil
+	}
 	for first := true; ; first = false {
 		fmt.Fprint(os.Stdout, prompt)
 		prompt = strings.Repeat(" ", len(prompt))

@@ -51,7 +51,7 @@ type console interface {
 }
 
 // escapeDelay is how long the bytes behind an ESC may take: over a slow line they come one by one.
-const escapeDelay = 100 * time.Millisecond
+const escapeDelay = 50 * time.Millisecond
 
 // cellEditor edits whole cells. One goroutine reads keys; mu lets others print and close.
 type cellEditor struct {

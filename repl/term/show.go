@@ -14,6 +14,21 @@ type preloader interface {
 	Preload() []string
 }
 
+// An editable is a value with a text that the person wants to edit: what %edit gives.
+type editable interface {
+	Edit() string
+}
+
+// edit lets the person change a text with a program of their own, and puts what they made of it into the next cell.
+func (nb *notebook) edit(text string) {
+	changed, err := editText(text)
+	if err != nil {
+		fmt.Fprintln(nb.out, nb.theme.errorText(err.Error()))
+		return
+	}
+	nb.editor.Prefill(changed)
+}
+
 // show prints what a cell has to show.
 func (nb *notebook) show(r session.Result) {
 	for i, v := range r.Shown {
@@ -24,6 +39,10 @@ func (nb *notebook) show(r session.Result) {
 			for _, cell := range p.Preload() {
 				nb.editor.Remember(cell)
 			}
+		}
+		if e, ok := v.(editable); ok {
+			nb.edit(e.Edit())
+			continue
 		}
 		prompt := ""
 		if r.Out && i == len(r.Shown)-1 {

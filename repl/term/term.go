@@ -258,7 +258,7 @@ func (o *output) Write(b []byte) (int, error) {
 		}
 	}
 	if i := bytes.LastIndexByte(o.part, '\r'); i >= 0 && i < len(o.part)-1 {
-		o.part = o.part[i+1:]
+		o.part = bytes.TrimPrefix(o.part[i+1:], []byte("\x1b[K"))
 	}
 	o.editor.Status(string(o.part))
 	return len(b), nil

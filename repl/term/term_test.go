@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -114,6 +115,9 @@ func (s *obedient) Run(ctx context.Context, cell string) session.Result {
 			time.Sleep(50 * time.Millisecond)
 			fmt.Fprintln(s.io.Stdout, rest)
 		}()
+	case "slow":
+		fmt.Fprintln(s.io.Stdout, "slow begins")
+		time.Sleep(500 * time.Millisecond)
 	case "wait":
 		fmt.Fprintln(s.io.Stdout, "waiting")
 		<-ctx.Done()
@@ -132,6 +136,15 @@ func (s *obedient) Run(ctx context.Context, cell string) session.Result {
 		}
 	case "fail":
 		r.Err = errors.New("In[1]:1:3: x.Foo undefined\n    x.Foo()\n      ^^^")
+	case "progress":
+		go func() {
+			for i := int64(1); i <= 3; i++ {
+				s.io.Progress("far", i, 4, rest)
+				time.Sleep(150 * time.Millisecond)
+			}
+		}()
+	case "edit":
+		r.Shown = append(r.Shown, toEdit(rest))
 	case "code":
 		r.Shown = append(r.Shown, styledCode(rest))
 	default:
@@ -140,6 +153,12 @@ func (s *obedient) Run(ctx context.Context, cell string) session.Result {
 	}
 	return r
 }
+
+// toEdit is what %edit gives.
+type toEdit string
+
+func (e toEdit) Text(int) string { return string(e) }
+func (e toEdit) Edit() string    { return string(e) }
 
 // styledCode shows Go source as ?? does.
 type styledCode string
@@ -325,4 +344,62 @@ func TestTerminated(t *testing.T) {
 	if code := p.Exit(); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
+}
+
+// What is not a whole line yet, and what goroutines report of their work, stands above the prompt while a cell is typed.
+func TestUnfinishedOutput(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("progress loss 2.5\rtyped")
+	p.See("far 3/4 ███████████▎░░░ loss 2.5")
+	p.Wait("the line of progress once, above the cell", func() bool {
+		return strings.Count(p.Text(), "far 3/4") == 1 && strings.HasSuffix(p.Text(), "\nIn [2]: typed")
+	})
+	p.Send("\r")
+	p.See(`Out[2]: "typed"`)
+}
+
+// %edit gives a cell to the person's editor; here one that adds a line.
+func TestEditor(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs sh")
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "editor")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho editing \"$1\"\necho 'added()' >> \"$2\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := notebookIn(t, dir, "VISUAL="+script+" -w")
+	p.Send("edit x := 1\r")
+	p.See("editing -w")
+	p.SeeLine("        added()")
+	p.See("In [2]: x := 1\n        added()")
+	p.Send("\x18\x05") // Ctrl-X Ctrl-E: the cell that is being typed
+	p.See("        added()\n        added()")
+	p.Send("\r")
+	p.See(`Out[2]: "x := 1\nadded()\nadded()"`)
+	p.See("In [3]:")
+	p.Send("\x04")
+	p.Exit()
+
+	p = notebookIn(t, dir, "VISUAL=", "EDITOR="+filepath.Join(dir, "missing"))
+	p.Send("edit x\r")
+	p.See("no such file")
+	p.See("In [2]:")
+	p.Send("y\x18\x05")
+	p.See("no such file or directory\nIn [2]: y")
+}
+
+// What is typed while a cell runs is kept: whole lines run one after the other, the rest is there to go on.
+func TestTypeAhead(t *testing.T) {
+	p := notebookIn(t, t.TempDir())
+	p.Send("slow\r")
+	p.See("slow begins")
+	p.Send("first\r")
+	p.Send("second\r")
+	p.Send("thi")
+	p.See(`Out[2]: "first"`)
+	p.See(`Out[3]: "second"`)
+	p.SeeLine("In [4]: thi")
+	p.Send("rd\r")
+	p.See(`Out[4]: "third"`)
 }
