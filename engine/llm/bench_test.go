@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -26,14 +27,17 @@ func BenchmarkDecode(b *testing.B) {
 		{"small", Config{Vocab: 8192, Layers: 4, Width: 512, Heads: 8, KVHeads: 2, Hidden: 1408}, 32, false},
 		{"0.5B", Config{Vocab: 151936, Layers: 24, Width: 896, Heads: 14, KVHeads: 2, Hidden: 4864}, 8, true},
 	} {
-		for _, bits := range []int{32, 8, 4} {
-			b.Run(bm.name+"/"+map[int]string{32: "f32", 8: "int8", 4: "int4"}[bits], func(b *testing.B) {
+		for _, bits := range []int{32, 16, 8, 4} {
+			b.Run(bm.name+"/"+map[int]string{32: "f32", 16: "bf16", 8: "int8", 4: "int4"}[bits], func(b *testing.B) {
 				if bm.long && !*long {
 					b.Skip("only with -long")
 				}
 				m := New(bm.c)
 				nn.Freeze(m)
-				if bits < 32 {
+				if bits == 16 {
+					nn.Convert(m, dtype.BF16)
+				}
+				if bits < 16 {
 					if _, err := quant.Module(m, quant.Config{Bits: bits}, quant.AllLinear, "embed_tokens"); err != nil {
 						b.Fatal(err)
 					}

@@ -91,7 +91,7 @@ func evaluate(scores tensor.Tensor, caches []nn.Cache) {
 
 // next runs tokens that stand from position at on, and returns the scores [Vocab] after the last of them.
 func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
-	x := m.Embed.Forward(tensor.From(ids, 1, len(ids)))
+	x := m.vectors(tensor.From(ids, 1, len(ids)))
 	positions := make([]int, len(ids))
 	for i := range positions {
 		positions[i] = at + i

@@ -5,6 +5,7 @@ package llm
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/units"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -22,6 +23,8 @@ type Config struct {
 	Untied  bool    // the output matrix is its own, not the embedding's
 	Eps     float64 // of the norms; 0 means 1e-5
 	Rope    float64 // base of the rotary positions; 0 means 10,000
+
+	DType dtype.Type // of the matrices, F32, BF16 or F16; Invalid means F32. All else is computed in f32
 
 	Checkpoint bool // gradients compute each block again instead of keeping what it computed: see tensor.Checkpoint
 }
@@ -49,6 +52,8 @@ func (c Config) check() {
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got vocab %d, layers %d, width %d, heads %d, want all positive", c.Vocab, c.Layers, c.Width, c.Heads)})
 	case c.Width%c.Heads != 0 || c.Width/c.Heads%2 != 0:
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got width %d and %d heads, want heads of an even width", c.Width, c.Heads)})
+	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
+		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got dtype %v, want f32, bf16 or f16", c.DType)})
 	case c.KVHeads < 1 || c.Heads%c.KVHeads != 0:
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got %d query heads and %d key heads, want a multiple", c.Heads, c.KVHeads)})
 	}
@@ -121,13 +126,16 @@ func New(c Config) *Model {
 	if c.Untied {
 		m.Head = linear(c.Width, c.Vocab, std)
 	}
+	if c.DType != dtype.Invalid {
+		nn.Convert(m, c.DType)
+	}
 	nn.SetNames(m)
 	return m
 }
 
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
-	x, positions := m.Embed.Forward(ids), tensor.Range(ids.Len(1))
+	x, positions := m.vectors(ids), tensor.Range(ids.Len(1))
 	for _, b := range m.Blocks {
 		forward := func(x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) }
 		if m.Config.Checkpoint {
@@ -137,6 +145,11 @@ func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
 		}
 	}
 	return m.output(x)
+}
+
+// vectors turns tokens into vectors, in the dtype of the norms.
+func (m *Model) vectors(ids tensor.Tensor) tensor.Tensor {
+	return m.Embed.Forward(ids).Cast(m.Norm.Weight.DType())
 }
 
 // output turns vectors into scores.

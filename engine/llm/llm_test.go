@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -24,6 +26,7 @@ func TestConfig(t *testing.T) {
 	}{
 		{"no layers", func(c *Config) { c.Layers = 0 }, "llm.New: got vocab 256, layers 0, width 32, heads 4, want all positive"},
 		{"odd heads", func(c *Config) { c.Width = 36; c.Heads = 12 }, "llm.New: got width 36 and 12 heads, want heads of an even width"},
+		{"dtype", func(c *Config) { c.DType = dtype.I32 }, "llm.New: got dtype i32, want f32, bf16 or f16"},
 		{"groups", func(c *Config) { c.KVHeads = 3 }, "llm.New: got 4 query heads and 3 key heads, want a multiple"},
 	}
 	for _, tt := range tests {
@@ -43,6 +46,33 @@ func TestSameSeedSameModel(t *testing.T) {
 	c.Seed++
 	if nn.Hash(nn.Params(a)) != nn.Hash(nn.Params(b)) || nn.Hash(nn.Params(a)) == nn.Hash(nn.Params(New(c))) {
 		t.Error("the weights should follow from the seed")
+	}
+}
+
+// A model with matrices in half precision is the one in f32 with rounded matrices; each product reads them as they are
+// stored, in one launch.
+func TestHalfPrecision(t *testing.T) {
+	ids := tensor.From([][]int{{7, 8, 9, 10, 11}})
+	for _, dt := range []dtype.Type{dtype.BF16, dtype.F16} {
+		c := tiny()
+		want := New(c)
+		for _, p := range nn.Params(want) {
+			if p.Value().Rank() == 2 {
+				p.Value().Set(p.Value().Cast(dt).Cast(dtype.F32))
+			}
+		}
+		c.DType = dt
+		got := New(c)
+		if d, scale := tensor.MaxAbsDiff(got.Logits(ids), want.Logits(ids)), want.Logits(ids).Abs().Max().Item(); d > 1e-5*scale {
+			t.Errorf("%v: the logits differ by %g of %g", dt, d, scale)
+		}
+		r := profile.Start()
+		got.Logits(ids).Eval()
+		for _, k := range r.Stop().Kernels {
+			if k.Name == "cast" && k.Launches > 1 { // that of the tokens' vectors
+				t.Errorf("%v: %d launches of %s, want the products to read the matrices", dt, k.Launches, k.Name)
+			}
+		}
 	}
 }
 

@@ -89,6 +89,9 @@ func wrap(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	nn.Freeze(base)
 	w, _ := parts(base, dtype.F32)
 	in, out, dt := w.Len(0), w.Len(1), w.DType()
+	if dt.Size() == 2 { // the steps of training would be lost in half precision
+		dt = dtype.F32
+	}
 	bound := 1 / math.Sqrt(max(1, float64(in)))
 	return &Linear{
 		Base:  base,
@@ -143,7 +146,7 @@ func (l *Linear) Merge() {
 		return
 	}
 	w, bias := parts(l.Base, dtype.F32)
-	sum := w.Add(l.A.MatMul(l.B).Mul(l.Scale)).Detach()
+	sum := w.Add(l.A.MatMul(l.B).Mul(l.Scale)).Cast(w.DType()).Detach()
 	if b, ok := l.Base.(*quant.Linear); ok {
 		l.codes = b
 		l.Base = &nn.Linear{Weight: sum.Eval().Named("weight"), Bias: bias}

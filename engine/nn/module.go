@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -139,6 +140,25 @@ func Count(params []Param) int {
 		n += p.at.Size()
 	}
 	return n
+}
+
+// Convert stores the matrices of m in another floating-point dtype, BF16 say. Vectors (norms, biases) stay as they are, and
+// a layer computes in the dtype of what comes in, if that is wider: products widen a matrix while they read it. What was
+// trainable stays so.
+func Convert(m Module, dt dtype.Type) {
+	if !dt.Float() {
+		panic(&tensor.Error{Op: "nn.Convert", Msg: fmt.Sprintf("got %v, want a floating-point dtype", dt)})
+	}
+	for _, p := range Params(m) {
+		w := *p.at
+		if p.fixed || w.Rank() != 2 || w.DType() == dt {
+			continue
+		}
+		*p.at = w.Detach().Cast(dt).Eval().Named(w.Name())
+		if w.IsParam() {
+			p.at.Param()
+		}
+	}
 }
 
 // Size is the number of parameters of m, and how many bytes they take. A layer that stores its parameters in another form

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -127,6 +128,9 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 		return e.number(b)
 	case i%2 == 1 && len(ch) == 0 && e.readsCodes(x, b):
 		return backend.Ref{Index: e.heavy(b)}
+	case x.op == ir.MatMul && e.narrow(b) >= 0:
+		s, sc := e.base(e.narrow(b))
+		return e.memory(s, sc.then(e.values[s].shape, ch...), false)
 	case i == 0 && prologue(x):
 		r := e.value(b, ch, e.values[a].shape)
 		if in, ok := r.Input(); ok && e.group.Inputs[in].Buf < 0 {
@@ -142,6 +146,22 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 // readsCodes says whether the product x reads the codes of its right operand b, a quantised weight, instead of the weight.
 func (g *graph) readsCodes(x *value, b int) bool {
 	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
+}
+
+// narrow returns what is stored in half precision where the value b is it in f32, or −1: products widen what they read.
+func (g *graph) narrow(b int) int {
+	x := &g.values[b]
+	if !g.fuse || x.kind != mapped || x.op != ir.Cast || x.dtype != dtype.F32 {
+		return -1
+	}
+	s, ch := g.base(x.args[0])
+	if y := &g.values[s]; y.kind != leaf || y.dtype != dtype.BF16 && y.dtype != dtype.F16 {
+		return -1
+	}
+	if _, ok := ch.apply(g.layout(s)); !ok {
+		return -1
+	}
+	return x.args[0]
 }
 
 // prologue says whether the first operand of x may be computed within the group.

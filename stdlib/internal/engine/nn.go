@@ -17,6 +17,7 @@ func nnSymbols() map[string]reflect.Value {
 		"AllLinear":       reflect.ValueOf(constant.MakeFromLiteral("\"all-linear\"", token.STRING, 0)),
 		"Attention":       reflect.ValueOf((*nn.Attention)(nil)),
 		"Cache":           reflect.ValueOf((*nn.Cache)(nil)),
+		"Convert":         reflect.ValueOf(nn.Convert),
 		"Count":           reflect.ValueOf(nn.Count),
 		"Embedding":       reflect.ValueOf((*nn.Embedding)(nil)),
 		"Freeze":          reflect.ValueOf(nn.Freeze),

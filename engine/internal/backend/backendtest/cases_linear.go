@@ -51,6 +51,14 @@ func productCases(op ir.Op) []Case {
 	add("two pairs, few rows", func(b *B, dt dtype.Type) []*ir.Node {
 		return []*ir.Node{b.Normal(dt, 3, 20), b.Normal(dt, 20, 40), b.Normal(dt, 3, 2), b.Normal(dt, 2, 40)}
 	})
+	for _, half := range []dtype.Type{dtype.BF16, dtype.F16} {
+		for _, m := range []int{1, 5, 40} {
+			add(fmt.Sprintf("weights stored in %v, %d rows", half, m), func(b *B, dt dtype.Type) []*ir.Node {
+				wide := func(n *ir.Node) *ir.Node { return b.New(ir.Cast, ir.Attr{DType: dt}, n) }
+				return []*ir.Node{b.Normal(dt, m, 70), wide(b.Normal(half, 70, 40)), wide(b.Transposed(half, m, 33)), b.Swap(wide(b.Normal(half, 40, 33)))}
+			})
+		}
+	}
 	return append(list, fusedProducts()...)
 }
 
