@@ -32,6 +32,7 @@ func TestInterruptInsideOfALaunch(t *testing.T) {
 		{"elementwise chain", []int{8 << 20}, long},
 		{"reduced chain", []int{8, 1 << 20}, func(x Tensor) Tensor { return long(x).Sum(-1) }},
 		{"rows of a chain", []int{1 << 13, 1 << 10}, func(x Tensor) Tensor { return long(x).Softmax(-1) }},
+		{"one long row of a chain", []int{1, 8 << 20}, func(x Tensor) Tensor { return long(x).LogSoftmax(-1) }},
 		{"attention", []int{1, 32, 8192, 64}, func(x Tensor) Tensor { return Attention(x, x, x, AttentionOptions{}) }},
 		{"sorting", []int{64, 1 << 17}, func(x Tensor) Tensor {
 			for range 40 {

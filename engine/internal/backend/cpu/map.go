@@ -11,9 +11,6 @@ import (
 // mapGrain is how many elements make a piece of work that is worth another thread.
 const mapGrain = 1 << 13
 
-// mapStride is after how many operations on elements a worker asks whether to go on.
-const mapStride = 1 << 20
-
 // compileMap runs elementwise instructions as one tile program over the whole space.
 func compileMap(g *backend.Group) (func(*launch), error) {
 	shape := g.Outputs[0].Shape
@@ -25,7 +22,6 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 	}
 	n := elementsOf(shape)
 	states := perWorker{prog: p, outs: g.Outputs}
-	stride := max(tile.Len, mapStride/(1+len(g.Insts))&^(tile.Len-1))
 	return func(l *launch) {
 		if n == 0 {
 			return
@@ -38,10 +34,8 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 		}
 		// Pieces begin where a line of memory does.
 		l.pool.Range((n+tile.Len-1)/tile.Len, mapGrain/tile.Len, func(worker, lo, hi int) {
-			lo, hi = lo*tile.Len, min(hi*tile.Len, n)
-			for ; lo < hi && !l.pool.Stopped(); lo += stride {
-				states.at(worker).Run(lo, min(stride, hi-lo))
-			}
+			lo *= tile.Len
+			states.at(worker).Run(lo, min(hi*tile.Len, n)-lo)
 		})
 	}, nil
 }
@@ -94,6 +88,7 @@ func (p *perWorker) at(worker int) *tile.State {
 	if w.state == nil {
 		w.state = p.prog.NewState()
 		w.state.Reserve(p.reserve)
+		w.state.Watch(p.launch.pool.Stopped)
 	}
 	w.state.Bind(p.launch.bufs, p.launch.scalars)
 	for i := range p.outs {

@@ -171,6 +171,9 @@ type ranked struct {
 	at  int64
 }
 
+// pollEvery is after how many steps a loop over single elements asks whether to go on.
+const pollEvery = 1 << 16
+
 func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool, stopped func() bool) {
 	s.at, s.keys = s.at[:0], s.keys[:0]
 	if k > 64 {
@@ -178,6 +181,9 @@ func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 		return
 	}
 	for i := range n {
+		if i%pollEvery == 0 && stopped() {
+			return
+		}
 		key := rankKey(t, row, i, reverse)
 		if len(s.keys) == k {
 			if key <= s.keys[k-1] {
@@ -199,6 +205,9 @@ func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 	var counts [8][256]int
 	s.places, s.spare = slices.Grow(s.places[:0], n)[:n], slices.Grow(s.spare[:0], n)[:n]
 	for i := range n {
+		if i%pollEvery == 0 && stopped() {
+			return
+		}
 		key := ^(uint64(rankKey(t, row, i, reverse)) ^ 1<<63) // the greatest is the least, as unsigned integers
 		s.places[i] = ranked{key, int64(i)}
 		for digit := range counts {
@@ -210,15 +219,15 @@ func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 		if count[byte(s.places[0].key>>(8*digit))] == n {
 			continue // all alike
 		}
-		if stopped() {
-			break
-		}
 		next := 0
 		for i, c := range count {
 			count[i] = next
 			next += c
 		}
-		for _, p := range s.places {
+		for i, p := range s.places {
+			if i%pollEvery == 0 && stopped() {
+				return
+			}
 			at := &count[byte(p.key>>(8*digit))]
 			s.spare[*at] = p
 			*at++

@@ -170,6 +170,9 @@ func (k *reduceKernel) run(l *launch) {
 	k.runMiddle(l)
 }
 
+// reduceStride is after how many elements a worker asks whether to go on.
+const reduceStride = 1 << 20
+
 // runTrailing reduces runs of adjacent elements.
 func (k *reduceKernel) runTrailing(l *launch) {
 	if k.length > splitLength && k.outer < 4*l.pool.Threads() {
@@ -177,7 +180,7 @@ func (k *reduceKernel) runTrailing(l *launch) {
 		return
 	}
 	grain := max(1, splitLength/max(1, k.length))
-	step := min(tile.Len, max(1, mapStride/max(1, k.length)))
+	step := min(tile.Len, max(1, reduceStride/max(1, k.length)))
 	l.pool.Range(k.outer, grain, func(worker, lo, hi int) {
 		for ; lo < hi && !l.pool.Stopped(); lo += step {
 			k.rows(worker, lo, min(hi, lo+step))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -27,10 +28,14 @@ type rowKernel struct {
 	extra    map[int]backend.Output // further results by number
 	inPlace  bool                   // results are computed where they stay
 	buffers  [][]float32            // results of a block, by worker
+	pool     *pool.Pool             // of the launch
 }
 
 // blockElements is about how many elements are evaluated together when rows are short.
 const blockElements = 2048
+
+// longRow is the length from which a row is no longer computed in the cache and then stored past it.
+const longRow = 8 * blockElements
 
 func isRowOp(op ir.Op) bool { return rowRunners[op] != nil }
 
@@ -164,7 +169,7 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 		Given: []backend.Ref{result}, Outs: storedOuts(g, k.stored),
 	})
 	k.epilogue.outs = k.stored
-	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32 && !streams(g, &k.stored[0])
+	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32 && (k.n > longRow || !streams(g, &k.stored[0]))
 	return err
 }
 
@@ -173,6 +178,7 @@ func (k *rowKernel) run(l *launch) {
 	if k.n == 0 && k.op != ir.CrossEntropy || k.rows == 0 && len(k.extra) == 0 {
 		return
 	}
+	k.pool = l.pool
 	k.full.bind(l)
 	k.epilogue.bind(l)
 	defer k.full.release()
@@ -237,6 +243,9 @@ func (k *rowKernel) runRows(l *launch, f rowFunc) {
 // chunk is how many elements the functions of vec add up in float32; sums of chunks are float64.
 const chunk = 4096
 
+// span is after how many elements of a row a worker asks whether to go on.
+const span = 64 * chunk
+
 // inChunks adds up f over chunks of n elements, given their byte offsets.
 func inChunks(n int, f func(offset, n int) float32) float64 {
 	var s float64
@@ -245,6 +254,24 @@ func inChunks(n int, f func(offset, n int) float32) float64 {
 	}
 	return s
 }
+
+// inChunks adds up f over chunks of a row, given their byte offsets. It ends early when the launch is to stop.
+func (k *rowKernel) inChunks(f func(offset, n int) float32) (s float64) {
+	k.spans(func(o, n int) {
+		s += inChunks(n, func(within, n int) float32 { return f(o+within, n) })
+	})
+	return s
+}
+
+// spans calls f for spans of a row, given their byte offsets. It ends early when the launch is to stop.
+func (k *rowKernel) spans(f func(offset, n int)) {
+	for i := 0; i < k.n && !k.stopped(i); i += span {
+		f(4*i, min(span, k.n-i))
+	}
+}
+
+// stopped asks, at some elements of a long row, whether the launch is to stop.
+func (k *rowKernel) stopped(i int) bool { return i > 0 && i%span == 0 && k.pool.Stopped() }
 
 // narrowTo stores n float32 as t.
 func narrowTo(t dtype.Type, d, src unsafe.Pointer, n int) {

@@ -11,61 +11,75 @@ import (
 // finite says whether a row's maximum is a number that can be subtracted.
 func finite(x float32) bool { return x-x == 0 }
 
+// maxOf is the largest element of a row.
+func (k *rowKernel) maxOf(row unsafe.Pointer) float32 {
+	top := float32(math.Inf(-1))
+	k.spans(func(o, n int) { top = max(top, vec.MaxOf(unsafe.Add(row, o), n)) })
+	return top
+}
+
 func softmaxRow(k *rowKernel, x, _ []unsafe.Pointer, at int, y unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
-	top := vec.MaxOf(row, k.n)
-	sum := inChunks(k.n, func(o, n int) float32 { return vec.ExpSubSum(unsafe.Add(y, o), unsafe.Add(row, o), top, n) })
+	top := k.maxOf(row)
+	sum := k.inChunks(func(o, n int) float32 { return vec.ExpSubSum(unsafe.Add(y, o), unsafe.Add(row, o), top, n) })
 	if finite(top) {
-		vec.ScaleTo(y, y, float32(1/sum), k.n)
+		k.spans(func(o, n int) { vec.ScaleTo(unsafe.Add(y, o), unsafe.Add(y, o), float32(1/sum), n) })
 	}
 }
 
 // logSoftmaxRow subtracts in two steps, so that a large maximum does not cost digits of the small difference.
 func logSoftmaxRow(k *rowKernel, x, _ []unsafe.Pointer, at int, y unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
-	top := vec.MaxOf(row, k.n)
-	vec.SubTo(y, row, top, k.n)
+	top := k.maxOf(row)
+	k.spans(func(o, n int) { vec.SubTo(unsafe.Add(y, o), unsafe.Add(row, o), top, n) })
 	if finite(top) {
-		sum := inChunks(k.n, func(o, n int) float32 { return vec.SumExpSub(unsafe.Add(row, o), top, n) })
-		vec.SubTo(y, y, float32(math.Log(sum)), k.n)
+		sum := k.inChunks(func(o, n int) float32 { return vec.SumExpSub(unsafe.Add(row, o), top, n) })
+		k.spans(func(o, n int) { vec.SubTo(unsafe.Add(y, o), unsafe.Add(y, o), float32(math.Log(sum)), n) })
 	}
 }
 
 func softmaxGradRow(k *rowKernel, x, _ []unsafe.Pointer, at int, d unsafe.Pointer) {
 	y, dy := unsafe.Add(x[0], at), unsafe.Add(x[1], at)
-	dot := inChunks(k.n, func(o, n int) float32 { return vec.Dot(unsafe.Add(y, o), unsafe.Add(dy, o), n) })
-	vec.SoftmaxGradTo(d, y, dy, float32(dot), k.n)
+	dot := k.inChunks(func(o, n int) float32 { return vec.Dot(unsafe.Add(y, o), unsafe.Add(dy, o), n) })
+	k.spans(func(o, n int) {
+		vec.SoftmaxGradTo(unsafe.Add(d, o), unsafe.Add(y, o), unsafe.Add(dy, o), float32(dot), n)
+	})
 }
 
 func logSoftmaxGradRow(k *rowKernel, x, _ []unsafe.Pointer, at int, d unsafe.Pointer) {
 	y, dy := unsafe.Add(x[0], at), unsafe.Add(x[1], at)
-	sum := inChunks(k.n, func(o, n int) float32 { return vec.Sum(unsafe.Add(dy, o), n) })
-	vec.LogSoftmaxGradTo(d, y, dy, float32(sum), k.n)
+	sum := k.inChunks(func(o, n int) float32 { return vec.Sum(unsafe.Add(dy, o), n) })
+	k.spans(func(o, n int) {
+		vec.LogSoftmaxGradTo(unsafe.Add(d, o), unsafe.Add(y, o), unsafe.Add(dy, o), float32(sum), n)
+	})
 }
 
 // moments returns a row's mean and 1/√(variance + eps).
 func (k *rowKernel) moments(row unsafe.Pointer) (mean, r float32) {
 	n := float64(k.n)
-	mean = float32(inChunks(k.n, func(o, n int) float32 { return vec.Sum(unsafe.Add(row, o), n) }) / n)
-	squares := inChunks(k.n, func(o, n int) float32 { return vec.SumSquaresAbout(unsafe.Add(row, o), mean, n) })
+	mean = float32(k.inChunks(func(o, n int) float32 { return vec.Sum(unsafe.Add(row, o), n) }) / n)
+	squares := k.inChunks(func(o, n int) float32 { return vec.SumSquaresAbout(unsafe.Add(row, o), mean, n) })
 	return mean, float32(1 / math.Sqrt(squares/n+k.attr.Float))
 }
 
 // rootMeanSquare returns 1/√(mean x² + eps).
 func (k *rowKernel) rootMeanSquare(row unsafe.Pointer) float32 {
-	squares := inChunks(k.n, func(o, n int) float32 { return vec.SumSquares(unsafe.Add(row, o), n) })
+	squares := k.inChunks(func(o, n int) float32 { return vec.SumSquares(unsafe.Add(row, o), n) })
 	return float32(1 / math.Sqrt(squares/float64(k.n)+k.attr.Float))
 }
 
 func layerNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, y unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
 	mean, r := k.moments(row)
-	vec.NormTo(y, row, w[0], w[1], mean, r, k.n)
+	k.spans(func(o, n int) {
+		vec.NormTo(unsafe.Add(y, o), unsafe.Add(row, o), unsafe.Add(w[0], o), unsafe.Add(w[1], o), mean, r, n)
+	})
 }
 
 func rmsNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, y unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
-	vec.ScaleMulTo(y, row, w[0], k.rootMeanSquare(row), k.n)
+	r := k.rootMeanSquare(row)
+	k.spans(func(o, n int) { vec.ScaleMulTo(unsafe.Add(y, o), unsafe.Add(row, o), unsafe.Add(w[0], o), r, n) })
 }
 
 // normPieceRows is how many rows add to one partial gradient of the weights. It does not depend on the number of
@@ -78,7 +92,7 @@ func (k *rowKernel) runNormGrad(l *launch) {
 	pieces := min(64, (k.rows+normPieceRows-1)/normPieceRows)
 	stride := k.n + 80 // not a multiple of a page, at which addresses would get in each other's way
 	partial := l.scratch.floats(2 * max(1, pieces) * stride)
-	clear(partial)
+	l.pool.Range(len(partial), span, func(_, lo, hi int) { clear(partial[lo:hi]) })
 	part := func(piece, which int) unsafe.Pointer {
 		return unsafe.Pointer(unsafe.SliceData(partial[(2*piece+which)*stride:]))
 	}
@@ -127,18 +141,23 @@ func (k *rowKernel) normGradRow(x, w, dy, d, dw, db unsafe.Pointer) {
 		r = k.rootMeanSquare(x)
 	}
 	var c1, c2 float64
-	for i := 0; i < k.n; i += chunk {
+	for i := 0; i < k.n && !k.stopped(i); i += chunk {
 		g, gx := vec.NormGradSums(unsafe.Add(x, 4*i), unsafe.Add(w, 4*i), unsafe.Add(dy, 4*i), mean, r, min(chunk, k.n-i))
 		c1 += float64(g)
 		c2 += float64(gx)
 	}
 	if k.op == ir.RMSNormGrad {
-		vec.NormGradTo(d, x, w, dy, 0, r, 0, float32(c2/n), k.n)
-		vec.ScaleGradParam(dw, x, dy, r, k.n)
-		return
+		c1 = 0
 	}
-	vec.NormGradTo(d, x, w, dy, mean, r, float32(c1/n), float32(c2/n), k.n)
-	vec.NormGradParams(dw, db, x, dy, mean, r, k.n)
+	k.spans(func(o, m int) {
+		d, x, w, dy, dw := unsafe.Add(d, o), unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o), unsafe.Add(dw, o)
+		vec.NormGradTo(d, x, w, dy, mean, r, float32(c1/n), float32(c2/n), m)
+		if k.op == ir.RMSNormGrad {
+			vec.ScaleGradParam(dw, x, dy, r, m)
+		} else {
+			vec.NormGradParams(dw, unsafe.Add(db, o), x, dy, mean, r, m)
+		}
+	})
 }
 
 // target returns the class of a row, or -1 if the row is ignored; it reports one that does not exist.
@@ -179,7 +198,7 @@ func (k *rowKernel) lossOf(l *launch, worker, row, target int) rowLoss {
 	top := float32(math.Inf(-1))
 	var sum, total float64 // Σ exp(x−top), Σ x
 	smoothing := k.attr.Float
-	for i := 0; i < k.n; i += chunk {
+	for i := 0; i < k.n && !k.stopped(i); i += chunk {
 		n := min(chunk, k.n-i)
 		x := state.Fetch(row*k.n+i, n)[0]
 		if smoothing != 0 {
@@ -222,7 +241,7 @@ func (k *rowKernel) runCrossEntropyGrad(l *launch) {
 			target := k.target(l, targets, row)
 			lse := *(*float32)(unsafe.Add(lses, 4*row))
 			scale := *(*float32)(unsafe.Add(dlosses, 4*row))
-			for i := 0; i < k.n; i += chunk {
+			for i := 0; i < k.n && !k.stopped(i); i += chunk {
 				first, n := row*k.n+i, min(chunk, k.n-i)
 				d := k.result(l, worker, first)
 				if target < 0 {

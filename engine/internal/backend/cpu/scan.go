@@ -41,11 +41,14 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			n := min(columns, inner-first)
 			if inner == 1 {
 				row := x.fetch(worker, o*length, length)
-				step.run(register, sum, o*length, row, length)
+				step.run(register, sum, o*length, row, length, l.pool.Stopped)
 				return
 			}
 			var carry carries
 			for k := range length {
+				if k%pollEvery == 0 && l.pool.Stopped() {
+					return
+				}
 				if step.reverse {
 					k = length - 1 - k
 				}
@@ -71,24 +74,27 @@ type carries struct {
 	i [tile.Len]int64
 }
 
-// run scans one run of n elements.
-func (s scan) run(t dtype.Type, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
+// run scans one run of n elements, or a part of it when stopped says so.
+func (s scan) run(t dtype.Type, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool) {
 	switch t {
 	case dtype.F32:
-		scanRun[float32, float64](s, out, at, x, n)
+		scanRun[float32, float64](s, out, at, x, n, stopped)
 	case dtype.I32:
-		scanRun[int32, int64](s, out, at, x, n)
+		scanRun[int32, int64](s, out, at, x, n, stopped)
 	case dtype.I64:
-		scanRun[int64, int64](s, out, at, x, n)
+		scanRun[int64, int64](s, out, at, x, n, stopped)
 	default:
-		scanRun[uint8, int64](s, out, at, x, n)
+		scanRun[uint8, int64](s, out, at, x, n, stopped)
 	}
 }
 
-func scanRun[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
+func scanRun[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool) {
 	var sum S
 	d, v := unsafe.Slice((*T)(out), at+n)[at:], unsafe.Slice((*T)(x), n)
 	for i := range n {
+		if i%pollEvery == 0 && stopped() {
+			return
+		}
 		if s.reverse {
 			i = n - 1 - i
 		}

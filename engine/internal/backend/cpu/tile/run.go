@@ -2,8 +2,24 @@ package tile
 
 import "unsafe"
 
-// Run evaluates linear indices start to start+n. Stretches longer than [Len] are cut into tiles.
+// watched is after how many operations on elements Run asks whether to go on.
+const watched = 1 << 20
+
+// Run evaluates linear indices start to start+n. Stretches longer than [Len] are cut into tiles. When what [State.Watch]
+// set says so, it ends early.
 func (s *State) Run(start, n int) {
+	step := max(Len, watched/(1+len(s.prog.code))&^(Len-1))
+	for ; n > step; n -= step {
+		if s.stopped != nil && s.stopped() {
+			return
+		}
+		s.run(start, step)
+		start += step
+	}
+	s.run(start, n)
+}
+
+func (s *State) run(start, n int) {
 	if s.prog.tiled {
 		for ; n > Len; n -= Len {
 			s.tile(start, Len)

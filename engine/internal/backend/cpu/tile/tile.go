@@ -114,6 +114,8 @@ type State struct {
 	fetch []unsafe.Pointer
 	room  []unsafe.Pointer // for results of Fetch
 	max   int              // elements in each
+
+	stopped func() bool
 }
 
 // anchored memory holds linear index at at p.
@@ -177,6 +179,9 @@ func (s *State) Release() {
 		}
 	}
 }
+
+// Watch lets long runs ask, now and then, whether they should end early.
+func (s *State) Watch(stopped func() bool) { s.stopped = stopped }
 
 // SetGiven says where given value i is: p is the address of linear index at, and later ones follow.
 func (s *State) SetGiven(i int, p unsafe.Pointer, at int) { s.given[i] = anchored{p, at} }
