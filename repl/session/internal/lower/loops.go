@@ -299,6 +299,16 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	kt, vt := elementTypes(l.typeOf(s.X))
 	key, keyCopy := l.rangeVar(s, s.Key, kt)
 	value, valueCopy := l.rangeVar(s, s.Value, vt)
+	var head, fetch []ast.Stmt
+	if _, ok := vt.Underlying().(*types.Chan); ok && value != "" { // the interpreter would range over the channel
+		over := l.fresh("v")
+		head = []ast.Stmt{l.declare(over, l.typ(l.typeOf(s.X))), l.assign(token.ASSIGN, l.id(over), x)}
+		if x = l.id(over); key == "" {
+			key = l.fresh("k")
+		}
+		element := &ast.IndexExpr{X: l.id(over), Index: l.id(key)}
+		fetch = []ast.Stmt{l.declare(value, l.typ(vt)), l.assign(token.ASSIGN, l.id(value), element)}
+	}
 	out := &ast.RangeStmt{For: s.For, X: x, TokPos: s.For, Tok: token.DEFINE}
 	if key == "" && value == "" {
 		out.Tok = token.ILLEGAL
@@ -306,7 +316,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	if key != "" {
 		out.Key = l.id(key)
 	}
-	if value != "" {
+	if value != "" && fetch == nil {
 		out.Value = l.id(value)
 		if key == "" {
 			out.Key = l.id("_")
@@ -316,8 +326,8 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 		lhs := []ast.Expr{l.expr(s.Key), l.expr(s.Value)}
 		keyCopy, valueCopy = l.assignPlaces(lhs, []ast.Expr{l.convert(l.id(key), kt, l.typeOf(s.Key)), l.convert(l.id(value), vt, l.typeOf(s.Value))}), nil
 	}
-	out.Body = l.loopBody(s.Body, label, loopTarget, append(keyCopy, valueCopy...)...)
-	return []ast.Stmt{l.withLabel(label, out)}
+	out.Body = l.loopBody(s.Body, label, loopTarget, append(append(fetch, keyCopy...), valueCopy...)...)
+	return l.scoped(head, l.withLabel(label, out))
 }
 
 // elementTypes are the types of the values that a range over a slice, an array, a pointer to one, or a map has.

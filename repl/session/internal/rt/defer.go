@@ -98,26 +98,35 @@ func (r *Runtime) Defer(f func()) {
 // Recover is what recover() is lowered to. Unlike Go's it also works in a function that a deferred function calls. It
 // does not stop the unwinding of a cell that was interrupted.
 func (r *Runtime) Recover() any {
+	v, ok := r.recovered()
+	if !ok {
+		return nil
+	}
+	return GoError(r.Open(Value(v))) // which may call a method of a cell
+}
+
+// recovered takes the value of the panic that is under way.
+func (r *Runtime) recovered() (v any, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.unwinding) == 0 {
-		return nil
+		return nil, false
 	}
 	g := goroutine()
 	stack := r.unwinding[g]
 	if len(stack) == 0 {
-		return nil
+		return nil, false
 	}
 	d := stack[len(stack)-1]
 	if !d.pending {
-		return nil
+		return nil, false
 	}
 	if _, stopped := d.value.(Stopped); stopped {
-		return nil
+		return nil, false
 	}
 	d.pending = false
 	delete(r.traces, g)
-	return GoError(r.Open(Value(d.value)))
+	return d.value, true
 }
 
 // A Thrown carries the value of a panic statement through the interpreter, which would wrap it otherwise.
