@@ -23,6 +23,9 @@ type Backend interface {
 	Info() Info
 	// Alloc returns uninitialised memory, aligned to 64 bytes. When there is not enough it returns an *OutOfMemory.
 	Alloc(bytes int) (ir.Buffer, error)
+	// A backend may also have a method AllocCollected(bytes int) ir.Buffer, for memory that Go's collector frees: Free is
+	// not called for it.
+	//
 	// Free gives memory back. It may be called from a cleanup, so it must not block or call into a driver.
 	Free(b ir.Buffer)
 	// Upload and Download copy between host bytes (little endian) and memory. They wait for submitted work.

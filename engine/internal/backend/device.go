@@ -11,16 +11,20 @@ import (
 
 // A Device is an opened backend with its memory. It is the ir.Device of the nodes that live there.
 type Device struct {
-	name    string
-	backend Backend
-	memory  memory
-	planned atomic.Int64 // bytes of the largest plan that ran
+	name      string
+	backend   Backend
+	memory    memory
+	collected func(n int) ir.Buffer // nil if all memory must be freed
+	planned   atomic.Int64          // bytes of the largest plan that ran
 }
 
 // NewDevice makes a device of a backend. Tests use it for devices of their own; everybody else calls Open.
 func NewDevice(name string, b Backend) *Device {
 	d := &Device{name: name, backend: b}
 	d.memory.init(name, b)
+	if c, ok := b.(interface{ AllocCollected(n int) ir.Buffer }); ok {
+		d.collected = c.AllocCollected
+	}
 	return d
 }
 
@@ -46,9 +50,16 @@ func (b *Block) Raw() ir.Buffer { return b.raw }
 // Device is where the memory is.
 func (b *Block) Device() *Device { return b.dev }
 
+// smallBlock is the size up to which a block's memory is an object of Go's, if the backend has such memory: to find out
+// that nobody refers to a block costs more than to make one. Small blocks are not counted as the device's memory.
+const smallBlock = 1 << 10
+
 // Alloc returns uninitialised memory, perhaps recycled. If there is not enough, it frees what is kept for reuse, lets the
 // collector find blocks that nobody uses, and tries once more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
+	if d.collected != nil && 0 <= n && n <= smallBlock {
+		return &Block{dev: d, raw: d.collected(n), bytes: n}, nil
+	}
 	raw, err := d.memory.takeBlock(n)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,10 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 		}
 		states.bind(l)
 		defer states.release()
+		if n <= mapGrain {
+			states.at(0).Run(0, n)
+			return
+		}
 		if width := p.BlockWidth(); width > 0 && width < n {
 			runBlocks(l, &states, n, width)
 			return

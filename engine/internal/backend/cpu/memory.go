@@ -57,6 +57,9 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 	return &buffer{bytes: alignedBytes(n)}, nil
 }
 
+// AllocCollected returns memory that the collector frees.
+func (b *Backend) AllocCollected(n int) ir.Buffer { return &buffer{bytes: alignedBytes(n)} }
+
 // Free gives memory back. Nothing may use it any more.
 func (b *Backend) Free(buf ir.Buffer) {
 	p := buf.(*buffer)

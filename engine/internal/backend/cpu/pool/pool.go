@@ -156,6 +156,12 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 		pieces = 1
 	}
 	pieces = max(pieces, n/(longPiece*grain))
+	if pieces == 1 {
+		if !p.Stopped() {
+			body(0, 0, n)
+		}
+		return
+	}
 	p.For(pieces, func(worker, chunk int) {
 		body(worker, n*chunk/pieces, n*(chunk+1)/pieces)
 	})
