@@ -169,9 +169,12 @@ type rectangle struct {
 
 // run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces whose
 // panels stay in the second-level cache while the panels of rows pass by, each of them staying in the first-level one.
+//
+// Whole rows of the result are handed on together if they fit that cache, too: they lie in a row.
 func (r *rectangle) run() bool {
 	kernel, words, call := r.chunk.kernel, r.chunk.words, r.b.call
 	step := max(1, maxTask/kernel.Cols) * kernel.Cols
+	together := r.done && r.cols == r.b.p.N && r.rows*r.cols <= maxTask*depth
 	for col := 0; col < r.cols; col += step {
 		cols := min(step, r.cols-col)
 		right := unsafe.SliceData(r.right[col*words:])
@@ -179,13 +182,16 @@ func (r *rectangle) run() bool {
 			rows := min(kernel.Rows, r.rows-row)
 			left := unsafe.SliceData(r.left[row*words:])
 			kernel.Multiply(words, left, right, call.c(r.b.batch, r.row+row, r.col+col), 4*call.LDC, rows, cols, r.add)
-			if r.done {
+			if r.done && !together {
 				call.Done(r.worker, r.b.batch, r.row+row, rows, r.col+col, cols)
 			}
 			if r.b.workers.Stopped() {
 				return false
 			}
 		}
+	}
+	if together {
+		call.Done(r.worker, r.b.batch, r.row, r.rows, r.col, r.cols)
 	}
 	return true
 }

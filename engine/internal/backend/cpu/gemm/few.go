@@ -60,8 +60,8 @@ func (p *Product) fewWidth(threads int) int {
 }
 
 // blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
-// Rows that lie a power of two apart would push each other out of the cache.
-func (p *Product) blocked(t *Term) bool { return t.Codes == nil && t.B.Line == 1 && p.M > 1 }
+// More than a few rows that lie a power of two apart would push each other out of the cache.
+func (p *Product) blocked(t *Term) bool { return t.Codes == nil && t.B.Line == 1 && p.M > 8 }
 
 // leftLen is the length of a term's left operand in the scratch memory, 0 if it is read as it lies.
 func (p *Product) leftLen(t *Term) int {
@@ -176,7 +176,8 @@ func spreadSteps(dst []float32, apart int, s asm.Source, n int) {
 // columns computes a range of columns of one matrix.
 func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	out, ld := c.c(batch, 0, col), c.LDC
-	if p.M > 1 {
+	aside := p.M > 1 || p.turned
+	if aside {
 		out, ld = unsafe.SliceData(sums), cols
 	}
 	clear(unsafe.Slice(out, p.M*cols))
@@ -211,14 +212,54 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 			}
 			for s := 0; s < t.K; s += asm.FewSteps {
 				x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
-				asm.Axpy(1, cols, min(asm.FewSteps, t.K-s), x, lda, b.At(0, s), out, ld)
+				asm.Axpy(p.M, cols, min(asm.FewSteps, t.K-s), x, lda, b.At(0, s), out, ld)
 			}
 		}
 		at += n
 	}
-	if p.M > 1 {
+	switch {
+	case p.turned:
+		for j := range cols {
+			row := unsafe.Slice(c.c(batch, col+j, 0), p.M)
+			for i := range row {
+				row[i] = sums[i*cols+j]
+			}
+		}
+	case aside:
 		for i := range p.M {
 			copy(unsafe.Slice(c.c(batch, i, col), cols), sums[i*cols:])
 		}
 	}
+}
+
+// turnedCols is the number of columns up to which a product of many rows is computed with its operands in each other's place.
+const turnedCols = 16
+
+// turn returns the product of the transposed operands, whose result is written transposed, if that is a product of few rows
+// by what lies well for it: then the larger operand is not packed. It is nil otherwise.
+func (p *Product) turn(threads int) *Product {
+	if p.N > turnedCols || p.M <= 4*turnedCols {
+		return nil
+	}
+	t := &Product{M: p.N, N: p.M, Batch: p.Batch, turned: true}
+	for _, x := range p.Terms {
+		if x.Codes != nil || x.A.Step != 1 && x.A.Line != 1 {
+			return nil
+		}
+		t.Terms = append(t.Terms, Term{K: x.K, A: x.B, B: x.A})
+	}
+	if !t.few() {
+		return nil
+	}
+	t.layout = layout{few: true, threads: threads}
+	return t
+}
+
+// runTurned computes the product that turn returned.
+func (p *Product) runTurned(workers *pool.Pool, c *Call) {
+	call := Call{A: c.B, B: c.A, C: c.C, LDC: c.LDC, BatchC: c.BatchC, Scratch: c.Scratch}
+	if done := c.Done; done != nil {
+		call.Done = func(worker, batch, row, rows, col, cols int) { done(worker, batch, col, cols, row, rows) }
+	}
+	p.layout.turned.runFew(workers, &call)
 }

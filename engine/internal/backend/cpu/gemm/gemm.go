@@ -50,6 +50,7 @@ type Product struct {
 	Terms       []Term
 
 	layout layout
+	turned bool // the result is written transposed
 }
 
 // New returns a product for a pool of that many threads.
@@ -96,6 +97,8 @@ func (p *Product) Run(workers *pool.Pool, c *Call) {
 	case p.M == 0 || p.N == 0 || p.Batch == 0:
 	case p.steps() == 0:
 		p.zero(workers, c)
+	case p.layout.turned != nil:
+		p.runTurned(workers, c)
 	case p.layout.few:
 		p.runFew(workers, c)
 	case p.layout.byBatch:

@@ -10,8 +10,9 @@ import (
 // allows, and read it from a cache that they have in common. The tasks are ranges of the other operand's lines. A task
 // packs what it needs of them itself, a chunk at a time, into memory that stays in its core's second-level cache.
 type layout struct {
-	few     bool // few.go
-	byBatch bool // each matrix of the batch is one worker's
+	few     bool     // few.go
+	turned  *Product // few.go
+	byBatch bool     // each matrix of the batch is one worker's
 
 	byRows  bool // tasks are ranges of rows, and the right operand is shared; else of columns
 	task    int  // rows or columns of a task
@@ -51,11 +52,15 @@ func (p *Product) arrange(threads int) layout {
 	if l.few || p.M == 0 || p.N == 0 || p.Batch == 0 || p.steps() == 0 {
 		return l
 	}
+	if l.turned = p.turn(threads); l.turned != nil {
+		return l
+	}
 	kernels := make([]*asm.MicroKernel, len(p.Terms))
 	for i := range p.Terms {
 		kernels[i] = choose(p.M, p.N, p.Terms[i].A.Elem, p.Terms[i].B.Elem)
 	}
-	l.byRows = p.M > p.N
+	// Tiles are so fast that what is done with the result counts: whole rows of it lie together.
+	l.byRows = p.M > p.N || p.M == p.N && kernels[0] == asm.BF16Kernel()
 	own, other := p.N, p.M
 	if l.byRows {
 		own, other = other, own
@@ -121,6 +126,8 @@ func roundUp(n, step int) int { return (n + step - 1) / step * step }
 // ScratchLen is how many elements of scratch memory a call needs.
 func (p *Product) ScratchLen() int {
 	switch l := &p.layout; {
+	case l.turned != nil:
+		return l.turned.ScratchLen()
 	case l.few:
 		return p.fewScratch(l.threads)
 	case l.byBatch:
