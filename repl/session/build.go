@@ -149,6 +149,9 @@ func (v *env) TypeKey(t types.Type) int {
 	return v.s.typeKey(t)
 }
 
+// TypeName writes a type as Go's own messages do.
+func (v *env) TypeName(t types.Type) string { return goName(t) }
+
 // unnamedMethods has the methods of a struct type without a name made: they are those of what it embeds.
 func (v *env) unnamedMethods(t types.Type) {
 	if _, ok := t.(*types.Struct); !ok || types.NewMethodSet(types.NewPointer(t)).Len() == 0 {

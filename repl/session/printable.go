@@ -12,19 +12,23 @@ import (
 
 // A printable prints a value of a type that was declared in a cell as package fmt would if the type were compiled.
 // Reflection knows neither its name nor its methods.
-type printable struct{ s *Session }
+type printable struct {
+	s   *Session
+	raw bool // within a field that is not exported: fmt calls no methods there
+}
 
 // formatBoxed prints a value of the type with this number.
 func (s *Session) formatBoxed(f fmt.State, verb rune, key int, v reflect.Value) {
-	printable{s}.print(f, verb, v, s.typeOfKey(key), 0)
+	printable{s: s}.print(f, verb, v, s.typeOfKey(key), 0)
 }
 
 // typeVerbs puts the names of types in the place of printable arguments that a format prints with %T, which fmt does
 // not ask a Formatter about. Formats with explicit indexes are left alone.
 func typeVerbs(format string, args []any) (string, []any) {
-	if !strings.Contains(format, "T") || strings.Contains(format, "[") {
+	if !strings.Contains(format, "T") {
 		return format, args
 	}
+	plain := args
 	b := []byte(format)
 	args = append([]any(nil), args...)
 	next := 0
@@ -40,6 +44,9 @@ func typeVerbs(format string, args []any) (string, []any) {
 		if i >= len(b) || b[i] == '%' {
 			continue
 		}
+		if b[i] == '[' {
+			return format, plain
+		}
 		if b[i] == 'T' && next < len(args) {
 			if name, ok := rt.TypeName(args[next]); ok {
 				b[i] = 's'
@@ -49,14 +56,6 @@ func typeVerbs(format string, args []any) (string, []any) {
 		next++
 	}
 	return string(b), args
-}
-
-// mainQualifier writes types as a program's own messages do.
-func mainQualifier(p *types.Package) string {
-	if p.Path() == pkgPath {
-		return "main"
-	}
-	return p.Name()
 }
 
 func (p printable) print(f fmt.State, verb rune, v reflect.Value, t types.Type, depth int) {
@@ -146,7 +145,7 @@ func (p printable) text(f fmt.State, verb rune, v reflect.Value, t types.Type) b
 	default:
 		return false
 	}
-	if f.Flag('#') && verb == 'v' {
+	if f.Flag('#') && verb == 'v' || p.raw {
 		return false
 	}
 	for _, name := range []string{"Error", "String"} {
@@ -163,13 +162,23 @@ func (p printable) leaf(f fmt.State, verb rune, v reflect.Value) {
 		fmt.Fprint(f, "<nil>")
 		return
 	}
+	if p.raw { // what comes out of a field that is not exported has no methods for fmt
+		v = reflect.ValueOf(struct{ v any }{v.Interface()}).Field(0).Elem()
+		fmt.Fprintf(f, fmt.FormatString(f, verb), v)
+		return
+	}
 	fmt.Fprintf(f, fmt.FormatString(f, verb), v.Interface())
 }
 
 // sharpLeaf prints a simple value with %#v, which names its type if that is no basic one.
 func (p printable) sharpLeaf(f fmt.State, v reflect.Value, t types.Type) {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Pointer && v.IsNil() {
-		fmt.Fprintf(f, "%s(nil)", types.TypeString(t, mainQualifier))
+		fmt.Fprintf(f, map[bool]string{false: "%s(nil)", true: "(%s)(nil)"}[v.Kind() == reflect.Pointer], goName(t))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Chan:
+		fmt.Fprintf(f, "(%s)(%#x)", goName(t), v.Pointer())
 		return
 	}
 	p.leaf(f, 'v', v)
@@ -177,7 +186,7 @@ func (p printable) sharpLeaf(f fmt.State, v reflect.Value, t types.Type) {
 
 func (p printable) open(f fmt.State, verb rune, t types.Type, plain string) string {
 	if f.Flag('#') && verb == 'v' {
-		io.WriteString(f, types.TypeString(t, mainQualifier)+"{")
+		io.WriteString(f, goName(t)+"{")
 		return "}"
 	}
 	io.WriteString(f, plain)
@@ -197,7 +206,9 @@ func (p printable) structure(f fmt.State, verb rune, v reflect.Value, t types.Ty
 		if verb == 'v' && (f.Flag('+') || f.Flag('#')) {
 			io.WriteString(f, u.Field(i).Name()+":")
 		}
-		p.print(f, verb, exported(v, i), u.Field(i).Type(), depth+1)
+		inner := p
+		inner.raw = p.raw || !u.Field(i).Exported()
+		inner.print(f, verb, exported(v, i), u.Field(i).Type(), depth+1)
 	}
 	io.WriteString(f, end)
 }

@@ -109,7 +109,7 @@ func (s *Session) typeOfKey(key int) types.Type {
 }
 
 // nameOf is how Go writes the type with a number.
-func (s *Session) nameOf(key int) string { return types.TypeString(s.typeOfKey(key), mainQualifier) }
+func (s *Session) nameOf(key int) string { return goName(s.typeOfKey(key)) }
 
 // baseOf is the number of the type that has the methods of the type with this number: its own, or what it points to.
 func (s *Session) baseOf(key int) int {

@@ -289,7 +289,10 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 	case "clear":
 		return l.clear(e)
 	case "recover":
-		return l.rt("Recover")
+		if l.fn.deferred {
+			return l.rt("Recover")
+		}
+		return l.rt("RecoverCalled")
 	case "panic":
 		return l.panicCall(e)
 	case "make":

@@ -8,20 +8,21 @@ import (
 
 // A function is the function whose body is being rewritten.
 type function struct {
-	outer   *function
-	cell    bool // the statements of a cell
-	sig     *types.Signature
-	name    string   // for marks
-	slot    int      // where this function notes the statement that it begins
-	named   bool     // its results have names
-	names   []string // those names
-	results []string // names of the results, when the body is inside of a literal that cannot return them
-	defers  string   // the variable that holds the deferred calls
-	body    []ast.Stmt
-	loops   int // how many loops of this function are around the statement at hand
-	targets []*target
-	shared  map[string]bool // names of variables that closures or pointers may have; nil: any may be
-	ranges  []*rangeFunc
+	outer    *function
+	cell     bool // the statements of a cell
+	sig      *types.Signature
+	name     string   // for marks
+	slot     int      // where this function notes the statement that it begins
+	deferred bool     // it is a literal that is deferred where it is written
+	named    bool     // its results have names
+	names    []string // those names
+	results  []string // names of the results, when the body is inside of a literal that cannot return them
+	defers   string   // the variable that holds the deferred calls
+	body     []ast.Stmt
+	loops    int // how many loops of this function are around the statement at hand
+	targets  []*target
+	shared   map[string]bool // names of variables that closures or pointers may have; nil: any may be
+	ranges   []*rangeFunc
 }
 
 // The slots for marks.
@@ -245,6 +246,7 @@ func (l *Lowerer) bareLit(e *ast.FuncLit) *ast.FuncLit {
 	if outer.name == "" {
 		l.fn.name = "func"
 	}
+	l.fn.deferred = e == l.deferred
 	ft, body := l.function(e.Type, l.fn.sig, e.Body)
 	l.fn = outer
 	l.pos = e.Pos()
@@ -301,7 +303,10 @@ func (b *binding) bind(x ast.Expr, t types.Type) ast.Expr {
 // call rewrites e with its operands bound.
 func (b *binding) call(e *ast.CallExpr) ast.Expr {
 	l := b.l
-	if tv := l.info.Types[e.Fun]; tv.IsType() || l.builtin(e) == "recover" {
+	if l.builtin(e) == "recover" { // deferred itself, it recovers
+		return l.rt("Recover")
+	}
+	if tv := l.info.Types[e.Fun]; tv.IsType() {
 		return l.callExpr(e)
 	}
 	bound := *e
@@ -385,6 +390,7 @@ func (b *binding) method(f *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 
 func (l *Lowerer) deferStmt(s *ast.DeferStmt) ast.Stmt {
 	l.pos = s.Pos()
+	l.deferred, _ = ast.Unparen(s.Call.Fun).(*ast.FuncLit)
 	return l.later(s.Call, func(lit ast.Expr) ast.Stmt {
 		if l.fn.cell {
 			return l.do(l.rt("Defer", lit))

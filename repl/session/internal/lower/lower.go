@@ -59,6 +59,8 @@ type Env interface {
 	Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string
 	// TypeKey numbers a type, so that values keep it in interfaces.
 	TypeKey(t types.Type) int
+	// TypeName writes a type as Go's own messages do.
+	TypeName(t types.Type) string
 }
 
 // A Mark is a place that a panic can be traced to.
@@ -88,7 +90,9 @@ type Lowerer struct {
 	info *types.Info
 	pos  token.Pos // where new nodes are placed
 	tmp  int
-	fn   *function
+	// deferred is the literal that the newest defer statement calls, or nil.
+	deferred *ast.FuncLit
+	fn       *function
 	// locals are variables, types and functions of a function that need another name.
 	locals map[types.Object]string
 	sizes  types.Sizes

@@ -223,7 +223,7 @@ func (l *Lowerer) assertion(e *ast.TypeAssertExpr) ast.Expr {
 	v, ok, arg := l.fresh("v"), l.fresh("ok"), l.fresh("x")
 	body := []ast.Stmt{l.declare(v, l.typ(t))}
 	body = append(body, l.tryAssert(l.id(arg), from, t, v, ok)...)
-	fail := l.rt("AssertFailed", l.id(arg), l.string(describe(from)), l.string(describe(t)), l.string(methodNames(t)))
+	fail := l.rt("AssertFailed", l.id(arg), l.string(l.env.TypeName(from)), l.string(l.env.TypeName(t)), l.string(methodNames(t)))
 	body = append(body, l.ifs(l.not(l.id(ok)), l.do(fail)), l.ret(l.id(v)))
 	lit := l.lit(l.typ(t), body...)
 	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(arg)}, Type: l.typ(from)}}

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -161,6 +162,9 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 		f := &ast.Field{Type: l.typ(v.Type())}
 		if !v.Embedded() || types.IsInterface(v.Type()) {
 			f.Names = []*ast.Ident{l.id(v.Name())}
+			if v.Name() == "_" { // the interpreter would have several fields with one name
+				f.Names[0].Name = fmt.Sprintf("blank__%d", i)
+			}
 		}
 		tag := t.Tag(i)
 		if !v.Exported() && !v.Embedded() {
@@ -299,13 +303,3 @@ func hasMethods(t types.Type) bool {
 
 // size is the size of a type's values in bytes.
 func (l *Lowerer) size(t types.Type) int { return int(l.sizes.Sizeof(t)) }
-
-// describe names a type as Go's own messages do.
-func describe(t types.Type) string {
-	return types.TypeString(t, func(p *types.Package) string {
-		if p.Path() == CellsPath {
-			return "main"
-		}
-		return p.Name()
-	})
-}

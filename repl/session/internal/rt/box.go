@@ -48,8 +48,9 @@ func (r *Runtime) typ(key int) *Type {
 	if list := r.numbered.Load(); list != nil && key < len(*list) && (*list)[key] != nil {
 		return (*list)[key]
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	base := r.types.Base(key)
+	r.tables.Lock()
+	defer r.tables.Unlock()
 	var list []*Type
 	if old := r.numbered.Load(); old != nil {
 		list = slices.Clone(*old)
@@ -58,7 +59,7 @@ func (r *Runtime) typ(key int) *Type {
 		list = append(list, nil)
 	}
 	if list[key] == nil {
-		list[key] = &Type{r, key, r.types.Base(key)}
+		list[key] = &Type{r, key, base}
 		r.numbered.Store(&list)
 	}
 	return list[key]
@@ -281,14 +282,14 @@ func holdsInterfaces(t reflect.Type) bool {
 
 // Method tells of a method of an interpreted type, as a function that takes the receiver, or a pointer to it, first.
 func (r *Runtime) Method(key int, name string, f any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.tables.Lock()
+	defer r.tables.Unlock()
 	r.methods[methodID{key, name}] = reflect.ValueOf(f)
 }
 
 func (r *Runtime) method(key int, name string) reflect.Value {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.tables.RLock()
+	defer r.tables.RUnlock()
 	return r.methods[methodID{key, name}]
 }
 

@@ -3,6 +3,8 @@ package rt
 import (
 	"fmt"
 	"reflect"
+	"runtime"
+	"strings"
 )
 
 // Defers are the deferred calls of one activation of a function. The interpreter's own defer statement reads its
@@ -95,8 +97,38 @@ func (r *Runtime) Defer(f func()) {
 	n.defers.Add(f)
 }
 
-// Recover is what recover() is lowered to. Unlike Go's it also works in a function that a deferred function calls. It
-// does not stop the unwinding of a cell that was interrupted.
+// RecoverCalled is Recover for a function that may be called by another than defer: it recovers only in one that was
+// deferred itself, by a literal that does nothing but call it.
+func (r *Runtime) RecoverCalled() any {
+	if !deferredItself() {
+		return nil
+	}
+	return r.Recover()
+}
+
+// deferredItself says whether the interpreted function that has called this was called by the literal that Defers.call
+// calls: there are two interpreted functions on the stack above that, not counting those whose body Deferred runs.
+func deferredItself() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for depth := 0; ; {
+		f, more := frames.Next()
+		switch {
+		case strings.HasSuffix(f.Function, "/interp.runCfg"):
+			depth++
+		case strings.HasSuffix(f.Function, "rt.(*Defers).around"):
+			depth--
+		case strings.HasSuffix(f.Function, "rt.(*Defers).call"):
+			return depth == 2
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// Recover is what recover() is lowered to in a function literal that is deferred where it is written. It does not stop the
+// unwinding of a cell that was interrupted.
 func (r *Runtime) Recover() any {
 	v, ok := r.recovered()
 	if !ok {

@@ -66,8 +66,9 @@ type Runtime struct {
 	traces    map[uint64]*trace    // goroutine -> the panic that is under way
 	vars      map[string]reflect.Value
 	initial   map[string]reflect.Value // what variables that are not declared yet begin with
-	methods   map[methodID]reflect.Value
 	types     Types
+	tables    sync.RWMutex // guards methods and the growth of numbered; taken last
+	methods   map[methodID]reflect.Value
 	numbered  atomic.Pointer[[]*Type] // by their numbers
 	shown     []reflect.Value
 	loop      func(n int)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -144,6 +145,9 @@ func (e RuntimeError) Error() string { return string(e) }
 // RuntimeError makes it a runtime.Error.
 func (e RuntimeError) RuntimeError() {}
 
+// structTag is what tells an interpreted struct type apart in reflection's text of it.
+var structTag = regexp.MustCompile(`mcs:\\"(\w+?)(?:__\w+)?\\"`)
+
 // GoError puts reflect's wording of a fault into Go's; other values are returned as they are.
 func GoError(v any) any {
 	var text string
@@ -158,12 +162,17 @@ func GoError(v any) any {
 			return v
 		}
 	case error:
-		text = v.Error()
-		if !strings.HasPrefix(text, "reflect") {
+		text = strings.TrimPrefix(v.Error(), "runtime error: ")
+		if !strings.HasPrefix(text, "reflect") && !strings.HasPrefix(text, "hash of") {
 			return v
 		}
 	default:
 		return v
+	}
+	if unhashable, ok := strings.CutPrefix(strings.Replace(text, "type: ", "type ", 1), "hash of unhashable type struct"); ok {
+		if name := structTag.FindStringSubmatch(unhashable); name != nil {
+			return RuntimeError("runtime error: hash of unhashable type main." + name[1])
+		}
 	}
 	for _, t := range goTexts {
 		if strings.Contains(text, t.has) && t.means != "" {
