@@ -334,7 +334,7 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 		if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pos().IsValid() {
 			pos = n.Obj().Pos()
 		}
-		l.refuse(pos, "type %s refers to itself outside of a struct, which is not available in cells", strings.TrimPrefix(describe(t), "main."))
+		l.refuse(pos, "type %s refers to itself outside of a struct, which is not available in cells", strings.TrimPrefix(l.env.TypeName(t), "main."))
 	}
 	x := l.typ(t.Underlying())
 	if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {
