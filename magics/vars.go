@@ -16,6 +16,14 @@ func varMagics() []*Magic {
 		Example: "%whos\n%whos x w",
 		run:     runWhos,
 	}, {
+		Name: "show", Family: "Variables", Args: "[NAME]", Takes: TakesNames,
+		Summary: "show a value with nothing left out",
+		Help:    "Of a variable, of Out[n], or of the last result.",
+		Example: "%show\n%show Out[3]\n%show table",
+		run: func(_ context.Context, c *call) (display.Value, error) {
+			return c.s.Whole(strings.TrimSpace(c.rest))
+		},
+	}, {
 		Name: "del", Family: "Variables", Args: "NAME…", Takes: TakesNames,
 		Summary: "forget names and free what they hold",
 		Example: "%del x w",

@@ -74,3 +74,22 @@ type Text string
 
 // Text returns the string.
 func (t Text) Text(int) string { return string(t) }
+
+// Noted is v with a note behind it; v itself for no note.
+func Noted(v Value, note string) Value {
+	if note == "" {
+		return v
+	}
+	return noted{v, note}
+}
+
+type noted struct {
+	Value
+	note string
+}
+
+func (n noted) Text(width int) string { return n.StyledText(width, nil) }
+
+func (n noted) StyledText(width int, style Style) string {
+	return Styled(n.Value, width, style) + " " + style.Paint(Dim, n.note)
+}

@@ -1,10 +1,14 @@
 package display
 
 import (
+	"errors"
 	"fmt"
 	"go/types"
+	"math/big"
 	"reflect"
 	"strings"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // A Formatter turns Go values into Values. It takes the static type beside the value because reflect does not know
@@ -20,12 +24,17 @@ type Formatter struct {
 	Dynamic func(v reflect.Value) types.Type
 	// Qualifier names packages in types. nil: the package's name.
 	Qualifier types.Qualifier
+	// Whole leaves nothing out of large values.
+	Whole bool
 }
 
 // Format shows v, whose static type is t (nil: what reflect says). A value that can show itself (it has a method
 // Text(width int) string, or is plottable) does; everything else is written as Go would write it, followed by its type
 // where the text does not already say it.
 func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
+	if d := f.dynamic(v, t); d != nil {
+		t = d
+	}
 	v = f.unwrap(v)
 	if v.IsValid() && v.CanInterface() {
 		if own, ok := Own(v.Interface()); ok && !isNil(v) {
@@ -41,6 +50,8 @@ func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil)
 // Own gives the Value that v brings along: v itself if it is one, its plot if it has data to plot.
 func Own(v any) (Value, bool) {
 	switch v := v.(type) {
+	case *big.Int: // the argument of its Text is a base
+		return nil, false
 	case Value:
 		return v, true
 	case Plotter:
@@ -96,15 +107,18 @@ func (d *formatted) StyledText(width int, style Style) (text string) {
 			text = fmt.Sprintf("%s: cannot be shown: %v", d.f.typeName(d.v, d.t), r)
 		}
 	}()
-	w := &writer{f: d.f, seen: map[seenPointer]bool{}}
+	w := d.f.writer()
+	if t := w.table(d.v, d.t, width); t != nil {
+		return t.StyledText(width, style)
+	}
 	body := w.value(d.v, d.t, 0)
 	text = body.layout(width, 0)
-	for _, note := range []string{d.suffix(body), w.note} {
+	for _, note := range []string{d.suffix(body), d.name(), w.note} {
 		if note == "" {
 			continue
 		}
 		last := text[strings.LastIndexByte(text, '\n')+1:]
-		if len([]rune(last))+1+len([]rune(note)) <= width || !strings.Contains(text, "\n") {
+		if runewidth.StringWidth(last)+1+runewidth.StringWidth(note) <= width || !strings.Contains(text, "\n") {
 			text += " " + style.Paint(Dim, note)
 		} else {
 			text += "\n" + style.Paint(Dim, note)
@@ -113,14 +127,22 @@ func (d *formatted) StyledText(width int, style Style) (text string) {
 	return text
 }
 
+// name is which function a compiled one is.
+func (d *formatted) name() string {
+	if d.v.IsValid() && d.v.Kind() == reflect.Func && !d.v.IsNil() {
+		return compiledName(d.v)
+	}
+	return ""
+}
+
 // suffix is the type to name after the text, or empty if the text says it.
 func (d *formatted) suffix(body doc) string {
 	if !d.v.IsValid() || body.typed {
 		return ""
 	}
 	if d.v.CanInterface() && !isNil(d.v) {
-		if _, ok := d.v.Interface().(error); ok {
-			return "" // what it says matters, not which type says it
+		if err, ok := d.v.Interface().(error); ok {
+			return errorTypes(err)
 		}
 	}
 	name := d.f.typeName(d.v, d.t)
@@ -146,7 +168,30 @@ func (f *Formatter) typeName(v reflect.Value, t types.Type) string {
 	if v.Type().PkgPath() == "" && v.Kind() == reflect.Struct {
 		return "struct" // an interpreted type whose name is lost, or a struct type without a name
 	}
-	return strings.ReplaceAll(v.Type().String(), "interface {}", "any")
+	return reflectNames.Replace(v.Type().String())
+}
+
+// reflectNames writes types as people do.
+var reflectNames = strings.NewReplacer("interface {}", "any", "[]uint8", "[]byte", "main.", "")
+
+// errorTypes names the types of an error and of those that it wraps, but for the ones that only carry text.
+func errorTypes(err error) string {
+	var names []string
+	for depth := 0; err != nil && depth < 8; depth++ {
+		if reflect.TypeOf(err).Kind() == reflect.Pointer && reflect.ValueOf(err).IsNil() {
+			break
+		}
+		name := reflectNames.Replace(reflect.TypeOf(err).String())
+		switch name {
+		case "*errors.errorString", "*fmt.wrapError", "*fmt.wrapErrors", "*errors.joinError":
+		default:
+			if !strings.Contains(name, "struct{") { // an interpreted type, whose name reflection does not know
+				names = append(names, name)
+			}
+		}
+		err = errors.Unwrap(err)
+	}
+	return strings.Join(names, " → ")
 }
 
 func (f *Formatter) qualifier() types.Qualifier {
@@ -177,7 +222,7 @@ func (t tuple) StyledText(width int, style Style) string {
 	for i, v := range t {
 		plain := v.Text(width)
 		texts[i] = Styled(v, width, style)
-		total += len([]rune(plain)) + 2
+		total += runewidth.StringWidth(plain) + 2
 		if strings.Contains(plain, "\n") || total > width {
 			separator = "\n"
 		}

@@ -78,8 +78,8 @@ func TestFormatCompiled(t *testing.T) {
 		{[]string{"a", "b c"}, `["a" "b c"]`},
 		{[]float64{1, 2.5}, "[1 2.5] []float64"},
 		{[]any{1, "a", nil}, `[1 "a" nil] []any`},
-		{[]byte("hello"), `[]uint8("hello")`},
-		{[]byte{0, 255}, "[0 255] []uint8"},
+		{[]byte("hello"), `[]byte("hello")`},
+		{[]byte{0, 255}, "[]byte(hex 00 ff)"},
 		{map[string]int{"b": 1, "a": 2}, `map[string]int{"a": 2, "b": 1}`},
 		{map[int]bool{10: true, 9: false}, "map[int]bool{9: false, 10: true}"},
 		{map[string]int(nil), "nil map[string]int"},
@@ -94,7 +94,7 @@ func TestFormatCompiled(t *testing.T) {
 		{spoken{7}, "<7> display.spoken"},
 		{[]spoken{{7}}, "[<7>] []display.spoken"},
 		{(*spoken)(nil), "nil *display.spoken"},
-		{broken{}, "display.broken: cannot be shown: not today"},
+		{broken{}, "<String panics: not today> display.broken"},
 		{func(int) string { return "" }, "func(int) string"},
 		{make(chan int, 3), "chan int (0 of 3)"},
 		{[2]bool{true}, "[true false] [2]bool"},
@@ -106,10 +106,10 @@ func TestFormatCompiled(t *testing.T) {
 			t.Errorf("%T: got %s, want %s", c.value, got, c.want)
 		}
 	}
-	if got := Format(long).Text(80); !strings.Contains(got, "19 … 980") || !strings.HasSuffix(got, "1,000 elements, fmt.Println shows all") {
+	if got := Format(long).Text(80); !strings.Contains(got, "19 … 960 more … 980") || !strings.HasSuffix(got, "1,000 elements, %show shows all") {
 		t.Errorf("long slice: got %s", got)
 	}
-	if got := Format(strings.Repeat("ü", 3000)).Text(80); !strings.Contains(got, `ü…" 6,000 bytes, fmt.Print shows all`) {
+	if got := Format(strings.Repeat("ü", 3000)).Text(80); !strings.HasPrefix(got, `"üü`) || !strings.Contains(got, `üü" … 4,000 more bytes … "üü`) || !strings.HasSuffix(got, "ü\" 6,000 bytes, %show shows all") {
 		t.Errorf("long string: got …%s", got[len(got)-60:])
 	}
 	if v, ok := Format(curve{}).(Plotted); !ok || !strings.Contains(v.Text(40), "loss") {

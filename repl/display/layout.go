@@ -14,6 +14,7 @@ type doc struct {
 	label       string // before the atom or bracket: a field's name, a map's key
 	comma       bool   // items are separated by commas (fields, entries), else by blanks (elements)
 	typed       bool   // the text names its type
+	fills       bool   // small items with commas stand side by side
 }
 
 // atom is text that never breaks.
@@ -47,12 +48,15 @@ func (d doc) layout(width, indent int) string {
 	if !d.comma && d.allAtoms() {
 		return d.fill(width, indent)
 	}
+	if d.fills && d.allSmall(width/3) {
+		return d.fillEntries(width, indent)
+	}
 	pad := strings.Repeat(" ", indent)
 	var b strings.Builder
 	b.WriteString(d.label + d.open)
 	for _, item := range d.items {
 		b.WriteString("\n" + pad + "  " + item.layout(width-1, indent+2))
-		if d.comma && item.text != elision {
+		if d.comma && !strings.HasPrefix(item.text, elision) {
 			b.WriteByte(',')
 		}
 	}
@@ -67,6 +71,41 @@ func (d doc) allAtoms() bool {
 		}
 	}
 	return true
+}
+
+// fillFrom is how many entries of a map stand below each other before they stand side by side.
+const fillFrom = 12
+
+func (d doc) allSmall(width int) bool {
+	for _, item := range d.items {
+		if item.open != "" || runewidth.StringWidth(item.flat()) > width {
+			return false
+		}
+	}
+	return true
+}
+
+// fillEntries writes entries side by side, as many as fit on a line.
+func (d doc) fillEntries(width, indent int) string {
+	pad := "\n" + strings.Repeat(" ", indent+2)
+	var b strings.Builder
+	b.WriteString(d.label + d.open)
+	column := width
+	for _, item := range d.items {
+		text := item.flat()
+		if !strings.HasPrefix(text, elision) {
+			text += ","
+		}
+		if w := runewidth.StringWidth(text); column+1+w > width {
+			b.WriteString(pad + text)
+			column = indent + 2 + w
+		} else {
+			b.WriteString(" " + text)
+			column += 1 + w
+		}
+	}
+	b.WriteString("\n" + strings.Repeat(" ", indent) + d.close)
+	return b.String()
 }
 
 // fill writes elements like words of a paragraph, hanging below the first one.

@@ -120,7 +120,11 @@ func (t *Table) line(row []Cell, widths []int, style Style) string {
 	return b.String()
 }
 
-func (t *Table) widths(limit int) []int {
+// SVG draws the table's text.
+func (t *Table) SVG() string { return textSVG(t.Text(100)) }
+
+// natural are the widths that columns would have on a wide screen.
+func (t *Table) natural() []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		widths[i] = runewidth.StringWidth(c.Name)
@@ -130,6 +134,11 @@ func (t *Table) widths(limit int) []int {
 			widths[i] = max(widths[i], runewidth.StringWidth(row[i].Text))
 		}
 	}
+	return widths
+}
+
+func (t *Table) widths(limit int) []int {
+	widths := t.natural()
 	total := 2 * (len(widths) - 1)
 	widest := -1
 	for i, w := range widths {

@@ -3,8 +3,8 @@ package display
 import (
 	"fmt"
 	"go/types"
+	"math/big"
 	"reflect"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -12,22 +12,44 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a large value is shown. A person who wants more prints it; the note says so.
+// How much of a large value is shown.
 const (
-	maxElements = 100  // of a slice, array or map that is shown whole
-	headTail    = 20   // elements shown at each end of a longer one
-	maxString   = 2000 // bytes of a string that is shown whole
-	maxDepth    = 5    // of nested values
-	maxNested   = 200  // bytes of a string inside another value
-	elision     = "…"  // stands for what is left out
-	seeAll      = "fmt.Println shows all"
+	maxElements = 100     // of a slice, array or map that is shown whole
+	headTail    = 20      // elements shown at each end of a longer one
+	maxString   = 2000    // bytes of a string that is shown whole
+	maxDepth    = 5       // of nested values
+	maxNested   = 200     // bytes of a string inside another value
+	maxParts    = 5000    // values in all: a tree of slices may be wide at every depth
+	maxKeys     = 1 << 20 // keys of a map that are looked at to find those that come first
+	elision     = "…"     // stands for what is left out
+)
+
+// seeAll is how a person sees what was left out.
+const seeAll = "%show shows all"
+
+// Limits of what is shown; whole ones are for who wants to see everything.
+type limits struct{ elements, headTail, text, nested, depth, parts int }
+
+var (
+	brief = limits{maxElements, headTail, maxString, maxNested, maxDepth, maxParts}
+	whole = limits{1 << 20, 1 << 19, 1 << 26, 1 << 20, 100, 1 << 22}
 )
 
 // A writer makes the doc of one value.
 type writer struct {
-	f    *Formatter
-	seen map[seenPointer]bool // pointers on the way down: a cycle ends there
-	note string               // what was left out and how to see it
+	f     *Formatter
+	limit limits
+	parts int                  // values so far
+	seen  map[seenPointer]bool // pointers on the way down: a cycle ends there
+	note  string               // what was left out and how to see it
+}
+
+func (f *Formatter) writer() *writer {
+	w := &writer{f: f, limit: brief, seen: map[seenPointer]bool{}}
+	if f.Whole {
+		w.limit = whole
+	}
+	return w
 }
 
 type seenPointer struct {
@@ -35,15 +57,22 @@ type seenPointer struct {
 	typ reflect.Type
 }
 
+// more is what stands for n elements that are left out.
+func more(n int) doc { return atom(elision + " " + Int(int64(n)) + " more " + elision) }
+
 func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
 	static := v
 	v = w.f.unwrap(v)
 	if !v.IsValid() {
 		return atom("nil")
 	}
-	if t != nil && types.IsInterface(t) && w.f.Dynamic != nil {
-		if dynamic := w.f.Dynamic(static); dynamic != nil {
-			t = dynamic
+	if w.parts++; w.parts > w.limit.parts {
+		w.note = seeAll
+		return atom(elision)
+	}
+	if t == nil || types.IsInterface(t) {
+		if dynamic := w.f.dynamic(static, t); dynamic != nil {
+			static, t = v, dynamic
 		}
 	}
 	if d, ok := w.speaks(static, v, t, depth); ok {
@@ -89,15 +118,26 @@ func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
 			return atom("nil")
 		}
 		return doc{text: fmt.Sprintf("%s (%d of %d)", w.f.typeName(v, t), v.Len(), v.Cap()), typed: true}
+	case reflect.UnsafePointer:
+		if v.IsNil() {
+			return atom("nil")
+		}
+		return doc{text: "unsafe.Pointer", typed: true}
 	}
 	return atom(fmt.Sprint(v))
 }
 
-// speaks lets errors, times and Stringers say what they are.
-func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (doc, bool) {
+// speaks lets errors, times and Stringers say what they are. One that panics says so, in its place.
+func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc, ok bool) {
 	if isNil(v) {
 		return doc{}, false
 	}
+	method := "a method"
+	defer func() {
+		if r := recover(); r != nil {
+			d, ok = atom(fmt.Sprintf("<%s panics: %s>", method, w.clean(fmt.Sprint(r), 1))), true
+		}
+	}()
 	// A value in an interface may be a wrapper that gives an interpreted value its methods: ask it first.
 	for _, x := range []reflect.Value{static, v} {
 		if !x.IsValid() || !x.CanInterface() || isNil(x) {
@@ -106,61 +146,111 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (doc, 
 		switch x := x.Interface().(type) {
 		case time.Time:
 			return atom(x.Format("2006-01-02 15:04:05.999999999 -0700 MST")), true
+		case reflect.Value, reflect.Type:
+			return atom(fmt.Sprint(x)), true
+		case *big.Int:
+			return atom(w.clean(x.String(), depth)), true
 		case Briefer:
-			return atom(x.Brief()), true
+			method = "Brief"
+			return atom(w.clean(x.Brief(), 1)), true
 		case Value:
+			method = "Text"
 			line, _, more := strings.Cut(x.Text(0), "\n")
 			if more {
 				line += " " + elision
 			}
 			return atom(line), true
 		case error:
-			return w.spoken(x.Error(), depth), true
+			method = "Error"
+			return atom(w.clean(x.Error(), depth)), true
 		case fmt.Stringer:
-			return w.spoken(x.String(), depth), true
+			method = "String"
+			return atom(w.clean(x.String(), depth)), true
+		case fmt.Formatter:
+			method = "Format"
+			return atom(w.clean(fmt.Sprintf("%v", x), depth)), true
 		}
 	}
 	if w.f.Method == nil {
 		return doc{}, false
 	}
 	for _, name := range []string{"Error", "String"} {
+		method = name
 		if s, ok := w.f.Method(v, t, name); ok {
-			return w.spoken(s, depth), true
+			return atom(w.clean(s, depth)), true
 		}
 	}
 	return doc{}, false
 }
 
-// spoken is what a String or Error method said. Inside another value it stays on one line.
-func (w *writer) spoken(s string, depth int) doc {
-	if depth > 0 && (strings.Contains(s, "\n") || len(s) > maxNested) {
-		return w.text(s, depth)
+// clean is what a method said, fit for a terminal: nothing in it moves the cursor, and it is not endless. Inside another
+// value it stays on one line.
+func (w *writer) clean(s string, depth int) string {
+	limit := w.limit.text
+	if strings.Contains(s, "\n") {
+		limit *= 4
 	}
-	return atom(s)
+	if depth > 0 {
+		limit = w.limit.nested
+	}
+	s, _ = w.shorten(s, limit)
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' && depth > 0:
+			b.WriteString("⏎")
+		case r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Mn, r):
+			b.WriteRune(r)
+		default:
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+		}
+	}
+	return b.String()
 }
 
-// text quotes a string; one of several lines is shown as it would look, in back quotes.
+// shorten cuts the middle out of a text of more than limit bytes.
+func (w *writer) shorten(s string, limit int) (short string, cut int) {
+	if len(s) <= limit {
+		return s, 0
+	}
+	head, tail := limit*3/4, len(s)-limit/4
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	w.note = seeAll
+	return s[:head] + elision + " " + Int(int64(tail-head)) + " more bytes " + elision + s[tail:], tail - head
+}
+
+// text quotes a string; one of several lines is shown as it would look, in back quotes. The middle of a long one is left
+// out.
 func (w *writer) text(s string, depth int) doc {
-	limit := maxString
+	limit := w.limit.text
 	if depth > 0 {
-		limit = maxNested
+		limit = w.limit.nested
 	}
-	cut := ""
 	if len(s) > limit {
-		cut = elision
-		w.note = Int(int64(len(s))) + " bytes, fmt.Print shows all"
-		if depth > 0 {
-			w.note = seeAll
+		head, tail := limit*3/4, len(s)-limit/4
+		for head > 0 && !utf8.RuneStart(s[head]) {
+			head--
 		}
-		s = s[:limit]
-		for len(s) > 0 && !utf8.FullRuneInString(s[len(s)-min(len(s), utf8.UTFMax):]) {
-			s = s[:len(s)-1]
+		for tail < len(s) && !utf8.RuneStart(s[tail]) {
+			tail++
 		}
+		w.note = Int(int64(len(s))) + " bytes, " + seeAll
+		return atom(w.quote(s[:head], depth) + " " + elision + " " + Int(int64(tail-head)) + " more bytes " + elision + " " + w.quote(s[tail:], depth))
 	}
+	return atom(w.quote(s, depth))
+}
+
+func (w *writer) quote(s string, depth int) string {
 	if depth == 0 && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && isPlainText(s) {
-		return atom("`" + s + cut + "`")
+		return "`" + s + "`"
 	}
-	return atom(strings.TrimSuffix(strconv.Quote(s), `"`) + cut + `"`)
+	return strconv.Quote(s)
 }
 
 // isPlainText says whether s can be shown between back quotes.
@@ -174,200 +264,4 @@ func isPlainText(s string) bool {
 		}
 	}
 	return true
-}
-
-func (w *writer) elements(v reflect.Value, t types.Type, depth int) doc {
-	var elem types.Type
-	if t != nil {
-		if u, ok := t.Underlying().(interface{ Elem() types.Type }); ok {
-			elem = u.Elem()
-		}
-	}
-	if v.Kind() == reflect.Slice {
-		if v.IsNil() {
-			return atom("nil")
-		}
-		if v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
-			if b := v.Bytes(); utf8.Valid(b) && isPrintable(b) {
-				d := w.text(string(b), max(depth, 1))
-				return doc{text: w.f.typeName(v, t) + "(" + d.text + ")", typed: true}
-			}
-		}
-	}
-	d := doc{open: "[", close: "]"}
-	if depth > maxDepth && v.Len() > 0 {
-		d.items = []doc{atom(elision)}
-		return d
-	}
-	for _, i := range w.shownIndices(v.Len()) {
-		if i < 0 {
-			d.items = append(d.items, atom(elision))
-			continue
-		}
-		item := w.value(v.Index(i), elem, depth+1)
-		if elem != nil && item.typed && !types.IsInterface(elem) || elem == nil && v.Type().Elem().Kind() != reflect.Interface {
-			item = untyped(item) // as in a composite literal, the slice's type says it
-		}
-		d.items = append(d.items, item)
-	}
-	return d
-}
-
-// isPrintable says whether b looks like text rather than like numbers.
-func isPrintable(b []byte) bool {
-	for _, r := range string(b) {
-		if !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' {
-			return false
-		}
-	}
-	return true
-}
-
-// untyped drops the type's name in front of a brace.
-func untyped(d doc) doc {
-	if i := strings.IndexByte(d.open, '{'); i > 0 && !strings.HasPrefix(d.open, "struct{") && !strings.HasPrefix(d.open, "&") {
-		d.open = d.open[i:]
-	}
-	return d
-}
-
-// shownIndices gives the indices of n elements that are shown, with -1 for the gap.
-func (w *writer) shownIndices(n int) []int {
-	var list []int
-	for i := 0; i < n; i++ {
-		if n > maxElements && i == headTail {
-			list = append(list, -1)
-			i = n - headTail
-			w.note = Int(int64(n)) + " elements, " + seeAll
-		}
-		list = append(list, i)
-	}
-	return list
-}
-
-func (w *writer) entries(v reflect.Value, t types.Type, depth int) doc {
-	if v.IsNil() {
-		return atom("nil")
-	}
-	var key, elem types.Type
-	if t != nil {
-		if m, ok := t.Underlying().(*types.Map); ok {
-			key, elem = m.Key(), m.Elem()
-		}
-	}
-	d := doc{open: w.f.typeName(v, t) + "{", close: "}", comma: true, typed: true}
-	if depth > maxDepth && v.Len() > 0 {
-		d.items = []doc{atom(elision)}
-		return d
-	}
-	keys := v.MapKeys()
-	sort.Slice(keys, func(i, j int) bool { return less(w.f.unwrap(keys[i]), w.f.unwrap(keys[j])) })
-	for _, i := range w.shownIndices(len(keys)) {
-		if i < 0 {
-			d.items = append(d.items, atom(elision))
-			continue
-		}
-		item := untyped(w.value(v.MapIndex(keys[i]), elem, depth+1))
-		item.label = w.value(keys[i], key, depth+1).flat() + ": "
-		d.items = append(d.items, item)
-	}
-	return d
-}
-
-// less orders map keys: numbers by value, everything else by its text.
-func less(a, b reflect.Value) bool {
-	if a.IsValid() && b.IsValid() && a.Kind() == b.Kind() {
-		switch {
-		case a.CanInt():
-			return a.Int() < b.Int()
-		case a.CanUint():
-			return a.Uint() < b.Uint()
-		case a.CanFloat():
-			return a.Float() < b.Float()
-		}
-	}
-	return fmt.Sprint(a) < fmt.Sprint(b)
-}
-
-func (w *writer) fields(v reflect.Value, t types.Type, depth int) doc {
-	var st *types.Struct
-	if t != nil {
-		st, _ = t.Underlying().(*types.Struct)
-	}
-	name := ""
-	switch {
-	case t != nil && types.Unalias(t) != types.Type(st):
-		name = w.f.typeName(v, t)
-	case v.Type().PkgPath() != "":
-		name = v.Type().String()
-	case depth == 0:
-		name = "struct"
-	}
-	d := doc{open: name + "{", close: "}", comma: true, typed: true}
-	if depth > maxDepth && v.NumField() > 0 {
-		d.items = []doc{atom(elision)}
-		return d
-	}
-	for i := range v.NumField() {
-		label, ft := fieldName(v.Type(), i), types.Type(nil)
-		if st != nil && i < st.NumFields() {
-			label, ft = st.Field(i).Name(), st.Field(i).Type()
-		}
-		item := w.value(v.Field(i), ft, depth+1)
-		item.label = label + ": "
-		d.items = append(d.items, item)
-	}
-	return d
-}
-
-// fieldName is the name of a field as the source has it: yaegi stores x as Xx, because reflect cannot set x.
-func fieldName(t reflect.Type, i int) string {
-	name := t.Field(i).Name
-	if t.PkgPath() == "" && len(name) > 1 && name[0] == 'X' {
-		if r, _ := utf8.DecodeRuneInString(name[1:]); unicode.IsLower(r) || r == '_' {
-			return name[1:]
-		}
-	}
-	return name
-}
-
-func (w *writer) pointer(v reflect.Value, t types.Type, depth int) doc {
-	if v.IsNil() {
-		return atom("nil")
-	}
-	var elem types.Type
-	if t != nil {
-		if p, ok := t.Underlying().(*types.Pointer); ok {
-			elem = p.Elem()
-		}
-	}
-	at := seenPointer{v.Pointer(), v.Type()}
-	if w.seen[at] {
-		return atom("(cycle)")
-	}
-	if kind := v.Elem().Kind(); depth > 2 || kind != reflect.Struct && kind != reflect.Slice && kind != reflect.Map && kind != reflect.Array {
-		if depth == 0 {
-			return atom("&" + w.value(v.Elem(), elem, depth+1).flat())
-		}
-		return atom(fmt.Sprintf("%#x", v.Pointer()))
-	}
-	w.seen[at] = true
-	defer delete(w.seen, at)
-	d := w.value(v.Elem(), elem, depth)
-	if d.open == "" {
-		d.text = "&" + d.text
-	} else {
-		d.open = "&" + d.open
-	}
-	return d
-}
-
-func (w *writer) function(v reflect.Value, s *types.Signature, t types.Type) doc {
-	if isNil(v) {
-		return atom("nil")
-	}
-	if _, named := t.(*types.Named); named || s == nil {
-		return doc{text: w.f.typeName(v, t), typed: true}
-	}
-	return doc{text: types.TypeString(s, w.f.qualifier()), typed: true}
 }

@@ -234,7 +234,7 @@ func (s *Session) take(r *Result, u *unit) error {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, s.format.Format(v, t))
+		shown = append(shown, display.Noted(s.format.Format(v, t), s.placeOfFunc(u.shown)))
 	}
 	if len(shown) == 0 {
 		return nil

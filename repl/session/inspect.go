@@ -125,6 +125,16 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 	return info
 }
 
+// placeOfFunc is where a cell has declared the function that an expression names; empty for every other expression.
+func (s *Session) placeOfFunc(x ast.Expr) string {
+	if id, ok := x.(*ast.Ident); ok {
+		if e := s.world.names[id.Name]; e != nil && e.kind == funcKind {
+			return s.placeOf(e)
+		}
+	}
+	return ""
+}
+
 // placeOf is where a cell has declared something.
 func (s *Session) placeOf(e *entity) string {
 	switch {

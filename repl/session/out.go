@@ -10,6 +10,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 
 	"golang.org/x/tools/go/ast/astutil"
@@ -106,20 +107,29 @@ func small(v reflect.Value) int {
 	return n
 }
 
+// get is the value, if something has kept it.
+func (o *out) get() (reflect.Value, error) {
+	if o.value.IsValid() || o.rtype == nil {
+		return o.value, nil
+	}
+	p := o.weak.Value()
+	if p == nil {
+		why := o.size
+		if why == "" {
+			why = "nothing else has kept it"
+		}
+		return reflect.Value{}, fmt.Errorf("Out[%d] is gone: %s; assign a result to a variable to keep it", o.n, why)
+	}
+	v := reflect.New(o.rtype).Elem()
+	*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(p)
+	return v, nil
+}
+
 // load puts the value into its variable, which may not exist yet.
 func (o *out) load(s *Session) error {
-	v := o.value
-	if !v.IsValid() && o.rtype != nil {
-		p := o.weak.Value()
-		if p == nil {
-			why := o.size
-			if why == "" {
-				why = "nothing else has kept it"
-			}
-			return fmt.Errorf("%s is gone: %s; assign a result to a variable to keep it", fmt.Sprintf("Out[%d]", o.n), why)
-		}
-		v = reflect.New(o.rtype).Elem()
-		*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(p)
+	v, err := o.get()
+	if err != nil {
+		return err
 	}
 	if dst := s.rt.Variable(o.name); dst.IsValid() {
 		rt.Move(dst, v)
@@ -127,6 +137,29 @@ func (o *out) load(s *Session) error {
 		s.rt.Initially(o.name, v)
 	}
 	return nil
+}
+
+// Whole is a value as a result shows it, with nothing left out: that of a variable, of Out[n], or of the last result for
+// "_" and "".
+func (s *Session) Whole(name string) (display.Value, error) {
+	f := *s.format
+	f.Whole = true
+	if e := s.world.names[name]; e != nil && e.kind == varKind {
+		return f.Format(s.rt.Variable(e.internal), e.obj.Type()), nil
+	}
+	n := s.lastOut
+	if _, err := fmt.Sscanf(name, "Out[%d]", &n); err != nil && name != "" && name != "_" {
+		return nil, fmt.Errorf("show: got %q, want a variable, Out[n], or nothing for the last result", name)
+	}
+	o := s.outs[n]
+	if o == nil {
+		return nil, fmt.Errorf("show: there is no result Out[%d]", n)
+	}
+	v, err := o.get()
+	if err != nil {
+		return nil, err
+	}
+	return f.Format(v, o.typ), nil
 }
 
 // outRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns these.

@@ -1,0 +1,272 @@
+package display
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// How much of a table of structs is shown.
+const (
+	maxRows     = 40 // of a table that is shown whole
+	headRows    = 20 // of a longer one
+	tailRows    = 5
+	maxCell     = 32 // columns of a cell
+	minTableLen = 2  // elements of a slice that is shown as a table
+)
+
+// table is a slice or map of structs as rows and columns; nil for every other value. A row is an element, a column a
+// field. Structs that say themselves what they are stay elements.
+func (w *writer) table(v reflect.Value, t types.Type, width int) *Table {
+	rows := w.f.unwrap(v)
+	if !rows.IsValid() || w.f.speaksFor(rows, t) {
+		return nil
+	}
+	kind := rows.Kind()
+	if kind != reflect.Slice && kind != reflect.Array && kind != reflect.Map || rows.Len() < minTableLen {
+		return nil
+	}
+	st := w.f.structOf(rows.Type().Elem(), elemType(t))
+	if st == nil || w.f.speaksFor(reflect.New(st.typ).Elem(), st.static) || w.f.speaksFor(reflect.New(st.typ), types.Type(nil)) {
+		return nil
+	}
+	b := &tableBuilder{writer: w, columns: st, table: new(Table)}
+	b.head(kind == reflect.Map)
+	if kind == reflect.Map {
+		b.entries(rows, t)
+	} else {
+		b.elements(rows)
+	}
+	b.fit(width)
+	b.foot(rows, t, width)
+	return b.table
+}
+
+// A structType is what is known about the structs that are rows.
+type structType struct {
+	typ     reflect.Type
+	static  types.Type
+	names   []string
+	types   []types.Type
+	numbers []bool // aligned right
+}
+
+// structOf is the struct that a type is or points to, with its columns; nil if it is none, or has no fields.
+func (f *Formatter) structOf(rt reflect.Type, t types.Type) *structType {
+	if rt.Kind() == reflect.Pointer {
+		rt, t = rt.Elem(), elemType(t)
+	}
+	if rt.Kind() != reflect.Struct || rt.NumField() == 0 {
+		return nil
+	}
+	s := &structType{typ: rt, static: t}
+	var st *types.Struct
+	if t != nil {
+		st, _ = t.Underlying().(*types.Struct)
+	}
+	for i := range rt.NumField() {
+		name, ft := fieldName(rt, i), types.Type(nil)
+		if st != nil && i < st.NumFields() {
+			name, ft = st.Field(i).Name(), st.Field(i).Type()
+		}
+		s.names = append(s.names, name)
+		s.types = append(s.types, ft)
+		s.numbers = append(s.numbers, isNumber(rt.Field(i).Type.Kind()))
+	}
+	return s
+}
+
+func isNumber(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Complex128 }
+
+// dynamic is the type of a value: t, but of what is in an interface the one that was declared in interpreted code. It
+// is nil if only reflection knows it.
+func (f *Formatter) dynamic(v reflect.Value, t types.Type) types.Type {
+	if t != nil && !types.IsInterface(t) {
+		return t
+	}
+	if f.Dynamic != nil && v.IsValid() {
+		return f.Dynamic(v)
+	}
+	return nil
+}
+
+// speaksFor says whether a value has methods that say what it is.
+func (f *Formatter) speaksFor(v reflect.Value, t types.Type) bool {
+	if v.CanInterface() {
+		switch v.Interface().(type) {
+		case error, fmt.Stringer, Value, Briefer, fmt.Formatter, Plotter:
+			return true
+		}
+	}
+	for _, t := range []types.Type{t, pointerTo(t)} {
+		if t == nil {
+			continue
+		}
+		set := types.NewMethodSet(t)
+		for i := range set.Len() {
+			if name := set.At(i).Obj().Name(); name == "String" || name == "Error" || name == "Brief" || name == "Text" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func pointerTo(t types.Type) types.Type {
+	if t == nil {
+		return nil
+	}
+	return types.NewPointer(t)
+}
+
+// A tableBuilder fills a table.
+type tableBuilder struct {
+	*writer
+	columns *structType
+	table   *Table
+	dropped []string
+}
+
+// head names the columns: the index or key, and the fields.
+func (b *tableBuilder) head(keyed bool) {
+	b.table.Columns = append(b.table.Columns, Column{Name: "", Right: !keyed})
+	for i, name := range b.columns.names {
+		b.table.Columns = append(b.table.Columns, Column{Name: name, Right: b.columns.numbers[i]})
+	}
+}
+
+func (b *tableBuilder) elements(rows reflect.Value) {
+	n := rows.Len()
+	for i := 0; i < n; i++ {
+		if i == headRows && n > maxRows && !b.f.Whole {
+			b.table.Rows = append(b.table.Rows, b.gap())
+			i = n - tailRows
+		}
+		b.row(Cell{Text: fmt.Sprint(i), Role: Dim, Value: i}, rows.Index(i))
+	}
+}
+
+func (b *tableBuilder) entries(rows reflect.Value, t types.Type) {
+	var key types.Type
+	if t != nil {
+		if m, ok := t.Underlying().(*types.Map); ok {
+			key = m.Key()
+		}
+	}
+	entries := b.firstEntries(rows)
+	if isNumber(rows.Type().Key().Kind()) {
+		b.table.Columns[0].Right = true
+	}
+	for i, e := range entries {
+		if i == headRows && rows.Len() > maxRows && !b.f.Whole {
+			break
+		}
+		c := b.cell(e.key, key)
+		c.Role = Name
+		b.row(c, e.value)
+	}
+	if len(b.table.Rows) < rows.Len() {
+		b.table.Rows = append(b.table.Rows, b.gap())
+	}
+}
+
+func (b *tableBuilder) gap() []Cell {
+	cells := make([]Cell, len(b.table.Columns))
+	for i := range cells {
+		cells[i] = Cell{Text: elision, Role: Dim}
+	}
+	return cells
+}
+
+func (b *tableBuilder) row(first Cell, v reflect.Value) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			b.table.Rows = append(b.table.Rows, []Cell{first, {Text: "nil", Role: Dim}})
+			return
+		}
+		v = v.Elem()
+	}
+	cells := []Cell{first}
+	for i := range v.NumField() {
+		cells = append(cells, b.cell(v.Field(i), b.columns.types[i]))
+	}
+	b.table.Rows = append(b.table.Rows, cells)
+}
+
+// cell writes a value on one line. Strings that need no quotes have none.
+func (b *tableBuilder) cell(v reflect.Value, t types.Type) Cell {
+	c := Cell{Value: b.json(v, t, 1)}
+	inner := b.f.unwrap(v)
+	d := b.value(v, t, 2)
+	if i := strings.IndexByte(d.open, '{'); i > 0 { // the type of a struct is too long for a cell
+		d.open = strings.Repeat("&", strings.Count(d.open, "&")) + d.open[i:]
+	}
+	c.Text = d.flat()
+	if inner.IsValid() && inner.Kind() == reflect.String && d.text == fmt.Sprintf("%q", inner.String()) && plainCell(inner.String()) {
+		c.Text = inner.String()
+	}
+	if !b.f.Whole {
+		c.Text = runewidth.Truncate(c.Text, maxCell, elision)
+	}
+	return c
+}
+
+// plainCell says whether a string looks like itself in a table.
+func plainCell(s string) bool {
+	if s == "" || s != strings.TrimSpace(s) || s == "nil" || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// fit drops columns from the right until the table fits; the index and one field always stay.
+func (b *tableBuilder) fit(width int) {
+	t := b.table
+	total := -2
+	keep := 0
+	for i, w := range t.natural() {
+		if total += 2 + w; total > width && i > 1 {
+			break
+		}
+		keep = i + 1
+	}
+	for _, c := range t.Columns[keep:] {
+		b.dropped = append(b.dropped, c.Name)
+	}
+	t.Columns = t.Columns[:keep]
+	for i, row := range t.Rows {
+		t.Rows[i] = row[:min(len(row), keep)]
+	}
+}
+
+// foot says how many rows there are of which type, and what is not shown.
+func (b *tableBuilder) foot(rows reflect.Value, t types.Type, width int) {
+	parts := []string{Int(int64(rows.Len())) + " rows", b.f.typeName(rows, t)}
+	if len(b.dropped) > 0 {
+		list := strings.Join(b.dropped, ", ")
+		parts = append(parts, fmt.Sprintf("%d more columns: %s", len(b.dropped), runewidth.Truncate(list, 48, elision)))
+	}
+	if len(b.dropped) > 0 || len(b.table.Rows) < rows.Len() || b.note != "" {
+		parts = append(parts, seeAll)
+	}
+	for i, p := range parts {
+		switch line := b.table.Foot[strings.LastIndexByte(b.table.Foot, '\n')+1:]; {
+		case i == 0:
+		case runewidth.StringWidth(line+" · "+p) > width:
+			b.table.Foot += "\n"
+		default:
+			b.table.Foot += " · "
+		}
+		b.table.Foot += p
+	}
+}
