@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -20,6 +21,7 @@ type answer struct {
 	list       []session.Completion
 	hint       session.Hint
 	hinted     bool
+	failed     any // what the session panicked with
 }
 
 // An asker asks the session about the cell that is being typed. Keys never wait for it: it asks one question at a time,
@@ -52,11 +54,7 @@ func (a *asker) completions(q question) (answer, bool) {
 			return answer{}, false
 		}
 	}
-	a.busy = true
-	go func() {
-		from, list := a.complete(q.cell, q.pos)
-		a.answers <- answer{question: q, completing: true, from: from, list: list}
-	}()
+	a.start(answer{question: q, completing: true}, func(to *answer) { to.from, to.list = a.complete(q.cell, q.pos) })
 	select {
 	case answer := <-a.answers:
 		a.busy = false
@@ -71,12 +69,20 @@ func (a *asker) askHint(q question) bool {
 	if a.busy || a.hint == nil {
 		return false
 	}
+	a.start(answer{question: q}, func(to *answer) { to.hint, to.hinted = a.hint(q.cell, q.pos) })
+	return true
+}
+
+// start fills in an answer elsewhere. A panic there must not end the notebook with all its variables.
+func (a *asker) start(to answer, fill func(*answer)) {
 	a.busy = true
 	go func() {
-		h, ok := a.hint(q.cell, q.pos)
-		a.answers <- answer{question: q, hint: h, hinted: ok}
+		defer func() {
+			to.failed = recover()
+			a.answers <- to
+		}()
+		fill(&to)
 	}()
-	return true
 }
 
 // settle waits until nothing is being asked.
@@ -109,6 +115,8 @@ func (e *cellEditor) answer(a answer) {
 	defer e.mu.Unlock()
 	e.asker.busy = false
 	switch {
+	case a.failed != nil && !a.completing:
+		e.failed(a)
 	case a.completing:
 		if a.question == e.question() && e.search == nil {
 			e.completed(a)
@@ -116,4 +124,19 @@ func (e *cellEditor) answer(a answer) {
 	case a.question == e.question():
 		e.hint = hint{of: a.question, shown: a.hinted, Hint: a.hint}
 	}
+}
+
+// failed says that the session could not answer: a mistake of mcs, not of the person.
+func (e *cellEditor) failed(a answer) {
+	what := "hints"
+	if a.completing {
+		what = "completions"
+	}
+	e.say(fmt.Sprintf("mcs: %s failed here: %v", what, a.failed))
+}
+
+// say prints a line above the cell.
+func (e *cellEditor) say(line string) {
+	e.view.painter.Erase()
+	e.view.painter.Raw(e.theme.paint(grey, line) + "\r\n")
 }

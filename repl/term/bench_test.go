@@ -3,6 +3,8 @@ package term
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -67,6 +69,28 @@ func BenchmarkPaste2000Lines(b *testing.B) {
 		for i := 0; i < len(text); i += 4096 {
 			ty.feed(text[i:min(i+4096, len(text))])
 			ty.step(true)
+		}
+	}
+}
+
+// BenchmarkLoadHistory reads a full history, which every start waits for.
+func BenchmarkLoadHistory(b *testing.B) {
+	h := historyFile{filepath.Join(b.TempDir(), "history")}
+	var file []byte
+	for i := range historyLimit {
+		file = append(file, historyLine(fmt.Sprintf("y%d := f(x%d)\nfor i := range 10 {\n\tfmt.Println(\"cell\", y%d, i)\n}", i, i, i))...)
+	}
+	if err := os.WriteFile(h.path, file, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		cells, err := h.load()
+		if err != nil || len(cells) != historyLimit {
+			b.Fatalf("%d cells, %v", len(cells), err)
+		}
+		var p past
+		for _, c := range cells {
+			p.add(c)
 		}
 	}
 }

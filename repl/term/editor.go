@@ -17,6 +17,8 @@ type editor interface {
 	ReadCell(n int) (string, error)
 	// Remember adds a cell to what can be recalled.
 	Remember(cell string)
+	// Older adds the cells of earlier runs, which load reads while the prompt is there already.
+	Older(load func() []string)
 	// Prefill puts a text into the next cell that is read.
 	Prefill(text string)
 	// Print writes whole lines to the terminal, above the cell that is being typed if there is one.
@@ -60,6 +62,7 @@ type cellEditor struct {
 	theme      theme
 	incomplete func(cell string) bool
 	asker      asker
+	ready      chan struct{} // closed when the cells of earlier runs are there
 	closed     chan struct{}
 	once       sync.Once
 
@@ -87,7 +90,9 @@ type result struct {
 }
 
 func newCellEditor(c console, s *source, th theme, incomplete func(string) bool, ask asker) *cellEditor {
-	return &cellEditor{console: c, source: s, theme: th, incomplete: incomplete, asker: ask, closed: make(chan struct{}), view: view{theme: th}}
+	ready := make(chan struct{})
+	close(ready) // until Older says otherwise
+	return &cellEditor{console: c, source: s, theme: th, incomplete: incomplete, asker: ask, ready: ready, closed: make(chan struct{}), view: view{theme: th}}
 }
 
 // Close ends a ReadCell that goes on and gives the terminal back.
@@ -102,6 +107,18 @@ func (e *cellEditor) Remember(cell string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.past.add(cell)
+}
+
+func (e *cellEditor) Older(load func() []string) {
+	ready := make(chan struct{})
+	e.ready = ready
+	go func() {
+		defer close(ready)
+		cells := load()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.past.older(cells)
+	}()
 }
 
 func (e *cellEditor) Prefill(text string) {
@@ -134,9 +151,13 @@ func (e *cellEditor) Status(line string) {
 func (e *cellEditor) ReadCell(n int) (string, error) {
 	e.source.turn.Lock()
 	defer e.source.turn.Unlock()
-	if err := e.begin(n); err != nil {
+	ahead, err := e.begin(n)
+	if err != nil {
 		return "", err
 	}
+	e.step(false)
+	<-e.ready
+	e.feed(ahead)
 	defer e.asker.settle() // the session must not be asked while it runs a cell
 	var late <-chan time.Time
 	for {
@@ -170,17 +191,17 @@ func (e *cellEditor) ReadCell(n int) (string, error) {
 	}
 }
 
-// begin makes the terminal ready for the n-th cell.
-func (e *cellEditor) begin(n int) error {
+// begin makes the terminal ready for the n-th cell, and gives what was typed ahead.
+func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
 	case <-e.closed:
-		return io.EOF
+		return nil, io.EOF
 	default:
 	}
 	if err := e.console.Raw(); err != nil {
-		return fmt.Errorf("terminal: %w", err)
+		return nil, fmt.Errorf("terminal: %w", err)
 	}
 	e.prompt = fmt.Sprintf("In [%d]: ", n)
 	e.buf.Set(e.prefill, len(e.prefill))
@@ -189,10 +210,9 @@ func (e *cellEditor) begin(n int) error {
 	e.view.restart()
 	e.view.painter.Raw(pasteOn)
 	e.reading = true
-	ahead := e.source.take()
+	ahead = e.source.take()
 	e.cooked = len(ahead) + e.console.Ahead()
-	e.feedLocked(ahead)
-	return nil
+	return ahead, nil
 }
 
 const (
@@ -222,13 +242,10 @@ func (e *cellEditor) end(err error) (string, error) {
 	return "", err
 }
 
+// feed adds bytes of the terminal to the keys.
 func (e *cellEditor) feed(b []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.feedLocked(b)
-}
-
-func (e *cellEditor) feedLocked(b []byte) {
 	for i := range b[:min(e.cooked, len(b))] {
 		if b[i] == '\n' {
 			b[i] = '\r'

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -52,8 +53,7 @@ func (h historyFile) read() (cells []string, lines int, err error) {
 	in := bufio.NewReader(f)
 	for {
 		line, err := in.ReadBytes('\n')
-		var cell string
-		if json.Unmarshal(line, &cell) == nil {
+		if cell, ok := historyCell(line); ok {
 			cells = remember(cells, cell)
 		}
 		if err != nil { // the end, or as far as the file can be read
@@ -119,6 +119,20 @@ func endsInNewline(f *os.File) bool {
 func historyLine(cell string) []byte {
 	line, _ := json.Marshal(cell) // a string can always be marshalled
 	return append(line, '\n')
+}
+
+// historyCell reads what historyLine wrote. Of what json.Marshal writes of a string, strconv.Unquote reads everything
+// alike in a tenth of the time; every start reads the whole history.
+func historyCell(line []byte) (cell string, ok bool) {
+	text := strings.TrimRight(string(line), "\r\n")
+	if !strings.HasPrefix(text, `"`) {
+		return "", false
+	}
+	cell, err := strconv.Unquote(text)
+	if err != nil {
+		err = json.Unmarshal(line, &cell)
+	}
+	return cell, err == nil
 }
 
 // rewrite replaces the file by the cells.

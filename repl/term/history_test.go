@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestHistoryFile(t *testing.T) {
@@ -138,4 +139,19 @@ func TestSecrets(t *testing.T) {
 	if ghost := p.suggest("passw"); ghost != "" {
 		t.Errorf("%q is suggested", ghost)
 	}
+}
+
+// Every text comes back as it was written.
+func FuzzHistory(f *testing.F) {
+	for _, cell := range []string{"x < 1 && y > 2", "日本 🙂 \u2028\u2029", "\"\\`'\n\t\r\x00\x1b\x7f", `\/`} {
+		f.Add(cell)
+	}
+	f.Fuzz(func(t *testing.T, cell string) {
+		if !utf8.ValidString(cell) {
+			t.Skip("no cell")
+		}
+		if got, ok := historyCell(historyLine(cell)); got != cell || !ok {
+			t.Errorf("%q: got %q, %v", cell, got, ok)
+		}
+	})
 }

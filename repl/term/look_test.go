@@ -1,10 +1,12 @@
 package term
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
@@ -134,6 +136,24 @@ In [1]: line0
 	}
 }
 
+// compare draws what the typist sees on a screen of its own, and says how the two differ.
+func (t *typist) compare() error {
+	got := strings.Split(t.screen.Dump(), "\n")
+	gotX, gotY := t.screen.Place()
+	alone := screen.New(t.console.columns, t.console.rows)
+	t.console.Writer = alone
+	t.view.painter.Lose()
+	t.draw()
+	t.console.Writer = t.screen
+	x, y := alone.Place()
+	above := min(max(gotY-y, 0), len(got))
+	now, want := strings.TrimRight(strings.Join(got[above:], "\n"), "\n"), strings.TrimRight(alone.Dump(), "\n")
+	if x != gotX || now != want {
+		return fmt.Errorf("got, cursor %d,%d:\n%s\nwant, cursor %d,%d:\n%s", gotX, gotY, now, x, y, want)
+	}
+	return nil
+}
+
 // However a scene came to be, the screen shows what it would show had it been drawn alone.
 func TestScreenAfterManyKeys(t *testing.T) {
 	keys := []string{"a", "f(", ")", "{", "}", enter, altEnter, up, down, left, right, tab, backspace, del, "日", "e\u0301", ctrlK, ctrlY, undo, ctrlR, escape + "x",
@@ -142,29 +162,48 @@ func TestScreenAfterManyKeys(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		ty := newTypist(20+r.IntN(40), 5+r.IntN(10), theme{enabled: true}, "first", "f(1, {\n\tb\n})", "second")
 		for range 80 {
-			if r.IntN(20) == 0 {
+			switch r.IntN(20) {
+			case 0:
 				ty.Print([]byte("printed\n"))
+			case 1:
+				ty.Status(strings.Repeat("half ", r.IntN(3)))
+			case 2:
+				ty.resize(20+r.IntN(40), 5+r.IntN(10))
 			}
 			if ty.press(keys[r.IntN(len(keys))]) != nil {
 				ty.next()
 			}
-			if r.IntN(20) == 0 {
-				ty.Status(strings.Repeat("half ", r.IntN(3)))
-			}
 		}
-		got := strings.Split(ty.screen.Dump(), "\n")
-		gotX, gotY := ty.screen.Place()
-		alone := screen.New(ty.console.columns, ty.console.rows) // the same scene on a screen of its own
-		ty.console.Writer = alone
-		ty.view.painter.Lose()
-		ty.draw()
-		x, y := alone.Place()
-		above := min(max(gotY-y, 0), len(got))
-		want := strings.TrimRight(alone.Dump(), "\n")
-		if now := strings.TrimRight(strings.Join(got[above:], "\n"), "\n"); x != gotX || now != want {
-			t.Fatalf("seed %d: got, cursor %d,%d:\n%s\nwant, cursor %d,%d:\n%s", seed, gotX, gotY, now, x, y, want)
+		if err := ty.compare(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
+}
+
+// Whatever comes from the terminal, the editor goes on, the text is one that can be a cell, and the screen shows it.
+func FuzzEditor(f *testing.F) {
+	f.Add([]byte("func f() {\rx.M\t\t\r}\r"), 30, 8)
+	f.Add([]byte(ctrlR+"f"+ctrlR+ctrlG+up+up+ctrlW+ctrlY+"\x1by\x1f"), 72, 24)
+	f.Add([]byte("\x1b[200~a\n\tb\x1b[201~\x1b[A日本\xff\x18\x15"), 12, 3)
+	f.Fuzz(func(t *testing.T, in []byte, columns, rows int) {
+		if bytes.ContainsRune(in, 0x18) { // Ctrl-X Ctrl-E would start an editor
+			t.Skip("starts other programs")
+		}
+		ty := newTypist(4+(columns&0x3f), 2+(rows&0x1f), theme{enabled: true}, "f {\n\tg(日本)\n}", "x := f(1, 2)", "e\u0301\x1b")
+		for len(in) > 0 {
+			n := min(len(in), 7)
+			if ty.press(string(in[:n])) != nil {
+				ty.next()
+			}
+			in = in[n:]
+		}
+		if text := ty.buf.Text(); !utf8.ValidString(text) || strings.Contains(text, "\r") {
+			t.Errorf("the text is %q", text)
+		}
+		if err := ty.compare(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The window changes its size while a cell is typed, with a menu open, below a line of progress.

@@ -31,6 +31,10 @@ func (e *cellEditor) complete() {
 
 // completed shows the completions that were asked for.
 func (e *cellEditor) completed(a answer) {
+	if a.failed != nil {
+		e.failed(a)
+		return
+	}
 	pos := e.buf.Pos()
 	if a.from < 0 || a.from > pos || len(a.list) == 0 {
 		return

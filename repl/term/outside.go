@@ -17,7 +17,7 @@ func (e *cellEditor) editOutside() {
 	var err error
 	e.external(func() { text, err = editText(e.buf.Text()) })
 	if err != nil {
-		e.view.painter.Raw(err.Error() + "\r\n")
+		e.say(err.Error())
 		return
 	}
 	e.buf.Replace(0, len(e.buf.Text()), text)

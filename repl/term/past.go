@@ -1,8 +1,6 @@
 package term
 
-import (
-	"strings"
-)
+import "strings"
 
 // past is what can be recalled: the cells of this run and of earlier ones, the oldest first.
 type past struct {
@@ -19,6 +17,13 @@ type past struct {
 func (p *past) add(cell string) {
 	p.cells = remember(p.cells, cell)
 	p.ghostOf = ""
+	p.restart()
+}
+
+// older puts the cells of earlier runs before those that are there.
+func (p *past) older(cells []string) {
+	cells = append(cells, p.cells...)
+	p.cells = cells[max(0, len(cells)-historyLimit):]
 	p.restart()
 }
 

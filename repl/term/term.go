@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -62,8 +63,8 @@ type notebook struct {
 	input      *cellInput
 	interrupts *interrupts
 	theme      theme
-	history    *historyFile // nil: nothing is kept
-	hinted     int          // Ctrl-C on empty lines in a row
+	history    atomic.Pointer[historyFile] // nil: nothing is kept
+	hinted     int                         // Ctrl-C on empty lines in a row
 }
 
 // Run is the notebook: it returns when the person leaves (nil), when the terminal goes away or ctx ends.
@@ -117,14 +118,13 @@ func (nb *notebook) completer(commands completer) completer {
 func (nb *notebook) loadHistory(preload []string) {
 	file, err := defaultHistory()
 	if err == nil {
-		nb.history = &file
-		var cells []string
-		cells, err = file.load()
-		for _, c := range cells {
-			nb.editor.Remember(c)
-		}
+		nb.history.Store(&file)
+		nb.editor.Older(func() []string {
+			cells, err := file.load()
+			nb.historyFailed(err)
+			return cells
+		})
 	}
-	nb.historyFailed(err)
 	for _, c := range preload {
 		nb.editor.Remember(c)
 	}
@@ -132,9 +132,8 @@ func (nb *notebook) loadHistory(preload []string) {
 
 // historyFailed says once that the history is not kept, and why.
 func (nb *notebook) historyFailed(err error) {
-	if err != nil && nb.history != nil {
+	if err != nil && nb.history.Swap(nil) != nil {
 		fmt.Fprintln(nb.out, nb.theme.paint(grey, err.Error()+"; cells are not kept"))
-		nb.history = nil
 	}
 }
 
@@ -165,8 +164,8 @@ func (nb *notebook) loop(ctx context.Context) error {
 			return nil
 		}
 		nb.editor.Remember(cell)
-		if nb.history != nil {
-			nb.historyFailed(nb.history.add(cell))
+		if history := nb.history.Load(); history != nil {
+			nb.historyFailed(history.add(cell))
 		}
 		nb.run(ctx, cell)
 		if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
 
@@ -69,7 +70,7 @@ func newTypist(columns, rows int, th theme, history ...string) *typist {
 // next begins another cell.
 func (t *typist) next() {
 	t.n++
-	if err := t.begin(t.n); err != nil {
+	if _, err := t.begin(t.n); err != nil {
 		panic(err)
 	}
 	t.step(true)
@@ -244,4 +245,66 @@ func keyLen(keys string) int {
 	}
 	_, n := utf8.DecodeRuneInString(keys)
 	return n
+}
+
+// A session that fails to answer, or takes its time, costs neither the cell nor a key.
+func TestSessionAnswersLate(t *testing.T) {
+	ty := newTypist(72, 24, theme{})
+	ty.asker.complete = func(string, int) (int, []session.Completion) { panic("no idea") }
+	ty.press("x.M" + tab + "at")
+	if got := ty.screen.Text(); ty.state() != "x.Mat|" || !strings.Contains(got, "completions failed here: no idea\nIn [1]: x.Mat") {
+		t.Errorf("got %s on\n%s", ty.state(), got)
+	}
+
+	ty = newTypist(72, 24, theme{})
+	answer := make(chan struct{})
+	o := &obedient{}
+	ty.asker.complete = func(cell string, pos int) (int, []session.Completion) {
+		<-answer
+		return o.Complete(cell, pos)
+	}
+	ty.feed([]byte("x.Mat" + tab)) // Tab gives up waiting, and the completion comes when it comes
+	ty.step(true)
+	if ty.state() != "x.Mat|" {
+		t.Errorf("before the answer: got %s", ty.state())
+	}
+	close(answer)
+	ty.answer(<-ty.asker.answers)
+	if ty.state() != "x.MatMul|" {
+		t.Errorf("after the answer: got %s, want the completion", ty.state())
+	}
+
+	ty = newTypist(72, 24, theme{})
+	answer = make(chan struct{})
+	ty.feed([]byte("x.Mat" + tab))
+	ty.asker.complete = func(cell string, pos int) (int, []session.Completion) {
+		<-answer
+		return o.Complete(cell, pos)
+	}
+	ty.step(true)
+	ty.feed([]byte("h"))
+	ty.step(true)
+	close(answer)
+	ty.answer(<-ty.asker.answers)
+	if ty.state() != "x.Math|" {
+		t.Errorf("after more keys: got %s, want the answer dropped", ty.state())
+	}
+}
+
+// The cells of earlier runs may come after the prompt and after cells of this one: they are older all the same.
+func TestOlderCells(t *testing.T) {
+	ty := newTypist(72, 24, theme{}, "of a file")
+	read := make(chan struct{})
+	ty.Older(func() []string {
+		<-read
+		return []string{"first", "second"}
+	})
+	close(read)
+	<-ty.ready
+	for _, want := range []string{"of a file|", "second|", "first|", "first|"} {
+		ty.press(up)
+		if got := ty.state(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }
