@@ -42,3 +42,11 @@ def lora_inputs(w):
 
 def row_inputs(w):
     return values(1, w["m"], w["n"]), values(2, w["n"]), values(3, w["n"]), values(5, w["m"], w["n"])
+
+
+def quantised(w):
+    """Codes [n k], without their middle, of a weight that they hold exactly, and the scale of all of them."""
+    most = 2 ** (w["bits"] - 1) - 1
+    codes = np.rint(values(2, w["n"], w["k"]) * np.float32(most)).astype(np.int32)
+    codes[:, ::32] = most
+    return codes, 1 / (most + 1)

@@ -5,7 +5,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from inputs import values, words
+from inputs import Absent, values, words
 
 
 def decoder(w):
@@ -59,7 +59,9 @@ def train(w, compile):
 
 
 def decode(w):
-    model = decoder(w).eval()
+    if w["dtype"] not in ("f32", "bf16"):
+        raise Absent("transformers needs packages of others for " + w["dtype"])
+    model = decoder(w).eval().to({"f32": torch.float32, "bf16": torch.bfloat16}[w["dtype"]])
     model.generation_config.eos_token_id = None
     prompt = torch.from_numpy(words(1, w["prompt"], w["vocab"])[None])
 

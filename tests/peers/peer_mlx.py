@@ -2,7 +2,7 @@
 import mlx.core as mx
 import numpy as np
 
-from inputs import Absent, lora_inputs, row_inputs, values, words
+from inputs import Absent, lora_inputs, quantised, row_inputs, values, words
 
 EPS = 1e-5
 
@@ -74,6 +74,15 @@ class MLX:
         dtype = {"f32": mx.float32, "bf16": mx.bfloat16}[w["dtype"]]
         x, wt = (t.astype(dtype) for t in arrays((values(1, 1, w["k"]), values(2, w["n"], w["k"]))))
         return self.forward(lambda x, wt: x @ wt.T, x, wt)
+
+    def codes(self, w):
+        codes, scale = quantised(w)
+        each, middle = 32 // w["bits"], 2 ** (w["bits"] - 1)
+        parts = (codes + middle).astype(np.uint32).reshape(w["n"], -1, each) << (np.arange(each, dtype=np.uint32) * w["bits"])
+        scales = mx.full((w["n"], w["k"] // 64), scale)
+        x, packed = arrays((values(1, 1, w["k"]), np.bitwise_or.reduce(parts, -1)))
+        return self.forward(lambda x, packed, scales, biases: mx.quantized_matmul(x, packed, scales, biases, transpose=True, group_size=64, bits=w["bits"]),
+                            x, packed, scales, -middle * scales)
 
     def chain(self, w):
         x, y = arrays((values(1, w["m"], w["n"]), values(2, w["m"], w["n"])))

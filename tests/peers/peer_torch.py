@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from inputs import Absent, lora_inputs, row_inputs, values, words
+from inputs import Absent, lora_inputs, quantised, row_inputs, values, words
 
 EPS = 1e-5
 
@@ -82,6 +82,17 @@ class Torch:
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[w["dtype"]]
         x, wt = (t.to(dtype) for t in tensors((values(1, 1, w["k"]), values(2, w["n"], w["k"]))))
         return self.forward(F.linear, x, wt)
+
+    def codes(self, w):
+        # PyTorch's own weight-only kernels: 8 bits with a scale a row, 4 bits with a scale and an offset a group.
+        codes, scale = quantised(w)
+        x, codes = torch.from_numpy(values(1, 1, w["k"])), torch.from_numpy(codes)
+        if w["bits"] == 8:
+            return self.forward(torch.ops.aten._weight_int8pack_mm, x, codes.to(torch.int8), torch.full((w["n"],), scale))
+        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes + 8, 1)
+        groups = torch.zeros(w["k"] // 64, w["n"], 2)
+        groups[..., 0] = scale
+        return self.forward(lambda x, packed, groups: torch.ops.aten._weight_int4pack_mm_for_cpu(x, packed, 64, groups), x, packed, groups)
 
     def chain(self, w):
         x, y = tensors((values(1, w["m"], w["n"]), values(2, w["m"], w["n"])))

@@ -40,6 +40,11 @@ def matvec(n, k, dtype, long=False):
                 1e-4 if dtype == "f32" else 2e-2, long, n=n, k=k, dtype=dtype)
 
 
+def codes(n, k, bits, long=False):
+    """One row times a weight in codes of so many bits, in groups of 64 with scales in f32; peers may have fewer scales."""
+    return work(f"matvec/int{bits} {n}x{k}", "codes", 0, n * k * bits // 8 + 4 * n * k // 64, "read", close=1e-4, long=long, n=n, k=k, bits=bits)
+
+
 def attention(t, long=False):
     q, kv = 14, 2
     seen = t * (t + 1) // 2
@@ -72,9 +77,11 @@ def train(name, shape, batch, t, long=False):
     return work(f"train/{name} {batch}x{t}", "train", flops, 0, close=2e-3, long=long, batch=batch, t=t, r=16, **shape)
 
 
-def decode(name, shape, tokens, long=False):
+def decode(name, shape, tokens, long=False, dtype="f32"):
     weights = linear_weights(shape) + shape["vocab"] * shape["width"]
-    return work(f"decode/{name} {tokens} tokens", "decode", 0, 4 * weights * tokens, "read", close=0, long=long, tokens=tokens, prompt=32, **shape)
+    size = {"f32": 4, "bf16": 2, "int8": 1 + 4 / 64, "int4": 0.5 + 4 / 64}[dtype]
+    kind = "" if dtype == "f32" else f" {dtype}"
+    return work(f"decode/{name}{kind} {tokens} tokens", "decode", 0, int(size * weights) * tokens, "read", close=0, long=long, tokens=tokens, prompt=32, dtype=dtype, **shape)
 
 
 WORKS = (
@@ -86,11 +93,14 @@ WORKS = (
     + [matmul(n, "f32", n > 2048) for n in (256, 512, 1024, 2048, 4096)]
     + [matmul(n, "bf16", n > 1024) for n in (256, 512, 1024, 2048, 4096)]
     + [matvec(n, k, d) for d in ("f32", "bf16") for n, k in ((896, 896), (4864, 896), (896, 4864), (8960, 1536))]
+    + [codes(n, k, bits) for bits in (8, 4) for n, k in ((896, 896), (4864, 896), (896, 4864), (8960, 1536))]
+    + [codes(151936, 896, bits, long=True) for bits in (8, 4)]
     + [work("chain/1024x1024", "chain", 0, 12 * 1024 * 1024, m=1024, n=1024)]
     + [attention(t) for t in (128, 512, 2048)]
     + [cross_entropy(32000), cross_entropy(32000, grad=True), cross_entropy(151936, long=True), cross_entropy(151936, grad=True, long=True)]
     + [adamw(1), adamw(40)]
     + [work("small/add 4x4", "small", 0, 0, n=4)]
     + [train("small", SMALL, 4, 256), train("0.5B", HALF_B, 1, 256, long=True)]
-    + [decode("small", SMALL, 64), decode("0.5B", HALF_B, 16, long=True)]
+    + [decode("small", SMALL, 64, dtype=d) for d in ("f32", "bf16", "int8", "int4")]
+    + [decode("0.5B", HALF_B, 16, long=True, dtype=d) for d in ("f32", "bf16", "int8", "int4")]
 )

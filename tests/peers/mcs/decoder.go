@@ -5,10 +5,12 @@ import (
 	"hash/crc32"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -71,6 +73,16 @@ func (w *work) train() func() []tensor.Tensor {
 // decode goes on from a prompt, always with the best word.
 func (w *work) decode() func() []tensor.Tensor {
 	m, prompt := w.decoder(), words(1, w.Prompt, w.Vocab)
+	nn.Freeze(m)
+	switch w.DType {
+	case "bf16":
+		nn.Convert(m, dtype.BF16)
+	case "int8", "int4":
+		bits := map[string]int{"int8": 8, "int4": 4}[w.DType]
+		if _, err := quant.Module(m, quant.Config{Bits: bits}, quant.AllLinear, "embed_tokens"); err != nil {
+			panic(err)
+		}
+	}
 	return func() []tensor.Tensor {
 		ids, err := m.GenerateTokens(context.Background(), prompt, llm.Sampling{Tokens: w.Tokens})
 		if err != nil {

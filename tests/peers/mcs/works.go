@@ -1,7 +1,10 @@
 package main
 
 import (
+	"math"
+
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -26,6 +29,7 @@ type work struct {
 	Batch  int    `json:"batch"`
 	Tokens int    `json:"tokens"`
 	Prompt int    `json:"prompt"`
+	Bits   int    `json:"bits"`
 }
 
 const epsilon = 1e-5
@@ -45,6 +49,9 @@ func (w *work) build() func() []tensor.Tensor {
 		// A linear layer holds its weight as [in out] here, and as [out in] in PyTorch: each side gets its own order.
 		x, weight := w.stored(values(1, 1, w.K)), w.stored(values(2, w.N, w.K).Transpose())
 		return func() []tensor.Tensor { return []tensor.Tensor{x.MatMul(weight)} }
+	case "codes":
+		x, weight := values(1, 1, w.K), w.quantised()
+		return func() []tensor.Tensor { return []tensor.Tensor{weight.MatMul(x)} }
 	case "chain":
 		x, y := values(1, w.M, w.N), values(2, w.M, w.N)
 		return func() []tensor.Tensor {
@@ -83,6 +90,28 @@ func (w *work) stored(x tensor.Tensor) tensor.Tensor {
 		x = x.Cast(dtype.BF16)
 	}
 	return tensor.FromBytes(x.DType(), x.Bytes(), x.Shape()...).Eval()
+}
+
+// quantised is a weight that codes of Bits bits hold exactly: multiples of a power of two, of which the first of each 32 is
+// the largest that there is. inputs.py has the same formula.
+func (w *work) quantised() *quant.Weight {
+	most := float32(int(1)<<(w.Bits-1) - 1)
+	numbers := numbers(2, w.N*w.K)
+	weight := make([]float32, len(numbers))
+	for n := range w.N {
+		for k := range w.K {
+			v := float32(math.RoundToEven(float64(numbers[n*w.K+k] * most)))
+			if k%32 == 0 {
+				v = most
+			}
+			weight[k*w.N+n] = v / (most + 1)
+		}
+	}
+	q, err := quant.Quantize(tensor.From(weight, w.K, w.N), quant.Config{Bits: w.Bits})
+	if err != nil {
+		panic(err)
+	}
+	return q
 }
 
 // maybeGrad runs f, and with Grad also the gradients of sum(f·dy) for the inputs.
