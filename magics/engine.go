@@ -78,7 +78,8 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 		if err != nil {
 			return nil, c.errorf("%w", err)
 		}
-		t.Foot = fmt.Sprintf("%s: %s in f32 matmul, reads %s", device.Default(), display.Rate(best.Flops, "FLOP/s"), display.Rate(best.Read, "B/s"))
+		t.Foot = fmt.Sprintf("%s: %s in f32 matmul, %s in bf16, reads %s", device.Default(), display.Rate(best.Flops, "FLOP/s"), display.Rate(best.BF16, "FLOP/s"),
+			display.Rate(best.Read, "B/s"))
 	}
 	return t, nil
 }

@@ -153,20 +153,25 @@ func (c *call) measureFloor(ctx context.Context, w *work, lazy bool) (float64, e
 }
 
 // limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading memory. A
-// rate above a measured ceiling is no measurement of the device, and is not shown as one.
+// rate above a measured ceiling is no measurement of the device, and is not shown as one. What is faster than f32 products
+// can be is held against those of bf16.
 func (t *timing) limit(ctx context.Context) string {
 	ceilings, err := bench.MeasureCeilings(ctx)
 	if err != nil {
 		return ""
 	}
 	flops, bytes := float64(t.one.Flops())/t.result.Median, float64(t.one.Bytes())/t.result.Median
-	computes, honest := bench.Share(flops, ceilings.Flops)
+	peak, of := ceilings.Flops, "of peak"
+	if _, f32 := bench.Share(flops, peak); !f32 && ceilings.BF16 > peak {
+		peak, of = ceilings.BF16, "of bf16's peak"
+	}
+	computes, honest := bench.Share(flops, peak)
 	reads, fits := bench.Share(bytes, ceilings.Read)
 	switch {
 	case computes > reads && !honest:
-		return "more arithmetic than the device can do (" + display.Rate(ceilings.Flops, "FLOP/s") + "): not all of it was done"
+		return "more arithmetic than the device can do (" + display.Rate(peak, "FLOP/s") + "): not all of it was done"
 	case computes > reads:
-		return display.Rate(flops, "FLOP/s") + " = " + display.Percent(computes) + " of peak"
+		return display.Rate(flops, "FLOP/s") + " = " + display.Percent(computes) + " " + of
 	case !fits:
 		return "faster than memory (" + display.Rate(ceilings.Read, "B/s") + "): its data stayed in a cache"
 	}

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Ceilings are the best rates that the engine's own kernels reached on a device: what other figures are a share of.
 type Ceilings struct {
 	Flops float64 // f32 operations a second, of a square matmul
+	BF16  float64 // the same of bf16, which a matrix unit may do many times as fast
 	Read  float64 // bytes a second, of a sum over more than the caches hold
 }
 
@@ -21,7 +23,7 @@ var ceilings = struct {
 	of map[string]Ceilings
 }{of: map[string]Ceilings{}}
 
-// MeasureCeilings measures the default device, once in a process: some 0.3 s and 64 MiB. A device that is so slow that
+// MeasureCeilings measures the default device, once in a process: some 0.5 s and 64 MiB. A device that is so slow that
 // smaller work shows its rate gets smaller work.
 func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	ceilings.Lock()
@@ -32,11 +34,16 @@ func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	}
 	var c Ceilings
 	var err error
-	if c.Flops, err = bestRate(ctx, 1024, func(n int) (func(), float64) {
-		a, b := ramp(n*n).Reshape(n, n), ramp(n*n).Reshape(n, n)
-		return func() { a.MatMul(b).Eval() }, 2 * float64(n) * float64(n) * float64(n)
-	}); err != nil {
-		return Ceilings{}, err
+	for _, m := range []struct {
+		rate *float64
+		of   dtype.Type
+	}{{&c.Flops, dtype.F32}, {&c.BF16, dtype.BF16}} {
+		if *m.rate, err = bestRate(ctx, 1024, func(n int) (func(), float64) {
+			a := ramp(n*n).Reshape(n, n).Cast(m.of).Eval()
+			return func() { a.MatMul(a).Eval() }, 2 * float64(n) * float64(n) * float64(n)
+		}); err != nil {
+			return Ceilings{}, err
+		}
 	}
 	if c.Read, err = bestRate(ctx, 1<<24, func(n int) (func(), float64) {
 		x := ramp(n)

@@ -14,8 +14,8 @@ func TestMeasureCeilings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Flops < 1e8 || c.Read < 1e8 {
-		t.Errorf("got %.3g FLOP/s and %.3g B/s, want what a computer does", c.Flops, c.Read)
+	if c.Flops < 1e8 || c.BF16 < 1e8 || c.Read < 1e8 {
+		t.Errorf("got %.3g FLOP/s, %.3g with bf16, and %.3g B/s, want what a computer does", c.Flops, c.BF16, c.Read)
 	}
 	if again, err := MeasureCeilings(t.Context()); err != nil || again != c {
 		t.Errorf("measured again: got %v, %v, want %v", again, err, c)

@@ -13,6 +13,10 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 // KEEP makes the compiler believe that a vector changed, and leave it in its register.
 #if defined(__AVX512F__)
@@ -76,10 +80,42 @@ PEAK(f32_peak, vec, 2 * WIDTH / 4, F32_STEP)
 #if defined(__AVX512BF16__)
 // The sums are f32 vectors, the operands bf16.
 #define BF16_STEP(i) s##i = (__m512i)_mm512_dpbf16_ps((__m512)s##i, (__m512bh)a, (__m512bh)b); KEEP(s##i);
-PEAK(bf16_peak, __m512i, 64, BF16_STEP)
+PEAK(bf16_vectors, __m512i, 64, BF16_STEP)
 #else
-static double bf16_peak(double seconds) { return 0 * seconds; }
+static double bf16_vectors(double seconds) { return 0 * seconds; }
 #endif
+
+// The matrix unit of some Intel processors multiplies tiles of 16 rows of 64 bytes; the system must be asked for it.
+#if defined(__AMX_BF16__) && defined(__linux__)
+static double bf16_tiles(double seconds) {
+	enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILEDATA = 18, ROWS = 16 };
+	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILEDATA)) return 0;
+	struct {
+		uint8_t palette, start, zero[14];
+		uint16_t row_bytes[16];
+		uint8_t rows[16];
+	} config = {.palette = 1};
+	for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = ROWS;
+	static const uint16_t zeros[ROWS * 32];
+	double end = now() + seconds, least = 1e9;
+	_tile_loadconfig(&config);
+	_tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
+	_tile_loadd(4, zeros, 64); _tile_loadd(5, zeros, 64); _tile_loadd(6, zeros, 64); _tile_loadd(7, zeros, 64);
+	for (double start; (start = now()) < end;) {
+		for (int s = 0; s < STEPS / 4; s++) {
+			_tile_dpbf16ps(0, 4, 6); _tile_dpbf16ps(1, 4, 7); _tile_dpbf16ps(2, 5, 6); _tile_dpbf16ps(3, 5, 7);
+		}
+		least = fmin(least, now() - start);
+	}
+	_tile_release();
+	return 2.0 * ROWS * ROWS * 32 * STEPS / least;
+}
+#else
+static double bf16_tiles(double seconds) { return 0 * seconds; }
+#endif
+
+// bf16_peak is that of the faster instruction.
+static double bf16_peak(double seconds) { return fmax(bf16_vectors(seconds / 2), bf16_tiles(seconds / 2)); }
 
 #if defined(__AVX512VNNI__)
 #define INT8_STEP(i) s##i = _mm512_dpbusd_epi32(s##i, a, b); KEEP(s##i);
