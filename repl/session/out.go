@@ -118,12 +118,15 @@ func (o *out) get() (reflect.Value, error) {
 		if why == "" {
 			why = "nothing else has kept it"
 		}
-		return reflect.Value{}, fmt.Errorf("Out[%d] is gone: %s; assign a result to a variable to keep it", o.n, why)
+		return reflect.Value{}, fmt.Errorf("%s is gone: %s; assign a result to a variable to keep it", resultName(o.n), why)
 	}
 	v := reflect.New(o.rtype).Elem()
 	*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(p)
 	return v, nil
 }
+
+// resultName is how people call the result of a cell.
+func resultName(n int) string { return fmt.Sprintf("Out[%d]", n) }
 
 // load puts the value into its variable, which may not exist yet.
 func (o *out) load(s *Session) error {
@@ -153,7 +156,7 @@ func (s *Session) Whole(name string) (display.Value, error) {
 	}
 	o := s.outs[n]
 	if o == nil {
-		return nil, fmt.Errorf("show: there is no result Out[%d]", n)
+		return nil, fmt.Errorf("show: there is no result %s", resultName(n))
 	}
 	v, err := o.get()
 	if err != nil {
