@@ -79,9 +79,13 @@ func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 	if len(own) == 0 {
 		return "", false
 	}
-	seen := 0
+	seen, behind := 0, ""
 	for _, g := range goroutines() {
 		switch {
+		case strings.Contains(g.creator, "/rt.(*Runtime).Block"): // makes a call that one of the program's waits for
+			if behind = g.waitsFor(); behind == "" {
+				return "", false
+			}
 		case slices.Contains(own, g.id):
 			seen++
 			why := g.waitsFor()
@@ -91,9 +95,15 @@ func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 			if g.id == own[0] {
 				state = why
 			}
+			if g.id == own[0] && g.inside("Runtime).await") {
+				state = ""
+			}
 		case !before[g.id] && !strings.HasPrefix(g.creator, "github.com/mcs-notebook/mcs/repl/session") && !strings.HasPrefix(g.creator, "github.com/traefik/yaegi/"):
 			return "", false
 		}
+	}
+	if state == "" {
+		state = behind
 	}
 	return state, seen == len(own)
 }
@@ -128,18 +138,22 @@ func goroutines() (list []goroutineState) {
 	return list
 }
 
+// inside says whether a goroutine is in a method of package rt.
+func (g goroutineState) inside(method string) bool {
+	return bytes.Contains(g.stack, []byte("/rt.(*"+method+"("))
+}
+
 // waitsFor is what a goroutine waits for that only another goroutine can give, in the runtime's words; empty if it waits
 // for nothing, or for something else.
 func (g goroutineState) waitsFor() string {
-	has := func(f string) bool { return bytes.Contains(g.stack, []byte("/rt.(*"+f+"(")) }
 	switch {
-	case has("Runtime).Sleep"):
+	case g.inside("Runtime).Sleep"):
 		return ""
-	case has("Select).never"):
+	case g.inside("Select).never"):
 		return "select (no cases)"
-	case has("Runtime).Recv"):
+	case g.inside("Runtime).Recv"):
 		return "chan receive"
-	case has("Runtime).Send"):
+	case g.inside("Runtime).Send"):
 		return "chan send"
 	case strings.HasPrefix(g.state, "sync."), strings.HasPrefix(g.state, "chan "), strings.HasPrefix(g.state, "select"), g.state == "semacquire":
 		return g.state

@@ -107,21 +107,9 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 			continue
 		}
 		inspect(n, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				if l.info.Types[n.Fun].IsType() {
-					return true
-				}
-				risky = true
-				m.Calls = append(m.Calls, call(n))
-			case *ast.IndexExpr, *ast.SliceExpr, *ast.StarExpr, *ast.TypeAssertExpr, *ast.SelectorExpr, *ast.SendStmt, *ast.CompositeLit:
-				risky = true
-			case *ast.BinaryExpr:
-				risky = risky || n.Op == token.QUO || n.Op == token.REM || n.Op == token.SHL || n.Op == token.SHR || n.Op == token.EQL || n.Op == token.NEQ
-			case *ast.AssignStmt:
-				risky = risky || n.Tok == token.QUO_ASSIGN || n.Tok == token.REM_ASSIGN
-			case *ast.UnaryExpr:
-				risky = risky || n.Op == token.ARROW
+			risky = risky || l.risky(n)
+			if e, ok := n.(*ast.CallExpr); ok && !l.info.Types[e.Fun].IsType() {
+				m.Calls = append(m.Calls, call(e))
 			}
 			return true
 		})
