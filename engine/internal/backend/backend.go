@@ -90,6 +90,9 @@ type Slice struct {
 //	        entropy and its gradient have neither prologue nor epilogue.
 //	Single  one instruction of any other op; its operands are inputs.
 //
+// The result of a CrossEntropyGrad may lie in the memory of its logits: each of its elements is stored after the same
+// element of the logits was read for the last time. No other output overlaps an input.
+//
 // Any value may be an output but a prologue's; a result of an instruction that is no output and that no other
 // instruction uses (the gradient of a frozen weight) need not be computed. An index that is out of range is found when
 // the group runs: Submit returns an error then.

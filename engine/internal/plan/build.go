@@ -119,7 +119,11 @@ func (c *clustering) schedule() *ordering {
 			needed[u.base] = true
 		}
 	}
-	return &ordering{clustering: c, order: order, exports: exports, uses: uses}
+	o := &ordering{clustering: c, order: order, exports: exports, uses: uses}
+	if c.fuse {
+		o.findOverlays()
+	}
+	return o
 }
 
 // kernel returns the compiled group, perhaps from another plan.

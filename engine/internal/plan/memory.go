@@ -32,6 +32,10 @@ func (o *ordering) place() *placement {
 			m.last[u.base] = i
 		}
 	}
+	stays := map[int]int{} // the last launch that uses a value's memory
+	for v, i := range m.last {
+		stays[o.home(v)] = max(stays[o.home(v)], i)
+	}
 	var slots []slot
 	for i := range o.order {
 		for _, v := range o.exports[i] {
@@ -39,7 +43,9 @@ func (o *ordering) place() *placement {
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				continue
 			}
-			slots = append(slots, slot{value: v, bytes: o.bytes(v), first: i, last: max(i, m.last[v])})
+			if o.home(v) == v {
+				slots = append(slots, slot{value: v, bytes: o.bytes(v), first: i, last: max(i, stays[v])})
+			}
 		}
 	}
 	for v := range o.wanted { // outputs without elements
@@ -48,6 +54,9 @@ func (o *ordering) place() *placement {
 		}
 	}
 	m.pack(slots)
+	for v, b := range o.over {
+		m.at[v] = m.at[b]
+	}
 	return m
 }
 

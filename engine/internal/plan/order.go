@@ -9,6 +9,7 @@ type ordering struct {
 	order   []*cluster
 	exports [][]int // of order[i]
 	uses    map[*cluster][]use
+	over    map[int]int // values that lie in the memory of another one, which nobody reads any more: see findOverlays
 }
 
 // best returns the order that needs the least memory of those tried: the one that follows the outputs depth first, the
@@ -33,7 +34,7 @@ func (o *ordering) identity() []int {
 }
 
 func (o *ordering) permuted(list []int) *ordering {
-	r := &ordering{clustering: o.clustering, uses: o.uses}
+	r := &ordering{clustering: o.clustering, uses: o.uses, over: o.over}
 	for _, i := range list {
 		r.order, r.exports = append(r.order, o.order[i]), append(r.exports, o.exports[i])
 	}
@@ -42,17 +43,17 @@ func (o *ordering) permuted(list []int) *ordering {
 
 // bytes is how much of the arena a value takes; outputs have memory of their own.
 func (o *ordering) bytes(v int) int {
-	if o.wanted[v] || o.values[v].kind == leaf {
+	if o.wanted[v] || o.values[v].kind == leaf || o.home(v) != v {
 		return 0
 	}
 	return (o.values[v].size()*o.values[v].dtype.Size() + alignment - 1) &^ (alignment - 1)
 }
 
-// readers counts for each value in the arena how many launches read it.
+// readers counts for each value how many launches read its memory.
 func (o *ordering) readers() map[int]int {
 	n := map[int]int{}
 	for _, k := range o.order {
-		o.read(k, func(v int) { n[v]++ })
+		o.read(k, func(v int) { n[o.home(v)]++ })
 	}
 	return n
 }
@@ -87,6 +88,7 @@ func (o *ordering) most(list []int) int {
 // freed returns how much memory nobody needs after launch i; with done, the launch counts as made.
 func (o *ordering) freed(i int, left map[int]int, done bool) (bytes int) {
 	o.read(o.order[i], func(v int) {
+		v = o.home(v)
 		if left[v] == 1 {
 			bytes += o.bytes(v)
 		}

@@ -136,3 +136,34 @@ func TestCheckpointsNeedLessMemory(t *testing.T) {
 	}
 	t.Logf("%d bytes with checkpoints, %d without", again.Arena, plain.Arena)
 }
+
+// The gradient of logits takes their memory, unless somebody still wants them.
+func TestGradientInTheMemoryOfLogits(t *testing.T) {
+	defer useDevice(t, "cpu")()
+	const rows, width, classes = 40, 8, 4000
+	x, w := tensor.Randn(rows, width).Eval(), tensor.Randn(width, classes).Mul(0.3).Eval().Param()
+	targets := tensor.Range(rows).Eval()
+	var plain []tensor.Tensor
+	step := func() (logits tensor.Tensor, all []tensor.Tensor) {
+		logits = x.MatMul(w)
+		loss := tensor.CrossEntropy(logits, targets, tensor.CrossEntropyOptions{})
+		return logits, append(tensor.Grad(loss, w), loss)
+	}
+	n := needs(t, func() {
+		_, plain = step()
+		tensor.Eval(plain...)
+	})
+	if most := 4 * rows * classes * 11 / 10; n.Arena > most {
+		t.Errorf("%d bytes lie between the launches, want at most %d: the logits, and little else", n.Arena, most)
+	}
+	logits, kept := step()
+	tensor.Eval(append(kept, logits)...)
+	if d := tensor.MaxAbsDiff(logits, x.MatMul(w.Detach())); d > 1e-5 {
+		t.Errorf("logits that were wanted, too, are off by %g", d)
+	}
+	for i := range plain {
+		if d := tensor.MaxAbsDiff(plain[i], kept[i]); d > 1e-6 {
+			t.Errorf("result %d differs by %g", i, d)
+		}
+	}
+}
