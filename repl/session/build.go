@@ -265,7 +265,7 @@ func (v *env) assemble() (*ast.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		slots = append(slots, v.varDecl(e.internal, x))
+		slots = append(slots, v.varDecl(e.internal, v.spelled(x)))
 	}
 	for _, o := range u.outs {
 		if !o.declared {
@@ -273,7 +273,7 @@ func (v *env) assemble() (*ast.File, error) {
 			if err != nil {
 				return nil, err
 			}
-			slots = append(slots, v.varDecl(o.name, x))
+			slots = append(slots, v.varDecl(o.name, v.spelled(x)))
 		}
 	}
 	if err := v.makeInstances(); err != nil {
@@ -307,6 +307,23 @@ func (v *env) assemble() (*ast.File, error) {
 }
 
 func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: v.u.pos} }
+
+// spelled gives a type of a variable a name if it has fields in it: the interpreter takes their names for those of
+// variables, which it wants to be initialised first.
+func (v *env) spelled(x ast.Expr) ast.Expr {
+	fields := false
+	ast.Inspect(x, func(n ast.Node) bool {
+		s, ok := n.(*ast.StructType)
+		fields = fields || ok && len(s.Fields.List) > 0
+		return !fields
+	})
+	if !fields {
+		return x
+	}
+	name := v.id(v.s.world.fresh("__type"))
+	v.types = append(v.types, &ast.GenDecl{Tok: token.TYPE, TokPos: v.u.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: name, Assign: v.u.pos, Type: x}}})
+	return name
+}
 
 func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
 	return &ast.GenDecl{Tok: token.VAR, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{v.id(name)}, Type: t}}}

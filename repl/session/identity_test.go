@@ -367,7 +367,7 @@ func (g *generator) verbs() {
 		g.line("fmt.Printf(\"%%T %%v %%+v %%#v\\n\", %s, %s, %s, %s)", t.values[0], g.wrapped(t), g.wrapped(t), t.values[0])
 		g.line("fmt.Println(%s, []any{%s}, map[string]any{\"k\": %s})", t.values[0], t.values[0], g.wrapped(t))
 	}
-	g.line("for _, x := range xs {\n\t\tfmt.Printf(\"%%T \", x)\n\t}\n\tfmt.Println(fmt.Sprintf(\"%%T\", xs), spread(xs...), spread(xs[0], 1))")
+	g.line("for _, x := range xs {\n\t\tfmt.Printf(\"%%T \", x)\n\t}\n\tfmt.Println(fmt.Sprintf(\"%%T\", xs), spread(xs...), spread(xs[0], 1), spread(xs[0], []any{1, 2}, 3))")
 }
 
 // wrapped is a value of the type, perhaps as an any.

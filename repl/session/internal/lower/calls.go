@@ -117,6 +117,18 @@ func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
 	return out
 }
 
+// slicesOfAny says whether one of the arguments for a variadic parameter of type any is a slice of any: the interpreter
+// would take it for all of them.
+func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
+	for _, a := range args {
+		t := l.typeOf(a)
+		if s, ok := t.Underlying().(*types.Slice); ok && isAny(s.Elem()) && !l.boxed(t) {
+			return true
+		}
+	}
+	return false
+}
+
 // parameter is the type of the i-th argument of a call.
 func parameter(sig *types.Signature, i int) types.Type {
 	n := sig.Params().Len()
@@ -148,7 +160,7 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if hasMethods(elem) && !l.inAny(elem) {
+		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
 			return append(args[:n-1:n-1], lit), true
@@ -177,10 +189,8 @@ func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
 	if i, ok := callbacks[fn.FullName()]; ok && i < len(e.Args) {
 		return l.contained(e, i)
 	}
-	switch fn.FullName() {
-	case "(reflect.Value).Method", "(reflect.Value).MethodByName", "(reflect.Type).Method", "(reflect.Type).MethodByName":
-		l.refuse(f.Sel.Pos(), "reflection does not see the methods of types that are declared in cells: %s is not available", fn.Name())
-	case "errors.As":
+	l.refuseReflection(f.Sel.Pos(), fn)
+	if fn.FullName() == "errors.As" {
 		return l.errorsAs(e)
 	}
 	switch fn.Pkg().Path() {
