@@ -93,3 +93,13 @@ func matmul4x16AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int,
 //
 //go:noescape
 func matmul4x24AVX2(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int)
+
+// matmul14x16BF16 multiplies a packed panel by rows of b; see gen/matmul.go.
+//
+//go:noescape
+func matmul14x16BF16(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int)
+
+// matmul14x32BF16 multiplies a packed panel by rows of b; see gen/matmul.go.
+//
+//go:noescape
+func matmul14x32BF16(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int)

@@ -4,10 +4,11 @@ package asm
 // that were. Timed, it gives the most that a core can do with the instructions of [Level].
 func PeakFlops(n int) int64 { return peak(max(1, n)) }
 
-// PeakBF16 is PeakFlops for products of bf16 that are added up in float32.
-func PeakBF16(n int) int64 {
-	if BF16Kernel() == nil {
-		return PeakFlops(n) // they are widened
+// PeakBF16 is PeakFlops for products of bf16 that are added up in float32, with the instructions of kernel; nil stands for
+// those that widen them.
+func PeakBF16(kernel *MicroKernel, n int) int64 {
+	if kernel == nil {
+		return PeakFlops(n)
 	}
-	return peakBF16(max(1, n))
+	return kernel.peakBF16(max(1, n))
 }

@@ -13,3 +13,8 @@ func peakAVX2(n int)
 //
 //go:noescape
 func peakAVX512(n int)
+
+// peakBF16 does n times 12 multiply-adds of a vector.
+//
+//go:noescape
+func peakBF16(n int)

@@ -111,7 +111,7 @@ func multiplyAdds(workers *pool.Pool, elem asm.Elem) (flops float64, f func()) {
 	const n = 100_000
 	peak := asm.PeakFlops
 	if elem == asm.BF16 {
-		peak = asm.PeakBF16
+		peak = func(n int) int64 { return asm.PeakBF16(bf16Kernel(), n) }
 	}
 	return float64(workers.Threads()) * float64(peak(1)*n), func() {
 		workers.For(workers.Threads(), func(int, int) { peak(n) })

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -10,11 +11,12 @@ import (
 )
 
 // choose returns the micro-kernel for a result of m rows and n columns: the one that this machine should take the least
-// time with, what it computes beyond the edges included. For bf16 on both sides that is the machine's own, if it has one:
-// some ten times as fast as the others.
+// time with, what it computes beyond the edges included.
 func choose(m, n int, a, b asm.Elem) *asm.MicroKernel {
-	if k := asm.BF16Kernel(); k != nil && k.Takes(a, b) {
-		return k
+	if a == asm.BF16 && b == asm.BF16 {
+		if k := bf16Kernel(); k != nil {
+			return k
+		}
 	}
 	kernels, speeds := asm.MicroKernels(asm.Level()), speed[asm.Level()]()
 	best, least := kernels[0], math.Inf(1)
@@ -30,6 +32,30 @@ func choose(m, n int, a, b asm.Elem) *asm.MicroKernel {
 	}
 	return best
 }
+
+// bf16Kernel returns the micro-kernel for products of two bf16 operands, nil where widening them is as fast: some processors
+// have instructions for them that are no gain.
+func bf16Kernel() *asm.MicroKernel {
+	if k := fastestBF16(); k != nil && slices.Contains(asm.BF16Kernels(), k) {
+		return k
+	}
+	return nil
+}
+
+var fastestBF16 = sync.OnceValue(func() (best *asm.MicroKernel) {
+	kernels := asm.BF16Kernels()
+	if len(kernels) == 0 {
+		return nil
+	}
+	least := slices.Max(speed[asm.Level()]())
+	rates := compare(kernels)
+	for i, k := range kernels {
+		if rates[i] > least {
+			best, least = k, rates[i]
+		}
+	}
+	return best
+})
 
 // speed measures the micro-kernels of each set when the first product asks.
 var speed = [...]func() []float64{
@@ -48,12 +74,18 @@ func measure(set asm.Set) []float64 {
 		rates[0] = 1
 		return rates
 	}
+	return compare(kernels)
+}
+
+// compare returns the rates of kernels.
+func compare(kernels []*asm.MicroKernel) []float64 {
+	rates := make([]float64, len(kernels))
 	const rows, cols = 168, 192 // multiples of what most of the kernels take
 	a, b := make([]float32, rows*depth), make([]float32, cols*depth)
 	c := make([]float32, rows*cols)
 	for range 4 {
 		for i, k := range kernels {
-			rates[i] = max(rates[i], rate(k, a, b, c, rows/k.Rows*k.Rows, cols/k.Cols*k.Cols))
+			rates[i] = max(rates[i], rate(k, a, b, c, rows, cols))
 		}
 	}
 	return rates
@@ -61,11 +93,11 @@ func measure(set asm.Set) []float64 {
 
 // rate returns how many multiply-adds a nanosecond a kernel does.
 func rate(k *asm.MicroKernel, a, b, c []float32, rows, cols int) float64 {
+	rows, cols = rows/k.Rows*k.Rows, cols/k.Cols*k.Cols
+	words := k.Words(depth)
 	start := time.Now()
 	for i := 0; i < rows; i += k.Rows {
-		for j := 0; j < cols; j += k.Cols {
-			k.Run(depth, unsafe.SliceData(a[i*depth:]), unsafe.SliceData(b[j*depth:]), 4*k.Cols, &c[i*cols+j], 4*cols, k.Rows, k.Cols, 1)
-		}
+		k.Multiply(words, unsafe.SliceData(a[i*words:]), unsafe.SliceData(b), &c[i*cols], 4*cols, k.Rows, cols, 1)
 	}
 	return float64(rows*cols*depth) / math.Max(1, float64(time.Since(start)))
 }

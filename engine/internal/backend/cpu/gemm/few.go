@@ -21,8 +21,8 @@ func (p *Product) fewRows() int {
 			long = t
 		}
 	}
-	switch k := asm.BF16Kernel(); {
-	case k != nil && k.Takes(long.A.Elem, long.B.Elem):
+	switch {
+	case long.A.Elem == asm.BF16 && long.B.Elem == asm.BF16 && bf16Kernel() != nil:
 		return 6
 	case asm.Level() == asm.AVX2: // 16 registers hold half as many sums
 		return 32

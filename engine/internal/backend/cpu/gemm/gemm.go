@@ -5,12 +5,13 @@
 // packed by all workers together; then they share out the other's lines, and each packs what it takes itself, right
 // before it is used: that way it is read from memory once and stays in a core's second-level cache. f16 and bf16
 // operands are widened when they are packed, and any strides are legal, because packing is what reads them. Where the
-// processor has a matrix unit for bf16 (AMX), products of two bf16 operands go there as they are.
+// processor has faster instructions for bf16 (a matrix unit, AMX; or VDPBF16PS), products of two bf16 operands go there
+// as they are.
 //
 // A product with few rows packs no right operand: it reads it once, as it lies, at the speed of memory.
 //
 // An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
-// number of threads, on the blocks or on the micro-kernel (but for bf16 in a matrix unit, which adds two at a time).
+// number of threads, on the blocks or on the micro-kernel (but for bf16 in instructions of its own, which add two at a time).
 //
 // Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention).
 package gemm

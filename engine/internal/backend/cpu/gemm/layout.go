@@ -59,8 +59,8 @@ func (p *Product) arrange(threads int) layout {
 	for i := range p.Terms {
 		kernels[i] = choose(p.M, p.N, p.Terms[i].A.Elem, p.Terms[i].B.Elem)
 	}
-	// Tiles are so fast that what is done with the result counts: whole rows of it lie together.
-	l.byRows = p.M > p.N || p.M == p.N && kernels[0] == asm.BF16Kernel()
+	// With bf16 what is done with the result counts: whole rows of it lie together.
+	l.byRows = p.M > p.N || p.M == p.N && kernels[0] == bf16Kernel()
 	own, other := p.N, p.M
 	if l.byRows {
 		own, other = other, own

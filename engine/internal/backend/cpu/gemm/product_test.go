@@ -248,6 +248,70 @@ func checkMicroKernel(t *testing.T, kernel *asm.MicroKernel, rows, cols, k int, 
 	}
 }
 
+// Products with every micro-kernel for bf16, also where another one is faster.
+func TestBF16Products(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	defer func(old func() *asm.MicroKernel) { fastestBF16 = old }(fastestBF16)
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, kernel := range asm.BF16Kernels() {
+		fastestBF16 = func() *asm.MicroKernel { return kernel }
+		for range 60 {
+			check(t, workers, r, 7+r.IntN(90), 1+r.IntN(140), 1+r.IntN(3), []int{1 + r.IntN(700), r.IntN(40)}, asm.BF16,
+				layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])
+		}
+	}
+}
+
+// Every micro-kernel for bf16 agrees with sums in float64, for all sizes of its tile and ways that the operands lie.
+func TestBF16Kernels(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, kernel := range asm.BF16Kernels() {
+		t.Run(fmt.Sprintf("%dx%d", kernel.Rows, kernel.Cols), func(t *testing.T) {
+			for i := range 400 {
+				rows, cols, k := 1+i%kernel.Rows, 1+r.IntN(3*kernel.Cols), 1+r.IntN(100)
+				checkBF16Kernel(t, kernel, rows, cols,
+					newMatrix(r, asm.BF16, layouts[r.IntN(len(layouts))], 1, rows, k), newMatrix(r, asm.BF16, layouts[r.IntN(len(layouts))], 1, k, cols))
+			}
+		})
+	}
+	if len(asm.BF16Kernels()) == 0 {
+		t.Skip("this processor has no instructions for bf16")
+	}
+}
+
+func checkBF16Kernel(t *testing.T, kernel *asm.MicroKernel, rows, cols int, a, b *matrix) {
+	t.Helper()
+	k := a.columns
+	words := kernel.Words(k)
+	// Numbers that are not there must not be used, and NaN would show.
+	left, right := slices.Repeat([]float32{float32(math.NaN())}, kernel.Rows*words), slices.Repeat([]float32{float32(math.NaN())}, (cols+kernel.Cols)*words)
+	kernel.PackLeft(left, asm.Source{Base: a.pointer(), Elem: asm.BF16, Line: a.rowStep, Step: a.colStep}, rows, k)
+	for j := 0; j < cols; j += kernel.Cols {
+		s := asm.Source{Base: b.pointer(), Elem: asm.BF16, Line: b.colStep, Step: b.rowStep}
+		kernel.PackRight(right[j*words:], s.At(j, 0), min(kernel.Cols, cols-j), k)
+	}
+	got := slices.Repeat([]float32{3}, (kernel.Rows+1)*(cols+1))
+	for add := range 2 {
+		kernel.Multiply(words, &left[0], &right[0], &got[0], 4*(cols+1), rows, cols, add)
+	}
+	for i := range kernel.Rows + 1 {
+		for j := range cols + 1 {
+			want, size := 3.0, 3.0
+			if i < rows && j < cols {
+				want, size = 0, 0
+				for p := range k {
+					v := 2 * a.at(0, i, p) * b.at(0, p, j)
+					want, size = want+v, size+math.Abs(v)
+				}
+			}
+			if g := float64(got[i*(cols+1)+j]); !(math.Abs(g-want) <= 2e-6*size) {
+				t.Fatalf("rows %d, cols %d, k %d: element %d %d: got %g, want %g", rows, cols, k, i, j, g, want)
+			}
+		}
+	}
+}
+
 func FuzzProduct(f *testing.F) {
 	workers := pool.New(2)
 	f.Cleanup(workers.Close)

@@ -68,6 +68,15 @@ func (fn *function) op(mnemonic string, operands ...any) {
 	fn.f.text.WriteByte('\n')
 }
 
+// bytes emits an instruction that the assembler does not know.
+func (fn *function) bytes(comment string, code []int) {
+	text := make([]string, len(code))
+	for i, x := range code {
+		text[i] = fmt.Sprintf("BYTE $0x%02x", x&0xff)
+	}
+	fmt.Fprintf(&fn.f.text, "\t%s // %s\n", strings.Join(text, "; "), comment)
+}
+
 // load moves parameters into registers: "k", "AX", "a", "SI" ….
 func (fn *function) load(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {

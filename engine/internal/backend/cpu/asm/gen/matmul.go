@@ -20,8 +20,11 @@ func emitMatMul(f *file) {
 	m := &matmulKernels{file: f, mask: f.words("matmulMask", mask...)}
 	for _, t := range matmulTiles {
 		for v := 1; v <= t.vectors; v++ {
-			m.tile(t.set, t.rows, v)
+			m.tile(t.set, t.rows, v, false)
 		}
+	}
+	for v := 1; v <= 2; v++ {
+		m.tile(avx512, 14, v, true)
 	}
 }
 
@@ -34,9 +37,14 @@ type matmulKernels struct {
 // of v vectors a step, ldb bytes apart. Only the first rows rows and cols columns of c are touched, with
 // (v-1)·lanes < cols ≤ v·lanes; ldc is in bytes.
 //
-// Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same bits.
-func (m *matmulKernels) tile(s set, mr, v int) {
-	fn := m.function("multiplies a packed panel by rows of b; see gen/matmul.go.", fmt.Sprintf("matmul%dx%d%s", mr, v*s.lanes, s.name),
+// Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same bits. With dot a
+// value is a pair of bf16 numbers, two steps, whose products are added to a sum by one instruction.
+func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
+	name := s.name
+	if dot {
+		name = "BF16"
+	}
+	fn := m.function("multiplies a packed panel by rows of b; see gen/matmul.go.", fmt.Sprintf("matmul%dx%d%s", mr, v*s.lanes, name),
 		"k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int")
 	fn.load("k", "AX", "a", "SI", "b", "BX", "ldb", "R8", "c", "DI", "ldc", "R9", "rows", "R10", "cols", "CX")
 	fn.op("LEAQ", mem(0, "R8", "R8*2"), "R11") // three rows of b
@@ -65,7 +73,7 @@ func (m *matmulKernels) tile(s set, mr, v int) {
 	fn.at(loop)
 	rowsOfB := [unroll][]string{{}, {"R8*1"}, {"R8*2"}, {"R11*1"}}
 	for u := range unroll {
-		m.step(fn, s, mr, v, u, rowsOfB[u])
+		m.step(fn, s, mr, v, u, rowsOfB[u], dot)
 	}
 	fn.op("ADDQ", imm(4*mr*unroll), "SI")
 	fn.op("LEAQ", mem(0, "BX", "R8*4"), "BX")
@@ -75,7 +83,7 @@ func (m *matmulKernels) tile(s set, mr, v int) {
 	fn.op("ANDQ", imm(unroll-1), "AX")
 	fn.op("JZ", store)
 	fn.at(one)
-	m.step(fn, s, mr, v, 0, nil)
+	m.step(fn, s, mr, v, 0, nil, dot)
 	fn.op("ADDQ", imm(4*mr), "SI")
 	fn.op("ADDQ", "R8", "BX")
 	fn.op("DECQ", "AX")
@@ -87,18 +95,22 @@ func (m *matmulKernels) tile(s set, mr, v int) {
 }
 
 // step is one k: v vectors of b, mr broadcasts from a, mr·v multiply-adds.
-func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string) {
+func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string, dot bool) {
 	b := mr * v
 	for j := range v {
 		fn.op("VMOVUPS", mem(j*s.bytes(), "BX", rowOfB...), s.v(b+j))
 	}
 	fn.op("PREFETCHT0", mem(4*mr*u+512, "SI"))
-	if spare := s.regs - b - v; v > 1 || s == avx2 {
+	if spare := s.regs - b - v; v > 1 || s == avx2 || dot {
 		for i := range mr {
 			a := s.v(b + v + i%min(spare, 2))
 			fn.op("VBROADCASTSS", mem(4*(mr*u+i), "SI"), a)
 			for j := range v {
-				fn.op("VFMADD231PS", s.v(b+j), a, s.v(i*v+j))
+				if dot {
+					fn.dotBF16(b+j, b+v+i%min(spare, 2), i*v+j)
+				} else {
+					fn.op("VFMADD231PS", s.v(b+j), a, s.v(i*v+j))
+				}
 			}
 		}
 		return
@@ -106,6 +118,21 @@ func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string)
 	for i := range mr {
 		fn.op("VFMADD231PS.BCST", mem(4*(mr*u+i), "SI"), s.v(b), s.v(i))
 	}
+}
+
+// dotBF16 emits VDPBF16PS Zb, Za, Zsum, which the assembler does not know: sum += a·b, of pairs.
+func (fn *function) dotBF16(b, a, sum int) {
+	const map0F38, ppF3, length512 = 2, 2, 2
+	bit := func(n, i int) int { return ^n >> i & 1 } // extension bits are inverted
+	bytes := []int{
+		0x62,
+		bit(sum, 3)<<7 | bit(b, 4)<<6 | bit(b, 3)<<5 | bit(sum, 4)<<4 | map0F38,
+		^a&15<<3 | 1<<2 | ppF3,
+		length512<<5 | bit(a, 4)<<3,
+		0x52,
+		0xc0 | sum&7<<3 | b&7,
+	}
+	fn.bytes(fmt.Sprintf("VDPBF16PS Z%d, Z%d, Z%d", b, a, sum), bytes)
 }
 
 // store writes the sums, the last vector of each row under a mask.

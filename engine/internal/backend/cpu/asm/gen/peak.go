@@ -2,7 +2,7 @@ package main
 
 // emitPeak writes loops of nothing but fused multiply-adds: what a core can do at most.
 func emitPeak(f *file) {
-	for _, s := range []set{avx2, avx512} {
+	for _, s := range []set{avx2, avx512, {"BF16", avx512.prefix, avx512.lanes, avx512.regs}} {
 		fn := f.function("does n times 12 multiply-adds of a vector.", "peak"+s.name, "n int")
 		fn.load("n", "CX")
 		for i := range 14 {
@@ -11,7 +11,11 @@ func emitPeak(f *file) {
 		loop := fn.label("loop")
 		fn.at(loop)
 		for i := range 12 {
-			fn.op("VFMADD231PS", s.v(12), s.v(13), s.v(i))
+			if s.name == "BF16" { // of pairs
+				fn.dotBF16(12, 13, i)
+			} else {
+				fn.op("VFMADD231PS", s.v(12), s.v(13), s.v(i))
+			}
 		}
 		fn.op("DECQ", "CX")
 		fn.op("JNZ", loop)

@@ -31,15 +31,7 @@ const (
 // vex emits an instruction of the map 0F38 that the assembler does not know: its VEX.128 prefix, opcode and what follows.
 // rxb are the register extension bits, vvvv the second operand.
 func (fn *function) vex(comment string, pp, opcode, rxb, vvvv int, rest ...int) {
-	b := append([]int{0xc4, ^rxb&7<<5 | 2, ^vvvv&15<<3 | pp, opcode}, rest...)
-	text := ""
-	for i, x := range b {
-		if i > 0 {
-			text += "; "
-		}
-		text += fmt.Sprintf("BYTE $0x%02x", x&0xff)
-	}
-	fmt.Fprintf(&fn.f.text, "\t%s // %s\n", text, comment)
+	fn.bytes(comment, append([]int{0xc4, ^rxb&7<<5 | 2, ^vvvv&15<<3 | pp, opcode}, rest...))
 }
 
 // tileMemory emits a load or store of a tile: rows are stride bytes apart, from disp(base).

@@ -49,14 +49,25 @@ var haveTiles = sync.OnceValue(func() bool {
 	return cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && detect() == AVX512 && requestTiles()
 })
 
-var tileKernel = &MicroKernel{Rows: 2 * tileRows, Cols: 2 * tileRows, tiles: true}
+var (
+	dotKernel  = &MicroKernel{Rows: 14, Cols: 32, lanes: 16, widths: []microFunc{matmul14x16BF16, matmul14x32BF16}, form: pairs}
+	tileKernel = &MicroKernel{Rows: 2 * tileRows, Cols: 2 * tileRows, form: tiles}
+)
 
-// BF16Kernel returns the micro-kernel that multiplies bf16 by bf16 without widening them first, nil if the machine has none.
-func BF16Kernel() *MicroKernel {
-	if level < AVX512 || !haveTiles() {
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the machine has the
+// instructions. It does not follow that they are faster.
+func BF16Kernels() []*MicroKernel {
+	if level < AVX512 {
 		return nil
 	}
-	return tileKernel
+	var k []*MicroKernel
+	if cpu.X86.HasAVX512BF16 {
+		k = append(k, dotKernel)
+	}
+	if haveTiles() {
+		k = append(k, tileKernel)
+	}
+	return k
 }
 
 // multiplyTiles is MicroKernel.Multiply for tiles.
@@ -85,8 +96,7 @@ func packTiles(dst []float32, s Source, rows, k int) {
 	for step := 0; step < k; step += tileSteps {
 		for row := 0; row < rows; row += tileRows {
 			n := min(tileRows, rows-row)
-			clear(pairs[:])
-			packPairPanel(pairs[:], s.At(row, step), n, min(tileSteps, k-step))
+			packPairPanel(pairs[:tileSteps/2*2*tileRows], s.At(row, step), n, min(tileSteps, k-step))
 			tile := unsafe.Pointer(&dst[(step/tileSteps*2*tileRows+row)*tileRows])
 			for i := 0; i < n; i += 8 {
 				for j := 0; j < tileRows; j += 8 {
@@ -98,11 +108,41 @@ func packTiles(dst []float32, s Source, rows, k int) {
 	}
 }
 
-// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps.
+// packPairRows packs rows in pairs of steps, width of them a pair.
+func packPairRows(dst []float32, width int, s Source, rows, k int) {
+	done := 0
+	switch {
+	case s.Step == 1: // a pair is a number of 32 bits
+		done = packPairsTransposed(dst, width, s, rows, k)
+	case s.Line == 1:
+		var wide [tileSteps / 2 * 2 * tileRows]float32
+		for step := 0; step < k; step += tileSteps {
+			n := min(tileSteps, k-step)
+			packPairPanel(wide[:(n+1)/2*2*tileRows], s.At(0, step), rows, n)
+			for p := range (n + 1) / 2 {
+				copy(dst[(step/2+p)*width:][:width], wide[p*2*tileRows:])
+			}
+		}
+		return
+	}
+	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), rows, k-2*done)
+}
+
+// packPairsTransposed packs lines of contiguous steps, and returns for how many pairs.
+func packPairsTransposed(dst []float32, width int, s Source, lines, k int) int {
+	done := k / 16 * 8
+	for line := 0; line < lines && done > 0; line += 8 {
+		lanes := (min(8, width-line) - 4) / 2
+		transposeF32[lanes](&dst[line], 4*width, (*float32)(s.At(line, 0).Base), 2*s.Line, min(8, lines-line), done/8)
+	}
+	return done
+}
+
+// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps, and zeros for what is left of dst.
 func packPairPanel(dst []float32, s Source, cols, k int) {
 	const width = 2 * tileRows
-	pairs := (k + 1) / 2
-	clear(dst[pairs*width : roundUp(k, tileSteps)/2*width])
+	pairs, done := (k+1)/2, 0
+	clear(dst[pairs*width:])
 	switch {
 	case s.Line == 1:
 		last := 1
@@ -112,23 +152,16 @@ func packPairPanel(dst []float32, s Source, cols, k int) {
 		packPairs(unsafe.SliceData(dst), (*uint16)(s.Base), 2*s.Step, pairs, cols, last)
 		return
 	case s.Step == 1: // a pair is a number of 32 bits
-		done := k / 16 * 8
-		if done > 0 {
-			for col := 0; col < cols; col += 8 {
-				packTransposeF328(&dst[col], 4*width, (*float32)(s.At(col, 0).Base), 2*s.Line, min(8, cols-col), done/8)
-			}
-		}
-		packPairsScalar(dst[done*width:], s.At(0, 2*done), cols, k-2*done)
-		return
+		done = packPairsTransposed(dst, width, s, cols, k)
 	}
-	packPairsScalar(dst, s, cols, k)
+	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), cols, k-2*done)
 }
 
-// packPairsScalar is packPairPanel in Go.
-func packPairsScalar(dst []float32, s Source, cols, k int) {
+// packPairsScalar packs pairs in Go.
+func packPairsScalar(dst []float32, width int, s Source, lines, k int) {
 	for p := range (k + 1) / 2 {
-		row := dst[2*tileRows*p:][:2*tileRows]
-		for j := range cols {
+		row := dst[width*p:][:width]
+		for j := range lines {
 			pair := uint32(*(*uint16)(s.At(j, 2*p).Base))
 			if 2*p+1 < k {
 				pair |= uint32(*(*uint16)(s.At(j, 2*p+1).Base)) << 16
@@ -140,8 +173,12 @@ func packPairsScalar(dst []float32, s Source, cols, k int) {
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-// peakBF16 is PeakBF16 with tiles.
-func peakBF16(n int) int64 {
+// peakBF16 is PeakBF16 of a kernel.
+func (m *MicroKernel) peakBF16(n int) int64 {
+	if m.form == pairs {
+		peakBF16(n)
+		return int64(n) * 12 * 16 * 2 * 2
+	}
 	config := configure(2*tileRows, 2*tileRows)
 	var ones [tileRows * tileSteps / 2]float32
 	for i := range ones {

@@ -1,0 +1,18 @@
+//go:build !amd64 || mcs_portable
+
+package asm
+
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first: there are none.
+func BF16Kernels() []*MicroKernel { return nil }
+
+func multiplyTiles(int, *float32, *float32, *float32, int, int, int, int) {}
+
+func packTiles([]float32, Source, int, int) {}
+
+func packPairRows([]float32, int, Source, int, int) {}
+
+func packPairPanel([]float32, Source, int, int) {}
+
+func (m *MicroKernel) peakBF16(int) int64 { return 0 }
+
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
