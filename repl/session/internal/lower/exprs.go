@@ -187,8 +187,12 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 		names[i] = l.fresh("a")
 		args = append(args, l.id(names[i]))
 	}
-	r := l.fresh("r")
-	call := l.invoke(l.id(r), t, sel, args...)
+	r, bt := l.fresh("r"), t
+	copied := len(sel.Index()) == 1 && isPointer(t) && !isPointer(recv) // what it points to is copied now
+	if copied {
+		bt = recv
+	}
+	call := l.invoke(l.id(r), bt, sel, args...)
 	if sig.Variadic() {
 		call.Ellipsis = l.pos
 	}
@@ -198,10 +202,10 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	}
 	bound, param := l.fresh("f"), r
 	var before []ast.Stmt
-	switch direct := len(sel.Index()) == 1; {
-	case direct && types.IsInterface(t):
+	switch {
+	case len(sel.Index()) == 1 && types.IsInterface(t):
 		before = []ast.Stmt{l.nilCheck(r)}
-	case direct && isPointer(t) && !isPointer(recv): // what it points to is copied now
+	case copied:
 		param = l.fresh("p")
 		before = []ast.Stmt{l.declare(r, l.typ(recv)), l.assign(token.ASSIGN, l.id(r), &ast.StarExpr{X: l.id(param)})}
 	}

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// The interpreter gives structs that refer to each other reflection types whose fields have each other's types. So such
-// types are compiled before the code that uses them, and get types that are made here: structs with placeholders for what
+// The interpreter gives structs that refer to each other reflection types whose fields have each other's types, and leaves
+// placeholders of its own where a struct refers to itself through a map of functions. So recursive types are compiled before the code that uses them, and get types that are made here: structs with placeholders for what
 // is not there yet, whose fields are set to the right types when all of them are. A placeholder has the layout of what it
 // stands for, because a struct refers to another that is not complete only behind a pointer, slice, map, channel or
 // function.
@@ -33,7 +33,7 @@ func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
 			}
 		}
 	}
-	if len(names) < 2 {
+	if len(names) == 0 {
 		return file, nil
 	}
 	if _, err := in.i.CompileAST(types); err != nil {
@@ -161,7 +161,7 @@ func (t itype) parts() (list []itype) {
 	return list
 }
 
-// A typeGraph makes the reflection types of structs that refer to each other, and of those that refer to such.
+// A typeGraph makes the reflection types of recursive structs, and of those that refer to such.
 type typeGraph struct {
 	known  map[string]itype
 	refers map[string]map[string]bool // which structs a struct is written with, also by way of others
@@ -196,7 +196,7 @@ func (g *typeGraph) references(t itype, into map[string]bool, seen map[unsafe.Po
 	}
 }
 
-// repair makes the types of structs that are part of a circle of several, or refer to one that is.
+// repair makes the types of structs that refer to themselves, perhaps by way of others, or to one that does.
 func (g *typeGraph) repair() {
 	g.refers = map[string]map[string]bool{}
 	for name, t := range g.known {
@@ -229,13 +229,11 @@ func (g *typeGraph) repair() {
 	}
 }
 
-// circular says whether a struct is in a circle of several structs, or refers to one that is.
+// circular says whether a struct refers to itself, or to one that does.
 func (g *typeGraph) circular(name string) bool {
-	for a := range g.refers[name] {
-		for b := range g.refers[a] {
-			if a != b && g.refers[b][a] {
-				return true
-			}
+	for other := range g.refers[name] {
+		if g.refers[other][other] {
+			return true
 		}
 	}
 	return false
