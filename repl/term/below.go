@@ -23,7 +23,7 @@ func (m *menu) rows(th theme) func(width, rows int) []paint.Row {
 		}
 		shown := m.list[m.top : m.top+n]
 		widest := 0
-		for _, c := range shown {
+		for _, c := range m.list {
 			widest = max(widest, runewidth.StringWidth(c.Text))
 		}
 		widest = min(widest, width/2)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,6 +49,9 @@ func TestMain(m *testing.M) {
 // openBrackets is a stand-in for session.Incomplete.
 func openBrackets(cell string) bool {
 	depth, open := 0, false
+	if cell == "crash" {
+		panic("as it was told")
+	}
 	for _, t := range syntax.Tokens(cell) {
 		switch t.Tok {
 		case token.LPAREN, token.LBRACK, token.LBRACE:
@@ -114,6 +118,12 @@ func (s *obedient) Run(ctx context.Context, cell string) session.Result {
 		go func() {
 			time.Sleep(50 * time.Millisecond)
 			fmt.Fprintln(s.io.Stdout, rest)
+		}()
+	case "signal":
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			self, _ := os.FindProcess(os.Getpid())
+			self.Signal(map[string]os.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[rest])
 		}()
 	case "slow":
 		fmt.Fprintln(s.io.Stdout, "slow begins")
@@ -402,4 +412,46 @@ func TestTypeAhead(t *testing.T) {
 	p.SeeLine("In [4]: thi")
 	p.Send("rd\r")
 	p.See(`Out[4]: "third"`)
+}
+
+// However mcs ends, the shell gets its terminal back.
+func TestTerminalIsRestored(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs sh and stty")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, keys, last string }{
+		{"Ctrl-D", "\x04", ""},
+		{"exit", "half\x03exit\r", ""},
+		{"SIGTERM", "signal TERM\rhalf a cell", "context canceled"},
+		{"SIGHUP", "signal HUP\rhalf a cell", "context canceled"},
+		{"a panic of mcs", "crash\r", "panic: as it was told"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cmd := exec.Command("sh", "-c", "stty -a > before; "+asNotebook+"=1 "+exe+"; stty -a > after; echo 'back in the shell'")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "HOME="+dir, "TERM=xterm-256color")
+			p := screen.Start(t, cmd, 72, 24)
+			p.See("In [1]:")
+			p.Send(c.keys)
+			p.See("back in the shell")
+			p.Exit()
+			if !strings.Contains(p.Text(), c.last) {
+				t.Errorf("want %q on\n%s", c.last, p.Text())
+			}
+			before, _ := os.ReadFile(filepath.Join(dir, "before"))
+			after, err := os.ReadFile(filepath.Join(dir, "after"))
+			if err != nil || len(before) == 0 || string(before) != string(after) {
+				t.Errorf("the modes were\n%s\nand are, %v\n%s", before, err, after)
+			}
+			if p.PastesBracketed() {
+				t.Error("pastes still come in brackets")
+			}
+		})
+	}
 }

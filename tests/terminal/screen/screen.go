@@ -27,6 +27,7 @@ type Screen struct {
 	attr       string
 	rest       []byte // the start of a sequence that is not complete
 	bells      int
+	bracketed  bool
 }
 
 type cell struct {
@@ -265,6 +266,10 @@ func (s *Screen) obey(final byte, params string, n int) {
 		}
 	case 'K':
 		s.erase(s.y, n)
+	case 'h', 'l':
+		if params == "?2004" {
+			s.bracketed = final == 'h'
+		}
 	case 'm':
 		s.attr = params
 		if params == "0" {
@@ -340,6 +345,13 @@ func (s *Screen) Dump() string {
 		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
 	return b.String()
+}
+
+// PastesBracketed says whether the program has asked for pastes in brackets.
+func (s *Screen) PastesBracketed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bracketed
 }
 
 // Coloured says whether any cell on the screen has a colour or another attribute.
