@@ -23,7 +23,7 @@ func goSpans(src string, tokens []syntax.Token) []span {
 			fresh = true
 			continue
 		}
-		first := fresh || strings.TrimSpace(src[strings.LastIndexByte(src[:t.From], '\n')+1:t.From]) == ""
+		first := fresh || (t.Tok == token.REM || t.Tok == token.NOT) && strings.TrimSpace(src[strings.LastIndexByte(src[:t.From], '\n')+1:t.From]) == ""
 		fresh = false
 		c := tokenColour(t.Tok, t.Lit)
 		switch {

@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/term/paint"
@@ -42,11 +43,11 @@ type view struct {
 	painter       paint.Painter
 	columns, rows int
 
-	scanned string // the text that tokens and spans are of
+	scanned string // the text that tokens are of
 	tokens  []syntax.Token
-	spans   []span
-	topLine int // the first line of the cell that is shown, and
-	topRow  int // how many of its rows are not
+	cells   [2][]paint.Cell // memory of the frame on the screen and of the next one, in turn
+	topLine int             // the first line of the cell that is shown, and
+	topRow  int             // how many of its rows are not
 }
 
 // restart begins a new frame where the cursor is.
@@ -81,6 +82,7 @@ func (v *view) draw(s scene) {
 		f.Y = 0
 	}
 	v.painter.Draw(f, v.columns)
+	v.cells[0], v.cells[1] = v.cells[1], v.cells[0]
 }
 
 // window lays out the part of the cell around the cursor that there is room for.
@@ -119,18 +121,22 @@ func (v *view) window(s scene, room int) paint.Frame {
 
 // lineStarts are the places where lines begin.
 func lineStarts(text string) []int {
-	starts := []int{0}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			starts = append(starts, i+1)
+	starts := make([]int, 1, 1+strings.Count(text, "\n"))
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return starts
 		}
+		at += i + 1
+		starts = append(starts, at)
 	}
-	return starts
 }
 
 // lay lays out the lines from…to; first are the rows where they begin, by line.
 func (v *view) lay(s scene, starts []int, from, to int) (f paint.Frame, first map[int]int) {
 	l := paint.NewLayout(v.columns, len(s.prompt))
+	l.Use(v.cells[0])
+	defer func() { v.cells[0] = l.Cells() }()
 	if from == 0 {
 		l.Text(s.prompt, v.theme.look(green))
 	} else {
@@ -141,7 +147,7 @@ func (v *view) lay(s scene, starts []int, from, to int) (f paint.Frame, first ma
 	if to+1 < len(starts) {
 		end = starts[to+1] - 1
 	}
-	spans := v.marked(s)
+	spans := v.marked(s, v.coloured(s.text, starts[from], end))
 	for line := from; line <= to; line++ {
 		first[line] = len(l.Rows()) - 1
 		stop := end
@@ -201,20 +207,25 @@ func (v *view) text(l *paint.Layout, s scene, spans []span, from, to int) []span
 	return spans
 }
 
-// scan finds tokens and colours, once for each text.
+// scan keeps the tokens up to date.
 func (v *view) scan(text string) {
-	if v.tokens != nil && v.scanned == text {
-		return
+	if v.scanned != text {
+		v.tokens = syntax.Update(v.tokens, v.scanned, text)
+		v.scanned = text
 	}
-	v.scanned, v.tokens = text, syntax.Tokens(text)
-	v.spans = goSpans(text, v.tokens)
 }
 
-// marked are the spans of the text with those that depend on the cursor: brackets that belong together, and what a
-// search has found.
-func (v *view) marked(s scene) []span {
+// coloured are the spans of the bytes from…to, which are whole lines.
+func (v *view) coloured(text string, from, to int) []span {
+	first := sort.Search(len(v.tokens), func(i int) bool { return v.tokens[i].To > from })
+	last := first + sort.Search(len(v.tokens)-first, func(i int) bool { return v.tokens[first+i].From >= to })
+	return goSpans(text, v.tokens[first:last])
+}
+
+// marked adds to spans what depends on the cursor: brackets that belong together, and what a search has found.
+func (v *view) marked(s scene, spans []span) []span {
 	if s.match[1] > s.match[0] {
-		return overlay(v.spans, span{s.match[0], s.match[1], found})
+		return overlay(spans, span{s.match[0], s.match[1], found})
 	}
 	for _, at := range []int{s.pos - 1, s.pos} {
 		other, bracket := syntax.Partner(v.tokens, at)
@@ -222,13 +233,13 @@ func (v *view) marked(s scene) []span {
 			continue
 		}
 		if other >= 0 {
-			return overlay(overlay(v.spans, span{at, at + 1, paired}), span{other, other + 1, paired})
+			return overlay(overlay(spans, span{at, at + 1, paired}), span{other, other + 1, paired})
 		}
 		if strings.IndexByte(")]}", s.text[at]) >= 0 {
-			return overlay(v.spans, span{at, at + 1, red})
+			return overlay(spans, span{at, at + 1, red})
 		}
 	}
-	return v.spans
+	return spans
 }
 
 // overlay puts a span over others, which are in order and do not overlap.
@@ -260,10 +271,11 @@ func (v *view) finish(s scene, mark string) {
 	s.ghost, s.below, s.status, s.match = "", nil, "", [2]int{}
 	s.pos = -1 // no bracket is marked
 	v.scan(s.text)
+	spans := v.coloured(s.text, 0, len(s.text))
 	s.text += mark
 	l := paint.NewLayout(v.columns, len(s.prompt))
 	l.Text(s.prompt, v.theme.look(green))
-	v.text(l, s, v.spans, 0, len(s.text))
+	v.text(l, s, spans, 0, len(s.text))
 	v.painter.Draw(l.Frame(), v.columns)
 	v.painter.Leave()
 }

@@ -84,15 +84,15 @@ func (d *Decoder) paste() (Key, bool) {
 	return k, true
 }
 
-// Clean keeps what can stand in a cell: line breaks of all kinds become one, other control characters go, and bytes that
-// are no UTF-8 become U+FFFD.
+// Clean keeps what can stand in a cell: line breaks of all kinds become one, other control characters and byte order
+// marks go, and bytes that are no UTF-8 become U+FFFD.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexByte(s, '\r') >= 0 {
 		s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 	}
 	return strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0xFEFF {
 			return -1
 		}
 		return r

@@ -56,6 +56,7 @@ func TestKeys(t *testing.T) {
 		{"paste", "a\x1b[200~b\r\nc\rd\te\x1b[201~f", "a Paste(b\nc\nd\te) f"},
 		{"paste of nothing", "\x1b[200~\x1b[201~", "Paste()"},
 		{"paste of control characters", "\x1b[200~a\x1b[31mb\x03\xffc\x1b[201~", "Paste(a[31mb\uFFFDc)"},
+		{"paste of a file with a byte order mark", "\x1b[200~\ufeffpackage p\x1b[201~", "Paste(package p)"},
 		{"two pastes", "\x1b[200~a\x1b[201~\x1b[200~b\x1b[201~", "Paste(a) Paste(b)"},
 		{"paste that never ends", "\x1b[200~abc", ""},
 	} {

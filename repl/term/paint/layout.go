@@ -57,6 +57,7 @@ type Layout struct {
 	marked bool
 	markX  int
 	markY  int
+	memory []Cell // that rows are cut from
 }
 
 // NewLayout lays out for a window of width columns; all rows but the first begin at column margin.
@@ -66,6 +67,21 @@ func NewLayout(width, margin int) *Layout {
 		l.margin = margin
 	}
 	return l
+}
+
+// Use lets rows be cut from memory that no frame needs any more, and Cells gives the memory for another layout.
+func (l *Layout) Use(memory []Cell) { l.memory = memory[:0] }
+func (l *Layout) Cells() []Cell     { return l.memory }
+
+// row begins a row.
+func (l *Layout) row() Row {
+	n := len(l.memory)
+	if n+l.width > cap(l.memory) {
+		l.memory = make([]Cell, 0, max(2*cap(l.memory), 16*l.width)) // rows that were cut before keep the old one
+		n = 0
+	}
+	l.memory = l.memory[:n+l.width]
+	return l.memory[n : n : n+l.width]
 }
 
 // Rows are the rows so far.
@@ -91,9 +107,9 @@ func (l *Layout) Frame() Frame {
 const blanks = "                                                                "
 
 func (l *Layout) wrap() {
-	var row Row
+	row := l.row()
 	if l.margin > 0 {
-		row = Row{{blanks[:min(l.margin, len(blanks))], min(l.margin, len(blanks)), ""}}
+		row = append(row, Cell{blanks[:min(l.margin, len(blanks))], min(l.margin, len(blanks)), ""})
 	}
 	l.rows = append(l.rows, row)
 	l.x = row.columns()
@@ -110,6 +126,9 @@ func (l *Layout) put(text string, columns int, style Style) {
 		l.wrap()
 	}
 	last := len(l.rows) - 1
+	if l.rows[last] == nil {
+		l.rows[last] = l.row()
+	}
 	l.rows[last] = append(l.rows[last], Cell{text, columns, style})
 	l.x += columns
 	l.line += columns
@@ -178,7 +197,7 @@ func invisible(r rune) bool {
 
 // NewRow is one row of spans, cut where the window ends.
 func NewRow(width int, spans ...Span) Row {
-	l := NewLayout(1<<20, 0)
+	l := &Layout{width: 1 << 20, rows: []Row{make(Row, 0, width)}}
 	for _, s := range spans {
 		l.Text(strings.ReplaceAll(s.Text, "\n", " "), s.Style)
 	}

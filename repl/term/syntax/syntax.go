@@ -8,6 +8,7 @@ package syntax
 import (
 	"go/scanner"
 	"go/token"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -21,22 +22,83 @@ type Token struct {
 
 // Tokens scans src, which has no carriage returns. Errors are left to whoever checks the cell.
 func Tokens(src string) []Token {
-	file := token.NewFileSet().AddFile("", -1, len(src))
-	var s scanner.Scanner
-	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
 	list := make([]Token, 0, len(src)/4+1)
+	scan(src, 0, func(t Token) bool {
+		list = append(list, t)
+		return true
+	})
+	return list
+}
+
+// scan gives the tokens of src from byte from on, until f returns false.
+func scan(src string, from int, f func(Token) bool) {
+	file := token.NewFileSet().AddFile("", -1, len(src)-from)
+	var s scanner.Scanner
+	s.Init(file, []byte(src[from:]), func(token.Position, string) {}, scanner.ScanComments)
 	for {
 		pos, tok, lit := s.Scan()
 		if tok == token.EOF {
-			return list
+			return
 		}
-		from := file.Offset(pos)
+		at := from + file.Offset(pos)
 		length := len(lit)
 		if length == 0 {
 			length = len(tok.String())
 		}
-		list = append(list, Token{from, min(from+length, len(src)), tok, lit})
+		if !f(Token{at, min(at+length, len(src)), tok, lit}) {
+			return
+		}
 	}
+}
+
+// Update gives the tokens of src, in the place of list, which are those of old. What was typed changes a line or two:
+// only from the line break before it to one behind it is scanned again.
+func Update(list []Token, old, src string) []Token {
+	n := min(len(old), len(src))
+	same := 0 // bytes at the start that did not change
+	for same < n && old[same] == src[same] {
+		same++
+	}
+	tail := 0 // bytes at the end that did not
+	for tail < n-same && old[len(old)-1-tail] == src[len(src)-1-tail] {
+		tail++
+	}
+	first := sort.Search(len(list), func(i int) bool { return list[i].From >= same })
+	for first > 0 && !(breaksLine(list[:first], old) && list[first-1].To <= same) {
+		first--
+	}
+	from := 0
+	if first > 0 {
+		from = list[first-1].To
+	}
+	shift := len(src) - len(old)
+	var fresh []Token
+	rest := len(list) // of the old tokens, what stays behind the fresh ones
+	scan(src, from, func(t Token) bool {
+		fresh = append(fresh, t)
+		if t.From < len(src)-tail || !breaksLine(fresh, src) {
+			return true
+		}
+		i := sort.Search(len(list), func(i int) bool { return list[i].From >= t.From-shift })
+		if i == len(list) || list[i].From != t.From-shift || !breaksLine(list[:i+1], old) {
+			return true
+		}
+		rest = i + 1
+		return false
+	})
+	for i := rest; i < len(list); i++ {
+		list[i].From += shift
+		list[i].To += shift
+	}
+	return slices.Replace(list, first, rest, fresh...)
+}
+
+// breaksLine says whether the last token of a list is the end of a statement at a line break: what follows it does not
+// depend on what is before. (One behind a comment of several lines has its place inside of the comment.)
+func breaksLine(list []Token, src string) bool {
+	n := len(list)
+	t := list[n-1]
+	return t.Tok == token.SEMICOLON && t.Lit == "\n" && t.From < len(src) && src[t.From] == '\n' && (n == 1 || list[n-2].To <= t.From)
 }
 
 // Within is the string, rune or comment that byte pos of the text is inside of: behind its first byte and before its

@@ -2,6 +2,8 @@ package syntax
 
 import (
 	"go/token"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -121,4 +123,41 @@ func FuzzTokens(f *testing.F) {
 		}
 		Indent(src)
 	})
+}
+
+// Tokens that are kept up to date are the tokens, whatever is changed.
+func FuzzUpdate(f *testing.F) {
+	f.Add("x := 1\ny := f(x) // z\nfor {\n\tg()\n}\n", 8, 3, "`")
+	f.Add("s := `a\nb`\nx\n\n/* c\n*/ d\n", 5, 1, "")
+	f.Add("a\n\"b\nc\n", 2, 1, "x")
+	f.Add("x // y\nz\n", 2, 0, "/*")
+	f.Fuzz(func(t *testing.T, old string, at, cut int, text string) {
+		if strings.ContainsAny(old+text, "\r\ufeff") {
+			t.Skip("cells have none")
+		}
+		at = min(max(at, 0), len(old))
+		cut = min(max(cut, 0), len(old)-at)
+		src := old[:at] + text + old[at+cut:]
+		want := Tokens(src)
+		if got := Update(Tokens(old), old, src); !slices.Equal(got, want) {
+			t.Errorf("%q to %q: got %v, want %v", old, src, got, want)
+		}
+	})
+}
+
+// The same for many changes one after the other of a text that is long.
+func TestUpdate(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"x", "\n", "`", "\"", "//", "/*", "*/", "{", "}", " ", "1", "\n\t", "'"}
+	src := strings.Repeat("for i := range 10 {\n\tf(i, `raw\nstring`) // comment\n}\n", 20)
+	list := Tokens(src)
+	for range 2000 {
+		at := r.IntN(len(src) + 1)
+		cut := min(r.IntN(3), len(src)-at)
+		next := src[:at] + pieces[r.IntN(len(pieces))] + src[at+cut:]
+		list = Update(list, src, next)
+		if src = next; !slices.Equal(list, Tokens(src)) {
+			t.Fatalf("after a change at %d the tokens of %q are wrong", at, src)
+		}
+	}
 }
