@@ -35,7 +35,7 @@ const (
 	fewSums = 4096
 	// fewCols and fewLeast are how many columns it takes, at most and at least: of shorter pieces of b's rows the processor
 	// fetches less ahead.
-	fewCols, fewLeast = 256, 64
+	fewCols, fewLeast = 512, 64
 )
 
 // few says whether the product has few rows and right operands that can be read as they lie.
