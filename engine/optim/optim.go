@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -46,6 +47,11 @@ type State struct {
 type Update struct {
 	old, new []tensor.Tensor
 	step     *int
+
+	// The optimizer's memory, from old[memory] on, is given back when it was replaced, unless somebody has seen it. Both
+	// are zero for an optimizer that leaves that to the collector.
+	memory int
+	seen   *bool
 }
 
 // Tensors lists the new values, to be evaluated together with the loss.
@@ -55,7 +61,14 @@ func (u *Update) Tensors() []tensor.Tensor { return u.new }
 func (u *Update) Commit() {
 	tensor.Eval(u.new...)
 	for i := range u.old {
+		before := u.old[i].Snapshot()
 		u.old[i].Set(u.new[i])
+		if u.seen != nil && !*u.seen && i >= u.memory {
+			owned.Discard(before)
+		}
+	}
+	if u.seen != nil {
+		*u.seen = false
 	}
 	*u.step++
 }
@@ -87,7 +100,7 @@ func stateOf(step int, params []nn.Param, memories []memory) State {
 	s := State{Step: step, Tensors: map[string]tensor.Tensor{}}
 	for _, m := range memories {
 		for i, p := range params {
-			s.Tensors[m.name+"."+p.Name] = m.tensors[i]
+			s.Tensors[m.name+"."+p.Name] = m.tensors[i].Snapshot()
 		}
 	}
 	return s

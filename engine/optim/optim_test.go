@@ -2,9 +2,12 @@ package optim
 
 import (
 	"math"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -150,5 +153,37 @@ func TestStateThatDoesNotFit(t *testing.T) {
 		if err := (AdamW{}).New(ps).SetState(test.state); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %s", err, test.want)
 		}
+	}
+}
+
+// Old moments are memory for the next ones, unless somebody has seen them.
+func TestMomentsAreGivenBack(t *testing.T) {
+	const n, steps = 1 << 18, 12
+	w := tensor.Ones(n).Param()
+	ps := []nn.Param{nn.NewParam("w", &w)}
+	grown := func() int64 {
+		o := AdamW{}.New(ps)
+		descend(o, ps, 2, 1e-3, 0)
+		before := device.Default().Memory()
+		descend(o, ps, steps, 1e-3, 0)
+		after := device.Default().Memory()
+		return (after.InUse + after.Kept - before.InUse - before.Kept) / (4 * n)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else gives memory back meanwhile
+	// A step leaves its gradient and the old parameter behind.
+	if got := grown(); got > 2*steps {
+		t.Errorf("%d steps left %d tensors behind, want at most %d", steps, got, 2*steps)
+	}
+	o := AdamW{}.New(ps)
+	descend(o, ps, 1, 1e-3, 0)
+	s := o.State()
+	want := s.Tensors["m.w"].Floats()
+	later := s.Tensors["m.w"].Mul(1)
+	descend(o, ps, 2, 1e-3, 0)
+	if got := later.Floats(); !slices.Equal(got, want) {
+		t.Error("the moments of a state changed with later steps")
+	}
+	if got := o.State().Tensors["m.w"].Floats(); slices.Equal(got, want) {
+		t.Error("the moments are those of two steps before")
 	}
 }

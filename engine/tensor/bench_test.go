@@ -9,6 +9,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -90,16 +92,15 @@ func lossWork(v int, backward bool) func() []tensor.Tensor {
 
 // adamWWork steps parameters of a million numbers each.
 func adamWWork(millions int) func() []tensor.Tensor {
-	var p, g, m, v []tensor.Tensor
-	for range millions {
-		p, g = append(p, tensor.Randn(1000, 1000).Eval()), append(g, tensor.Randn(1000, 1000).Eval())
-		m, v = append(m, tensor.Zeros(1000, 1000).Eval()), append(v, tensor.Zeros(1000, 1000).Eval())
+	values, params, grads := make([]tensor.Tensor, millions), make([]nn.Param, millions), make([]tensor.Tensor, millions)
+	for i := range millions {
+		values[i], grads[i] = tensor.Randn(1000, 1000).Param(), tensor.Randn(1000, 1000).Eval()
+		params[i] = nn.NewParam(fmt.Sprint(i), &values[i])
 	}
-	step := 0
+	optimizer := optim.AdamW{WeightDecay: 0.1}.New(params)
 	return func() []tensor.Tensor {
-		step++
-		p, m, v = tensor.AdamW(p, g, m, v, tensor.AdamWStep{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.1, Step: step})
-		return append(append(append([]tensor.Tensor{}, p...), m...), v...)
+		optimizer.Update(grads, 1e-3, tensor.Tensor{}).Commit()
+		return values
 	}
 }
 

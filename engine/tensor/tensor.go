@@ -24,7 +24,9 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 )
 
@@ -229,6 +231,14 @@ func (t Tensor) Param() Tensor {
 	leaf.Tracked = true
 	t.v.node.Store(leaf)
 	return t
+}
+
+func init() {
+	owned.Discard = func(t any) {
+		if d := t.(Tensor).node("discard").Value(); d != nil {
+			d.Buf.(*backend.Block).Discard()
+		}
+	}
 }
 
 // Snapshot returns another handle on today's value: it stays when t is Set to something else.

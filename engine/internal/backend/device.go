@@ -37,14 +37,16 @@ func (d *Device) Backend() Backend { return d.backend }
 // A Block is memory of a device that gives itself back when nobody refers to it any more. It is the ir.Buffer of nodes.
 type Block struct {
 	dev   *Device
-	raw   ir.Buffer
+	raw   ir.Buffer // nil when it was discarded
 	bytes int
+
+	cleanup runtime.Cleanup // of memory that is not Go's
 }
 
 // Bytes is how much was asked for.
 func (b *Block) Bytes() int { return b.bytes }
 
-// Raw is the backend's buffer. Whoever uses it must keep the Block alive meanwhile (runtime.KeepAlive).
+// Raw is the backend's buffer, nil when the block was discarded. Whoever uses it must keep the Block alive meanwhile (runtime.KeepAlive).
 func (b *Block) Raw() ir.Buffer { return b.raw }
 
 // Device is where the memory is.
@@ -65,8 +67,21 @@ func (d *Device) Alloc(n int) (*Block, error) {
 		return nil, err
 	}
 	b := &Block{dev: d, raw: raw, bytes: n}
-	runtime.AddCleanup(b, giveBack, lease{d, raw})
+	b.cleanup = runtime.AddCleanup(b, giveBack, lease{d, raw})
 	return b, nil
+}
+
+// Discard gives the block's memory back at once. Only who owns it alone, and has no use of it under way, may call it.
+func (b *Block) Discard() {
+	raw := b.raw
+	if raw == nil {
+		return
+	}
+	b.raw = nil
+	if b.cleanup != (runtime.Cleanup{}) {
+		b.cleanup.Stop()
+		b.dev.memory.queue(raw)
+	}
 }
 
 type lease struct {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -79,6 +80,11 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 // bind allocates memory and fills the commands in.
 func (p *plan) bind(s *state, w *ir.Graph) error {
 	p.dev.Running(p.bytes)
+	for i, d := range w.Leaves {
+		if d.Buf.(*backend.Block).Raw() == nil {
+			return fmt.Errorf("plan: stored tensor %d was given back: it belonged to an optimizer that made another step", i)
+		}
+	}
 	for i, n := range p.blocks {
 		b, err := p.dev.Alloc(n)
 		if err != nil {

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -146,16 +150,14 @@ func (w *work) row() func() []tensor.Tensor {
 
 // adamw steps Count parameters of a million numbers each.
 func (w *work) adamw() func() []tensor.Tensor {
-	var p, g, m, v []tensor.Tensor
+	weights, params, grads := make([]tensor.Tensor, w.Count), make([]nn.Param, w.Count), make([]tensor.Tensor, w.Count)
 	for i := range w.Count {
-		p, g = append(p, values(uint32(1+i), 1000, 1000)), append(g, values(uint32(1001+i), 1000, 1000))
-		m, v = append(m, tensor.Zeros(1000, 1000).Eval()), append(v, tensor.Zeros(1000, 1000).Eval())
+		weights[i], grads[i] = values(uint32(1+i), 1000, 1000).Param(), values(uint32(1001+i), 1000, 1000)
+		params[i] = nn.NewParam(fmt.Sprint(i), &weights[i])
 	}
-	step := 0
+	optimizer := optim.AdamW{WeightDecay: 0.1}.New(params)
 	return func() []tensor.Tensor {
-		step++
-		p, m, v = tensor.AdamW(p, g, m, v, tensor.AdamWStep{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.1, Step: step})
-		tensor.Eval(append(append(append([]tensor.Tensor{}, p...), m...), v...)...)
-		return p[:1]
+		optimizer.Update(grads, 1e-3, tensor.Tensor{}).Commit()
+		return []tensor.Tensor{weights[0]}
 	}
 }
