@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// memoryLimit is how much of the heap cells may use: three quarters of the machine's memory, or 8 GiB where that is not
+// memoryLimit is how much of the heap cells may use: half of the machine's memory: what doubles is twice as much before it can be stopped, or 8 GiB where that is not
 // known.
 var memoryLimit = sync.OnceValue(func() uint64 {
 	const unknown = 8 << 30
@@ -21,7 +21,7 @@ var memoryLimit = sync.OnceValue(func() uint64 {
 		if kib, ok := strings.CutPrefix(sc.Text(), "MemTotal:"); ok {
 			n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(kib), " kB"), 10, 64)
 			if err == nil {
-				return n * 1024 / 4 * 3
+				return n * 1024 / 2
 			}
 		}
 	}

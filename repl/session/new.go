@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"io"
 	"log"
+	"math"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -35,6 +36,9 @@ const stackHeadroom = 2 << 30
 // New starts a session.
 func New(o Options) (*Session, error) {
 	debug.SetMaxStack(stackHeadroom)
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect before the watchdog takes garbage for too much
+		debug.SetMemoryLimit(int64(min(memoryLimit(), math.MaxInt64)))
+	}
 	s := &Session{state{opts: o, killed: make(chan struct{}, 1)}}
 	s.out, s.errOut = newStreams(o)
 	if err := s.start(); err != nil {
@@ -64,6 +68,7 @@ func (s *Session) start() error {
 	s.marks, s.slot = nil, 0
 	s.outs, s.lastOut = map[int]*out{}, 0
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
+	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Crashed = s.crashed
 	s.rt.GaveUp = s.gaveUp
 	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier}

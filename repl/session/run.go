@@ -216,15 +216,21 @@ func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
 		defer s.interp.Resume(number)
 		defer runtime.GC()
 	}
+	if errors.Is(cause, rt.ErrMemory) {
+		wait = grace / 4
+		defer runtime.GC()
+	}
 	select {
 	case <-ended:
 		return true
 	case <-s.killed:
-		s.interp.Halt()
-		defer s.interp.Resume(number)
 	case <-time.After(wait):
-		return false
+		if !errors.Is(cause, rt.ErrMemory) {
+			return false
+		}
 	}
+	s.interp.Halt()
+	defer s.interp.Resume(number)
 	select {
 	case <-ended:
 		return true
@@ -271,6 +277,15 @@ const (
 	stackLimit = 256 << 20
 )
 
+// deep is why stacks use much memory.
+func deep() error {
+	const many = 20000
+	if n := runtime.NumGoroutine(); n > many {
+		return fmt.Errorf("%w: %d goroutines", rt.ErrMemory, n)
+	}
+	return rt.ErrStack
+}
+
 // watchdog reports when cells use too much stack or memory.
 func (s *Session) watchdog(ctx context.Context, exhausted chan<- error) {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
@@ -278,7 +293,7 @@ func (s *Session) watchdog(ctx context.Context, exhausted chan<- error) {
 	defer tick.Stop()
 	limit := memoryLimit()
 	metrics.Read(samples)
-	deepest := samples[0].Value.Uint64() + stackLimit // stacks that were deep once are given back only by collections
+	before := samples[0].Value.Uint64() // stacks that were deep once are given back only by collections
 	for {
 		select {
 		case <-ctx.Done():
@@ -287,12 +302,19 @@ func (s *Session) watchdog(ctx context.Context, exhausted chan<- error) {
 		}
 		metrics.Read(samples)
 		switch {
-		case samples[0].Value.Uint64() > deepest:
-			exhausted <- rt.ErrStack
+		case samples[0].Value.Uint64() > before+stackLimit:
+			exhausted <- deep()
 			return
 		case samples[1].Value.Uint64() > limit:
-			runtime.GC() // garbage counts, too, until it is collected
-			if metrics.Read(samples); samples[1].Value.Uint64() > limit {
+			if samples[1].Value.Uint64() < limit/2*3 { // what doubles leaves no time for it
+				runtime.GC() // garbage counts, too, until it is collected
+				metrics.Read(samples)
+			}
+			if samples[1].Value.Uint64() > limit {
+				if samples[0].Value.Uint64() > before+stackLimit/8 { // to unwind so many calls would take as much again
+					exhausted <- deep()
+					return
+				}
 				exhausted <- rt.ErrMemory
 				return
 			}

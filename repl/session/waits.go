@@ -1,16 +1,24 @@
 package session
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"maps"
+	"math"
+	"math/big"
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// waits are the functions of a package that people wait in, so that an interrupted cell stops there at once. A name with
+// waits are the functions of a package that people wait in, so that an interrupted cell stops there at once, and those
+// that would take more memory than there is. A name with
 // an underscore stands for a method; package lower has the list of those.
 func (s *Session) waits(path string) map[string]any {
 	switch path {
@@ -24,8 +32,35 @@ func (s *Session) waits(path string) map[string]any {
 		return s.ioWaits()
 	case "os/exec":
 		return s.execWaits()
+	case "strings":
+		return map[string]any{
+			"Repeat": func(text string, n int) string {
+				s.checkSize("strings.Repeat", len(text), n)
+				return strings.Repeat(text, n)
+			},
+			"Builder_Grow": func(b *strings.Builder, n int) { s.checkSize("Grow", 1, n); b.Grow(n) },
+		}
+	case "bytes":
+		return map[string]any{
+			"Repeat":      func(b []byte, n int) []byte { s.checkSize("bytes.Repeat", len(b), n); return bytes.Repeat(b, n) },
+			"Buffer_Grow": func(b *bytes.Buffer, n int) { s.checkSize("Grow", 1, n); b.Grow(n) },
+		}
+	case "math/big":
+		return map[string]any{
+			"Int_Lsh": func(z, x *big.Int, n uint) *big.Int {
+				s.checkSize("Lsh", 1, int(min(n/8, math.MaxInt)))
+				return z.Lsh(x, n)
+			},
+		}
 	}
 	return nil
+}
+
+// checkSize panics if n times size bytes are more than cells may have, where Go would end the process.
+func (s *Session) checkSize(what string, size, n int) {
+	if n > 0 && size > 0 && uint64(n) > memoryLimit()/uint64(size) {
+		panic(rt.RuntimeError(fmt.Sprintf("%s: %d times %d bytes are more than cells may take", what, n, size)))
+	}
 }
 
 // one and two make a call of one or two results that may wait. Calling says that it may call functions of cells.

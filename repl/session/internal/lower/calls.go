@@ -441,7 +441,7 @@ var (
 	errorInterface = errorType.Underlying().(*types.Interface)
 )
 
-// makeCall checks the length of a slice: one that the machine cannot hold ends the process.
+// makeCall checks lengths: a slice, channel or map that the machine cannot hold ends the process.
 func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
 	t := l.typeOf(e)
 	args := []ast.Expr{l.typ(t)}
@@ -449,11 +449,11 @@ func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
 		x := l.expr(a)
 		l.pos = a.Pos()
 		tv := l.info.Types[a]
-		if s, ok := t.Underlying().(*types.Slice); ok && (tv.Value == nil || isBig(tv.Value)) {
+		if tv.Value == nil || isBig(tv.Value) {
 			if b, ok := tv.Type.Underlying().(*types.Basic); !ok || b.Kind() != types.Int || types.Unalias(tv.Type) != types.Type(b) {
 				x = l.call(l.id("int"), x)
 			}
-			x = l.rt("CheckMake", x, l.int(l.size(s.Elem())))
+			x = l.rt("CheckMake", x, l.int(l.elementSize(t)))
 		}
 		args = append(args, x)
 	}
@@ -465,6 +465,17 @@ func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
 		return l.call(l.lit(l.typ(t), l.declare(v, args[0]), made, l.ret(l.call(&ast.ParenExpr{X: l.typ(t)}, l.id(v)))))
 	}
 	return l.call(l.id("make"), args...)
+}
+
+// elementSize is the size of what one element of a slice, channel or map takes.
+func (l *Lowerer) elementSize(t types.Type) int {
+	switch u := t.Underlying().(type) {
+	case *types.Map:
+		return l.size(u.Key()) + l.size(u.Elem())
+	case interface{ Elem() types.Type }:
+		return l.size(u.Elem())
+	}
+	return 1
 }
 
 func isBig(v constant.Value) bool {

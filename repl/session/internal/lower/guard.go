@@ -15,7 +15,7 @@ func guarded(m *types.Func) (name string, ok bool) {
 	switch m.Pkg().Path() {
 	case "log", "flag":
 		return ending(m)
-	case "sync", "net", "net/http", "io", "os/exec":
+	case "sync", "net", "net/http", "io", "os/exec", "strings", "bytes", "math/big":
 		name, ok = waiting[m.FullName()]
 	}
 	return name, ok
@@ -31,6 +31,7 @@ var waiting = map[string]string{
 	"(net.Conn).Read": "Conn_Read", "(*net.TCPConn).Read": "TCPConn_Read", "(*net.UDPConn).Read": "UDPConn_Read",
 	"(*net/http.Client).Do": "Client_Do", "(*net/http.Client).Get": "Client_Get", "(*net/http.Client).Post": "Client_Post",
 	"(*net/http.Server).ListenAndServe": "Server_ListenAndServe", "(*net/http.Server).Serve": "Server_Serve",
+	"(*strings.Builder).Grow": "Builder_Grow", "(*bytes.Buffer).Grow": "Buffer_Grow", "(*math/big.Int).Lsh": "Int_Lsh",
 	"(*io.PipeReader).Read": "PipeReader_Read", "(*io.PipeWriter).Write": "PipeWriter_Write",
 	"(*os/exec.Cmd).Run": "Cmd_Run", "(*os/exec.Cmd).Wait": "Cmd_Wait", "(*os/exec.Cmd).Output": "Cmd_Output", "(*os/exec.Cmd).CombinedOutput": "Cmd_CombinedOutput",
 }

@@ -43,6 +43,9 @@ func (l *Lowerer) typ(t types.Type) ast.Expr {
 	case *types.Slice:
 		return &ast.ArrayType{Lbrack: l.pos, Elt: l.typ(t.Elem())}
 	case *types.Array:
+		if size := l.sizes.Sizeof(t); size < 0 || size > maxArray {
+			l.refuse(l.pos, "an array of type %s is larger than %d GiB, which cells cannot have", l.env.TypeName(t), maxArray>>30)
+		}
 		return &ast.ArrayType{Lbrack: l.pos, Len: l.int(int(t.Len())), Elt: l.typ(t.Elem())}
 	case *types.Map:
 		return &ast.MapType{Map: l.pos, Key: l.typ(t.Key()), Value: l.typ(t.Elem())}
@@ -61,6 +64,9 @@ func (l *Lowerer) typ(t types.Type) ast.Expr {
 	l.refuse(l.pos, "type %s is not available in cells", t)
 	return nil
 }
+
+// maxArray is the size of the largest array: the memory of arrays is taken before anything can check it.
+const maxArray = 1 << 30
 
 func (l *Lowerer) basic(t *types.Basic) ast.Expr {
 	if t.Kind() == types.UnsafePointer {

@@ -29,18 +29,31 @@ func (r *Runtime) Deferred(body func(*Defers)) {
 }
 
 func (d *Defers) around(body func(*Defers)) {
+	d.protect(body)
+	d.finish() // not inside of the recovery: a panic there would keep the stack of the one before
+}
+
+// protect runs body and notes what it panics with.
+func (d *Defers) protect(body func(*Defers)) {
+	returned := false
 	defer func() {
-		if p := recover(); p != nil {
-			if r := d.r; r.GaveUp != nil {
-				if cause := r.GaveUp(p); cause != nil {
-					p = Stopped{cause}
-				}
-			}
-			d.value, d.pending = p, true
+		p := recover()
+		if p == nil && !returned { // runtime.Goexit does not come back
+			d.finish()
+			return
 		}
-		d.finish()
+		if p == nil {
+			return
+		}
+		if r := d.r; r.GaveUp != nil {
+			if cause := r.GaveUp(p); cause != nil {
+				p = Stopped{cause}
+			}
+		}
+		d.value, d.pending = p, true
 	}()
 	body(d)
+	returned = true
 }
 
 // finish makes the deferred calls and panics with what is left unrecovered. While any function is unwinding, the

@@ -73,7 +73,7 @@ type Runtime struct {
 	shown     []reflect.Value
 	loop      func(n int)
 	carried   []func() // deferred by the parts of the cell that have run
-	maxAlloc  int
+	MaxAlloc  int      // bytes that one make may take
 }
 
 // A run is one execution of a cell's code and the goroutines that it started.
@@ -106,7 +106,7 @@ func New(t Types) *Runtime {
 		vars:      map[string]reflect.Value{},
 		initial:   map[string]reflect.Value{},
 		methods:   map[methodID]reflect.Value{},
-		maxAlloc:  64 << 30,
+		MaxAlloc:  64 << 30,
 	}
 }
 
@@ -351,8 +351,8 @@ func (r *Runtime) CheckMake(n, size int) int {
 	if n < 0 {
 		panic(RuntimeError("runtime error: makeslice: len out of range"))
 	}
-	if size > 0 && n > r.maxAlloc/size {
-		panic(fmt.Errorf("make: %d elements of %d bytes are more than the session's limit of %d GiB", n, size, r.maxAlloc>>30))
+	if size > 0 && n > r.MaxAlloc/size {
+		panic(fmt.Errorf("make: %d elements of %d bytes are more than cells may take", n, size))
 	}
 	return n
 }
