@@ -66,11 +66,12 @@ func (c *Cache) Grow(room, batch, heads, d int) {
 }
 
 // Continue is Forward for tokens that follow those in the cache, at positions i64 [T]. The cache then has them too; its
-// tensors are lazy until they are evaluated.
+// tensors are lazy until they are evaluated, and are then changed in place: a handle on what they were before shows
+// something else afterwards.
 func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
 	q, k, v := a.heads(x, positions)
-	c.Keys = c.Keys.ScatterAdd(2, positions, k).Detach()
-	c.Values = c.Values.ScatterAdd(2, positions, v).Detach()
+	c.Keys = c.Keys.Overwrite(2, positions, k).Detach()
+	c.Values = c.Values.Overwrite(2, positions, v).Detach()
 	// Shapes do not change from token to token, so that one plan serves a whole cache's room.
 	seen := tensor.Range(c.Room()).Le(positions.Unsqueeze(1))
 	return a.join(tensor.Attention(q, c.Keys, c.Values, tensor.AttentionOptions{Mask: seen}))

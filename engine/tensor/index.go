@@ -23,6 +23,15 @@ func (t Tensor) ScatterAdd(axis int, index, updates Tensor) Tensor {
 	return wrap(apply(ir.ScatterAdd, attr, n, index.node("scatter_add"), cast(updates.node("scatter_add"), n.DType)))
 }
 
+// Overwrite returns t with its slices at index along an axis replaced by updates, which have the shape that Take would give.
+// It is for memory with one owner, such as a decoder's cache: if t is evaluated and nothing else in the evaluation reads
+// it, t's own memory is changed, and t must not be read afterwards. No gradient flows through it.
+func (t Tensor) Overwrite(axis int, index, updates Tensor) Tensor {
+	n := t.node("overwrite")
+	attr := ir.Attr{Axis: axisOf("overwrite", n, axis)}
+	return wrap(apply(ir.Overwrite, attr, n, index.node("overwrite"), cast(updates.node("overwrite"), n.DType)))
+}
+
 // ScatterAlong returns t with updates added at index along an axis, the reverse of TakeAlong.
 func (t Tensor) ScatterAlong(axis int, index, updates Tensor) Tensor {
 	n := t.node("scatter_along")

@@ -121,6 +121,7 @@ const (
 	GatherAlong  // x, index of the same rank (numpy take_along_axis)
 	ScatterAdd   // base, index, updates: base with updates added at rows index of axis Attr.Axis
 	ScatterAlong // base, index, updates of one rank: added along Attr.Axis
+	Overwrite    // base, index, updates: base with rows index of axis Attr.Axis replaced, in base's memory where that can be
 	TopK         // along the last axis: values, indices I64; Index = k
 
 	// Optimizers.

@@ -28,6 +28,11 @@ func indexRows() []Row {
 			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_,
 		},
 		{
+			Op: Overwrite, Name: "overwrite", Family: FamilyIndex, Infer: inferOverwrite, NoGrad: "it changes its base, which others may have read", Flops: free, Tol: exact,
+			Doc: "Overwrite is base with its slices along Attr.Axis that index names replaced by updates; the last of several updates of one slice stays. " +
+				"It is for memory with one owner, the cache of a decoder: when base is data that nothing else in the evaluation reads, it is changed in place, and its old value is lost. " + range_,
+		},
+		{
 			Op: TopK, Name: "top_k", Family: FamilyIndex, Infer: inferTopK, Grad: gradTopK, Flops: flopsOfSource(4), Tol: exact,
 			Doc: "TopK gives the Attr.Index greatest elements of each row, greatest first, and their indices (i64); the smallest with Flags Reverse. " +
 				"Of equal elements the first comes first; NaN counts as greatest. The gradient goes to the chosen elements.",
@@ -73,6 +78,17 @@ func inferGatherAlong(n *Node) error {
 }
 
 func inferScatterAdd(n *Node) error {
+	if err := inferRows(n); err != nil {
+		return err
+	}
+	if !number(n.Src[0].DType) {
+		return got(n, "numbers")
+	}
+	return as(n, n.Src[0])
+}
+
+// inferRows checks a base, an index along an axis and updates for what the index names.
+func inferRows(n *Node) error {
 	if err := count(n, 3); err != nil {
 		return err
 	}
@@ -84,10 +100,14 @@ func inferScatterAdd(n *Node) error {
 	if index.DType != dtype.I64 || updates.DType != base.DType || !slices.Equal(updates.Shape, want) {
 		return got(n, "an i64 index and updates %v%v", base.DType, want)
 	}
-	if !number(base.DType) {
-		return got(n, "numbers")
+	return nil
+}
+
+func inferOverwrite(n *Node) error {
+	if err := inferRows(n); err != nil {
+		return err
 	}
-	return as(n, base)
+	return as(n, n.Src[0])
 }
 
 func inferScatterAlong(n *Node) error {

@@ -20,11 +20,13 @@ type plan struct {
 	scalars  []expr
 	blocks   []int // bytes of the memory that outputs get, each for itself
 	arena    int   // bytes that all values between launches share
-	least    int   // bytes of them that live at once at most: no arena could be smaller
-	bytes    int64 // of the blocks and the arena
-	outs     []output
-	used     uint64    // when, by the clock of the device's plans
-	states   sync.Pool // of *state
+	// overwritten are the leaves whose memory the run changes.
+	overwritten []int
+	least       int   // bytes of them that live at once at most: no arena could be smaller
+	bytes       int64 // of the blocks and the arena
+	outs        []output
+	used        uint64    // when, by the clock of the device's plans
+	states      sync.Pool // of *state
 }
 
 // A command is a launch without its memory.
@@ -63,7 +65,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	c.fuseAll()
 	o := c.schedule().best()
 	m := o.place()
-	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks}
+	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, overwritten: m.overwritten}
 	for i, k := range o.order {
 		e := c.emit(k, o.exports[i])
 		for j, v := range o.exports[i] {

@@ -219,6 +219,11 @@ func (e *emitter) input(at place, in backend.Input) backend.Ref {
 // finish gives the group its name and counts its bytes.
 func (e *emitter) finish() {
 	e.group.Name = e.name()
+	if e.k.kind == backend.Single && e.group.Insts[0].Op == ir.Overwrite {
+		updates, _ := e.group.Insts[0].Args[2].Input()
+		e.group.Bytes = 2 * int64(touched(e.group.Inputs[updates].Layout)*e.group.Inputs[updates].DType.Size())
+		return
+	}
 	for _, in := range e.group.Inputs {
 		if in.Buf >= 0 {
 			e.group.Bytes += int64(touched(in.Layout) * in.DType.Size())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -98,6 +99,11 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 			return err
 		}
 	}
+	for _, leaf := range p.overwritten {
+		if err := p.unshare(w, leaf); err != nil {
+			return err
+		}
+	}
 	evalScalars(p.scalars, w.Consts, s.values)
 	n, k := 0, 0
 	for i := range p.cmds {
@@ -110,6 +116,28 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 			k++
 		}
 	}
+	return nil
+}
+
+// unshare gives a leaf that the plan changes memory of its own, if others of the plan's leaves lie in the same.
+func (p *plan) unshare(w *ir.Graph, leaf int) error {
+	data := w.Leaves[leaf]
+	shared := func(d *ir.Data) bool { return d.Buf == data.Buf }
+	if !slices.ContainsFunc(w.Leaves[:leaf], shared) && !slices.ContainsFunc(w.Leaves[leaf+1:], shared) {
+		return nil
+	}
+	host := make([]byte, data.Buf.Bytes())
+	b, err := p.dev.Alloc(len(host))
+	if err != nil {
+		return err
+	}
+	if err := p.dev.Download(host, data.Buf, 0); err != nil {
+		return err
+	}
+	if err := p.dev.Upload(b, 0, host); err != nil {
+		return err
+	}
+	w.Leaves[leaf] = &ir.Data{Buf: b, Layout: data.Layout}
 	return nil
 }
 

@@ -13,6 +13,8 @@ type placement struct {
 	last   map[int]int // the last launch that reads a value, if any does
 	blocks []int
 	arena  int
+	// overwritten are the leaves whose memory becomes a result's.
+	overwritten []int
 }
 
 // alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
@@ -39,6 +41,11 @@ func (o *ordering) place() *placement {
 	var slots []slot
 	for i := range o.order {
 		for _, v := range o.exports[i] {
+			if leaf := o.overwrites(v); leaf >= 0 {
+				m.at[v] = source{fromLeaf, leaf}
+				m.overwritten = append(m.overwritten, leaf)
+				continue
+			}
 			if o.wanted[v] {
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				continue
@@ -58,6 +65,24 @@ func (o *ordering) place() *placement {
 		m.at[v] = m.at[b]
 	}
 	return m
+}
+
+// overwrites returns the leaf in whose memory the result v can lie, or −1: that of the base of an Overwrite, if it has its
+// memory to itself and nothing else reads it.
+func (o *ordering) overwrites(v int) int {
+	x := &o.values[v]
+	if x.kind != heavy || x.op != ir.Overwrite || !o.wanted[v] {
+		return -1
+	}
+	b, ch := o.base(x.args[0])
+	base := &o.values[b]
+	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || len(o.users[b]) != 1 || slices.Contains(x.args[1:], b) {
+		return -1
+	}
+	if l := o.leaves[base.index]; l.Offset != 0 || !slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
+		return -1
+	}
+	return base.index
 }
 
 // final says whether nothing in the plan reads v.

@@ -171,6 +171,9 @@ func (s *suite) errors(t *testing.T) {
 		{"scatter beyond the end", func(b *B) *ir.Node {
 			return b.New(ir.ScatterAdd, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{1}, 3), b.Normal(dtype.F32, 1, 2))
 		}},
+		{"overwrite beyond the end", func(b *B) *ir.Node {
+			return b.New(ir.Overwrite, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{1}, 3), b.Normal(dtype.F32, 1, 2))
+		}},
 		{"dequantize_take beyond the end", func(b *B) *ir.Node {
 			q := ir.Quant{K: 3, N: 5, Bits: 4, Group: 32, DType: dtype.F32}
 			return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Ints(dtype.I64, []int{1}, 5)}, b.Quantised(q, dtype.F32, false)...)...)

@@ -146,7 +146,7 @@ func gatherCases(op ir.Op) []Case {
 					return b.New(op, attr, x, b.Index(shape[axis], index...))
 				case ir.GatherAlong:
 					return b.New(op, attr, x, b.Index(shape[axis], along...))
-				case ir.ScatterAdd:
+				case ir.ScatterAdd, ir.Overwrite:
 					return b.New(op, attr, x, b.Index(shape[axis], index...), b.Normal(dt, taken...))
 				}
 				return b.New(op, attr, x, b.Index(shape[axis], along...), b.Normal(dt, along...))
@@ -160,7 +160,7 @@ func gatherCases(op ir.Op) []Case {
 			return b.New(op, ir.Attr{}, x, b.Index(100, 700))
 		case ir.GatherAlong:
 			return b.New(op, ir.Attr{}, x, b.Index(100, 70, 33))
-		case ir.ScatterAdd:
+		case ir.ScatterAdd, ir.Overwrite:
 			return b.New(op, ir.Attr{}, x, b.Index(100, 700), b.Transposed(dt, 700, 33))
 		}
 		return b.New(op, ir.Attr{}, x, b.Index(100, 70, 33), b.Transposed(dt, 70, 33))

@@ -227,6 +227,45 @@ func compileScatterAdd(g *backend.Group, in *backend.Inst) (func(*launch), error
 	}, nil
 }
 
+// compileOverwrite copies the base, unless the result is to lie in its memory, and the updates over it.
+func compileOverwrite(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	base, err := newOperand(g, in.Args[0], in.Shape, in.DType)
+	if err != nil {
+		return nil, err
+	}
+	index, err := indexOperand(g, in.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	updates, err := newOperand(g, in.Args[2], updatesShape(in, operandShape(g, in.Args[1])), in.DType)
+	if err != nil {
+		return nil, err
+	}
+	outer, length, inner := around(in.Shape, in.Attr.Axis)
+	from, out, size := inputOf(g, in.Args[0]), g.Outputs[0].Buf, in.DType.Size()
+	return func(l *launch) {
+		ix := index.indices(l)
+		defer index.release()
+		if base.n == 0 || !checkIndices(l, in.Op, in.Attr.Axis, length, ix) {
+			return
+		}
+		to := l.pointer(out)
+		if from.Buf < 0 || unsafe.Add(l.pointer(from.Buf), from.Layout.Offset*size) != to {
+			base.bind(l)
+			defer base.release()
+			l.pool.Range(base.n, mapGrain, func(worker, lo, hi int) { base.copyTo(worker, unsafe.Add(to, lo*size), lo, hi-lo) })
+		}
+		updates.bind(l)
+		defer updates.release()
+		l.pool.Range(outer, 1+mapGrain/max(1, len(ix)*inner), func(worker, lo, hi int) {
+			for c := lo * len(ix); c < hi*len(ix); c++ {
+				at := c/len(ix)*length + int(ix[c%len(ix)])
+				updates.copyTo(worker, unsafe.Add(to, at*inner*size), c*inner, inner)
+			}
+		})
+	}, nil
+}
+
 // addTo adds n elements; Bool has no sums.
 func addTo(t dtype.Type, d, x unsafe.Pointer, n int) {
 	switch t {

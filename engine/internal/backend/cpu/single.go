@@ -23,6 +23,7 @@ var singles = map[ir.Op]compiler{
 	ir.GatherAlong:  compileGatherAlong,
 	ir.ScatterAdd:   compileScatterAdd,
 	ir.ScatterAlong: compileScatterAlong,
+	ir.Overwrite:    compileOverwrite,
 	ir.TopK:         compileTopK,
 	ir.ArgMax:       compileArgBest,
 	ir.ArgMin:       compileArgBest,

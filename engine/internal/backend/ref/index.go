@@ -18,6 +18,7 @@ func init() {
 	ops[ir.GatherAlong] = one(gatherAlong)
 	ops[ir.ScatterAdd] = one(scatterAdd)
 	ops[ir.ScatterAlong] = one(scatterAlong)
+	ops[ir.Overwrite] = one(overwrite)
 	ops[ir.TopK] = topK
 }
 
@@ -137,6 +138,22 @@ func scatterAdd(in *backend.Inst, a []value) value {
 			to := position(in, index, n, length)
 			for i := range inner {
 				addElement(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
+			}
+		}
+	}
+	return r
+}
+
+func overwrite(in *backend.Inst, a []value) value {
+	base, index, updates := a[0], a[1], a[2]
+	r := copyOf(expand(base, in.Shape))
+	outer, length, inner := around(in.Shape, in.Attr.Axis)
+	count := index.len()
+	for o := range outer {
+		for n := range count {
+			to := position(in, index, n, length)
+			for i := range inner {
+				copyElement(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
 			}
 		}
 	}
