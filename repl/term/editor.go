@@ -309,14 +309,19 @@ func (e *cellEditor) press(k key.Key) {
 	}
 }
 
-// changed answers the signals of the console: another size, or the process goes on after it was stopped.
+// changed answers the signals of the console: another size, or the process goes on after it was stopped, and a shell
+// may have changed the terminal's modes and written where the cell was.
 func (e *cellEditor) changed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.reading {
 		return
 	}
-	e.console.Raw() // a shell may have changed the modes meanwhile; if it fails, the next read does
+	if columns, rows := e.console.Size(); columns == e.view.columns && rows == e.view.rows {
+		e.console.Raw() // if it fails, so does the next read
+		e.view.painter.Erase()
+		e.view.painter.Raw(pasteOn)
+	}
 	e.draw()
 }
 

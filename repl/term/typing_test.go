@@ -67,13 +67,14 @@ func newTypist(columns, rows int, th theme, history ...string) *typist {
 	return t
 }
 
-// next begins another cell.
+// next begins another cell, and one more for each that was typed ahead.
 func (t *typist) next() {
-	t.n++
-	if _, err := t.begin(t.n); err != nil {
-		panic(err)
+	for ended := true; ended; ended = t.step(true) != nil {
+		t.n++
+		if _, err := t.begin(t.n); err != nil {
+			panic(err)
+		}
 	}
-	t.step(true)
 }
 
 // press types keys and waits for what the session has to say. It gives the cell if it was submitted.

@@ -216,16 +216,29 @@ func TestTmuxSuspend(t *testing.T) {
 	p.see("half a cel!")
 	p.keys("C-c")
 	p.see("^C\nIn [1]:")
-	// Ended by a signal, and by itself: the terminal is as it was.
-	p.tmux("send-keys", "os.Getpid()", "Enter")
+	// Stopped and ended by signals, and by itself: the terminal is as it was.
+	p.keys("os.Getpid()", "Enter")
 	p.see("Out[1]: ")
 	pid := regexp.MustCompile(`Out\[1\]: (\d+)`).FindStringSubmatch(p.text())[1]
 	p.see("In [2]:")
 	p.keys("more")
 	p.see("In [2]: more")
-	if err := exec.Command("kill", "-TERM", pid).Run(); err != nil {
-		t.Fatal(err)
+	signal := func(name string) {
+		if err := exec.Command("kill", "-"+name, pid).Run(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	p.keys("C-c")
+	p.keys("C-l")
+	p.keys("even more")
+	p.see("In [2]: even more")
+	signal("STOP") // not with Ctrl-Z: nobody could prepare for it
+	p.see("Stopped")
+	p.keys("fg", "Enter")
+	p.wait("the cell again", func() bool { return strings.HasSuffix(p.text(), "\nIn [2]: even more") })
+	p.keys("!")
+	p.see("In [2]: even more!")
+	signal("TERM")
 	p.see("shell>")
 	p.wait("the shell", func() bool { return strings.HasSuffix(p.text(), "shell>") })
 	p.keys("stty -a > terminated; clear; "+program, "Enter")
