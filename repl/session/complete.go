@@ -54,9 +54,10 @@ type candidates struct {
 // A candidate is a completion with its order: lower ranks come first.
 type candidate struct {
 	Completion
-	match int // how it matches what is typed: prefix, prefix in another case, letters in order
-	fit   int // how its type matches the one that is wanted: 0 exactly
-	group int // where it is declared: the nearer, the lower
+	about func() (detail, doc string) // nil if they are there; few of many candidates are ever seen
+	match int                         // how it matches what is typed: prefix, prefix in another case, letters in order
+	fit   int                         // how its type matches the one that is wanted: 0 exactly
+	group int                         // where it is declared: the nearer, the lower
 }
 
 // Groups of candidates, the nearest first.
@@ -129,7 +130,10 @@ func (c *candidates) innermost() ast.Node {
 }
 
 // add takes a candidate of a type (nil: it has none) if it matches what is typed.
-func (c *candidates) add(x Completion, t types.Type, group int) {
+func (c *candidates) add(x Completion, t types.Type, group int) { c.addWith(x, nil, t, group) }
+
+// addWith is add for a candidate whose signature and documentation are looked up when they are needed.
+func (c *candidates) addWith(x Completion, about func() (detail, doc string), t types.Type, group int) {
 	if c.seen[x.Text] || strings.HasPrefix(x.Text, "__") || strings.HasPrefix(x.Text, cursor.Name) || x.Text == "cell__" || x.Text == "_" {
 		return
 	}
@@ -141,7 +145,7 @@ func (c *candidates) add(x Completion, t types.Type, group int) {
 		return
 	}
 	c.seen[x.Text] = true
-	c.list = append(c.list, candidate{x, match, c.fits(x.Kind, t), group})
+	c.list = append(c.list, candidate{x, about, match, c.fits(x.Kind, t), group})
 }
 
 // matches says how a name matches what is typed: 0 for a prefix, 1 for one in another case, 2 if the name has its
@@ -209,9 +213,12 @@ func (c *candidates) fits(kind string, t types.Type) int {
 	return 2
 }
 
+// maxListed is how many completions are listed: nobody scrolls further.
+const maxListed = 500
+
 // sorted are the candidates in order, each with its documentation.
 func (c *candidates) sorted() []Completion {
-	slices.SortStableFunc(c.list, func(a, b candidate) int {
+	slices.SortFunc(c.list, func(a, b candidate) int {
 		for _, d := range [...]int{a.match - b.match, a.fit - b.fit, a.group - b.group} {
 			if d != 0 {
 				return d
@@ -220,10 +227,14 @@ func (c *candidates) sorted() []Completion {
 		return strings.Compare(a.Text, b.Text)
 	})
 	var list []Completion
-	for _, x := range c.list {
-		if x.match == c.list[0].match {
-			list = append(list, x.Completion)
+	for i, x := range c.list {
+		if x.match != c.list[0].match || i == maxListed {
+			break
 		}
+		if x.about != nil {
+			x.Detail, x.Doc = x.about()
+		}
+		list = append(list, x.Completion)
 	}
 	return list
 }
@@ -263,8 +274,8 @@ func (c *candidates) members(x ast.Expr) {
 func (c *candidates) exported(pkg *types.Package) {
 	for _, name := range pkg.Scope().Names() {
 		if o := pkg.Scope().Lookup(name); o.Exported() {
-			x := Completion{Text: name, Kind: kindOfObject(o), Detail: detail(o), Doc: firstSentence(c.s.doc(pkg.Path(), name))}
-			c.add(x, o.Type(), ownGroup)
+			about := func() (string, string) { return detail(o), firstSentence(c.s.doc(pkg.Path(), name)) }
+			c.addWith(Completion{Text: name, Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
 		}
 	}
 }

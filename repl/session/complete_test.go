@@ -2,6 +2,7 @@ package session
 
 import (
 	"flag"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
@@ -364,7 +365,7 @@ func TestCompleteEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := 29
+	step := 53
 	if *everyByte {
 		step = 1
 	}
@@ -454,6 +455,21 @@ func BenchmarkComplete(b *testing.B) {
 			}
 		})
 	}
+	b.Run("in a session of 4000 names", func(b *testing.B) {
+		s, _ := newSession(b, Options{})
+		var cell strings.Builder
+		for i := range 2000 {
+			fmt.Fprintf(&cell, "// f%d is one of many.\nfunc f%d(x int) int { return x }\nvar v%d int\n", i, i, i)
+		}
+		if r := s.Run(b.Context(), cell.String()); r.Err != nil {
+			b.Fatal(r.Err)
+		}
+		for b.Loop() {
+			if _, list := s.Complete("len(", 4); len(list) != maxListed {
+				b.Fatal(len(list))
+			}
+		}
+	})
 	b.Run("first use of a package", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()

@@ -85,6 +85,7 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
 		d := &decl{tok: tok, cell: n, src: lead + text[at(from):at(to)], names: declaredBy(node)}
 		d.line, d.col = lineCol(src, off+at(from))
+		d.comment = commentBefore(src, off+at(from))
 		d.col -= len(lead)
 		if f, ok := node.(*ast.FuncDecl); ok {
 			d.generic = f.Type.TypeParams != nil

@@ -413,31 +413,26 @@ func (s *Session) objectDoc(st *stage, o types.Object) string {
 		return firstSentence(s.doc(o.Pkg().Path(), o.Name()))
 	}
 	if e := st.lookup(o.Name()); e != nil && e.decl != nil {
-		return sentence(s.comment(e.decl))
+		return sentence(e.decl.comment)
 	}
 	return ""
 }
 
-// comment is what a cell says right above a declaration.
-func (s *Session) comment(d *decl) string {
-	return commentAbove(s.source(d.cell), d.line)
-}
-
-// commentAbove is the comment that ends on the line before the given one.
-func commentAbove(src string, line int) string {
-	lines := strings.Split(src, "\n")
-	last := min(line-1, len(lines))
-	first := last
-	for first > 0 && strings.HasPrefix(strings.TrimSpace(lines[first-1]), "//") {
-		first--
-	}
-	var b strings.Builder
-	for _, l := range lines[first:last] {
-		text := strings.TrimPrefix(strings.TrimSpace(l), "//")
-		if strings.HasPrefix(text, " %%") { // the mark of a cell in a file
-			continue
+// commentBefore is the comment on the lines right above byte off of a cell.
+func commentBefore(src string, off int) string {
+	var lines []string
+	end := strings.LastIndexByte(src[:off], '\n')
+	for end >= 0 {
+		start := strings.LastIndexByte(src[:end], '\n') + 1
+		text, ok := strings.CutPrefix(strings.TrimSpace(src[start:end]), "//")
+		if !ok {
+			break
 		}
-		b.WriteString(strings.TrimPrefix(text, " ") + "\n")
+		if !strings.HasPrefix(text, " %%") { // the mark of a cell in a file
+			lines = append(lines, strings.TrimPrefix(text, " "))
+		}
+		end = start - 1
 	}
-	return strings.TrimSpace(b.String())
+	slices.Reverse(lines)
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

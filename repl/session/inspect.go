@@ -121,7 +121,7 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 	default:
 		info.Source = e.decl.src
 	}
-	info.Doc = s.comment(e.decl)
+	info.Doc = e.decl.comment
 	return info
 }
 
@@ -243,7 +243,7 @@ func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (In
 			info.path, info.symbol = o.Pkg().Path(), owner+"."+o.Name()
 			info.Doc = s.doc(info.path, info.symbol)
 		} else if d := st.methodsOf(owner)[o.Name()]; d != nil {
-			info.Source, info.Cell, info.Doc = d.src, d.cell, s.comment(d)
+			info.Source, info.Cell, info.Doc = d.src, d.cell, d.comment
 			info.Place = fmt.Sprintf("%s:%d", cellName(d.cell), d.line)
 		} else {
 			info.Doc = s.fieldComments(st, t)[o.Name()]

@@ -105,7 +105,7 @@ func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
 	if o.Pkg() == nil || o.Pkg().Path() == pkgPath {
 		if d := st.methodsOf(owner)[o.Name()]; d != nil {
-			return sentence(s.comment(d))
+			return sentence(d.comment)
 		}
 		return ""
 	}

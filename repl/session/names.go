@@ -67,7 +67,10 @@ func (c *candidates) object(o types.Object, group int) {
 	if ptr, ok := c.want.(*types.Pointer); ok && c.Prefix == "" && kindOfObject(o) == "var" && types.Identical(ptr.Elem(), t) {
 		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: typeString(ptr)}, ptr, group)
 	}
-	c.add(Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: c.s.objectDoc(c.st, o)}, t, group)
+	if _, ok := matches(o.Name(), c.Prefix); ok {
+		about := func() (string, string) { return detail(o), c.s.objectDoc(c.st, o) }
+		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, t, group)
+	}
 }
 
 // packages adds the packages that are imported, and those that would be by use.
@@ -94,7 +97,8 @@ func (c *candidates) packages() {
 
 func (c *candidates) pkgName(name, path string, group int) {
 	if _, ok := matches(name, c.Prefix); ok {
-		c.add(Completion{Text: name, Kind: "package", Detail: c.s.packageTitle(path), Doc: firstSentence(c.s.doc(path, ""))}, nil, group)
+		about := func() (string, string) { return c.s.packageTitle(path), firstSentence(c.s.doc(path, "")) }
+		c.addWith(Completion{Text: name, Kind: "package"}, about, nil, group)
 	}
 }
 
@@ -135,7 +139,7 @@ func (c *candidates) constants() {
 			continue
 		}
 		x := Completion{Text: text, Kind: "const", Detail: detail(o), Doc: firstSentence(c.s.doc(pkg.Path(), name))}
-		c.list = append(c.list, candidate{x, match, 0, engineGroup})
+		c.list = append(c.list, candidate{x, nil, match, 0, engineGroup})
 	}
 }
 

@@ -186,7 +186,11 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 	pl.at = pl.file.FileStart + token.Pos(off)
 	var outs []types.Object
 	for _, d := range pl.file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Name.Name == "cell__" {
+		f, ok := d.(*ast.FuncDecl)
+		if ok && (pl.at < f.Pos() || pl.at > f.End()) {
+			f.Body = nil // what it does is of no interest
+		}
+		if ok && f.Body != nil && f.Name.Name == "cell__" {
 			outs = pl.s.outObjects(f.Body.List)
 		}
 	}

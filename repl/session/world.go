@@ -41,6 +41,7 @@ type decl struct {
 	cell       int
 	line, col  int
 	src        string
+	comment    string   // on the lines above it
 	names      []string // what it declares; none for a method
 	recv, name string   // of a method: its type's name and its own
 	generic    bool
