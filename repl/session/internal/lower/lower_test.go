@@ -1,0 +1,150 @@
+package lower
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// A testEnv is a session that has one package with some declarations.
+type testEnv struct {
+	keys  []types.Type
+	slots map[int]bool
+}
+
+func (e *testEnv) Name(o types.Object) string {
+	if o.Parent() != nil && o.Pkg() != nil && o.Parent() == o.Pkg().Scope() && o.Pkg().Path() == CellsPath {
+		return o.Name()
+	}
+	return ""
+}
+func (e *testEnv) Package(path string) string { return strings.ReplaceAll(path, "/", "_") }
+func (e *testEnv) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
+	return fmt.Sprintf("%s__of_%s", generic.Name(), args[0]), nil
+}
+func (e *testEnv) Mark(Mark) int { return 1 }
+func (e *testEnv) Slot(slot int) {}
+func (e *testEnv) LocalType(o *types.TypeName, declare func(string) ast.Decl) string {
+	return o.Name() + "__local"
+}
+func (e *testEnv) Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string {
+	return "dispatch·" + method
+}
+func (e *testEnv) TypeKey(t types.Type) int {
+	for i, k := range e.keys {
+		if types.Identical(k, t) {
+			return i + 1
+		}
+	}
+	e.keys = append(e.keys, t)
+	return len(e.keys)
+}
+func (e *testEnv) TypeName(t types.Type) string { return t.String() }
+
+const testDecls = `package mcs
+import ("errors"; "fmt"; "io"; "encoding/json"; "container/list")
+var _, _, _, _, _ = errors.New, fmt.Print, io.EOF, json.Marshal, list.New
+type F float64
+func (F) Area() int { return 1 }
+func (*F) Set(int) {}
+type Shape interface{ Area() int }
+type Err struct{ code int }
+func (Err) Error() string { return "" }
+type Holder struct { Shape; x any }
+func two() (F, error) { return 0, nil }
+func take(x any, more ...any) {}
+func read(r io.Reader) {}
+`
+
+// lowered is the body of func f, lowered, one statement a line, without tests of the stop flag and marks.
+func lowered(t *testing.T, params, body string) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "test.go", testDecls+"func f("+params+") {\n"+body+"\n}", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{}}
+	conf := types.Config{Importer: stdlib.Importer(fset)}
+	if _, err := conf.Check(CellsPath, fset, []*ast.File{file}, info); err != nil {
+		t.Fatal(err)
+	}
+	d := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
+	out, err := New(&testEnv{}, info).Func(d, "f", "f", FirstSlot)
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	var lines []string
+	for _, s := range out.Body.List {
+		var b bytes.Buffer
+		if err := printer.Fprint(&b, token.NewFileSet(), s); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if !strings.HasPrefix(text, "if "+StopVar) && !strings.HasPrefix(text, "__mark") {
+			lines = append(lines, text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestLower shows what becomes of code: of values on their way into interfaces first of all.
+func TestLower(t *testing.T) {
+	for _, test := range []struct{ name, params, body, want string }{
+		{"a named type goes into an any in a box", "x any, f F", "x = f", "x = __rt.Box(1, f)"},
+		{"a basic type needs none", "x any, f float64", "x = f", "x = f"},
+		{"a compiled type needs none", "x any, b *list.List", "x = b", "x = b"},
+		{"a slice of a named type is in a box of its own", "x any, f []F", "x = f", "x = __rt.Box(1, f)"},
+		{"an interface of a cell is an any", "s Shape, f F", "s = f", "s = __rt.Box(1, f)"},
+		{"one interface of a cell becomes another as it is", "x any, s Shape", "x = s", "x = s"},
+		{"a compiled interface is opened", "x any, e error", "x = e", "x = __rt.Open(e)"},
+		{"a value becomes a compiled interface in a wrapper", "e error, v Err", "e = v", "e = func(__v1 Err) error { var __i2 error __rt.Wrap(1, __v1, &__i2) return __i2 }(v)"},
+		{"nil is nil", "s Shape, e error", "s = nil; e = nil", "s = nil\ne = nil"},
+		{"results are converted one by one", "x any, e error", "x, e = two()", "{ var __v1 F var __v2 error __v1, __v2 = two() x = __rt.Box(1, __v1) e = __v2 }"},
+		{"an argument is converted", "f F", "take(f, f, 1)", "take(__rt.Box(1, f), __rt.Box(1, f), 1)"},
+		{"a slice of any beside others is one argument", "xs []any", "take(1, xs, 2)", "take(1, []any{xs, 2}...)"},
+		{"an encoder gets the box, which knows the type's methods", "f F", "json.Marshal(f)", "encoding_json.Marshal(__rt.Box(1, f))"},
+		{"other compiled functions get the value", "b []byte, f F", "json.Unmarshal(b, &f)", "encoding_json.Unmarshal(b, &f)"},
+		{"what is dynamic is made plain", "b []byte, x any", "json.Unmarshal(b, x)", "encoding_json.Unmarshal(b, __rt.Plain(x))"},
+		{"a container gets the box", "l *list.List, f F", "l.PushBack(f)", "l.PushBack(__rt.Box(1, f))"},
+		{"a key is converted", "m map[any]int, f F", "m[f] = 1; delete(m, f)", "m[__rt.Box(1, f)] = 1\ndelete(m, __rt.Box(1, f))"},
+		{"interfaces are compared by value and type", "x any, f F, b bool", "b = x == f", "b = __rt.Equal(x, __rt.Box(1, f))"},
+		{"other values by the operator", "f, g F, b bool", "b = f == g", "b = f == g"},
+		{"an assertion asks for the type's number", "x any, f F, ok bool", "f, ok = x.(F)", "{ var __x1 any __x1 = x var __v2 F __ok3 := false __ok3 = __rt.As(__x1, &__v2, 1) f = __v2 ok = __ok3 }"},
+		{"a method is a function", "f F, n int", "n = f.Area()", "n = F·Area(f)"},
+		{"its receiver is copied", "f *F, n int", "n = f.Area()", "n = F·Area(*f)"},
+		{"or taken by its address", "f F", "f.Set(1)", "F·Set(&f, 1)"},
+		{"a call through an interface finds the method by the value", "s Shape, n int", "n = s.Area()", "n = dispatch·Area(s)"},
+		{"a promoted one goes through the field", "h Holder, n int", "n = h.Area()", "n = dispatch·Area(h.Shape)"},
+		{"a compiled interface has its own methods", "e error, s string", "s = e.Error()", "s = e.Error()"},
+		{"recover works in a literal that is deferred", "", "defer func() { recover() }()", "__rt.Deferred(func(__d1 *__rt.Defers) { __mark2 = 1 __mark1 = 0 __d1.Add(func() func() { __f2 := func() { if __stop { __rt.Stop() } __mark1 = 1 __rt.Recover() } return __f2 }()) })"},
+		{"and elsewhere only if defer has called", "x any", "x = recover()", "x = __rt.RecoverCalled()"},
+		{"a blank field has no value", "x struct{ _, y int }", "x = struct{ _, y int }{1, 2}", `x = struct { blank__0 int "json:\"-\" xml:\"-\"" y int "json:\"-\" xml:\"-\"" }{*new(int), 2}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := lowered(t, test.params, test.body); got != test.want {
+				t.Errorf("%s\ngot  %s\nwant %s", test.body, got, test.want)
+			}
+		})
+	}
+}
+
+// TestRefuse shows what is refused, and in which words.
+func TestRefuse(t *testing.T) {
+	for _, test := range []struct{ params, body, want string }{
+		{"x struct{ _ int }", "x = struct{ _ int }{len(fmt.Sprint())}", "refused: a call for a blank field is not available in cells"},
+	} {
+		if got := lowered(t, test.params, test.body); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.body, got, test.want)
+		}
+	}
+}
