@@ -32,7 +32,7 @@ ROUNDS = 9
 BEST_ROUNDS = 25  # with -best: a busy machine needs more until one is undisturbed
 BUDGET = 0.4  # seconds for the blocks of one side and work; at least 3 blocks are taken
 SLOW = 1.0  # a run longer than this is timed once if mcs is ten times faster
-PAUSE = 0.003  # before a block: the threads of the side before may still wait actively
+PAUSE = 0.03  # before a block: the threads of OpenMP and OpenBLAS wait actively for so long after their last work
 PATIENCE = 300  # seconds after which a side has failed
 
 
