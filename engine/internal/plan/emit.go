@@ -219,19 +219,48 @@ func (e *emitter) input(at place, in backend.Input) backend.Ref {
 // finish gives the group its name and counts its bytes.
 func (e *emitter) finish() {
 	e.group.Name = e.name()
-	if e.k.kind == backend.Single && e.group.Insts[0].Op == ir.Overwrite {
-		updates, _ := e.group.Insts[0].Args[2].Input()
-		e.group.Bytes = 2 * int64(touched(e.group.Inputs[updates].Layout)*e.group.Inputs[updates].DType.Size())
-		return
-	}
-	for _, in := range e.group.Inputs {
-		if in.Buf >= 0 {
+	for i, in := range e.group.Inputs {
+		if in.Buf >= 0 && !e.inParts(i) {
 			e.group.Bytes += int64(touched(in.Layout) * in.DType.Size())
 		}
 	}
 	for _, o := range e.group.Outputs {
-		e.group.Bytes += int64(ir.Size(o.Shape) * o.DType.Size())
+		e.group.Bytes += e.written(o)
 	}
+}
+
+// inParts says whether the launch reads only as much of input i as it writes: the table of a gather, or the base that an
+// overwriting changes.
+func (e *emitter) inParts(i int) bool {
+	if e.k.kind != backend.Single {
+		return false
+	}
+	at := slices.IndexFunc(e.group.Insts[0].Args, func(r backend.Ref) bool { n, ok := r.Input(); return ok && n == i })
+	switch e.group.Insts[0].Op {
+	case ir.Gather, ir.Overwrite:
+		return at == 0
+	case ir.DequantizeTake:
+		return at > 0
+	}
+	return false
+}
+
+// written counts the bytes of an output, and of what it is taken from.
+func (e *emitter) written(o backend.Output) int64 {
+	bytes := int64(ir.Size(o.Shape) * o.DType.Size())
+	if e.k.kind != backend.Single {
+		return bytes
+	}
+	switch in := &e.group.Insts[0]; in.Op {
+	case ir.Gather:
+		return 2 * bytes
+	case ir.Overwrite:
+		updates, _ := in.Args[2].Input()
+		return int64(touched(e.group.Inputs[updates].Layout) * o.DType.Size())
+	case ir.DequantizeTake:
+		return bytes + int64(ir.Size(o.Shape)*ir.QuantOf(&in.Attr).Bits/8)
+	}
+	return bytes
 }
 
 // touched counts the different elements of a layout: a broadcast reads one element again and again.
