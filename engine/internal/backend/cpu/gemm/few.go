@@ -60,8 +60,20 @@ func (p *Product) fewWidth(threads int) int {
 }
 
 // blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
-// More than a few rows that lie a power of two apart would push each other out of the cache.
-func (p *Product) blocked(t *Term) bool { return t.Codes == nil && t.B.Line == 1 && p.M > 8 }
+func (p *Product) blocked(t *Term) bool {
+	return t.Codes == nil && t.B.Line == 1 && p.M > 8 && (!t.A.plain() || crowded(p.M, 4*t.A.Line))
+}
+
+// crowded says whether rows that lie stride bytes apart push each other out of the first-level cache: eight lines and more
+// that are the same distance into a page share one of its sets with those of the right operand.
+func crowded(rows, stride int) bool {
+	const page, lines = 4096, 8
+	apart := page // between lines that do not meet
+	if stride != 0 {
+		apart = min(page, stride&-stride)
+	}
+	return rows*apart > lines*page
+}
 
 // leftLen is the length of a term's left operand in the scratch memory, 0 if it is read as it lies.
 func (p *Product) leftLen(t *Term) int {
