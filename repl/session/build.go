@@ -88,6 +88,7 @@ func (s *Session) alias(path string) string {
 
 // Instance names an instance and has it made with the unit.
 func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
+	generic = v.s.sources.compiled(generic)
 	for _, list := range [][]*instance{v.s.instances[generic], v.u.instances} {
 		for _, in := range list {
 			if in.is(generic, args) {

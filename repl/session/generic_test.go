@@ -14,9 +14,6 @@ var withoutSource = map[string]string{
 	"iter.Seq":                     "it needs none: a sequence is written as the function that it is",
 	"iter.Seq2":                    "it needs none: a sequence is written as the function that it is",
 	"runtime.AddCleanup":           "values of cells live as long as the interpreter keeps them",
-	"sync/atomic.Pointer":          "a generic type of a compiled package has no source in cells; atomic.Value does the same",
-	"unique.Handle":                "a generic type of a compiled package has no source in cells",
-	"unique.Make":                  "a generic type of a compiled package has no source in cells",
 }
 
 // Each generic function of the packages that cells can import has source, or a reason not to.

@@ -16,7 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-var record = flag.Bool("record", false, "write docs/go-in-cells.md; with -programs, testdata/corpora.json before it")
+var record = flag.Bool("record", false, "write docs/go-in-cells.md and what compiled programs print; with -programs, testdata/corpora.json before it")
 
 const (
 	goInCells   = "../../docs/go-in-cells.md"

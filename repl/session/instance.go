@@ -190,11 +190,18 @@ func (v *env) typeInstance(in *instance) error {
 	if err != nil {
 		return err
 	}
+	made := types.Type(t)
 	if o := in.generic; !lower.Interpreted(o.Pkg()) {
-		return fmt.Errorf("%s.%s is generic and not available in cells", o.Pkg().Name(), o.Name())
+		_, p, err := v.generic(o)
+		if err != nil {
+			return err
+		}
+		if made, err = types.Instantiate(nil, p.pkg.Scope().Lookup(o.Name()).Type(), in.args, false); err != nil {
+			return err
+		}
 	}
 	l := lower.New(v, &types.Info{})
-	d, err := l.TypeDecl(in.name, t, v.u.pos)
+	d, err := l.TypeDecl(in.name, made, v.u.pos)
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,19 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 		base := fset.File(f.FileStart)
 		for _, d := range f.Decls {
 			src := text[base.Offset(d.Pos()):base.Offset(d.End())]
-			if fd, ok := d.(*ast.FuncDecl); ok && fd.Recv == nil {
-				p.decls[fd.Name.Name] = &decl{tok: token.FUNC, src: src, names: []string{fd.Name.Name}, generic: true, slot: ss.s.nextSlot()}
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv != nil {
+					recv := receiver(d)
+					p.methods[recv] = append(p.methods[recv], &decl{tok: token.FUNC, src: src, recv: recv, name: d.Name.Name, generic: true, slot: ss.s.nextSlot()})
+					continue
+				}
+				p.decls[d.Name.Name] = &decl{tok: token.FUNC, src: src, names: []string{d.Name.Name}, generic: true, slot: ss.s.nextSlot()}
+			case *ast.GenDecl:
+				if d.Tok == token.TYPE {
+					name := d.Specs[0].(*ast.TypeSpec).Name.Name
+					p.decls[name] = &decl{tok: token.TYPE, src: src, names: []string{name}, generic: true}
+				}
 			}
 		}
 	}
@@ -57,6 +68,19 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 	}
 	ss.loaded[path] = p
 	return p, nil
+}
+
+// compiled is the object of the compiled package that stands for one of a source package; other objects are returned as
+// they are. Cells know the compiled one.
+func (ss *sources) compiled(o types.Object) types.Object {
+	if p := ss.loaded[o.Pkg().Path()]; p == nil || p.pkg != o.Pkg() {
+		return o
+	}
+	pkg, err := ss.s.importer.Import(o.Pkg().Path())
+	if err != nil {
+		return o
+	}
+	return pkg.Scope().Lookup(o.Name())
 }
 
 // checkSource checks a declaration of a source package with its type parameters bound.

@@ -6,7 +6,7 @@ package generic
 import "embed"
 
 //go:embed slices/slices.go slices/iter.go slices/sort.go maps/maps.go cmp/cmp.go sync/once.go iter/pull.go
-//go:embed errors/as.go reflect/types.go math/rand/v2/n.go crypto/pbkdf2/key.go crypto/hkdf/hkdf.go
+//go:embed sync/atomic/pointer.go unique/handle.go errors/as.go reflect/types.go math/rand/v2/n.go crypto/pbkdf2/key.go crypto/hkdf/hkdf.go
 var files embed.FS
 
 // Source returns the files of the generic part of a package of the standard library.

@@ -1,0 +1,21 @@
+package unique
+
+import (
+	"testing"
+	"unique"
+)
+
+// Handles are equal when the standard library's are.
+func TestHandle(t *testing.T) {
+	values := []string{"", "a", "b", string([]byte{'a'})}
+	for _, x := range values {
+		for _, y := range values {
+			if got, want := Make(x) == Make(y), unique.Make(x) == unique.Make(y); got != want {
+				t.Errorf("Make(%q) == Make(%q) is %v, want %v", x, y, got, want)
+			}
+		}
+		if got := Make(x).Value(); got != x {
+			t.Errorf("Make(%q).Value() = %q", x, got)
+		}
+	}
+}
