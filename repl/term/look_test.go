@@ -156,11 +156,13 @@ func (t *typist) compare() error {
 
 // However a scene came to be, the screen shows what it would show had it been drawn alone.
 func TestScreenAfterManyKeys(t *testing.T) {
-	keys := []string{"a", "f(", ")", "{", "}", enter, altEnter, up, down, left, right, tab, backspace, del, "日", "e\u0301", ctrlK, ctrlY, undo, ctrlR, escape + "x",
-		ctrlL, ctrlE, pasteStart + strings.Repeat("x := 1\n", 9) + pasteEnd, "x.M", tab, shiftTab, "\"", home, pageUp, pageDown}
+	keys := []string{"a", "f(", ")", "{", "}", "`", "\"", "/", "*", "x.M", "case x:", "switch {\r", " ", enter, altEnter, up, down, left, right, home, tab, shiftTab,
+		backspace, del, escape, "\x1b", "[", "A", "1;5", "~", "日", "e\u0301", "\u200d", "👩", "🏽", "🇩", "\u202e", "\xff", "\xe6", ctrlK, ctrlU, ctrlW, ctrlY, altY,
+		ctrlT, undo, redo, ctrlR, ctrlS, ctrlG, ctrlL, ctrlE, ctrlLeft, ctrlRight, altF, pageUp, pageDown, ctrlC, ctrlD, pasteStart, pasteEnd,
+		pasteStart + strings.Repeat("x := 1\n", 9) + pasteEnd}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		ty := newTypist(20+r.IntN(40), 5+r.IntN(10), theme{enabled: true}, "first", "f(1, {\n\tb\n})", "second")
+		ty := newTypist(4+r.IntN(60), 2+r.IntN(14), theme{enabled: true}, "first", "f(1, {\n\t日本\n})", "e\u0301\x1b", "second")
 		for range 80 {
 			switch r.IntN(20) {
 			case 0:
@@ -168,7 +170,7 @@ func TestScreenAfterManyKeys(t *testing.T) {
 			case 1:
 				ty.Status(strings.Repeat("half ", r.IntN(3)))
 			case 2:
-				ty.resize(20+r.IntN(40), 5+r.IntN(10))
+				ty.resize(4+r.IntN(60), 2+r.IntN(14))
 			}
 			if ty.press(keys[r.IntN(len(keys))]) != nil {
 				ty.next()

@@ -82,12 +82,20 @@ func (p *Painter) row(y int, old, row Row) {
 	}
 }
 
+// cell writes one cell. Terminals differ about how wide several runes are together: its columns are made blank before
+// them, and the cursor is taken to the column behind them.
 func (p *Painter) cell(c Cell) {
 	p.setStyle(c.Style)
+	_, n := utf8.DecodeRuneInString(c.Text)
+	doubtful := n < len(c.Text) && c.Text[0] != ' '
+	if doubtful {
+		p.out = append(p.out, blanks[:min(c.Columns, len(blanks))]...)
+		p.column(p.x)
+	}
 	p.out = append(p.out, c.Text...)
 	p.x += c.Columns
-	if _, n := utf8.DecodeRuneInString(c.Text); n < len(c.Text) && c.Text[0] != ' ' && p.x < p.width {
-		p.column(p.x) // terminals differ about how wide several runes are together
+	if doubtful && p.x < p.width {
+		p.column(p.x)
 	}
 }
 

@@ -186,7 +186,7 @@ func (s *Screen) put(r rune) {
 	if last > 0 && s.cells[s.y][last].text == "" { // the second half of a wide rune
 		last--
 	}
-	if last >= 0 && (w == 0 || r >= 0x1F3FB && r <= 0x1F3FF || strings.HasSuffix(s.cells[s.y][last].text, "\u200d")) {
+	if last >= 0 && (w == 0 || joins(s.cells[s.y][last].text, r)) {
 		s.cells[s.y][last].text += string(r)
 		return
 	}
@@ -204,6 +204,14 @@ func (s *Screen) put(r rune) {
 	if s.x += w; s.x >= s.cols {
 		s.x, s.wrap = s.cols-1, true
 	}
+}
+
+// joins says whether a rune that has a width becomes part of the emoji before it: it gives a colour of skin, or follows a
+// joiner.
+func joins(before string, r rune) bool {
+	emoji := func(r rune) bool { return r >= 0x2600 && r <= 0x27BF || r >= 0x1F000 && r <= 0x1FAFF }
+	first, _ := utf8.DecodeRuneInString(before)
+	return emoji(first) && emoji(r) && (r >= 0x1F3FB && r <= 0x1F3FF || strings.HasSuffix(before, "\u200d"))
 }
 
 // sequence obeys ESC [ … and swallows other sequences.
