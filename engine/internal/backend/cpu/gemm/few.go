@@ -24,6 +24,8 @@ func (p *Product) fewRows() int {
 	switch {
 	case long.A.Elem == asm.BF16 && long.B.Elem == asm.BF16 && bf16Kernel() != nil:
 		return 6
+	case long.K*p.N <= 1<<20: // the caches hold it, and packing it is cheap
+		return 20
 	case asm.Level() == asm.AVX2: // 16 registers hold half as many sums
 		return 32
 	}
