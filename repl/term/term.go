@@ -186,7 +186,7 @@ func (nb *notebook) interrupted(e *interruptError) {
 	}
 }
 
-// run runs one cell and shows what it gives. Ctrl-C cancels the cell's context; a cell that does not stop is told on by
+// run runs one cell and shows what it gives. Ctrl-C cancels the cell's context; a cell that does not stop is dropped by
 // the second, and the third leaves it behind together with the session.
 func (nb *notebook) run(ctx context.Context, cell string) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -199,7 +199,10 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 			cancel()
 		case 2:
 			nb.progress.FreshLine()
-			fmt.Fprintln(nb.progress, nb.theme.paint(grey, "the cell has not stopped yet; Ctrl-C again leaves mcs and loses the session"))
+			fmt.Fprintln(nb.progress, nb.theme.paint(grey, "the cell has not stopped yet: it is dropped, with what it deferred; Ctrl-C again leaves mcs and loses the session"))
+			if s, ok := nb.session.(interface{ Kill() }); ok {
+				s.Kill()
+			}
 		default:
 			nb.editor.Close()
 			os.Exit(130) // 128 + SIGINT, as a shell reports it
