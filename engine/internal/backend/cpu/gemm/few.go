@@ -37,7 +37,7 @@ const (
 	fewSums = 4096
 	// fewCols and fewLeast are how many columns it takes, at most and at least: of shorter pieces of b's rows the processor
 	// fetches less ahead.
-	fewCols, fewLeast = 512, 64
+	fewCols, fewLeast = 1024, 64
 )
 
 // few says whether the product has few rows and right operands that can be read as they lie.
@@ -55,10 +55,11 @@ func (p *Product) few() bool {
 	return len(p.Terms) > 0 && p.M <= p.fewRows()
 }
 
-// fewWidth is the number of columns of a task on so many threads.
+// fewWidth is the number of columns of a task, so that all threads have as many tasks.
 func (p *Product) fewWidth(threads int) int {
 	widest := max(fewLeast, min(fewCols, fewSums/max(1, p.M)&^(fewLeast-1)))
-	return min(widest, roundUp((p.N+threads-1)/threads, fewLeast))
+	tasks := roundUp((p.N+widest-1)/widest, threads)
+	return max(fewLeast, roundUp((p.N+tasks-1)/max(1, tasks), fewLeast))
 }
 
 // blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
