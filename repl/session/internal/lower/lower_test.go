@@ -16,8 +16,7 @@ import (
 
 // A testEnv is a session that has one package with some declarations.
 type testEnv struct {
-	keys  []types.Type
-	slots map[int]bool
+	keys []types.Type
 }
 
 func (e *testEnv) Name(o types.Object) string {

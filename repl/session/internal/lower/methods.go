@@ -83,6 +83,10 @@ func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) 
 		l.pos = pos
 		m := sel.Obj().(*types.Func)
 		sig := m.Signature()
+		if n, ok := types.Unalias(t).(*types.Named); ok && len(sel.Index()) == 1 && l.ownType(n) { // it is one already
+			x = l.id(l.methodName(m))
+			return
+		}
 		names := make([]string, sig.Params().Len())
 		var args []ast.Expr
 		for i := range names {
