@@ -365,7 +365,7 @@ func TestCompleteEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := 53
+	step := 43
 	if *everyByte {
 		step = 1
 	}
