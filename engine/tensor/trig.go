@@ -55,7 +55,7 @@ func (t Tensor) Asinh() Tensor {
 	return t.odd("asinh", func(x Tensor) Tensor {
 		a := x.Minimum(huge)
 		root := a.Square().Add(1).Sqrt()
-		near := a.Add(a.Square().Div(root.Add(1))).Log1p()
+		near := a.Mul(a.Div(root.Add(1)).Add(1)).Log1p() // a product keeps the sign of 0
 		return Where(x.Lt(huge), near, x.Maximum(1).Log().Add(math.Ln2))
 	})
 }
@@ -64,7 +64,7 @@ func (t Tensor) Asinh() Tensor {
 func (t Tensor) Acosh() Tensor {
 	x := wrap(floats(t.node("acosh")))
 	d := x.Minimum(huge).Sub(1)
-	near := d.Add(d.Mul(d.Add(2)).Sqrt()).Log1p()
+	near := d.Add(d.Sqrt().Mul(d.Add(2).Sqrt())).Log1p() // two roots: the product would be positive again below −1
 	return Where(x.Ge(huge), x.Maximum(1).Log().Add(math.Ln2), near)
 }
 

@@ -84,12 +84,14 @@ func binary(f func(a, b float32) float32) Func {
 	}
 }
 
-// pow multiplies where all elements have one small integer exponent, which is how powers are mostly written.
+// pow multiplies where all elements have one small integer exponent, which is how powers are mostly written. The exponent
+// is read once, as d may be b.
 func pow(d, a, b, _ unsafe.Pointer, n int) {
 	out, y := slice[float32](d, n), slice[float32](b, n)
 	if n > 0 && constant(y) && y[0] == float32(int(y[0])) && y[0] >= -16 && y[0] <= 16 {
+		exponent := int(y[0])
 		for i, x := range slice[float32](a, n) {
-			out[i] = float32(powInt(float64(x), int(y[0])))
+			out[i] = float32(powInt(float64(x), exponent))
 		}
 		return
 	}

@@ -71,7 +71,7 @@ func unaryKernels() []build {
 		one("Sqrt", (*kernel).sqrt),
 		one("Rsqrt", func(k *kernel, x value) value { return k.div(k.c(1), k.sqrt(x)) }),
 		one("Recip", func(k *kernel, x value) value { return k.div(k.c(1), x) }),
-		one("Sin", func(k *kernel, x value) value { return k.sinCos(x, 0) }),
+		one("Sin", (*kernel).sin),
 		one("Cos", func(k *kernel, x value) value { return k.sinCos(x, 1) }),
 		one("Tanh", (*kernel).tanh),
 		one("Erf", (*kernel).erf),

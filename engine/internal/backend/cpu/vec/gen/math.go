@@ -154,6 +154,11 @@ func (k *kernel) sinCos(x value, quarter uint32) value {
 	return k.sinCosReduced(r, q)
 }
 
+// sin keeps the sign of 0, which the reduction loses.
+func (k *kernel) sin(x value) value {
+	return k.where(k.compare(eq, x, k.c(0)), x, k.sinCos(x, 0))
+}
+
 // sinCosReduced is sin(r + q·π/2) for |r| ≤ π/4 and integers q: a polynomial for sin r (error 2e-10) or
 // cos r (error 6e-12).
 func (k *kernel) sinCosReduced(r, q value) value {
