@@ -199,7 +199,7 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 			cancel()
 		case 2:
 			nb.progress.FreshLine()
-			fmt.Fprintln(nb.progress, nb.theme.paint(grey, "the cell has not stopped yet: it is dropped, with what it deferred; Ctrl-C again leaves mcs and loses the session"))
+			fmt.Fprintln(nb.progress, nb.theme.paint(grey, "the cell is dropped; Ctrl-C again leaves mcs and loses the session"))
 			if s, ok := nb.session.(interface{ Kill() }); ok {
 				s.Kill()
 			}
