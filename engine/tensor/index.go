@@ -3,7 +3,8 @@ package tensor
 import "github.com/mcs-notebook/mcs/engine/internal/ir"
 
 // Take takes the slices of t at index along an axis (NumPy's take): the axis is replaced by the index's axes. A matrix
-// of embeddings and i64 [B T] give [B T D] with axis 0.
+// of embeddings and i64 [B T] give [B T D] with axis 0. An index below 0 counts from the end, here and in the functions
+// below; one that is out of range is an error, with the index and the axis's length, when the result is evaluated.
 func (t Tensor) Take(index Tensor, axis int) Tensor {
 	n := t.node("gather")
 	return wrap(apply(ir.Gather, ir.Attr{Axis: axisOf("gather", n, axis)}, n, index.node("gather")))

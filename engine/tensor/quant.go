@@ -21,7 +21,7 @@ func (q Quantised) Dequantize(dt dtype.Type) Tensor {
 	return wrap(apply(ir.Dequantize, q.attr(dt), q.parts("dequantize")...))
 }
 
-// Take returns columns of the matrix as rows: an index [… ] of integers gives [… In].
+// Take returns columns of the matrix as rows: an index [… ] of integers gives [… In]. One below 0 counts from the end.
 func (q Quantised) Take(index Tensor, dt dtype.Type) Tensor {
 	i := cast(index.node("dequantize_take"), dtype.I64)
 	return wrap(apply(ir.DequantizeTake, q.attr(dt), append([]*ir.Node{i}, q.parts("dequantize_take")...)...))

@@ -178,24 +178,30 @@ func (t Tensor) sliceAxis(axis, start, stop, step int) Tensor {
 
 // Select takes one element of an axis, which goes away; a negative index counts from the end.
 func (t Tensor) Select(axis, index int) Tensor {
-	n := t.node("select")
-	a := axisOf("select", n, axis)
-	i := index
+	a, i := placeOf("select", t.node("select"), axis, index)
+	return t.sliceAxis(a, i, i+1, 1).Squeeze(a)
+}
+
+// placeOf checks an axis and an index on it; both count from the end if they are below 0.
+func placeOf(op string, n *ir.Node, axis, index int) (a, i int) {
+	a, i = axisOf(op, n, axis), index
 	if i < 0 {
 		i += n.Shape[a]
 	}
 	if i < 0 || i >= n.Shape[a] {
-		fail("select", "got index %d on axis %d of %v, want one in %d…%d", index, axis, n, -n.Shape[a], n.Shape[a]-1)
+		fail(op, "got index %d on axis %d of %v, want one in %d…%d", index, axis, n, -n.Shape[a], n.Shape[a]-1)
 	}
-	return t.sliceAxis(a, i, i+1, 1).Squeeze(a)
+	return a, i
 }
 
 // At takes the element at an index of the first axes: x.At(2) is a row of a matrix, x.At(2, 3) a number.
 func (t Tensor) At(index ...int) Tensor {
-	for _, i := range index {
-		t = t.Select(0, i)
+	x := t
+	for axis, i := range index {
+		_, i = placeOf("at", t.node("at"), axis, i)
+		x = x.Select(0, i)
 	}
-	return t
+	return x
 }
 
 // Flip reverses axes; none means all.

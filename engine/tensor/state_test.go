@@ -102,14 +102,6 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// What only an evaluation can find is an error of the op, too.
-func TestIndexOutOfRange(t *testing.T) {
-	x := Zeros(3, 2).Take(From([]int{0, 3}), 0)
-	if err := Try(func() { x.Eval() }); err == nil {
-		t.Error("index 3 of an axis of length 3 was taken")
-	}
-}
-
 // Goroutines may build on and evaluate the same tensors.
 func TestConcurrentUse(t *testing.T) {
 	w := Ones(16, 16).Param()

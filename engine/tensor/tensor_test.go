@@ -22,7 +22,7 @@ func TestErrors(t *testing.T) {
 		{"axis", func() { x.Sum(2) }, "sum: got axis 2 of f32[4 1024], want one in -2…1"},
 		{"axes twice", func() { x.Sum(0, -2) }, "sum: got axes [0 -2] of f32[4 1024], want each axis once"},
 		{"reshape", func() { x.Reshape(5, -1) }, "reshape: got 4096 elements for shape [5 -1]"},
-		{"select", func() { x.At(4) }, "select: got index 4 on axis 0 of f32[4 1024], want one in -4…3"},
+		{"at", func() { x.At(4) }, "at: got index 4 on axis 0 of f32[4 1024], want one in -4…3"},
 		{"item", func() { x.Item() }, "item: got f32[4 1024], want one element"},
 		{"uneven", func() { From([][]float64{{1, 2}, {3}}) }, "from: got a row of 1 elements beside one of 2, want even rows"},
 		{"from", func() { From("text") }, "from: got string, want numbers, booleans or slices of them"},

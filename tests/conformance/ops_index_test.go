@@ -34,7 +34,7 @@ func places(index tensor.Tensor, length int) tensor.Tensor {
 func gather(c *call) []value {
 	x := c.x(0)
 	a := axis(c.integer("axis", 0), x.Rank())
-	return c.result(x.Take(places(c.x(1).Tensor, x.Len(a)), a), x.kind)
+	return c.result(x.Take(c.x(1).Cast(dtype.I64), a), x.kind)
 }
 
 // gatherElements lets the index be shorter than x along the other axes.
@@ -47,7 +47,7 @@ func gatherElements(c *call) []value {
 			t = t.Slice(i, 0, index.Len(i))
 		}
 	}
-	return c.result(t.TakeAlong(places(index.Tensor, x.Len(a)), a), x.kind)
+	return c.result(t.TakeAlong(index.Cast(dtype.I64), a), x.kind)
 }
 
 // rowNumbers turns tuples of indices (the last axis of index) into the number of the element that they name in C order.

@@ -7,7 +7,7 @@ import (
 )
 
 func indexRows() []Row {
-	const range_ = "An index below 0 or beyond the axis is an error when it is evaluated."
+	const range_ = "An index below 0 counts from the end of the axis; one outside of the axis is an error when it is evaluated."
 	return []Row{
 		{
 			Op: Gather, Name: "gather", Family: FamilyIndex, Infer: inferGather, Grad: gradGather, Flops: free, Tol: exact,

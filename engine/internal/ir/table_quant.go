@@ -64,7 +64,7 @@ func quantRows() []Row {
 		{
 			Op: DequantizeTake, Name: "dequantize_take", Family: FamilyIndex, Infer: inferDequantizeTake, NoGrad: noGrad, Flops: flops(2), Tol: rounding,
 			Doc: "DequantizeTake takes columns of a quantised matrix [K N] by Src[0] (i64, any shape), as rows [… K]: an embedding whose matrix is the output layer's, too. " +
-				layout + " An index below 0 or beyond N is an error when it is evaluated.",
+				layout + " An index below 0 counts from the end; one outside of −N…N−1 is an error when it is evaluated.",
 		},
 	}
 }

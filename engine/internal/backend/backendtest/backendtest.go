@@ -166,7 +166,7 @@ func (s *suite) errors(t *testing.T) {
 			return b.New(ir.Gather, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{2}, 1, 3))
 		}},
 		{"gather before the start", func(b *B) *ir.Node {
-			return b.New(ir.Gather, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{2}, -1, 0))
+			return b.New(ir.Gather, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{2}, 0, -4))
 		}},
 		{"scatter beyond the end", func(b *B) *ir.Node {
 			return b.New(ir.ScatterAdd, ir.Attr{}, b.Normal(dtype.F32, 3, 2), b.Ints(dtype.I64, []int{1}, 3), b.Normal(dtype.F32, 1, 2))

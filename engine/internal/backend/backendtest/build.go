@@ -132,6 +132,11 @@ func (b *B) Index(n int, shape ...int) *ir.Node {
 	return b.Leaf(dtype.I64, shape, func(int) float64 { return float64(b.rng.IntN(n)) })
 }
 
+// Places returns random indices of an axis of length n, from -n to n-1.
+func (b *B) Places(n int, shape ...int) *ir.Node {
+	return b.Leaf(dtype.I64, shape, func(int) float64 { return float64(b.rng.IntN(2*n) - n) })
+}
+
 // Special returns every special value of the type next to every other: element i of the first of two operands, and of
 // the second.
 func (b *B) Special(dt dtype.Type, second bool) *ir.Node {

@@ -143,13 +143,13 @@ func gatherCases(op ir.Op) []Case {
 				x := b.Normal(dt, shape...)
 				switch op {
 				case ir.Gather:
-					return b.New(op, attr, x, b.Index(shape[axis], index...))
+					return b.New(op, attr, x, b.Places(shape[axis], index...))
 				case ir.GatherAlong:
-					return b.New(op, attr, x, b.Index(shape[axis], along...))
+					return b.New(op, attr, x, b.Places(shape[axis], along...))
 				case ir.ScatterAdd, ir.Overwrite:
-					return b.New(op, attr, x, b.Index(shape[axis], index...), b.Normal(dt, taken...))
+					return b.New(op, attr, x, b.Places(shape[axis], index...), b.Normal(dt, taken...))
 				}
-				return b.New(op, attr, x, b.Index(shape[axis], along...), b.Normal(dt, along...))
+				return b.New(op, attr, x, b.Places(shape[axis], along...), b.Normal(dt, along...))
 			})
 		}
 	}
@@ -157,13 +157,13 @@ func gatherCases(op ir.Op) []Case {
 		x := b.Transposed(dt, 100, 33)
 		switch op {
 		case ir.Gather:
-			return b.New(op, ir.Attr{}, x, b.Index(100, 700))
+			return b.New(op, ir.Attr{}, x, b.Places(100, 700))
 		case ir.GatherAlong:
-			return b.New(op, ir.Attr{}, x, b.Index(100, 70, 33))
+			return b.New(op, ir.Attr{}, x, b.Places(100, 70, 33))
 		case ir.ScatterAdd, ir.Overwrite:
-			return b.New(op, ir.Attr{}, x, b.Index(100, 700), b.Transposed(dt, 700, 33))
+			return b.New(op, ir.Attr{}, x, b.Places(100, 700), b.Transposed(dt, 700, 33))
 		}
-		return b.New(op, ir.Attr{}, x, b.Index(100, 70, 33), b.Transposed(dt, 70, 33))
+		return b.New(op, ir.Attr{}, x, b.Places(100, 70, 33), b.Transposed(dt, 70, 33))
 	})
 	return list
 }

@@ -101,7 +101,7 @@ func dequantizeTakeCases() []Case {
 		for _, index := range [][]int{{}, {7}, {2, 3}, {0}} {
 			list = append(list, Case{Name: fmt.Sprint(kind, index), Build: single(func(b *B, dt dtype.Type) *ir.Node {
 				q := ir.Quant{K: 133, N: 50, Bits: kind.bits, Group: kind.group, DType: dt}
-				return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Index(50, index...)}, b.Quantised(q, kind.scale, kind.affine)...)...)
+				return b.New(ir.DequantizeTake, q.Attr(), append([]*ir.Node{b.Places(50, index...)}, b.Quantised(q, kind.scale, kind.affine)...)...)
 			})})
 		}
 	}

@@ -16,13 +16,16 @@ func operandShape(g *backend.Group, r backend.Ref) []int { return inputOf(g, r).
 // checkIndices reports the first index that does not exist. It says whether all do.
 func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
 	for n, i := range index {
-		if i < 0 || i >= int64(length) {
+		if i < -int64(length) || i >= int64(length) {
 			l.fail("%v: index %d at position %d is out of range for axis %d of length %d", op, i, n, axis, length)
 			return false
 		}
 	}
 	return true
 }
+
+// fromStart is the place of a checked index: one below 0 counts from the end.
+func fromStart(i int64, length int) int { return int(i) + length&int(i>>63) }
 
 func indexOperand(g *backend.Group, r backend.Ref) (*operand, error) {
 	return newOperand(g, r, operandShape(g, r), dtype.I64)
@@ -57,7 +60,7 @@ func compileGather(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		l.pool.Range(outer*len(ix), max(1, mapGrain/inner), func(worker, lo, hi int) {
 			for c := lo; c < hi; c++ {
 				o, n := c/len(ix), c%len(ix)
-				x.copyTo(worker, unsafe.Add(to, c*inner*size), (o*length+int(ix[n]))*inner, inner)
+				x.copyTo(worker, unsafe.Add(to, c*inner*size), (o*length+fromStart(ix[n], length))*inner, inner)
 			}
 		})
 	}, nil
@@ -88,7 +91,7 @@ func compileGatherAlong(g *backend.Group, in *backend.Inst) (func(*launch), erro
 		defer x.release()
 		l.pool.Range(len(ix), mapGrain, func(_, lo, hi int) {
 			for n := lo; n < hi; n++ {
-				copyElement(size, to, n, from, place(n, int(ix[n])))
+				copyElement(size, to, n, from, place(n, fromStart(ix[n], length)))
 			}
 		})
 	}, nil
@@ -214,13 +217,14 @@ func compileScatterAdd(g *backend.Group, in *backend.Inst) (func(*launch), error
 			}
 			l.pool.For(outer*ranges, func(worker, c int) {
 				o, r := c/ranges, c%ranges
-				lo, hi := int64(length*r/ranges), int64(length*(r+1)/ranges)
-				for n, i := range ix {
+				lo, hi := length*r/ranges, length*(r+1)/ranges
+				for n := range ix {
+					i := fromStart(ix[n], length)
 					if i < lo || i >= hi {
 						continue
 					}
 					x := s.updates.fetch(worker, (o*len(ix)+n)*inner, inner)
-					addTo(s.register, unsafe.Add(sum, (o*length+int(i))*inner*size), x, inner)
+					addTo(s.register, unsafe.Add(sum, (o*length+i)*inner*size), x, inner)
 				}
 			})
 		})
@@ -259,7 +263,7 @@ func compileOverwrite(g *backend.Group, in *backend.Inst) (func(*launch), error)
 		defer updates.release()
 		l.pool.Range(outer, 1+mapGrain/max(1, len(ix)*inner), func(worker, lo, hi int) {
 			for c := lo * len(ix); c < hi*len(ix); c++ {
-				at := c/len(ix)*length + int(ix[c%len(ix)])
+				at := c/len(ix)*length + fromStart(ix[c%len(ix)], length)
 				updates.copyTo(worker, unsafe.Add(to, at*inner*size), c*inner, inner)
 			}
 		})
@@ -299,7 +303,7 @@ func compileScatterAlong(g *backend.Group, in *backend.Inst) (func(*launch), err
 		s.run(l, func(sum unsafe.Pointer, ix []int64) {
 			x := s.updates.all(l)
 			for n, i := range ix {
-				addTo1(s.register, unsafe.Add(sum, place(n, int(i))*size), unsafe.Add(x, n*size))
+				addTo1(s.register, unsafe.Add(sum, place(n, fromStart(i, s.length))*size), unsafe.Add(x, n*size))
 			}
 		})
 	}, nil

@@ -117,7 +117,7 @@ func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), e
 			for i := lo; i < hi; i++ {
 				for k := 0; k < q.K; k += tileInputs {
 					n := min(tileInputs, q.K-k)
-					weight.Column(int(ix[i]), k, row[:n])
+					weight.Column(fromStart(ix[i], q.N), k, row[:n])
 					storeFloats(q.DType, to, i*q.K+k, &row[0], n)
 				}
 			}

@@ -70,12 +70,14 @@ func concat(in *backend.Inst, a []value) value {
 	return r
 }
 
-// position checks an index.
-func position(in *backend.Inst, index value, n, length int) int {
+// position checks an index along an axis; one below 0 counts from the end.
+func position(op ir.Op, axis int, index value, n, length int) int {
 	i := index.i[n]
-	if i < 0 || i >= int64(length) {
-		panic(failure{fmt.Errorf("%v: index %d at position %d is out of range for axis %d of length %d",
-			in.Op, i, n, in.Attr.Axis, length)})
+	if i < -int64(length) || i >= int64(length) {
+		panic(failure{fmt.Errorf("%v: index %d at position %d is out of range for axis %d of length %d", op, i, n, axis, length)})
+	}
+	if i < 0 {
+		i += int64(length)
 	}
 	return int(i)
 }
@@ -88,7 +90,7 @@ func gather(in *backend.Inst, a []value) value {
 	count := index.len()
 	for o := range outer {
 		for n := range count {
-			from := position(in, index, n, length)
+			from := position(in.Op, in.Attr.Axis, index, n, length)
 			for i := range inner {
 				copyElement(r, (o*count+n)*inner+i, x, (o*length+from)*inner+i)
 			}
@@ -109,7 +111,7 @@ func gatherAlong(in *backend.Inst, a []value) value {
 	r := newValue(in.DType, in.Shape)
 	stride, step, length := along(in, x)
 	each(index.shape, stride, 0, func(n, pos int, _ []int) {
-		copyElement(r, n, x, pos+step*position(in, index, n, length))
+		copyElement(r, n, x, pos+step*position(in.Op, in.Attr.Axis, index, n, length))
 	})
 	return r
 }
@@ -135,7 +137,7 @@ func scatterAdd(in *backend.Inst, a []value) value {
 	count := index.len()
 	for o := range outer {
 		for n := range count {
-			to := position(in, index, n, length)
+			to := position(in.Op, in.Attr.Axis, index, n, length)
 			for i := range inner {
 				addElement(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
 			}
@@ -151,7 +153,7 @@ func overwrite(in *backend.Inst, a []value) value {
 	count := index.len()
 	for o := range outer {
 		for n := range count {
-			to := position(in, index, n, length)
+			to := position(in.Op, in.Attr.Axis, index, n, length)
 			for i := range inner {
 				copyElement(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
 			}
@@ -165,7 +167,7 @@ func scatterAlong(in *backend.Inst, a []value) value {
 	r := copyOf(expand(base, in.Shape))
 	stride, step, length := along(in, r)
 	each(index.shape, stride, 0, func(n, pos int, _ []int) {
-		addElement(r, pos+step*position(in, index, n, length), updates, n)
+		addElement(r, pos+step*position(in.Op, in.Attr.Axis, index, n, length), updates, n)
 	})
 	return r
 }

@@ -1,8 +1,6 @@
 package ref
 
 import (
-	"fmt"
-
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -44,12 +42,10 @@ func dequantize(in *backend.Inst, a []value) value {
 
 func dequantizeTake(in *backend.Inst, a []value) value {
 	q, r := ir.QuantOf(&in.Attr), newValue(in.DType, in.Shape)
-	for i, n := range a[0].i {
-		if n < 0 || n >= int64(q.N) {
-			panic(failure{fmt.Errorf("dequantize_take: index %d at position %d is out of range for %d columns", n, i, q.N)})
-		}
+	for i := range a[0].i {
+		n := position(in.Op, 1, a[0], i, q.N)
 		for k := range q.K {
-			r.f[i*q.K+k] = weight(q, a[1:], k, int(n))
+			r.f[i*q.K+k] = weight(q, a[1:], k, n)
 		}
 	}
 	return r
