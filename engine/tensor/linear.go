@@ -130,7 +130,7 @@ func rowOperand(x *ir.Node, w Tensor, otherwise float64) *ir.Node {
 // CrossEntropyOptions are the settings of CrossEntropy.
 type CrossEntropyOptions struct {
 	Smoothing float64 // label smoothing ε: the target gets 1 − ε + ε/V, the others ε/V
-	Ignore    int     // rows with this target do not count; 0 means −100, as 0 is a real target
+	Ignore    []int   // rows with these targets do not count; none means −100
 	PerRow    bool    // return the losses of the rows instead of their mean
 }
 
@@ -141,15 +141,19 @@ func CrossEntropy(logits, targets Tensor, o CrossEntropyOptions) Tensor {
 	if len(x.Shape) == 0 || !slices.Equal(x.Shape[:len(x.Shape)-1], t.Shape) || !t.DType.Int() {
 		fail("cross_entropy", "got logits %v and targets %v, want [… V] and integers [… ]", x, t)
 	}
-	if o.Ignore == 0 {
-		o.Ignore = -100
-	}
 	shape := t.Shape
 	x = reshape(x, []int{ir.Size(t.Shape), x.Shape[len(x.Shape)-1]})
 	t = cast(reshape(t, []int{ir.Size(t.Shape)}), dtype.I64)
-	losses := pick(apply(ir.CrossEntropy, ir.Attr{Float: o.Smoothing, Index: o.Ignore}, x, t), 0)
+	if len(o.Ignore) == 0 {
+		o.Ignore = []int{-100}
+	}
+	ignore := o.Ignore[0]
+	for _, other := range o.Ignore[1:] { // the op knows one
+		t = Where(wrap(t).Eq(other), ignore, wrap(t)).node("cross_entropy")
+	}
+	losses := pick(apply(ir.CrossEntropy, ir.Attr{Float: o.Smoothing, Index: ignore}, x, t), 0)
 	if o.PerRow {
 		return losses.Reshape(shape...)
 	}
-	return losses.Sum().Div(wrap(t).Ne(o.Ignore).Cast(losses.DType()).Sum())
+	return losses.Sum().Div(wrap(t).Ne(ignore).Cast(losses.DType()).Sum())
 }

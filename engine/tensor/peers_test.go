@@ -102,7 +102,11 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 	"layer_norm":  func(c peerCase, a []Tensor) Tensor { return a[0].LayerNorm(a[1], a[2], c.number("eps")) },
 	"rms_norm":    func(c peerCase, a []Tensor) Tensor { return a[0].RMSNorm(a[1], c.number("eps")) },
 	"cross_entropy": func(c peerCase, a []Tensor) Tensor {
-		return CrossEntropy(a[0], a[1], CrossEntropyOptions{Smoothing: c.number("smoothing")})
+		o := CrossEntropyOptions{Smoothing: c.number("smoothing"), PerRow: c.number("rows") != 0}
+		if _, ok := c.Settings["ignore"]; ok {
+			o.Ignore = []int{int(c.number("ignore"))}
+		}
+		return CrossEntropy(a[0], a[1], o)
 	},
 	"rope": func(c peerCase, a []Tensor) Tensor { return a[0].Rope(a[1], RopeOptions{Base: c.number("base")}) },
 	"attention": func(c peerCase, a []Tensor) Tensor {

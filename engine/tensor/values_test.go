@@ -68,7 +68,9 @@ func TestValues(t *testing.T) {
 		{"softmax of equal", Zeros(4).Softmax(0), []float64{0.25, 0.25, 0.25, 0.25}},
 		{"softmax of large", From([]float64{1e30, -1e30}).Softmax(0), []float64{1, 0}},
 		{"rows that count", CrossEntropy(Zeros(3, 4), From([]int{1, -100, 2}), CrossEntropyOptions{}), []float64{math.Log(4)}},
-		{"losses of rows", CrossEntropy(Zeros(2, 4), From([]int{1, 3}), CrossEntropyOptions{Ignore: 3, PerRow: true}), []float64{math.Log(4), 0}},
+		{"rows of two targets do not count", CrossEntropy(From([][]float64{{5, 1, 1}, {0, 0, 0}, {9, 1, 1}}), From([]int{0, 2, 1}),
+			CrossEntropyOptions{Ignore: []int{0, 1}}), []float64{math.Log(3)}},
+		{"losses of rows", CrossEntropy(Zeros(2, 4), From([]int{1, 3}), CrossEntropyOptions{Ignore: []int{3}, PerRow: true}), []float64{math.Log(4), 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.got.Float64s()

@@ -108,6 +108,13 @@ def numpy_cases():
     cases.append(case("matmul", [a, dense[:20].reshape(4, 5)], [a @ dense[:20].reshape(4, 5)]))
     cases.append(case("matmul", [b, a.transpose(0, 2, 1)], [b @ a.transpose(0, 2, 1)]))
     cases.append(case("matmul", [i.reshape(9, 9)[:, :4], j.reshape(9, 9)[:4]], [i.reshape(9, 9)[:, :4] @ j.reshape(9, 9)[:4]]))
+
+    # Indices below 0 count from the end.
+    x = rng.normal(size=(2, 3)).astype(np.float32)
+    for axis, index in ((0, [-1, 0, -2]), (1, [[-3, 2], [-1, 0]])):
+        cases.append(case("take", [x, index], [x.take(index, axis)], axis=axis))
+    along = np.array([[-1, 1, -2]])
+    cases.append(case("take_along", [x, along], [np.take_along_axis(x, along, 0)], axis=0))
     return cases
 
 
@@ -186,6 +193,16 @@ def torch_cases():
     cases.append(case("adamw", [start.numpy()] + [g.numpy() for g in gradients],
                       [p.detach().numpy(), state["exp_avg"].numpy(), state["exp_avg_sq"].numpy()],
                       lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, decay=0.05))
+
+    # Another target that does not count, class 0 among them; PyTorch takes one.
+    targets = torch.tensor([1, 0, -1, 3, 0, 4])
+    for ignore in (-1, 0):
+        kept = torch.where(targets == -1, ignore, targets)
+        run("cross_entropy", lambda x: F.cross_entropy(x, kept, ignore_index=ignore), [randn(6, 5)], [kept], ignore=ignore)
+        run("cross_entropy", lambda x: F.cross_entropy(x, kept, ignore_index=ignore, label_smoothing=0.1), [randn(6, 5)], [kept],
+            ignore=ignore, smoothing=0.1)
+        run("cross_entropy", lambda x: F.cross_entropy(x, kept, ignore_index=ignore, reduction="none"), [randn(6, 5)], [kept],
+            ignore=ignore, rows=1)
     return cases
 
 
