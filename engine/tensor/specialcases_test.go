@@ -294,7 +294,7 @@ func (f specialFunction) samples() (list []sample) {
 }
 
 // The elementwise functions follow the special cases of the array API standard on every device and in every
-// floating-point dtype that it has: for tensors of many elements, and where one operand is a number.
+// floating-point dtype that it has, fused and not: for tensors of many elements, and where one operand is a number.
 func TestArrayAPISpecialCases(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)
@@ -311,7 +311,11 @@ func TestArrayAPISpecialCases(t *testing.T) {
 			for _, f := range specialFunctions {
 				list := f.samples()
 				rules, values = rules+len(f.cases), values+len(list)
-				f.check(t, fmt.Sprintf("%s of %v on %v", f.name, dt, dev), dt, list)
+				for _, fused := range []bool{true, false} {
+					was := tensor.Fusion(fused)
+					f.check(t, fmt.Sprintf("%s of %v on %v, fused: %v", f.name, dt, dev, fused), dt, list)
+					tensor.Fusion(was)
+				}
 			}
 			t.Logf("%v %v: %d rules of %d functions, for %d operands", dev, dt, rules, len(specialFunctions), values)
 		}
