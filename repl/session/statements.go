@@ -3,8 +3,10 @@ package session
 import (
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -163,6 +165,9 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 		if final {
 			c.dropUnused(list)
 		}
+		if show {
+			c.limitShown(list)
+		}
 		if len(c.errs) == 0 {
 			u.checked, u.body = c, list
 			break
@@ -209,6 +214,43 @@ func (c *checked) dropUnused(list []ast.Stmt) {
 		}
 	}
 	c.errs = kept
+}
+
+// limitShown complains about a constant that is shown and that its default type cannot hold: Go sees it without a type.
+func (c *checked) limitShown(list []ast.Stmt) {
+	if len(list) == 0 {
+		return
+	}
+	es, ok := list[len(list)-1].(*ast.ExprStmt)
+	if !ok {
+		return
+	}
+	tv := c.info.Types[es.X]
+	if tv.Value == nil || !overflows(tv.Value, types.Default(tv.Type)) {
+		return
+	}
+	kind, _, _ := strings.Cut(tv.Type.String(), " ")
+	if kind != "untyped" {
+		return
+	}
+	c.errs = append(c.errs, types.Error{Pos: es.X.Pos(), Msg: fmt.Sprintf("cannot use %s (%s constant %s) as %s value (overflows)",
+		types.ExprString(es.X), tv.Type, tv.Value, types.Default(tv.Type))})
+}
+
+// overflows says whether a number is too large for the type that an untyped constant of its kind gets.
+func overflows(v constant.Value, t types.Type) bool {
+	switch t {
+	case types.Typ[types.Int]:
+		_, exact := constant.Int64Val(constant.ToInt(v))
+		return !exact
+	case types.Universe.Lookup("rune").Type():
+		n, exact := constant.Int64Val(constant.ToInt(v))
+		return !exact || n != int64(int32(n))
+	case types.Typ[types.Float64]:
+		f, _ := constant.Float64Val(v)
+		return math.IsInf(f, 0)
+	}
+	return false
 }
 
 // mentionsAdded says whether an error is about what completing the statements has added.

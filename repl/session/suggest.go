@@ -407,7 +407,7 @@ func didYouMean(name string, candidates []string) string {
 		if len(name) >= 5 && strings.HasPrefix(strings.ToLower(c), lower) { // it is not finished
 			d = min(d, 2) - 1
 		}
-		if d < least || d == least && best != "" && len(best) < len(name) && len(c) > len(best) {
+		if d < least || d == least && best != "" && len(best) < len(name) && len(c) > len(best) && !strings.HasPrefix(lower, strings.ToLower(best)) {
 			best, least = c, d
 		}
 	}
