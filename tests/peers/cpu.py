@@ -277,6 +277,18 @@ def summary(table):
     yield from bars.report(table)
 
 
+def markdown(table, sides):
+    """The table of docs/performance.md: each peer's time over mcs's."""
+    yield "| work | mcs | rate | share | " + " | ".join(LABEL.get(s.name, s.name) for s in sides[1:]) + " |"
+    yield "|---|" + "--:|" * (len(sides) + 2)
+    for name, rows in table.items():
+        m = rows["mcs"]
+        unit = {"flops": "GFLOP/s", "bytes": "GB/s"}.get(m["limit"], "")
+        cells = [name, duration(m["seconds"]), f"{m['rate'] / 1e9:.3g} {unit}" if m["rate"] else "", f"{100 * m['share']:.0f} %" if m["share"] else ""]
+        cells += [f"{rows[s.name]['ratio']:.2f}" if s.name in rows else "" for s in sides[1:]]
+        yield "| " + " | ".join(cells) + " |"
+
+
 def memory_line(rows):
     """The most memory that each side held, libraries included."""
     held = [f"{LABEL.get(name, name)} {r['memory'] / 2**20:.0f} MiB" for name, r in rows.items() if r.get("memory")]
@@ -294,6 +306,7 @@ def machine():
 def arguments():
     p = argparse.ArgumentParser(prog="tests/peers/run cpu", description=__doc__.splitlines()[0])
     p.add_argument("-json", metavar="FILE", help="write one object a work and peer, one a line")
+    p.add_argument("-markdown", metavar="FILE", help="write the table as docs/performance.md has it")
     p.add_argument("-only", metavar="PATTERN", default="", help="only the works in whose name this regular expression is found")
     p.add_argument("-peers", default=",".join(PEERS), help="only these (default: %(default)s)")
     p.add_argument("-threads", type=int, default=2, help="of every side (default: 2)")
@@ -328,6 +341,9 @@ def main():
             for row in rows.values():
                 out.write(json.dumps(row) + "\n")
             out.flush()
+    if a.markdown:
+        with open(a.markdown, "w") as f:
+            f.write("\n".join(markdown(table, sides)) + "\n")
     print(f"\n{ceilings}\n" + "\n".join(summary(table)))
     if any(not r["agrees"] for rows in table.values() for r in rows.values()):
         sys.exit("some results differ")
