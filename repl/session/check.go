@@ -8,6 +8,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"maps"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -112,6 +113,7 @@ func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, ext
 			}
 		}
 	}
+	own := maps.Clone(declared)
 	for _, o := range extra {
 		if o != nil && !declared[o.Name()] {
 			declared[o.Name()] = true
@@ -141,8 +143,39 @@ func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, ext
 			c.errs = append(c.errs, te)
 		}
 	}}
+	defer parenthesize(files, own)()
 	_ = types.NewChecker(&conf, fset, c.pkg, c.info).Files(files) // errors went to conf.Error
 	return c
+}
+
+// parenthesize puts names that the files do not declare, where they alone make up a type declaration, into parentheses,
+// and returns what takes them off again. In type B A the checker looks for the declaration of A in its own files, to see
+// whether the two go round in a circle, and fails where there is none; for (A) it does not ask.
+func parenthesize(files []*ast.File, own map[string]bool) (undo func()) {
+	names := map[*ast.TypeSpec]ast.Expr{}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range d.Specs {
+				spec, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				if id, ok := spec.Type.(*ast.Ident); ok && !own[id.Name] {
+					names[spec] = id
+					spec.Type = &ast.ParenExpr{Lparen: id.Pos(), X: id, Rparen: id.End()}
+				}
+			}
+		}
+	}
+	return func() {
+		for spec, name := range names {
+			spec.Type = name
+		}
+	}
 }
 
 func newInfo() *types.Info {
