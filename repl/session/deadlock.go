@@ -82,7 +82,7 @@ func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 	seen, behind := 0, ""
 	for _, g := range goroutines() {
 		switch {
-		case strings.Contains(g.creator, "/rt.(*Runtime).Block"): // makes a call that one of the program's waits for
+		case !before[g.id] && strings.Contains(g.creator, "/rt.(*Runtime).Block"): // makes a call that one of the program's waits for
 			if behind = g.waitsFor(); behind == "" {
 				return "", false
 			}

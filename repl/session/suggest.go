@@ -407,7 +407,9 @@ func didYouMean(name string, candidates []string) string {
 		if len(name) >= 5 && strings.HasPrefix(strings.ToLower(c), lower) { // it is not finished
 			d = min(d, 2) - 1
 		}
-		if d < least || d == least && best != "" && len(best) < len(name) && len(c) > len(best) && !strings.HasPrefix(lower, strings.ToLower(best)) {
+		// Of two that are as near, a letter that was left out is likelier than one too many or another one.
+		_, leftOut := subsequence(c, name)
+		if d < least || d == least && best != "" && len(best) < len(name) && leftOut {
 			best, least = c, d
 		}
 	}
