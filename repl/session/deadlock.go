@@ -98,6 +98,8 @@ func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 			if g.id == own[0] && g.inside("Runtime).await") {
 				state = ""
 			}
+		case !before[g.id] && strings.HasSuffix(g.creator, "/rt.(*Runtime).Go"): // begins, or ends
+			return "", false
 		case !before[g.id] && !strings.HasPrefix(g.creator, "github.com/mcs-notebook/mcs/repl/session") && !strings.HasPrefix(g.creator, "github.com/traefik/yaegi/"):
 			return "", false
 		}
@@ -147,7 +149,7 @@ func (g goroutineState) inside(method string) bool {
 // for nothing, or for something else.
 func (g goroutineState) waitsFor() string {
 	switch {
-	case g.inside("Runtime).Sleep"):
+	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // what it waited for may have come
 		return ""
 	case g.inside("Select).never"):
 		return "select (no cases)"
