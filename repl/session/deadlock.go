@@ -45,12 +45,9 @@ func mayWake(units []*unit) bool {
 	return false
 }
 
-// watchDeadlock ends the program when all of its goroutines wait for each other.
-func (p *program) watchDeadlock(ctx context.Context) {
-	before := map[uint64]bool{}
-	for _, g := range goroutines() {
-		before[g.id] = true
-	}
+// watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines that the process
+// had when the program had not begun: seen later, the program's own could be among them.
+func (p *program) watchDeadlock(ctx context.Context, before map[uint64]bool) {
 	wait, idle := deadlockEvery, 0
 	for {
 		select {
@@ -107,7 +104,16 @@ func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 	if state == "" {
 		state = behind
 	}
-	return state, seen == len(own)
+	return state, state != "" && seen == len(own)
+}
+
+// goroutineIDs is the set of the process's goroutines.
+func goroutineIDs() map[uint64]bool {
+	ids := map[uint64]bool{}
+	for _, g := range goroutines() {
+		ids[g.id] = true
+	}
+	return ids
 }
 
 // A goroutineState is what the runtime tells about a goroutine.
@@ -122,9 +128,18 @@ var (
 	goroutineCreator = regexp.MustCompile(`(?m)^created by (\S+)`)
 )
 
+// goroutines are all of the process, or none if their stacks are too much to read.
 func goroutines() (list []goroutineState) {
 	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
+	n := runtime.Stack(buf, true)
+	for n == len(buf) && n < 64<<20 {
+		buf = make([]byte, 2*n)
+		n = runtime.Stack(buf, true)
+	}
+	if n == len(buf) {
+		return nil
+	}
+	buf = buf[:n]
 	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
 		m := goroutineHead.FindSubmatch(stack)
 		if m == nil {

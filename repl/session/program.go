@@ -61,7 +61,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	if !mayWake(units) {
 		watch, unwatch := context.WithCancel(ctx)
 		defer unwatch()
-		go p.watchDeadlock(watch)
+		go p.watchDeadlock(watch, goroutineIDs())
 	}
 	done := make(chan error, 1)
 	go func() {
