@@ -237,7 +237,21 @@ func indexCases() []gradCase {
 			return l.pick(l.op(ir.TopK, ir.Attr{Index: 2, Flags: flags}, p[0]), 0)
 		}}
 	}
+	// Two rows of updates: place (0, 0) gets two of them, (0, 1) and (1, 1) one each.
+	scatter := func(name string, how ir.Combination, zeros ...float64) gradCase {
+		return gradCase{op: ir.ScatterWith, name: name, shapes: shapes([]int{2, 3}, []int{2, 2}), f: func(l *lab, p []*ir.Node) *ir.Node {
+			base := p[0]
+			if zeros != nil {
+				mask := l.op(ir.Cast, ir.Attr{DType: base.DType}, l.floats([]int{2, 3}, zeros...))
+				base = l.op(ir.Mul, ir.Attr{}, base, mask)
+			}
+			index := l.ints([]int{2, 2}, 0, 0, 1, -2)
+			return l.op(ir.ScatterWith, ir.Attr{Axis: 1, Index: int(how)}, base, index, p[1])
+		}}
+	}
 	return []gradCase{
+		scatter("replace", ir.Replace), scatter("least", ir.Least), scatter("greatest", ir.Greatest), scatter("multiply", ir.Multiply),
+		scatter("multiply a zero", ir.Multiply, 0, 1, 0, 1, 0, 1),
 		with(ir.Gather, "embedding, one row twice", 0, []int{2, 2}, []int{1, 3, 1, 0}, []int{4, 3}),
 		with(ir.Gather, "inner axis", 1, []int{3}, []int{2, 0, 2}, []int{2, 3}),
 		with(ir.Gather, "one index", 0, []int{}, []int{1}, []int{3, 2}),

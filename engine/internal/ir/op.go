@@ -33,7 +33,8 @@ const (
 	Again  // x, after: a copy of x, made when after is there
 
 	// Elementwise, one operand.
-	Cast // to Attr.DType
+	Cast    // to Attr.DType
+	Bitcast // the same bits as Attr.DType
 	Neg
 	Abs
 	Sign
@@ -76,6 +77,8 @@ const (
 	And
 	Or
 	Xor
+	Shl
+	Shr
 
 	// Elementwise, three operands: condition (Bool), then, else.
 	Where
@@ -121,6 +124,7 @@ const (
 	GatherAlong  // x, index of the same rank (numpy take_along_axis)
 	ScatterAdd   // base, index, updates: base with updates added at rows index of axis Attr.Axis
 	ScatterAlong // base, index, updates of one rank: added along Attr.Axis
+	ScatterWith  // base, index, updates of one rank: combined along Attr.Axis as the Combination Attr.Index says
 	Overwrite    // base, index, updates: base with rows index of axis Attr.Axis replaced, in base's memory where that can be
 	TopK         // along the last axis: values, indices I64; Index = k
 

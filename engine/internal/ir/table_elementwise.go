@@ -16,6 +16,11 @@ func unaryRows() []Row {
 				"NaN becomes 0; integer to a narrower integer wraps; anything but 0 is true; true is 1.",
 		},
 		{
+			Op: Bitcast, Name: "bitcast", Family: FamilyElementwise, Infer: inferBitcast, Flops: free, Tol: exact,
+			Doc:    "Bitcast reads the bits of each element as Attr.DType, a type of the same size; neither is Bool (NumPy's view).",
+			NoGrad: "its result is made of bits",
+		},
+		{
 			Op: Neg, Name: "neg", Family: FamilyElementwise, Infer: inferNumber, Grad: gradNeg, Flops: flops(1), Tol: exact,
 			Doc: "Neg is -x; integers wrap.",
 		},
@@ -94,6 +99,16 @@ func inferCast(n *Node) error {
 	n.DType, n.Shape = n.Attr.DType, n.Src[0].Shape
 	if n.DType == dtype.Invalid || n.DType > dtype.F64 {
 		return wrong(n, "got %v, want a dtype", n.DType)
+	}
+	return nil
+}
+
+func inferBitcast(n *Node) error {
+	if err := inferCast(n); err != nil {
+		return err
+	}
+	if s := n.Src[0].DType; !number(s) || !number(n.DType) || s.Size() != n.DType.Size() {
+		return got(n, "types of one size and not bool (%v was asked for)", n.DType)
 	}
 	return nil
 }
@@ -184,6 +199,11 @@ func compareRows() []Row {
 			NoGrad: "not defined on floating-point types",
 		}
 	}
+	shift := func(op Op, name, doc string) Row {
+		r := bits(op, name, doc)
+		r.Infer = inferShift
+		return r
+	}
 	return []Row{
 		row(Eq, "eq", "Eq is x = y, as Bool; NaN equals nothing."),
 		row(Ne, "ne", "Ne is x ≠ y, as Bool; true for NaN."),
@@ -194,6 +214,8 @@ func compareRows() []Row {
 		bits(And, "and", "And is the logical and of Bool, and the bitwise one of integers."),
 		bits(Or, "or", "Or is the logical or of Bool, and the bitwise one of integers."),
 		bits(Xor, "xor", "Xor is the logical exclusive or of Bool, and the bitwise one of integers."),
+		shift(Shl, "shl", "Shl is x·2ʸ: the bits of integers moved up, those that leave the type lost. A count below 0 or beyond the type moves all of them out, as in NumPy."),
+		shift(Shr, "shr", "Shr is x/2ʸ rounded down: the bits of integers moved down, the sign kept. A count below 0 or beyond the type leaves only the sign: 0 or -1, as in NumPy."),
 		{
 			Op: Where, Name: "where", Family: FamilyElementwise, Infer: inferWhere, Grad: gradWhere, Flops: flops(1), Tol: exact,
 			Doc: "Where is y where the condition Src[0] (Bool) holds and z elsewhere. The gradient of the side that was not taken is 0.",
@@ -257,6 +279,16 @@ func inferBits(n *Node) error {
 	}
 	if n.DType.Float() {
 		return got(n, "bool or an integer dtype")
+	}
+	return nil
+}
+
+func inferShift(n *Node) error {
+	if err := inferPair(n); err != nil {
+		return err
+	}
+	if !n.DType.Int() {
+		return got(n, "an integer dtype")
 	}
 	return nil
 }

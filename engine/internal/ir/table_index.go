@@ -28,6 +28,12 @@ func indexRows() []Row {
 			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_,
 		},
 		{
+			Op: ScatterWith, Name: "scatter_with", Family: FamilyIndex, Infer: inferScatterWith, Grad: gradScatterWith, Flops: flopsOfUpdates, Tol: functions,
+			Doc: "ScatterWith is base with each element of updates combined with what is at its index along Attr.Axis: Attr.Index is Replace (the last of several " +
+				"updates of one place stays), Multiply, Least or Greatest (a NaN wins). The gradient of Replace goes to the update that stays, that of Least and " +
+				"Greatest is shared evenly by those that tie. " + range_,
+		},
+		{
 			Op: Overwrite, Name: "overwrite", Family: FamilyIndex, Infer: inferOverwrite, NoGrad: "it changes its base, which others may have read", Flops: free, Tol: exact,
 			Doc: "Overwrite is base with its slices along Attr.Axis that index names replaced by updates; the last of several updates of one slice stays. " +
 				"It is for memory with one owner, the cache of a decoder: when base is data that nothing else in the evaluation reads, it is changed in place, and its old value is lost. " + range_,
@@ -39,6 +45,17 @@ func indexRows() []Row {
 		},
 	}
 }
+
+// A Combination is what a scatter does with the element that is there and the update.
+type Combination int
+
+// The combinations of ScatterWith; sums are ScatterAlong's.
+const (
+	Replace Combination = iota
+	Multiply
+	Least
+	Greatest
+)
 
 func flopsOfUpdates(n *Node) int64 { return int64(Size(n.Src[2].Shape)) }
 
@@ -111,6 +128,17 @@ func inferOverwrite(n *Node) error {
 }
 
 func inferScatterAlong(n *Node) error {
+	if err := inferAlong(n); err != nil {
+		return err
+	}
+	if !number(n.DType) {
+		return got(n, "numbers")
+	}
+	return nil
+}
+
+// inferAlong checks a base, an index of its rank and an update for each index.
+func inferAlong(n *Node) error {
 	if err := count(n, 3); err != nil {
 		return err
 	}
@@ -124,10 +152,20 @@ func inferScatterAlong(n *Node) error {
 	if updates.DType != base.DType || !slices.Equal(updates.Shape, index.Shape) {
 		return got(n, "updates %v%v", base.DType, index.Shape)
 	}
-	if !number(base.DType) {
+	return as(n, base)
+}
+
+func inferScatterWith(n *Node) error {
+	if c := Combination(n.Attr.Index); c < Replace || c > Greatest {
+		return wrong(n, "got combination %d, want one from %d to %d", c, Replace, Greatest)
+	}
+	if err := inferAlong(n); err != nil {
+		return err
+	}
+	if !number(n.DType) && Combination(n.Attr.Index) == Multiply {
 		return got(n, "numbers")
 	}
-	return as(n, base)
+	return nil
 }
 
 func inferTopK(n *Node) error {

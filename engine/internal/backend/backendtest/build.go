@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -56,6 +57,13 @@ func (b *B) New(op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {
 		panic(stop{errNotForDType})
 	}
 	return n
+}
+
+// wantType ends the case if the backend does not have the dtype.
+func (b *B) wantType(dt dtype.Type) {
+	if !slices.Contains(b.dev.Backend().Info().DTypes, dt) {
+		panic(stop{errNotForDType})
+	}
 }
 
 // Picks returns all values of a tuple.

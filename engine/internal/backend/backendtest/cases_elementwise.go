@@ -20,6 +20,8 @@ func casesOf(op ir.Op) []Case {
 	switch r := ir.RowOf(op); {
 	case op == ir.Cast:
 		return castCases()
+	case op == ir.Bitcast:
+		return bitcastCases()
 	case op == ir.Where:
 		return whereCases()
 	case op == ir.Dequantize:
@@ -115,29 +117,45 @@ func binaryCases(op ir.Op) []Case {
 func castCases() []Case {
 	var list []Case
 	for _, to := range dtype.All() {
-		known := func(b *B) {
-			for _, dt := range b.dev.Backend().Info().DTypes {
-				if dt == to {
-					return
-				}
-			}
-			panic(stop{errNotForDType})
-		}
 		list = append(list,
 			Case{Name: fmt.Sprintf("to %v, special values", to), Elementwise: true, Build: single(func(b *B, dt dtype.Type) *ir.Node {
-				known(b)
+				b.wantType(to)
 				return b.New(ir.Cast, ir.Attr{DType: to}, b.Special(dt, false))
 			})},
 			Case{Name: fmt.Sprintf("to %v", to), Build: single(func(b *B, dt dtype.Type) *ir.Node {
-				known(b)
+				b.wantType(to)
 				return b.New(ir.Cast, ir.Attr{DType: to}, b.Normal(dt, 3001))
 			})},
 			Case{Name: fmt.Sprintf("to %v and back", to), Build: single(func(b *B, dt dtype.Type) *ir.Node {
-				known(b)
+				b.wantType(to)
 				there := b.New(ir.Cast, ir.Attr{DType: to}, b.Normal(dt, 301))
 				return b.New(ir.Cast, ir.Attr{DType: dt}, there)
 			})},
 		)
+	}
+	return list
+}
+
+// bitcastCases read every type of the backend as every other one of its size, and back.
+func bitcastCases() []Case {
+	var list []Case
+	for _, to := range dtype.All() {
+		add := func(name string, f func(b *B, dt dtype.Type) *ir.Node) {
+			list = append(list, Case{Name: fmt.Sprintf("to %v and back, %s", to, name), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				b.wantType(to)
+				x := f(b, dt)
+				bits := b.New(ir.Bitcast, ir.Attr{DType: to}, x)
+				return b.New(ir.Bitcast, ir.Attr{DType: dt}, bits)
+			})})
+		}
+		for _, shape := range shapes {
+			add(fmt.Sprint(shape), func(b *B, dt dtype.Type) *ir.Node { return b.Normal(dt, shape...) })
+		}
+		add("transposed", func(b *B, dt dtype.Type) *ir.Node { return b.Transposed(dt, 33, 17) })
+		list = append(list, Case{Name: fmt.Sprintf("to %v", to), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+			b.wantType(to)
+			return b.New(ir.Bitcast, ir.Attr{DType: to}, b.Normal(dt, 3001))
+		})})
 	}
 	return list
 }

@@ -122,20 +122,27 @@ func indexCases(op ir.Op) []Case {
 		add("special values", func(b *B, dt dtype.Type) []*ir.Node {
 			return b.Picks(b.New(op, ir.Attr{Index: 9}, b.Special(dt, true)))
 		})
+	case ir.ScatterWith:
+		for _, how := range []ir.Combination{ir.Replace, ir.Multiply, ir.Least, ir.Greatest} {
+			for _, c := range gatherCases(op, int(how)) {
+				c.Name = fmt.Sprintf("combination %d, %s", how, c.Name)
+				list = append(list, c)
+			}
+		}
 	default:
-		list = gatherCases(op)
+		list = gatherCases(op, 0)
 	}
 	return list
 }
 
-func gatherCases(op ir.Op) []Case {
+func gatherCases(op ir.Op, combination int) []Case {
 	var list []Case
 	add := func(name string, f func(b *B, dt dtype.Type) *ir.Node) {
 		list = append(list, Case{Name: name, Build: single(f)})
 	}
 	for axis := range 3 {
 		for _, index := range [][]int{{4}, {}, {2, 3}, {0}, {50}} {
-			attr, shape := ir.Attr{Axis: axis}, []int{5, 6, 7}
+			attr, shape := ir.Attr{Axis: axis, Index: combination}, []int{5, 6, 7}
 			taken := append(append(append([]int{}, shape[:axis]...), index...), shape[axis+1:]...)
 			along := append([]int{}, shape...)
 			along[axis] = ir.Size(index)
@@ -163,8 +170,23 @@ func gatherCases(op ir.Op) []Case {
 		case ir.ScatterAdd, ir.Overwrite:
 			return b.New(op, ir.Attr{}, x, b.Places(100, 700), b.Transposed(dt, 700, 33))
 		}
-		return b.New(op, ir.Attr{}, x, b.Places(100, 70, 33), b.Transposed(dt, 70, 33))
+		return b.New(op, ir.Attr{Index: combination}, x, b.Places(100, 70, 33), b.Transposed(dt, 70, 33))
 	})
+	if op == ir.ScatterWith {
+		add("special values", func(b *B, dt dtype.Type) *ir.Node {
+			x := b.Special(dt, false)
+			return b.New(op, ir.Attr{Index: combination}, x, b.Ints(dtype.I64, x.Shape, upTo(ir.Size(x.Shape))...), b.Special(dt, true))
+		})
+	}
+	return list
+}
+
+// upTo lists 0 … n−1.
+func upTo(n int) []int64 {
+	list := make([]int64, n)
+	for i := range list {
+		list[i] = int64(i)
+	}
 	return list
 }
 

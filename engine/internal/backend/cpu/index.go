@@ -163,7 +163,7 @@ func newScatter(g *backend.Group, in *backend.Inst) (*scatter, error) {
 
 // updatesShape is the shape that updates have.
 func updatesShape(in *backend.Inst, index []int) []int {
-	if in.Op == ir.ScatterAlong {
+	if in.Op == ir.ScatterAlong || in.Op == ir.ScatterWith {
 		return index
 	}
 	shape := append([]int(nil), in.Shape[:in.Attr.Axis]...)

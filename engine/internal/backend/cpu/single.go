@@ -24,6 +24,7 @@ var singles = map[ir.Op]compiler{
 	ir.ScatterAdd:   compileScatterAdd,
 	ir.ScatterAlong: compileScatterAlong,
 	ir.Overwrite:    compileOverwrite,
+	ir.ScatterWith:  compileScatterWith,
 	ir.TopK:         compileTopK,
 	ir.ArgMax:       compileArgBest,
 	ir.ArgMin:       compileArgBest,

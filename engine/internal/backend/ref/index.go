@@ -18,6 +18,7 @@ func init() {
 	ops[ir.GatherAlong] = one(gatherAlong)
 	ops[ir.ScatterAdd] = one(scatterAdd)
 	ops[ir.ScatterAlong] = one(scatterAlong)
+	ops[ir.ScatterWith] = one(scatterWith)
 	ops[ir.Overwrite] = one(overwrite)
 	ops[ir.TopK] = topK
 }
@@ -168,6 +169,26 @@ func scatterAlong(in *backend.Inst, a []value) value {
 	stride, step, length := along(in, r)
 	each(index.shape, stride, 0, func(n, pos int, _ []int) {
 		addElement(r, pos+step*position(in.Op, in.Attr.Axis, index, n, length), updates, n)
+	})
+	return r
+}
+
+// scatterWith combines the updates, in their order, with what is there.
+func scatterWith(in *backend.Inst, a []value) value {
+	base, index, updates := a[0], a[1], a[2]
+	r := copyOf(expand(base, in.Shape))
+	stride, step, length := along(in, r)
+	op, combines := map[ir.Combination]ir.Op{ir.Multiply: ir.Mul, ir.Least: ir.Min, ir.Greatest: ir.Max}[ir.Combination(in.Attr.Index)]
+	each(index.shape, stride, 0, func(n, pos int, _ []int) {
+		to := pos + step*position(in.Op, in.Attr.Axis, index, n, length)
+		switch {
+		case !combines:
+			copyElement(r, to, updates, n)
+		case r.f != nil:
+			r.f[to] = arithmetic[op].f(r.f[to], updates.f[n])
+		default:
+			r.i[to] = arithmetic[op].i(r.i[to], updates.i[n])
+		}
 	})
 	return r
 }

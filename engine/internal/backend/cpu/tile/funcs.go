@@ -22,8 +22,11 @@ var floatFuncs = map[ir.Op]vec.ID{
 // funcOf returns the function of an elementwise op whose last operand has dtype arg and whose result has dtype result,
 // or nil if there is none.
 func funcOf(op ir.Op, attr ir.Attr, arg, result dtype.Type) vec.Func {
-	if op == ir.Cast {
+	switch op {
+	case ir.Cast:
 		return castFunc(arg, result)
+	case ir.Bitcast:
+		return bitcastFunc(arg, result)
 	}
 	switch Register(arg) {
 	case dtype.F32:
@@ -108,6 +111,10 @@ func intFunc[T integer](op ir.Op) vec.Func {
 		return orInts[T]
 	case ir.Xor:
 		return binary(func(a, b T) T { return a ^ b })
+	case ir.Shl:
+		return binary(shiftUp[T])
+	case ir.Shr:
+		return binary(shiftDown[T])
 	case ir.Where:
 		return where[T]
 	}
