@@ -47,10 +47,10 @@ func runInspect(_ context.Context, c *call) (display.Value, error) {
 func tensorOf(v any) (t tensor.Tensor, ok bool) {
 	switch v := v.(type) {
 	case tensor.Tensor:
-		return v, !v.IsNone()
+		return v, !v.IsNone() && !v.Freed()
 	case *tensor.Tensor:
 		if v != nil {
-			return *v, !v.IsNone()
+			return *v, !v.IsNone() && !v.Freed()
 		}
 	}
 	return t, false

@@ -12,7 +12,7 @@ import (
 // elements where they have one that a reader would expect.
 func measure(v any) (shape string, size int64) {
 	if t, ok := v.(tensor.Tensor); ok {
-		if t.IsNone() {
+		if t.IsNone() || t.Freed() {
 			return "", 0
 		}
 		return dims(t.Shape()), int64(t.Size()) * int64(t.DType().Size())

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -14,12 +15,30 @@ import (
 // settle evaluates all tensors that can be reached from v through exported fields, elements and pointers, together, so
 // that they share what they have in common. It says whether there were any.
 func settle(v any) (found bool, err error) {
-	s := settler{seen: map[seenPointer]bool{}}
-	s.value(reflect.ValueOf(v), 0)
-	if len(s.found) == 0 {
+	list := tensorsIn(v)
+	if len(list) == 0 {
 		return false, nil
 	}
-	return true, tensor.Try(func() { tensor.Eval(s.found...) })
+	return true, tensor.Try(func() { tensor.Eval(list...) })
+}
+
+// spend computes what settle would evaluate, and gives the memory back: the tensors stay as lazy as they were, for
+// whoever else may have them.
+func spend(v any) error {
+	list := slices.DeleteFunc(tensorsIn(v), tensor.Tensor.Evaluated)
+	return tensor.Try(func() {
+		for i, t := range list {
+			list[i] = t.Detach()
+		}
+		tensor.Eval(list...)
+		tensor.Free(list...)
+	})
+}
+
+func tensorsIn(v any) []tensor.Tensor {
+	s := settler{seen: map[seenPointer]bool{}}
+	s.value(reflect.ValueOf(v), 0)
+	return s.found
 }
 
 type settler struct {
@@ -42,7 +61,7 @@ func (s *settler) value(v reflect.Value, depth int) {
 		return
 	}
 	if v.Type() == tensorType {
-		if t := v.Interface().(tensor.Tensor); !t.IsNone() {
+		if t := v.Interface().(tensor.Tensor); !t.IsNone() && !t.Freed() {
 			s.found = append(s.found, t)
 		}
 		return
@@ -119,7 +138,7 @@ func (w *work) once(ctx context.Context) (v any, lazy bool, err error) {
 	return v, lazy, err
 }
 
-// repeat runs the work n times. Lazy work is evaluated each time; other work runs in one loop of the interpreter.
+// repeat runs the work n times. Lazy work is computed each time; other work runs in one loop of the interpreter.
 func (w *work) repeat(ctx context.Context, lazy bool) func(n int) error {
 	return func(n int) error {
 		if !lazy {
@@ -127,20 +146,30 @@ func (w *work) repeat(ctx context.Context, lazy bool) func(n int) error {
 			return err
 		}
 		return w.stmt.Each(ctx, n, func(made any) error {
-			_, err := settleResult(made)
-			return err
+			if err := failure(made); err != nil {
+				return err
+			}
+			return spend(made)
 		})
 	}
 }
 
-// settleResult evaluates what work made. The last of several results may be an error.
+// settleResult evaluates what work made.
 func settleResult(made any) (lazy bool, err error) {
-	if list, ok := made.(results); ok && len(list) > 0 {
-		if err, ok := list[len(list)-1].(error); ok && err != nil {
-			return false, err
-		}
+	if err := failure(made); err != nil {
+		return false, err
 	}
 	return settle(made)
+}
+
+// failure is the error that the last of several results may be.
+func failure(made any) error {
+	if list, ok := made.(results); ok && len(list) > 0 {
+		if err, ok := list[len(list)-1].(error); ok {
+			return err
+		}
+	}
+	return nil
 }
 
 // results are the values of work that has several.

@@ -45,7 +45,6 @@ type adamW struct {
 	params []nn.Param
 	m, v   []tensor.Tensor
 	step   int
-	seen   bool // the moments of today are somebody else's, too
 }
 
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
@@ -53,21 +52,18 @@ func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor)
 	p, m, v := tensor.AdamW(values, grads, a.m, a.v, tensor.AdamWStep{
 		LR: rate, Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Step: a.step + 1, Scale: scale,
 	})
-	return &Update{old: concat(values, a.m, a.v), new: concat(p, m, v), step: &a.step, memory: len(values), seen: &a.seen}
+	return &Update{old: concat(values, a.m, a.v), new: concat(p, m, v), step: &a.step, private: 2 * len(values)}
 }
 
 func (a *adamW) memories() []memory { return []memory{{"m", a.m}, {"v", a.v}} }
 
-func (a *adamW) State() State {
-	a.seen = true
-	return stateOf(a.step, a.params, a.memories())
-}
+func (a *adamW) State() State { return stateOf(a.step, a.params, a.memories()) }
 
 func (a *adamW) SetState(s State) error {
 	if err := restore(s, a.params, a.memories()); err != nil {
 		return err
 	}
-	a.step, a.seen = s.Step, true
+	a.step = s.Step
 	return nil
 }
 

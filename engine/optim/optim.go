@@ -46,29 +46,22 @@ type State struct {
 // An Update is a step that is not yet made.
 type Update struct {
 	old, new []tensor.Tensor
+	private  int // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
 	step     *int
-
-	// The optimizer's memory, from old[memory] on, is given back when it was replaced, unless somebody has seen it. Both
-	// are zero for an optimizer that leaves that to the collector.
-	memory int
-	seen   *bool
 }
 
 // Tensors lists the new values, to be evaluated together with the loss.
 func (u *Update) Tensors() []tensor.Tensor { return u.new }
 
-// Commit gives parameters and memory their new values.
+// Commit gives parameters and memory their new values; the tensors of Tensors are freed by that.
 func (u *Update) Commit() {
 	tensor.Eval(u.new...)
 	for i := range u.old {
-		before := u.old[i].Snapshot()
-		u.old[i].Set(u.new[i])
-		if u.seen != nil && !*u.seen && i >= u.memory {
-			owned.Discard(before)
+		readers := 0
+		if i >= len(u.old)-u.private {
+			readers = 1
 		}
-	}
-	if u.seen != nil {
-		*u.seen = false
+		owned.Move(u.old[i], u.new[i], readers)
 	}
 	*u.step++
 }

@@ -26,6 +26,9 @@ func (t Tensor) Brief() string {
 	if t.IsNone() {
 		return "no tensor"
 	}
+	if t.Freed() {
+		return fmt.Sprintf("%v freed", t.v.node.Load())
+	}
 	n := t.node("print")
 	return fmt.Sprintf("%v %v", n, n.Dev)
 }
@@ -37,8 +40,8 @@ func (t Tensor) Brief() string {
 // Floats have four decimals. They become scientific where that would hide them: when one of them is below 0.0001 or
 // above a million. Whole numbers end in a point.
 func (t Tensor) Text(width int) string {
-	if t.IsNone() {
-		return "no tensor"
+	if t.IsNone() || t.Freed() {
+		return t.Brief()
 	}
 	if width <= 0 {
 		width = 80

@@ -11,7 +11,7 @@
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
 // A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
-// Reading order: tensor.go (handles, evaluation, parameters), create.go, math.go, trig.go, shape.go, arrange.go, reduce.go,
+// Reading order: tensor.go (handles, evaluation, parameters), free.go, create.go, math.go, trig.go, shape.go, arrange.go, reduce.go,
 // linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
 package tensor
 
@@ -24,9 +24,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 )
 
@@ -42,6 +40,7 @@ type value struct {
 }
 
 func wrap(n *ir.Node) Tensor {
+	n.Hold()
 	v := &value{}
 	v.node.Store(n)
 	return Tensor{v}
@@ -52,7 +51,11 @@ func (t Tensor) node(op string) *ir.Node {
 	if t.v == nil {
 		fail(op, "got no tensor (a zero Tensor)")
 	}
-	return t.v.node.Load()
+	n := t.v.node.Load()
+	if n.Op == freed {
+		fail(op, "got %v, which was freed", n)
+	}
+	return n
 }
 
 // An Error is a caller's mistake: an operation was given what it cannot take. Its text is "op: got X, want Y".
@@ -218,27 +221,15 @@ func (t Tensor) Set(y Tensor) {
 		fail("set", "got %v on %v for %v on %v, want one type, shape and device", n, n.Dev, old, old.Dev)
 	}
 	Eval(y)
-	leaf := ir.NewLeaf(n.Dev, n.DType, n.Value(), old.Name)
-	leaf.Tracked = old.Op == ir.Leaf && old.Tracked
-	t.v.node.Store(leaf)
+	t.v.replace(old, share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked))
 }
 
 // Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps its history,
 // so that [Grad] works even after the result was printed.
 func (t Tensor) Param() Tensor {
 	n := t.Eval().node("param")
-	leaf := ir.NewLeaf(n.Dev, n.DType, n.Value(), n.Name)
-	leaf.Tracked = true
-	t.v.node.Store(leaf)
+	t.v.replace(n, share("param", n, n.Name, true))
 	return t
-}
-
-func init() {
-	owned.Discard = func(t any) {
-		if d := t.(Tensor).node("discard").Value(); d != nil {
-			d.Buf.(*backend.Block).Discard()
-		}
-	}
 }
 
 // Snapshot returns another handle on today's value: it stays when t is Set to something else.

@@ -34,11 +34,14 @@ func (d *Device) String() string { return d.name }
 // Backend returns what runs the device's kernels. Its buffers are those of Block.Raw.
 func (d *Device) Backend() Backend { return d.backend }
 
-// A Block is memory of a device that gives itself back when nobody refers to it any more. It is the ir.Buffer of nodes.
+// A Block is memory of a device. It is the ir.Buffer of nodes, and counts how many of them hold it, and how many
+// evaluations use it. When the last one lets go the memory is the next allocation's, still in the caches. Nobody has to
+// let go: what the collector finds comes back, too, only later.
 type Block struct {
-	dev   *Device
-	raw   ir.Buffer // nil when it was discarded
-	bytes int
+	dev     *Device
+	raw     ir.Buffer
+	bytes   int
+	holders atomic.Int32 // 0: the memory was given back
 
 	cleanup runtime.Cleanup // of memory that is not Go's
 }
@@ -46,42 +49,61 @@ type Block struct {
 // Bytes is how much was asked for.
 func (b *Block) Bytes() int { return b.bytes }
 
-// Raw is the backend's buffer, nil when the block was discarded. Whoever uses it must keep the Block alive meanwhile (runtime.KeepAlive).
+// Raw is the backend's buffer. Only a holder may use it, and must keep the Block alive meanwhile (runtime.KeepAlive).
 func (b *Block) Raw() ir.Buffer { return b.raw }
 
 // Device is where the memory is.
 func (b *Block) Device() *Device { return b.dev }
 
+// Hold makes the caller one more holder. It returns false when the memory was given back already.
+func (b *Block) Hold() bool {
+	for {
+		n := b.holders.Load()
+		if n == 0 {
+			return false
+		}
+		if b.holders.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Release lets go; the last holder's gives the memory back at once.
+func (b *Block) Release() {
+	if b.holders.Add(-1) != 0 {
+		return
+	}
+	raw := b.raw
+	b.raw = nil
+	if b.cleanup != (runtime.Cleanup{}) {
+		b.cleanup.Stop()
+		b.dev.memory.queue(raw)
+	}
+}
+
+// Holders is how many there are: 0 when the memory was given back.
+func (b *Block) Holders() int { return int(b.holders.Load()) }
+
 // smallBlock is the size up to which a block's memory is an object of Go's, if the backend has such memory: to find out
 // that nobody refers to a block costs more than to make one. Small blocks are not counted as the device's memory.
 const smallBlock = 1 << 10
 
-// Alloc returns uninitialised memory, perhaps recycled. If there is not enough, it frees what is kept for reuse, lets the
+// Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. If there is not enough, it frees what is kept for reuse, lets the
 // collector find blocks that nobody uses, and tries once more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
 	if d.collected != nil && 0 <= n && n <= smallBlock {
-		return &Block{dev: d, raw: d.collected(n), bytes: n}, nil
+		b := &Block{dev: d, raw: d.collected(n), bytes: n}
+		b.holders.Store(1)
+		return b, nil
 	}
 	raw, err := d.memory.takeBlock(n)
 	if err != nil {
 		return nil, err
 	}
 	b := &Block{dev: d, raw: raw, bytes: n}
+	b.holders.Store(1)
 	b.cleanup = runtime.AddCleanup(b, giveBack, lease{d, raw})
 	return b, nil
-}
-
-// Discard gives the block's memory back at once. Only who owns it alone, and has no use of it under way, may call it.
-func (b *Block) Discard() {
-	raw := b.raw
-	if raw == nil {
-		return
-	}
-	b.raw = nil
-	if b.cleanup != (runtime.Cleanup{}) {
-		b.cleanup.Stop()
-		b.dev.memory.queue(raw)
-	}
 }
 
 type lease struct {
@@ -104,7 +126,7 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 	if err != nil {
 		return err
 	}
-	defer runtime.KeepAlive(b)
+	defer b.Release()
 	profile.Copied(int64(len(src)))
 	return d.backend.Upload(b.raw, offset, src)
 }
@@ -115,15 +137,19 @@ func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
 	if err != nil {
 		return err
 	}
-	defer runtime.KeepAlive(b)
+	defer b.Release()
 	profile.Copied(int64(len(dst)))
 	return d.backend.Download(dst, b.raw, offset)
 }
 
+// own holds a block of the device; the caller releases it.
 func (d *Device) own(buf ir.Buffer) (*Block, error) {
 	b, ok := buf.(*Block)
 	if !ok || b.dev != d {
 		return nil, fmt.Errorf("%s: got memory that is not of this device", d.name)
+	}
+	if !b.Hold() {
+		return nil, fmt.Errorf("%s: got memory that was freed", d.name)
 	}
 	return b, nil
 }

@@ -23,9 +23,11 @@ type memory struct {
 	lists       map[int][]ir.Buffer // by class size
 	inUse, peak int64
 	kept        int64
-	served      int64       // bytes of blocks handed out since the last collection that we asked for
-	taken       uint64      // how often memory was taken
-	idle        *time.Timer // set while memory is kept
+	served      int64         // bytes of blocks handed out since the last collection that we asked for
+	collected   time.Time     // when that was over
+	cost        time.Duration // and what it took
+	taken       uint64        // how often memory was taken
+	idle        *time.Timer   // set while memory is kept
 
 	freed struct {
 		sync.Mutex
@@ -36,7 +38,13 @@ type memory struct {
 // collectAfter is how many bytes are handed out, at least, before new memory is rather found by a collection than
 // asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory that nobody uses
 // pile up; and memory that was used before needs no page faults, which cost a training step more than a collection.
-const collectAfter = 64 << 20
+// collectEarly is enough where that costs little of the time: as long as collecting took less than a rareness-th of it.
+// Then a loop that drops its results works on memory that the caches still know.
+const (
+	collectAfter = 64 << 20
+	collectEarly = 4 << 20
+	rareness     = 40
+)
 
 // idleTime is after how long without use memory is no longer kept.
 const idleTime = 10 * time.Second
@@ -99,11 +107,14 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	if raw := m.reuse(size); raw != nil {
 		return raw, nil
 	}
-	if m.served > max(collectAfter, m.inUse/2) {
+	if m.due() {
 		m.served = 0
 		m.mu.Unlock()
+		start := time.Now()
 		collect()
 		m.mu.Lock()
+		m.collected = time.Now()
+		m.cost = m.collected.Sub(start)
 		m.drain()
 		if raw := m.reuse(size); raw != nil {
 			return raw, nil
@@ -115,6 +126,14 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	}
 	m.use(size)
 	return raw, nil
+}
+
+// due says whether to look for memory that nobody uses any more.
+func (m *memory) due() bool {
+	if m.served > max(collectAfter, m.inUse/2) {
+		return true
+	}
+	return m.served > max(collectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
 }
 
 func (m *memory) reuse(size int) ir.Buffer {

@@ -15,6 +15,7 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	}
 	n := &Node{Op: op, Attr: attr, Src: src, Dev: src[0].Dev}
 	for _, s := range src {
+		s.readers.Add(1)
 		if s.Dev != n.Dev {
 			return nil, wrong(n, "got tensors on %v and %v, want one device (To copies)", n.Dev, s.Dev)
 		}

@@ -33,7 +33,9 @@ type Node struct {
 	// evaluated, because a gradient may still be asked for.
 	Tracked bool
 
-	data atomic.Pointer[Data]
+	data    atomic.Pointer[Data]
+	handles atomic.Int32 // of people: see Hold
+	readers atomic.Int32 // how often the node became another one's source
 }
 
 // A Type is the dtype and shape of one value.
@@ -51,6 +53,7 @@ type Device interface {
 type Data struct {
 	Buf    Buffer
 	Layout Layout
+	Freed  bool // nobody may read it any more; its buffer may be another's, or gone
 }
 
 // A Buffer is memory of a device; only its backend can look inside.
@@ -80,6 +83,34 @@ func (n *Node) SetValue(d *Data) {
 		n.Src = nil
 		links.Unlock()
 	}
+}
+
+// Hold counts one more handle on the node, Drop one less. A handle that was lost counts on, so more may be counted than
+// there are, and never fewer.
+func (n *Node) Hold() { n.handles.Add(1) }
+
+// Drop returns whether it was the last handle.
+func (n *Node) Drop() bool { return n.handles.Add(-1) == 0 }
+
+// Handles and Readers are how many handles there are on the node, and how many sources of other nodes it became.
+func (n *Node) Handles() int { return int(n.handles.Load()) }
+func (n *Node) Readers() int { return int(n.readers.Load()) }
+
+// Free takes the node's value away and returns it, nil if there is none. What still reads the node computes it again if
+// it knows its sources, as everything does that was computed from a parameter; else it finds Data that says Freed.
+func (n *Node) Free() *Data {
+	links.Lock()
+	defer links.Unlock()
+	d := n.data.Load()
+	if d == nil || d.Freed {
+		return nil
+	}
+	if n.Src != nil {
+		n.data.Store(nil)
+	} else {
+		n.data.Store(&Data{Buf: d.Buf, Layout: d.Layout, Freed: true})
+	}
+	return d
 }
 
 // Attr holds an op's settings. One struct serves all ops, so that hashing, comparing and printing are written once;

@@ -1,10 +1,10 @@
 // Package owned lets packages of the engine give memory back that they alone can know of.
 //
-// Memory of tensors comes back when the collector finds that nobody refers to it, because handles travel freely. An
-// optimizer's moments do not: nobody else has them, and each step leaves the old ones behind. Given back at once, they
-// are what the next step writes to, still in the caches.
+// Memory of tensors comes back when they are freed, or when the collector finds that nobody refers to it. An optimizer
+// knows more than both: each step leaves moments behind that nobody else has. Given back at once, they are what the next
+// step writes to, still in the caches.
 package owned
 
-// Discard gives the memory of an evaluated tensor.Tensor back. Whoever evaluates something that reads it afterwards gets
-// an error, so it must not have been seen outside. Package tensor sets it.
-var Discard func(tensor any)
+// Move is t.Set(y) for a tensor y that nobody else has: y is freed. If nobody but t had t's former value, and no more
+// operations read that than the caller knows of, it is given back, too. Package tensor sets it.
+var Move func(t, y any, readers int)

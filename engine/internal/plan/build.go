@@ -18,15 +18,14 @@ type plan struct {
 	cmds     []command
 	launches []profile.Launch // what each command counts as
 	scalars  []expr
-	blocks   []int // bytes of the memory that outputs get, each for itself
-	arena    int   // bytes that all values between launches share
-	// overwritten are the leaves whose memory the run changes.
-	overwritten []int
-	least       int   // bytes of them that live at once at most: no arena could be smaller
-	bytes       int64 // of the blocks and the arena
-	outs        []output
-	used        uint64    // when, by the clock of the device's plans
-	states      sync.Pool // of *state
+	blocks   []int       // bytes of the memory that outputs get, each for itself
+	arena    int         // bytes that all values between launches share
+	taken    map[int]int // the leaves in whose memory a block lies if nobody else can see that, by block
+	least    int         // bytes of them that live at once at most: no arena could be smaller
+	bytes    int64       // of the blocks and the arena
+	outs     []output
+	used     uint64    // when, by the clock of the device's plans
+	states   sync.Pool // of *state
 }
 
 // A command is a launch without its memory.
@@ -65,7 +64,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	c.fuseAll()
 	o := c.schedule().best()
 	m := o.place()
-	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, overwritten: m.overwritten}
+	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, taken: m.taken}
 	for i, k := range o.order {
 		e := c.emit(k, o.exports[i])
 		for j, v := range o.exports[i] {
@@ -90,8 +89,10 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 		p.outs = append(p.outs, output{m.source(g, b), l})
 	}
 	p.bytes = int64(m.arena)
-	for _, n := range m.blocks {
-		p.bytes += int64(n)
+	for i, n := range m.blocks {
+		if _, ok := m.taken[i]; !ok {
+			p.bytes += int64(n)
+		}
 	}
 	p.arena, p.least = m.arena, o.most(o.identity())
 	p.states.New = func() any { return p.newState() }

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -50,6 +49,10 @@ func (p *plan) newState() *state {
 
 // run executes the plan for the leaves and constants of w and stores the results in outs.
 func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused bool) error {
+	if err := hold(w); err != nil {
+		return err
+	}
+	defer letGo(w)
 	s := p.states.Get().(*state)
 	defer p.release(s)
 	if err := p.bind(s, w); err != nil {
@@ -61,9 +64,7 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 		times = s.times
 	}
 	if len(s.cmds) > 0 {
-		err := p.dev.Backend().Submit(ctx, s.cmds, times)
-		runtime.KeepAlive(w) // its leaves' blocks, whose raw memory the commands used
-		if err != nil {
+		if err := p.dev.Backend().Submit(ctx, s.cmds, times); err != nil {
 			return err
 		}
 	}
@@ -78,15 +79,35 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 	return nil
 }
 
+// hold keeps the memory of w's leaves from being given back while a plan runs, and letGo ends that.
+func hold(w *ir.Graph) error {
+	for i, d := range w.Leaves {
+		if d.Freed || !d.Buf.(*backend.Block).Hold() {
+			for _, d := range w.Leaves[:i] {
+				d.Buf.(*backend.Block).Release()
+			}
+			n := w.Nodes[slices.Index(w.LeafOf, int32(i))]
+			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", n)
+		}
+	}
+	return nil
+}
+
+func letGo(w *ir.Graph) {
+	for _, d := range w.Leaves {
+		d.Buf.(*backend.Block).Release()
+	}
+}
+
 // bind allocates memory and fills the commands in.
 func (p *plan) bind(s *state, w *ir.Graph) error {
 	p.dev.Running(p.bytes)
-	for i, d := range w.Leaves {
-		if d.Buf.(*backend.Block).Raw() == nil {
-			return fmt.Errorf("plan: stored tensor %d was given back: it belonged to an optimizer that made another step", i)
-		}
-	}
 	for i, n := range p.blocks {
+		if leaf, ok := p.taken[i]; ok && alone(w, leaf) {
+			s.blocks[i] = w.Leaves[leaf].Buf.(*backend.Block)
+			s.blocks[i].Hold()
+			continue
+		}
 		b, err := p.dev.Alloc(n)
 		if err != nil {
 			return err
@@ -96,11 +117,6 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 	if p.arena > 0 {
 		var err error
 		if s.arena, err = p.dev.Scratch(p.arena); err != nil {
-			return err
-		}
-	}
-	for _, leaf := range p.overwritten {
-		if err := p.unshare(w, leaf); err != nil {
 			return err
 		}
 	}
@@ -119,26 +135,10 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 	return nil
 }
 
-// unshare gives a leaf that the plan changes memory of its own, if others of the plan's leaves lie in the same.
-func (p *plan) unshare(w *ir.Graph, leaf int) error {
-	data := w.Leaves[leaf]
-	shared := func(d *ir.Data) bool { return d.Buf == data.Buf }
-	if !slices.ContainsFunc(w.Leaves[:leaf], shared) && !slices.ContainsFunc(w.Leaves[leaf+1:], shared) {
-		return nil
-	}
-	host := make([]byte, data.Buf.Bytes())
-	b, err := p.dev.Alloc(len(host))
-	if err != nil {
-		return err
-	}
-	if err := p.dev.Download(host, data.Buf, 0); err != nil {
-		return err
-	}
-	if err := p.dev.Upload(b, 0, host); err != nil {
-		return err
-	}
-	w.Leaves[leaf] = &ir.Data{Buf: b, Layout: data.Layout}
-	return nil
+// alone says whether no other leaf of w lies in the memory of this one.
+func alone(w *ir.Graph, leaf int) bool {
+	shared := func(d *ir.Data) bool { return d.Buf == w.Leaves[leaf].Buf }
+	return !slices.ContainsFunc(w.Leaves[:leaf], shared) && !slices.ContainsFunc(w.Leaves[leaf+1:], shared)
 }
 
 func (p *plan) slice(s *state, w *ir.Graph, from source) backend.Slice {
@@ -154,18 +154,27 @@ func (p *plan) slice(s *state, w *ir.Graph, from source) backend.Slice {
 // data is the value of output i.
 func (p *plan) data(s *state, w *ir.Graph, i int) *ir.Data {
 	o := &p.outs[i]
+	b := (*backend.Block)(nil)
 	if o.source.kind == fromLeaf {
-		return &ir.Data{Buf: w.Leaves[o.source.index].Buf, Layout: o.layout}
+		b = w.Leaves[o.source.index].Buf.(*backend.Block)
+	} else {
+		b = s.blocks[o.source.index]
 	}
-	return &ir.Data{Buf: s.blocks[o.source.index], Layout: o.layout}
+	b.Hold()
+	return &ir.Data{Buf: b, Layout: o.layout}
 }
 
-// release takes the state back without what would keep memory alive.
+// release takes the state back without what would keep memory alive. Outputs that became values have holders of their own.
 func (p *plan) release(s *state) {
 	if s.arena != nil {
 		p.dev.GiveBack(s.arena)
 	}
 	s.arena = nil
+	for _, b := range s.blocks {
+		if b != nil {
+			b.Release()
+		}
+	}
 	clear(s.blocks)
 	clear(s.slices)
 	p.states.Put(s)

@@ -13,8 +13,8 @@ type placement struct {
 	last   map[int]int // the last launch that reads a value, if any does
 	blocks []int
 	arena  int
-	// overwritten are the leaves whose memory becomes a result's.
-	overwritten []int
+	// taken are the leaves in whose memory a block may lie, by block.
+	taken map[int]int
 }
 
 // alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
@@ -28,7 +28,7 @@ type slot struct {
 // place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
 // time and place: the largest first, each into the smallest gap that fits.
 func (o *ordering) place() *placement {
-	m := &placement{at: map[int]source{}, last: map[int]int{}}
+	m := &placement{at: map[int]source{}, last: map[int]int{}, taken: map[int]int{}}
 	for i, k := range o.order {
 		for _, u := range o.uses[k] {
 			m.last[u.base] = i
@@ -41,12 +41,10 @@ func (o *ordering) place() *placement {
 	var slots []slot
 	for i := range o.order {
 		for _, v := range o.exports[i] {
-			if leaf := o.overwrites(v); leaf >= 0 {
-				m.at[v] = source{fromLeaf, leaf}
-				m.overwritten = append(m.overwritten, leaf)
-				continue
-			}
 			if o.wanted[v] {
+				if leaf := o.overwrites(v); leaf >= 0 {
+					m.taken[len(m.blocks)] = leaf
+				}
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				continue
 			}

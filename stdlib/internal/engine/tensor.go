@@ -27,6 +27,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Eval":                reflect.ValueOf(tensor.Eval),
 		"Eye":                 reflect.ValueOf(tensor.Eye),
 		"FirstNonFinite":      reflect.ValueOf(tensor.FirstNonFinite),
+		"Free":                reflect.ValueOf(tensor.Free),
 		"From":                reflect.ValueOf(tensor.From),
 		"FromBytes":           reflect.ValueOf(tensor.FromBytes),
 		"Full":                reflect.ValueOf(tensor.Full),

@@ -1,0 +1,93 @@
+package tensor
+
+import (
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
+)
+
+// freed is the op of the node that a freed tensor is left with: it says what the tensor was.
+const freed = ir.Invalid
+
+// Free says that nobody needs these tensors any more: their memory is the next result's, which finds it in the caches.
+// Without it memory comes back as well, but only when Go's collector has run, so that a loop works on memory that the
+// caches have forgotten.
+//
+// A tensor that was freed is an error to use, by all copies of its handle; [Tensor.Freed] tells. To free it again, or to
+// free the zero Tensor, is none. Other tensors stay as they are: memory that a view, a [Tensor.Snapshot], a parameter that
+// was Set to t, or an evaluation under way still needs is given back when they are done with it. What was made from t
+// and not yet evaluated cannot be evaluated any more, which an error says then, unless t itself was computed from a
+// parameter: then it is computed again.
+func Free(ts ...Tensor) {
+	for _, t := range ts {
+		t.Free()
+	}
+}
+
+// Free gives the tensor's memory back; see the function [Free].
+func (t Tensor) Free() {
+	if t.v == nil {
+		return
+	}
+	for {
+		n := t.v.node.Load()
+		if n.Op == freed {
+			return
+		}
+		if t.v.node.CompareAndSwap(n, &ir.Node{Op: freed, DType: n.DType, Shape: n.Shape, Name: n.Name, Dev: n.Dev}) {
+			letGo(n)
+			return
+		}
+	}
+}
+
+// Freed says whether Free was called.
+func (t Tensor) Freed() bool { return t.v != nil && t.v.node.Load().Op == freed }
+
+// letGo drops a handle on n, and the value with the last one.
+func letGo(n *ir.Node) {
+	if !n.Drop() {
+		return
+	}
+	if d := n.Free(); d != nil {
+		d.Buf.(*backend.Block).Release()
+	}
+}
+
+// share returns a leaf that holds n's value, too.
+func share(op string, n *ir.Node, name string, tracked bool) *ir.Node {
+	d := n.Value()
+	if d.Freed || !d.Buf.(*backend.Block).Hold() {
+		fail(op, "got %v, which was freed", n)
+	}
+	leaf := ir.NewLeaf(n.Dev, n.DType, d, name)
+	leaf.Tracked = tracked
+	return leaf
+}
+
+// replace gives the box another node. The old one's value stays for the graphs that were built with it.
+func (v *value) replace(old, n *ir.Node) {
+	n.Hold()
+	v.node.Store(n)
+	old.Drop()
+}
+
+// move gives t the value of y, which is freed. What t held before is given back, too, if t was the only handle on it and
+// no more than so many operations read it.
+func move(t, y Tensor, readers int) {
+	Eval(y)
+	old, n := t.node("set"), y.node("set")
+	leaf := share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked)
+	y.Free()
+	leaf.Hold()
+	t.v.node.Store(leaf)
+	if old.Readers() > readers {
+		old.Drop()
+		return
+	}
+	letGo(old)
+}
+
+func init() {
+	owned.Move = func(t, y any, readers int) { move(t.(Tensor), y.(Tensor), readers) }
+}
