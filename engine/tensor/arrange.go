@@ -126,12 +126,6 @@ func (t Tensor) LogSumExp(axes ...int) Tensor {
 	return sum.Reshape(x.Sum(axes...).Shape()...)
 }
 
-// IsInf says where x is +Inf or −Inf.
-func (t Tensor) IsInf() Tensor {
-	x := wrap(floats(t.node("is_inf")))
-	return x.Sub(x).IsNaN().And(x.IsNaN().Not())
-}
-
 // Fmod returns the remainder with the sign of x, as C and Go do; [Tensor.Mod] has that of y.
 func (t Tensor) Fmod(y Operand) Tensor {
 	if m := t.Mod(y); m.DType().Int() {
@@ -171,4 +165,108 @@ func (t Tensor) NonZero() Tensor {
 		}
 	}
 	return From(slices.Concat(rows...), len(shape), n).To(t.Device())
+}
+
+// Diff is the difference of neighbours along an axis, which is one shorter.
+func (t Tensor) Diff(axis int) Tensor {
+	n := t.Len(axis)
+	if n == 0 {
+		fail("diff", "got axis %d of %v, want one element at least", axis, t.node("diff"))
+	}
+	return t.Slice(axis, 1, n).Sub(t.Slice(axis, 0, n-1))
+}
+
+// Roll moves the elements of an axis forward by so many places; those that leave it at the end come in at the start.
+func (t Tensor) Roll(axis, places int) Tensor {
+	n := t.Len(axis)
+	if n == 0 {
+		return t
+	}
+	cut := ((-places)%n + n) % n
+	return Concat([]Tensor{t.Slice(axis, cut, n), t.Slice(axis, 0, cut)}, axis)
+}
+
+// Repeat repeats each element of an axis so many times (NumPy's repeat); [Tensor.Tile] repeats the whole.
+func (t Tensor) Repeat(axis, times int) Tensor {
+	wantShape("repeat", []int{times})
+	a := axisOf("repeat", t.node("repeat"), axis)
+	shape := t.Shape()
+	repeated := slices.Insert(slices.Clone(shape), a+1, times)
+	shape[a] *= times
+	wantShape("repeat", shape)
+	return t.Unsqueeze(a + 1).Expand(repeated...).Reshape(shape...)
+}
+
+// MoveAxis puts an axis at another place among the others, which keep their order.
+func (t Tensor) MoveAxis(from, to int) Tensor {
+	n := t.node("move_axis")
+	i, j := axisOf("move_axis", n, from), axisOf("move_axis", n, to)
+	order := make([]int, 0, len(n.Shape))
+	for a := range n.Shape {
+		if a != i {
+			order = append(order, a)
+		}
+	}
+	return t.Permute(slices.Insert(order, j, i)...)
+}
+
+// Unstack cuts t into the slices of an axis, which goes away.
+func (t Tensor) Unstack(axis int) []Tensor {
+	n := t.Len(axis)
+	hostRoom("unstack", n, 512) // about what the graph of a slice takes
+	parts := make([]Tensor, n)
+	for i := range parts {
+		parts[i] = t.Select(axis, i)
+	}
+	return parts
+}
+
+// Diagonal takes the diagonal of each matrix (the last two axes) that lies offset places above the main one: [… n].
+func (t Tensor) Diagonal(offset int) Tensor {
+	n := t.node("diagonal")
+	if len(n.Shape) < 2 {
+		fail("diagonal", "got %v, want two axes or more", n)
+	}
+	rows, columns := t.Len(-2), t.Len(-1)
+	top, left := min(max(0, -offset), rows), min(max(0, offset), columns)
+	x := t.Slice(-2, top, rows).Slice(-1, left, columns)
+	size := min(rows-top, columns-left)
+	lead := slices.Clone(n.Shape[:len(n.Shape)-2])
+	if size == 0 {
+		return x.Reshape(append(lead, 0)...)
+	}
+	x = x.Slice(-2, 0, size).Slice(-1, 0, size)
+	return x.Reshape(append(lead, size*size)...).SliceStep(-1, 0, size*size, size+1)
+}
+
+// Trace is the sum of the main diagonal of each matrix (the last two axes).
+func (t Tensor) Trace() Tensor { return t.Diagonal(0).Sum(-1) }
+
+// Diag returns the matrix [n n] with v [n] on its diagonal and 0 elsewhere.
+func Diag(v Tensor) Tensor {
+	n := v.node("diag")
+	if len(n.Shape) != 1 {
+		fail("diag", "got %v, want one axis (Diagonal takes that of a matrix)", n)
+	}
+	i := rangeOn(n, n.Shape[0])
+	return Where(i.Unsqueeze(1).Eq(i), v, ZerosLike(v))
+}
+
+// Meshgrid spreads vectors over a grid of all their elements: grid i has the lengths of all vectors, and changes along
+// axis i only (indexing="ij" in NumPy and PyTorch).
+func Meshgrid(vectors ...Tensor) []Tensor {
+	shape := make([]int, len(vectors))
+	for i, v := range vectors {
+		if v.Rank() != 1 {
+			fail("meshgrid", "got %v, want one axis", v.node("meshgrid"))
+		}
+		shape[i] = v.Len(0)
+	}
+	grids := make([]Tensor, len(vectors))
+	for i, v := range vectors {
+		line := slices.Repeat([]int{1}, len(vectors))
+		line[i] = shape[i]
+		grids[i] = v.Reshape(line...).Expand(shape...)
+	}
+	return grids
 }

@@ -225,3 +225,29 @@ func uneven(x, y term, summed []rune) bool {
 	}
 	return false
 }
+
+// TensorDot multiplies and sums over axes of t and those of y in the same order (NumPy's tensordot): what is left of t's
+// axes comes first, then what is left of y's.
+func (t Tensor) TensorDot(y Tensor, axes, yAxes []int) Tensor {
+	a, b := t.node("tensor_dot"), y.node("tensor_dot")
+	if len(axes) != len(yAxes) {
+		fail("tensor_dot", "got axes %v and %v, want as many of each", axes, yAxes)
+	}
+	left, right := term{t: t}, term{t: y}
+	for i := range a.Shape {
+		left.axes = append(left.axes, rune(1+i))
+	}
+	for i := range b.Shape {
+		right.axes = append(right.axes, rune(1+len(a.Shape)+i))
+	}
+	keep := slices.Concat(left.axes, right.axes)
+	for k := range axes {
+		i, j := axisOf("tensor_dot", a, axes[k]), axisOf("tensor_dot", b, yAxes[k])
+		if a.Shape[i] != b.Shape[j] || !slices.Contains(keep, left.axes[i]) || !slices.Contains(keep, right.axes[j]) {
+			fail("tensor_dot", "got %v and %v with axes %v and %v, want axes of one length, each once", a, b, axes, yAxes)
+		}
+		keep = slices.DeleteFunc(keep, func(r rune) bool { return r == left.axes[i] || r == right.axes[j] })
+		right.axes[j] = left.axes[i]
+	}
+	return product(left, right, keep).to(keep).t
+}

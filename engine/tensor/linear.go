@@ -62,6 +62,18 @@ func leading(a, b *ir.Node) []int {
 	return broadcast("matmul", x, y)
 }
 
+// Outer is the product of each element of one vector with each of another: [n] and [m] give [n m].
+func (t Tensor) Outer(y Tensor) Tensor {
+	a, b := t.node("outer"), y.node("outer")
+	if len(a.Shape) != 1 || len(b.Shape) != 1 {
+		fail("outer", "got %v and %v, want one axis each", a, b)
+	}
+	return t.Unsqueeze(1).Mul(y)
+}
+
+// VecDot is the sum of the products of x and y along an axis; the other axes broadcast.
+func (t Tensor) VecDot(y Tensor, axis int) Tensor { return t.Mul(y).Sum(axis) }
+
 // Linear returns x·w + bias: x [… K], w [K N], bias [N] or none.
 func Linear(x, w, bias Tensor) Tensor {
 	y := x.MatMul(w)

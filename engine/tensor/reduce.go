@@ -77,6 +77,15 @@ func (t Tensor) Var(axes ...int) Tensor {
 // Std is √Var.
 func (t Tensor) Std(axes ...int) Tensor { return t.Var(axes...).Sqrt() }
 
+// SampleVar is Var divided by n − 1 instead of n: the variance of what the elements are a sample of (PyTorch's var).
+func (t Tensor) SampleVar(axes ...int) Tensor {
+	sum := t.Sub(t.MeanKeep(axes...)).Square().Sum(axes...)
+	return sum.Div(t.Size()/max(1, sum.Size()) - 1)
+}
+
+// SampleStd is √SampleVar.
+func (t Tensor) SampleStd(axes ...int) Tensor { return t.SampleVar(axes...).Sqrt() }
+
 // Norm is the square root of the sum of squares of all elements.
 func (t Tensor) Norm() Tensor { return SumSquares([]Tensor{t}).Sqrt() }
 

@@ -11,8 +11,8 @@
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
 // A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
-// Reading order: tensor.go (handles, evaluation, parameters), free.go, create.go, math.go, trig.go, shape.go, arrange.go, reduce.go,
-// linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
+// Reading order: tensor.go (handles, evaluation, parameters), free.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go,
+// reduce.go, order.go, linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
 package tensor
 
 import (

@@ -1,0 +1,87 @@
+package tensor
+
+import "github.com/mcs-notebook/mcs/engine/dtype"
+
+func init() {
+	for name, f := range peerFunctions {
+		peerOps[name] = f
+	}
+}
+
+// ints is a list of settings.
+func (c peerCase) ints(s string) (list []int) {
+	settings, _ := c.Settings[s].([]any)
+	for _, v := range settings {
+		list = append(list, int(v.(float64)))
+	}
+	return list
+}
+
+func (c peerCase) n() int { return int(c.number("n")) }
+
+// of makes a peer's function of a method without settings.
+func of(f func(Tensor) Tensor) func(peerCase, []Tensor) Tensor {
+	return func(_ peerCase, a []Tensor) Tensor { return f(a[0]) }
+}
+
+func of2(f func(Tensor, Operand) Tensor) func(peerCase, []Tensor) Tensor {
+	return func(_ peerCase, a []Tensor) Tensor { return f(a[0], a[1]) }
+}
+
+func along(f func(Tensor, int) Tensor) func(peerCase, []Tensor) Tensor {
+	return func(c peerCase, a []Tensor) Tensor { return f(a[0], c.axis()) }
+}
+
+// peerFunctions are those of testdata/functions.json, which tests/peers/tensor_functions.py writes.
+var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
+	"log2": of(Tensor.Log2), "log10": of(Tensor.Log10), "exp2": of(Tensor.Exp2), "trunc": of(Tensor.Trunc), "cbrt": of(Tensor.Cbrt),
+	"signbit": of(Tensor.Signbit), "is_finite": of(Tensor.IsFinite), "is_inf": of(Tensor.IsInf),
+	"softplus": of(Tensor.Softplus), "log_sigmoid": of(Tensor.LogSigmoid), "trace": of(Tensor.Trace), "diag": of(Diag),
+	"hypot": of2(Tensor.Hypot), "log_add_exp": of2(Tensor.LogAddExp), "copysign": of2(Tensor.Copysign),
+	"next_after": of2(Tensor.NextAfter), "shl": of2(Tensor.Shl), "shr": of2(Tensor.Shr),
+	"sort": along(Tensor.Sort), "arg_sort": along(Tensor.ArgSort), "cum_max": along(Tensor.CumMax), "cum_min": along(Tensor.CumMin),
+	"diff": along(Tensor.Diff), "median": along(Tensor.Median),
+
+	"elu":        func(c peerCase, a []Tensor) Tensor { return a[0].Elu(c.number("alpha")) },
+	"leaky_relu": func(c peerCase, a []Tensor) Tensor { return a[0].LeakyRelu(c.number("alpha")) },
+	"lerp":       func(c peerCase, a []Tensor) Tensor { return a[0].Lerp(a[1], c.number("alpha")) },
+	"bitcast": func(c peerCase, a []Tensor) Tensor {
+		dt, err := dtype.Parse(c.Settings["to"].(string))
+		check("bitcast", err)
+		return a[0].Bitcast(dt)
+	},
+	"count_non_zero": func(c peerCase, a []Tensor) Tensor { return a[0].CountNonZero(c.axis()) },
+	"sample_var":     func(c peerCase, a []Tensor) Tensor { return a[0].SampleVar(c.axis()) },
+	"quantile":       func(c peerCase, a []Tensor) Tensor { return a[0].Quantile(c.number("q"), c.axis()) },
+	"roll":           func(c peerCase, a []Tensor) Tensor { return a[0].Roll(c.axis(), c.n()) },
+	"repeat":         func(c peerCase, a []Tensor) Tensor { return a[0].Repeat(c.axis(), c.n()) },
+	"diagonal":       func(c peerCase, a []Tensor) Tensor { return a[0].Diagonal(c.n()) },
+	"bin_count":      func(c peerCase, a []Tensor) Tensor { return a[0].BinCount(c.n()) },
+	"move_axis":      func(c peerCase, a []Tensor) Tensor { return a[0].MoveAxis(c.axis(), int(c.number("to"))) },
+	"meshgrid":       func(c peerCase, a []Tensor) Tensor { return Meshgrid(a...)[c.n()] },
+	"search_sorted":  func(c peerCase, a []Tensor) Tensor { return a[0].SearchSorted(a[1], c.number("right") != 0) },
+	"is_in":          func(c peerCase, a []Tensor) Tensor { return a[0].IsIn(a[1]) },
+	"unique_values":  func(c peerCase, a []Tensor) Tensor { return a[0].Unique().Values },
+	"unique_first":   func(c peerCase, a []Tensor) Tensor { return a[0].Unique().First },
+	"unique_inverse": func(c peerCase, a []Tensor) Tensor { return a[0].Unique().Inverse },
+	"unique_counts":  func(c peerCase, a []Tensor) Tensor { return a[0].Unique().Counts },
+	"outer":          func(c peerCase, a []Tensor) Tensor { return a[0].Outer(a[1]) },
+	"vec_dot":        func(c peerCase, a []Tensor) Tensor { return a[0].VecDot(a[1], c.axis()) },
+	"tensor_dot":     func(c peerCase, a []Tensor) Tensor { return a[0].TensorDot(a[1], c.ints("axes"), c.ints("to")) },
+	"put": func(c peerCase, a []Tensor) Tensor {
+		return a[0].Put(c.axis(), a[1], a[2], Combination(c.number("how")))
+	},
+	"put_along": func(c peerCase, a []Tensor) Tensor {
+		index, updates := a[1], a[len(a)-1]
+		if rows, ok := c.Settings["index"].([]any); ok {
+			var flat []int
+			for _, row := range rows {
+				for _, v := range row.([]any) {
+					flat = append(flat, int(v.(float64)))
+				}
+			}
+			index = From(flat, len(rows), -1)
+		}
+		return a[0].PutAlong(c.axis(), index, updates, Combination(c.number("how")))
+	},
+}

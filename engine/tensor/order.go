@@ -1,0 +1,153 @@
+package tensor
+
+import (
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// Sort returns the elements of an axis in rising order, NaN last. [Tensor.TopK] has them in falling order.
+func (t Tensor) Sort(axis int) Tensor {
+	a := axisOf("sort", t.node("sort"), axis)
+	values, _ := t.SwapAxes(a, -1).BottomK(t.Len(a))
+	return values.SwapAxes(a, -1)
+}
+
+// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last; equal ones keep their order.
+func (t Tensor) ArgSort(axis int) Tensor {
+	a := axisOf("arg_sort", t.node("arg_sort"), axis)
+	_, places := t.SwapAxes(a, -1).BottomK(t.Len(a))
+	return places.SwapAxes(a, -1)
+}
+
+// SearchSorted returns for each value the place (i64) in t, one axis of elements in rising order, before which it would
+// have to stand: before all that are equal to it, or, on the right, after them.
+func (t Tensor) SearchSorted(values Tensor, right bool) Tensor {
+	n := t.node("search_sorted")
+	if len(n.Shape) != 1 {
+		fail("search_sorted", "got %v, want one axis", n)
+	}
+	dt := dtype.Promote(n.DType, values.node("search_sorted").DType)
+	sorted, v := t.Cast(dt), values.Cast(dt)
+	place := ZerosLike(values).Cast(dtype.I64)
+	step := 1
+	for step <= n.Shape[0]/2 {
+		step *= 2
+	}
+	for ; step > 0 && n.Shape[0] > 0; step /= 2 { // place elements of t stand before the value
+		next := place.Add(step)
+		last := sorted.Take(next.Minimum(n.Shape[0]).Sub(1), 0)
+		place = Where(next.Le(n.Shape[0]).And(last.before(v, right)), next, place)
+	}
+	return place
+}
+
+// before says where x stands before y in rising order, NaN last, or beside it where that counts.
+func (t Tensor) before(y Tensor, orEqual bool) Tensor {
+	if !t.DType().Float() {
+		if orEqual {
+			return t.Le(y)
+		}
+		return t.Lt(y)
+	}
+	if orEqual {
+		return t.Le(y).Or(y.IsNaN())
+	}
+	return t.Lt(y).Or(y.IsNaN().And(t.IsNaN().Not()))
+}
+
+// IsIn says which elements are among the values. A NaN is equal to nothing.
+func (t Tensor) IsIn(values Tensor) Tensor {
+	dt := dtype.Promote(t.DType(), values.DType())
+	x, sorted := t.Cast(dt), values.Cast(dt).Flatten().Sort(0)
+	if sorted.Len(0) == 0 {
+		return ZerosLike(t).Cast(dtype.Bool)
+	}
+	place := sorted.SearchSorted(x, false).Minimum(sorted.Len(0) - 1)
+	return sorted.Take(place, 0).Eq(x)
+}
+
+// Distinct are the distinct elements of a tensor, in rising order. A NaN equals nothing: each one counts.
+type Distinct struct {
+	Values  Tensor // [n]
+	First   Tensor // i64 [n]: the place where each occurs first, in C order
+	Inverse Tensor // i64, the tensor's shape: which value each element is
+	Counts  Tensor // i64 [n]: how often each occurs
+}
+
+// Unique finds the distinct elements. It evaluates t, as their number depends on the values.
+func (t Tensor) Unique() Distinct {
+	x := t.Flatten()
+	n := x.Len(0)
+	order := x.ArgSort(0)
+	sorted := x.Take(order, 0)
+	begins := From(true, 1).To(t.Device())
+	if n > 0 {
+		begins = Concat([]Tensor{begins, sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1))}, 0)
+	} else {
+		begins = begins.Slice(0, 0, 0)
+	}
+	Eval(order, begins)
+	starts := begins.NonZero().Flatten()
+	ends := Concat([]Tensor{starts.Slice(0, 1, n+1), From([]int{n}).To(t.Device())}, 0).Slice(0, 0, starts.Len(0))
+	group := begins.CumSum(0).Sub(1)
+	return Distinct{
+		Values:  sorted.Take(starts, 0),
+		First:   order.Take(starts, 0),
+		Inverse: ZerosLike(order).Put(0, order, group, Replace).Reshape(t.Shape()...),
+		Counts:  ends.Sub(starts),
+	}
+}
+
+// BinCount counts how often each of 0 … n−1 occurs among integers: i64 [n]. Others are not counted.
+func (t Tensor) BinCount(n int) Tensor {
+	wantShape("bin_count", []int{n})
+	node := t.node("bin_count")
+	if !node.DType.Int() {
+		fail("bin_count", "got %v, want integers", node)
+	}
+	x := t.Flatten()
+	bin := Where(x.Ge(0).And(x.Lt(n)), x.Cast(dtype.I64), n) // the others fall into one bin more
+	counts := rangeOn(node, n+1).Mul(0).ScatterAdd(0, bin, OnesLike(bin))
+	return counts.Slice(0, 0, n)
+}
+
+// Quantile is the value below which the share q of an axis's elements lies, interpolated linearly between neighbours; NaN
+// if there is one.
+func (t Tensor) Quantile(q float64, axis int) Tensor {
+	x := wrap(floats(t.node("quantile")))
+	n := x.Len(axis)
+	if !(q >= 0 && q <= 1) || n == 0 {
+		fail("quantile", "got %v of axis %d of %v, want a share from 0 to 1 of one element at least", q, axis, x.node("quantile"))
+	}
+	sorted := x.Sort(axis)
+	place := q * float64(n-1)
+	low := int(math.Floor(place))
+	high := min(low+1, n-1)
+	y := sorted.Select(axis, low).Lerp(sorted.Select(axis, high), place-float64(low))
+	if low == high || place == float64(low) {
+		y = sorted.Select(axis, low) // not an infinity times 0
+	}
+	last := sorted.Select(axis, n-1)
+	return Where(last.IsNaN(), last, y)
+}
+
+// Median is the middle element of an axis, or the mean of the two in the middle.
+func (t Tensor) Median(axis int) Tensor { return t.Quantile(0.5, axis) }
+
+// CountNonZero counts what is not 0 (i64) over axes; none means all.
+func (t Tensor) CountNonZero(axes ...int) Tensor { return t.Cast(dtype.Bool).Sum(axes...) }
+
+// CumMax is the largest element of an axis so far; NaN from the first one on.
+func (t Tensor) CumMax(axis int) Tensor { return t.soFar(axis, Tensor.Maximum) }
+
+// CumMin is the smallest element of an axis so far; NaN from the first one on.
+func (t Tensor) CumMin(axis int) Tensor { return t.soFar(axis, Tensor.Minimum) }
+
+func (t Tensor) soFar(axis int, better func(Tensor, Operand) Tensor) Tensor {
+	y, n := wrap(numbers(t.node("cum"))), t.Len(axis)
+	for step := 1; step < n; step *= 2 { // after each step an element is the best of 2·step elements
+		y = better(y, Concat([]Tensor{y.Slice(axis, 0, step), y.Slice(axis, 0, n-step)}, axis))
+	}
+	return y
+}
