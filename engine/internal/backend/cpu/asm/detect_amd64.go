@@ -4,6 +4,9 @@ package asm
 
 import "golang.org/x/sys/cpu"
 
+// vectorSets are the sets of amd64.
+var vectorSets = []Set{AVX2, AVX512}
+
 func detect() Set {
 	x := cpu.X86
 	switch {

@@ -1,5 +1,7 @@
-//go:build !amd64 || mcs_portable
+//go:build (!amd64 && !arm64) || mcs_portable
 
 package asm
+
+var vectorSets []Set
 
 func detect() Set { return Portable }

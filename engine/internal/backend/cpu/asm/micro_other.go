@@ -2,6 +2,6 @@
 
 package asm
 
-var microKernels = [...][]*MicroKernel{Portable: {microPortable}}
+var microKernels = [NumSets][]*MicroKernel{Portable: {microPortable}, NEON: {microPortable}}
 
 func peak(n int) int64 { return peakPortable(n) }

@@ -47,7 +47,7 @@ func randomQuant(r *rand.Rand, bits, group, groups, blocks int, scale Elem, affi
 
 // eachQuant runs a test for every kind of weight with every set, and without integer dot products.
 func eachQuant(t *testing.T, f func(t *testing.T, r *rand.Rand, bits, group int, scale Elem, affine bool)) {
-	for set := Portable; set <= Level(); set++ {
+	for _, set := range Sets() {
 		t.Run(set.String(), func(t *testing.T) {
 			defer Limit(set)()
 			r := rand.New(rand.NewPCG(uint64(set), 1))

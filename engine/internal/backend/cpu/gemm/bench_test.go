@@ -174,7 +174,7 @@ func BenchmarkFewRows(b *testing.B) {
 func BenchmarkKernels(b *testing.B) {
 	workers := pool.New(1)
 	defer workers.Close()
-	for set := asm.Portable; set <= asm.Level(); set++ {
+	for _, set := range asm.Sets() {
 		for i, k := range asm.MicroKernels(set) {
 			b.Run(fmt.Sprintf("%v/%dx%d", set, k.Rows, k.Cols), func(b *testing.B) {
 				defer asm.Limit(set)()

@@ -58,11 +58,12 @@ var fastestBF16 = sync.OnceValue(func() (best *asm.MicroKernel) {
 })
 
 // speed measures the micro-kernels of each set when the first product asks.
-var speed = [...]func() []float64{
-	asm.Portable: sync.OnceValue(func() []float64 { return measure(asm.Portable) }),
-	asm.AVX2:     sync.OnceValue(func() []float64 { return measure(asm.AVX2) }),
-	asm.AVX512:   sync.OnceValue(func() []float64 { return measure(asm.AVX512) }),
-}
+var speed = func() (all [asm.NumSets]func() []float64) {
+	for set := range asm.NumSets {
+		all[set] = sync.OnceValue(func() []float64 { return measure(set) })
+	}
+	return all
+}()
 
 // measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they run short
 // of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile nearer to a square.

@@ -142,7 +142,7 @@ func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks [
 
 // eachSet runs a test with each set of instructions that the machine has.
 func eachSet(t *testing.T, f func(t *testing.T)) {
-	for set := asm.Portable; set <= asm.Level(); set++ {
+	for _, set := range asm.Sets() {
 		t.Run(set.String(), func(t *testing.T) {
 			defer asm.Limit(set)()
 			f(t)
@@ -213,7 +213,7 @@ func TestProductDoesNotDependOnThreads(t *testing.T) {
 func TestMicroKernelsAgree(t *testing.T) {
 	const k = 37
 	x, y := random(32*k), random(64*k)
-	for set := asm.Portable; set <= asm.Level(); set++ {
+	for _, set := range asm.Sets() {
 		for _, kernel := range asm.MicroKernels(set) {
 			t.Run(fmt.Sprintf("%v/%dx%d", set, kernel.Rows, kernel.Cols), func(t *testing.T) {
 				for cols := 1; cols <= kernel.Cols; cols++ {

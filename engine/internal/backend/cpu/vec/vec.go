@@ -4,9 +4,9 @@
 // them; [Of] returns the best one for this machine by its [ID]. The rest, for rows and reductions, are plain functions
 // such as [Sum] and [ExpSubSum].
 //
-// Every function exists three times: for AVX-512, for AVX2 with FMA and F16C, and in portable Go. The first two are
-// generated from one expression by the program in gen; portable.go is the third, slow and obvious, and what the tests
-// hold the others against. Arithmetic is float32; special values (NaN, infinities, signed zero, subnormals) are treated
+// Every function exists four times: for AVX-512, for AVX2 with FMA and F16C, for arm64's NEON, and in portable Go. The first
+// three are generated from one expression by the program in gen; portable.go is the last, slow and obvious, and what the
+// tests hold the others against. Arithmetic is float32; special values (NaN, infinities, signed zero, subnormals) are treated
 // as IEEE 754 and package math treat them.
 //
 // Reading order: vec.go, portable.go, row.go, gen/math.go, gen/emit.go.

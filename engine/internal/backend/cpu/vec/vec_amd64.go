@@ -8,56 +8,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 )
 
-//go:generate go run ./gen
+var tables = map[asm.Set]table{asm.AVX512: {funcsAVX512, useAVX512}, asm.AVX2: {funcsAVX2, useAVX2}}
 
 var adamW, stream = adamWAVX2, streamAVX2
-
-func init() { use(asm.Level()) }
-
-// use makes the functions of a set those that Of and the variables of row.go give.
-func use(set asm.Set) {
-	var funcs map[ID]Func
-	switch set {
-	case asm.AVX512:
-		funcs = funcsAVX512
-		useAVX512()
-	case asm.AVX2:
-		funcs = funcsAVX2
-		useAVX2()
-	default:
-		return
-	}
-	for id, f := range funcs {
-		best[id] = f
-	}
-	best[Sin] = withinRange(best[Sin], portable[Sin])
-	best[Cos] = withinRange(best[Cos], portable[Cos])
-	StreamTo = func(d, x unsafe.Pointer, n int) {
-		if skip := int(-uintptr(d)&63) / 4; skip > 0 { // up to where a line begins
-			skip = min(skip, n)
-			ScaleTo(d, x, 1, skip)
-			d, x, n = unsafe.Add(d, 4*skip), unsafe.Add(x, 4*skip), n-skip
-		}
-		stream(d, x, n)
-	}
-	AdamWTo = func(p2, m2, v2, p, g, m, v unsafe.Pointer, s *AdamWStep, n int) {
-		adamW(p2, m2, v2, p, g, m, v, s.Scale, s.OneMinusBeta1, s.OneMinusBeta2, s.Decay, s.Rate, s.Root, s.Eps, n)
-	}
-}
-
-// sinCosRange is up to where the vector functions reduce their argument accurately.
-const sinCosRange = 1 << 15
-
-// withinRange gives runs with an element that is too large, or infinite, to the portable function.
-func withinRange(fast, slow Func) Func {
-	return func(d, a, b, c unsafe.Pointer, n int) {
-		if MaxOf(a, n) <= sinCosRange && MinOf(a, n) >= -sinCosRange {
-			fast(d, a, b, c, n)
-			return
-		}
-		slow(d, a, b, c, n)
-	}
-}
 
 // wholeVectors lets f do eights of elements and the portable function the rest. The sizes are those of an element of
 // d, a, b and c.

@@ -95,7 +95,7 @@ func (b *body) register(v value) (int, error) {
 		return 0, err
 	}
 	b.at[v] = r
-	b.op("VBROADCASTSS", b.constant(n.bits), b.v(r))
+	b.loadConstant(n.bits, r)
 	return r, nil
 }
 
@@ -135,7 +135,7 @@ func (b *body) node(v value) error {
 		return b.multiplyAdd(v, n, regs)
 	}
 	temp := -1
-	if n.op == opHalf { // needs a register that is none of its operands'
+	if b.needsTemp(n.op) {
 		t, err := b.take()
 		if err != nil {
 			return err
@@ -171,12 +171,16 @@ func (b *body) doneAll(args []value) {
 	}
 }
 
+// needsTemp says whether a node needs a register that is none of its operands'.
+func (b *body) needsTemp(o op) bool {
+	if b.set == neon {
+		return neonTemp(o)
+	}
+	return o == opHalf
+}
+
 // multiplyAdd overwrites an operand that dies, or a copy of the addend.
 func (b *body) multiplyAdd(v value, n node, regs []int) error {
-	mnemonic := "VFMADD"
-	if n.op == opFNMA {
-		mnemonic = "VFNMADD"
-	}
 	dies := func(i int) bool {
 		_, pinned := b.pinned[n.args[i]]
 		if pinned {
@@ -194,21 +198,21 @@ func (b *body) multiplyAdd(v value, n node, regs []int) error {
 	d := z
 	switch {
 	case dies(2):
-		b.op(mnemonic+"231PS", b.v(y), b.v(x), b.v(z))
-	case dies(0):
+		b.multiplyInto(n.op, x, y, z)
+	case dies(0) && b.set != neon:
 		d = x
-		b.op(mnemonic+"213PS", b.v(z), b.v(y), b.v(x))
-	case dies(1):
+		b.op(mnemonics[n.op]+"213PS", b.v(z), b.v(y), b.v(x))
+	case dies(1) && b.set != neon:
 		d = y
-		b.op(mnemonic+"213PS", b.v(z), b.v(x), b.v(y))
+		b.op(mnemonics[n.op]+"213PS", b.v(z), b.v(x), b.v(y))
 	default:
 		r, err := b.take()
 		if err != nil {
 			return err
 		}
 		d = r
-		b.op("VMOVAPS", b.v(z), b.v(d))
-		b.op(mnemonic+"231PS", b.v(y), b.v(x), b.v(d))
+		b.move(z, d)
+		b.multiplyInto(n.op, x, y, d)
 		b.doneAll(n.args)
 		b.at[v] = d
 		return nil

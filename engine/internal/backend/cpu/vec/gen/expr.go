@@ -15,7 +15,11 @@ type set struct {
 var (
 	avx2   = set{"AVX2", "Y", 8, 16}
 	avx512 = set{"AVX512", "Z", 16, 32}
+	neon   = set{"NEON", "V", 4, 32}
 )
+
+// sets are those that functions are generated for, by processor.
+var sets = map[string][]set{"amd64": {avx512, avx2}, "arm64": {neon}}
 
 // A mem is the type of elements in memory. In registers they are 32-bit lanes.
 type mem uint8

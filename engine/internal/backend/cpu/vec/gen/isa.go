@@ -8,12 +8,18 @@ var plain = map[op]string{
 	opTruncate: "VCVTTPS2DQ", opScale: "VSCALEFPS", opMulWords: "VPMULUDQ", opUnpackLow: "VPUNPCKLQDQ", opUnpackHigh: "VPUNPCKHQDQ",
 }
 
+var mnemonics = map[op]string{opFMA: "VFMADD", opFNMA: "VFNMADD"}
+
 var bitwise = map[op]string{opAnd: "VPAND", opOr: "VPOR", opXor: "VPXOR"}
 
 var shifts = map[op]string{opShiftLeft: "VPSLLD", opShiftRight: "VPSRLD", opShiftRightSigned: "VPSRAD"}
 
 // instruction emits a node's instruction: register d from those of its operands.
 func (b *body) instruction(v value, n node, d int, r []int, temp int) {
+	if b.set == neon {
+		b.instructionNEON(n, d, r, temp)
+		return
+	}
 	wide := b.set == avx512
 	imm := fmt.Sprint("$", n.imm)
 	switch n.op {
@@ -81,6 +87,34 @@ func (b *body) instruction(v value, n node, d int, r []int, temp int) {
 	}
 }
 
+// loadConstant puts a constant in all lanes of a register.
+func (e *emitter) loadConstant(bits uint32, r int) {
+	if e.set == neon {
+		twice := fmt.Sprintf("$0x%08x%08x", bits, bits)
+		e.op("VMOVQ", twice, twice, e.v(r)) // from the function's pool of literals
+	} else {
+		e.op("VBROADCASTSS", e.constant(bits), e.v(r))
+	}
+}
+
+// move copies a register.
+func (e *emitter) move(from, to int) {
+	if e.set == neon {
+		e.word("mov v%d.16b, v%d.16b", to, from)
+	} else {
+		e.op("VMOVAPS", e.v(from), e.v(to))
+	}
+}
+
+// multiplyInto adds x·y to d, or subtracts it.
+func (e *emitter) multiplyInto(o op, x, y, d int) {
+	if e.set == neon {
+		e.word("%s v%d.4s, v%d.4s, v%d.4s", map[op]string{opFMA: "fmla", opFNMA: "fmls"}[o], d, x, y)
+	} else {
+		e.op(mnemonics[o]+"231PS", e.v(y), e.v(x), e.v(d))
+	}
+}
+
 // loadFrom reads the turn's elements of a parameter; in the last turn, lanes that do not exist become 0.
 func (b *body) loadFrom(p, d int) {
 	mnemonic := map[mem]string{f32: "VMOVUPS", i32: "VMOVUPS", u8: "VPMOVZXBD", u16: "VPMOVZXWD", half: "VCVTPH2PS"}[b.params[p].mem]
@@ -103,10 +137,15 @@ func (b *body) store(s store) error {
 	if err != nil {
 		return err
 	}
-	to := b.address(s.param)
-	if b.set == avx512 {
-		b.storeWide(s.mem, r, to)
-	} else if err := b.storeNarrow(s.mem, r, to); err != nil {
+	switch b.set {
+	case neon:
+		err = b.storeNEON(s, r)
+	case avx512:
+		b.storeWide(s.mem, r, b.address(s.param))
+	default:
+		err = b.storeNarrow(s.mem, r, b.address(s.param))
+	}
+	if err != nil {
 		return err
 	}
 	b.done(s.value)
@@ -177,14 +216,18 @@ func (e *emitter) start(kind op, r int) {
 			e.op("VXORPS", e.v(r), e.v(r), e.v(r))
 		}
 	case opMax:
-		e.op("VBROADCASTSS", e.constant(0xff800000), e.v(r))
+		e.loadConstant(0xff800000, r)
 	case opMin:
-		e.op("VBROADCASTSS", e.constant(0x7f800000), e.v(r))
+		e.loadConstant(0x7f800000, r)
 	}
 }
 
 // accumulate joins v to sum. A maximum or minimum that is NaN stays so.
 func (e *emitter) accumulate(kind op, v, sum, temp int, masked bool) {
+	if e.set == neon {
+		e.accumulateNEON(kind, v, sum, temp, masked)
+		return
+	}
 	wide := e.set == avx512
 	if masked && !wide {
 		if kind == opAdd {

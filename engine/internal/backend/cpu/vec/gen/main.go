@@ -2,7 +2,7 @@
 // checked in is what it writes.
 //
 // A function is written once, as an expression over vectors (math.go says what exp is, kernels.go what each kernel
-// computes), and emitted for AVX-512 and for AVX2. expr.go is the expression form; alloc.go turns an expression into
+// computes), and emitted for AVX-512, for AVX2 and, in neon.go, for arm64's NEON. expr.go is the expression form; alloc.go turns an expression into
 // instructions and gives them registers; emit.go puts the loop around them, with a masked last turn, so that no element
 // outside of a run is touched. Coefficients of polynomials are minimax fits; math.go says over which interval.
 //

@@ -178,9 +178,16 @@ func (k *kernel) sign(x value) value {
 	return k.where(k.compare(gt, x, zero), k.c(1), negative)
 }
 
-// maximum is NaN if a or b is; the instruction takes care of b.
-func (k *kernel) maximum(a, b value) value { return k.where(k.isNaN(a), a, k.max(a, b)) }
-func (k *kernel) minimum(a, b value) value { return k.where(k.isNaN(a), a, k.min(a, b)) }
+// maximum is NaN if a or b is; the instruction takes care of b, and NEON's of both.
+func (k *kernel) maximum(a, b value) value { return k.orNaN(a, b, k.max) }
+func (k *kernel) minimum(a, b value) value { return k.orNaN(a, b, k.min) }
+
+func (k *kernel) orNaN(a, b value, f func(a, b value) value) value {
+	if k.set == neon {
+		return f(a, b)
+	}
+	return k.where(k.isNaN(a), a, f(a, b))
+}
 
 // toBF16 gives the upper 16 bits, rounded to nearest even, in 32-bit lanes.
 func (k *kernel) toBF16(x value) value {

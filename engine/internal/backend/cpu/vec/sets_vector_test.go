@@ -1,4 +1,4 @@
-//go:build amd64 && !mcs_portable
+//go:build (amd64 || arm64) && !mcs_portable
 
 package vec
 
@@ -11,7 +11,7 @@ import (
 // eachSet runs a test with every instruction set that this machine has.
 func eachSet(t *testing.T, test func(t *testing.T)) {
 	defer use(asm.Level())
-	for set := asm.AVX2; set <= asm.Level(); set++ {
+	for _, set := range asm.Sets()[1:] {
 		use(set)
 		t.Run(set.String(), test)
 	}
