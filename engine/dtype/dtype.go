@@ -6,13 +6,18 @@ import "fmt"
 // A Type is the type of a tensor's elements. The zero Type is invalid.
 type Type uint8
 
-// The element types. F16 and BF16 are for storage: kernels compute in float32 and round once. F64 exists on the
-// reference backend only.
+// The element types, which stand as they promote: see [Promote]. F16 and BF16 are for storage: kernels compute in float32
+// and round once.
 const (
 	Invalid Type = iota
 	Bool         // one byte, 0 or 1
 	U8
+	I8
+	U16
+	I16
+	U32
 	I32
+	U64
 	I64
 	F16  // IEEE 754 binary16
 	BF16 // the upper half of an F32
@@ -20,23 +25,38 @@ const (
 	F64
 )
 
-var names = [...]string{"invalid", "bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"}
+var types = [...]struct {
+	name string
+	size int
+}{
+	Invalid: {"invalid", 0},
+	Bool:    {"bool", 1},
+	U8:      {"u8", 1}, I8: {"i8", 1},
+	U16: {"u16", 2}, I16: {"i16", 2},
+	U32: {"u32", 4}, I32: {"i32", 4},
+	U64: {"u64", 8}, I64: {"i64", 8},
+	F16: {"f16", 2}, BF16: {"bf16", 2}, F32: {"f32", 4}, F64: {"f64", 8},
+}
 
-var sizes = [...]int{0, 1, 1, 4, 8, 2, 2, 4, 8}
-
-// All lists the valid types, narrow to wide.
-func All() []Type { return []Type{Bool, U8, I32, I64, F16, BF16, F32, F64} }
+// All lists the valid types in order.
+func All() []Type {
+	list := make([]Type, 0, len(types)-1)
+	for t := Bool; t <= F64; t++ {
+		list = append(list, t)
+	}
+	return list
+}
 
 // String returns the short name, "f32".
 func (t Type) String() string {
-	if int(t) < len(names) {
-		return names[t]
+	if t <= F64 {
+		return types[t].name
 	}
 	return fmt.Sprintf("dtype(%d)", uint8(t))
 }
 
 // Size is the number of bytes of one element.
-func (t Type) Size() int { return sizes[t] }
+func (t Type) Size() int { return types[t].size }
 
 // Float says whether t is a floating-point type.
 func (t Type) Float() bool { return t >= F16 && t <= F64 }
@@ -44,24 +64,34 @@ func (t Type) Float() bool { return t >= F16 && t <= F64 }
 // Int says whether t is an integer type; Bool is none.
 func (t Type) Int() bool { return t >= U8 && t <= I64 }
 
+// Signed says whether t has negative numbers.
+func (t Type) Signed() bool { return t.Float() || t.Int() && (t-U8)%2 == 1 }
+
 // Parse returns the type with that short name.
 func Parse(name string) (Type, error) {
-	for i, n := range names {
-		if i > 0 && n == name {
-			return Type(i), nil
+	for _, t := range All() {
+		if types[t].name == name {
+			return t, nil
 		}
 	}
-	return Invalid, fmt.Errorf("dtype: got %q, want one of %v", name, names[1:])
+	return Invalid, fmt.Errorf("dtype: got %q, want one of %v", name, All())
 }
 
 // Promote returns the type in which an operation on a and b is computed: the wider of one kind; a float beats an
-// integer, an integer beats Bool; F16 with BF16 gives F32.
+// integer, an integer beats Bool; F16 with BF16 gives F32. An unsigned and a signed integer give the narrowest signed type
+// that holds both, U8 and I8 I16, and U64 with a signed one F64, which rounds beyond 2⁵³: NumPy's rules.
 func Promote(a, b Type) Type {
+	a, b = min(a, b), max(a, b)
 	switch {
-	case a == b:
-		return a
-	case a == F16 && b == BF16, a == BF16 && b == F16:
+	case a == F16 && b == BF16:
 		return F32
+	case !a.Int() || !b.Int() || a.Signed() == b.Signed() || b.Signed() && b.Size() > a.Size():
+		return b
+	case a.Signed(): // beside an unsigned type that is wider
+		a = b
 	}
-	return max(a, b)
+	return signedAbove[a]
 }
+
+// signedAbove is the narrowest type that holds an unsigned type and signed ones of its size.
+var signedAbove = [...]Type{U8: I16, U16: I32, U32: I64, U64: F64}

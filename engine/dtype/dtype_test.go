@@ -10,6 +10,9 @@ func TestNames(t *testing.T) {
 		if dt.Size() < 1 || dt.Float() && dt.Int() {
 			t.Errorf("%v: size %d, float %v, int %v", dt, dt.Size(), dt.Float(), dt.Int())
 		}
+		if signed := dt.String()[0] == 'i' || dt.Float(); dt.Signed() != signed {
+			t.Errorf("%v: signed %v", dt, dt.Signed())
+		}
 	}
 	for _, name := range []string{"invalid", "", "F32", "float32"} {
 		if _, err := Parse(name); err == nil {
@@ -21,9 +24,16 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// The integers are as numpy.promote_types has them.
 func TestPromote(t *testing.T) {
 	for _, c := range []struct{ a, b, want Type }{
-		{Bool, U8, U8}, {U8, I32, I32}, {I32, I64, I64}, {I64, F16, F16}, {F16, BF16, F32}, {BF16, F32, F32}, {F32, F64, F64}, {Bool, Bool, Bool},
+		{Bool, Bool, Bool}, {Bool, U8, U8}, {Bool, I8, I8}, {Bool, F16, F16},
+		{U8, U16, U16}, {U8, U64, U64}, {I8, I16, I16}, {I32, I64, I64},
+		{U8, I8, I16}, {U8, I16, I16}, {U8, I32, I32}, {U8, I64, I64},
+		{U16, I8, I32}, {U16, I16, I32}, {U16, I32, I32}, {U16, I64, I64},
+		{U32, I8, I64}, {U32, I16, I64}, {U32, I32, I64}, {U32, I64, I64},
+		{U64, I8, F64}, {U64, I16, F64}, {U64, I32, F64}, {U64, I64, F64},
+		{U64, F16, F16}, {I64, F16, F16}, {F16, BF16, F32}, {BF16, F32, F32}, {F32, F64, F64},
 	} {
 		if got := Promote(c.a, c.b); got != c.want {
 			t.Errorf("Promote(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
@@ -32,8 +42,8 @@ func TestPromote(t *testing.T) {
 	for _, a := range All() {
 		for _, b := range All() {
 			p := Promote(a, b)
-			if p != Promote(b, a) || Promote(a, a) != a || p < a || p < b {
-				t.Errorf("Promote(%v, %v) = %v: want a symmetric result that is at least as wide as both", a, b, p)
+			if p != Promote(b, a) || Promote(a, a) != a || Promote(p, a) != p || Promote(p, b) != p {
+				t.Errorf("Promote(%v, %v) = %v: want a symmetric result that neither of the two changes", a, b, p)
 			}
 		}
 	}

@@ -225,8 +225,8 @@ func TestPythonWrote(t *testing.T) {
 			t.Errorf("%q: got % x, %v, want % x", name, got, err, data)
 		}
 	}
-	if got := len(f.Tensors()); got != 10 {
-		t.Errorf("got %d tensors, want 10", got)
+	if got := len(f.Tensors()); got != 15 {
+		t.Errorf("got %d tensors, want 15", got)
 	}
 }
 

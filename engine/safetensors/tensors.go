@@ -10,10 +10,16 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// dtypes are the format's names of the element types that tensors have.
-var dtypes = map[string]dtype.Type{
-	"BOOL": dtype.Bool, "U8": dtype.U8, "I32": dtype.I32, "I64": dtype.I64,
-	"F16": dtype.F16, "BF16": dtype.BF16, "F32": dtype.F32, "F64": dtype.F64,
+// formatName is the format's name of an element type: that of package dtype in capitals.
+func formatName(dt dtype.Type) string { return strings.ToUpper(dt.String()) }
+
+// formatNames are those of all element types.
+func formatNames() []string {
+	var names []string
+	for _, dt := range dtype.All() {
+		names = append(names, formatName(dt))
+	}
+	return names
 }
 
 // Tensor reads one tensor onto the default device.
@@ -23,9 +29,9 @@ func (f *File) Tensor(name string) (tensor.Tensor, error) {
 		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: no tensor %q", f.name, name)
 	}
 	info := f.tensors[i]
-	dt, ok := dtypes[info.DType]
-	if !ok {
-		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q has dtype %s, want one of BOOL U8 I32 I64 F16 BF16 F32 F64", f.name, name, info.DType)
+	dt, err := dtype.Parse(strings.ToLower(info.DType))
+	if err != nil || formatName(dt) != info.DType {
+		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q has dtype %s, want one of %v", f.name, name, info.DType, formatNames())
 	}
 	data, err := f.Bytes(name)
 	if err != nil {
@@ -72,7 +78,7 @@ func Entries(tensors map[string]tensor.Tensor) ([]Entry, error) {
 		}
 		tensor.Eval(list...)
 		for i, t := range list {
-			entries = append(entries, Entry{Name: names[i], DType: strings.ToUpper(t.DType().String()), Shape: t.Shape(), Data: t.Bytes()})
+			entries = append(entries, Entry{Name: names[i], DType: formatName(t.DType()), Shape: t.Shape(), Data: t.Bytes()})
 		}
 	})
 	return entries, err

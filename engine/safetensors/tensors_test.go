@@ -27,7 +27,13 @@ func TestTensorsOfPython(t *testing.T) {
 		{"f32", dtype.F32, []float64{0, 0.25, 0.5, 0.75, 1, 1.25}},
 		{"f16", dtype.F16, []float64{0.5, -65504, math.NaN()}},
 		{"i32", dtype.I32, []float64{-5, math.MaxInt32}},
+		{"i16", dtype.I16, []float64{-5, math.MaxInt16}},
+		{"i8", dtype.I8, []float64{-5, math.MaxInt8}},
+		{"u64", dtype.U64, []float64{5, math.MaxUint64}},
+		{"u32", dtype.U32, []float64{5, math.MaxUint32}},
+		{"u16", dtype.U16, []float64{5, math.MaxUint16}},
 		{"u8", dtype.U8, []float64{0, 1, 2, 3, 4}},
+		{"f64", dtype.F64, []float64{0.1, -2.5, math.Inf(1), 1e300}},
 		{"bool", dtype.Bool, []float64{1, 0, 1}},
 		{"scalar", dtype.F32, []float64{3.25}},
 		{"empty", dtype.F32, nil},
@@ -51,7 +57,10 @@ func TestTensorsOfPython(t *testing.T) {
 func TestSaveThenLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	x := tensor.Arange(0, 6, 1).Reshape(2, 3)
-	saved := map[string]tensor.Tensor{"x": x, "view": x.Transpose(), "bf16": x.Cast(dtype.BF16), "none": tensor.Zeros(0, 2), "yes": x.Gt(2)}
+	saved := map[string]tensor.Tensor{"x": x, "view": x.Transpose(), "none": tensor.Zeros(0, 2), "yes": x.Gt(2)}
+	for _, dt := range dtype.All() {
+		saved[dt.String()] = tensor.FromAs(dt, []int{0, 1, 1})
+	}
 	if err := Save(path, saved, map[string]string{"k": "v"}); err != nil {
 		t.Fatal(err)
 	}

@@ -107,9 +107,19 @@ func Eye(n int) Tensor {
 func Scalar(v float64) Tensor { return Full(v) }
 
 // From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested slices of
-// them; nested slices must be even. Go floats become f32, ints i64, int32 i32, uint8 u8, bool bool. A shape may be given
-// for flat data; without one, the nesting says it.
-func From(data any, shape ...int) Tensor {
+// them; nested slices must be even. Go floats become f32, int and uint i64 and u64, other integers the dtype of their size,
+// bool bool. A shape may be given for flat data; without one, the nesting says it.
+func From(data any, shape ...int) Tensor { return from(dtype.Invalid, data, shape) }
+
+// FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are converted as Cast
+// does.
+func FromAs(dt dtype.Type, data any, shape ...int) Tensor {
+	checkDType(dt)
+	return from(dt, data, shape)
+}
+
+// from is FromAs; the dtype Invalid stands for that of the data.
+func from(dt dtype.Type, data any, shape []int) Tensor {
 	v := reflect.ValueOf(data)
 	own := []int{}
 	for x := v; x.Kind() == reflect.Slice || x.Kind() == reflect.Array; {
@@ -119,9 +129,12 @@ func From(data any, shape ...int) Tensor {
 		}
 		x = x.Index(0)
 	}
-	dt, ok := dtypeOf(v)
+	natural, ok := dtypeOf(v)
 	if !ok {
 		fail("from", "got %T, want numbers, booleans or slices of them", data)
+	}
+	if dt == dtype.Invalid {
+		dt = natural
 	}
 	bytes := appendValues(nil, v, own, dt)
 	if len(shape) == 0 {
@@ -131,6 +144,14 @@ func From(data any, shape ...int) Tensor {
 	return leafOn(device.Default(), dt, shape, bytes, "")
 }
 
+// dtypes are those of Go's types.
+var dtypes = map[reflect.Kind]dtype.Type{
+	reflect.Bool: dtype.Bool, reflect.Float32: dtype.F32, reflect.Float64: dtype.F32,
+	reflect.Int: dtype.I64, reflect.Int8: dtype.I8, reflect.Int16: dtype.I16, reflect.Int32: dtype.I32, reflect.Int64: dtype.I64,
+	reflect.Uint: dtype.U64, reflect.Uint8: dtype.U8, reflect.Uint16: dtype.U16, reflect.Uint32: dtype.U32, reflect.Uint64: dtype.U64,
+}
+
+// dtypeOf returns the dtype of a number, or of those in a slice.
 func dtypeOf(v reflect.Value) (dtype.Type, bool) {
 	if !v.IsValid() {
 		return dtype.Invalid, false
@@ -139,72 +160,83 @@ func dtypeOf(v reflect.Value) (dtype.Type, bool) {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
 	}
-	switch t.Kind() {
-	case reflect.Float32, reflect.Float64:
-		return dtype.F32, true
-	case reflect.Int, reflect.Int64:
-		return dtype.I64, true
-	case reflect.Int32, reflect.Int16, reflect.Int8:
-		return dtype.I32, true
-	case reflect.Uint8:
-		return dtype.U8, true
-	case reflect.Bool:
-		return dtype.Bool, true
-	}
-	return dtype.Invalid, false
+	dt, ok := dtypes[t.Kind()]
+	return dt, ok
 }
 
+// appendValues appends what is in v, of a nesting of that shape, as elements.
 func appendValues(b []byte, v reflect.Value, shape []int, dt dtype.Type) []byte {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
 		if v.Len() != shape[0] {
 			fail("from", "got a row of %d elements beside one of %d, want even rows", v.Len(), shape[0])
 		}
-		switch s := v.Interface().(type) {
-		case []uint8:
-			return append(b, s...)
-		case []float32:
-			for _, f := range s {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-			}
-			return b
-		case []float64:
-			for _, f := range s {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(f)))
-			}
-			return b
-		case []int:
-			for _, i := range s {
-				b = binary.LittleEndian.AppendUint64(b, uint64(i))
-			}
-			return b
+		if fast, ok := appendSlice(b, v.Interface(), dt); ok {
+			return fast
 		}
 		for i := range v.Len() {
 			b = appendValues(b, v.Index(i), shape[1:], dt)
 		}
 		return b
 	}
-	switch dt {
-	case dtype.F32:
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
-	case dtype.I64:
-		return binary.LittleEndian.AppendUint64(b, uint64(v.Int()))
-	case dtype.I32:
-		return binary.LittleEndian.AppendUint32(b, uint32(v.Int()))
-	case dtype.U8:
-		return append(b, uint8(v.Uint()))
+	if v.Kind() == reflect.Bool {
+		var s ir.Scalar
+		if v.Bool() {
+			s.F = 1
+		}
+		return ir.Append(dt, b, ir.Convert(s, dtype.Bool, dt))
 	}
-	if v.Bool() {
-		return append(b, 1)
+	s, from, _ := numberOf(v)
+	return ir.Append(dt, b, ir.Convert(s, from, dt))
+}
+
+// appendSlice appends slices of the most frequent types.
+func appendSlice(b []byte, data any, dt dtype.Type) ([]byte, bool) {
+	switch s := data.(type) {
+	case []uint8:
+		if dt == dtype.U8 {
+			return append(b, s...), true
+		}
+	case []float32:
+		if dt == dtype.F32 {
+			for _, f := range s {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+			}
+			return b, true
+		}
+	case []float64:
+		switch dt {
+		case dtype.F32:
+			for _, f := range s {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(f)))
+			}
+			return b, true
+		case dtype.F64:
+			for _, f := range s {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(f))
+			}
+			return b, true
+		}
+	case []int:
+		if dt == dtype.I64 {
+			for _, i := range s {
+				b = binary.LittleEndian.AppendUint64(b, uint64(i))
+			}
+			return b, true
+		}
 	}
-	return append(b, 0)
+	return b, false
+}
+
+func checkDType(dt dtype.Type) {
+	if !slices.Contains(dtype.All(), dt) {
+		fail("from", "got %v, want one of %v", dt, dtype.All())
+	}
 }
 
 // FromBytes copies little-endian elements into a tensor on the default device.
 func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 	wantShape("from", shape)
-	if !slices.Contains(dtype.All(), dt) {
-		fail("from", "got %v, want one of %v", dt, dtype.All())
-	}
+	checkDType(dt)
 	if len(data) != ir.Size(shape)*dt.Size() {
 		fail("from", "got %d bytes for %v%v, want %d", len(data), dt, shape, ir.Size(shape)*dt.Size())
 	}

@@ -165,7 +165,11 @@ func sumOut(x term, keep []rune) term {
 	if len(gone) == 0 {
 		return x
 	}
-	return term{x.t.Sum(gone...), names}
+	sum := x.t.Sum(gone...)
+	if x.t.DType().Int() {
+		sum = sum.Cast(x.t.DType()) // as products have it
+	}
+	return term{sum, names}
 }
 
 // to gives the term these axes in this order: missing ones get length 1.

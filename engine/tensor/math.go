@@ -9,7 +9,7 @@ import (
 )
 
 // An Operand is the other side of an operation: a Tensor or a Go number (a bool for logical operations). A number takes
-// the tensor's dtype, but a fraction beside an integer tensor makes both f32.
+// the tensor's dtype, but a fraction beside an integer tensor makes both f32; an integer tensor's dtype must have the number.
 type Operand = any
 
 // spread is expand for elementwise ops, which take one number (shape []) beside any shape.
@@ -33,7 +33,7 @@ func cast(n *ir.Node, dt dtype.Type) *ir.Node {
 		return n
 	}
 	if n.Op == ir.Const {
-		return ir.NewConst(n.Dev, dt, convert(n.Attr.Value, n.DType, dt))
+		return ir.NewConst(n.Dev, dt, ir.Convert(n.Attr.Value, n.DType, dt))
 	}
 	return apply(ir.Cast, ir.Attr{DType: dt}, n)
 }
@@ -78,7 +78,7 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 		}
 		return ir.Number(n.Dev, dtype.Bool, f)
 	}
-	v, integer, ok := number(y)
+	v, from, ok := number(y)
 	if !ok {
 		fail(op, "got an operand of type %T, want a Tensor or a number", y)
 	}
@@ -86,11 +86,15 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 	if dt == dtype.Bool {
 		dt = dtype.I64
 	}
-	if dt.Int() && !integer && v.F != math.Trunc(v.F) {
+	if dt.Int() && from == dtype.F64 && v.F != math.Trunc(v.F) && !math.IsNaN(v.F) {
 		dt = dtype.F32
 	}
-	if low, high := intRange(dt); dt.Int() && (v.F < low || v.F > high || math.IsNaN(v.F)) {
-		fail(op, "got %v beside %v, want a number from %.0f to %.0f", y, n, low, high)
+	if dt.Int() {
+		if !fits(v, from, dt) {
+			low, high := ir.IntRange(dt)
+			fail(op, "got %v beside %v, want a number from %d to %d", y, n, low, high)
+		}
+		v = ir.Convert(v, from, dt)
 	}
 	return ir.NewConst(n.Dev, dt, v)
 }

@@ -16,6 +16,7 @@ func TestConvertNumbersLikeTensors(t *testing.T) {
 	for _, to := range dtype.All() {
 		checkConversions(t, From(floats), to)
 		checkConversions(t, From(ints), to)
+		checkConversions(t, From([]uint64{0, 1, 255, 1 << 40, 1<<63 - 1, 1 << 63, math.MaxUint64}), to)
 		checkConversions(t, From([]bool{false, true}), to)
 	}
 }
@@ -24,15 +25,8 @@ func checkConversions(t *testing.T, x Tensor, to dtype.Type) {
 	t.Helper()
 	wide, want := x.Float64s(), x.Cast(to).Float64s()
 	for i := range wide {
-		v := ir.Scalar{F: wide[i]}
-		if x.DType().Int() {
-			v = ir.Scalar{I: integer(x.DType(), x.Bytes(), i)}
-		}
-		c := convert(v, x.DType(), to)
-		got := c.F
-		if to.Int() {
-			got = float64(c.I)
-		}
+		v := ir.Load(x.DType(), x.Bytes()[i*x.DType().Size():])
+		got := ir.Convert(ir.Convert(v, x.DType(), to), to, dtype.F64).F
 		if got != want[i] && !(math.IsNaN(got) && math.IsNaN(want[i])) {
 			t.Errorf("%v %v to %v: got %v, want %v", x.DType(), wide[i], to, got, want[i])
 		}

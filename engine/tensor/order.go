@@ -106,8 +106,8 @@ func (t Tensor) BinCount(n int) Tensor {
 	if !node.DType.Int() {
 		fail("bin_count", "got %v, want integers", node)
 	}
-	x := t.Flatten()
-	bin := Where(x.Ge(0).And(x.Lt(n)), x.Cast(dtype.I64), n) // the others fall into one bin more
+	x := t.Flatten().Cast(dtype.I64)
+	bin := Where(x.Ge(0).And(x.Lt(n)), x, n) // the others fall into one bin more
 	counts := rangeOn(node, n+1).Mul(0).ScatterAdd(0, bin, OnesLike(bin))
 	return counts.Slice(0, 0, n)
 }

@@ -110,7 +110,10 @@ func cells(n *ir.Node, shown [][]int) []string {
 		}
 	case n.DType.Int():
 		for i := range list {
-			list[i] = strconv.FormatInt(integer(n.DType, values, i), 10)
+			v := ir.Load(n.DType, values[i*n.DType.Size():]).I
+			if list[i] = strconv.FormatInt(v, 10); n.DType == dtype.U64 {
+				list[i] = strconv.FormatUint(uint64(v), 10)
+			}
 		}
 	default:
 		floats := make([]float64, count)

@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -13,28 +12,11 @@ func (t Tensor) Bytes() []byte { return hostBytes(t.Eval().node("read")) }
 
 // element reads element i of little-endian data as a float64; 64-bit integers beyond 2⁵³ are rounded.
 func element(dt dtype.Type, b []byte, i int) float64 {
-	switch dt {
-	case dtype.F32:
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-	case dtype.F64:
-		return math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-	case dtype.F16:
-		return float64(dtype.F16ToFloat32(binary.LittleEndian.Uint16(b[2*i:])))
-	case dtype.BF16:
-		return float64(dtype.BF16ToFloat32(binary.LittleEndian.Uint16(b[2*i:])))
+	v := ir.Load(dt, b[i*dt.Size():])
+	if dt.Int() {
+		return ir.FloatOf(dt, v.I)
 	}
-	return float64(integer(dt, b, i))
-}
-
-// integer reads element i of an integer or bool.
-func integer(dt dtype.Type, b []byte, i int) int64 {
-	switch dt {
-	case dtype.I32:
-		return int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
-	case dtype.I64:
-		return int64(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	return int64(b[i])
+	return v.F
 }
 
 // Item returns the value of a tensor of one element.
@@ -68,17 +50,37 @@ func (t Tensor) Floats() []float32 {
 	return out
 }
 
-// Ints returns the elements of an integer or bool tensor in C order.
+// Ints returns the elements of an integer or bool tensor in C order. A u64 beyond the greatest int fails;
+// [Tensor.Uint64s] reads those.
 func (t Tensor) Ints() []int {
-	n := t.node("ints")
+	return integers("ints", t, func(n *ir.Node, i int64) int {
+		if n.DType == dtype.U64 && i < 0 {
+			fail("ints", "got %d in %v, want at most %d", uint64(i), n, math.MaxInt)
+		}
+		return int(i)
+	})
+}
+
+// Uint64s returns the elements of an integer or bool tensor in C order; one below 0 fails.
+func (t Tensor) Uint64s() []uint64 {
+	return integers("uint64s", t, func(n *ir.Node, i int64) uint64 {
+		if n.DType != dtype.U64 && i < 0 {
+			fail("uint64s", "got %d in %v, want no number below 0", i, n)
+		}
+		return uint64(i)
+	})
+}
+
+func integers[T any](op string, t Tensor, of func(n *ir.Node, i int64) T) []T {
+	n := t.node(op)
 	if n.DType.Float() {
-		fail("ints", "got %v, want integers or booleans", n)
+		fail(op, "got %v, want integers or booleans", n)
 	}
-	b := t.Bytes()
+	b, size := t.Bytes(), n.DType.Size()
 	hostRoom("read", t.Size(), 8)
-	out := make([]int, t.Size())
+	out := make([]T, t.Size())
 	for i := range out {
-		out[i] = int(integer(n.DType, b, i))
+		out[i] = of(n, ir.Load(n.DType, b[i*size:]).I)
 	}
 	return out
 }

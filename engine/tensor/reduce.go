@@ -32,6 +32,17 @@ func numbers(n *ir.Node) *ir.Node {
 	return n
 }
 
+// long makes 64-bit integers of narrower ones and of booleans, in which sums are less likely to wrap.
+func long(n *ir.Node) *ir.Node {
+	switch {
+	case n.DType.Float():
+		return n
+	case n.DType.Signed() || n.DType == dtype.Bool:
+		return cast(n, dtype.I64)
+	}
+	return cast(n, dtype.U64)
+}
+
 // floats makes f32 of everything that is not floating-point.
 func floats(n *ir.Node) *ir.Node {
 	if n.DType.Float() {
@@ -40,14 +51,14 @@ func floats(n *ir.Node) *ir.Node {
 	return cast(n, dtype.F32)
 }
 
-// Sum adds over axes; none means all. Booleans are counted as i64.
-func (t Tensor) Sum(axes ...int) Tensor { return drop(ir.Sum, numbers(t.node("sum")), axes) }
+// Sum adds over axes; none means all. Integers are added up in 64 bits, i64 or u64, and booleans counted as i64.
+func (t Tensor) Sum(axes ...int) Tensor { return drop(ir.Sum, long(t.node("sum")), axes) }
 
 // SumKeep is Sum; the axes stay with length 1.
-func (t Tensor) SumKeep(axes ...int) Tensor { return wrap(keep(ir.Sum, numbers(t.node("sum")), axes)) }
+func (t Tensor) SumKeep(axes ...int) Tensor { return wrap(keep(ir.Sum, long(t.node("sum")), axes)) }
 
-// Prod multiplies over axes; none means all.
-func (t Tensor) Prod(axes ...int) Tensor { return drop(ir.Prod, numbers(t.node("prod")), axes) }
+// Prod multiplies over axes; none means all. Integers are multiplied in 64 bits.
+func (t Tensor) Prod(axes ...int) Tensor { return drop(ir.Prod, long(t.node("prod")), axes) }
 
 // Mean is the average over axes; none means all. Integers become f32.
 func (t Tensor) Mean(axes ...int) Tensor { return drop(ir.Mean, floats(t.node("mean")), axes) }
@@ -111,9 +122,9 @@ func (t Tensor) ArgMax(axis int) Tensor { return t.arg(ir.ArgMax, axis) }
 // ArgMin is the index (i64) of the first smallest element of an axis.
 func (t Tensor) ArgMin(axis int) Tensor { return t.arg(ir.ArgMin, axis) }
 
-// CumSum adds up along an axis.
+// CumSum adds up along an axis, integers in 64 bits.
 func (t Tensor) CumSum(axis int) Tensor {
-	n := numbers(t.node("cumsum"))
+	n := long(t.node("cumsum"))
 	return wrap(apply(ir.CumSum, ir.Attr{Axis: axisOf("cumsum", n, axis)}, n))
 }
 

@@ -55,7 +55,7 @@ func NewConst(dev Device, dt dtype.Type, v Scalar) *Node {
 func Number(dev Device, dt dtype.Type, v float64) *Node {
 	s := Scalar{F: v}
 	if dt.Int() {
-		s = Scalar{I: int64(v)}
+		s = Scalar{I: Saturate(dt, v)}
 	}
 	return NewConst(dev, dt, s)
 }

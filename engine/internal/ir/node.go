@@ -129,13 +129,6 @@ type Attr struct {
 	Value Scalar
 }
 
-// A Scalar is a number that a kernel gets beside its buffers. F is used for floating-point and Bool nodes, I for
-// integer nodes and for the 64 bits of a random key.
-type Scalar struct {
-	F float64
-	I int64
-}
-
 // Flag is a set of an op's switches.
 type Flag uint32
 

@@ -21,12 +21,17 @@ func dtypeSymbols() map[string]reflect.Value {
 		"F64":           reflect.ValueOf(dtype.F64),
 		"Float32ToBF16": reflect.ValueOf(dtype.Float32ToBF16),
 		"Float32ToF16":  reflect.ValueOf(dtype.Float32ToF16),
+		"I16":           reflect.ValueOf(dtype.I16),
 		"I32":           reflect.ValueOf(dtype.I32),
 		"I64":           reflect.ValueOf(dtype.I64),
+		"I8":            reflect.ValueOf(dtype.I8),
 		"Invalid":       reflect.ValueOf(dtype.Invalid),
 		"Parse":         reflect.ValueOf(dtype.Parse),
 		"Promote":       reflect.ValueOf(dtype.Promote),
 		"Type":          reflect.ValueOf((*dtype.Type)(nil)),
+		"U16":           reflect.ValueOf(dtype.U16),
+		"U32":           reflect.ValueOf(dtype.U32),
+		"U64":           reflect.ValueOf(dtype.U64),
 		"U8":            reflect.ValueOf(dtype.U8),
 	}
 }

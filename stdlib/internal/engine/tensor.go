@@ -33,6 +33,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"FirstNonFinite":      reflect.ValueOf(tensor.FirstNonFinite),
 		"Free":                reflect.ValueOf(tensor.Free),
 		"From":                reflect.ValueOf(tensor.From),
+		"FromAs":              reflect.ValueOf(tensor.FromAs),
 		"FromBytes":           reflect.ValueOf(tensor.FromBytes),
 		"Full":                reflect.ValueOf(tensor.Full),
 		"FullLike":            reflect.ValueOf(tensor.FullLike),

@@ -118,7 +118,7 @@ func (b *B) Normal(dt dtype.Type, shape ...int) *ir.Node {
 			return b.rng.NormFloat64()
 		case dt == dtype.Bool:
 			return float64(b.rng.IntN(2))
-		case dt == dtype.U8:
+		case !dt.Signed():
 			return float64(b.rng.IntN(12))
 		}
 		return float64(b.rng.IntN(19) - 9)
@@ -188,15 +188,17 @@ func specials(dt dtype.Type) []float64 {
 }
 
 func specialInts(dt dtype.Type) []int64 {
-	switch dt {
-	case dtype.Bool:
+	if dt == dtype.Bool {
 		return []int64{0, 1}
-	case dtype.U8:
-		return []int64{0, 1, 2, 3, 127, 128, 200, 255}
-	case dtype.I32:
-		return []int64{0, 1, -1, 2, -2, 7, -7, math.MaxInt32, math.MinInt32, 1 << 24, 1<<24 + 1}
 	}
-	return []int64{0, 1, -1, 2, -2, 7, -7, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64, 1<<53 + 1}
+	low, high := ir.IntRange(dt)
+	list := []int64{low, int64(high), int64(high) - 1, low + 1, int64(high / 2), int64(high/2 + 1)}
+	for _, i := range []int64{0, 1, -1, 2, -2, 3, 7, -7, 128, 200, math.MaxInt32, math.MinInt32, 1 << 24, 1<<24 + 1, 1<<53 + 1} {
+		if i >= low && (i < 0 || uint64(i) <= high) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // The views below make operands that are not contiguous.

@@ -1,7 +1,6 @@
 package backendtest
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -23,26 +22,10 @@ type Values struct {
 func (v *Values) encode() []byte {
 	b := make([]byte, 0, (len(v.F)+len(v.I))*v.DType.Size())
 	for _, x := range v.F {
-		switch v.DType {
-		case dtype.F16:
-			b = binary.LittleEndian.AppendUint16(b, dtype.Float32ToF16(float32(x)))
-		case dtype.BF16:
-			b = binary.LittleEndian.AppendUint16(b, dtype.Float32ToBF16(float32(x)))
-		case dtype.F32:
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
-		case dtype.F64:
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-		}
+		b = ir.Append(v.DType, b, ir.Scalar{F: x})
 	}
 	for _, x := range v.I {
-		switch v.DType.Size() {
-		case 1:
-			b = append(b, byte(x))
-		case 4:
-			b = binary.LittleEndian.AppendUint32(b, uint32(x))
-		case 8:
-			b = binary.LittleEndian.AppendUint64(b, uint64(x))
-		}
+		b = ir.Append(v.DType, b, ir.Scalar{F: float64(x), I: x})
 	}
 	return b
 }
@@ -83,22 +66,11 @@ func (v *Values) gather(mem []byte, l ir.Layout, axis, at int) {
 		}
 		return
 	}
-	b := mem[at*v.DType.Size():]
-	switch v.DType {
-	case dtype.Bool, dtype.U8:
-		v.I = append(v.I, int64(b[0]))
-	case dtype.I32:
-		v.I = append(v.I, int64(int32(binary.LittleEndian.Uint32(b))))
-	case dtype.I64:
-		v.I = append(v.I, int64(binary.LittleEndian.Uint64(b)))
-	case dtype.F16:
-		v.F = append(v.F, float64(dtype.F16ToFloat32(binary.LittleEndian.Uint16(b))))
-	case dtype.BF16:
-		v.F = append(v.F, float64(dtype.BF16ToFloat32(binary.LittleEndian.Uint16(b))))
-	case dtype.F32:
-		v.F = append(v.F, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-	case dtype.F64:
-		v.F = append(v.F, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	e := ir.Load(v.DType, mem[at*v.DType.Size():])
+	if v.DType.Float() {
+		v.F = append(v.F, e.F)
+	} else {
+		v.I = append(v.I, e.I)
 	}
 }
 

@@ -74,7 +74,7 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 
 // adamWStep reads the settings.
 func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
-	number := func(i int) float64 { return floatOf(l, inputOf(g, in.Args[i])) }
+	number := func(i int) float64 { return numberOf(l, inputOf(g, in.Args[i])).F }
 	lr, beta1, beta2 := number(0), number(1), number(2)
 	return &vec.AdamWStep{
 		Scale:         float32(number(7)),

@@ -26,7 +26,7 @@ import (
 )
 
 // DTypes are the types that the backend's kernels take.
-var DTypes = []dtype.Type{dtype.Bool, dtype.U8, dtype.I32, dtype.I64, dtype.F16, dtype.BF16, dtype.F32}
+var DTypes = slices.DeleteFunc(dtype.All(), func(t dtype.Type) bool { return t == dtype.F64 })
 
 func init() {
 	backend.Register("cpu", 10, func() (backend.Backend, error) { return New(0), nil })
@@ -102,6 +102,16 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	case backend.Single:
 		if op := g.Insts[0].Op; op == ir.Attention || op == ir.AttentionGrad {
 			compile = compileAttention
+		}
+	}
+	for i := range g.Insts {
+		if g.Insts[i].DType == dtype.F64 {
+			return nil, fmt.Errorf("cpu: %s: got f64, want one of %v", g.Name, DTypes)
+		}
+	}
+	for i := range g.Inputs {
+		if g.Inputs[i].DType == dtype.F64 {
+			return nil, fmt.Errorf("cpu: %s: got f64, want one of %v", g.Name, DTypes)
 		}
 	}
 	run, err := compile(g)

@@ -3,7 +3,6 @@ package cpu
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 )
@@ -129,30 +128,23 @@ func compileIota(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	return func(l *launch) {
 		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
 			to := l.pointer(out)
-			switch t {
-			case dtype.U8:
-				countTo[uint8](to, lo, hi, length, inner)
-			case dtype.I32:
-				countTo[int32](to, lo, hi, length, inner)
-			case dtype.I64:
-				countTo[int64](to, lo, hi, length, inner)
-			case dtype.F32:
-				countTo[float32](to, lo, hi, length, inner)
-			default:
-				var few [tile.Len]float32
-				for ; lo < hi; lo += tile.Len {
-					m := min(tile.Len, hi-lo)
-					for i := range m {
-						few[i] = float32((lo + i) / inner % length)
-					}
-					narrowTo(t, unsafe.Add(to, lo*t.Size()), unsafe.Pointer(&few), m)
+			if t == tile.Register(t) {
+				loopsOf[t].count(to, lo, hi, length, inner)
+				return
+			}
+			var few [tile.Len]float32
+			for ; lo < hi; lo += tile.Len {
+				m := min(tile.Len, hi-lo)
+				for i := range m {
+					few[i] = float32((lo + i) / inner % length)
 				}
+				narrowTo(t, unsafe.Add(to, lo*t.Size()), unsafe.Pointer(&few), m)
 			}
 		})
 	}, nil
 }
 
-func countTo[T uint8 | int32 | int64 | float32](p unsafe.Pointer, lo, hi, length, inner int) {
+func countTo[T tile.Number](p unsafe.Pointer, lo, hi, length, inner int) {
 	out := unsafe.Slice((*T)(p), hi)
 	for i := lo; i < hi; i++ {
 		out[i] = T(i / inner % length)

@@ -20,112 +20,138 @@ type fold struct {
 
 // foldOf returns the fold of a reduction over registers of type t.
 func foldOf(op ir.Op, t dtype.Type) fold {
-	switch t {
-	case dtype.F32:
+	if t == dtype.F32 {
 		return floatFold(op)
-	case dtype.I32:
-		return intFold[int32](op, math.MinInt32, math.MaxInt32)
-	case dtype.I64:
-		return intFold[int64](op, math.MinInt64, math.MaxInt64)
-	case dtype.Bool:
-		return intFold[uint8](op, 0, 1)
 	}
-	return intFold[uint8](op, 0, math.MaxUint8)
+	return loopsOf[t].fold(op, neutral(op, t))
 }
 
+// neutral is the number that a reduction begins with.
+func neutral(op ir.Op, t dtype.Type) ir.Scalar {
+	low, high := int64(0), uint64(0)
+	if !t.Float() {
+		low, high = ir.IntRange(t)
+	}
+	switch op {
+	case ir.Prod:
+		return ir.Scalar{F: 1, I: 1}
+	case ir.ReduceMax:
+		return ir.Scalar{F: math.Inf(-1), I: low}
+	case ir.ReduceMin:
+		return ir.Scalar{F: math.Inf(1), I: int64(high)}
+	}
+	return ir.Scalar{}
+}
+
+// floatFold is for float32.
 func floatFold(op ir.Op) fold {
+	f := numberFold[float64](op, neutral(op, dtype.F32)) // of partial results
 	number := func(f func(unsafe.Pointer, int) float32) func(unsafe.Pointer, int) ir.Scalar {
 		return func(p unsafe.Pointer, n int) ir.Scalar { return ir.Scalar{F: float64(f(p, n))} }
 	}
 	switch op {
 	case ir.Prod:
-		return fold{
-			zero: ir.Scalar{F: 1},
-			run: func(p unsafe.Pointer, n int) ir.Scalar {
-				f := 1.0
-				for _, x := range unsafe.Slice((*float32)(p), n) {
-					f *= float64(x)
-				}
-				return ir.Scalar{F: f}
-			},
-			join: func(a, b ir.Scalar) ir.Scalar { return ir.Scalar{F: a.F * b.F} },
+		f.run = func(p unsafe.Pointer, n int) ir.Scalar {
+			product := 1.0
+			for _, x := range unsafe.Slice((*float32)(p), n) {
+				product *= float64(x)
+			}
+			return ir.Scalar{F: product}
 		}
 	case ir.ReduceMax:
-		return fold{
-			zero: ir.Scalar{F: math.Inf(-1)}, run: number(vec.MaxOf),
-			join: func(a, b ir.Scalar) ir.Scalar { return ir.Scalar{F: max(a.F, b.F)} },
-		}
+		f.run = number(vec.MaxOf)
 	case ir.ReduceMin:
-		return fold{
-			zero: ir.Scalar{F: math.Inf(1)}, run: number(vec.MinOf),
-			join: func(a, b ir.Scalar) ir.Scalar { return ir.Scalar{F: min(a.F, b.F)} },
-		}
+		f.run = number(vec.MinOf)
+	default:
+		f.run = number(vec.Sum)
 	}
-	return fold{run: number(vec.Sum), join: func(a, b ir.Scalar) ir.Scalar { return ir.Scalar{F: a.F + b.F} }}
+	return f
 }
 
-func intFold[T uint8 | int32 | int64](op ir.Op, lowest, highest int64) fold {
-	of := func(zero int64, join func(a, b int64) int64) fold {
+// numberFold folds in T.
+func numberFold[T tile.Number](op ir.Op, zero ir.Scalar) fold {
+	of := func(run func(s T, x []T) T, join func(a, b T) T) fold {
 		return fold{
-			zero: ir.Scalar{I: zero},
+			zero: zero,
 			run: func(p unsafe.Pointer, n int) ir.Scalar {
-				s := zero
-				for _, x := range unsafe.Slice((*T)(p), n) {
-					s = join(s, int64(x))
-				}
-				return ir.Scalar{I: s}
+				return scalarOf(run(numberIn[T](zero), unsafe.Slice((*T)(p), n)))
 			},
-			join: func(a, b ir.Scalar) ir.Scalar { return ir.Scalar{I: join(a.I, b.I)} },
+			join: func(a, b ir.Scalar) ir.Scalar { return scalarOf(join(numberIn[T](a), numberIn[T](b))) },
 		}
 	}
 	switch op {
 	case ir.Prod:
-		return of(1, func(a, b int64) int64 { return a * b })
+		return of(productOf[T], func(a, b T) T { return a * b })
 	case ir.ReduceMax:
-		return of(lowest, func(a, b int64) int64 { return max(a, b) })
+		return of(maxOf[T], func(a, b T) T { return max(a, b) })
 	case ir.ReduceMin:
-		return of(highest, func(a, b int64) int64 { return min(a, b) })
+		return of(minOf[T], func(a, b T) T { return min(a, b) })
 	}
-	sum := of(0, func(a, b int64) int64 { return a + b })
-	sum.run = sumInts[T] // the most frequent: without a call for each element
-	return sum
+	return of(sumOf[T], func(a, b T) T { return a + b })
 }
 
-func sumInts[T uint8 | int32 | int64](p unsafe.Pointer, n int) ir.Scalar {
-	var s int64
-	for _, x := range unsafe.Slice((*T)(p), n) {
-		s += int64(x)
+func productOf[T tile.Number](s T, x []T) T {
+	for _, v := range x {
+		s *= v
 	}
-	return ir.Scalar{I: s}
+	return s
+}
+
+func maxOf[T tile.Number](s T, x []T) T {
+	for _, v := range x {
+		s = max(s, v)
+	}
+	return s
+}
+
+func minOf[T tile.Number](s T, x []T) T {
+	for _, v := range x {
+		s = min(s, v)
+	}
+	return s
+}
+
+// sumOf adds four sums side by side, which is faster than one after the other, and more precise for floats.
+func sumOf[T tile.Number](s T, x []T) T {
+	var a, b, c T
+	for ; len(x) >= 4; x = x[4:] {
+		s += x[0]
+		a += x[1]
+		b += x[2]
+		c += x[3]
+	}
+	for _, v := range x {
+		s += v
+	}
+	return s + a + (b + c)
+}
+
+// scalarOf and numberIn carry a number in the part of a Scalar that is its type's.
+func scalarOf[T tile.Number](x T) ir.Scalar {
+	if isFloat[T]() {
+		return ir.Scalar{F: float64(x)}
+	}
+	return ir.Scalar{I: int64(x)}
+}
+
+func numberIn[T tile.Number](v ir.Scalar) T {
+	if isFloat[T]() {
+		return T(v.F)
+	}
+	return T(v.I)
+}
+
+func isFloat[T tile.Number]() bool {
+	one := T(1)
+	return one/2 != 0
 }
 
 // set stores a finished number as element i of a tile of the reduction's result.
 func (t *resultTile) set(i int, r *reduction, v ir.Scalar) {
-	float := r.from == dtype.F32
 	if r.op == ir.Mean {
-		if !float {
-			v.F = float64(v.I)
-		}
-		v.F, float = v.F/float64(r.length), true
+		v.F /= float64(r.length)
 	}
-	p := unsafe.Pointer(t)
-	if r.to == dtype.F32 {
-		if !float {
-			v.F = float64(v.I)
-		}
-		(*[tile.Len]float32)(p)[i] = float32(v.F)
-		return
-	}
-	switch r.to {
-	case dtype.I32:
-		(*[tile.Len]int32)(p)[i] = int32(v.I)
-	case dtype.I64:
-		(*[tile.Len]int64)(p)[i] = v.I
-	case dtype.U8:
-		(*[tile.Len]uint8)(p)[i] = uint8(v.I)
-	case dtype.Bool:
-		(*[tile.Len]bool)(p)[i] = v.I != 0
-	}
+	loopsOf[r.from].put(unsafe.Pointer(t), i, v)
 }
 
 // columnBlock is how many columns are folded side by side.
@@ -153,16 +179,11 @@ func (c *columnSums) start(r *reduction, n int) {
 
 // add folds a row of n elements.
 func (c *columnSums) add(r *reduction, p unsafe.Pointer, n int) {
-	switch r.from {
-	case dtype.I32:
-		addInts[int32](c.ints[:n], p, r)
-	case dtype.I64:
-		addInts[int64](c.ints[:n], p, r)
-	case dtype.U8, dtype.Bool:
-		addInts[uint8](c.ints[:n], p, r)
-	default:
+	if r.from == dtype.F32 {
 		c.addFloats(r.op, p, n)
+		return
 	}
+	loopsOf[r.from].column(r.op, c, p, n)
 }
 
 func (c *columnSums) addFloats(op ir.Op, p unsafe.Pointer, n int) {
@@ -218,20 +239,21 @@ func (c *columnSums) flush(r *reduction, n int) {
 	}
 }
 
-func addInts[T uint8 | int32 | int64](sums []int64, p unsafe.Pointer, r *reduction) {
-	x := unsafe.Slice((*T)(p), len(sums))
-	switch r.op {
+// integerColumn keeps numbers of T in ints.
+func integerColumn[T tile.Integer](op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
+	sums := c.ints[:n]
+	switch x := unsafe.Slice((*T)(p), n); op {
 	case ir.Prod:
 		for i := range sums {
 			sums[i] *= int64(x[i])
 		}
 	case ir.ReduceMax:
 		for i := range sums {
-			sums[i] = max(sums[i], int64(x[i]))
+			sums[i] = int64(max(T(sums[i]), x[i]))
 		}
 	case ir.ReduceMin:
 		for i := range sums {
-			sums[i] = min(sums[i], int64(x[i]))
+			sums[i] = int64(min(T(sums[i]), x[i]))
 		}
 	default:
 		for i := range sums {

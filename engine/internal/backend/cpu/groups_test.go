@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -180,40 +180,11 @@ func differ(o backend.Output, got, want []byte, tolerance float64) error {
 }
 
 func put(b []byte, t dtype.Type, i int, v float64) {
-	p := unsafe.Pointer(&b[i*t.Size()])
-	switch t {
-	case dtype.F32:
-		*(*float32)(p) = float32(v)
-	case dtype.F16:
-		*(*uint16)(p) = dtype.Float32ToF16(float32(v))
-	case dtype.BF16:
-		*(*uint16)(p) = dtype.Float32ToBF16(float32(v))
-	case dtype.I32:
-		*(*int32)(p) = int32(v)
-	case dtype.I64:
-		*(*int64)(p) = int64(v)
-	case dtype.Bool:
-		*(*bool)(p) = v != 0
-	default:
-		*(*uint8)(p) = uint8(v)
-	}
+	ir.Append(t, b[i*t.Size():i*t.Size()], ir.Convert(ir.Scalar{F: v}, dtype.F64, t))
 }
 
 func element(b []byte, t dtype.Type, i int) float64 {
-	p := unsafe.Pointer(&b[i*t.Size()])
-	switch t {
-	case dtype.F32:
-		return float64(*(*float32)(p))
-	case dtype.F16:
-		return float64(dtype.F16ToFloat32(*(*uint16)(p)))
-	case dtype.BF16:
-		return float64(dtype.BF16ToFloat32(*(*uint16)(p)))
-	case dtype.I32:
-		return float64(*(*int32)(p))
-	case dtype.I64:
-		return float64(*(*int64)(p))
-	}
-	return float64(*(*uint8)(p))
+	return ir.Convert(ir.Load(t, b[i*t.Size():]), t, dtype.F64).F
 }
 
 func TestReduce(t *testing.T) {
@@ -227,7 +198,7 @@ func TestReduce(t *testing.T) {
 		{[]int{100_003, 3}, []int{0}}, {[]int{4, 0, 3}, []int{1}}, {[]int{0, 4}, []int{1}}, {[]int{70, 1100}, []int{0}}, {[]int{3, 5}, nil},
 	} {
 		for i, op := range ops {
-			for _, typ := range []dtype.Type{dtype.F32, dtype.BF16, dtype.I32, dtype.I64, dtype.U8} {
+			for _, typ := range testTypes {
 				if op == ir.Mean && !typ.Float() {
 					continue
 				}
@@ -363,7 +334,8 @@ func single(t *testing.T, name string, tolerance float64, build func(b *builder)
 	})
 }
 
-var testTypes = []dtype.Type{dtype.F32, dtype.F16, dtype.BF16, dtype.I32, dtype.I64, dtype.U8}
+// testTypes are those that are numbers.
+var testTypes = slices.DeleteFunc(slices.Clone(DTypes), func(t dtype.Type) bool { return t == dtype.Bool })
 
 func TestCopies(t *testing.T) {
 	for _, typ := range append(testTypes, dtype.Bool) {

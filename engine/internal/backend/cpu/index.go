@@ -272,19 +272,14 @@ func compileOverwrite(g *backend.Group, in *backend.Inst) (func(*launch), error)
 
 // addTo adds n elements; Bool has no sums.
 func addTo(t dtype.Type, d, x unsafe.Pointer, n int) {
-	switch t {
-	case dtype.F32:
+	if t == dtype.F32 {
 		vec.Of(vec.Add)(d, d, x, nil, n)
-	case dtype.I32:
-		addElements[int32](d, x, n)
-	case dtype.I64:
-		addElements[int64](d, x, n)
-	default:
-		addElements[uint8](d, x, n)
+		return
 	}
+	loopsOf[t].add(d, x, n)
 }
 
-func addElements[T uint8 | int32 | int64 | float32](d, x unsafe.Pointer, n int) {
+func addElements[T tile.Number](d, x unsafe.Pointer, n int) {
 	out := unsafe.Slice((*T)(d), n)
 	for i, v := range unsafe.Slice((*T)(x), n) {
 		out[i] += v
@@ -301,24 +296,10 @@ func compileScatterAlong(g *backend.Group, in *backend.Inst) (func(*launch), err
 	size := s.register.Size()
 	return func(l *launch) {
 		s.run(l, func(sum unsafe.Pointer, ix []int64) {
-			x := s.updates.all(l)
+			x, add := s.updates.all(l), loopsOf[s.register].add
 			for n, i := range ix {
-				addTo1(s.register, unsafe.Add(sum, place(n, fromStart(i, s.length))*size), unsafe.Add(x, n*size))
+				add(unsafe.Add(sum, place(n, fromStart(i, s.length))*size), unsafe.Add(x, n*size), 1)
 			}
 		})
 	}, nil
-}
-
-// addTo1 adds one element.
-func addTo1(t dtype.Type, d, x unsafe.Pointer) {
-	switch t {
-	case dtype.F32:
-		*(*float32)(d) += *(*float32)(x)
-	case dtype.I32:
-		*(*int32)(d) += *(*int32)(x)
-	case dtype.I64:
-		*(*int64)(d) += *(*int64)(x)
-	default:
-		*(*uint8)(d) += *(*uint8)(x)
-	}
 }

@@ -54,7 +54,7 @@ type phase struct {
 	zeros      []place // likewise, if it has zero points
 	raw        place   // of the product before the epilogue
 	product    *gemm.Product
-	integer    *integerProduct
+	plain      *plainProduct
 	call       gemm.Call
 	states     perWorker // of the epilogue; without a program there is none
 	given      []place
@@ -138,8 +138,8 @@ func (p *phase) run(l *launch, scratch []byte) {
 		clear(c.Zeros)
 		c.C, c.Scratch = nil, nil
 	}()
-	if p.integer != nil {
-		p.integer.run(l.pool, c.A, c.B, raw, p.done)
+	if p.plain != nil {
+		p.plain.run(&productCall{l.pool, c.A, c.B, raw}, p.done)
 		return
 	}
 	if p.product == nil {
@@ -196,11 +196,11 @@ func (m *matMul) operands(p *phase) error {
 		p.terms[i].A.Batch = offsets(lays[2*i], batch)
 		p.terms[i].B.Batch = offsets(lays[2*i+1], batch)
 	}
-	if in.DType.Float() {
+	if tile.Register(in.DType) == dtype.F32 {
 		p.asRow()
 		return nil
 	}
-	p.integer = &integerProduct{dtype: in.DType, m: p.m, n: p.n, batch: p.batch, terms: p.terms}
+	p.plain = &plainProduct{dtype: in.DType, m: p.m, n: p.n, batch: p.batch, terms: p.terms}
 	return nil
 }
 

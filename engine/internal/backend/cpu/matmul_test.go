@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -45,23 +44,11 @@ func (c *groupCase) view(t dtype.Type, lay ir.Layout, n int) backend.Ref {
 	mem := make([]byte, n*t.Size())
 	for i := range n {
 		v := float32(c.r.NormFloat64())
-		at := unsafe.Pointer(&mem[i*t.Size()])
-		switch t {
-		case dtype.F32:
-			*(*float32)(at) = v
-		case dtype.F16:
-			*(*uint16)(at) = dtype.Float32ToF16(v)
-		case dtype.BF16:
-			*(*uint16)(at) = dtype.Float32ToBF16(v)
-		case dtype.I64:
-			*(*int64)(at) = int64(c.r.Uint64())
-		case dtype.I32:
-			*(*int32)(at) = int32(c.r.Uint64())
-		case dtype.U8:
-			*(*uint8)(at) = uint8(c.r.Uint64())
-		case dtype.Bool:
-			*(*uint8)(at) = min(1, uint8(c.r.Uint64()&3)) // a quarter is false
+		number := ir.Scalar{F: float64(v), I: int64(c.r.Uint64())}
+		if t == dtype.Bool {
+			number.F = float64(number.I & 3) // a quarter is false
 		}
+		ir.Append(t, mem[i*t.Size():i*t.Size()], number)
 	}
 	c.g.Inputs = append(c.g.Inputs, backend.Input{DType: t, Layout: lay, Buf: len(c.mem), Scalar: -1})
 	c.mem = append(c.mem, mem)
@@ -159,21 +146,7 @@ func (c *groupCase) check(t *testing.T, b *Backend, tol float64) {
 func numbers(t dtype.Type, mem []byte) []float64 {
 	r := make([]float64, len(mem)/t.Size())
 	for i := range r {
-		at := unsafe.Pointer(&mem[i*t.Size()])
-		switch t {
-		case dtype.F32:
-			r[i] = float64(*(*float32)(at))
-		case dtype.F16:
-			r[i] = float64(dtype.F16ToFloat32(*(*uint16)(at)))
-		case dtype.BF16:
-			r[i] = float64(dtype.BF16ToFloat32(*(*uint16)(at)))
-		case dtype.I64:
-			r[i] = float64(*(*int64)(at))
-		case dtype.I32:
-			r[i] = float64(*(*int32)(at))
-		default:
-			r[i] = float64(mem[i])
-		}
+		r[i] = element(mem, t, i)
 	}
 	return r
 }
@@ -221,7 +194,7 @@ func expand(c *groupCase, r backend.Ref, shape []int) backend.Ref {
 func TestMatMulBatches(t *testing.T) {
 	b := New(2)
 	defer b.Close()
-	for _, f := range []dtype.Type{dtype.F32, dtype.BF16, dtype.I64, dtype.I32, dtype.U8} {
+	for _, f := range testTypes {
 		t.Run(f.String()+"/weights for all of a batch", func(t *testing.T) {
 			c := newGroupCase(backend.MatMul, 3)
 			x, w := c.input(f, []int{2, 3, 10, 6}), c.input(f, []int{1, 1, 6, 9})

@@ -72,33 +72,12 @@ func (o *operand) all(l *launch) unsafe.Pointer {
 	return p
 }
 
-// floatOf and intOf return a scalar operand: a number of the command, or one element of memory.
-func floatOf(l *launch, in *backend.Input) float64 {
+// numberOf returns a scalar operand: a number of the command, or one element of memory.
+func numberOf(l *launch, in *backend.Input) ir.Scalar {
 	if in.Buf < 0 {
-		return l.scalars[in.Scalar].F
+		return l.scalars[in.Scalar]
 	}
-	p := unsafe.Add(l.pointer(in.Buf), in.Layout.Offset*in.DType.Size())
-	switch in.DType {
-	case dtype.F16:
-		return float64(dtype.F16ToFloat32(*(*uint16)(p)))
-	case dtype.BF16:
-		return float64(dtype.BF16ToFloat32(*(*uint16)(p)))
-	}
-	return float64(*(*float32)(p))
-}
-
-func intOf(l *launch, in *backend.Input) int64 {
-	if in.Buf < 0 {
-		return l.scalars[in.Scalar].I
-	}
-	p := unsafe.Add(l.pointer(in.Buf), in.Layout.Offset*in.DType.Size())
-	switch in.DType {
-	case dtype.I32:
-		return int64(*(*int32)(p))
-	case dtype.U8, dtype.Bool:
-		return int64(*(*uint8)(p))
-	}
-	return *(*int64)(p)
+	return ir.Load(in.DType, l.bufs[in.Buf][in.Layout.Offset*in.DType.Size():])
 }
 
 // inputOf is the input that an operand of the instruction is.

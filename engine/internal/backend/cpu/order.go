@@ -85,25 +85,8 @@ func argBest(t dtype.Type, least bool, row unsafe.Pointer, n int) int {
 // orderKey maps element i to an integer that orders as the elements do, or the other way round with least. NaN is the
 // greatest either way, and the zeros are equal.
 func orderKey(t dtype.Type, p unsafe.Pointer, i int, least bool) int64 {
-	var key int64
-	switch t {
-	case dtype.F32:
-		x := *(*float32)(unsafe.Add(p, 4*i))
-		if x != x {
-			return math.MaxInt64
-		}
-		key = int64(int32(math.Float32bits(x)))
-		if key < 0 {
-			key = -(key & math.MaxInt32)
-		}
-	case dtype.I32:
-		key = int64(*(*int32)(unsafe.Add(p, 4*i)))
-	case dtype.I64:
-		key = *(*int64)(unsafe.Add(p, 8*i))
-	default:
-		key = int64(*(*uint8)(unsafe.Add(p, i)))
-	}
-	if least {
+	key := loopsOf[t].key(p, i)
+	if least && !(key == math.MaxInt64 && t.Float()) {
 		return ^key
 	}
 	return key

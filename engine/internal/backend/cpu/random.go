@@ -21,7 +21,7 @@ func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		for len(tiles) < l.pool.Threads() {
 			tiles = append(tiles, new(randomTile))
 		}
-		key, counter := uint64(intOf(l, keyInput)), uint64(intOf(l, counterInput))
+		key, counter := uint64(numberOf(l, keyInput).I), uint64(numberOf(l, counterInput).I)
 		to := l.pointer(out.Buf)
 		l.pool.Range((n+tile.Len-1)/tile.Len, 8, func(worker, lo, hi int) {
 			t := tiles[worker]

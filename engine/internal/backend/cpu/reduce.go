@@ -26,8 +26,7 @@ type reduceKernel struct {
 // A reduction is one reduction of the group.
 type reduction struct {
 	op     ir.Op
-	from   dtype.Type // register type of the elements
-	to     dtype.Type // register type of the result
+	from   dtype.Type // register type of the elements and of the result
 	out    int        // which output of the prologue is reduced
 	fold   fold
 	length int
@@ -68,7 +67,7 @@ func compileReduce(g *backend.Group) (func(*launch), error) {
 		if s := shapeOf(g, in.Args[0]); full == nil || len(s) > len(full) {
 			full = s
 		}
-		r := reduction{op: in.Op, from: tile.Register(dtypeOf(g, in.Args[0])), to: tile.Register(in.DType), out: -1}
+		r := reduction{op: in.Op, from: tile.Register(dtypeOf(g, in.Args[0])), out: -1}
 		for j, a := range args {
 			if a == in.Args[0] {
 				r.out = j

@@ -41,7 +41,7 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			n := min(columns, inner-first)
 			if inner == 1 {
 				row := x.fetch(worker, o*length, length)
-				step.run(register, sum, o*length, row, length, l.pool.Stopped)
+				loopsOf[register].scanRun(step, sum, o*length, row, length, l.pool.Stopped)
 				return
 			}
 			var carry carries
@@ -53,7 +53,7 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 					k = length - 1 - k
 				}
 				at := (o*length+k)*inner + first
-				step.row(register, &carry, sum, at, x.fetch(worker, at, n), n)
+				loopsOf[register].scanRow(step, &carry, sum, at, x.fetch(worker, at, n), n)
 			}
 		})
 		if out.DType != register {
@@ -74,21 +74,8 @@ type carries struct {
 	i [tile.Len]int64
 }
 
-// run scans one run of n elements, or a part of it when stopped says so.
-func (s scan) run(t dtype.Type, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool) {
-	switch t {
-	case dtype.F32:
-		scanRun[float32, float64](s, out, at, x, n, stopped)
-	case dtype.I32:
-		scanRun[int32, int64](s, out, at, x, n, stopped)
-	case dtype.I64:
-		scanRun[int64, int64](s, out, at, x, n, stopped)
-	default:
-		scanRun[uint8, int64](s, out, at, x, n, stopped)
-	}
-}
-
-func scanRun[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool) {
+// scanRun scans one run of n elements, or a part of it when stopped says so.
+func scanRun[T tile.Number, S int64 | float64](s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool) {
 	var sum S
 	d, v := unsafe.Slice((*T)(out), at+n)[at:], unsafe.Slice((*T)(x), n)
 	for i := range n {
@@ -108,21 +95,8 @@ func scanRun[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, out u
 	}
 }
 
-// row adds one row of n columns to the carries and writes them.
-func (s scan) row(t dtype.Type, c *carries, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
-	switch t {
-	case dtype.F32:
-		scanRow[float32](s, c.f[:n], out, at, x)
-	case dtype.I32:
-		scanRow[int32](s, c.i[:n], out, at, x)
-	case dtype.I64:
-		scanRow[int64](s, c.i[:n], out, at, x)
-	default:
-		scanRow[uint8](s, c.i[:n], out, at, x)
-	}
-}
-
-func scanRow[T uint8 | int32 | int64 | float32, S int64 | float64](s scan, carry []S, out unsafe.Pointer, at int, x unsafe.Pointer) {
+// scanRow adds one row to the carries and writes them.
+func scanRow[T tile.Number, S int64 | float64](s scan, carry []S, out unsafe.Pointer, at int, x unsafe.Pointer) {
 	d, v := unsafe.Slice((*T)(out), at+len(carry))[at:], unsafe.Slice((*T)(x), len(carry))
 	for i := range carry {
 		before := carry[i]

@@ -3,8 +3,8 @@ package cpu
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -15,7 +15,7 @@ func compileScatterWith(g *backend.Group, in *backend.Inst) (func(*launch), erro
 		return nil, err
 	}
 	place := alongPlaces(in.Shape, operandShape(g, in.Args[1]), in.Attr.Axis)
-	size, combine := s.register.Size(), combiner(s.register, ir.Combination(in.Attr.Index))
+	size, combine := s.register.Size(), loopsOf[s.register].combine(ir.Combination(in.Attr.Index))
 	return func(l *launch) {
 		s.run(l, func(sum unsafe.Pointer, ix []int64) {
 			x := s.updates.all(l)
@@ -26,22 +26,9 @@ func compileScatterWith(g *backend.Group, in *backend.Inst) (func(*launch), erro
 	}, nil
 }
 
-// combiner returns what combines one element of a register's type with an update. Bool, which only knows the least (all)
-// and the greatest (any), is as U8.
-func combiner(t dtype.Type, c ir.Combination) func(d, x unsafe.Pointer) {
-	switch t {
-	case dtype.F32:
-		return combineElement[float32](c)
-	case dtype.I32:
-		return combineElement[int32](c)
-	case dtype.I64:
-		return combineElement[int64](c)
-	}
-	return combineElement[uint8](c)
-}
-
-// combineElement: the built-in min and max let a NaN win.
-func combineElement[T uint8 | int32 | int64 | float32](c ir.Combination) func(d, x unsafe.Pointer) {
+// combineElement returns what combines one element with an update; the built-in min and max let a NaN win. Bool only knows
+// the least (all) and the greatest (any).
+func combineElement[T tile.Number](c ir.Combination) func(d, x unsafe.Pointer) {
 	switch c {
 	case ir.Multiply:
 		return func(d, x unsafe.Pointer) { *(*T)(d) *= *(*T)(x) }

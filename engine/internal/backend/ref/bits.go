@@ -7,24 +7,20 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-func init() {
-	ops[ir.Bitcast] = one(bitcast)
-	ops[ir.Shl] = one(func(in *backend.Inst, a []value) value {
-		return zip(in, a[0], a[1], nil, func(x, y int64) int64 {
-			if y < 0 {
-				return 0
-			}
-			return x << y
-		})
-	})
-	ops[ir.Shr] = one(func(in *backend.Inst, a []value) value {
-		return zip(in, a[0], a[1], nil, func(x, y int64) int64 {
-			if y < 0 {
-				y = math.MaxInt64
-			}
-			return x >> y
-		})
-	})
+func init() { ops[ir.Bitcast] = one(bitcast) }
+
+func shiftUp(x, y int64) int64 {
+	if y < 0 {
+		return 0
+	}
+	return x << y
+}
+
+func shiftDown(x, y int64) int64 {
+	if y < 0 {
+		y = math.MaxInt64
+	}
+	return x >> y
 }
 
 // bitcast stores the elements and reads them as another type.

@@ -20,8 +20,9 @@ func init() {
 	})
 	ops[ir.Cast] = one(func(in *backend.Inst, a []value) value { return cast(in, a[0]) })
 	ops[ir.Neg] = numeric(func(x float64) float64 { return -x }, func(x int64) int64 { return -x })
-	ops[ir.Abs] = numeric(math.Abs, func(x int64) int64 { return max(x, -x) })
-	ops[ir.Sign] = numeric(sign, func(x int64) int64 { return boolean(x > 0) - boolean(x < 0) })
+	ops[ir.Abs] = signed(math.Abs, func(x int64) int64 { return max(x, -x) }, identity)
+	ops[ir.Sign] = signed(sign, func(x int64) int64 { return boolean(x > 0) - boolean(x < 0) },
+		func(x int64) int64 { return boolean(x != 0) })
 	ops[ir.Floor] = numeric(math.Floor, identity)
 	ops[ir.Ceil] = numeric(math.Ceil, identity)
 	ops[ir.Round] = numeric(math.RoundToEven, identity)
@@ -42,7 +43,7 @@ func init() {
 		return r
 	})
 	for op, b := range arithmetic {
-		ops[op] = one(func(in *backend.Inst, a []value) value { return zip(in, a[0], a[1], b.f, b.i) })
+		ops[op] = one(func(in *backend.Inst, a []value) value { return zip(in, a[0], a[1], b.f, b.of(in.DType)) })
 	}
 	for op, c := range comparison {
 		ops[op] = one(func(in *backend.Inst, a []value) value { return compare(in, a[0], a[1], c) })
@@ -103,82 +104,85 @@ func mapInt(in *backend.Inst, x value, f func(int64) int64) value {
 
 // numeric makes an op of one operand from its meaning on floats and on integers.
 func numeric(f func(float64) float64, i func(int64) int64) func(*backend.Inst, []value) []value {
+	return signed(f, i, i)
+}
+
+// signed is numeric for an op that means something else on integers without a sign.
+func signed(f func(float64) float64, i, u func(int64) int64) func(*backend.Inst, []value) []value {
 	return one(func(in *backend.Inst, a []value) value {
-		if in.DType.Float() {
+		switch {
+		case in.DType.Float():
 			return mapFloat(in, a[0], f)
+		case in.DType.Signed():
+			return mapInt(in, a[0], i)
 		}
-		return mapInt(in, a[0], i)
+		return mapInt(in, a[0], u)
 	})
 }
 
 // cast rounds to the type at once. From float to integer it truncates towards zero and saturates; NaN becomes 0.
 func cast(in *backend.Inst, x value) value {
 	x = expand(x, in.Shape)
-	to := in.DType
-	r := newValue(to, in.Shape)
+	r := newValue(in.DType, in.Shape)
 	for i := range x.len() {
-		switch {
-		case to.Float() && x.i != nil && to != dtype.F64:
-			r.f[i] = narrow(to, float64(float32(x.i[i]))) // one rounding, not two
-		case to.Float():
-			r.f[i] = narrow(to, x.at(i))
-		case to == dtype.Bool:
-			r.i[i] = boolean(x.at(i) != 0)
-		case x.f != nil:
-			r.i[i] = saturate(to, x.f[i])
-		default:
-			r.i[i] = x.i[i]
-		}
+		r.put(i, ir.Convert(x.get(i), x.dtype, in.DType))
 	}
 	return r
 }
 
-func saturate(to dtype.Type, x float64) int64 {
-	lo, hi := intRange(to)
-	switch {
-	case x != x:
-		return 0
-	case x <= float64(lo):
-		return lo
-	case x >= float64(hi):
-		return hi
-	}
-	return int64(x)
-}
-
-// intRange returns the least and the greatest value of an integer type.
-func intRange(t dtype.Type) (lo, hi int64) {
-	switch t {
-	case dtype.Bool:
-		return 0, 1
-	case dtype.U8:
-		return 0, math.MaxUint8
-	case dtype.I32:
-		return math.MinInt32, math.MaxInt32
-	}
-	return math.MinInt64, math.MaxInt64
-}
-
+// An arith is an op on floats, on integers, and on those of U64 where it makes a difference that they have no sign.
 type arith struct {
 	f func(x, y float64) float64
 	i func(x, y int64) int64
+	u func(x, y uint64) uint64
 }
 
 // arithmetic holds the ops of two operands whose result has the operands' type. Bool uses the integer form, whose
 // result is brought back to 0 or 1: Add is or, Mul is and.
 var arithmetic = map[ir.Op]arith{
-	ir.Add:   {func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y }},
-	ir.Sub:   {func(x, y float64) float64 { return x - y }, func(x, y int64) int64 { return x - y }},
-	ir.Mul:   {func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y }},
-	ir.Div:   {func(x, y float64) float64 { return x / y }, floorDiv},
-	ir.Mod:   {floatMod, intMod},
-	ir.Pow:   {math.Pow, intPow},
-	ir.Max:   {maxNaN, func(x, y int64) int64 { return max(x, y) }},
-	ir.Min:   {minNaN, func(x, y int64) int64 { return min(x, y) }},
-	ir.Atan2: {math.Atan2, nil},
-	ir.And:   {nil, func(x, y int64) int64 { return x & y }},
-	ir.Or:    {nil, func(x, y int64) int64 { return x | y }},
-	ir.Xor:   {nil, func(x, y int64) int64 { return x ^ y }},
+	ir.Add:   {f: add, i: addInt},
+	ir.Sub:   {f: func(x, y float64) float64 { return x - y }, i: func(x, y int64) int64 { return x - y }},
+	ir.Mul:   {f: func(x, y float64) float64 { return x * y }, i: func(x, y int64) int64 { return x * y }},
+	ir.Div:   {func(x, y float64) float64 { return x / y }, floorDiv, divUnsigned},
+	ir.Mod:   {floatMod, intMod, modUnsigned},
+	ir.Pow:   {math.Pow, intPow, powUnsigned},
+	ir.Max:   {maxNaN, maxInt, maxUnsigned},
+	ir.Min:   {minNaN, minInt, minUnsigned},
+	ir.Atan2: {f: math.Atan2},
+	ir.And:   {i: func(x, y int64) int64 { return x & y }},
+	ir.Or:    {i: func(x, y int64) int64 { return x | y }},
+	ir.Xor:   {i: func(x, y int64) int64 { return x ^ y }},
+	ir.Shl:   {i: shiftUp},
+	ir.Shr:   {i: shiftDown, u: func(x, y uint64) uint64 { return x >> y }},
+}
+
+// of returns the meaning on integers of that type.
+func (a arith) of(dt dtype.Type) func(x, y int64) int64 {
+	if dt != dtype.U64 || a.u == nil {
+		return a.i
+	}
+	return func(x, y int64) int64 { return int64(a.u(uint64(x), uint64(y))) }
+}
+
+func add(x, y float64) float64       { return x + y }
+func addInt(x, y int64) int64        { return x + y }
+func maxInt(x, y int64) int64        { return max(x, y) }
+func minInt(x, y int64) int64        { return min(x, y) }
+func maxUnsigned(x, y uint64) uint64 { return max(x, y) }
+func minUnsigned(x, y uint64) uint64 { return min(x, y) }
+
+func divUnsigned(x, y uint64) uint64 {
+	if y == 0 {
+		return 0
+	}
+	return x / y
+}
+
+func modUnsigned(x, y uint64) uint64 {
+	if y == 0 {
+		return 0
+	}
+	return x % y
 }
 
 // floorDiv rounds towards minus infinity; x/0 is 0, as NumPy has it.
@@ -231,7 +235,11 @@ func intPow(x, y int64) int64 {
 		}
 		return 0
 	}
-	r := int64(1)
+	return int64(powUnsigned(uint64(x), uint64(y)))
+}
+
+func powUnsigned(x, y uint64) uint64 {
+	r := uint64(1)
 	for ; y > 0; y >>= 1 {
 		if y&1 == 1 {
 			r *= x
@@ -274,6 +282,14 @@ func zip(in *backend.Inst, x, y value, f func(x, y float64) float64, g func(x, y
 	return r
 }
 
+// ordered maps the bits of an integer to one with a sign that orders as it does.
+func ordered(dt dtype.Type, i int64) int64 {
+	if dt == dtype.U64 {
+		return i ^ math.MinInt64
+	}
+	return i
+}
+
 // comparison says for which orders of the operands an op is true. A NaN is unordered: only Ne is true.
 var comparison = map[ir.Op]struct{ less, equal, greater, unordered bool }{
 	ir.Eq: {equal: true},
@@ -292,7 +308,8 @@ func compare(in *backend.Inst, x, y value, c struct{ less, equal, greater, unord
 		if x.f != nil {
 			less, equal, greater = x.f[i] < y.f[i], x.f[i] == y.f[i], x.f[i] > y.f[i]
 		} else {
-			less, equal, greater = x.i[i] < y.i[i], x.i[i] == y.i[i], x.i[i] > y.i[i]
+			p, q := ordered(x.dtype, x.i[i]), ordered(x.dtype, y.i[i])
+			less, equal, greater = p < q, p == q, p > q
 		}
 		unordered := !less && !equal && !greater
 		r.i[i] = boolean(less && c.less || equal && c.equal || greater && c.greater || unordered && c.unordered)

@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -187,7 +188,7 @@ func scatterWith(in *backend.Inst, a []value) value {
 		case r.f != nil:
 			r.f[to] = arithmetic[op].f(r.f[to], updates.f[n])
 		default:
-			r.i[to] = arithmetic[op].i(r.i[to], updates.i[n])
+			r.i[to] = arithmetic[op].of(r.dtype)(r.i[to], updates.i[n])
 		}
 	})
 	return r
@@ -224,7 +225,7 @@ func topK(in *backend.Inst, a []value) []value {
 // compareElements orders elements i and j of x; NaN comes after everything.
 func compareElements(x value, i, j int) int {
 	if x.f == nil {
-		return int(boolean(x.i[i] > x.i[j]) - boolean(x.i[i] < x.i[j]))
+		return cmp.Compare(ordered(x.dtype, x.i[i]), ordered(x.dtype, x.i[j]))
 	}
 	p, q := x.f[i], x.f[j]
 	if math.IsNaN(p) || math.IsNaN(q) {

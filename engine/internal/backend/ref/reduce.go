@@ -13,12 +13,12 @@ func init() {
 	ops[ir.Sum] = fold(0, 0, add, addInt)
 	ops[ir.Prod] = fold(1, 1, func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y })
 	ops[ir.ReduceMax] = one(func(in *backend.Inst, a []value) value {
-		lo, _ := intRange(a[0].dtype)
-		return reduce(in, a[0], math.Inf(-1), lo, maxNaN, func(x, y int64) int64 { return max(x, y) })
+		lo, _ := ir.IntRange(a[0].dtype)
+		return reduce(in, a[0], math.Inf(-1), lo, maxNaN, arithmetic[ir.Max].of(a[0].dtype))
 	})
 	ops[ir.ReduceMin] = one(func(in *backend.Inst, a []value) value {
-		_, hi := intRange(a[0].dtype)
-		return reduce(in, a[0], math.Inf(1), hi, minNaN, func(x, y int64) int64 { return min(x, y) })
+		_, hi := ir.IntRange(a[0].dtype)
+		return reduce(in, a[0], math.Inf(1), int64(hi), minNaN, arithmetic[ir.Min].of(a[0].dtype))
 	})
 	ops[ir.Mean] = one(mean)
 	ops[ir.ArgMax] = one(func(in *backend.Inst, a []value) value {
@@ -30,9 +30,6 @@ func init() {
 	ops[ir.CumSum] = one(cumSum)
 	ops[ir.SumSquares] = one(sumSquares)
 }
-
-func add(x, y float64) float64 { return x + y }
-func addInt(x, y int64) int64  { return x + y }
 
 func fold(f0 float64, i0 int64, f func(x, y float64) float64, g func(x, y int64) int64) func(*backend.Inst, []value) []value {
 	return one(func(in *backend.Inst, a []value) value { return reduce(in, a[0], f0, i0, f, g) })
@@ -88,7 +85,7 @@ func argBest(in *backend.Inst, x value, beats func(x, best float64) bool, beatsI
 					if beats(v, b) || v != v && b == b {
 						best = k
 					}
-				} else if beatsInt(x.i[at], x.i[champion]) {
+				} else if beatsInt(ordered(x.dtype, x.i[at]), ordered(x.dtype, x.i[champion])) {
 					best = k
 				}
 			}

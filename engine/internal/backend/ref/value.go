@@ -1,9 +1,7 @@
 package ref
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -11,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A value is a dense array in C order. Floating-point types use f; integers and Bool use i.
+// A value is a dense array in C order. Floating-point types use f; integers and Bool use i, in which a U64 has its 64 bits.
 type value struct {
 	dtype dtype.Type
 	shape []int
@@ -32,16 +30,32 @@ func newValue(dt dtype.Type, shape []int) value {
 
 func scalar(dt dtype.Type, s ir.Scalar) value {
 	v := newValue(dt, nil)
-	switch {
-	case dt.Float():
-		v.f[0] = s.F
-	case dt == dtype.Bool:
-		v.i[0] = boolean(s.F != 0)
-	default:
-		v.i[0] = s.I
-	}
+	v.put(0, s)
 	v.round()
 	return v
+}
+
+// put sets element i.
+func (v value) put(i int, s ir.Scalar) {
+	switch {
+	case v.f != nil:
+		v.f[i] = s.F
+	case v.dtype == dtype.Bool:
+		v.i[i] = boolean(s.F != 0)
+	default:
+		v.i[i] = s.I
+	}
+}
+
+// get returns element i.
+func (v value) get(i int) ir.Scalar {
+	switch {
+	case v.f != nil:
+		return ir.Scalar{F: v.f[i]}
+	case v.dtype == dtype.Bool:
+		return ir.Scalar{F: float64(v.i[i])}
+	}
+	return ir.Scalar{I: v.i[i]}
 }
 
 func (v value) len() int { return size(v.shape) }
@@ -51,43 +65,24 @@ func (v value) at(i int) float64 {
 	if v.f != nil {
 		return v.f[i]
 	}
-	return float64(v.i[i])
+	return ir.FloatOf(v.dtype, v.i[i])
 }
 
 // round brings every element into the range of the type: integers wrap, Bool becomes 0 or 1, floats narrower than F64
 // are rounded to float32 (F16 and BF16 are narrowed further only when they are stored).
 func (v value) round() {
-	switch v.dtype {
-	case dtype.F16, dtype.BF16, dtype.F32:
+	if v.dtype != dtype.F64 {
 		for i, x := range v.f {
 			v.f[i] = float64(float32(x))
 		}
-	case dtype.U8:
-		for i, x := range v.i {
-			v.i[i] = int64(uint8(x))
-		}
-	case dtype.I32:
-		for i, x := range v.i {
-			v.i[i] = int64(int32(x))
-		}
-	case dtype.Bool:
-		for i, x := range v.i {
+	}
+	for i, x := range v.i {
+		if v.dtype == dtype.Bool {
 			v.i[i] = boolean(x != 0)
+		} else {
+			v.i[i] = ir.Wrap(v.dtype, x)
 		}
 	}
-}
-
-// narrow rounds x to the nearest value of a floating-point type.
-func narrow(dt dtype.Type, x float64) float64 {
-	switch dt {
-	case dtype.F16:
-		return float64(dtype.F16ToFloat32(dtype.Float32ToF16(float32(x))))
-	case dtype.BF16:
-		return float64(dtype.BF16ToFloat32(dtype.Float32ToBF16(float32(x))))
-	case dtype.F32:
-		return float64(float32(x))
-	}
-	return x
 }
 
 func boolean(b bool) int64 {
@@ -138,25 +133,7 @@ func each(shape, stride []int, offset int, f func(n, pos int, index []int)) {
 func load(s backend.Slice, dt dtype.Type, l ir.Layout) value {
 	v := newValue(dt, l.Shape)
 	mem := s.Buf.(*buffer).bytes[s.Offset:]
-	each(l.Shape, l.Stride, l.Offset, func(n, pos int, _ []int) {
-		b := mem[pos*dt.Size():]
-		switch dt {
-		case dtype.Bool, dtype.U8:
-			v.i[n] = int64(b[0])
-		case dtype.I32:
-			v.i[n] = int64(int32(binary.LittleEndian.Uint32(b)))
-		case dtype.I64:
-			v.i[n] = int64(binary.LittleEndian.Uint64(b))
-		case dtype.F16:
-			v.f[n] = float64(dtype.F16ToFloat32(binary.LittleEndian.Uint16(b)))
-		case dtype.BF16:
-			v.f[n] = float64(dtype.BF16ToFloat32(binary.LittleEndian.Uint16(b)))
-		case dtype.F32:
-			v.f[n] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		case dtype.F64:
-			v.f[n] = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		}
-	})
+	each(l.Shape, l.Stride, l.Offset, func(n, pos int, _ []int) { v.put(n, ir.Load(dt, mem[pos*dt.Size():])) })
 	return v
 }
 
@@ -171,27 +148,11 @@ func store(s backend.Slice, o backend.Output, v value) {
 	mem := s.Buf.(*buffer).bytes[s.Offset:]
 	width := o.DType.Size()
 	for n := range size(o.Shape) {
-		b := mem[n*width:]
 		k := n
 		if len(v.shape) == 0 {
 			k = 0
 		}
-		switch o.DType {
-		case dtype.Bool, dtype.U8:
-			b[0] = byte(v.i[k])
-		case dtype.I32:
-			binary.LittleEndian.PutUint32(b, uint32(v.i[k]))
-		case dtype.I64:
-			binary.LittleEndian.PutUint64(b, uint64(v.i[k]))
-		case dtype.F16:
-			binary.LittleEndian.PutUint16(b, dtype.Float32ToF16(float32(v.f[k])))
-		case dtype.BF16:
-			binary.LittleEndian.PutUint16(b, dtype.Float32ToBF16(float32(v.f[k])))
-		case dtype.F32:
-			binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v.f[k])))
-		case dtype.F64:
-			binary.LittleEndian.PutUint64(b, math.Float64bits(v.f[k]))
-		}
+		ir.Append(o.DType, mem[n*width:n*width], v.get(k))
 	}
 }
 

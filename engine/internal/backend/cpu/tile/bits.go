@@ -30,7 +30,7 @@ var (
 )
 
 // shiftUp moves bits up; a count below 0 moves all of them out.
-func shiftUp[T integer](a, b T) T {
+func shiftUp[T Integer](a, b T) T {
 	if b < 0 {
 		return 0
 	}
@@ -38,7 +38,7 @@ func shiftUp[T integer](a, b T) T {
 }
 
 // shiftDown moves bits down and keeps the sign; a count below 0 leaves only that.
-func shiftDown[T integer](a, b T) T {
+func shiftDown[T Integer](a, b T) T {
 	if b < 0 {
 		b = 127
 	}

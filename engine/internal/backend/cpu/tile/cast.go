@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -12,101 +11,127 @@ import (
 // castFunc converts registers. To f16 and bf16 it rounds, so that a value that was cast there and back has lost what a
 // stored one would have lost.
 func castFunc(from, to dtype.Type) vec.Func {
-	if from == to {
-		return copyFunc(Register(to).Size())
-	}
-	switch from {
-	case dtype.Bool, dtype.U8:
-		return castInt[uint8](to)
-	case dtype.I32:
-		return castInt[int32](to)
-	case dtype.I64:
-		return castInt[int64](to)
-	}
-	switch to {
+	switch Register(from) {
+	case to:
+		return copyFunc(to.Size())
 	case dtype.F32:
-		return copyFunc(4)
-	case dtype.F16:
-		return vec.Of(vec.RoundF16)
-	case dtype.BF16:
-		return vec.Of(vec.RoundBF16)
-	case dtype.I32:
-		return unary(func(x float32) int32 { return int32(saturate(x, math.MinInt32, math.MaxInt32)) })
-	case dtype.I64:
-		return unary(func(x float32) int64 { return saturate(x, math.MinInt64, math.MaxInt64) })
-	case dtype.U8:
-		return unary(func(x float32) uint8 { return uint8(saturate(x, 0, math.MaxUint8)) })
-	case dtype.Bool:
-		return vec.Of(vec.ToBool)
+		return castFloat32(from, to)
+	case dtype.F64:
+		return castFloat64(to)
 	}
-	return nil
+	return integers[from].cast(to)
 }
 
-// saturate rounds towards zero and stays between lowest and highest; NaN becomes 0.
-func saturate(x float32, lowest, highest int64) int64 {
+func castFloat32(from, to dtype.Type) vec.Func {
 	switch {
-	case x != x:
-		return 0
-	case x <= float32(lowest):
-		return lowest
-	case x >= float32(highest): // for an I64 that is 2⁶³, which it does not hold
-		return highest
+	case from == to:
+		return copyFunc(4)
+	case to == dtype.F16:
+		return vec.Of(vec.RoundF16)
+	case to == dtype.BF16:
+		return vec.Of(vec.RoundBF16)
+	case to == dtype.Bool:
+		return vec.Of(vec.ToBool)
+	case to == dtype.F64:
+		return convert[float32, float64]
 	}
-	return int64(x)
+	return integers[to].from32
 }
 
-func castInt[A integer](to dtype.Type) vec.Func {
+func castFloat64(to dtype.Type) vec.Func {
+	switch to {
+	case dtype.F16, dtype.BF16:
+		return unary(func(x float64) float32 { return float32(ir.Nearest(to, x)) })
+	case dtype.Bool:
+		return unary(func(x float64) bool { return x != 0 })
+	case dtype.F32:
+		return convert[float64, float32]
+	}
+	return integers[to].from64
+}
+
+// castInteger converts integers of a Go type. One that is no wider is the lower bits, with a sign or without.
+func castInteger[A Integer](to dtype.Type) vec.Func {
 	switch to {
 	case dtype.F32:
-		if unsafe.Sizeof(A(0)) == 1 {
+		if A(0)-1 > 0 && unsafe.Sizeof(A(0)) == 1 {
 			return vec.Of(vec.FromU8)
 		}
-		return unary(func(x A) float32 { return float32(x) })
-	case dtype.F16:
-		return unary(func(x A) float32 { return dtype.F16ToFloat32(dtype.Float32ToF16(float32(x))) })
-	case dtype.BF16:
-		return unary(func(x A) float32 { return dtype.BF16ToFloat32(dtype.Float32ToBF16(float32(x))) })
-	case dtype.I32:
-		return unary(func(x A) int32 { return int32(x) })
-	case dtype.I64:
-		return unary(func(x A) int64 { return int64(x) })
-	case dtype.U8:
-		return unary(func(x A) uint8 { return uint8(x) })
+		return convert[A, float32]
+	case dtype.F16, dtype.BF16:
+		return unary(func(x A) float32 { return float32(ir.Nearest(to, float64(float32(x)))) })
+	case dtype.F64:
+		return convert[A, float64]
 	case dtype.Bool:
 		return unary(func(x A) bool { return x != 0 })
 	}
-	return nil
+	switch to.Size() {
+	case 1:
+		return convert[A, uint8]
+	case 2:
+		return convert[A, uint16]
+	case 4:
+		return convert[A, uint32]
+	}
+	return convert[A, uint64]
+}
+
+// convert changes the Go type.
+func convert[A, D Number](d, a, _, _ unsafe.Pointer, n int) {
+	out := unsafe.Slice((*D)(d), n)
+	for i, x := range unsafe.Slice((*A)(a), n) {
+		out[i] = D(x)
+	}
+}
+
+// truncate cuts floats off to integers that stay within their range; NaN becomes 0.
+func truncate[A float32 | float64, D Integer](t dtype.Type) vec.Func {
+	low, high := ir.IntRange(t)
+	return func(d, a, _, _ unsafe.Pointer, n int) {
+		out := unsafe.Slice((*D)(d), n)
+		for i, x := range unsafe.Slice((*A)(a), n) {
+			switch f := float64(x); {
+			case f != f:
+				out[i] = 0
+			case f <= float64(low):
+				out[i] = D(low)
+			case f >= float64(high): // of 64 bits, which is one more than high
+				out[i] = D(high)
+			case f >= 1<<63:
+				out[i] = D(uint64(f))
+			default:
+				out[i] = D(int64(f))
+			}
+		}
+	}
 }
 
 // fillScalar fills a register with a scalar of a command.
 func fillScalar(p unsafe.Pointer, reg dtype.Type, v ir.Scalar) {
-	switch reg {
-	case dtype.F32:
-		fill(p, float32(v.F))
-	case dtype.I32:
-		fill(p, int32(v.I))
-	case dtype.I64:
-		fill(p, v.I)
-	case dtype.U8:
-		fill(p, uint8(v.I))
-	case dtype.Bool:
-		fill(p, v.F != 0)
-	}
+	var element [8]byte
+	ir.Append(reg, element[:0], v)
+	fillElement(p, reg, unsafe.Pointer(&element))
 }
 
 // fillElement fills a register with one element of dtype t in memory.
 func fillElement(p unsafe.Pointer, t dtype.Type, src unsafe.Pointer) {
 	switch t {
-	case dtype.F32, dtype.I32:
-		fill(p, *(*uint32)(src))
 	case dtype.F16:
 		fill(p, dtype.F16ToFloat32(*(*uint16)(src)))
+		return
 	case dtype.BF16:
 		fill(p, dtype.BF16ToFloat32(*(*uint16)(src)))
-	case dtype.I64:
-		fill(p, *(*int64)(src))
-	case dtype.U8, dtype.Bool:
+		return
+	}
+	switch t.Size() {
+	case 1:
 		fill(p, *(*uint8)(src))
+	case 2:
+		fill(p, *(*uint16)(src))
+	case 4:
+		fill(p, *(*uint32)(src))
+	default:
+		fill(p, *(*uint64)(src))
 	}
 }
 

@@ -31,16 +31,40 @@ func funcOf(op ir.Op, attr ir.Attr, arg, result dtype.Type) vec.Func {
 	switch Register(arg) {
 	case dtype.F32:
 		return floatFunc(op, attr)
-	case dtype.I32:
-		return intFunc[int32](op)
-	case dtype.I64:
-		return intFunc[int64](op)
-	case dtype.U8:
-		return intFunc[uint8](op)
+	case dtype.F64:
+		return doubleFunc(op, attr)
 	case dtype.Bool:
 		return boolFunc(op)
 	}
-	return nil
+	return integers[arg].function(op)
+}
+
+// Integer are the Go types of the integer dtypes.
+type Integer interface {
+	uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64
+}
+
+// Number are the Go types of registers; Bool's is uint8, and F16 and BF16 have that of F32.
+type Number interface{ Integer | float32 | float64 }
+
+// integers are the functions of registers of integers and Bool.
+var integers = [...]integerFuncs{
+	dtype.Bool: integersOf[uint8](dtype.Bool),
+	dtype.U8:   integersOf[uint8](dtype.U8), dtype.I8: integersOf[int8](dtype.I8),
+	dtype.U16: integersOf[uint16](dtype.U16), dtype.I16: integersOf[int16](dtype.I16),
+	dtype.U32: integersOf[uint32](dtype.U32), dtype.I32: integersOf[int32](dtype.I32),
+	dtype.U64: integersOf[uint64](dtype.U64), dtype.I64: integersOf[int64](dtype.I64),
+}
+
+// integerFuncs is what one integer type needs.
+type integerFuncs struct {
+	function       func(op ir.Op) vec.Func
+	cast           func(to dtype.Type) vec.Func
+	from32, from64 vec.Func // casts to it
+}
+
+func integersOf[T Integer](t dtype.Type) integerFuncs {
+	return integerFuncs{intFunc[T], castInteger[T], truncate[float32, T](t), truncate[float64, T](t)}
 }
 
 func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
@@ -50,7 +74,7 @@ func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
 			return vec.Of(vec.GeluTanh)
 		}
 	case ir.Mod:
-		return binary(modFloat)
+		return binary(modFloat[float32])
 	case ir.Atan2:
 		return binary(func(a, b float32) float32 { return float32(math.Atan2(float64(a), float64(b))) })
 	}
@@ -61,21 +85,19 @@ func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
 }
 
 // modFloat has the sign of the divisor, as NumPy's remainder.
-func modFloat(a, b float32) float32 {
+func modFloat[T float32 | float64](a, b T) T {
 	m := math.Mod(float64(a), float64(b))
 	switch {
 	case m == 0:
-		return float32(math.Copysign(0, float64(b)))
+		return T(math.Copysign(0, float64(b)))
 	case (m < 0) != (b < 0):
 		m += float64(b)
 	}
-	return float32(m)
+	return T(m)
 }
 
-type integer interface{ uint8 | int32 | int64 }
-
 // intFunc returns the function of an op on integers. Arithmetic wraps around.
-func intFunc[T integer](op ir.Op) vec.Func {
+func intFunc[T Integer](op ir.Op) vec.Func {
 	switch op {
 	case ir.Neg:
 		return unary(func(a T) T { return -a })
@@ -87,24 +109,12 @@ func intFunc[T integer](op ir.Op) vec.Func {
 		return copyFunc(int(unsafe.Sizeof(T(0))))
 	case ir.Not:
 		return unary(func(a T) T { return ^a })
-	case ir.IsNaN:
-		return unary(func(T) uint8 { return 0 })
-	case ir.Add:
-		return addInts[T]
-	case ir.Sub:
-		return subInts[T]
-	case ir.Mul:
-		return mulInts[T]
 	case ir.Div:
 		return binary(divInt[T])
 	case ir.Mod:
 		return binary(modInt[T])
 	case ir.Pow:
 		return binary(powInt[T])
-	case ir.Max:
-		return binary(func(a, b T) T { return max(a, b) })
-	case ir.Min:
-		return binary(func(a, b T) T { return min(a, b) })
 	case ir.And:
 		return andInts[T]
 	case ir.Or:
@@ -115,21 +125,31 @@ func intFunc[T integer](op ir.Op) vec.Func {
 		return binary(shiftUp[T])
 	case ir.Shr:
 		return binary(shiftDown[T])
-	case ir.Where:
-		return where[T]
 	}
-	return compareFunc[T](op)
+	return numberFunc[T](op)
 }
 
-// compareFunc returns the function of a comparison, or nil.
-func compareFunc[T integer](op ir.Op) vec.Func {
+// numberFunc returns the function of an op that is the same for integers and float64, or nil.
+func numberFunc[T Number](op ir.Op) vec.Func {
 	switch op {
+	case ir.Add:
+		return addNumbers[T]
+	case ir.Sub:
+		return subNumbers[T]
+	case ir.Mul:
+		return mulNumbers[T]
+	case ir.Max:
+		return binary(func(a, b T) T { return max(a, b) })
+	case ir.Min:
+		return binary(func(a, b T) T { return min(a, b) })
+	case ir.Where:
+		return where[T]
 	case ir.Eq:
-		return equalInts[T]
+		return equalNumbers[T]
 	case ir.Ne:
 		return binary(func(a, b T) bool { return a != b })
 	case ir.Lt:
-		return lessInts[T]
+		return lessNumbers[T]
 	case ir.Le:
 		return binary(func(a, b T) bool { return a <= b })
 	case ir.Gt:
@@ -149,31 +169,31 @@ func boolFunc(op ir.Op) vec.Func {
 		return intFunc[uint8](ir.Or)
 	case ir.Mul:
 		return intFunc[uint8](ir.And)
-	case ir.And, ir.Or, ir.Xor, ir.Max, ir.Min, ir.Where, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge, ir.IsNaN:
+	case ir.And, ir.Or, ir.Xor, ir.Max, ir.Min, ir.Where, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge:
 		return intFunc[uint8](op)
 	}
 	return nil
 }
 
-func absInt[T integer](a T) T {
+func absInt[T Integer](a T) T {
 	if a < 0 {
 		return -a
 	}
 	return a
 }
 
-func signInt[T integer](a T) T {
+func signInt[T Integer](a T) T {
 	switch {
 	case a > 0:
 		return 1
 	case a < 0:
-		return ^T(0)
+		return ^T(0) // -1
 	}
 	return 0
 }
 
 // divInt rounds down, as NumPy's floor_divide; division by zero gives 0.
-func divInt[T integer](a, b T) T {
+func divInt[T Integer](a, b T) T {
 	if b == 0 {
 		return 0
 	}
@@ -185,7 +205,7 @@ func divInt[T integer](a, b T) T {
 }
 
 // modInt has the sign of the divisor; the remainder by zero is 0.
-func modInt[T integer](a, b T) T {
+func modInt[T Integer](a, b T) T {
 	if b == 0 {
 		return 0
 	}
@@ -197,7 +217,7 @@ func modInt[T integer](a, b T) T {
 }
 
 // powInt wraps around; a negative exponent gives the exact value truncated: 1 and -1 stay, others are 0.
-func powInt[T integer](a, b T) T {
+func powInt[T Integer](a, b T) T {
 	if b < 0 {
 		switch {
 		case a == 1:
@@ -240,49 +260,49 @@ func binary[A, D any](f func(a, b A) D) vec.Func {
 
 // The most frequent functions are loops of their own: a call for each element would cost several times the work.
 
-func addInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func addNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x + y[i]
 	}
 }
 
-func subInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func subNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x - y[i]
 	}
 }
 
-func mulInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func mulNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x * y[i]
 	}
 }
 
-func andInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func andInts[T Integer](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x & y[i]
 	}
 }
 
-func orInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func orInts[T Integer](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x | y[i]
 	}
 }
 
-func equalInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func equalNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*bool)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x == y[i]
 	}
 }
 
-func lessInts[T integer](d, a, b, _ unsafe.Pointer, n int) {
+func lessNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*bool)(d), n), unsafe.Slice((*T)(b), n)
 	for i, x := range unsafe.Slice((*T)(a), n) {
 		out[i] = x < y[i]

@@ -47,7 +47,7 @@ type Out struct {
 
 // Register returns the dtype of the register in which values of t are computed.
 func Register(t dtype.Type) dtype.Type {
-	if t.Float() {
+	if t == dtype.F16 || t == dtype.BF16 {
 		return dtype.F32
 	}
 	return t
