@@ -44,6 +44,21 @@ func (c *call) x(i int) value {
 	return c.in[i]
 }
 
+// second is input 1 of an operator of two. Before version 7 its axes did not line up at the end but from the one that an
+// attribute names.
+func (c *call) second() value {
+	y := c.x(1)
+	rank := c.x(0).Rank()
+	if c.version >= 7 || !c.set("axis") || y.Rank() == 0 {
+		return y
+	}
+	after := rank - axis(c.integer("axis", 0), rank) - y.Rank()
+	if after < 0 {
+		refuse("got %v beside %v from axis %d on", y.Shape(), c.x(0).Shape(), c.integer("axis", 0))
+	}
+	return value{y.Reshape(append(y.Shape(), slices.Repeat([]int{1}, after)...)...), y.kind}
+}
+
 // result is a single output of the kind.
 func (c *call) result(t tensor.Tensor, k kind) []value { return []value{c.fit(t, k)} }
 

@@ -19,13 +19,11 @@ var elementwise = map[string]operator{
 	"Sinh": unary(tensor.Tensor.Sinh), "Cosh": unary(tensor.Tensor.Cosh), "Tanh": unary(tensor.Tensor.Tanh),
 	"Asinh": unary(tensor.Tensor.Asinh), "Acosh": unary(tensor.Tensor.Acosh), "Atanh": unary(tensor.Tensor.Atanh),
 	"Sigmoid": unary(tensor.Tensor.Sigmoid), "Relu": unary(tensor.Tensor.Relu),
-	"Softplus": unary(softplus), "Softsign": unary(func(x tensor.Tensor) tensor.Tensor { return x.Div(x.Abs().Add(1)) }),
-	"Mish":      unary(func(x tensor.Tensor) tensor.Tensor { return x.Mul(softplus(x).Tanh()) }),
+	"Softplus": unary(tensor.Tensor.Softplus), "Softsign": unary(func(x tensor.Tensor) tensor.Tensor { return x.Div(x.Abs().Add(1)) }),
+	"Mish":      unary(func(x tensor.Tensor) tensor.Tensor { return x.Mul(x.Softplus().Tanh()) }),
 	"HardSwish": unary(func(x tensor.Tensor) tensor.Tensor { return x.Mul(x.Div(6).Add(0.5).Clip(0, 1)) }),
 
-	"Elu": shaped(func(c *call, x tensor.Tensor) tensor.Tensor {
-		return tensor.Where(x.Lt(0), x.Minimum(0).Expm1().Mul(c.number("alpha", 1)), x)
-	}),
+	"Elu": shaped(func(c *call, x tensor.Tensor) tensor.Tensor { return x.Elu(c.number("alpha", 1)) }),
 	"Celu": shaped(func(c *call, x tensor.Tensor) tensor.Tensor {
 		alpha := c.number("alpha", 1)
 		return x.Maximum(0).Add(x.Minimum(0).Div(alpha).Expm1().Mul(alpha))
@@ -34,9 +32,7 @@ var elementwise = map[string]operator{
 		alpha, gamma := c.number("alpha", 1.67326319217681884765625), c.number("gamma", 1.05070102214813232421875)
 		return tensor.Where(x.Gt(0), x, x.Minimum(0).Expm1().Mul(alpha)).Mul(gamma)
 	}),
-	"LeakyRelu": shaped(func(c *call, x tensor.Tensor) tensor.Tensor {
-		return tensor.Where(x.Lt(0), x.Mul(c.number("alpha", 0.01)), x)
-	}),
+	"LeakyRelu": shaped(func(c *call, x tensor.Tensor) tensor.Tensor { return x.LeakyRelu(c.number("alpha", 0.01)) }),
 	"ThresholdedRelu": shaped(func(c *call, x tensor.Tensor) tensor.Tensor {
 		return tensor.Where(x.Gt(c.number("alpha", 1)), x, 0)
 	}),
@@ -107,7 +103,7 @@ func shaped(f func(c *call, x tensor.Tensor) tensor.Tensor) operator {
 }
 
 func binary2(f func(x, y tensor.Tensor) tensor.Tensor) operator {
-	return func(c *call) []value { return c.result(f(c.x(0).Tensor, c.x(1).Tensor), c.x(0).kind) }
+	return func(c *call) []value { return c.result(f(c.x(0).Tensor, c.second().Tensor), c.x(0).kind) }
 }
 
 // fold combines any number of inputs.
@@ -129,14 +125,9 @@ func mean(c *call) []value {
 	return c.result(sum.Div(len(c.in)), c.x(0).kind)
 }
 
-// softplus is ln(1 + eˣ) without overflow.
-func softplus(x tensor.Tensor) tensor.Tensor {
-	return x.Abs().Neg().Exp().Log1p().Add(x.Maximum(0))
-}
-
 // pow gives the kind of the base; the exponent may have another one.
 func pow(c *call) []value {
-	x, y := c.x(0), c.x(1)
+	x, y := c.x(0), c.second()
 	if !y.kind.float() && !x.kind.float() {
 		return c.result(x.Pow(y.Tensor), x.kind)
 	}
@@ -167,16 +158,15 @@ func clip(c *call) []value {
 	return c.result(y, c.x(0).kind)
 }
 
-// bitShift multiplies or divides by a power of two; bits that leave the width are lost.
+// bitShift moves bits up or down; a count that is negative or beyond the width moves all of them out.
 func bitShift(c *call) []value {
-	x, by := c.x(0), c.x(1).Cast(dtype.I64)
+	x, by := c.x(0), c.x(1).Tensor
 	bits, _, _ := x.kind.integer()
-	factor := tensor.OnesLike(by).Mul(2).Pow(by.Minimum(62))
+	by = tensor.Where(by.Ge(bits), tensor.FullLike(by, 63), by) // the width of a carrier is another one
 	if strings.EqualFold(c.text("direction", ""), "LEFT") {
-		y := x.Cast(dtype.I64).Mul(factor)
-		return c.result(tensor.Where(by.Ge(bits), tensor.ZerosLike(y), y), x.kind)
+		return c.result(x.Shl(by), x.kind)
 	}
-	return c.result(x.Cast(dtype.I64).FloorDiv(factor), x.kind)
+	return c.result(x.Shr(by), x.kind)
 }
 
 // window is a − b·cos(2πn/N) + d·cos(4πn/N), with N one less than the size unless it is periodic.

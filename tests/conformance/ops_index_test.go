@@ -23,6 +23,7 @@ var indexing = map[string]operator{
 		return c.result(tensor.Where(c.x(0).Tensor, c.x(1).Tensor, c.x(2).Tensor), c.x(1).kind)
 	},
 	"ReverseSequence": reverseSequence,
+	"Unique":          unique,
 }
 
 // places are indices as i64, those below 0 counted from the end.
@@ -34,7 +35,7 @@ func places(index tensor.Tensor, length int) tensor.Tensor {
 func gather(c *call) []value {
 	x := c.x(0)
 	a := axis(c.integer("axis", 0), x.Rank())
-	return c.result(x.Take(c.x(1).Cast(dtype.I64), a), x.kind)
+	return c.result(x.Take(c.x(1).Tensor, a), x.kind)
 }
 
 // gatherElements lets the index be shorter than x along the other axes.
@@ -47,7 +48,7 @@ func gatherElements(c *call) []value {
 			t = t.Slice(i, 0, index.Len(i))
 		}
 	}
-	return c.result(t.TakeAlong(index.Cast(dtype.I64), a), x.kind)
+	return c.result(t.TakeAlong(index.Tensor, a), x.kind)
 }
 
 // rowNumbers turns tuples of indices (the last axis of index) into the number of the element that they name in C order.
@@ -72,65 +73,33 @@ func gatherND(c *call) []value {
 	return c.result(y.Reshape(slices.Concat(index.Shape()[:index.Rank()-1], rest)...), x.kind)
 }
 
-// scatter puts updates [U R] into the rows of base [N R] that index [U] numbers, or combines them with what is there. It
-// is dense for max, min and mul: [N U R] elements.
-func scatter(k kind, base, index, updates tensor.Tensor, reduction string) tensor.Tensor {
-	if reduction == "add" {
-		return base.ScatterAdd(0, index, updates)
-	}
-	hit := tensor.Range(base.Len(0)).Unsqueeze(1).Eq(index.Unsqueeze(0)).Unsqueeze(2)
-	touched := hit.Any(1)
-	combine := func(neutral tensor.Tensor) tensor.Tensor { return tensor.Where(hit, updates.Unsqueeze(0), neutral) }
-	switch {
-	case index.Len(0) == 0:
-		return base
-	case reduction == "none":
-		numbers := updates
-		if base.DType() == dtype.Bool {
-			numbers = updates.Cast(dtype.U8)
-		}
-		put := tensor.Zeros(base.Shape()...).Cast(numbers.DType()).ScatterAdd(0, index, numbers)
-		return tensor.Where(touched, put.Cast(base.DType()), base)
-	case reduction == "mul":
-		return base.Mul(combine(tensor.Scalar(1).Cast(base.DType())).Prod(1))
-	case reduction == "max":
-		return tensor.Where(touched, base.Maximum(combine(bound(k, base.DType(), false)).Max(1)), base)
-	case reduction == "min":
-		return tensor.Where(touched, base.Minimum(combine(bound(k, base.DType(), true)).Min(1)), base)
-	}
-	refuse("got reduction %q", reduction)
-	return base
+// combinations are the reductions of the scattering operators.
+var combinations = map[string]tensor.Combination{
+	"none": tensor.Replace, "add": tensor.Accumulate, "mul": tensor.Multiply, "min": tensor.Least, "max": tensor.Greatest,
 }
 
-// scatterElements numbers every element of x and scatters by number.
+func (c *call) combination() tensor.Combination {
+	how, ok := combinations[c.text("reduction", "none")]
+	if !ok {
+		refuse("got reduction %q", c.text("reduction", ""))
+	}
+	return how
+}
+
 func scatterElements(c *call) []value {
-	x, index := c.x(0), c.x(1)
+	x := c.x(0)
 	a := axis(c.integer("axis", 0), x.Rank())
-	return c.result(scatterAlong(x, index.Tensor, c.x(2).Tensor, a, c.text("reduction", "none")), x.kind)
+	return c.result(x.PutAlong(a, c.x(1).Tensor, c.x(2).Tensor, c.combination()), x.kind)
 }
 
-func scatterAlong(x value, index, updates tensor.Tensor, a int, reduction string) tensor.Tensor {
-	n := tensor.Zeros(index.Shape()...).Cast(dtype.I64)
-	for i, d := range x.Shape() {
-		at := places(index, d)
-		if i != a {
-			shape := slices.Repeat([]int{1}, x.Rank())
-			shape[i] = index.Len(i)
-			at = tensor.Range(index.Len(i)).Reshape(shape...)
-		}
-		n = n.Mul(d).Add(at)
-	}
-	y := scatter(x.kind, x.Reshape(x.Size(), 1), n.Flatten(), updates.Reshape(index.Size(), 1), reduction)
-	return y.Reshape(x.Shape()...)
-}
-
+// scatterND numbers the slices that the tuples of indices name.
 func scatterND(c *call) []value {
 	x, index, updates := c.x(0), c.x(1), c.x(2)
 	k := index.Len(-1)
 	shape := x.Shape()
 	rows, width := product(shape[:k]), product(shape[k:])
 	n := rowNumbers(index.Tensor, shape[:k]).Flatten()
-	y := scatter(x.kind, x.Reshape(rows, width), n, updates.Reshape(n.Size(), width), c.text("reduction", "none"))
+	y := x.Reshape(rows, width).Put(0, n, updates.Reshape(n.Size(), width), c.combination())
 	return c.result(y.Reshape(shape...), x.kind)
 }
 
@@ -149,7 +118,7 @@ func tensorScatter(c *call) []value {
 		index = index.Mod(cache.Len(a))
 	}
 	index = index.Expand(update.Shape()...)
-	return c.result(scatterAlong(cache, index, update.Tensor, a, "none"), cache.kind)
+	return c.result(cache.PutAlong(a, index, update.Tensor, tensor.Replace), cache.kind)
 }
 
 func oneHot(c *call) []value {
@@ -182,4 +151,32 @@ func reverseSequence(c *call) []value {
 	t := tensor.Range(x.Len(time)).Reshape(along(time)...)
 	index := tensor.Where(t.Lt(lengths), lengths.Sub(1).Sub(t), t)
 	return c.result(x.TakeAlong(index.Expand(x.Shape()...), time), x.kind)
+}
+
+// unique finds the different elements, or the different slices of an axis. Slices become numbers first, by their elements
+// one after the other: places in rising order of the distinct ones.
+func unique(c *call) []value {
+	x := c.x(0)
+	keys := x.Flatten()
+	if c.set("axis") {
+		a := axis(c.integer("axis", 0), x.Rank())
+		rows := x.MoveAxis(a, 0).Reshape(x.Len(a), -1)
+		keys = tensor.Range(x.Len(a)).Mul(0)
+		for _, column := range rows.Unstack(1) {
+			both := column.Unique()
+			keys = keys.Mul(max(1, both.Values.Len(0))).Add(both.Inverse).Unique().Inverse
+		}
+	}
+	d := keys.Unique()
+	first, inverse, counts := d.First, d.Inverse.Flatten(), d.Counts
+	if !c.flag("sorted", 1) {
+		order := first.ArgSort(0)
+		first, counts = first.Take(order, 0), counts.Take(order, 0)
+		inverse = order.ArgSort(0).Take(inverse, 0)
+	}
+	y := keys.Take(first, 0)
+	if c.set("axis") {
+		y = x.Take(first, axis(c.integer("axis", 0), x.Rank()))
+	}
+	return []value{c.fit(y, x.kind), c.fit(first, kInt64), c.fit(inverse, kInt64), c.fit(counts, kInt64)}
 }

@@ -16,6 +16,7 @@ var linear = map[string]operator{
 	"QLinearMatMul":   qLinearMatMul,
 	"RotaryEmbedding": rotaryEmbedding,
 	"Attention":       attention,
+	"FlexAttention":   attention,
 	"LinearAttention": linearAttention,
 
 	"CausalConvWithState": causalConv,

@@ -22,7 +22,7 @@ var logical = map[string]operator{
 }
 
 func compare2(f func(x, y tensor.Tensor) tensor.Tensor) operator {
-	return func(c *call) []value { return c.result(f(c.x(0).Tensor, c.x(1).Tensor), kBool) }
+	return func(c *call) []value { return c.result(f(c.x(0).Tensor, c.second().Tensor), kBool) }
 }
 
 // isInf looks for both infinities, or for one of them.

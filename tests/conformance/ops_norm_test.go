@@ -3,7 +3,6 @@ package conformance
 import (
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -20,6 +19,8 @@ var normalizing = map[string]operator{
 	"MeanVarianceNormalization": meanVarianceNorm,
 	"LRN":                       localResponseNorm,
 	"Dropout":                   dropout,
+	"GlobalAveragePool":         globalPool(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Mean(axes...) }),
+	"GlobalMaxPool":             globalPool(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Max(axes...) }),
 }
 
 // rowsFrom views the axes from a on as one row, and flattens a weight of such a row; a weight may broadcast to it.
@@ -90,7 +91,17 @@ func batchNorm(c *call) []value {
 	t, rank := c.real(x), x.Rank()
 	mean, variance := c.perChannel(3, rank), c.perChannel(4, rank)
 	var running []value
-	if c.flag("training_mode", 0) {
+	training := c.flag("training_mode", 0)
+	switch {
+	case c.version < 7:
+		training = !c.flag("is_test", 0)
+	case c.version < 14:
+		training = len(c.outputs) > 1
+	}
+	if !c.flag("spatial", 1) {
+		refuse("got spatial = 0, statistics of every place")
+	}
+	if training {
 		over := slices.DeleteFunc(span(0, rank), func(a int) bool { return a == 1 })
 		momentum := c.number("momentum", 0.9)
 		now, spread := t.Mean(over...).Reshape(mean.Shape()...), t.Var(over...).Reshape(mean.Shape()...)
@@ -140,6 +151,16 @@ func localResponseNorm(c *call) []value {
 	return c.result(c.real(x).Div(divisor), x.kind)
 }
 
+// globalPool reduces all but the batch and the channels.
+func globalPool(f func(x tensor.Tensor, axes []int) tensor.Tensor) operator {
+	return func(c *call) []value {
+		x := c.x(0)
+		over := span(2, x.Rank())
+		shape := append(x.Shape()[:2:2], slices.Repeat([]int{1}, len(over))...)
+		return c.result(f(c.real(x), over).Reshape(shape...), x.kind)
+	}
+}
+
 // dropout is the identity outside of training. What training leaves out depends on ONNX's own generator.
 func dropout(c *call) []value {
 	ratio := 0.5
@@ -147,7 +168,11 @@ func dropout(c *call) []value {
 		ratio = c.in[1].Item()
 	}
 	if c.has(2) && c.in[2].Item() != 0 && ratio != 0 {
-		refuse("got training with ratio %v, whose mask depends on another random generator", ratio)
+		panic(refusal{reason: "random bits of another generator: dropout in training", out: true})
 	}
-	return []value{c.x(0), c.fit(tensor.Ones(c.x(0).Shape()...).Cast(dtype.Bool), kBool)}
+	mask := kBool
+	if c.version < 10 {
+		mask = c.x(0).kind
+	}
+	return []value{c.x(0), c.fit(tensor.Ones(c.x(0).Shape()...), mask)}
 }

@@ -20,7 +20,7 @@ var shaping = map[string]operator{
 	"Split":           split,
 	"Slice":           slice,
 	"Expand":          expand,
-	"Tile":            func(c *call) []value { return c.result(c.x(0).Tile(c.x(1).Ints()...), c.x(0).kind) },
+	"Tile":            tile,
 	"Pad":             pad,
 	"CenterCropPad":   centerCropPad,
 	"DepthToSpace":    depthToSpace,
@@ -154,10 +154,25 @@ func expand(c *call) []value {
 	return c.result(x.Expand(shape...), x.kind)
 }
 
+// tile has a count for each axis, in version 1 one for one axis.
+func tile(c *call) []value {
+	x := c.x(0)
+	counts := c.x(1).Flatten().Ints()
+	if c.version < 6 {
+		all := slices.Repeat([]int{1}, x.Rank())
+		all[axis(int(c.x(2).Flatten().Item()), x.Rank())] = counts[0]
+		counts = all
+	}
+	return c.result(x.Tile(counts...), x.kind)
+}
+
 // pad has its widths as input, before version 11 as an attribute. Negative widths cut.
 func pad(c *call) []value {
 	x := c.x(0)
 	widths := c.integers(1, "pads")
+	if widths == nil {
+		widths = c.integers(1, "paddings") // version 1
+	}
 	along := c.integers(3, "no attribute")
 	if along == nil {
 		along = span(0, x.Rank())

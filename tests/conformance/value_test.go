@@ -52,7 +52,7 @@ func (m machine) carrier(k kind) (dt dtype.Type, widened bool) {
 	if _, _, ok := k.integer(); ok {
 		return dtype.I64, true
 	}
-	panic(refusal{fmt.Sprintf("got elements of type %v, want numbers or booleans", k)})
+	panic(refusal{reason: fmt.Sprintf("got elements of type %v, want numbers or booleans", k)})
 }
 
 // A value is a tensor in the carrier of its kind. The zero value is an input that is left out.
@@ -62,9 +62,12 @@ type value struct {
 }
 
 // A refusal is what a case asks that its operator does not do here; it is the value of a panic.
-type refusal struct{ reason string }
+type refusal struct {
+	reason string
+	out    bool // of scope
+}
 
-func refuse(format string, args ...any) { panic(refusal{fmt.Sprintf(format, args...)}) }
+func refuse(format string, args ...any) { panic(refusal{reason: fmt.Sprintf(format, args...)}) }
 
 // upload puts a tensor of a file on the device.
 func (m machine) upload(t *tensorProto) value {
@@ -112,8 +115,9 @@ func (m machine) fit(t tensor.Tensor, k kind) value {
 
 // The tolerances of ONNX's own runner.
 const (
-	relative = 1e-3
-	absolute = 1e-7
+	relative     = 1e-3
+	absolute     = 1e-7
+	relativeBF16 = 1. / 64 // two steps of bfloat16
 )
 
 // compare says how a result differs from what a case expects; "" if it does not.
@@ -128,8 +132,12 @@ func (m machine) compare(got value, want *tensorProto) string {
 		return fmt.Sprintf("got shape %v, want %v", got.Shape(), want.shape)
 	}
 	if want.kind.float() {
+		tolerance := relative
+		if want.kind == kBFloat16 {
+			tolerance = relativeBF16
+		}
 		for i, g := range got.Float64s() {
-			if w := want.number(i); !near(g, w) {
+			if w := want.number(i); !near(g, w, tolerance) {
 				return fmt.Sprintf("element %d: got %v, want %v", i, g, w)
 			}
 		}
@@ -148,9 +156,9 @@ func (m machine) compare(got value, want *tensorProto) string {
 	return ""
 }
 
-func near(g, w float64) bool {
+func near(g, w, tolerance float64) bool {
 	if g == w || math.IsNaN(g) && math.IsNaN(w) {
 		return true
 	}
-	return !math.IsInf(g, 0) && !math.IsInf(w, 0) && math.Abs(g-w) <= absolute+relative*math.Abs(w)
+	return !math.IsInf(g, 0) && !math.IsInf(w, 0) && math.Abs(g-w) <= absolute+tolerance*math.Abs(w)
 }
