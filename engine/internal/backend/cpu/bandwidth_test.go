@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// bench launches a group over and over, and reports GB/s of its inputs and outputs and the share of what copying
-// memory of that size reaches in the same run.
+// bench launches a group over and over, and reports the best time of a launch, GB/s of its inputs and outputs, and the
+// share of what copying memory of that size reaches at best in the same run.
 func (b *builder) bench(t *testing.B) {
 	be := New(0)
 	defer be.Close()
@@ -21,10 +21,14 @@ func (b *builder) bench(t *testing.B) {
 	}
 	copied := copyRate(be, bytes/2)
 	launch := b.launcher(t, be)
+	best := time.Hour
 	for t.Loop() {
+		start := time.Now()
 		launch()
+		best = min(best, time.Since(start))
 	}
-	rate := float64(bytes) * float64(t.N) / t.Elapsed().Seconds()
+	rate := float64(bytes) / best.Seconds()
+	t.ReportMetric(float64(best.Nanoseconds())/1e3, "best-µs")
 	t.ReportMetric(rate/1e9, "GB/s")
 	t.ReportMetric(100*rate/copied, "%copy")
 }
@@ -67,7 +71,7 @@ func copyRate(be *Backend, n int) float64 {
 	return best
 }
 
-var benchShapes = map[string][]int{"64x1024": {64, 1024}, "4096x1024": {4096, 1024}}
+var benchShapes = map[string][]int{"64x1024": {64, 1024}, "1024x1024": {1024, 1024}, "4096x1024": {4096, 1024}}
 
 func BenchmarkRows(t *testing.B) {
 	for _, op := range []ir.Op{ir.Softmax, ir.LayerNorm, ir.RMSNorm, ir.SoftmaxGrad, ir.LayerNormGrad, ir.RMSNormGrad} {

@@ -26,15 +26,37 @@ type rowKernel struct {
 	epilogue perWorker
 	stored   []backend.Output       // what the epilogue stores
 	extra    map[int]backend.Output // further results by number
-	inPlace  bool                   // results are computed where they stay
+	direct   bool                   // the result is stored as it is computed
+	streams  bool                   // past the caches
+	inPlace  bool                   // of this launch: results are computed where they stay
+	last     *lasts                 // of this launch: what computes and stores them
 	buffers  [][]float32            // results of a block, by worker
 	pool     *pool.Pool             // of the launch
 }
 
+// lasts are the functions of package vec that compute a row's results.
+type lasts struct {
+	scale, sub                  func(d, x unsafe.Pointer, s float32, n int)
+	softmaxGrad, logSoftmaxGrad func(d, y, dy unsafe.Pointer, s float32, n int)
+	norm                        func(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+	scaleMul                    func(d, x, w unsafe.Pointer, r float32, n int)
+	normGrad                    func(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+	scaleGrad                   func(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+	crossEntropyGrad            func(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+}
+
+// Ordinary stores, and those past the caches.
+var (
+	lastTo = lasts{vec.ScaleTo, vec.SubTo, vec.SoftmaxGradTo, vec.LogSoftmaxGradTo, vec.NormTo, vec.ScaleMulTo,
+		vec.NormGradTo, vec.ScaleGradTo, vec.CrossEntropyGradTo}
+	lastPast = lasts{vec.ScalePast, vec.SubPast, vec.SoftmaxGradPast, vec.LogSoftmaxGradPast, vec.NormPast, vec.ScaleMulPast,
+		vec.NormGradPast, vec.ScaleGradPast, vec.CrossEntropyGradPast}
+)
+
 // blockElements is about how many elements are evaluated together when rows are short.
 const blockElements = 2048
 
-// longRow is the length from which a row is no longer computed in the cache and then stored past it.
+// longRow is the length from which a softmax is no longer computed in the cache and then stored past it.
 const longRow = 8 * blockElements
 
 func isRowOp(op ir.Op) bool { return rowRunners[op] != nil }
@@ -169,8 +191,24 @@ func (k *rowKernel) compileEpilogue(g *backend.Group, in *backend.Inst, at int) 
 		Given: []backend.Ref{result}, Outs: storedOuts(g, k.stored),
 	})
 	k.epilogue.outs = k.stored
-	k.inPlace = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32 && (k.n > longRow || !streams(g, &k.stored[0]))
+	k.direct = len(k.stored) == 1 && k.stored[0].Value == result && k.stored[0].DType == dtype.F32
+	k.streams = k.direct && streams(g, &k.stored[0])
 	return err
+}
+
+// choose decides how the results of a launch are stored.
+func (k *rowKernel) choose(l *launch) {
+	k.inPlace, k.last = k.direct, &lastTo
+	if !k.streams {
+		return
+	}
+	switch between := k.op == ir.Softmax || k.op == ir.LogSoftmax; { // results that are read again
+	case between && k.n > longRow:
+	case k.n%vec.Line == 0 && uintptr(l.pointer(k.stored[0].Buf))%alignment == 0:
+		k.last = &lastPast
+	default:
+		k.inPlace = false // the epilogue takes care of where lines begin
+	}
 }
 
 func (k *rowKernel) run(l *launch) {
@@ -179,6 +217,7 @@ func (k *rowKernel) run(l *launch) {
 		return
 	}
 	k.pool = l.pool
+	k.choose(l)
 	k.full.bind(l)
 	k.epilogue.bind(l)
 	defer k.full.release()
@@ -189,7 +228,7 @@ func (k *rowKernel) run(l *launch) {
 			defer s.Release()
 		}
 	}
-	for !k.inPlace && len(k.buffers) < l.pool.Threads() {
+	for (!k.inPlace || k.last == &lastPast) && len(k.buffers) < l.pool.Threads() {
 		k.buffers = append(k.buffers, elements[float32](alignedBytes(4*k.block*k.n)))
 	}
 	rowRunners[k.op](k, l)
@@ -208,6 +247,11 @@ func (k *rowKernel) result(l *launch, worker, first int) unsafe.Pointer {
 	if k.inPlace {
 		return unsafe.Add(l.pointer(k.stored[0].Buf), 4*first)
 	}
+	return k.buffer(worker)
+}
+
+// buffer returns a worker's memory for the results of a block.
+func (k *rowKernel) buffer(worker int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(k.buffers[worker]))
 }
 
@@ -221,8 +265,9 @@ func (k *rowKernel) store(worker, first, n int, y unsafe.Pointer) {
 	e.Run(first, n)
 }
 
-// A rowFunc computes one row y from rows x, one for each operand of the full shape, and vectors w.
-type rowFunc func(k *rowKernel, x, w []unsafe.Pointer, offset int, y unsafe.Pointer)
+// A rowFunc computes one row d from rows x, one for each operand of the full shape, and vectors w. What it writes and
+// reads again goes to y, which may be d.
+type rowFunc func(k *rowKernel, x, w []unsafe.Pointer, offset int, y, d unsafe.Pointer)
 
 // runRows applies f to all rows.
 func (k *rowKernel) runRows(l *launch, f rowFunc) {
@@ -231,11 +276,16 @@ func (k *rowKernel) runRows(l *launch, f rowFunc) {
 		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
 			rows := min(k.block, hi-lo)
 			x := k.full.at(worker).Fetch(lo*k.n, rows*k.n)
-			y := k.result(l, worker, lo*k.n)
-			for r := range rows {
-				f(k, x, w, 4*r*k.n, unsafe.Add(y, 4*r*k.n))
+			d := k.result(l, worker, lo*k.n)
+			y := d
+			if k.last == &lastPast {
+				y = k.buffer(worker)
 			}
-			k.store(worker, lo*k.n, rows*k.n, y)
+			for r := range rows {
+				at := 4 * r * k.n
+				f(k, x, w, at, unsafe.Add(y, at), unsafe.Add(d, at))
+			}
+			k.store(worker, lo*k.n, rows*k.n, d)
 		}
 	})
 }
@@ -246,27 +296,10 @@ const chunk = 4096
 // span is after how many elements of a row a worker asks whether to go on.
 const span = 64 * chunk
 
-// inChunks adds up f over chunks of n elements, given their byte offsets.
-func inChunks(n int, f func(offset, n int) float32) float64 {
-	var s float64
-	for i := 0; i < n; i += chunk {
-		s += float64(f(4*i, min(chunk, n-i)))
-	}
-	return s
-}
-
-// inChunks adds up f over chunks of a row, given their byte offsets. It ends early when the launch is to stop.
-func (k *rowKernel) inChunks(f func(offset, n int) float32) (s float64) {
-	k.spans(func(o, n int) {
-		s += inChunks(n, func(within, n int) float32 { return f(o+within, n) })
-	})
-	return s
-}
-
-// spans calls f for spans of a row, given their byte offsets. It ends early when the launch is to stop.
-func (k *rowKernel) spans(f func(offset, n int)) {
-	for i := 0; i < k.n && !k.stopped(i); i += span {
-		f(4*i, min(span, k.n-i))
+// chunks calls f for the chunks of a row, given their byte offsets. It ends early when the launch is to stop.
+func (k *rowKernel) chunks(f func(offset, n int)) {
+	for i := 0; i < k.n && !k.stopped(i); i += chunk {
+		f(4*i, min(chunk, k.n-i))
 	}
 }
 

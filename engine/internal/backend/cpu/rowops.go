@@ -11,92 +11,125 @@ import (
 // finite says whether a row's maximum is a number that can be subtracted.
 func finite(x float32) bool { return x-x == 0 }
 
-// maxOf is the largest element of a row.
+// maxOf is the largest element of a row. If that is a number, NaN is passed over: whatever is computed with it is NaN,
+// and so is every sum of that.
 func (k *rowKernel) maxOf(row unsafe.Pointer) float32 {
 	top := float32(math.Inf(-1))
-	k.spans(func(o, n int) { top = max(top, vec.MaxOf(unsafe.Add(row, o), n)) })
+	k.chunks(func(o, n int) { top = max(top, vec.MaxOfNumbers(unsafe.Add(row, o), n)) })
+	if !finite(top) {
+		k.chunks(func(o, n int) { top = max(top, vec.MaxOf(unsafe.Add(row, o), n)) })
+	}
 	return top
 }
 
-func softmaxRow(k *rowKernel, x, _ []unsafe.Pointer, at int, y unsafe.Pointer) {
+func softmaxRow(k *rowKernel, x, _ []unsafe.Pointer, at int, y, d unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
 	top := k.maxOf(row)
-	sum := k.inChunks(func(o, n int) float32 { return vec.ExpSubSum(unsafe.Add(y, o), unsafe.Add(row, o), top, n) })
-	if finite(top) {
-		k.spans(func(o, n int) { vec.ScaleTo(unsafe.Add(y, o), unsafe.Add(y, o), float32(1/sum), n) })
+	if !finite(top) {
+		k.chunks(func(o, n int) { vec.ExpSubSum(unsafe.Add(d, o), unsafe.Add(row, o), top, n) })
+		return
 	}
+	var sum float64
+	k.chunks(func(o, n int) { sum += float64(vec.ExpSubSum(unsafe.Add(y, o), unsafe.Add(row, o), top, n)) })
+	k.chunks(func(o, n int) { k.last.scale(unsafe.Add(d, o), unsafe.Add(y, o), float32(1/sum), n) })
 }
 
 // logSoftmaxRow subtracts in two steps, so that a large maximum does not cost digits of the small difference.
-func logSoftmaxRow(k *rowKernel, x, _ []unsafe.Pointer, at int, y unsafe.Pointer) {
+func logSoftmaxRow(k *rowKernel, x, _ []unsafe.Pointer, at int, y, d unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
 	top := k.maxOf(row)
-	k.spans(func(o, n int) { vec.SubTo(unsafe.Add(y, o), unsafe.Add(row, o), top, n) })
+	var sum float64
 	if finite(top) {
-		sum := k.inChunks(func(o, n int) float32 { return vec.SumExpSub(unsafe.Add(row, o), top, n) })
-		k.spans(func(o, n int) { vec.SubTo(unsafe.Add(y, o), unsafe.Add(y, o), float32(math.Log(sum)), n) })
+		k.chunks(func(o, n int) { sum += float64(vec.SumExpSub(unsafe.Add(row, o), top, n)) })
+	} else {
+		sum = 1
 	}
-}
-
-func softmaxGradRow(k *rowKernel, x, _ []unsafe.Pointer, at int, d unsafe.Pointer) {
-	y, dy := unsafe.Add(x[0], at), unsafe.Add(x[1], at)
-	dot := k.inChunks(func(o, n int) float32 { return vec.Dot(unsafe.Add(y, o), unsafe.Add(dy, o), n) })
-	k.spans(func(o, n int) {
-		vec.SoftmaxGradTo(unsafe.Add(d, o), unsafe.Add(y, o), unsafe.Add(dy, o), float32(dot), n)
+	k.chunks(func(o, n int) {
+		vec.SubTo(unsafe.Add(y, o), unsafe.Add(row, o), top, n)
+		k.last.sub(unsafe.Add(d, o), unsafe.Add(y, o), float32(math.Log(sum)), n)
 	})
 }
 
-func logSoftmaxGradRow(k *rowKernel, x, _ []unsafe.Pointer, at int, d unsafe.Pointer) {
+func softmaxGradRow(k *rowKernel, x, _ []unsafe.Pointer, at int, _, d unsafe.Pointer) {
 	y, dy := unsafe.Add(x[0], at), unsafe.Add(x[1], at)
-	sum := k.inChunks(func(o, n int) float32 { return vec.Sum(unsafe.Add(dy, o), n) })
-	k.spans(func(o, n int) {
-		vec.LogSoftmaxGradTo(unsafe.Add(d, o), unsafe.Add(y, o), unsafe.Add(dy, o), float32(sum), n)
+	var dot float64
+	k.chunks(func(o, n int) { dot += float64(vec.Dot(unsafe.Add(y, o), unsafe.Add(dy, o), n)) })
+	k.chunks(func(o, n int) {
+		k.last.softmaxGrad(unsafe.Add(d, o), unsafe.Add(y, o), unsafe.Add(dy, o), float32(dot), n)
 	})
 }
 
-// moments returns a row's mean and 1/√(variance + eps).
-func (k *rowKernel) moments(row unsafe.Pointer) (mean, r float32) {
-	n := float64(k.n)
-	mean = float32(k.inChunks(func(o, n int) float32 { return vec.Sum(unsafe.Add(row, o), n) }) / n)
-	squares := k.inChunks(func(o, n int) float32 { return vec.SumSquaresAbout(unsafe.Add(row, o), mean, n) })
-	return mean, float32(1 / math.Sqrt(squares/n+k.attr.Float))
+func logSoftmaxGradRow(k *rowKernel, x, _ []unsafe.Pointer, at int, _, d unsafe.Pointer) {
+	y, dy := unsafe.Add(x[0], at), unsafe.Add(x[1], at)
+	var sum float64
+	k.chunks(func(o, n int) { sum += float64(vec.Sum(unsafe.Add(dy, o), n)) })
+	k.chunks(func(o, n int) {
+		k.last.logSoftmaxGrad(unsafe.Add(d, o), unsafe.Add(y, o), unsafe.Add(dy, o), float32(sum), n)
+	})
 }
 
-// rootMeanSquare returns 1/√(mean x² + eps).
-func (k *rowKernel) rootMeanSquare(row unsafe.Pointer) float32 {
-	squares := k.inChunks(func(o, n int) float32 { return vec.SumSquares(unsafe.Add(row, o), n) })
+// meanOf is the mean of a row.
+func (k *rowKernel) meanOf(row unsafe.Pointer) float32 {
+	var sum float64
+	k.chunks(func(o, n int) { sum += float64(vec.Sum(unsafe.Add(row, o), n)) })
+	return float32(sum / float64(k.n))
+}
+
+// root is 1/√(mean square + eps), given the sum of the squares.
+func (k *rowKernel) root(squares float64) float32 {
 	return float32(1 / math.Sqrt(squares/float64(k.n)+k.attr.Float))
 }
 
-func layerNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, y unsafe.Pointer) {
+func layerNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, _, d unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
-	mean, r := k.moments(row)
-	k.spans(func(o, n int) {
-		vec.NormTo(unsafe.Add(y, o), unsafe.Add(row, o), unsafe.Add(w[0], o), unsafe.Add(w[1], o), mean, r, n)
+	mean := k.meanOf(row)
+	var squares float64
+	k.chunks(func(o, n int) { squares += float64(vec.SumSquaresAbout(unsafe.Add(row, o), mean, n)) })
+	r := k.root(squares)
+	k.chunks(func(o, n int) {
+		k.last.norm(unsafe.Add(d, o), unsafe.Add(row, o), unsafe.Add(w[0], o), unsafe.Add(w[1], o), mean, r, n)
 	})
 }
 
-func rmsNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, y unsafe.Pointer) {
+func rmsNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, _, d unsafe.Pointer) {
 	row := unsafe.Add(x[0], at)
-	r := k.rootMeanSquare(row)
-	k.spans(func(o, n int) { vec.ScaleMulTo(unsafe.Add(y, o), unsafe.Add(row, o), unsafe.Add(w[0], o), r, n) })
+	var squares float64
+	k.chunks(func(o, n int) { squares += float64(vec.SumSquares(unsafe.Add(row, o), n)) })
+	r := k.root(squares)
+	k.chunks(func(o, n int) { k.last.scaleMul(unsafe.Add(d, o), unsafe.Add(row, o), unsafe.Add(w[0], o), r, n) })
 }
 
-// normPieceRows is how many rows add to one partial gradient of the weights. It does not depend on the number of
-// threads, so neither do the sums.
-const normPieceRows = 16
+// normPieceRows is how many rows, at least, add to one partial gradient of the weights, and partialBytes about how much
+// memory all of these may take. Neither depends on the number of threads, so the sums do not, either.
+const (
+	normPieceRows = 16
+	partialBytes  = 16 << 20
+)
+
+// normPieces is the number of partial gradients.
+func (k *rowKernel) normPieces() int {
+	return min((k.rows+normPieceRows-1)/normPieceRows, 32, max(4, partialBytes/(8*max(1, k.n))))
+}
 
 // runNormGrad computes dx row by row, and dweight (and dbias) as sums of one partial for each piece of rows.
 func (k *rowKernel) runNormGrad(l *launch) {
+	gradRow, vectors := (*rowKernel).layerNormGradRow, 2
+	if k.op == ir.RMSNormGrad {
+		gradRow, vectors = (*rowKernel).rmsNormGradRow, 1
+	}
 	w := k.vector()[0]
-	pieces := min(64, (k.rows+normPieceRows-1)/normPieceRows)
+	pieces := k.normPieces()
 	stride := k.n + 80 // not a multiple of a page, at which addresses would get in each other's way
-	partial := l.scratch.floats(2 * max(1, pieces) * stride)
-	l.pool.Range(len(partial), span, func(_, lo, hi int) { clear(partial[lo:hi]) })
+	partial := l.scratch.floats(vectors * max(1, pieces) * stride)
+	if pieces == 0 {
+		clear(partial)
+	}
 	part := func(piece, which int) unsafe.Pointer {
-		return unsafe.Pointer(unsafe.SliceData(partial[(2*piece+which)*stride:]))
+		return unsafe.Pointer(unsafe.SliceData(partial[(vectors*piece+which)*stride:]))
 	}
 	l.pool.For(pieces, func(worker, piece int) {
+		clear(partial[vectors*piece*stride:][:vectors*stride])
+		dw, db := part(piece, 0), part(piece, vectors-1)
 		lo, hi := k.rows*piece/pieces, k.rows*(piece+1)/pieces
 		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
 			rows := min(k.block, hi-lo)
@@ -104,7 +137,7 @@ func (k *rowKernel) runNormGrad(l *launch) {
 			d := k.result(l, worker, lo*k.n)
 			for r := range rows {
 				at := 4 * r * k.n
-				k.normGradRow(unsafe.Add(x[0], at), w, unsafe.Add(x[1], at), unsafe.Add(d, at), part(piece, 0), part(piece, 1))
+				gradRow(k, unsafe.Add(x[0], at), w, unsafe.Add(x[1], at), unsafe.Add(d, at), dw, db)
 			}
 			k.store(worker, lo*k.n, rows*k.n, d)
 		}
@@ -112,7 +145,7 @@ func (k *rowKernel) runNormGrad(l *launch) {
 	if l.pool.Stopped() {
 		return
 	}
-	l.pool.Range(k.n, 1024, func(_, lo, hi int) {
+	l.pool.Range(k.n, max(256, mapGrain/max(1, pieces)), func(_, lo, hi int) {
 		for which, out := range k.extra {
 			sum := func(piece int) unsafe.Pointer { return unsafe.Add(part(piece, which-1), 4*lo) }
 			addPairwise(sum, pieces, hi-lo)
@@ -131,32 +164,36 @@ func addPairwise(piece func(int) unsafe.Pointer, pieces, n int) {
 	}
 }
 
-// normGradRow computes one row of dx, and adds to dw and db.
-func (k *rowKernel) normGradRow(x, w, dy, d, dw, db unsafe.Pointer) {
-	n := float64(k.n)
-	var mean, r float32
-	if k.op == ir.LayerNormGrad {
-		mean, r = k.moments(x)
-	} else {
-		r = k.rootMeanSquare(x)
-	}
-	var c1, c2 float64
-	for i := 0; i < k.n && !k.stopped(i); i += chunk {
-		g, gx := vec.NormGradSums(unsafe.Add(x, 4*i), unsafe.Add(w, 4*i), unsafe.Add(dy, 4*i), mean, r, min(chunk, k.n-i))
-		c1 += float64(g)
-		c2 += float64(gx)
-	}
-	if k.op == ir.RMSNormGrad {
-		c1 = 0
-	}
-	k.spans(func(o, m int) {
-		d, x, w, dy, dw := unsafe.Add(d, o), unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o), unsafe.Add(dw, o)
-		vec.NormGradTo(d, x, w, dy, mean, r, float32(c1/n), float32(c2/n), m)
-		if k.op == ir.RMSNormGrad {
-			vec.ScaleGradParam(dw, x, dy, r, m)
-		} else {
-			vec.NormGradParams(dw, unsafe.Add(db, o), x, dy, mean, r, m)
-		}
+// layerNormGradRow computes one row of dx, and adds to dw and db.
+func (k *rowKernel) layerNormGradRow(x, w, dy, d, dw, db unsafe.Pointer) {
+	mean := k.meanOf(x)
+	var g, gc, cc float64 // sums of g = dy·w, of g·c and of c² with c = x−mean
+	k.chunks(func(o, n int) {
+		a, b, c := vec.NormGradSums(unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o), mean, n)
+		g, gc, cc = g+float64(a), gc+float64(b), cc+float64(c)
+	})
+	r, n := k.root(cc), float64(k.n)
+	c1, c2 := float32(g/n), float32(gc*float64(r)/n)
+	k.chunks(func(o, n int) {
+		x, w, dy := unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o)
+		// Two loops: stores of which some miss the caches and others do not hold each other up.
+		k.last.normGrad(unsafe.Add(d, o), x, w, dy, mean, r, c1, c2, n)
+		vec.NormGradParams(unsafe.Add(dw, o), unsafe.Add(db, o), x, dy, mean, r, n)
+	})
+}
+
+// rmsNormGradRow computes one row of dx, and adds to dw.
+func (k *rowKernel) rmsNormGradRow(x, w, dy, d, dw, _ unsafe.Pointer) {
+	var gx, xx float64
+	k.chunks(func(o, n int) {
+		a, b := vec.ScaleGradSums(unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o), n)
+		gx, xx = gx+float64(a), xx+float64(b)
+	})
+	r := float64(k.root(xx))
+	k.chunks(func(o, n int) {
+		x, w, dy := unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o)
+		k.last.scaleGrad(unsafe.Add(d, o), x, w, dy, float32(r), float32(r*r*r*gx/float64(k.n)), n)
+		vec.ScaleGradParam(unsafe.Add(dw, o), x, dy, float32(r), n)
 	})
 }
 
@@ -204,8 +241,12 @@ func (k *rowKernel) lossOf(l *launch, worker, row, target int) rowLoss {
 		if smoothing != 0 {
 			total += float64(vec.Sum(x, n))
 		}
-		switch high := vec.MaxOf(x, n); {
-		case high <= top && math.IsInf(float64(high), -1): // nothing to add
+		high := vec.MaxOfNumbers(x, n)
+		if !finite(high) { // nothing to add, unless there is NaN
+			high = vec.MaxOf(x, n)
+		}
+		switch {
+		case high <= top && math.IsInf(float64(high), -1):
 		case high <= top:
 			sum += float64(vec.SumExpSub(x, top, n))
 		default: // larger, or NaN
@@ -248,7 +289,11 @@ func (k *rowKernel) runCrossEntropyGrad(l *launch) {
 					clear(unsafe.Slice((*float32)(d), n))
 				} else {
 					x := k.full.at(worker).Fetch(first, n)[0]
-					vec.CrossEntropyGradTo(d, x, lse, scale, float32(smooth), n)
+					grad := k.last.crossEntropyGrad
+					if target >= i && target < i+n {
+						grad = vec.CrossEntropyGradTo // an element is read again
+					}
+					grad(d, x, lse, scale, float32(smooth), n)
 				}
 				if target >= i && target < i+n {
 					*(*float32)(unsafe.Add(d, 4*(target-i))) -= scale * float32(1-k.attr.Float)

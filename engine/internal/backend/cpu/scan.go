@@ -136,9 +136,11 @@ func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error
 		l.pool.Range(len(pieces), 1, func(worker, lo, hi int) {
 			for c := lo; c < hi; c++ {
 				p := pieces[c]
-				partial[c] = inChunks(p.n, func(o, n int) float32 {
-					return vec.SumSquares(operands[p.operand].fetch(worker, p.start+o/4, n), n)
-				})
+				partial[c] = 0
+				for i := 0; i < p.n; i += chunk {
+					n := min(chunk, p.n-i)
+					partial[c] += float64(vec.SumSquares(operands[p.operand].fetch(worker, p.start+i, n), n))
+				}
 			}
 		})
 		var sum float64

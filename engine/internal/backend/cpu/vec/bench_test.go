@@ -29,10 +29,17 @@ func BenchmarkFunctions(b *testing.B) {
 		{"max_of", 1, func() { MaxOf(p(1), n) }},
 		{"exp_sub_sum", 2, func() { ExpSubSum(p(0), p(1), 7, n) }},
 		{"norm_to", 4, func() { NormTo(p(0), p(1), p(2), p(3), 1, 1, n) }},
-		{"norm_grad_sums", 3, func() { NormGradSums(p(1), p(2), p(3), 1, 1, n) }},
+		{"max_of_numbers", 1, func() { MaxOfNumbers(p(1), n) }},
+		{"sum_exp_sub", 1, func() { SumExpSub(p(1), 7, n) }},
+		{"scale_to", 2, func() { ScaleTo(p(0), p(1), 7, n) }},
+		{"norm_grad_sums", 3, func() { NormGradSums(p(1), p(2), p(3), 1, n) }},
 		{"norm_grad_to", 4, func() { NormGradTo(p(0), p(1), p(2), p(3), 1, 1, 1, 1, n) }},
-		{"adamw", 7, func() { AdamWTo(p(8), p(9), p(10), p(1), p(2), p(3), p(4), step, n) }},
+		{"scale_mul_to", 3, func() { ScaleMulTo(p(0), p(1), p(2), 7, n) }},
+		{"scale_grad_sums", 3, func() { ScaleGradSums(p(1), p(2), p(3), n) }},
+		{"scale_grad_to", 4, func() { ScaleGradTo(p(0), p(1), p(2), p(3), 1, 1, n) }},
 		{"norm_grad_params", 6, func() { NormGradParams(p(4), p(5), p(2), p(3), 1, 1, n) }},
+		{"scale_grad_param", 4, func() { ScaleGradParam(p(4), p(2), p(3), 1, n) }},
+		{"adamw", 7, func() { AdamWTo(p(8), p(9), p(10), p(1), p(2), p(3), p(4), step, n) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(4 * n * c.arrays))

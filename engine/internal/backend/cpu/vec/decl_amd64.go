@@ -160,6 +160,9 @@ func maxOfAVX512(x unsafe.Pointer, n int) (r0 float32)
 func minOfAVX512(x unsafe.Pointer, n int) (r0 float32)
 
 //go:noescape
+func maxOfNumbersAVX512(x unsafe.Pointer, n int) (r0 float32)
+
+//go:noescape
 func sumSquaresAboutAVX512(x unsafe.Pointer, mean float32, n int) (r0 float32)
 
 //go:noescape
@@ -172,31 +175,10 @@ func sumExpSubAVX512(x unsafe.Pointer, m float32, n int) (r0 float32)
 func streamAVX512(d, x unsafe.Pointer, n int)
 
 //go:noescape
-func scaleToAVX512(d, x unsafe.Pointer, s float32, n int)
-
-//go:noescape
-func subToAVX512(d, x unsafe.Pointer, s float32, n int)
-
-//go:noescape
 func addScaledAVX512(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
-func normToAVX512(d, x, w, b unsafe.Pointer, mean, r float32, n int)
-
-//go:noescape
-func scaleMulToAVX512(d, x, w unsafe.Pointer, r float32, n int)
-
-//go:noescape
-func softmaxGradToAVX512(d, y, dy unsafe.Pointer, dot float32, n int)
-
-//go:noescape
-func logSoftmaxGradToAVX512(d, y, dy unsafe.Pointer, sum float32, n int)
-
-//go:noescape
-func normGradSumsAVX512(x, w, dy unsafe.Pointer, mean, r float32, n int) (r0, r1 float32)
-
-//go:noescape
-func normGradToAVX512(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+func normGradSumsAVX512(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
 func normGradParamsAVX512(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
@@ -205,7 +187,7 @@ func normGradParamsAVX512(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
 func scaleGradParamAVX512(dw, x, dy unsafe.Pointer, r float32, n int)
 
 //go:noescape
-func crossEntropyGradToAVX512(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+func scaleGradSumsAVX512(x, w, dy unsafe.Pointer, n int) (r0, r1 float32)
 
 //go:noescape
 func adamWAVX512(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, rate, root, eps float32, n int)
@@ -218,6 +200,60 @@ func uniformToAVX512(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
 
 //go:noescape
 func ropeToAVX512(d, e, x, y, cos, sin unsafe.Pointer, n int)
+
+//go:noescape
+func scaleToAVX512(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func scalePastAVX512(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func subToAVX512(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func subPastAVX512(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func normToAVX512(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+
+//go:noescape
+func normPastAVX512(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+
+//go:noescape
+func scaleMulToAVX512(d, x, w unsafe.Pointer, r float32, n int)
+
+//go:noescape
+func scaleMulPastAVX512(d, x, w unsafe.Pointer, r float32, n int)
+
+//go:noescape
+func softmaxGradToAVX512(d, y, dy unsafe.Pointer, dot float32, n int)
+
+//go:noescape
+func softmaxGradPastAVX512(d, y, dy unsafe.Pointer, dot float32, n int)
+
+//go:noescape
+func logSoftmaxGradToAVX512(d, y, dy unsafe.Pointer, sum float32, n int)
+
+//go:noescape
+func logSoftmaxGradPastAVX512(d, y, dy unsafe.Pointer, sum float32, n int)
+
+//go:noescape
+func normGradToAVX512(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+
+//go:noescape
+func normGradPastAVX512(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+
+//go:noescape
+func scaleGradToAVX512(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+
+//go:noescape
+func scaleGradPastAVX512(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+
+//go:noescape
+func crossEntropyGradToAVX512(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+
+//go:noescape
+func crossEntropyGradPastAVX512(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 
 //go:noescape
 func negAVX2(d, a, b, c unsafe.Pointer, n int)
@@ -373,6 +409,9 @@ func maxOfAVX2(x unsafe.Pointer, n int) (r0 float32)
 func minOfAVX2(x unsafe.Pointer, n int) (r0 float32)
 
 //go:noescape
+func maxOfNumbersAVX2(x unsafe.Pointer, n int) (r0 float32)
+
+//go:noescape
 func sumSquaresAboutAVX2(x unsafe.Pointer, mean float32, n int) (r0 float32)
 
 //go:noescape
@@ -385,31 +424,10 @@ func sumExpSubAVX2(x unsafe.Pointer, m float32, n int) (r0 float32)
 func streamAVX2(d, x unsafe.Pointer, n int)
 
 //go:noescape
-func scaleToAVX2(d, x unsafe.Pointer, s float32, n int)
-
-//go:noescape
-func subToAVX2(d, x unsafe.Pointer, s float32, n int)
-
-//go:noescape
 func addScaledAVX2(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
-func normToAVX2(d, x, w, b unsafe.Pointer, mean, r float32, n int)
-
-//go:noescape
-func scaleMulToAVX2(d, x, w unsafe.Pointer, r float32, n int)
-
-//go:noescape
-func softmaxGradToAVX2(d, y, dy unsafe.Pointer, dot float32, n int)
-
-//go:noescape
-func logSoftmaxGradToAVX2(d, y, dy unsafe.Pointer, sum float32, n int)
-
-//go:noescape
-func normGradSumsAVX2(x, w, dy unsafe.Pointer, mean, r float32, n int) (r0, r1 float32)
-
-//go:noescape
-func normGradToAVX2(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+func normGradSumsAVX2(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
 func normGradParamsAVX2(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
@@ -418,7 +436,7 @@ func normGradParamsAVX2(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
 func scaleGradParamAVX2(dw, x, dy unsafe.Pointer, r float32, n int)
 
 //go:noescape
-func crossEntropyGradToAVX2(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+func scaleGradSumsAVX2(x, w, dy unsafe.Pointer, n int) (r0, r1 float32)
 
 //go:noescape
 func adamWAVX2(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, rate, root, eps float32, n int)
@@ -431,6 +449,60 @@ func uniformToAVX2(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
 
 //go:noescape
 func ropeToAVX2(d, e, x, y, cos, sin unsafe.Pointer, n int)
+
+//go:noescape
+func scaleToAVX2(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func scalePastAVX2(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func subToAVX2(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func subPastAVX2(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func normToAVX2(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+
+//go:noescape
+func normPastAVX2(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+
+//go:noescape
+func scaleMulToAVX2(d, x, w unsafe.Pointer, r float32, n int)
+
+//go:noescape
+func scaleMulPastAVX2(d, x, w unsafe.Pointer, r float32, n int)
+
+//go:noescape
+func softmaxGradToAVX2(d, y, dy unsafe.Pointer, dot float32, n int)
+
+//go:noescape
+func softmaxGradPastAVX2(d, y, dy unsafe.Pointer, dot float32, n int)
+
+//go:noescape
+func logSoftmaxGradToAVX2(d, y, dy unsafe.Pointer, sum float32, n int)
+
+//go:noescape
+func logSoftmaxGradPastAVX2(d, y, dy unsafe.Pointer, sum float32, n int)
+
+//go:noescape
+func normGradToAVX2(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+
+//go:noescape
+func normGradPastAVX2(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+
+//go:noescape
+func scaleGradToAVX2(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+
+//go:noescape
+func scaleGradPastAVX2(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+
+//go:noescape
+func crossEntropyGradToAVX2(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+
+//go:noescape
+func crossEntropyGradPastAVX2(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 
 var funcsAVX512 = map[ID]Func{
 	Neg:       negAVX512,
@@ -487,24 +559,36 @@ func useAVX512() {
 	Dot = dotAVX512
 	MaxOf = maxOfAVX512
 	MinOf = minOfAVX512
+	MaxOfNumbers = maxOfNumbersAVX512
 	SumSquaresAbout = sumSquaresAboutAVX512
 	ExpSubSum = expSubSumAVX512
 	SumExpSub = sumExpSubAVX512
-	ScaleTo = scaleToAVX512
-	SubTo = subToAVX512
 	AddScaled = addScaledAVX512
-	NormTo = normToAVX512
-	ScaleMulTo = scaleMulToAVX512
-	SoftmaxGradTo = softmaxGradToAVX512
-	LogSoftmaxGradTo = logSoftmaxGradToAVX512
 	NormGradSums = normGradSumsAVX512
-	NormGradTo = normGradToAVX512
 	NormGradParams = normGradParamsAVX512
 	ScaleGradParam = scaleGradParamAVX512
-	CrossEntropyGradTo = crossEntropyGradToAVX512
+	ScaleGradSums = scaleGradSumsAVX512
 	BoxMullerTo = boxMullerToAVX512
 	UniformTo = uniformToAVX512
 	RopeTo = ropeToAVX512
+	ScaleTo = scaleToAVX512
+	ScalePast = scalePastAVX512
+	SubTo = subToAVX512
+	SubPast = subPastAVX512
+	NormTo = normToAVX512
+	NormPast = normPastAVX512
+	ScaleMulTo = scaleMulToAVX512
+	ScaleMulPast = scaleMulPastAVX512
+	SoftmaxGradTo = softmaxGradToAVX512
+	SoftmaxGradPast = softmaxGradPastAVX512
+	LogSoftmaxGradTo = logSoftmaxGradToAVX512
+	LogSoftmaxGradPast = logSoftmaxGradPastAVX512
+	NormGradTo = normGradToAVX512
+	NormGradPast = normGradPastAVX512
+	ScaleGradTo = scaleGradToAVX512
+	ScaleGradPast = scaleGradPastAVX512
+	CrossEntropyGradTo = crossEntropyGradToAVX512
+	CrossEntropyGradPast = crossEntropyGradPastAVX512
 	adamW = adamWAVX512
 	stream = streamAVX512
 }
@@ -564,24 +648,36 @@ func useAVX2() {
 	Dot = dotAVX2
 	MaxOf = maxOfAVX2
 	MinOf = minOfAVX2
+	MaxOfNumbers = maxOfNumbersAVX2
 	SumSquaresAbout = sumSquaresAboutAVX2
 	ExpSubSum = expSubSumAVX2
 	SumExpSub = sumExpSubAVX2
-	ScaleTo = scaleToAVX2
-	SubTo = subToAVX2
 	AddScaled = addScaledAVX2
-	NormTo = normToAVX2
-	ScaleMulTo = scaleMulToAVX2
-	SoftmaxGradTo = softmaxGradToAVX2
-	LogSoftmaxGradTo = logSoftmaxGradToAVX2
 	NormGradSums = normGradSumsAVX2
-	NormGradTo = normGradToAVX2
 	NormGradParams = normGradParamsAVX2
 	ScaleGradParam = scaleGradParamAVX2
-	CrossEntropyGradTo = crossEntropyGradToAVX2
+	ScaleGradSums = scaleGradSumsAVX2
 	BoxMullerTo = boxMullerToAVX2
 	UniformTo = uniformToAVX2
 	RopeTo = ropeToAVX2
+	ScaleTo = scaleToAVX2
+	ScalePast = scalePastAVX2
+	SubTo = subToAVX2
+	SubPast = subPastAVX2
+	NormTo = normToAVX2
+	NormPast = normPastAVX2
+	ScaleMulTo = scaleMulToAVX2
+	ScaleMulPast = scaleMulPastAVX2
+	SoftmaxGradTo = softmaxGradToAVX2
+	SoftmaxGradPast = softmaxGradPastAVX2
+	LogSoftmaxGradTo = logSoftmaxGradToAVX2
+	LogSoftmaxGradPast = logSoftmaxGradPastAVX2
+	NormGradTo = normGradToAVX2
+	NormGradPast = normGradPastAVX2
+	ScaleGradTo = scaleGradToAVX2
+	ScaleGradPast = scaleGradPastAVX2
+	CrossEntropyGradTo = crossEntropyGradToAVX2
+	CrossEntropyGradPast = crossEntropyGradPastAVX2
 	adamW = adamWAVX2
 	stream = streamAVX2
 }

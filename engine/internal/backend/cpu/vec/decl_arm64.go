@@ -160,6 +160,9 @@ func maxOfNEON(x unsafe.Pointer, n int) (r0 float32)
 func minOfNEON(x unsafe.Pointer, n int) (r0 float32)
 
 //go:noescape
+func maxOfNumbersNEON(x unsafe.Pointer, n int) (r0 float32)
+
+//go:noescape
 func sumSquaresAboutNEON(x unsafe.Pointer, mean float32, n int) (r0 float32)
 
 //go:noescape
@@ -172,31 +175,10 @@ func sumExpSubNEON(x unsafe.Pointer, m float32, n int) (r0 float32)
 func streamNEON(d, x unsafe.Pointer, n int)
 
 //go:noescape
-func scaleToNEON(d, x unsafe.Pointer, s float32, n int)
-
-//go:noescape
-func subToNEON(d, x unsafe.Pointer, s float32, n int)
-
-//go:noescape
 func addScaledNEON(d, x unsafe.Pointer, s float32, n int)
 
 //go:noescape
-func normToNEON(d, x, w, b unsafe.Pointer, mean, r float32, n int)
-
-//go:noescape
-func scaleMulToNEON(d, x, w unsafe.Pointer, r float32, n int)
-
-//go:noescape
-func softmaxGradToNEON(d, y, dy unsafe.Pointer, dot float32, n int)
-
-//go:noescape
-func logSoftmaxGradToNEON(d, y, dy unsafe.Pointer, sum float32, n int)
-
-//go:noescape
-func normGradSumsNEON(x, w, dy unsafe.Pointer, mean, r float32, n int) (r0, r1 float32)
-
-//go:noescape
-func normGradToNEON(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+func normGradSumsNEON(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
 
 //go:noescape
 func normGradParamsNEON(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
@@ -205,7 +187,7 @@ func normGradParamsNEON(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
 func scaleGradParamNEON(dw, x, dy unsafe.Pointer, r float32, n int)
 
 //go:noescape
-func crossEntropyGradToNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+func scaleGradSumsNEON(x, w, dy unsafe.Pointer, n int) (r0, r1 float32)
 
 //go:noescape
 func adamWNEON(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, rate, root, eps float32, n int)
@@ -218,6 +200,60 @@ func uniformToNEON(d, e, b unsafe.Pointer, k0, k1, c2, c3 uint32, n int)
 
 //go:noescape
 func ropeToNEON(d, e, x, y, cos, sin unsafe.Pointer, n int)
+
+//go:noescape
+func scaleToNEON(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func scalePastNEON(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func subToNEON(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func subPastNEON(d, x unsafe.Pointer, s float32, n int)
+
+//go:noescape
+func normToNEON(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+
+//go:noescape
+func normPastNEON(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+
+//go:noescape
+func scaleMulToNEON(d, x, w unsafe.Pointer, r float32, n int)
+
+//go:noescape
+func scaleMulPastNEON(d, x, w unsafe.Pointer, r float32, n int)
+
+//go:noescape
+func softmaxGradToNEON(d, y, dy unsafe.Pointer, dot float32, n int)
+
+//go:noescape
+func softmaxGradPastNEON(d, y, dy unsafe.Pointer, dot float32, n int)
+
+//go:noescape
+func logSoftmaxGradToNEON(d, y, dy unsafe.Pointer, sum float32, n int)
+
+//go:noescape
+func logSoftmaxGradPastNEON(d, y, dy unsafe.Pointer, sum float32, n int)
+
+//go:noescape
+func normGradToNEON(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+
+//go:noescape
+func normGradPastNEON(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+
+//go:noescape
+func scaleGradToNEON(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+
+//go:noescape
+func scaleGradPastNEON(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+
+//go:noescape
+func crossEntropyGradToNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+
+//go:noescape
+func crossEntropyGradPastNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 
 var funcsNEON = map[ID]Func{
 	Neg:       negNEON,
@@ -274,24 +310,36 @@ func useNEON() {
 	Dot = dotNEON
 	MaxOf = maxOfNEON
 	MinOf = minOfNEON
+	MaxOfNumbers = maxOfNumbersNEON
 	SumSquaresAbout = sumSquaresAboutNEON
 	ExpSubSum = expSubSumNEON
 	SumExpSub = sumExpSubNEON
-	ScaleTo = scaleToNEON
-	SubTo = subToNEON
 	AddScaled = addScaledNEON
-	NormTo = normToNEON
-	ScaleMulTo = scaleMulToNEON
-	SoftmaxGradTo = softmaxGradToNEON
-	LogSoftmaxGradTo = logSoftmaxGradToNEON
 	NormGradSums = normGradSumsNEON
-	NormGradTo = normGradToNEON
 	NormGradParams = normGradParamsNEON
 	ScaleGradParam = scaleGradParamNEON
-	CrossEntropyGradTo = crossEntropyGradToNEON
+	ScaleGradSums = scaleGradSumsNEON
 	BoxMullerTo = boxMullerToNEON
 	UniformTo = uniformToNEON
 	RopeTo = ropeToNEON
+	ScaleTo = scaleToNEON
+	ScalePast = scalePastNEON
+	SubTo = subToNEON
+	SubPast = subPastNEON
+	NormTo = normToNEON
+	NormPast = normPastNEON
+	ScaleMulTo = scaleMulToNEON
+	ScaleMulPast = scaleMulPastNEON
+	SoftmaxGradTo = softmaxGradToNEON
+	SoftmaxGradPast = softmaxGradPastNEON
+	LogSoftmaxGradTo = logSoftmaxGradToNEON
+	LogSoftmaxGradPast = logSoftmaxGradPastNEON
+	NormGradTo = normGradToNEON
+	NormGradPast = normGradPastNEON
+	ScaleGradTo = scaleGradToNEON
+	ScaleGradPast = scaleGradPastNEON
+	CrossEntropyGradTo = crossEntropyGradToNEON
+	CrossEntropyGradPast = crossEntropyGradPastNEON
 	adamW = adamWNEON
 	stream = streamNEON
 }

@@ -343,8 +343,8 @@ TEXT ·expNEON(SB), NOSPLIT, $0-40
 	MOVD c+24(FP), R3
 	MOVD n+32(FP), R15
 	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V31
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V30
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V29
+	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V30
+	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
 	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
 	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
 	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
@@ -359,8 +359,8 @@ single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x4ea0f7a0 // fmin v0.4s, v29.4s, v0.4s
-	WORD $0x4e20f7c0 // fmax v0.4s, v30.4s, v0.4s
+	WORD $0x4ea0f7c0 // fmin v0.4s, v30.4s, v0.4s
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
 	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
 	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
@@ -399,8 +399,8 @@ element:
 	CMP $1, R15
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0x4ea0f7a0 // fmin v0.4s, v29.4s, v0.4s
-	WORD $0x4e20f7c0 // fmax v0.4s, v30.4s, v0.4s
+	WORD $0x4ea0f7c0 // fmin v0.4s, v30.4s, v0.4s
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
 	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
 	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
@@ -1559,37 +1559,35 @@ TEXT ·sigmoidNEON(SB), NOSPLIT, $0-40
 	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
 	VMOVQ $0x8000000080000000, $0x8000000080000000, V29
 	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V28
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V27
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V26
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V25
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V24
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V23
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V22
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V21
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V20
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V19
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V18
-	VMOVQ $0x0000000000000000, $0x0000000000000000, V17
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V27
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V26
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V25
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V24
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V23
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V22
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V21
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V20
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V19
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V18
 single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebd1c01 // orr v1.16b, v0.16b, v29.16b
-	WORD $0x4ea1f761 // fmin v1.4s, v27.4s, v1.4s
 	WORD $0x4e21f781 // fmax v1.4s, v28.4s, v1.4s
-	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x6e3bdc22 // fmul v2.4s, v1.4s, v27.4s
 	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
 	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
-	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
-	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
-	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4eb41e84 // mov v4.16b, v20.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
 	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
 	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
@@ -1603,7 +1601,7 @@ single:
 	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	WORD $0x6ea0e620 // fcmgt v0.4s, v17.4s, v0.4s
+	WORD $0x6ea0e640 // fcmgt v0.4s, v18.4s, v0.4s
 	WORD $0x6e7f1c60 // bsl v0.16b, v3.16b, v31.16b
 	WORD $0x4e23d7e3 // fadd v3.4s, v31.4s, v3.4s
 	WORD $0x6e23fc03 // fdiv v3.4s, v0.4s, v3.4s
@@ -1620,21 +1618,20 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x4ebd1c01 // orr v1.16b, v0.16b, v29.16b
-	WORD $0x4ea1f761 // fmin v1.4s, v27.4s, v1.4s
 	WORD $0x4e21f781 // fmax v1.4s, v28.4s, v1.4s
-	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x6e3bdc22 // fmul v2.4s, v1.4s, v27.4s
 	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
 	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
-	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
-	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
-	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4eb41e84 // mov v4.16b, v20.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
 	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
 	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
@@ -1648,7 +1645,7 @@ element:
 	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	WORD $0x6ea0e620 // fcmgt v0.4s, v17.4s, v0.4s
+	WORD $0x6ea0e640 // fcmgt v0.4s, v18.4s, v0.4s
 	WORD $0x6e7f1c60 // bsl v0.16b, v3.16b, v31.16b
 	WORD $0x4e23d7e3 // fadd v3.4s, v31.4s, v3.4s
 	WORD $0x6e23fc03 // fdiv v3.4s, v0.4s, v3.4s
@@ -1673,37 +1670,35 @@ TEXT ·siluNEON(SB), NOSPLIT, $0-40
 	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
 	VMOVQ $0x8000000080000000, $0x8000000080000000, V29
 	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V28
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V27
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V26
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V25
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V24
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V23
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V22
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V21
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V20
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V19
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V18
-	VMOVQ $0x0000000000000000, $0x0000000000000000, V17
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V27
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V26
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V25
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V24
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V23
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V22
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V21
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V20
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V19
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V18
 single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebd1c01 // orr v1.16b, v0.16b, v29.16b
-	WORD $0x4ea1f761 // fmin v1.4s, v27.4s, v1.4s
 	WORD $0x4e21f781 // fmax v1.4s, v28.4s, v1.4s
-	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x6e3bdc22 // fmul v2.4s, v1.4s, v27.4s
 	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
 	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
-	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
-	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
-	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4eb41e84 // mov v4.16b, v20.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
 	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
 	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
@@ -1717,7 +1712,7 @@ single:
 	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	WORD $0x6ea0e624 // fcmgt v4.4s, v17.4s, v0.4s
+	WORD $0x6ea0e644 // fcmgt v4.4s, v18.4s, v0.4s
 	WORD $0x6e7f1c64 // bsl v4.16b, v3.16b, v31.16b
 	WORD $0x4e23d7e3 // fadd v3.4s, v31.4s, v3.4s
 	WORD $0x6e23fc83 // fdiv v3.4s, v4.4s, v3.4s
@@ -1735,21 +1730,20 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x4ebd1c01 // orr v1.16b, v0.16b, v29.16b
-	WORD $0x4ea1f761 // fmin v1.4s, v27.4s, v1.4s
 	WORD $0x4e21f781 // fmax v1.4s, v28.4s, v1.4s
-	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x6e3bdc22 // fmul v2.4s, v1.4s, v27.4s
 	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
 	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
-	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
-	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
-	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4eb41e84 // mov v4.16b, v20.16b
 	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
-	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
 	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
 	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
 	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
@@ -1763,7 +1757,7 @@ element:
 	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	WORD $0x6ea0e624 // fcmgt v4.4s, v17.4s, v0.4s
+	WORD $0x6ea0e644 // fcmgt v4.4s, v18.4s, v0.4s
 	WORD $0x6e7f1c64 // bsl v4.16b, v3.16b, v31.16b
 	WORD $0x4e23d7e3 // fadd v3.4s, v31.4s, v3.4s
 	WORD $0x6e23fc83 // fdiv v3.4s, v4.4s, v3.4s
@@ -1804,11 +1798,11 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-40
 	VMOVQ $0x41a0000041a00000, $0x41a0000041a00000, V15
 	VMOVQ $0xbf000000bf000000, $0xbf000000bf000000, V14
 	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V13
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V12
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V11
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V10
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V9
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V8
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V12
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V11
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V10
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V9
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V8
 single:
 	CMP $4, R15
 	BLT singleEnd
@@ -1845,14 +1839,13 @@ single:
 	WORD $0x4ea1cc25 // fmls v5.4s, v1.4s, v1.4s
 	WORD $0x6e25dfc5 // fmul v5.4s, v30.4s, v5.4s
 	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
-	WORD $0x4ea2f582 // fmin v2.4s, v12.4s, v2.4s
 	WORD $0x4e22f5a2 // fmax v2.4s, v13.4s, v2.4s
-	WORD $0x6e2bdc41 // fmul v1.4s, v2.4s, v11.4s
+	WORD $0x6e2cdc41 // fmul v1.4s, v2.4s, v12.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4eabcc22 // fmls v2.4s, v1.4s, v11.4s
 	WORD $0x4eaacc22 // fmls v2.4s, v1.4s, v10.4s
-	WORD $0x4ea9cc22 // fmls v2.4s, v1.4s, v9.4s
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V6
-	WORD $0x4e22cd06 // fmla v6.4s, v8.4s, v2.4s
+	WORD $0x4ea81d06 // mov v6.16b, v8.16b
+	WORD $0x4e22cd26 // fmla v6.4s, v9.4s, v2.4s
 	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V7
 	WORD $0x4e22ccc7 // fmla v7.4s, v6.4s, v2.4s
 	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V6
@@ -1928,14 +1921,13 @@ element:
 	WORD $0x4ea1cc25 // fmls v5.4s, v1.4s, v1.4s
 	WORD $0x6e25dfc5 // fmul v5.4s, v30.4s, v5.4s
 	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
-	WORD $0x4ea2f582 // fmin v2.4s, v12.4s, v2.4s
 	WORD $0x4e22f5a2 // fmax v2.4s, v13.4s, v2.4s
-	WORD $0x6e2bdc41 // fmul v1.4s, v2.4s, v11.4s
+	WORD $0x6e2cdc41 // fmul v1.4s, v2.4s, v12.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4eabcc22 // fmls v2.4s, v1.4s, v11.4s
 	WORD $0x4eaacc22 // fmls v2.4s, v1.4s, v10.4s
-	WORD $0x4ea9cc22 // fmls v2.4s, v1.4s, v9.4s
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V6
-	WORD $0x4e22cd06 // fmla v6.4s, v8.4s, v2.4s
+	WORD $0x4ea81d06 // mov v6.16b, v8.16b
+	WORD $0x4e22cd26 // fmla v6.4s, v9.4s, v2.4s
 	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V7
 	WORD $0x4e22ccc7 // fmla v7.4s, v6.4s, v2.4s
 	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V6
@@ -1990,17 +1982,16 @@ TEXT ·geluTanhNEON(SB), NOSPLIT, $0-40
 	VMOVQ $0x3fcc422a3fcc422a, $0x3fcc422a3fcc422a, V28
 	VMOVQ $0x8000000080000000, $0x8000000080000000, V27
 	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V26
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V25
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V24
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V23
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V22
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V21
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V20
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V19
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V18
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V17
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V16
-	VMOVQ $0x0000000000000000, $0x0000000000000000, V15
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V25
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V24
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V23
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V22
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V21
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V20
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V19
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V18
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V17
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V16
 single:
 	CMP $4, R15
 	BLT singleEnd
@@ -2010,21 +2001,20 @@ single:
 	WORD $0x4e3dcc22 // fmla v2.4s, v1.4s, v29.4s
 	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
 	WORD $0x4ebb1c41 // orr v1.16b, v2.16b, v27.16b
-	WORD $0x4ea1f721 // fmin v1.4s, v25.4s, v1.4s
 	WORD $0x4e21f741 // fmax v1.4s, v26.4s, v1.4s
-	WORD $0x6e38dc23 // fmul v3.4s, v1.4s, v24.4s
+	WORD $0x6e39dc23 // fmul v3.4s, v1.4s, v25.4s
 	WORD $0x4e218863 // frintn v3.4s, v3.4s
+	WORD $0x4eb8cc61 // fmls v1.4s, v3.4s, v24.4s
 	WORD $0x4eb7cc61 // fmls v1.4s, v3.4s, v23.4s
-	WORD $0x4eb6cc61 // fmls v1.4s, v3.4s, v22.4s
-	WORD $0x4eb41e84 // mov v4.16b, v20.16b
-	WORD $0x4e21cea4 // fmla v4.4s, v21.4s, v1.4s
-	WORD $0x4eb31e65 // mov v5.16b, v19.16b
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cec4 // fmla v4.4s, v22.4s, v1.4s
+	WORD $0x4eb41e85 // mov v5.16b, v20.16b
 	WORD $0x4e21cc85 // fmla v5.4s, v4.4s, v1.4s
-	WORD $0x4eb21e44 // mov v4.16b, v18.16b
+	WORD $0x4eb31e64 // mov v4.16b, v19.16b
 	WORD $0x4e21cca4 // fmla v4.4s, v5.4s, v1.4s
-	WORD $0x4eb11e25 // mov v5.16b, v17.16b
+	WORD $0x4eb21e45 // mov v5.16b, v18.16b
 	WORD $0x4e21cc85 // fmla v5.4s, v4.4s, v1.4s
-	WORD $0x4eb01e04 // mov v4.16b, v16.16b
+	WORD $0x4eb11e24 // mov v4.16b, v17.16b
 	WORD $0x4e21cca4 // fmla v4.4s, v5.4s, v1.4s
 	WORD $0x6e21dc25 // fmul v5.4s, v1.4s, v1.4s
 	WORD $0x4e24cca1 // fmla v1.4s, v5.4s, v4.4s
@@ -2038,7 +2028,7 @@ single:
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
-	WORD $0x6ea2e5e2 // fcmgt v2.4s, v15.4s, v2.4s
+	WORD $0x6ea2e602 // fcmgt v2.4s, v16.4s, v2.4s
 	WORD $0x6e7f1c82 // bsl v2.16b, v4.16b, v31.16b
 	WORD $0x4e24d7e4 // fadd v4.4s, v31.4s, v4.4s
 	WORD $0x6e24fc44 // fdiv v4.4s, v2.4s, v4.4s
@@ -2060,21 +2050,20 @@ element:
 	WORD $0x4e3dcc22 // fmla v2.4s, v1.4s, v29.4s
 	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
 	WORD $0x4ebb1c41 // orr v1.16b, v2.16b, v27.16b
-	WORD $0x4ea1f721 // fmin v1.4s, v25.4s, v1.4s
 	WORD $0x4e21f741 // fmax v1.4s, v26.4s, v1.4s
-	WORD $0x6e38dc23 // fmul v3.4s, v1.4s, v24.4s
+	WORD $0x6e39dc23 // fmul v3.4s, v1.4s, v25.4s
 	WORD $0x4e218863 // frintn v3.4s, v3.4s
+	WORD $0x4eb8cc61 // fmls v1.4s, v3.4s, v24.4s
 	WORD $0x4eb7cc61 // fmls v1.4s, v3.4s, v23.4s
-	WORD $0x4eb6cc61 // fmls v1.4s, v3.4s, v22.4s
-	WORD $0x4eb41e84 // mov v4.16b, v20.16b
-	WORD $0x4e21cea4 // fmla v4.4s, v21.4s, v1.4s
-	WORD $0x4eb31e65 // mov v5.16b, v19.16b
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cec4 // fmla v4.4s, v22.4s, v1.4s
+	WORD $0x4eb41e85 // mov v5.16b, v20.16b
 	WORD $0x4e21cc85 // fmla v5.4s, v4.4s, v1.4s
-	WORD $0x4eb21e44 // mov v4.16b, v18.16b
+	WORD $0x4eb31e64 // mov v4.16b, v19.16b
 	WORD $0x4e21cca4 // fmla v4.4s, v5.4s, v1.4s
-	WORD $0x4eb11e25 // mov v5.16b, v17.16b
+	WORD $0x4eb21e45 // mov v5.16b, v18.16b
 	WORD $0x4e21cc85 // fmla v5.4s, v4.4s, v1.4s
-	WORD $0x4eb01e04 // mov v4.16b, v16.16b
+	WORD $0x4eb11e24 // mov v4.16b, v17.16b
 	WORD $0x4e21cca4 // fmla v4.4s, v5.4s, v1.4s
 	WORD $0x6e21dc25 // fmul v5.4s, v1.4s, v1.4s
 	WORD $0x4e24cca1 // fmla v1.4s, v5.4s, v4.4s
@@ -2088,7 +2077,7 @@ element:
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
-	WORD $0x6ea2e5e2 // fcmgt v2.4s, v15.4s, v2.4s
+	WORD $0x6ea2e602 // fcmgt v2.4s, v16.4s, v2.4s
 	WORD $0x6e7f1c82 // bsl v2.16b, v4.16b, v31.16b
 	WORD $0x4e24d7e4 // fadd v4.4s, v31.4s, v4.4s
 	WORD $0x6e24fc44 // fdiv v4.4s, v2.4s, v4.4s
@@ -3930,17 +3919,13 @@ loop:
 	BLT loopEnd
 	WORD $0xf9880000 // prfm pldl1keep, [x0, #4096]
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7ff // fadd v31.4s, v31.4s, v0.4s
+	WORD $0x4e20cc1f // fmla v31.4s, v0.4s, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0, #16]
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7de // fadd v30.4s, v30.4s, v0.4s
+	WORD $0x4e20cc1e // fmla v30.4s, v0.4s, v0.4s
 	WORD $0x3dc00800 // ldr q0, [x0, #32]
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7bd // fadd v29.4s, v29.4s, v0.4s
+	WORD $0x4e20cc1d // fmla v29.4s, v0.4s, v0.4s
 	WORD $0x3dc00c00 // ldr q0, [x0, #48]
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
+	WORD $0x4e20cc1c // fmla v28.4s, v0.4s, v0.4s
 	ADD $64, R0
 	SUB $16, R15
 	B loop
@@ -3950,8 +3935,7 @@ single:
 	BLT singleEnd
 	WORD $0xf9880000 // prfm pldl1keep, [x0, #4096]
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7ff // fadd v31.4s, v31.4s, v0.4s
+	WORD $0x4e20cc1f // fmla v31.4s, v0.4s, v0.4s
 	ADD $16, R0
 	SUB $4, R15
 	B single
@@ -3960,10 +3944,9 @@ element:
 	CMP $1, R15
 	BLT elementEnd
 	WORD $0xbd400000 // ldr s0, [x0, #0]
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
 	WORD $0x6f00e401 // movi v1.2d, #0
 	WORD $0x6e040401 // mov v1.s[0], v0.s[0]
-	WORD $0x4e21d7ff // fadd v31.4s, v31.4s, v1.4s
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
 	ADD $4, R0
 	SUB $1, R15
 	B element
@@ -3992,20 +3975,16 @@ loop:
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0xf9880020 // prfm pldl1keep, [x1, #4096]
 	WORD $0x3dc00021 // ldr q1, [x1, #0]
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4e21d7ff // fadd v31.4s, v31.4s, v1.4s
+	WORD $0x4e21cc1f // fmla v31.4s, v0.4s, v1.4s
 	WORD $0x3dc00400 // ldr q0, [x0, #16]
 	WORD $0x3dc00421 // ldr q1, [x1, #16]
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4e21d7de // fadd v30.4s, v30.4s, v1.4s
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
 	WORD $0x3dc00800 // ldr q0, [x0, #32]
 	WORD $0x3dc00821 // ldr q1, [x1, #32]
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4e21d7bd // fadd v29.4s, v29.4s, v1.4s
+	WORD $0x4e21cc1d // fmla v29.4s, v0.4s, v1.4s
 	WORD $0x3dc00c00 // ldr q0, [x0, #48]
 	WORD $0x3dc00c21 // ldr q1, [x1, #48]
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4e21d79c // fadd v28.4s, v28.4s, v1.4s
+	WORD $0x4e21cc1c // fmla v28.4s, v0.4s, v1.4s
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R15
@@ -4018,8 +3997,7 @@ single:
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0xf9880020 // prfm pldl1keep, [x1, #4096]
 	WORD $0x3dc00021 // ldr q1, [x1, #0]
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x4e21d7ff // fadd v31.4s, v31.4s, v1.4s
+	WORD $0x4e21cc1f // fmla v31.4s, v0.4s, v1.4s
 	ADD $16, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -4030,10 +4008,9 @@ element:
 	BLT elementEnd
 	WORD $0xbd400000 // ldr s0, [x0, #0]
 	WORD $0xbd400021 // ldr s1, [x1, #0]
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x6f00e400 // movi v0.2d, #0
-	WORD $0x6e040420 // mov v0.s[0], v1.s[0]
-	WORD $0x4e20d7ff // fadd v31.4s, v31.4s, v0.4s
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6e040402 // mov v2.s[0], v0.s[0]
+	WORD $0x4e21cc5f // fmla v31.4s, v2.4s, v1.4s
 	ADD $4, R0
 	ADD $4, R1
 	SUB $1, R15
@@ -4149,6 +4126,58 @@ elementEnd:
 	FMOVS F31, r0+16(FP)
 	RET
 
+// func maxOfNumbersNEON(x unsafe.Pointer, n int) (r0 float32)
+TEXT ·maxOfNumbersNEON(SB), NOSPLIT, $0-20
+	MOVD x+0(FP), R0
+	MOVD n+8(FP), R15
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V31
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V30
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V29
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V28
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0xf9880000 // prfm pldl1keep, [x0, #4096]
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x4e20c7ff // fmaxnm v31.4s, v31.4s, v0.4s
+	WORD $0x3dc00400 // ldr q0, [x0, #16]
+	WORD $0x4e20c7de // fmaxnm v30.4s, v30.4s, v0.4s
+	WORD $0x3dc00800 // ldr q0, [x0, #32]
+	WORD $0x4e20c7bd // fmaxnm v29.4s, v29.4s, v0.4s
+	WORD $0x3dc00c00 // ldr q0, [x0, #48]
+	WORD $0x4e20c79c // fmaxnm v28.4s, v28.4s, v0.4s
+	ADD $64, R0
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0xf9880000 // prfm pldl1keep, [x0, #4096]
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x4e20c7ff // fmaxnm v31.4s, v31.4s, v0.4s
+	ADD $16, R0
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400000 // ldr s0, [x0, #0]
+	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
+	WORD $0x6e040401 // mov v1.s[0], v0.s[0]
+	WORD $0x4e21c7ff // fmaxnm v31.4s, v31.4s, v1.4s
+	ADD $4, R0
+	SUB $1, R15
+	B element
+elementEnd:
+	WORD $0x4e3ec7ff // fmaxnm v31.4s, v31.4s, v30.4s
+	WORD $0x4e3dc7ff // fmaxnm v31.4s, v31.4s, v29.4s
+	WORD $0x4e3cc7ff // fmaxnm v31.4s, v31.4s, v28.4s
+	WORD $0x6e30cbff // fmaxnmv s31, v31.4s
+	FMOVS F31, r0+16(FP)
+	RET
+
 // func sumSquaresAboutNEON(x unsafe.Pointer, mean float32, n int) (r0 float32)
 TEXT ·sumSquaresAboutNEON(SB), NOSPLIT, $0-28
 	MOVD x+0(FP), R0
@@ -4164,20 +4193,16 @@ loop:
 	BLT loopEnd
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7de // fadd v30.4s, v30.4s, v0.4s
+	WORD $0x4e20cc1e // fmla v30.4s, v0.4s, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0, #16]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7bd // fadd v29.4s, v29.4s, v0.4s
+	WORD $0x4e20cc1d // fmla v29.4s, v0.4s, v0.4s
 	WORD $0x3dc00800 // ldr q0, [x0, #32]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
+	WORD $0x4e20cc1c // fmla v28.4s, v0.4s, v0.4s
 	WORD $0x3dc00c00 // ldr q0, [x0, #48]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
+	WORD $0x4e20cc1b // fmla v27.4s, v0.4s, v0.4s
 	ADD $64, R0
 	SUB $16, R15
 	B loop
@@ -4187,8 +4212,7 @@ single:
 	BLT singleEnd
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d7de // fadd v30.4s, v30.4s, v0.4s
+	WORD $0x4e20cc1e // fmla v30.4s, v0.4s, v0.4s
 	ADD $16, R0
 	SUB $4, R15
 	B single
@@ -4198,10 +4222,9 @@ element:
 	BLT elementEnd
 	WORD $0xbd400000 // ldr s0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
 	WORD $0x6f00e401 // movi v1.2d, #0
 	WORD $0x6e040401 // mov v1.s[0], v0.s[0]
-	WORD $0x4e21d7de // fadd v30.4s, v30.4s, v1.4s
+	WORD $0x4e20cc3e // fmla v30.4s, v1.4s, v0.4s
 	ADD $4, R0
 	SUB $1, R15
 	B element
@@ -4223,45 +4246,43 @@ TEXT ·expSubSumNEON(SB), NOSPLIT, $0-36
 	MOVD n+24(FP), R15
 	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
 	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V28
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V27
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V26
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V25
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V24
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V23
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V22
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V21
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V20
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V19
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V18
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V25
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V24
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V23
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V22
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V21
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V20
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
+	WORD $0x6f00e412 // movi v18.2d, #0
 	WORD $0x6f00e411 // movi v17.2d, #0
 	WORD $0x6f00e410 // movi v16.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
-	WORD $0x6f00e40e // movi v14.2d, #0
 loop:
 	CMP $16, R15
 	BLT loopEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4272,28 +4293,27 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x3d800002 // str q2, [x0, #0]
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	WORD $0x3dc00420 // ldr q0, [x1, #16]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4304,28 +4324,27 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x3d800402 // str q2, [x0, #16]
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
 	WORD $0x3dc00820 // ldr q0, [x1, #32]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4336,28 +4355,27 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x3d800802 // str q2, [x0, #32]
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
 	WORD $0x3dc00c20 // ldr q0, [x1, #48]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4368,7 +4386,7 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x3d800c02 // str q2, [x0, #48]
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R15
@@ -4379,25 +4397,24 @@ single:
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4408,7 +4425,7 @@ single:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x3d800002 // str q2, [x0, #0]
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	ADD $16, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -4419,25 +4436,24 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4450,18 +4466,18 @@ element:
 	WORD $0xbd000002 // str s2, [x0, #0]
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6e040443 // mov v3.s[0], v2.s[0]
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
 	ADD $4, R0
 	ADD $4, R1
 	SUB $1, R15
 	B element
 elementEnd:
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31d631 // faddp v17.4s, v17.4s, v17.4s
-	WORD $0x7e30da31 // faddp s17, v17.2s
-	FMOVS F17, r0+32(FP)
+	WORD $0x4e31d652 // fadd v18.4s, v18.4s, v17.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x6e32d652 // faddp v18.4s, v18.4s, v18.4s
+	WORD $0x7e30da52 // faddp s18, v18.2s
+	FMOVS F18, r0+32(FP)
 	RET
 
 // func sumExpSubNEON(x unsafe.Pointer, m float32, n int) (r0 float32)
@@ -4472,46 +4488,74 @@ TEXT ·sumExpSubNEON(SB), NOSPLIT, $0-28
 	MOVD n+16(FP), R15
 	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
 	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V28
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V27
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V26
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V25
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V24
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V23
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V22
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V21
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V20
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V19
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V18
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V25
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V24
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V23
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V22
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V21
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V20
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
+	WORD $0x6f00e412 // movi v18.2d, #0
 	WORD $0x6f00e411 // movi v17.2d, #0
 	WORD $0x6f00e410 // movi v16.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
-	WORD $0x6f00e40e // movi v14.2d, #0
 loop:
 	CMP $16, R15
 	BLT loopEnd
 	WORD $0xf9900000 // prfm pldl1keep, [x0, #8192]
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
+	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
+	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
+	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x3dc00400 // ldr q0, [x0, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
+	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4522,27 +4566,26 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x3dc00400 // ldr q0, [x0, #16]
+	WORD $0x3dc00800 // ldr q0, [x0, #32]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4553,27 +4596,26 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x3dc00800 // ldr q0, [x0, #32]
+	WORD $0x3dc00c00 // ldr q0, [x0, #48]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4584,37 +4626,6 @@ loop:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x3dc00c00 // ldr q0, [x0, #48]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
-	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
 	ADD $64, R0
 	SUB $16, R15
 	B loop
@@ -4625,25 +4636,24 @@ single:
 	WORD $0xf9900000 // prfm pldl1keep, [x0, #8192]
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4653,7 +4663,7 @@ single:
 	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	ADD $16, R0
 	SUB $4, R15
 	B single
@@ -4663,25 +4673,24 @@ element:
 	BLT elementEnd
 	WORD $0xbd400000 // ldr s0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc01 // fmul v1.4s, v0.4s, v27.4s
+	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
 	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
 	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
 	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
 	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
 	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
 	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
 	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
@@ -4693,17 +4702,17 @@ element:
 	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6e040443 // mov v3.s[0], v2.s[0]
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
 	ADD $4, R0
 	SUB $1, R15
 	B element
 elementEnd:
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x6e31d631 // faddp v17.4s, v17.4s, v17.4s
-	WORD $0x7e30da31 // faddp s17, v17.2s
-	FMOVS F17, r0+24(FP)
+	WORD $0x4e31d652 // fadd v18.4s, v18.4s, v17.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x6e32d652 // faddp v18.4s, v18.4s, v18.4s
+	WORD $0x7e30da52 // faddp s18, v18.2s
+	FMOVS F18, r0+24(FP)
 	RET
 
 // func streamNEON(d, x unsafe.Pointer, n int)
@@ -4741,108 +4750,6 @@ element:
 	CMP $1, R15
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0xbd000000 // str s0, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	SUB $1, R15
-	B element
-elementEnd:
-	RET
-
-// func scaleToNEON(d, x unsafe.Pointer, s float32, n int)
-TEXT ·scaleToNEON(SB), NOSPLIT, $0-32
-	MOVD d+0(FP), R0
-	MOVD x+8(FP), R1
-	FMOVS s+16(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD n+24(FP), R15
-loop:
-	CMP $16, R15
-	BLT loopEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x3d800000 // str q0, [x0, #0]
-	WORD $0x3dc00420 // ldr q0, [x1, #16]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x3d800400 // str q0, [x0, #16]
-	WORD $0x3dc00820 // ldr q0, [x1, #32]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x3d800800 // str q0, [x0, #32]
-	WORD $0x3dc00c20 // ldr q0, [x1, #48]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x3d800c00 // str q0, [x0, #48]
-	ADD $64, R0
-	ADD $64, R1
-	SUB $16, R15
-	B loop
-loopEnd:
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x3d800000 // str q0, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0xbd000000 // str s0, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	SUB $1, R15
-	B element
-elementEnd:
-	RET
-
-// func subToNEON(d, x unsafe.Pointer, s float32, n int)
-TEXT ·subToNEON(SB), NOSPLIT, $0-32
-	MOVD d+0(FP), R0
-	MOVD x+8(FP), R1
-	FMOVS s+16(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD n+24(FP), R15
-loop:
-	CMP $16, R15
-	BLT loopEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x3d800000 // str q0, [x0, #0]
-	WORD $0x3dc00420 // ldr q0, [x1, #16]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x3d800400 // str q0, [x0, #16]
-	WORD $0x3dc00820 // ldr q0, [x1, #32]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x3d800800 // str q0, [x0, #32]
-	WORD $0x3dc00c20 // ldr q0, [x1, #48]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x3d800c00 // str q0, [x0, #48]
-	ADD $64, R0
-	ADD $64, R1
-	SUB $16, R15
-	B loop
-loopEnd:
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x3d800000 // str q0, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0xbd000000 // str s0, [x0, #0]
 	ADD $4, R0
 	ADD $4, R1
@@ -4908,353 +4815,44 @@ element:
 elementEnd:
 	RET
 
-// func normToNEON(d, x, w, b unsafe.Pointer, mean, r float32, n int)
-TEXT ·normToNEON(SB), NOSPLIT, $0-48
-	MOVD d+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD w+16(FP), R2
-	MOVD b+24(FP), R3
-	FMOVS mean+32(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS r+36(FP), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	MOVD n+40(FP), R15
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
-	WORD $0x3d800002 // str q2, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	ADD $16, R2
-	ADD $16, R3
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0xbd400041 // ldr s1, [x2, #0]
-	WORD $0xbd400062 // ldr s2, [x3, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
-	WORD $0xbd000002 // str s2, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	ADD $4, R2
-	ADD $4, R3
-	SUB $1, R15
-	B element
-elementEnd:
-	RET
-
-// func scaleMulToNEON(d, x, w unsafe.Pointer, r float32, n int)
-TEXT ·scaleMulToNEON(SB), NOSPLIT, $0-40
-	MOVD d+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD w+16(FP), R2
-	FMOVS r+24(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD n+32(FP), R15
-loop:
-	CMP $16, R15
-	BLT loopEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800001 // str q1, [x0, #0]
-	WORD $0x3dc00420 // ldr q0, [x1, #16]
-	WORD $0x3dc00441 // ldr q1, [x2, #16]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800401 // str q1, [x0, #16]
-	WORD $0x3dc00820 // ldr q0, [x1, #32]
-	WORD $0x3dc00841 // ldr q1, [x2, #32]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800801 // str q1, [x0, #32]
-	WORD $0x3dc00c20 // ldr q0, [x1, #48]
-	WORD $0x3dc00c41 // ldr q1, [x2, #48]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800c01 // str q1, [x0, #48]
-	ADD $64, R0
-	ADD $64, R1
-	ADD $64, R2
-	SUB $16, R15
-	B loop
-loopEnd:
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800001 // str q1, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	ADD $16, R2
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0xbd400041 // ldr s1, [x2, #0]
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0xbd000001 // str s1, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	ADD $4, R2
-	SUB $1, R15
-	B element
-elementEnd:
-	RET
-
-// func softmaxGradToNEON(d, y, dy unsafe.Pointer, dot float32, n int)
-TEXT ·softmaxGradToNEON(SB), NOSPLIT, $0-40
-	MOVD d+0(FP), R0
-	MOVD y+8(FP), R1
-	MOVD dy+16(FP), R2
-	FMOVS dot+24(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD n+32(FP), R15
-loop:
-	CMP $16, R15
-	BLT loopEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800001 // str q1, [x0, #0]
-	WORD $0x3dc00420 // ldr q0, [x1, #16]
-	WORD $0x3dc00441 // ldr q1, [x2, #16]
-	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800401 // str q1, [x0, #16]
-	WORD $0x3dc00820 // ldr q0, [x1, #32]
-	WORD $0x3dc00841 // ldr q1, [x2, #32]
-	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800801 // str q1, [x0, #32]
-	WORD $0x3dc00c20 // ldr q0, [x1, #48]
-	WORD $0x3dc00c41 // ldr q1, [x2, #48]
-	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800c01 // str q1, [x0, #48]
-	ADD $64, R0
-	ADD $64, R1
-	ADD $64, R2
-	SUB $16, R15
-	B loop
-loopEnd:
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0x3d800001 // str q1, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	ADD $16, R2
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0xbd400041 // ldr s1, [x2, #0]
-	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
-	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	WORD $0xbd000001 // str s1, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	ADD $4, R2
-	SUB $1, R15
-	B element
-elementEnd:
-	RET
-
-// func logSoftmaxGradToNEON(d, y, dy unsafe.Pointer, sum float32, n int)
-TEXT ·logSoftmaxGradToNEON(SB), NOSPLIT, $0-40
-	MOVD d+0(FP), R0
-	MOVD y+8(FP), R1
-	MOVD dy+16(FP), R2
-	FMOVS sum+24(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD n+32(FP), R15
-	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V28
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V27
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V26
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V25
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V24
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V23
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V22
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V21
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V20
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V19
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V18
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc02 // fmul v2.4s, v0.4s, v27.4s
-	WORD $0x4e218842 // frintn v2.4s, v2.4s
-	WORD $0x4ebacc40 // fmls v0.4s, v2.4s, v26.4s
-	WORD $0x4eb9cc40 // fmls v0.4s, v2.4s, v25.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cf03 // fmla v3.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
-	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
-	WORD $0x4eb41e84 // mov v4.16b, v20.16b
-	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
-	WORD $0x4eb31e63 // mov v3.16b, v19.16b
-	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
-	WORD $0x6e20dc04 // fmul v4.4s, v0.4s, v0.4s
-	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
-	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
-	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
-	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
-	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
-	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	WORD $0x4ebfcc61 // fmls v1.4s, v3.4s, v31.4s
-	WORD $0x3d800001 // str q1, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	ADD $16, R2
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0xbd400041 // ldr s1, [x2, #0]
-	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3bdc02 // fmul v2.4s, v0.4s, v27.4s
-	WORD $0x4e218842 // frintn v2.4s, v2.4s
-	WORD $0x4ebacc40 // fmls v0.4s, v2.4s, v26.4s
-	WORD $0x4eb9cc40 // fmls v0.4s, v2.4s, v25.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cf03 // fmla v3.4s, v24.4s, v0.4s
-	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
-	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
-	WORD $0x4eb41e84 // mov v4.16b, v20.16b
-	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
-	WORD $0x4eb31e63 // mov v3.16b, v19.16b
-	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
-	WORD $0x6e20dc04 // fmul v4.4s, v0.4s, v0.4s
-	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
-	WORD $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
-	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
-	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
-	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
-	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
-	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	WORD $0x4ebfcc61 // fmls v1.4s, v3.4s, v31.4s
-	WORD $0xbd000001 // str s1, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	ADD $4, R2
-	SUB $1, R15
-	B element
-elementEnd:
-	RET
-
-// func normGradSumsNEON(x, w, dy unsafe.Pointer, mean, r float32, n int) (r0, r1 float32)
-TEXT ·normGradSumsNEON(SB), NOSPLIT, $0-48
+// func normGradSumsNEON(x, w, dy unsafe.Pointer, mean float32, n int) (r0, r1, r2 float32)
+TEXT ·normGradSumsNEON(SB), NOSPLIT, $0-52
 	MOVD x+0(FP), R0
 	MOVD w+8(FP), R1
 	MOVD dy+16(FP), R2
 	FMOVS mean+24(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS r+28(FP), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	MOVD n+32(FP), R15
+	WORD $0x6f00e41e // movi v30.2d, #0
 	WORD $0x6f00e41d // movi v29.2d, #0
 	WORD $0x6f00e41c // movi v28.2d, #0
 	WORD $0x6f00e41b // movi v27.2d, #0
 	WORD $0x6f00e41a // movi v26.2d, #0
 	WORD $0x6f00e419 // movi v25.2d, #0
-	WORD $0x6f00e418 // movi v24.2d, #0
-	WORD $0x6f00e417 // movi v23.2d, #0
-	WORD $0x6f00e416 // movi v22.2d, #0
 loop:
-	CMP $16, R15
+	CMP $8, R15
 	BLT loopEnd
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0xf9880040 // prfm pldl1keep, [x2, #4096]
 	WORD $0x3dc00042 // ldr q2, [x2, #0]
 	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	WORD $0x4e21d7bd // fadd v29.4s, v29.4s, v1.4s
-	WORD $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
+	WORD $0x4e21d7de // fadd v30.4s, v30.4s, v1.4s
+	WORD $0x4e20cc3d // fmla v29.4s, v1.4s, v0.4s
+	WORD $0x4e20cc1c // fmla v28.4s, v0.4s, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0, #16]
 	WORD $0x3dc00421 // ldr q1, [x1, #16]
 	WORD $0x3dc00442 // ldr q2, [x2, #16]
 	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
 	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-	WORD $0x4e20d75a // fadd v26.4s, v26.4s, v0.4s
-	WORD $0x3dc00800 // ldr q0, [x0, #32]
-	WORD $0x3dc00821 // ldr q1, [x1, #32]
-	WORD $0x3dc00842 // ldr q2, [x2, #32]
-	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
-	WORD $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
-	WORD $0x3dc00c00 // ldr q0, [x0, #48]
-	WORD $0x3dc00c21 // ldr q1, [x1, #48]
-	WORD $0x3dc00c42 // ldr q2, [x2, #48]
-	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-	WORD $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
-	ADD $64, R0
-	ADD $64, R1
-	ADD $64, R2
-	SUB $16, R15
+	WORD $0x4e20cc3a // fmla v26.4s, v1.4s, v0.4s
+	WORD $0x4e20cc19 // fmla v25.4s, v0.4s, v0.4s
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	SUB $8, R15
 	B loop
 loopEnd:
 single:
@@ -5262,13 +4860,13 @@ single:
 	BLT singleEnd
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0xf9880040 // prfm pldl1keep, [x2, #4096]
 	WORD $0x3dc00042 // ldr q2, [x2, #0]
 	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	WORD $0x4e21d7bd // fadd v29.4s, v29.4s, v1.4s
-	WORD $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
+	WORD $0x4e21d7de // fadd v30.4s, v30.4s, v1.4s
+	WORD $0x4e20cc3d // fmla v29.4s, v1.4s, v0.4s
+	WORD $0x4e20cc1c // fmla v28.4s, v0.4s, v0.4s
 	ADD $16, R0
 	ADD $16, R1
 	ADD $16, R2
@@ -5283,89 +4881,33 @@ element:
 	WORD $0xbd400042 // ldr s2, [x2, #0]
 	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
 	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6e040422 // mov v2.s[0], v1.s[0]
-	WORD $0x4e22d7bd // fadd v29.4s, v29.4s, v2.4s
+	WORD $0x4e22d7de // fadd v30.4s, v30.4s, v2.4s
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6e040422 // mov v2.s[0], v1.s[0]
+	WORD $0x4e20cc5d // fmla v29.4s, v2.4s, v0.4s
 	WORD $0x6f00e401 // movi v1.2d, #0
 	WORD $0x6e040401 // mov v1.s[0], v0.s[0]
-	WORD $0x4e21d79c // fadd v28.4s, v28.4s, v1.4s
+	WORD $0x4e20cc3c // fmla v28.4s, v1.4s, v0.4s
 	ADD $4, R0
 	ADD $4, R1
 	ADD $4, R2
 	SUB $1, R15
 	B element
 elementEnd:
-	WORD $0x4e3bd7bd // fadd v29.4s, v29.4s, v27.4s
-	WORD $0x4e39d7bd // fadd v29.4s, v29.4s, v25.4s
-	WORD $0x4e37d7bd // fadd v29.4s, v29.4s, v23.4s
+	WORD $0x4e3bd7de // fadd v30.4s, v30.4s, v27.4s
+	WORD $0x6e3ed7de // faddp v30.4s, v30.4s, v30.4s
+	WORD $0x7e30dbde // faddp s30, v30.2s
+	FMOVS F30, r0+40(FP)
+	WORD $0x4e3ad7bd // fadd v29.4s, v29.4s, v26.4s
 	WORD $0x6e3dd7bd // faddp v29.4s, v29.4s, v29.4s
 	WORD $0x7e30dbbd // faddp s29, v29.2s
-	FMOVS F29, r0+40(FP)
-	WORD $0x4e3ad79c // fadd v28.4s, v28.4s, v26.4s
-	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
-	WORD $0x4e36d79c // fadd v28.4s, v28.4s, v22.4s
+	FMOVS F29, r1+44(FP)
+	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
 	WORD $0x6e3cd79c // faddp v28.4s, v28.4s, v28.4s
 	WORD $0x7e30db9c // faddp s28, v28.2s
-	FMOVS F28, r1+44(FP)
-	RET
-
-// func normGradToNEON(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
-TEXT ·normGradToNEON(SB), NOSPLIT, $0-56
-	MOVD d+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD w+16(FP), R2
-	MOVD dy+24(FP), R3
-	FMOVS mean+32(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS r+36(FP), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	FMOVS c1+40(FP), F29
-	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
-	FMOVS c2+44(FP), F28
-	WORD $0x4e04079c // dup v28.4s, v28.s[0]
-	MOVD n+48(FP), R15
-single:
-	CMP $4, R15
-	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x3dc00041 // ldr q1, [x2, #0]
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
-	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
-	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
-	WORD $0x3d800001 // str q1, [x0, #0]
-	ADD $16, R0
-	ADD $16, R1
-	ADD $16, R2
-	ADD $16, R3
-	SUB $4, R15
-	B single
-singleEnd:
-element:
-	CMP $1, R15
-	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0xbd400041 // ldr s1, [x2, #0]
-	WORD $0xbd400062 // ldr s2, [x3, #0]
-	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
-	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
-	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
-	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
-	WORD $0xbd000001 // str s1, [x0, #0]
-	ADD $4, R0
-	ADD $4, R1
-	ADD $4, R2
-	ADD $4, R3
-	SUB $1, R15
-	B element
-elementEnd:
+	FMOVS F28, r2+48(FP)
 	RET
 
 // func normGradParamsNEON(dw, db, x, dy unsafe.Pointer, mean, r float32, n int)
@@ -5379,6 +4921,56 @@ TEXT ·normGradParamsNEON(SB), NOSPLIT, $0-48
 	FMOVS r+36(FP), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	MOVD n+40(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00040 // ldr q0, [x2, #0]
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x3dc00002 // ldr q2, [x0, #0]
+	WORD $0x4e20cc22 // fmla v2.4s, v1.4s, v0.4s
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4e21d401 // fadd v1.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x3dc00440 // ldr q0, [x2, #16]
+	WORD $0x3dc00461 // ldr q1, [x3, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x3dc00402 // ldr q2, [x0, #16]
+	WORD $0x4e20cc22 // fmla v2.4s, v1.4s, v0.4s
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x4e21d401 // fadd v1.4s, v0.4s, v1.4s
+	WORD $0x3d800402 // str q2, [x0, #16]
+	WORD $0x3d800421 // str q1, [x1, #16]
+	WORD $0x3dc00840 // ldr q0, [x2, #32]
+	WORD $0x3dc00861 // ldr q1, [x3, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x3dc00802 // ldr q2, [x0, #32]
+	WORD $0x4e20cc22 // fmla v2.4s, v1.4s, v0.4s
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x4e21d401 // fadd v1.4s, v0.4s, v1.4s
+	WORD $0x3d800802 // str q2, [x0, #32]
+	WORD $0x3d800821 // str q1, [x1, #32]
+	WORD $0x3dc00c40 // ldr q0, [x2, #48]
+	WORD $0x3dc00c61 // ldr q1, [x3, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x3dc00c02 // ldr q2, [x0, #48]
+	WORD $0x4e20cc22 // fmla v2.4s, v1.4s, v0.4s
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x4e21d401 // fadd v1.4s, v0.4s, v1.4s
+	WORD $0x3d800c02 // str q2, [x0, #48]
+	WORD $0x3d800c21 // str q1, [x1, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
 single:
 	CMP $4, R15
 	BLT singleEnd
@@ -5494,112 +5086,103 @@ element:
 elementEnd:
 	RET
 
-// func crossEntropyGradToNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
-TEXT ·crossEntropyGradToNEON(SB), NOSPLIT, $0-40
-	MOVD d+0(FP), R0
-	MOVD x+8(FP), R1
-	FMOVS lse+16(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS s+20(FP), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	FMOVS smooth+24(FP), F29
-	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
-	MOVD n+32(FP), R15
-	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V28
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V27
-	VMOVQ $0x42b2000042b20000, $0x42b2000042b20000, V26
-	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V25
-	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V24
-	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V23
-	VMOVQ $0x3951238939512389, $0x3951238939512389, V22
-	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V21
-	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V20
-	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V19
-	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V18
-	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V17
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V16
+// func scaleGradSumsNEON(x, w, dy unsafe.Pointer, n int) (r0, r1 float32)
+TEXT ·scaleGradSumsNEON(SB), NOSPLIT, $0-40
+	MOVD x+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD dy+16(FP), R2
+	MOVD n+24(FP), R15
+	WORD $0x6f00e41f // movi v31.2d, #0
+	WORD $0x6f00e41e // movi v30.2d, #0
+	WORD $0x6f00e41d // movi v29.2d, #0
+	WORD $0x6f00e41c // movi v28.2d, #0
+	WORD $0x6f00e41b // movi v27.2d, #0
+	WORD $0x6f00e41a // movi v26.2d, #0
+	WORD $0x6f00e419 // movi v25.2d, #0
+	WORD $0x6f00e418 // movi v24.2d, #0
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0xf9880000 // prfm pldl1keep, [x0, #4096]
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0xf9880040 // prfm pldl1keep, [x2, #4096]
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4e20cc1e // fmla v30.4s, v0.4s, v0.4s
+	WORD $0x3dc00400 // ldr q0, [x0, #16]
+	WORD $0x3dc00421 // ldr q1, [x1, #16]
+	WORD $0x3dc00442 // ldr q2, [x2, #16]
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4e20cc3d // fmla v29.4s, v1.4s, v0.4s
+	WORD $0x4e20cc1c // fmla v28.4s, v0.4s, v0.4s
+	WORD $0x3dc00800 // ldr q0, [x0, #32]
+	WORD $0x3dc00821 // ldr q1, [x1, #32]
+	WORD $0x3dc00842 // ldr q2, [x2, #32]
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4e20cc3b // fmla v27.4s, v1.4s, v0.4s
+	WORD $0x4e20cc1a // fmla v26.4s, v0.4s, v0.4s
+	WORD $0x3dc00c00 // ldr q0, [x0, #48]
+	WORD $0x3dc00c21 // ldr q1, [x1, #48]
+	WORD $0x3dc00c42 // ldr q2, [x2, #48]
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4e20cc39 // fmla v25.4s, v1.4s, v0.4s
+	WORD $0x4e20cc18 // fmla v24.4s, v0.4s, v0.4s
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUB $16, R15
+	B loop
+loopEnd:
 single:
 	CMP $4, R15
 	BLT singleEnd
-	WORD $0x3dc00020 // ldr q0, [x1, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f740 // fmin v0.4s, v26.4s, v0.4s
-	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
-	WORD $0x6e39dc01 // fmul v1.4s, v0.4s, v25.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
-	WORD $0x4eb7cc20 // fmls v0.4s, v1.4s, v23.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
-	WORD $0x4e20cec2 // fmla v2.4s, v22.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb11e22 // mov v2.16b, v17.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
-	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
-	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
-	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0xf9880000 // prfm pldl1keep, [x0, #4096]
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0xf9880040 // prfm pldl1keep, [x2, #4096]
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4e20cc1e // fmla v30.4s, v0.4s, v0.4s
 	ADD $16, R0
 	ADD $16, R1
+	ADD $16, R2
 	SUB $4, R15
 	B single
 singleEnd:
 element:
 	CMP $1, R15
 	BLT elementEnd
-	WORD $0xbd400020 // ldr s0, [x1, #0]
-	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4ea0f740 // fmin v0.4s, v26.4s, v0.4s
-	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
-	WORD $0x6e39dc01 // fmul v1.4s, v0.4s, v25.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
-	WORD $0x4eb7cc20 // fmls v0.4s, v1.4s, v23.4s
-	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
-	WORD $0x4e20cec2 // fmla v2.4s, v22.4s, v0.4s
-	WORD $0x4eb41e83 // mov v3.16b, v20.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb31e62 // mov v2.16b, v19.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb11e22 // mov v2.16b, v17.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
-	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
-	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
-	WORD $0xbd000002 // str s2, [x0, #0]
+	WORD $0xbd400000 // ldr s0, [x0, #0]
+	WORD $0xbd400021 // ldr s1, [x1, #0]
+	WORD $0xbd400042 // ldr s2, [x2, #0]
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6e040422 // mov v2.s[0], v1.s[0]
+	WORD $0x4e20cc5f // fmla v31.4s, v2.4s, v0.4s
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6e040401 // mov v1.s[0], v0.s[0]
+	WORD $0x4e20cc3e // fmla v30.4s, v1.4s, v0.4s
 	ADD $4, R0
 	ADD $4, R1
+	ADD $4, R2
 	SUB $1, R15
 	B element
 elementEnd:
+	WORD $0x4e3dd7ff // fadd v31.4s, v31.4s, v29.4s
+	WORD $0x4e3bd7ff // fadd v31.4s, v31.4s, v27.4s
+	WORD $0x4e39d7ff // fadd v31.4s, v31.4s, v25.4s
+	WORD $0x6e3fd7ff // faddp v31.4s, v31.4s, v31.4s
+	WORD $0x7e30dbff // faddp s31, v31.2s
+	FMOVS F31, r0+32(FP)
+	WORD $0x4e3cd7de // fadd v30.4s, v30.4s, v28.4s
+	WORD $0x4e3ad7de // fadd v30.4s, v30.4s, v26.4s
+	WORD $0x4e38d7de // fadd v30.4s, v30.4s, v24.4s
+	WORD $0x6e3ed7de // faddp v30.4s, v30.4s, v30.4s
+	WORD $0x7e30dbde // faddp s30, v30.2s
+	FMOVS F30, r1+36(FP)
 	RET
 
 // func adamWNEON(p2, m2, v2, p, grad, m, v unsafe.Pointer, scale, b1, b2, decay, rate, root, eps float32, n int)
@@ -6345,6 +5928,1448 @@ element:
 	ADD $4, R3
 	ADD $4, R4
 	ADD $4, R5
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func scaleToNEON(d, x unsafe.Pointer, s float32, n int)
+TEXT ·scaleToNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS s+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800400 // str q0, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800800 // str q0, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800c00 // str q0, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0xbd000000 // str s0, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func scalePastNEON(d, x unsafe.Pointer, s float32, n int)
+TEXT ·scalePastNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS s+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800400 // str q0, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800800 // str q0, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800c00 // str q0, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0xbd000000 // str s0, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func subToNEON(d, x unsafe.Pointer, s float32, n int)
+TEXT ·subToNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS s+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800400 // str q0, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800800 // str q0, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800c00 // str q0, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0xbd000000 // str s0, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func subPastNEON(d, x unsafe.Pointer, s float32, n int)
+TEXT ·subPastNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS s+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+24(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800400 // str q0, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800800 // str q0, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800c00 // str q0, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x3d800000 // str q0, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0xbd000000 // str s0, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func normToNEON(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+TEXT ·normToNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	MOVD b+24(FP), R3
+	FMOVS mean+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS r+36(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	MOVD n+40(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00462 // ldr q2, [x3, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800402 // str q2, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800802 // str q2, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c62 // ldr q2, [x3, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800c02 // str q2, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0xbd400062 // ldr s2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0xbd000002 // str s2, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func normPastNEON(d, x, w, b unsafe.Pointer, mean, r float32, n int)
+TEXT ·normPastNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	MOVD b+24(FP), R3
+	FMOVS mean+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS r+36(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	MOVD n+40(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00462 // ldr q2, [x3, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800402 // str q2, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800802 // str q2, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c62 // ldr q2, [x3, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800c02 // str q2, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0xbd400062 // ldr s2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x4e21cc02 // fmla v2.4s, v0.4s, v1.4s
+	WORD $0xbd000002 // str s2, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func scaleMulToNEON(d, x, w unsafe.Pointer, r float32, n int)
+TEXT ·scaleMulToNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	FMOVS r+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+32(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func scaleMulPastNEON(d, x, w unsafe.Pointer, r float32, n int)
+TEXT ·scaleMulPastNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	FMOVS r+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+32(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func softmaxGradToNEON(d, y, dy unsafe.Pointer, dot float32, n int)
+TEXT ·softmaxGradToNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD y+8(FP), R1
+	MOVD dy+16(FP), R2
+	FMOVS dot+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+32(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func softmaxGradPastNEON(d, y, dy unsafe.Pointer, dot float32, n int)
+TEXT ·softmaxGradPastNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD y+8(FP), R1
+	MOVD dy+16(FP), R2
+	FMOVS dot+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+32(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func logSoftmaxGradToNEON(d, y, dy unsafe.Pointer, sum float32, n int)
+TEXT ·logSoftmaxGradToNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD y+8(FP), R1
+	MOVD dy+16(FP), R2
+	FMOVS sum+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+32(FP), R15
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
+	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V25
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V24
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V23
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V22
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V21
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V20
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
+	WORD $0x6e3cdc02 // fmul v2.4s, v0.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc40 // fmls v0.4s, v2.4s, v27.4s
+	WORD $0x4ebacc40 // fmls v0.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e20cf23 // fmla v3.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x6e20dc04 // fmul v4.4s, v0.4s, v0.4s
+	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x4ebfcc61 // fmls v1.4s, v3.4s, v31.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
+	WORD $0x6e3cdc02 // fmul v2.4s, v0.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc40 // fmls v0.4s, v2.4s, v27.4s
+	WORD $0x4ebacc40 // fmls v0.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e20cf23 // fmla v3.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x6e20dc04 // fmul v4.4s, v0.4s, v0.4s
+	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x4ebfcc61 // fmls v1.4s, v3.4s, v31.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func logSoftmaxGradPastNEON(d, y, dy unsafe.Pointer, sum float32, n int)
+TEXT ·logSoftmaxGradPastNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD y+8(FP), R1
+	MOVD dy+16(FP), R2
+	FMOVS sum+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD n+32(FP), R15
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
+	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V25
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V24
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V23
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V22
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V21
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V20
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
+	WORD $0x6e3cdc02 // fmul v2.4s, v0.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc40 // fmls v0.4s, v2.4s, v27.4s
+	WORD $0x4ebacc40 // fmls v0.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e20cf23 // fmla v3.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x6e20dc04 // fmul v4.4s, v0.4s, v0.4s
+	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x4ebfcc61 // fmls v1.4s, v3.4s, v31.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
+	WORD $0x6e3cdc02 // fmul v2.4s, v0.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc40 // fmls v0.4s, v2.4s, v27.4s
+	WORD $0x4ebacc40 // fmls v0.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e20cf23 // fmla v3.4s, v25.4s, v0.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e20cc64 // fmla v4.4s, v3.4s, v0.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e20cc83 // fmla v3.4s, v4.4s, v0.4s
+	WORD $0x6e20dc04 // fmul v4.4s, v0.4s, v0.4s
+	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
+	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x4ebfcc61 // fmls v1.4s, v3.4s, v31.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func normGradToNEON(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+TEXT ·normGradToNEON(SB), NOSPLIT, $0-56
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	MOVD dy+24(FP), R3
+	FMOVS mean+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS r+36(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	FMOVS c1+40(FP), F29
+	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
+	FMOVS c2+44(FP), F28
+	WORD $0x4e04079c // dup v28.4s, v28.s[0]
+	MOVD n+48(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00462 // ldr q2, [x3, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c62 // ldr q2, [x3, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0xbd400062 // ldr s2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func normGradPastNEON(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int)
+TEXT ·normGradPastNEON(SB), NOSPLIT, $0-56
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	MOVD dy+24(FP), R3
+	FMOVS mean+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS r+36(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	FMOVS c1+40(FP), F29
+	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
+	FMOVS c2+44(FP), F28
+	WORD $0x4e04079c // dup v28.4s, v28.s[0]
+	MOVD n+48(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00462 // ldr q2, [x3, #16]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c62 // ldr q2, [x3, #48]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0xbd400062 // ldr s2, [x3, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebdd421 // fsub v1.4s, v1.4s, v29.4s
+	WORD $0x4ebccc01 // fmls v1.4s, v0.4s, v28.4s
+	WORD $0x6e21dfc1 // fmul v1.4s, v30.4s, v1.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func scaleGradToNEON(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+TEXT ·scaleGradToNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	MOVD dy+24(FP), R3
+	FMOVS r+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS c2+36(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	MOVD n+40(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00462 // ldr q2, [x3, #16]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c62 // ldr q2, [x3, #48]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0xbd400062 // ldr s2, [x3, #0]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func scaleGradPastNEON(d, x, w, dy unsafe.Pointer, r, c2 float32, n int)
+TEXT ·scaleGradPastNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD w+16(FP), R2
+	MOVD dy+24(FP), R3
+	FMOVS r+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS c2+36(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	MOVD n+40(FP), R15
+loop:
+	CMP $16, R15
+	BLT loopEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00462 // ldr q2, [x3, #16]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800401 // str q1, [x0, #16]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800801 // str q1, [x0, #32]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c62 // ldr q2, [x3, #48]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800c01 // str q1, [x0, #48]
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	SUB $16, R15
+	B loop
+loopEnd:
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0x3d800001 // str q1, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0xbd400041 // ldr s1, [x2, #0]
+	WORD $0xbd400062 // ldr s2, [x3, #0]
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x4ebecc01 // fmls v1.4s, v0.4s, v30.4s
+	WORD $0xbd000001 // str s1, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func crossEntropyGradToNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+TEXT ·crossEntropyGradToNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS lse+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS s+20(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	FMOVS smooth+24(FP), F29
+	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
+	MOVD n+32(FP), R15
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V28
+	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V27
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V26
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V25
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V24
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V23
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V22
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V21
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V20
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V19
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V18
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V17
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0xf9880020 // prfm pldl1keep, [x1, #4096]
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
+	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
+	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
+	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb21e42 // mov v2.16b, v18.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
+	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
+	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
+	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
+	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
+	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
+	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
+	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
+	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb21e42 // mov v2.16b, v18.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
+	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
+	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
+	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
+	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
+	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
+	WORD $0xbd000002 // str s2, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
+	SUB $1, R15
+	B element
+elementEnd:
+	RET
+
+// func crossEntropyGradPastNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
+TEXT ·crossEntropyGradPastNEON(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS lse+16(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS s+20(FP), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	FMOVS smooth+24(FP), F29
+	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
+	MOVD n+32(FP), R15
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V28
+	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V27
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V26
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V25
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V24
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V23
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V22
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V21
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V20
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V19
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V18
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V17
+single:
+	CMP $4, R15
+	BLT singleEnd
+	WORD $0xf9880020 // prfm pldl1keep, [x1, #4096]
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
+	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
+	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
+	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb21e42 // mov v2.16b, v18.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
+	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
+	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
+	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
+	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
+	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
+	WORD $0x3d800002 // str q2, [x0, #0]
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R15
+	B single
+singleEnd:
+element:
+	CMP $1, R15
+	BLT elementEnd
+	WORD $0xbd400020 // ldr s0, [x1, #0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
+	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
+	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
+	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
+	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb41e82 // mov v2.16b, v20.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
+	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
+	WORD $0x4eb21e42 // mov v2.16b, v18.16b
+	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
+	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
+	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
+	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
+	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
+	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
+	WORD $0xbd000002 // str s2, [x0, #0]
+	ADD $4, R0
+	ADD $4, R1
 	SUB $1, R15
 	B element
 elementEnd:

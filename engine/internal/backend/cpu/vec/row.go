@@ -17,36 +17,25 @@ var (
 	// MaxOf and MinOf return NaN if an element is NaN, and ∓Inf for n = 0.
 	MaxOf = maxOfGo
 	MinOf = minOfGo
+	// MaxOfNumbers is MaxOf that passes over NaN.
+	MaxOfNumbers = maxOfNumbersGo
 	// SumSquaresAbout returns Σ (x−mean)².
 	SumSquaresAbout = sumSquaresAboutGo
-	// ExpSubSum sets d = exp(x−m) and returns Σ d.
+	// ExpSubSum sets d = exp(x−m) and returns Σ d. x−m is at most 89.
 	ExpSubSum = expSubSumGo
-	// SumExpSub returns Σ exp(x−m).
+	// SumExpSub returns Σ exp(x−m). x−m is at most 89.
 	SumExpSub = sumExpSubGo
-	// ScaleTo sets d = s·x; SubTo sets d = x−s.
-	ScaleTo = scaleToGo
-	SubTo   = subToGo
 	// StreamTo sets d = x, which do not overlap, by stores that go past the caches: they need not read the lines that they
 	// overwrite, and leave the caches to what is in use. Another thread sees them after the next atomic write of this one.
 	StreamTo = streamToGo
 	// AddScaled adds s·x to d.
 	AddScaled = addScaledGo
-	// NormTo sets d = (x−mean)·r·w + b. ScaleMulTo sets d = x·r·w.
-	NormTo     = normToGo
-	ScaleMulTo = scaleMulToGo
-	// SoftmaxGradTo sets d = y·(dy−dot). LogSoftmaxGradTo sets d = dy − exp(y)·sum.
-	SoftmaxGradTo    = softmaxGradToGo
-	LogSoftmaxGradTo = logSoftmaxGradToGo
-	// NormGradSums returns Σ g and Σ g·x̂ with g = dy·w and x̂ = (x−mean)·r.
-	NormGradSums = normGradSumsGo
-	// NormGradTo sets d = r·(dy·w − c1 − x̂·c2).
-	NormGradTo = normGradToGo
-	// NormGradParams adds dy·x̂ to dw and dy to db.
+	// NormGradParams adds dy·(x−mean)·r to dw and dy to db. ScaleGradParam adds dy·x·r to dw.
 	NormGradParams = normGradParamsGo
-	// ScaleGradParam adds dy·x·r to dw.
 	ScaleGradParam = scaleGradParamGo
-	// CrossEntropyGradTo sets d = s·(exp(x−lse) − smooth).
-	CrossEntropyGradTo = crossEntropyGradToGo
+	// NormGradSums returns Σ g, Σ g·c and Σ c² with g = dy·w and c = x−mean. ScaleGradSums returns Σ dy·w·x and Σ x².
+	NormGradSums  = normGradSumsGo
+	ScaleGradSums = scaleGradSumsGo
 	// UniformTo fills d and e, n elements each, with numbers in [0, 1) from Philox4x32-10 (Salmon, Moraes, Dror, Shaw:
 	// Parallel random numbers, as easy as 1, 2, 3; SC 2011): the upper 24 bits of a word each, four words a block. b
 	// holds n/2 block numbers of 64 bits; those at even places go to d, the others to e. n is a multiple of 16.
@@ -57,6 +46,26 @@ var (
 	RopeTo = ropeToGo
 	// AdamWTo does one step of AdamW (Loshchilov and Hutter 2019) on n elements: see [AdamWStep].
 	AdamWTo = adamWToGo
+)
+
+// Functions that end the computation of a row: each has a second form, called Past, whose stores to d go past the caches
+// as StreamTo's; there d is a multiple of 64.
+var (
+	// ScaleTo sets d = s·x; SubTo sets d = x−s.
+	ScaleTo, ScalePast = scaleToGo, scaleToGo
+	SubTo, SubPast     = subToGo, subToGo
+	// NormTo sets d = (x−mean)·r·w + b. ScaleMulTo sets d = x·r·w.
+	NormTo, NormPast         = normToGo, normToGo
+	ScaleMulTo, ScaleMulPast = scaleMulToGo, scaleMulToGo
+	// SoftmaxGradTo sets d = y·(dy−dot). LogSoftmaxGradTo sets d = dy − exp(y)·sum.
+	SoftmaxGradTo, SoftmaxGradPast       = softmaxGradToGo, softmaxGradToGo
+	LogSoftmaxGradTo, LogSoftmaxGradPast = logSoftmaxGradToGo, logSoftmaxGradToGo
+	// NormGradTo sets d = r·(dy·w − c1 − x̂·c2) with x̂ = (x−mean)·r.
+	NormGradTo, NormGradPast = normGradToGo, normGradToGo
+	// ScaleGradTo sets d = r·dy·w − c2·x.
+	ScaleGradTo, ScaleGradPast = scaleGradToGo, scaleGradToGo
+	// CrossEntropyGradTo sets d = s·(exp(x−lse) − smooth). x−lse is at most 89.
+	CrossEntropyGradTo, CrossEntropyGradPast = crossEntropyGradToGo, crossEntropyGradToGo
 )
 
 // floats is a shorthand for a run of float32.
@@ -94,6 +103,16 @@ func maxOfGo(x unsafe.Pointer, n int) float32 {
 	m := float32(math.Inf(-1))
 	for _, v := range floats(x, n) {
 		m = max(m, v)
+	}
+	return m
+}
+
+func maxOfNumbersGo(x unsafe.Pointer, n int) float32 {
+	m := float32(math.Inf(-1))
+	for _, v := range floats(x, n) {
+		if v > m {
+			m = v
+		}
 	}
 	return m
 }
@@ -176,21 +195,39 @@ func logSoftmaxGradToGo(d, y, dy unsafe.Pointer, sum float32, n int) {
 	}
 }
 
-func normGradSumsGo(x, w, dy unsafe.Pointer, mean, r float32, n int) (g, gx float32) {
-	var s, sx float64
+func normGradSumsGo(x, w, dy unsafe.Pointer, mean float32, n int) (g, gc, cc float32) {
+	var s [3]float64
 	ws, dys := floats(w, n), floats(dy, n)
 	for i, v := range floats(x, n) {
-		g := float64(dys[i]) * float64(ws[i])
-		s += g
-		sx += g * float64((v-mean)*r)
+		g, c := float64(dys[i])*float64(ws[i]), float64(v-mean)
+		s[0] += g
+		s[1] += g * c
+		s[2] += c * c
 	}
-	return float32(s), float32(sx)
+	return float32(s[0]), float32(s[1]), float32(s[2])
+}
+
+func scaleGradSumsGo(x, w, dy unsafe.Pointer, n int) (gx, xx float32) {
+	var s, squares float64
+	ws, dys := floats(w, n), floats(dy, n)
+	for i, v := range floats(x, n) {
+		s += float64(dys[i]) * float64(ws[i]) * float64(v)
+		squares += float64(v) * float64(v)
+	}
+	return float32(s), float32(squares)
 }
 
 func normGradToGo(d, x, w, dy unsafe.Pointer, mean, r, c1, c2 float32, n int) {
 	out, ws, dys := floats(d, n), floats(w, n), floats(dy, n)
 	for i, v := range floats(x, n) {
 		out[i] = r * (dys[i]*ws[i] - c1 - (v-mean)*r*c2)
+	}
+}
+
+func scaleGradToGo(d, x, w, dy unsafe.Pointer, r, c2 float32, n int) {
+	out, ws, dys := floats(d, n), floats(w, n), floats(dy, n)
+	for i, v := range floats(x, n) {
+		out[i] = dys[i]*r*ws[i] - c2*v
 	}
 }
 

@@ -14,6 +14,9 @@ package vec
 
 import "unsafe"
 
+// Line is how many float32 a line of the cache holds.
+const Line = 16
+
 // A Func sets d[i] to a function of a[i], b[i], c[i] for i < n. Operands that it does not have may be nil. d may be the
 // same memory as an operand of the same element size; otherwise it must not overlap one.
 type Func func(d, a, b, c unsafe.Pointer, n int)

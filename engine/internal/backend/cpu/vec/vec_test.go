@@ -35,7 +35,7 @@ var exact = []struct {
 	{Cos, math.Cos, 2, 0},
 	{Tanh, math.Tanh, 3, 0},
 	{Erf, math.Erf, 2, 0},
-	{Sigmoid, sigmoid, 2.5, 0},
+	{Sigmoid, sigmoid, 3, 0},
 	{Silu, func(x float64) float64 { return x * sigmoid(x) }, 3.5, 0x1p-119},
 	{Gelu, gelu, 7, 0x1p-118},
 	{GeluTanh, func(x float64) float64 { return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)) }, 20, 0x1p-12},
@@ -293,6 +293,13 @@ func TestUniform(t *testing.T) {
 	})
 }
 
+// aligned copies x to a multiple of 64 bytes.
+func aligned(x []float32) []float32 {
+	c := make([]float32, len(x)+15)
+	skip := int(-uintptr(unsafe.Pointer(&c[0]))&63) / 4
+	return append(c[skip:skip], x...)
+}
+
 // checkRow compares sums and stores of one length with the portable functions.
 func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	random := func(scale float64) []float32 {
@@ -328,18 +335,26 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 		if got := MaxOf(p(z), n); got == got {
 			t.Errorf("max with NaN at %d of %d: got %g", i, n, got)
 		}
+		if got, want := MaxOfNumbers(p(z), n), maxOfNumbersGo(p(z), n); got != want {
+			t.Errorf("max of numbers with NaN at %d of %d: got %g, want %g", i, n, got, want)
+		}
 		if got := MinOf(p(z), n); got == got {
 			t.Errorf("min with NaN at %d of %d: got %g", i, n, got)
 		}
 	}
-	g0, g1 := NormGradSums(p(x), p(w), p(y), 0.1, 0.7, n)
-	h0, h1 := normGradSumsGo(p(x), p(w), p(y), 0.1, 0.7, n)
+	g0, g1, g2 := NormGradSums(p(x), p(w), p(y), 0.1, n)
+	h0, h1, h2 := normGradSumsGo(p(x), p(w), p(y), 0.1, n)
 	number("norm gradient's sum", g0, h0, size)
 	number("norm gradient's product", g1, h1, size)
+	number("norm gradient's square", g2, h2, size)
+	g0, g1 = ScaleGradSums(p(x), p(w), p(y), n)
+	h0, h1 = scaleGradSumsGo(p(x), p(w), p(y), n)
+	number("scale gradient's product", g0, h0, size)
+	number("scale gradient's square", g1, h1, size)
 
 	run := func(name string, f, g func(d, d2, d3 unsafe.Pointer)) {
 		t.Helper()
-		got := [][]float32{append([]float32(nil), b...), append([]float32(nil), w...), append([]float32(nil), y...)}
+		got := [][]float32{aligned(b), aligned(w), aligned(y)}
 		want := [][]float32{append([]float32(nil), b...), append([]float32(nil), w...), append([]float32(nil), y...)}
 		f(p(got[0]), p(got[1]), p(got[2]))
 		g(p(want[0]), p(want[1]), p(want[2]))
@@ -354,20 +369,40 @@ func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	}
 	type ptr = unsafe.Pointer
 	run("exp", func(d, _, _ ptr) { ExpSubSum(d, p(x), 3, n) }, func(d, _, _ ptr) { expSubSumGo(d, p(x), 3, n) })
-	run("scale", func(d, _, _ ptr) { ScaleTo(d, p(x), 3, n) }, func(d, _, _ ptr) { scaleToGo(d, p(x), 3, n) })
 	run("stream", func(d, _, _ ptr) { StreamTo(d, p(x), n) }, func(d, _, _ ptr) { streamToGo(d, p(x), n) })
-	run("sub", func(d, _, _ ptr) { SubTo(d, p(x), 3, n) }, func(d, _, _ ptr) { subToGo(d, p(x), 3, n) })
 	run("add scaled", func(d, _, _ ptr) { AddScaled(d, p(x), 3, n) }, func(d, _, _ ptr) { addScaledGo(d, p(x), 3, n) })
-	run("norm", func(d, _, _ ptr) { NormTo(d, p(x), p(w), p(b), 0.1, 0.7, n) }, func(d, _, _ ptr) { normToGo(d, p(x), p(w), p(b), 0.1, 0.7, n) })
-	run("scale mul", func(d, _, _ ptr) { ScaleMulTo(d, p(x), p(w), 0.7, n) }, func(d, _, _ ptr) { scaleMulToGo(d, p(x), p(w), 0.7, n) })
-	run("softmax gradient", func(d, _, _ ptr) { SoftmaxGradTo(d, p(x), p(y), 0.7, n) }, func(d, _, _ ptr) { softmaxGradToGo(d, p(x), p(y), 0.7, n) })
-	run("log softmax gradient", func(d, _, _ ptr) { LogSoftmaxGradTo(d, p(w), p(y), 0.7, n) }, func(d, _, _ ptr) { logSoftmaxGradToGo(d, p(w), p(y), 0.7, n) })
-	run("norm gradient", func(d, _, _ ptr) { NormGradTo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) },
+	twice := func(name string, to, past, want func(d, d2, d3 ptr)) {
+		t.Helper()
+		run(name, to, want)
+		run(name+" past the caches", past, want)
+	}
+	twice("scale", func(d, _, _ ptr) { ScaleTo(d, p(x), 3, n) }, func(d, _, _ ptr) { ScalePast(d, p(x), 3, n) },
+		func(d, _, _ ptr) { scaleToGo(d, p(x), 3, n) })
+	twice("sub", func(d, _, _ ptr) { SubTo(d, p(x), 3, n) }, func(d, _, _ ptr) { SubPast(d, p(x), 3, n) },
+		func(d, _, _ ptr) { subToGo(d, p(x), 3, n) })
+	twice("norm", func(d, _, _ ptr) { NormTo(d, p(x), p(w), p(b), 0.1, 0.7, n) },
+		func(d, _, _ ptr) { NormPast(d, p(x), p(w), p(b), 0.1, 0.7, n) },
+		func(d, _, _ ptr) { normToGo(d, p(x), p(w), p(b), 0.1, 0.7, n) })
+	twice("scale mul", func(d, _, _ ptr) { ScaleMulTo(d, p(x), p(w), 0.7, n) },
+		func(d, _, _ ptr) { ScaleMulPast(d, p(x), p(w), 0.7, n) },
+		func(d, _, _ ptr) { scaleMulToGo(d, p(x), p(w), 0.7, n) })
+	twice("softmax gradient", func(d, _, _ ptr) { SoftmaxGradTo(d, p(x), p(y), 0.7, n) },
+		func(d, _, _ ptr) { SoftmaxGradPast(d, p(x), p(y), 0.7, n) },
+		func(d, _, _ ptr) { softmaxGradToGo(d, p(x), p(y), 0.7, n) })
+	twice("log softmax gradient", func(d, _, _ ptr) { LogSoftmaxGradTo(d, p(w), p(y), 0.7, n) },
+		func(d, _, _ ptr) { LogSoftmaxGradPast(d, p(w), p(y), 0.7, n) },
+		func(d, _, _ ptr) { logSoftmaxGradToGo(d, p(w), p(y), 0.7, n) })
+	twice("norm gradient", func(d, _, _ ptr) { NormGradTo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) },
+		func(d, _, _ ptr) { NormGradPast(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) },
 		func(d, _, _ ptr) { normGradToGo(d, p(x), p(w), p(y), 0.1, 0.7, 0.2, 0.3, n) })
+	twice("scale gradient", func(d, _, _ ptr) { ScaleGradTo(d, p(x), p(w), p(y), 0.7, 0.3, n) },
+		func(d, _, _ ptr) { ScaleGradPast(d, p(x), p(w), p(y), 0.7, 0.3, n) },
+		func(d, _, _ ptr) { scaleGradToGo(d, p(x), p(w), p(y), 0.7, 0.3, n) })
 	run("norm parameters' gradient", func(d, e, _ ptr) { NormGradParams(d, e, p(x), p(y), 0.1, 0.7, n) },
 		func(d, e, _ ptr) { normGradParamsGo(d, e, p(x), p(y), 0.1, 0.7, n) })
 	run("scale's gradient", func(d, _, _ ptr) { ScaleGradParam(d, p(x), p(y), 0.7, n) }, func(d, _, _ ptr) { scaleGradParamGo(d, p(x), p(y), 0.7, n) })
-	run("cross entropy gradient", func(d, _, _ ptr) { CrossEntropyGradTo(d, p(y), 2, 0.5, 0.01, n) },
+	twice("cross entropy gradient", func(d, _, _ ptr) { CrossEntropyGradTo(d, p(y), 2, 0.5, 0.01, n) },
+		func(d, _, _ ptr) { CrossEntropyGradPast(d, p(y), 2, 0.5, 0.01, n) },
 		func(d, _, _ ptr) { crossEntropyGradToGo(d, p(y), 2, 0.5, 0.01, n) })
 	v := make([]float32, n+1)
 	for i := range v {

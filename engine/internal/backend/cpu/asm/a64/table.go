@@ -13,6 +13,7 @@ var table = []struct {
 	{"fdiv v{d}.4s, v{n}.4s, v{m}.4s", 0x6e20fc00},
 	{"fmax v{d}.4s, v{n}.4s, v{m}.4s", 0x4e20f400},
 	{"fmin v{d}.4s, v{n}.4s, v{m}.4s", 0x4ea0f400},
+	{"fmaxnm v{d}.4s, v{n}.4s, v{m}.4s", 0x4e20c400},
 	{"fmla v{d}.4s, v{n}.4s, v{m}.4s", 0x4e20cc00},
 	{"fmls v{d}.4s, v{n}.4s, v{m}.4s", 0x4ea0cc00},
 	{"fcmeq v{d}.4s, v{n}.4s, v{m}.4s", 0x4e20e400},
@@ -35,6 +36,7 @@ var table = []struct {
 	{"fcvtn v{d}.4h, v{n}.4s", 0x0e216800},
 	{"fmaxv s{d}, v{n}.4s", 0x6e30f800},
 	{"fminv s{d}, v{n}.4s", 0x6eb0f800},
+	{"fmaxnmv s{d}, v{n}.4s", 0x6e30c800},
 	{"faddp s{d}, v{n}.2s", 0x7e30d800},
 
 	// Bits and integers.

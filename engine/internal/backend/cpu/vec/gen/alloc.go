@@ -33,8 +33,8 @@ func (e *emitter) newBody(offset int, masked bool) *body {
 	for _, s := range e.stores {
 		b.uses[s.value]++
 	}
-	for _, r := range e.reduces {
-		b.uses[r.value]++
+	for i := range e.reduces {
+		e.reduces[i].used(func(v value) { b.uses[v]++ })
 	}
 	return b
 }
@@ -51,19 +51,37 @@ func (b *body) emit(sums []int) error {
 			return err
 		}
 	}
-	for i, r := range b.reduces {
-		v, err := b.register(r.value)
-		if err != nil {
+	for i := range b.reduces {
+		if err := b.reduce(&b.reduces[i], sums[i]); err != nil {
 			return err
 		}
-		temp, err := b.take()
-		if err != nil {
-			return err
-		}
-		b.accumulate(r.kind, v, sums[i], temp, b.masked)
-		b.give(temp)
-		b.done(r.value)
 	}
+	return nil
+}
+
+// reduce adds the turn's values to a sum.
+func (b *body) reduce(r *reduce, sum int) error {
+	v, err := b.register(r.value)
+	if err != nil {
+		return err
+	}
+	times := -1
+	if r.kind == opFMA {
+		if times, err = b.register(r.times); err != nil {
+			return err
+		}
+	}
+	temp, err := b.take()
+	if err != nil {
+		return err
+	}
+	if r.kind == opFMA {
+		b.accumulateProduct(v, times, sum, temp, b.masked)
+	} else {
+		b.accumulate(r, v, sum, temp, b.masked)
+	}
+	b.give(temp)
+	r.used(b.done)
 	return nil
 }
 
@@ -120,7 +138,7 @@ func (b *body) maskIn(v value) bool { return b.set == avx512 && b.nodes[v].op.ma
 // node emits one node.
 func (b *body) node(v value) error {
 	n := b.nodes[v]
-	if n.op == opConst || n.op == opScalar || b.uses[v] == 0 {
+	if n.op == opConst || n.op == opScalar || n.op == opPowers || b.uses[v] == 0 {
 		return nil
 	}
 	regs := make([]int, len(n.args))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -42,6 +43,9 @@ func (e *emitter) constant(bits uint32) string {
 // unroll is how many vectors a turn of the main loop takes: several where the body is short, and where sums would
 // otherwise wait for each other.
 func (k *kernel) unroll() int {
+	if k.turns > 0 {
+		return k.turns
+	}
 	if len(k.reduces) > 0 || len(k.nodes) <= 6 {
 		return 4
 	}
@@ -105,6 +109,12 @@ func (e *emitter) function(constants []value) error {
 		e.pinned[c] = pin()
 		e.loadConstant(e.nodes[c].bits, next+1)
 	}
+	for v, n := range e.nodes {
+		if n.op == opPowers {
+			e.pinned[value(v)] = pin()
+			e.op("VMOVUPS", "powers<>(SB)", e.v(next+1))
+		}
+	}
 	unroll := e.unroll()
 	sums := make([][]int, unroll)
 	for u := range sums {
@@ -117,7 +127,7 @@ func (e *emitter) function(constants []value) error {
 	if e.set == avx2 {
 		e.mask = pin()
 		for _, r := range e.reduces {
-			if r.kind != opAdd && e.nan == 0 {
+			if (r.kind == opMax || r.kind == opMin) && e.nan == 0 {
 				e.nan = pin()
 			}
 		}
@@ -232,10 +242,8 @@ func (k *kernel) signature() string {
 		s += strings.Join(scalars, ", ") + " " + kind + ", "
 	}
 	s += "n int)"
-	if len(k.reduces) == 1 {
-		s += " (r0 float32)"
-	} else if len(k.reduces) == 2 {
-		s += " (r0, r1 float32)"
+	if n := len(k.reduces); n > 0 {
+		s += " (" + strings.Join([]string{"r0", "r1", "r2"}[:n], ", ") + " float32)"
 	}
 	return s
 }
@@ -298,7 +306,7 @@ func files() map[string][]byte {
 	return out
 }
 
-// data writes the constants, and the lanes from which AVX2 takes its masks.
+// data writes the constants, the lanes from which AVX2 takes its masks, and the powers of opPowers.
 func data(table map[uint32]bool) string {
 	var words []uint32
 	for w := range table {
@@ -312,7 +320,11 @@ func data(table map[uint32]bool) string {
 	for i := range 16 {
 		fmt.Fprintf(&s, "DATA lanes<>+%d(SB)/4, $0x%08x\n", 4*i, map[bool]uint32{true: 0xffffffff}[i < 8])
 	}
-	s.WriteString("GLOBL lanes<>(SB), RODATA|NOPTR, $64\n\n")
+	s.WriteString("GLOBL lanes<>(SB), RODATA|NOPTR, $64\n")
+	for i := range 16 {
+		fmt.Fprintf(&s, "DATA powers<>+%d(SB)/4, $0x%08x\n", 4*i, math.Float32bits(float32(math.Exp2(float64(i)/16))))
+	}
+	s.WriteString("GLOBL powers<>(SB), RODATA|NOPTR, $64\n\n")
 	return s.String()
 }
 

@@ -51,7 +51,7 @@ type kernel struct {
 	stores  []store
 	reduces []reduce
 	streams bool // stores go past the caches: d is a multiple of 64
-	ahead   int  // how many bytes ahead of its loads it asks for memory
+	turns   int  // vectors in a turn of the main loop; 0 leaves that to the length of the body
 }
 
 // A param is a pointer to elements of a type, or a float32 or uint32.
@@ -60,6 +60,7 @@ type param struct {
 	scalar bool
 	word   bool // the scalar is a uint32
 	mem    mem
+	ahead  int // how many bytes ahead of its loads memory is asked for
 }
 
 // A value names a node of the expression.
@@ -100,8 +101,11 @@ const (
 	opToFloat
 	opToInt // rounds to nearest
 	opTruncate
-	opScale // a·2ᵇ with b integral; AVX-512 only
-	opHalf  // through binary16 and back
+	opScale     // a·2ᵇ with b integral; AVX-512 only
+	opHalf      // through binary16 and back
+	opPowers    // 2^(i/16) in lane i; AVX-512 only, as the next two
+	opLookup    // b's lane whose number is in the lower 4 bits of a
+	opNearRecip // 1/a with a relative error below 2⁻¹⁴
 	opCompare
 	opEqualInt
 	opBlend // mask, then, else
@@ -138,8 +142,18 @@ type store struct {
 }
 
 type reduce struct {
-	kind  op // opAdd, opMax or opMin
+	kind  op // opAdd, opMax, opMin, or opFMA for the sum of value·times
 	value value
+	times value
+	loose bool // a maximum of the numbers among the values
+}
+
+// used calls f for each value that a reduction reads.
+func (r *reduce) used(f func(v value)) {
+	f(r.value)
+	if r.kind == opFMA {
+		f(r.times)
+	}
 }
 
 func (k *kernel) node(n node) value {
@@ -180,6 +194,13 @@ func (k *kernel) load(p int) value { return k.with(opLoad, p) }
 
 func (k *kernel) in(name string) value { return k.load(k.pointer(name, f32)) }
 
+// inAhead is in for what may lie beyond the first-level cache: it is asked for so many bytes ahead.
+func (k *kernel) inAhead(name string, bytes int) value {
+	p := k.pointer(name, f32)
+	k.params[p].ahead = bytes
+	return k.load(p)
+}
+
 func (k *kernel) scalar(name string) value {
 	k.params = append(k.params, param{name: name, scalar: true})
 	return k.with(opScalar, len(k.params)-1)
@@ -187,9 +208,18 @@ func (k *kernel) scalar(name string) value {
 
 func (k *kernel) store(p int, v value) { k.stores = append(k.stores, store{p, k.params[p].mem, v}) }
 
-func (k *kernel) sum(v value)   { k.reduces = append(k.reduces, reduce{opAdd, v}) }
-func (k *kernel) maxOf(v value) { k.reduces = append(k.reduces, reduce{opMax, v}) }
-func (k *kernel) minOf(v value) { k.reduces = append(k.reduces, reduce{opMin, v}) }
+func (k *kernel) sum(v value)   { k.reduces = append(k.reduces, reduce{kind: opAdd, value: v}) }
+func (k *kernel) maxOf(v value) { k.reduces = append(k.reduces, reduce{kind: opMax, value: v}) }
+func (k *kernel) minOf(v value) { k.reduces = append(k.reduces, reduce{kind: opMin, value: v}) }
+
+func (k *kernel) sumOfProducts(v, times value) {
+	k.reduces = append(k.reduces, reduce{kind: opFMA, value: v, times: times})
+}
+
+// maxOfNumbers passes over values that are NaN.
+func (k *kernel) maxOfNumbers(v value) {
+	k.reduces = append(k.reduces, reduce{kind: opMax, value: v, loose: true})
+}
 
 func (k *kernel) word(name string) value {
 	v := k.scalar(name)

@@ -6,6 +6,7 @@ var plain = map[op]string{
 	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS", opMin: "VMINPS", opMax: "VMAXPS",
 	opSqrt: "VSQRTPS", opAddInt: "VPADDD", opSubInt: "VPSUBD", opToFloat: "VCVTDQ2PS", opToInt: "VCVTPS2DQ",
 	opTruncate: "VCVTTPS2DQ", opScale: "VSCALEFPS", opMulWords: "VPMULUDQ", opUnpackLow: "VPUNPCKLQDQ", opUnpackHigh: "VPUNPCKHQDQ",
+	opLookup: "VPERMPS", opNearRecip: "VRCP14PS",
 }
 
 var mnemonics = map[op]string{opFMA: "VFMADD", opFNMA: "VFNMADD"}
@@ -120,8 +121,8 @@ func (b *body) loadFrom(p, d int) {
 	mnemonic := map[mem]string{f32: "VMOVUPS", i32: "VMOVUPS", u8: "VPMOVZXBD", u16: "VPMOVZXWD", half: "VCVTPH2PS"}[b.params[p].mem]
 	switch {
 	case !b.masked:
-		if size := b.params[p].mem.size(); b.ahead > 0 && b.offset*size%64 == 0 {
-			b.op("PREFETCHT0", fmt.Sprintf("%d(%s)(AX*%d)", b.ahead+b.offset*size, b.pointerOf(p), size))
+		if size, ahead := b.params[p].mem.size(), b.params[p].ahead; ahead > 0 && b.offset*size%64 == 0 {
+			b.op("PREFETCHT0", fmt.Sprintf("%d(%s)(AX*%d)", ahead+b.offset*size, b.pointerOf(p), size))
 		}
 		b.op(mnemonic, b.address(p), b.v(d))
 	case b.set == avx512:
@@ -209,7 +210,7 @@ func (b *body) storeNarrow(m mem, r int, to string) error {
 // start gives a sum its first value.
 func (e *emitter) start(kind op, r int) {
 	switch kind {
-	case opAdd:
+	case opAdd, opFMA:
 		if e.set == avx512 {
 			e.op("VPXORD", e.v(r), e.v(r), e.v(r))
 		} else {
@@ -222,15 +223,32 @@ func (e *emitter) start(kind op, r int) {
 	}
 }
 
-// accumulate joins v to sum. A maximum or minimum that is NaN stays so.
-func (e *emitter) accumulate(kind op, v, sum, temp int, masked bool) {
+// accumulateProduct adds v·times to sum.
+func (e *emitter) accumulateProduct(v, times, sum, temp int, masked bool) {
+	switch {
+	case e.set == neon:
+		e.accumulateProductNEON(v, times, sum, temp, masked)
+		return
+	case masked && e.set == avx512:
+		e.op("VFMADD231PS", e.v(times), e.v(v), "K1", e.v(sum))
+		return
+	case masked:
+		e.op("VANDPS", e.v(v), e.v(e.mask), e.v(temp))
+		v = temp
+	}
+	e.op("VFMADD231PS", e.v(times), e.v(v), e.v(sum))
+}
+
+// accumulate joins v to sum. A maximum or minimum that is NaN stays so, and a loose one that is a number.
+func (e *emitter) accumulate(r *reduce, v, sum, temp int, masked bool) {
 	if e.set == neon {
-		e.accumulateNEON(kind, v, sum, temp, masked)
+		e.accumulateNEON(r, v, sum, temp, masked)
 		return
 	}
 	wide := e.set == avx512
+	adds := r.kind == opAdd || r.kind == opFMA
 	if masked && !wide {
-		if kind == opAdd {
+		if adds {
 			e.op("VANDPS", e.v(v), e.v(e.mask), e.v(temp))
 		} else {
 			e.op("VBLENDVPS", e.v(e.mask), e.v(v), e.v(sum), e.v(temp))
@@ -238,19 +256,23 @@ func (e *emitter) accumulate(kind op, v, sum, temp int, masked bool) {
 		v = temp
 	}
 	switch {
-	case kind == opAdd && masked && wide:
+	case adds && masked && wide:
 		e.op("VADDPS", e.v(v), e.v(sum), "K1", e.v(sum))
-	case kind == opAdd:
+	case adds:
 		e.op("VADDPS", e.v(v), e.v(sum), e.v(sum))
+	case r.loose && masked && wide:
+		e.op(plain[r.kind], e.v(sum), e.v(v), "K1", e.v(sum))
+	case r.loose: // the second operand, Go's first, is the result where one is NaN
+		e.op(plain[r.kind], e.v(sum), e.v(v), e.v(sum))
 	case wide:
 		if masked {
 			e.op("VCMPPS", "$7", e.v(sum), e.v(sum), "K1", "K7")
 		} else {
 			e.op("VCMPPS", "$7", e.v(sum), e.v(sum), "K7")
 		}
-		e.op(plain[kind], e.v(v), e.v(sum), "K7", e.v(sum))
+		e.op(plain[r.kind], e.v(v), e.v(sum), "K7", e.v(sum))
 	default:
-		e.op(plain[kind], e.v(v), e.v(sum), e.v(temp))
+		e.op(plain[r.kind], e.v(v), e.v(sum), e.v(temp))
 		e.op("VCMPPS", "$3", e.v(sum), e.v(sum), e.v(e.nan))
 		e.op("VBLENDVPS", e.v(e.nan), e.v(sum), e.v(temp), e.v(sum))
 	}
@@ -260,23 +282,24 @@ func (e *emitter) accumulate(kind op, v, sum, temp int, masked bool) {
 func (e *emitter) finish(sums [][]int) {
 	_, results := e.layout()
 	temp := e.spare[len(e.spare)-1]
-	for i, r := range e.reduces {
+	for i := range e.reduces {
+		r := &e.reduces[i]
 		for u := 1; u < len(sums); u++ {
-			e.accumulate(r.kind, sums[u][i], sums[0][i], temp, false)
+			e.accumulate(r, sums[u][i], sums[0][i], temp, false)
 		}
 		sum, other := sums[0][i], e.spare[len(e.spare)-2]
 		if e.set == avx512 {
 			e.op("VSHUFF64X2", "$0x4e", e.v(sum), e.v(sum), e.v(other))
-			e.accumulate(r.kind, other, sum, temp, false)
+			e.accumulate(r, other, sum, temp, false)
 			e.op("VSHUFF64X2", "$0xb1", e.v(sum), e.v(sum), e.v(other))
-			e.accumulate(r.kind, other, sum, temp, false)
+			e.accumulate(r, other, sum, temp, false)
 		} else {
 			e.op("VPERM2F128", "$1", e.v(sum), e.v(sum), e.v(other))
-			e.accumulate(r.kind, other, sum, temp, false)
+			e.accumulate(r, other, sum, temp, false)
 		}
 		for _, shuffle := range []string{"$0x4e", "$0xb1"} {
 			e.op("VPERMILPS", shuffle, e.v(sum), e.v(other))
-			e.accumulate(r.kind, other, sum, temp, false)
+			e.accumulate(r, other, sum, temp, false)
 		}
 		e.op("VMOVSS", xmm(sum), fmt.Sprintf("r%d+%d(FP)", i, results+4*i))
 	}

@@ -9,7 +9,7 @@ type build struct {
 	make func(k *kernel)
 }
 
-var kernels = concat(unaryKernels(), binaryKernels(), conversions(), rowKernels())
+var kernels = concat(unaryKernels(), binaryKernels(), conversions(), rowKernels(), lastKernels())
 
 func concat(lists ...[]build) []build {
 	var all []build
@@ -131,92 +131,124 @@ func conversions() []build {
 	}
 }
 
+// lastKernels are functions of row.go that compute what a row kernel stores. Each is there twice: as storeTo, and as
+// storePast, which stores past the caches.
+func lastKernels() []build {
+	var list []build
+	last := func(name string, f func(k *kernel)) {
+		list = append(list,
+			build{name: name + "To", make: f},
+			build{name: name + "Past", make: func(k *kernel) { k.streams = true; f(k) }})
+	}
+	last("scale", func(k *kernel) {
+		d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
+		k.store(d, k.mul(x, s))
+	})
+	last("sub", func(k *kernel) {
+		d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
+		k.store(d, k.sub(x, s))
+	})
+	last("norm", func(k *kernel) {
+		k.turns = 4
+		d, x, w, b := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("b")
+		mean, r := k.scalar("mean"), k.scalar("r")
+		k.store(d, k.fma(k.mul(k.sub(x, mean), r), w, b))
+	})
+	last("scaleMul", func(k *kernel) {
+		k.turns = 4
+		d, x, w, r := k.pointer("d", f32), k.in("x"), k.in("w"), k.scalar("r")
+		k.store(d, k.mul(k.mul(x, r), w))
+	})
+	last("softmaxGrad", func(k *kernel) {
+		k.turns = 4
+		d, y, dy, dot := k.pointer("d", f32), k.in("y"), k.in("dy"), k.scalar("dot")
+		k.store(d, k.mul(y, k.sub(dy, dot)))
+	})
+	last("logSoftmaxGrad", func(k *kernel) {
+		d, y, dy, sum := k.pointer("d", f32), k.in("y"), k.in("dy"), k.scalar("sum")
+		k.store(d, k.fnma(k.expAtMost89(y), sum, dy))
+	})
+	last("normGrad", func(k *kernel) {
+		k.turns = 4
+		d, x, w, dy := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("dy")
+		mean, r, c1, c2 := k.scalar("mean"), k.scalar("r"), k.scalar("c1"), k.scalar("c2")
+		k.store(d, k.mul(r, k.fnma(k.mul(k.sub(x, mean), r), c2, k.sub(k.mul(dy, w), c1))))
+	})
+	last("scaleGrad", func(k *kernel) {
+		k.turns = 4
+		d, x, w, dy := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("dy")
+		r, c2 := k.scalar("r"), k.scalar("c2")
+		k.store(d, k.fnma(x, c2, k.mul(k.mul(dy, r), w)))
+	})
+	last("crossEntropyGrad", func(k *kernel) {
+		d, x := k.pointer("d", f32), k.inAhead("x", 4096)
+		lse, s, smooth := k.scalar("lse"), k.scalar("s"), k.scalar("smooth")
+		k.store(d, k.mul(s, k.sub(k.expOfDifference(k.sub(x, lse)), smooth)))
+	})
+	return list
+}
+
 // rowKernels are the functions of row.go, by the same names and parameters.
 func rowKernels() []build {
 	row := func(name string, f func(k *kernel)) build { return build{name: name, make: f} }
 	return []build{
-		row("sum", func(k *kernel) { k.ahead = 4096; k.sum(k.in("x")) }),
-		row("sumSquares", func(k *kernel) { k.ahead = 4096; x := k.in("x"); k.sum(k.mul(x, x)) }),
-		row("dot", func(k *kernel) { k.ahead = 4096; x, y := k.in("x"), k.in("y"); k.sum(k.mul(x, y)) }),
-		row("maxOf", func(k *kernel) { k.ahead = 4096; k.maxOf(k.in("x")) }),
+		row("sum", func(k *kernel) { k.sum(k.inAhead("x", 4096)) }),
+		row("sumSquares", func(k *kernel) { x := k.inAhead("x", 4096); k.sumOfProducts(x, x) }),
+		row("dot", func(k *kernel) {
+			x, y := k.inAhead("x", 4096), k.inAhead("y", 4096)
+			k.sumOfProducts(x, y)
+		}),
+		row("maxOf", func(k *kernel) { k.maxOf(k.inAhead("x", 4096)) }),
 		row("minOf", func(k *kernel) { k.minOf(k.in("x")) }),
+		row("maxOfNumbers", func(k *kernel) { k.maxOfNumbers(k.inAhead("x", 4096)) }),
 		row("sumSquaresAbout", func(k *kernel) {
 			x, mean := k.in("x"), k.scalar("mean")
 			d := k.sub(x, mean)
-			k.sum(k.mul(d, d))
+			k.sumOfProducts(d, d)
 		}),
 		row("expSubSum", func(k *kernel) {
 			d, x, m := k.pointer("d", f32), k.in("x"), k.scalar("m")
-			e := k.exp(k.sub(x, m))
+			e := k.expOfDifference(k.sub(x, m))
 			k.store(d, e)
 			k.sum(e)
 		}),
 		row("sumExpSub", func(k *kernel) {
-			k.ahead = 8192
-			x, m := k.in("x"), k.scalar("m")
-			k.sum(k.exp(k.sub(x, m)))
+			x, m := k.inAhead("x", 8192), k.scalar("m")
+			k.sum(k.expOfDifference(k.sub(x, m)))
 		}),
 		row("stream", func(k *kernel) {
 			k.streams = true
 			d, x := k.pointer("d", f32), k.in("x")
 			k.store(d, x)
 		}),
-		row("scaleTo", func(k *kernel) {
-			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
-			k.store(d, k.mul(x, s))
-		}),
-		row("subTo", func(k *kernel) {
-			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
-			k.store(d, k.sub(x, s))
-		}),
 		row("addScaled", func(k *kernel) {
 			d, x, s := k.pointer("d", f32), k.in("x"), k.scalar("s")
 			k.store(d, k.fma(x, s, k.load(d)))
 		}),
-		row("normTo", func(k *kernel) {
-			d, x, w, b := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("b")
-			mean, r := k.scalar("mean"), k.scalar("r")
-			k.store(d, k.fma(k.mul(k.sub(x, mean), r), w, b))
-		}),
-		row("scaleMulTo", func(k *kernel) {
-			d, x, w, r := k.pointer("d", f32), k.in("x"), k.in("w"), k.scalar("r")
-			k.store(d, k.mul(k.mul(x, r), w))
-		}),
-		row("softmaxGradTo", func(k *kernel) {
-			d, y, dy, dot := k.pointer("d", f32), k.in("y"), k.in("dy"), k.scalar("dot")
-			k.store(d, k.mul(y, k.sub(dy, dot)))
-		}),
-		row("logSoftmaxGradTo", func(k *kernel) {
-			d, y, dy, sum := k.pointer("d", f32), k.in("y"), k.in("dy"), k.scalar("sum")
-			k.store(d, k.fnma(k.exp(y), sum, dy))
-		}),
 		row("normGradSums", func(k *kernel) {
-			x, w, dy := k.in("x"), k.in("w"), k.in("dy")
-			mean, r := k.scalar("mean"), k.scalar("r")
-			g := k.mul(dy, w)
+			k.turns = 2
+			x, w, dy, mean := k.in("x"), k.in("w"), k.inAhead("dy", 4096), k.scalar("mean")
+			g, c := k.mul(dy, w), k.sub(x, mean)
 			k.sum(g)
-			k.sum(k.mul(g, k.mul(k.sub(x, mean), r)))
-		}),
-		row("normGradTo", func(k *kernel) {
-			d, x, w, dy := k.pointer("d", f32), k.in("x"), k.in("w"), k.in("dy")
-			mean, r, c1, c2 := k.scalar("mean"), k.scalar("r"), k.scalar("c1"), k.scalar("c2")
-			g := k.sub(k.mul(dy, w), c1)
-			k.store(d, k.mul(r, k.fnma(k.mul(k.sub(x, mean), r), c2, g)))
+			k.sumOfProducts(g, c)
+			k.sumOfProducts(c, c)
 		}),
 		row("normGradParams", func(k *kernel) {
+			k.turns = 4
 			dw, db, x, dy := k.pointer("dw", f32), k.pointer("db", f32), k.in("x"), k.in("dy")
 			mean, r := k.scalar("mean"), k.scalar("r")
 			k.store(dw, k.fma(dy, k.mul(k.sub(x, mean), r), k.load(dw)))
 			k.store(db, k.add(k.load(db), dy))
 		}),
 		row("scaleGradParam", func(k *kernel) {
+			k.turns = 4
 			dw, x, dy, r := k.pointer("dw", f32), k.in("x"), k.in("dy"), k.scalar("r")
 			k.store(dw, k.fma(dy, k.mul(x, r), k.load(dw)))
 		}),
-		row("crossEntropyGradTo", func(k *kernel) {
-			d, x := k.pointer("d", f32), k.in("x")
-			lse, s, smooth := k.scalar("lse"), k.scalar("s"), k.scalar("smooth")
-			k.store(d, k.mul(s, k.sub(k.exp(k.sub(x, lse)), smooth)))
+		row("scaleGradSums", func(k *kernel) {
+			x, w, dy := k.inAhead("x", 4096), k.in("w"), k.inAhead("dy", 4096)
+			k.sumOfProducts(k.mul(dy, w), x)
+			k.sumOfProducts(x, x)
 		}),
 		row("adamW", adamW),
 		row("boxMullerTo", boxMuller),

@@ -36,10 +36,54 @@ func (k *kernel) reduceExp(x value) (n, q value) {
 	return n, k.fma(k.mul(r, r), p, r)
 }
 
-func (k *kernel) exp(x value) value {
-	x = k.max(k.c(-105), k.min(k.c(89), x)) // beyond, the result is 0 or infinite; NaN passes
+// exp is 0 below −105 and infinite from 89 on; NaN passes.
+func (k *kernel) exp(x value) value { return k.expAtMost89(k.min(k.c(89), x)) }
+
+// expAtMost89 is exp for x that are at most 89, or NaN.
+func (k *kernel) expAtMost89(x value) value {
+	x = k.max(k.c(-105), x)
+	if k.set == avx512 {
+		return k.expByPowers(x, true)
+	}
 	n, q := k.reduceExp(x)
 	return k.powerOfTwo(k.add(q, k.c(1)), n)
+}
+
+// expOfDifference is expAtMost89 for an x that was rounded when another number was subtracted: that may have cost more
+// than ln 2's lower digits are worth.
+func (k *kernel) expOfDifference(x value) value {
+	if k.set == avx512 {
+		return k.expByPowers(k.max(k.c(-105), x), false)
+	}
+	return k.expAtMost89(x)
+}
+
+// expByPowers writes x = n·ln 2 + r with n a multiple of 1/16, |r| ≤ ln 2 / 32, so that eˣ is 2 to the next lower integer,
+// times one of sixteen powers, times eʳ. The polynomial's error is 1.6e-9. Rounding to multiples of 1/16 is done by adding a number so
+// large that they are its last digits; the lowest four of them name the power.
+func (k *kernel) expByPowers(x value, precise bool) value {
+	large := k.c(3 << 18)
+	digits := k.fma(x, k.c(math.Log2E), large)
+	n := k.sub(digits, large)
+	r := k.fnma(n, k.c(ln2High), x)
+	if precise {
+		r = k.fnma(n, k.c(ln2Low), r)
+	}
+	power := k.apply(opLookup, digits, k.apply(opPowers))
+	q := k.mul(r, k.poly(r, 1, 5.0001621e-01, 1.6666074e-01))
+	return k.apply(opScale, k.fma(power, q, power), n)
+}
+
+// quotient is a/b for normal b far from the largest and smallest numbers, as 1 + eˣ is. AVX-512's division takes as long as
+// thirty other instructions: where there are not so many others beside it, this is faster.
+func (k *kernel) quotient(a, b value) value {
+	if k.set != avx512 {
+		return k.div(a, b)
+	}
+	r := k.apply(opNearRecip, b)
+	r = k.fma(r, k.fnma(b, r, k.c(1)), r)
+	q := k.mul(a, r)
+	return k.fma(r, k.fnma(q, b, a), q)
 }
 
 // expm1 is 2·(h·(q+1) − ½) with h = 2ⁿ⁻¹, so that h exists even where 2ⁿ would be infinite.
@@ -90,9 +134,9 @@ func (k *kernel) log1p(x value) value {
 
 // sigmoid is 1/(1+e⁻ˣ), or eˣ/(1+eˣ) for negative x, where it must not lose digits.
 func (k *kernel) sigmoid(x value) value {
-	e := k.exp(k.or(x, k.bits(0x80000000)))
+	e := k.expAtMost89(k.or(x, k.bits(0x80000000)))
 	one := k.c(1)
-	return k.div(k.where(k.compare(lt, x, k.c(0)), e, one), k.add(one, e))
+	return k.quotient(k.where(k.compare(lt, x, k.c(0)), e, one), k.add(one, e))
 }
 
 func (k *kernel) tanh(x value) value {
@@ -125,7 +169,7 @@ func (k *kernel) gelu(x value) value {
 	y := k.min(k.c(20), k.abs(x)) // e⁻ʸ²ᐟ² is 0 from 15 on
 	square := k.mul(y, y)
 	lost := k.mul(half, k.fnma(y, y, square)) // (y² rounded − y²)/2
-	e := k.exp(k.mul(square, k.c(-0.5)))
+	e := k.expAtMost89(k.mul(square, k.c(-0.5)))
 	e = k.fma(e, lost, e)
 	tail := k.mul(k.mul(u, p), e)
 	return k.mul(k.mul(x, half), k.where(k.compare(lt, x, k.c(0)), tail, k.sub(k.c(2), tail)))

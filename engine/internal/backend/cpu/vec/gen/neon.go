@@ -126,8 +126,8 @@ func (b *body) memoryNEON(p int) string {
 // loadNEON reads the turn's elements of a parameter.
 func (b *body) loadNEON(p, d int) {
 	m := b.params[p].mem
-	if size := m.size(); b.ahead > 0 && !b.masked && b.offset*size%64 == 0 {
-		b.word("prfm pldl1keep, [x%d, #%d]", b.pointerIndex(p), b.ahead+b.offset*size)
+	if size, ahead := m.size(), b.params[p].ahead; ahead > 0 && !b.masked && b.offset*size%64 == 0 {
+		b.word("prfm pldl1keep, [x%d, #%d]", b.pointerIndex(p), ahead+b.offset*size)
 	}
 	b.word("ldr %c%d, %s", b.wideNEON(m), d, b.memoryNEON(p))
 	switch m {
@@ -272,7 +272,7 @@ func (b *body) blendNEON(d, mask, then, els int) {
 // startNEON gives a sum its first value.
 func (e *emitter) startNEON(kind op, r int) {
 	switch kind {
-	case opAdd:
+	case opAdd, opFMA:
 		e.word("movi v%d.2d, #0", r)
 	case opMax:
 		e.loadConstant(0xff800000, r)
@@ -281,10 +281,28 @@ func (e *emitter) startNEON(kind op, r int) {
 	}
 }
 
-// accumulateNEON joins v to sum, only lane 0 in the turns of single elements. Maxima and minima with a NaN are NaN.
-func (e *emitter) accumulateNEON(kind op, v, sum, temp int, single bool) {
+// accumulateProductNEON adds v·times to sum, only lane 0 in the turns of single elements.
+func (e *emitter) accumulateProductNEON(v, times, sum, temp int, single bool) {
 	if single {
-		if kind == opAdd {
+		e.word("movi v%d.2d, #0", temp)
+		e.word("mov v%d.s[0], v%d.s[0]", temp, v)
+		v = temp
+	}
+	e.word("fmla v%d.4s, v%d.4s, v%d.4s", sum, v, times)
+}
+
+// accumulateNEON joins v to sum, only lane 0 in the turns of single elements. Maxima and minima with a NaN are NaN, loose
+// ones are not.
+func (e *emitter) accumulateNEON(r *reduce, v, sum, temp int, single bool) {
+	mnemonic := neonPlain[r.kind]
+	switch {
+	case r.kind == opFMA:
+		mnemonic = neonPlain[opAdd]
+	case r.loose:
+		mnemonic = "fmaxnm"
+	}
+	if single {
+		if r.kind == opAdd {
 			e.word("movi v%d.2d, #0", temp)
 		} else {
 			e.word("mov v%d.16b, v%d.16b", temp, sum)
@@ -292,22 +310,27 @@ func (e *emitter) accumulateNEON(kind op, v, sum, temp int, single bool) {
 		e.word("mov v%d.s[0], v%d.s[0]", temp, v)
 		v = temp
 	}
-	e.word("%s v%d.4s, v%d.4s, v%d.4s", neonPlain[kind], sum, sum, v)
+	e.word("%s v%d.4s, v%d.4s, v%d.4s", mnemonic, sum, sum, v)
 }
 
 // finishNEON joins the sums of the unrolled turns, then the lanes, and stores the results.
 func (e *emitter) finishNEON(sums [][]int, results int) {
-	for i, r := range e.reduces {
+	for i := range e.reduces {
+		r := &e.reduces[i]
 		sum := sums[0][i]
 		for u := 1; u < len(sums); u++ {
-			e.accumulateNEON(r.kind, sums[u][i], sum, 0, false)
+			e.accumulateNEON(r, sums[u][i], sum, 0, false)
 		}
 		switch r.kind {
-		case opAdd:
+		case opAdd, opFMA:
 			e.word("faddp v%d.4s, v%d.4s, v%d.4s", sum, sum, sum)
 			e.word("faddp s%d, v%d.2s", sum, sum)
 		case opMax:
-			e.word("fmaxv s%d, v%d.4s", sum, sum)
+			mnemonic := "fmaxv"
+			if r.loose {
+				mnemonic = "fmaxnmv"
+			}
+			e.word("%s s%d, v%d.4s", mnemonic, sum, sum)
 		case opMin:
 			e.word("fminv s%d, v%d.4s", sum, sum)
 		}
