@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -49,10 +50,13 @@ type adamW struct {
 
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	values := nn.Values(a.params)
-	p, m, v := tensor.AdamW(values, grads, a.m, a.v, tensor.AdamWStep{
-		LR: rate, Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Step: a.step + 1, Scale: scale,
-	})
-	return &Update{old: concat(values, a.m, a.v), new: concat(p, m, v), step: &a.step, private: 2 * len(values)}
+	return &Update{old: slices.Concat(values, a.m, a.v), private: 2 * len(values), step: &a.step, make: func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
+		p, m, v := tensor.AdamW(values, grads, a.m, a.v, tensor.AdamWStep{
+			LR: rate, Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Step: a.step + 1,
+			Scale: scale, Guard: guard, InPlace: inPlace,
+		})
+		return slices.Concat(p, m, v)
+	}}
 }
 
 func (a *adamW) memories() []memory { return []memory{{"m", a.m}, {"v", a.v}} }
@@ -65,12 +69,4 @@ func (a *adamW) SetState(s State) error {
 	}
 	a.step = s.Step
 	return nil
-}
-
-func concat(lists ...[]tensor.Tensor) []tensor.Tensor {
-	var all []tensor.Tensor
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
 }

@@ -11,6 +11,7 @@ package optim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -43,19 +44,53 @@ type State struct {
 	Tensors map[string]tensor.Tensor
 }
 
-// An Update is a step that is not yet made.
+// An Update is a step that is not yet made. Commit makes it, CommitIf makes it if it is sound, and Tensors is for who
+// wants to look at the new values first.
 type Update struct {
-	old, new []tensor.Tensor
-	private  int // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
-	step     *int
+	old []tensor.Tensor
+	new []tensor.Tensor // nil until somebody asks
+	// make returns the new values, in the order of old. With inPlace they will replace the old ones and may take their
+	// memory; then they are the old ones if guard, a number, is there and not finite.
+	make    func(inPlace bool, guard tensor.Tensor) []tensor.Tensor
+	private int // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
+	step    *int
 }
 
-// Tensors lists the new values, to be evaluated together with the loss.
-func (u *Update) Tensors() []tensor.Tensor { return u.new }
+// Tensors lists the new values, which nothing but Commit gives to the parameters.
+func (u *Update) Tensors() []tensor.Tensor {
+	if u.new == nil {
+		u.new = u.make(false, tensor.Tensor{})
+	}
+	return u.new
+}
 
-// Commit gives parameters and memory their new values; the tensors of Tensors are freed by that.
+// Commit gives parameters and memory their new values; what Tensors returned is freed by that. Without Tensors before,
+// parameters change in the memory that they have, unless somebody else could see it: a tensor that waits to be computed
+// from them, or a Snapshot, keeps the old values.
 func (u *Update) Commit() {
+	if u.new == nil {
+		u.new = u.make(true, tensor.Tensor{})
+	}
 	tensor.Eval(u.new...)
+	u.replace()
+}
+
+// CommitIf computes the step together with guard, a number, and others, and commits it if guard is finite: for the loss
+// and the norm of the gradients, which say whether the step is sound. It returns whether it is; if not, nothing changes.
+func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
+	if u.new == nil {
+		u.new = u.make(true, guard)
+	}
+	tensor.Eval(slices.Concat(others, []tensor.Tensor{guard}, u.new)...)
+	if g := guard.Item(); math.IsNaN(g) || math.IsInf(g, 0) {
+		tensor.Free(u.new...)
+		return false
+	}
+	u.replace()
+	return true
+}
+
+func (u *Update) replace() {
 	for i := range u.old {
 		readers := 0
 		if i >= len(u.old)-u.private {

@@ -1,11 +1,13 @@
 package optim
 
 import (
+	"context"
 	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -185,5 +187,140 @@ func TestMomentsAreGivenBack(t *testing.T) {
 	}
 	if got := o.State().Tensors["m.w"].Floats(); slices.Equal(got, want) {
 		t.Error("the moments are those of two steps before")
+	}
+}
+
+// Parameters and moments are changed in the memory that they have, unless somebody else could see that.
+func TestStepsInPlace(t *testing.T) {
+	const n, steps = 1 << 18, 10
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else gives memory back meanwhile
+	x := tensor.Full(0.5, n).Eval()
+	keep := []tensor.Tensor{}
+	for _, test := range []struct {
+		name string
+		see  func(w tensor.Tensor) tensor.Tensor // before the step
+	}{
+		{"nobody", nil},
+		{"a snapshot", func(w tensor.Tensor) tensor.Tensor { return w.Snapshot() }},
+		{"a tensor that waits", func(w tensor.Tensor) tensor.Tensor { return w.Add(0) }},
+		{"a view", func(w tensor.Tensor) tensor.Tensor { return w.Reshape(2, n/2).Eval() }},
+		{"a tensor that was set to it", func(w tensor.Tensor) tensor.Tensor { y := tensor.Zeros(n); y.Set(w); return y }},
+	} {
+		w := tensor.Ones(n).Param()
+		o := AdamW{}.New([]nn.Param{nn.NewParam("w", &w)})
+		step := func() {
+			loss := w.Mul(x).Sum()
+			if !o.Update(tensor.Grad(loss, w), 1e-3, tensor.Tensor{}).CommitIf(loss) {
+				t.Fatalf("%s: the step was refused", test.name)
+			}
+		}
+		step() // the moments begin as views of one number
+		step()
+		before := device.Default().Memory().InUse
+		for i := range steps {
+			if test.see == nil {
+				step()
+				continue
+			}
+			want := w.Slice(0, 0, 1).Item()
+			seen := test.see(w)
+			keep = append(keep, seen)
+			step()
+			if got := seen.Flatten().Slice(0, 0, 1).Item(); got != want {
+				t.Errorf("%s: step %d changed it from %v to %v", test.name, i, want, got)
+			}
+		}
+		grown := float64(device.Default().Memory().InUse-before) / (4 * n * steps)
+		if test.see == nil && grown > 0.1 {
+			t.Errorf("%s: a step leaves %.1f tensors behind", test.name, grown)
+		}
+	}
+}
+
+// A step that is not sound changes nothing, neither in place nor in new memory.
+func TestCommitIf(t *testing.T) {
+	for _, rule := range []Rule{AdamW{}, SGD{Momentum: 0.9}, SGD{}} {
+		for _, guard := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			ps := params([]float64{1, -2}, []float64{0.5})
+			o := rule.New(ps)
+			descend(o, ps, 3, 0.1, 0)
+			before, state := nn.Hash(ps), o.State()
+			grads := []tensor.Tensor{tensor.From([]float64{guard, 1}), tensor.From([]float64{1})}
+			if o.Update(grads, 0.1, tensor.Tensor{}).CommitIf(grads[0].Sum()) {
+				t.Errorf("%v: a step with guard %v was made", rule, guard)
+			}
+			if nn.Hash(ps) != before || o.State().Step != state.Step {
+				t.Errorf("%v: a step with guard %v changed something", rule, guard)
+			}
+			for name, want := range state.Tensors {
+				if got := o.State().Tensors[name]; tensor.MaxAbsDiff(got, want) != 0 {
+					t.Errorf("%v: a step with guard %v changed %s", rule, guard, name)
+				}
+			}
+			again := params(ps[0].Value().Float64s(), ps[1].Value().Float64s())
+			o2 := rule.New(again)
+			if err := o2.SetState(o.State()); err != nil {
+				t.Fatal(err)
+			}
+			descend(o, ps, 2, 0.1, 0)
+			descend(o2, again, 2, 0.1, 0)
+			if nn.Hash(ps) != nn.Hash(again) {
+				t.Errorf("%v: after a refused step the next ones go elsewhere", rule)
+			}
+		}
+	}
+}
+
+// A graph of before the step that needs the parameter's value once more is told that it was replaced.
+func TestGraphOfBeforeTheStep(t *testing.T) {
+	w, x := tensor.Ones(4).Named("w").Param(), tensor.Ones(4).Param()
+	o := AdamW{}.New([]nn.Param{nn.NewParam("w", &w)})
+	var loss tensor.Tensor
+	for range 2 {
+		loss = w.Mul(x).Sum()
+		o.Update(tensor.Grad(loss, w), 1e-3, tensor.Tensor{}).CommitIf(loss)
+	}
+	err := tensor.Try(func() { tensor.Grad(loss, x)[0].Eval() })
+	if err == nil || !strings.Contains(err.Error(), "got w f32[4], which was freed") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// However late a step is interrupted, it is made or not made.
+func TestInterruptedStepIsWhole(t *testing.T) {
+	const n = 1 << 20
+	w, single := tensor.Ones(n).Param(), tensor.Ones(1).Param()
+	o, alone := AdamW{}.New([]nn.Param{nn.NewParam("w", &w)}), AdamW{}.New([]nn.Param{nn.NewParam("w", &single)})
+	g, one := tensor.Full(0.25, n).Eval(), tensor.Full(0.25, 1).Eval()
+	var stopped, made int
+	for try := range 60 {
+		ctx, cancel := context.WithCancel(context.Background())
+		restore := tensor.Interrupt(ctx)
+		switch {
+		case try == 0:
+			cancel()
+		case try < 59:
+			time.AfterFunc(time.Duration(try*try)*2*time.Microsecond, cancel)
+		}
+		err := tensor.Try(func() { o.Update([]tensor.Tensor{g}, 0.1, tensor.Tensor{}).CommitIf(tensor.Scalar(1)) })
+		restore()
+		cancel()
+		switch {
+		case err != nil:
+			stopped++
+		default:
+			made++
+			alone.Update([]tensor.Tensor{one}, 0.1, tensor.Tensor{}).Commit()
+		}
+		want := single.Item()
+		if low, high := w.Min().Item(), w.Max().Item(); low != want || high != want {
+			t.Fatalf("try %d, %d steps: parameters are %v to %v, want %v", try, made, low, high, want)
+		}
+		if got := o.State().Step; got != made {
+			t.Fatalf("try %d: %d steps are counted, want %d", try, got, made)
+		}
+	}
+	if stopped == 0 || made == 0 {
+		t.Errorf("%d were stopped, %d made: the test says nothing", stopped, made)
 	}
 }

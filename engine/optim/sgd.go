@@ -44,6 +44,19 @@ type sgd struct {
 func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	u := &Update{step: &s.step}
 	for i, param := range s.params {
+		if s.Momentum != 0 {
+			u.old = append(u.old, s.b[i])
+		}
+		u.old = append(u.old, param.Value())
+	}
+	u.make = func(bool, tensor.Tensor) []tensor.Tensor { return s.next(grads, rate, scale) }
+	return u
+}
+
+// next lists the new buffer, if there is one, and the new value of each parameter.
+func (s *sgd) next(grads []tensor.Tensor, rate float64, scale tensor.Tensor) []tensor.Tensor {
+	var list []tensor.Tensor
+	for i, param := range s.params {
 		p := param.Value().Detach().Cast(dtype.F32)
 		d := grads[i].Cast(dtype.F32)
 		if !scale.IsNone() {
@@ -54,17 +67,16 @@ func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *
 		}
 		if s.Momentum != 0 {
 			b := s.b[i].Mul(s.Momentum).Add(d)
-			u.old, u.new = append(u.old, s.b[i]), append(u.new, b)
+			list = append(list, b)
 			if s.Nesterov {
 				d = d.Add(b.Mul(s.Momentum))
 			} else {
 				d = b
 			}
 		}
-		next := p.Sub(d.Mul(rate)).Cast(param.Value().DType())
-		u.old, u.new = append(u.old, param.Value()), append(u.new, next)
+		list = append(list, p.Sub(d.Mul(rate)).Cast(param.Value().DType()))
 	}
-	return u
+	return list
 }
 
 func (s *sgd) memories() []memory {

@@ -73,7 +73,7 @@ func (v *value) replace(old, n *ir.Node) {
 }
 
 // move gives t the value of y, which is freed. What t held before is given back, too, if t was the only handle on it and
-// no more than so many operations read it.
+// no more than so many operations read it, or if y took its memory.
 func move(t, y Tensor, readers int) {
 	Eval(y)
 	old, n := t.node("set"), y.node("set")
@@ -81,11 +81,11 @@ func move(t, y Tensor, readers int) {
 	y.Free()
 	leaf.Hold()
 	t.v.node.Store(leaf)
-	if old.Readers() > readers {
+	if d := old.Value(); old.Readers() > readers && (d == nil || d.Buf != leaf.Value().Buf) {
 		old.Drop()
 		return
 	}
-	letGo(old)
+	letGo(old) // also where y took the memory: what still reads it must say so
 }
 
 func init() {

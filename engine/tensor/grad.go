@@ -39,10 +39,15 @@ type AdamWStep struct {
 	LR, Beta1, Beta2, Eps, WeightDecay float64
 	Step                               int    // counted from 1, for the bias correction
 	Scale                              Tensor // multiplies the gradients (clipping), an f32 number; none: 1
+	Guard                              Tensor // a number, for example the loss: if it is not finite, nothing changes; none: 0
+
+	// InPlace says that params, m and v will be replaced by the results and not be read again: then the results take their
+	// memory, unless somebody else could see that.
+	InPlace bool
 }
 
 // AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m and v are
-// f32. It returns the new parameters and moments; nothing is changed in place.
+// f32. It returns the new parameters and moments.
 func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []Tensor) {
 	if len(params) == 0 {
 		return nil, nil, nil
@@ -59,15 +64,21 @@ func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []T
 	for _, f := range adamWSettings(o) {
 		src = append(src, ir.Number(first.Dev, dt, f))
 	}
-	if !o.Scale.IsNone() {
-		src[len(src)-1] = cast(o.Scale.node("adamw"), dt)
+	for i, t := range []Tensor{o.Scale, o.Guard} {
+		if !t.IsNone() {
+			src[ir.AdamWSettings-2+i] = cast(t.node("adamw"), dt)
+		}
 	}
 	for _, list := range [][]Tensor{params, grads, m, v} {
 		for _, t := range list {
 			src = append(src, t.node("adamw"))
 		}
 	}
-	tuple := apply(ir.AdamW, ir.Attr{}, src...)
+	attr := ir.Attr{}
+	if o.InPlace {
+		attr.Flags = ir.InPlace
+	}
+	tuple := apply(ir.AdamW, attr, src...)
 	results := make([]Tensor, 3*len(params))
 	for i := range results {
 		results[i] = pick(tuple, i)
@@ -76,8 +87,9 @@ func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []T
 	return results[:k:k], results[k : 2*k : 2*k], results[2*k:]
 }
 
-// adamWSettings lists the scalar operands of the op in its order; the last one is the factor of the gradients.
+// adamWSettings lists the scalar operands of the op in its order; the last two are the factor of the gradients and the
+// guard.
 func adamWSettings(o AdamWStep) [ir.AdamWSettings]float64 {
 	step := float64(max(o.Step, 1))
-	return [...]float64{o.LR, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, 1 - math.Pow(o.Beta1, step), 1 - math.Pow(o.Beta2, step), 1}
+	return [...]float64{o.LR, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, 1 - math.Pow(o.Beta1, step), 1 - math.Pow(o.Beta2, step), 1, 0}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -58,20 +59,25 @@ func (t *trainer) learn(batches []data.Batch) error {
 		}
 	}
 	scale, norm := scaleOf(grads, t.o.Clip, k)
-	update := t.optimizer.Update(grads, rate, scale)
-	tensor.Eval(append([]tensor.Tensor{losses[len(losses)-1], norm}, update.Tensors()...)...)
-
+	made := t.optimizer.Update(grads, rate, scale).CommitIf(soundness(losses, norm), append(losses, norm)...)
 	mean := 0.0
 	for _, l := range losses {
 		mean += l.Item() / k
 	}
-	size := norm.Item()
-	if !finite(mean) || !finite(size) {
+	if !made {
 		return &NotFinite{Step: t.history.Steps() + 1, Loss: mean, Tensor: t.firstBad(losses, grads)}
 	}
-	update.Commit()
-	t.history.add(mean, rate, size)
+	t.history.add(mean, rate, norm.Item())
 	return nil
+}
+
+// soundness is a number that is finite if losses and norm are.
+func soundness(losses []tensor.Tensor, norm tensor.Tensor) tensor.Tensor {
+	sum := norm.Detach()
+	for _, l := range losses {
+		sum = sum.Add(l.Detach().Cast(dtype.F32).Mul(0x1p-16)) // so that large losses have a finite sum
+	}
+	return sum
 }
 
 // settle evaluates a batch's part of the sum of gradients and lets go of the graph that it came from.

@@ -88,7 +88,8 @@ type Slice struct {
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
 //	        entropy and its gradient have neither prologue nor epilogue.
-//	Single  one instruction of any other op; its operands are inputs. The result of an ir.Overwrite may have its base's memory.
+//	Single  one instruction of any other op; its operands are inputs. The result of an ir.Overwrite may have its base's memory,
+//	        those of an ir.AdamW with the flag InPlace that of what they replace.
 //
 // The result of a CrossEntropyGrad may lie in the memory of its logits: each of its elements is stored after the same
 // element of the logits was read for the last time. No other output overlaps an input.

@@ -34,6 +34,9 @@ func Grad(loss *Node, params []*Node) ([]*Node, error) {
 			return nil, unreached(loss, p, "")
 		}
 	}
+	for _, g := range grads {
+		countFrom(g)
+	}
 	return grads, nil
 }
 

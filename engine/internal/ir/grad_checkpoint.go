@@ -64,9 +64,6 @@ func copyOver(n *Node, copies map[*Node]*Node) *Node {
 	if src == nil {
 		return nil
 	}
-	for _, s := range src {
-		s.readers.Add(1)
-	}
 	return &Node{
 		Op: n.Op, DType: n.DType, Shape: n.Shape, Outs: n.Outs, Attr: n.Attr, Src: src, Dev: n.Dev, Name: n.Name, Tracked: n.Tracked,
 	}

@@ -10,12 +10,21 @@ import (
 // New applies op to src: it looks up the row, infers dtype and shape, and checks everything that can be checked without
 // looking at elements. The error is an *Error. Ops without sources are made by NewLeaf, NewConst and NewIota.
 func New(op Op, attr Attr, src ...*Node) (*Node, error) {
+	n, err := uncounted(op, attr, src)
+	if err != nil {
+		return nil, err
+	}
+	n.count()
+	return n, nil
+}
+
+// uncounted is New for nodes that may turn out to be of no use: they do not count as readers of their sources yet.
+func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 	if len(src) == 0 {
 		return nil, &Error{op.String(), "got no operands, want at least one"}
 	}
 	n := &Node{Op: op, Attr: attr, Src: src, Dev: src[0].Dev}
 	for _, s := range src {
-		s.readers.Add(1)
 		if s.Dev != n.Dev {
 			return nil, wrong(n, "got tensors on %v and %v, want one device (To copies)", n.Dev, s.Dev)
 		}
@@ -33,6 +42,28 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	return n, nil
 }
 
+// count makes n a reader of its sources.
+func (n *Node) count() {
+	n.counted = true
+	for _, s := range n.Src {
+		s.readers.Add(1)
+	}
+}
+
+// countFrom counts n and what it is computed from. Rules write down more than is wanted, so only what a gradient came to
+// consist of reads anything.
+func countFrom(n *Node) {
+	list := []*Node{n}
+	for len(list) > 0 {
+		n := list[len(list)-1]
+		list = list[:len(list)-1]
+		if !n.counted {
+			n.count()
+			list = append(list, n.Src...)
+		}
+	}
+}
+
 // tracked says whether a gradient could be asked through n: nothing flows through integers.
 func tracked(n *Node) bool {
 	if n.Op == Detach || n.Outs == nil && !n.DType.Float() {
@@ -48,7 +79,7 @@ func tracked(n *Node) bool {
 
 // NewConst returns a node of shape [] with that value.
 func NewConst(dev Device, dt dtype.Type, v Scalar) *Node {
-	return &Node{Op: Const, DType: dt, Shape: []int{}, Dev: dev, Attr: Attr{Value: v}}
+	return &Node{Op: Const, DType: dt, Shape: []int{}, Dev: dev, Attr: Attr{Value: v}, counted: true}
 }
 
 // Number returns a Const of any dtype from a float64.
@@ -62,14 +93,14 @@ func Number(dev Device, dt dtype.Type, v float64) *Node {
 
 // NewLeaf returns a node for data that is there already.
 func NewLeaf(dev Device, dt dtype.Type, data *Data, name string) *Node {
-	n := &Node{Op: Leaf, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name}
+	n := &Node{Op: Leaf, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name, counted: true}
 	n.data.Store(data)
 	return n
 }
 
 // NewIota returns a node that holds at each place its index along axis.
 func NewIota(dev Device, dt dtype.Type, shape []int, axis int) (*Node, error) {
-	n := &Node{Op: Iota, Dev: dev, Attr: Attr{DType: dt, Shape: slices.Clone(shape), Axis: axis}}
+	n := &Node{Op: Iota, Dev: dev, Attr: Attr{DType: dt, Shape: slices.Clone(shape), Axis: axis}, counted: true}
 	if err := RowOf(Iota).Infer(n); err != nil {
 		return nil, err
 	}
@@ -83,9 +114,9 @@ func fixed(dev Device, dt dtype.Type, v float64) *Node {
 	return n
 }
 
-// build is New for rules that cannot fail: gradients and lowering.
+// build makes a node for rules that cannot fail: gradients and lowering. See countFrom.
 func build(op Op, attr Attr, src ...*Node) *Node {
-	n, err := New(op, attr, src...)
+	n, err := uncounted(op, attr, src)
 	if err != nil {
 		panic(fmt.Sprintf("ir: rule built a wrong node: %v", err))
 	}

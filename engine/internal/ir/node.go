@@ -36,6 +36,7 @@ type Node struct {
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Hold
 	readers atomic.Int32 // how often the node became another one's source
+	counted bool         // whether the node is one of its sources' readers; settled before others get the node
 }
 
 // A Type is the dtype and shape of one value.
@@ -140,4 +141,5 @@ const (
 	TanhApprox                   // gelu: the tanh approximation
 	Fixed                        // const: the value belongs to the formula and never changes, so a plan may rely on it
 	Transposed                   // dequantize: the weight's axes in the other order
+	InPlace                      // adamw: the values may have the memory of what they replace
 )

@@ -3,15 +3,16 @@ package ir
 import "slices"
 
 // AdamWSettings is the number of sources of an AdamW node in front of its tensors.
-const AdamWSettings = 8
+const AdamWSettings = 9
 
 func optimizerRows() []Row {
 	return []Row{{
 		Op: AdamW, Name: "adamw", Family: FamilyOptimizer, Infer: inferAdamW, Tol: rounding,
 		Doc: "AdamW steps any number of tensors in one launch (Loshchilov, Hutter: Decoupled weight decay regularization, ICLR 2019). Sources: the settings lr, β₁, β₂, ε, λ, " +
-			"c₁ = 1−β₁ᵗ, c₂ = 1−β₂ᵗ and a factor f for the gradients, each f32[] (f64[] for f64), then all p, all g, all m, all v. Values: all p′, all m′, all v′. " +
+			"c₁ = 1−β₁ᵗ, c₂ = 1−β₂ᵗ, a factor f for the gradients and a guard, each f32[] (f64[] for f64), then all p, all g, all m, all v. Values: all p′, all m′, all v′. " +
 			"g′ = f·g; m′ = β₁·m + (1−β₁)·g′; v′ = β₂·v + (1−β₂)·g′²; p′ = p − lr·(m′/c₁/(√(v′/c₂) + ε) + λ·p). " +
-			"p and g have one float dtype; m and v are f32 (f64 for f64).",
+			"p and g have one float dtype; m and v are f32 (f64 for f64). If the guard is not finite, nothing changes. With Flags InPlace p, m and v are not used " +
+			"afterwards, and the values may have their memory.",
 		NoGrad: "an optimizer step is not part of a loss",
 		Flops: func(n *Node) int64 {
 			var total int64

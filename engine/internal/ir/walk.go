@@ -33,6 +33,27 @@ type Graph struct {
 // Sources returns the places in Nodes of the sources of Nodes[i]; none for a leaf.
 func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
 
+// ReadElsewhere says for each leaf in list whether others than the outputs can see its node: whether more than one handle
+// is on it, or an operation reads it that is not in g.
+func (g *Graph) ReadElsewhere(list []int) []bool {
+	here := make([]int, len(g.Nodes)) // how often each node is a source
+	for _, i := range g.edges {
+		here[i]++
+	}
+	nodes := make([]int, len(g.Leaves))
+	for i, leaf := range g.LeafOf {
+		if leaf >= 0 {
+			nodes[leaf] = i
+		}
+	}
+	seen := make([]bool, len(list))
+	for i, leaf := range list {
+		n := g.Nodes[nodes[leaf]]
+		seen[i] = n.Handles() > 1 || n.Readers() > here[nodes[leaf]]
+	}
+	return seen
+}
+
 // walkers keeps the memory of walks, so that a small evaluation allocates little.
 var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{}} }}
 

@@ -18,11 +18,13 @@ type plan struct {
 	cmds     []command
 	launches []profile.Launch // what each command counts as
 	scalars  []expr
-	blocks   []int       // bytes of the memory that outputs get, each for itself
-	arena    int         // bytes that all values between launches share
-	taken    map[int]int // the leaves in whose memory a block lies if nobody else can see that, by block
-	least    int         // bytes of them that live at once at most: no arena could be smaller
-	bytes    int64       // of the blocks and the arena
+	blocks   []int          // bytes of the memory that outputs get, each for itself
+	arena    int            // bytes that all values between launches share
+	taken    map[int]taking // the leaves in whose memory a block may lie, by block
+	unseen   []int          // those that nobody may see
+	atOnce   int            // the first of the commands that must all run or none
+	least    int            // bytes of them that live at once at most: no arena could be smaller
+	bytes    int64          // of the blocks and the arena
 	outs     []output
 	used     uint64    // when, by the clock of the device's plans
 	states   sync.Pool // of *state
@@ -62,9 +64,9 @@ const maxKernels = 4096
 func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	c := newClustering(g)
 	c.fuseAll()
-	o := c.schedule().best()
+	o := c.schedule().best().replacingLast()
 	m := o.place()
-	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, taken: m.taken}
+	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, taken: m.taken, atOnce: m.atOnce}
 	for i, k := range o.order {
 		e := c.emit(k, o.exports[i])
 		for j, v := range o.exports[i] {
@@ -90,8 +92,10 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	}
 	p.bytes = int64(m.arena)
 	for i, n := range m.blocks {
-		if _, ok := m.taken[i]; !ok {
+		if t, ok := m.taken[i]; !ok {
 			p.bytes += int64(n)
+		} else if t.unseen {
+			p.unseen = append(p.unseen, t.leaf)
 		}
 	}
 	p.arena, p.least = m.arena, o.most(o.identity())

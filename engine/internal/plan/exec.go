@@ -63,10 +63,8 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 	if timed {
 		times = s.times
 	}
-	if len(s.cmds) > 0 {
-		if err := p.dev.Backend().Submit(ctx, s.cmds, times); err != nil {
-			return err
-		}
+	if err := p.submit(ctx, s, times); err != nil {
+		return err
 	}
 	if listened {
 		profile.Report(p.launches, times, reused)
@@ -74,6 +72,27 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 	for i, o := range outs {
 		if o.Value() == nil {
 			o.SetValue(p.data(s, w, i))
+		}
+	}
+	return nil
+}
+
+// submit runs the commands. Those that change leaves and what comes after them are not stopped: a training step is made
+// or not made, never half.
+func (p *plan) submit(ctx context.Context, s *state, times []time.Duration) error {
+	for _, part := range [...]struct {
+		ctx      context.Context
+		from, to int
+	}{{ctx, 0, p.atOnce}, {context.WithoutCancel(ctx), p.atOnce, len(s.cmds)}} {
+		if part.from == part.to {
+			continue
+		}
+		var t []time.Duration
+		if times != nil {
+			t = times[part.from:part.to]
+		}
+		if err := p.dev.Backend().Submit(part.ctx, s.cmds[part.from:part.to], t); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -102,9 +121,10 @@ func letGo(w *ir.Graph) {
 // bind allocates memory and fills the commands in.
 func (p *plan) bind(s *state, w *ir.Graph) error {
 	p.dev.Running(p.bytes)
+	seen := p.seen(w)
 	for i, n := range p.blocks {
-		if leaf, ok := p.taken[i]; ok && alone(w, leaf) {
-			s.blocks[i] = w.Leaves[leaf].Buf.(*backend.Block)
+		if t, ok := p.taken[i]; ok && !seen[t.leaf] {
+			s.blocks[i] = w.Leaves[t.leaf].Buf.(*backend.Block)
 			s.blocks[i].Hold()
 			continue
 		}
@@ -135,10 +155,23 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 	return nil
 }
 
-// alone says whether no other leaf of w lies in the memory of this one.
-func alone(w *ir.Graph, leaf int) bool {
-	shared := func(d *ir.Data) bool { return d.Buf == w.Leaves[leaf].Buf }
-	return !slices.ContainsFunc(w.Leaves[:leaf], shared) && !slices.ContainsFunc(w.Leaves[leaf+1:], shared)
+// seen says of the leaves whose memory a result may take which it may not, because somebody would see it.
+func (p *plan) seen(w *ir.Graph) map[int]bool {
+	if len(p.taken) == 0 {
+		return nil
+	}
+	seen := make(map[int]bool, len(p.taken))
+	for i, elsewhere := range w.ReadElsewhere(p.unseen) {
+		// A leaf and this evaluation hold the memory; whoever else does has another view of it, or uses it.
+		seen[p.unseen[i]] = elsewhere || w.Leaves[p.unseen[i]].Buf.(*backend.Block).Holders() > 2
+	}
+	for _, t := range p.taken {
+		shared := func(d *ir.Data) bool { return d.Buf == w.Leaves[t.leaf].Buf }
+		if !t.unseen && (slices.ContainsFunc(w.Leaves[:t.leaf], shared) || slices.ContainsFunc(w.Leaves[t.leaf+1:], shared)) {
+			seen[t.leaf] = true
+		}
+	}
+	return seen
 }
 
 func (p *plan) slice(s *state, w *ir.Graph, from source) backend.Slice {

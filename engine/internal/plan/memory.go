@@ -14,7 +14,9 @@ type placement struct {
 	blocks []int
 	arena  int
 	// taken are the leaves in whose memory a block may lie, by block.
-	taken map[int]int
+	taken map[int]taking
+	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See run.
+	atOnce int
 }
 
 // alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
@@ -28,7 +30,7 @@ type slot struct {
 // place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
 // time and place: the largest first, each into the smallest gap that fits.
 func (o *ordering) place() *placement {
-	m := &placement{at: map[int]source{}, last: map[int]int{}, taken: map[int]int{}}
+	m := &placement{at: map[int]source{}, last: map[int]int{}, taken: map[int]taking{}, atOnce: len(o.order)}
 	for i, k := range o.order {
 		for _, u := range o.uses[k] {
 			m.last[u.base] = i
@@ -42,8 +44,11 @@ func (o *ordering) place() *placement {
 	for i := range o.order {
 		for _, v := range o.exports[i] {
 			if o.wanted[v] {
-				if leaf := o.overwrites(v); leaf >= 0 {
+				if leaf, ok := o.takes(v, i); ok {
 					m.taken[len(m.blocks)] = leaf
+					if leaf.unseen {
+						m.atOnce = min(m.atOnce, i)
+					}
 				}
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				continue
@@ -63,24 +68,6 @@ func (o *ordering) place() *placement {
 		m.at[v] = m.at[b]
 	}
 	return m
-}
-
-// overwrites returns the leaf in whose memory the result v can lie, or −1: that of the base of an Overwrite, if it has its
-// memory to itself and nothing else reads it.
-func (o *ordering) overwrites(v int) int {
-	x := &o.values[v]
-	if x.kind != heavy || x.op != ir.Overwrite || !o.wanted[v] {
-		return -1
-	}
-	b, ch := o.base(x.args[0])
-	base := &o.values[b]
-	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || len(o.users[b]) != 1 || slices.Contains(x.args[1:], b) {
-		return -1
-	}
-	if l := o.leaves[base.index]; l.Offset != 0 || !slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
-		return -1
-	}
-	return base.index
 }
 
 // final says whether nothing in the plan reads v.

@@ -59,9 +59,7 @@ func (w *work) train() func() []tensor.Tensor {
 		loss := m.Loss(ids, targets)
 		grads := tensor.Grad(loss, params...)
 		scale, norm := optim.ClipScale(grads, 1)
-		update := optimizer.Update(grads, 1e-3, scale)
-		tensor.Eval(append([]tensor.Tensor{loss, norm}, update.Tensors()...)...)
-		update.Commit()
+		optimizer.Update(grads, 1e-3, scale).CommitIf(loss.Add(norm), loss, norm)
 		return []tensor.Tensor{loss, norm}
 	}
 	for range 2 { // so that the loss that is compared is one after updates

@@ -8,18 +8,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
-
-// adamWSettings is how many numbers precede the tensors among the operands: lr, β₁, β₂, ε, weight decay, 1−β₁ᵗ, 1−β₂ᵗ
-// and a factor for the gradients.
-const adamWSettings = 8
 
 // adamWRun is how many elements are stepped at a time: results that are not stored as they are computed stay in the
 // first-level cache meanwhile.
 const adamWRun = 1024
 
 // adamWStream is how much a step must store for that to go past the caches. It is more than elsewhere because the next
-// step reads it.
+// step reads it. What is changed in place was read into the caches anyhow.
 const adamWStream = 64 << 20
 
 // An adamWTensor is one parameter with what belongs to it.
@@ -39,7 +36,7 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		shape := in.Outs[t].Shape
 		spec := tile.Spec{Group: g, Shape: shape}
 		for part := range 4 {
-			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[adamWSettings+part*count+t], DType: dtype.F32})
+			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+t], DType: dtype.F32})
 		}
 		p, err := tile.Compile(spec)
 		if err != nil {
@@ -72,10 +69,13 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
-// adamWStep reads the settings.
+// adamWStep reads the settings. It is nil for a step that is not to be made.
 func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 	number := func(i int) float64 { return numberOf(l, inputOf(g, in.Args[i])).F }
 	lr, beta1, beta2 := number(0), number(1), number(2)
+	if guard := number(8); math.IsInf(guard, 0) || math.IsNaN(guard) {
+		return nil
+	}
 	return &vec.AdamWStep{
 		Scale:         float32(number(7)),
 		OneMinusBeta1: float32(1 - beta1),
@@ -91,22 +91,30 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 // memory.
 func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
 	x := t.states.at(worker).Fetch(start, n)
-	var to [3]unsafe.Pointer
+	was := [3]unsafe.Pointer{x[0], x[2], x[3]}
+	var final, to [3]unsafe.Pointer
 	for i, o := range t.outs {
-		if o != nil && o.DType == dtype.F32 && !t.stream[i] {
-			to[i] = unsafe.Add(l.pointer(o.Buf), 4*start)
+		to[i] = unsafe.Pointer(&spare[i*adamWRun])
+		if o == nil {
 			continue
 		}
-		to[i] = unsafe.Pointer(&spare[i*adamWRun])
+		final[i] = unsafe.Add(l.pointer(o.Buf), start*o.DType.Size())
+		if o.DType == dtype.F32 && (!t.stream[i] || final[i] == was[i]) {
+			to[i] = final[i]
+		}
 	}
-	vec.AdamWTo(to[0], to[1], to[2], x[0], x[1], x[2], x[3], s, n)
+	if s == nil {
+		to = was
+	} else {
+		vec.AdamWTo(to[0], to[1], to[2], x[0], x[1], x[2], x[3], s, n)
+	}
 	for i, o := range t.outs {
 		switch {
-		case o == nil:
-		case t.stream[i]:
-			vec.StreamTo(unsafe.Add(l.pointer(o.Buf), 4*start), to[i], n)
-		case o.DType != dtype.F32:
-			narrowTo(o.DType, unsafe.Add(l.pointer(o.Buf), start*o.DType.Size()), to[i], n)
+		case o == nil || to[i] == final[i]:
+		case o.DType == dtype.F32:
+			vec.StreamTo(final[i], to[i], n)
+		default:
+			narrowTo(o.DType, final[i], to[i], n)
 		}
 	}
 }

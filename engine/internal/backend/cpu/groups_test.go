@@ -507,12 +507,18 @@ func TestRope(t *testing.T) {
 }
 
 func TestAdamW(t *testing.T) {
-	single(t, "adamw", 1e-6, func(b *builder) backend.Inst {
+	for _, guard := range []float64{1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		testAdamW(t, guard)
+	}
+}
+
+func testAdamW(t *testing.T, guard float64) {
+	single(t, fmt.Sprint("adamw, guard ", guard), 1e-6, func(b *builder) backend.Inst {
 		in := backend.Inst{Op: ir.AdamW}
 		for _, v := range []float64{1e-2, 0.9, 0.999, 1e-8, 0.1, 0.1, 0.001} {
 			in.Args = append(in.Args, b.scalar(dtype.F32, ir.Scalar{F: v}))
 		}
-		in.Args = append(in.Args, b.fill(dtype.F32, []int{}, func(int) float64 { return 0.5 }))
+		in.Args = append(in.Args, b.fill(dtype.F32, []int{}, func(int) float64 { return 0.5 }), b.fill(dtype.F32, []int{}, func(int) float64 { return guard }))
 		shapes := [][]int{{}, {5}, {300, 40}, {0, 2}, {7, 3}}
 		types := []dtype.Type{dtype.F32, dtype.F32, dtype.F32, dtype.F32, dtype.BF16}
 		for part := range 4 {

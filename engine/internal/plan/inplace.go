@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A taking is a leaf in whose memory a result may lie.
+type taking struct {
+	leaf int
+	// unseen says that it may only if nobody outside of the evaluation can see the leaf. Otherwise the operation is
+	// defined to change its operand.
+	unseen bool
+}
+
+// mostAtOnce is how many bytes a launch may move that cannot be stopped half-way: some 100 ms. A larger one keeps what
+// it replaces until it is done.
+const mostAtOnce = 3 << 30
+
+// takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite, if nothing else reads
+// it; or what an AdamW in place replaces, if nothing reads that later.
+func (o *ordering) takes(v, i int) (taking, bool) {
+	x, arg := &o.values[v], 0
+	switch {
+	case x.kind == heavy && x.op == ir.Overwrite:
+	case x.kind == result && o.values[x.args[0]].op == ir.AdamW:
+		tuple := &o.values[x.args[0]]
+		if tuple.attr.Flags&ir.InPlace == 0 || o.moved(tuple) > mostAtOnce {
+			return taking{}, false
+		}
+		count := len(tuple.outs) / 3
+		part := x.index / count
+		if part > 0 { // the gradients stand between parameters and moments
+			part++
+		}
+		x, arg = tuple, ir.AdamWSettings+part*count+x.index%count
+	default:
+		return taking{}, false
+	}
+	b, ch := o.base(x.args[arg])
+	base := &o.values[b]
+	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || slices.Contains(x.args[:arg], b) || slices.Contains(x.args[arg+1:], b) {
+		return taking{}, false
+	}
+	if l := o.leaves[base.index]; l.Offset != 0 || !slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
+		return taking{}, false
+	}
+	if x.op == ir.Overwrite {
+		return taking{leaf: base.index}, len(o.users[b]) == 1
+	}
+	return taking{base.index, true}, !o.readAfter(b, i)
+}
+
+// moved is how many bytes an AdamW reads and writes.
+func (o *ordering) moved(x *value) (bytes int) {
+	for _, a := range x.args {
+		bytes += o.values[a].size() * o.values[a].dtype.Size()
+	}
+	for _, out := range x.outs {
+		bytes += out.Bytes()
+	}
+	return bytes
+}
+
+// readAfter says whether a launch after launch i reads v.
+func (o *ordering) readAfter(v, i int) bool {
+	return slices.ContainsFunc(o.order[i+1:], func(k *cluster) bool {
+		return slices.ContainsFunc(o.uses[k], func(u use) bool { return u.base == v })
+	})
+}
+
+// replacingLast moves the launches that replace leaves, and what depends on them, to the end: what comes after them
+// cannot be stopped any more.
+func (o *ordering) replacingLast() *ordering {
+	operands := o.operands()
+	late := make([]bool, len(o.order))
+	var first, last []int
+	for i, k := range o.order { // operands come before their users
+		late[i] = slices.ContainsFunc(k.heavy, func(h int) bool {
+			return o.values[h].op == ir.AdamW && o.values[h].attr.Flags&ir.InPlace != 0
+		}) || slices.ContainsFunc(operands[i], func(w int) bool { return late[w] })
+		if late[i] {
+			last = append(last, i)
+		} else {
+			first = append(first, i)
+		}
+	}
+	if len(last) == 0 {
+		return o
+	}
+	return o.permuted(append(first, last...))
+}
