@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,13 +36,14 @@ type Backend struct {
 	pool   *pool.Pool
 	memory memory
 
-	submit sync.Mutex // Submit calls run one after the other
+	turns  *turns
+	busy   bool // it is somebody's turn, if turns are shared; guarded by turns.mu
 	launch launch
 }
 
 // New returns a backend with that many threads; 0 stands for as many as Go may use.
 func New(threads int) *Backend {
-	b := &Backend{pool: pool.New(threads)}
+	b := &Backend{pool: pool.New(threads), turns: processors()}
 	b.memory.limit = physicalMemory()
 	b.launch.pool = b.pool
 	return b
@@ -66,6 +66,7 @@ func (b *Backend) Info() backend.Info {
 // A kernel is a compiled group.
 type kernel struct {
 	name string
+	work time.Duration // about, on one thread
 	run  func(l *launch)
 }
 
@@ -118,37 +119,71 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %s: %w", g.Name, err)
 	}
-	return &kernel{name: g.Name, run: run}, nil
+	return &kernel{name: g.Name, work: workOf(g), run: run}, nil
+}
+
+// workOf is about how long one thread takes for a group: enough to tell what is worth waking others for.
+func workOf(g *backend.Group) time.Duration {
+	return time.Duration(g.Flops/50 + g.Bytes/20) // at 50 GFLOP/s and 20 GB/s
 }
 
 // Submit runs the commands and returns when they are done.
 func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.Duration) error {
-	b.submit.Lock()
-	defer b.submit.Unlock()
+	var stop *atomic.Bool
 	if ctx.Done() != nil {
 		// The flag belongs to this call, so that a cancellation that comes late stops nobody else.
-		var cancelled atomic.Bool
-		release := context.AfterFunc(ctx, func() { cancelled.Store(true) })
-		b.pool.Watch(&cancelled)
-		defer func() { release(); b.pool.Watch(nil) }()
+		stop = new(atomic.Bool)
+		defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	}
-	for i := range cmds {
-		if ctx.Err() != nil {
-			return cause(ctx)
+	for len(cmds) > 0 {
+		n, err := b.turn(ctx, stop, cmds, times)
+		if err != nil {
+			return err
 		}
-		start := now(times)
-		b.run(&cmds[i])
-		if err := b.launch.failure.Swap(nil); err != nil {
-			return fmt.Errorf("cpu: %w", *err)
-		}
-		if times != nil {
-			times[i] = time.Since(start)
+		if cmds = cmds[n:]; times != nil {
+			times = times[n:]
 		}
 	}
 	if ctx.Err() != nil {
 		return cause(ctx)
 	}
 	return nil
+}
+
+// turn runs commands until all are done, or others have waited for long. It returns how many it ran.
+func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cmd, times []time.Duration) (int, error) {
+	if !b.turns.take(ctx, b) {
+		return 0, cause(ctx)
+	}
+	defer b.turns.done(b)
+	if stop != nil {
+		b.pool.Watch(stop)
+		defer b.pool.Watch(nil)
+	}
+	var work time.Duration
+	for i := range cmds {
+		work += cmds[i].Kernel.(*kernel).work
+	}
+	b.pool.Expect(work)
+	var waited time.Time
+	for i := range cmds {
+		if ctx.Err() != nil {
+			return 0, cause(ctx)
+		}
+		start := now(times)
+		b.run(&cmds[i])
+		if err := b.launch.failure.Load(); err != nil {
+			b.launch.failure.Store(nil)
+			return 0, fmt.Errorf("cpu: %w", *err)
+		}
+		if times != nil {
+			times[i] = time.Since(start)
+		}
+		if b.turns.overdue(&waited) {
+			return i + 1, nil
+		}
+	}
+	return len(cmds), nil
 }
 
 func now(times []time.Duration) time.Time {

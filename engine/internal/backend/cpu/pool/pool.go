@@ -1,68 +1,71 @@
 // Package pool runs loops on a fixed set of worker goroutines that stay alive between loops.
 //
 // Kernels are short: many last a few microseconds, and a training step launches hundreds in a row. So a worker that has
-// nothing to do spins for a moment before it parks, and a loop never waits for a worker that has not arrived: the
-// chunks of a loop belong to nobody, whoever comes takes them, and the goroutine that started the loop works too. On a
-// machine that is busy with something else the loop is then merely slower, never stuck.
+// nothing to do looks out for work for a while before it sleeps, and a loop never waits for a worker that has not
+// arrived: the chunks of a loop belong to nobody, whoever comes takes them, and the goroutine that started the loop works
+// too. On a machine that is busy with something else the loop is then merely slower, never stuck.
 //
 // Each loop ends with a barrier: what one loop wrote, the next one reads. Phases of one launch are loops in a row.
+//
+// Half of what a short loop costs is that one processor sees what another one wrote, 0.1 to 0.2 µs each time. So a loop
+// starts by writing one line of memory, at which all workers look, and a worker that has ended says so in a line of its
+// own: nobody enters or leaves. A worker that sleeps arrives some 3 µs after it was woken, or 15 when its processor slept,
+// too; to wake it takes 4 µs of the one who does. So short loops let workers sleep ([Pool.Expect]).
 package pool
 
 import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // longPiece is how many grains Range gives to a worker at a time, at most.
 const longPiece = 32
 
-// spins is how often an idle worker looks for work before it parks: some 0.3 ms, longer than what lies between the launches
-// of a busy session. Waking a parked one takes 70 µs on Linux, of which Go's scheduler sleeps most.
-const spins = 4000
-
-// A Pool is a set of workers. The goroutine that calls For counts as worker 0.
+// A Pool is a set of workers. The goroutine that calls For counts as worker 0. Its fields lie in the lines of memory in
+// which they change.
 type Pool struct {
 	threads int
-	call    sync.Mutex // held during a parallel loop
-
-	// state is the loop's number (upper 32 bits), whether it may be entered (bit 31), and how many workers besides the
-	// caller are in it (the rest).
-	state atomic.Uint64
-	loop  loop
-
 	workers []worker
-	parked  atomic.Int32
 	stop    atomic.Pointer[atomic.Bool]
+	fault   atomic.Pointer[Fault] // of the loop
 	closed  atomic.Bool
+	_       [12]byte
+
+	running  atomic.Bool   // a loop
+	brief    bool          // loops are so short that workers are left asleep
+	expected time.Duration // when Expect was called last
+	alone    time.Duration // work for which workers were left asleep
+	_        [40]byte
+
+	loop loop
+	bell bell
 }
+
+// A loop is what the workers share. Only state may be read by who has not claimed one of its chunks.
+type loop struct {
+	state  atomic.Uint64 // an era
+	body   func(worker, chunk int)
+	ranges func(worker, lo, hi int) // instead of body: its chunks are pieces of [0, n)
+	n      int
+	_      [32]byte
+}
+
+// An era is the number of a loop, counted from 1, and how many chunks it has, or how many of them something is true of.
+type era uint64
 
 const (
-	entering = 1 << 31
-	inside   = entering - 1
+	chunkBits = 24
+	maxChunks = 1<<chunkBits - 1
 )
 
-// A loop is what the workers share. Its fields change only while nobody is inside.
-type loop struct {
-	body  func(worker, chunk int)
-	spans []span
-	fault atomic.Pointer[Fault]
-}
+func (e era) number() uint64 { return uint64(e) >> chunkBits }
+func (e era) chunks() int    { return int(e & maxChunks) }
 
-// A span is a range of chunks. Worker w starts with span w, so that the same worker meets the same memory in each of
-// a row of equal loops, and helps with the others' when its own is done.
-type span struct {
-	next atomic.Int64
-	end  int64
-	_    [48]byte
-}
-
-type worker struct {
-	wake   chan struct{}
-	parked atomic.Bool
-}
+// with is the same loop with another number of chunks.
+func (e era) with(chunks int) uint64 { return uint64(e)&^maxChunks | uint64(chunks) }
 
 // A Fault is the panic of a worker, as For passes it on to its caller.
 type Fault struct {
@@ -84,9 +87,8 @@ func New(threads int) *Pool {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	p := &Pool{threads: threads, workers: make([]worker, threads)}
-	p.loop.spans = make([]span, threads)
+	p.bell.init()
 	for i := 1; i < threads; i++ {
-		p.workers[i].wake = make(chan struct{}, 1)
 		go p.work(i)
 	}
 	return p
@@ -98,12 +100,7 @@ func (p *Pool) Threads() int { return p.threads }
 // Close ends the workers. No loop may be running or come later.
 func (p *Pool) Close() {
 	p.closed.Store(true)
-	for i := 1; i < p.threads; i++ {
-		select {
-		case p.workers[i].wake <- struct{}{}:
-		default:
-		}
-	}
+	p.bell.ring(p.threads)
 }
 
 // Watch makes loops end early once flag is set; nil watches nothing.
@@ -115,9 +112,36 @@ func (p *Pool) Stopped() bool {
 	return flag != nil && flag.Load()
 }
 
+// worthWaking is the work of one thread for which it pays to wake another, and tiny what counts as no work at all.
+const (
+	worthWaking = 40 * time.Microsecond
+	tiny        = time.Microsecond
+)
+
+// Expect says how long the loops to come would last on one thread. Where that, or what was expected shortly before, is worth
+// waking workers, it does so at once: they come while the caller prepares the first loop. Else those that sleep go on
+// sleeping, until Expect is told of more. Like For, it must not be called by two goroutines at once.
+func (p *Pool) Expect(work time.Duration) {
+	if p.brief = work < tiny; p.brief || p.threads == 1 || !p.bell.asleep() {
+		return
+	}
+	at := now()
+	if at-p.expected > mostPatience { // who is called so seldom would sleep again
+		p.alone = 0
+	}
+	p.expected = at
+	if p.alone += work; p.alone < worthWaking {
+		p.brief = true
+		return
+	}
+	p.alone = 0
+	p.bell.ring(p.threads - 1)
+}
+
 // For calls body for each chunk in [0, chunks), on all workers, and returns when all calls have. No two calls that run
 // at the same time have the same worker number. When the watched flag is set the remaining chunks are skipped. If a
-// body panics, For panics: with a *Fault when several workers took part. Bodies must not call For.
+// body panics, For panics: with a *Fault when several workers took part. One loop runs at a time: a body must not call
+// For, and goroutines must take turns.
 func (p *Pool) For(chunks int, body func(worker, chunk int)) {
 	if chunks <= 0 {
 		return
@@ -128,19 +152,17 @@ func (p *Pool) For(chunks int, body func(worker, chunk int)) {
 		}
 		return
 	}
-	p.call.Lock()
-	defer p.call.Unlock()
-	p.open(chunks, body)
-	p.wake(min(chunks, p.threads) - 1)
-	p.take(0)
-	p.state.And(^uint64(entering))
-	for n := 0; p.state.Load()&inside != 0; n++ {
-		pause(n)
+	if chunks > maxChunks {
+		p.Range(chunks, 1, func(worker, lo, hi int) {
+			for ; lo < hi && !p.Stopped(); lo++ {
+				body(worker, lo)
+			}
+		})
+		return
 	}
-	p.loop.body = nil
-	if f := p.loop.fault.Swap(nil); f != nil {
-		panic(f)
-	}
+	p.begin()
+	p.loop.body = body
+	p.run(chunks)
 }
 
 // Range splits [0, n) into pieces of at least grain and calls body for each; see For.
@@ -155,96 +177,111 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	if p.threads == 1 {
 		pieces = 1
 	}
-	pieces = max(pieces, n/(longPiece*grain))
-	if pieces == 1 {
-		if !p.Stopped() {
-			body(0, 0, n)
+	pieces = min(max(pieces, n/(longPiece*grain)), maxChunks)
+	if pieces == 1 || p.threads == 1 {
+		for i := 0; i < pieces && !p.Stopped(); i++ {
+			body(0, n*i/pieces, n*(i+1)/pieces)
 		}
 		return
 	}
-	p.For(pieces, func(worker, chunk int) {
-		body(worker, n*chunk/pieces, n*(chunk+1)/pieces)
-	})
+	p.begin()
+	p.loop.ranges, p.loop.n = body, n
+	p.run(pieces)
 }
 
-func (p *Pool) open(chunks int, body func(worker, chunk int)) {
-	p.loop.body = body
-	for i := range p.loop.spans {
-		s := &p.loop.spans[i]
-		s.next.Store(int64(chunks * i / p.threads))
-		s.end = int64(chunks * (i + 1) / p.threads)
+func (p *Pool) begin() {
+	if !p.running.CompareAndSwap(false, true) {
+		panic("pool: a loop was started while another one runs")
 	}
-	p.state.Store((p.state.Load()>>32+1)<<32 | entering)
 }
 
-// wake rouses up to n parked workers.
-func (p *Pool) wake(n int) {
-	for i := 1; i < p.threads && n > 0 && p.parked.Load() > 0; i++ {
-		if w := &p.workers[i]; w.parked.CompareAndSwap(true, false) {
-			p.parked.Add(-1)
-			w.wake <- struct{}{}
-			n--
+// run opens the loop whose body is set, works on it, and waits until all of its chunks are done.
+func (p *Pool) run(chunks int) {
+	e := era((era(p.loop.state.Load()).number()+1)<<chunkBits | uint64(chunks))
+	p.loop.state.Store(uint64(e))
+	if !p.brief {
+		p.bell.ring(min(chunks, p.threads) - 1)
+	}
+	p.take(0, e, 1)
+	for n := 1; p.done(e) < chunks; n++ {
+		relax()
+		if n%burst == 0 {
+			p.take(0, e, 0)
+			runtime.Gosched() // the one that is waited for may have no processor
 		}
 	}
+	p.loop.body, p.loop.ranges = nil, nil
+	f := p.fault.Load()
+	if f != nil {
+		p.fault.Store(nil)
+	}
+	p.running.Store(false)
+	if f != nil {
+		panic(f)
+	}
 }
 
-// take works on chunks until none is left.
-func (p *Pool) take(worker int) {
+// done is how many of a loop's chunks are done.
+func (p *Pool) done(e era) int {
+	n := 0
+	for i := range p.workers {
+		if d := era(p.workers[i].done.Load()); d.number() == e.number() {
+			n += d.chunks()
+		}
+	}
+	return n
+}
+
+// take works on a loop's chunks until there are none, but for as many as rest in the spans of other workers that have begun.
+// Who takes another's last chunk saves half of its time at most, and moves its memory from one processor's cache to
+// another's, in this loop and in the next one over the same memory.
+func (p *Pool) take(worker int, e era, rest int) {
+	if !p.try(worker, e, rest) {
+		p.try(worker, e, 0) // skips what is left
+	}
+}
+
+// try is take, but for panics, after which it returns false.
+func (p *Pool) try(worker int, e era, rest int) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			f, ok := v.(*Fault)
-			if !ok {
+			f, is := v.(*Fault)
+			if !is {
 				f = &Fault{Value: v, Stack: string(debug.Stack())}
 			}
-			p.loop.fault.CompareAndSwap(nil, f)
+			p.fault.CompareAndSwap(nil, f)
 		}
 	}()
+	own := &p.workers[worker]
 	for i := range p.threads {
-		s := &p.loop.spans[(worker+i)%p.threads]
-		for s.next.Load() < s.end {
-			c := s.next.Add(1) - 1
-			if c >= s.end || p.loop.fault.Load() != nil || p.Stopped() {
+		s := (worker + i) % p.threads
+		lo, hi := e.chunks()*s/p.threads, e.chunks()*(s+1)/p.threads
+		leave := rest
+		if i == 0 {
+			leave = 0
+		}
+		for {
+			c, n := p.workers[s].claim(e, lo, hi, leave, p.halted())
+			if n == 0 {
 				break
 			}
-			p.loop.body(worker, int(c))
-		}
-	}
-}
-
-// work is a worker's life.
-func (p *Pool) work(id int) {
-	var last uint64 // the loop that was worked on
-	for idle := 0; !p.closed.Load(); idle++ {
-		s := p.state.Load()
-		if s&entering != 0 && s>>32 != last {
-			if p.state.CompareAndSwap(s, s+1) {
-				last = s >> 32
-				p.take(id)
-				p.state.Add(^uint64(0))
-				idle = 0
+			own.count(e, n)
+			if !p.halted() {
+				p.call(worker, c, e.chunks())
 			}
-			continue
 		}
-		if idle < spins {
-			pause(idle)
-			continue
-		}
-		p.park(id, last)
-		idle = 0
+		own.report()
 	}
+	return true
 }
 
-// park sleeps until a loop wants the worker. A loop that opened before the worker was seen to sleep must not be missed:
-// the worker says that it sleeps, then looks once more.
-func (p *Pool) park(id int, last uint64) {
-	w := &p.workers[id]
-	w.parked.Store(true)
-	p.parked.Add(1)
-	if s := p.state.Load(); (s&entering != 0 && s>>32 != last) || p.closed.Load() {
-		if w.parked.CompareAndSwap(true, false) {
-			p.parked.Add(-1)
-			return
-		}
+// halted says whether what is left of the loop is to be skipped.
+func (p *Pool) halted() bool { return p.fault.Load() != nil || p.Stopped() }
+
+func (p *Pool) call(worker, chunk, chunks int) {
+	if l := &p.loop; l.ranges != nil {
+		l.ranges(worker, l.n*chunk/chunks, l.n*(chunk+1)/chunks)
+	} else {
+		l.body(worker, chunk)
 	}
-	<-w.wake
 }

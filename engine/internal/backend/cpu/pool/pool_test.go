@@ -115,6 +115,104 @@ func TestWatchedFlagEndsLoops(t *testing.T) {
 	}
 }
 
+func TestMoreChunksThanALoopCanCount(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	var sums [2]struct {
+		n, sum int
+		_      [48]byte
+	}
+	const n = maxChunks + 100
+	p.For(n, func(worker, chunk int) {
+		sums[worker].n++
+		sums[worker].sum += chunk
+	})
+	if got := sums[0].n + sums[1].n; got != n {
+		t.Errorf("%d of %d chunks ran", got, n)
+	}
+	if got := sums[0].sum + sums[1].sum; got != n*(n-1)/2 {
+		t.Errorf("the numbers of the chunks add up to %d, want %d", got, n*(n-1)/2)
+	}
+}
+
+func TestLoopInALoopIsRefused(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	defer func() {
+		if f, ok := recover().(*Fault); !ok || f.Value != "pool: a loop was started while another one runs" {
+			t.Errorf("got %v", f)
+		}
+	}()
+	p.For(2, func(_, _ int) { p.For(2, func(_, _ int) {}) })
+	t.Error("it ran")
+}
+
+// eventually waits until what a worker does sooner or later is done.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("10 s later, not yet: %s", what)
+		}
+	}
+}
+
+func TestWorkersSleepUntilItPaysToWakeThem(t *testing.T) {
+	p := New(4)
+	asleep := func() bool { return p.bell.sleepers.Load() == 3 }
+	p.For(8, func(_, _ int) {})
+	eventually(t, "all workers sleep", asleep)
+
+	var woken atomic.Int32
+	for range 100 {
+		eventually(t, "all workers sleep again", asleep)
+		time.Sleep(mostPatience)
+		p.Expect(worthWaking / 2)
+		p.For(8, func(worker, _ int) { woken.Add(int32(worker)) })
+		if woken.Load() > 0 {
+			t.Fatal("a short loop woke a worker")
+		}
+	}
+
+	// Until all have come, nobody goes on: so three were woken, two by the caller and one by them.
+	var came atomic.Int32
+	p.Expect(time.Second)
+	p.For(4, func(_, _ int) {
+		came.Add(1)
+		eventually(t, "four workers work", func() bool { return came.Load() == 4 })
+	})
+
+	eventually(t, "all workers sleep once more", asleep)
+	time.Sleep(mostPatience)
+	for p.Expect(worthWaking / 2); p.brief; p.Expect(worthWaking / 2) { // one after the other without a pause
+	}
+	came.Store(0)
+	p.For(4, func(_, _ int) {
+		came.Add(1)
+		eventually(t, "four workers work", func() bool { return came.Load() == 4 })
+	})
+
+	p.Close()
+	eventually(t, "the workers have ended", func() bool { return p.bell.sleepers.Load() == 0 })
+}
+
+// Loops that come at all distances from each other meet workers on their way to sleep, and back.
+func TestLoopsOfAllDistances(t *testing.T) {
+	p := New(3)
+	defer p.Close()
+	var sum atomic.Int64
+	want := int64(0)
+	for i := range 2000 {
+		n := 1 + i%37
+		p.Range(n, 1, func(_, lo, hi int) { sum.Add(int64(hi - lo)) })
+		if want += int64(n); sum.Load() != want {
+			t.Fatalf("loop %d: got %d, want %d", i, sum.Load(), want)
+		}
+		for until := now() + time.Duration(i%499)*time.Microsecond; now() < until; {
+		}
+	}
+}
+
 func BenchmarkFor(b *testing.B) {
 	p := New(0)
 	defer p.Close()

@@ -1,0 +1,157 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+)
+
+// backends returns backends with so many threads each that share processors.
+func backends(t *testing.T, processors int, threads ...int) (list []*Backend) {
+	shared := &turns{size: processors}
+	for _, n := range threads {
+		b := New(n)
+		b.turns = shared
+		t.Cleanup(b.Close)
+		list = append(list, b)
+	}
+	return list
+}
+
+// A meter counts who is working at the same time.
+type meter struct{ now, most atomic.Int64 }
+
+func (m *meter) work() {
+	n := m.now.Add(1)
+	for old := m.most.Load(); n > old && !m.most.CompareAndSwap(old, n); old = m.most.Load() {
+	}
+	for start := time.Now(); time.Since(start) < 20*time.Microsecond; {
+	}
+	m.now.Add(-1)
+}
+
+func TestSessionsShareTheProcessors(t *testing.T) {
+	for _, c := range []struct {
+		processors int
+		threads    []int
+	}{
+		{2, []int{2}}, {2, []int{1, 2}}, {4, []int{4, 3, 2, 1}}, {4, []int{1, 1, 1, 1, 1, 1}}, {3, []int{2, 2}},
+	} {
+		t.Run(fmt.Sprintf("%d processors for %v", c.processors, c.threads), func(t *testing.T) {
+			var all meter
+			list := backends(t, c.processors, c.threads...)
+			var sessions sync.WaitGroup
+			for _, b := range list {
+				var own meter
+				kernel := &kernel{run: func(l *launch) {
+					l.pool.For(9, func(_, _ int) {
+						own.now.Add(1)
+						all.work()
+						own.now.Add(-1)
+					})
+					if n := own.now.Load(); n != 0 {
+						t.Errorf("two launches of a backend run at once: %d of its chunks run when one has ended", n)
+					}
+				}}
+				for range 3 {
+					sessions.Go(func() {
+						for range 30 {
+							if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernel}, {Kernel: kernel}}, nil); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+			}
+			sessions.Wait()
+			if n := all.most.Load(); n > int64(c.processors) {
+				t.Errorf("%d workers ran at once, want at most %d", n, c.processors)
+			}
+			if q := list[0].turns.quick.Load(); q != idle {
+				t.Errorf("in the end the turns are %d, want nobody's", q)
+			}
+		})
+	}
+}
+
+// blocking is a kernel that runs until the channel is closed.
+func blocking(began, end chan struct{}) backend.Kernel {
+	return &kernel{run: func(*launch) { close(began); <-end }}
+}
+
+func TestALongListLetsOthersIn(t *testing.T) {
+	b := backends(t, 2, 2)[0]
+	var long sync.WaitGroup
+	began, small := make(chan struct{}), make(chan struct{})
+	first := &kernel{run: func(*launch) { close(began) }}
+	var waiting atomic.Bool
+	rest := &kernel{run: func(*launch) { // goes on until the other list has run
+		select {
+		case <-small:
+		case <-time.After(100 * time.Microsecond):
+			waiting.Store(true)
+		}
+	}}
+	cmds := []backend.Cmd{{Kernel: first}}
+	for range 1 << 14 {
+		cmds = append(cmds, backend.Cmd{Kernel: rest})
+	}
+	long.Go(func() {
+		if err := b.Submit(t.Context(), cmds, make([]time.Duration, len(cmds))); err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: &kernel{run: func(*launch) { close(small) }}}}, nil); err != nil {
+		t.Error(err)
+	}
+	long.Wait()
+	if !waiting.Load() {
+		t.Error("the short list ran before the long one was under way")
+	}
+}
+
+func TestWaitingForATurnIsInterrupted(t *testing.T) {
+	b := backends(t, 2, 2)[0]
+	began, end := make(chan struct{}), make(chan struct{})
+	var first sync.WaitGroup
+	first.Go(func() {
+		if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: blocking(began, end)}}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	never := &kernel{run: func(*launch) { t.Error("an interrupted list ran") }}
+	if err := b.Submit(ctx, []backend.Cmd{{Kernel: never}}, nil); !errors.Is(err, backend.ErrInterrupted) {
+		t.Errorf("got %v, want %v", err, backend.ErrInterrupted)
+	}
+	close(end)
+	first.Wait()
+	ran := false
+	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: &kernel{run: func(*launch) { ran = true }}}}, nil); err != nil || !ran {
+		t.Errorf("afterwards: ran %v, %v", ran, err)
+	}
+}
+
+func TestAPanicEndsTheTurn(t *testing.T) {
+	b := backends(t, 2, 2)[0]
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the kernel's panic did not arrive")
+			}
+		}()
+		_ = b.Submit(t.Context(), []backend.Cmd{{Kernel: &kernel{run: func(*launch) { panic("bad kernel") }}}}, nil)
+	}()
+	if q := b.turns.quick.Load(); q != idle {
+		t.Errorf("the turns are %d, want nobody's", q)
+	}
+}
