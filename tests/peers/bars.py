@@ -7,6 +7,8 @@ import math
 import re
 import statistics
 
+from sides import PEERS, SINGLE
+
 
 def matching(table, pattern):
     return {name: rows for name, rows in table.items() if re.fullmatch(pattern, name)}
@@ -14,48 +16,57 @@ def matching(table, pattern):
 
 def fastest(rows):
     """The fastest peer's ratio and name, or None without peers."""
-    return min(((r["ratio"], r["peer"]) for name, r in rows.items() if name != "mcs"), default=None)
+    return min(((r["ratio"], r["peer"]) for name, r in rows.items() if name in PEERS), default=None)
 
 
-def share(pattern, least):
+# A bar is what it says and a function of the table. That returns None if none of its works was measured, else whether the
+# bar is reached, by what, and the works that miss it.
+
+
+def least(text, figures, bound, show):
+    """Every figure, of {work: figure}, is at least bound; show tells the worst."""
+    def measure(table):
+        found = figures(table)
+        if found:
+            worst = min(found, key=found.get)
+            return found[worst] >= bound, show(worst, found[worst], table), [name for name, f in found.items() if f < bound]
+    return text, measure
+
+
+def share(pattern, bound):
     """Every work of the pattern has at least this share of the ceiling."""
-    def measure(table):
-        found = {name: rows["mcs"]["share"] for name, rows in matching(table, pattern).items() if rows["mcs"]["share"]}
-        if found:
-            worst = min(found, key=found.get)
-            return found[worst] >= least, f"{100 * found[worst]:.0f} % ({worst})"
-    return f"share of the ceiling at least {100 * least:.0f} %: {pattern}", measure
+    def figures(table):
+        return {name: rows["mcs"]["share"] for name, rows in matching(table, pattern).items() if rows["mcs"]["share"]}
+    return least(f"share of the ceiling at least {100 * bound:.0f} %: {pattern}", figures, bound, lambda name, f, _: f"{100 * f:.0f} % ({name})")
 
 
-def ratio(pattern, least, peer=None):
+def ratio(pattern, bound, peer=None):
     """Every work of the pattern is at least so many times as fast as the peer, or as the fastest one."""
-    def measure(table):
-        found = {}
-        for name, rows in matching(table, pattern).items():
-            best = fastest(rows) if peer is None else (peer in rows) and (rows[peer]["ratio"], peer)
-            if best:
-                found[name] = best
-        if found:
-            worst = min(found, key=found.get)
-            return found[worst][0] >= least, f"{found[worst][0]:.2f}× ({worst}, {found[worst][1]})"
-    return f"{peer or 'fastest peer'}'s time at least {least}× mcs's: {pattern}", measure
+    def best(rows):
+        return fastest(rows) if peer is None else (peer in rows) and (rows[peer]["ratio"], peer)
+
+    def figures(table):
+        return {name: best(rows)[0] for name, rows in matching(table, pattern).items() if best(rows)}
+    return least(f"{peer or 'fastest peer'}'s time at least {bound}× mcs's: {pattern}", figures, bound,
+                 lambda name, f, table: f"{f:.2f}× ({name}, {best(table[name])[1]})")
 
 
-def mean_ratio(pattern, least):
+def mean_ratio(pattern, bound):
     def measure(table):
-        found = [best[0] for rows in matching(table, pattern).values() if (best := fastest(rows))]
+        found = {name: best[0] for name, rows in matching(table, pattern).items() if (best := fastest(rows))}
         if found:
-            mean = math.exp(statistics.mean(map(math.log, found)))
-            return mean >= least, f"{mean:.2f}× over {len(found)} works"
-    return f"fastest peer's time at least {least}× mcs's in the geometric mean: {pattern}", measure
+            mean = math.exp(statistics.mean(map(math.log, found.values())))
+            return mean >= bound, f"{mean:.2f}× over {len(found)} works", [n for n, f in found.items() if f < bound and mean < bound]
+    return f"fastest peer's time at least {bound}× mcs's in the geometric mean: {pattern}", measure
 
 
 def spread(pattern, most):
     """The times of the works differ by at most this factor."""
     def measure(table):
-        times = [rows["mcs"]["seconds"] for rows in matching(table, pattern).values()]
+        times = {name: rows["mcs"]["seconds"] for name, rows in matching(table, pattern).items()}
         if len(times) > 1:
-            return max(times) / min(times) <= most, f"{max(times) / min(times):.2f}× over {len(times)} works"
+            quickest, slowest = min(times.values()), max(times.values())
+            return slowest / quickest <= most, f"{slowest / quickest:.2f}× over {len(times)} works", [n for n, t in times.items() if t > most * quickest]
     return f"slowest at most {most}× the fastest: {pattern}", measure
 
 
@@ -64,26 +75,30 @@ def beside(work, other, most):
     def measure(table):
         if work in table and other in table:
             r = table[work]["mcs"]["seconds"] / table[other]["mcs"]["seconds"]
-            return r <= most, f"{r:.3f}×"
+            return r <= most, f"{r:.3f}×", [work] if r > most else []
     return f"{work} at most {most}× {other}", measure
 
 
 def memory(pattern, peer):
-    def measure(table):
-        found = {name: rows["mcs"]["memory"] / rows[peer]["memory"] for name, rows in matching(table, pattern).items()
-                 if peer in rows and rows["mcs"].get("memory") and rows[peer].get("memory")}
-        if found:
-            worst = max(found, key=found.get)
-            return found[worst] <= 1, f"{found[worst]:.2f}× ({worst})"
-    return f"peak memory at most {peer}'s: {pattern}", measure
+    def figures(table):
+        return {name: rows[peer]["memory"] / rows["mcs"]["memory"] for name, rows in matching(table, pattern).items()
+                if peer in rows and rows["mcs"].get("memory") and rows[peer].get("memory")}
+    return least(f"peak memory at most {peer}'s: {pattern}", figures, 1, lambda name, f, _: f"{1 / f:.2f}× ({name})")
 
 
 def seconds(work, most):
     def measure(table):
         if work in table:
             s = table[work]["mcs"]["seconds"]
-            return s <= most, f"{1e6 * s:.2f} µs"
+            return s <= most, f"{1e6 * s:.2f} µs", [work] if s > most else []
     return f"{work} in at most {1e6 * most:.0f} µs", measure
+
+
+def objects(pattern, most):
+    """A run allocates at most so many Go objects."""
+    def figures(table):
+        return {name: -rows["mcs"]["profile"]["objects"] for name, rows in matching(table, pattern).items() if rows["mcs"].get("profile")}
+    return least(f"at most {most} Go objects a run: {pattern}", figures, -most, lambda name, f, _: f"{-f:.0f} ({name})")
 
 
 BARS = [
@@ -101,15 +116,28 @@ BARS = [
     ratio("train/small .*", 2.5, "compile"),
     ratio("train/0.5B .*", 3.0, "torch"),
     memory("train/.*", "torch"),
+    objects("train/.*", 99),
     ratio("decode/.*", 3.0, "torch"),
     share("decode/0.5B.*", 0.85),
     seconds("small/add 4x4", 2e-6),
+    ratio(".*", 1.85, SINGLE),
 ]
+
+
+def results(table):
+    """Each bar whose works were measured, with what its function returned."""
+    for name, measure in BARS:
+        result = measure(table)
+        if result:
+            yield name, *result
+
+
+def missed(table):
+    """The works that keep a bar from being reached."""
+    return {work for _, _, _, works in results(table) for work in works}
 
 
 def report(table):
     """A line for each bar whose works were measured: what was, and whether that reaches it."""
-    for name, measure in BARS:
-        result = measure(table)
-        if result:
-            yield f"  {'reached' if result[0] else 'MISSED '}  {name}: {result[1]}"
+    for name, reached, by, _ in results(table):
+        yield f"  {'reached' if reached else 'MISSED '}  {name}: {by}"

@@ -2,6 +2,7 @@
 // with a rate.
 //
 //	THREADS flops f32|bf16|int8 SECONDS   operations a second of multiply-adds on registers; 0: no such instruction
+//	THREADS flops exp SECONDS             f32 exponentials a second on registers
 //	THREADS read|copy BYTES SECONDS       bytes a second; copy counts what is read and what is written
 #include <math.h>
 #include <pthread.h>
@@ -85,44 +86,80 @@ PEAK(bf16_vectors, __m512i, 64, BF16_STEP)
 static double bf16_vectors(double seconds) { return 0 * seconds; }
 #endif
 
+// The exponential as vector code does it at the least: x/ln 2 is split into a whole number, which an addition of 1.5·2²³
+// leaves in the low bits, and a rest whose power of two a polynomial of degree 5 gives; the whole number goes into the
+// exponent. Nothing is done for arguments that overflow, and nothing is loaded or stored.
+typedef int32_t ivec __attribute__((vector_size(WIDTH), aligned(WIDTH)));
+#define EXP_STEP(i)                                                                     \
+	{                                                                                   \
+		vec whole = s##i * 1.442695f + 12582912.0f, rest = s##i * 1.442695f - (whole - 12582912.0f); \
+		vec p = rest * 1.8775767e-3f + 8.9893397e-3f;                                   \
+		p = p * rest + 5.5826318e-2f, p = p * rest + 2.4015361e-1f;                     \
+		p = p * rest + 6.9315308e-1f, p = p * rest + 1.0f;                              \
+		s##i = (vec)((ivec)p + ((ivec)whole << 23));                                    \
+		KEEP(s##i);                                                                     \
+		s##i = s##i - b;                                                                \
+	}
+PEAK(exp_rate, vec, WIDTH / 4, EXP_STEP)
+
 // The matrix unit of some Intel processors multiplies tiles of 16 rows of 64 bytes; the system must be asked for it.
-#if defined(__AMX_BF16__) && defined(__linux__)
-static double bf16_tiles(double seconds) {
-	enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILEDATA = 18, ROWS = 16 };
+#if defined(__AMX_TILE__) && defined(__linux__)
+enum { TILE_ROWS = 16 };
+static int tiles_begin(void) {
+	enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILEDATA = 18 };
 	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILEDATA)) return 0;
 	struct {
 		uint8_t palette, start, zero[14];
 		uint16_t row_bytes[16];
 		uint8_t rows[16];
 	} config = {.palette = 1};
-	for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = ROWS;
-	static const uint16_t zeros[ROWS * 32];
-	double end = now() + seconds, least = 1e9;
+	for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = TILE_ROWS;
+	static const uint8_t zeros[TILE_ROWS * 64];
 	_tile_loadconfig(&config);
 	_tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
 	_tile_loadd(4, zeros, 64); _tile_loadd(5, zeros, 64); _tile_loadd(6, zeros, 64); _tile_loadd(7, zeros, 64);
-	for (double start; (start = now()) < end;) {
-		for (int s = 0; s < STEPS / 4; s++) {
-			_tile_dpbf16ps(0, 4, 6); _tile_dpbf16ps(1, 4, 7); _tile_dpbf16ps(2, 5, 6); _tile_dpbf16ps(3, 5, 7);
-		}
-		least = fmin(least, now() - start);
-	}
-	_tile_release();
-	return 2.0 * ROWS * ROWS * 32 * STEPS / least;
+	return 1;
 }
+
+// TILES defines a function like PEAK's, for an instruction that multiplies tiles with so many numbers in a row.
+#define TILES(name, multiply, numbers)                                                            \
+	static double name(double seconds) {                                                          \
+		if (!tiles_begin()) return 0;                                                             \
+		double end = now() + seconds, least = 1e9;                                                \
+		for (double start; (start = now()) < end;) {                                              \
+			for (int s = 0; s < STEPS / 4; s++) {                                                 \
+				multiply(0, 4, 6); multiply(1, 4, 7); multiply(2, 5, 6); multiply(3, 5, 7);       \
+			}                                                                                     \
+			least = fmin(least, now() - start);                                                   \
+		}                                                                                         \
+		_tile_release();                                                                          \
+		return 2.0 * TILE_ROWS * TILE_ROWS * (numbers) * STEPS / least;                           \
+	}
+#else
+#define TILES(name, multiply, numbers) \
+	static double name(double seconds) { return 0 * seconds; }
+#endif
+#if defined(__AMX_BF16__)
+TILES(bf16_tiles, _tile_dpbf16ps, 32)
 #else
 static double bf16_tiles(double seconds) { return 0 * seconds; }
 #endif
-
-// bf16_peak is that of the faster instruction.
-static double bf16_peak(double seconds) { return fmax(bf16_vectors(seconds / 2), bf16_tiles(seconds / 2)); }
+#if defined(__AMX_INT8__)
+TILES(int8_tiles, _tile_dpbusd, 64)
+#else
+static double int8_tiles(double seconds) { return 0 * seconds; }
+#endif
 
 #if defined(__AVX512VNNI__)
 #define INT8_STEP(i) s##i = _mm512_dpbusd_epi32(s##i, a, b); KEEP(s##i);
-PEAK(int8_peak, __m512i, 128, INT8_STEP)
+PEAK(int8_vectors, __m512i, 128, INT8_STEP)
 #else
-static double int8_peak(double seconds) { return 0 * seconds; }
+static double int8_vectors(double seconds) { return 0 * seconds; }
 #endif
+
+// Of two instructions for the same work the faster one counts.
+static double bf16_peak(double seconds) { return fmax(bf16_vectors(seconds / 2), bf16_tiles(seconds / 2)); }
+static double int8_peak(double seconds) { return fmax(int8_vectors(seconds / 2), int8_tiles(seconds / 2)); }
 
 // bandwidth passes over a job's memory until its time is up and returns its rate. What fits into a core's own cache is
 // timed in pieces of about 0.1 ms, of which the best counts, as for the peaks. What is shared is an average: a piece
@@ -165,6 +202,7 @@ static void *work(void *p) {
 	if (!strcmp(j->what, "f32")) j->rate = f32_peak(j->seconds);
 	else if (!strcmp(j->what, "bf16")) j->rate = bf16_peak(j->seconds);
 	else if (!strcmp(j->what, "int8")) j->rate = int8_peak(j->seconds);
+	else if (!strcmp(j->what, "exp")) j->rate = exp_rate(j->seconds);
 	else if (!strcmp(j->what, "read")) j->rate = bandwidth(j, read_pass);
 	else j->rate = bandwidth(j, copy_pass);
 	return NULL;

@@ -1,4 +1,6 @@
 """What the sides in Python share: the inputs, and which part of a result is compared."""
+import zlib
+
 import numpy as np
 
 
@@ -44,9 +46,61 @@ def row_inputs(w):
     return values(1, w["m"], w["n"]), values(2, w["n"]), values(3, w["n"]), values(5, w["m"], w["n"])
 
 
-def quantised(w):
-    """Codes [n k], without their middle, of a weight that they hold exactly, and the scale of all of them."""
-    most = 2 ** (w["bits"] - 1) - 1
-    codes = np.rint(values(2, w["n"], w["k"]) * np.float32(most)).astype(np.int32)
+def exact_codes(v, bits):
+    """Codes for the rows of v, without their middle, and the scale of all: what they stand for needs no rounding, because the
+    first code of each 32 is the largest that there is."""
+    most = 2 ** (bits - 1) - 1
+    codes = np.rint(v * np.float32(most)).astype(np.int32)
     codes[:, ::32] = most
     return codes, 1 / (most + 1)
+
+
+def quantised(w):
+    return exact_codes(values(2, w["n"], w["k"]), w["bits"])
+
+
+def named(name, *shape, bits=None):
+    """A weight of the decoder [out in], from its name; with bits one that codes hold exactly."""
+    if not bits:
+        return values(seed(name), *shape) / 32
+    codes, scale = named_codes(name, *shape, bits=bits)
+    return codes * np.float32(scale)
+
+
+def named_codes(name, *shape, bits):
+    codes, scale = exact_codes(values(seed(name), *shape), bits)
+    return codes, scale / 32
+
+
+def seed(name):
+    return zlib.crc32(name.encode())
+
+
+BITS = {"int8": 8, "int4": 4}
+
+
+def linear_shapes(w):
+    """The linear layers of the blocks: names without ".weight" and shapes [out in]."""
+    width, kv, hidden = w["width"], w["width"] // w["heads"] * w["kv"], w["hidden"]
+    for i in range(w["layers"]):
+        for name, shape in (("self_attn.q_proj", (width, width)), ("self_attn.k_proj", (kv, width)), ("self_attn.v_proj", (kv, width)),
+                            ("self_attn.o_proj", (width, width)), ("mlp.gate_proj", (hidden, width)), ("mlp.up_proj", (hidden, width)),
+                            ("mlp.down_proj", (width, hidden))):
+            yield f"model.layers.{i}.{name}", shape
+
+
+def decoder_weights(w):
+    """All weights of the decoder, under transformers' names without ".weight"."""
+    bits = BITS.get(w.get("dtype"))
+    weights = {name: named(name + ".weight", *shape, bits=bits) for name, shape in linear_shapes(w)}
+    weights["model.embed_tokens"] = named("model.embed_tokens.weight", w["vocab"], w["width"], bits=bits)
+    for i in range(w["layers"]):
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            weights[f"model.layers.{i}.{norm}"] = np.ones(w["width"], np.float32)
+    weights["model.norm"] = np.ones(w["width"], np.float32)
+    return weights
+
+
+def adapter_weights(w):
+    """Each linear layer's A [r in] and B [out r]."""
+    return {name: (named(name + ".lora_A.weight", w["r"], shape[1]), np.zeros((shape[0], w["r"]), np.float32)) for name, shape in linear_shapes(w)}

@@ -1,11 +1,10 @@
 """A decoder with LoRA in transformers and PEFT: training step and greedy decode. Weights come from their names."""
-import zlib
-
 import torch
 from peft import LoraConfig, get_peft_model
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from inputs import Absent, values, words
+from inputs import BITS, Absent, named, words
+from peer_torch import multiply_codes, pack_codes
 
 
 def decoder(w):
@@ -20,11 +19,11 @@ def decoder(w):
     rotary = model.model.rotary_emb
     fresh = type(rotary)(config=model.config)
     rotary.inv_freq, rotary.original_inv_freq = fresh.inv_freq, fresh.inv_freq
-    fill(model)
+    fill(model, BITS.get(w.get("dtype")))
     return model
 
 
-def fill(model):
+def fill(model, bits=None):
     with torch.no_grad():
         for name, p in model.named_parameters():
             name = name.removeprefix("base_model.model.").replace(".base_layer", "").replace(".default", "")
@@ -33,7 +32,7 @@ def fill(model):
             elif "lora_B" in name:
                 p.zero_()
             else:
-                p.copy_(torch.from_numpy(values(zlib.crc32(name.encode()), *p.shape)) / 32)
+                p.copy_(torch.from_numpy(named(name, *p.shape, bits=bits)))
 
 
 def train(w, compile):
@@ -58,15 +57,43 @@ def train(w, compile):
     return step
 
 
-def decode(w):
-    if w["dtype"] not in ("f32", "bf16"):
-        raise Absent("transformers needs packages of others for " + w["dtype"])
-    model = decoder(w).eval().to({"f32": torch.float32, "bf16": torch.bfloat16}[w["dtype"]])
+class Codes(torch.nn.Module):
+    """A linear layer with PyTorch's own weight-only kernels."""
+
+    def __init__(self, weight, bits):
+        super().__init__()
+        scale = 2.0 ** (1 - bits) / 32  # of inputs.named
+        self.out, self.bits = weight.shape[0], bits
+        self.weight = pack_codes((weight.float() / scale).to(torch.int32), scale, bits)
+
+    def forward(self, x):
+        return multiply_codes(x.reshape(-1, x.shape[-1]), *self.weight, self.bits).reshape(*x.shape[:-1], self.out)
+
+
+def quantise(model, bits):
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, torch.nn.Linear):
+            parent, _, last = name.rpartition(".")
+            setattr(model.get_submodule(parent), last, Codes(layer.weight.detach(), bits))
+
+
+def decode(w, compile):
+    if compile and w["dtype"] in BITS:
+        raise Absent("the kernels for weights in codes are PyTorch's own either way")
+    model = decoder(w).eval()
+    if w["dtype"] != "f32":
+        model = model.to(torch.bfloat16)
+    if w["dtype"] in BITS:
+        quantise(model, BITS[w["dtype"]])
     model.generation_config.eos_token_id = None
     prompt = torch.from_numpy(words(1, w["prompt"], w["vocab"])[None])
+    cache = {}
+    if compile:  # as transformers has it: a cache of fixed size, and the forward pass compiled
+        cache = {"cache_implementation": "static"}
+        model.forward = compile(model.forward)
 
     def run():
         with torch.inference_mode():
-            out = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=w["tokens"], do_sample=False, pad_token_id=0)
+            out = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=w["tokens"], do_sample=False, pad_token_id=0, **cache)
         return [out[0, w["prompt"]:]]
     return run

@@ -22,6 +22,9 @@ def rms_norm(x, weight, bias):
 
 
 class JAX:
+    def __init__(self):
+        jax.config.update("jax_default_matmul_precision", "highest")
+
     def prepare(self, w):
         jax.clear_caches()
         make = getattr(self, w["kind"], None)
@@ -128,3 +131,11 @@ class JAX:
             np.asarray(out)
             return [out]
         return run
+
+    def train(self, w):
+        from peer_jax_decoder import train
+        return train(w)
+
+    def decode(self, w):
+        from peer_jax_decoder import decode
+        return decode(w)

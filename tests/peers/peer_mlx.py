@@ -4,7 +4,15 @@ import numpy as np
 
 from inputs import Absent, lora_inputs, quantised, row_inputs, values, words
 
-EPS = 1e-5
+EPS, GROUP = 1e-5, 64
+
+
+def packed(codes, scale, bits):
+    """A weight as mx.quantized_matmul takes it: words of codes, and for each group a scale and what code 0 stands for."""
+    each, middle = 32 // bits, 2 ** (bits - 1)
+    parts = (codes + middle).astype(np.uint32).reshape(len(codes), -1, each) << (np.arange(each, dtype=np.uint32) * bits)
+    scales = mx.full((len(codes), codes.shape[1] // GROUP), scale)
+    return mx.array(np.bitwise_or.reduce(parts, -1)), scales, -middle * scales
 
 
 def arrays(inputs):
@@ -76,13 +84,8 @@ class MLX:
         return self.forward(lambda x, wt: x @ wt.T, x, wt)
 
     def codes(self, w):
-        codes, scale = quantised(w)
-        each, middle = 32 // w["bits"], 2 ** (w["bits"] - 1)
-        parts = (codes + middle).astype(np.uint32).reshape(w["n"], -1, each) << (np.arange(each, dtype=np.uint32) * w["bits"])
-        scales = mx.full((w["n"], w["k"] // 64), scale)
-        x, packed = arrays((values(1, 1, w["k"]), np.bitwise_or.reduce(parts, -1)))
-        return self.forward(lambda x, packed, scales, biases: mx.quantized_matmul(x, packed, scales, biases, transpose=True, group_size=64, bits=w["bits"]),
-                            x, packed, scales, -middle * scales)
+        return self.forward(lambda x, *weight: mx.quantized_matmul(x, *weight, transpose=True, group_size=GROUP, bits=w["bits"]),
+                            mx.array(values(1, 1, w["k"])), *packed(*quantised(w), w["bits"]))
 
     def chain(self, w):
         x, y = arrays((values(1, w["m"], w["n"]), values(2, w["m"], w["n"])))
@@ -108,3 +111,7 @@ class MLX:
             np.array(out)
             return [out]
         return run
+
+    def decode(self, w):
+        from peer_mlx_decoder import decode
+        return decode(w)

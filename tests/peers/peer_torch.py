@@ -11,9 +11,26 @@ def tensors(arrays):
     return [torch.from_numpy(a) for a in arrays]
 
 
+def pack_codes(codes, scale, bits):
+    """What multiply_codes wants of a weight [out in] in groups of 64 that all have the same scale."""
+    if bits == 8:
+        return codes.to(torch.int8), torch.full((codes.shape[0],), scale, dtype=torch.bfloat16)
+    groups = torch.zeros(codes.shape[1] // 64, codes.shape[0], 2, dtype=torch.bfloat16)
+    groups[..., 0] = scale
+    return torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes + 8, 1), groups
+
+
+def multiply_codes(x, codes, scales, bits):
+    if bits == 8:
+        return torch.ops.aten._weight_int8pack_mm(x, codes, scales)
+    return torch.ops.aten._weight_int4pack_mm_for_cpu(x, codes, 64, scales)
+
+
 class Torch:
     def __init__(self, threads, compiled):
         torch.set_num_threads(threads)
+        torch.set_num_interop_threads(1)
+        torch.set_float32_matmul_precision("highest")  # the default; below it oneDNN may multiply f32 as bf16
         self.compiled = compiled
 
     def compile(self, f):
@@ -84,15 +101,12 @@ class Torch:
         return self.forward(F.linear, x, wt)
 
     def codes(self, w):
-        # PyTorch's own weight-only kernels: 8 bits with a scale a row, 4 bits with a scale and an offset a group.
+        # PyTorch's own weight-only kernels: 8 bits with a scale a row, 4 bits with a scale and an offset a group. They are meant
+        # for activations in bf16: with f32, as mcs has them, they take 10 to 50 times as long.
         codes, scale = quantised(w)
-        x, codes = torch.from_numpy(values(1, 1, w["k"])), torch.from_numpy(codes)
-        if w["bits"] == 8:
-            return self.forward(torch.ops.aten._weight_int8pack_mm, x, codes.to(torch.int8), torch.full((w["n"],), scale))
-        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes + 8, 1)
-        groups = torch.zeros(w["k"] // 64, w["n"], 2)
-        groups[..., 0] = scale
-        return self.forward(lambda x, packed, groups: torch.ops.aten._weight_int4pack_mm_for_cpu(x, packed, 64, groups), x, packed, groups)
+        x, codes = torch.from_numpy(values(1, 1, w["k"])).bfloat16(), torch.from_numpy(codes)
+        weight = pack_codes(codes, scale, w["bits"])
+        return self.forward(lambda x, *weight: multiply_codes(x, *weight, w["bits"]), x, *weight)
 
     def chain(self, w):
         x, y = tensors((values(1, w["m"], w["n"]), values(2, w["m"], w["n"])))
@@ -139,7 +153,5 @@ class Torch:
         return train(w, self.compile)
 
     def decode(self, w):
-        if self.compiled:
-            raise Absent("generate is not compiled")
         from peer_decoder import decode
-        return decode(w)
+        return decode(w, self.compile if self.compiled else None)

@@ -1,17 +1,26 @@
 """The work that all sides do: what it is called, its shapes, and how much arithmetic and memory traffic it needs.
 
 A work is a dict that goes to every worker as it is. Beside the shapes it has
-  flops   arithmetic operations of one run (a multiply-add is two), 0 where the arithmetic is not the point
-  peak    the ceiling that the flops are held against: f32 or bf16
+  flops   arithmetic operations of one run (a multiply-add is two), 0 where the arithmetic is not the point; of a decode,
+          those of its prompt
+  peak    the ceiling that the flops are held against: f32, bf16 or int8
+  exps    exponentials
   bytes   what must at least be read and written once
   traffic the ceiling that the bytes are held against: read or copy
   close   how far a result may be from mcs's, as a share of the largest value
+  tokens  how often a decode reads its weights, 0 of all other work
+  scales  whether mcs also does it with one thread
   long    only run when it is asked for
 """
 
 
-def work(name, kind, flops, bytes, traffic="copy", peak="f32", close=1e-4, long=False, **shapes):
-    return dict(name=name, kind=kind, flops=flops, bytes=bytes, traffic=traffic, peak=peak, close=close, long=long, **shapes)
+# Works that mcs does with one thread, too: one of each kind that has enough to do for several.
+SCALES = ("lora/1024 r8 1024 rows", "softmax/1024x1024", "rms_norm/1024x1024 fwd+bwd", "matmul/f32 1024", "chain/1024x1024", "attention/512", "train/small 4x256")
+
+
+def work(name, kind, flops, bytes, traffic="copy", peak="f32", close=1e-4, long=False, exps=0, tokens=0, **shapes):
+    return dict(name=name, kind=kind, flops=flops, bytes=bytes, traffic=traffic, peak=peak, close=close, long=long, exps=exps,
+                tokens=tokens, scales=name in SCALES, **shapes)
 
 
 def lora(n, r, m, grad=False):
@@ -25,7 +34,7 @@ def lora(n, r, m, grad=False):
 def row(kind, m, grad=False):
     n = 1024
     name = f"{kind}/{m}x{n}" + (" fwd+bwd" if grad else "")
-    return work(name, kind, 0, 4 * m * n * (5 if grad else 2), m=m, n=n, grad=grad)
+    return work(name, kind, 0, 4 * m * n * (5 if grad else 2), exps=m * n if kind == "softmax" else 0, m=m, n=n, grad=grad)
 
 
 def matmul(n, dtype, long=False):
@@ -41,19 +50,20 @@ def matvec(n, k, dtype, long=False):
 
 
 def codes(n, k, bits, long=False):
-    """One row times a weight in codes of so many bits, in groups of 64 with scales in f32; peers may have fewer scales."""
-    return work(f"matvec/int{bits} {n}x{k}", "codes", 0, n * k * bits // 8 + 4 * n * k // 64, "read", close=1e-4, long=long, n=n, k=k, bits=bits)
+    """One row times a weight in codes of so many bits, in groups of 64 with scales in f32; peers may have fewer scales, and
+    activations in bf16."""
+    return work(f"matvec/int{bits} {n}x{k}", "codes", 0, n * k * bits // 8 + 4 * n * k // 64, "read", close=1e-2, long=long, n=n, k=k, bits=bits)
 
 
 def attention(t, long=False):
     q, kv = 14, 2
     seen = t * (t + 1) // 2
-    return work(f"attention/{t}", "attention", 4 * q * seen * 64, 4 * 64 * t * (2 * q + 2 * kv), long=long, t=t, heads=q, kv=kv)
+    return work(f"attention/{t}", "attention", 4 * q * seen * 64, 4 * 64 * t * (2 * q + 2 * kv), exps=q * seen, long=long, t=t, heads=q, kv=kv)
 
 
 def cross_entropy(v, grad=False, long=False):
     name = f"cross_entropy/256x{v}" + (" fwd+bwd" if grad else "")
-    return work(name, "cross_entropy", 0, 4 * 256 * v * (2 if grad else 1), "copy" if grad else "read", long=long, m=256, v=v, grad=grad)
+    return work(name, "cross_entropy", 0, 4 * 256 * v * (2 if grad else 1), "copy" if grad else "read", long=long, exps=256 * v, m=256, v=v, grad=grad)
 
 
 def adamw(millions):
@@ -78,10 +88,13 @@ def train(name, shape, batch, t, long=False):
 
 
 def decode(name, shape, tokens, long=False, dtype="f32"):
-    weights = linear_weights(shape) + shape["vocab"] * shape["width"]
+    prompt, head = 32, shape["vocab"] * shape["width"]
+    weights = linear_weights(shape) + head
     size = {"f32": 4, "bf16": 2, "int8": 1 + 4 / 64, "int4": 0.5 + 4 / 64}[dtype]
     kind = "" if dtype == "f32" else f" {dtype}"
-    return work(f"decode/{name}{kind} {tokens} tokens", "decode", 0, int(size * weights) * tokens, "read", close=0, long=long, tokens=tokens, prompt=32, dtype=dtype, **shape)
+    flops = 2 * (prompt * linear_weights(shape) + head)  # of the prompt's tokens only the last one gets scores
+    return work(f"decode/{name}{kind} {tokens} tokens", "decode", flops, int(size * weights) * tokens, "read", "int8" if dtype == "int4" else dtype,
+                close=0, long=long, tokens=tokens, prompt=prompt, dtype=dtype, **shape)
 
 
 WORKS = (

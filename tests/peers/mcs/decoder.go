@@ -17,11 +17,11 @@ import (
 // decoder is the model of the work. Its weights come from their names, as in peer_decoder.py.
 func (w *work) decoder() *llm.Model {
 	m := llm.New(llm.Config{Vocab: w.Vocab, Layers: w.Layers, Width: w.Width, Heads: w.Heads, KVHeads: w.KV, Hidden: w.Hidden})
-	fill(nn.Params(m))
+	w.fill(nn.Params(m))
 	return m
 }
 
-func fill(params []nn.Param) {
+func (w *work) fill(params []nn.Param) {
 	for _, p := range params {
 		name, shape := p.Name, p.Value().Shape()
 		switch {
@@ -30,19 +30,28 @@ func fill(params []nn.Param) {
 		case strings.HasSuffix(name, "lora_B"):
 			p.Value().Set(tensor.Zeros(shape...))
 		case strings.HasSuffix(name, "lora_A"):
-			p.Value().Set(named(name+".weight", shape[1], shape[0]).Transpose())
+			p.Value().Set(w.named(name+".weight", shape[1], shape[0]).Transpose())
 		case strings.HasSuffix(name, "_proj.weight"): // [in out] here, [out in] in transformers
-			p.Value().Set(named(name, shape[1], shape[0]).Transpose())
+			p.Value().Set(w.named(name, shape[1], shape[0]).Transpose())
 		default:
-			p.Value().Set(named(name, shape...))
+			p.Value().Set(w.named(name, shape...))
 		}
 		p.Value().Eval()
 	}
 }
 
-func named(name string, shape ...int) tensor.Tensor {
-	return values(crc32.ChecksumIEEE([]byte(name)), shape...).Mul(1.0 / 32)
+// named is a weight [out in] that comes from its name. What is stored in codes is rounded to what they hold exactly.
+func (w *work) named(name string, shape ...int) tensor.Tensor {
+	seed, n := crc32.ChecksumIEEE([]byte(name)), shape[0]*shape[1]
+	x := numbers(seed, n)
+	if bits := codeBits[w.DType]; bits > 0 {
+		x = exact(x, shape[1], bits)
+	}
+	return tensor.From(x, shape...).Mul(1.0 / 32)
 }
+
+// codeBits are those of the types whose weights are stored in codes.
+var codeBits = map[string]int{"int8": 8, "int4": 4}
 
 // train does one step of LoRA training a run: forward, backward, clipping, AdamW.
 func (w *work) train() func() []tensor.Tensor {
@@ -51,7 +60,7 @@ func (w *work) train() func() []tensor.Tensor {
 	if err != nil {
 		panic(err)
 	}
-	fill(adapter.Params())
+	w.fill(adapter.Params())
 	params := nn.Values(adapter.Params())
 	optimizer := optim.AdamW{}.New(adapter.Params())
 	ids, targets := tensor.From(words(1, w.Batch*w.T, w.Vocab), w.Batch, w.T).Eval(), tensor.From(words(2, w.Batch*w.T, w.Vocab), w.Batch, w.T).Eval()
@@ -72,11 +81,10 @@ func (w *work) train() func() []tensor.Tensor {
 func (w *work) decode() func() []tensor.Tensor {
 	m, prompt := w.decoder(), words(1, w.Prompt, w.Vocab)
 	nn.Freeze(m)
-	switch w.DType {
-	case "bf16":
+	if w.DType == "bf16" {
 		nn.Convert(m, dtype.BF16)
-	case "int8", "int4":
-		bits := map[string]int{"int8": 8, "int4": 4}[w.DType]
+	}
+	if bits := codeBits[w.DType]; bits > 0 {
 		if _, err := quant.Module(m, quant.Config{Bits: bits}, quant.AllLinear, "embed_tokens"); err != nil {
 			panic(err)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -25,6 +27,20 @@ func values(seed uint32, shape ...int) tensor.Tensor {
 		n *= d
 	}
 	return tensor.From(numbers(seed, n), shape...).Eval()
+}
+
+// exact rounds rows of k numbers to what codes of some bits hold exactly: multiples of a power of two, of which the first of
+// each 32 is the largest that there is. inputs.py has the same formula.
+func exact(x []float32, k, bits int) []float32 {
+	most := float32(int(1)<<(bits-1) - 1)
+	for i := range x {
+		v := float32(math.RoundToEven(float64(x[i] * most)))
+		if i%k%32 == 0 {
+			v = most
+		}
+		x[i] = v / (most + 1)
+	}
+	return x
 }
 
 // words are token numbers below vocabulary.

@@ -5,9 +5,10 @@
 //
 //	{"prepare": work}  builds inputs and runs the work once: {"ok": true, "result": samples}, or {"absent": why}
 //	{"run": n}         {"seconds": what n runs took, each waiting until its result is there, "memory": bytes}
+//	{"profile": n}     {"profile": where the time of a run goes}, over n of them; only this side has it
 //
 // memory is the most that the process held since the work was prepared.
-// Reading order: main.go, inputs.go, works.go, decoder.go, memory.go.
+// Reading order: main.go, inputs.go, works.go, decoder.go, memory.go, profile.go.
 package main
 
 import (
@@ -27,6 +28,7 @@ import (
 type request struct {
 	Prepare *work `json:"prepare"`
 	Run     int   `json:"run"`
+	Profile int   `json:"profile"`
 }
 
 type answer struct {
@@ -36,6 +38,7 @@ type answer struct {
 	Absent  string      `json:"absent,omitempty"`
 	Seconds float64     `json:"seconds,omitempty"`
 	Memory  int64       `json:"memory,omitempty"`
+	Profile *record     `json:"profile,omitempty"`
 }
 
 func main() {
@@ -65,10 +68,13 @@ func serve() error {
 			return err
 		}
 		var a answer
-		if r.Prepare != nil {
+		switch {
+		case r.Prepare != nil:
 			run = nil
 			a, run = prepare(r.Prepare)
-		} else {
+		case r.Profile > 0:
+			a = profiled(run, r.Profile)
+		default:
 			a = measure(run, r.Run)
 		}
 		if err := out.Encode(a); err != nil {

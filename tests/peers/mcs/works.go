@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 
-	"math"
-
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
@@ -96,22 +94,10 @@ func (w *work) stored(x tensor.Tensor) tensor.Tensor {
 	return tensor.FromBytes(x.DType(), x.Bytes(), x.Shape()...).Eval()
 }
 
-// quantised is a weight that codes of Bits bits hold exactly: multiples of a power of two, of which the first of each 32 is
-// the largest that there is. inputs.py has the same formula.
+// quantised is a weight of K by N numbers that codes of Bits bits hold exactly.
 func (w *work) quantised() *quant.Weight {
-	most := float32(int(1)<<(w.Bits-1) - 1)
-	numbers := numbers(2, w.N*w.K)
-	weight := make([]float32, len(numbers))
-	for n := range w.N {
-		for k := range w.K {
-			v := float32(math.RoundToEven(float64(numbers[n*w.K+k] * most)))
-			if k%32 == 0 {
-				v = most
-			}
-			weight[k*w.N+n] = v / (most + 1)
-		}
-	}
-	q, err := quant.Quantize(tensor.From(weight, w.K, w.N), quant.Config{Bits: w.Bits})
+	weight := tensor.From(exact(numbers(2, w.N*w.K), w.K, w.Bits), w.N, w.K)
+	q, err := quant.Quantize(weight.Transpose(), quant.Config{Bits: w.Bits})
 	if err != nil {
 		panic(err)
 	}

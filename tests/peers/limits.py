@@ -1,0 +1,112 @@
+"""What the machine could do at most, measured in the run, and where mcs's time goes beside it."""
+import math
+import os
+import subprocess
+
+from sides import BLOCK, BUILT
+
+PEAKS = ("f32", "bf16", "int8", "exp")
+
+
+class Ceilings:
+    """The machine's limits, measured by ceilings.c. What counts is the best rate of the run: anything else that runs can
+    only lower it."""
+
+    def __init__(self, threads):
+        self.threads, self.process, self.best = threads, None, {}
+        try:
+            self.process = subprocess.Popen([os.path.join(BUILT, "ceilings")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        except OSError:
+            return
+        for _ in range(20):
+            for dtype in PEAKS:
+                self.sample("flops", dtype)
+
+    def sample(self, kind, what):
+        """Measures once and returns the best so far."""
+        if not self.process:
+            return 0
+        self.process.stdin.write(f"{self.threads} {kind} {what} {BLOCK}\n")
+        self.process.stdin.flush()
+        rate = float(self.process.stdout.readline() or 0)
+        self.best[kind, what] = max(rate, self.best.get((kind, what), 0))
+        return self.best[kind, what]
+
+    def peak(self, dtype):
+        """Multiply-adds of a type, or in f32 where the processor has none for it."""
+        return self.best.get(("flops", dtype)) or self.best.get(("flops", "f32"), 0)
+
+    def measure(self, work):
+        """The least time that the work could take, and the limit that it comes from: its arithmetic at the peak rate, its
+        exponentials, or its bytes at the bandwidth of the level of cache where that many bytes live."""
+        bounds = []
+        if work["flops"] and not work["tokens"]:
+            self.sample("flops", work["peak"])
+            bounds.append((work["flops"], self.peak(work["peak"]), "flops", work["peak"] + " peak"))
+        if work["exps"]:
+            bounds.append((work["exps"], self.sample("flops", "exp"), "exps", "exponentials"))
+        if work["bytes"]:
+            n = at_once(work)
+            bounds.append((work["bytes"], self.sample(work["traffic"], n), "bytes", f"{work['traffic']} of {size(n)}"))
+        return max(((self.prompt(work, amount / rate), kind, name) for amount, rate, kind, name in bounds if rate), default=(0, "", ""))
+
+    def prompt(self, work, seconds):
+        """A decode starts with one pass over the weights for all tokens of the prompt, whose arithmetic may take longer."""
+        if not work["tokens"]:
+            return seconds
+        once = seconds / work["tokens"]
+        return seconds - once + max(once, work["flops"] / self.peak(work["peak"]))
+
+    def kernel(self, kernel, work):
+        """The least time of a kernel's launches of one run. Its bytes come from where those of the whole work live. Sizes count
+        as powers of two: one measurement serves many."""
+        each = max(kernel["bytes"] / kernel["launches"], at_once(work))
+        product = "matmul" in kernel["name"] or "lora" in kernel["name"]
+        traffic, at = "read" if product else "copy", 1 << max(12, round(math.log2(each or 1)))
+        if (traffic, at) not in self.best:
+            for _ in range(3):
+                self.sample(traffic, at)
+        bandwidth, peak = self.best.get((traffic, at), 0), self.peak(work["peak"] if product else "f32")
+        return max(kernel["bytes"] / bandwidth if bandwidth else 0, kernel["flops"] / peak if peak else 0)
+
+    def __str__(self):
+        found = [f"{dtype} {self.best['flops', dtype] / 1e9:.0f}" for dtype in PEAKS if self.best.get(("flops", dtype))]
+        return "peak, GOP/s: " + ", ".join(found) if found else "no ceilings were measured"
+
+
+def at_once(work):
+    """The bytes that a work touches before it touches them again: a decode reads the same weights for every token."""
+    return work["bytes"] // (work["tokens"] or 1)
+
+
+def size(n):
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= factor:
+            return f"{n / factor:.3g} {unit}"
+    return f"{n} B"
+
+
+def explain(work, row, ceilings):
+    """What lies between mcs and the ceiling, from its own profile: how much of a run is spent in kernels and at which share of
+    what the machine allows those, the heaviest ones alone, and how much lies between them."""
+    profile = row.get("profile")
+    if not profile or not profile["kernels"]:
+        return row["bound"]
+    groups = {}
+    for k in profile["kernels"]:
+        # matmul_add and matmul_silu are one thing here, the product; so are the parts of an adapter
+        name = k["name"].split("_")[0] if k["name"].startswith(("matmul", "lora")) else k["name"]
+        seconds, least = groups.get(name, (0, 0))
+        groups[name] = seconds + k["seconds"], least + ceilings.kernel(k, work)
+    seconds, least = (sum(g[i] for g in groups.values()) for i in (0, 1))
+    share = seconds / profile["seconds"]
+    parts = sorted(groups.items(), key=lambda g: -g[1][0])[:3]
+    inside = ", ".join(f"{name} {100 * s / profile['seconds']:.0f} % at {100 * least / s:.0f}" for name, (s, least) in parts)
+    text = f"{row['bound']}; kernels {100 * share:.0f} % of a run, at {100 * least / seconds:.0f} % of their ceilings"
+    if len(groups) > 1:
+        text += f" ({inside})"
+    return f"{text}; {100 * (1 - share):.0f} % around {launches(profile['launches'])}"
+
+
+def launches(n):
+    return "1 launch" if n == 1 else f"{n:.0f} launches"

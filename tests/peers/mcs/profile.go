@@ -1,0 +1,49 @@
+package main
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A record says where the time of a run goes. All of it is for one run.
+type record struct {
+	Seconds  float64  `json:"seconds"`
+	Launches float64  `json:"launches"`
+	Objects  float64  `json:"objects"` // that Go allocated
+	Kernels  []kernel `json:"kernels"`
+}
+
+type kernel struct {
+	Name     string  `json:"name"`
+	Launches float64 `json:"launches"`
+	Seconds  float64 `json:"seconds"`
+	Flops    float64 `json:"flops"`
+	Bytes    float64 `json:"bytes"`
+}
+
+// profiled runs the work n times with the time of each kernel.
+func profiled(run func() []tensor.Tensor, n int) answer {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, start := profile.StartTimed(), time.Now()
+	err := tensor.Try(func() {
+		for range n {
+			tensor.Eval(run()...)
+		}
+	})
+	took := time.Since(start)
+	r.Stop()
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		return answer{Absent: "failed: " + err.Error()}
+	}
+	each := 1 / float64(n)
+	p := &record{Seconds: took.Seconds() * each, Launches: float64(r.Launches) * each, Objects: float64(after.Mallocs-before.Mallocs) * each}
+	for _, k := range r.Kernels {
+		p.Kernels = append(p.Kernels, kernel{k.Name, float64(k.Launches) * each, k.Time.Seconds() * each, float64(k.Flops) * each, float64(k.Bytes) * each})
+	}
+	return answer{Profile: p}
+}

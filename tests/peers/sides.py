@@ -1,0 +1,111 @@
+"""The processes that are compared: how they are started, asked and timed."""
+import json
+import math
+import os
+import select
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILT = os.path.join(HERE, ".venv", "built")
+PEERS = ("numpy", "torch", "compile", "jax", "candle", "mlx")
+SINGLE = "single"  # mcs with one thread: no peer, it shows what the other threads are good for
+LABEL = {"torch": "PyTorch", "compile": "t.compile", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX", SINGLE: "1 thread"}
+
+BLOCK = 0.010  # a block lasts at least so many seconds
+PATIENCE = 300  # seconds after which a side has failed
+
+
+class Side:
+    """A worker process."""
+
+    def __init__(self, name, command, env):
+        self.name, self.absent, self.version = name, None, ""
+        self.buffer = b""
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=HERE,
+                                            stderr=subprocess.PIPE if name == "mlx" else None)
+        except OSError as e:
+            self.absent = e.strerror
+            return
+        hello = self.receive()
+        self.absent, self.version = hello.get("absent"), hello.get("version", "")
+
+    @property
+    def label(self):
+        return LABEL.get(self.name, self.name)
+
+    def receive(self):
+        until = time.monotonic() + PATIENCE
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
+            got = os.read(self.process.stdout.fileno(), 1 << 20) if ready else b""
+            if not got:
+                self.process.kill()
+                self.absent = "the process ended" if ready else f"no answer in {PATIENCE} s"
+                return {"absent": self.absent}
+            self.buffer += got
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return json.loads(line)
+
+    def ask(self, **request):
+        if self.absent:
+            return {"absent": self.absent}
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            self.absent = "the process ended"
+            return {"absent": self.absent}
+        return self.receive()
+
+    def does(self, work):
+        """Whether the side is asked for a work at all."""
+        return self.name != SINGLE or work["scales"]
+
+    def run(self, n):
+        """Seconds a run takes, or None if it failed."""
+        answer = self.ask(run=n)
+        self.memory = answer.get("memory", 0)
+        return answer["seconds"] / n if "seconds" in answer else None
+
+    def calibrate(self):
+        """How many runs fill a block, and how long one takes. Short work is warmed up more."""
+        one, n = self.run(1), 1
+        while one and n * one < BLOCK / 4:
+            n = max(n + 1, min(n * 10, math.ceil(BLOCK / one)))
+            one = self.run(n)
+        return one and max(1, math.ceil(BLOCK / one)), one
+
+    def profile(self, n):
+        """Where the time of a run goes: mcs tells it, the others do not."""
+        return self.ask(profile=n).get("profile")
+
+
+def environment(threads):
+    env = dict(os.environ, PYTHONPATH=HERE, PYTHONWARNINGS="ignore", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1",
+               TRANSFORMERS_VERBOSITY="error", JAX_PLATFORMS="cpu", TORCHINDUCTOR_COMPILE_THREADS="1",
+               TORCHINDUCTOR_CACHE_DIR=os.path.join(HERE, ".venv", "inductor"), TORCH_LOGS="-all")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS"):
+        env[name] = str(threads)
+    return env
+
+
+def start(peers, threads):
+    """The sides that are there, mcs first; says in one line each which are not."""
+    sides = []
+    for name in ("mcs", *peers, *([SINGLE] if threads > 1 else [])):
+        each = 1 if name == SINGLE else threads
+        if name in ("mcs", SINGLE, "candle"):
+            command = [os.path.join(BUILT, "candle" if name == "candle" else "mcs"), str(each)]
+        else:
+            command = [sys.executable, os.path.join(HERE, "worker.py"), name, str(each)]
+        side = Side(name, command, environment(each))
+        if side.absent:
+            print(f"no {name}: {side.absent}", file=sys.stderr)
+            if name == "mcs":
+                sys.exit(1)
+            continue
+        sides.append(side)
+    return sides

@@ -1,0 +1,89 @@
+"""How the result is printed: a line a work, the summary, and the table of the documentation."""
+import math
+import statistics
+
+import bars
+from bars import fastest
+from limits import launches
+from sides import LABEL
+
+
+def duration(s):
+    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if s * factor >= 1 or unit == "µs":
+            return f"{s * factor:.3g} {unit}" if s * factor < 1000 else f"{s * factor:.0f} {unit}"
+
+
+UNITS = {"flops": "GFLOP/s", "bytes": "GB/s", "exps": "Gexp/s"}
+
+
+def rate(row, digits):
+    return f"{row['rate'] / 1e9:.{digits}g} {UNITS[row['limit']]}" if row["rate"] else ""
+
+
+def share(row):
+    return f"{100 * row['share']:.0f} %" if row["share"] else ""
+
+
+def header(sides):
+    return f"{'work':34} {'mcs':>9} {'rate':>12} {'share':>6}  " + " ".join(f"{s.label:>16}" for s in sides[1:])
+
+
+def line(work, rows, sides):
+    m = rows["mcs"]
+    cells = []
+    for s in sides[1:]:
+        r = rows.get(s.name)
+        cells.append(f"{duration(r['seconds'])} {r['ratio']:5.2f}×{'' if r['agrees'] else '!'}" if r else "–")
+    return f"{work['name']:34} {duration(m['seconds']):>9} {rate(m, 4):>12} {share(m):>6}  " + " ".join(f"{c:>16}" for c in cells)
+
+
+def memory(rows):
+    """The most memory that each side held, libraries included, and what a run of mcs leaves to Go's collector."""
+    held = [f"{LABEL.get(name, name)} {r['memory'] / 2**20:.0f} MiB" for name, r in rows.items() if r.get("memory")]
+    text = f"{'  peak memory':34} " + ", ".join(held)
+    profile = rows["mcs"].get("profile")
+    if profile:
+        text += f"; a run of mcs: {launches(profile['launches'])}, {profile['objects']:.0f} Go objects"
+    return text
+
+
+def summary(table):
+    """Geometric means over the kinds of work, the works where mcs loses, worst first, and the bars."""
+    kinds, lost = {}, []
+    for name, rows in table.items():
+        best = fastest(rows)
+        if not best:
+            continue
+        kinds.setdefault(name.split("/")[0], []).append(best[0])
+        if best[0] < 1:
+            lost.append((best[0], name, best[1]))
+    yield "fastest peer's time over mcs's, geometric mean (worst):"
+    for kind, ratios in kinds.items():
+        yield f"  {kind:14} {math.exp(statistics.mean(map(math.log, ratios))):5.2f}× ({min(ratios):.2f}×) in {len(ratios)}"
+    yield f"mcs is slower than the fastest peer in {len(lost)} of {sum(map(len, kinds.values()))}, worst first:"
+    for ratio, name, peer in sorted(lost):
+        yield f"  {ratio:5.2f}×  {name} ({peer})"
+    yield "the bars whose works were measured:"
+    yield from bars.report(table)
+    yield "what limits the works that miss a bar:"
+    for name, rows in table.items():
+        if "limited" in rows["mcs"]:
+            yield f"  {name:32} {rows['mcs']['limited']}"
+
+
+def markdown(table, sides):
+    """The table of docs/performance.md: each peer's time over mcs's."""
+    yield "| work | mcs | rate | share | " + " | ".join(s.label for s in sides[1:]) + " |"
+    yield "|---|" + "--:|" * (len(sides) + 2)
+    for name, rows in table.items():
+        m = rows["mcs"]
+        cells = [name, duration(m["seconds"]), rate(m, 3), share(m)]
+        cells += [f"{rows[s.name]['ratio']:.2f}" if s.name in rows else "" for s in sides[1:]]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+    yield "| work that misses a bar | what limits it |"
+    yield "|---|---|"
+    for name, rows in table.items():
+        if "limited" in rows["mcs"]:
+            yield f"| {name} | {rows['mcs']['limited']} |"
