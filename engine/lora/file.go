@@ -48,7 +48,7 @@ func (a *Adapter) config() ([]byte, error) {
 		return nil, err
 	}
 	return json.MarshalIndent(config{
-		PeftType: "LORA", TaskType: "CAUSAL_LM", R: a.Config.Rank, Alpha: a.Config.Alpha, Targets: targets,
+		PeftType: "LORA", TaskType: "CAUSAL_LM", R: a.Config.Rank, Alpha: a.Config.Alpha, Dropout: a.Config.Dropout, Targets: targets,
 		RSLoRA: a.Config.RankStabilized, Bias: "none", InferenceMode: true,
 	}, "", "  ")
 }
@@ -134,10 +134,12 @@ func parseConfig(text []byte, file string) (Config, error) {
 		return Config{}, fmt.Errorf("lora: %s: got peft_type %q, want \"LORA\"", file, c.PeftType)
 	case c.R < 1 || c.Alpha <= 0:
 		return Config{}, fmt.Errorf("lora: %s: got r %d and lora_alpha %g, want both positive", file, c.R, c.Alpha)
+	case !(c.Dropout >= 0 && c.Dropout <= 1):
+		return Config{}, fmt.Errorf("lora: %s: got lora_dropout %g, want a probability from 0 to 1", file, c.Dropout)
 	case c.DoRA || c.FanInFanOut || c.Bias != "" && c.Bias != "none" || len(c.RankPattern)+len(c.AlphaPattern) > 0:
 		return Config{}, fmt.Errorf("lora: %s: got use_dora, fan_in_fan_out, bias, rank_pattern or alpha_pattern, want plain LoRA of one rank", file)
 	}
-	return Config{Rank: c.R, Alpha: c.Alpha, RankStabilized: c.RSLoRA}, nil
+	return Config{Rank: c.R, Alpha: c.Alpha, Dropout: c.Dropout, RankStabilized: c.RSLoRA}, nil
 }
 
 // fit checks the tensors against the model and returns the names of the layers that they adapt.

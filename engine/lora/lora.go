@@ -27,7 +27,10 @@ type Config struct {
 	Targets string
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
-	Seed           uint64 // of A's random values
+	// Dropout is the probability with which an element of x is left out on the adapter's way, in training only; the others
+	// are divided by 1 − Dropout. What is left out follows from [tensor.Seed].
+	Dropout float64
+	Seed    uint64 // of A's random values
 }
 
 func (c Config) withDefaults() Config {
@@ -59,9 +62,12 @@ type Linear struct {
 	B     tensor.Tensor // [rank out]
 	Rank  int
 	Scale float64
+	// Dropout is the probability with which the adapter does not see an element of x, while the layer is in training.
+	Dropout float64
 
-	before tensor.Tensor // the base's weight while the adapter is merged into it, or none
-	codes  *quant.Linear // the quantised base while a merged one stands in its place, or nil
+	training bool
+	before   tensor.Tensor // the base's weight while the adapter is merged into it, or none
+	codes    *quant.Linear // the quantised base while a merged one stands in its place, or nil
 }
 
 // parts returns weight [in out] and bias of a base; the weight of a quantised one is lazy, in x's dtype.
@@ -83,8 +89,8 @@ func Wrap(base nn.Layer, c Config) *Linear {
 }
 
 func wrap(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
-	if c.Rank < 1 {
-		panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got rank %d, want at least 1", c.Rank)})
+	if err := c.check(); err != nil {
+		panic(&tensor.Error{Op: "lora.Wrap", Msg: err.Error()})
 	}
 	nn.Freeze(base)
 	w, _ := parts(base, dtype.F32)
@@ -94,12 +100,24 @@ func wrap(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	}
 	bound := 1 / math.Sqrt(max(1, float64(in)))
 	return &Linear{
-		Base:  base,
-		A:     rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).Named("lora_A").Param(),
-		B:     tensor.Zeros(c.Rank, out).Cast(dt).Named("lora_B").Param(),
-		Rank:  c.Rank,
-		Scale: c.Scale(),
+		Base:    base,
+		A:       rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).Named("lora_A").Param(),
+		B:       tensor.Zeros(c.Rank, out).Cast(dt).Named("lora_B").Param(),
+		Rank:    c.Rank,
+		Scale:   c.Scale(),
+		Dropout: c.Dropout,
 	}
+}
+
+// check says what is wrong with the numbers of a configuration.
+func (c Config) check() error {
+	if c.Rank < 1 {
+		return fmt.Errorf("got rank %d, want at least 1", c.Rank)
+	}
+	if !(c.Dropout >= 0 && c.Dropout <= 1) {
+		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
+	}
+	return nil
 }
 
 // In is the length of the rows that go in.
@@ -108,13 +126,25 @@ func (l *Linear) In() int { return l.A.Len(0) }
 // Out is the length of the rows that come out.
 func (l *Linear) Out() int { return l.B.Len(1) }
 
-// Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W.
+// SetTraining says whether dropout takes place; package train calls it around training.
+func (l *Linear) SetTraining(on bool) { l.training = on }
+
+// Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W. In training dropout changes what
+// A sees of x, not what W does.
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	if l.Merged() {
 		return l.Base.Forward(x)
 	}
 	w, bias := parts(l.Base, x.DType())
-	y := tensor.LoRALinear(x, w, l.A, l.B, l.Scale)
+	var y tensor.Tensor
+	if l.training && l.Dropout > 0 {
+		seen := tensor.Dropout(x, l.Dropout)
+		dt := seen.DType()
+		down := seen.MatMul(l.A.Cast(dt)).Mul(l.Scale)
+		y = x.MatMul(w.Cast(dt)).Add(down.MatMul(l.B.Cast(dt)))
+	} else {
+		y = tensor.LoRALinear(x, w, l.A, l.B, l.Scale)
+	}
 	if !bias.IsNone() {
 		y = y.Add(bias)
 	}
@@ -187,8 +217,8 @@ type Adapter struct {
 // is chosen, or if one has an adapter already.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
 	c = c.withDefaults()
-	if c.Rank < 1 {
-		return nil, fmt.Errorf("lora: got rank %d, want at least 1", c.Rank)
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("lora: %w", err)
 	}
 	ad := &Adapter{Config: c}
 	var slots []*nn.Layer
@@ -283,5 +313,9 @@ func (a *Adapter) Unmerge() {
 
 // String says what is adapted.
 func (a *Adapter) String() string {
-	return fmt.Sprintf("LoRA rank %d, scale %g, %d layers · %d trained parameters", a.Config.Rank, a.Config.Scale(), len(a.layers), a.Trained())
+	dropout := ""
+	if a.Config.Dropout > 0 {
+		dropout = fmt.Sprintf(", dropout %g", a.Config.Dropout)
+	}
+	return fmt.Sprintf("LoRA rank %d, scale %g%s, %d layers · %d trained parameters", a.Config.Rank, a.Config.Scale(), dropout, len(a.layers), a.Trained())
 }

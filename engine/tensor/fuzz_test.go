@@ -51,7 +51,7 @@ func TestFunctionsThatCannotBe(t *testing.T) {
 	functions := map[string]any{
 		"Attention": Attention, "Full": Full, "Zeros": Zeros, "Range": Range, "Arange": Arange, "Linspace": Linspace,
 		"Eye": Eye, "FromBytes": FromBytes, "Einsum": Einsum, "Grad": Grad, "Linear": Linear, "LoRALinear": LoRALinear,
-		"CrossEntropy": CrossEntropy, "Where": Where, "Rand": Rand, "Randn": Randn, "RandInt": RandInt,
+		"CrossEntropy": CrossEntropy, "Where": Where, "Rand": Rand, "Randn": Randn, "RandInt": RandInt, "Dropout": Dropout,
 		"Categorical": Categorical, "MaxAbsDiff": MaxAbsDiff, "AllClose": AllClose, "SumSquares": SumSquares,
 		"Diag": Diag, "Meshgrid": Meshgrid, "Concat": Concat, "Stack": Stack, "FullLike": FullLike, "AdamW": AdamW, "FirstNonFinite": FirstNonFinite,
 	}

@@ -72,6 +72,22 @@ func (r *RNG) RandInt(low, high int, shape ...int) Tensor {
 	return r.Rand(shape...).Mul(float64(high - low)).Cast(dtype.I64).Add(low)
 }
 
+// Dropout makes each element of x 0 with probability p and divides the others by 1 − p, so that the mean stays
+// (Srivastava et al. 2014). The gradient flows through the same elements.
+func (r *RNG) Dropout(x Tensor, p float64) Tensor {
+	x = wrap(floats(x.node("dropout")))
+	switch {
+	case !(p >= 0 && p <= 1):
+		fail("dropout", "got probability %v, want one from 0 to 1", p)
+	case p == 0:
+		return x
+	case p == 1:
+		return x.Mul(0)
+	}
+	keep := r.Rand(x.Shape()...).To(x.Device()).Ge(p)
+	return Where(keep, x.Mul(1/(1-p)), 0)
+}
+
 // Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
 func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 	x := logits.Unsqueeze(-2)
@@ -84,10 +100,10 @@ func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 
 var global = NewRNG(0)
 
-// Seed restarts the generator behind Rand, Randn, RandInt and Categorical.
+// Seed restarts the generator behind Rand, Randn, RandInt, Dropout and Categorical.
 func Seed(seed uint64) { global.SetState(RNGState{Seed: seed}) }
 
-// GlobalRNG is the generator behind Rand, Randn, RandInt and Categorical.
+// GlobalRNG is the generator behind Rand, Randn, RandInt, Dropout and Categorical.
 func GlobalRNG() *RNG { return global }
 
 // Rand returns f32 numbers, uniform in [0, 1).
@@ -101,3 +117,6 @@ func RandInt(low, high int, shape ...int) Tensor { return global.RandInt(low, hi
 
 // Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
 func Categorical(logits Tensor, n int) Tensor { return global.Categorical(logits, n) }
+
+// Dropout makes each element of x 0 with probability p and divides the others by 1 − p.
+func Dropout(x Tensor, p float64) Tensor { return global.Dropout(x, p) }

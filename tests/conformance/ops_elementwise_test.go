@@ -162,7 +162,9 @@ func clip(c *call) []value {
 func bitShift(c *call) []value {
 	x, by := c.x(0), c.x(1).Tensor
 	bits, _, _ := x.kind.integer()
-	by = tensor.Where(by.Ge(bits), tensor.FullLike(by, 63), by) // the width of a carrier is another one
+	if by.DType() == dtype.I64 { // perhaps as the carrier of a narrower one
+		by = tensor.Where(by.Ge(bits), -1, by)
+	}
 	if strings.EqualFold(c.text("direction", ""), "LEFT") {
 		return c.result(x.Shl(by), x.kind)
 	}

@@ -26,6 +26,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"CrossEntropyOptions": reflect.ValueOf((*tensor.CrossEntropyOptions)(nil)),
 		"Diag":                reflect.ValueOf(tensor.Diag),
 		"Distinct":            reflect.ValueOf((*tensor.Distinct)(nil)),
+		"Dropout":             reflect.ValueOf(tensor.Dropout),
 		"Einsum":              reflect.ValueOf(tensor.Einsum),
 		"Error":               reflect.ValueOf((*tensor.Error)(nil)),
 		"Eval":                reflect.ValueOf(tensor.Eval),
