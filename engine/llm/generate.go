@@ -92,12 +92,13 @@ func evaluate(scores tensor.Tensor, caches []nn.Cache) {
 // next runs tokens that stand from position at on, and returns the scores [Vocab] after the last of them.
 func (m *Model) next(ids []int, at int, caches []nn.Cache) tensor.Tensor {
 	x := m.vectors(tensor.From(ids, 1, len(ids)))
-	positions := make([]int, len(ids))
-	for i := range positions {
-		positions[i] = at + i
+	places := make([]int, len(ids))
+	for i := range places {
+		places[i] = at + i
 	}
+	positions := tensor.From(places) // one for all blocks: what they compute from it, the mask, is computed once
 	for i, b := range m.Blocks {
-		x = b.Continue(x, tensor.From(positions), &caches[i])
+		x = b.Continue(x, positions, &caches[i])
 	}
 	return m.output(x.Slice(1, -1, x.Len(1))).Flatten()
 }

@@ -18,6 +18,7 @@ type attention struct {
 	out, lse     *backend.Output // nil if nobody wants it
 	keys, values packing
 	few          bool // few queries: keys and values are read as they lie
+	group        int  // few: so many query heads of one key head may stand in one task, whose rows read each key once
 	sizes        attentionSizes
 }
 
@@ -30,6 +31,11 @@ func newAttention(g *backend.Group, h heads) *attention {
 	a.values = newPacking(&a.v, h.tk, h.dv, false)
 	a.few = h.tq <= gemm.Few && h.k.stride[3] == 1 && h.v.stride[3] == 1
 	rows := min(queryBlock, h.tq)
+	a.group = 1
+	if a.few && h.tq > 0 && h.hk > 0 {
+		a.group = divisorBelow(h.hq/h.hk, gemm.Few/h.tq)
+		rows = a.group * h.tq
+	}
 	s := attentionSizes{
 		query: max(gemm.LeftLen(a.keys.kernel, rows, h.d), roundUp16(rows*h.d)), scores: rows * keyBlock,
 		probs: gemm.LeftLen(a.values.kernel, rows, keyBlock), sums: roundUp16(rows * h.dv), rows: roundUp16(rows),
@@ -39,13 +45,29 @@ func newAttention(g *backend.Group, h heads) *attention {
 	return a
 }
 
+// divisorBelow is the largest divisor of n that is at most limit, or 1.
+func divisorBelow(n, limit int) int {
+	for d := min(n, limit); d > 1; d-- {
+		if n%d == 0 {
+			return d
+		}
+	}
+	return 1
+}
+
 func roundUp16(n int) int { return (n + 15) &^ 15 }
 
 func (a *attention) run(l *launch) {
-	tasks := a.b * a.hq * ((a.tq + queryBlock - 1) / queryBlock)
+	heads := a.b * a.hq
+	tasks := heads * ((a.tq + queryBlock - 1) / queryBlock)
 	if tasks == 0 {
 		return
 	}
+	group := a.group
+	if heads/group < l.pool.Threads() { // too few tasks for all: each takes fewer heads
+		group = divisorBelow(group, heads/min(heads, l.pool.Threads()))
+	}
+	tasks, heads = tasks/group, heads/group
 	a.bind(l)
 	defer a.release()
 	var keys, values []float32
@@ -62,20 +84,20 @@ func (a *attention) run(l *launch) {
 	l.pool.For(tasks, func(worker, chunk int) {
 		t := attentionTask{attention: a, l: l, worker: worker, keyData: keys, valueData: values}
 		// The last queries see the most keys with a causal mask: they come first.
-		heads := a.b * a.hq
-		t.head, t.first = chunk%heads, (tasks/heads-1-chunk/heads)*queryBlock
-		t.rows = min(queryBlock, a.tq-t.first)
+		t.head, t.first = chunk%heads*group, (tasks/heads-1-chunk/heads)*queryBlock
+		t.rows = group * min(queryBlock, a.tq-t.first)
 		t.take(scratch[worker*a.sizes.all:])
 		t.run()
 	})
 }
 
-// An attentionTask is a block of queries of one head.
+// An attentionTask is a block of queries of one head, or all queries of several heads that look at the same keys: then its
+// rows are the queries of the first head, those of the second, and so on.
 type attentionTask struct {
 	*attention
 	l                  *launch
 	worker             int
-	head               int // over the batch
+	head               int // the first one, over the batch
 	first, rows        int // queries
 	keyData, valueData []float32
 
@@ -106,7 +128,7 @@ func (t *attentionTask) run() {
 		t.most[i], t.total[i] = float32(math.Inf(-1)), 0
 	}
 	clear(t.sums)
-	limit := t.visible(t.first + t.rows - 1)
+	limit := t.visible(min(t.tq, t.first+t.rows) - 1)
 	for key := 0; key < limit; key += keyBlock {
 		if t.l.pool.Stopped() {
 			return
@@ -123,15 +145,23 @@ func (t *attentionTask) run() {
 
 // loadQueries packs the queries, scaled.
 func (t *attentionTask) loadQueries() {
-	s := t.q.source(t.l, t.head/t.hq, t.head%t.hq, t.first)
 	if t.few {
 		for i := range t.rows {
-			asm.Spread(t.query[i*t.d:], s.At(i, 0), t.d)
+			head, query := t.row(i)
+			asm.Spread(t.query[i*t.d:], t.q.source(t.l, t.head/t.hq, head, query), t.d)
 		}
 	} else {
-		t.left = gemm.PackLeft(t.keys.kernel, t.query, s, t.rows, t.d)
+		t.left = gemm.PackLeft(t.keys.kernel, t.query, t.q.source(t.l, t.head/t.hq, t.head%t.hq, t.first), t.rows, t.d)
 	}
 	scaleRow(t.query, t.scale)
+}
+
+// row says which head, of its batch, and which query row i is.
+func (t *attentionTask) row(i int) (head, query int) {
+	if !t.few {
+		return t.head % t.hq, t.first + i
+	}
+	return t.head%t.hq + i/t.tq, i % t.tq
 }
 
 // keyHeadOverBatch numbers the head of keys over the batch.
@@ -154,8 +184,9 @@ func (t *attentionTask) score(key, n int) {
 func (t *attentionTask) softmax(i, key, n int) {
 	row := t.scores[i*keyBlock:][:n]
 	p := unsafe.Pointer(unsafe.SliceData(row))
-	seen := min(n, max(0, t.visible(t.first+i)-key))
-	t.addMask(t.worker, t.head/t.hq, t.head%t.hq, t.first+i, key, seen, p)
+	head, query := t.row(i)
+	seen := min(n, max(0, t.visible(query)-key))
+	t.addMask(t.worker, t.head/t.hq, head, query, key, seen, p)
 	clear(row[seen:])
 	if seen == 0 {
 		return
