@@ -29,8 +29,13 @@ type attentionGrad struct {
 	sizes                gradSizes
 }
 
-// gradQueries is the number of queries in a block.
-const gradQueries = 64
+const (
+	// gradQueries is the number of queries in a block.
+	gradQueries = 64
+	// gradTasks is how many tasks there are at least, if there are as many blocks. It does not depend on the number of threads,
+	// so neither do the sums.
+	gradTasks = 16
+)
 
 // gradSizes are the lengths of a worker's scratch memory.
 type gradSizes struct{ query, do, queryRight, doRight, square, left, dq, rows, all int }
@@ -113,7 +118,7 @@ func (a *attentionGrad) run(l *launch) {
 		a.values.pack(l, r.valueData, head/a.hk, head%a.hk, a.hk, i)
 		a.features.pack(l, r.byKeys, head/a.hk, head%a.hk, a.hk, i)
 	})
-	r.parts = max(1, min((2*l.pool.Threads()+heads-1)/heads, a.items()))
+	r.parts = max(1, min((gradTasks+heads-1)/heads, a.items()))
 	r.dkSums, r.dvSums = r.sums(a.dk, a.d), r.sums(a.dv, a.heads.dv)
 	r.scratch = l.scratch.floats(l.pool.Threads() * a.sizes.all)
 	l.pool.For(heads*r.parts, r.task)

@@ -36,9 +36,11 @@ type reduction struct {
 type resultTile [tile.Len]uint64
 
 const (
-	// splitLength is how many elements of one result are summed in a piece when there are few results. It does not
-	// depend on the number of threads, so neither does the result.
+	// splitLength is how many elements of one result are summed in a piece. How sums are cut never depends on the number of
+	// threads, so neither do results.
 	splitLength = 1 << 15
+	// splitTasks is how many pieces are made, about, of sums of rows of which there are few.
+	splitTasks = 32
 	// fetchLength is how many elements are evaluated before they are folded.
 	fetchLength = 1 << 10
 )
@@ -174,7 +176,7 @@ const reduceStride = 1 << 20
 
 // runTrailing reduces runs of adjacent elements.
 func (k *reduceKernel) runTrailing(l *launch) {
-	if k.length > splitLength && k.outer < 4*l.pool.Threads() {
+	if k.length > splitLength {
 		k.runSplit(l)
 		return
 	}
@@ -245,7 +247,7 @@ func (k *reduceKernel) finish(worker, first, n int) {
 	e.Run(first, n)
 }
 
-// runSplit lets all threads work on few, long results: pieces first, then their sums.
+// runSplit computes long results: pieces first, then their sums.
 func (k *reduceKernel) runSplit(l *launch) {
 	pieces := (k.length + splitLength - 1) / splitLength
 	partial := make([]ir.Scalar, k.outer*pieces*len(k.reductions))
@@ -259,28 +261,26 @@ func (k *reduceKernel) runSplit(l *launch) {
 	if l.pool.Stopped() {
 		return
 	}
-	for row := range k.outer {
+	for first := 0; first < k.outer; first += tile.Len {
+		n := min(tile.Len, k.outer-first)
 		for i := range k.reductions {
 			r := &k.reductions[i]
-			sum := r.fold.zero
-			for _, p := range partial[(i*k.outer+row)*pieces:][:pieces] {
-				sum = r.fold.join(sum, p)
+			for row := range n {
+				sum := r.fold.zero
+				for _, p := range partial[(i*k.outer+first+row)*pieces:][:pieces] {
+					sum = r.fold.join(sum, p)
+				}
+				k.results[0][i].set(row, r, sum)
 			}
-			k.results[0][i].set(0, r, sum)
 		}
-		k.finish(0, row, 1)
+		k.finish(0, first, n)
 	}
 }
 
 // runMiddle adds up rows of inner elements, a block of columns at a time.
 func (k *reduceKernel) runMiddle(l *launch) {
 	blocks := (k.inner + columnBlock - 1) / columnBlock
-	pieces := 1
-	if units := k.outer * blocks; units < 4*l.pool.Threads() {
-		// Few columns: rows are divided too, by a rule that knows nothing of threads.
-		pieces = max(1, min(16, k.length*min(k.inner, columnBlock)/splitLength))
-	}
-	if pieces > 1 {
+	if pieces := k.middlePieces(k.outer * blocks); pieces > 1 {
 		k.runMiddleSplit(l, blocks, pieces)
 		return
 	}
@@ -291,6 +291,12 @@ func (k *reduceKernel) runMiddle(l *launch) {
 		k.addRows(l, worker, sums, o, first, n, 0, k.length)
 		k.finishColumns(worker, sums, o, first, n)
 	})
+}
+
+// middlePieces is into how many pieces the rows of each of so many blocks of columns are divided: more than one if there are
+// few blocks.
+func (k *reduceKernel) middlePieces(units int) int {
+	return max(1, min(16, (splitTasks-1)/units+1, k.length*min(k.inner, columnBlock)/splitLength))
 }
 
 // addRows folds rows lo to hi of a block of columns.

@@ -1,0 +1,131 @@
+package backendtest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// threadGraphs is how many random graphs SameBits compares.
+const threadGraphs = 40
+
+// SameBits holds a backend against itself: results must not depend on the number of threads, nor differ from one run to the
+// next. It walks the op table and random graphs as Run does.
+func SameBits(t *testing.T, open func(threads int) backend.Backend) {
+	s := &threadSuite{}
+	for _, n := range []int{1, 2, 3, 4, 7, 2} {
+		s.threads = append(s.threads, n)
+		s.devs = append(s.devs, backend.NewDevice(fmt.Sprintf("%d threads", n), open(n)))
+	}
+	for _, r := range ir.Rows() {
+		t.Run(r.Name, func(t *testing.T) {
+			for _, c := range casesOf(r.Op) {
+				for _, dt := range []dtype.Type{dtype.F32, dtype.BF16} {
+					s.same(t, fmt.Sprintf("%s %v", c.Name, dt), dt, c)
+				}
+			}
+		})
+	}
+	for _, c := range sharedWork() {
+		t.Run(c.Name, func(t *testing.T) { s.same(t, c.Name, dtype.F32, c) })
+	}
+	t.Run("random graphs", func(t *testing.T) {
+		for seed := range threadGraphs {
+			s.same(t, fmt.Sprintf("graph %d", seed), dtype.F32, RandomGraph(5+seed, 3+seed))
+		}
+	})
+}
+
+type threadSuite struct {
+	threads []int
+	devs    []*backend.Device
+}
+
+// same evaluates a case with each number of threads.
+func (s *threadSuite) same(t *testing.T, name string, dt dtype.Type, c Case) {
+	t.Helper()
+	want, err := Evaluate(s.devs[0], name, dt, c)
+	if err == errNotForDType {
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	for i, dev := range s.devs[1:] {
+		got, err := Evaluate(dev, name, dt, c)
+		if err != nil {
+			t.Errorf("%s: %v: %v", name, dev, err)
+			return
+		}
+		for j := range want {
+			if k := firstOther(&got[j], &want[j]); k >= 0 {
+				t.Errorf("%s: result %d of %d: element %d is %v with %d threads and %v with %d", name, j, len(want), k,
+					got[j].element(k), s.threads[i+1], want[j].element(k), s.threads[0])
+				return
+			}
+		}
+	}
+}
+
+// firstOther is the first element with other bits, −1 if there is none. All NaNs count as the same.
+func firstOther(got, want *Values) int {
+	for i, w := range want.F {
+		if g := got.F[i]; math.Float64bits(g) != math.Float64bits(w) && (g == g || w == w) {
+			return i
+		}
+	}
+	for i, w := range want.I {
+		if got.I[i] != w {
+			return i
+		}
+	}
+	return -1
+}
+
+// element is element i for a message.
+func (v *Values) element(i int) any {
+	if v.DType.Float() {
+		return v.F[i]
+	}
+	return v.I[i]
+}
+
+// sharedWork are works that are large enough to be shared out.
+func sharedWork() []Case {
+	var list []Case
+	add := func(name string, build func(b *B, dt dtype.Type) []*ir.Node) {
+		list = append(list, Case{Name: name, Build: build})
+	}
+	for _, s := range [][3]int{{300, 257, 190}, {3, 400, 700}, {16, 900, 300}, {700, 64, 5}, {64, 5000, 40}, {1, 3000, 70}} {
+		add(fmt.Sprint("product ", s), single(func(b *B, dt dtype.Type) *ir.Node {
+			return b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, s[0], s[1]), b.Normal(dt, s[1], s[2]))
+		}))
+	}
+	for _, s := range [][2]int{{1, 300_000}, {5, 70_000}, {40, 33_000}, {1000, 70}, {3000, 7}, {40_000, 1}, {300, 1030}} {
+		add(fmt.Sprint("sums of ", s), func(b *B, dt dtype.Type) (sums []*ir.Node) {
+			x := b.Normal(dt, s[0], s[1])
+			for _, axes := range [][]int{{0}, {1}, {0, 1}} {
+				sums = append(sums, b.New(ir.Sum, ir.Attr{Axes: axes}, x), b.New(ir.Prod, ir.Attr{Axes: axes}, x))
+			}
+			return sums
+		})
+	}
+	for _, op := range []ir.Op{ir.Softmax, ir.LayerNormGrad, ir.RMSNormGrad, ir.CrossEntropyGrad} {
+		add(fmt.Sprint("rows of ", op), func(b *B, dt dtype.Type) []*ir.Node {
+			attr := ir.Attr{Float: 1e-5}
+			if op == ir.CrossEntropyGrad {
+				attr = ir.Attr{Index: -100}
+			}
+			return rowOp(b, op, dt, b.Normal(dt, 700, 130), attr)
+		})
+	}
+	add("scattered sums", single(func(b *B, dt dtype.Type) *ir.Node {
+		return b.New(ir.ScatterAdd, ir.Attr{}, b.Normal(dt, 300, 40), b.Places(300, 5000), b.Normal(dt, 5000, 40))
+	}))
+	return list
+}

@@ -1,0 +1,17 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu"
+)
+
+func TestThreadsChangeNoBits(t *testing.T) {
+	backendtest.SameBits(t, func(threads int) backend.Backend {
+		b := cpu.New(threads)
+		t.Cleanup(b.Close)
+		return b
+	})
+}
