@@ -52,14 +52,15 @@ type phase struct {
 	right      []place // of a quantised weight: its codes
 	scales     []place // of a quantised weight; nowhere otherwise
 	zeros      []place // likewise, if it has zero points
-	raw        place   // of the product before the epilogue
+	raw        place   // of the product before the epilogue; nowhere if only the epilogue reads it
 	product    *gemm.Product
+	passing    bool // the product hands its results on to the epilogue and keeps none
 	plain      *plainProduct
 	call       gemm.Call
 	states     perWorker // of the epilogue; without a program there is none
 	given      []place
 	outs       []place
-	done       func(worker, batch, row, rows, col, cols int)
+	done       func(worker int, part gemm.Part)
 	resultSize int
 }
 
@@ -142,8 +143,15 @@ func (p *phase) run(l *launch, scratch []byte) {
 		p.plain.run(&productCall{l.pool, c.A, c.B, raw}, p.done)
 		return
 	}
+	if p.product == nil && p.raw == nowhere {
+		p.product = gemm.NewPassing(p.m, p.n, p.batch, p.terms, l.pool.Threads())
+		p.passing = p.product != nil
+	}
 	if p.product == nil {
 		p.product = gemm.New(p.m, p.n, p.batch, p.terms, l.pool.Threads())
+	}
+	if raw == nil && !p.passing {
+		raw = unsafe.Pointer(unsafe.SliceData(l.scratch.floats(p.resultSize)))
 	}
 	c.C, c.LDC, c.BatchC = (*float32)(raw), p.n, p.m*p.n
 	c.Done = p.done
@@ -326,6 +334,8 @@ func (m *matMul) epilogue(p *phase, e epilogue) error {
 		p.raw = results[at].place
 	case len(results) == 1 && results[0].place.dtype == reg:
 		p.raw = results[0].place
+	case reg == dtype.F32:
+		p.raw = nowhere
 	default:
 		p.raw = m.reserve(reg, p.resultSize)
 	}
@@ -354,15 +364,19 @@ func (m *matMul) epilogue(p *phase, e epilogue) error {
 }
 
 // finish runs the epilogue over a part of the result.
-func (p *phase) finish(worker, batch, row, rows, col, cols int) {
+func (p *phase) finish(worker int, r gemm.Part) {
 	s := p.states.at(worker)
-	at := (batch*p.m+row)*p.n + col
-	if cols == p.n {
-		s.Run(at, rows*cols)
+	at := (r.Batch*p.m+r.Row)*p.n + r.Col
+	if p.raw != nowhere && r.Cols == p.n {
+		s.Run(at, r.Rows*r.Cols)
 		return
 	}
-	for range rows {
-		s.Run(at, cols)
-		at += p.n
+	c := unsafe.Pointer(r.C)
+	for range r.Rows {
+		if p.raw == nowhere {
+			s.SetGiven(0, c, at)
+		}
+		s.Run(at, r.Cols)
+		at, c = at+p.n, unsafe.Add(c, 4*r.LDC)
 	}
 }

@@ -24,13 +24,13 @@ type productCall struct {
 }
 
 // run shares out the rows of all matrices; done is called for each when it is complete, unless it is nil.
-func (p *plainProduct) run(c *productCall, done func(worker, batch, row, rows, col, cols int)) {
+func (p *plainProduct) run(c *productCall, done func(worker int, part gemm.Part)) {
 	row := loopsOf[p.dtype].multiply
 	c.pool.Range(p.batch*p.m, 1+4096/max(1, p.n), func(worker, lo, hi int) {
 		for i := lo; i < hi && !c.pool.Stopped(); i++ {
 			row(p, c, i/p.m, i%p.m)
 			if done != nil {
-				done(worker, i/p.m, i%p.m, 1, 0, p.n)
+				done(worker, gemm.Part{Batch: i / p.m, Row: i % p.m, Rows: 1, Cols: p.n})
 			}
 		}
 	})

@@ -47,7 +47,7 @@ func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
 	l := &p.layout
 	b := &block{p: p, call: c, workers: workers, shared: c.Scratch[:l.allSize]}
 	pack := func(_, i int) { b.packShared(i) }
-	task := func(worker, i int) { b.task(worker, i, c.Scratch[l.allSize+worker*l.ownSize:][:l.ownSize]) }
+	task := func(worker, i int) { b.do(worker, i, c.Scratch[l.allSize+worker*l.ownSize:][:l.ownSize]) }
 	for b.batch = range p.Batch {
 		p.each(b, func() {
 			workers.For(b.stage.panels, pack)
@@ -67,7 +67,7 @@ func (p *Product) runByBatch(workers *pool.Pool, c *Call) {
 				b.packShared(i)
 			}
 			for i := range b.tasks() {
-				b.task(worker, i, mem[shared:])
+				b.do(worker, i, mem[shared:])
 			}
 		})
 	})
@@ -128,12 +128,21 @@ func (b *block) tasks() int {
 	return (n + b.p.layout.task - 1) / b.p.layout.task
 }
 
-// task computes one of them; own is memory for what it packs.
-func (b *block) task(worker, i int, own []float32) {
+// do computes one of them; own is memory for what it packs.
+func (b *block) do(worker, i int, own []float32) {
+	if b.p.passing {
+		b.pass(worker, i, own)
+	} else {
+		b.keep(worker, i, own)
+	}
+}
+
+// keep is do for a result that is kept: each chunk adds to all of the task's part of it.
+func (b *block) keep(worker, i int, own []float32) {
 	l := &b.p.layout
 	for n := range b.stage.chunks {
 		c := &b.stage.chunks[n]
-		r := rectangle{b: b, worker: worker, chunk: c, row: b.row, rows: b.rows, col: b.col, cols: b.cols}
+		r := rectangle{b: b, worker: worker, chunk: c, row: b.row, rows: b.rows, col: b.col, cols: b.cols, ldc: b.call.LDC}
 		if !b.first || n > 0 {
 			r.add = 1
 		}
@@ -149,9 +158,48 @@ func (b *block) task(worker, i int, own []float32) {
 			b.pack(own, c, true, r.col, r.cols)
 			r.left, r.right = b.shared[c.at:], own
 		}
+		r.c = b.call.c(b.batch, r.row, r.col)
 		if !r.run() {
 			return
 		}
+	}
+}
+
+// pass is do for a result that is only passed on: the sums of some lines are gathered to the end, in the worker's own memory.
+func (b *block) pass(worker, i int, own []float32) {
+	l := &b.p.layout
+	part := own[l.ownSize-l.partSize:]
+	mine, all := b.cols, b.rows // lines of the operand that the task packs, and of the shared one
+	if l.byRows {
+		mine, all = all, mine
+	}
+	first, lines := i*l.task, min(l.task, mine-i*l.task)
+	for n := range b.stage.chunks {
+		c := &b.stage.chunks[n]
+		if l.byRows {
+			b.pack(own[c.own:], c, false, b.row+first, lines)
+		} else {
+			b.pack(own[c.own:], c, true, b.col+first, lines)
+		}
+	}
+	for at := 0; at < all; at += l.group {
+		r := rectangle{b: b, worker: worker, row: b.row + at, rows: min(l.group, all-at), col: b.col + first, cols: lines}
+		if l.byRows {
+			r.row, r.rows, r.col, r.cols = b.row+first, lines, b.col+at, min(l.group, all-at)
+		}
+		r.c, r.ldc = unsafe.SliceData(part), l.partCols
+		for n := range b.stage.chunks {
+			r.chunk, r.add = &b.stage.chunks[n], min(n, 1)
+			packed, shared := own[r.chunk.own:], b.shared[r.chunk.at+at*r.chunk.words:]
+			r.left, r.right = shared, packed
+			if l.byRows {
+				r.left, r.right = packed, shared
+			}
+			if !r.run() {
+				return
+			}
+		}
+		b.call.Done(worker, Part{b.batch, r.row, r.rows, r.col, r.cols, r.c, r.ldc})
 	}
 }
 
@@ -163,8 +211,10 @@ type rectangle struct {
 	left, right []float32
 	row, rows   int
 	col, cols   int
+	c           *float32
+	ldc         int
 	add         int
-	done        bool
+	done        bool // it is complete afterwards, and to be handed on
 }
 
 // run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces whose
@@ -181,9 +231,10 @@ func (r *rectangle) run() bool {
 		for row := 0; row < r.rows; row += kernel.Rows {
 			rows := min(kernel.Rows, r.rows-row)
 			left := unsafe.SliceData(r.left[row*words:])
-			kernel.Multiply(words, left, right, call.c(r.b.batch, r.row+row, r.col+col), 4*call.LDC, rows, cols, r.add)
+			c := (*float32)(unsafe.Add(unsafe.Pointer(r.c), 4*(row*r.ldc+col)))
+			kernel.Multiply(words, left, right, c, 4*r.ldc, rows, cols, r.add)
 			if r.done && !together {
-				call.Done(r.worker, r.b.batch, r.row+row, rows, r.col+col, cols)
+				call.done(r.worker, r.b.batch, r.row+row, rows, r.col+col, cols)
 			}
 			if r.b.workers.Stopped() {
 				return false
@@ -191,7 +242,7 @@ func (r *rectangle) run() bool {
 		}
 	}
 	if together {
-		call.Done(r.worker, r.b.batch, r.row, r.rows, r.col, r.cols)
+		call.done(r.worker, r.b.batch, r.row, r.rows, r.col, r.cols)
 	}
 	return true
 }

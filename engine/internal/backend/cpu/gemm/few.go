@@ -120,9 +120,13 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	work := func(worker, chunk int) {
 		batch, col := chunk/per, chunk%per*width
 		cols := min(width, p.N-col)
-		p.columns(c, batch, col, cols, sums[worker*size:][:p.M*width])
-		if c.Done != nil {
-			c.Done(worker, batch, 0, p.M, col, cols)
+		own := sums[worker*size:][:p.M*width]
+		p.columns(c, batch, col, cols, own)
+		switch {
+		case p.passing:
+			c.Done(worker, Part{batch, 0, p.M, col, cols, unsafe.SliceData(own), cols})
+		case c.Done != nil:
+			c.done(worker, batch, 0, p.M, col, cols)
 		}
 	}
 	if p.Batch*p.M*p.N*p.steps() < 1<<14 { // sooner done than shared out
@@ -190,10 +194,10 @@ func spreadSteps(dst []float32, apart int, s asm.Source, n int) {
 
 // columns computes a range of columns of one matrix.
 func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
-	out, ld := c.c(batch, 0, col), c.LDC
+	out, ld := unsafe.SliceData(sums), cols
 	aside := p.M > 1 || p.turned
-	if aside {
-		out, ld = unsafe.SliceData(sums), cols
+	if !aside && !p.passing {
+		out, ld = c.c(batch, 0, col), c.LDC
 	}
 	clear(unsafe.Slice(out, p.M*cols))
 	at := 0
@@ -233,6 +237,7 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 		at += n
 	}
 	switch {
+	case p.passing:
 	case p.turned:
 		for j := range cols {
 			row := unsafe.Slice(c.c(batch, col+j, 0), p.M)
@@ -274,7 +279,9 @@ func (p *Product) turn(threads int) *Product {
 func (p *Product) runTurned(workers *pool.Pool, c *Call) {
 	call := Call{A: c.B, B: c.A, C: c.C, LDC: c.LDC, BatchC: c.BatchC, Scratch: c.Scratch}
 	if done := c.Done; done != nil {
-		call.Done = func(worker, batch, row, rows, col, cols int) { done(worker, batch, col, cols, row, rows) }
+		call.Done = func(worker int, t Part) {
+			done(worker, Part{t.Batch, t.Col, t.Cols, t.Row, t.Rows, c.c(t.Batch, t.Col, t.Row), c.LDC})
+		}
 	}
 	p.layout.turned.runFew(workers, &call)
 }

@@ -50,8 +50,9 @@ type Product struct {
 	M, N, Batch int
 	Terms       []Term
 
-	layout layout
-	turned bool // the result is written transposed
+	layout  layout
+	turned  bool // the result is written transposed
+	passing bool // results are handed to Done, and not kept
 }
 
 // New returns a product for a pool of that many threads.
@@ -61,21 +62,48 @@ func New(m, n, batch int, terms []Term, threads int) *Product {
 	return p
 }
 
+// NewPassing returns a product whose results are not kept: Call.Done gets each part while it is in the cache, Call.C is not
+// used. It returns nil where results have to be kept because their sums are gathered in several passes.
+func NewPassing(m, n, batch int, terms []Term, threads int) *Product {
+	p := &Product{M: m, N: n, Batch: batch, Terms: terms, passing: true}
+	if p.steps() == 0 {
+		return nil
+	}
+	p.layout = p.arrange(threads)
+	if !p.layout.few && len(p.layout.stages) != 1 {
+		return nil
+	}
+	return p
+}
+
 // A Call is one evaluation of a product.
 type Call struct {
 	A, B []unsafe.Pointer // of each term; of a quantised weight B is its codes
 	// Scales and Zeros are those of the terms with quantised weights, nil for others.
 	Scales, Zeros []unsafe.Pointer
 	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix to the
-	// next.
+	// next. A product that only passes results on has none.
 	C           *float32
 	LDC, BatchC int
 	// Done, if not nil, is called once for each part of the result when it is complete, by the worker that has just
-	// written it: rows [row, row+rows) and columns [col, col+cols) of a matrix of the batch.
-	Done    func(worker, batch, row, rows, col, cols int)
+	// written it.
+	Done    func(worker int, part Part)
 	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
 
 	inputs []asm.QuantInput // few rows: what the terms with quantised weights multiply
+}
+
+// A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is where they are: the rows LDC
+// elements apart, in the result or, when the product only passes results on, in memory that is used again afterwards.
+type Part struct {
+	Batch, Row, Rows, Col, Cols int
+	C                           *float32
+	LDC                         int
+}
+
+// done hands on a part of the result.
+func (c *Call) done(worker, batch, row, rows, col, cols int) {
+	c.Done(worker, Part{batch, row, rows, col, cols, c.c(batch, row, col), c.LDC})
 }
 
 // c returns the address of an element of the result.
@@ -124,7 +152,7 @@ func (p *Product) zero(workers *pool.Pool, c *Call) {
 		for i := lo; i < hi; i++ {
 			clear(unsafe.Slice(c.c(i/p.M, i%p.M, 0), p.N))
 			if c.Done != nil {
-				c.Done(worker, i/p.M, i%p.M, 1, 0, p.N)
+				c.done(worker, i/p.M, i%p.M, 1, 0, p.N)
 			}
 		}
 	})

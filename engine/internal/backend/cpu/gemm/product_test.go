@@ -101,20 +101,24 @@ func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks [
 	c.Scratch = random(p.ScratchLen())
 	done := make([]bool, batch*m*n)
 	lock := make(chan struct{}, 1)
-	c.Done = func(_, bt, row, rows, col, cols int) {
+	passed := make([]float32, batch*m*n)
+	c.Done = func(_ int, p Part) {
 		lock <- struct{}{}
 		defer func() { <-lock }()
-		for i := row; i < row+rows; i++ {
-			for j := col; j < col+cols; j++ {
-				if at := (bt*m+i)*n + j; done[at] {
-					t.Errorf("element %d %d %d done twice", bt, i, j)
-				} else {
-					done[at] = true
+		for i := range p.Rows {
+			row := unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(p.C), 4*i*p.LDC)), p.Cols)
+			at := (p.Batch*m+p.Row+i)*n + p.Col
+			copy(passed[at:], row)
+			for j := range p.Cols {
+				if done[at+j] {
+					t.Errorf("element %d %d %d done twice", p.Batch, p.Row+i, p.Col+j)
 				}
+				done[at+j] = true
 			}
 		}
 	}
 	p.Run(workers, c)
+	checkPassing(t, workers, p, c, done, passed)
 	for bt := range batch {
 		for i := range m {
 			for j := range n {
@@ -137,6 +141,25 @@ func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks [
 				t.Fatalf("m %d n %d k %v: wrote beyond row %d: %g", m, n, ks, i, g)
 			}
 		}
+	}
+}
+
+// checkPassing compares what a product handed on with what it hands on when it keeps nothing: bit for bit.
+func checkPassing(t *testing.T, workers *pool.Pool, p *Product, kept *Call, done []bool, passed []float32) {
+	t.Helper()
+	q := NewPassing(p.M, p.N, p.Batch, p.Terms, workers.Threads())
+	if q == nil {
+		return
+	}
+	was, want := slices.Clone(done), slices.Clone(passed)
+	clear(done)
+	clear(passed)
+	q.Run(workers, &Call{A: kept.A, B: kept.B, Scales: kept.Scales, Zeros: kept.Zeros, Done: kept.Done, Scratch: random(q.ScratchLen())})
+	if !slices.Equal(done, was) {
+		t.Fatalf("m %d n %d batch %d: a product that passes its results on hands on other elements", p.M, p.N, p.Batch)
+	}
+	if !slices.Equal(passed, want) {
+		t.Fatalf("m %d n %d batch %d: a product that passes its results on has others", p.M, p.N, p.Batch)
 	}
 }
 
