@@ -70,40 +70,54 @@ func BF16Kernels() []*MicroKernel {
 	return k
 }
 
-// multiplyTiles is MicroKernel.Multiply for tiles.
-func multiplyTiles(words int, a, b, c *float32, ldc, rows, cols, add int) {
-	run := [2][2]func(*tileConfig, int, *float32, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
-	blocks := words / (tileSteps / 2)
+// multiplyTiles is MicroKernel.Multiply for tiles: rows of one panel, or of whole ones.
+func multiplyTiles(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
+	run := [2][2]func(*tileConfig, int, int, *float32, int, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
+	blocks, high := words/(tileSteps/2), max(1, rows/tileKernel.Rows)
+	height := min(rows, tileKernel.Rows)
 	for cols > 0 {
 		panels, width := max(1, cols/tileKernel.Cols), min(cols, tileKernel.Cols)
-		config := configure(rows, width)
-		run[(rows-1)/tileRows][(width-1)/tileRows](&config, blocks, a, b, panels, c, ldc, add)
+		config := configure(height, width)
+		run[(height-1)/tileRows][(width-1)/tileRows](&config, blocks, high, a, lda, b, panels, c, ldc, add)
 		done := panels * width
 		cols -= done
 		b, c = offset(b, done*words), offset(c, done)
 	}
 }
 
-// packTiles packs rows: two tiles of 16 rows and 32 steps after each other for each 32 steps.
-func packTiles(dst []float32, s Source, rows, k int) {
+// packTiles packs rows, words apart, filled up with zeros to whole tiles.
+func packTiles(dst []float32, words int, s Source, rows, k int) {
 	if s.Step == 1 {
-		for row := 0; row < rows; row += tileRows {
-			packTileRows(&dst[row*tileRows], (*uint16)(s.At(row, 0).Base), 2*s.Line, min(tileRows, rows-row), k)
+		for row := range rows {
+			to := unsafe.Slice((*uint16)(unsafe.Pointer(&dst[row*words])), roundUp(k, tileSteps))
+			copy(to, unsafe.Slice((*uint16)(s.At(row, 0).Base), k))
+			clear(to[k:])
 		}
 		return
 	}
 	var pairs [tileRows * 2 * tileRows]float32 // 32 steps, row after row side by side
 	for step := 0; step < k; step += tileSteps {
-		for row := 0; row < rows; row += tileRows {
-			n := min(tileRows, rows-row)
-			packPairPanel(pairs[:tileSteps/2*2*tileRows], s.At(row, step), n, min(tileSteps, k-step))
-			tile := unsafe.Pointer(&dst[(step/tileSteps*2*tileRows+row)*tileRows])
+		for row := 0; row < rows; row += 2 * tileRows {
+			n := min(2*tileRows, rows-row)
+			packPairPanel(pairs[:], s.At(row, step), n, min(tileSteps, k-step))
 			for i := 0; i < n; i += 8 {
-				for j := 0; j < tileRows; j += 8 {
-					// Eight steps' pairs of eight rows become eight rows of pairs.
-					Transpose8(unsafe.Add(tile, 64*i+4*j), 64, unsafe.Pointer(&pairs[2*tileRows*j+i]), 8*tileRows, 1)
-				}
+				transposePairs(dst[(row+i)*words+step/2:], words, pairs[i:], min(8, n-i))
 			}
+		}
+	}
+}
+
+// transposePairs writes 16 pairs of up to eight rows, words apart; they are rows of 32 in pairs.
+func transposePairs(dst []float32, words int, pairs []float32, rows int) {
+	if rows == 8 {
+		for j := 0; j < tileRows; j += 8 {
+			Transpose8(unsafe.Pointer(&dst[j]), 4*words, unsafe.Pointer(&pairs[2*tileRows*j]), 8*tileRows, 1)
+		}
+		return
+	}
+	for i := range rows {
+		for j := range tileRows {
+			dst[i*words+j] = pairs[2*tileRows*j+i]
 		}
 	}
 }

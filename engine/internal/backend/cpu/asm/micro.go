@@ -20,7 +20,7 @@ type form uint8
 const (
 	numbers form = iota // float32
 	pairs               // two steps of bf16 side by side in 32 bits
-	tiles               // the same for columns; for rows as gen/tiles.go says
+	tiles               // the same for columns; rows of bf16
 )
 
 type microFunc func(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int)
@@ -34,17 +34,42 @@ func (m *MicroKernel) Run(k int, a, b *float32, ldb int, c *float32, ldc, rows, 
 	m.widths[(cols-1)/m.lanes](k, a, b, ldb, c, ldc, rows, cols, add)
 }
 
-// Multiply is Run for panels that were packed by PackLeft and PackRight: one of rows, and as many of columns, one after the
-// other, as cols takes. words is Words of the number of steps.
-func (m *MicroKernel) Multiply(words int, a, b, c *float32, ldc, rows, cols, add int) {
+// Multiply is Run for packed rows and packed columns: as many columns as there are, panel after panel as PackRight packs
+// them, and up to RowsAtOnce rows. words is Words of the number of steps. lda is the distance of the rows in bytes: 4·words,
+// unless they lie as Unpacked wants them.
+func (m *MicroKernel) Multiply(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
 	if m.form == tiles {
-		multiplyTiles(words, a, b, c, ldc, rows, cols, add)
+		multiplyTiles(words, a, lda, b, c, ldc, rows, cols, add)
 		return
 	}
 	for j := 0; j < cols; j += m.Cols {
 		n := min(m.Cols, cols-j)
 		m.Run(words, a, offset(b, j*words), 4*m.PanelCols(n), offset(c, j), ldc, rows, n, add)
 	}
+}
+
+// RowsAtOnce is how many of some rows Multiply takes: those of a panel, or with tiles as many whole panels as there are,
+// because preparing the tiles takes as long as some products.
+func (m *MicroKernel) RowsAtOnce(rows int) int {
+	if m.form == tiles && rows > m.Rows {
+		return min(8*m.Rows, rows/m.Rows*m.Rows)
+	}
+	return min(rows, m.Rows)
+}
+
+// Unpacked says whether k steps of rows of s can be multiplied as they lie: tiles are loaded from rows, and need only be full.
+func (m *MicroKernel) Unpacked(s Source, k int) bool {
+	const line = 32 // elements in a line of memory
+	return m.form == tiles && s.Elem == BF16 && s.Step == 1 && s.Line%line == 0 && k%line == 0
+}
+
+// Depth is how many times as many steps as other kernels this one should do before it stores results: tiles do so much at a
+// time that results would take as long as sums.
+func (m *MicroKernel) Depth() int {
+	if m.form == tiles {
+		return 4
+	}
+	return 1
 }
 
 // PanelCols is how many columns of b are read for cols columns of the result: the next multiple of the vector's length.
@@ -69,15 +94,16 @@ func (m *MicroKernel) Words(k int) int {
 // Takes says whether the kernel multiplies elements of these types; float32 ones take all.
 func (m *MicroKernel) Takes(a, b Elem) bool { return m.form == numbers || a == BF16 && b == BF16 }
 
-// PackLeft packs k steps of up to Rows rows.
-func (m *MicroKernel) PackLeft(dst []float32, s Source, rows, k int) {
+// PackLeft packs steps step to step+k of up to Rows rows into a panel whose rows take words each; step is a multiple of 32.
+func (m *MicroKernel) PackLeft(panel []float32, words, step int, s Source, rows, k int) {
+	at := m.Words(step) * m.Rows
 	switch m.form {
 	case pairs:
-		packPairRows(dst, m.Rows, s, rows, k)
+		packPairRows(panel[at:], m.Rows, s, rows, k)
 	case tiles:
-		packTiles(dst, s, rows, k)
+		packTiles(panel[m.Words(step):], words, s, rows, k)
 	default:
-		PackPanel(dst, m.Rows, s, rows, k)
+		PackPanel(panel[at:], m.Rows, s, rows, k)
 	}
 }
 

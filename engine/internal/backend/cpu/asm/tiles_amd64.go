@@ -4,35 +4,30 @@
 
 package asm
 
-// tileProduct11 multiplies packed tiles of bf16; see gen/tiles.go.
+// tileProduct11 multiplies rows of bf16 by packed tiles; see gen/tiles.go.
 //
 //go:noescape
-func tileProduct11(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
+func tileProduct11(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
 
-// tileProduct12 multiplies packed tiles of bf16; see gen/tiles.go.
+// tileProduct12 multiplies rows of bf16 by packed tiles; see gen/tiles.go.
 //
 //go:noescape
-func tileProduct12(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
+func tileProduct12(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
 
-// tileProduct21 multiplies packed tiles of bf16; see gen/tiles.go.
+// tileProduct21 multiplies rows of bf16 by packed tiles; see gen/tiles.go.
 //
 //go:noescape
-func tileProduct21(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
+func tileProduct21(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
 
-// tileProduct22 multiplies packed tiles of bf16; see gen/tiles.go.
+// tileProduct22 multiplies rows of bf16 by packed tiles; see gen/tiles.go.
 //
 //go:noescape
-func tileProduct22(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
+func tileProduct22(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
 
 // peakTiles does n times four products of tiles.
 //
 //go:noescape
 func peakTiles(config *tileConfig, n int, ones *float32)
-
-// packTileRows copies rows into tiles; see gen/tiles.go.
-//
-//go:noescape
-func packTileRows(dst *float32, src *uint16, srcStride int, rows int, k int)
 
 // packPairs puts pairs of rows side by side; see gen/tiles.go.
 //

@@ -22,182 +22,240 @@ DATA packPairsOrder<>+56(SB)/4, $0x00000007
 DATA packPairsOrder<>+60(SB)/4, $0x00000000
 GLOBL packPairsOrder<>(SB), RODATA|NOPTR, $64
 
-// func tileProduct11(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
-TEXT ·tileProduct11(SB), NOSPLIT, $0-64
+// func tileProduct11(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
+TEXT ·tileProduct11(SB), NOSPLIT, $0-80
 	MOVQ config+0(FP), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
-	MOVQ b+24(FP), BX
-	MOVQ panels+32(FP), DX
-	MOVQ c+40(FP), DI
-	MOVQ ldc+48(FP), R10
-	MOVQ add+56(FP), R13
-	MOVQ $64, R8
+	MOVQ a+24(FP), AX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+64(FP), R10
+	MOVQ add+72(FP), R13
+	MOVQ high+16(FP), R15
 	MOVQ $128, R9
+row1:
+	MOVQ b+40(FP), BX
+	MOVQ panels+48(FP), DX
+	MOVQ c+56(FP), DI
 	MOVQ R10, R11
 	SHLQ $4, R11
 	ADDQ DI, R11
-panel1:
-	MOVQ a+16(FP), SI
+panel2:
 	MOVQ blocks+8(FP), CX
+	MOVQ AX, SI
+	MOVQ R8, R12
+	SHLQ $4, R12
+	ADDQ SI, R12
 	TESTQ R13, R13
-	JZ zero2
+	JZ zero3
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 0, 0(DI)(R10*1)
-	JMP start3
-zero2:
+	JMP start4
+zero3:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO tile 0
-start3:
-block4:
+start4:
+block5:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 6, 0(BX)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 4, 0(SI)(R8*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 4, 0(SI)(R8*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS tiles 0 += 4·6
-	ADDQ $2048, SI
+	ADDQ $64, SI
+	ADDQ $64, R12
 	ADDQ $2048, BX
 	DECQ CX
-	JNZ block4
+	JNZ block5
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 0, 0(DI)(R10*1)
 	ADDQ $128, DI
 	ADDQ $128, R11
 	DECQ DX
-	JNZ panel1
+	JNZ panel2
+	MOVQ R8, SI
+	SHLQ $5, SI
+	ADDQ SI, AX
+	MOVQ c+56(FP), DI
+	MOVQ R10, SI
+	SHLQ $5, SI
+	ADDQ SI, DI
+	MOVQ DI, c+56(FP)
+	DECQ R15
+	JNZ row1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// func tileProduct12(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
-TEXT ·tileProduct12(SB), NOSPLIT, $0-64
+// func tileProduct12(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
+TEXT ·tileProduct12(SB), NOSPLIT, $0-80
 	MOVQ config+0(FP), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
-	MOVQ b+24(FP), BX
-	MOVQ panels+32(FP), DX
-	MOVQ c+40(FP), DI
-	MOVQ ldc+48(FP), R10
-	MOVQ add+56(FP), R13
-	MOVQ $64, R8
+	MOVQ a+24(FP), AX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+64(FP), R10
+	MOVQ add+72(FP), R13
+	MOVQ high+16(FP), R15
 	MOVQ $128, R9
+row1:
+	MOVQ b+40(FP), BX
+	MOVQ panels+48(FP), DX
+	MOVQ c+56(FP), DI
 	MOVQ R10, R11
 	SHLQ $4, R11
 	ADDQ DI, R11
-panel1:
-	MOVQ a+16(FP), SI
+panel2:
 	MOVQ blocks+8(FP), CX
+	MOVQ AX, SI
+	MOVQ R8, R12
+	SHLQ $4, R12
+	ADDQ SI, R12
 	TESTQ R13, R13
-	JZ zero2
+	JZ zero3
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 0, 0(DI)(R10*1)
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x8c; BYTE $0x17; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 1, 64(DI)(R10*1)
-	JMP start3
-zero2:
+	JMP start4
+zero3:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO tile 0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO tile 1
-start3:
-block4:
+start4:
+block5:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 6, 0(BX)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 4, 0(SI)(R8*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 4, 0(SI)(R8*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS tiles 0 += 4·6
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 7, 64(BX)(R9*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS tiles 1 += 4·7
-	ADDQ $2048, SI
+	ADDQ $64, SI
+	ADDQ $64, R12
 	ADDQ $2048, BX
 	DECQ CX
-	JNZ block4
+	JNZ block5
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 0, 0(DI)(R10*1)
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x17; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 1, 64(DI)(R10*1)
 	ADDQ $128, DI
 	ADDQ $128, R11
 	DECQ DX
-	JNZ panel1
+	JNZ panel2
+	MOVQ R8, SI
+	SHLQ $5, SI
+	ADDQ SI, AX
+	MOVQ c+56(FP), DI
+	MOVQ R10, SI
+	SHLQ $5, SI
+	ADDQ SI, DI
+	MOVQ DI, c+56(FP)
+	DECQ R15
+	JNZ row1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// func tileProduct21(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
-TEXT ·tileProduct21(SB), NOSPLIT, $0-64
+// func tileProduct21(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
+TEXT ·tileProduct21(SB), NOSPLIT, $0-80
 	MOVQ config+0(FP), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
-	MOVQ b+24(FP), BX
-	MOVQ panels+32(FP), DX
-	MOVQ c+40(FP), DI
-	MOVQ ldc+48(FP), R10
-	MOVQ add+56(FP), R13
-	MOVQ $64, R8
+	MOVQ a+24(FP), AX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+64(FP), R10
+	MOVQ add+72(FP), R13
+	MOVQ high+16(FP), R15
 	MOVQ $128, R9
+row1:
+	MOVQ b+40(FP), BX
+	MOVQ panels+48(FP), DX
+	MOVQ c+56(FP), DI
 	MOVQ R10, R11
 	SHLQ $4, R11
 	ADDQ DI, R11
-panel1:
-	MOVQ a+16(FP), SI
+panel2:
 	MOVQ blocks+8(FP), CX
+	MOVQ AX, SI
+	MOVQ R8, R12
+	SHLQ $4, R12
+	ADDQ SI, R12
 	TESTQ R13, R13
-	JZ zero2
+	JZ zero3
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 0, 0(DI)(R10*1)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 2, 0(R11)(R10*1)
-	JMP start3
-zero2:
+	JMP start4
+zero3:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO tile 0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO tile 2
-start3:
-block4:
+start4:
+block5:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 6, 0(BX)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 4, 0(SI)(R8*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 4, 0(SI)(R8*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS tiles 0 += 4·6
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x06; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILELOADD tile 5, 1024(SI)(R8*1)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x79; BYTE $0x4b; BYTE $0xac; BYTE $0x04; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 5, 0(R12)(R8*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd5 // TDPBF16PS tiles 2 += 5·6
-	ADDQ $2048, SI
+	ADDQ $64, SI
+	ADDQ $64, R12
 	ADDQ $2048, BX
 	DECQ CX
-	JNZ block4
+	JNZ block5
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 0, 0(DI)(R10*1)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 2, 0(R11)(R10*1)
 	ADDQ $128, DI
 	ADDQ $128, R11
 	DECQ DX
-	JNZ panel1
+	JNZ panel2
+	MOVQ R8, SI
+	SHLQ $5, SI
+	ADDQ SI, AX
+	MOVQ c+56(FP), DI
+	MOVQ R10, SI
+	SHLQ $5, SI
+	ADDQ SI, DI
+	MOVQ DI, c+56(FP)
+	DECQ R15
+	JNZ row1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// func tileProduct22(config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int)
-TEXT ·tileProduct22(SB), NOSPLIT, $0-64
+// func tileProduct22(config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int)
+TEXT ·tileProduct22(SB), NOSPLIT, $0-80
 	MOVQ config+0(FP), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
-	MOVQ b+24(FP), BX
-	MOVQ panels+32(FP), DX
-	MOVQ c+40(FP), DI
-	MOVQ ldc+48(FP), R10
-	MOVQ add+56(FP), R13
-	MOVQ $64, R8
+	MOVQ a+24(FP), AX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+64(FP), R10
+	MOVQ add+72(FP), R13
+	MOVQ high+16(FP), R15
 	MOVQ $128, R9
+row1:
+	MOVQ b+40(FP), BX
+	MOVQ panels+48(FP), DX
+	MOVQ c+56(FP), DI
 	MOVQ R10, R11
 	SHLQ $4, R11
 	ADDQ DI, R11
-panel1:
-	MOVQ a+16(FP), SI
+panel2:
 	MOVQ blocks+8(FP), CX
+	MOVQ AX, SI
+	MOVQ R8, R12
+	SHLQ $4, R12
+	ADDQ SI, R12
 	TESTQ R13, R13
-	JZ zero2
+	JZ zero3
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 0, 0(DI)(R10*1)
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x8c; BYTE $0x17; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 1, 64(DI)(R10*1)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 2, 0(R11)(R10*1)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x9c; BYTE $0x13; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 3, 64(R11)(R10*1)
-	JMP start3
-zero2:
+	JMP start4
+zero3:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO tile 0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO tile 1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO tile 2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO tile 3
-start3:
-block4:
+start4:
+block5:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 6, 0(BX)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD tile 4, 0(SI)(R8*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xa4; BYTE $0x06; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 4, 0(SI)(R8*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS tiles 0 += 4·6
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x06; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILELOADD tile 5, 1024(SI)(R8*1)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x79; BYTE $0x4b; BYTE $0xac; BYTE $0x04; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 5, 0(R12)(R8*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd5 // TDPBF16PS tiles 2 += 5·6
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADDT1 tile 7, 64(BX)(R9*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS tiles 1 += 4·7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xdd // TDPBF16PS tiles 3 += 5·7
-	ADDQ $2048, SI
+	ADDQ $64, SI
+	ADDQ $64, R12
 	ADDQ $2048, BX
 	DECQ CX
-	JNZ block4
+	JNZ block5
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x17; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 0, 0(DI)(R10*1)
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x17; BYTE $0x40; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 1, 64(DI)(R10*1)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x00; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED tile 2, 0(R11)(R10*1)
@@ -205,7 +263,17 @@ block4:
 	ADDQ $128, DI
 	ADDQ $128, R11
 	DECQ DX
-	JNZ panel1
+	JNZ panel2
+	MOVQ R8, SI
+	SHLQ $5, SI
+	ADDQ SI, AX
+	MOVQ c+56(FP), DI
+	MOVQ R10, SI
+	SHLQ $5, SI
+	ADDQ SI, DI
+	MOVQ DI, c+56(FP)
+	DECQ R15
+	JNZ row1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
@@ -233,45 +301,6 @@ loop1:
 	DECQ CX
 	JNZ loop1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
-	VZEROUPPER
-	RET
-
-// func packTileRows(dst *float32, src *uint16, srcStride int, rows int, k int)
-TEXT ·packTileRows(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ srcStride+16(FP), R8
-	MOVQ rows+24(FP), DX
-	MOVQ k+32(FP), R9
-	MOVQ R9, CX
-	ANDQ $31, CX
-	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVD AX, K1
-	SHRQ $5, R9
-row1:
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ R9, R12
-	TESTQ R12, R12
-	JZ tail3
-loop2:
-	VMOVDQU16 (R10), Z0
-	VMOVDQU16 Z0, (R11)
-	ADDQ $64, R10
-	ADDQ $2048, R11
-	DECQ R12
-	JNZ loop2
-tail3:
-	TESTQ CX, CX
-	JZ next4
-	VMOVDQU16.Z (R10), K1, Z0
-	VMOVDQU16 Z0, (R11)
-next4:
-	ADDQ R8, SI
-	ADDQ $64, DI
-	DECQ DX
-	JNZ row1
 	VZEROUPPER
 	RET
 

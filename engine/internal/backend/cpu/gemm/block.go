@@ -82,6 +82,9 @@ func (b *block) packShared(i int) {
 	}
 	for n := range b.stage.chunks {
 		c := &b.stage.chunks[n]
+		if c.unpacked && !l.byRows {
+			continue
+		}
 		_, unit := l.units(c.kernel)
 		panels := (lines + unit - 1) / unit
 		lo, hi := i*panels/b.stage.panels*unit, min(lines, (i+1)*panels/b.stage.panels*unit)
@@ -95,13 +98,16 @@ func (b *block) packShared(i int) {
 // few steps of all of them at a time, because processors fetch ahead what lies in a row.
 func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 	t := &b.p.Terms[c.term]
-	if right && t.Codes != nil {
+	switch {
+	case !right && c.unpacked:
+		return
+	case right && t.Codes != nil:
 		b.packCodes(dst, c, line, lines)
 		return
 	}
-	unit, s, pack := c.kernel.Rows, t.A.source(b.call.A[c.term], b.batch), c.kernel.PackLeft
+	unit, s := c.kernel.Rows, t.A.source(b.call.A[c.term], b.batch)
 	if right {
-		unit, s, pack = c.kernel.Cols, t.B.source(b.call.B[c.term], b.batch), c.kernel.PackRight
+		unit, s = c.kernel.Cols, t.B.source(b.call.B[c.term], b.batch)
 	}
 	s = s.At(line, c.step)
 	steps := c.k
@@ -109,12 +115,14 @@ func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 		steps = 32 // what all kernels can cut at
 	}
 	for step := 0; step < c.k; step += steps {
+		k := min(steps, c.k-step)
 		for j := 0; j < lines; j += unit {
-			n, width := min(unit, lines-j), unit
+			n, panel := min(unit, lines-j), dst[j*c.words:]
 			if right {
-				width = c.kernel.PanelCols(n)
+				c.kernel.PackRight(panel[c.kernel.Words(step)*c.kernel.PanelCols(n):], s.At(j, step), n, k)
+			} else {
+				c.kernel.PackLeft(panel, c.words, step, s.At(j, step), n, k)
 			}
-			pack(dst[j*c.words+c.kernel.Words(step)*width:], s.At(j, step), n, min(steps, c.k-step))
 		}
 	}
 }
@@ -190,10 +198,11 @@ func (b *block) pass(worker, i int, own []float32) {
 		r.c, r.ldc = unsafe.SliceData(part), l.partCols
 		for n := range b.stage.chunks {
 			r.chunk, r.add = &b.stage.chunks[n], min(n, 1)
-			packed, shared := own[r.chunk.own:], b.shared[r.chunk.at+at*r.chunk.words:]
-			r.left, r.right = shared, packed
+			own, shared := own[r.chunk.own:], b.shared[r.chunk.at:]
 			if l.byRows {
-				r.left, r.right = packed, shared
+				r.left, r.right = own, shared[at*r.chunk.words:]
+			} else if r.left, r.right = nil, own; !r.chunk.unpacked {
+				r.left = shared[at*r.chunk.words:]
 			}
 			if !r.run() {
 				return
@@ -217,22 +226,32 @@ type rectangle struct {
 	done        bool // it is complete afterwards, and to be handed on
 }
 
+// leftRows is where the rows of the left operand are, packed or as they lie, and how many bytes apart.
+func (r *rectangle) leftRows() (rows unsafe.Pointer, apart int) {
+	if !r.chunk.unpacked {
+		return unsafe.Pointer(unsafe.SliceData(r.left)), 4 * r.chunk.words
+	}
+	a := &r.b.p.Terms[r.chunk.term].A
+	s := a.source(r.b.call.A[r.chunk.term], r.b.batch).At(r.row, r.chunk.step)
+	return s.Base, s.Line * s.Elem.Size()
+}
+
 // run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces whose
 // panels stay in the second-level cache while the panels of rows pass by, each of them staying in the first-level one.
 //
 // Whole rows of the result are handed on together if they fit that cache, too: they lie in a row.
 func (r *rectangle) run() bool {
 	kernel, words, call := r.chunk.kernel, r.chunk.words, r.b.call
+	left, lda := r.leftRows()
 	step := max(1, maxTask/kernel.Cols) * kernel.Cols
 	together := r.done && r.cols == r.b.p.N && r.rows*r.cols <= maxTask*depth
 	for col := 0; col < r.cols; col += step {
 		cols := min(step, r.cols-col)
 		right := unsafe.SliceData(r.right[col*words:])
-		for row := 0; row < r.rows; row += kernel.Rows {
-			rows := min(kernel.Rows, r.rows-row)
-			left := unsafe.SliceData(r.left[row*words:])
-			c := (*float32)(unsafe.Add(unsafe.Pointer(r.c), 4*(row*r.ldc+col)))
-			kernel.Multiply(words, left, right, c, 4*r.ldc, rows, cols, r.add)
+		for row, rows := 0, 0; row < r.rows; row += rows {
+			rows = kernel.RowsAtOnce(r.rows - row)
+			a, c := (*float32)(unsafe.Add(left, row*lda)), (*float32)(unsafe.Add(unsafe.Pointer(r.c), 4*(row*r.ldc+col)))
+			kernel.Multiply(words, a, lda, right, c, 4*r.ldc, rows, cols, r.add)
 			if r.done && !together {
 				call.done(r.worker, r.b.batch, r.row+row, rows, r.col+col, cols)
 			}

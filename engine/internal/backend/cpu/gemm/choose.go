@@ -98,7 +98,7 @@ func rate(k *asm.MicroKernel, a, b, c []float32, rows, cols int) float64 {
 	words := k.Words(depth)
 	start := time.Now()
 	for i := 0; i < rows; i += k.Rows {
-		k.Multiply(words, unsafe.SliceData(a[i*words:]), unsafe.SliceData(b), &c[i*cols], 4*cols, k.Rows, cols, 1)
+		k.Multiply(words, unsafe.SliceData(a[i*words:]), 4*words, unsafe.SliceData(b), &c[i*cols], 4*cols, k.Rows, cols, 1)
 	}
 	return float64(rows*cols*depth) / math.Max(1, float64(time.Since(start)))
 }

@@ -113,12 +113,16 @@ func (c *Call) c(batch, row, col int) *float32 {
 
 // source returns one matrix of an operand.
 func (o *Operand) source(base unsafe.Pointer, batch int) asm.Source {
-	s := asm.Source{Base: base, Elem: o.Elem, Line: o.Line, Step: o.Step}
+	s := o.lies()
+	s.Base = base
 	if o.Batch != nil {
 		s.Base = unsafe.Add(base, o.Batch[batch]*o.Elem.Size())
 	}
 	return s
 }
+
+// lies is how the matrices lie, wherever they are.
+func (o *Operand) lies() asm.Source { return asm.Source{Elem: o.Elem, Line: o.Line, Step: o.Step} }
 
 // Run computes the product. It ends early, with an undefined result, when the pool was told to stop.
 func (p *Product) Run(workers *pool.Pool, c *Call) {

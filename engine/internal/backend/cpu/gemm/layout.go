@@ -18,11 +18,12 @@ type layout struct {
 	task    int  // rows or columns of a task
 	shared  int  // columns or rows that are packed at a time
 	stages  []stage
-	ownSize int // elements of what a task packs, and of its part of the result if that is passed on
+	ownSize int // elements of a worker's memory: for what a task packs, and for its part of the result if that is passed on
 	allSize int // elements of the shared operand
 	threads int
 
-	// Of results that are passed on:
+	// Of results that are passed on, with one stage:
+	taskSize int // elements of all that a task packs
 	group    int // lines of the shared operand whose results are handed on together
 	partCols int // elements between rows of a part
 	partSize int // elements of a part
@@ -32,9 +33,10 @@ type layout struct {
 type chunk struct {
 	kernel        *asm.MicroKernel
 	term, step, k int
-	words         int // that a line takes when it is packed
-	at            int // where the shared operand is packed
-	own           int // where a task packs, if it packs all chunks before it begins
+	words         int  // that a line takes when it is packed
+	at            int  // where the shared operand is packed
+	own           int  // where a task packs, if it packs all chunks before it begins
+	unpacked      bool // the left operand is read as it lies
 }
 
 // A stage is the chunks for which the shared operand is packed at a time.
@@ -50,10 +52,10 @@ const (
 	maxShared = sharedLen / depth // lines of them, at least
 	// maxTask is how many lines a task has at most: 256 of depth steps are 512 KiB.
 	maxTask = 256
-	// partRows is how many rows of a result that is passed on are handed on together, about.
-	partRows = 32
-	// maxPassed is how many elements a packed line may have for that: a task should have some lines more than a panel.
-	maxPassed = maxTask * depth / 64
+	// partLen is how many elements of a result that is passed on are handed on together, about.
+	partLen = 16 << 10
+	// minPassed is how many lines a task should have at least for that: else the shared operand is read too often.
+	minPassed = 64
 )
 
 // arrange decides how the product is computed on so many threads.
@@ -70,42 +72,55 @@ func (p *Product) arrange(threads int) layout {
 		kernels[i] = choose(p.M, p.N, p.Terms[i].A.Elem, p.Terms[i].B.Elem)
 	}
 	l.byRows = p.M > p.N
+	if steps := p.share(&l, kernels); steps > 0 {
+		l.stages = p.stages(kernels, steps)
+	}
+	for i := range l.stages {
+		l.place(&l.stages[i])
+	}
+	if p.passing && len(l.stages) == 1 {
+		l.placePart(kernels)
+	}
+	return l
+}
+
+// share decides how many lines a task has, and how many lines and steps of the shared operand are packed at a time. The
+// steps are 0 if results cannot be passed on.
+func (p *Product) share(l *layout, kernels []*asm.MicroKernel) (steps int) {
 	own, other := p.N, p.M
 	if l.byRows {
 		own, other = other, own
 	}
-	words := 0 // that a line takes when it is packed
-	for i := range p.Terms {
-		words += kernels[i].Words(p.Terms[i].K)
-	}
-	if p.passing && words > maxPassed {
-		return l
-	}
-	l.shared = min(other, maxShared)
 	work := float64(p.M) * float64(p.N) * float64(p.steps())
-	l.byBatch = p.Batch >= 2*threads && work < 1<<26
-	pieces, most := 1, maxTask
+	l.byBatch = p.Batch >= 2*l.threads && work < 1<<26
+	pieces, room := 1, maxTask*depth
 	if !l.byBatch && work > 1<<15 {
-		pieces = 4 * threads
-		if kernels[0] == bf16Kernel() { // so fast that reading the shared operand again for each task would hold it up
-			pieces = 2 * threads
+		pieces = 4 * l.threads
+	}
+	if kernels[0] == bf16Kernel() { // so fast that reading the shared operand once a task would hold it up
+		pieces, room = (pieces+1)/2, 2*room
+	}
+	words, packs := 0, false // that a line takes when it is packed; whether the shared operand is
+	for i := range p.Terms {
+		t := &p.Terms[i]
+		words += kernels[i].Words(t.K)
+		packs = packs || l.byRows || !kernels[i].Unpacked(t.A.lies(), t.K)
+	}
+	most := maxTask
+	l.shared = min(other, maxShared)
+	steps = max(depth, sharedLen/l.shared/depth*depth)
+	if p.passing { // all steps are packed at a time
+		if most = min(most, room/words); most < minPassed {
+			return 0
 		}
+		l.shared, steps = min(other, sharedLen/words), p.steps()
+	}
+	if !packs {
+		l.shared, steps = other, p.steps()
 	}
 	unit, _ := l.units(kernels[0])
-	steps := max(depth, sharedLen/l.shared/depth*depth)
-	if p.passing { // all steps of the shared operand are packed at a time, and all of a task's
-		l.shared, steps = min(other, sharedLen/words), p.steps()
-		most = min(most, maxTask*depth/words)
-	}
 	l.task = min(roundUp((own+pieces-1)/pieces, unit), max(1, most/unit)*unit)
-	l.stages = p.stages(kernels, steps)
-	for i := range l.stages {
-		l.place(&l.stages[i])
-	}
-	if p.passing {
-		l.placePart(kernels)
-	}
-	return l
+	return steps
 }
 
 // units is how many lines a panel has: of what tasks pack, and of the shared operand.
@@ -120,9 +135,10 @@ func (l *layout) units(k *asm.MicroKernel) (own, shared int) {
 func (p *Product) stages(kernels []*asm.MicroKernel, steps int) []stage {
 	var all []stage
 	for i := range p.Terms {
-		for step := 0; step < p.Terms[i].K; step += depth {
-			c := chunk{kernel: kernels[i], term: i, step: step, k: min(depth, p.Terms[i].K-step)}
-			c.words = c.kernel.Words(c.k)
+		t, longest := &p.Terms[i], depth*kernels[i].Depth()
+		for step := 0; step < t.K; step += longest {
+			c := chunk{kernel: kernels[i], term: i, step: step, k: min(longest, t.K-step)}
+			c.words, c.unpacked = c.kernel.Words(c.k), c.kernel.Unpacked(t.A.lies(), c.k)
 			if n := len(all); n == 0 || all[n-1].steps+c.k > steps {
 				all = append(all, stage{})
 			}
@@ -141,13 +157,17 @@ func (l *layout) place(s *stage) {
 		c := &s.chunks[i]
 		own, shared := l.units(c.kernel)
 		c.at, c.own = at, mine
-		at += roundUp(roundUp(l.shared, shared)*c.words, 16)
-		size := roundUp(roundUp(l.task, own)*c.words, 16)
-		mine += size
-		l.ownSize = max(l.ownSize, size)
-		s.panels = max(s.panels, (l.shared+shared-1)/shared)
+		if !c.unpacked || l.byRows {
+			at += roundUp(roundUp(l.shared, shared)*c.words, 16)
+			s.panels = max(s.panels, (l.shared+shared-1)/shared)
+		}
+		if !c.unpacked || !l.byRows {
+			size := roundUp(roundUp(l.task, own)*c.words, 16)
+			mine += size
+			l.ownSize = max(l.ownSize, size)
+		}
 	}
-	l.allSize = max(l.allSize, at)
+	l.allSize, l.taskSize = max(l.allSize, at), mine
 }
 
 // placePart decides how much of the result a task hands on at a time, and where it is gathered: behind all that the task
@@ -158,17 +178,14 @@ func (l *layout) placePart(kernels []*asm.MicroKernel) {
 		_, shared := l.units(k)
 		unit = lcm(unit, shared)
 	}
-	rows, cols := max(1, partRows/unit)*unit, l.task
-	l.group = rows
+	l.group = max(1, min(l.shared, partLen/l.task)/unit) * unit
+	rows, cols := l.group, l.task
 	if l.byRows {
-		l.group = max(1, maxTask/unit) * unit
-		rows, cols = l.task, l.group
+		rows, cols = cols, rows
 	}
 	l.partCols = roundUp(cols, 32) + 16
 	l.partSize = rows * l.partCols
-	last := &l.stages[0].chunks[len(l.stages[0].chunks)-1]
-	own, _ := l.units(last.kernel)
-	l.ownSize = last.own + roundUp(roundUp(l.task, own)*last.words, 16) + l.partSize
+	l.ownSize = l.taskSize + l.partSize
 }
 
 func lcm(a, b int) int {

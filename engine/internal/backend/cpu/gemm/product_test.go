@@ -283,6 +283,9 @@ func TestBF16Products(t *testing.T) {
 			check(t, workers, r, 7+r.IntN(90), 1+r.IntN(140), 1+r.IntN(3), []int{1 + r.IntN(700), r.IntN(40)}, asm.BF16,
 				layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])
 		}
+		for _, k := range [][]int{{32}, {64, 96}, {2080}, {4160, 32}, {64, 7}} { // rows that tiles are loaded from
+			check(t, workers, r, 40+r.IntN(60), 40+r.IntN(60), 1+r.IntN(2), k, asm.BF16, "rows", layouts[r.IntN(len(layouts))])
+		}
 	}
 }
 
@@ -309,14 +312,14 @@ func checkBF16Kernel(t *testing.T, kernel *asm.MicroKernel, rows, cols int, a, b
 	words := kernel.Words(k)
 	// Numbers that are not there must not be used, and NaN would show.
 	left, right := slices.Repeat([]float32{float32(math.NaN())}, kernel.Rows*words), slices.Repeat([]float32{float32(math.NaN())}, (cols+kernel.Cols)*words)
-	kernel.PackLeft(left, asm.Source{Base: a.pointer(), Elem: asm.BF16, Line: a.rowStep, Step: a.colStep}, rows, k)
+	kernel.PackLeft(left, words, 0, asm.Source{Base: a.pointer(), Elem: asm.BF16, Line: a.rowStep, Step: a.colStep}, rows, k)
 	for j := 0; j < cols; j += kernel.Cols {
 		s := asm.Source{Base: b.pointer(), Elem: asm.BF16, Line: b.colStep, Step: b.rowStep}
 		kernel.PackRight(right[j*words:], s.At(j, 0), min(kernel.Cols, cols-j), k)
 	}
 	got := slices.Repeat([]float32{3}, (kernel.Rows+1)*(cols+1))
 	for add := range 2 {
-		kernel.Multiply(words, &left[0], &right[0], &got[0], 4*(cols+1), rows, cols, add)
+		kernel.Multiply(words, &left[0], 4*words, &right[0], &got[0], 4*(cols+1), rows, cols, add)
 	}
 	for i := range kernel.Rows + 1 {
 		for j := range cols + 1 {

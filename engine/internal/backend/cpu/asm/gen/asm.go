@@ -88,6 +88,11 @@ func (fn *function) load(pairs ...string) {
 	}
 }
 
+// store moves a register into a parameter.
+func (fn *function) store(register, param string) {
+	fn.op("MOVQ", register, fmt.Sprintf("%s+%d(FP)", param, fn.offset[param]))
+}
+
 // label returns a name that is new in the function; at places it.
 func (fn *function) label(hint string) string {
 	fn.labels++

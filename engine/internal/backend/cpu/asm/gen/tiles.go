@@ -13,7 +13,6 @@ func emitTiles(f *file) {
 		}
 	}
 	peakTiles(f)
-	packTileRows(f)
 	packPairs(f)
 }
 
@@ -72,17 +71,22 @@ func (fn *function) tileConfigure(base string) {
 // tileRelease forgets the tiles, so that nobody saves them when the thread is switched away from.
 func (fn *function) tileRelease() { fn.vex("TILERELEASE", pp00, 0x49, 0, 0, 0xc0) }
 
-// tileProduct writes c = a·b, or += when add is not 0, for rows tiles of a by panels panels of cols tiles of b. a holds two
-// tiles a block of 32 steps, b is panels of 32 steps · 32 columns a block; ldc is in bytes. config says how much of the
-// tiles exists.
+// tileProduct writes c = a·b, or += when add is not 0, for high times rows tiles of a by panels panels of cols tiles of b. a
+// is rows of bf16, lda bytes apart; b is panels of 32 steps · 32 columns a block; ldc is in bytes. config says how much of
+// the tiles exists.
+//
+// Operands are loaded with a hint that they pass by: what the hardware then keeps in the first-level cache is more often what
+// is needed again.
 func tileProduct(f *file, rows, cols int) {
-	fn := f.function("multiplies packed tiles of bf16; see gen/tiles.go.", fmt.Sprintf("tileProduct%d%d", rows, cols),
-		"config *tileConfig, blocks int, a *float32, b *float32, panels int, c *float32, ldc int, add int")
+	fn := f.function("multiplies rows of bf16 by packed tiles; see gen/tiles.go.", fmt.Sprintf("tileProduct%d%d", rows, cols),
+		"config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int")
 	fn.load("config", "AX")
 	fn.tileConfigure("AX")
-	fn.load("b", "BX", "panels", "DX", "c", "DI", "ldc", "R10", "add", "R13")
-	fn.op("MOVQ", imm(64), "R8")
+	fn.load("a", "AX", "lda", "R8", "ldc", "R10", "add", "R13", "high", "R15")
 	fn.op("MOVQ", imm(128), "R9")
+	row, panel, zero, start, block := fn.label("row"), fn.label("panel"), fn.label("zero"), fn.label("start"), fn.label("block")
+	fn.at(row)
+	fn.load("b", "BX", "panels", "DX", "c", "DI")
 	fn.op("MOVQ", "R10", "R11")
 	fn.op("SHLQ", imm(4), "R11")
 	fn.op("ADDQ", "DI", "R11") // row 16 of c
@@ -93,9 +97,12 @@ func tileProduct(f *file, rows, cols int) {
 			}
 		}
 	}
-	panel, zero, start, block := fn.label("panel"), fn.label("zero"), fn.label("start"), fn.label("block")
 	fn.at(panel)
-	fn.load("a", "SI", "blocks", "CX")
+	fn.load("blocks", "CX")
+	fn.op("MOVQ", "AX", "SI")
+	fn.op("MOVQ", "R8", "R12")
+	fn.op("SHLQ", imm(4), "R12")
+	fn.op("ADDQ", "SI", "R12") // row 16 of a
 	fn.op("TESTQ", "R13", "R13")
 	fn.op("JZ", zero)
 	results(func(tile int, base string, disp int) { fn.tileLoad(tile, base, "R10", disp) })
@@ -105,10 +112,10 @@ func tileProduct(f *file, rows, cols int) {
 	fn.at(start)
 	fn.at(block)
 	fn.tileStream(6, "BX", "R9", 0)
-	fn.tileLoad(4, "SI", "R8", 0)
+	fn.tileStream(4, "SI", "R8", 0)
 	fn.tileMultiply(0, 4, 6)
 	if rows > 1 {
-		fn.tileLoad(5, "SI", "R8", 1024)
+		fn.tileStream(5, "R12", "R8", 0)
 		fn.tileMultiply(2, 5, 6)
 	}
 	if cols > 1 {
@@ -118,7 +125,8 @@ func tileProduct(f *file, rows, cols int) {
 			fn.tileMultiply(3, 5, 7)
 		}
 	}
-	fn.op("ADDQ", imm(2048), "SI")
+	fn.op("ADDQ", imm(64), "SI")
+	fn.op("ADDQ", imm(64), "R12")
 	fn.op("ADDQ", imm(2048), "BX")
 	fn.op("DECQ", "CX")
 	fn.op("JNZ", block)
@@ -127,6 +135,17 @@ func tileProduct(f *file, rows, cols int) {
 	fn.op("ADDQ", imm(128), "R11")
 	fn.op("DECQ", "DX")
 	fn.op("JNZ", panel)
+	// The next rows of a, and of c.
+	fn.op("MOVQ", "R8", "SI")
+	fn.op("SHLQ", imm(5), "SI")
+	fn.op("ADDQ", "SI", "AX")
+	fn.load("c", "DI")
+	fn.op("MOVQ", "R10", "SI")
+	fn.op("SHLQ", imm(5), "SI")
+	fn.op("ADDQ", "SI", "DI")
+	fn.store("DI", "c")
+	fn.op("DECQ", "R15")
+	fn.op("JNZ", row)
 	fn.tileRelease()
 	fn.end()
 }
@@ -149,44 +168,6 @@ func peakTiles(f *file) {
 	fn.op("DECQ", "CX")
 	fn.op("JNZ", loop)
 	fn.tileRelease()
-	fn.end()
-}
-
-// packTileRows copies rows of k bf16 numbers, srcStride bytes apart, into tiles of 32 steps, 2 KiB apart, and fills the last
-// one up with zeros.
-func packTileRows(f *file) {
-	fn := f.function("copies rows into tiles; see gen/tiles.go.", "packTileRows", "dst *float32, src *uint16, srcStride int, rows int, k int")
-	fn.load("dst", "DI", "src", "SI", "srcStride", "R8", "rows", "DX", "k", "R9")
-	fn.op("MOVQ", "R9", "CX")
-	fn.op("ANDQ", imm(31), "CX")
-	fn.op("MOVQ", imm(-1), "AX")
-	fn.op("BZHIQ", "CX", "AX", "AX")
-	fn.op("KMOVD", "AX", "K1")
-	fn.op("SHRQ", imm(5), "R9") // whole blocks
-	row, loop, tail, next := fn.label("row"), fn.label("loop"), fn.label("tail"), fn.label("next")
-	fn.at(row)
-	fn.op("MOVQ", "SI", "R10")
-	fn.op("MOVQ", "DI", "R11")
-	fn.op("MOVQ", "R9", "R12")
-	fn.op("TESTQ", "R12", "R12")
-	fn.op("JZ", tail)
-	fn.at(loop)
-	fn.op("VMOVDQU16", mem(0, "R10"), "Z0")
-	fn.op("VMOVDQU16", "Z0", mem(0, "R11"))
-	fn.op("ADDQ", imm(64), "R10")
-	fn.op("ADDQ", imm(2048), "R11")
-	fn.op("DECQ", "R12")
-	fn.op("JNZ", loop)
-	fn.at(tail)
-	fn.op("TESTQ", "CX", "CX")
-	fn.op("JZ", next)
-	fn.op("VMOVDQU16.Z", mem(0, "R10"), "K1", "Z0")
-	fn.op("VMOVDQU16", "Z0", mem(0, "R11"))
-	fn.at(next)
-	fn.op("ADDQ", "R8", "SI")
-	fn.op("ADDQ", imm(64), "DI")
-	fn.op("DECQ", "DX")
-	fn.op("JNZ", row)
 	fn.end()
 }
 
