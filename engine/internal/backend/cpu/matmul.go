@@ -57,7 +57,9 @@ type phase struct {
 	passing    bool // the product hands its results on to the epilogue and keeps none
 	plain      *plainProduct
 	call       gemm.Call
-	states     perWorker // of the epilogue; without a program there is none
+	states     perWorker  // of the epilogue; without a program there is none
+	narrow     dtype.Type // f16 or bf16: the epilogue is nothing but rounding to it
+	rounded    unsafe.Pointer
 	given      []place
 	outs       []place
 	done       func(worker int, part gemm.Part)
@@ -132,7 +134,11 @@ func (p *phase) run(l *launch, scratch []byte) {
 		c.Zeros = append(c.Zeros, p.zeros[i].at(l, scratch))
 	}
 	raw := p.raw.at(l, scratch)
+	if p.narrow != dtype.Invalid {
+		p.rounded = p.outs[0].at(l, scratch)
+	}
 	defer func() {
+		p.rounded = nil
 		clear(c.A)
 		clear(c.B)
 		clear(c.Scales)
@@ -350,6 +356,10 @@ func (m *matMul) epilogue(p *phase, e epilogue) error {
 	if len(spec.Outs) == 0 {
 		return nil
 	}
+	if p.raw == nowhere && len(spec.Outs) == 1 && spec.Outs[0].Value == raw {
+		p.narrow, p.done = spec.Outs[0].DType, p.round
+		return nil
+	}
 	spec.Given, p.given = append(spec.Given, raw), append(p.given, p.raw)
 	for _, v := range e.given {
 		spec.Given, p.given = append(spec.Given, v), append(p.given, m.places[v])
@@ -361,6 +371,15 @@ func (m *matMul) epilogue(p *phase, e epilogue) error {
 	p.states.prog = prog
 	p.done = p.finish
 	return nil
+}
+
+// round writes a part of the result as numbers of fewer bits. A program does the same, but asks more for a short row.
+func (p *phase) round(_ int, r gemm.Part) {
+	size := p.narrow.Size()
+	to := unsafe.Add(p.rounded, ((r.Batch*p.m+r.Row)*p.n+r.Col)*size)
+	for i := range r.Rows {
+		narrowTo(p.narrow, unsafe.Add(to, i*p.n*size), unsafe.Add(unsafe.Pointer(r.C), 4*i*r.LDC), r.Cols)
+	}
 }
 
 // finish runs the epilogue over a part of the result.
