@@ -26,8 +26,9 @@ func engineMagics() []*Magic {
 		Name: "device", Family: "Engine", Args: "[NAME]", Takes: TakesDevices,
 		Flags:   []Flag{{Name: "ceilings", Help: "measure how fast the default device can compute and read"}},
 		Summary: "list the devices, or choose where new tensors live",
-		Help:    "ref computes in float64, one element at a time: slow, and there to check the others.",
-		Example: "%device\n%device ref",
+		Help: "ref computes in float64, one element at a time: slow, and there to check the others. cpu:2 is the processor with two threads, a\n" +
+			"device of its own; the number of threads changes no bit of a result.",
+		Example: "%device\n%device ref\n%device cpu:1",
 		run:     runDevice,
 	}, {
 		Name: "mem", Family: "Engine",

@@ -3,6 +3,11 @@
 //
 // A new tensor lives on the [Default] device, the fastest that this machine has; [Use] changes that. "cpu" is always
 // there. "ref" computes in float64, one element at a time, to check the others.
+//
+// "cpu" computes with as many threads as Go may use (GOMAXPROCS), "cpu:1" with one, "cpu:4" with four. These are devices of
+// their own: an operation takes tensors of one device, and Tensor.To copies from one to another. On one device the launches
+// of several goroutines take turns; devices with few threads compute side by side, as long as their threads together are
+// no more than "cpu" has. The number of threads changes how long something takes and no bit of a result.
 package device
 
 import (
@@ -125,7 +130,7 @@ func Use(name string) error {
 	return nil
 }
 
-// Lookup returns the device with that name, or an error that lists the names.
+// Lookup returns the device with that name, as "cpu" or "cpu:1", or an error that lists the names.
 func Lookup(name string) (Device, error) {
 	d, err := backend.Open(name)
 	if err != nil {
@@ -134,20 +139,23 @@ func Lookup(name string) (Device, error) {
 	return Device{d}, nil
 }
 
-// List returns the devices of this machine, the fastest first.
+// List returns the devices of this machine, the fastest first, and those with a number of threads that were looked up.
 func List() []Device {
 	var list []Device
-	for _, name := range backend.Names() {
-		if d, err := backend.Open(name); err == nil {
-			list = append(list, Device{d})
-		}
+	for _, d := range backend.List() {
+		list = append(list, Device{d})
 	}
 	return list
 }
 
-// CPU returns the processor, which every machine has.
-func CPU() Device {
-	d, err := Lookup(backend.Host)
+// CPU returns the processor, which every machine has. Without a number, or with 0, it has as many threads as Go may use, else
+// the first number's, of which it takes 1 to 1024.
+func CPU(threads ...int) Device {
+	name := backend.Host
+	if len(threads) > 0 && threads[0] != 0 {
+		name = fmt.Sprintf("%s:%d", name, min(max(threads[0], 1), backend.MaxThreads))
+	}
+	d, err := Lookup(name)
 	if err != nil {
 		panic(fmt.Sprintf("device: this build has no cpu backend: %v", err))
 	}

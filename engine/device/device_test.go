@@ -1,6 +1,7 @@
 package device
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,46 @@ func TestUse(t *testing.T) {
 	}
 	if Default().String() != "ref" {
 		t.Error("a name that is not there changed the default")
+	}
+}
+
+func TestThreads(t *testing.T) {
+	for _, c := range []struct {
+		got     Device
+		name    string
+		threads int
+	}{
+		{CPU(), "cpu", runtime.GOMAXPROCS(0)}, {CPU(0), "cpu", runtime.GOMAXPROCS(0)},
+		{CPU(1), "cpu:1", 1}, {CPU(3), "cpu:3", 3}, {CPU(-2), "cpu:1", 1},
+	} {
+		if i := c.got.Info(); c.got.String() != c.name || i.Name != c.name || i.Threads != c.threads {
+			t.Errorf("got %v: %+v, want %s with %d threads", c.got, i, c.name, c.threads)
+		}
+		if same, err := Lookup(c.name); err != nil || same != c.got {
+			t.Errorf("Lookup(%q): %v, %v, want the same device as from CPU", c.name, same, err)
+		}
+	}
+	if padded, err := Lookup("cpu:03"); err != nil || padded != CPU(3) {
+		t.Errorf("got %v, %v for cpu:03, want cpu:3", padded, err)
+	}
+	var names []string
+	for _, d := range List() {
+		names = append(names, d.String())
+	}
+	if got := strings.Join(names, " "); !strings.HasPrefix(got, "cpu cpu:3 cpu:1 ") || names[len(names)-1] != "ref" {
+		t.Errorf("the list is %s, want the opened ones behind their backend", got)
+	}
+	for name, want := range map[string]string{
+		"cpu:":      "want a number of threads from 1 to 1024",
+		"cpu:0":     "want a number of threads from 1 to 1024",
+		"cpu:two":   "want a number of threads from 1 to 1024",
+		"cpu:99999": "want a number of threads from 1 to 1024",
+		"ref:2":     "device ref:2: got 2 threads, the reference has one",
+		"abacus:2":  `got "abacus:2", want one of ["cpu" "ref"]`,
+	} {
+		if _, err := Lookup(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Lookup(%q): got %v, want an error with %q", name, err, want)
+		}
 	}
 }
 

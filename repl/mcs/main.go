@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/repl/term"
 )
 
@@ -57,6 +58,7 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func rootCommand() *cobra.Command {
+	threads := 0
 	root := &cobra.Command{
 		Use:   "mcs [FILE.mcs]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
@@ -68,6 +70,12 @@ notebook with the file's cells in its history. In the notebook %help lists the c
 		Args:          notebookArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if threads == 0 {
+				return nil
+			}
+			return device.Use(fmt.Sprintf("cpu:%d", threads))
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !term.IsTerminal() {
 				return runFile(cmd.Context(), "-", nil)
@@ -75,6 +83,7 @@ notebook with the file's cells in its history. In the notebook %help lists the c
 			return notebook(cmd.Context(), args)
 		},
 	}
+	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads, as %device cpu:N does; 0 are all")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), testCommand(), versionCommand())
 	return root

@@ -73,6 +73,8 @@ func TestCommandLine(t *testing.T) {
 		{"run with a parameter", "run sum.mcs -p n=5", "", "n is 5\n10", "", 0},
 		{"run standard input", "run -", "a := 20\na + 1", "21", "", 0},
 		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},
+		{"a number of threads", "run --threads 1 -", "device.Default().Info().Threads", "1", "", 0},
+		{"too few threads", "run --threads -1 -", "", "", "mcs: device: got \"cpu:-1\", want a number of threads from 1 to 1024 after the colon", 2},
 		{"a cell fails", "run fails.mcs", "", "", "fails.mcs:5: cell 2\nIn[2]:1:3: x.Foo undefined[..]\n...", 1},
 		{"a cell exits", "run exit.mcs", "", "bye", "", 3},
 		{"test passes", "test good.mcs", "", "ok    good.mcs  2 cells, [time]", "", 0},

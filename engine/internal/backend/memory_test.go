@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,7 @@ import (
 // counted is a backend that only counts what is allocated.
 type counted struct {
 	Backend
-	bytes int
+	bytes atomic.Int64
 }
 
 type room int
@@ -21,11 +22,11 @@ func (r room) Bytes() int { return int(r) }
 func (c *counted) Info() Info { return Info{} }
 
 func (c *counted) Alloc(n int) (ir.Buffer, error) {
-	c.bytes += n
+	c.bytes.Add(int64(n))
 	return room(n), nil
 }
 
-func (c *counted) Free(b ir.Buffer) { c.bytes -= b.Bytes() }
+func (c *counted) Free(b ir.Buffer) { c.bytes.Add(-int64(b.Bytes())) }
 
 // Memory that came back is kept as long as it is in use again now and then, and given back after a while without.
 func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
@@ -43,14 +44,14 @@ func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
 		for range 5 {
 			use()
 			time.Sleep(idleTime * 3 / 4)
-			if c.bytes != 1<<20 {
-				t.Fatalf("in use: %d bytes are allocated, want %d", c.bytes, 1<<20)
+			if n := c.bytes.Load(); n != 1<<20 {
+				t.Fatalf("in use: %d bytes are allocated, want %d", n, 1<<20)
 			}
 		}
 		time.Sleep(2 * idleTime)
 		synctest.Wait()
-		if _, _, kept := d.MemoryInUse(); c.bytes != 0 || kept != 0 {
-			t.Errorf("idle: %d bytes are allocated and %d kept, want none", c.bytes, kept)
+		if _, _, kept := d.MemoryInUse(); c.bytes.Load() != 0 || kept != 0 {
+			t.Errorf("idle: %d bytes are allocated and %d kept, want none", c.bytes.Load(), kept)
 		}
 	})
 }

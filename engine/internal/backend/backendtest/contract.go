@@ -102,7 +102,13 @@ func (s *suite) interrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmds := slices.Repeat([]backend.Cmd{copyOf(t, b, 1<<12)}, 1<<16)
 	time.AfterFunc(time.Millisecond, cancel)
-	if err := b.Submit(ctx, cmds, nil); !errors.Is(err, backend.ErrInterrupted) {
+	// On a machine that is busy enough all commands may be done before it is the timer's turn.
+	var err error
+	for done := false; err == nil && !done; {
+		done = ctx.Err() != nil
+		err = b.Submit(ctx, cmds, nil)
+	}
+	if !errors.Is(err, backend.ErrInterrupted) {
 		t.Errorf("after cancel: %v, want %v", err, backend.ErrInterrupted)
 	}
 	reason := errors.New("enough")

@@ -28,7 +28,7 @@ import (
 var DTypes = slices.DeleteFunc(dtype.All(), func(t dtype.Type) bool { return t == dtype.F64 })
 
 func init() {
-	backend.Register("cpu", 10, func() (backend.Backend, error) { return New(0), nil })
+	backend.Register("cpu", 10, func(threads int) (backend.Backend, error) { return New(threads), nil })
 }
 
 // A Backend computes on the processor.
@@ -56,11 +56,24 @@ func (b *Backend) Close() { b.pool.Close() }
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
 		Name:    "cpu",
-		Detail:  fmt.Sprintf("%d threads, %s", b.pool.Threads(), instructionSet()),
+		Detail:  b.threads() + ", " + instructionSet(),
 		DTypes:  slices.Clone(DTypes),
 		Threads: b.pool.Threads(),
 		Memory:  b.memory.limit,
 	}
+}
+
+// threads says how many threads there are, and on how many processors if these are fewer.
+func (b *Backend) threads() string {
+	text := "1 thread"
+	n := b.pool.Threads()
+	if n > 1 {
+		text = fmt.Sprintf("%d threads", n)
+	}
+	if n > b.turns.size {
+		text += fmt.Sprintf(" on %d", b.turns.size)
+	}
+	return text
 }
 
 // A kernel is a compiled group.

@@ -21,7 +21,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-func init() { backend.Register("ref", 0, Open) }
+func init() {
+	backend.Register("ref", 0, func(threads int) (backend.Backend, error) {
+		if threads > 1 {
+			return nil, fmt.Errorf("got %d threads, the reference has one", threads)
+		}
+		return Open()
+	})
+}
 
 // Open returns a reference backend.
 func Open() (backend.Backend, error) { return &Backend{}, nil }
