@@ -9,14 +9,9 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
-)
-
-// Tolerances: what one launch, and what some dozens of ops in a row, make of rounding.
-const (
-	launchTolerance = 1e-5
-	graphTolerance  = 2e-4
 )
 
 var graphs = flag.Int("graphs", 200, "how many random graphs the conformance suite compares")
@@ -30,7 +25,7 @@ var integers = slices.DeleteFunc(dtype.All(), func(dt dtype.Type) bool { return 
 // graphs compares random graphs on the backend, fused, with the reference, where every node is a launch of its own.
 // Each launch is held against the reference by itself, too.
 func (s *suite) graphs(t *testing.T) {
-	b, err := newChecked(s.dev.Backend(), launchTolerance)
+	b, err := newChecked(s.dev.Backend())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +45,17 @@ func (s *suite) graphs(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: reference: %v", name, err)
 			}
+			spreads, err := s.spreads(name, dt, c, want)
+			if err != nil {
+				t.Fatalf("%s: disturbed reference: %v", name, err)
+			}
 			got, err := Evaluate(dev, name, dt, c)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
 			for i := range want {
-				if err := got[i].compare(&want[i], aboutOne(graphTolerance, &want[i]), false); err != nil {
+				if err := spreads[i].allows(&got[i]); err != nil {
 					t.Errorf("%s: result %d of %d: %v", name, i, len(want), err)
 				}
 			}
@@ -64,9 +63,25 @@ func (s *suite) graphs(t *testing.T) {
 	}
 }
 
-// aboutOne is a tolerance for results of numbers that are about 1: a small sum of such is no more exact than they are.
-func aboutOne(tolerance float64, want *Values) float64 {
-	return tolerance / max(1e-6, min(1, want.scale()))
+// spreads evaluates a case on the disturbed reference.
+func (s *suite) spreads(name string, dt dtype.Type, c Case, want []Values) ([]spread, error) {
+	list := make([]spread, len(want))
+	for i := range want {
+		list[i].want = want[i]
+	}
+	for seed := range disturbances {
+		results, err := func() ([]Values, error) {
+			defer ref.Disturb(uint64(seed))()
+			return unfused(func() ([]Values, error) { return Evaluate(s.exact, name, dt, c) })
+		}()
+		if err != nil {
+			return nil, err
+		}
+		for i := range results {
+			list[i].add(&results[i])
+		}
+	}
+	return list, nil
 }
 
 // unfused runs f with all fusion rules off.

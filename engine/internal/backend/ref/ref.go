@@ -5,6 +5,8 @@
 // A result of type F32, F16 or BF16 is rounded to float32 after each instruction; F16 and BF16 are rounded once more
 // when they are stored, and wherever a cast asks for it. F64 is kept as it is.
 //
+// Tests may [Disturb] it, to see how far correct results can lie apart.
+//
 // Reading order: ref.go, value.go, then a file for each family of ops.
 package ref
 
@@ -184,8 +186,9 @@ var ops [ir.NumOps]func(in *backend.Inst, args []value) []value
 
 // apply runs one instruction and rounds what it gives.
 func apply(in *backend.Inst, args []value) []value {
-	out := ops[in.Op](in, args)
+	out := ops[in.Op](in, disturbedOperands(in.Op, args))
 	for i := range out {
+		disturbResult(in.Op, out[i])
 		out[i].round()
 	}
 	return out

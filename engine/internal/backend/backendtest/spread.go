@@ -1,0 +1,52 @@
+package backendtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// How far a result may be off: so many times as far as that of the disturbed reference is at most. An element is off by
+// nothing in all runs with a probability that this makes up for.
+const (
+	disturbances = 6
+	beyond       = 16
+)
+
+// A spread is a result of the reference, and for each element how far the disturbed reference was off at most. It knows no
+// size of the tensor: an element of 1e-9 that no cancellation made is held to 1e-15.
+type spread struct {
+	want Values
+	off  []float64
+}
+
+// add takes the result of one more disturbed run.
+func (s *spread) add(v *Values) {
+	if s.off == nil {
+		s.off = make([]float64, len(s.want.F))
+	}
+	for i, x := range v.F {
+		if d := math.Abs(x - s.want.F[i]); d > s.off[i] || d != d {
+			s.off[i] = d
+		}
+	}
+}
+
+// allows holds a result against the reference's. Integers must be equal, and NaN and infinities where they should be.
+func (s *spread) allows(got *Values) error {
+	want := &s.want
+	if got.DType != want.DType || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.I, want.I) {
+		return got.compare(want, 0, false)
+	}
+	for i, x := range want.F {
+		y := got.F[i]
+		if y == x || y != y && x != x {
+			continue
+		}
+		allowed := beyond*s.off[i] + 2*ulp(got.DType)*math.Abs(x) + least(got.DType)
+		if !(math.Abs(y-x) <= allowed) || math.IsInf(x, 0) || math.IsInf(y, 0) {
+			return fmt.Errorf("element %d of %v%v: got %g, want %g (±%.2g)", i, got.DType, got.Shape, y, x, allowed)
+		}
+	}
+	return nil
+}

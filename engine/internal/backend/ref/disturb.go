@@ -1,0 +1,58 @@
+package ref
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// disturbance is what Disturb asked for.
+var disturbance atomic.Pointer[rand.Rand]
+
+// Disturb makes the reference compute a little wrong until calm is called, in another way for each seed: every float that
+// is rounded when it is computed changes by about as much as another backend may change it, and so does every operand of
+// what rounds on its way, such as a sum. So the results of several seeds spread as far as those of any correct backend can
+// (Monte Carlo arithmetic, Parker 1997): far where a small change is a large one of the result, as after a cancellation,
+// and not where it is none. What is exact, such as a comparison, sees its operands as they are.
+func Disturb(seed uint64) (calm func()) {
+	disturbance.Store(rand.New(rand.NewPCG(seed, 11)))
+	return func() { disturbance.Store(nil) }
+}
+
+// grain is the relative change: two steps of a float32.
+const grain = 1.0 / (1 << 22)
+
+// disturbedOperands are those of an op that rounds on its way.
+func disturbedOperands(op ir.Op, args []value) []value {
+	rng, row := disturbance.Load(), ir.RowOf(op)
+	if rng == nil || row.Tol == 0 || row.Family == ir.FamilyElementwise {
+		return args
+	}
+	list := slices.Clone(args)
+	for i := range list {
+		list[i] = copyOf(list[i])
+		disturb(rng, list[i], grain)
+	}
+	return list
+}
+
+// disturbResult changes what an op computed, and an element by no less than its row allows.
+func disturbResult(op ir.Op, v value) {
+	rng, row := disturbance.Load(), ir.RowOf(op)
+	if rng == nil || row.Tol == 0 {
+		return
+	}
+	amplitude := grain
+	if row.Family == ir.FamilyElementwise {
+		amplitude = max(amplitude, row.Tol)
+	}
+	disturb(rng, v, amplitude)
+}
+
+func disturb(rng *rand.Rand, v value, amplitude float64) {
+	for i := range v.f {
+		v.f[i] *= 1 + amplitude*(2*rng.Float64()-1)
+	}
+}
