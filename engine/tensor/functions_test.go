@@ -32,7 +32,13 @@ func along(f func(Tensor, int) Tensor) func(peerCase, []Tensor) Tensor {
 	return func(c peerCase, a []Tensor) Tensor { return f(a[0], c.axis()) }
 }
 
-// peerFunctions are those of testdata/functions.json, which tests/peers/tensor_functions.py writes.
+// over makes a peer's function of a reduction over the axes of the settings.
+func over(f func(Tensor, ...int) Tensor) func(peerCase, []Tensor) Tensor {
+	return func(c peerCase, a []Tensor) Tensor { return f(a[0], c.ints("axes")...) }
+}
+
+// peerFunctions are those of testdata/functions.json and random.json, which tests/peers/tensor_functions.py and
+// tensor_random.py write.
 var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
 	"log2": of(Tensor.Log2), "log10": of(Tensor.Log10), "exp2": of(Tensor.Exp2), "trunc": of(Tensor.Trunc), "cbrt": of(Tensor.Cbrt),
 	"signbit": of(Tensor.Signbit), "is_finite": of(Tensor.IsFinite), "is_inf": of(Tensor.IsInf),
@@ -41,6 +47,19 @@ var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
 	"next_after": of2(Tensor.NextAfter), "shl": of2(Tensor.Shl), "shr": of2(Tensor.Shr),
 	"sort": along(Tensor.Sort), "arg_sort": along(Tensor.ArgSort), "cum_max": along(Tensor.CumMax), "cum_min": along(Tensor.CumMin),
 	"diff": along(Tensor.Diff), "median": along(Tensor.Median),
+
+	"sum_axes": over(Tensor.Sum), "prod_axes": over(Tensor.Prod), "max_axes": over(Tensor.Max), "min_axes": over(Tensor.Min),
+	"any_axes": over(Tensor.Any), "all_axes": over(Tensor.All), "count_non_zero_axes": over(Tensor.CountNonZero),
+	"permute": over(Tensor.Permute), "flip_axes": over(Tensor.Flip),
+	"tile":   func(c peerCase, a []Tensor) Tensor { return a[0].Tile(c.ints("counts")...) },
+	"expand": func(c peerCase, a []Tensor) Tensor { return a[0].Expand(c.ints("shape")...) },
+	"slice": func(c peerCase, a []Tensor) Tensor {
+		x, starts, stops := a[0], c.ints("starts"), c.ints("stops")
+		for axis, step := range c.ints("steps") {
+			x = x.SliceStep(axis, starts[axis], stops[axis], step)
+		}
+		return x
+	},
 
 	"elu":        func(c peerCase, a []Tensor) Tensor { return a[0].Elu(c.number("alpha")) },
 	"leaky_relu": func(c peerCase, a []Tensor) Tensor { return a[0].LeakyRelu(c.number("alpha")) },

@@ -120,7 +120,7 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 
 // What NumPy and PyTorch answer is what we answer, values and gradients, on every device: ref in f64 where they used it.
 func TestPeers(t *testing.T) {
-	for _, file := range []string{"numpy", "torch", "functions"} {
+	for _, file := range []string{"numpy", "torch", "functions", "random"} {
 		cases := readPeers(t, "testdata/"+file+".json")
 		for _, name := range []string{"ref", "cpu"} {
 			use(t, name)
@@ -135,7 +135,7 @@ func readPeers(t *testing.T, path string) []peerCase {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("%v: tests/peers/tensor_ops.py or tensor_functions.py writes it", err)
+		t.Fatalf("%v: a script of tests/peers named tensor_… writes it", err)
 	}
 	var cases []peerCase
 	if err == nil {
