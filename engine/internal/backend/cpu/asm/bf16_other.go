@@ -1,4 +1,4 @@
-//go:build !amd64 || mcs_portable
+//go:build (!amd64 && !arm64) || mcs_portable
 
 package asm
 

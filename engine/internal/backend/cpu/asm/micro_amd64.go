@@ -2,7 +2,7 @@
 
 package asm
 
-var microKernels = [...][]*MicroKernel{
+var microKernels = [NumSets][]*MicroKernel{
 	Portable: {microPortable},
 	AVX2: {
 		{Rows: 12, Cols: 8, lanes: 8, widths: []microFunc{matmul12x8AVX2}},

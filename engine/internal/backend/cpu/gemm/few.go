@@ -26,7 +26,7 @@ func (p *Product) fewRows() int {
 		return 6
 	case long.K*p.N <= 1<<20: // the caches hold it, and packing it is cheap
 		return 20
-	case asm.Level() == asm.AVX2: // 16 registers hold half as many sums
+	case asm.Level() != asm.AVX512: // the registers hold half as many sums
 		return 32
 	}
 	return 48

@@ -344,6 +344,9 @@ func FuzzProduct(f *testing.F) {
 	f.Add(uint64(1), uint8(3), uint8(70), uint8(9), uint8(0), uint8(0))
 	f.Add(uint64(2), uint8(8), uint8(16), uint8(33), uint8(1), uint8(5))
 	f.Add(uint64(3), uint8(40), uint8(1), uint8(8), uint8(2), uint8(17))
+	f.Add(uint64(4), uint8(53), uint8(37), uint8(41), uint8(0), uint8(8))
+	f.Add(uint64(5), uint8(50), uint8(39), uint8(43), uint8(1), uint8(0))
+	f.Add(uint64(6), uint8(49), uint8(35), uint8(44), uint8(1), uint8(9))
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, elem, lay uint8) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		a, b := layouts[int(lay)%len(layouts)], layouts[int(lay)/len(layouts)%len(layouts)]

@@ -53,6 +53,7 @@ var fields = map[string]func(int) (uint32, bool){
 	"pair": signed(15, 64, 16), "post": signed(12, 256, 1),
 	"left32":  func(n int) (uint32, bool) { return uint32(32+n) << 16, n >= 0 && n < 32 },
 	"right32": func(n int) (uint32, bool) { return uint32(64-n) << 16, n > 0 && n <= 32 },
+	"right8":  func(n int) (uint32, bool) { return uint32(16-n) << 16, n > 0 && n <= 8 },
 	"left64":  func(n int) (uint32, bool) { return uint32(64+n) << 16, n >= 0 && n < 64 },
 	"right64": func(n int) (uint32, bool) { return uint32(128-n) << 16, n > 0 && n <= 64 },
 	"byte":    func(n int) (uint32, bool) { return uint32(n>>5)<<16 | uint32(n&31)<<5, n >= 0 && n < 256 },

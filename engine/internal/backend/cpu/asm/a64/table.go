@@ -54,6 +54,8 @@ var table = []struct {
 	{"sub v{d}.4s, v{n}.4s, v{m}.4s", 0x6ea08400},
 	{"mul v{d}.4s, v{n}.4s, v{m}.4s", 0x4ea09c00},
 	{"mul v{d}.4s, v{n}.4s, v{m}.s[{i}]", 0x4f808000},
+	{"mla v{d}.4s, v{n}.4s, v{m}.s[{i}]", 0x6f800000},
+	{"addp v{d}.4s, v{n}.4s, v{m}.4s", 0x4ea0bc00},
 	{"cmeq v{d}.4s, v{n}.4s, v{m}.4s", 0x6ea08c00},
 	{"umax v{d}.4s, v{n}.4s, v{m}.4s", 0x6ea06400},
 	{"umaxv s{d}, v{n}.4s", 0x6eb0a800},
@@ -62,13 +64,13 @@ var table = []struct {
 	{"shl v{d}.4s, v{n}.4s, #{left32}", 0x4f005400},
 	{"ushr v{d}.4s, v{n}.4s, #{right32}", 0x6f000400},
 	{"sshr v{d}.4s, v{n}.4s, #{right32}", 0x4f000400},
+	{"ushr v{d}.16b, v{n}.16b, #{right8}", 0x6f000400},
 	{"shl v{d}.2d, v{n}.2d, #{left64}", 0x4f005400},
 	{"ushr v{d}.2d, v{n}.2d, #{right64}", 0x6f000400},
 
-	// Products of bytes and of bf16 (FEAT_DotProd, FEAT_BF16; the first four are always there).
+	// Products of bytes and of bf16 (FEAT_DotProd, FEAT_BF16; the first three are always there).
 	{"smull v{d}.8h, v{n}.8b, v{m}.8b", 0x0e20c000},
 	{"smull2 v{d}.8h, v{n}.16b, v{m}.16b", 0x4e20c000},
-	{"addp v{d}.8h, v{n}.8h, v{m}.8h", 0x4e60bc00},
 	{"sadalp v{d}.4s, v{n}.8h", 0x4e606800},
 	{"sdot v{d}.4s, v{n}.16b, v{m}.4b[{i}]", 0x4f80e000},
 	{"bfdot v{d}.4s, v{n}.8h, v{m}.2h[{i}]", 0x4f40f000},
@@ -77,6 +79,7 @@ var table = []struct {
 	// Lanes that change their place or size.
 	{"zip1 v{d}.4s, v{n}.4s, v{m}.4s", 0x4e803800},
 	{"zip2 v{d}.4s, v{n}.4s, v{m}.4s", 0x4e807800},
+	{"zip1 v{d}.8h, v{n}.8h, v{m}.8h", 0x4e403800},
 	{"zip1 v{d}.2d, v{n}.2d, v{m}.2d", 0x4ec03800},
 	{"zip2 v{d}.2d, v{n}.2d, v{m}.2d", 0x4ec07800},
 	{"uzp1 v{d}.4s, v{n}.4s, v{m}.4s", 0x4e801800},
@@ -84,6 +87,10 @@ var table = []struct {
 	{"uzp1 v{d}.16b, v{n}.16b, v{m}.16b", 0x4e001800},
 	{"uxtl v{d}.8h, v{n}.8b", 0x2f08a400},
 	{"uxtl2 v{d}.8h, v{n}.16b", 0x6f08a400},
+	{"sxtl v{d}.8h, v{n}.8b", 0x0f08a400},
+	{"sxtl2 v{d}.8h, v{n}.16b", 0x4f08a400},
+	{"sxtl v{d}.4s, v{n}.4h", 0x0f10a400},
+	{"sxtl2 v{d}.4s, v{n}.8h", 0x4f10a400},
 	{"uxtl v{d}.4s, v{n}.4h", 0x2f10a400},
 	{"uxtl2 v{d}.4s, v{n}.8h", 0x6f10a400},
 	{"shll v{d}.4s, v{n}.4h, #16", 0x2e613800},

@@ -9,7 +9,7 @@ import (
 
 func TestGeneratedFilesAreCurrent(t *testing.T) {
 	for _, f := range families {
-		for name, want := range generate(f.name, f.emit) {
+		for name, want := range generate(f.name, f.arch, f.emit) {
 			got, err := os.ReadFile(filepath.Join("..", name))
 			if err != nil {
 				t.Fatal(err)
