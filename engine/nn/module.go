@@ -145,16 +145,33 @@ func Count(params []Param) int {
 // Convert stores the matrices of m in another floating-point dtype, BF16 say. Vectors (norms, biases) stay as they are, and
 // a layer computes in the dtype of what comes in, if that is wider: products widen a matrix while they read it. What was
 // trainable stays so.
+//
+// The weight of a Linear that has no more outputs than inputs is stored turned, with the inputs of an output side by side: few
+// rows, as in generation, are multiplied at the rate at which the weight can be read, which wants long stretches of it.
 func Convert(m Module, dt dtype.Type) {
 	if !dt.Float() {
 		panic(&tensor.Error{Op: "nn.Convert", Msg: fmt.Sprintf("got %v, want a floating-point dtype", dt)})
 	}
+	linear := map[*tensor.Tensor]bool{}
+	Walk(m, func(_ string, member Member) {
+		part := member.Part
+		if member.Slot != nil {
+			part = *member.Slot
+		}
+		if l, ok := part.(*Linear); ok {
+			linear[&l.Weight] = true
+		}
+	})
 	for _, p := range Params(m) {
 		w := *p.at
 		if p.fixed || w.Rank() != 2 || w.DType() == dt {
 			continue
 		}
-		*p.at = w.Detach().Cast(dt).Eval().Named(w.Name())
+		if linear[p.at] && w.Len(0) >= w.Len(1) {
+			*p.at = w.Detach().Transpose().Cast(dt).Eval().Transpose().Named(w.Name())
+		} else {
+			*p.at = w.Detach().Cast(dt).Eval().Named(w.Name())
+		}
 		if w.IsParam() {
 			p.at.Param()
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -190,6 +191,33 @@ func TestContinueIsForward(t *testing.T) {
 		}
 		if c.Room() != 8 {
 			t.Errorf("pieces of %v: room for %d, want 8", pieces, c.Room())
+		}
+	}
+}
+
+// What is converted has the values that a cast gives, however it is stored, and stays trainable or not.
+func TestConvert(t *testing.T) {
+	for _, shape := range [][2]int{{6, 4}, {4, 6}, {5, 5}} {
+		for _, trainable := range []bool{true, false} {
+			l := &MLP{Gate: NewLinear(shape[0], shape[1]), Up: NewEmbedding(tensor.NewRNG(1), shape[0], shape[1], 1), Down: NewLinearBias(shape[0], shape[1])}
+			if !trainable {
+				Freeze(l)
+			}
+			var want [][]float32
+			for _, p := range Params(l) {
+				dt := dtype.BF16
+				if p.Value().Rank() < 2 {
+					dt = dtype.F32
+				}
+				want = append(want, p.Value().Cast(dt).Floats())
+			}
+			Convert(l, dtype.BF16)
+			for i, p := range Params(l) {
+				v := p.Value()
+				if !slices.Equal(v.Floats(), want[i]) || p.Trainable() != trainable || (v.DType() == dtype.BF16) != (v.Rank() == 2) {
+					t.Errorf("%v: got %v, want %v", p, v.Floats(), want[i])
+				}
+			}
 		}
 	}
 }

@@ -192,15 +192,32 @@ func dot(f *file, s set, typ string, size, m int) {
 			}
 		}
 	}
-	loop, tail, done := fn.label("loop"), fn.label("tail"), fn.label("done")
+	step := func() {
+		vector(false)
+		fn.op("ADDQ", imm(s.bytes()), "SI")
+		for _, r := range col {
+			fn.op("ADDQ", imm(s.lanes*size), r)
+		}
+	}
+	line, loop, tail, done := fn.label("line"), fn.label("loop"), fn.label("tail"), fn.label("done")
+	if vectors := 64 / (s.lanes * size); vectors > 1 {
+		fn.at(line)
+		fn.op("CMPQ", "CX", imm(vectors*s.lanes))
+		fn.op("JLT", loop)
+		fetchAhead(fn, col)
+		for range vectors {
+			step()
+		}
+		fn.op("SUBQ", imm(vectors*s.lanes), "CX")
+		fn.op("JMP", line)
+	}
 	fn.at(loop)
 	fn.op("CMPQ", "CX", imm(s.lanes))
 	fn.op("JLT", tail)
-	vector(false)
-	fn.op("ADDQ", imm(s.bytes()), "SI")
-	for _, r := range col {
-		fn.op("ADDQ", imm(s.lanes*size), r)
+	if s.lanes*size == 64 {
+		fetchAhead(fn, col)
 	}
+	step()
 	fn.op("SUBQ", imm(s.lanes), "CX")
 	fn.op("JMP", loop)
 	fn.at(tail)
@@ -218,6 +235,13 @@ func dot(f *file, s set, typ string, size, m int) {
 		fn.op("VMOVSS", s.x(i), mem(4*i, "DI"))
 	}
 	fn.end()
+}
+
+// fetchAhead fetches what the columns four further on have where these are.
+func fetchAhead(fn *function, columns []string) {
+	for _, r := range columns {
+		fn.op("PREFETCHT0", mem(0, r, "R9*4"))
+	}
 }
 
 // sumVector adds up the lanes of vector i, into its lowest; t is spoilt.
