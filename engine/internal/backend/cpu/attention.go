@@ -16,7 +16,7 @@ import (
 // block of scores stays in the cache from its first product to its second. Keys and values are packed once for all the
 // queries that look at them; with a causal mask, blocks that no query of a block may see are left out.
 const (
-	queryBlock = 48
+	queryBlock = vec.ColumnsApart
 	keyBlock   = 256
 )
 

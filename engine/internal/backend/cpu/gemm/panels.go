@@ -11,6 +11,7 @@ type Left struct {
 	kernel      *asm.MicroKernel
 	data        []float32
 	rows, steps int
+	packed      int // steps that were packed
 }
 
 // A Right holds columns packed for a micro-kernel.
@@ -41,7 +42,7 @@ func PackLeft(k *asm.MicroKernel, dst []float32, s asm.Source, rows, steps int) 
 	for i := 0; i < rows && steps > 0; i += k.Rows {
 		asm.PackPanel(dst[i*steps:], k.Rows, s.At(i, 0), min(k.Rows, rows-i), steps)
 	}
-	return Left{k, dst, rows, steps}
+	return Left{k, dst, rows, steps, steps}
 }
 
 // PackRight packs columns of a matrix into dst.
@@ -56,6 +57,45 @@ func PackRight(k *asm.MicroKernel, dst []float32, s asm.Source, cols, steps int)
 // PackedRight is what PackRight wrote to data earlier.
 func PackedRight(k *asm.MicroKernel, data []float32, cols, steps int) Right {
 	return Right{k, data, cols, steps}
+}
+
+// From returns the rows from row i on, which begins a panel, n of them at most.
+func (a Left) From(i, n int) Left {
+	a.data, a.rows = a.data[i*a.packed:], min(n, a.rows-i)
+	return a
+}
+
+// First returns the first n steps.
+func (a Left) First(n int) Left {
+	a.steps = n
+	return a
+}
+
+// PackedLeft is what PackLeft wrote to data earlier.
+func PackedLeft(k *asm.MicroKernel, data []float32, rows, steps int) Left {
+	return Left{k, data, rows, steps, steps}
+}
+
+// MultiplyRows computes c = a·b, or c += a·b with add, from b's rows as they lie: one for each step of a, ldb elements
+// apart, whose elements are read up to the next multiple of the micro-kernel's vectors. ldb and ldc are in elements.
+func MultiplyRows(a Left, b *float32, ldb, cols int, c *float32, ldc int, add bool) {
+	k, plus := a.kernel, 0
+	if add {
+		plus = 1
+	}
+	for j := 0; j < cols; j += k.Cols {
+		right := (*float32)(unsafe.Add(unsafe.Pointer(b), 4*j))
+		for i := 0; i < a.rows; i += k.Rows {
+			rows, at := min(k.Rows, a.rows-i), unsafe.Add(unsafe.Pointer(c), 4*(i*ldc+j))
+			if a.steps > 0 {
+				k.Run(a.steps, unsafe.SliceData(a.data[i*a.packed:]), right, 4*ldb, (*float32)(at), 4*ldc, rows, min(k.Cols, cols-j), plus)
+			} else if !add {
+				for r := range rows {
+					clear(unsafe.Slice((*float32)(unsafe.Add(at, 4*r*ldc)), min(k.Cols, cols-j)))
+				}
+			}
+		}
+	}
 }
 
 // Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps as a has.
@@ -76,7 +116,7 @@ func Multiply(a Left, b Right, cols int, c *float32, ldc int, add bool) {
 			}
 			continue
 		}
-		left := unsafe.SliceData(a.data[i*a.steps:])
+		left := unsafe.SliceData(a.data[i*a.packed:])
 		for j := 0; j < cols; j += k.Cols {
 			width := k.PanelCols(min(k.Cols, b.cols-j))
 			k.Run(a.steps, left, unsafe.SliceData(b.data[j*b.steps:]), 4*width, (*float32)(unsafe.Add(row, 4*j)), 4*ldc, rows, min(k.Cols, cols-j), plus)

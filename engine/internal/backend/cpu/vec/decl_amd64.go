@@ -256,6 +256,15 @@ func crossEntropyGradToAVX512(d, x unsafe.Pointer, lse, s, smooth float32, n int
 func crossEntropyGradPastAVX512(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 
 //go:noescape
+func maxColumnsAVX512(most, x unsafe.Pointer, n int)
+
+//go:noescape
+func expColumnsAVX512(total, shift, x unsafe.Pointer, n int)
+
+//go:noescape
+func scaleColumnsAVX512(s, x unsafe.Pointer, n int)
+
+//go:noescape
 func negAVX2(d, a, b, c unsafe.Pointer, n int)
 
 //go:noescape
@@ -504,6 +513,15 @@ func crossEntropyGradToAVX2(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 //go:noescape
 func crossEntropyGradPastAVX2(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 
+//go:noescape
+func maxColumnsAVX2(most, x unsafe.Pointer, n int)
+
+//go:noescape
+func expColumnsAVX2(total, shift, x unsafe.Pointer, n int)
+
+//go:noescape
+func scaleColumnsAVX2(s, x unsafe.Pointer, n int)
+
 var funcsAVX512 = map[ID]Func{
 	Neg:       negAVX512,
 	Abs:       absAVX512,
@@ -589,6 +607,9 @@ func useAVX512() {
 	ScaleGradPast = scaleGradPastAVX512
 	CrossEntropyGradTo = crossEntropyGradToAVX512
 	CrossEntropyGradPast = crossEntropyGradPastAVX512
+	MaxColumns = maxColumnsAVX512
+	ExpColumns = expColumnsAVX512
+	ScaleColumns = scaleColumnsAVX512
 	adamW = adamWAVX512
 	stream = streamAVX512
 }
@@ -678,6 +699,9 @@ func useAVX2() {
 	ScaleGradPast = scaleGradPastAVX2
 	CrossEntropyGradTo = crossEntropyGradToAVX2
 	CrossEntropyGradPast = crossEntropyGradPastAVX2
+	MaxColumns = maxColumnsAVX2
+	ExpColumns = expColumnsAVX2
+	ScaleColumns = scaleColumnsAVX2
 	adamW = adamWAVX2
 	stream = streamAVX2
 }

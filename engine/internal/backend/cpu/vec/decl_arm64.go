@@ -255,6 +255,15 @@ func crossEntropyGradToNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 //go:noescape
 func crossEntropyGradPastNEON(d, x unsafe.Pointer, lse, s, smooth float32, n int)
 
+//go:noescape
+func maxColumnsNEON(most, x unsafe.Pointer, n int)
+
+//go:noescape
+func expColumnsNEON(total, shift, x unsafe.Pointer, n int)
+
+//go:noescape
+func scaleColumnsNEON(s, x unsafe.Pointer, n int)
+
 var funcsNEON = map[ID]Func{
 	Neg:       negNEON,
 	Abs:       absNEON,
@@ -340,6 +349,9 @@ func useNEON() {
 	ScaleGradPast = scaleGradPastNEON
 	CrossEntropyGradTo = crossEntropyGradToNEON
 	CrossEntropyGradPast = crossEntropyGradPastNEON
+	MaxColumns = maxColumnsNEON
+	ExpColumns = expColumnsNEON
+	ScaleColumns = scaleColumnsNEON
 	adamW = adamWNEON
 	stream = streamNEON
 }

@@ -4244,8 +4244,8 @@ TEXT ·expSubSumNEON(SB), NOSPLIT, $0-36
 	FMOVS m+16(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	MOVD n+24(FP), R15
-	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
+	VMOVQ $0xc2aeac4ac2aeac4a, $0xc2aeac4ac2aeac4a, V30
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V29
 	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
 	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
 	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
@@ -4255,138 +4255,147 @@ TEXT ·expSubSumNEON(SB), NOSPLIT, $0-36
 	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V22
 	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V21
 	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V20
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
-	WORD $0x6f00e412 // movi v18.2d, #0
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V19
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V18
 	WORD $0x6f00e411 // movi v17.2d, #0
 	WORD $0x6f00e410 // movi v16.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
+	WORD $0x6f00e40e // movi v14.2d, #0
 loop:
 	CMP $16, R15
 	BLT loopEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x3d800002 // str q2, [x0, #0]
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x3d800003 // str q3, [x0, #0]
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
 	WORD $0x3dc00420 // ldr q0, [x1, #16]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x3d800402 // str q2, [x0, #16]
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x3d800403 // str q3, [x0, #16]
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
 	WORD $0x3dc00820 // ldr q0, [x1, #32]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x3d800802 // str q2, [x0, #32]
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x3d800803 // str q3, [x0, #32]
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
 	WORD $0x3dc00c20 // ldr q0, [x1, #48]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x3d800c02 // str q2, [x0, #48]
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x3d800c03 // str q3, [x0, #48]
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R15
@@ -4397,35 +4406,37 @@ single:
 	BLT singleEnd
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x3d800002 // str q2, [x0, #0]
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x3d800003 // str q3, [x0, #0]
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
 	ADD $16, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -4436,48 +4447,50 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0xbd000002 // str s2, [x0, #0]
-	WORD $0x6f00e403 // movi v3.2d, #0
-	WORD $0x6e040443 // mov v3.s[0], v2.s[0]
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0xbd000003 // str s3, [x0, #0]
+	WORD $0x6f00e400 // movi v0.2d, #0
+	WORD $0x6e040460 // mov v0.s[0], v3.s[0]
+	WORD $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
 	ADD $4, R0
 	ADD $4, R1
 	SUB $1, R15
 	B element
 elementEnd:
-	WORD $0x4e31d652 // fadd v18.4s, v18.4s, v17.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	WORD $0x6e32d652 // faddp v18.4s, v18.4s, v18.4s
-	WORD $0x7e30da52 // faddp s18, v18.2s
-	FMOVS F18, r0+32(FP)
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31d631 // faddp v17.4s, v17.4s, v17.4s
+	WORD $0x7e30da31 // faddp s17, v17.2s
+	FMOVS F17, r0+32(FP)
 	RET
 
 // func sumExpSubNEON(x unsafe.Pointer, m float32, n int) (r0 float32)
@@ -4486,8 +4499,8 @@ TEXT ·sumExpSubNEON(SB), NOSPLIT, $0-28
 	FMOVS m+8(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	MOVD n+16(FP), R15
-	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V29
+	VMOVQ $0xc2aeac4ac2aeac4a, $0xc2aeac4ac2aeac4a, V30
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V29
 	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V28
 	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V27
 	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V26
@@ -4497,135 +4510,144 @@ TEXT ·sumExpSubNEON(SB), NOSPLIT, $0-28
 	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V22
 	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V21
 	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V20
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
-	WORD $0x6f00e412 // movi v18.2d, #0
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V19
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V18
 	WORD $0x6f00e411 // movi v17.2d, #0
 	WORD $0x6f00e410 // movi v16.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
+	WORD $0x6f00e40e // movi v14.2d, #0
 loop:
 	CMP $16, R15
 	BLT loopEnd
 	WORD $0xf9900000 // prfm pldl1keep, [x0, #8192]
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
 	WORD $0x3dc00400 // ldr q0, [x0, #16]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
 	WORD $0x3dc00800 // ldr q0, [x0, #32]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
 	WORD $0x3dc00c00 // ldr q0, [x0, #48]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
 	ADD $64, R0
 	SUB $16, R15
 	B loop
@@ -4636,34 +4658,36 @@ single:
 	WORD $0xf9900000 // prfm pldl1keep, [x0, #8192]
 	WORD $0x3dc00000 // ldr q0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
 	ADD $16, R0
 	SUB $4, R15
 	B single
@@ -4673,46 +4697,48 @@ element:
 	BLT elementEnd
 	WORD $0xbd400000 // ldr s0, [x0, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f7a0 // fmax v0.4s, v29.4s, v0.4s
-	WORD $0x6e3cdc01 // fmul v1.4s, v0.4s, v28.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4ebbcc20 // fmls v0.4s, v1.4s, v27.4s
-	WORD $0x4ebacc20 // fmls v0.4s, v1.4s, v26.4s
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
-	WORD $0x4e20cf22 // fmla v2.4s, v25.4s, v0.4s
-	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebe8443 // add v3.4s, v2.4s, v30.4s
+	WORD $0x4e20f7c1 // fmax v1.4s, v30.4s, v0.4s
+	WORD $0x6e3cdc22 // fmul v2.4s, v1.4s, v28.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4ebacc41 // fmls v1.4s, v2.4s, v26.4s
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e21cf23 // fmla v3.4s, v25.4s, v1.4s
+	WORD $0x4eb71ee4 // mov v4.16b, v23.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7c0 // fcmgt v0.4s, v30.4s, v0.4s
+	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebd8464 // add v4.4s, v3.4s, v29.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebd8463 // add v3.4s, v3.4s, v29.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebe8442 // add v2.4s, v2.4s, v30.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x6f00e403 // movi v3.2d, #0
-	WORD $0x6e040443 // mov v3.s[0], v2.s[0]
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e63 // bit v3.16b, v19.16b, v0.16b
+	WORD $0x6f00e400 // movi v0.2d, #0
+	WORD $0x6e040460 // mov v0.s[0], v3.s[0]
+	WORD $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
 	ADD $4, R0
 	SUB $1, R15
 	B element
 elementEnd:
-	WORD $0x4e31d652 // fadd v18.4s, v18.4s, v17.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	WORD $0x6e32d652 // faddp v18.4s, v18.4s, v18.4s
-	WORD $0x7e30da52 // faddp s18, v18.2s
-	FMOVS F18, r0+24(FP)
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x6e31d631 // faddp v17.4s, v17.4s, v17.4s
+	WORD $0x7e30da31 // faddp s17, v17.2s
+	FMOVS F17, r0+24(FP)
 	RET
 
 // func streamNEON(d, x unsafe.Pointer, n int)
@@ -7174,8 +7200,8 @@ TEXT ·crossEntropyGradToNEON(SB), NOSPLIT, $0-40
 	FMOVS smooth+24(FP), F29
 	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
 	MOVD n+32(FP), R15
-	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V28
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V27
+	VMOVQ $0xc2aeac4ac2aeac4a, $0xc2aeac4ac2aeac4a, V28
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V27
 	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V26
 	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V25
 	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V24
@@ -7185,43 +7211,46 @@ TEXT ·crossEntropyGradToNEON(SB), NOSPLIT, $0-40
 	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V20
 	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V19
 	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V18
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V17
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V17
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V16
 single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0xf9880020 // prfm pldl1keep, [x1, #4096]
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
-	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb31e63 // mov v3.16b, v19.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb21e42 // mov v2.16b, v18.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4e20f781 // fmax v1.4s, v28.4s, v0.4s
+	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
+	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e780 // fcmgt v0.4s, v28.4s, v0.4s
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebb8464 // add v4.4s, v3.4s, v27.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebb8463 // add v3.4s, v3.4s, v27.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
-	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
-	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e23 // bit v3.16b, v17.16b, v0.16b
+	WORD $0x4ebdd463 // fsub v3.4s, v3.4s, v29.4s
+	WORD $0x6e23dfc3 // fmul v3.4s, v30.4s, v3.4s
+	WORD $0x3d800003 // str q3, [x0, #0]
 	ADD $16, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -7232,36 +7261,38 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
-	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb31e63 // mov v3.16b, v19.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb21e42 // mov v2.16b, v18.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4e20f781 // fmax v1.4s, v28.4s, v0.4s
+	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
+	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e780 // fcmgt v0.4s, v28.4s, v0.4s
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebb8464 // add v4.4s, v3.4s, v27.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebb8463 // add v3.4s, v3.4s, v27.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
-	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
-	WORD $0xbd000002 // str s2, [x0, #0]
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e23 // bit v3.16b, v17.16b, v0.16b
+	WORD $0x4ebdd463 // fsub v3.4s, v3.4s, v29.4s
+	WORD $0x6e23dfc3 // fmul v3.4s, v30.4s, v3.4s
+	WORD $0xbd000003 // str s3, [x0, #0]
 	ADD $4, R0
 	ADD $4, R1
 	SUB $1, R15
@@ -7280,8 +7311,8 @@ TEXT ·crossEntropyGradPastNEON(SB), NOSPLIT, $0-40
 	FMOVS smooth+24(FP), F29
 	WORD $0x4e0407bd // dup v29.4s, v29.s[0]
 	MOVD n+32(FP), R15
-	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V28
-	VMOVQ $0xc2d20000c2d20000, $0xc2d20000c2d20000, V27
+	VMOVQ $0xc2aeac4ac2aeac4a, $0xc2aeac4ac2aeac4a, V28
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V27
 	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V26
 	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V25
 	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V24
@@ -7291,43 +7322,46 @@ TEXT ·crossEntropyGradPastNEON(SB), NOSPLIT, $0-40
 	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V20
 	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V19
 	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V18
-	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V17
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V17
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V16
 single:
 	CMP $4, R15
 	BLT singleEnd
 	WORD $0xf9880020 // prfm pldl1keep, [x1, #4096]
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
-	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb31e63 // mov v3.16b, v19.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb21e42 // mov v2.16b, v18.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4e20f781 // fmax v1.4s, v28.4s, v0.4s
+	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
+	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e780 // fcmgt v0.4s, v28.4s, v0.4s
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebb8464 // add v4.4s, v3.4s, v27.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebb8463 // add v3.4s, v3.4s, v27.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
-	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
-	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e23 // bit v3.16b, v17.16b, v0.16b
+	WORD $0x4ebdd463 // fsub v3.4s, v3.4s, v29.4s
+	WORD $0x6e23dfc3 // fmul v3.4s, v30.4s, v3.4s
+	WORD $0x3d800003 // str q3, [x0, #0]
 	ADD $16, R0
 	ADD $16, R1
 	SUB $4, R15
@@ -7338,39 +7372,289 @@ element:
 	BLT elementEnd
 	WORD $0xbd400020 // ldr s0, [x1, #0]
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
-	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
-	WORD $0x6e3adc01 // fmul v1.4s, v0.4s, v26.4s
-	WORD $0x4e218821 // frintn v1.4s, v1.4s
-	WORD $0x4eb9cc20 // fmls v0.4s, v1.4s, v25.4s
-	WORD $0x4eb8cc20 // fmls v0.4s, v1.4s, v24.4s
-	WORD $0x4eb61ec2 // mov v2.16b, v22.16b
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
-	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb41e82 // mov v2.16b, v20.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x4eb31e63 // mov v3.16b, v19.16b
-	WORD $0x4e20cc43 // fmla v3.4s, v2.4s, v0.4s
-	WORD $0x4eb21e42 // mov v2.16b, v18.16b
-	WORD $0x4e20cc62 // fmla v2.4s, v3.4s, v0.4s
-	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
-	WORD $0x4e22cc60 // fmla v0.4s, v3.4s, v2.4s
-	WORD $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0422 // sshr v2.4s, v1.4s, #1
-	WORD $0x4ebc8443 // add v3.4s, v2.4s, v28.4s
+	WORD $0x4e20f781 // fmax v1.4s, v28.4s, v0.4s
+	WORD $0x6e3adc22 // fmul v2.4s, v1.4s, v26.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4eb9cc41 // fmls v1.4s, v2.4s, v25.4s
+	WORD $0x4eb8cc41 // fmls v1.4s, v2.4s, v24.4s
+	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
+	WORD $0x4e21cee3 // fmla v3.4s, v23.4s, v1.4s
+	WORD $0x4eb51ea4 // mov v4.16b, v21.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb41e83 // mov v3.16b, v20.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb31e64 // mov v4.16b, v19.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e780 // fcmgt v0.4s, v28.4s, v0.4s
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebb8464 // add v4.4s, v3.4s, v27.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebb8463 // add v3.4s, v3.4s, v27.4s
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
-	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	WORD $0x6ea28422 // sub v2.4s, v1.4s, v2.4s
-	WORD $0x4ebc8442 // add v2.4s, v2.4s, v28.4s
-	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	WORD $0x4ebdd442 // fsub v2.4s, v2.4s, v29.4s
-	WORD $0x6e22dfc2 // fmul v2.4s, v30.4s, v2.4s
-	WORD $0xbd000002 // str s2, [x0, #0]
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e23 // bit v3.16b, v17.16b, v0.16b
+	WORD $0x4ebdd463 // fsub v3.4s, v3.4s, v29.4s
+	WORD $0x6e23dfc3 // fmul v3.4s, v30.4s, v3.4s
+	WORD $0xbd000003 // str s3, [x0, #0]
 	ADD $4, R0
 	ADD $4, R1
 	SUB $1, R15
 	B element
 elementEnd:
+	RET
+
+// func maxColumnsNEON(most, x unsafe.Pointer, n int)
+TEXT ·maxColumnsNEON(SB), NOSPLIT, $0-24
+	MOVD most+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R15
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V31
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V30
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V29
+	VMOVQ $0xff800000ff800000, $0xff800000ff800000, V28
+single:
+	CMP $1, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x4e20c7ff // fmaxnm v31.4s, v31.4s, v0.4s
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x4e20c7de // fmaxnm v30.4s, v30.4s, v0.4s
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x4e20c7bd // fmaxnm v29.4s, v29.4s, v0.4s
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x4e20c79c // fmaxnm v28.4s, v28.4s, v0.4s
+	ADD $192, R1
+	SUB $1, R15
+	B single
+singleEnd:
+	WORD $0x3dc00001 // ldr q1, [x0, #0]
+	WORD $0x4e21c7ff // fmaxnm v31.4s, v31.4s, v1.4s
+	WORD $0x3d80001f // str q31, [x0, #0]
+	WORD $0x3dc00401 // ldr q1, [x0, #16]
+	WORD $0x4e21c7de // fmaxnm v30.4s, v30.4s, v1.4s
+	WORD $0x3d80041e // str q30, [x0, #16]
+	WORD $0x3dc00801 // ldr q1, [x0, #32]
+	WORD $0x4e21c7bd // fmaxnm v29.4s, v29.4s, v1.4s
+	WORD $0x3d80081d // str q29, [x0, #32]
+	WORD $0x3dc00c01 // ldr q1, [x0, #48]
+	WORD $0x4e21c79c // fmaxnm v28.4s, v28.4s, v1.4s
+	WORD $0x3d800c1c // str q28, [x0, #48]
+	RET
+
+// func expColumnsNEON(total, shift, x unsafe.Pointer, n int)
+TEXT ·expColumnsNEON(SB), NOSPLIT, $0-32
+	MOVD total+0(FP), R0
+	MOVD shift+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD n+24(FP), R15
+	VMOVQ $0xc2aeac4ac2aeac4a, $0xc2aeac4ac2aeac4a, V31
+	VMOVQ $0x0000007f0000007f, $0x0000007f0000007f, V30
+	VMOVQ $0x3fb8aa3b3fb8aa3b, $0x3fb8aa3b3fb8aa3b, V29
+	VMOVQ $0x3f3172183f317218, $0x3f3172183f317218, V28
+	VMOVQ $0xb102e308b102e308, $0xb102e308b102e308, V27
+	VMOVQ $0x3951238939512389, $0x3951238939512389, V26
+	VMOVQ $0x3ab6a9403ab6a940, $0x3ab6a9403ab6a940, V25
+	VMOVQ $0x3c0888013c088801, $0x3c0888013c088801, V24
+	VMOVQ $0x3d2aaa723d2aaa72, $0x3d2aaa723d2aaa72, V23
+	VMOVQ $0x3e2aaaab3e2aaaab, $0x3e2aaaab3e2aaaab, V22
+	VMOVQ $0x3f0000003f000000, $0x3f0000003f000000, V21
+	VMOVQ $0x0000000000000000, $0x0000000000000000, V20
+	VMOVQ $0x3f8000003f800000, $0x3f8000003f800000, V19
+	WORD $0x6f00e412 // movi v18.2d, #0
+	WORD $0x6f00e411 // movi v17.2d, #0
+	WORD $0x6f00e410 // movi v16.2d, #0
+	WORD $0x6f00e40f // movi v15.2d, #0
+single:
+	CMP $1, R15
+	BLT singleEnd
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD $0x4e20f7e1 // fmax v1.4s, v31.4s, v0.4s
+	WORD $0x6e3ddc22 // fmul v2.4s, v1.4s, v29.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebccc41 // fmls v1.4s, v2.4s, v28.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4eb91f23 // mov v3.16b, v25.16b
+	WORD $0x4e21cf43 // fmla v3.4s, v26.4s, v1.4s
+	WORD $0x4eb81f04 // mov v4.16b, v24.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7e0 // fcmgt v0.4s, v31.4s, v0.4s
+	WORD $0x4e33d421 // fadd v1.4s, v1.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e83 // bit v3.16b, v20.16b, v0.16b
+	WORD $0x3d800043 // str q3, [x2, #0]
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD $0x4e20f7e1 // fmax v1.4s, v31.4s, v0.4s
+	WORD $0x6e3ddc22 // fmul v2.4s, v1.4s, v29.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebccc41 // fmls v1.4s, v2.4s, v28.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4eb91f23 // mov v3.16b, v25.16b
+	WORD $0x4e21cf43 // fmla v3.4s, v26.4s, v1.4s
+	WORD $0x4eb81f04 // mov v4.16b, v24.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7e0 // fcmgt v0.4s, v31.4s, v0.4s
+	WORD $0x4e33d421 // fadd v1.4s, v1.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e83 // bit v3.16b, v20.16b, v0.16b
+	WORD $0x3d800443 // str q3, [x2, #16]
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD $0x4e20f7e1 // fmax v1.4s, v31.4s, v0.4s
+	WORD $0x6e3ddc22 // fmul v2.4s, v1.4s, v29.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebccc41 // fmls v1.4s, v2.4s, v28.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4eb91f23 // mov v3.16b, v25.16b
+	WORD $0x4e21cf43 // fmla v3.4s, v26.4s, v1.4s
+	WORD $0x4eb81f04 // mov v4.16b, v24.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7e0 // fcmgt v0.4s, v31.4s, v0.4s
+	WORD $0x4e33d421 // fadd v1.4s, v1.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e83 // bit v3.16b, v20.16b, v0.16b
+	WORD $0x3d800843 // str q3, [x2, #32]
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD $0x4e20f7e1 // fmax v1.4s, v31.4s, v0.4s
+	WORD $0x6e3ddc22 // fmul v2.4s, v1.4s, v29.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	WORD $0x4ebccc41 // fmls v1.4s, v2.4s, v28.4s
+	WORD $0x4ebbcc41 // fmls v1.4s, v2.4s, v27.4s
+	WORD $0x4eb91f23 // mov v3.16b, v25.16b
+	WORD $0x4e21cf43 // fmla v3.4s, v26.4s, v1.4s
+	WORD $0x4eb81f04 // mov v4.16b, v24.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb71ee3 // mov v3.16b, v23.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x4eb61ec4 // mov v4.16b, v22.16b
+	WORD $0x4e21cc64 // fmla v4.4s, v3.4s, v1.4s
+	WORD $0x4eb51ea3 // mov v3.16b, v21.16b
+	WORD $0x4e21cc83 // fmla v3.4s, v4.4s, v1.4s
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	WORD $0x4e23cc81 // fmla v1.4s, v4.4s, v3.4s
+	WORD $0x6ea0e7e0 // fcmgt v0.4s, v31.4s, v0.4s
+	WORD $0x4e33d421 // fadd v1.4s, v1.4s, v19.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	WORD $0x4ebe8464 // add v4.4s, v3.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x6ea38443 // sub v3.4s, v2.4s, v3.4s
+	WORD $0x4ebe8463 // add v3.4s, v3.4s, v30.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	WORD $0x6ea01e83 // bit v3.16b, v20.16b, v0.16b
+	WORD $0x3d800c43 // str q3, [x2, #48]
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD $192, R2
+	SUB $1, R15
+	B single
+singleEnd:
+	WORD $0x3dc00001 // ldr q1, [x0, #0]
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x3d800012 // str q18, [x0, #0]
+	WORD $0x3dc00401 // ldr q1, [x0, #16]
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x3d800411 // str q17, [x0, #16]
+	WORD $0x3dc00801 // ldr q1, [x0, #32]
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x3d800810 // str q16, [x0, #32]
+	WORD $0x3dc00c01 // ldr q1, [x0, #48]
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x3d800c0f // str q15, [x0, #48]
+	RET
+
+// func scaleColumnsNEON(s, x unsafe.Pointer, n int)
+TEXT ·scaleColumnsNEON(SB), NOSPLIT, $0-24
+	MOVD s+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R15
+single:
+	CMP $1, R15
+	BLT singleEnd
+	WORD $0x3dc00000 // ldr q0, [x0, #0]
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3d800020 // str q0, [x1, #0]
+	WORD $0x3dc00400 // ldr q0, [x0, #16]
+	WORD $0x3dc00421 // ldr q1, [x1, #16]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3d800420 // str q0, [x1, #16]
+	WORD $0x3dc00800 // ldr q0, [x0, #32]
+	WORD $0x3dc00821 // ldr q1, [x1, #32]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3d800820 // str q0, [x1, #32]
+	WORD $0x3dc00c00 // ldr q0, [x0, #48]
+	WORD $0x3dc00c21 // ldr q1, [x1, #48]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3d800c20 // str q0, [x1, #48]
+	ADD $192, R1
+	SUB $1, R15
+	B single
+singleEnd:
 	RET

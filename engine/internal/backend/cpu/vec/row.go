@@ -21,7 +21,8 @@ var (
 	MaxOfNumbers = maxOfNumbersGo
 	// SumSquaresAbout returns Σ (x−mean)².
 	SumSquaresAbout = sumSquaresAboutGo
-	// ExpSubSum sets d = exp(x−m) and returns Σ d. x−m is at most 89.
+	// ExpSubSum sets d = exp(x−m) and returns Σ d. x−m is at most 89. Here and below, an exponential of a difference may be 0
+	// where it is below the smallest normal number.
 	ExpSubSum = expSubSumGo
 	// SumExpSub returns Σ exp(x−m). x−m is at most 89.
 	SumExpSub = sumExpSubGo

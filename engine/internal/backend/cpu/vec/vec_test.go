@@ -293,6 +293,48 @@ func TestUniform(t *testing.T) {
 	})
 }
 
+// Columns go down as far as asked for, and nothing beside or below them changes.
+func TestColumns(t *testing.T) {
+	type ptr = unsafe.Pointer
+	functions := []struct {
+		name      string
+		fast, exp func(a, b, x ptr, n int)
+	}{
+		{"max", func(a, _, x ptr, n int) { MaxColumns(a, x, n) }, func(a, _, x ptr, n int) { maxColumnsGo(a, x, n) }},
+		{"exp", func(a, b, x ptr, n int) { ExpColumns(a, b, x, n) }, expColumnsGo},
+		{"scale", func(_, b, x ptr, n int) { ScaleColumns(b, x, n) }, func(_, b, x ptr, n int) { scaleColumnsGo(b, x, n) }},
+	}
+	eachSet(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 8, 100, 256} {
+			for _, f := range functions {
+				sides := [2][]float32{make([]float32, 16+16+(n+1)*ColumnsApart), nil}
+				for i := range sides[0] {
+					sides[0][i] = float32(rng.NormFloat64())
+				}
+				if n > 2 {
+					sides[0][32+ColumnsApart+3] = float32(math.NaN())
+				}
+				sides[1] = slices.Clone(sides[0])
+				for k, run := range []func(a, b, x ptr, n int){f.fast, f.exp} {
+					m := sides[k]
+					run(ptr(&m[0]), ptr(&m[16]), ptr(&m[32+16]), n) // the middle third
+				}
+				for i, want := range sides[1] {
+					got := sides[0][i]
+					if got != got && want != want {
+						continue
+					}
+					if math.Abs(float64(got-want)) > 2e-6*(1+math.Abs(float64(want))) {
+						t.Errorf("%s of %d rows: element %d: got %g, want %g", f.name, n, i, got, want)
+						break
+					}
+				}
+			}
+		}
+	})
+}
+
 // aligned copies x to a multiple of 64 bytes.
 func aligned(x []float32) []float32 {
 	c := make([]float32, len(x)+15)

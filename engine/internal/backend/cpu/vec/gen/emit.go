@@ -115,6 +115,9 @@ func (e *emitter) function(constants []value) error {
 			e.op("VMOVUPS", "powers<>(SB)", e.v(next+1))
 		}
 	}
+	if e.columns {
+		return e.functionColumns(&next)
+	}
 	unroll := e.unroll()
 	sums := make([][]int, unroll)
 	for u := range sums {
@@ -216,6 +219,9 @@ func (k *kernel) layout() (size, results int) {
 		}
 	}
 	size = (size+7)&^7 + 8
+	if k.columns {
+		return size, size
+	}
 	return size + 4*len(k.reduces), size
 }
 
@@ -242,7 +248,7 @@ func (k *kernel) signature() string {
 		s += strings.Join(scalars, ", ") + " " + kind + ", "
 	}
 	s += "n int)"
-	if n := len(k.reduces); n > 0 {
+	if n := len(k.reduces); n > 0 && !k.columns {
 		s += " (" + strings.Join([]string{"r0", "r1", "r2"}[:n], ", ") + " float32)"
 	}
 	return s

@@ -52,6 +52,7 @@ type kernel struct {
 	reduces []reduce
 	streams bool // stores go past the caches: d is a multiple of 64
 	turns   int  // vectors in a turn of the main loop; 0 leaves that to the length of the body
+	columns bool // it goes down columns: see columns.go
 }
 
 // A param is a pointer to elements of a type, or a float32 or uint32.
@@ -61,6 +62,8 @@ type param struct {
 	word   bool // the scalar is a uint32
 	mem    mem
 	ahead  int // how many bytes ahead of its loads memory is asked for
+
+	perColumn bool // in a kernel of columns: one element a column
 }
 
 // A value names a node of the expression.
@@ -101,11 +104,13 @@ const (
 	opToFloat
 	opToInt // rounds to nearest
 	opTruncate
-	opScale     // a·2ᵇ with b integral; AVX-512 only
-	opHalf      // through binary16 and back
-	opPowers    // 2^(i/16) in lane i; AVX-512 only, as the next two
-	opLookup    // b's lane whose number is in the lower 4 bits of a
-	opNearRecip // 1/a with a relative error below 2⁻¹⁴
+	opScale      // a·2ᵇ with b integral; AVX-512 only
+	opScaleWhere // the same where the mask is, and else 0: mask, a, b
+	opHalf       // through binary16 and back
+	opColumn     // of a parameter with one element a column
+	opPowers     // 2^(i/16) in lane i; AVX-512 only, as the next two
+	opLookup     // b's lane whose number is in the lower 4 bits of a
+	opNearRecip  // 1/a with a relative error below 2⁻¹⁴
 	opCompare
 	opEqualInt
 	opBlend // mask, then, else
@@ -146,6 +151,7 @@ type reduce struct {
 	value value
 	times value
 	loose bool // a maximum of the numbers among the values
+	into  int  // parameter that a kernel of columns joins its sums to
 }
 
 // used calls f for each value that a reduction reads.

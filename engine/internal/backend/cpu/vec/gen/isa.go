@@ -26,6 +26,8 @@ func (b *body) instruction(v value, n node, d int, r []int, temp int) {
 	switch n.op {
 	case opLoad:
 		b.loadFrom(n.imm, d)
+	case opColumn:
+		b.moveColumn(n.imm, b.offset%columnsApart, d, false)
 	case opRound:
 		if wide {
 			b.op("VRNDSCALEPS", imm, b.v(r[0]), b.v(d))
@@ -70,6 +72,8 @@ func (b *body) instruction(v value, n node, d int, r []int, temp int) {
 		} else {
 			b.op("VBLENDVPS", b.v(r[0]), b.v(r[1]), b.v(r[2]), b.v(d))
 		}
+	case opScaleWhere:
+		b.op("VSCALEFPS.Z", b.v(r[2]), b.v(r[1]), kreg(r[0]), b.v(d))
 	case opOnes:
 		if wide {
 			b.op("VPTERNLOGD", "$0xff", b.v(d), b.v(d), b.v(d))

@@ -43,35 +43,43 @@ func (k *kernel) exp(x value) value { return k.expAtMost89(k.min(k.c(89), x)) }
 func (k *kernel) expAtMost89(x value) value {
 	x = k.max(k.c(-105), x)
 	if k.set == avx512 {
-		return k.expByPowers(x, true)
+		p, n := k.expByPowers(x, true)
+		return k.apply(opScale, p, n)
 	}
 	n, q := k.reduceExp(x)
 	return k.powerOfTwo(k.add(q, k.c(1)), n)
 }
 
+// smallestExp is where eˣ reaches the smallest normal number.
+const smallestExp = -87.3365
+
 // expOfDifference is expAtMost89 for an x that was rounded when another number was subtracted: that may have cost more
-// than ln 2's lower digits are worth.
+// than ln 2's lower digits are worth. What is below the smallest normal number is 0: processors take a hundred times as long
+// for such results, and hidden scores, −Inf, are many.
 func (k *kernel) expOfDifference(x value) value {
+	const notLess = 21
 	if k.set == avx512 {
-		return k.expByPowers(k.max(k.c(-105), x), false)
+		p, n := k.expByPowers(x, false)
+		return k.apply(opScaleWhere, k.compare(notLess, x, k.c(smallestExp)), p, n)
 	}
-	return k.expAtMost89(x)
+	n, q := k.reduceExp(k.max(k.c(smallestExp), x))
+	return k.where(k.compare(lt, x, k.c(smallestExp)), k.c(0), k.powerOfTwo(k.add(q, k.c(1)), n))
 }
 
-// expByPowers writes x = n·ln 2 + r with n a multiple of 1/16, |r| ≤ ln 2 / 32, so that eˣ is 2 to the next lower integer,
-// times one of sixteen powers, times eʳ. The polynomial's error is 1.6e-9. Rounding to multiples of 1/16 is done by adding a number so
-// large that they are its last digits; the lowest four of them name the power.
-func (k *kernel) expByPowers(x value, precise bool) value {
+// expByPowers returns p and n so that eˣ is p times 2 to the next integer that is not above n. It writes x = n·ln 2 + r with n
+// a multiple of 1/16 and |r| ≤ ln 2 / 32; p is one of sixteen powers times eʳ. The polynomial's error is 1.6e-9. Rounding to
+// multiples of 1/16 is done by adding a number so large that they are its last digits; the lowest four of them name the power.
+func (k *kernel) expByPowers(x value, precise bool) (p, n value) {
 	large := k.c(3 << 18)
 	digits := k.fma(x, k.c(math.Log2E), large)
-	n := k.sub(digits, large)
+	n = k.sub(digits, large)
 	r := k.fnma(n, k.c(ln2High), x)
 	if precise {
 		r = k.fnma(n, k.c(ln2Low), r)
 	}
 	power := k.apply(opLookup, digits, k.apply(opPowers))
 	q := k.mul(r, k.poly(r, 1, 5.0001621e-01, 1.6666074e-01))
-	return k.apply(opScale, k.fma(power, q, power), n)
+	return k.fma(power, q, power), n
 }
 
 // quotient is a/b for normal b far from the largest and smallest numbers, as 1 + eˣ is. AVX-512's division takes as long as

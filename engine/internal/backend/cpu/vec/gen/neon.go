@@ -60,6 +60,9 @@ func (e *emitter) functionNEON(constants []value) error {
 		e.pinned[c] = pin()
 		e.loadConstant(e.nodes[c].bits, next+1)
 	}
+	if e.columns {
+		return e.functionColumns(&next)
+	}
 	sums := make([][]int, e.unroll())
 	for u := range sums {
 		for _, r := range e.reduces {
@@ -177,6 +180,8 @@ func (b *body) instructionNEON(n node, d int, r []int, temp int) {
 	switch n.op {
 	case opLoad:
 		b.loadNEON(n.imm, d)
+	case opColumn:
+		b.moveColumn(n.imm, b.offset%columnsApart, d, false)
 	case opRound:
 		b.word("%s v%d.4s, v%d.4s", neonRounds[n.imm], d, r[0])
 	case opAnd, opOr, opXor:

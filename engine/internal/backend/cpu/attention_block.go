@@ -1,0 +1,246 @@
+package cpu
+
+import (
+	"bytes"
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+)
+
+// Blocks of scores lie transposed: a row for each key, a column for each query, s = k·qᵀ. The probabilities that they
+// become are then the right operand of the second product, oᵀ = vᵀ·p, as they lie, and a micro-kernel with as many columns
+// as a block has queries holds both products' sums. Left operands are keys and turned values, packed once for all heads and
+// blocks of queries that look at them.
+
+// packedKeys are the keys and values of all heads, packed by blocks.
+type packedKeys struct {
+	keys, values           []float32
+	keysBlock, valuesBlock int // elements of a block
+	blocks                 int // of a head
+}
+
+// pack packs the keys and values of all heads.
+func (a *attention) pack(l *launch) *packedKeys {
+	n := min(a.tk, keyBlock)
+	p := &packedKeys{
+		keysBlock: gemm.LeftLen(a.kernel, n, a.d), valuesBlock: gemm.LeftLen(a.kernel, a.dv, n),
+		blocks: (a.tk + keyBlock - 1) / keyBlock,
+	}
+	heads := a.b * a.hk
+	p.keys, p.values = l.scratch.floats(heads*p.blocks*p.keysBlock), l.scratch.floats(heads*p.blocks*p.valuesBlock)
+	l.pool.For(heads*p.blocks, func(_, chunk int) {
+		head, token := chunk/p.blocks, chunk%p.blocks*keyBlock
+		n := min(keyBlock, a.tk-token)
+		gemm.PackLeft(a.kernel, p.keys[chunk*p.keysBlock:][:p.keysBlock], a.k.source(l, head/a.hk, head%a.hk, token), n, a.d)
+		gemm.PackLeft(a.kernel, p.values[chunk*p.valuesBlock:][:p.valuesBlock], across(a.v.source(l, head/a.hk, head%a.hk, token)), a.dv, n)
+	})
+	return p
+}
+
+// A blockTask is a block of queries of one head.
+type blockTask struct {
+	*attention
+	l              *launch
+	worker         int
+	packed         *packedKeys
+	head           int // over the batch
+	first, queries int
+
+	query  []float32 // transposed and scaled: a row for each feature
+	scores []float32 // a row for each key
+	sums   []float32 // a row for each feature of the values
+	turned []float32 // a row for each query
+	more   []float32 // a part of the mask, turned
+	// Of each query: the largest score so far, or 0 if that is −Inf; exp(what it was − what it is); the sum of
+	// exp(score − most).
+	most, shift, shrink, total []float32
+}
+
+// blockScratch is how many elements a worker needs.
+func (a *attention) blockScratch() int {
+	return queryBlock * (a.d + keyBlock + a.dv + 4 + max(keyBlock, roundUp16(a.dv)) + vec.Line)
+}
+
+// take cuts up a worker's memory.
+func (t *blockTask) take(mem []float32) {
+	next := func(rows int) []float32 {
+		r := mem[: rows*queryBlock : rows*queryBlock]
+		mem = mem[rows*queryBlock:]
+		return r
+	}
+	t.query, t.scores, t.sums = next(t.d), next(keyBlock), next(t.dv)
+	t.most, t.shift, t.shrink, t.total = next(1), next(1), next(1), next(1)
+	t.turned, t.more = next(max(keyBlock, roundUp16(t.dv))), next(vec.Line)
+}
+
+func (t *blockTask) run() {
+	if t.d > 0 {
+		asm.PackPanel(t.query, queryBlock, t.q.source(t.l, t.head/t.hq, t.head%t.hq, t.first), t.queries, t.d)
+		scaleRow(t.query, t.scale)
+	}
+	for i := range t.most {
+		t.most[i], t.total[i] = float32(math.Inf(-1)), 0
+	}
+	limit := t.visible(t.first + t.queries - 1)
+	if limit == 0 {
+		clear(t.sums)
+	}
+	for key := 0; key < limit; key += keyBlock {
+		if t.l.pool.Stopped() {
+			return
+		}
+		n := min(keyBlock, limit-key)
+		t.score(key, n)
+		t.hide(key, n)
+		t.softmax(key, n)
+		t.weigh(key, n)
+	}
+	t.store()
+}
+
+// block is which packed block holds a key.
+func (t *blockTask) block(key int) int {
+	return t.keyHeadOverBatch(t.head)*t.packed.blocks + key/keyBlock
+}
+
+// hiddenFrom is how many queries of the block, counted from the first, may not look at a key.
+func (t *blockTask) hiddenFrom(key int) int {
+	if !t.causal {
+		return 0
+	}
+	return min(t.queries, max(0, key-(t.tk-t.tq)-t.first))
+}
+
+// score computes the scores of n keys from key on, but for whole vectors of queries that may not look at them.
+func (t *blockTask) score(key, n int) {
+	left := gemm.PackedLeft(t.kernel, t.packed.keys[t.block(key)*t.packed.keysBlock:], n, t.d)
+	for i := 0; i < n; {
+		rows, skip := t.kernel.Rows, t.hiddenFrom(key+i)/vec.Line*vec.Line
+		for i+rows < n && t.hiddenFrom(key+i+rows)/vec.Line*vec.Line == skip {
+			rows += t.kernel.Rows
+		}
+		if cols := t.queries - skip; cols > 0 {
+			query := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.query)), 4*skip)
+			gemm.MultiplyRows(left.From(i, rows), (*float32)(query), queryBlock, cols, &t.scores[i*queryBlock+skip], queryBlock, false)
+		}
+		i += rows
+	}
+}
+
+// hide applies the masks to the scores of n keys from key on.
+func (t *blockTask) hide(key, n int) {
+	for i := range n {
+		copy(t.scores[i*queryBlock:], hidden[:t.hiddenFrom(key+i)])
+	}
+	switch {
+	case t.mask == nil:
+	case t.boolMask:
+		for i := range t.queries {
+			t.hideWhereFalse(i, key, n)
+		}
+	default: // the mask is turned, then added
+		for i := range t.queries {
+			copy(t.turned[i*keyBlock:], unsafe.Slice((*float32)(t.maskOf(i, key, n)), n))
+		}
+		s := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(t.turned)), Line: keyBlock, Step: 1}
+		for i := 0; i < n; i += vec.Line { // a few keys at a time need little room
+			rows := min(vec.Line, n-i)
+			asm.PackPanel(t.more, queryBlock, s.At(0, i), t.queries, rows)
+			at := unsafe.Pointer(&t.scores[i*queryBlock])
+			vec.Of(vec.Add)(at, at, unsafe.Pointer(&t.more[0]), nil, rows*queryBlock)
+		}
+	}
+}
+
+// maskOf returns the mask of query i of the block for n keys from key on.
+func (t *blockTask) maskOf(i, key, n int) unsafe.Pointer {
+	return t.mask.fetch(t.worker, (t.head*t.tq+t.first+i)*t.tk+key, n)
+}
+
+// hideWhereFalse hides the keys that query i's mask has as false.
+func (t *blockTask) hideWhereFalse(i, key, n int) {
+	m := unsafe.Slice((*byte)(t.maskOf(i, key, n)), n)
+	for at := 0; at < n; at++ {
+		next := bytes.IndexByte(m[at:], 0)
+		if next < 0 {
+			return
+		}
+		for at += next; at < n && m[at] == 0; at++ {
+			t.scores[at*queryBlock+i] = hidden[0]
+		}
+	}
+}
+
+// vectors calls f for the columns of the block, 16 at a time.
+func (t *blockTask) vectors(f func(column int)) {
+	for c := 0; c < t.queries; c += vec.Line {
+		f(c)
+	}
+}
+
+// softmax turns the scores of n keys into exp(score − most), and brings what was summed before to the new largest scores.
+func (t *blockTask) softmax(key, n int) {
+	p := func(x []float32, at int) unsafe.Pointer { return unsafe.Pointer(&x[at]) }
+	copy(t.shrink, t.most)
+	t.vectors(func(c int) { vec.MaxColumns(p(t.most, c), p(t.scores, c), n) })
+	grown := false
+	for i, most := range t.most[:t.queries] {
+		t.shrink[i] -= most
+		if t.shrink[i] != t.shrink[i] { // both are infinite
+			t.shrink[i] = 0
+		}
+		grown = grown || t.shrink[i] != 0
+		if t.shift[i] = most; math.IsInf(float64(most), -1) {
+			t.shift[i] = 0
+		}
+	}
+	if key > 0 && grown {
+		vec.Of(vec.Exp)(p(t.shrink, 0), p(t.shrink, 0), nil, nil, queryBlock)
+		vec.Of(vec.Mul)(p(t.total, 0), p(t.total, 0), p(t.shrink, 0), nil, queryBlock)
+		if t.dv > 0 {
+			t.vectors(func(c int) { vec.ScaleColumns(p(t.shrink, c), p(t.sums, c), t.dv) })
+		}
+	}
+	t.vectors(func(c int) { vec.ExpColumns(p(t.total, c), p(t.shift, c), p(t.scores, c), n) })
+}
+
+// weigh adds the values of n keys from key on, weighted.
+func (t *blockTask) weigh(key, n int) {
+	left := gemm.PackedLeft(t.kernel, t.packed.values[t.block(key)*t.packed.valuesBlock:], t.dv, min(keyBlock, t.tk-key))
+	gemm.MultiplyRows(left.First(n), unsafe.SliceData(t.scores), queryBlock, t.queries, unsafe.SliceData(t.sums), queryBlock, key > 0)
+}
+
+// store divides by the sums and writes the results.
+func (t *blockTask) store() {
+	for i := range t.queries {
+		t.shrink[i] = 1
+		if t.total[i] != 0 {
+			t.shrink[i] = 1 / t.total[i]
+		}
+		t.total[i] = t.most[i] + float32(math.Log(float64(t.total[i])))
+	}
+	at := t.head*t.tq + t.first
+	if t.lse != nil {
+		storeRows(t.l, t.lse, at, t.total[:t.queries])
+	}
+	if t.out == nil || t.dv == 0 {
+		return
+	}
+	t.vectors(func(c int) {
+		vec.ScaleColumns(unsafe.Pointer(&t.shrink[c]), unsafe.Pointer(&t.sums[c]), t.dv)
+	})
+	features := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(t.sums)), Line: queryBlock, Step: 1}
+	if t.out.DType == dtype.F32 && t.dv%8 == 0 { // what lies between is not written
+		asm.PackPanel(elements[float32](t.l.bufs[t.out.Buf])[at*t.dv:][:t.queries*t.dv], t.dv, features, t.dv, t.queries)
+		return
+	}
+	width := roundUp16(t.dv)
+	asm.PackPanel(t.turned, width, features, t.dv, t.queries)
+	for i := range t.queries {
+		storeRows(t.l, t.out, (at+i)*t.dv, t.turned[i*width:][:t.dv])
+	}
+}
