@@ -15,11 +15,6 @@ func BF16Kernels() []*MicroKernel {
 	return []*MicroKernel{dotKernel}
 }
 
-// multiplyTiles and packTiles are for a matrix unit.
-func multiplyTiles(int, *float32, *float32, *float32, int, int, int, int) {}
-
-func packTiles([]float32, Source, int, int) {}
-
 // packPairRows packs rows in pairs of steps, width of them a pair.
 func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	done := 0 // pairs

@@ -5,10 +5,6 @@ package asm
 // BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first: there are none.
 func BF16Kernels() []*MicroKernel { return nil }
 
-func multiplyTiles(int, *float32, int, *float32, *float32, int, int, int, int) {}
-
-func packTiles([]float32, int, Source, int, int) {}
-
 func packPairRows([]float32, int, Source, int, int) {}
 
 func packPairPanel([]float32, Source, int, int) {}
