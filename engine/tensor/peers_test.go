@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -118,14 +120,20 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 	},
 }
 
-// What NumPy and PyTorch answer is what we answer, values and gradients, on every device: ref in f64 where they used it.
+// What NumPy and PyTorch answer is what we answer, values and gradients, on every device: in f64 where they used it, and on cpu
+// in f32, too.
 func TestPeers(t *testing.T) {
 	for _, file := range []string{"numpy", "torch", "functions", "random"} {
 		cases := readPeers(t, "testdata/"+file+".json")
-		for _, name := range []string{"ref", "cpu"} {
-			use(t, name)
+		for _, on := range []struct {
+			device string
+			float  dtype.Type
+		}{{"ref", dtype.F64}, {"cpu", dtype.F64}, {"cpu", dtype.F32}} {
+			use(t, on.device)
 			for i, c := range cases {
-				t.Run(fmt.Sprintf("%s/%s/%d_%s", file, name, i, c.Op), func(t *testing.T) { c.check(t, name) })
+				if on.float == dtype.F64 || c.uses("f64") {
+					t.Run(fmt.Sprintf("%s/%s/%v/%d_%s", file, on.device, on.float, i, c.Op), func(t *testing.T) { c.check(t, on.float) })
+				}
 			}
 		}
 	}
@@ -161,14 +169,17 @@ func use(t *testing.T, name string) {
 	})
 }
 
-func (c peerCase) check(t *testing.T, dev string) {
-	float, tolerance := dtype.F32, 2e-6
-	if dev == "ref" {
-		float, tolerance = dtype.F64, 1e-6
-		if len(c.Grads) > 0 || c.Op == "adamw" {
-			tolerance = 1e-12
-		}
-	} else if len(c.Grads) > 0 {
+// uses says whether an argument is of that type.
+func (c peerCase) uses(dt string) bool {
+	return slices.ContainsFunc(c.Args, func(a peerArray) bool { return a.Type == dt })
+}
+
+func (c peerCase) check(t *testing.T, float dtype.Type) {
+	tolerance := 2e-6
+	switch {
+	case float == dtype.F64 && c.uses("f64"):
+		tolerance = 1e-12
+	case len(c.Grads) > 0:
 		tolerance = 2e-5
 	}
 	args := make([]Tensor, len(c.Args))
@@ -223,9 +234,15 @@ func compare(t *testing.T, what string, got, want Tensor, tolerance float64, sum
 	if got.Brief() != want.Brief() {
 		t.Fatalf("%s: got %s, want %s", what, got.Brief(), want.Brief())
 	}
+	if !got.DType().Float() {
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%s: got %v\nwant %v", what, got, want)
+		}
+		return
+	}
 	p, q := got.Float64s(), want.Float64s()
 	floor := 0.0
-	if sum && got.DType().Float() {
+	if sum {
 		for _, w := range q {
 			if !math.IsInf(w, 0) && !math.IsNaN(w) {
 				floor = max(floor, tolerance/10*math.Abs(w))
@@ -234,7 +251,7 @@ func compare(t *testing.T, what string, got, want Tensor, tolerance float64, sum
 	}
 	for i := range p {
 		same := p[i] == q[i] || math.IsNaN(p[i]) && math.IsNaN(q[i])
-		near := got.DType().Float() && math.Abs(p[i]-q[i]) <= tolerance*math.Abs(q[i])+floor && !math.IsInf(q[i], 0)
+		near := math.Abs(p[i]-q[i]) <= tolerance*math.Abs(q[i])+floor && !math.IsInf(q[i], 0)
 		if !same && !near {
 			t.Errorf("%s: element %d: got %v, want %v", what, i, p[i], q[i])
 			return

@@ -7,11 +7,19 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// The gradients of random programs, in float64 on the reference, are what the loss changes by when all parameters move
+// The gradients of random programs, in float64, are what the loss changes by when all parameters move
 // a little along a random direction. At a kink (of max, abs, where) there is no such number, and finite differences of
 // two widths disagree: those programs are left out.
 func TestRandomProgramsAgainstDifferences(t *testing.T) {
-	use(t, "ref")
+	for _, name := range []string{"ref", "cpu"} {
+		t.Run(name, func(t *testing.T) {
+			use(t, name)
+			compareDifferences(t)
+		})
+	}
+}
+
+func compareDifferences(t *testing.T) {
 	compared := 0
 	for seed := uint64(*firstProgram); seed < uint64(*firstProgram+*programs/4); seed++ {
 		loss := func(at float64) (float64, *program, Tensor) {

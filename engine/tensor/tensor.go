@@ -6,7 +6,9 @@
 //
 // Methods are for what has a subject (x.MatMul(w), x.Sum(-1)), package functions for what makes a tensor (Zeros, Randn)
 // or treats several alike (Concat, Where, Grad). Operands of arithmetic may be tensors or plain Go numbers; shapes
-// broadcast as in NumPy, and numbers never change a tensor's dtype.
+// broadcast as in NumPy. Two dtypes meet in the one that [dtype.Promote] gives; a number takes the tensor's, which must have
+// it, but a fraction makes f32 of integers. What is no integer of integers (a quotient, a mean, a root) is f32; their sums and
+// products along axes are of 64 bits.
 //
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
 // A session shows that at the cell's line; [Try] turns it into an error for compiled programs.

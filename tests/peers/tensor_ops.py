@@ -14,7 +14,8 @@ import sys
 
 import numpy as np
 
-TYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "bool"}
+INTS = {f"{sign}int{bits}": f"{short}{bits}" for sign, short in (("u", "u"), ("", "i")) for bits in (8, 16, 32, 64)}
+TYPES = {"float32": "f32", "float64": "f64", "bool": "bool", **INTS}
 
 
 def array(x):
@@ -29,6 +30,43 @@ def case(op, args, want, grads=(), weight=None, **settings):
         c["grads"] = [array(g) for g in grads]
         c["weight"] = array(weight)
     return c
+
+
+def extremes(name):
+    """Both ends of an integer type, and what lies about 0."""
+    info = np.iinfo(name)
+    list_ = [0, 1, 2, 3, 7, info.max, info.max - 1, info.max // 2 + 1, info.min, info.min + 1, -1, -2, -7]
+    return np.array(sorted({i for i in list_ if info.min <= i <= info.max}), dtype=name)
+
+
+def integer_cases():
+    cases = []
+    pairs = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "floor_div": np.floor_divide, "mod": np.remainder,
+             "maximum": np.maximum, "minimum": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
+             "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or,
+             "xor": np.bitwise_xor}
+    for name in INTS:
+        ends = extremes(name)
+        x, y = (a.ravel() for a in np.meshgrid(ends, ends))
+        for op, f in pairs.items():
+            cases.append(case(op, [x, y], [f(x, y)]))
+        cases.append(case("pow", [x, y % 5], [np.power(x, y % 5)]))
+        for op, f in {"neg": np.negative, "abs": np.abs, "sign": np.sign, "not": np.invert}.items():
+            cases.append(case(op, [ends], [f(ends)]))
+        table = np.resize(ends, (3, 5))
+        for op, f in {"sum": np.sum, "prod": np.prod, "cumsum": np.cumsum, "max": np.max, "min": np.min, "argmax": np.argmax,
+                      "argmin": np.argmin}.items():
+            for axis in (0, 1):
+                cases.append(case(op, [table], [f(table, axis)], axis=axis))
+        cases.append(case("mean", [table], [table.astype(np.float32).mean(1, dtype=np.float32)], axis=1))
+        cases.append(case("matmul", [table, table.T], [table @ table.T]))
+        for to in (*INTS, "float32", "float64", "bool"):
+            cases.append(case("cast", [ends], [ends.astype(to)], to=TYPES[to]))
+        for other in INTS:  # what both are promoted to
+            a, b = (a.ravel() for a in np.meshgrid(ends[::3], extremes(other)[::3]))
+            cases.append(case("add", [a, b], [a + b]))
+            cases.append(case("lt", [a, b], [a.astype(np.result_type(a, b)) < b.astype(np.result_type(a, b))]))
+    return cases
 
 
 def numpy_cases():
@@ -115,7 +153,7 @@ def numpy_cases():
         cases.append(case("take", [x, index], [x.take(index, axis)], axis=axis))
     along = np.array([[-1, 1, -2]])
     cases.append(case("take_along", [x, along], [np.take_along_axis(x, along, 0)], axis=0))
-    return cases
+    return cases + integer_cases()
 
 
 def torch_cases():

@@ -10,20 +10,23 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	_ "github.com/mcs-notebook/mcs/engine/internal/backend/cpu"
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 )
 
-// lab builds and runs graphs on the reference device, in float64.
+// lab builds and runs graphs on a device, in float64.
 type lab struct {
 	t   *testing.T
 	dev *backend.Device
 	rng *rand.Rand
 }
 
-func newLab(t *testing.T) *lab {
-	dev, err := backend.Open("ref")
+func newLab(t *testing.T) *lab { return newLabOn(t, "ref") }
+
+func newLabOn(t *testing.T, name string) *lab {
+	dev, err := backend.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +155,9 @@ func TestGradients(t *testing.T) {
 	tested := map[ir.Op]bool{}
 	for _, c := range gradCases() {
 		tested[c.op] = true
-		t.Run(fmt.Sprintf("%v/%s", c.op, c.name), func(t *testing.T) { checkGradient(newLab(t), c) })
+		for _, dev := range []string{"ref", "cpu"} {
+			t.Run(fmt.Sprintf("%v/%s/%s", c.op, c.name, dev), func(t *testing.T) { checkGradient(newLabOn(t, dev), c) })
+		}
 	}
 	for _, r := range ir.Rows() {
 		if r.Grad != nil && !tested[r.Op] {

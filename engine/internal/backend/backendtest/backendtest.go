@@ -128,6 +128,7 @@ func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float6
 	if c.Tol > 0 {
 		tolerance = c.Tol
 	}
+	tolerance *= roundings(dt)
 	for i := range want {
 		if err := got[i].compare(&want[i], tolerance, c.Elementwise); err != nil {
 			t.Errorf("%s: result %d: %v", name, i, err)
@@ -135,6 +136,14 @@ func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float6
 		}
 	}
 	return agreed
+}
+
+// roundings is how large a rounding error in dt is beside one in float32, in which all but F64 are computed.
+func roundings(dt dtype.Type) float64 {
+	if dt == dtype.F64 {
+		return 0x1p-29
+	}
+	return 1
 }
 
 // Evaluate builds a case on a device and returns its results.

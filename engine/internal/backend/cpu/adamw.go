@@ -28,6 +28,9 @@ type adamWTensor struct {
 
 // compileAdamW steps all tensors of an optimizer in one launch.
 func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	if in.Outs[0].DType == dtype.F64 {
+		return compileDoubleAdamW(g, in)
+	}
 	count := len(in.Outs) / 3
 	tensors := make([]adamWTensor, count)
 	type piece struct{ tensor, start, n int }

@@ -59,6 +59,7 @@ func compileAttention(g *backend.Group) (func(*launch), error) {
 		scale: float32(in.Attr.Float), causal: in.Attr.Flags&ir.Causal != 0,
 		q: newTensor4(g, in.Args[0]), k: newTensor4(g, in.Args[1]), v: newTensor4(g, in.Args[2]),
 	}
+	double := dtypeOf(g, in.Args[0]) == dtype.F64
 	mask := 3
 	if in.Op == ir.AttentionGrad {
 		mask = 6
@@ -66,14 +67,20 @@ func compileAttention(g *backend.Group) (func(*launch), error) {
 	if len(in.Args) > mask {
 		i, _ := in.Args[mask].Input()
 		t := dtype.F32
-		if h.boolMask = g.Inputs[i].DType == dtype.Bool; h.boolMask {
+		switch h.boolMask = g.Inputs[i].DType == dtype.Bool; {
+		case h.boolMask:
 			t = dtype.Bool
+		case double:
+			t = dtype.F64
 		}
 		o, err := newOperand(g, in.Args[mask], []int{h.b, h.hq, h.tq, h.tk}, t)
 		if err != nil {
 			return nil, err
 		}
 		h.mask = o.reserve(keyBlock)
+	}
+	if double {
+		return newDoubleAttention(g, h)
 	}
 	if in.Op == ir.AttentionGrad {
 		return newAttentionGrad(g, h)

@@ -3,9 +3,11 @@
 //
 // A [backend.Group] becomes a kernel, which is a Go function that knows its loops, strides and micro-kernels; nothing
 // is decided at launch that could be decided at compilation. f16 and bf16 are storage: they are widened when they are
-// loaded and rounded once when they are stored, and all arithmetic is done in f32.
+// loaded and rounded once when they are stored, and all arithmetic is done in f32. f64 and integers are computed by plain Go
+// loops, but for matrix products of f64.
 //
-// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention).
+// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention); loops.go
+// has the loops that exist for every type, double_*.go the ops in f64.
 // Below lie pool (workers), tile (elementwise programs), gemm (blocked matrix products) and asm (the generated
 // assembly).
 package cpu
@@ -14,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +24,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
-
-// DTypes are the types that the backend's kernels take.
-var DTypes = slices.DeleteFunc(dtype.All(), func(t dtype.Type) bool { return t == dtype.F64 })
 
 func init() {
 	backend.Register("cpu", 10, func(threads int) (backend.Backend, error) { return New(threads), nil })
@@ -57,7 +55,7 @@ func (b *Backend) Info() backend.Info {
 	return backend.Info{
 		Name:    "cpu",
 		Detail:  b.threads() + ", " + instructionSet(),
-		DTypes:  slices.Clone(DTypes),
+		DTypes:  dtype.All(),
 		Threads: b.pool.Threads(),
 		Memory:  b.memory.limit,
 	}
@@ -116,16 +114,6 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	case backend.Single:
 		if op := g.Insts[0].Op; op == ir.Attention || op == ir.AttentionGrad {
 			compile = compileAttention
-		}
-	}
-	for i := range g.Insts {
-		if g.Insts[i].DType == dtype.F64 {
-			return nil, fmt.Errorf("cpu: %s: got f64, want one of %v", g.Name, DTypes)
-		}
-	}
-	for i := range g.Inputs {
-		if g.Inputs[i].DType == dtype.F64 {
-			return nil, fmt.Errorf("cpu: %s: got f64, want one of %v", g.Name, DTypes)
 		}
 	}
 	run, err := compile(g)

@@ -19,7 +19,7 @@ func TestElementwiseOps(t *testing.T) {
 		if row.Family != ir.FamilyElementwise || row.Op == ir.Cast {
 			continue
 		}
-		for _, typ := range DTypes {
+		for _, typ := range dtype.All() {
 			values := floats
 			if !typ.Float() {
 				low, high := ir.IntRange(typ)
@@ -58,8 +58,8 @@ func TestElementwiseOps(t *testing.T) {
 }
 
 func TestCasts(t *testing.T) {
-	for _, from := range DTypes {
-		for _, to := range DTypes {
+	for _, from := range dtype.All() {
+		for _, to := range dtype.All() {
 			t.Run(fmt.Sprint(from, to), func(t *testing.T) {
 				values := []float64{0, 1, 2, 100, 255}
 				if from != dtype.Bool { // integers that do not have the number get the nearest

@@ -239,6 +239,29 @@ func (c *columnSums) flush(r *reduction, n int) {
 	}
 }
 
+// doubleColumn keeps float64 in far.
+func doubleColumn(op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
+	sums := c.far[:n]
+	switch x := unsafe.Slice((*float64)(p), n); op {
+	case ir.Prod:
+		for i := range sums {
+			sums[i] *= x[i]
+		}
+	case ir.ReduceMax:
+		for i := range sums {
+			sums[i] = max(sums[i], x[i])
+		}
+	case ir.ReduceMin:
+		for i := range sums {
+			sums[i] = min(sums[i], x[i])
+		}
+	default:
+		for i := range sums {
+			sums[i] += x[i]
+		}
+	}
+}
+
 // integerColumn keeps numbers of T in ints.
 func integerColumn[T tile.Integer](op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
 	sums := c.ints[:n]

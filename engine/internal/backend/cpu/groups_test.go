@@ -335,7 +335,7 @@ func single(t *testing.T, name string, tolerance float64, build func(b *builder)
 }
 
 // testTypes are those that are numbers.
-var testTypes = slices.DeleteFunc(slices.Clone(DTypes), func(t dtype.Type) bool { return t == dtype.Bool })
+var testTypes = slices.DeleteFunc(dtype.All(), func(t dtype.Type) bool { return t == dtype.Bool })
 
 func TestCopies(t *testing.T) {
 	for _, typ := range append(testTypes, dtype.Bool) {

@@ -31,6 +31,7 @@ var loopsOf = [...]loops{
 	dtype.U32: integerLoops[uint32](), dtype.I32: integerLoops[int32](),
 	dtype.U64: integerLoops[uint64](), dtype.I64: integerLoops[int64](),
 	dtype.F32: floatLoops[float32](),
+	dtype.F64: doubleLoops(),
 }
 
 func integerLoops[T tile.Integer]() loops {
@@ -60,6 +61,12 @@ func floatLoops[T float32 | float64]() loops {
 	}
 	n.key = func(p unsafe.Pointer, i int) int64 { return floatKey(float64(unsafe.Slice((*T)(p), i+1)[i])) }
 	n.put = func(p unsafe.Pointer, i int, v ir.Scalar) { unsafe.Slice((*T)(p), i+1)[i] = T(v.F) }
+	return n
+}
+
+func doubleLoops() loops {
+	n := floatLoops[float64]()
+	n.column = doubleColumn
 	return n
 }
 

@@ -45,7 +45,8 @@ func (p place) at(l *launch, scratch []byte) unsafe.Pointer {
 // as it is complete, while it is in the cache.
 type phase struct {
 	inst       int
-	m, n       int // of a matrix of the batch, as it is computed
+	dtype      dtype.Type // of the registers
+	m, n       int        // of a matrix of the batch, as it is computed
 	batch      int
 	terms      []gemm.Term
 	left       []place
@@ -56,6 +57,8 @@ type phase struct {
 	product    *gemm.Product
 	passing    bool // the product hands its results on to the epilogue and keeps none
 	plain      *plainProduct
+	double     *gemm.Double
+	weights    []writtenWeight // what a product of float64 reads instead of codes
 	call       gemm.Call
 	states     perWorker  // of the epilogue; without a program there is none
 	narrow     dtype.Type // f16 or bf16: the epilogue is nothing but rounding to it
@@ -149,6 +152,10 @@ func (p *phase) run(l *launch, scratch []byte) {
 		p.plain.run(&productCall{l.pool, c.A, c.B, raw}, p.done)
 		return
 	}
+	if p.dtype == dtype.F64 {
+		p.runDouble(l, scratch, raw)
+		return
+	}
 	if p.product == nil && p.raw == nowhere {
 		p.product = gemm.NewPassing(p.m, p.n, p.batch, p.terms, l.pool.Threads())
 		p.passing = p.product != nil
@@ -210,8 +217,12 @@ func (m *matMul) operands(p *phase) error {
 		p.terms[i].A.Batch = offsets(lays[2*i], batch)
 		p.terms[i].B.Batch = offsets(lays[2*i+1], batch)
 	}
-	if tile.Register(in.DType) == dtype.F32 {
+	p.dtype = tile.Register(in.DType)
+	switch p.dtype {
+	case dtype.F32:
 		p.asRow()
+		return nil
+	case dtype.F64:
 		return nil
 	}
 	p.plain = &plainProduct{dtype: in.DType, m: p.m, n: p.n, batch: p.batch, terms: p.terms}

@@ -27,8 +27,14 @@ func (m *matMul) rightOperand(p *phase, t *gemm.Term, r backend.Ref) (ir.Layout,
 	if err != nil {
 		return ir.Layout{}, nowhere, err
 	}
-	p.scales, p.zeros = append(p.scales, at[1]), append(p.zeros, at[2])
 	q := ir.QuantOf(&in.Attr)
+	if in.DType == dtype.F64 {
+		p.scales, p.zeros = append(p.scales, nowhere), append(p.zeros, nowhere)
+		to := m.reserve(in.DType, q.K*q.N)
+		p.weights = append(p.weights, writtenWeight{q, at, to})
+		return ir.Contiguous(in.Shape), to, nil
+	}
+	p.scales, p.zeros = append(p.scales, at[1]), append(p.zeros, at[2])
 	t.Codes = &gemm.Codes{K: q.K, N: q.N, Bits: q.Bits, Group: q.Group, Scale: elemOf(at[1].dtype), Transposed: q.Transposed}
 	return ir.Contiguous(in.Shape), at[0], nil
 }
@@ -64,6 +70,12 @@ func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error
 		return nil, err
 	}
 	q, out := ir.QuantOf(&in.Attr), g.Outputs[0].Buf
+	if q.DType == dtype.F64 {
+		return func(l *launch) {
+			w := bindDoubleWeight(l, q, at)
+			w.write(l, l.pointer(out))
+		}, nil
+	}
 	return func(l *launch) {
 		weight, to := bindQuant(l, q, at), l.pointer(out)
 		l.pool.For(q.Blocks(), func(_, block int) {
@@ -109,6 +121,11 @@ func compileDequantizeTake(g *backend.Group, in *backend.Inst) (func(*launch), e
 		ix := index.indices(l)
 		defer index.release()
 		if !checkIndices(l, in.Op, 1, q.N, ix) {
+			return
+		}
+		if q.DType == dtype.F64 {
+			w := bindDoubleWeight(l, q, at)
+			w.take(l, l.pointer(out), ix)
 			return
 		}
 		weight, to := bindQuant(l, q, at), l.pointer(out)

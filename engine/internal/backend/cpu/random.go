@@ -1,8 +1,10 @@
 package cpu
 
 import (
+	"math"
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
@@ -28,6 +30,10 @@ func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			for c := lo; c < hi; c++ {
 				first := c * tile.Len
 				t.uniforms(key, counter, uint64(first/4))
+				if out.DType == dtype.F64 {
+					t.doubles(doubles(unsafe.Add(to, first*size), min(tile.Len, n-first)), normal)
+					continue
+				}
 				if normal {
 					t.normals()
 				}
@@ -64,5 +70,20 @@ func (t *randomTile) normals() {
 	vec.BoxMullerTo(u, v, u, v, len(t.u))
 	for i := range t.u {
 		t.x[2*i], t.x[2*i+1] = t.u[i], t.v[i]
+	}
+}
+
+// doubles turns uniform numbers, or pairs of them into pairs of normal ones, into float64.
+func (t *randomTile) doubles(out []float64, normal bool) {
+	for i := range out {
+		u, v := float64(t.x[i&^1]), float64(t.x[i|1])
+		switch sin, cos := math.Sincos(2 * math.Pi * v); {
+		case !normal:
+			out[i] = float64(t.x[i])
+		case i%2 == 0:
+			out[i] = math.Sqrt(-2*math.Log(1-u)) * cos
+		default:
+			out[i] = math.Sqrt(-2*math.Log(1-u)) * sin
+		}
 	}
 }

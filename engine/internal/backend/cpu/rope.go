@@ -6,39 +6,40 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // angles holds cosines and sines for positions from 0 on: they are the same in every launch.
-type angles struct {
+type angles[T float32 | float64] struct {
 	base  float64
-	pairs int       // half of a row's width
-	table []float32 // for each position: pairs cosines, then pairs sines
+	pairs int // half of a row's width
+	table []T // for each position: pairs cosines, then pairs sines
 }
 
 // maxAngles is how many positions are kept. Positions beyond, and negative ones, are computed each time.
 const maxAngles = 1 << 16
 
 // extend makes the table hold positions below n.
-func (a *angles) extend(n int) {
+func (a *angles[T]) extend(n int) {
 	for p := len(a.table) / max(1, 2*a.pairs); p < n; p++ {
-		row := make([]float32, 2*a.pairs)
+		row := make([]T, 2*a.pairs)
 		a.fill(row, int64(p))
 		a.table = append(a.table, row...)
 	}
 }
 
 // fill computes one position's row: angles position·base^(−2i/d).
-func (a *angles) fill(row []float32, position int64) {
+func (a *angles[T]) fill(row []T, position int64) {
 	for i := range a.pairs {
 		sin, cos := math.Sincos(float64(position) * math.Pow(a.base, -float64(i)/float64(a.pairs)))
-		row[i], row[a.pairs+i] = float32(cos), float32(sin)
+		row[i], row[a.pairs+i] = T(cos), T(sin)
 	}
 }
 
 // row returns a position's cosines and sines; spare is used when they are not in the table.
-func (a *angles) row(position int64, spare []float32) []float32 {
+func (a *angles[T]) row(position int64, spare []T) []T {
 	if position >= 0 && position < int64(len(a.table)/(2*a.pairs)) {
 		return a.table[int(position)*2*a.pairs:][:2*a.pairs]
 	}
@@ -48,10 +49,19 @@ func (a *angles) row(position int64, spare []float32) []float32 {
 
 // compileRope turns each pair of a row by its position's angle, or back with Reverse.
 func compileRope(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	if in.DType == dtype.F64 {
+		return compileRopeOf[float64](g, in, turnPairs[float64])
+	}
+	return compileRopeOf[float32](g, in, turn)
+}
+
+// compileRopeOf computes in T.
+func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn func(dst, src unsafe.Pointer, cs []T, pairs int, interleaved, reverse bool)) (func(*launch), error) {
 	rank := len(in.Shape)
 	d, tokens := in.Shape[rank-1], in.Shape[rank-2]
 	rows := elementsOf(in.Shape[:rank-1])
-	x, err := newOperand(g, in.Args[0], in.Shape, dtype.F32)
+	register := tile.Register(in.DType)
+	x, err := newOperand(g, in.Args[0], in.Shape, register)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +74,7 @@ func compileRope(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	if err != nil {
 		return nil, err
 	}
-	table := angles{base: in.Attr.Float, pairs: d / 2}
+	table := angles[T]{base: in.Attr.Float, pairs: d / 2}
 	interleaved, reverse := in.Attr.Flags&ir.Interleaved != 0, in.Attr.Flags&ir.Reverse != 0
 	out := g.Outputs[0]
 	return func(l *launch) {
@@ -82,16 +92,16 @@ func compileRope(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		defer x.release()
 		to := l.pointer(out.Buf)
 		l.pool.Range(rows, max(1, mapGrain/d), func(worker, lo, hi int) {
-			spare, y := make([]float32, d), make([]float32, d)
+			spare, y := make([]T, d), make([]T, d)
 			for row := lo; row < hi; row++ {
 				cs := table.row(at[row%len(at)], spare)
 				src := x.fetch(worker, row*d, d)
 				dst := unsafe.Add(to, row*d*out.DType.Size())
-				if out.DType != dtype.F32 {
+				if out.DType != register {
 					dst = unsafe.Pointer(&y[0])
 				}
 				turn(dst, src, cs, d/2, interleaved, reverse)
-				if out.DType != dtype.F32 {
+				if out.DType != register {
 					narrowTo(out.DType, unsafe.Add(to, row*d*out.DType.Size()), dst, d)
 				}
 			}
@@ -108,7 +118,7 @@ func turn(dst, src unsafe.Pointer, cs []float32, pairs int, interleaved, reverse
 	half := 4 * pairs
 	switch {
 	case interleaved:
-		turnInterleaved(dst, src, cs, pairs, reverse)
+		turnPairs(dst, src, cs, pairs, true, reverse)
 	case reverse: // the transposed rotation: the two halves change places
 		vec.RopeTo(unsafe.Add(dst, half), dst, unsafe.Add(src, half), src, cos, sin, pairs)
 	default:
@@ -116,14 +126,19 @@ func turn(dst, src unsafe.Pointer, cs []float32, pairs int, interleaved, reverse
 	}
 }
 
-func turnInterleaved(dst, src unsafe.Pointer, cs []float32, pairs int, reverse bool) {
-	x, y := unsafe.Slice((*float32)(src), 2*pairs), unsafe.Slice((*float32)(dst), 2*pairs)
+// turnPairs is turn in plain Go.
+func turnPairs[T float32 | float64](dst, src unsafe.Pointer, cs []T, pairs int, interleaved, reverse bool) {
+	x, y := unsafe.Slice((*T)(src), 2*pairs), unsafe.Slice((*T)(dst), 2*pairs)
 	for i := range pairs {
 		cos, sin := cs[i], cs[pairs+i]
 		if reverse {
 			sin = -sin
 		}
-		a, b := x[2*i], x[2*i+1]
-		y[2*i], y[2*i+1] = a*cos-b*sin, a*sin+b*cos
+		p, q := i, i+pairs
+		if interleaved {
+			p, q = 2*i, 2*i+1
+		}
+		a, b := x[p], x[q]
+		y[p], y[q] = a*cos-b*sin, a*sin+b*cos
 	}
 }

@@ -17,6 +17,7 @@ import (
 // cache is read from memory once.
 type rowKernel struct {
 	op       ir.Op
+	double   bool // in float64, by double_row.go
 	attr     ir.Attr
 	rows, n  int         // n is the length of a row
 	block    int         // rows that are evaluated together
@@ -30,7 +31,7 @@ type rowKernel struct {
 	streams  bool                   // past the caches
 	inPlace  bool                   // of this launch: results are computed where they stay
 	last     *lasts                 // of this launch: what computes and stores them
-	buffers  [][]float32            // results of a block, by worker
+	buffers  [][]byte               // results of a block, by worker
 	pool     *pool.Pool             // of the launch
 }
 
@@ -91,6 +92,7 @@ func compileRow(g *backend.Group) (func(*launch), error) {
 	in := &g.Insts[at]
 	shape := rowShape(g, in)
 	k := &rowKernel{op: in.Op, attr: in.Attr, n: shape[len(shape)-1], extra: map[int]backend.Output{}}
+	k.double = dtypeOf(g, in.Args[0]) == dtype.F64
 	k.rows = elementsOf(shape[:len(shape)-1])
 	k.block = max(1, blockElements/max(1, k.n))
 	if err := k.compileOperands(g, in, at, shape); err != nil {
@@ -229,7 +231,11 @@ func (k *rowKernel) run(l *launch) {
 		}
 	}
 	for (!k.inPlace || k.last == &lastPast) && len(k.buffers) < l.pool.Threads() {
-		k.buffers = append(k.buffers, elements[float32](alignedBytes(4*k.block*k.n)))
+		k.buffers = append(k.buffers, alignedBytes(8*k.block*k.n))
+	}
+	if k.double {
+		k.runDouble(l)
+		return
 	}
 	rowRunners[k.op](k, l)
 }

@@ -116,7 +116,7 @@ func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error
 	var operands []*operand
 	for i, a := range in.Args {
 		shape := operandShape(g, a)
-		x, err := newOperand(g, a, shape, dtype.F32)
+		x, err := newOperand(g, a, shape, tile.Register(dtypeOf(g, a)))
 		if err != nil {
 			return nil, err
 		}
@@ -136,10 +136,16 @@ func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error
 		l.pool.Range(len(pieces), 1, func(worker, lo, hi int) {
 			for c := lo; c < hi; c++ {
 				p := pieces[c]
+				x := operands[p.operand]
 				partial[c] = 0
 				for i := 0; i < p.n; i += chunk {
 					n := min(chunk, p.n-i)
-					partial[c] += float64(vec.SumSquares(operands[p.operand].fetch(worker, p.start+i, n), n))
+					run := x.fetch(worker, p.start+i, n)
+					if out.DType == dtype.F64 {
+						partial[c] += dotDouble(doubles(run, n), doubles(run, n))
+					} else {
+						partial[c] += float64(vec.SumSquares(run, n))
+					}
 				}
 			}
 		})
@@ -147,7 +153,6 @@ func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error
 		for _, s := range partial {
 			sum += s
 		}
-		single := float32(sum)
-		narrowTo(out.DType, l.pointer(out.Buf), unsafe.Pointer(&single), 1)
+		loopsOf[out.DType].put(l.pointer(out.Buf), 0, ir.Scalar{F: sum})
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -21,8 +22,11 @@ func Disturb(seed uint64) (calm func()) {
 	return func() { disturbance.Store(nil) }
 }
 
-// grain is the relative change: two steps of a float32.
-const grain = 1.0 / (1 << 22)
+// grain is the relative change: two steps of a float32. Those of an F64 are finer.
+const (
+	grain = 1.0 / (1 << 22)
+	finer = 1.0 / (1 << 29)
+)
 
 // disturbedOperands are those of an op that rounds on its way.
 func disturbedOperands(op ir.Op, args []value) []value {
@@ -52,6 +56,9 @@ func disturbResult(op ir.Op, v value) {
 }
 
 func disturb(rng *rand.Rand, v value, amplitude float64) {
+	if v.dtype == dtype.F64 {
+		amplitude *= finer
+	}
 	for i := range v.f {
 		v.f[i] *= 1 + amplitude*(2*rng.Float64()-1)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
@@ -96,6 +97,7 @@ func backends() string {
 	b.WriteString("\n## What each backend has run\n\n")
 	b.WriteString("The conformance suite, `engine/internal/backend/backendtest`, runs each op in each dtype that it takes and compares with ref.\n")
 	b.WriteString("A dtype that is missing was not run. Metal and CUDA come later.\n\n")
+	fmt.Fprintf(&b, "Integers are %s; floats are %s.\n\n", list(dtype.Type.Int), list(dtype.Type.Float))
 	fmt.Fprintf(&b, "| op | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	records := make([]map[string][]string, len(names))
 	for i, name := range names {
@@ -108,6 +110,8 @@ func backends() string {
 		fmt.Fprintf(&b, "| %s |", r.Name)
 		for _, record := range records {
 			run := strings.Join(record[r.Name], " ")
+			run = strings.Replace(run, list(dtype.Type.Int), "integers", 1)
+			run = strings.Replace(run, list(dtype.Type.Float), "floats", 1)
 			if run == "" {
 				run = "–"
 			}
@@ -116,4 +120,15 @@ func backends() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// list names the dtypes of a kind.
+func list(kind func(dtype.Type) bool) string {
+	var names []string
+	for _, dt := range dtype.All() {
+		if kind(dt) {
+			names = append(names, dt.String())
+		}
+	}
+	return strings.Join(names, " ")
 }

@@ -6,10 +6,10 @@
 // (C order) indices, so one program serves a map over everything, the rows of a softmax, and the part of a matmul's
 // result that was just finished.
 //
-// Registers hold float32 for every floating-point dtype, and the dtype itself for integers and Bool. f16 and bf16 are
-// converted where they are loaded and stored: arithmetic is float32 and rounds to the storage type once, at the end.
+// Registers hold float32 for f16 and bf16, and the dtype itself for all others. f16 and bf16 are converted where they are
+// loaded and stored: arithmetic is float32 and rounds to the storage type once, at the end.
 //
-// Reading order: tile.go, compile.go, layout.go, run.go, funcs.go.
+// Reading order: tile.go, compile.go, layout.go, run.go, funcs.go, double.go.
 package tile
 
 import (

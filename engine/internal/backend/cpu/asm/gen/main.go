@@ -18,6 +18,7 @@ var families = []struct {
 	emit       func(f *file)
 }{
 	{"matmul", "amd64", emitMatMul},
+	{"double", "amd64", emitDouble},
 	{"pack", "amd64", emitPack},
 	{"few", "amd64", emitFew},
 	{"quant", "amd64", emitQuant},

@@ -1,0 +1,182 @@
+package cpu
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A doubleAttention is attention in float64, or its gradient: plain loops, one row of scores at a time.
+type doubleAttention struct {
+	heads
+	scale    float64
+	operands []*operand // q, k, v and, for the gradient, o, logsumexp and do
+	outs     []*backend.Output
+}
+
+// A doubleHead is what one query head sees during a launch, each a matrix [tokens features].
+type doubleHead struct {
+	q, k, v []float64
+	scores  []float64 // of one query
+}
+
+func newDoubleAttention(g *backend.Group, h heads) (func(*launch), error) {
+	in := &g.Insts[0]
+	a := &doubleAttention{heads: h, scale: in.Attr.Float}
+	inputs := 3
+	if in.Op == ir.AttentionGrad {
+		inputs = 6
+	}
+	for _, r := range in.Args[:inputs] {
+		o, err := newOperand(g, r, operandShape(g, r), dtype.F64)
+		if err != nil {
+			return nil, err
+		}
+		a.operands = append(a.operands, o)
+	}
+	for i := range in.Outs {
+		a.outs = append(a.outs, outputOf(g, i))
+	}
+	if in.Op == ir.AttentionGrad {
+		return a.runGrad, nil
+	}
+	return a.run, nil
+}
+
+// inputs binds the operands and returns their elements.
+func (a *doubleAttention) inputs(l *launch) (x [][]float64, release func()) {
+	a.bind(l)
+	for _, o := range a.operands {
+		x = append(x, doubles(o.all(l), o.n))
+	}
+	return x, func() {
+		a.release()
+		for _, o := range a.operands {
+			o.release()
+		}
+	}
+}
+
+// output returns where a result is stored, or scratch if nobody wants it.
+func (a *doubleAttention) output(l *launch, i, n int) []float64 {
+	if a.outs[i] == nil {
+		return elements[float64](l.scratch.bytes(8 * n))
+	}
+	return doubles(l.pointer(a.outs[i].Buf), n)
+}
+
+// head returns the matrices of a query head, numbered over the batch, and of the key head that it looks at.
+func (a *doubleAttention) head(x [][]float64, head int, scores []float64) doubleHead {
+	key := head/a.hq*a.hk + a.keyHead(head%a.hq)
+	return doubleHead{
+		q: x[0][head*a.tq*a.d:][:a.tq*a.d], k: x[1][key*a.tk*a.d:][:a.tk*a.d], v: x[2][key*a.tk*a.dv:][:a.tk*a.dv], scores: scores,
+	}
+}
+
+// score fills in the scaled and masked scores of query i with the keys that it may see.
+func (a *doubleAttention) score(worker, head, i int, h *doubleHead) []float64 {
+	s := h.scores[:a.visible(i)]
+	q := h.q[i*a.d:][:a.d]
+	for j := range s {
+		s[j] = dotDouble(q, h.k[j*a.d:][:a.d]) * a.scale
+	}
+	for j := 0; a.mask != nil && j < len(s); j += keyBlock {
+		n := min(keyBlock, len(s)-j)
+		m := a.mask.fetch(worker, (head*a.tq+i)*a.tk+j, n)
+		if !a.boolMask {
+			addElements[float64](unsafe.Pointer(&s[j]), m, n)
+			continue
+		}
+		for at, look := range unsafe.Slice((*bool)(m), n) {
+			if !look {
+				s[j+at] = math.Inf(-1)
+			}
+		}
+	}
+	return s
+}
+
+func dotDouble(x, y []float64) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
+}
+
+// addScaled adds f·x to y.
+func addScaled(y []float64, f float64, x []float64) {
+	for i, v := range x {
+		y[i] += f * v
+	}
+}
+
+func (a *doubleAttention) run(l *launch) {
+	x, release := a.inputs(l)
+	defer release()
+	rows := a.b * a.hq * a.tq
+	out, lse := a.output(l, 0, rows*a.dv), a.output(l, 1, rows)
+	scratch := elements[float64](l.scratch.bytes(8 * a.tk * l.pool.Threads()))
+	l.pool.Range(rows, max(1, mapGrain/max(1, a.tk*(a.d+a.dv))), func(worker, lo, hi int) {
+		for row := lo; row < hi && !l.pool.Stopped(); row++ {
+			head, i := row/a.tq, row%a.tq
+			h := a.head(x, head, scratch[worker*a.tk:][:a.tk])
+			s := a.score(worker, head, i, &h)
+			top, rest := logSumExp(s)
+			lse[row] = top + rest
+			o := out[row*a.dv:][:a.dv]
+			clear(o)
+			if math.IsInf(top, -1) {
+				continue // it may look nowhere
+			}
+			for j, v := range s {
+				addScaled(o, math.Exp(v-top-rest), h.v[j*a.dv:][:a.dv])
+			}
+		}
+	})
+}
+
+// runGrad shares out the heads of keys: a worker goes through all queries that look at one, and adds to its gradients.
+func (a *doubleAttention) runGrad(l *launch) {
+	x, release := a.inputs(l)
+	defer release()
+	dq, dk := a.output(l, 0, a.operands[0].n), a.output(l, 1, a.operands[1].n)
+	dv := a.output(l, 2, a.operands[2].n)
+	scratch := elements[float64](l.scratch.bytes(8 * a.tk * l.pool.Threads()))
+	l.pool.For(a.b*a.hk, func(worker, key int) {
+		dk, dv := dk[key*a.tk*a.d:][:a.tk*a.d], dv[key*a.tk*a.dv:][:a.tk*a.dv]
+		clear(dk)
+		clear(dv)
+		group := a.hq / a.hk
+		for head := key * group; head < (key+1)*group; head++ {
+			h := a.head(x, head, scratch[worker*a.tk:][:a.tk])
+			for i := 0; i < a.tq && !l.pool.Stopped(); i++ {
+				row := head*a.tq + i
+				a.gradOf(x, row, a.score(worker, head, i, &h), &h, dq[row*a.d:][:a.d], dk, dv)
+			}
+		}
+	})
+}
+
+// gradOf computes the gradient of one query, and adds to those of its keys and values.
+func (a *doubleAttention) gradOf(x [][]float64, row int, scores []float64, h *doubleHead, dq, dk, dv []float64) {
+	clear(dq)
+	o, lse, do := x[3][row*a.dv:][:a.dv], x[4][row], x[5][row*a.dv:][:a.dv]
+	if math.IsInf(lse, -1) {
+		return
+	}
+	dot, q := dotDouble(do, o), h.q[row%a.tq*a.d:][:a.d]
+	for j, s := range scores {
+		p := math.Exp(s - lse)
+		if p == 0 {
+			continue
+		}
+		addScaled(dv[j*a.dv:][:a.dv], p, do)
+		ds := p * (dotDouble(do, h.v[j*a.dv:][:a.dv]) - dot) * a.scale
+		addScaled(dq, ds, h.k[j*a.d:][:a.d])
+		addScaled(dk[j*a.d:][:a.d], ds, q)
+	}
+}

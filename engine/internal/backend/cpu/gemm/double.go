@@ -1,0 +1,149 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+)
+
+const (
+	doubleDepth = 512 // length of the pieces of K, on every machine: it decides the order of additions
+	doubleRows  = 168 // rows that a worker packs: 672 KiB with a piece of K
+)
+
+// A Double is a Product of float64. A worker takes some rows and columns of the result, packs its rows once for a piece of K
+// and the columns as they come. Operands lie as in a Product; Elem is not used.
+type Double struct {
+	M, N, Batch int
+	Terms       []Term
+
+	kernel     *asm.DoubleKernel
+	rows, cols int // of a worker's piece
+}
+
+// NewDouble returns a product for a pool of that many threads.
+func NewDouble(m, n, batch int, terms []Term, threads int) *Double {
+	d := &Double{M: m, N: n, Batch: batch, Terms: terms, kernel: asm.Double()}
+	d.rows = min(doubleRows/d.kernel.Rows*d.kernel.Rows, roundTo((m+threads-1)/threads, d.kernel.Rows))
+	down := batch * pieces(m, d.rows)
+	across := max(1, 2*threads/max(1, down)) // a few rows are shared out by columns
+	d.cols = max(8*d.kernel.Cols, roundTo((n+across-1)/across, d.kernel.Cols))
+	return d
+}
+
+func roundTo(n, step int) int { return max(1, pieces(n, step)) * step }
+
+func pieces(n, length int) int { return (n + length - 1) / length }
+
+// ScratchLen is how many float64 a call needs for that many threads.
+func (d *Double) ScratchLen(threads int) int { return threads * d.scratch() }
+
+func (d *Double) scratch() int {
+	return doubleDepth*(d.rows+d.kernel.Cols) + d.kernel.Rows*d.kernel.Cols
+}
+
+// A DoubleCall is one evaluation: its fields are as those of a Call, and C has no gaps.
+type DoubleCall struct {
+	A, B    []unsafe.Pointer
+	C       unsafe.Pointer
+	Done    func(worker int, part Part)
+	Scratch []float64
+}
+
+// Run computes the product. It ends early, with an undefined result, when the pool was told to stop.
+func (d *Double) Run(workers *pool.Pool, c *DoubleCall) {
+	down, across := pieces(d.M, d.rows), pieces(d.N, d.cols)
+	workers.For(d.Batch*down*across, func(worker, i int) {
+		batch, row, col := i/(down*across), i/across%down*d.rows, i%across*d.cols
+		w := doublePiece{
+			Double: d, call: c, batch: batch, row: row, col: col, rows: min(d.rows, d.M-row), cols: min(d.cols, d.N-col),
+		}
+		scratch := c.Scratch[worker*d.scratch():][:d.scratch()]
+		w.left, scratch = scratch[:doubleDepth*d.rows], scratch[doubleDepth*d.rows:]
+		w.right, w.tile = scratch[:doubleDepth*d.kernel.Cols], scratch[doubleDepth*d.kernel.Cols:]
+		w.run(workers)
+		if c.Done != nil && !workers.Stopped() {
+			c.Done(worker, Part{Batch: batch, Row: row, Rows: w.rows, Col: col, Cols: w.cols})
+		}
+	})
+}
+
+// A doublePiece is the part of the result that a worker computes.
+type doublePiece struct {
+	*Double
+	call                        *DoubleCall
+	batch, row, col, rows, cols int
+	left, right, tile           []float64
+}
+
+func (w *doublePiece) run(workers *pool.Pool) {
+	began := false
+	for i := range w.Terms {
+		t := &w.Terms[i]
+		for k := 0; k < t.K && !workers.Stopped(); k += doubleDepth {
+			w.multiply(t, w.call.A[i], w.call.B[i], k, min(doubleDepth, t.K-k), began)
+			began = true
+		}
+	}
+	if began {
+		return
+	}
+	for r := range w.rows {
+		clear(w.line(r, 0, w.cols))
+	}
+}
+
+// line is a part of a row of the result.
+func (w *doublePiece) line(row, col, n int) []float64 {
+	at := (w.batch*w.M+w.row+row)*w.N + w.col + col
+	return unsafe.Slice((*float64)(unsafe.Add(w.call.C, 8*at)), n)
+}
+
+// multiply adds n steps from k on, or begins with them.
+func (w *doublePiece) multiply(t *Term, a, b unsafe.Pointer, k, n int, add bool) {
+	kr, kc := w.kernel.Rows, w.kernel.Cols
+	for r := 0; r < w.rows; r += kr {
+		packDouble(w.left[r*n:], a, &t.A, w.batch, w.row+r, min(kr, w.rows-r), kr, k, n)
+	}
+	for j := 0; j < w.cols; j += kc {
+		cols := min(kc, w.cols-j)
+		packDouble(w.right, b, &t.B, w.batch, w.col+j, cols, kc, k, n)
+		for r := 0; r < w.rows; r += kr {
+			w.kernel.Run(n, w.left[r*n:], w.right, w.tile)
+			for i := range min(kr, w.rows-r) {
+				line, sums := w.line(r+i, j, cols), w.tile[i*kc:][:cols]
+				if !add {
+					copy(line, sums)
+					continue
+				}
+				for x, s := range sums {
+					line[x] += s
+				}
+			}
+		}
+	}
+}
+
+// packDouble copies n steps of some lines of an operand; lines that are missing to width are zeros.
+func packDouble(dst []float64, base unsafe.Pointer, o *Operand, batch, line, lines, width, k, n int) {
+	at := line*o.Line + k*o.Step
+	if o.Batch != nil {
+		at += o.Batch[batch]
+	}
+	if lines < width {
+		clear(dst[:n*width])
+	}
+	// Never a pointer beyond the matrix: the collector looks at pointers.
+	if o.Line == 1 {
+		for s := range n {
+			copy(dst[s*width:], unsafe.Slice((*float64)(unsafe.Add(base, 8*(at+s*o.Step))), lines))
+		}
+		return
+	}
+	for l := range lines {
+		for s := range n {
+			dst[s*width+l] = *(*float64)(unsafe.Add(base, 8*(at+l*o.Line+s*o.Step)))
+		}
+	}
+}
