@@ -123,8 +123,12 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	return &kernel{name: g.Name, work: workOf(g), run: run}, nil
 }
 
-// workOf is about how long one thread takes for a group: enough to tell what is worth waking others for.
+// workOf is about how long one thread takes for a group: enough to tell what is worth waking others for. Of a group that
+// does not say what it takes nothing is known but that it may be long.
 func workOf(g *backend.Group) time.Duration {
+	if g.Bytes == 0 {
+		return time.Millisecond
+	}
 	return time.Duration(g.Flops/50 + g.Bytes/20) // at 50 GFLOP/s and 20 GB/s
 }
 

@@ -253,6 +253,7 @@ func (p *Pool) try(worker int, e era, rest int) (ok bool) {
 		}
 	}()
 	own := &p.workers[worker]
+	own.began.Store(uint64(e))
 	for i := range p.threads {
 		s := (worker + i) % p.threads
 		lo, hi := e.chunks()*s/p.threads, e.chunks()*(s+1)/p.threads

@@ -27,21 +27,24 @@ type worker struct {
 	done atomic.Uint64
 	// doing is what done will be.
 	doing era
-	_     [104]byte // processors fetch lines by twos
+	// began is the last era in which the worker itself looked for chunks.
+	began atomic.Uint64
+	_     [96]byte // processors fetch lines by twos
 }
 
-// claim takes the next of the chunks lo to hi, of which it leaves some if others were taken before, or all of them. It
+// claim takes the next of the chunks lo to hi, of which it leaves some to the worker if he has begun, or all of them. It
 // returns the first one, and how many.
 func (w *worker) claim(e era, lo, hi, leave int, all bool) (chunk, n int) {
 	for {
 		old := era(w.claimed.Load())
 		next := lo
-		switch {
-		case old.number() == e.number():
-			next = old.chunks()
-		case old.number() > e.number(): // the loop is over
+		if old.number() > e.number() { // the loop is over
 			return 0, 0
-		default:
+		}
+		if old.number() == e.number() {
+			next = old.chunks()
+		}
+		if leave > 0 && era(w.began.Load()) != e {
 			leave = 0
 		}
 		n = 1
