@@ -97,7 +97,7 @@ func TestONNX(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, c, why)
 			}
 		}
-		fmt.Printf("onnx: %s: %d of the %d that pass use a type that the device does not have, in a wider one\n", name, widened, passed)
+		fmt.Printf("onnx: %s: %d of the %d that pass have floats of 8 or 4 bits or integers of 4 or 2, which travel in another type\n", name, widened, passed)
 		summary = append(summary, fmt.Sprintf("%s %d of %d", name, passed, len(s.cases)))
 	}
 	fmt.Println("onnx: " + strings.Join(summary, ", "))

@@ -131,15 +131,7 @@ func pow(c *call) []value {
 	if !y.kind.float() && !x.kind.float() {
 		return c.result(x.Pow(y.Tensor), x.kind)
 	}
-	return c.result(c.wide(x).Pow(c.wide(y)), x.kind)
-}
-
-// wide is the widest float that the device has.
-func (c *call) wide(x value) tensor.Tensor {
-	if c.f64 {
-		return x.Cast(dtype.F64)
-	}
-	return x.Cast(dtype.F32)
+	return c.result(x.Cast(dtype.F64).Pow(y.Cast(dtype.F64)), x.kind)
 }
 
 // clip has its bounds as inputs, before version 11 as attributes. The upper one wins.
@@ -161,10 +153,6 @@ func clip(c *call) []value {
 // bitShift moves bits up or down; a count that is negative or beyond the width moves all of them out.
 func bitShift(c *call) []value {
 	x, by := c.x(0), c.x(1).Tensor
-	bits, _, _ := x.kind.integer()
-	if by.DType() == dtype.I64 { // perhaps as the carrier of a narrower one
-		by = tensor.Where(by.Ge(bits), -1, by)
-	}
 	if strings.EqualFold(c.text("direction", ""), "LEFT") {
 		return c.result(x.Shl(by), x.kind)
 	}

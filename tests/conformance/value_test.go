@@ -11,46 +11,37 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A machine is a device and what ONNX's kinds are there. The engine has eight dtypes; the other kinds travel in one of
-// them, their carrier:
+// A machine is a device. ONNX's kinds are dtypes there, but for those of fewer than 8 bits and floats of 8, which the engine
+// does not have: they travel in one of 8 bits, their carrier, and are counted apart in the summary.
 //
-//   - int8, int16, uint16, uint32, uint64 and integers of 4 and 2 bits in i64, cut back to their width after each operation
-//     (a uint64 of 2⁶³ or more is refused);
-//   - floats of 8 and 4 bits as codes in u8, which [decode] and [encode] turn into floats and back on the device;
-//   - double in f32 where the device has no f64.
-//
-// Cases that need a carrier are counted apart in the summary.
+//   - Integers of 4 and 2 bits are in i8 or u8, cut back to their width after each operation;
+//   - floats of 8 and 4 bits are codes in u8, which [decode] and [encode] turn into floats and back on the device.
 type machine struct {
 	device device.Device
-	f64    bool
 }
 
 func newMachine(name string) (machine, error) {
 	if err := device.Use(name); err != nil {
 		return machine{}, err
 	}
-	d := device.Default()
-	return machine{d, slices.Contains(d.Info().DTypes, dtype.F64)}, nil
+	return machine{device.Default()}, nil
 }
 
 var native = map[kind]dtype.Type{
-	kFloat: dtype.F32, kFloat16: dtype.F16, kBFloat16: dtype.BF16, kDouble: dtype.F64,
-	kBool: dtype.Bool, kUint8: dtype.U8, kInt32: dtype.I32, kInt64: dtype.I64,
+	kFloat: dtype.F32, kFloat16: dtype.F16, kBFloat16: dtype.BF16, kDouble: dtype.F64, kBool: dtype.Bool,
+	kUint8: dtype.U8, kUint16: dtype.U16, kUint32: dtype.U32, kUint64: dtype.U64,
+	kInt8: dtype.I8, kInt16: dtype.I16, kInt32: dtype.I32, kInt64: dtype.I64,
 }
 
 // carrier is the dtype in which a kind travels; widened says that it is not the kind itself.
 func (m machine) carrier(k kind) (dt dtype.Type, widened bool) {
-	if k == kDouble && !m.f64 {
-		return dtype.F32, true
-	}
 	if dt, ok := native[k]; ok {
 		return dt, false
 	}
-	if k.coded() {
+	if _, signed, ok := k.integer(); ok && signed {
+		return dtype.I8, true
+	} else if ok || k.coded() {
 		return dtype.U8, true
-	}
-	if _, _, ok := k.integer(); ok {
-		return dtype.I64, true
 	}
 	panic(refusal{reason: fmt.Sprintf("got elements of type %v, want numbers or booleans", k)})
 }
@@ -73,18 +64,13 @@ func refuse(format string, args ...any) { panic(refusal{reason: fmt.Sprintf(form
 func (m machine) upload(t *tensorProto) value {
 	dt, _ := m.carrier(t.kind)
 	var b []byte
-	for i, u := range t.bits {
-		if t.kind == kUint64 && u > math.MaxInt64 {
-			refuse("got %d in uint64, want less than 2⁶³ (it travels in i64)", u)
-		}
-		switch {
-		case dt == dtype.F32 && t.kind == kDouble:
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(t.number(i))))
-		case dt.Size() == 1:
+	for _, u := range t.bits {
+		switch dt.Size() {
+		case 1:
 			b = append(b, byte(u))
-		case dt.Size() == 2:
+		case 2:
 			b = binary.LittleEndian.AppendUint16(b, uint16(u))
-		case dt.Size() == 4:
+		case 4:
 			b = binary.LittleEndian.AppendUint32(b, uint32(u))
 		default:
 			b = binary.LittleEndian.AppendUint64(b, u)
@@ -93,24 +79,16 @@ func (m machine) upload(t *tensorProto) value {
 	return value{tensor.FromBytes(dt, b, t.shape...), t.kind}
 }
 
-// fit brings a result into the carrier of a kind: integers wrap to its width, floats are rounded.
+// fit brings a result into the dtype of a kind: integers wrap to its width, floats are rounded.
 func (m machine) fit(t tensor.Tensor, k kind) value {
-	dt, widened := m.carrier(k)
-	if t.DType() != dt {
-		if t.DType() == dtype.F64 && !m.f64 {
-			refuse("got f64 on %v", m.device)
+	dt, _ := m.carrier(k)
+	if bits, signed, integer := k.integer(); integer && bits < 8 {
+		t = t.Cast(dtype.I64).And(1<<bits - 1)
+		if signed {
+			t = t.Xor(1 << (bits - 1)).Sub(1 << (bits - 1))
 		}
-		t = t.Cast(dt)
 	}
-	bits, signed, integer := k.integer()
-	if !widened || !integer || bits == 64 {
-		return value{t, k}
-	}
-	t = t.And(1<<bits - 1)
-	if signed {
-		t = t.Xor(1 << (bits - 1)).Sub(1 << (bits - 1))
-	}
-	return value{t, k}
+	return value{t.Cast(dt), k}
 }
 
 // The tolerances of ONNX's own runner.
@@ -147,8 +125,8 @@ func (m machine) compare(got value, want *tensorProto) string {
 	if want.kind.coded() {
 		table = smallFloats[want.kind].table()
 	}
-	for i, g := range got.Ints() {
-		w := int(want.bits[i])
+	for i, g := range integersOf(got.Tensor) {
+		w := want.bits[i]
 		if g != w && !(table != nil && math.IsNaN(table[g]) && math.IsNaN(table[w])) {
 			return fmt.Sprintf("element %d: got %d, want %d", i, g, w)
 		}
@@ -161,4 +139,16 @@ func near(g, w, tolerance float64) bool {
 		return true
 	}
 	return !math.IsInf(g, 0) && !math.IsInf(w, 0) && math.Abs(g-w) <= absolute+tolerance*math.Abs(w)
+}
+
+// integersOf are the 64 bits of each element.
+func integersOf(t tensor.Tensor) []uint64 {
+	if t.DType() == dtype.U64 {
+		return t.Uint64s()
+	}
+	var bits []uint64
+	for _, i := range t.Ints() {
+		bits = append(bits, uint64(i))
+	}
+	return bits
 }
