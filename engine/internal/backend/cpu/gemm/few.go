@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
@@ -58,32 +59,43 @@ func (p *Product) few() bool {
 // fewWidth is the number of columns of a task, so that all threads have as many tasks.
 func (p *Product) fewWidth(threads int) int {
 	widest := max(fewLeast, min(fewCols, fewSums/max(1, p.M)&^(fewLeast-1)))
+	if slices.ContainsFunc(p.Terms, func(t Term) bool { return p.direct(&t) != nil }) {
+		widest = max(widest, directCols)
+	}
 	tasks := roundUp((p.N+widest-1)/widest, threads)
 	return max(fewLeast, roundUp((p.N+tasks-1)/max(1, tasks), fewLeast))
 }
 
-// blocked says whether a term's left operand is rearranged for Axpy: the steps of a call side by side, row after row.
-func (p *Product) blocked(t *Term) bool {
-	return t.Codes == nil && t.B.Line == 1 && p.M > 8 && (!t.A.plain() || crowded(p.M, 4*t.A.Line))
+// direct returns the kernel that multiplies packed rows by the right operand as it lies, for terms that have some rows more
+// than reading that operand hides; nil for others.
+func (p *Product) direct(t *Term) (best *asm.DirectKernel) {
+	if t.Codes != nil || t.B.Line != 1 || p.M <= Few {
+		return nil
+	}
+	for _, k := range asm.DirectKernels() {
+		if best == nil || roundUp(p.M, k.Rows) < roundUp(p.M, best.Rows) {
+			best = k
+		}
+	}
+	return best
 }
 
-// crowded says whether rows that lie stride bytes apart push each other out of the first-level cache: eight lines and more
-// that are the same distance into a page share one of its sets with those of the right operand.
-func crowded(rows, stride int) bool {
-	const page, lines = 4096, 8
-	apart := page // between lines that do not meet
-	if stride != 0 {
-		apart = min(page, stride&-stride)
-	}
-	return rows*apart > lines*page
-}
+const (
+	// nearBytes is the size of a right operand that stays in a core's own cache.
+	nearBytes = 1 << 20
+	// nearSteps is how many steps of such an operand a direct kernel goes through before the next rows do the same; farSteps of
+	// one that comes from further away, whose lines are far apart, in many pages.
+	nearSteps, farSteps = 128, 32
+	// directCols is how many columns a worker takes, at most: a block of steps of them stays in a core's second-level cache.
+	directCols = 512
+)
 
 // leftLen is the length of a term's left operand in the scratch memory, 0 if it is read as it lies.
 func (p *Product) leftLen(t *Term) int {
-	switch {
-	case p.blocked(t):
-		return p.Batch * p.M * roundUp(t.K, asm.FewSteps)
-	case t.A.plain():
+	if d := p.direct(t); d != nil {
+		return roundUp(p.Batch*roundUp(p.M, d.Rows)*t.K, 16)
+	}
+	if t.A.plain() {
 		return t.inputLen(p.M)
 	}
 	return roundUp(p.Batch*p.M*t.K, 16) + t.inputLen(p.M)
@@ -155,86 +167,109 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 			c.inputs[i] = t.prepare(c, i, dst, p.M, (*float32)(t.A.source(c.A[i], 0).Base), t.A.Line)
 			continue
 		}
-		rows := func(_, lo, hi int) {
-			for row := lo; row < hi; row++ {
-				s := t.A.source(c.A[i], row/p.M).At(row%p.M, 0)
-				if !p.blocked(t) {
-					asm.Spread(dst[row*t.K:], s, t.K)
-					continue
-				}
-				spreadSteps(dst[row/p.M*p.M*roundUp(t.K, asm.FewSteps)+row%p.M*asm.FewSteps:], p.M*asm.FewSteps, s, t.K)
-			}
+		if d := p.direct(t); d != nil {
+			p.packRows(workers, c, i, d, dst)
+			continue
 		}
-		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, rows)
+		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, func(_, lo, hi int) {
+			for row := lo; row < hi; row++ {
+				asm.Spread(dst[row*t.K:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), t.K)
+			}
+		})
 		if t.Codes != nil {
 			c.inputs[i] = t.prepare(c, i, dst[roundUp(p.M*t.K, 16):], p.M, unsafe.SliceData(dst), t.K)
 		}
 	}
 }
 
-// spreadSteps writes n steps of line 0 as float32, asm.FewSteps of them every apart elements.
-func spreadSteps(dst []float32, apart int, s asm.Source, n int) {
-	var row [256]float32
-	for done := 0; done < n; done += len(row) {
-		m := min(len(row), n-done)
-		from := row[:m]
-		if s.Elem == asm.F32 && s.Step == 1 {
-			from = unsafe.Slice((*float32)(s.At(0, done).Base), m)
-		} else {
-			asm.Spread(from, s.At(0, done), m)
+// packRows packs the left operand of term i into panels for d, all steps of one after the other.
+func (p *Product) packRows(workers *pool.Pool, c *Call, i int, d *asm.DirectKernel, dst []float32) {
+	t := &p.Terms[i]
+	panels := (p.M + d.Rows - 1) / d.Rows
+	workers.Range(p.Batch*panels, 1+(1<<14)/(d.Rows*t.K), func(_, lo, hi int) {
+		for n := lo; n < hi; n++ {
+			row := n % panels * d.Rows
+			asm.PackPanel(dst[n*d.Rows*t.K:], d.Rows, t.A.source(c.A[i], n/panels).At(row, 0), min(d.Rows, p.M-row), t.K)
 		}
-		for len(from) >= asm.FewSteps {
-			*(*[asm.FewSteps]float32)(dst) = *(*[asm.FewSteps]float32)(from)
-			from = from[asm.FewSteps:]
-			dst = dst[min(apart, len(dst)):]
+	})
+}
+
+// multiplyDirect adds the product of packed rows and columns of b to out, or sets out to it.
+func (p *Product) multiplyDirect(t *Term, d *asm.DirectKernel, rows []float32, b asm.Source, cols int, out *float32, ld, add int) {
+	const line = 64
+	size := b.Elem.Size()
+	steps, apart := nearSteps, size*b.Step
+	if apart*t.K > nearBytes {
+		steps = farSteps
+	}
+	for s := 0; s < t.K; s += steps {
+		k := min(steps, t.K-s)
+		ahead := uintptr(b.At(0, s).Base) // what is here already costs nothing
+		far := 0
+		if s+k < t.K && steps == farSteps {
+			ahead, far = ahead+uintptr(k*apart), apart
 		}
-		copy(dst, from)
+		at := ahead
+		for j := 0; j < cols; j += d.Cols {
+			for i := 0; i < p.M; i += d.Rows {
+				d.Multiply(k, &rows[i*t.K+s*d.Rows], b.At(j, s), (*float32)(unsafe.Add(unsafe.Pointer(out), 4*(i*ld+j))), ld,
+					min(d.Rows, p.M-i), min(d.Cols, cols-j), add, int(at), far)
+				if at += 2 * line; far == 0 || at >= ahead+uintptr(cols*size) {
+					at = ahead
+				}
+			}
+		}
+		add = 1
+	}
+}
+
+// multiplyRows adds the product of rows, lda apart, and columns of b to out.
+func (p *Product) multiplyRows(steps int, a *float32, lda int, b asm.Source, cols int, out *float32, ld int) {
+	if b.Line != 1 {
+		asm.Dot(p.M, cols, steps, a, lda, b, out, ld)
+		return
+	}
+	for s := 0; s < steps; s += asm.FewSteps {
+		x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
+		asm.Axpy(p.M, cols, min(asm.FewSteps, steps-s), x, lda, b.At(0, s), out, ld)
 	}
 }
 
 // columns computes a range of columns of one matrix.
 func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	out, ld := unsafe.SliceData(sums), cols
-	aside := p.M > 1 || p.turned
+	aside := p.M > 1 && p.M <= Few || p.turned
 	if !aside && !p.passing {
 		out, ld = c.c(batch, 0, col), c.LDC
 	}
-	clear(unsafe.Slice(out, p.M*cols))
-	at := 0
+	at, add := 0, 0
 	for i := range p.Terms {
 		t := &p.Terms[i]
 		n := p.leftLen(t)
 		if t.K == 0 {
 			continue
 		}
-		if t.Codes != nil {
+		d := p.direct(t)
+		if d == nil && add == 0 {
+			for i := range p.M {
+				clear(unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(out), 4*i*ld)), cols))
+			}
+		}
+		switch b := t.B.source(c.B[i], batch); {
+		case t.Codes != nil:
 			q := t.quant(c, i)
 			q.Multiply(&c.inputs[i], col, cols, out, ld)
-			at += n
-			continue
-		}
-		b := t.B.source(c.B[i], batch).At(col, 0)
-		switch {
-		case p.blocked(t):
-			a := c.Scratch[at+batch*p.M*roundUp(t.K, asm.FewSteps):]
-			for s := 0; s < t.K; s += asm.FewSteps {
-				asm.Axpy(p.M, cols, min(asm.FewSteps, t.K-s), unsafe.SliceData(a[s*p.M:]), asm.FewSteps, b.At(0, s), out, ld)
-			}
+		case d != nil:
+			rows := c.Scratch[at+batch*roundUp(p.M, d.Rows)*t.K:]
+			p.multiplyDirect(t, d, rows, b.At(col, 0), cols, out, ld, add)
 		default:
 			a, lda := (*float32)(t.A.source(c.A[i], batch).Base), t.A.Line
 			if n > 0 {
 				a, lda = unsafe.SliceData(c.Scratch[at+batch*p.M*t.K:]), t.K
 			}
-			if b.Line != 1 {
-				asm.Dot(p.M, cols, t.K, a, lda, b, out, ld)
-				break
-			}
-			for s := 0; s < t.K; s += asm.FewSteps {
-				x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
-				asm.Axpy(p.M, cols, min(asm.FewSteps, t.K-s), x, lda, b.At(0, s), out, ld)
-			}
+			p.multiplyRows(t.K, a, lda, b.At(col, 0), cols, out, ld)
 		}
-		at += n
+		at, add = at+n, 1
 	}
 	switch {
 	case p.passing:

@@ -21,6 +21,7 @@ var families = []struct {
 	{"double", "amd64", emitDouble},
 	{"pack", "amd64", emitPack},
 	{"few", "amd64", emitFew},
+	{"direct", "amd64", emitDirect},
 	{"quant", "amd64", emitQuant},
 	{"peak", "amd64", emitPeak},
 	{"tiles", "amd64", emitTiles},

@@ -13,11 +13,7 @@ var matmulTiles = []struct {
 }
 
 func emitMatMul(f *file) {
-	var mask []uint32
-	for i := range 16 {
-		mask = append(mask, map[bool]uint32{true: 0xffffffff}[i < 8])
-	}
-	m := &matmulKernels{file: f, mask: f.words("matmulMask", mask...)}
+	m := &matmulKernels{file: f, mask: f.words("matmulMask", halfMask()...)}
 	for _, t := range matmulTiles {
 		for v := 1; v <= t.vectors; v++ {
 			m.tile(t.set, t.rows, v, false)
@@ -26,6 +22,15 @@ func emitMatMul(f *file) {
 	for v := 1; v <= 2; v++ {
 		m.tile(avx512, 14, v, true)
 	}
+}
+
+// halfMask is a table from which eight words, beginning so many before its middle, are a mask of as many lanes.
+func halfMask() []uint32 {
+	var mask []uint32
+	for i := range 16 {
+		mask = append(mask, map[bool]uint32{true: 0xffffffff}[i < 8])
+	}
+	return mask
 }
 
 type matmulKernels struct {

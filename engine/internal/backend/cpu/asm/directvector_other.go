@@ -1,0 +1,5 @@
+//go:build !amd64 || mcs_portable
+
+package asm
+
+func directKernels(Set) []*DirectKernel { return nil }

@@ -1,0 +1,82 @@
+package main
+
+import "fmt"
+
+// directTiles are the micro-kernels that read b as it lies: rows × vectors, all with 24 (AVX2: 12) sums in registers. Each
+// comes in all narrower widths, for the last columns.
+var directTiles = []struct {
+	set
+	rows, vectors int
+}{
+	{avx512, 8, 3}, {avx512, 6, 4}, {avx2, 4, 3},
+}
+
+// emitDirect writes the kernels of products with some rows, whose right operand is not packed. b may be f32, bf16 or f16.
+func emitDirect(f *file) {
+	m := &matmulKernels{file: f, mask: f.words("directMask", halfMask()...)}
+	for _, t := range directTiles {
+		for _, e := range packTypes {
+			for v := 1; v <= t.vectors; v++ {
+				m.direct(t.set, t.rows, v, e.name)
+			}
+		}
+	}
+}
+
+// direct writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values a step. b has a row for each
+// step, ldb bytes apart, of which cols elements are read, (v-1)·lanes < cols ≤ v·lanes; with AVX2 all v·lanes.
+//
+// b comes from memory, where a few columns of many rows are far apart and hardware sees no pattern. So each step asks for two
+// lines of what later calls read: from address ahead on, aheadStep bytes further with each step.
+func (m *matmulKernels) direct(s set, mr, v int, typ string) {
+	fn := m.function("multiplies a packed panel by rows of b as they lie; see gen/direct.go.", fmt.Sprintf("direct%dx%d%s%s", mr, v*s.lanes, typ, s.name),
+		fmt.Sprintf("k int, a *float32, b *%s, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int", goType(typ)))
+	fn.load("k", "AX", "a", "SI", "b", "BX", "ldb", "R8", "c", "DI", "ldc", "R9", "rows", "R10", "cols", "CX", "ahead", "DX", "aheadStep", "R11")
+	var mask []any
+	if s == avx512 {
+		fn.op("MOVQ", "CX", "R13")
+		fn.op("SUBQ", imm((v-1)*s.lanes), "R13")
+		fn.op("MOVQ", imm(-1), "R12")
+		fn.op("BZHIQ", "R13", "R12", "R12")
+		fn.op("KMOVW", "R12", "K2")
+		mask = []any{"K2"}
+	}
+	for i := range mr * v {
+		if s == avx512 {
+			fn.op("VPXORD", s.v(i), s.v(i), s.v(i))
+		} else {
+			fn.op("VXORPS", s.v(i), s.v(i), s.v(i))
+		}
+	}
+	size := 2
+	if typ == "F32" {
+		size = 4
+	}
+	b := mr * v
+	loop := fn.label("loop")
+	fn.at(loop)
+	for j := range v {
+		if j == v-1 {
+			widen(fn, typ, mem(j*s.lanes*size, "BX"), s.v(b+j), mask...)
+		} else {
+			widen(fn, typ, mem(j*s.lanes*size, "BX"), s.v(b+j))
+		}
+	}
+	fn.op("PREFETCHT1", mem(0, "DX"))
+	fn.op("PREFETCHT1", mem(64, "DX"))
+	spare := min(s.regs-b-v, 2)
+	for i := range mr {
+		a := s.v(b + v + i%spare)
+		fn.op("VBROADCASTSS", mem(4*i, "SI"), a)
+		for j := range v {
+			fn.op("VFMADD231PS", s.v(b+j), a, s.v(i*v+j))
+		}
+	}
+	fn.op("ADDQ", imm(4*mr), "SI")
+	fn.op("ADDQ", "R8", "BX")
+	fn.op("ADDQ", "R11", "DX")
+	fn.op("DECQ", "AX")
+	fn.op("JNZ", loop)
+	m.store(fn, s, mr, v)
+	fn.end()
+}
