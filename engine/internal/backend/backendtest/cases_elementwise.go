@@ -148,7 +148,7 @@ func bitcastCases() []Case {
 				return b.New(ir.Bitcast, ir.Attr{DType: dt}, bits)
 			})})
 		}
-		for _, shape := range shapes {
+		for _, shape := range shapes[:8] { // the functions go element by element
 			add(fmt.Sprint(shape), func(b *B, dt dtype.Type) *ir.Node { return b.Normal(dt, shape...) })
 		}
 		add("transposed", func(b *B, dt dtype.Type) *ir.Node { return b.Transposed(dt, 33, 17) })

@@ -9,8 +9,8 @@ import (
 // How far a result may be off: so many times as far as that of the disturbed reference is at most. An element is off by
 // nothing in all runs with a probability that this makes up for.
 const (
-	disturbances = 6
-	beyond       = 16
+	disturbances = 4
+	beyond       = 24
 )
 
 // A spread is a result of the reference, and for each element how far the disturbed reference was off at most. It knows no
