@@ -270,3 +270,23 @@ func Meshgrid(vectors ...Tensor) []Tensor {
 	}
 	return grids
 }
+
+// Masked lists the elements of t where the mask, which has its shape, is true, in C order (x[mask] in NumPy). It evaluates
+// the mask, as their number depends on it.
+func (t Tensor) Masked(mask Tensor) Tensor {
+	n, m := t.node("masked"), mask.node("masked")
+	if m.DType != dtype.Bool || !slices.Equal(n.Shape, m.Shape) {
+		fail("masked", "got mask %v for %v, want bool%v", m, n, n.Shape)
+	}
+	return t.Flatten().Take(mask.Flatten().NonZero().Flatten(), 0)
+}
+
+// Kron is the Kronecker product of two matrices: [a b] and [c d] give [a·c b·d], y times each element of t.
+func (t Tensor) Kron(y Tensor) Tensor {
+	n, m := t.node("kron"), y.node("kron")
+	if len(n.Shape) != 2 || len(m.Shape) != 2 {
+		fail("kron", "got %v and %v, want matrices", n, m)
+	}
+	blocks := t.Unsqueeze(1).Unsqueeze(3).Mul(y.Unsqueeze(1).Unsqueeze(0))
+	return blocks.Reshape(n.Shape[0]*m.Shape[0], n.Shape[1]*m.Shape[1])
+}

@@ -61,6 +61,14 @@ var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
 		return x
 	},
 
+	"masked":               func(c peerCase, a []Tensor) Tensor { return a[0].Masked(a[1]) },
+	"kron":                 func(c peerCase, a []Tensor) Tensor { return a[0].Kron(a[1]) },
+	"norm":                 func(c peerCase, a []Tensor) Tensor { return a[0].Norm(c.axis()) },
+	"mean_squares":         func(c peerCase, a []Tensor) Tensor { return MeanSquares(a[0], a[1]) },
+	"binary_cross_entropy": func(c peerCase, a []Tensor) Tensor { return BinaryCrossEntropy(a[0], a[1]) },
+	"kl_divergence":        func(c peerCase, a []Tensor) Tensor { return KLDivergence(a[0], a[1]) },
+	"cosine_similarity":    func(c peerCase, a []Tensor) Tensor { return CosineSimilarity(a[0], a[1], c.axis()) },
+
 	"elu":        func(c peerCase, a []Tensor) Tensor { return a[0].Elu(c.number("alpha")) },
 	"leaky_relu": func(c peerCase, a []Tensor) Tensor { return a[0].LeakyRelu(c.number("alpha")) },
 	"lerp":       func(c peerCase, a []Tensor) Tensor { return a[0].Lerp(a[1], c.number("alpha")) },

@@ -53,7 +53,8 @@ func TestFunctionsThatCannotBe(t *testing.T) {
 		"Eye": Eye, "FromBytes": FromBytes, "Einsum": Einsum, "Grad": Grad, "Linear": Linear, "LoRALinear": LoRALinear,
 		"CrossEntropy": CrossEntropy, "Where": Where, "Rand": Rand, "Randn": Randn, "RandInt": RandInt, "Dropout": Dropout,
 		"Categorical": Categorical, "MaxAbsDiff": MaxAbsDiff, "AllClose": AllClose, "SumSquares": SumSquares,
-		"Diag": Diag, "Meshgrid": Meshgrid, "Concat": Concat, "Stack": Stack, "FullLike": FullLike, "AdamW": AdamW, "FirstNonFinite": FirstNonFinite,
+		"MeanSquares": MeanSquares, "BinaryCrossEntropy": BinaryCrossEntropy, "KLDivergence": KLDivergence,
+		"CosineSimilarity": CosineSimilarity, "RandPerm": RandPerm, "Diag": Diag, "Meshgrid": Meshgrid, "Concat": Concat, "Stack": Stack, "FullLike": FullLike, "AdamW": AdamW, "FirstNonFinite": FirstNonFinite,
 	}
 	for name, f := range functions {
 		v := reflect.ValueOf(f)

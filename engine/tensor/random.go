@@ -72,6 +72,13 @@ func (r *RNG) RandInt(low, high int, shape ...int) Tensor {
 	return r.Rand(shape...).Mul(float64(high - low)).Cast(dtype.I64).Add(low)
 }
 
+// Perm returns 0 … n−1 in random order, i64.
+func (r *RNG) Perm(n int) Tensor {
+	const bits = 24 // of one draw; two make equal keys rare
+	high, low := r.RandInt(0, 1<<bits, n), r.RandInt(0, 1<<bits, n)
+	return high.Shl(bits).Or(low).ArgSort(0)
+}
+
 // Dropout makes each element of x 0 with probability p and divides the others by 1 − p, so that the mean stays
 // (Srivastava et al. 2014). The gradient flows through the same elements.
 func (r *RNG) Dropout(x Tensor, p float64) Tensor {
@@ -100,10 +107,10 @@ func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 
 var global = NewRNG(0)
 
-// Seed restarts the generator behind Rand, Randn, RandInt, Dropout and Categorical.
+// Seed restarts the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical.
 func Seed(seed uint64) { global.SetState(RNGState{Seed: seed}) }
 
-// GlobalRNG is the generator behind Rand, Randn, RandInt, Dropout and Categorical.
+// GlobalRNG is the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical.
 func GlobalRNG() *RNG { return global }
 
 // Rand returns f32 numbers, uniform in [0, 1).
@@ -117,6 +124,9 @@ func RandInt(low, high int, shape ...int) Tensor { return global.RandInt(low, hi
 
 // Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
 func Categorical(logits Tensor, n int) Tensor { return global.Categorical(logits, n) }
+
+// RandPerm returns 0 … n−1 in random order, i64.
+func RandPerm(n int) Tensor { return global.Perm(n) }
 
 // Dropout makes each element of x 0 with probability p and divides the others by 1 − p.
 func Dropout(x Tensor, p float64) Tensor { return global.Dropout(x, p) }

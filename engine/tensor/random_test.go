@@ -97,3 +97,22 @@ func TestDistributions(t *testing.T) {
 		near("share of a category", draws.Eq(i).Cast(u.DType()).Mean().Item(), want, math.Sqrt(want*(1-want)))
 	}
 }
+
+// A permutation has each number once, another order each time, and every number equally often in front.
+func TestRandPerm(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 1000} {
+		if got := RandPerm(n); MaxAbsDiff(got.Sort(0), Range(n)) != 0 {
+			t.Errorf("%d: got %v, want each number once", n, got)
+		}
+	}
+	rng, first := NewRNG(2), make([]int, 4)
+	const draws = 2000
+	for range draws {
+		first[int(rng.Perm(4).At(0).Item())]++
+	}
+	for i, k := range first {
+		if mean, off := draws/4., 5*math.Sqrt(draws*0.25*0.75); math.Abs(float64(k)-mean) > off {
+			t.Errorf("%d was in front %d times of %d, want %.0f ± %.0f", i, k, draws, mean, off)
+		}
+	}
+}

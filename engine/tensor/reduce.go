@@ -97,8 +97,13 @@ func (t Tensor) SampleVar(axes ...int) Tensor {
 // SampleStd is √SampleVar.
 func (t Tensor) SampleStd(axes ...int) Tensor { return t.SampleVar(axes...).Sqrt() }
 
-// Norm is the square root of the sum of squares of all elements.
-func (t Tensor) Norm() Tensor { return SumSquares([]Tensor{t}).Sqrt() }
+// Norm is the square root of the sum of squares over axes; none means all.
+func (t Tensor) Norm(axes ...int) Tensor {
+	if len(axes) == 0 {
+		return SumSquares([]Tensor{t}).Sqrt()
+	}
+	return wrap(floats(t.node("norm"))).Square().Sum(axes...).Sqrt()
+}
 
 // Any says whether anything is true (not 0) over axes; none means all.
 func (t Tensor) Any(axes ...int) Tensor {

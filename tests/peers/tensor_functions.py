@@ -99,6 +99,11 @@ def arranged(rng):
     for i, j in (([1], [2]), ([2, 1], [0, 2]), ([], []), ([-1], [-3])):
         want = np.tensordot(a.astype(np.float64), b.astype(np.float64), (i, j)).astype(np.float32)
         yield case("tensor_dot", [a, b], [want], axes=i, to=j)
+    yield case("masked", [a, a > 0], [a[a > 0]])
+    yield case("masked", [a, np.zeros(a.shape, np.bool_)], [a[:0].ravel()])
+    yield case("kron", [m, x[:4].reshape(2, 2)], [np.kron(m, x[:4].reshape(2, 2))])
+    for axis in (0, -1):
+        yield case("norm", [m], [np.linalg.norm(m.astype(np.float64), axis=axis).astype(np.float32)], axis=axis)
     for dtype in (np.int32, np.uint8, np.int64):
         index = np.array([[2, 0], [1, 1]], dtype=dtype)
         yield case("take", [a, index], [a.take(index, 1)], axis=1)
@@ -165,6 +170,13 @@ def torch_cases():
         yield run("repeat", lambda x: x.repeat_interleave(3, axis), [randn(4, 5)], axis=axis, n=3)
         yield run("quantile", lambda x: x.quantile(0.3, axis), [randn(4, 5)], axis=axis, q=0.3)
         yield run("sample_var", lambda x: x.var(axis), [randn(4, 5)], axis=axis)
+    target = torch.rand(4, 5, dtype=torch.float64)
+    yield run("mean_squares", F.mse_loss, [randn(4, 5), randn(4, 5)])
+    yield run("binary_cross_entropy", lambda x: F.binary_cross_entropy_with_logits(x, target), [randn(4, 5) * 9], [target])
+    yield run("kl_divergence", lambda x, y: F.kl_div(x.log_softmax(-1), y.log_softmax(-1), reduction="batchmean", log_target=True),
+              [randn(4, 5), randn(4, 5)])
+    yield run("cosine_similarity", lambda x, y: F.cosine_similarity(x, y, 1), [randn(4, 5), randn(4, 5)], axis=1)
+    yield run("kron", torch.kron, [randn(2, 3), randn(3, 2)])
     yield run("diagonal", lambda x: x.diagonal(1, -2, -1), [randn(2, 3, 4)], n=1)
     yield run("diag", torch.diag, [randn(4)])
     yield run("tensor_dot", lambda x, y: torch.tensordot(x, y, ([1], [2])), [randn(2, 3, 4), randn(2, 2, 3)], axes=[1], to=[2])
