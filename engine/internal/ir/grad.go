@@ -30,7 +30,9 @@ func Grad(loss *Node, params []*Node) ([]*Node, error) {
 	}
 	grads := make([]*Node, len(params))
 	for i, p := range params {
-		if grads[i] = r.dy[p][0]; grads[i] == nil {
+		if r.dy[p] == nil { // nothing flows along the ways that there are
+			grads[i] = full(p, 0, p.Shape)
+		} else if grads[i] = r.dy[p][0]; grads[i] == nil {
 			return nil, unreached(loss, p, "")
 		}
 	}
@@ -44,6 +46,8 @@ func Grad(loss *Node, params []*Node) ([]*Node, error) {
 type reverse struct {
 	on map[*Node]bool    // of each visited node: whether a param is among it and its ancestors
 	dy map[*Node][]*Node // what flowed so far into each value of a node; nil where nothing did
+
+	floor map[*Node]bool // nodes below which it does not go
 }
 
 // order lists the nodes between params and loss, sources first, and fills on.
@@ -59,7 +63,7 @@ func (r *reverse) order(loss *Node, params []*Node) []*Node {
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		n := f.n
-		if f.next < len(flowing(n)) && differentiable(n) {
+		if f.next < len(flowing(n)) && differentiable(n) && !r.floor[n] {
 			s := n.Src[f.next]
 			f.next++
 			// Below a node that is not tracked there is no tracked one.
@@ -70,7 +74,7 @@ func (r *reverse) order(loss *Node, params []*Node) []*Node {
 		}
 		stack = stack[:len(stack)-1]
 		on := wanted[n]
-		if differentiable(n) {
+		if differentiable(n) && !r.floor[n] {
 			on = on || slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] })
 		}
 		r.on[n] = on
@@ -98,7 +102,7 @@ func flowing(n *Node) []*Node {
 // step hands the gradient of n on to its sources.
 func (r *reverse) step(n *Node) error {
 	dy := r.dy[n]
-	if dy == nil || !slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] }) {
+	if dy == nil || r.floor[n] || !slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] }) {
 		return nil
 	}
 	if n.Op == Pick {
@@ -118,6 +122,9 @@ func (r *reverse) step(n *Node) error {
 	}
 	for i, s := range flowing(n) {
 		if !r.on[s] {
+			continue
+		}
+		if grads[i] == nothing {
 			continue
 		}
 		if grads[i] == nil {

@@ -177,6 +177,7 @@ func rowCases() []gradCase {
 	for _, op := range []ir.Op{ir.SoftmaxGrad, ir.LogSoftmaxGrad} {
 		list = append(list, simple(op, "second derivative", ir.Attr{}, []int{2, 4}, []int{2, 4}))
 	}
+	list = append(list, secondCases()...)
 	return append(list,
 		simple(ir.LayerNorm, "matrix", ir.Attr{Float: 1e-5}, []int{3, 4}, []int{4}, []int{4}),
 		simple(ir.LayerNorm, "three axes", ir.Attr{Float: 0.1}, []int{2, 2, 3}, []int{3}, []int{3}),
@@ -211,7 +212,7 @@ func attentionCases() []gradCase {
 		m.Tracked = false
 		return m
 	}
-	return []gradCase{
+	return append(secondOfAttention(), []gradCase{
 		rope("halves", ir.Attr{}, []int{2, 3, 4}, []int{3}, 0, 1, 5),
 		rope("interleaved", ir.Attr{Flags: ir.Interleaved}, []int{3, 4}, []int{3}, 2, 1, 0),
 		rope("positions of each row", ir.Attr{}, []int{2, 2, 2, 4}, []int{2, 1, 2}, 0, 1, 7, 8),
@@ -222,7 +223,7 @@ func attentionCases() []gradCase {
 		attend("bool mask", 0, boolean, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
 		attend("added mask", ir.Causal, added, []int{1, 2, 2, 2}, []int{1, 1, 2, 2}, []int{1, 1, 2, 2}),
 		attend("no queries", 0, nil, []int{1, 1, 0, 2}, []int{1, 1, 3, 2}, []int{1, 1, 3, 2}),
-	}
+	}...)
 }
 
 func indexCases() []gradCase {

@@ -6,9 +6,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// Why the gradients of the fused rows have none themselves.
-const secondOrder = "second derivatives of this op are not implemented"
-
 func softmaxRows() []Row {
 	return []Row{
 		{
@@ -38,10 +35,9 @@ func normRows() []Row {
 				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016).",
 		},
 		{
-			Op: LayerNormGrad, Name: "layer_norm_grad", Family: FamilyRow, Infer: inferLayerNormGrad, Flops: flops(16), Tol: reductions,
+			Op: LayerNormGrad, Name: "layer_norm_grad", Family: FamilyRow, Infer: inferLayerNormGrad, Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
 			Doc: "LayerNormGrad gives dx, dweight and dbias from x, weight and dy: with x̂ the normalised row, r = 1/√(variance + eps) and g = dy·weight, " +
 				"dx = r·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy.",
-			NoGrad: secondOrder,
 		},
 		{
 			Op: RMSNorm, Name: "rms_norm", Family: FamilyRow, Infer: inferRMSNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
@@ -49,10 +45,9 @@ func normRows() []Row {
 				"(Zhang, Sennrich: Root mean square layer normalization, 2019).",
 		},
 		{
-			Op: RMSNormGrad, Name: "rms_norm_grad", Family: FamilyRow, Infer: inferRMSNormGrad, Flops: flops(10), Tol: reductions,
+			Op: RMSNormGrad, Name: "rms_norm_grad", Family: FamilyRow, Infer: inferRMSNormGrad, Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
 			Doc: "RMSNormGrad gives dx and dweight from x, weight and dy: with r = 1/√(mean(x²) + eps), x̂ = x·r and g = dy·weight, " +
 				"dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂.",
-			NoGrad: secondOrder,
 		},
 	}
 }
@@ -66,10 +61,9 @@ func lossRows() []Row {
 				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error.",
 		},
 		{
-			Op: CrossEntropyGrad, Name: "cross_entropy_grad", Family: FamilyRow, Infer: inferCrossEntropyGrad, Flops: flops(12), Tol: functions,
+			Op: CrossEntropyGrad, Name: "cross_entropy_grad", Family: FamilyRow, Infer: inferCrossEntropyGrad, Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
 			Doc: "CrossEntropyGrad gives the gradient of the logits from logits, targets, logsumexp and the gradient dloss [N]: " +
 				"dloss·(softmax(x) − (1−s)·onehot(target) − s/V), and 0 in rows that are ignored.",
-			NoGrad: secondOrder,
 		},
 	}
 }

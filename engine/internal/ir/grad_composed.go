@@ -1,0 +1,148 @@
+package ir
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// The gradients of norms, losses and attention are single ops, which are fast and have no rule of their own. Where such an
+// op is itself differentiated, it is written down once more with ops that have one, and these are differentiated.
+
+// nothing stands in a rule's answer for an operand to which no gradient flows, as it depends on the others.
+var nothing = new(Node)
+
+// composed makes the rule of an op that write composes: one node for each of its values. Gradients flow to the operands
+// whose numbers are given.
+func composed(write func(n *Node) []*Node, to ...int) func(n *Node, dy []*Node) []*Node {
+	return func(n *Node, dy []*Node) []*Node {
+		r := reverse{dy: map[*Node][]*Node{}, on: map[*Node]bool{}, floor: map[*Node]bool{}}
+		var params []*Node
+		for _, i := range to {
+			r.floor[n.Src[i]] = true
+			params = append(params, n.Src[i])
+		}
+		var order []*Node
+		for i, y := range write(n) {
+			if dy[i] != nil {
+				order = append(order, r.order(y, params)...)
+				if r.on[y] {
+					r.flow(y, 0, dy[i])
+				}
+			}
+		}
+		for i := len(order) - 1; i >= 0; i-- {
+			if err := r.step(order[i]); err != nil {
+				panic(refusal(fmt.Sprintf("written with other ops: %v", err)))
+			}
+		}
+		grads := make([]*Node, len(n.Src))
+		for _, i := range to {
+			grads[i] = nothing
+			if list := r.dy[n.Src[i]]; list != nil {
+				grads[i] = list[0]
+				delete(r.dy, n.Src[i]) // an operand that stands twice gets its gradient once
+			}
+		}
+		return grads
+	}
+}
+
+// meanOfRows is the mean along the last axis, in every place.
+func meanOfRows(x *Node) *Node {
+	last := lastAxis(x)
+	return expand(times(sumOver(x, last), 1/float64(max(1, x.Shape[last[0]]))), x.Shape)
+}
+
+func composeLayerNormGrad(n *Node) []*Node {
+	x, w, dy := n.Src[0], n.Src[1], n.Src[2]
+	c := sub(x, meanOfRows(x))
+	dx, dw := composeNormGrad(n, c, w, dy)
+	g := mul(dy, expand(w, x.Shape))
+	return []*Node{sub(dx, mul(reciprocalRoot(n, c), meanOfRows(g))), dw, sumTo(dy, w.Shape)}
+}
+
+func composeRMSNormGrad(n *Node) []*Node {
+	dx, dw := composeNormGrad(n, n.Src[0], n.Src[1], n.Src[2])
+	return []*Node{dx, dw}
+}
+
+// reciprocalRoot is 1/√(mean(c²) + eps).
+func reciprocalRoot(n, c *Node) *Node { return unary(Rsqrt, plus(meanOfRows(mul(c, c)), n.Attr.Float)) }
+
+// composeNormGrad gives r·(g − x̂·mean(g·x̂)) and Σ dy·x̂, with x̂ = c·r.
+func composeNormGrad(n, c, w, dy *Node) (dx, dw *Node) {
+	r := reciprocalRoot(n, c)
+	normal, g := mul(c, r), mul(dy, expand(w, c.Shape))
+	return mul(r, sub(g, mul(normal, meanOfRows(mul(g, normal))))), sumTo(mul(dy, normal), w.Shape)
+}
+
+func composeCrossEntropyGrad(n *Node) []*Node {
+	x, targets := n.Src[0], n.Src[1]
+	column := func(v *Node) *Node { return expand(reshape(v, []int{x.Shape[0], 1}), x.Shape) }
+	rows := func(v *Node) *Node { return column(build(Cast, Attr{DType: x.DType}, v)) }
+	wanted := times(as01(compare(Eq, column(targets), indices(x.Dev, x.Shape, 1)), x), 1-n.Attr.Float)
+	wanted = plus(wanted, n.Attr.Float/float64(max(1, x.Shape[1])))
+	d := mul(rows(n.Src[3]), sub(unary(Exp, sub(x, rows(n.Src[2]))), wanted))
+	ignored := compare(Eq, targets, fixed(x.Dev, dtype.I64, float64(n.Attr.Index)))
+	return []*Node{choose(column(ignored), like(x, 0), d)}
+}
+
+// gradAttentionGrad has nothing to say to o and the logsumexp, which depend on q, k and v.
+func gradAttentionGrad(n *Node, dy []*Node) []*Node {
+	grads := composed(composeAttentionGrad, 0, 1, 2, 5)(n, dy)
+	grads[3], grads[4] = nothing, nothing
+	return grads
+}
+
+// composeAttentionGrad computes o again, so that what its operand depends on counts here.
+func composeAttentionGrad(n *Node) []*Node {
+	q, k, v, do := n.Src[0], n.Src[1], n.Src[2], n.Src[5]
+	// The query heads that share a key head stand one below the other.
+	grouped := func(x *Node, width int) *Node {
+		return reshape(x, []int{k.Shape[0], k.Shape[1], Size(x.Shape[:3]) / max(1, k.Shape[0]*k.Shape[1]), width})
+	}
+	queries, keys := q.Shape[2], k.Shape[2]
+	all := []int{q.Shape[0], q.Shape[1], queries, keys}
+	q2, do2 := grouped(q, q.Shape[3]), grouped(do, v.Shape[3])
+	scores := reshape(times(product(q2, transpose(k)), n.Attr.Float), all)
+	var seen *Node // where a query may look
+	if n.Attr.Flags&Causal != 0 {
+		seen = compare(Le, indices(q.Dev, all, 3), plus(indices(q.Dev, all, 2), float64(keys-queries)))
+	}
+	if len(n.Src) > 6 {
+		mask := expand(n.Src[6], all)
+		if mask.DType != dtype.Bool {
+			scores = add(scores, build(Cast, Attr{DType: scores.DType}, mask))
+			mask = compare(Gt, mask, like(mask, math.Inf(-1)))
+		}
+		if seen != nil {
+			mask = build(And, Attr{}, seen, mask)
+		}
+		seen = mask
+	}
+	var p *Node
+	if seen == nil {
+		p = unary(Softmax, scores)
+	} else {
+		p = choose(seen, unary(Softmax, choose(seen, scores, like(scores, math.Inf(-1)))), like(scores, 0))
+	}
+	p = grouped(p, keys)
+	dp := product(do2, transpose(v))
+	ds := mul(p, sub(dp, expand(sumOver(mul(p, dp), lastAxis(p)), p.Shape)))
+	return []*Node{
+		reshape(times(product(ds, k), n.Attr.Float), q.Shape),
+		times(product(transpose(ds), q2), n.Attr.Float),
+		product(transpose(p), do2),
+	}
+}
+
+// indices holds at each place its index along an axis.
+func indices(dev Device, shape []int, axis int) *Node {
+	n, err := NewIota(dev, dtype.I64, shape, axis)
+	if err != nil {
+		panic(fmt.Sprintf("ir: rule built a wrong node: %v", err))
+	}
+	return n
+}
