@@ -58,15 +58,17 @@ class Ceilings:
         return seconds - once + max(once, work["flops"] / self.peak(work["peak"]))
 
     def kernel(self, kernel, work):
-        """The least time of a kernel's launches of one run. Its bytes come from where those of the whole work live. Sizes count
-        as powers of two: one measurement serves many."""
-        each = max(kernel["bytes"] / kernel["launches"], at_once(work))
+        """The least time of a kernel's launches of one run. Its bytes come from where those of the whole work live, or a
+        larger kernel's own; those sizes count as powers of two, so that one measurement serves many."""
+        each, n = kernel["bytes"] / kernel["launches"], at_once(work)
         product = "matmul" in kernel["name"] or "lora" in kernel["name"]
-        traffic, at = "read" if product else "copy", 1 << max(12, round(math.log2(each or 1)))
-        if (traffic, at) not in self.best:
-            for _ in range(3):
-                self.sample(traffic, at)
-        bandwidth, peak = self.best.get((traffic, at), 0), self.peak(work["peak"] if product else "f32")
+        traffic = "read" if product else "copy"
+        if n < each:
+            n = 1 << round(math.log2(each))
+        if n and (traffic, n) not in self.best:
+            for _ in range(9):
+                self.sample(traffic, n)
+        bandwidth, peak = self.best.get((traffic, n), 0), self.peak(work["peak"] if product else "f32")
         return max(kernel["bytes"] / bandwidth if bandwidth else 0, kernel["flops"] / peak if peak else 0)
 
     def __str__(self):

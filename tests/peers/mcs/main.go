@@ -114,15 +114,20 @@ func release(made []tensor.Tensor) {
 	}
 }
 
-func measure(run func() []tensor.Tensor, n int) answer {
-	start := time.Now()
-	err := tensor.Try(func() {
+// repeat runs the work n times.
+func repeat(run func() []tensor.Tensor, n int) error {
+	return tensor.Try(func() {
 		for range n {
 			made := run()
 			tensor.Eval(made...)
 			release(made)
 		}
 	})
+}
+
+func measure(run func() []tensor.Tensor, n int) answer {
+	start := time.Now()
+	err := repeat(run, n)
 	if err == nil {
 		err = device.Default().Sync()
 	}

@@ -29,11 +29,7 @@ func profiled(run func() []tensor.Tensor, n int) answer {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r, start := profile.StartTimed(), time.Now()
-	err := tensor.Try(func() {
-		for range n {
-			tensor.Eval(run()...)
-		}
-	})
+	err := repeat(run, n)
 	took := time.Since(start)
 	r.Stop()
 	runtime.ReadMemStats(&after)
