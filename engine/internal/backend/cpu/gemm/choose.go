@@ -10,9 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 )
 
-// choose returns the micro-kernel for a result of m rows and n columns: the one that this machine should take the least
-// time with, what it computes beyond the edges included.
-func choose(m, n int, a, b asm.Elem) *asm.MicroKernel {
+// choose returns the micro-kernel for operands of these types: the one that this machine should take the least time with. area
+// is how many results a kernel would have to compute.
+func choose(a, b asm.Elem, area func(*asm.MicroKernel) float64) *asm.MicroKernel {
 	if a == asm.BF16 && b == asm.BF16 {
 		if k := bf16Kernel(); k != nil {
 			return k
@@ -21,16 +21,21 @@ func choose(m, n int, a, b asm.Elem) *asm.MicroKernel {
 	kernels, speeds := asm.MicroKernels(asm.Level()), speed[asm.Level()]()
 	best, least := kernels[0], math.Inf(1)
 	for i, k := range kernels {
-		area := float64(roundUp(m, k.Rows)) * float64(k.PanelCols(n))
-		if last := k.PanelCols((n-1)%k.Cols + 1); last < k.Cols {
-			// A narrower panel keeps the units less busy.
-			area += float64(roundUp(m, k.Rows)) * float64(k.Cols-last) / 3
-		}
-		if t := area / speeds[i]; t < least {
+		if t := area(k) / speeds[i]; t < least {
 			best, least = k, t
 		}
 	}
 	return best
+}
+
+// area is what a kernel computes for m rows and n columns, beyond the edges included.
+func area(k *asm.MicroKernel, m, n int) float64 {
+	cols := float64(n / k.Cols * k.Cols)
+	if rest := n % k.Cols; rest > 0 {
+		last := k.PanelCols(rest)
+		cols += float64(last) + float64(k.Cols-last)/3 // a narrower panel keeps the units less busy
+	}
+	return float64(roundUp(m, k.Rows)) * cols
 }
 
 // bf16Kernel returns the micro-kernel for products of two bf16 operands, nil where widening them is as fast: some processors

@@ -1,6 +1,8 @@
 package gemm
 
 import (
+	"math"
+
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 )
 
@@ -14,6 +16,7 @@ type layout struct {
 	turned  *Product // few.go
 	byBatch bool     // each matrix of the batch is one worker's
 
+	pieces  int  // tasks that the lines are cut into, at most, unless they would become too large
 	byRows  bool // tasks are ranges of rows, and the right operand is shared; else of columns
 	task    int  // rows or columns of a task
 	shared  int  // columns or rows that are packed at a time
@@ -67,11 +70,19 @@ func (p *Product) arrange(threads int) layout {
 	if l.turned = p.turn(threads); l.turned != nil {
 		return l
 	}
+	l.byRows = p.M > p.N
+	work := float64(p.M) * float64(p.N) * float64(p.steps())
+	l.byBatch = p.Batch >= 2*threads && work < 1<<26
+	if l.pieces = 1; !l.byBatch && work > 1<<15 {
+		l.pieces = 4 * threads
+	}
 	kernels := make([]*asm.MicroKernel, len(p.Terms))
 	for i := range p.Terms {
-		kernels[i] = choose(p.M, p.N, p.Terms[i].A.Elem, p.Terms[i].B.Elem)
+		kernels[i] = choose(p.Terms[i].A.Elem, p.Terms[i].B.Elem, func(k *asm.MicroKernel) float64 {
+			_, area := p.cut(&l, k, maxTask)
+			return area
+		})
 	}
-	l.byRows = p.M > p.N
 	if steps := p.share(&l, kernels); steps > 0 {
 		l.stages = p.stages(kernels, steps)
 	}
@@ -87,18 +98,9 @@ func (p *Product) arrange(threads int) layout {
 // share decides how many lines a task has, and how many lines and steps of the shared operand are packed at a time. The
 // steps are 0 if results cannot be passed on.
 func (p *Product) share(l *layout, kernels []*asm.MicroKernel) (steps int) {
-	own, other := p.N, p.M
-	if l.byRows {
-		own, other = other, own
-	}
-	work := float64(p.M) * float64(p.N) * float64(p.steps())
-	l.byBatch = p.Batch >= 2*l.threads && work < 1<<26
-	pieces, room := 1, maxTask*depth
-	if !l.byBatch && work > 1<<15 {
-		pieces = 4 * l.threads
-	}
-	if kernels[0] == bf16Kernel() { // so fast that reading the shared operand once a task would hold it up
-		pieces, room = (pieces+1)/2, 2*room
+	other, room := min(p.M, p.N), maxTask*depth
+	if kernels[0] == bf16Kernel() { // takes half as much memory
+		room *= 2
 	}
 	words, packs := 0, false // that a line takes when it is packed; whether the shared operand is
 	for i := range p.Terms {
@@ -118,9 +120,34 @@ func (p *Product) share(l *layout, kernels []*asm.MicroKernel) (steps int) {
 	if !packs {
 		l.shared, steps = other, p.steps()
 	}
-	unit, _ := l.units(kernels[0])
-	l.task = min(roundUp((own+pieces-1)/pieces, unit), max(1, most/unit)*unit)
+	l.task, _ = p.cut(l, kernels[0], most)
 	return steps
+}
+
+// cut returns how many lines a task should have with a kernel, at most most of them, and the area that the busiest thread then
+// computes, with all that lies beyond the edges of panels. More tasks suit threads that are not equally fast, and so fewer
+// have to gain something.
+func (p *Product) cut(l *layout, k *asm.MicroKernel, most int) (task int, least float64) {
+	own, step, pieces := p.N, k.PanelCols(1), l.pieces
+	if l.byRows {
+		own, step = p.M, 1
+	}
+	if k == bf16Kernel() { // so fast that reading the shared operand once a task would hold it up
+		pieces = (pieces + 1) / 2
+	}
+	least = math.Inf(1)
+	for n := pieces; n >= min(pieces, l.threads); n-- {
+		lines := min(roundUp((own+n-1)/n, step), max(step, most/step*step))
+		m, cols := p.M, lines
+		if l.byRows {
+			m, cols = lines, p.N
+		}
+		tasks := (own + lines - 1) / lines
+		if a := float64((tasks+l.threads-1)/l.threads) * area(k, m, cols); a < 0.985*least {
+			task, least = lines, a
+		}
+	}
+	return task, least
 }
 
 // units is how many lines a panel has: of what tasks pack, and of the shared operand.

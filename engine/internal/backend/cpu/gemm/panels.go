@@ -22,7 +22,9 @@ type Right struct {
 }
 
 // Kernel returns the micro-kernel for results of many rows and that many columns.
-func Kernel(cols int) *asm.MicroKernel { return choose(1<<10, cols, asm.F32, asm.F32) }
+func Kernel(cols int) *asm.MicroKernel {
+	return choose(asm.F32, asm.F32, func(k *asm.MicroKernel) float64 { return area(k, 1<<10, cols) })
+}
 
 // LeftLen is how many elements PackLeft needs.
 func LeftLen(k *asm.MicroKernel, rows, steps int) int {
