@@ -74,11 +74,14 @@ type suite struct {
 	passed     map[ir.Op]map[dtype.Type]bool
 }
 
-// op runs the cases of a row with each dtype that its rule accepts.
+// op runs the cases of a row with each dtype that its rule accepts, see everyCase.
 func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	for _, dt := range s.dtypes {
 		ran, ok := 0, true
-		for _, c := range cases {
+		for i, c := range cases {
+			if !everyCase[dt] && len(cases) > 6 && i%3 != int(dt)%3 && c.Name != "special values" {
+				continue
+			}
 			switch s.agree(t, fmt.Sprintf("%s %v", c.Name, dt), dt, r.Tol, c) {
 			case agreed:
 				ran++
@@ -96,6 +99,13 @@ func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	if s.passed[r.Op] == nil && !t.Failed() {
 		t.Errorf("no case of %s accepts a dtype of the backend", r.Name)
 	}
+}
+
+// everyCase are the types that run all cases of an op. The others have loops of the same source, for another Go type: each
+// runs a third of the cases, and the special values.
+var everyCase = map[dtype.Type]bool{
+	dtype.Bool: true, dtype.U8: true, dtype.I32: true, dtype.I64: true,
+	dtype.F16: true, dtype.BF16: true, dtype.F32: true, dtype.F64: true,
 }
 
 type outcome int
