@@ -39,8 +39,8 @@ func wantShape(op string, shape []int) {
 		if d < 0 {
 			fail(op, "got shape %v, want no negative length", shape)
 		}
-		if d > 0 && size > 1<<59/d {
-			fail(op, "got shape %v, want fewer elements than 2^59", shape)
+		if d > 0 && size > 1<<ir.MostElements/d {
+			fail(op, "got shape %v, want fewer elements than 2^%d", shape, ir.MostElements)
 		}
 		size *= max(1, d)
 	}

@@ -31,7 +31,7 @@ var ErrInterrupted = errors.New("interrupted")
 
 // stackHeadroom is how deep a goroutine's stack may grow before the process ends; the watchdog stops a cell long
 // before that.
-const stackHeadroom = 2 << 30
+const stackHeadroom = min(2<<30, math.MaxInt)
 
 // New starts a session.
 func New(o Options) (*Session, error) {

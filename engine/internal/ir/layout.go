@@ -15,6 +15,10 @@ func Size(shape []int) int {
 	return n
 }
 
+// MostElements is the power of two of the number of elements that a tensor may have at most: a factor 16 leaves room for the
+// bytes of an element in an int.
+const MostElements = bits.UintSize - 5
+
 // checkShape refuses negative lengths and shapes whose elements an int cannot count.
 func checkShape(shape []int) error {
 	size := uint64(1)
@@ -24,9 +28,8 @@ func checkShape(shape []int) error {
 			return fmt.Errorf("got shape %v, want lengths of 0 or more", shape)
 		}
 		hi, lo := bits.Mul64(size, uint64(d))
-		// A factor 16 leaves room for the bytes of an element.
-		if !empty && (hi != 0 || lo > 1<<59) {
-			return fmt.Errorf("got shape %v, want fewer elements than 2^59", shape)
+		if !empty && (hi != 0 || lo > 1<<MostElements) {
+			return fmt.Errorf("got shape %v, want fewer elements than 2^%d", shape, MostElements)
 		}
 		size = lo
 	}

@@ -53,12 +53,12 @@ func (o *ordering) takes(v, i int) (taking, bool) {
 }
 
 // moved is how many bytes an AdamW reads and writes.
-func (o *ordering) moved(x *value) (bytes int) {
+func (o *ordering) moved(x *value) (bytes int64) {
 	for _, a := range x.args {
-		bytes += o.values[a].size() * o.values[a].dtype.Size()
+		bytes += int64(o.values[a].size()) * int64(o.values[a].dtype.Size())
 	}
 	for _, out := range x.outs {
-		bytes += out.Bytes()
+		bytes += int64(out.Bytes())
 	}
 	return bytes
 }

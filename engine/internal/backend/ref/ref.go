@@ -54,7 +54,7 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("ref: alloc: got %d bytes, want 0 or more", n)
 	}
-	if n > most {
+	if int64(n) > most {
 		return nil, &backend.OutOfMemory{Device: "ref", Want: int64(n), Free: -1, Held: "the reference is for small tensors"}
 	}
 	m := make([]byte, n)

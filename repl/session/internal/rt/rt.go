@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -106,7 +107,7 @@ func New(t Types) *Runtime {
 		vars:      map[string]reflect.Value{},
 		initial:   map[string]reflect.Value{},
 		methods:   map[methodID]reflect.Value{},
-		MaxAlloc:  64 << 30,
+		MaxAlloc:  int(min(int64(64<<30), math.MaxInt)),
 	}
 }
 

@@ -119,19 +119,19 @@ func TestMoreChunksThanALoopCanCount(t *testing.T) {
 	p := New(2)
 	defer p.Close()
 	var sums [2]struct {
-		n, sum int
+		n, sum int64
 		_      [48]byte
 	}
 	const n = maxChunks + 100
 	p.For(n, func(worker, chunk int) {
 		sums[worker].n++
-		sums[worker].sum += chunk
+		sums[worker].sum += int64(chunk)
 	})
 	if got := sums[0].n + sums[1].n; got != n {
 		t.Errorf("%d of %d chunks ran", got, n)
 	}
-	if got := sums[0].sum + sums[1].sum; got != n*(n-1)/2 {
-		t.Errorf("the numbers of the chunks add up to %d, want %d", got, n*(n-1)/2)
+	if got := sums[0].sum + sums[1].sum; got != int64(n)*(n-1)/2 {
+		t.Errorf("the numbers of the chunks add up to %d, want %d", got, int64(n)*(n-1)/2)
 	}
 }
 
