@@ -43,6 +43,7 @@ type Backend struct {
 func New(threads int) *Backend {
 	b := &Backend{pool: pool.New(threads), turns: processors()}
 	b.memory.limit = physicalMemory()
+	accelerate()
 	b.launch.pool = b.pool
 	return b
 }
@@ -54,7 +55,7 @@ func (b *Backend) Close() { b.pool.Close() }
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
 		Name:    "cpu",
-		Detail:  b.threads() + ", " + instructionSet(),
+		Detail:  b.threads() + ", " + instructionSet() + accelerate(),
 		DTypes:  dtype.All(),
 		Threads: b.pool.Threads(),
 		Memory:  b.memory.limit,

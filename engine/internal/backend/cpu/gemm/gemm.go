@@ -13,7 +13,8 @@
 // An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
 // number of threads, on the blocks or on the micro-kernel (but for bf16 in instructions of its own, which add two at a time).
 //
-// Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention).
+// Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention), blas.go (the system's products,
+// if they are wanted).
 package gemm
 
 import (
@@ -70,7 +71,7 @@ func NewPassing(m, n, batch int, terms []Term, threads int) *Product {
 		return nil
 	}
 	p.layout = p.arrange(threads)
-	if !p.layout.few && len(p.layout.stages) != 1 {
+	if p.layout.blas || !p.layout.few && len(p.layout.stages) != 1 {
 		return nil
 	}
 	return p
@@ -130,6 +131,8 @@ func (p *Product) Run(workers *pool.Pool, c *Call) {
 	case p.M == 0 || p.N == 0 || p.Batch == 0:
 	case p.steps() == 0:
 		p.zero(workers, c)
+	case p.layout.blas:
+		p.runBLAS(workers, c)
 	case p.layout.turned != nil:
 		p.runTurned(workers, c)
 	case p.layout.few:

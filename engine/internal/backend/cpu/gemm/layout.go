@@ -13,6 +13,7 @@ import (
 // packs what it needs of them itself, a chunk at a time, into memory that stays in its core's second-level cache.
 type layout struct {
 	few     bool     // few.go
+	blas    bool     // blas.go
 	turned  *Product // few.go
 	byBatch bool     // each matrix of the batch is one worker's
 
@@ -65,6 +66,9 @@ const (
 func (p *Product) arrange(threads int) layout {
 	l := layout{threads: threads, few: p.few()}
 	if l.few || p.M == 0 || p.N == 0 || p.Batch == 0 || p.steps() == 0 {
+		return l
+	}
+	if l.blas = p.fitsBLAS(); l.blas {
 		return l
 	}
 	if l.turned = p.turn(threads); l.turned != nil {
