@@ -108,11 +108,14 @@ func ClipScale(grads []tensor.Tensor, limit float64) (scale, norm tensor.Tensor)
 	return tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1), norm
 }
 
-// zeros returns an f32 tensor of 0 for each parameter.
+// computed is the dtype in which a parameter is stepped and its state kept: f32, or f64 for one of f64.
+func computed(p tensor.Tensor) dtype.Type { return dtype.Promote(p.DType(), dtype.F32) }
+
+// zeros returns the first state of each parameter, 0.
 func zeros(params []nn.Param) []tensor.Tensor {
 	list := make([]tensor.Tensor, len(params))
 	for i, p := range params {
-		list[i] = tensor.Zeros(p.Value().Shape()...)
+		list[i] = tensor.Zeros(p.Value().Shape()...).Cast(computed(p.Value()))
 	}
 	tensor.Eval(list...)
 	return list
@@ -146,8 +149,8 @@ func restore(s State, params []nn.Param, memories []memory) error {
 			if !ok {
 				return fmt.Errorf("optim: the state has no tensor %q", name)
 			}
-			if want := m.tensors[i].Shape(); t.DType() != dtype.F32 || !slices.Equal(t.Shape(), want) {
-				return fmt.Errorf("optim: tensor %q of the state is %v%v, want f32%v", name, t.DType(), t.Shape(), want)
+			if want := m.tensors[i]; t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
+				return fmt.Errorf("optim: tensor %q of the state is %v%v, want %v%v", name, t.DType(), t.Shape(), want.DType(), want.Shape())
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -53,6 +54,29 @@ func scalarAdamW(p, factor float64, n int, rate, decay float64) float64 {
 		p -= rate * (m / (1 - math.Pow(0.9, float64(t)))) / (math.Sqrt(v/(1-math.Pow(0.999, float64(t)))) + 1e-8)
 	}
 	return p
+}
+
+// Parameters of f64 are stepped in f64, with state of f64: a change that f32 does not see is kept.
+func TestStepInFloat64(t *testing.T) {
+	for _, o := range []struct {
+		name string
+		Rule
+		want float64
+	}{
+		{"sgd", SGD{Momentum: 0.5}, 1 - 2e-12 - 0.5e-12},
+		{"adamw", AdamW{}, 1 - 2e-12},
+	} {
+		p := tensor.FromAs(dtype.F64, []float64{1}).Param()
+		ps := []nn.Param{nn.NewParam("p", &p)}
+		opt := o.New(ps)
+		descend(opt, ps, 2, 1e-12, 0)
+		if got := p.Item(); p.DType() != dtype.F64 || math.Abs(got-o.want) > 1e-15 {
+			t.Errorf("%s: got 1 - %g in %v, want 1 - %g", o.name, 1-got, p.DType(), 1-o.want)
+		}
+		if err := o.New(ps).SetState(opt.State()); err != nil {
+			t.Errorf("%s: %v", o.name, err)
+		}
+	}
 }
 
 func TestAdamWFollowsItsFormula(t *testing.T) {

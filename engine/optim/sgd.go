@@ -3,7 +3,6 @@ package optim
 import (
 	"fmt"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -57,8 +56,9 @@ func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *
 func (s *sgd) next(grads []tensor.Tensor, rate float64, scale tensor.Tensor) []tensor.Tensor {
 	var list []tensor.Tensor
 	for i, param := range s.params {
-		p := param.Value().Detach().Cast(dtype.F32)
-		d := grads[i].Cast(dtype.F32)
+		p := param.Value().Detach()
+		p = p.Cast(computed(p))
+		d := grads[i].Cast(p.DType())
 		if !scale.IsNone() {
 			d = d.Mul(scale)
 		}

@@ -47,7 +47,7 @@ type AdamWStep struct {
 }
 
 // AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m and v are
-// f32. It returns the new parameters and moments.
+// f32 (f64 for parameters of f64). It returns the new parameters and moments.
 func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []Tensor) {
 	if len(params) == 0 {
 		return nil, nil, nil

@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -48,18 +50,59 @@ func TestNumbers(t *testing.T) {
 		{big.Mul(2.0), 2},
 		{From([]uint8{250}).Add(5), 255},
 		{From([]int{3}).Pow(2), 9},
+		{From([]int8{-100}).Sub(28), -128},
+		{From([]uint32{7}).Maximum(uint32(math.MaxUint32)), math.MaxUint32},
 	} {
 		if got := c.got.Ints()[0]; got != c.want {
 			t.Errorf("got %d, want %d", got, c.want)
 		}
 	}
+	if got := From([]uint64{1}).Maximum(uint64(math.MaxUint64)).Uint64s()[0]; got != math.MaxUint64 {
+		t.Errorf("got %d, want the greatest u64", got)
+	}
 	for want, f := range map[string]func(){
-		"add: got 300 beside u8[1], want a number from 0 to 255":                         func() { From([]uint8{1}).Add(300) },
-		"mul: got -1 beside u8[1], want a number from 0 to 255":                          func() { From([]uint8{1}).Mul(-1) },
-		"lt: got 3000000000 beside i32[1], want a number from -2147483648 to 2147483647": func() { From([]int32{1}).Lt(3_000_000_000) },
+		"add: got -129 beside i8[1], want a number from -128 to 127": func() { From([]int8{1}).Add(-129) },
+		"add: got 9223372036854775808 beside i64[1], want a number from -9223372036854775808 to 9223372036854775807": func() {
+			From([]int{1}).Add(uint64(1 << 63))
+		},
+		"mul: got 1.8446744073709552e+19 beside u64[1], want a number from 0 to 18446744073709551615": func() { From([]uint64{1}).Mul(0x1p64) },
+		"ints: got 18446744073709551615 in u64[1], want at most 9223372036854775807":                  func() { From([]uint64{math.MaxUint64}).Ints() },
+		"uint64s: got -1 in i8[1], want no number below 0":                                            func() { From([]int8{-1}).Uint64s() },
+		"add: got 300 beside u8[1], want a number from 0 to 255":                                      func() { From([]uint8{1}).Add(300) },
+		"mul: got -1 beside u8[1], want a number from 0 to 255":                                       func() { From([]uint8{1}).Mul(-1) },
+		"lt: got 3000000000 beside i32[1], want a number from -2147483648 to 2147483647":              func() { From([]int32{1}).Lt(3_000_000_000) },
 	} {
 		if err := Try(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
+	}
+}
+
+// Go data becomes the dtype of its size, or the one that is chosen, and comes back as it was.
+func TestFromGo(t *testing.T) {
+	for want, x := range map[string]Tensor{
+		"i8[2] cpu [-128 127]":                  From([]int8{math.MinInt8, math.MaxInt8}),
+		"i16[2] cpu [-32768 32767]":             From([]int16{math.MinInt16, math.MaxInt16}),
+		"i32[1 2] cpu [-2147483648 2147483647]": From([][]int32{{math.MinInt32, math.MaxInt32}}),
+		"u16[2] cpu [0 65535]":                  From([]uint16{0, math.MaxUint16}),
+		"u32[2] cpu [0 4294967295]":             From([]uint32{0, math.MaxUint32}),
+		"u64[2] cpu [1 9223372036854775807]":    From([]uint{1, math.MaxInt64}),
+		"i64[2] cpu [9007199254740993 -1]":      FromAs(dtype.I64, []int{1<<53 + 1, -1}),
+		"u8[3] cpu [0 255 2]":                   FromAs(dtype.U8, []float64{-3, 300, 2.9}),
+		"u8[2] cpu [1 0]":                       FromAs(dtype.U8, []bool{true, false}),
+		"u64[2 1] cpu [9223372036854775807 7]":  FromAs(dtype.U64, [][]int{{math.MaxInt64}, {7}}),
+		"bool[3] cpu [1 0 1]":                   FromAs(dtype.Bool, []float64{0.5, 0, -1}),
+		"i16[] cpu [-5]":                        FromAs(dtype.I16, -5),
+	} {
+		if got := fmt.Sprintf("%s %v", x.Brief(), x.Ints()); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	list := []float64{0.1, 1 << 53, math.Pi, math.SmallestNonzeroFloat64}
+	if got := FromAs(dtype.F64, list).Float64s(); !slices.Equal(got, list) {
+		t.Errorf("got %v, want %v", got, list)
+	}
+	if err := Try(func() { FromAs(dtype.Invalid, 1) }); err == nil {
+		t.Error("a dtype that is none was taken")
 	}
 }
