@@ -63,6 +63,11 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 	for i := range caches {
 		caches[i].Grow(capacity, 1, m.Config.KVHeads, m.Config.Width/m.Config.Heads)
 	}
+	defer func() {
+		for i := range caches {
+			tensor.Free(caches[i].Keys, caches[i].Values)
+		}
+	}()
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	fresh := prompt // what the caches do not hold yet
 	for i := range count {
@@ -72,6 +77,7 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 		scores := m.next(fresh, len(ids)-len(fresh), caches)
 		evaluate(scores, caches)
 		ids = append(ids, o.choose(scores.Floats(), rng))
+		scores.Free()
 		fresh = ids[len(ids)-1:]
 		progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i + 1), Total: int64(count), Unit: "tok", Final: i+1 == count})
 	}
