@@ -191,6 +191,42 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
+// BenchmarkFromCache is what micro-kernels make of operands that are packed already and lie in the first- and in the second-
+// level cache: the bound of products, whose operands come from further away.
+func BenchmarkFromCache(b *testing.B) {
+	kernels := map[asm.Elem]*asm.MicroKernel{asm.F32: Kernel(1 << 10)}
+	if k := bf16Kernel(); k != nil {
+		kernels[asm.BF16] = k
+	}
+	workers := pool.New(1)
+	defer workers.Close()
+	for elem, k := range kernels {
+		for _, s := range []struct {
+			level             string
+			rows, cols, steps int
+		}{{"L1", k.Rows, k.Cols, 128}, {"L2", 8 * k.Rows, 256 / k.Cols * k.Cols, 512}, {"L2", 8 * k.Rows, 256 / k.Cols * k.Cols, 1024}} {
+			b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", [...]string{"f32", "bf16"}[elem], s.rows, s.cols, s.steps, s.level), func(b *testing.B) {
+				words := k.Words(s.steps)
+				left, right := random(s.rows*words), random(s.cols*words)
+				for _, x := range [][]float32{left, right} { // as bf16 they are small numbers, too
+					for i := range x {
+						x[i] = math.Float32frombits(0x3c003c00)
+					}
+				}
+				ldc := s.cols + 16
+				c := make([]float32, s.rows*ldc)
+				flops, peak := multiplyAdds(workers, elem)
+				inTurns(b, "FLOP", 2*float64(s.rows*s.cols*s.steps), func() {
+					for i, n := 0, 0; i < s.rows; i += n {
+						n = k.RowsAtOnce(s.rows - i)
+						k.Multiply(words, &left[i*words], 4*words, &right[0], &c[i*ldc], 4*ldc, n, s.cols, 0)
+					}
+				}, flops, peak)
+			})
+		}
+	}
+}
+
 // The choice of a micro-kernel is quick enough for the first product of a session.
 func BenchmarkChoose(b *testing.B) {
 	for b.Loop() {

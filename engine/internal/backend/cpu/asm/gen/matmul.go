@@ -70,6 +70,10 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 		}
 	}
 
+	// What follows a panel is the next one: it is fetched into the second-level cache while this one is multiplied.
+	fn.op("MOVQ", "AX", "DX")
+	fn.op("IMULQ", imm(4*mr), "DX")
+
 	const unroll = 4
 	loop, tail, one, store := fn.label("loop"), fn.label("tail"), fn.label("one"), fn.label("store")
 	fn.op("MOVQ", "AX", "R12")
@@ -105,6 +109,7 @@ func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string,
 	for j := range v {
 		fn.op("VMOVUPS", mem(j*s.bytes(), "BX", rowOfB...), s.v(b+j))
 	}
+	fn.op("PREFETCHT1", mem(4*mr*u, "SI", "DX*1"))
 	fn.op("PREFETCHT0", mem(4*mr*u+512, "SI"))
 	if spare := s.regs - b - v; v > 1 || s == avx2 || dot {
 		for i := range mr {
