@@ -39,6 +39,39 @@ func (e *emitter) newBody(offset int, masked bool) *body {
 	return b
 }
 
+// emitTogether writes turns that share the registers, node by node: a long chain of instructions that wait for each other
+// leaves a processor's units idle, several side by side do not. They have no sums.
+func (e *emitter) emitTogether(bodies []*body) error {
+	for i, b := range bodies {
+		n := len(e.spare)
+		b.free = append([]int(nil), e.spare[n*i/len(bodies):n*(i+1)/len(bodies)]...)
+		b.masks = b.masks[len(b.masks)*i/len(bodies) : len(b.masks)*(i+1)/len(bodies)]
+	}
+	for v := range e.nodes {
+		for _, b := range bodies {
+			if err := b.node(value(v)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, b := range bodies {
+		if err := b.storeAll(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeAll writes the turn's stores.
+func (b *body) storeAll() error {
+	for _, s := range b.stores {
+		if err := b.store(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // emit writes the whole turn. sums are the registers that the reductions are added to.
 func (b *body) emit(sums []int) error {
 	for i := range b.nodes {
@@ -46,10 +79,8 @@ func (b *body) emit(sums []int) error {
 			return err
 		}
 	}
-	for _, s := range b.stores {
-		if err := b.store(s); err != nil {
-			return err
-		}
+	if err := b.storeAll(); err != nil {
+		return err
 	}
 	for i := range b.reduces {
 		if err := b.reduce(&b.reduces[i], sums[i]); err != nil {

@@ -19,6 +19,8 @@ type emitter struct {
 	spare  []int // vector registers for a body
 	mask   int   // AVX2: the register that holds the last turn's mask
 	nan    int   // AVX2: a register for maxima and minima
+
+	together int // vectors whose instructions stand side by side, 0 for none
 }
 
 // registers of pointer parameters; AX is the index in elements, CX how many are left, DX a temporary.
@@ -52,6 +54,18 @@ func (k *kernel) unroll() int {
 	return 1
 }
 
+// sideBySide are functions of which AVX-512, whose registers are many, does several vectors side by side. Of longer ones too
+// many constants would have to be read again and again.
+var sideBySide = []string{"Expm1", "Tanh", "Sigmoid", "Silu", "GeluTanh"}
+
+// together is how many vectors' instructions may stand side by side, best first.
+func (k *kernel) together() []int {
+	if k.set != avx512 || !slices.Contains(sideBySide, k.id) {
+		return []int{0}
+	}
+	return []int{4, 3, 2}
+}
+
 // emitKernel writes a kernel with as many pinned constants as there is room for.
 func emitKernel(k *kernel, table map[uint32]bool) []byte {
 	var constants []value
@@ -67,13 +81,15 @@ func emitKernel(k *kernel, table map[uint32]bool) []byte {
 		}
 	}
 	sort.SliceStable(constants, func(i, j int) bool { return count[constants[i]] > count[constants[j]] })
-	for pinned := len(constants); pinned >= 0; pinned-- {
-		e := &emitter{kernel: k, text: &bytes.Buffer{}, table: map[uint32]bool{}, pinned: map[value]int{}}
-		if e.function(constants[:pinned]) == nil {
-			for b := range e.table {
-				table[b] = true
+	for _, together := range k.together() {
+		for pinned := len(constants); pinned >= 0; pinned-- {
+			e := &emitter{kernel: k, text: &bytes.Buffer{}, table: map[uint32]bool{}, pinned: map[value]int{}, together: together}
+			if e.function(constants[:pinned]) == nil {
+				for b := range e.table {
+					table[b] = true
+				}
+				return e.text.Bytes()
 			}
-			return e.text.Bytes()
 		}
 	}
 	panic("gen: " + k.name + ": out of registers")
@@ -119,6 +135,9 @@ func (e *emitter) function(constants []value) error {
 		return e.functionColumns(&next)
 	}
 	unroll := e.unroll()
+	if e.together > 0 {
+		unroll = e.together
+	}
 	sums := make([][]int, unroll)
 	for u := range sums {
 		for _, r := range e.reduces {
@@ -159,9 +178,19 @@ func (e *emitter) loops(unroll int, sums [][]int) error {
 		fmt.Fprintf(e.text, "%s:\n", label)
 		e.op("CMPQ", "CX", fmt.Sprint("$", count*e.lanes))
 		e.op("JLT", end)
-		for u := range count {
-			if err := e.newBody(u*e.lanes, false).emit(sums[u]); err != nil {
+		if e.together > 0 && count > 1 {
+			bodies := make([]*body, count)
+			for u := range bodies {
+				bodies[u] = e.newBody(u*e.lanes, false)
+			}
+			if err := e.emitTogether(bodies); err != nil {
 				return err
+			}
+		} else {
+			for u := range count {
+				if err := e.newBody(u*e.lanes, false).emit(sums[u]); err != nil {
+					return err
+				}
 			}
 		}
 		e.op("ADDQ", fmt.Sprint("$", count*e.lanes), "AX")
@@ -289,7 +318,7 @@ func files() map[string][]byte {
 			var text bytes.Buffer
 			table := map[uint32]bool{}
 			for _, build := range kernels {
-				k := &kernel{set: s, name: build.name}
+				k := &kernel{set: s, name: build.name, id: build.id}
 				build.make(k)
 				text.Write(emitKernel(k, table))
 				fmt.Fprintf(&decl, "//go:noescape\nfunc %s\n\n", k.signature())

@@ -46,6 +46,7 @@ func (m mem) size() int {
 type kernel struct {
 	set
 	name    string
+	id      string // of the Func that it is, or empty
 	params  []param
 	nodes   []node
 	stores  []store
