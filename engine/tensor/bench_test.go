@@ -183,3 +183,26 @@ func leastOf(f func()) time.Duration {
 	}
 	return least
 }
+
+// Scatters of 16,384 rows of 256 into 8,192: whole rows, and elements with an index each.
+func BenchmarkScatter(b *testing.B) {
+	base, updates := tensor.Randn(8192, 256).Eval(), tensor.Randn(16384, 256).Eval()
+	rows, each := tensor.RandInt(0, 8192, 16384).Eval(), tensor.RandInt(0, 8192, 16384, 256).Eval()
+	for _, c := range []struct {
+		name string
+		f    func() tensor.Tensor
+	}{
+		{"rows/add", func() tensor.Tensor { return base.Put(0, rows, updates, tensor.Accumulate) }},
+		{"rows/replace", func() tensor.Tensor { return base.Put(0, rows, updates, tensor.Replace) }},
+		{"rows/greatest", func() tensor.Tensor { return base.Put(0, rows, updates, tensor.Greatest) }},
+		{"elements/add", func() tensor.Tensor { return base.PutAlong(0, each, updates, tensor.Accumulate) }},
+		{"elements/replace", func() tensor.Tensor { return base.PutAlong(0, each, updates, tensor.Replace) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(4 * updates.Size()))
+			for b.Loop() {
+				c.f().Eval()
+			}
+		})
+	}
+}

@@ -173,6 +173,14 @@ func gatherCases(op ir.Op, combination int) []Case {
 		}
 		return b.New(op, ir.Attr{Index: combination}, x, b.Places(100, 70, 33), b.Transposed(dt, 70, 33))
 	})
+	if op == ir.ScatterWith || op == ir.ScatterAlong {
+		for _, shape := range [][]int{{4, 50, 70}, {1, 300, 20}, {60, 50, 1}} { // one index for a slice, of which some come twice
+			add(fmt.Sprint("slices ", shape), func(b *B, dt dtype.Type) *ir.Node {
+				index := b.New(ir.Expand, ir.Attr{Shape: shape}, b.Places(40, 1, shape[1], 1))
+				return b.New(op, ir.Attr{Axis: 1, Index: combination}, b.Normal(dt, shape[0], 40, shape[2]), index, b.Normal(dt, shape...))
+			})
+		}
+	}
 	if op == ir.ScatterWith {
 		add("special values", func(b *B, dt dtype.Type) *ir.Node {
 			x := b.Special(dt, false)

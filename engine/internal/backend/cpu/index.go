@@ -5,8 +5,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -130,37 +128,6 @@ func copyElement(size int, d unsafe.Pointer, i int, src unsafe.Pointer, j int) {
 	}
 }
 
-// A scatter has what both scattering ops share: the base as registers, to which updates are added.
-type scatter struct {
-	op                   ir.Op
-	axis                 int
-	base, index, updates *operand
-	length               int
-	out                  backend.Output
-	register             dtype.Type
-	n                    int
-}
-
-func newScatter(g *backend.Group, in *backend.Inst) (*scatter, error) {
-	s := &scatter{
-		op: in.Op, axis: in.Attr.Axis, length: in.Shape[in.Attr.Axis], out: g.Outputs[0],
-		register: tile.Register(in.DType), n: elementsOf(in.Shape),
-	}
-	var err error
-	if s.base, err = newOperand(g, in.Args[0], in.Shape, s.register); err != nil {
-		return nil, err
-	}
-	if s.index, err = indexOperand(g, in.Args[1]); err != nil {
-		return nil, err
-	}
-	shape := operandShape(g, in.Args[2])
-	if len(shape) == 0 { // one number for all
-		shape = updatesShape(in, operandShape(g, in.Args[1]))
-	}
-	s.updates, err = newOperand(g, in.Args[2], shape, s.register)
-	return s, err
-}
-
 // updatesShape is the shape that updates have.
 func updatesShape(in *backend.Inst, index []int) []int {
 	if in.Op == ir.ScatterAlong || in.Op == ir.ScatterWith {
@@ -168,67 +135,6 @@ func updatesShape(in *backend.Inst, index []int) []int {
 	}
 	shape := append([]int(nil), in.Shape[:in.Attr.Axis]...)
 	return append(append(shape, index...), in.Shape[in.Attr.Axis+1:]...)
-}
-
-// run copies the base, lets add put the updates on top, and stores the sum. The sum is made where it is stored unless
-// it has to be rounded.
-func (s *scatter) run(l *launch, add func(sum unsafe.Pointer, ix []int64)) {
-	ix := s.index.indices(l)
-	defer s.index.release()
-	if s.n == 0 || !checkIndices(l, s.op, s.axis, s.length, ix) {
-		return
-	}
-	s.base.bind(l)
-	s.updates.bind(l)
-	defer s.base.release()
-	defer s.updates.release()
-	size := s.register.Size()
-	sum := l.pointer(s.out.Buf)
-	if s.out.DType != s.register {
-		sum = unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(s.n * size)))
-	}
-	l.pool.Range(s.n, mapGrain, func(worker, lo, hi int) { s.base.copyTo(worker, unsafe.Add(sum, lo*size), lo, hi-lo) })
-	if len(ix) > 0 && s.updates.n > 0 {
-		add(sum, ix)
-	}
-	if s.out.DType != s.register {
-		to := l.pointer(s.out.Buf)
-		l.pool.Range(s.n, mapGrain, func(_, lo, hi int) {
-			narrowTo(s.out.DType, unsafe.Add(to, lo*s.out.DType.Size()), unsafe.Add(sum, lo*size), hi-lo)
-		})
-	}
-}
-
-// compileScatterAdd adds slices of the updates to slices of the base. Each worker owns a range of the base's slices and
-// goes through all indices, so every sum is made in the order of the indices.
-func compileScatterAdd(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	s, err := newScatter(g, in)
-	if err != nil {
-		return nil, err
-	}
-	outer, length, inner := around(in.Shape, in.Attr.Axis)
-	s.updates.reserve(inner)
-	size := s.register.Size()
-	return func(l *launch) {
-		s.run(l, func(sum unsafe.Pointer, ix []int64) {
-			ranges := min(length, 4*l.pool.Threads())
-			if s.updates.n < mapGrain {
-				ranges = 1
-			}
-			l.pool.For(outer*ranges, func(worker, c int) {
-				o, r := c/ranges, c%ranges
-				lo, hi := length*r/ranges, length*(r+1)/ranges
-				for n := range ix {
-					i := fromStart(ix[n], length)
-					if i < lo || i >= hi {
-						continue
-					}
-					x := s.updates.fetch(worker, (o*len(ix)+n)*inner, inner)
-					addTo(s.register, unsafe.Add(sum, (o*length+i)*inner*size), x, inner)
-				}
-			})
-		})
-	}, nil
 }
 
 // compileOverwrite copies the base, unless the result is to lie in its memory, and the updates over it.
@@ -265,40 +171,6 @@ func compileOverwrite(g *backend.Group, in *backend.Inst) (func(*launch), error)
 			for c := lo * len(ix); c < hi*len(ix); c++ {
 				at := c/len(ix)*length + fromStart(ix[c%len(ix)], length)
 				updates.copyTo(worker, unsafe.Add(to, at*inner*size), c*inner, inner)
-			}
-		})
-	}, nil
-}
-
-// addTo adds n elements; Bool has no sums.
-func addTo(t dtype.Type, d, x unsafe.Pointer, n int) {
-	if t == dtype.F32 {
-		vec.Of(vec.Add)(d, d, x, nil, n)
-		return
-	}
-	loopsOf[t].add(d, x, n)
-}
-
-func addElements[T tile.Number](d, x unsafe.Pointer, n int) {
-	out := unsafe.Slice((*T)(d), n)
-	for i, v := range unsafe.Slice((*T)(x), n) {
-		out[i] += v
-	}
-}
-
-// compileScatterAlong adds one element for each index, in the order of the indices.
-func compileScatterAlong(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	s, err := newScatter(g, in)
-	if err != nil {
-		return nil, err
-	}
-	place := alongPlaces(in.Shape, operandShape(g, in.Args[1]), in.Attr.Axis)
-	size := s.register.Size()
-	return func(l *launch) {
-		s.run(l, func(sum unsafe.Pointer, ix []int64) {
-			x, add := s.updates.all(l), loopsOf[s.register].add
-			for n, i := range ix {
-				add(unsafe.Add(sum, place(n, fromStart(i, s.length))*size), unsafe.Add(x, n*size), 1)
 			}
 		})
 	}, nil

@@ -18,7 +18,7 @@ type loops struct {
 	scanRow  func(s scan, c *carries, out unsafe.Pointer, at int, x unsafe.Pointer, n int)
 	count    func(p unsafe.Pointer, lo, hi, length, inner int)
 	add      func(d, x unsafe.Pointer, n int)
-	combine  func(c ir.Combination) func(d, x unsafe.Pointer)
+	combine  func(c ir.Combination) func(d, x unsafe.Pointer, n int)
 	key      func(p unsafe.Pointer, i int) int64
 	put      func(p unsafe.Pointer, i int, v ir.Scalar)
 }
@@ -72,7 +72,7 @@ func doubleLoops() loops {
 
 // sharedLoops are those of integers and floats.
 func sharedLoops[T tile.Number]() loops {
-	return loops{fold: numberFold[T], count: countTo[T], add: addElements[T], combine: combineElement[T]}
+	return loops{fold: numberFold[T], count: countTo[T], add: addElements[T], combine: combineElements[T]}
 }
 
 // floatKey maps a float to an integer that orders as floats do. NaN is the greatest, and the zeros are equal.

@@ -1,41 +1,176 @@
 package cpu
 
 import (
+	"slices"
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// compileScatterWith combines one element for each index with what is there, in the order of the indices.
-func compileScatterWith(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	s, err := newScatter(g, in)
-	if err != nil {
-		return nil, err
-	}
-	place := alongPlaces(in.Shape, operandShape(g, in.Args[1]), in.Attr.Axis)
-	size, combine := s.register.Size(), loopsOf[s.register].combine(ir.Combination(in.Attr.Index))
-	return func(l *launch) {
-		s.run(l, func(sum unsafe.Pointer, ix []int64) {
-			x := s.updates.all(l)
-			for n, i := range ix {
-				combine(unsafe.Add(sum, place(n, fromStart(i, s.length))*size), unsafe.Add(x, n*size))
-			}
-		})
-	}, nil
+// A scatter has what the scattering ops share: the base as registers, with which updates are combined. The updates are
+// slices, each of which has one index, or elements with an index each.
+type scatter struct {
+	op                   ir.Op
+	axis                 int
+	base, index, updates *operand
+	outer, length, inner int // around the axis
+	count                int // of updates along the axis
+	slices               bool
+	out                  backend.Output
+	register             dtype.Type
+	combine              func(d, x unsafe.Pointer, n int)
 }
 
-// combineElement returns what combines one element with an update; the built-in min and max let a NaN win. Bool only knows
+// compileScatter is for all scatters that leave their base as it is.
+func compileScatter(g *backend.Group, in *backend.Inst) (func(*launch), error) {
+	s := &scatter{op: in.Op, axis: in.Attr.Axis, out: g.Outputs[0], register: tile.Register(in.DType)}
+	s.outer, s.length, s.inner = around(in.Shape, in.Attr.Axis)
+	var err error
+	if s.base, err = newOperand(g, in.Args[0], in.Shape, s.register); err != nil {
+		return nil, err
+	}
+	shape := operandShape(g, in.Args[2])
+	if len(shape) == 0 { // one number for all
+		shape = updatesShape(in, operandShape(g, in.Args[1]))
+	}
+	if s.updates, err = newOperand(g, in.Args[2], shape, s.register); err != nil {
+		return nil, err
+	}
+	if s.slices = in.Op == ir.ScatterAdd; !s.slices {
+		s.count = shape[s.axis]
+		g, s.slices = oneForSlices(g, in.Args[1], s.axis)
+	}
+	switch {
+	case in.Op == ir.ScatterWith:
+		s.combine = loopsOf[s.register].combine(ir.Combination(in.Attr.Index))
+	case s.register == dtype.F32 && s.slices:
+		s.combine = func(d, x unsafe.Pointer, n int) { vec.Of(vec.Add)(d, d, x, nil, n) }
+	default:
+		s.combine = loopsOf[s.register].add
+	}
+	s.index, err = indexOperand(g, in.Args[1])
+	return s.run, err
+}
+
+// oneForSlices returns the group with the index only along its axis, if it is the same everywhere else.
+func oneForSlices(g *backend.Group, index backend.Ref, axis int) (*backend.Group, bool) {
+	i, _ := index.Input()
+	l := g.Inputs[i].Layout
+	for a, stride := range l.Stride {
+		if a != axis && (l.Shape[a] == 0 || l.Shape[a] > 1 && stride != 0) {
+			return g, false
+		}
+	}
+	alone := *g
+	alone.Inputs = slices.Clone(g.Inputs)
+	alone.Inputs[i].Layout = ir.Layout{Shape: l.Shape[axis : axis+1], Stride: l.Stride[axis : axis+1], Offset: l.Offset}
+	return &alone, true
+}
+
+// run copies the base, combines it with the updates, and stores the result. That is made where it is stored unless it has
+// to be rounded.
+func (s *scatter) run(l *launch) {
+	n := s.outer * s.length * s.inner
+	ix := s.index.indices(l)
+	defer s.index.release()
+	if n == 0 || !checkIndices(l, s.op, s.axis, s.length, ix) {
+		return
+	}
+	s.base.bind(l)
+	defer s.base.release()
+	size, to := s.register.Size(), l.pointer(s.out.Buf)
+	result := to
+	if s.out.DType != s.register {
+		result = unsafe.Pointer(unsafe.SliceData(l.scratch.bytes(n * size)))
+	}
+	l.pool.Range(n, mapGrain, func(worker, lo, hi int) { s.base.copyTo(worker, unsafe.Add(result, lo*size), lo, hi-lo) })
+	switch {
+	case len(ix) == 0 || s.updates.n == 0:
+	case s.slices:
+		s.combineSlices(l, result, ix)
+	default:
+		s.combineElements(l, result, ix)
+	}
+	if s.out.DType != s.register {
+		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
+			narrowTo(s.out.DType, unsafe.Add(to, lo*s.out.DType.Size()), unsafe.Add(result, lo*size), hi-lo)
+		})
+	}
+}
+
+// combineSlices: each worker owns a range of the base's slices and goes through all indices, so each is combined in the
+// order of the indices.
+func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
+	s.updates.reserve(s.inner).bind(l)
+	defer s.updates.release()
+	ranges := min(s.length, 4*l.pool.Threads())
+	if s.updates.n < mapGrain {
+		ranges = 1
+	}
+	size := s.register.Size()
+	l.pool.For(s.outer*ranges, func(worker, c int) {
+		o, r := c/ranges, c%ranges
+		lo, hi := s.length*r/ranges, s.length*(r+1)/ranges
+		for n := range ix {
+			i := fromStart(ix[n], s.length)
+			if i < lo || i >= hi {
+				continue
+			}
+			x := s.updates.fetch(worker, (o*len(ix)+n)*s.inner, s.inner)
+			s.combine(unsafe.Add(result, (o*s.length+i)*s.inner*size), x, s.inner)
+		}
+	})
+}
+
+// combineElements: each worker owns some of the columns along the axis, and goes through the updates of each in their order.
+func (s *scatter) combineElements(l *launch, result unsafe.Pointer, ix []int64) {
+	x, size := s.updates.all(l), s.register.Size()
+	defer s.updates.release()
+	l.pool.Range(s.outer*s.inner, 1+mapGrain/s.count, func(_, lo, hi int) {
+		for lo < hi {
+			o, first := lo/s.inner, lo%s.inner
+			end := min(s.inner, first+hi-lo)
+			for n := range s.count {
+				row := (o*s.count + n) * s.inner
+				for j := first; j < end; j++ {
+					to := (o*s.length+fromStart(ix[row+j], s.length))*s.inner + j
+					s.combine(unsafe.Add(result, to*size), unsafe.Add(x, (row+j)*size), 1)
+				}
+			}
+			lo += end - first
+		}
+	})
+}
+
+// combineElements returns what combines elements with updates; the built-in min and max let a NaN win. Bool only knows
 // the least (all) and the greatest (any).
-func combineElement[T tile.Number](c ir.Combination) func(d, x unsafe.Pointer) {
+func combineElements[T tile.Number](c ir.Combination) func(d, x unsafe.Pointer, n int) {
+	loop := func(f func(a, b T) T) func(d, x unsafe.Pointer, n int) {
+		return func(d, x unsafe.Pointer, n int) {
+			out := unsafe.Slice((*T)(d), n)
+			for i, v := range unsafe.Slice((*T)(x), n) {
+				out[i] = f(out[i], v)
+			}
+		}
+	}
 	switch c {
 	case ir.Multiply:
-		return func(d, x unsafe.Pointer) { *(*T)(d) *= *(*T)(x) }
+		return loop(func(a, b T) T { return a * b })
 	case ir.Least:
-		return func(d, x unsafe.Pointer) { *(*T)(d) = min(*(*T)(d), *(*T)(x)) }
+		return loop(func(a, b T) T { return min(a, b) })
 	case ir.Greatest:
-		return func(d, x unsafe.Pointer) { *(*T)(d) = max(*(*T)(d), *(*T)(x)) }
+		return loop(func(a, b T) T { return max(a, b) })
 	}
-	return func(d, x unsafe.Pointer) { *(*T)(d) = *(*T)(x) }
+	return func(d, x unsafe.Pointer, n int) { copy(unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(x), n)) }
+}
+
+func addElements[T tile.Number](d, x unsafe.Pointer, n int) {
+	out := unsafe.Slice((*T)(d), n)
+	for i, v := range unsafe.Slice((*T)(x), n) {
+		out[i] += v
+	}
 }
