@@ -24,6 +24,7 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		x.reserve(length)
 	}
 	out := g.Outputs[0]
+	var sums []carries // by worker
 	step := scan{reverse: in.Attr.Flags&ir.Reverse != 0, exclusive: in.Attr.Flags&ir.Exclusive != 0}
 	return func(l *launch) {
 		if outer*inner*length == 0 {
@@ -35,6 +36,9 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		if out.DType != register {
 			sum = unsafe.Pointer(unsafe.SliceData(l.scratch.floats(outer * length * inner)))
 		}
+		for inner > 1 && len(sums) < l.pool.Threads() {
+			sums = append(sums, carries{})
+		}
 		blocks := (inner + columns - 1) / columns
 		l.pool.For(outer*blocks, func(worker, c int) {
 			o, first := c/blocks, c%blocks*columns
@@ -44,7 +48,8 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 				loopsOf[register].scanRun(step, sum, o*length, row, length, l.pool.Stopped)
 				return
 			}
-			var carry carries
+			carry := &sums[worker]
+			*carry = carries{}
 			for k := range length {
 				if k%pollEvery == 0 && l.pool.Stopped() {
 					return
@@ -53,7 +58,7 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 					k = length - 1 - k
 				}
 				at := (o*length+k)*inner + first
-				loopsOf[register].scanRow(step, &carry, sum, at, x.fetch(worker, at, n), n)
+				loopsOf[register].scanRow(step, carry, sum, at, x.fetch(worker, at, n), n)
 			}
 		})
 		if out.DType != register {
