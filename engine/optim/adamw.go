@@ -50,13 +50,15 @@ type adamW struct {
 
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	values := nn.Values(a.params)
-	return &Update{old: slices.Concat(values, a.m, a.v), private: 2 * len(values), step: &a.step, make: func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
+	u := &Update{old: slices.Concat(values, a.m, a.v), private: 2 * len(values), step: &a.step, rate: constant(rate)}
+	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
 		p, m, v := tensor.AdamW(values, grads, a.m, a.v, tensor.AdamWStep{
-			LR: rate, Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Step: a.step + 1,
-			Scale: scale, Guard: guard, InPlace: inPlace,
+			At:    func() (float64, int) { return u.rate(a.step), a.step + 1 },
+			Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Scale: scale, Guard: guard, InPlace: inPlace,
 		})
 		return slices.Concat(p, m, v)
-	}}
+	}
+	return u
 }
 
 func (a *adamW) memories() []memory { return []memory{{"m", a.m}, {"v", a.v}} }

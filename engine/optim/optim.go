@@ -52,6 +52,7 @@ type Update struct {
 	// make returns the new values, in the order of old. With inPlace they will replace the old ones and may take their
 	// memory; then they are the old ones if guard, a number, is there and not finite.
 	make    func(inPlace bool, guard tensor.Tensor) []tensor.Tensor
+	rate    func(step int) float64
 	private int // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
 	step    *int
 }
@@ -64,6 +65,13 @@ func (u *Update) Tensors() []tensor.Tensor {
 	return u.new
 }
 
+// At makes rate the learning rate of the step, in place of the number that Update was given: a schedule's At. In a compiled
+// function (tensor.Compile) it is asked in each call, for the number of steps that were made by then.
+func (u *Update) At(rate func(step int) float64) *Update {
+	u.rate = rate
+	return u
+}
+
 // Commit gives parameters and memory their new values; what Tensors returned is freed by that. Without Tensors before,
 // parameters change in the memory that they have, unless somebody else could see it: a tensor that waits to be computed
 // from them, or a Snapshot, keeps the old values.
@@ -73,16 +81,25 @@ func (u *Update) Commit() {
 	}
 	tensor.Eval(u.new...)
 	u.replace()
+	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
 }
 
 // CommitIf computes the step together with guard, a number, and others, and commits it if guard is finite: for the loss
 // and the norm of the gradients, which say whether the step is sound. It returns whether it is; if not, nothing changes.
+// In a function that is being compiled it cannot know that, and returns true; in its calls the rest holds as well.
 func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	if u.new == nil {
 		u.new = u.make(true, guard)
 	}
 	tensor.Eval(slices.Concat(others, []tensor.Tensor{guard}, u.new)...)
-	if g := guard.Item(); math.IsNaN(g) || math.IsInf(g, 0) {
+	made := true
+	tensor.Callback(func(values []tensor.Tensor) {
+		g := values[0].Item()
+		if made = !math.IsNaN(g) && !math.IsInf(g, 0); made {
+			*u.step++
+		}
+	}, guard)
+	if !made {
 		tensor.Free(u.new...)
 		return false
 	}
@@ -98,8 +115,10 @@ func (u *Update) replace() {
 		}
 		owned.Move(u.old[i], u.new[i], readers)
 	}
-	*u.step++
 }
+
+// constant is a learning rate that is the same in each step.
+func constant(rate float64) func(int) float64 { return func(int) float64 { return rate } }
 
 // ClipScale returns the global norm of the gradients, √Σg² over all of them, and the factor min(1, limit/norm) that
 // brings it down to limit (Pascanu et al. 2013). Both are f32 numbers that are not yet evaluated.

@@ -219,7 +219,6 @@ func TestStepsInPlace(t *testing.T) {
 	const n, steps = 1 << 18, 10
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else gives memory back meanwhile
 	x := tensor.Full(0.5, n).Eval()
-	keep := []tensor.Tensor{}
 	for _, test := range []struct {
 		name string
 		see  func(w tensor.Tensor) tensor.Tensor // before the step
@@ -248,7 +247,6 @@ func TestStepsInPlace(t *testing.T) {
 			}
 			want := w.Slice(0, 0, 1).Item()
 			seen := test.see(w)
-			keep = append(keep, seen)
 			step()
 			if got := seen.Flatten().Slice(0, 0, 1).Item(); got != want {
 				t.Errorf("%s: step %d changed it from %v to %v", test.name, i, want, got)

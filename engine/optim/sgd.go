@@ -41,19 +41,27 @@ type sgd struct {
 }
 
 func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
-	u := &Update{step: &s.step}
+	u := &Update{step: &s.step, rate: constant(rate)}
 	for i, param := range s.params {
 		if s.Momentum != 0 {
 			u.old = append(u.old, s.b[i])
 		}
 		u.old = append(u.old, param.Value())
 	}
-	u.make = func(bool, tensor.Tensor) []tensor.Tensor { return s.next(grads, rate, scale) }
+	u.make = func(_ bool, guard tensor.Tensor) []tensor.Tensor {
+		next := s.next(grads, tensor.Varying(func() float64 { return u.rate(s.step) }), scale)
+		if !guard.IsNone() {
+			for i, old := range u.old {
+				next[i] = tensor.Where(guard.IsFinite(), next[i], old.Detach())
+			}
+		}
+		return next
+	}
 	return u
 }
 
 // next lists the new buffer, if there is one, and the new value of each parameter.
-func (s *sgd) next(grads []tensor.Tensor, rate float64, scale tensor.Tensor) []tensor.Tensor {
+func (s *sgd) next(grads []tensor.Tensor, rate, scale tensor.Tensor) []tensor.Tensor {
 	var list []tensor.Tensor
 	for i, param := range s.params {
 		p := param.Value().Detach()

@@ -19,11 +19,18 @@ func leafOn(d device.Device, dt dtype.Type, shape []int, data []byte, name strin
 	if len(data) > 0 {
 		check("tensor", d.Engine().Upload(buf, 0, data))
 	}
-	return wrap(ir.NewLeaf(d.Engine(), dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name))
+	leaf := ir.NewLeaf(d.Engine(), dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
+	if tr := tracing(); tr != nil {
+		tr.origin[leaf] = origin{arg: -1, made: leaf.Value()}
+	}
+	return wrap(leaf)
 }
 
 // hostRoom fails when the host cannot hold so many elements: Go would end the process.
 func hostRoom(op string, elements, size int) {
+	if elements >= 0 && elements < 1<<20 { // to ask for less would cost more than to have it
+		return
+	}
 	limit := device.CPU().Memory().Total
 	if limit == 0 {
 		limit = 1 << 38 // unknown
@@ -245,6 +252,7 @@ func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 
 // hostBytes reads an evaluated node as contiguous little-endian elements.
 func hostBytes(n *ir.Node) []byte {
+	outsideOnly("read")
 	l, size := n.Value().Layout, n.DType.Size()
 	hostRoom("read", l.Size(), size)
 	out := make([]byte, l.Size()*size)

@@ -29,16 +29,24 @@ func (t Tensor) Free() {
 	if t.v == nil {
 		return
 	}
+	if tr := tracing(); tr != nil {
+		tr.free(t.v)
+		return
+	}
 	for {
 		n := t.v.node.Load()
 		if n.Op == freed {
 			return
 		}
-		if t.v.node.CompareAndSwap(n, &ir.Node{Op: freed, DType: n.DType, Shape: n.Shape, Name: n.Name, Dev: n.Dev}) {
+		if t.v.node.CompareAndSwap(n, gravestone(n)) {
 			letGo(n)
 			return
 		}
 	}
+}
+
+func gravestone(n *ir.Node) *ir.Node {
+	return &ir.Node{Op: freed, DType: n.DType, Shape: n.Shape, Name: n.Name, Dev: n.Dev}
 }
 
 // Freed says whether Free was called.
@@ -75,6 +83,10 @@ func (v *value) replace(old, n *ir.Node) {
 // move gives t the value of y, which is freed. What t held before is given back, too, if t was the only handle on it and
 // no more than so many operations read it, or if y took its memory.
 func move(t, y Tensor, readers int) {
+	if tracing() != nil {
+		t.Set(y)
+		return
+	}
 	Eval(y)
 	old, n := t.node("set"), y.node("set")
 	leaf := share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked)

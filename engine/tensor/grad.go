@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -37,9 +38,10 @@ func Checkpoint(f func(x Tensor) Tensor, x Tensor) Tensor {
 // AdamWStep are the settings of one step of AdamW.
 type AdamWStep struct {
 	LR, Beta1, Beta2, Eps, WeightDecay float64
-	Step                               int    // counted from 1, for the bias correction
-	Scale                              Tensor // multiplies the gradients (clipping), an f32 number; none: 1
-	Guard                              Tensor // a number, for example the loss: if it is not finite, nothing changes; none: 0
+	Step                               int                           // counted from 1, for the bias correction
+	Scale                              Tensor                        // multiplies the gradients (clipping), an f32 number; none: 1
+	At                                 func() (lr float64, step int) // says LR and Step; in a compiled function in each call
+	Guard                              Tensor                        // a number, for example the loss: if it is not finite, nothing changes; none: 0
 
 	// InPlace says that params, m and v will be replaced by the results and not be read again: then the results take their
 	// memory, unless somebody else could see that.
@@ -61,8 +63,12 @@ func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []T
 		dt = dtype.F64
 	}
 	src := make([]*ir.Node, 0, ir.AdamWSettings+4*len(params))
-	for _, f := range adamWSettings(o) {
-		src = append(src, ir.Number(first.Dev, dt, f))
+	for i, f := range adamWSettings(o) {
+		n := ir.Number(first.Dev, dt, f)
+		if o.At != nil && slices.Contains([]int{0, 5, 6}, i) {
+			n = varying(first.Dev, dt, func() float64 { return adamWSettings(o)[i] })
+		}
+		src = append(src, n)
 	}
 	for i, t := range []Tensor{o.Scale, o.Guard} {
 		if !t.IsNone() {
@@ -90,6 +96,9 @@ func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []T
 // adamWSettings lists the scalar operands of the op in its order; the last two are the factor of the gradients and the
 // guard.
 func adamWSettings(o AdamWStep) [ir.AdamWSettings]float64 {
+	if o.At != nil {
+		o.LR, o.Step = o.At()
+	}
 	step := float64(max(o.Step, 1))
 	return [...]float64{o.LR, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, 1 - math.Pow(o.Beta1, step), 1 - math.Pow(o.Beta2, step), 1, 0}
 }

@@ -32,7 +32,7 @@ func cast(n *ir.Node, dt dtype.Type) *ir.Node {
 	if n.DType == dt {
 		return n
 	}
-	if n.Op == ir.Const {
+	if n.Op == ir.Const && n.Attr.Flags&ir.Varies == 0 {
 		return ir.NewConst(n.Dev, dt, ir.Convert(n.Attr.Value, n.DType, dt))
 	}
 	return apply(ir.Cast, ir.Attr{DType: dt}, n)

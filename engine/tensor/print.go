@@ -43,6 +43,7 @@ func (t Tensor) Text(width int) string {
 	if t.IsNone() || t.Freed() {
 		return t.Brief()
 	}
+	outsideOnly("print")
 	if width <= 0 {
 		width = 80
 	}

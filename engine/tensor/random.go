@@ -55,6 +55,9 @@ func (r *RNG) fill(op ir.Op, shape []int) Tensor {
 	}
 	key := ir.NewConst(dev, dtype.I64, ir.Scalar{I: int64(s.Seed)})
 	counter := ir.NewConst(dev, dtype.I64, ir.Scalar{I: int64(s.Counter)})
+	if tr := tracing(); tr != nil {
+		tr.draw(r, s, key, counter)
+	}
 	return wrap(apply(op, ir.Attr{Shape: shape, DType: dtype.F32}, key, counter))
 }
 

@@ -13,7 +13,7 @@
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
 // A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
-// Reading order: tensor.go (handles, evaluation, parameters), free.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go,
+// Reading order: tensor.go (handles, evaluation, parameters), free.go, compile.go, trace.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go,
 // reduce.go, order.go, linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
 package tensor
 
@@ -45,6 +45,9 @@ func wrap(n *ir.Node) Tensor {
 	n.Hold()
 	v := &value{}
 	v.node.Store(n)
+	if tr := tracing(); tr != nil {
+		tr.inside[v] = true
+	}
 	return Tensor{v}
 }
 
@@ -56,6 +59,9 @@ func (t Tensor) node(op string) *ir.Node {
 	n := t.v.node.Load()
 	if n.Op == freed {
 		fail(op, "got %v, which was freed", n)
+	}
+	if tr := tracing(); tr != nil {
+		return tr.node(t.v, n)
 	}
 	return n
 }
@@ -173,8 +179,12 @@ func evalContext() context.Context {
 // Fusion turns the planner's fusion rules on or off and returns what it was: off shows what each rule buys.
 func Fusion(on bool) (before bool) { return plan.Fusion(on) }
 
-// Eval computes tensors together, so that they share what they have in common.
+// Eval computes tensors together, so that they share what they have in common. In a function that is being compiled
+// ([Compile]) it does nothing.
 func Eval(ts ...Tensor) {
+	if tracing() != nil {
+		return
+	}
 	if len(ts) == 1 {
 		if n := ts[0].node("eval"); n.Value() == nil {
 			check("eval", plan.Run(evalContext(), []*ir.Node{n}))
@@ -222,6 +232,10 @@ func (t Tensor) Set(y Tensor) {
 	if old.DType != n.DType || !slices.Equal(old.Shape, n.Shape) || old.Dev != n.Dev {
 		fail("set", "got %v on %v for %v on %v, want one type, shape and device", n, n.Dev, old, old.Dev)
 	}
+	if tr := tracing(); tr != nil {
+		tr.set(t.v, old, n)
+		return
+	}
 	Eval(y)
 	t.v.replace(old, share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked))
 }
@@ -229,6 +243,7 @@ func (t Tensor) Set(y Tensor) {
 // Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps its history,
 // so that [Grad] works even after the result was printed.
 func (t Tensor) Param() Tensor {
+	outsideOnly("param")
 	n := t.Eval().node("param")
 	t.v.replace(n, share("param", n, n.Name, true))
 	return t

@@ -12,7 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/optim"
 )
 
-var long = flag.Bool("long", false, "let TestMemoryIsFlat train 500 steps of a larger model, which takes minutes")
+var long = flag.Bool("long", false, "train larger models, which takes minutes")
 
 // A watched source notes how much memory is held when a batch is asked for.
 type watched struct {

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -25,7 +26,12 @@ func (t *trainer) step(ctx context.Context) error {
 	}
 	random := tensor.GlobalRNG().State()
 	var failure error
-	err := tensor.Try(func() { failure = t.learn(batches) })
+	err := tensor.Try(func() {
+		if failure = t.learn(batches); failure != nil {
+			tensor.GlobalRNG().SetState(random)
+			failure.(*NotFinite).Tensor = t.firstBad(batches)
+		}
+	})
 	if err == nil {
 		err = failure
 	}
@@ -40,35 +46,69 @@ func (t *trainer) step(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// learn computes loss, gradients and update of the batches, and commits the update if all is finite.
+// A stepper is the two halves of a step, compiled or not. Their arguments begin with inputs and targets.
+type stepper struct {
+	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new sum.
+	part func(args ...tensor.Tensor) []tensor.Tensor
+	// last gets in addition the losses of the earlier parts, before the gradients. It makes the step if that is sound, and
+	// returns all losses, the norm of the gradient and a number that is finite if they are.
+	last func(args ...tensor.Tensor) []tensor.Tensor
+}
+
+func (t *trainer) newStepper() stepper {
+	s := stepper{part: t.part, last: t.last}
+	if t.o.Compile {
+		s = stepper{tensor.Compile(t.part), tensor.Compile(t.last)}
+	}
+	return s
+}
+
+// learn computes loss, gradients and update of the batches, and commits the update if all is finite. Otherwise the error
+// is a *NotFinite that does not yet say where it began.
 func (t *trainer) learn(batches []data.Batch) error {
-	values := nn.Values(t.params)
-	rate, k := t.o.LR.At(t.history.Steps()), float64(len(batches))
-	var grads []tensor.Tensor
-	losses := make([]tensor.Tensor, len(batches))
-	for i, b := range batches {
-		losses[i] = t.model.Loss(b.Inputs, b.Targets)
-		g := tensor.Grad(losses[i], values...)
-		if i > 0 {
-			for j := range g {
-				g[j] = grads[j].Add(g[j])
-			}
+	rate, k := t.o.LR.At(t.history.Steps()), len(batches)
+	var losses, grads []tensor.Tensor
+	for _, b := range batches[:k-1] {
+		made := t.stepper.part(append([]tensor.Tensor{b.Inputs, b.Targets}, grads...)...)
+		for i := range made {
+			made[i] = made[i].Detach() // lets go of the graph
 		}
-		if grads = g; i+1 < len(batches) {
-			grads = settle(losses[i], grads)
-		}
+		tensor.Eval(made...)
+		losses, grads = append(losses, made[0]), made[1:]
 	}
-	scale, norm := scaleOf(grads, t.o.Clip, k)
-	made := t.optimizer.Update(grads, rate, scale).CommitIf(soundness(losses, norm), append(losses, norm)...)
+	b := batches[k-1]
+	made := t.stepper.last(slices.Concat([]tensor.Tensor{b.Inputs, b.Targets}, losses, grads)...)
 	mean := 0.0
-	for _, l := range losses {
-		mean += l.Item() / k
+	for _, l := range made[:k] {
+		mean += l.Item() / float64(k)
 	}
-	if !made {
-		return &NotFinite{Step: t.history.Steps() + 1, Loss: mean, Tensor: t.firstBad(losses, grads)}
+	norm, sound := made[k].Item(), made[k+1].Item()
+	if !finite(sound) {
+		return &NotFinite{Step: t.history.Steps() + 1, Loss: mean}
 	}
-	t.history.add(mean, rate, norm.Item())
+	t.history.add(mean, rate, norm)
 	return nil
+}
+
+func (t *trainer) part(args ...tensor.Tensor) []tensor.Tensor {
+	loss := t.model.Loss(args[0], args[1])
+	grads := tensor.Grad(loss, nn.Values(t.params)...)
+	for i, before := range args[2:] {
+		grads[i] = before.Add(grads[i])
+	}
+	return append([]tensor.Tensor{loss}, grads...)
+}
+
+func (t *trainer) last(args ...tensor.Tensor) []tensor.Tensor {
+	k := t.o.Accumulate
+	made := t.part(append(args[:2:2], args[k+1:]...)...)
+	losses, grads := append(args[2:k+1:k+1], made[0]), made[1:]
+	scale, norm := scaleOf(grads, t.o.Clip, float64(k))
+	sound := soundness(losses, norm)
+	results := append(losses, norm, sound)
+	rate := func(int) float64 { return t.o.LR.At(t.history.Steps()) }
+	t.optimizer.Update(grads, 0, scale).At(rate).CommitIf(sound, results...)
+	return results
 }
 
 // soundness is a number that is finite if losses and norm are.
@@ -78,15 +118,6 @@ func soundness(losses []tensor.Tensor, norm tensor.Tensor) tensor.Tensor {
 		sum = sum.Add(l.Detach().Cast(dtype.F32).Mul(0x1p-16)) // so that large losses have a finite sum
 	}
 	return sum
-}
-
-// settle evaluates a batch's part of the sum of gradients and lets go of the graph that it came from.
-func settle(loss tensor.Tensor, grads []tensor.Tensor) []tensor.Tensor {
-	for j := range grads {
-		grads[j] = grads[j].Detach()
-	}
-	tensor.Eval(append([]tensor.Tensor{loss}, grads...)...)
-	return grads
 }
 
 // scaleOf returns the norm of the mean gradient, and the factor that makes the sum over k batches their mean, clipped.
@@ -99,11 +130,14 @@ func scaleOf(grads []tensor.Tensor, limit, k float64) (scale, norm tensor.Tensor
 }
 
 // firstBad looks for the tensor in which NaN or Inf came up first: in the forward passes, or else in the gradients.
-func (t *trainer) firstBad(losses, grads []tensor.Tensor) string {
-	for _, l := range losses {
-		if bad := tensor.FirstNonFinite(l); bad != "" {
+func (t *trainer) firstBad(batches []data.Batch) string {
+	var grads []tensor.Tensor
+	for _, b := range batches {
+		made := t.part(append([]tensor.Tensor{b.Inputs, b.Targets}, grads...)...)
+		if bad := tensor.FirstNonFinite(made[0]); bad != "" {
 			return bad
 		}
+		grads = made[1:]
 	}
 	for i, g := range grads {
 		if bad := tensor.FirstNonFinite(g); bad != "" {

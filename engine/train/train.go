@@ -49,6 +49,11 @@ type Options struct {
 	Keep            int    // checkpoints to keep; 0: 2
 	Resume          bool   // go on from the folder's newest checkpoint, if there is one
 
+	// Compile replays the first step instead of building the graph anew in each (see tensor.Compile): for small models,
+	// whose steps are short, and when the Loss does the same in each step. What it prints is printed in the 1st, 2nd, 3rd, 5th, 9th …
+	// step only; behaviour that depends on the step is an error in one of those. The results are the same bit for bit.
+	Compile bool
+
 	Seed uint64 // of dropout and whatever else is random in a step; 0: the session's generator as it stands
 }
 
@@ -102,6 +107,7 @@ type trainer struct {
 	o         Options
 	params    []nn.Param
 	optimizer optim.Optimizer
+	stepper   stepper
 	history   *History
 	taken     int    // batches of data
 	signature string // see signatureOf
@@ -158,6 +164,7 @@ func (o Options) check(params []nn.Param) error {
 // start begins a run, at step 0 or at its newest checkpoint.
 func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, error) {
 	t := &trainer{model: m, data: d, o: o, params: params, history: &History{Total: o.Steps}, signature: signatureOf(d, o, params)}
+	t.stepper = t.newStepper()
 	err := tensor.Try(func() { t.optimizer = o.Optimizer.New(params) })
 	if err != nil {
 		return nil, err
@@ -206,6 +213,7 @@ func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
 		return nil
 	}
 	t.data, t.o = d, o
+	t.stepper = t.newStepper()
 	t.history.Total, t.history.Interrupted = o.Steps, false
 	return t
 }

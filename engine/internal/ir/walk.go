@@ -176,7 +176,7 @@ const (
 // for -0, and a learning rate that starts at 0 would cost a plan. Integers have no class, because they are positions
 // and random counters, which pass through 1 on their way.
 func (n *Node) Class() ConstClass {
-	if !n.DType.Float() {
+	if !n.DType.Float() || n.Attr.Flags&Varies != 0 {
 		return AnyConst
 	}
 	switch n.Attr.Value.F {

@@ -18,13 +18,13 @@ type plan struct {
 	cmds     []command
 	launches []profile.Launch // what each command counts as
 	scalars  []expr
-	blocks   []int          // bytes of the memory that outputs get, each for itself
-	arena    int            // bytes that all values between launches share
-	taken    map[int]taking // the leaves in whose memory a block may lie, by block
-	unseen   []int          // those that nobody may see
-	atOnce   int            // the first of the commands that must all run or none
-	least    int            // bytes of them that live at once at most: no arena could be smaller
-	bytes    int64          // of the blocks and the arena
+	blocks   []int    // bytes of the memory that outputs get, each for itself
+	arena    int      // bytes that all values between launches share
+	taken    []taking // the leaf in whose memory each block may lie
+	unseen   []int    // those that nobody may see
+	atOnce   int      // the first of the commands that must all run or none
+	least    int      // bytes of them that live at once at most: no arena could be smaller
+	bytes    int64    // of the blocks and the arena
 	outs     []output
 	used     uint64    // when, by the clock of the device's plans
 	states   sync.Pool // of *state
@@ -92,9 +92,10 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 	}
 	p.bytes = int64(m.arena)
 	for i, n := range m.blocks {
-		if t, ok := m.taken[i]; !ok {
+		switch t := m.taken[i]; {
+		case t.leaf < 0:
 			p.bytes += int64(n)
-		} else if t.unseen {
+		case t.unseen:
 			p.unseen = append(p.unseen, t.leaf)
 		}
 	}

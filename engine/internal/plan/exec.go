@@ -18,6 +18,7 @@ type state struct {
 	scalars []ir.Scalar     // likewise
 	values  []ir.Scalar     // of the exprs
 	blocks  []*backend.Block
+	takes   []bool // which of them lie in a leaf's memory
 	arena   ir.Buffer
 	times   []time.Duration
 }
@@ -25,7 +26,7 @@ type state struct {
 func (p *plan) newState() *state {
 	s := &state{
 		cmds: make([]backend.Cmd, len(p.cmds)), values: make([]ir.Scalar, len(p.scalars)),
-		blocks: make([]*backend.Block, len(p.blocks)), times: make([]time.Duration, len(p.cmds)),
+		blocks: make([]*backend.Block, len(p.blocks)), takes: make([]bool, len(p.blocks)), times: make([]time.Duration, len(p.cmds)),
 	}
 	bufs, scalars := 0, 0
 	for i := range p.cmds {
@@ -47,15 +48,32 @@ func (p *plan) newState() *state {
 	return s
 }
 
-// run executes the plan for the leaves and constants of w and stores the results in outs.
-func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused bool) error {
-	if err := hold(w); err != nil {
+// inputs is what a run brings along.
+type inputs struct {
+	leaves []*ir.Data
+	consts []ir.Scalar
+	graph  *ir.Graph  // that of the walk, or nil
+	nodes  []*ir.Node // without a graph: the nodes that hold the leaves, nil for those that no result may replace
+	keep   []int      // without a graph: the leaf whose Data stands for output i if that lies in its memory, or -1
+}
+
+// node is the node of a leaf.
+func (in *inputs) node(leaf int) *ir.Node {
+	if in.graph == nil {
+		return in.nodes[leaf]
+	}
+	return in.graph.Nodes[slices.Index(in.graph.LeafOf, int32(leaf))]
+}
+
+// run executes the plan and calls result with the value of each output; nothing holds it yet but the result itself.
+func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
+	if err := in.hold(); err != nil {
 		return err
 	}
-	defer letGo(w)
+	defer in.release()
 	s := p.states.Get().(*state)
 	defer p.release(s)
-	if err := p.bind(s, w); err != nil {
+	if err := p.bind(s, in); err != nil {
 		return err
 	}
 	listened, timed := profile.Launching(len(s.cmds))
@@ -69,10 +87,8 @@ func (p *plan) run(ctx context.Context, w *ir.Graph, outs []*ir.Node, reused boo
 	if listened {
 		profile.Report(p.launches, times, reused)
 	}
-	for i, o := range outs {
-		if o.Value() == nil {
-			o.SetValue(p.data(s, w, i))
-		}
+	for i := range p.outs {
+		result(i, p.data(s, in, i))
 	}
 	return nil
 }
@@ -98,33 +114,32 @@ func (p *plan) submit(ctx context.Context, s *state, times []time.Duration) erro
 	return nil
 }
 
-// hold keeps the memory of w's leaves from being given back while a plan runs, and letGo ends that.
-func hold(w *ir.Graph) error {
-	for i, d := range w.Leaves {
+// hold keeps the memory of the leaves from being given back while a plan runs, and release ends that.
+func (in *inputs) hold() error {
+	for i, d := range in.leaves {
 		if d.Freed || !d.Buf.(*backend.Block).Hold() {
-			for _, d := range w.Leaves[:i] {
+			for _, d := range in.leaves[:i] {
 				d.Buf.(*backend.Block).Release()
 			}
-			n := w.Nodes[slices.Index(w.LeafOf, int32(i))]
-			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", n)
+			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.node(i))
 		}
 	}
 	return nil
 }
 
-func letGo(w *ir.Graph) {
-	for _, d := range w.Leaves {
+func (in *inputs) release() {
+	for _, d := range in.leaves {
 		d.Buf.(*backend.Block).Release()
 	}
 }
 
 // bind allocates memory and fills the commands in.
-func (p *plan) bind(s *state, w *ir.Graph) error {
+func (p *plan) bind(s *state, in *inputs) error {
 	p.dev.Running(p.bytes)
-	seen := p.seen(w)
+	p.look(s, in)
 	for i, n := range p.blocks {
-		if t, ok := p.taken[i]; ok && !seen[t.leaf] {
-			s.blocks[i] = w.Leaves[t.leaf].Buf.(*backend.Block)
+		if s.takes[i] {
+			s.blocks[i] = in.leaves[p.taken[i].leaf].Buf.(*backend.Block)
 			s.blocks[i].Hold()
 			continue
 		}
@@ -140,11 +155,11 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 			return err
 		}
 	}
-	evalScalars(p.scalars, w.Consts, s.values)
+	evalScalars(p.scalars, in.consts, s.values)
 	n, k := 0, 0
 	for i := range p.cmds {
 		for _, from := range p.cmds[i].bufs {
-			s.slices[n] = p.slice(s, w, from)
+			s.slices[n] = p.slice(s, in, from)
 			n++
 		}
 		for _, e := range p.cmds[i].scalars {
@@ -155,29 +170,10 @@ func (p *plan) bind(s *state, w *ir.Graph) error {
 	return nil
 }
 
-// seen says of the leaves whose memory a result may take which it may not, because somebody would see it.
-func (p *plan) seen(w *ir.Graph) map[int]bool {
-	if len(p.taken) == 0 {
-		return nil
-	}
-	seen := make(map[int]bool, len(p.taken))
-	for i, elsewhere := range w.ReadElsewhere(p.unseen) {
-		// A leaf and this evaluation hold the memory; whoever else does has another view of it, or uses it.
-		seen[p.unseen[i]] = elsewhere || w.Leaves[p.unseen[i]].Buf.(*backend.Block).Holders() > 2
-	}
-	for _, t := range p.taken {
-		shared := func(d *ir.Data) bool { return d.Buf == w.Leaves[t.leaf].Buf }
-		if !t.unseen && (slices.ContainsFunc(w.Leaves[:t.leaf], shared) || slices.ContainsFunc(w.Leaves[t.leaf+1:], shared)) {
-			seen[t.leaf] = true
-		}
-	}
-	return seen
-}
-
-func (p *plan) slice(s *state, w *ir.Graph, from source) backend.Slice {
+func (p *plan) slice(s *state, in *inputs, from source) backend.Slice {
 	switch from.kind {
 	case fromLeaf:
-		return backend.Slice{Buf: w.Leaves[from.index].Buf.(*backend.Block).Raw()}
+		return backend.Slice{Buf: in.leaves[from.index].Buf.(*backend.Block).Raw()}
 	case fromBlock:
 		return backend.Slice{Buf: s.blocks[from.index].Raw()}
 	}
@@ -185,13 +181,16 @@ func (p *plan) slice(s *state, w *ir.Graph, from source) backend.Slice {
 }
 
 // data is the value of output i.
-func (p *plan) data(s *state, w *ir.Graph, i int) *ir.Data {
+func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 	o := &p.outs[i]
-	b := (*backend.Block)(nil)
+	var b *backend.Block
 	if o.source.kind == fromLeaf {
-		b = w.Leaves[o.source.index].Buf.(*backend.Block)
+		b = in.leaves[o.source.index].Buf.(*backend.Block)
 	} else {
 		b = s.blocks[o.source.index]
+	}
+	if in.graph == nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b {
+		return in.leaves[in.keep[i]]
 	}
 	b.Hold()
 	return &ir.Data{Buf: b, Layout: o.layout}

@@ -3,12 +3,13 @@ package plan
 import (
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A taking is a leaf in whose memory a result may lie.
+// A taking is a leaf in whose memory a block may lie.
 type taking struct {
-	leaf int
+	leaf int // -1 if there is none
 	// unseen says that it may only if nobody outside of the evaluation can see the leaf. Otherwise the operation is
 	// defined to change its operand.
 	unseen bool
@@ -91,3 +92,29 @@ func (o *ordering) replacingLast() *ordering {
 	}
 	return o.permuted(append(first, last...))
 }
+
+// look finds out which blocks lie in the memory of leaves in this run.
+func (p *plan) look(s *state, in *inputs) {
+	var elsewhere []bool
+	if in.graph != nil && len(p.unseen) > 0 {
+		elsewhere = in.graph.ReadElsewhere(p.unseen)
+	}
+	next := 0
+	for i, t := range p.taken {
+		switch {
+		case t.leaf < 0:
+		case t.unseen && in.graph != nil:
+			s.takes[i] = !elsewhere[next] && in.alone(t.leaf)
+			next++
+		case t.unseen:
+			n := in.nodes[t.leaf]
+			s.takes[i] = n != nil && n.Handles() == 1 && n.Readers() == 0 && in.alone(t.leaf)
+		default:
+			shared := func(d *ir.Data) bool { return d.Buf == in.leaves[t.leaf].Buf }
+			s.takes[i] = !slices.ContainsFunc(in.leaves[:t.leaf], shared) && !slices.ContainsFunc(in.leaves[t.leaf+1:], shared)
+		}
+	}
+}
+
+// alone says whether nobody holds the memory of a leaf but the leaf and this run: another view of it, or a run that uses it.
+func (in *inputs) alone(leaf int) bool { return in.leaves[leaf].Buf.(*backend.Block).Holders() == 2 }

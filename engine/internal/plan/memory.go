@@ -13,8 +13,7 @@ type placement struct {
 	last   map[int]int // the last launch that reads a value, if any does
 	blocks []int
 	arena  int
-	// taken are the leaves in whose memory a block may lie, by block.
-	taken map[int]taking
+	taken  []taking // of each block
 	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See run.
 	atOnce int
 }
@@ -30,7 +29,7 @@ type slot struct {
 // place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
 // time and place: the largest first, each into the smallest gap that fits.
 func (o *ordering) place() *placement {
-	m := &placement{at: map[int]source{}, last: map[int]int{}, taken: map[int]taking{}, atOnce: len(o.order)}
+	m := &placement{at: map[int]source{}, last: map[int]int{}, atOnce: len(o.order)}
 	for i, k := range o.order {
 		for _, u := range o.uses[k] {
 			m.last[u.base] = i
@@ -44,13 +43,13 @@ func (o *ordering) place() *placement {
 	for i := range o.order {
 		for _, v := range o.exports[i] {
 			if o.wanted[v] {
-				if leaf, ok := o.takes(v, i); ok {
-					m.taken[len(m.blocks)] = leaf
-					if leaf.unseen {
+				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
+				if t, ok := o.takes(v, i); ok {
+					m.taken[len(m.taken)-1] = t
+					if t.unseen {
 						m.atOnce = min(m.atOnce, i)
 					}
 				}
-				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				continue
 			}
 			if o.home(v) == v {
@@ -78,7 +77,7 @@ func (m *placement) final(v int) bool {
 
 func (m *placement) own(v, bytes int) {
 	m.at[v] = source{fromBlock, len(m.blocks)}
-	m.blocks = append(m.blocks, bytes)
+	m.blocks, m.taken = append(m.blocks, bytes), append(m.taken, taking{leaf: -1})
 }
 
 func (m *placement) pack(slots []slot) {

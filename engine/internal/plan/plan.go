@@ -26,6 +26,9 @@ var noFusion atomic.Bool
 // Fusion turns all fusion rules on or off and returns how it was. They are on at first.
 func Fusion(on bool) (before bool) { return !noFusion.Swap(!on) }
 
+// Fused says whether the fusion rules are on.
+func Fused() bool { return !noFusion.Load() }
+
 // maxPlans is how many plans are kept for a device. Beyond it the one that was not used for longest goes.
 const maxPlans = 256
 
@@ -78,7 +81,13 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, w, todo, reused)
+	return p.run(ctx, &inputs{leaves: w.Leaves, consts: w.Consts, graph: w}, reused, func(i int, d *ir.Data) {
+		if todo[i].Value() != nil { // it stands in the list twice, or another goroutine was faster
+			d.Buf.(*backend.Block).Release()
+			return
+		}
+		todo[i].SetValue(d)
+	})
 }
 
 // find returns the plan of a walk.
@@ -94,7 +103,7 @@ func find(dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
 		cache.devices[dev] = all
 	}
 	all.clock++
-	key := planKey{w.Key, !noFusion.Load()}
+	key := planKey{w.Key, Fused()}
 	if p := all.byKey[key]; p != nil {
 		p.used = all.clock
 		cache.reused++

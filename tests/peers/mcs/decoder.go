@@ -53,7 +53,7 @@ func (w *work) named(name string, shape ...int) tensor.Tensor {
 // codeBits are those of the types whose weights are stored in codes.
 var codeBits = map[string]int{"int8": 8, "int4": 4}
 
-// train does one step of LoRA training a run: forward, backward, clipping, AdamW.
+// train does one step of LoRA training a run: forward, backward, clipping, AdamW. The step is compiled, as torch.compile's is.
 func (w *work) train() func() []tensor.Tensor {
 	m := w.decoder()
 	adapter, err := lora.Inject(m, lora.Config{Rank: w.R})
@@ -64,17 +64,17 @@ func (w *work) train() func() []tensor.Tensor {
 	params := nn.Values(adapter.Params())
 	optimizer := optim.AdamW{}.New(adapter.Params())
 	ids, targets := tensor.From(words(1, w.Batch*w.T, w.Vocab), w.Batch, w.T).Eval(), tensor.From(words(2, w.Batch*w.T, w.Vocab), w.Batch, w.T).Eval()
-	step := func() []tensor.Tensor {
-		loss := m.Loss(ids, targets)
+	step := tensor.Compile(func(batch ...tensor.Tensor) []tensor.Tensor {
+		loss := m.Loss(batch[0], batch[1])
 		grads := tensor.Grad(loss, params...)
 		scale, norm := optim.ClipScale(grads, 1)
 		optimizer.Update(grads, 1e-3, scale).CommitIf(loss.Add(norm), loss, norm)
 		return []tensor.Tensor{loss, norm}
-	}
+	})
 	for range 2 { // so that the loss that is compared is one after updates
-		step()
+		step(ids, targets)
 	}
-	return step
+	return func() []tensor.Tensor { return step(ids, targets) }
 }
 
 // decode goes on from a prompt, always with the best word.

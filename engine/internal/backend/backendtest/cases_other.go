@@ -214,32 +214,35 @@ func optimizerCases(op ir.Op) []Case {
 		}
 	}
 	var list []Case
-	for _, n := range []int{1, len(sizes)} {
-		for _, c := range []struct{ decay, guard float64 }{{0, 1}, {0.1, 1}, {0.1, math.NaN()}, {0, math.Inf(1)}} {
-			list = append(list, Case{Name: fmt.Sprintf("%d tensors, decay %v, guard %v", n, c.decay, c.guard), Tol: 1e-6, Build: func(b *B, dt dtype.Type) []*ir.Node {
-				state := dtype.F32
-				if dt == dtype.F64 {
-					state = dt
-				}
-				var src []*ir.Node
-				for _, s := range []float64{0.01, 0.9, 0.999, 1e-8, c.decay, 0.19, 0.002} {
-					src = append(src, b.Number(state, s))
-				}
-				for _, s := range []float64{0.7, c.guard} {
-					src = append(src, b.Leaf(state, nil, func(int) float64 { return s }))
-				}
-				for i, t := range []dtype.Type{dt, dt, state, state} {
-					for _, s := range sizes[:n] {
-						if i == 3 {
-							src = append(src, b.Positive(t, s...))
-							continue
-						}
-						src = append(src, b.Normal(t, s...))
+	for _, c := range []struct {
+		n            int
+		decay, guard float64
+		flags        ir.Flag
+	}{
+		{1, 0, 1, 0}, {1, 0.1, -1, 0}, {len(sizes), 0, 0, 0}, {len(sizes), 0.1, 1, ir.InPlace},
+		{len(sizes), 0, math.NaN(), 0}, {len(sizes), 0, math.Inf(-1), ir.InPlace},
+	} {
+		list = append(list, Case{Name: fmt.Sprintf("%d tensors, decay %v, guard %v, flags %d", c.n, c.decay, c.guard, c.flags), Tol: 1e-6, Build: func(b *B, dt dtype.Type) []*ir.Node {
+			state := dtype.F32
+			if dt == dtype.F64 {
+				state = dt
+			}
+			var src []*ir.Node
+			for _, s := range []float64{0.01, 0.9, 0.999, 1e-8, c.decay, 0.19, 0.002} {
+				src = append(src, b.Number(state, s))
+			}
+			src = append(src, b.Leaf(state, nil, func(int) float64 { return 0.7 }), b.Leaf(state, nil, func(int) float64 { return c.guard }))
+			for i, t := range []dtype.Type{dt, dt, state, state} {
+				for _, s := range sizes[:c.n] {
+					if i == 3 {
+						src = append(src, b.Positive(t, s...))
+						continue
 					}
+					src = append(src, b.Normal(t, s...))
 				}
-				return b.Picks(b.New(op, ir.Attr{}, src...))
-			}})
-		}
+			}
+			return b.Picks(b.New(op, ir.Attr{Flags: c.flags}, src...))
+		}})
 	}
 	return list
 }

@@ -59,8 +59,12 @@ func compileAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		step := adamWStep(l, g, in)
 		for t := range tensors {
 			tensors[t].states.bind(l)
-			defer tensors[t].states.release()
 		}
+		defer func() {
+			for t := range tensors {
+				tensors[t].states.release()
+			}
+		}()
 		spare := l.scratch.floats(3 * adamWRun * l.pool.Threads())
 		l.pool.Range(len(pieces), 4, func(worker, lo, hi int) {
 			for _, p := range pieces[lo:hi] {

@@ -27,6 +27,7 @@ type attentionGrad struct {
 	features             packing          // of the keys, for dq
 	valueKernel          *asm.MicroKernel // for dv
 	sizes                gradSizes
+	launch               *gradLaunch // the run under way; kept for the next one
 }
 
 const (
@@ -99,6 +100,21 @@ type gradLaunch struct {
 	parts                      int       // tasks of a head of keys
 	dkSums, dvSums             []float32 // of all tasks
 	scratch                    []float32
+
+	pack, work, gather func(worker, i int)
+}
+
+// newLaunch returns a gradLaunch without a launch's memory.
+func (a *attentionGrad) newLaunch() *gradLaunch {
+	r := &gradLaunch{attentionGrad: a}
+	r.pack = func(_, chunk int) {
+		head, i := chunk/a.keys.blocks, chunk%a.keys.blocks
+		a.keys.pack(r.l, r.keyData, head/a.hk, head%a.hk, a.hk, i)
+		a.values.pack(r.l, r.valueData, head/a.hk, head%a.hk, a.hk, i)
+		a.features.pack(r.l, r.byKeys, head/a.hk, head%a.hk, a.hk, i)
+	}
+	r.work, r.gather = r.task, r.collect
+	return r
 }
 
 func (a *attentionGrad) run(l *launch) {
@@ -108,21 +124,26 @@ func (a *attentionGrad) run(l *launch) {
 	}
 	a.bindAll(l)
 	defer a.releaseAll()
-	r := &gradLaunch{attentionGrad: a, l: l}
+	if a.launch == nil {
+		a.launch = a.newLaunch()
+	}
+	r := a.launch
+	r.l = l
+	defer r.forget()
 	r.keyData = l.scratch.floats(a.keys.size(heads))
 	r.valueData = l.scratch.floats(a.values.size(heads))
 	r.byKeys = l.scratch.floats(a.features.size(heads))
-	l.pool.For(heads*a.keys.blocks, func(_, chunk int) {
-		head, i := chunk/a.keys.blocks, chunk%a.keys.blocks
-		a.keys.pack(l, r.keyData, head/a.hk, head%a.hk, a.hk, i)
-		a.values.pack(l, r.valueData, head/a.hk, head%a.hk, a.hk, i)
-		a.features.pack(l, r.byKeys, head/a.hk, head%a.hk, a.hk, i)
-	})
+	l.pool.For(heads*a.keys.blocks, r.pack)
 	r.parts = max(1, min((gradTasks+heads-1)/heads, a.items()))
 	r.dkSums, r.dvSums = r.sums(a.dk, a.d), r.sums(a.dv, a.heads.dv)
 	r.scratch = l.scratch.floats(l.pool.Threads() * a.sizes.all)
-	l.pool.For(heads*r.parts, r.task)
-	l.pool.For(heads, r.collect)
+	l.pool.For(heads*r.parts, r.work)
+	l.pool.For(heads, r.gather)
+}
+
+// forget lets go of the launch's memory.
+func (r *gradLaunch) forget() {
+	r.l, r.keyData, r.valueData, r.byKeys, r.dkSums, r.dvSums, r.scratch = nil, nil, nil, nil, nil, nil, nil
 }
 
 // items is the number of blocks of queries, over all heads, that look at a head of keys.

@@ -77,35 +77,43 @@ func compileRopeOf[T float32 | float64](g *backend.Group, in *backend.Inst, turn
 	table := angles[T]{base: in.Attr.Float, pairs: d / 2}
 	interleaved, reverse := in.Attr.Flags&ir.Interleaved != 0, in.Attr.Flags&ir.Reverse != 0
 	out := g.Outputs[0]
+	var now struct { // what the workers of a launch share
+		at    []int64
+		to    unsafe.Pointer
+		rooms []T
+	}
+	turnRows := func(worker, lo, hi int) {
+		room := now.rooms[2*d*worker:]
+		spare, y := room[:d], room[d:2*d]
+		for row := lo; row < hi; row++ {
+			cs := table.row(now.at[row%len(now.at)], spare)
+			src := x.fetch(worker, row*d, d)
+			dst := unsafe.Add(now.to, row*d*out.DType.Size())
+			if out.DType != register {
+				dst = unsafe.Pointer(&y[0])
+			}
+			turn(dst, src, cs, d/2, interleaved, reverse)
+			if out.DType != register {
+				narrowTo(out.DType, unsafe.Add(now.to, row*d*out.DType.Size()), dst, d)
+			}
+		}
+	}
 	return func(l *launch) {
 		if rows*d == 0 {
 			return
 		}
-		at := positions.indices(l)
+		now.at = positions.indices(l)
 		defer positions.release()
 		highest := int64(-1)
-		for _, p := range at {
+		for _, p := range now.at {
 			highest = max(highest, p)
 		}
 		table.extend(int(min(highest+1, maxAngles)))
 		x.bind(l)
 		defer x.release()
-		to := l.pointer(out.Buf)
-		l.pool.Range(rows, max(1, mapGrain/d), func(worker, lo, hi int) {
-			spare, y := make([]T, d), make([]T, d)
-			for row := lo; row < hi; row++ {
-				cs := table.row(at[row%len(at)], spare)
-				src := x.fetch(worker, row*d, d)
-				dst := unsafe.Add(to, row*d*out.DType.Size())
-				if out.DType != register {
-					dst = unsafe.Pointer(&y[0])
-				}
-				turn(dst, src, cs, d/2, interleaved, reverse)
-				if out.DType != register {
-					narrowTo(out.DType, unsafe.Add(to, row*d*out.DType.Size()), dst, d)
-				}
-			}
-		})
+		now.to, now.rooms = l.pointer(out.Buf), elements[T](l.scratch.bytes(2*d*register.Size()*l.pool.Threads()))
+		l.pool.Range(rows, max(1, mapGrain/d), turnRows)
+		now.at, now.to, now.rooms = nil, nil, nil
 	}, nil
 }
 

@@ -224,12 +224,19 @@ func (k *rowKernel) run(l *launch) {
 	k.epilogue.bind(l)
 	defer k.full.release()
 	defer k.epilogue.release()
-	for _, s := range []*tile.State{k.vectors, k.column} {
+	small := [...]*tile.State{k.vectors, k.column}
+	for _, s := range small {
 		if s != nil {
 			s.Bind(l.bufs, l.scalars)
-			defer s.Release()
 		}
 	}
+	defer func() {
+		for _, s := range small {
+			if s != nil {
+				s.Release()
+			}
+		}
+	}()
 	for (!k.inPlace || k.last == &lastPast) && len(k.buffers) < l.pool.Threads() {
 		k.buffers = append(k.buffers, alignedBytes(8*k.block*k.n))
 	}

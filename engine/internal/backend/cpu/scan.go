@@ -136,8 +136,12 @@ func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error
 	return func(l *launch) {
 		for _, x := range operands {
 			x.bind(l)
-			defer x.release()
 		}
+		defer func() {
+			for _, x := range operands {
+				x.release()
+			}
+		}()
 		l.pool.Range(len(pieces), 1, func(worker, lo, hi int) {
 			for c := lo; c < hi; c++ {
 				p := pieces[c]

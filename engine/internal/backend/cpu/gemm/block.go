@@ -42,17 +42,34 @@ func (p *Product) each(b *block, f func()) {
 	}
 }
 
+// A blockLoop is a block that moves over the product, and what is done with it.
+type blockLoop struct {
+	block
+	pack, task func(worker, i int)
+	share      func()
+}
+
+func (p *Product) newBlockLoop(c *Call) *blockLoop {
+	l, b := &p.layout, new(blockLoop)
+	b.pack = func(_, i int) { b.packShared(i) }
+	b.task = func(worker, i int) { b.do(worker, i, c.Scratch[l.allSize+worker*l.ownSize:][:l.ownSize]) }
+	b.share = func() {
+		b.workers.For(b.stage.panels, b.pack)
+		b.workers.For(b.tasks(), b.task)
+	}
+	return b
+}
+
 // runBlocks shares each block out to all workers.
 func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
-	l := &p.layout
-	b := &block{p: p, call: c, workers: workers, shared: c.Scratch[:l.allSize]}
-	pack := func(_, i int) { b.packShared(i) }
-	task := func(worker, i int) { b.do(worker, i, c.Scratch[l.allSize+worker*l.ownSize:][:l.ownSize]) }
+	if c.kept.blocks == nil {
+		c.kept.blocks = p.newBlockLoop(c)
+	}
+	b := c.kept.blocks
+	b.block = block{p: p, call: c, workers: workers, shared: c.Scratch[:p.layout.allSize]}
+	defer func() { b.block = block{} }()
 	for b.batch = range p.Batch {
-		p.each(b, func() {
-			workers.For(b.stage.panels, pack)
-			workers.For(b.tasks(), task)
-		})
+		p.each(&b.block, b.share)
 	}
 }
 

@@ -124,15 +124,28 @@ func (o *Operand) plain() bool { return o.Elem == asm.F32 && o.Step == 1 }
 func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	p.spread(workers, c)
 	defer clear(c.inputs)
+	if c.kept.columns == nil {
+		c.kept.columns = p.shareOfColumns(workers.Threads(), c)
+	}
 	width := p.fewWidth(workers.Threads())
+	chunks := p.Batch * ((p.N + width - 1) / width)
+	if p.Batch*p.M*p.N*p.steps() < 1<<14 { // sooner done than shared out
+		for chunk := range chunks {
+			c.kept.columns(0, chunk)
+		}
+		return
+	}
+	workers.For(chunks, c.kept.columns)
+}
+
+// shareOfColumns returns what computes a chunk of the columns.
+func (p *Product) shareOfColumns(threads int, c *Call) func(worker, chunk int) {
+	width, size := p.fewWidth(threads), p.sumsLen(threads)
 	per := (p.N + width - 1) / width
-	chunks := p.Batch * per
-	size := p.sumsLen(workers.Threads())
-	sums := c.Scratch[len(c.Scratch)-workers.Threads()*size:]
-	work := func(worker, chunk int) {
+	return func(worker, chunk int) {
 		batch, col := chunk/per, chunk%per*width
 		cols := min(width, p.N-col)
-		own := sums[worker*size:][:p.M*width]
+		own := c.Scratch[len(c.Scratch)-(threads-worker)*size:][:p.M*width]
 		p.columns(c, batch, col, cols, own)
 		switch {
 		case p.passing:
@@ -141,13 +154,6 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 			c.done(worker, batch, 0, p.M, col, cols)
 		}
 	}
-	if p.Batch*p.M*p.N*p.steps() < 1<<14 { // sooner done than shared out
-		for chunk := range chunks {
-			work(0, chunk)
-		}
-		return
-	}
-	workers.For(chunks, work)
 }
 
 // spread writes left operands that cannot be read as they lie into the scratch memory, and what quantised weights are
@@ -167,31 +173,49 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 			c.inputs[i] = t.prepare(c, i, dst, p.M, (*float32)(t.A.source(c.A[i], 0).Base), t.A.Line)
 			continue
 		}
-		if d := p.direct(t); d != nil {
-			p.packRows(workers, c, i, d, dst)
+		for len(c.kept.spreads) <= i {
+			c.kept.spreads = append(c.kept.spreads, nil)
+		}
+		d := p.direct(t)
+		if c.kept.spreads[i] == nil {
+			if d != nil {
+				c.kept.spreads[i] = p.packRows(c, i, d, at-n)
+			} else {
+				c.kept.spreads[i] = p.spreadRows(c, i, at-n)
+			}
+		}
+		if d != nil {
+			workers.Range(p.Batch*((p.M+d.Rows-1)/d.Rows), 1+(1<<14)/(d.Rows*t.K), c.kept.spreads[i])
 			continue
 		}
-		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, func(_, lo, hi int) {
-			for row := lo; row < hi; row++ {
-				asm.Spread(dst[row*t.K:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), t.K)
-			}
-		})
+		workers.Range(p.Batch*p.M, 1+(1<<14)/t.K, c.kept.spreads[i])
 		if t.Codes != nil {
 			c.inputs[i] = t.prepare(c, i, dst[roundUp(p.M*t.K, 16):], p.M, unsafe.SliceData(dst), t.K)
 		}
 	}
 }
 
-// packRows packs the left operand of term i into panels for d, all steps of one after the other.
-func (p *Product) packRows(workers *pool.Pool, c *Call, i int, d *asm.DirectKernel, dst []float32) {
+// spreadRows returns what writes rows of term i's left operand into the scratch memory, from element at on.
+func (p *Product) spreadRows(c *Call, i, at int) func(worker, lo, hi int) {
+	t := &p.Terms[i]
+	return func(_, lo, hi int) {
+		for row := lo; row < hi; row++ {
+			asm.Spread(c.Scratch[at+row*t.K:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), t.K)
+		}
+	}
+}
+
+// packRows returns what packs the left operand of term i into panels for d, all steps of one after the other, from element
+// at of the scratch memory on.
+func (p *Product) packRows(c *Call, i int, d *asm.DirectKernel, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	panels := (p.M + d.Rows - 1) / d.Rows
-	workers.Range(p.Batch*panels, 1+(1<<14)/(d.Rows*t.K), func(_, lo, hi int) {
+	return func(_, lo, hi int) {
 		for n := lo; n < hi; n++ {
 			row := n % panels * d.Rows
-			asm.PackPanel(dst[n*d.Rows*t.K:], d.Rows, t.A.source(c.A[i], n/panels).At(row, 0), min(d.Rows, p.M-row), t.K)
+			asm.PackPanel(c.Scratch[at+n*d.Rows*t.K:], d.Rows, t.A.source(c.A[i], n/panels).At(row, 0), min(d.Rows, p.M-row), t.K)
 		}
-	})
+	}
 }
 
 // multiplyDirect adds the product of packed rows and columns of b to out, or sets out to it.
@@ -312,11 +336,16 @@ func (p *Product) turn(threads int) *Product {
 
 // runTurned computes the product that turn returned.
 func (p *Product) runTurned(workers *pool.Pool, c *Call) {
-	call := Call{A: c.B, B: c.A, C: c.C, LDC: c.LDC, BatchC: c.BatchC, Scratch: c.Scratch}
-	if done := c.Done; done != nil {
-		call.Done = func(worker int, t Part) {
-			done(worker, Part{t.Batch, t.Col, t.Cols, t.Row, t.Rows, c.c(t.Batch, t.Col, t.Row), c.LDC})
+	if c.kept.turned == nil {
+		c.kept.turned = new(Call)
+		if c.Done != nil {
+			c.kept.turned.Done = func(worker int, t Part) {
+				c.Done(worker, Part{t.Batch, t.Col, t.Cols, t.Row, t.Rows, c.c(t.Batch, t.Col, t.Row), c.LDC})
+			}
 		}
 	}
-	p.layout.turned.runFew(workers, &call)
+	t := c.kept.turned
+	t.A, t.B, t.C, t.LDC, t.BatchC, t.Scratch = c.B, c.A, c.C, c.LDC, c.BatchC, c.Scratch
+	p.layout.turned.runFew(workers, t)
+	t.A, t.B, t.C, t.Scratch = nil, nil, nil, nil
 }

@@ -93,6 +93,19 @@ type Call struct {
 	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
 
 	inputs []asm.QuantInput // few rows: what the terms with quantised weights multiply
+
+	kept kept
+}
+
+// kept is what a Call that is used again, by the same product and with as many threads, would otherwise make in each run.
+type kept struct {
+	product *Product
+	threads int
+	passes  bool // whether there is a Done
+	blocks  *blockLoop
+	turned  *Call
+	spreads []func(worker, lo, hi int)
+	columns func(worker, chunk int)
 }
 
 // A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is where they are: the rows LDC
@@ -128,6 +141,9 @@ func (o *Operand) lies() asm.Source { return asm.Source{Elem: o.Elem, Line: o.Li
 
 // Run computes the product. It ends early, with an undefined result, when the pool was told to stop.
 func (p *Product) Run(workers *pool.Pool, c *Call) {
+	if k := &c.kept; k.product != p || k.threads != workers.Threads() || k.passes != (c.Done != nil) {
+		*k = kept{product: p, threads: workers.Threads(), passes: c.Done != nil}
+	}
 	switch {
 	case p.M == 0 || p.N == 0 || p.Batch == 0:
 	case p.steps() == 0:

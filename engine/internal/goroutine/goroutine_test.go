@@ -1,0 +1,45 @@
+package goroutine
+
+import (
+	"runtime"
+	"testing"
+)
+
+// deep grows the stack, which moves it.
+func deep(n int) uintptr {
+	var room [128]byte
+	room[n%len(room)]++
+	if n > 0 {
+		return deep(n-1) + uintptr(room[(n+1)%len(room)])
+	}
+	return Current()
+}
+
+func TestCurrent(t *testing.T) {
+	own := Current()
+	ids := make(chan uintptr)
+	stay := make(chan bool)
+	defer close(stay)
+	seen := map[uintptr]bool{own: true}
+	for range 50 {
+		go func() { // all live at once
+			first := Current()
+			runtime.Gosched()
+			if got := deep(1000); got != first {
+				t.Errorf("a goroutine was %x and is %x", first, got)
+			}
+			ids <- first
+			<-stay
+		}()
+	}
+	for range 50 {
+		id := <-ids
+		if seen[id] {
+			t.Errorf("two goroutines are %x", id)
+		}
+		seen[id] = true
+	}
+	if got := deep(2000); got != own || own == 0 {
+		t.Errorf("this goroutine was %x and is %x", own, got)
+	}
+}

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Captured is the plan of a graph that was thrown away: it runs with other leaves and constants of the same structure.
+type Captured struct {
+	Leaves []*ir.Node // whose values a run needs, in this order
+	Consts []*ir.Node // and whose numbers
+	Key    [16]byte   // that of the walk: equal for graphs that are the same work
+	plan   *plan
+	in     inputs
+}
+
+// Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is computed.
+func Capture(outs []*ir.Node) (*Captured, error) {
+	dev, ok := outs[0].Dev.(*backend.Device)
+	if !ok {
+		return nil, fmt.Errorf("plan: %v is on %v, want a device", outs[0], outs[0].Dev)
+	}
+	w := ir.Walk(outs)
+	defer w.Release()
+	p, _, err := find(dev, w)
+	if err != nil {
+		return nil, err
+	}
+	c := &Captured{Key: w.Key, plan: p, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
+	for i, n := range w.Nodes {
+		if leaf := w.LeafOf[i]; leaf >= 0 {
+			c.Leaves[leaf] = n
+		}
+		if number := w.ConstOf[i]; number >= 0 {
+			c.Consts[number] = n
+		}
+	}
+	return c, nil
+}
+
+// Run is for one call at a time. nodes are those that hold the leaves now, nil for leaves that no result may replace; keep
+// says for each output which leaf it replaces, or -1. The value of an output that lies in the memory of that leaf is the
+// leaf's own Data.
+func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
+	c.in = inputs{leaves: leaves, consts: consts, nodes: nodes, keep: keep}
+	return c.plan.run(ctx, &c.in, true, result)
+}

@@ -1,0 +1,170 @@
+package tensor
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/goroutine"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A trace watches a function that is being compiled: where its leaves come from, which numbers vary, what it sets. Within
+// the function a box from outside holds a placeholder, a leaf of its own with the box's value of today.
+type trace struct {
+	goroutine uintptr
+	inside    map[*value]bool                          // boxes that the function made
+	now       map[*value]*ir.Node                      // what boxes from outside hold within the function
+	origin    map[*ir.Node]origin                      // of leaves
+	numbers   map[*ir.Node]func(*invocation) ir.Scalar // of constants that vary
+	sets      []*value                                 // boxes that were set, in the order of the first time
+	draws     []*RNG                                   // of random tensors, in their order
+	drawn     []RNGState                               // what they drew in the trace
+	after     []callback
+}
+
+// An origin says where a leaf's value comes from when the function is replayed.
+type origin struct {
+	arg  int      // the argument, or -1
+	box  *value   // the box
+	made *ir.Data // the value itself, which the function made of Go's numbers
+}
+
+// A callback is a function that gets values after each call.
+type callback struct {
+	f     func([]Tensor)
+	ts    []*ir.Node
+	count int // of ts, which are forgotten after the trace
+}
+
+// An invocation is what a replay gets its numbers from.
+type invocation struct {
+	args  []*ir.Node
+	drawn []RNGState
+}
+
+// current is the trace under way, of which there is one at a time; only its own goroutine is traced.
+var current struct {
+	sync.Mutex
+	trace atomic.Pointer[trace]
+}
+
+// tracing returns the trace that this goroutine is in, or nil.
+func tracing() *trace {
+	tr := current.trace.Load()
+	if tr == nil || tr.goroutine != goroutine.Current() {
+		return nil
+	}
+	return tr
+}
+
+// outsideOnly refuses what needs a value.
+func outsideOnly(op string) {
+	if tracing() != nil {
+		fail(op, "got a tensor of a function that is being compiled, where nothing has its value yet: take it as a result, or with Callback")
+	}
+}
+
+// run calls f with placeholders for args, in a trace, and returns what its results hold.
+func (tr *trace) run(f func(...Tensor) []Tensor, args []*ir.Node) (results []*ir.Node) {
+	current.Lock()
+	defer current.Unlock()
+	current.trace.Store(tr)
+	defer current.trace.Store(nil)
+	inner := make([]Tensor, len(args))
+	for i, n := range args {
+		inner[i] = wrap(tr.argument(i, n))
+	}
+	for _, t := range f(inner...) {
+		results = append(results, t.node("compile"))
+	}
+	return results
+}
+
+func (tr *trace) argument(i int, n *ir.Node) *ir.Node {
+	if n.Value() == nil { // a number
+		return tr.vary(ir.NewConst(n.Dev, n.DType, n.Attr.Value), func(c *invocation) ir.Scalar { return c.args[i].Attr.Value })
+	}
+	return tr.placeholder(n, origin{arg: i})
+}
+
+func (tr *trace) placeholder(n *ir.Node, from origin) *ir.Node {
+	leaf := ir.NewLeaf(n.Dev, n.DType, n.Value(), n.Name)
+	leaf.Tracked = n.Op == ir.Leaf && n.Tracked
+	tr.origin[leaf] = from
+	return leaf
+}
+
+// vary makes a constant one that has its number from f in each call.
+func (tr *trace) vary(n *ir.Node, f func(*invocation) ir.Scalar) *ir.Node {
+	n.Attr.Flags |= ir.Varies
+	tr.numbers[n] = f
+	return n
+}
+
+// node is what the box v holds within the function.
+func (tr *trace) node(v *value, n *ir.Node) *ir.Node {
+	if tr.inside[v] {
+		return n
+	}
+	if m := tr.now[v]; m != nil {
+		return m
+	}
+	if n.Value() == nil {
+		current.trace.Store(nil) // what waits outside of the function is no part of it
+		defer current.trace.Store(tr)
+		Tensor{v}.Eval()
+	}
+	leaf := tr.placeholder(n, origin{arg: -1, box: v})
+	tr.now[v] = leaf
+	return leaf
+}
+
+// set gives the box the value of y from here on, and after each call.
+func (tr *trace) set(v *value, old, y *ir.Node) {
+	n := apply(ir.Detach, ir.Attr{}, y)
+	n.Tracked = old.Op == ir.Leaf && old.Tracked || tr.now[v] != nil && tr.now[v].Tracked
+	if tr.inside[v] {
+		if _, ok := tr.origin[old]; ok {
+			fail("set", "got an argument or a constant of a function that is being compiled, want a tensor from outside")
+		}
+		v.node.Store(n)
+		return
+	}
+	for _, w := range tr.sets {
+		if w == v {
+			tr.now[v] = n
+			return
+		}
+	}
+	tr.sets, tr.now[v] = append(tr.sets, v), n
+}
+
+// free forgets a box of the function's own; the plan gives its memory back by itself.
+func (tr *trace) free(v *value) {
+	if !tr.inside[v] {
+		fail("free", "got a tensor from outside of the function that is being compiled")
+	}
+	v.node.Store(gravestone(v.node.Load()))
+}
+
+// draw notes the random tensor of a generator.
+func (tr *trace) draw(r *RNG, s RNGState, key, counter *ir.Node) {
+	k := len(tr.draws)
+	tr.draws, tr.drawn = append(tr.draws, r), append(tr.drawn, s)
+	tr.vary(key, func(c *invocation) ir.Scalar { return ir.Scalar{I: int64(c.drawn[k].Seed)} })
+	tr.vary(counter, func(c *invocation) ir.Scalar { return ir.Scalar{I: int64(c.drawn[k].Counter)} })
+}
+
+// sameBytes says whether two values that a function made are equal.
+func sameBytes(x, y *ir.Data) bool {
+	a, b := make([]byte, x.Buf.Bytes()), make([]byte, y.Buf.Bytes())
+	for _, d := range []struct {
+		to []byte
+		of *ir.Data
+	}{{a, x}, {b, y}} {
+		check("compile", d.of.Buf.(*backend.Block).Device().Download(d.to, d.of.Buf, 0))
+	}
+	return bytes.Equal(a, b)
+}
