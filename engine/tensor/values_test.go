@@ -70,6 +70,11 @@ func TestValues(t *testing.T) {
 		{"rows that count", CrossEntropy(Zeros(3, 4), From([]int{1, -100, 2}), CrossEntropyOptions{}), []float64{math.Log(4)}},
 		{"rows of two targets do not count", CrossEntropy(From([][]float64{{5, 1, 1}, {0, 0, 0}, {9, 1, 1}}), From([]int{0, 2, 1}),
 			CrossEntropyOptions{Ignore: []int{0, 1}}), []float64{math.Log(3)}},
+		{"more bins than the dtype has numbers", From([]uint8{1, 255, 1}).BinCount(300).Slice(0, 1, 256).Clip(0, 9).Sum(), []float64{3}},
+		{"places among bytes", From([]uint8{3, 5, 5}).SearchSorted(From([]int{-1, 5, 400}), true), []float64{0, 3, 3}},
+		{"booleans in order", From([]bool{true, false, true}).ArgSort(0), []float64{1, 0, 2}},
+		{"sets of booleans", From([]bool{true, false, true}).Unique().Counts, []float64{1, 2}},
+		{"diff of booleans", From([]bool{true, false, true}).Diff(0), []float64{-1, 1}},
 		{"losses of rows", CrossEntropy(Zeros(2, 4), From([]int{1, 3}), CrossEntropyOptions{Ignore: []int{3}, PerRow: true}), []float64{math.Log(4), 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
