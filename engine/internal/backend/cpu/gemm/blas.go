@@ -19,7 +19,7 @@ var blas BLAS
 func UseBLAS(f BLAS) { blas = f }
 
 // blasWork is how many multiply-adds a BLAS is given at a time, as it cannot be stopped: some 10 ms for a slow one.
-const blasWork = 1 << 31
+const blasWork = 1 << 30
 
 // plainOperand says how a BLAS gets an operand of lines and steps: the distance of its rows, and whether these are the steps.
 // The rows of a matrix are the lines of a left operand, the steps of a right one.

@@ -180,7 +180,7 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	pieces = min(max(pieces, n/(longPiece*grain)), maxChunks)
 	if pieces == 1 || p.threads == 1 {
 		for i := 0; i < pieces && !p.Stopped(); i++ {
-			body(0, n*i/pieces, n*(i+1)/pieces)
+			body(0, border(n, i, pieces), border(n, i+1, pieces))
 		}
 		return
 	}
@@ -188,6 +188,9 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	p.loop.ranges, p.loop.n = body, n
 	p.run(pieces)
 }
+
+// border is where piece i of [0, n) begins. An int may have 32 bits.
+func border(n, i, pieces int) int { return int(int64(n) * int64(i) / int64(pieces)) }
 
 func (p *Pool) begin() {
 	if !p.running.CompareAndSwap(false, true) {
@@ -281,7 +284,7 @@ func (p *Pool) halted() bool { return p.fault.Load() != nil || p.Stopped() }
 
 func (p *Pool) call(worker, chunk, chunks int) {
 	if l := &p.loop; l.ranges != nil {
-		l.ranges(worker, l.n*chunk/chunks, l.n*(chunk+1)/chunks)
+		l.ranges(worker, border(l.n, chunk, chunks), border(l.n, chunk+1, chunks))
 	} else {
 		l.body(worker, chunk)
 	}
