@@ -13,8 +13,8 @@ const Few = 8
 
 // fewRows is the number of rows up to which the right operand is not packed, because packing it would cost more than the
 // better order of a packed product gains: measured on processors with and without AVX-512, and with tiles for bf16, which
-// are so fast that few rows of them make up for packing. The sums of so few rows run over all of K, so they may round
-// differently from those of a product with more.
+// are so fast that few rows of them make up for packing. The sums of so few rows are cut at other steps of K, or not at all,
+// so they may round differently from those of a product with more.
 func (p *Product) fewRows() int {
 	long := p.Terms[0]
 	for _, t := range p.Terms {
@@ -26,6 +26,9 @@ func (p *Product) fewRows() int {
 	case long.A.Elem == asm.BF16 && long.B.Elem == asm.BF16 && bf16Kernel() != nil:
 		return 6
 	case long.K*p.N <= 1<<20: // the caches hold it, and packing it is cheap
+		if p.direct(&long) != nil {
+			return 64
+		}
 		return 20
 	case asm.Level() != asm.AVX512: // the registers hold half as many sums
 		return 32
@@ -84,8 +87,10 @@ const (
 	// nearBytes is the size of a right operand that stays in a core's own cache.
 	nearBytes = 1 << 20
 	// nearSteps is how many steps of such an operand a direct kernel goes through before the next rows do the same; farSteps of
-	// one that comes from further away, whose lines are far apart, in many pages.
-	nearSteps, farSteps = 128, 32
+	// one that comes from further away; farthestSteps of one of more than farBytes, whose lines are in more pages than the
+	// processor remembers the places of.
+	nearSteps, farSteps, farthestSteps = 128, 64, 32
+	farBytes                           = 4 << 20
 	// directCols is how many columns a worker takes, at most: a block of steps of them stays in a core's second-level cache.
 	directCols = 512
 )
@@ -223,14 +228,17 @@ func (p *Product) multiplyDirect(t *Term, d *asm.DirectKernel, rows []float32, b
 	const line = 64
 	size := b.Elem.Size()
 	steps, apart := nearSteps, size*b.Step
-	if apart*t.K > nearBytes {
+	switch all := apart * t.K; {
+	case all > farBytes:
+		steps = farthestSteps
+	case all > nearBytes:
 		steps = farSteps
 	}
 	for s := 0; s < t.K; s += steps {
 		k := min(steps, t.K-s)
 		ahead := uintptr(b.At(0, s).Base) // what is here already costs nothing
 		far := 0
-		if s+k < t.K && steps == farSteps {
+		if s+k < t.K && steps != nearSteps {
 			ahead, far = ahead+uintptr(k*apart), apart
 		}
 		at := ahead
