@@ -16,8 +16,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A Backend runs kernels on one device. All methods may be called by several goroutines; Submit calls run one after
-// the other.
+// A Backend runs kernels on one device. All methods may be called by several goroutines; the commands of one Submit run one
+// after the other, those of several may take turns or run side by side.
 type Backend interface {
 	// Info says what the device is and can do.
 	Info() Info

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -13,8 +14,8 @@ import (
 // threadGraphs is how many random graphs SameBits compares.
 const threadGraphs = 40
 
-// SameBits holds a backend against itself: results must not depend on the number of threads, nor differ from one run to the
-// next. It walks the op table and random graphs as Run does.
+// SameBits holds a backend against itself: results must not depend on the number of threads, nor on whether somebody else
+// computes, nor differ from one run to the next. It walks the op table and random graphs as Run does.
 func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 	s := &threadSuite{}
 	for _, n := range []int{1, 2, 3, 4, 7, 2} {
@@ -60,7 +61,16 @@ func (s *threadSuite) same(t *testing.T, name string, dt dtype.Type, c Case) {
 		return
 	}
 	for i, dev := range s.devs[1:] {
+		var beside sync.WaitGroup
+		if i == 0 {
+			beside.Go(func() {
+				if _, err := Evaluate(dev, name, dt, c); err != nil {
+					t.Errorf("%s: beside another: %v", name, err)
+				}
+			})
+		}
 		got, err := Evaluate(dev, name, dt, c)
+		beside.Wait()
 		if err != nil {
 			t.Errorf("%s: %v: %v", name, dev, err)
 			return

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,8 +36,10 @@ type Backend struct {
 	memory memory
 
 	turns  *turns
-	busy   bool // it is somebody's turn, if turns are shared; guarded by turns.mu
-	launch launch
+	launch launch // with all threads
+	// If turns are shared, turns.mu guards how many threads are in use, and launches with one thread that are not.
+	used  int
+	lanes []*launch
 }
 
 // New returns a backend with that many threads; 0 stands for as many as Go may use.
@@ -75,23 +78,57 @@ func (b *Backend) threads() string {
 	return text
 }
 
-// A kernel is a compiled group.
+// A kernel is a compiled group. What it was compiled to keeps what it needs for a launch: so for launches side by side the
+// group is compiled once more, or as often as there are such.
 type kernel struct {
-	name string
-	work time.Duration // about, on one thread
-	run  func(l *launch)
+	name    string
+	work    time.Duration // about, on one thread
+	compile func() (func(l *launch), error)
+	run     func(l *launch) // with all threads: there is one such launch at a time
+
+	mu    sync.Mutex
+	spare []func(l *launch) // those with one thread that do not run
+}
+
+func newKernel(name string, work time.Duration, compile func() (func(l *launch), error)) (*kernel, error) {
+	run, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{name: name, work: work, compile: compile, run: run}, nil
 }
 
 func (k *kernel) Name() string { return k.name }
 
-// A launch is what a kernel gets to work with. There is one a backend, reused by all launches; a kernel keeps nothing
-// of it.
+// runBeside runs the kernel in a launch with one thread.
+func (k *kernel) runBeside(l *launch) {
+	k.mu.Lock()
+	var run func(l *launch)
+	if n := len(k.spare); n > 0 {
+		run, k.spare = k.spare[n-1], k.spare[:n-1]
+	}
+	k.mu.Unlock()
+	if run == nil {
+		var err error
+		if run, err = k.compile(); err != nil {
+			l.fail("%s: %w", k.name, err)
+			return
+		}
+	}
+	run(l)
+	k.mu.Lock()
+	k.spare = append(k.spare, run)
+	k.mu.Unlock()
+}
+
+// A launch is what a kernel gets to work with. It is used again by later launches; a kernel keeps nothing of it.
 type launch struct {
 	pool    *pool.Pool
 	bufs    [][]byte // by Input.Buf and Output.Buf, each from its slice's offset on
 	scalars []ir.Scalar
 	scratch arena
 	failure atomic.Pointer[error]
+	beside  bool // with one thread, others may run at the same time
 }
 
 // fail makes Submit return an error, the first that is reported: an index that does not exist, say.
@@ -117,11 +154,11 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 			compile = compileAttention
 		}
 	}
-	run, err := compile(g)
+	k, err := newKernel(g.Name, workOf(g), func() (func(l *launch), error) { return compile(g) })
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %s: %w", g.Name, err)
 	}
-	return &kernel{name: g.Name, work: workOf(g), run: run}, nil
+	return k, nil
 }
 
 // workOf is about how long one thread takes for a group: enough to tell what is worth waking others for. Of a group that
@@ -158,28 +195,29 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 
 // turn runs commands until all are done, or others have waited for long. It returns how many it ran.
 func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cmd, times []time.Duration) (int, error) {
-	if !b.turns.take(ctx, b) {
-		return 0, cause(ctx)
-	}
-	defer b.turns.done(b)
-	if stop != nil {
-		b.pool.Watch(stop)
-		defer b.pool.Watch(nil)
-	}
 	var work time.Duration
 	for i := range cmds {
 		work += cmds[i].Kernel.(*kernel).work
 	}
-	b.pool.Expect(work)
+	l := b.turns.take(ctx, b, work)
+	if l == nil {
+		return 0, cause(ctx)
+	}
+	defer b.turns.done(b, l)
+	if stop != nil {
+		l.pool.Watch(stop)
+		defer l.pool.Watch(nil)
+	}
+	l.pool.Expect(work)
 	var waited time.Time
 	for i := range cmds {
 		if ctx.Err() != nil {
 			return 0, cause(ctx)
 		}
 		start := now(times)
-		b.run(&cmds[i])
-		if err := b.launch.failure.Load(); err != nil {
-			b.launch.failure.Store(nil)
+		l.run(&cmds[i])
+		if err := l.failure.Load(); err != nil {
+			l.failure.Store(nil)
 			return 0, fmt.Errorf("cpu: %w", *err)
 		}
 		if times != nil {
@@ -207,8 +245,7 @@ func cause(ctx context.Context) error {
 	return backend.ErrInterrupted
 }
 
-func (b *Backend) run(c *backend.Cmd) {
-	l := &b.launch
+func (l *launch) run(c *backend.Cmd) {
 	l.bufs = l.bufs[:0]
 	for _, s := range c.Bufs {
 		l.bufs = append(l.bufs, s.Buf.(*buffer).bytes[s.Offset:])
@@ -219,7 +256,11 @@ func (b *Backend) run(c *backend.Cmd) {
 		clear(l.bufs)
 		l.scalars = nil
 	}()
-	c.Kernel.(*kernel).run(l)
+	if k := c.Kernel.(*kernel); l.beside {
+		k.runBeside(l)
+	} else {
+		k.run(l)
+	}
 }
 
 // Sync has nothing to wait for: Submit returns when the work is done.

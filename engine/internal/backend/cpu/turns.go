@@ -7,11 +7,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Launches of several goroutines take turns. A backend runs one launch at a time, with all of its threads: two launches
-// with half of the threads each are no faster together, and one alone would have half of the machine. Backends with
-// fewer threads than there are processors run side by side as long as there are processors for all.
+// Launches of several goroutines take turns, so that there never run more threads than a backend has, nor more than there
+// are processors. A launch that is worth sharing out has all threads of its backend: two of them with half of the threads
+// each are no faster together, and one alone would have half of the machine. Lists that are not run side by side on one
+// thread each while others want the backend, in less time than one after the other would take; so do backends
+// with fewer threads than there are processors.
 //
 // Whoever comes first is served first, but a list of commands that others wait for keeps its turn for a while, because its
 // launches find in the caches what the last one left.
@@ -38,21 +42,26 @@ const slice = time.Millisecond
 // processors are those of the process, as many as Go may use when the first backend is made.
 var processors = sync.OnceValue(func() *turns { return &turns{size: runtime.GOMAXPROCS(0)} })
 
+// short is the work of a list for which one thread does when others want the backend.
+const short = 50 * time.Microsecond
+
 // A waiter is a list of commands in the queue.
 type waiter struct {
-	b   *Backend
-	got chan struct{}
+	b      *Backend
+	short  bool
+	launch *launch // once it is its turn
+	got    chan struct{}
 }
 
 // need is how many processors b's launches take.
 func (t *turns) need(b *Backend) int { return min(b.pool.Threads(), t.size) }
 
-// take waits for b's turn, or until ctx is done: then it returns false.
-func (t *turns) take(ctx context.Context, b *Backend) bool {
+// take waits for a turn of b's for so much work, or until ctx is done: then it returns nil.
+func (t *turns) take(ctx context.Context, b *Backend, work time.Duration) *launch {
 	if t.need(b) == t.size && t.quick.CompareAndSwap(idle, whole) {
-		return true
+		return &b.launch
 	}
-	w := &waiter{b, make(chan struct{})}
+	w := &waiter{b: b, short: work < short, got: make(chan struct{})}
 	t.mu.Lock()
 	t.share()
 	t.queue = append(t.queue, w)
@@ -61,18 +70,18 @@ func (t *turns) take(ctx context.Context, b *Backend) bool {
 	t.mu.Unlock()
 	select {
 	case <-w.got:
-		return true
+		return w.launch
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.queue, w)
 	if i < 0 { // it came meanwhile
-		return true
+		return w.launch
 	}
 	t.leave(i)
 	t.admit() // whoever waited behind it
-	return false
+	return nil
 }
 
 // share makes the fields say what quick said.
@@ -95,19 +104,28 @@ func (t *turns) leave(i int) {
 	t.waiting.Add(-1)
 }
 
-// admit lets in whose turn it is. Nobody overtakes who waits for processors; who waits for his backend only is passed by.
+// admit lets in whose turn it is. Nobody overtakes who waits for processors; who waits for his backend's threads is passed
+// by for other backends.
 func (t *turns) admit() {
+	var full []*Backend
 	for i := 0; i < len(t.queue); {
 		w := t.queue[i]
-		if w.b.busy {
+		threads := t.need(w.b)
+		room := threads - w.b.used
+		if w.short {
+			threads = 1
+		}
+		if room < threads || slices.Contains(full, w.b) {
+			full = append(full, w.b)
 			i++
 			continue
 		}
-		if t.need(w.b) > t.free {
+		if threads > t.free {
 			return
 		}
-		w.b.busy = true
-		t.free -= t.need(w.b)
+		w.launch = w.b.lane(threads == t.need(w.b))
+		w.b.used += threads
+		t.free -= threads
 		t.leave(i)
 		close(w.got)
 	}
@@ -116,16 +134,35 @@ func (t *turns) admit() {
 	}
 }
 
-// done ends b's turn.
-func (t *turns) done(b *Backend) {
+// lane returns a launch with all threads, or with one.
+func (b *Backend) lane(all bool) *launch {
+	if all {
+		return &b.launch
+	}
+	n := len(b.lanes)
+	if n == 0 {
+		return &launch{pool: pool.Serial(b.pool.Threads()), beside: true}
+	}
+	l := b.lanes[n-1]
+	b.lanes = b.lanes[:n-1]
+	return l
+}
+
+// done ends a turn of b's.
+func (t *turns) done(b *Backend, l *launch) {
 	if t.quick.Load() == whole && t.quick.CompareAndSwap(whole, idle) {
 		return
 	}
 	t.mu.Lock()
-	b.busy = false
-	t.free += t.need(b)
+	defer t.mu.Unlock()
+	threads := t.need(b)
+	if l != &b.launch {
+		threads = 1
+		b.lanes = append(b.lanes, l)
+	}
+	b.used = max(0, b.used-threads) // the turn of who came when all was idle was not counted
+	t.free += threads
 	t.admit()
-	t.mu.Unlock()
 }
 
 // overdue says whether others have waited for the end of a turn for long. Since is when they were first seen.

@@ -24,6 +24,15 @@ func backends(t *testing.T, processors int, threads ...int) (list []*Backend) {
 	return list
 }
 
+// kernelOf returns a kernel whose launches may run side by side.
+func kernelOf(work time.Duration, run func(l *launch)) *kernel {
+	k, err := newKernel("test", work, func() (func(l *launch), error) { return run, nil })
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
 // A meter counts who is working at the same time.
 type meter struct{ now, most atomic.Int64 }
 
@@ -40,25 +49,25 @@ func TestSessionsShareTheProcessors(t *testing.T) {
 	for _, c := range []struct {
 		processors int
 		threads    []int
+		work       time.Duration
 	}{
-		{2, []int{2}}, {2, []int{1, 2}}, {4, []int{4, 3, 2, 1}}, {4, []int{1, 1, 1, 1, 1, 1}}, {3, []int{2, 2}},
+		{2, []int{2}, time.Second}, {2, []int{1, 2}, time.Second}, {4, []int{4, 3, 2, 1}, time.Second}, {3, []int{2, 2}, time.Second},
+		{4, []int{1, 1, 1, 1, 1, 1}, time.Second},
+		{2, []int{2}, short / 2}, {4, []int{4, 3, 2, 1}, short / 2}, {2, []int{1, 1}, short / 2},
 	} {
-		t.Run(fmt.Sprintf("%d processors for %v", c.processors, c.threads), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d processors for %v, %v", c.processors, c.threads, c.work), func(t *testing.T) {
 			var all meter
 			list := backends(t, c.processors, c.threads...)
 			var sessions sync.WaitGroup
-			for _, b := range list {
-				var own meter
-				kernel := &kernel{run: func(l *launch) {
+			owns := make([]meter, len(list))
+			for i, b := range list {
+				own := &owns[i]
+				kernel := kernelOf(c.work, func(l *launch) {
 					l.pool.For(9, func(_, _ int) {
-						own.now.Add(1)
+						own.work()
 						all.work()
-						own.now.Add(-1)
 					})
-					if n := own.now.Load(); n != 0 {
-						t.Errorf("two launches of a backend run at once: %d of its chunks run when one has ended", n)
-					}
-				}}
+				})
 				for range 3 {
 					sessions.Go(func() {
 						for range 30 {
@@ -70,6 +79,11 @@ func TestSessionsShareTheProcessors(t *testing.T) {
 				}
 			}
 			sessions.Wait()
+			for i, b := range list {
+				if n := owns[i].most.Load(); n > int64(b.pool.Threads()) {
+					t.Errorf("%d workers of a backend with %d threads ran at once", n, b.pool.Threads())
+				}
+			}
 			if n := all.most.Load(); n > int64(c.processors) {
 				t.Errorf("%d workers ran at once, want at most %d", n, c.processors)
 			}
@@ -82,22 +96,22 @@ func TestSessionsShareTheProcessors(t *testing.T) {
 
 // blocking is a kernel that runs until the channel is closed.
 func blocking(began, end chan struct{}) backend.Kernel {
-	return &kernel{run: func(*launch) { close(began); <-end }}
+	return kernelOf(time.Second, func(*launch) { close(began); <-end })
 }
 
 func TestALongListLetsOthersIn(t *testing.T) {
 	b := backends(t, 2, 2)[0]
 	var long sync.WaitGroup
 	began, small := make(chan struct{}), make(chan struct{})
-	first := &kernel{run: func(*launch) { close(began) }}
+	first := kernelOf(time.Second, func(*launch) { close(began) })
 	var waiting atomic.Bool
-	rest := &kernel{run: func(*launch) { // goes on until the other list has run
+	rest := kernelOf(0, func(*launch) { // goes on until the other list has run
 		select {
 		case <-small:
 		case <-time.After(100 * time.Microsecond):
 			waiting.Store(true)
 		}
-	}}
+	})
 	cmds := []backend.Cmd{{Kernel: first}}
 	for range 1 << 14 {
 		cmds = append(cmds, backend.Cmd{Kernel: rest})
@@ -108,7 +122,7 @@ func TestALongListLetsOthersIn(t *testing.T) {
 		}
 	})
 	<-began
-	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: &kernel{run: func(*launch) { close(small) }}}}, nil); err != nil {
+	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { close(small) })}}, nil); err != nil {
 		t.Error(err)
 	}
 	long.Wait()
@@ -129,14 +143,14 @@ func TestWaitingForATurnIsInterrupted(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	never := &kernel{run: func(*launch) { t.Error("an interrupted list ran") }}
+	never := kernelOf(time.Second, func(*launch) { t.Error("an interrupted list ran") })
 	if err := b.Submit(ctx, []backend.Cmd{{Kernel: never}}, nil); !errors.Is(err, backend.ErrInterrupted) {
 		t.Errorf("got %v, want %v", err, backend.ErrInterrupted)
 	}
 	close(end)
 	first.Wait()
 	ran := false
-	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: &kernel{run: func(*launch) { ran = true }}}}, nil); err != nil || !ran {
+	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { ran = true })}}, nil); err != nil || !ran {
 		t.Errorf("afterwards: ran %v, %v", ran, err)
 	}
 }
@@ -149,8 +163,42 @@ func TestAPanicEndsTheTurn(t *testing.T) {
 				t.Error("the kernel's panic did not arrive")
 			}
 		}()
-		_ = b.Submit(t.Context(), []backend.Cmd{{Kernel: &kernel{run: func(*launch) { panic("bad kernel") }}}}, nil)
+		_ = b.Submit(t.Context(), []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { panic("bad kernel") })}}, nil)
 	}()
+	if q := b.turns.quick.Load(); q != idle {
+		t.Errorf("the turns are %d, want nobody's", q)
+	}
+}
+
+// Two sessions with short lists get along side by side: each waits in its launch until the other has begun, too.
+func TestShortListsRunSideBySide(t *testing.T) {
+	b := backends(t, 2, 2)[0]
+	hold, end := make(chan struct{}), make(chan struct{})
+	var sessions sync.WaitGroup
+	sessions.Go(func() { // makes the turns shared
+		if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: blocking(hold, end)}}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	<-hold
+	var inside sync.WaitGroup
+	inside.Add(2)
+	kernel := kernelOf(short/2, func(l *launch) {
+		inside.Done()
+		inside.Wait()
+	})
+	for range 2 {
+		sessions.Go(func() {
+			if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernel}}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for b.turns.waiting.Load() < 2 {
+		time.Sleep(100 * time.Microsecond)
+	}
+	close(end)
+	sessions.Wait()
 	if q := b.turns.quick.Load(); q != idle {
 		t.Errorf("the turns are %d, want nobody's", q)
 	}

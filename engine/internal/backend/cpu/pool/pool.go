@@ -28,7 +28,7 @@ const longPiece = 32
 // which they change.
 type Pool struct {
 	threads int
-	workers []worker
+	workers []worker // none if the caller does everything
 	stop    atomic.Pointer[atomic.Bool]
 	fault   atomic.Pointer[Fault] // of the loop
 	closed  atomic.Bool
@@ -86,13 +86,20 @@ func New(threads int) *Pool {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{threads: threads, workers: make([]worker, threads)}
+	p := &Pool{threads: threads}
+	if threads > 1 {
+		p.workers = make([]worker, threads)
+	}
 	p.bell.init()
 	for i := 1; i < threads; i++ {
 		go p.work(i)
 	}
 	return p
 }
+
+// Serial returns a pool that says that it has that many threads, and lets the caller of For do everything. Work that is laid
+// out for so many threads runs on it while a pool that has them is taken.
+func Serial(threads int) *Pool { return &Pool{threads: threads} }
 
 // Threads is the number of goroutines that take part, the caller included; worker numbers are below it.
 func (p *Pool) Threads() int { return p.threads }
@@ -122,7 +129,7 @@ const (
 // waking workers, it does so at once: they come while the caller prepares the first loop. Else those that sleep go on
 // sleeping, until Expect is told of more. Like For, it must not be called by two goroutines at once.
 func (p *Pool) Expect(work time.Duration) {
-	if p.brief = work < tiny; p.brief || p.threads == 1 || !p.bell.asleep() {
+	if p.brief = work < tiny; p.brief || !p.bell.asleep() {
 		return
 	}
 	at := now()
@@ -146,7 +153,7 @@ func (p *Pool) For(chunks int, body func(worker, chunk int)) {
 	if chunks <= 0 {
 		return
 	}
-	if chunks == 1 || p.threads == 1 {
+	if chunks == 1 || p.workers == nil {
 		for c := 0; c < chunks && !p.Stopped(); c++ {
 			body(0, c)
 		}
@@ -174,11 +181,11 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	// work is long, so that it ends soon when it is to be stopped.
 	grain = max(1, grain)
 	pieces := max(1, min(n/grain, 4*p.threads))
-	if p.threads == 1 {
+	if p.workers == nil {
 		pieces = 1
 	}
 	pieces = min(max(pieces, n/(longPiece*grain)), maxChunks)
-	if pieces == 1 || p.threads == 1 {
+	if pieces == 1 || p.workers == nil {
 		for i := 0; i < pieces && !p.Stopped(); i++ {
 			body(0, border(n, i, pieces), border(n, i+1, pieces))
 		}
