@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -33,12 +34,13 @@ func values(seed uint32, shape ...int) tensor.Tensor {
 // each 32 is the largest that there is. inputs.py has the same formula.
 func exact(x []float32, k, bits int) []float32 {
 	most := float32(int(1)<<(bits-1) - 1)
-	for i := range x {
-		v := float32(math.RoundToEven(float64(x[i] * most)))
-		if i%k%32 == 0 {
-			v = most
+	for row := range slices.Chunk(x, k) {
+		for i, v := range row {
+			row[i] = float32(math.RoundToEven(float64(v*most))) / (most + 1)
+			if i%32 == 0 {
+				row[i] = most / (most + 1)
+			}
 		}
-		x[i] = v / (most + 1)
 	}
 	return x
 }
