@@ -163,9 +163,14 @@ func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 		s.sort(t, row, n, k, reverse, stopped)
 		return
 	}
-	for i := range n {
+	for i := 0; i < n; i++ {
 		if i%pollEvery == 0 && stopped() {
 			return
+		}
+		if t == dtype.F32 && len(s.keys) == k {
+			if i += s.worse(row, i, n, reverse); i == n {
+				return
+			}
 		}
 		key := rankKey(t, row, i, reverse)
 		if len(s.keys) == k {
@@ -181,6 +186,21 @@ func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 		}
 		s.keys[j], s.at[j] = key, int64(i)
 	}
+}
+
+// worse returns how many float32 from place i on, up to the next multiple of pollEvery, are no better than the worst that is
+// kept, as far as looking at 64 at a time tells.
+func (s *selection) worse(row unsafe.Pointer, i, n int, reverse bool) int {
+	const together = 64
+	kept := *(*float32)(unsafe.Add(row, 4*s.at[len(s.at)-1]))
+	from, end := i, min(n, (i/pollEvery+1)*pollEvery)
+	for ; i+together <= end; i += together {
+		at := unsafe.Add(row, 4*i)
+		if !reverse && !(vec.MaxOf(at, together) <= kept) || reverse && !(vec.MinOf(at, together) >= kept) { // NaN is neither
+			break
+		}
+	}
+	return i - from
 }
 
 // sort orders the whole row, byte by byte from the lowest: for many wanted elements. It ends early when stopped says so.

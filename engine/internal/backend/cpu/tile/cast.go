@@ -34,8 +34,20 @@ func castFloat32(from, to dtype.Type) vec.Func {
 		return vec.Of(vec.ToBool)
 	case to == dtype.F64:
 		return convert[float32, float64]
+	case to == dtype.I32:
+		return toInt32
 	}
 	return integers[to].from32
+}
+
+// toInt32 leaves runs of numbers that an int32 holds, which most are, to the vector function.
+func toInt32(d, a, b, c unsafe.Pointer, n int) {
+	const within = 1<<31 - 128 // the largest float32 below 2³¹
+	if vec.MaxOf(a, n) <= within && vec.MinOf(a, n) >= -within {
+		vec.Of(vec.ToI32)(d, a, b, c, n)
+		return
+	}
+	integers[dtype.I32].from32(d, a, b, c, n)
 }
 
 func castFloat64(to dtype.Type) vec.Func {
@@ -54,8 +66,11 @@ func castFloat64(to dtype.Type) vec.Func {
 func castInteger[A Integer](to dtype.Type) vec.Func {
 	switch to {
 	case dtype.F32:
-		if A(0)-1 > 0 && unsafe.Sizeof(A(0)) == 1 {
+		switch signed, size := A(0)-1 < 0, unsafe.Sizeof(A(0)); {
+		case !signed && size == 1:
 			return vec.Of(vec.FromU8)
+		case signed && size == 4:
+			return vec.Of(vec.FromI32)
 		}
 		return convert[A, float32]
 	case dtype.F16, dtype.BF16:
