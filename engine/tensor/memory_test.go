@@ -3,6 +3,7 @@ package tensor
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 )
@@ -38,5 +39,27 @@ func TestDroppedTensorsAreReused(t *testing.T) {
 		if after := d.Memory(); after.InUse+after.Kept-before.InUse-before.Kept > limit {
 			t.Errorf("%s: 500 steps of 1 MiB hold %d bytes and keep %d, want less than %d more than before", c.name, after.InUse, after.Kept, limit)
 		}
+	}
+}
+
+// What a plan keeps to run again holds none of the values that it was made from or gave.
+func TestPlansHoldNoValues(t *testing.T) {
+	use(t, "cpu")
+	d := device.Default()
+	inUse := func() int64 {
+		for range 3 { // a cleanup may run after the collection that has found its object
+			runtime.GC()
+			time.Sleep(5 * time.Millisecond)
+		}
+		return d.Memory().InUse
+	}
+	before := inUse()
+	for i := range 8 {
+		x := Full(0.5, 1<<20+i).Eval() // a plan of its own each time
+		x.Sub(0.5).Abs().Max().Item()
+		x.Add(1).Eval()
+	}
+	if grown := inUse() - before; grown > 1<<20 {
+		t.Errorf("plans of dropped tensors of 4 MiB hold %d bytes", grown)
 	}
 }

@@ -74,7 +74,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 		}
 		e.check()
 		e.finish()
-		kernel, err := all.kernel(dev, &e.group)
+		kernel, err := all.kernel(dev, e.group)
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func groupsOf(w *ir.Graph) (groups []*backend.Group, err error) {
 		e := c.emit(k, o.exports[i])
 		e.check()
 		e.finish()
-		groups = append(groups, &e.group)
+		groups = append(groups, e.group)
 	}
 	return groups, nil
 }

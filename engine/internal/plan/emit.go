@@ -21,7 +21,7 @@ type use struct {
 type emitter struct {
 	*clustering
 	k       *cluster
-	group   backend.Group
+	group   *backend.Group // alone in memory: kernels keep it, and must not keep the graph
 	refs    map[place]backend.Ref
 	insts   map[int]int // heavy values to their instructions
 	bufs    []int       // Cmd.Bufs: inputs' bases, then exports
@@ -38,8 +38,7 @@ type place struct {
 
 // emit writes k down with the given values as outputs.
 func (c *clustering) emit(k *cluster, exports []int) *emitter {
-	e := &emitter{clustering: c, k: k, refs: map[place]backend.Ref{}, insts: map[int]int{}}
-	e.group.Kind = k.kind
+	e := &emitter{clustering: c, k: k, group: &backend.Group{Kind: k.kind}, refs: map[place]backend.Ref{}, insts: map[int]int{}}
 	values := make([]backend.Ref, len(exports))
 	shapes := make([][]int, len(exports))
 	for _, h := range k.heavy { // also where nothing but a later phase reads it

@@ -1,6 +1,9 @@
 package asm
 
-import "unsafe"
+import (
+	"sync"
+	"unsafe"
+)
 
 // Axpy and Dot multiply a few rows by a matrix that is read as it lies: Axpy one with contiguous rows, Dot one with
 // contiguous columns. Both take a in float32 with contiguous steps; the strides lda and ldc are in elements.
@@ -47,14 +50,19 @@ func axpyScalar(c, a []float32, b Source) {
 	}
 }
 
+// dotSums are where kernels leave what they have added up. They are called by a table of functions, of which the compiler
+// has to think that they keep what they are given.
+var dotSums = sync.Pool{New: func() any { return new([16]float32) }}
+
 // Dot computes c[i][j] += Σ a[i][p]·b(j, p) over k steps, for rows rows and cols columns. b.Step is 1.
 func Dot(rows, cols, k int, a *float32, lda int, b Source, c *float32, ldc int) {
-	var sums [16]float32
+	sums := dotSums.Get().(*[16]float32)
+	defer dotSums.Put(sums)
 	for j := 0; j < cols; j += 4 {
 		n := min(4, cols-j)
 		col := b.At(j, 0)
 		for i := 0; i < rows; {
-			m, done := dotVector(rows-i, n, k, offset(a, i*lda), lda, col, &sums)
+			m, done := dotVector(rows-i, n, k, offset(a, i*lda), lda, col, sums)
 			for r := range m {
 				for s := range n {
 					x := sums[4*r+s]
