@@ -22,6 +22,10 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 	}
 	n := elementsOf(shape)
 	states := perWorker{prog: p, outs: g.Outputs}
+	piece := func(worker, lo, hi int) {
+		lo *= tile.Len
+		states.at(worker).Run(lo, min(hi*tile.Len, n)-lo)
+	}
 	return func(l *launch) {
 		if n == 0 {
 			return
@@ -37,10 +41,7 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 			return
 		}
 		// Pieces begin where a line of memory does.
-		l.pool.Range((n+tile.Len-1)/tile.Len, mapGrain/tile.Len, func(worker, lo, hi int) {
-			lo *= tile.Len
-			states.at(worker).Run(lo, min(hi*tile.Len, n)-lo)
-		})
+		l.pool.Range((n+tile.Len-1)/tile.Len, mapGrain/tile.Len, piece)
 	}, nil
 }
 

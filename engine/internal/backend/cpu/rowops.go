@@ -119,17 +119,14 @@ func (k *rowKernel) runNormGrad(l *launch) {
 	}
 	w := k.vector()[0]
 	pieces := k.normPieces()
-	stride := k.n + 80 // not a multiple of a page, at which addresses would get in each other's way
-	partial := l.scratch.floats(vectors * max(1, pieces) * stride)
+	partial := partialSums{vectors: vectors, stride: k.n + 80} // not a multiple of a page, at which addresses would get in each other's way
+	partial.sums = l.scratch.floats(vectors * max(1, pieces) * partial.stride)
 	if pieces == 0 {
-		clear(partial)
-	}
-	part := func(piece, which int) unsafe.Pointer {
-		return unsafe.Pointer(unsafe.SliceData(partial[(vectors*piece+which)*stride:]))
+		clear(partial.sums)
 	}
 	l.pool.For(pieces, func(worker, piece int) {
-		clear(partial[vectors*piece*stride:][:vectors*stride])
-		dw, db := part(piece, 0), part(piece, vectors-1)
+		clear(partial.sums[vectors*piece*partial.stride:][:vectors*partial.stride])
+		dw, db := partial.of(piece, 0), partial.of(piece, vectors-1)
 		lo, hi := k.rows*piece/pieces, k.rows*(piece+1)/pieces
 		for ; lo < hi && !l.pool.Stopped(); lo += k.block {
 			rows := min(k.block, hi-lo)
@@ -147,11 +144,22 @@ func (k *rowKernel) runNormGrad(l *launch) {
 	}
 	l.pool.Range(k.n, max(256, mapGrain/max(1, pieces)), func(_, lo, hi int) {
 		for which, out := range k.extra {
-			sum := func(piece int) unsafe.Pointer { return unsafe.Add(part(piece, which-1), 4*lo) }
+			sum := func(piece int) unsafe.Pointer { return unsafe.Add(partial.of(piece, which-1), 4*lo) }
 			addPairwise(sum, pieces, hi-lo)
 			narrowTo(out.DType, unsafe.Add(l.pointer(out.Buf), lo*out.DType.Size()), sum(0), hi-lo)
 		}
 	})
+}
+
+// partialSums are the sums of each piece of rows, for one gradient or several.
+type partialSums struct {
+	sums            []float32
+	vectors, stride int
+}
+
+// of is where the sums of a piece for one of the gradients begin.
+func (p partialSums) of(piece, which int) unsafe.Pointer {
+	return unsafe.Pointer(unsafe.SliceData(p.sums[(p.vectors*piece+which)*p.stride:]))
 }
 
 // addPairwise adds up n columns of all pieces into the first, in a tree, which keeps the rounding error small.
