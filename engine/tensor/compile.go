@@ -23,7 +23,7 @@ import (
 //
 // A tensor from outside that f Sets has its new value after the call; an optimizer's Commit is such a Set. All else is
 // Go, and happened when f was run: a Go number that f computes with is that of the trace, and text that it prints is
-// printed then. So that nothing that changes is frozen in silence, f is run again in the 2nd, 4th, 8th, 16th … call, and
+// printed then. So that nothing that changes is frozen in silence, f is run again in the 2nd, 3rd, 5th, 9th … call, and
 // the call fails if it now computes something else. To read a tensor inside of f is an error; [Callback] gets values
 // after each call.
 //
