@@ -96,22 +96,21 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 // submit runs the commands. Those that change leaves and what comes after them are not stopped: a training step is made
 // or not made, never half.
 func (p *plan) submit(ctx context.Context, s *state, times []time.Duration) error {
-	for _, part := range [...]struct {
-		ctx      context.Context
-		from, to int
-	}{{ctx, 0, p.atOnce}, {context.WithoutCancel(ctx), p.atOnce, len(s.cmds)}} {
-		if part.from == part.to {
-			continue
-		}
-		var t []time.Duration
-		if times != nil {
-			t = times[part.from:part.to]
-		}
-		if err := p.dev.Backend().Submit(part.ctx, s.cmds[part.from:part.to], t); err != nil {
-			return err
-		}
+	if err := p.submitPart(ctx, s, times, 0, p.atOnce); err != nil || p.atOnce == len(s.cmds) {
+		return err
 	}
-	return nil
+	return p.submitPart(context.WithoutCancel(ctx), s, times, p.atOnce, len(s.cmds))
+}
+
+// submitPart runs some of the commands.
+func (p *plan) submitPart(ctx context.Context, s *state, times []time.Duration, from, to int) error {
+	if from == to {
+		return nil
+	}
+	if times != nil {
+		times = times[from:to]
+	}
+	return p.dev.Backend().Submit(ctx, s.cmds[from:to], times)
 }
 
 // hold keeps the memory of the leaves from being given back while a plan runs, and release ends that.
