@@ -76,6 +76,7 @@ func TestCommandLine(t *testing.T) {
 		{"a number of threads", "run --threads 1 -", "device.Default().Info().Threads", "1", "", 0},
 		{"too few threads", "run --threads -1 -", "", "", "mcs: device: got \"cpu:-1\", want a number of threads from 1 to 1024 after the colon", 2},
 		{"a cell fails", "run fails.mcs", "", "", "fails.mcs:5: cell 2\nIn[2]:1:3: x.Foo undefined[..]\n...", 1},
+		{"a call that returns an error, too, inside of an expression", "run -", "i := strconv.Atoi(\"1\") + 1", "", "standard input:1: cell 1\nIn[1]:1:6: multiple-value strconv.Atoi(\"1\") [..]; it returns an error, too: assign it first, v := strconv.Atoi(\"1\")\n...", 1},
 		{"a cell exits", "run exit.mcs", "", "bye", "", 3},
 		{"test passes", "test good.mcs", "", "ok    good.mcs  2 cells, [time]", "", 0},
 		{"test fails", "test good.mcs bad.mcs", "", "ok    good.mcs  2 cells, [time]\nFAIL  bad.mcs  2 cells, [time]\n" +

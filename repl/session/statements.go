@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"go/types"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -263,28 +262,14 @@ func (c *checked) mentionsAdded() bool {
 	return false
 }
 
-var multiValue = regexp.MustCompile(`^multiple-value .* \(value of type \((.*)\)\) in single-value context`)
-
-var mismatch = regexp.MustCompile(`^assignment mismatch: (\d+) variables? but .* returns (\d+) values?`)
-
 // completeErrors gives top-level assignments a variable for the error that they leave out: `m := f()` becomes
-// `m, err1 := f(); __check(err1)`. It returns nil if there is nothing to complete.
+// `m, err1 := f(); __check(err1)`. It returns nil if there is nothing to complete. An assignment that is completed has as
+// many variables as the call has results, so none is completed twice.
 func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
 	incomplete := map[ast.Stmt]bool{}
-	for _, e := range c.errs {
-		var have, want int
-		if m := mismatch.FindStringSubmatch(e.Msg); m != nil {
-			have, _ = strconv.Atoi(m[1])
-			want, _ = strconv.Atoi(m[2])
-		} else if m := multiValue.FindStringSubmatch(e.Msg); m != nil && strings.HasSuffix(m[1], ", error") {
-			have, want = 1, 1+strings.Count(m[1], ", ")
-		} else {
-			continue
-		}
-		for _, stmt := range list {
-			if have+1 == want && stmt.Pos() <= e.Pos && e.Pos < stmt.End() && isAssignment(stmt) {
-				incomplete[stmt] = true
-			}
+	for _, stmt := range list {
+		if c.leavesErrorOut(stmt) {
+			incomplete[stmt] = true
 		}
 	}
 	if len(incomplete) == 0 {
@@ -328,20 +313,27 @@ func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stm
 	return out
 }
 
-// isAssignment says whether a statement assigns the results of one call.
-func isAssignment(stmt ast.Stmt) bool {
+// leavesErrorOut says whether a statement assigns all results of a call but the last, which is an error.
+func (c *checked) leavesErrorOut(stmt ast.Stmt) bool {
+	places := 0
+	var value ast.Expr
 	switch stmt := stmt.(type) {
 	case *ast.AssignStmt:
-		return len(stmt.Rhs) == 1
-	case *ast.DeclStmt:
-		g := stmt.Decl.(*ast.GenDecl)
-		if len(g.Specs) != 1 {
-			return false
+		if len(stmt.Rhs) == 1 && (stmt.Tok == token.ASSIGN || stmt.Tok == token.DEFINE) {
+			places, value = len(stmt.Lhs), stmt.Rhs[0]
 		}
-		spec, ok := g.Specs[0].(*ast.ValueSpec)
-		return ok && len(spec.Values) == 1 && spec.Type == nil
+	case *ast.DeclStmt:
+		if g := stmt.Decl.(*ast.GenDecl); len(g.Specs) == 1 {
+			if spec, ok := g.Specs[0].(*ast.ValueSpec); ok && len(spec.Values) == 1 && spec.Type == nil {
+				places, value = len(spec.Names), spec.Values[0]
+			}
+		}
 	}
-	return false
+	if value == nil {
+		return false
+	}
+	results, ok := c.info.Types[value].Type.(*types.Tuple)
+	return ok && results.Len() == places+1 && isErrorInterface(results.At(places).Type())
 }
 
 // callPos is where a call names its function.
