@@ -23,7 +23,9 @@ type env struct {
 	funcs []ast.Decl
 	vars  map[types.Object]string // of the unit, and of the instances that it needs
 	todo  []*instance
-	made  []types.Type // instances of generic types that the unit has made, and types whose methods are all promoted
+	// making is the instance whose code is being lowered, or nil.
+	making *instance
+	made   []types.Type // instances of generic types that the unit has made, and types whose methods are all promoted
 	// dispatchers are the variables for calls of interface methods that the unit declares, in order.
 	dispatchers []dispatcher
 }
@@ -95,6 +97,9 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 				return in.name, nil
 			}
 		}
+	}
+	if m := v.making; m != nil && !lower.Interpreted(m.generic.Pkg()) { // the code of a package is in no cell
+		pos = m.pos
 	}
 	in := &instance{pos: pos, generic: generic, args: args, name: v.s.world.fresh(generic.Name() + "__of")}
 	v.u.instances = append(v.u.instances, in)

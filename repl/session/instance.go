@@ -25,19 +25,24 @@ func (v *env) makeInstances() error {
 			return fmt.Errorf("%s: more than 500 instances: is it endlessly recursive?", v.todo[0].generic.Name())
 		}
 		in := v.todo[0]
-		v.todo = v.todo[1:]
+		v.todo, v.making = v.todo[1:], in
 		var err error
 		if _, ok := in.generic.(*types.TypeName); ok {
 			err = v.typeInstance(in)
 		} else {
 			err = v.funcInstance(in)
 		}
+		v.making = nil
 		var ce *CheckError
-		if le := new(lower.Error); err != nil && !errors.As(err, &ce) && !errors.As(err, &le) {
-			err = &lower.Error{Pos: in.pos, Msg: err.Error()}
-		}
-		if err != nil {
+		le := new(lower.Error)
+		switch {
+		case err == nil:
+		case errors.As(err, &le) && !lower.Interpreted(in.generic.Pkg()): // of a package's code, which no cell shows
+			return &lower.Error{Pos: in.pos, Msg: fmt.Sprintf("%s.%s: %s", in.generic.Pkg().Name(), in.generic.Name(), le.Msg)}
+		case errors.As(err, &ce) || errors.As(err, &le):
 			return err
+		default:
+			return &lower.Error{Pos: in.pos, Msg: err.Error()}
 		}
 	}
 	return nil

@@ -284,6 +284,7 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 	x, y := l.expr(e.X), l.expr(e.Y)
 	tx, ty := l.typeOf(e.X), l.typeOf(e.Y)
 	if e.Op == token.EQL || e.Op == token.NEQ {
+		l.pos = e.OpPos
 		// The interpreter compares an interface with a value of another type as if they had one type.
 		if eq := l.compare(x, y, tx, ty); eq != nil {
 			l.pos = e.OpPos
@@ -372,11 +373,43 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 
 // compare writes x == y where one side is an interface; nil means that the operator itself will do.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
+	l.refuseHandles(tx, ty)
 	if !types.IsInterface(tx) && !types.IsInterface(ty) || isNil(tx) || isNil(ty) {
 		return nil
 	}
 	return l.rt("Equal", l.convert(x, tx, anyType), l.convert(y, ty, anyType))
 }
+
+// refuseHandles refuses == where tensors are compared: it would say whether two handles are the same one, whatever the
+// values are.
+func (l *Lowerer) refuseHandles(tx, ty types.Type) {
+	for _, t := range []types.Type{tx, ty} {
+		if holdsTensor(t) {
+			l.refuse(l.pos, "== would compare the handles of tensors, not their values: a.Eq(b) compares elements, tensor.AllClose(a, b, 1e-5, 1e-8) whole tensors, a.IsNone() tells the zero Tensor")
+		}
+	}
+}
+
+// holdsTensor says whether == of a type compares tensors.
+func holdsTensor(t types.Type) bool {
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Name() == "Tensor" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == tensorPath {
+		return true
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Array:
+		return holdsTensor(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if holdsTensor(f.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tensorPath is the path of the package with the type Tensor.
+const tensorPath = "github.com/mcs-notebook/mcs/engine/tensor"
 
 var anyType = types.Universe.Lookup("any").Type()
 
