@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -207,22 +206,5 @@ func (s *Session) ioWaits() map[string]any {
 		"PipeWriter_Write": func(p *io.PipeWriter, b []byte) (int, error) {
 			return two(s, nil, func() (int, error) { return p.Write(b) })
 		},
-	}
-}
-
-func (s *Session) execWaits() map[string]any {
-	kill := func(c *exec.Cmd) func() {
-		return func() {
-			if c.Process != nil {
-				_ = c.Process.Kill() // it may have ended by itself
-			}
-		}
-	}
-	output := func(c *exec.Cmd, f func() ([]byte, error)) ([]byte, error) { return two(s, kill(c), f) }
-	return map[string]any{
-		"Cmd_Run":            func(c *exec.Cmd) error { return one(s, kill(c), c.Run) },
-		"Cmd_Wait":           func(c *exec.Cmd) error { return one(s, kill(c), c.Wait) },
-		"Cmd_Output":         func(c *exec.Cmd) ([]byte, error) { return output(c, c.Output) },
-		"Cmd_CombinedOutput": func(c *exec.Cmd) ([]byte, error) { return output(c, c.CombinedOutput) },
 	}
 }
