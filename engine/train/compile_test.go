@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/internal/race"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -181,7 +182,7 @@ func TestCompiledStepAllocatesLittle(t *testing.T) {
 		objects = min(objects, testing.AllocsPerRun(2, func() { steps(1) }))
 	}
 	t.Logf("%.0f objects a step", objects)
-	if objects >= 100 {
+	if objects >= 100 && !race.Enabled {
 		t.Errorf("a replayed step allocates %.0f objects, want less than 100", objects)
 	}
 	if run.history.Last() >= run.history.First() {

@@ -402,11 +402,10 @@ func (p *phase) finish(worker int, r gemm.Part) {
 		return
 	}
 	c := unsafe.Pointer(r.C)
-	for range r.Rows {
+	for i := range r.Rows {
 		if p.raw == nowhere {
-			s.SetGiven(0, c, at)
+			s.SetGiven(0, unsafe.Add(c, 4*i*r.LDC), at+i*p.n)
 		}
-		s.Run(at, r.Cols)
-		at, c = at+p.n, unsafe.Add(c, 4*r.LDC)
+		s.Run(at+i*p.n, r.Cols)
 	}
 }

@@ -75,13 +75,11 @@ func multiplyTiles(words int, a *float32, lda int, b, c *float32, ldc, rows, col
 	run := [2][2]func(*tileConfig, int, int, *float32, int, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
 	blocks, high := words/(tileSteps/2), max(1, rows/tileKernel.Rows)
 	height := min(rows, tileKernel.Rows)
-	for cols > 0 {
-		panels, width := max(1, cols/tileKernel.Cols), min(cols, tileKernel.Cols)
+	for done := 0; done < cols; {
+		panels, width := max(1, (cols-done)/tileKernel.Cols), min(cols-done, tileKernel.Cols)
 		config := configure(height, width)
-		run[(height-1)/tileRows][(width-1)/tileRows](&config, blocks, high, a, lda, b, panels, c, ldc, add)
-		done := panels * width
-		cols -= done
-		b, c = offset(b, done*words), offset(c, done)
+		run[(height-1)/tileRows][(width-1)/tileRows](&config, blocks, high, a, lda, offset(b, done*words), panels, offset(c, done), ldc, add)
+		done += panels * width
 	}
 }
 

@@ -89,7 +89,7 @@ func (q *Quant) Column(n, from int, dst []float32) {
 
 // Dequantize writes inputs from to to, both multiples of 8, of a block to dst: 16 outputs an input, ldd elements apart.
 func (q *Quant) Dequantize(block, from, to int, dst *float32, ldd int) {
-	for from < to {
+	for at := 0; from < to; {
 		// Whole groups together, and parts of groups alone.
 		group, first, groups, count := from/q.Group, from%q.Group, 1, 0
 		if groups = (to - from) / q.Group; first == 0 && groups > 0 {
@@ -97,10 +97,10 @@ func (q *Quant) Dequantize(block, from, to int, dst *float32, ldd int) {
 		} else {
 			groups, count = 1, min(q.Group-first, to-from)
 		}
-		if !q.dequantizeVector(block, group, groups, first, count/groups, dst, ldd) {
-			q.dequantizeScalar(block, from, count, dst, ldd)
+		if d := offset(dst, at*ldd); !q.dequantizeVector(block, group, groups, first, count/groups, d, ldd) {
+			q.dequantizeScalar(block, from, count, d, ldd)
 		}
-		from, dst = from+count, offset(dst, count*ldd)
+		from, at = from+count, at+count
 	}
 }
 

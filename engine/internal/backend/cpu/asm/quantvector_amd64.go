@@ -71,7 +71,7 @@ func (q *Quant) which() int {
 
 // multiplyDigits multiplies one to four rows by whole blocks.
 func (q *Quant) multiplyDigits(x *QuantInput, row, rows, block, blocks int, c *float32, ldc int) {
-	for rows > 0 {
+	for done := 0; rows > 0; {
 		m, shape, many, n := 1, dot1x1, dot1x4, 4
 		switch {
 		case rows >= 4:
@@ -84,10 +84,10 @@ func (q *Quant) multiplyDigits(x *QuantInput, row, rows, block, blocks int, c *f
 			if blocks-b >= n {
 				step, s = n, many
 			}
-			q.dot(s, x, row, block+b, offset(c, b*Lanes), ldc)
+			q.dot(s, x, row, block+b, offset(c, done*ldc+b*Lanes), ldc)
 			b += step
 		}
-		row, rows, c = row+m, rows-m, offset(c, m*ldc)
+		row, rows, done = row+m, rows-m, done+m
 	}
 }
 

@@ -46,7 +46,7 @@ func (q *Quant) which() int {
 
 // multiplyDigits multiplies one to four rows by whole blocks.
 func (q *Quant) multiplyDigits(x *QuantInput, row, rows, block, blocks int, c *float32, ldc int) {
-	for rows > 0 {
+	for done := 0; rows > 0; {
 		m, shape := 1, 0
 		switch {
 		case !hasDot:
@@ -55,9 +55,9 @@ func (q *Quant) multiplyDigits(x *QuantInput, row, rows, block, blocks int, c *f
 			m, shape = 2, 1
 		}
 		for b := range blocks {
-			q.dot(shape, x, row, block+b, offset(c, b*Lanes), ldc)
+			q.dot(shape, x, row, block+b, offset(c, done*ldc+b*Lanes), ldc)
 		}
-		row, rows, c = row+m, rows-m, offset(c, m*ldc)
+		row, rows, done = row+m, rows-m, done+m
 	}
 }
 

@@ -34,6 +34,9 @@ func use(set asm.Set) {
 		if skip := int(-uintptr(d)&63) / 4; skip > 0 { // up to where a line begins
 			skip = min(skip, n)
 			ScaleTo(d, x, 1, skip)
+			if skip == n {
+				return
+			}
 			d, x, n = unsafe.Add(d, 4*skip), unsafe.Add(x, 4*skip), n-skip
 		}
 		stream(d, x, n)

@@ -238,6 +238,17 @@ func (k *kernel) narrow() bool {
 	return false
 }
 
+// elementSize is how many bytes the kernel goes on in parameter p with each element: none where it neither reads nor
+// writes it, because such a pointer may point anywhere.
+func (k *kernel) elementSize(p int) int {
+	used := slices.ContainsFunc(k.nodes, func(n node) bool { return n.op == opLoad && n.imm == p }) ||
+		slices.ContainsFunc(k.stores, func(s store) bool { return s.param == p })
+	if !used {
+		return 0
+	}
+	return k.params[p].mem.size()
+}
+
 // layout returns the size of arguments and results, and where results start.
 func (k *kernel) layout() (size, results int) {
 	for _, p := range k.params {
@@ -381,8 +392,8 @@ func tableText(sets []set) string {
 			if k.narrow() && set == avx2 {
 				// Short runs of bytes cannot be masked: whole vectors only, and the rest elsewhere.
 				var sizes []string
-				for _, p := range k.params {
-					sizes = append(sizes, fmt.Sprint(p.mem.size()))
+				for p := range k.params {
+					sizes = append(sizes, fmt.Sprint(k.elementSize(p)))
 				}
 				fn = fmt.Sprintf("wholeVectors(%s, %s, %s)", fn, b.id, strings.Join(sizes, ", "))
 			}
