@@ -154,15 +154,16 @@ type Row struct {
 	Tol float64
 }
 
-// A Family groups rows for documentation and for the planner's rules.
+// A Family groups rows for documentation, and says how the planner and the backends treat an op: package plan asks the
+// family and lists no ops.
 type Family uint8
 
 const (
-	FamilyLeaf Family = iota
-	FamilyView
-	FamilyCopy        // pad, concat
-	FamilyElementwise // one output element from the input elements at the same place
-	FamilyReduce      // sum, prod, max, min, mean over axes
+	FamilyLeaf        Family = iota
+	FamilyView               // only where elements are
+	FamilyCopy               // pad, concat
+	FamilyElementwise        // one output element from the input elements at the same place
+	FamilyReduce             // sum, prod, max, min, mean over axes
 	FamilyMatMul
 	FamilyRow // softmax and the norms: a row in, a row out, one pass in one launch
 	FamilyAttention

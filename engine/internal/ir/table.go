@@ -38,6 +38,13 @@ func (op Op) String() string {
 	return fmt.Sprintf("op(%d)", uint8(op))
 }
 
+// Family is the family of op's row; that of Invalid is FamilyLeaf.
+func (op Op) Family() Family { return table[op].Family }
+
+// Operations is how many floating-point operations an elementwise op takes for one element: 1 for an addition, 10 and
+// more for a function that is a series.
+func (op Op) Operations() int64 { return table[op].Flops(&Node{}) }
+
 var familyNames = [...]string{
 	"leaf", "view", "copy", "elementwise", "reduce", "matmul", "row", "attention", "index", "random", "optimizer",
 }

@@ -85,9 +85,9 @@ func kindOf(v *value) backend.Kind {
 	switch {
 	case v.op == ir.MatMul:
 		return backend.MatMul
-	case isReduction(v.op):
+	case v.op.Family() == ir.FamilyReduce:
 		return backend.Reduce
-	case v.row():
+	case v.op.Family() == ir.FamilyRow:
 		return backend.Row
 	}
 	return backend.Single

@@ -165,7 +165,13 @@ func (g *graph) narrow(b int) int {
 
 // prologue says whether the first operand of x may be computed within the group.
 func prologue(x *value) bool {
-	return isReduction(x.op) || x.row() && x.op != ir.CrossEntropy && x.op != ir.CrossEntropyGrad
+	switch x.op.Family() {
+	case ir.FamilyReduce:
+		return true
+	case ir.FamilyRow:
+		return x.op != ir.CrossEntropy && x.op != ir.CrossEntropyGrad
+	}
+	return false
 }
 
 // memory returns an input.

@@ -137,13 +137,13 @@ func (c *clustering) small(k *cluster) bool {
 func (c *clustering) mergeReductions() {
 	for _, v := range c.list {
 		x := &c.values[v]
-		if x.kind != heavy || !isReduction(x.op) {
+		if x.kind != heavy || x.op.Family() != ir.FamilyReduce {
 			continue
 		}
 		b, ch := c.base(x.args[0])
 		for _, u := range c.users[b] {
 			y := &c.values[u]
-			if u == v || y.kind != heavy || !isReduction(y.op) || c.owner[u] == c.owner[v] || !slices.Equal(x.attr.Axes, y.attr.Axes) {
+			if u == v || y.kind != heavy || y.op.Family() != ir.FamilyReduce || c.owner[u] == c.owner[v] || !slices.Equal(x.attr.Axes, y.attr.Axes) {
 				continue
 			}
 			if _, yc := c.base(y.args[0]); yc.key() != ch.key() {

@@ -153,13 +153,13 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	switch {
 	case n.Op == ir.Permute && g.fuse && g.values[args[0]].op == ir.Dequantize:
 		return g.turnedWeight(args[0], n)
-	case isView(n.Op):
+	case n.Op == ir.Detach || n.Op == ir.Checkpoint:
+		return args[0]
+	case n.Op.Family() == ir.FamilyView:
 		return g.view(args[0], stepOf(n.Op, &n.Attr, n.Shape))
 	case n.Op == ir.Pick:
 		return g.add(value{kind: result, dtype: n.DType, shape: n.Shape, args: args, index: n.Attr.Index})
-	case n.Op == ir.Detach || n.Op == ir.Checkpoint:
-		return args[0]
-	case isElementwise(n.Op):
+	case n.Op.Family() == ir.FamilyElementwise:
 		for i, a := range args { // an operand of shape [] stands for its one number everywhere
 			if len(g.values[a].shape) != len(n.Shape) {
 				args[i] = g.view(a, step{op: ir.Expand, shape: n.Shape})
@@ -170,13 +170,13 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		return g.loraLinear(v)
 	case n.Op == ir.MatMul:
 		return g.matMul(v)
-	case isReduction(n.Op):
+	case n.Op.Family() == ir.FamilyReduce:
 		return g.reduction(v)
 	}
 	v.kind = heavy
 	for i, a := range args {
 		// A single op takes a number of rank 0 as it is (a learning rate, a random key); everything else is memory.
-		if v.row() || len(g.values[a].shape) > 0 {
+		if v.op.Family() == ir.FamilyRow || len(g.values[a].shape) > 0 {
 			args[i] = g.stored(a)
 		}
 		if v.op == ir.Dequantize || v.op == ir.DequantizeTake {
@@ -195,26 +195,6 @@ func (g *graph) turnedWeight(arg int, n *ir.Node) int {
 	v.attr.Flags ^= ir.Transposed
 	v.shape = n.Shape
 	return g.add(v)
-}
-
-func isElementwise(op ir.Op) bool { return op >= ir.Cast && op <= ir.Where }
-
-func isReduction(op ir.Op) bool {
-	switch op {
-	case ir.Sum, ir.Prod, ir.ReduceMax, ir.ReduceMin, ir.Mean:
-		return true
-	}
-	return false
-}
-
-// row says whether the value is computed by a group of kind Row.
-func (v *value) row() bool {
-	switch v.op {
-	case ir.Softmax, ir.SoftmaxGrad, ir.LogSoftmax, ir.LogSoftmaxGrad, ir.LayerNorm, ir.LayerNormGrad,
-		ir.RMSNorm, ir.RMSNormGrad, ir.CrossEntropy, ir.CrossEntropyGrad:
-		return true
-	}
-	return false
 }
 
 // base returns what a value is a view of, and how.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // inlining decides which elementwise values are never written to memory: a cluster that only one other cluster reads
@@ -159,18 +158,21 @@ func (in *inlining) part(v int) []int {
 	return list
 }
 
-// cheap is the cost up to which a value is rather computed again than written and read.
-const cheap = 4
+const (
+	// cheap is the cost up to which a value is rather computed again than written and read.
+	cheap = 4
+	// slow is the number of operations from which an op is no vector instruction but a series, or a division and more.
+	slow = 4
+)
 
 // cost estimates the work for one element.
 func (in *inlining) cost(part []int) int {
 	n := 0
 	for _, v := range part {
-		switch in.values[v].op {
-		case copied:
-		case ir.Exp, ir.Expm1, ir.Log, ir.Log1p, ir.Sin, ir.Cos, ir.Tanh, ir.Erf, ir.Sigmoid, ir.Silu, ir.Gelu, ir.Pow,
-			ir.Mod, ir.Atan2:
-			n += 8
+		switch op := in.values[v].op; {
+		case op == copied:
+		case op.Operations() >= slow:
+			n += 2 * cheap
 		default:
 			n++
 		}

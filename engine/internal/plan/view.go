@@ -17,14 +17,6 @@ type step struct {
 // A chain of steps leads from a value to what is seen of it.
 type chain []step
 
-func isView(op ir.Op) bool {
-	switch op {
-	case ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Flip:
-		return true
-	}
-	return false
-}
-
 // stepOf returns the step that a view op with these settings makes.
 func stepOf(op ir.Op, attr *ir.Attr, shape []int) step {
 	s := step{op: op, shape: shape}

@@ -45,24 +45,16 @@ const (
 	fetchLength = 1 << 10
 )
 
-func isReduction(op ir.Op) bool {
-	switch op {
-	case ir.Sum, ir.Prod, ir.ReduceMax, ir.ReduceMin, ir.Mean:
-		return true
-	}
-	return false
-}
-
 // compileReduce runs a reduction with the elementwise work around it.
 func compileReduce(g *backend.Group) (func(*launch), error) {
-	if len(g.Insts) == 1 && !isReduction(g.Insts[0].Op) {
+	if len(g.Insts) == 1 && g.Insts[0].Op.Family() != ir.FamilyReduce {
 		return compileSingle(g) // argmax and its like
 	}
 	k := &reduceKernel{epilogue: perWorker{outs: g.Outputs}}
 	var args, results []backend.Ref
 	var axes, full []int
 	for i, in := range g.Insts {
-		if !isReduction(in.Op) {
+		if in.Op.Family() != ir.FamilyReduce {
 			continue
 		}
 		axes = in.Attr.Axes
@@ -129,7 +121,7 @@ func (k *reduceKernel) compile(g *backend.Group, full, perm []int, args, results
 	for i, a := range perm {
 		shape[i] = full[a]
 	}
-	before := needed(g, args, func(i int) bool { return isReduction(g.Insts[i].Op) })
+	before := needed(g, args, func(i int) bool { return g.Insts[i].Op.Family() == ir.FamilyReduce })
 	spec := tile.Spec{Group: g, Shape: shape, Perm: perm, Insts: instructions(g, func(i int) bool { return before[i] })}
 	for _, a := range args {
 		spec.Outs = append(spec.Outs, tile.Out{Value: a, DType: tile.Register(dtypeOf(g, a))})
@@ -144,7 +136,7 @@ func (k *reduceKernel) compile(g *backend.Group, full, perm []int, args, results
 	for _, o := range g.Outputs {
 		stored = append(stored, o.Value)
 	}
-	after := needed(g, stored, func(i int) bool { return isReduction(g.Insts[i].Op) })
+	after := needed(g, stored, func(i int) bool { return g.Insts[i].Op.Family() == ir.FamilyReduce })
 	k.epilogue.prog, err = tile.Compile(tile.Spec{
 		Group: g, Shape: g.Outputs[0].Shape, Insts: instructions(g, func(i int) bool { return after[i] }),
 		Given: results, Outs: storedOuts(g, g.Outputs),

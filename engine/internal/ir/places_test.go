@@ -1,0 +1,182 @@
+package ir_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An op is written down in few places: its number and row here, what it means in ref, what cpu runs for it, what people
+// call. These are all places that name one op of each kind, so that whoever adds the next one knows where to go, and that
+// the planner needs no word of it.
+func TestPlacesOfAnOp(t *testing.T) {
+	files, names := engineFiles(t), opNames(t)
+	for _, c := range []struct {
+		what   string
+		op     ir.Op
+		places []string
+	}{
+		{"a function", ir.Log1p, []string{
+			"ir/op.go", "ir/table_elementwise.go",
+			"backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "backend/cpu/tile/double.go", "tensor/math.go",
+		}},
+		{"a function of two operands", ir.Atan2, []string{
+			"ir/op.go", "ir/table_elementwise.go",
+			"backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "backend/cpu/tile/double.go", "tensor/math.go",
+		}},
+		{"an integer's op", ir.Shl, []string{
+			"ir/op.go", "ir/table_elementwise.go", "backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "tensor/bits.go",
+		}},
+		{"a reduction", ir.Prod, []string{
+			"ir/op.go", "ir/table_reduce.go", "ir/grad_shape.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go",
+		}},
+		{"a row op", ir.SoftmaxGrad, []string{
+			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "backend/cpu/double_row.go",
+		}},
+		{"a view", ir.Flip, []string{
+			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "plan/view.go", "tensor/shape.go",
+		}},
+		{"an op that runs alone", ir.TopK, []string{
+			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "tensor/index.go",
+		}},
+	} {
+		var got []string
+		for _, f := range files {
+			if f.names(names[c.op]) {
+				got = append(got, f.place)
+			}
+		}
+		slices.Sort(c.places)
+		if slices.Sort(got); !slices.Equal(got, c.places) {
+			t.Errorf("%s, %v, is named in\n%v, want\n%v", c.what, c.op, got, c.places)
+		}
+	}
+}
+
+// Which ops are elementwise, reductions, rows or views stands in the table. A list of more than three ops of one family
+// in the planner is a second table, which the next op is missing from.
+func TestPlannerListsNoOps(t *testing.T) {
+	family, names := map[string]ir.Family{}, opNames(t)
+	for _, r := range ir.Rows() {
+		family[names[r.Op]] = r.Family
+	}
+	for _, f := range engineFiles(t) {
+		if !strings.HasPrefix(f.place, "plan/") {
+			continue
+		}
+		ast.Inspect(f.file, func(n ast.Node) bool {
+			clause, ok := n.(*ast.CaseClause)
+			if !ok {
+				return true
+			}
+			count := map[ir.Family]int{}
+			for _, e := range clause.List {
+				if s, ok := e.(*ast.SelectorExpr); ok && fmt.Sprint(s.X) == "ir" {
+					if fam, ok := family[s.Sel.Name]; ok {
+						count[fam]++
+					}
+				}
+			}
+			for fam, n := range count {
+				if n > 3 {
+					t.Errorf("%s: a case lists %d ops of family %v, want the family asked", f.fset.Position(clause.Pos()), n, fam)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// A goFile is a file of the engine that is neither a test nor a generator.
+type goFile struct {
+	place string // "plan/view.go"
+	fset  *token.FileSet
+	file  *ast.File
+}
+
+// names says whether the file has code that names the op. Functions and fields of that name are others.
+func (f goFile) names(op string) (found bool) {
+	var visit func(n ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if fmt.Sprint(n.X) == "ir" {
+				found = found || n.Sel.Name == op
+			} else {
+				ast.Inspect(n.X, visit)
+			}
+			return false
+		case *ast.FuncDecl:
+			if n.Body != nil {
+				ast.Inspect(n.Body, visit)
+			}
+			return false
+		case *ast.Ident:
+			found = found || strings.HasPrefix(f.place, "ir/") && n.Name == op
+		}
+		return true
+	}
+	ast.Inspect(f.file, visit)
+	return found
+}
+
+func engineFiles(t *testing.T) (files []goFile) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{"gen", "backendtest", "testdata"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		f := goFile{place: strings.TrimPrefix(filepath.ToSlash(rel), "internal/"), fset: token.NewFileSet()}
+		if f.file, err = parser.ParseFile(f.fset, path, nil, 0); err != nil {
+			return err
+		}
+		files = append(files, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// opNames are the Go names of the ops by number.
+func opNames(t *testing.T) (names []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "op.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST {
+			for _, s := range g.Specs {
+				for _, name := range s.(*ast.ValueSpec).Names {
+					names = append(names, name.Name)
+				}
+			}
+			break
+		}
+	}
+	if want := int(ir.NumOps) + 1; len(names) != want {
+		t.Fatalf("got %d names of ops in op.go, want %d", len(names), want)
+	}
+	return names
+}
