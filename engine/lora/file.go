@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/durable"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
 // PEFT stores an adapter as adapter_model.safetensors, in which every name has a prefix and matrices lie as [out in],

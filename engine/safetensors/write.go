@@ -11,7 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/mcs-notebook/mcs/engine/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
 // An Entry is a tensor to be written.

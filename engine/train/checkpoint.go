@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/durable"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
 // A checkpoint is a folder "step-00000020" with the trained weights, the optimizer's tensors and a state; the manifest

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcs-notebook/mcs/engine/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
 // saved makes a run with checkpoints at steps 2 and 4, and returns its options.
