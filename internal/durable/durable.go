@@ -1,32 +1,45 @@
-// Package durable writes files that are either complete or not there.
+// Package durable writes files that are either complete or as they were before.
 //
 // A file is written under a temporary name in its own folder, synced, renamed over the final name, and then the folder
-// is synced, because a rename alone may be lost with the power. A folder of files is made the same way. Whoever reads
-// never sees half of either; what is left of an interrupted write carries the mark [TempMark] in its name.
+// is synced, because a rename alone may be lost with the power. A folder of files is made the same way. A reader never
+// sees half of either. What an interrupted write leaves has the mark [TempMark] in its name, and goes with the next
+// write of the same file, or with [Tidy].
+//
+// A file that is replaced keeps its mode and, where the system lets it, its owner; a link stays a link, and the file
+// that it points to is replaced. Other names of the file (hard links) keep the old content. A file that may not be
+// written is not replaced, although its folder would allow it.
+//
+// Reading order: durable.go, folder.go, lock.go, saving.go.
 package durable
 
 import (
 	"bufio"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// TempMark is part of the name of everything that is not yet complete.
+// TempMark is part of the name of everything that is not yet complete. Twelve hexadecimal digits follow it.
 const TempMark = ".partial-"
 
 // system is what the package asks of the operating system. A test replaces it to fail at each call in turn.
 type system interface {
-	create(path string) (file, error) // fails if path exists
-	mkdir(path string) error          // fails if path exists
+	create(path string, perm fs.FileMode, old fs.FileInfo) (file, error) // fails if path exists
+	mkdir(path string) error                                             // fails if path exists
 	rename(from, to string) error
+	swap(a, b string) error // both exist; errors.ErrUnsupported where the system cannot
 	syncDir(path string) error
 	removeAll(path string) error
-	exists(path string) bool
 }
 
 type file interface {
@@ -37,6 +50,9 @@ type file interface {
 
 // A Writer writes durably. The zero Writer uses the operating system's files.
 type Writer struct {
+	// Perm is the mode of a file that was not there before, of which the umask is taken away; 0 means 0o666.
+	Perm fs.FileMode
+
 	sys system
 }
 
@@ -52,143 +68,202 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return Writer{}.WriteFile(path, write)
 }
 
-// WriteFile makes or replaces the file at path with what write produces. After an error the file is as it was.
+// Text writes a string, for WriteFile.
+func Text(s string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+}
+
+// WriteFile makes or replaces the file at path with what write produces. After an error the file is as it was; the
+// error names path, whatever the temporary file is called.
 func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
-	sys := w.system()
-	temp, err := tempName(path)
+	defer begin(path)()
+	real, old, err := destination(path)
 	if err != nil {
 		return err
 	}
-	if err := writeSynced(sys, temp, write); err != nil {
-		sys.removeAll(temp)
-		return err
-	}
-	if err := sys.rename(temp, path); err != nil {
-		sys.removeAll(temp)
-		return err
-	}
-	return sys.syncDir(filepath.Dir(path))
-}
-
-// A Folder is a folder that is being written. It appears under its name when it is committed.
-type Folder struct {
-	sys        system
-	path, temp string
-	done       bool
-}
-
-// NewFolder starts the folder that will be called path.
-func NewFolder(path string) (*Folder, error) { return Writer{}.NewFolder(path) }
-
-// NewFolder starts the folder that will be called path. Its parent must exist.
-func (w Writer) NewFolder(path string) (*Folder, error) {
-	temp, err := tempName(path)
+	clearLeftovers(real)
+	temp, err := tempName(real)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	perm := w.Perm
+	if perm == 0 {
+		perm = 0o666
 	}
 	sys := w.system()
-	if err := sys.mkdir(temp); err != nil {
-		return nil, err
+	err = writeSynced(sys, temp, perm, old, write)
+	if err == nil {
+		err = sys.rename(temp, real)
 	}
-	return &Folder{sys: sys, path: path, temp: temp}, nil
+	if err != nil {
+		sys.removeAll(temp)
+		return named(err, temp, path)
+	}
+	return sys.syncDir(filepath.Dir(real))
 }
 
-// Path is where a file of the folder is until the folder is committed.
-func (f *Folder) Path(name string) string { return filepath.Join(f.temp, name) }
+// maxLinks is how many links a path may go through, as on Linux.
+const maxLinks = 40
 
-// WriteFile adds a synced file to the folder.
-func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
-	return writeSynced(f.sys, f.Path(name), write)
-}
-
-// Commit gives the folder its name. A folder that had the name is replaced: between its going and the new one's
-// coming lies one rename, and after an error it is back.
-func (f *Folder) Commit() error {
-	if f.done {
-		return fmt.Errorf("%s: the folder was committed or dropped before", f.path)
-	}
-	f.done = true
-	if err := f.sys.syncDir(f.temp); err != nil {
-		f.sys.removeAll(f.temp)
-		return err
-	}
-	old := ""
-	if f.sys.exists(f.path) {
-		name, err := tempName(f.path)
-		if err == nil {
-			err = f.sys.rename(f.path, name)
+// destination follows the links of path to the file that is to be written, which need not exist (old is nil then).
+func destination(path string) (real string, old fs.FileInfo, err error) {
+	real = path
+	for range maxLinks {
+		old, err = os.Lstat(real)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return real, nil, nil
+		case err != nil:
+			return "", nil, err
+		case old.Mode().IsRegular():
+			return real, old, writable(real)
+		case old.Mode().Type() != fs.ModeSymlink:
+			return "", nil, fmt.Errorf("%s is a %s, want a regular file", path, regular.Kind(old.Mode()))
 		}
+		link, err := os.Readlink(real)
 		if err != nil {
-			f.sys.removeAll(f.temp)
-			return err
+			return "", nil, err
 		}
-		old = name
-	}
-	if err := f.sys.rename(f.temp, f.path); err != nil {
-		if old != "" {
-			f.sys.rename(old, f.path)
+		if !filepath.IsAbs(link) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(real))
+			if err != nil {
+				return "", nil, err
+			}
+			link = filepath.Join(dir, link)
 		}
-		f.sys.removeAll(f.temp)
-		return err
+		real = link
 	}
-	if err := f.sys.syncDir(filepath.Dir(f.path)); err != nil {
-		return err
-	}
-	if old != "" {
-		return f.sys.removeAll(old)
-	}
-	return nil
+	return "", nil, fmt.Errorf("%s: more than %d links", path, maxLinks)
 }
 
-// Drop removes what was written, unless the folder was committed. It is meant for defer.
-func (f *Folder) Drop() {
-	if !f.done {
-		f.done = true
-		f.sys.removeAll(f.temp)
-	}
-}
-
-func writeSynced(sys system, path string, write func(io.Writer) error) (err error) {
-	out, err := sys.create(path)
+// writable fails if the file may not be written.
+func writable(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	buffered := bufio.NewWriterSize(out, 1<<18)
-	err = write(buffered)
-	if err == nil {
-		err = buffered.Flush()
+	return f.Close()
+}
+
+// named makes an error about the temporary file one about path.
+func named(err error, temp, path string) error {
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return &fs.PathError{Op: "write", Path: path, Err: link.Err}
 	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if closeErr := out.Close(); err == nil {
-		err = closeErr
+	var p *fs.PathError
+	if errors.As(err, &p) && p.Path == temp {
+		return &fs.PathError{Op: "write", Path: path, Err: p.Err}
 	}
 	return err
 }
 
-func tempName(path string) (string, error) {
-	var b [6]byte
+// leftoverAge is how old a temporary file must be before another writer takes it for one that a crash left: a writer
+// locks its file only after it has made it.
+const leftoverAge = time.Minute
+
+// clearLeftovers removes the temporary files of path that no process writes any more. A failure is no matter of the
+// write that is to come.
+func clearLeftovers(path string) {
+	dir, base := filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		if of, ok := leftover(name, TempMark); !ok || of != base {
+			continue
+		}
+		temp := filepath.Join(dir, name)
+		stat, err := os.Lstat(temp)
+		if err != nil || !stat.Mode().IsRegular() || time.Since(stat.ModTime()) < leftoverAge {
+			continue
+		}
+		if f, err := os.OpenFile(temp, os.O_WRONLY, 0); err == nil {
+			if tryLock(f) == nil {
+				os.Remove(temp)
+			}
+			f.Close()
+		}
+	}
+}
+
+// leftover takes the name of a temporary file apart.
+func leftover(name, mark string) (of string, ok bool) {
+	i := strings.LastIndex(name, mark)
+	if i < 0 {
+		return "", false
+	}
+	digits := name[i+len(mark):]
+	b, err := hex.DecodeString(digits)
+	return name[:i], err == nil && len(b) == randomBytes && digits == strings.ToLower(digits)
+}
+
+func writeSynced(sys system, path string, perm fs.FileMode, old fs.FileInfo, write func(io.Writer) error) (err error) {
+	out, err := sys.create(path, perm, old)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := out.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	buffered := bufio.NewWriterSize(out, 1<<18)
+	if err := write(buffered); err != nil {
+		return err
+	}
+	if err := buffered.Flush(); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+const randomBytes = 6
+
+func tempName(path string) (string, error) { return markedName(path, TempMark) }
+
+func markedName(path, mark string) (string, error) {
+	var b [randomBytes]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return "", err
 	}
-	return filepath.Clean(path) + TempMark + hex.EncodeToString(b[:]), nil
+	return filepath.Clean(path) + mark + hex.EncodeToString(b[:]), nil
 }
 
 // osSystem is the real thing.
 type osSystem struct{}
 
-func (osSystem) create(path string) (file, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+// create makes a file that only its owner may read until it has the mode and the owner of old, which it replaces.
+func (osSystem) create(path string, perm fs.FileMode, old fs.FileInfo) (file, error) {
+	if old != nil {
+		perm = 0o600
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	tryLock(f) // tells clearLeftovers that the file is being written; where there are no locks, its age does
+	if old != nil {
+		keepOwner(f, old)
+		err = f.Chmod(old.Mode().Perm())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
+
 func (osSystem) mkdir(path string) error      { return os.Mkdir(path, 0o777) }
 func (osSystem) rename(from, to string) error { return os.Rename(from, to) }
+func (osSystem) swap(a, b string) error       { return swap(a, b) }
 func (osSystem) removeAll(path string) error  { return os.RemoveAll(path) }
-
-func (osSystem) exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
 
 // syncDir makes renames inside a folder durable. Windows cannot open a folder for syncing; NTFS journals its renames.
 func (osSystem) syncDir(path string) error {

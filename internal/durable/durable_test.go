@@ -3,7 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +17,7 @@ type faulty struct {
 	osSystem
 	calls  *int
 	failAt int
+	noSwap bool // as on Windows
 }
 
 func (s faulty) fail() bool {
@@ -24,11 +25,11 @@ func (s faulty) fail() bool {
 	return *s.calls == s.failAt
 }
 
-func (s faulty) create(path string) (file, error) {
+func (s faulty) create(path string, perm fs.FileMode, old fs.FileInfo) (file, error) {
 	if s.fail() {
 		return nil, errFault
 	}
-	f, err := s.osSystem.create(path)
+	f, err := s.osSystem.create(path, perm, old)
 	return faultyFile{f, s}, err
 }
 
@@ -44,6 +45,16 @@ func (s faulty) rename(from, to string) error {
 		return errFault
 	}
 	return s.osSystem.rename(from, to)
+}
+
+func (s faulty) swap(a, b string) error {
+	if s.noSwap {
+		return errors.ErrUnsupported
+	}
+	if s.fail() {
+		return errFault
+	}
+	return s.osSystem.swap(a, b)
 }
 
 func (s faulty) syncDir(path string) error {
@@ -73,10 +84,6 @@ func (f faultyFile) Sync() error {
 	return f.file.Sync()
 }
 
-func text(s string) func(io.Writer) error {
-	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
-}
-
 func writeFolder(w Writer, path, content string) error {
 	f, err := w.NewFolder(path)
 	if err != nil {
@@ -84,7 +91,7 @@ func writeFolder(w Writer, path, content string) error {
 	}
 	defer f.Drop()
 	for _, name := range []string{"a", "b"} {
-		if err := f.WriteFile(name, text(content+name)); err != nil {
+		if err := f.WriteFile(name, Text(content+name)); err != nil {
 			return err
 		}
 	}
@@ -97,11 +104,11 @@ func TestFaults(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x")
-		if err := WriteFile(path, text("old")); err != nil {
+		if err := WriteFile(path, Text("old")); err != nil {
 			t.Fatal(err)
 		}
 		calls := 0
-		err := Writer{faulty{calls: &calls, failAt: n}}.WriteFile(path, text("new"))
+		err := Writer{sys: faulty{calls: &calls, failAt: n}}.WriteFile(path, Text("new"))
 		got, readErr := os.ReadFile(path)
 		if readErr != nil || string(got) != "old" && string(got) != "new" {
 			t.Fatalf("fault at call %d: file holds %q, %v", n, got, readErr)
@@ -122,31 +129,43 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestFolderFaults does the same for a folder that replaces another, with and without a way to swap them in one step.
+// What a crash between two renames leaves, Tidy mends.
 func TestFolderFaults(t *testing.T) {
-	for n := 1; ; n++ {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "step-1")
-		if err := writeFolder(Writer{}, path, "old"); err != nil {
-			t.Fatal(err)
-		}
-		calls := 0
-		err := writeFolder(Writer{faulty{calls: &calls, failAt: n}}, path, "new")
-		a, errA := os.ReadFile(filepath.Join(path, "a"))
-		b, errB := os.ReadFile(filepath.Join(path, "b"))
-		if errA != nil || errB != nil || string(a[:3]) != string(b[:3]) {
-			t.Fatalf("fault at call %d: a = %q %v, b = %q %v", n, a, errA, b, errB)
-		}
-		if calls < n {
-			if err != nil || string(a) != "newa" {
-				t.Fatalf("without fault: a = %q, err %v", a, err)
-			}
-			noLitter(t, dir, "without fault")
-			return
-		}
-		if !errors.Is(err, errFault) {
-			t.Fatalf("fault at call %d: got error %v", n, err)
+	for _, noSwap := range []bool{false, true} {
+		for n := 1; folderFault(t, n, noSwap); n++ {
 		}
 	}
+}
+
+func folderFault(t *testing.T, n int, noSwap bool) (more bool) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "step-1")
+	if err := writeFolder(Writer{}, path, "old"); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	err := writeFolder(Writer{sys: faulty{calls: &calls, failAt: n, noSwap: noSwap}}, path, "new")
+	a, errA := os.ReadFile(filepath.Join(path, "a"))
+	b, errB := os.ReadFile(filepath.Join(path, "b"))
+	if errA != nil || errB != nil || string(a[:3]) != string(b[:3]) {
+		t.Fatalf("fault at call %d: a = %q %v, b = %q %v", n, a, errA, b, errB)
+	}
+	if calls < n {
+		if err != nil || string(a) != "newa" {
+			t.Fatalf("without fault: a = %q, err %v", a, err)
+		}
+		noLitter(t, dir, "without fault")
+		return false
+	}
+	if !errors.Is(err, errFault) {
+		t.Fatalf("fault at call %d: got error %v", n, err)
+	}
+	if err := Tidy(dir, func(name string) bool { return name == "step-1" }); err != nil {
+		t.Fatal(err)
+	}
+	noLitter(t, dir, fmt.Sprintf("fault at call %d, tidied", n))
+	return true
 }
 
 func noLitter(t *testing.T, dir, when string) {
@@ -156,7 +175,7 @@ func noLitter(t *testing.T, dir, when string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if strings.Contains(e.Name(), TempMark) {
+		if strings.Contains(e.Name(), TempMark) || strings.Contains(e.Name(), oldMark) {
 			t.Errorf("%s: %s is left over", when, e.Name())
 		}
 	}
@@ -170,7 +189,7 @@ func TestFolderCommitsOnce(t *testing.T) {
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Commit(); err == nil {
+	if err = f.Commit(); err == nil {
 		t.Error("second Commit: got no error")
 	}
 }

@@ -1,0 +1,138 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+// oldMark is part of the name of a folder that was complete and is being replaced, where a system cannot swap two
+// folders in one step.
+const oldMark = ".replaced-"
+
+// A Folder is a folder that is being written. It appears under its name when it is committed.
+type Folder struct {
+	sys        system
+	path, temp string
+	done       bool
+	end        func()
+}
+
+// NewFolder starts the folder that will be called path.
+func NewFolder(path string) (*Folder, error) { return Writer{}.NewFolder(path) }
+
+// NewFolder starts the folder that will be called path. Its parent must exist, and what has its name now must be a
+// folder, too. The caller commits or drops it.
+func (w Writer) NewFolder(path string) (*Folder, error) {
+	if stat, err := os.Lstat(path); err == nil && !stat.IsDir() {
+		return nil, fmt.Errorf("%s is a %s, want a folder", path, regular.Kind(stat.Mode()))
+	}
+	temp, err := tempName(path)
+	if err != nil {
+		return nil, err
+	}
+	sys := w.system()
+	if err := sys.mkdir(temp); err != nil {
+		return nil, named(err, temp, path)
+	}
+	return &Folder{sys: sys, path: path, temp: temp, end: begin(path)}, nil
+}
+
+// Path is where a file of the folder is until the folder is committed.
+func (f *Folder) Path(name string) string { return filepath.Join(f.temp, name) }
+
+// WriteFile adds a synced file to the folder.
+func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
+	err := writeSynced(f.sys, f.Path(name), 0o666, nil, write)
+	if err != nil {
+		return named(err, f.Path(name), filepath.Join(f.path, name))
+	}
+	return nil
+}
+
+// Commit gives the folder its name. A folder that had the name is replaced in one step. Where the system has no such
+// step there are two, and what lies between them is mended by Tidy; after an error the old folder is back.
+func (f *Folder) Commit() error {
+	if f.done {
+		return fmt.Errorf("%s: the folder was committed or dropped before", f.path)
+	}
+	f.done = true
+	defer f.end()
+	err := f.sys.syncDir(f.temp)
+	if err != nil {
+		f.sys.removeAll(f.temp)
+		return named(err, f.temp, f.path)
+	}
+	old, err := f.replace()
+	if err != nil {
+		f.sys.removeAll(f.temp)
+		return named(err, f.temp, f.path)
+	}
+	if err := f.sys.syncDir(filepath.Dir(f.path)); err != nil {
+		return err
+	}
+	if old != "" {
+		return f.sys.removeAll(old)
+	}
+	return nil
+}
+
+// replace renames the folder and returns where the one is that had its name, if there was one.
+func (f *Folder) replace() (old string, err error) {
+	if _, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) {
+		return "", f.sys.rename(f.temp, f.path)
+	}
+	if err := f.sys.swap(f.temp, f.path); !errors.Is(err, errors.ErrUnsupported) {
+		return f.temp, err
+	}
+	if old, err = markedName(f.path, oldMark); err != nil {
+		return "", err
+	}
+	if err := f.sys.rename(f.path, old); err != nil {
+		return "", err
+	}
+	if err := f.sys.rename(f.temp, f.path); err != nil {
+		return "", errors.Join(err, f.sys.rename(old, f.path))
+	}
+	return old, nil
+}
+
+// Drop removes what was written, unless the folder was committed. It is meant for defer.
+func (f *Folder) Drop() {
+	if !f.done {
+		f.done = true
+		f.sys.removeAll(f.temp)
+		f.end()
+	}
+}
+
+// Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they are the
+// caller's. A folder that was being replaced gets its name back. Nobody else may be writing there: see TryLock.
+func Tidy(dir string, ours func(name string) bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if of, ok := leftover(e.Name(), TempMark); ok && ours(of) {
+			failed = append(failed, os.RemoveAll(path))
+		}
+		of, ok := leftover(e.Name(), oldMark)
+		if !ok || !ours(of) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(dir, of)); errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, os.Rename(path, filepath.Join(dir, of)))
+		} else {
+			failed = append(failed, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(failed...)
+}

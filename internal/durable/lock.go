@@ -1,0 +1,84 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+// A Lock is held by one process at a time, and in it by one caller. It ends with the process, however that ends.
+type Lock struct{ f *os.File }
+
+// HeldError is the error of a lock that somebody else holds.
+type HeldError struct {
+	Path   string // the lock's file
+	Holder string // "process 4711 (mcs) since 10:04:05"; empty if the holder did not say
+}
+
+func (e *HeldError) Error() string {
+	holder := e.Holder
+	if holder == "" {
+		holder = "another process"
+	}
+	return fmt.Sprintf("%s is in use by %s", filepath.Dir(e.Path), holder)
+}
+
+// errLocked is the error of tryLock for a file that is locked.
+var errLocked = errors.New("locked")
+
+// TryLock takes the lock whose file is path. The file is made if need be, and stays: a file that is removed could be
+// locked by one process under its old name and by another under its new one. Where the file system has no locks,
+// nothing is locked and nothing fails.
+func TryLock(path string) (*Lock, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|regular.OpenNonblock, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if stat, err := f.Stat(); err == nil && !stat.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is a %s, want a regular file", path, regular.Kind(stat.Mode()))
+	}
+	if errors.Is(tryLock(f), errLocked) {
+		text := make([]byte, 1000)
+		n, _ := f.ReadAt(text, 0)
+		f.Close()
+		return nil, &HeldError{Path: path, Holder: printable(string(text[:n]))}
+	}
+	f.Truncate(0)
+	fmt.Fprintf(f, "process %d (%s) since %s", os.Getpid(), filepath.Base(os.Args[0]), time.Now().Format("15:04:05"))
+	return &Lock{f}, nil
+}
+
+// WaitLock is TryLock that tries again until patience is over.
+func WaitLock(path string, patience time.Duration) (*Lock, error) {
+	var held *HeldError
+	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		l, err := TryLock(path)
+		if !errors.As(err, &held) || time.Now().After(until) {
+			return l, err
+		}
+	}
+}
+
+// Unlock lets go of the lock. Of a nil Lock it does nothing.
+func (l *Lock) Unlock() {
+	if l != nil {
+		l.f.Truncate(0)
+		l.f.Close()
+	}
+}
+
+// printable leaves out of a lock file's text what is no text.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\ufffd' {
+			return -1
+		}
+		return r
+	}, s)
+}

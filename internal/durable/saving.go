@@ -1,0 +1,62 @@
+package durable
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// saving is what the process is writing at this moment. It belongs to the process because that is what ends: whoever is
+// about to end it asks here what would be lost.
+var saving struct {
+	sync.Mutex
+	paths map[string]int
+	idle  chan struct{} // closed when nothing is being written any more; nil while nothing is
+}
+
+// begin notes that path is being written, until end is called.
+func begin(path string) (end func()) {
+	saving.Lock()
+	defer saving.Unlock()
+	if len(saving.paths) == 0 {
+		saving.paths, saving.idle = map[string]int{}, make(chan struct{})
+	}
+	saving.paths[path]++
+	return sync.OnceFunc(func() {
+		saving.Lock()
+		defer saving.Unlock()
+		if saving.paths[path]--; saving.paths[path] == 0 {
+			delete(saving.paths, path)
+		}
+		if len(saving.paths) == 0 {
+			close(saving.idle)
+			saving.idle = nil
+		}
+	})
+}
+
+// Saving lists the files and folders that this process is writing now, sorted. Ending the process would leave each as
+// it was before.
+func Saving() []string {
+	saving.Lock()
+	defer saving.Unlock()
+	return slices.Sorted(maps.Keys(saving.paths))
+}
+
+// Settle waits until the process is writing nothing, or ctx is done; the error is then the context's.
+func Settle(ctx context.Context) error {
+	for {
+		saving.Lock()
+		idle := saving.idle
+		saving.Unlock()
+		if idle == nil {
+			return nil
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

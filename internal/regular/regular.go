@@ -1,0 +1,118 @@
+// Package regular opens files that a person names, and only those that are files.
+//
+// A device, a named pipe or a socket in place of a file can block for good or go on without end, and a folder can be
+// opened but not read. So whatever mcs reads goes through [Open]: links are followed, and what is no regular file is
+// refused before anything waits. [Read] and [Text] also bound what they take into memory.
+package regular
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+)
+
+// Open opens a regular file for reading. It never waits for the other end of a pipe.
+func Open(path string) (*os.File, error) {
+	stat, err := os.Stat(path) // opening a device can do something, so ask first
+	if err != nil {
+		return nil, err
+	}
+	if err := check(path, stat); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|OpenNonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	if stat, err = f.Stat(); err == nil {
+		err = check(path, stat) // it may have been replaced in between
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func check(path string, stat fs.FileInfo) error {
+	if stat.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("%s is a %s, want a regular file", path, Kind(stat.Mode()))
+}
+
+// Kind says in a word or two what a file of this mode is.
+func Kind(mode fs.FileMode) string {
+	switch mode.Type() {
+	case 0:
+		return "regular file"
+	case fs.ModeDir:
+		return "folder"
+	case fs.ModeSymlink:
+		return "link"
+	case fs.ModeNamedPipe:
+		return "named pipe"
+	case fs.ModeSocket:
+		return "socket"
+	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
+		return "device"
+	}
+	return "special file"
+}
+
+// Read returns a file's content. More than limit bytes are an error.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if stat, err := f.Stat(); err == nil && stat.Size() > limit {
+		return nil, tooLarge(path, limit)
+	}
+	return ReadFrom(f, path, limit)
+}
+
+// ReadFrom returns what r gives up to its end. More than limit bytes are an error, which names r by name.
+func ReadFrom(r io.Reader, name string, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = tooLarge(name, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func tooLarge(name string, limit int64) error {
+	return fmt.Errorf("%s is too large: it has more than %d MiB", name, limit>>20)
+}
+
+// Text returns the content of a file that must be text: UTF-8 without zero bytes.
+func Text(path string, limit int64) (string, error) {
+	b, err := Read(path, limit)
+	if err != nil {
+		return "", err
+	}
+	return CheckText(b, path)
+}
+
+// CheckText returns b as a string if it is text. The error names where it stops being one.
+func CheckText(b []byte, name string) (string, error) {
+	at := bytes.IndexByte(b, 0)
+	for i := 0; at < 0 && i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			at = i
+		}
+		i += n
+	}
+	if at >= 0 {
+		return "", fmt.Errorf("%s is no text: got byte %#02x at offset %d, want UTF-8", name, b[at], at)
+	}
+	return string(b), nil
+}
