@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script/gofile"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -55,11 +56,11 @@ func (c *call) readFile() (*mcsfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(c.path(name))
+	f, err := mcsfile.Read(c.path(name), name)
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}
-	return mcsfile.Parse(name, string(text)), nil
+	return f, nil
 }
 
 func runFile(ctx context.Context, c *call) (display.Value, error) {
@@ -198,30 +199,12 @@ func isNotSaved(line string) bool {
 	return false
 }
 
-// writeNew writes a file by way of a temporary name, so that a failure leaves what was there.
+// writeNew writes a file that is not there, or with replace one that may be.
 func writeNew(path, text string, replace bool) error {
-	if _, err := os.Stat(path); err == nil && !replace {
+	if _, err := os.Lstat(path); err == nil && !replace {
 		return fmt.Errorf("%s exists; -f replaces it", path)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(text)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return durable.WriteFile(path, durable.Text(text))
 }
 
 func showHistory(_ context.Context, c *call) (display.Value, error) {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // maxText bounds what ReadText reads, so that a folder given by mistake does not fill the memory.
@@ -80,7 +82,7 @@ func readOne(file string, room int64) (string, error) {
 	if stat.Size() > room {
 		return "", fmt.Errorf("%s: there are more than %d MiB of text: choose a smaller folder", file, maxText>>20)
 	}
-	b, err := os.ReadFile(file)
+	b, err := regular.Read(file, room)
 	if err != nil || !utf8.Valid(b) || slices.Contains(b, 0) {
 		return "", err
 	}

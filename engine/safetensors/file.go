@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // A File is an open safetensors file whose header was found correct.
@@ -35,14 +36,11 @@ type Info struct {
 
 // Open opens the file and checks its header. The caller closes it.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
 	stat, err := f.Stat()
-	if err == nil && !stat.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("safetensors: %w", err)

@@ -7,6 +7,7 @@ package regular
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,10 +15,17 @@ import (
 	"unicode/utf8"
 )
 
+// MaxSource is how large a file of cells, or of Go, may be.
+const MaxSource = 64 << 20
+
 // Open opens a regular file for reading. It never waits for the other end of a pipe.
 func Open(path string) (*os.File, error) {
 	stat, err := os.Stat(path) // opening a device can do something, so ask first
 	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = &fs.PathError{Op: "open", Path: path, Err: p.Err}
+		}
 		return nil, err
 	}
 	if err := check(path, stat); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	xterm "golang.org/x/term"
 
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script"
@@ -22,14 +25,10 @@ import (
 // readFile parses a .mcs file; "-" is standard input.
 func readFile(name string) (*mcsfile.File, error) {
 	if name == "-" {
-		text, err := io.ReadAll(os.Stdin)
+		text, err := regular.ReadFrom(os.Stdin, "standard input", regular.MaxSource)
 		return mcsfile.Parse("standard input", string(text)), err
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return mcsfile.Parse(name, string(text)), nil
+	return mcsfile.Read(name, name)
 }
 
 // folder is where the imports of a file start from; empty, the working folder, for standard input.
@@ -179,7 +178,10 @@ func updateFile(f *mcsfile.File, report *script.Report) error {
 	if len(report.Mismatches) == 0 && len(report.Recorded) == 0 {
 		return nil
 	}
-	if err := os.WriteFile(f.Name, []byte(report.Update(f)), 0o644); err != nil {
+	if same, err := f.Same(f.Name); err != nil || !same {
+		return cmp.Or(err, fmt.Errorf("test -u: %s was changed while it ran: run it again", f.Name))
+	}
+	if err := durable.WriteFile(f.Name, durable.Text(report.Update(f))); err != nil {
 		return err
 	}
 	for _, m := range report.Mismatches {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -16,11 +17,11 @@ func runProgram(ctx context.Context, args []string) error {
 	defer stop()
 	var files []session.ProgramFile
 	for len(args) > 0 && filepath.Ext(args[0]) == ".go" {
-		text, err := os.ReadFile(args[0])
+		text, err := regular.Text(args[0], regular.MaxSource)
 		if err != nil {
 			return err
 		}
-		files = append(files, session.ProgramFile{Name: args[0], Source: string(text)})
+		files = append(files, session.ProgramFile{Name: args[0], Source: text})
 		args = args[1:]
 	}
 	os.Args = append([]string{files[0].Name[:len(files[0].Name)-len(".go")]}, args...)

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -103,7 +104,7 @@ func (s *Session) folder(from, importPath string) (dir string, ok bool) {
 // moduleOf is the folder of the go.mod nearest to a folder, and the module path that it declares.
 func moduleOf(dir string) (root, module string) {
 	for {
-		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		text, err := regular.Read(filepath.Join(dir, "go.mod"), regular.MaxSource)
 		if err == nil {
 			return dir, modulePath(text)
 		}
@@ -180,7 +181,7 @@ func (s *Session) readLocal(dir string) (*local, error) {
 		if f.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, name))
+		text, err := regular.Read(filepath.Join(dir, name), regular.MaxSource)
 		if err != nil {
 			return nil, err
 		}

@@ -78,6 +78,3 @@ func (t *tty) Suspend() {
 		time.Sleep(20 * time.Millisecond) // the signal may reach another thread first
 	}
 }
-
-// lockFile waits until no other process has the file locked and locks it until it is closed.
-func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) }

@@ -4,15 +4,26 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // historyLimit is how many cells can be recalled; the file may hold half as many more before it is cut.
 const historyLimit = 10_000
+
+// historyBytes is how much of the file's end is read.
+const historyBytes = 256 << 20
+
+// lockPatience is how long one notebook waits for another to write: it may have been stopped in the middle.
+const lockPatience = 3 * time.Second
 
 // A historyFile keeps the cells of all sessions, one JSON string a line, so that cells of several lines stay whole.
 // Several notebooks may use it at once: a file beside it is locked while one of them writes.
@@ -34,7 +45,11 @@ func (h historyFile) load() ([]string, error) {
 	if err != nil || lines <= historyLimit*3/2 {
 		return cells, err
 	}
-	defer h.lock()()
+	lock, err := durable.WaitLock(h.path+".lock", lockPatience)
+	if err != nil { // it can be cut another time
+		return cells, nil
+	}
+	defer lock.Unlock()
 	if cells, _, err = h.read(); err != nil { // another notebook may have written meanwhile
 		return cells, err
 	}
@@ -42,7 +57,7 @@ func (h historyFile) load() ([]string, error) {
 }
 
 func (h historyFile) read() (cells []string, lines int, err error) {
-	f, err := os.Open(h.path)
+	f, err := regular.Open(h.path)
 	if os.IsNotExist(err) {
 		return nil, 0, nil
 	}
@@ -50,6 +65,9 @@ func (h historyFile) read() (cells []string, lines int, err error) {
 		return nil, 0, fmt.Errorf("history: %w", err)
 	}
 	defer f.Close()
+	if stat, err := f.Stat(); err == nil && stat.Size() > historyBytes {
+		f.Seek(-historyBytes, io.SeekEnd) // the line that it cuts is damaged, and left out
+	}
 	in := bufio.NewReader(f)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -72,8 +90,15 @@ func remember(cells []string, cell string) []string {
 	return cells[max(0, len(cells)-historyLimit):]
 }
 
-// secrets are signs that a cell holds what nobody should find in a file: a password or key in quotes.
-var secrets = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]|` +
+// quoted is a word of six letters or more in quotes, somewhere behind on the line.
+const quoted = `[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]`
+
+// secrets are signs that a cell holds what nobody should find in a file: a password or key in quotes or in an address,
+// or something that has the form of a known kind of key.
+var secrets = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
+	`\b(pw|pwd|pass)\b` + quoted + `|` +
+	`[a-z]://[^/\s"@:]*:[^/\s"@]+@|` +
+	`-----BEGIN [A-Z ]*PRIVATE KEY|` +
 	`bearer +[\w.~+/-]{8,}|\b(hf_|sk-|gh[pousr]_|github_pat_|xox[abp]-|AKIA)[A-Za-z0-9_-]{12,}`)
 
 // secret says whether a cell looks as if it held a secret, or begins with a blank, which is how one says so.
@@ -87,7 +112,12 @@ func (h historyFile) add(cell string) error {
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	defer h.lock()()
+	if stat, err := os.Stat(h.path); err == nil && !stat.Mode().IsRegular() {
+		return fmt.Errorf("history: %s is a %s, want a regular file", h.path, regular.Kind(stat.Mode()))
+	}
+	// Without the lock, appending is still one write, which only meets another notebook that cuts the file.
+	lock, _ := durable.WaitLock(h.path+".lock", lockPatience)
+	defer lock.Unlock()
 	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -137,35 +167,16 @@ func historyCell(line []byte) (cell string, ok bool) {
 
 // rewrite replaces the file by the cells.
 func (h historyFile) rewrite(cells []string) error {
-	f, err := os.CreateTemp(filepath.Dir(h.path), "history*")
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	defer os.Remove(f.Name())
-	out := bufio.NewWriter(f)
-	for _, cell := range cells {
-		out.Write(historyLine(cell)) // Flush gives the error
-	}
-	err = out.Flush()
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), h.path)
-	}
+	err := durable.Writer{Perm: 0o600}.WriteFile(h.path, func(w io.Writer) error {
+		for _, cell := range cells {
+			if _, err := w.Write(historyLine(cell)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	return nil
-}
-
-// lock keeps other notebooks from writing until unlock is called. Where files cannot be locked, appending is still one
-// write.
-func (h historyFile) lock() (unlock func()) {
-	f, err := os.OpenFile(h.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return func() {}
-	}
-	lockFile(f)
-	return func() { f.Close() }
 }

@@ -67,6 +67,32 @@ func TestHistoryAfterHalfALine(t *testing.T) {
 	}
 }
 
+// The file that is cut keeps its mode, and a link to it stays a link.
+func TestTheHistoryFileStaysWhatItIs(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "real")
+	h := historyFile{filepath.Join(dir, "history")}
+	if err := os.Symlink("real", h.path); err != nil {
+		t.Skip("no links here:", err)
+	}
+	var file []byte
+	for i := range historyLimit * 2 {
+		file = append(file, historyLine(fmt.Sprint("cell ", i))...)
+	}
+	if err := os.WriteFile(real, file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.load(); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(h.path); to != "real" {
+		t.Errorf("the link is %q, %v", to, err)
+	}
+	if stat, err := os.Stat(real); err != nil || stat.Mode().Perm() != 0o640 || stat.Size() >= int64(len(file)) {
+		t.Errorf("got %v, %d bytes, %v, want a shorter file of mode 0640", stat.Mode(), stat.Size(), err)
+	}
+}
+
 // Many notebooks write at once, one of them when the file is to be cut: no cell is lost.
 func TestHistoryIsShared(t *testing.T) {
 	h := historyFile{filepath.Join(t.TempDir(), "history")}
@@ -119,6 +145,13 @@ func TestSecrets(t *testing.T) {
 		{`req.Header.Set("Authorization", "Bearer 0123456789")`, true},
 		{`c.AccessKey = "AKIA0123456789ABCDEF"`, true},
 		{" x := 1", true},
+		{`pw := "hunter2hunter2"`, true},
+		{`db := sql.Open("postgres", "postgres://me:hunter2@db/x")`, true},
+		{"http.Get(`https://user:pass@host/`)", true},
+		{`key := "-----BEGIN RSA PRIVATE KEY-----"`, true},
+		{`http.Get("http://localhost:8080/a@b")`, false},
+		{`exec.Command("git", "clone", "ssh://git@host/repo")`, false},
+		{`dir := os.Getwd(); pass := 3 // of 5`, false},
 		{`tokens := tokenizer.Encode("some words")`, false},
 		{`token := tokens[0]`, false},
 		{`fmt.Println("secret")`, false},

@@ -2,9 +2,4 @@
 
 package term
 
-import "os"
-
 func enableSequences() {}
-
-// lockFile does nothing where there are no locks.
-func lockFile(*os.File) error { return nil }

@@ -15,8 +15,3 @@ func enableSequences() {
 		windows.SetConsoleMode(out, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING)
 	}
 }
-
-// lockFile waits until no other process has the file locked and locks it until it is closed.
-func lockFile(f *os.File) error {
-	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, new(windows.Overlapped))
-}

@@ -4,12 +4,15 @@ package mcsfile
 
 import (
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // A File is a parsed .mcs file. Every line of it belongs to exactly one cell or is a mark between two.
 type File struct {
 	Name  string // for messages
 	Cells []Cell
+	text  string
 	lines []string
 }
 
@@ -29,10 +32,19 @@ const (
 	wantMark = "// >"
 )
 
+// Read parses the file at path, which must be text of at most regular.MaxSource bytes. The name is for messages.
+func Read(path, name string) (*File, error) {
+	text, err := regular.Text(path, regular.MaxSource)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, text), nil
+}
+
 // Parse splits a file into cells. A cell begins at a `// %%` line and ends at the next, or after its expected output:
 // the `// >` lines. Any text is a valid file; cells without content are left out.
 func Parse(name, text string) *File {
-	f := &File{Name: name}
+	f := &File{Name: name, text: text}
 	text = strings.TrimPrefix(text, "\ufeff")
 	f.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, line := range f.lines {
@@ -144,6 +156,12 @@ func (f *File) Code() []*Cell {
 		}
 	}
 	return cells
+}
+
+// Same says whether the file at path still has the text that was parsed.
+func (f *File) Same(path string) (bool, error) {
+	text, err := regular.Text(path, regular.MaxSource)
+	return text == f.text, err
 }
 
 // WithWant returns the file's text with other expected output for some cells. Everything else stays as it is, but for
