@@ -34,6 +34,26 @@ func (m *matrix) at(batch, i, j int) float64 {
 	return float64(dtype.F16ToFloat32(h))
 }
 
+// lines are the rows of a matrix of the batch, or its columns, converted once for all products with them.
+func (m *matrix) lines(batch int, columns bool) [][]float64 {
+	n, length := m.rows, m.columns
+	if columns {
+		n, length = length, n
+	}
+	lines := make([][]float64, n)
+	for i := range lines {
+		lines[i] = make([]float64, length)
+		for k := range lines[i] {
+			if columns {
+				lines[i][k] = m.at(batch, k, i)
+			} else {
+				lines[i][k] = m.at(batch, i, k)
+			}
+		}
+	}
+	return lines
+}
+
 func (m *matrix) pointer() unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), m.first*m.elem.Size())
 }
@@ -120,12 +140,17 @@ func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks [
 	p.Run(workers, c)
 	checkPassing(t, workers, p, c, done, passed)
 	for bt := range batch {
+		rows, columns := make([][][]float64, len(ks)), make([][][]float64, len(ks))
+		for x := range ks {
+			rows[x], columns[x] = as[x].lines(bt, false), bs[x].lines(bt, true)
+		}
 		for i := range m {
 			for j := range n {
 				want, size := 0.0, 0.0
 				for x := range ks {
-					for q := range ks[x] {
-						v := as[x].at(bt, i, q) * bs[x].at(bt, q, j)
+					column := columns[x][j]
+					for q, v := range rows[x][i] {
+						v *= column[q]
 						want, size = want+v, size+math.Abs(v)
 					}
 				}
@@ -321,13 +346,14 @@ func checkBF16Kernel(t *testing.T, kernel *asm.MicroKernel, rows, cols int, a, b
 	for add := range 2 {
 		kernel.Multiply(words, &left[0], 4*words, &right[0], &got[0], 4*(cols+1), rows, cols, add)
 	}
+	lines, columns := a.lines(0, false), b.lines(0, true)
 	for i := range kernel.Rows + 1 {
 		for j := range cols + 1 {
 			want, size := 3.0, 3.0
 			if i < rows && j < cols {
 				want, size = 0, 0
 				for p := range k {
-					v := 2 * a.at(0, i, p) * b.at(0, p, j)
+					v := 2 * lines[i][p] * columns[j][p]
 					want, size = want+v, size+math.Abs(v)
 				}
 			}
