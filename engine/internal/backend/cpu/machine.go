@@ -1,6 +1,6 @@
 package cpu
 
-import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
 // instructionSet names what the kernels were chosen for.
-func instructionSet() string { return asm.Level().String() }
+func instructionSet() string { return isa.Level().String() }

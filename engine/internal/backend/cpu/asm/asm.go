@@ -1,48 +1,10 @@
-// Package asm holds the vector kernels of the cpu backend, generated as Go assembly by gen, and what is used in their
-// place on other processors.
+// Package asm holds the kernels of matrix products, generated as Go assembly by gen, and what is used in their place where
+// the processor has no such instructions.
 //
-// Every kernel exists for AVX-512, AVX2 (with FMA) and NEON; [Level] says which of them the machine runs. Callers ask once,
-// when they choose their functions, never in a loop. The build tag mcs_portable leaves the assembly out on any machine.
+// Products of float32 and what packs their operands exist for AVX-512, AVX2 (with FMA) and NEON, as do those with codes and
+// few rows. Some kernels exist for one processor only: products of bf16 where it has instructions for them, direct ones and
+// those of float64 on amd64, dot products of codes where it has dot products of bytes. Package isa says what the machine
+// runs; Go code stands in for all others.
 package asm
 
 //go:generate go run ./gen
-
-// A Set is a set of instructions that kernels are generated for; of those of a processor the wider is the larger.
-type Set uint8
-
-const (
-	Portable Set = iota // plain Go
-	AVX2                // 256 bits, FMA, F16C
-	AVX512              // 512 bits: F, BW, DQ, VL
-	NEON                // 128 bits of arm64
-	NumSets
-)
-
-var setNames = [...]string{"portable", "avx2", "avx512", "neon"}
-
-// String returns the set's name in lower case.
-func (s Set) String() string { return setNames[s] }
-
-var level = detect()
-
-// Level is the widest set that this processor and system run.
-func Level() Set { return level }
-
-// Sets returns the sets that may be used, the widest last; the first is Portable.
-func Sets() []Set {
-	sets := []Set{Portable}
-	for _, s := range vectorSets {
-		if s <= level {
-			sets = append(sets, s)
-		}
-	}
-	return sets
-}
-
-// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other machines
-// would; nothing may be computing meanwhile.
-func Limit(s Set) (restore func()) {
-	old := level
-	level = min(level, s)
-	return func() { level = old }
-}

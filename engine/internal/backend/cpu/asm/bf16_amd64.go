@@ -4,10 +4,9 @@ package asm
 
 import (
 	"math"
-	"sync"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 // tileConfig is what LDTILECFG reads: the length and number of each tile's rows.
@@ -44,11 +43,6 @@ func configure(rows, cols int) (c tileConfig) {
 	return c
 }
 
-// haveTiles says whether the processor has tiles of bf16 and the system lets the process use them, which it must ask for.
-var haveTiles = sync.OnceValue(func() bool {
-	return cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && detect() == AVX512 && requestTiles()
-})
-
 var (
 	dotKernel  = &MicroKernel{Rows: 14, Cols: 32, lanes: 16, widths: []microFunc{matmul14x16BF16, matmul14x32BF16}, form: pairs}
 	tileKernel = &MicroKernel{Rows: 2 * tileRows, Cols: 2 * tileRows, form: tiles}
@@ -57,14 +51,11 @@ var (
 // BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the machine has the
 // instructions. It does not follow that they are faster.
 func BF16Kernels() []*MicroKernel {
-	if level < AVX512 {
-		return nil
-	}
 	var k []*MicroKernel
-	if cpu.X86.HasAVX512BF16 {
+	if isa.HasBF16Dot() {
 		k = append(k, dotKernel)
 	}
-	if haveTiles() {
+	if isa.HasTiles() {
 		k = append(k, tileKernel)
 	}
 	return k

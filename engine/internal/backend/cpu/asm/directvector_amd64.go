@@ -2,6 +2,8 @@
 
 package asm
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 type (
 	direct32 func(k int, a *float32, b *float32, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
 	direct16 func(k int, a *float32, b *uint16, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int)
@@ -19,11 +21,11 @@ func of16(f direct16) directFunc {
 	}
 }
 
-func directKernels(s Set) []*DirectKernel {
+func directKernels(s isa.Set) []*DirectKernel {
 	switch s {
-	case AVX2:
+	case isa.AVX2:
 		return direct256
-	case AVX512:
+	case isa.AVX512:
 		return direct512
 	}
 	return nil

@@ -2,4 +2,6 @@
 
 package asm
 
-func directKernels(Set) []*DirectKernel { return nil }
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+func directKernels(isa.Set) []*DirectKernel { return nil }

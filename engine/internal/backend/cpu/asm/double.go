@@ -1,6 +1,10 @@
 package asm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
 
 // A DoubleKernel multiplies a panel of Rows rows by one of Cols columns of float64, with all sums in registers.
 type DoubleKernel struct {
@@ -15,7 +19,7 @@ func (d *DoubleKernel) Run(k int, a, b, c []float64) {
 }
 
 // Double returns the kernel of this machine.
-func Double() *DoubleKernel { return doubleKernels[level] }
+func Double() *DoubleKernel { return doubleKernels[isa.Level()] }
 
 var doublePortable = &DoubleKernel{Rows: 4, Cols: 4, run: func(k int, a, b, c *float64) {
 	x, y := unsafe.Slice(a, 4*k), unsafe.Slice(b, 4*k)

@@ -2,8 +2,10 @@
 
 package asm
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 var doubleKernels = [...]*DoubleKernel{
-	Portable: doublePortable,
-	AVX2:     {Rows: 6, Cols: 8, run: double6x8AVX2},
-	AVX512:   {Rows: 14, Cols: 16, run: double14x16AVX512},
+	isa.Portable: doublePortable,
+	isa.AVX2:     {Rows: 6, Cols: 8, run: double6x8AVX2},
+	isa.AVX512:   {Rows: 14, Cols: 16, run: double14x16AVX512},
 }

@@ -2,4 +2,6 @@
 
 package asm
 
-var doubleKernels = [NumSets]*DoubleKernel{Portable: doublePortable, NEON: doublePortable}
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+var doubleKernels = [isa.NumSets]*DoubleKernel{isa.Portable: doublePortable, isa.NEON: doublePortable}

@@ -2,6 +2,8 @@
 
 package asm
 
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
 type (
 	axpy32 func(rows int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, cols int)
 	axpy16 func(rows int, a *float32, lda int, b *uint16, ldb int, c *float32, ldc int, cols int)
@@ -26,7 +28,7 @@ var (
 // axpyVector computes the first columns with vector instructions and returns how many.
 func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
 	done := cols &^ 3
-	if level == Portable || done == 0 {
+	if isa.Level() == isa.Portable || done == 0 {
 		return 0
 	}
 	one := 0
@@ -48,7 +50,7 @@ func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32
 // both.
 func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
 	clear(sums[:])
-	if level == Portable {
+	if isa.Level() == isa.Portable {
 		return 1, 0
 	}
 	k &^= 3

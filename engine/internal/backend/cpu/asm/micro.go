@@ -1,6 +1,10 @@
 package asm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
 
 // A MicroKernel multiplies a panel of up to Rows rows by a panel of up to Cols columns, with all sums in registers.
 //
@@ -117,6 +121,6 @@ func (m *MicroKernel) PackRight(dst []float32, s Source, cols, k int) {
 }
 
 // MicroKernels returns the kernels for s, the widest last.
-func MicroKernels(s Set) []*MicroKernel { return microKernels[min(s, level)] }
+func MicroKernels(s isa.Set) []*MicroKernel { return microKernels[min(s, isa.Level())] }
 
 func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }

@@ -2,14 +2,16 @@
 
 package asm
 
-var microKernels = [NumSets][]*MicroKernel{
-	Portable: {microPortable},
-	AVX2: {
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+var microKernels = [isa.NumSets][]*MicroKernel{
+	isa.Portable: {microPortable},
+	isa.AVX2: {
 		{Rows: 12, Cols: 8, lanes: 8, widths: []microFunc{matmul12x8AVX2}},
 		{Rows: 6, Cols: 16, lanes: 8, widths: []microFunc{matmul6x8AVX2, matmul6x16AVX2}},
 		{Rows: 4, Cols: 24, lanes: 8, widths: []microFunc{matmul4x8AVX2, matmul4x16AVX2, matmul4x24AVX2}},
 	},
-	AVX512: {
+	isa.AVX512: {
 		{Rows: 24, Cols: 16, lanes: 16, widths: []microFunc{matmul24x16AVX512}},
 		{Rows: 12, Cols: 32, lanes: 16, widths: []microFunc{matmul12x16AVX512, matmul12x32AVX512}},
 		{Rows: 14, Cols: 32, lanes: 16, widths: []microFunc{matmul14x16AVX512, matmul14x32AVX512}},
@@ -19,11 +21,11 @@ var microKernels = [NumSets][]*MicroKernel{
 }
 
 func peak(n int) int64 {
-	switch level {
-	case AVX512:
+	switch isa.Level() {
+	case isa.AVX512:
 		peakAVX512(n)
 		return int64(n) * 12 * 16 * 2
-	case AVX2:
+	case isa.AVX2:
 		peakAVX2(n)
 		return int64(n) * 12 * 8 * 2
 	}

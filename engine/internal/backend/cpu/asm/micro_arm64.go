@@ -2,16 +2,18 @@
 
 package asm
 
-var microKernels = [NumSets][]*MicroKernel{
-	Portable: {microPortable},
-	NEON: {
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+var microKernels = [isa.NumSets][]*MicroKernel{
+	isa.Portable: {microPortable},
+	isa.NEON: {
 		{Rows: 12, Cols: 8, lanes: 4, widths: []microFunc{matmul12x4NEON, matmul12x8NEON}},
 		{Rows: 8, Cols: 12, lanes: 4, widths: []microFunc{matmul8x4NEON, matmul8x8NEON, matmul8x12NEON}},
 	},
 }
 
 func peak(n int) int64 {
-	if level == Portable {
+	if isa.Level() == isa.Portable {
 		return peakPortable(n)
 	}
 	peakNEON(n)

@@ -2,6 +2,8 @@
 
 package asm
 
-var microKernels = [NumSets][]*MicroKernel{Portable: {microPortable}}
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+
+var microKernels = [isa.NumSets][]*MicroKernel{isa.Portable: {microPortable}}
 
 func peak(n int) int64 { return peakPortable(n) }

@@ -2,7 +2,11 @@
 
 package asm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
 
 type (
 	transpose32 func(dst *float32, dstStride int, src *float32, srcStride int, rows int, blocks int)
@@ -38,16 +42,16 @@ var (
 // packVector packs the first steps with vector instructions and returns how many.
 func packVector(dst *float32, width int, s Source, lines, k int) int {
 	switch {
-	case level == Portable:
+	case isa.Level() == isa.Portable:
 		return 0
 	case s.Line == 1:
 		// Stores under a mask are slow on some processors, so what can do without does.
-		if lines == width && (level == AVX2 || width%16 != 0) {
+		if lines == width && (isa.Level() == isa.AVX2 || width%16 != 0) {
 			if done := packExact(dst, width, s, k); done == k {
 				return k
 			}
 		}
-		if level == AVX512 {
+		if isa.Level() == isa.AVX512 {
 			packMasked(dst, width, s, lines, k)
 			return k
 		}

@@ -2,12 +2,16 @@
 
 package asm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
 
 // packVector packs the first steps with vector instructions and returns how many.
 func packVector(dst *float32, width int, s Source, lines, k int) int {
 	switch {
-	case level == Portable:
+	case isa.Level() == isa.Portable:
 		return 0
 	case s.Line == 1 && lines >= 4:
 		packLines(dst, width, s, lines, k)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 // randomQuant returns a quantised weight of so many blocks with random codes.
@@ -47,9 +49,9 @@ func randomQuant(r *rand.Rand, bits, group, groups, blocks int, scale Elem, affi
 
 // eachQuant runs a test for every kind of weight with every set, and without integer dot products.
 func eachQuant(t *testing.T, f func(t *testing.T, r *rand.Rand, bits, group int, scale Elem, affine bool)) {
-	for _, set := range Sets() {
+	for _, set := range isa.Sets() {
 		t.Run(set.String(), func(t *testing.T) {
-			defer Limit(set)()
+			defer isa.Limit(set)()
 			r := rand.New(rand.NewPCG(uint64(set), 1))
 			for _, bits := range []int{8, 4} {
 				for _, group := range []int{32, 64, 128} {

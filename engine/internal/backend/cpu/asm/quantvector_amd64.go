@@ -5,7 +5,7 @@ package asm
 import (
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 type (
@@ -37,23 +37,21 @@ var (
 		{quantDot4x1x1BF16, quantDot4x1x4BF16, quantDot4x2x1BF16, quantDot4x2x2BF16, quantDot4x4x1BF16},
 	}
 	quantFloatF32 = [2][3]quantFloat32{
-		{AVX2: quantFloat8F32AVX2, AVX512: quantFloat8F32AVX512}, {AVX2: quantFloat4F32AVX2, AVX512: quantFloat4F32AVX512},
+		{isa.AVX2: quantFloat8F32AVX2, isa.AVX512: quantFloat8F32AVX512}, {isa.AVX2: quantFloat4F32AVX2, isa.AVX512: quantFloat4F32AVX512},
 	}
 	quantFloatBF16 = [2][3]quantFloat16{
-		{AVX2: quantFloat8BF16AVX2, AVX512: quantFloat8BF16AVX512}, {AVX2: quantFloat4BF16AVX2, AVX512: quantFloat4BF16AVX512},
+		{isa.AVX2: quantFloat8BF16AVX2, isa.AVX512: quantFloat8BF16AVX512}, {isa.AVX2: quantFloat4BF16AVX2, isa.AVX512: quantFloat4BF16AVX512},
 	}
 	dequantizeF32 = [2][3]dequantize32{
-		{AVX2: dequantize8F32AVX2, AVX512: dequantize8F32AVX512}, {AVX2: dequantize4F32AVX2, AVX512: dequantize4F32AVX512},
+		{isa.AVX2: dequantize8F32AVX2, isa.AVX512: dequantize8F32AVX512}, {isa.AVX2: dequantize4F32AVX2, isa.AVX512: dequantize4F32AVX512},
 	}
 	dequantizeBF16 = [2][3]dequantize16{
-		{AVX2: dequantize8BF16AVX2, AVX512: dequantize8BF16AVX512}, {AVX2: dequantize4BF16AVX2, AVX512: dequantize4BF16AVX512},
+		{isa.AVX2: dequantize8BF16AVX2, isa.AVX512: dequantize8BF16AVX512}, {isa.AVX2: dequantize4BF16AVX2, isa.AVX512: dequantize4BF16AVX512},
 	}
 )
 
-var vnni = cpu.X86.HasAVX512VNNI
-
 // integerDot says whether there are dot products of bytes in a wide vector.
-func integerDot() bool { return level == AVX512 && vnni }
+func integerDot() bool { return isa.HasByteDot() }
 
 func digitsVector(to *byte, x *float32, n int) bool {
 	var ok int
@@ -104,31 +102,31 @@ func (q *Quant) dot(shape int, x *QuantInput, row, block int, c *float32, ldc in
 
 // multiplyVector multiplies a row by a block, if there are vectors.
 func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
-	if level == Portable {
+	if isa.Level() == isa.Portable {
 		return false
 	}
 	codes := (*byte)(q.codes(block, 0))
 	zeros, step := q.zeros(block, 0)
 	if q.Scale == F32 {
-		quantFloatF32[q.which()][level](q.Groups, q.lines(), codes, x, (*float32)(q.scales(block, 0)), zeros, step, c)
+		quantFloatF32[q.which()][isa.Level()](q.Groups, q.lines(), codes, x, (*float32)(q.scales(block, 0)), zeros, step, c)
 	} else {
-		quantFloatBF16[q.which()][level](q.Groups, q.lines(), codes, x, (*uint16)(q.scales(block, 0)), zeros, step, c)
+		quantFloatBF16[q.which()][isa.Level()](q.Groups, q.lines(), codes, x, (*uint16)(q.scales(block, 0)), zeros, step, c)
 	}
 	return true
 }
 
 // dequantizeVector writes count inputs of each of some groups of a block from input first on, if there are vectors.
 func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
-	if level == Portable {
+	if isa.Level() == isa.Portable {
 		return false
 	}
 	lines, skip := count/q.perLine(), first/q.perLine()*4*Lanes
 	codes := (*byte)(unsafe.Add(q.codes(block, group), skip))
 	zeros, step := q.zeros(block, group)
 	if q.Scale == F32 {
-		dequantizeF32[q.which()][level](groups, lines, codes, (*float32)(q.scales(block, group)), zeros, step, dst, 4*ldd)
+		dequantizeF32[q.which()][isa.Level()](groups, lines, codes, (*float32)(q.scales(block, group)), zeros, step, dst, 4*ldd)
 	} else {
-		dequantizeBF16[q.which()][level](groups, lines, codes, (*uint16)(q.scales(block, group)), zeros, step, dst, 4*ldd)
+		dequantizeBF16[q.which()][isa.Level()](groups, lines, codes, (*uint16)(q.scales(block, group)), zeros, step, dst, 4*ldd)
 	}
 	return true
 }

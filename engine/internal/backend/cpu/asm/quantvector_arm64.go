@@ -2,7 +2,11 @@
 
 package asm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
 
 type (
 	quantDot32   func(groups, lines int, codes *byte, x *byte, row int, scales *float32, zeros *byte, zeroStep int, c *float32, ldc int)
@@ -28,7 +32,7 @@ var (
 )
 
 // integerDot says whether products are made of digits: products of bytes are always there.
-func integerDot() bool { return level == NEON }
+func integerDot() bool { return isa.Level() == isa.NEON }
 
 func digitsVector(to *byte, x *float32, n int) bool {
 	var ok int
@@ -49,7 +53,7 @@ func (q *Quant) multiplyDigits(x *QuantInput, row, rows, block, blocks int, c *f
 	for done := 0; rows > 0; {
 		m, shape := 1, 0
 		switch {
-		case !hasDot:
+		case !isa.HasByteDot():
 			shape = 2
 		case rows >= 2:
 			m, shape = 2, 1
@@ -74,7 +78,7 @@ func (q *Quant) dot(shape int, x *QuantInput, row, block int, c *float32, ldc in
 
 // multiplyVector multiplies a row by a block, if there are vectors.
 func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
-	if level == Portable {
+	if isa.Level() == isa.Portable {
 		return false
 	}
 	codes := (*byte)(q.codes(block, 0))
@@ -89,7 +93,7 @@ func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 
 // dequantizeVector writes count inputs of each of some groups of a block from input first on, if there are vectors.
 func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
-	if level == Portable {
+	if isa.Level() == isa.Portable {
 		return false
 	}
 	lines, skip := count/q.perLine(), first/q.perLine()*4*Lanes

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -174,10 +175,10 @@ func BenchmarkFewRows(b *testing.B) {
 func BenchmarkKernels(b *testing.B) {
 	workers := pool.New(1)
 	defer workers.Close()
-	for _, set := range asm.Sets() {
+	for _, set := range isa.Sets() {
 		for i, k := range asm.MicroKernels(set) {
 			b.Run(fmt.Sprintf("%v/%dx%d", set, k.Rows, k.Cols), func(b *testing.B) {
-				defer asm.Limit(set)()
+				defer isa.Limit(set)()
 				old := speed[set]
 				defer func() { speed[set] = old }()
 				only := make([]float64, len(asm.MicroKernels(set)))
@@ -230,10 +231,10 @@ func BenchmarkFromCache(b *testing.B) {
 // The choice of a micro-kernel is quick enough for the first product of a session.
 func BenchmarkChoose(b *testing.B) {
 	for b.Loop() {
-		measure(asm.Level())
+		measure(isa.Level())
 	}
-	for i, rate := range measure(asm.Level()) {
-		k := asm.MicroKernels(asm.Level())[i]
-		b.Logf("%v: %d×%d %.1f", asm.Level(), k.Rows, k.Cols, rate)
+	for i, rate := range measure(isa.Level()) {
+		k := asm.MicroKernels(isa.Level())[i]
+		b.Logf("%v: %d×%d %.1f", isa.Level(), k.Rows, k.Cols, rate)
 	}
 }

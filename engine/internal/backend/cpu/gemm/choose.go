@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 // choose returns the micro-kernel for operands of these types: the one that this machine should take the least time with. area
@@ -18,7 +19,7 @@ func choose(a, b asm.Elem, area func(*asm.MicroKernel) float64) *asm.MicroKernel
 			return k
 		}
 	}
-	kernels, speeds := asm.MicroKernels(asm.Level()), speed[asm.Level()]()
+	kernels, speeds := asm.MicroKernels(isa.Level()), speed[isa.Level()]()
 	best, least := kernels[0], math.Inf(1)
 	for i, k := range kernels {
 		if t := area(k) / speeds[i]; t < least {
@@ -52,7 +53,7 @@ var fastestBF16 = sync.OnceValue(func() (best *asm.MicroKernel) {
 	if len(kernels) == 0 {
 		return nil
 	}
-	least := slices.Max(speed[asm.Level()]())
+	least := slices.Max(speed[isa.Level()]())
 	rates := compare(kernels)
 	for i, k := range kernels {
 		if rates[i] > least {
@@ -63,8 +64,8 @@ var fastestBF16 = sync.OnceValue(func() (best *asm.MicroKernel) {
 })
 
 // speed measures the micro-kernels of each set when the first product asks.
-var speed = func() (all [asm.NumSets]func() []float64) {
-	for set := range asm.NumSets {
+var speed = func() (all [isa.NumSets]func() []float64) {
+	for set := range isa.NumSets {
 		all[set] = sync.OnceValue(func() []float64 { return measure(set) })
 	}
 	return all
@@ -73,7 +74,7 @@ var speed = func() (all [asm.NumSets]func() []float64) {
 // measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they run short
 // of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile nearer to a square.
 // It takes some milliseconds, and can choose nothing wrong but speed, because all micro-kernels give the same bits.
-func measure(set asm.Set) []float64 {
+func measure(set isa.Set) []float64 {
 	kernels := asm.MicroKernels(set)
 	rates := make([]float64, len(kernels))
 	if len(kernels) == 1 {

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
 // Products of float64 agree with sums in the order of k, on every set of instructions and any number of threads, and each
 // part of the result is reported once.
 func TestDouble(t *testing.T) {
-	for _, set := range asm.Sets() {
-		restore := asm.Limit(set)
+	for _, set := range isa.Sets() {
+		restore := isa.Limit(set)
 		for _, c := range []struct{ m, n, k, batch int }{
 			{1, 1, 1, 1}, {1, 300, 17, 1}, {300, 1, 17, 1}, {5, 7, 3, 3}, {14, 16, 256, 1}, {33, 65, 257, 2}, {230, 40, 600, 1}, {3, 5, 0, 1},
 		} {

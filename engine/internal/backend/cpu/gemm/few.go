@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -30,7 +31,7 @@ func (p *Product) fewRows() int {
 			return 64
 		}
 		return 20
-	case asm.Level() != asm.AVX512: // the registers hold half as many sums
+	case isa.Level() != isa.AVX512: // the registers hold half as many sums
 		return 32
 	}
 	return 48

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -190,9 +191,9 @@ func checkPassing(t *testing.T, workers *pool.Pool, p *Product, kept *Call, done
 
 // eachSet runs a test with each set of instructions that the machine has.
 func eachSet(t *testing.T, f func(t *testing.T)) {
-	for _, set := range asm.Sets() {
+	for _, set := range isa.Sets() {
 		t.Run(set.String(), func(t *testing.T) {
-			defer asm.Limit(set)()
+			defer isa.Limit(set)()
 			f(t)
 		})
 	}
@@ -261,7 +262,7 @@ func TestProductDoesNotDependOnThreads(t *testing.T) {
 func TestMicroKernelsAgree(t *testing.T) {
 	const k = 37
 	x, y := random(32*k), random(64*k)
-	for _, set := range asm.Sets() {
+	for _, set := range isa.Sets() {
 		for _, kernel := range asm.MicroKernels(set) {
 			t.Run(fmt.Sprintf("%v/%dx%d", set, kernel.Rows, kernel.Cols), func(t *testing.T) {
 				for cols := 1; cols <= kernel.Cols; cols++ {

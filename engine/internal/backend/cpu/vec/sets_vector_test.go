@@ -5,13 +5,13 @@ package vec
 import (
 	"testing"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 // eachSet runs a test with every instruction set that this machine has.
 func eachSet(t *testing.T, test func(t *testing.T)) {
-	defer use(asm.Level())
-	for _, set := range asm.Sets()[1:] {
+	defer use(isa.Level())
+	for _, set := range isa.Sets()[1:] {
 		use(set)
 		t.Run(set.String(), test)
 	}

@@ -5,10 +5,10 @@ package vec
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-var tables = map[asm.Set]table{asm.AVX512: {funcsAVX512, useAVX512}, asm.AVX2: {funcsAVX2, useAVX2}}
+var tables = map[isa.Set]table{isa.AVX512: {funcsAVX512, useAVX512}, isa.AVX2: {funcsAVX2, useAVX2}}
 
 var adamW, stream = adamWAVX2, streamAVX2
 

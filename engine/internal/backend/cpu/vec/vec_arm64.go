@@ -2,8 +2,8 @@
 
 package vec
 
-import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
-var tables = map[asm.Set]table{asm.NEON: {funcsNEON, useNEON}}
+var tables = map[isa.Set]table{isa.NEON: {funcsNEON, useNEON}}
 
 var adamW, stream = adamWNEON, streamNEON

@@ -5,7 +5,7 @@ package vec
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
 //go:generate go run ./gen
@@ -16,10 +16,10 @@ type table struct {
 	use   func()
 }
 
-func init() { use(asm.Level()) }
+func init() { use(isa.Level()) }
 
 // use makes the functions of a set those that Of and the variables of row.go give.
-func use(set asm.Set) {
+func use(set isa.Set) {
 	t, ok := tables[set]
 	if !ok {
 		return

@@ -1,6 +1,6 @@
 //go:build !mcs_portable
 
-package asm
+package isa
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 //go:build amd64 && !linux && !mcs_portable
 
-package asm
+package isa
 
 // requestTiles: other systems are not asked yet.
 func requestTiles() bool { return false }

@@ -1,6 +1,6 @@
 //go:build amd64 && !mcs_portable
 
-package asm
+package isa
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
 //go:build (!amd64 && !arm64) || mcs_portable
 
-package asm
+package isa
 
 var vectorSets []Set
 

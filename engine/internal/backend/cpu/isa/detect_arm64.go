@@ -1,0 +1,18 @@
+//go:build arm64 && !mcs_portable
+
+package isa
+
+import "golang.org/x/sys/cpu"
+
+// vectorSets are the sets of arm64, of which every processor that Go runs on has NEON.
+var vectorSets = []Set{NEON}
+
+func detect() Set { return NEON }
+
+// HasByteDot says whether there are dot products of bytes (FEAT_DotProd).
+func HasByteDot() bool { return level == NEON && cpu.ARM64.HasASIMDDP }
+
+// HasBF16Dot says whether there are dot products of bf16 (FEAT_BF16).
+func HasBF16Dot() bool { return level == NEON && hasBF16 }
+
+var hasBF16 = detectBF16()
