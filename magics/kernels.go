@@ -56,10 +56,8 @@ func runKernels(ctx context.Context, c *call) (display.Value, error) {
 
 // count records the launches of the work with fusion on or off.
 func (w *work) count(ctx context.Context, fused bool) (*profile.Recording, error) {
-	before := tensor.Fusion(fused)
-	defer tensor.Fusion(before)
 	r := profile.Start()
-	_, _, err := w.once(ctx)
+	_, _, err := w.once(tensor.WithFusion(ctx, fused))
 	return r.Stop(), err
 }
 

@@ -122,8 +122,8 @@ func (Table) Run(ctx context.Context, s *session.Session, line string) (display.
 	if err != nil {
 		return nil, err
 	}
-	defer tensor.Interrupt(ctx)()
-	v, err := m.run(ctx, &call{s: s, magic: m, flags: flags, rest: rest})
+	var v display.Value
+	tensor.Within(ctx, func() { v, err = m.run(ctx, &call{s: s, magic: m, flags: flags, rest: rest}) })
 	var stopped *tensor.Error
 	if ctx.Err() != nil && errors.As(err, &stopped) {
 		err = session.ErrInterrupted // an evaluation that ctx has stopped

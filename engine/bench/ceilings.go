@@ -69,10 +69,14 @@ const (
 	smallestSize = 1.0 / 64
 )
 
+// try runs f, whose evaluations obey ctx.
+func try(ctx context.Context, f func()) error {
+	return tensor.Try(func() { tensor.Within(ctx, f) })
+}
+
 // bestRate returns the highest rate of work at up to the largest size. Make returns the work of a size and its amount.
 func bestRate(ctx context.Context, largest int, make func(n int) (func(), float64)) (best float64, err error) {
-	defer tensor.Interrupt(ctx)()
-	err = tensor.Try(func() {
+	err = try(ctx, func() {
 		for n := int(float64(largest) * smallestSize); n <= largest; n *= 2 {
 			work, amount := make(n)
 			work() // builds the plan and fetches the data

@@ -11,6 +11,7 @@
 package device
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all" // the backends register themselves
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same device; the
@@ -104,29 +106,55 @@ func (d Device) FreeCache() {
 	}
 }
 
-var current atomic.Pointer[backend.Device]
+// A Choice holds which device is the default. The zero Choice holds the process's, until [Use] makes another one.
+type Choice struct {
+	dev atomic.Pointer[backend.Device]
+}
+
+// shared is the choice of all code that WithChoice gave none.
+var shared Choice
+
+var choice = &scope.Key{Name: "device"}
+
+// WithChoice returns a context with a default device of its own: within it (see tensor.Within) new tensors live on c's
+// device, and [Use] changes c.
+func WithChoice(ctx context.Context, c *Choice) context.Context {
+	return context.WithValue(ctx, choice, c)
+}
+
+// chosen is the choice of the calling goroutine.
+func chosen() *Choice {
+	if c, ok := scope.Context().Value(choice).(*Choice); ok {
+		return c
+	}
+	return &shared
+}
 
 // Default returns the device on which new tensors live.
 func Default() Device {
-	if d := current.Load(); d != nil {
+	if d := chosen().dev.Load(); d != nil {
+		return Device{d}
+	}
+	if d := shared.dev.Load(); d != nil {
 		return Device{d}
 	}
 	for _, name := range backend.Names() {
 		if d, err := backend.Open(name); err == nil {
-			current.CompareAndSwap(nil, d)
+			shared.dev.CompareAndSwap(nil, d)
 			break
 		}
 	}
-	return Device{current.Load()}
+	return Device{shared.dev.Load()}
 }
 
-// Use makes the device with that name the default.
+// Use makes the device with that name the default: of the code within a context that [WithChoice] gave a default of its
+// own, or else of all other code of the process.
 func Use(name string) error {
 	d, err := Lookup(name)
 	if err != nil {
 		return err
 	}
-	current.Store(d.dev)
+	chosen().dev.Store(d.dev)
 	return nil
 }
 

@@ -81,10 +81,11 @@ func TestLaunchesOnEveryDevice(t *testing.T) {
 				if got := launched(c.work()); got > c.fused {
 					t.Errorf("%s on %v: %d launches, want at most %d", c.name, dev, got, c.fused)
 				}
-				defer tensor.Fusion(tensor.Fusion(false))
-				if got := launched(c.work()); c.unfused > 0 && got != c.unfused {
-					t.Errorf("%s on %v without fusion: %d launches, want %d", c.name, dev, got, c.unfused)
-				}
+				tensor.Within(tensor.WithFusion(t.Context(), false), func() {
+					if got := launched(c.work()); c.unfused > 0 && got != c.unfused {
+						t.Errorf("%s on %v without fusion: %d launches, want %d", c.name, dev, got, c.unfused)
+					}
+				})
 			})
 		}
 	}

@@ -317,15 +317,15 @@ func TestInterruptedStepIsWhole(t *testing.T) {
 	var stopped, made int
 	for try := range 60 {
 		ctx, cancel := context.WithCancel(context.Background())
-		restore := tensor.Interrupt(ctx)
 		switch {
 		case try == 0:
 			cancel()
 		case try < 59:
 			time.AfterFunc(time.Duration(try*try)*2*time.Microsecond, cancel)
 		}
-		err := tensor.Try(func() { o.Update([]tensor.Tensor{g}, 0.1, tensor.Tensor{}).CommitIf(tensor.Scalar(1)) })
-		restore()
+		err := tensor.Try(func() {
+			tensor.Within(ctx, func() { o.Update([]tensor.Tensor{g}, 0.1, tensor.Tensor{}).CommitIf(tensor.Scalar(1)) })
+		})
 		cancel()
 		switch {
 		case err != nil:

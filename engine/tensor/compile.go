@@ -102,6 +102,9 @@ func (c *compiled) call(args ...Tensor) []Tensor {
 		p.bind(now.args)
 	default:
 		for i, r := range p.draws {
+			if r == nil {
+				r = DefaultRNG()
+			}
 			p.drawn[i] = r.next()
 		}
 	}

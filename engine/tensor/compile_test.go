@@ -117,25 +117,25 @@ func compileCases() []compileCase {
 func TestCompile(t *testing.T) {
 	for _, c := range compileCases() {
 		for _, fuse := range []bool{true, false} {
-			before := Fusion(fuse)
-			plain, inner, runs := c.make(), c.make(), 0
-			f := Compile(func(args ...Tensor) []Tensor { runs++; return inner(args...) })
-			for i := range 12 {
-				args := c.args(i)
-				want, got := plain(args...), f(args...)
-				if len(got) != len(want) {
-					t.Fatalf("%s: %d results, want %d", c.name, len(got), len(want))
-				}
-				for k := range want {
-					if !slices.Equal(got[k].Bytes(), want[k].Bytes()) || !slices.Equal(got[k].Shape(), want[k].Shape()) {
-						t.Errorf("%s, fused %v, call %d, result %d: got %v, want %v", c.name, fuse, i+1, k, got[k], want[k])
+			Within(WithFusion(t.Context(), fuse), func() {
+				plain, inner, runs := c.make(), c.make(), 0
+				f := Compile(func(args ...Tensor) []Tensor { runs++; return inner(args...) })
+				for i := range 12 {
+					args := c.args(i)
+					want, got := plain(args...), f(args...)
+					if len(got) != len(want) {
+						t.Fatalf("%s: %d results, want %d", c.name, len(got), len(want))
+					}
+					for k := range want {
+						if !slices.Equal(got[k].Bytes(), want[k].Bytes()) || !slices.Equal(got[k].Shape(), want[k].Shape()) {
+							t.Errorf("%s, fused %v, call %d, result %d: got %v, want %v", c.name, fuse, i+1, k, got[k], want[k])
+						}
 					}
 				}
-			}
-			if runs != c.runs {
-				t.Errorf("%s: the Go code ran %d times in 12 calls, want %d", c.name, runs, c.runs)
-			}
-			Fusion(before)
+				if runs != c.runs {
+					t.Errorf("%s: the Go code ran %d times in 12 calls, want %d", c.name, runs, c.runs)
+				}
+			})
 		}
 	}
 }
@@ -209,9 +209,7 @@ func TestCompiledInterrupted(t *testing.T) {
 	for i := range 6 {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		restore := Interrupt(ctx)
-		err := Try(func() { f(Ones(2)) })
-		restore()
+		err := Try(func() { Within(ctx, func() { f(Ones(2)) }) })
 		if err == nil || err.Error() != "eval: context canceled" && err.Error() != "eval: interrupted" {
 			t.Errorf("got %v", err)
 		}

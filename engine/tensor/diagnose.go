@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // FirstNonFinite looks for the first tensor on the way to t that holds NaN or an infinity, and describes it; "" if there
@@ -19,7 +20,7 @@ func FirstNonFinite(t Tensor) string {
 			continue
 		}
 		if n.Value() == nil {
-			check("first_non_finite", plan.Run(evalContext(), []*ir.Node{n}))
+			check("first_non_finite", plan.Run(scope.Context(), []*ir.Node{n}))
 		}
 		nan, inf := nonFinite(wrap(n))
 		if nan > 0 || inf > 0 && n.Tracked {

@@ -45,11 +45,9 @@ func TestInterruptInsideOfALaunch(t *testing.T) {
 		x := Full(0.5, c.shape...).Eval()
 		y := c.f(x)
 		ctx, cancel := context.WithCancel(context.Background())
-		restore := Interrupt(ctx)
 		var stopped time.Time
 		time.AfterFunc(60*time.Millisecond, func() { stopped = time.Now(); cancel() })
-		err := Try(func() { y.Eval() })
-		restore()
+		err := EvalContext(ctx, y)
 		switch {
 		case err == nil:
 			t.Logf("%s: done before it was stopped", c.name)

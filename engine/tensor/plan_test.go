@@ -18,9 +18,8 @@ func TestPlan(t *testing.T) {
 	if y.Evaluated() {
 		t.Error("the description has evaluated the tensor")
 	}
-	before := Fusion(false)
-	unfused := y.Plan()
-	Fusion(before)
+	var unfused string
+	Within(WithFusion(t.Context(), false), func() { unfused = y.Plan() })
 	if strings.Count(unfused, "\n4. ") != 1 || strings.Contains(text, "\n4. ") {
 		t.Errorf("fusion must save launches: with\n%s\nwithout\n%s", text, unfused)
 	}

@@ -157,16 +157,14 @@ var (
 // Random programs with their gradients give the same on every device, with fusion and without: as far as the results of the
 // disturbed reference spread, and not more.
 func TestRandomPrograms(t *testing.T) {
-	defer Fusion(Fusion(true))
-	run := func(seed uint64, device string, fuse bool) ([][]float64, *program) {
+	run := func(seed uint64, device string, fuse bool) (values [][]float64, p *program) {
 		use(t, device)
-		Fusion(fuse)
-		p := newProgram(seed)
-		outs := p.run(14)
-		values := make([][]float64, len(outs))
-		for i, x := range outs {
-			values[i] = x.Float64s()
-		}
+		Within(WithFusion(t.Context(), fuse), func() {
+			p = newProgram(seed)
+			for _, x := range p.run(14) {
+				values = append(values, x.Float64s())
+			}
+		})
 		return values, p
 	}
 	for seed := uint64(*firstProgram); seed < uint64(*firstProgram+*programs); seed++ {

@@ -1,12 +1,14 @@
 package tensor
 
 import (
+	"context"
 	"math"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // An RNG makes random tensors. It is counter-based (Philox4x32-10): tensor number c of seed s has the same values on
@@ -108,28 +110,42 @@ func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 	return x.Sub(u.Log().Neg().Log()).ArgMax(-1)
 }
 
-var global = NewRNG(0)
+// shared is the generator of all code that WithRNG gave none.
+var shared = NewRNG(0)
 
-// Seed restarts the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical.
-func Seed(seed uint64) { global.SetState(RNGState{Seed: seed}) }
+var generator = &scope.Key{Name: "generator"}
 
-// GlobalRNG is the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical.
-func GlobalRNG() *RNG { return global }
+// WithRNG returns a context within which Rand, Randn, RandInt, RandPerm, Dropout and Categorical draw from r. See [Within].
+func WithRNG(ctx context.Context, r *RNG) context.Context {
+	return context.WithValue(ctx, generator, r)
+}
+
+// DefaultRNG is the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical: the one that [WithRNG] gave,
+// or one that the process shares, which starts with seed 0.
+func DefaultRNG() *RNG {
+	if r, ok := scope.Context().Value(generator).(*RNG); ok {
+		return r
+	}
+	return shared
+}
+
+// Seed restarts the [DefaultRNG].
+func Seed(seed uint64) { DefaultRNG().SetState(RNGState{Seed: seed}) }
 
 // Rand returns f32 numbers, uniform in [0, 1).
-func Rand(shape ...int) Tensor { return global.Rand(shape...) }
+func Rand(shape ...int) Tensor { return DefaultRNG().Rand(shape...) }
 
 // Randn returns f32 numbers of the normal distribution with mean 0 and variance 1.
-func Randn(shape ...int) Tensor { return global.Randn(shape...) }
+func Randn(shape ...int) Tensor { return DefaultRNG().Randn(shape...) }
 
 // RandInt returns i64 numbers, uniform in low … high−1.
-func RandInt(low, high int, shape ...int) Tensor { return global.RandInt(low, high, shape...) }
+func RandInt(low, high int, shape ...int) Tensor { return DefaultRNG().RandInt(low, high, shape...) }
 
 // Categorical draws n indices (i64 [… n]) from the distributions softmax(logits), logits [… V].
-func Categorical(logits Tensor, n int) Tensor { return global.Categorical(logits, n) }
+func Categorical(logits Tensor, n int) Tensor { return DefaultRNG().Categorical(logits, n) }
 
 // RandPerm returns 0 … n−1 in random order, i64.
-func RandPerm(n int) Tensor { return global.Perm(n) }
+func RandPerm(n int) Tensor { return DefaultRNG().Perm(n) }
 
 // Dropout makes each element of x 0 with probability p and divides the others by 1 − p.
-func Dropout(x Tensor, p float64) Tensor { return global.Dropout(x, p) }
+func Dropout(x Tensor, p float64) Tensor { return DefaultRNG().Dropout(x, p) }

@@ -9,6 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/goroutine"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A replay is what a compiled function computes for arguments of certain types. It holds no node of the trace, only
@@ -22,7 +23,7 @@ type replay struct {
 	leaves  []origin
 	layouts []ir.Layout                   // of the leaves
 	numbers []func(*invocation) ir.Scalar // nil for a constant that stays
-	draws   []*RNG
+	draws   []*RNG                        // nil for the default one
 	drawn   []RNGState
 	outs    []output // results, then what is set, then what callbacks get
 	results int
@@ -63,10 +64,10 @@ type output struct {
 // newReplay traces f.
 func newReplay(f func(...Tensor) []Tensor, args []*ir.Node) *replay {
 	tr := &trace{
-		goroutine: goroutine.Current(), inside: map[*value]bool{}, now: map[*value]*ir.Node{}, origin: map[*ir.Node]origin{},
+		goroutine: goroutine.Current(), generator: DefaultRNG(), inside: map[*value]bool{}, now: map[*value]*ir.Node{}, origin: map[*ir.Node]origin{},
 		numbers: map[*ir.Node]func(*invocation) ir.Scalar{},
 	}
-	p := &replay{fusion: plan.Fused()}
+	p := &replay{fusion: plan.Fused(scope.Context())}
 	for _, n := range args {
 		p.args = append(p.args, argumentOf(n))
 	}
@@ -101,7 +102,7 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 	if len(compute) == 0 {
 		return
 	}
-	c, err := plan.Capture(compute)
+	c, err := plan.Capture(scope.Context(), compute)
 	check("compile", err)
 	for _, n := range c.Leaves {
 		from, ok := tr.origin[n]
@@ -126,7 +127,7 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 
 // takes says whether the replay is for such arguments.
 func (p *replay) takes(args []*ir.Node) bool {
-	return p.fusion == plan.Fused() && slices.EqualFunc(p.args, args, func(a argument, n *ir.Node) bool {
+	return p.fusion == plan.Fused(scope.Context()) && slices.EqualFunc(p.args, args, func(a argument, n *ir.Node) bool {
 		b := argumentOf(n)
 		return a.dev == b.dev && a.dtype == b.dtype && sameLayout(a.layout, b.layout)
 	})
@@ -209,7 +210,7 @@ func (p *replay) run(now *invocation) []Tensor {
 				p.scalars[i] = f(now)
 			}
 		}
-		err := p.plan.Run(evalContext(), p.data, p.scalars, p.nodes, p.keep, func(i int, d *ir.Data) { p.got[i] = d })
+		err := p.plan.Run(scope.Context(), p.data, p.scalars, p.nodes, p.keep, func(i int, d *ir.Data) { p.got[i] = d })
 		if err != nil {
 			for _, d := range stored {
 				d.Buf.(*backend.Block).Release()

@@ -363,9 +363,9 @@ func TestArrayAPISpecialCases(t *testing.T) {
 				list := f.samples()
 				rules, values = rules+len(f.cases), values+len(list)
 				for _, fused := range []bool{true, false} {
-					was := tensor.Fusion(fused)
-					f.check(t, fmt.Sprintf("%s of %v on %v, fused: %v", f.name, dt, dev, fused), dt, list)
-					tensor.Fusion(was)
+					tensor.Within(tensor.WithFusion(t.Context(), fused), func() {
+						f.check(t, fmt.Sprintf("%s of %v on %v, fused: %v", f.name, dt, dev, fused), dt, list)
+					})
 				}
 			}
 			t.Logf("%v %v: %d rules of %d functions, for %d operands", dev, dt, rules, len(specialFunctions), values)

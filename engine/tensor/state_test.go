@@ -90,12 +90,14 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("stop")
 	cancel(stop)
-	restore := Interrupt(ctx)
 	x := Ones(64, 64).MatMul(Ones(64, 64)).Sum()
-	err := Try(func() { x.Item() })
-	restore()
-	if !errors.Is(err, stop) {
-		t.Errorf("got %v, want an error that wraps %q", err, stop)
+	for name, err := range map[string]error{
+		"Within":      Try(func() { Within(ctx, func() { x.Item() }) }),
+		"EvalContext": EvalContext(ctx, x),
+	} {
+		if !errors.Is(err, stop) {
+			t.Errorf("%s: got %v, want an error that wraps %q", name, err, stop)
+		}
 	}
 	if got := x.Item(); got != 64*64*64 {
 		t.Errorf("afterwards: got %v, want %v", got, 64*64*64)

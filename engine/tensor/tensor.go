@@ -13,12 +13,11 @@
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
 // A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
-// Reading order: tensor.go (handles, evaluation, parameters), free.go, compile.go, trace.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go,
+// Reading order: tensor.go (handles, evaluation, parameters), within.go, free.go, compile.go, trace.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go,
 // reduce.go, order.go, linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
 package tensor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +27,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set] changes what all
@@ -159,26 +159,6 @@ func (t Tensor) Named(name string) Tensor {
 	return t
 }
 
-// interrupt is the context that evaluations obey.
-var interrupt atomic.Pointer[context.Context]
-
-// Interrupt makes all evaluations of the process stop when ctx is done; they then panic with an *Error that wraps the
-// context's cause. It returns a function that puts the former context back. A session calls it around each cell.
-func Interrupt(ctx context.Context) (restore func()) {
-	old := interrupt.Swap(&ctx)
-	return func() { interrupt.Store(old) }
-}
-
-func evalContext() context.Context {
-	if p := interrupt.Load(); p != nil {
-		return *p
-	}
-	return context.Background()
-}
-
-// Fusion turns the planner's fusion rules on or off and returns what it was: off shows what each rule buys.
-func Fusion(on bool) (before bool) { return plan.Fusion(on) }
-
 // Eval computes tensors together, so that they share what they have in common. In a function that is being compiled
 // ([Compile]) it does nothing.
 func Eval(ts ...Tensor) {
@@ -187,7 +167,7 @@ func Eval(ts ...Tensor) {
 	}
 	if len(ts) == 1 {
 		if n := ts[0].node("eval"); n.Value() == nil {
-			check("eval", plan.Run(evalContext(), []*ir.Node{n}))
+			check("eval", plan.Run(scope.Context(), []*ir.Node{n}))
 		}
 		return
 	}
@@ -204,7 +184,7 @@ func Eval(ts ...Tensor) {
 		byDevice[n.Dev] = append(byDevice[n.Dev], n)
 	}
 	for _, dev := range order {
-		check("eval", plan.Run(evalContext(), byDevice[dev]))
+		check("eval", plan.Run(scope.Context(), byDevice[dev]))
 	}
 }
 
@@ -220,7 +200,7 @@ func (t Tensor) Evaluated() bool { return t.node("evaluated").Value() != nil }
 // Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the instructions
 // that are fused into it, and what it writes. Nothing is computed. It is empty for a tensor that has its values.
 func (t Tensor) Plan() string {
-	text, err := plan.Describe([]*ir.Node{t.node("plan")})
+	text, err := plan.Describe(scope.Context(), []*ir.Node{t.node("plan")})
 	check("plan", err)
 	return text
 }

@@ -19,7 +19,8 @@ type trace struct {
 	origin    map[*ir.Node]origin                      // of leaves
 	numbers   map[*ir.Node]func(*invocation) ir.Scalar // of constants that vary
 	sets      []*value                                 // boxes that were set, in the order of the first time
-	draws     []*RNG                                   // of random tensors, in their order
+	generator *RNG                                     // the default one
+	draws     []*RNG                                   // of random tensors, in their order; nil for the default one
 	drawn     []RNGState                               // what they drew in the trace
 	after     []callback
 }
@@ -152,6 +153,9 @@ func (tr *trace) free(v *value) {
 // draw notes the random tensor of a generator.
 func (tr *trace) draw(r *RNG, s RNGState, key, counter *ir.Node) {
 	k := len(tr.draws)
+	if r == tr.generator {
+		r = nil // a call draws from the default generator of its own scope
+	}
 	tr.draws, tr.drawn = append(tr.draws, r), append(tr.drawn, s)
 	tr.vary(key, func(c *invocation) ir.Scalar { return ir.Scalar{I: int64(c.drawn[k].Seed)} })
 	tr.vary(counter, func(c *invocation) ir.Scalar { return ir.Scalar{I: int64(c.drawn[k].Counter)} })

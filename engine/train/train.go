@@ -132,11 +132,10 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 			return nil, err
 		}
 	}
-	restore := tensor.Interrupt(ctx)
-	defer restore()
 	nn.SetTraining(m, true)
 	defer nn.SetTraining(m, false)
-	err := t.loop(ctx)
+	var err error
+	tensor.Within(ctx, func() { err = t.loop(ctx) })
 	var interrupted *Interrupted
 	if errors.As(err, &interrupted) {
 		pause(t)
@@ -271,9 +270,7 @@ func (t *trainer) interrupted(ctx context.Context) error {
 	t.history.Interrupted = true
 	err := error(&Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)})
 	if t.o.Checkpoint != "" {
-		restore := tensor.Interrupt(context.WithoutCancel(ctx))
-		defer restore()
-		err = errors.Join(err, t.save())
+		tensor.Within(context.WithoutCancel(ctx), func() { err = errors.Join(err, t.save()) })
 	}
 	return err
 }
@@ -281,8 +278,6 @@ func (t *trainer) interrupted(ctx context.Context) error {
 // Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.
 func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
 	nn.SetTraining(m, false)
-	restore := tensor.Interrupt(ctx)
-	defer restore()
 	sum := 0.0
 	for n := range batches {
 		if ctx.Err() != nil {
@@ -292,7 +287,10 @@ func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64
 		if err != nil {
 			return 0, err
 		}
-		if err := tensor.Try(func() { sum += m.Loss(b.Inputs, b.Targets).Item() }); err != nil {
+		err = tensor.Try(func() {
+			tensor.Within(ctx, func() { sum += m.Loss(b.Inputs, b.Targets).Item() })
+		})
+		if err != nil {
 			return 0, err
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	r := Result{N: s.n}
 	s.history = append(s.history, Cell{N: s.n, Source: cell})
 	at := len(s.history) - 1
-	r.Err = s.runCell(ctx, &r, cell)
+	r.Err = s.runCell(s.settings(ctx), &r, cell)
 	s.history[at].Err = r.Err != nil
 	r.Elapsed = time.Since(start)
 	return r

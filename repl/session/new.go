@@ -16,7 +16,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
@@ -39,7 +41,7 @@ func New(o Options) (*Session, error) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect before the watchdog takes garbage for too much
 		debug.SetMemoryLimit(int64(min(memoryLimit(), math.MaxInt64)))
 	}
-	s := &Session{state{opts: o, killed: make(chan struct{}, 1)}}
+	s := &Session{state{opts: o, killed: make(chan struct{}, 1), random: tensor.NewRNG(0)}}
 	s.out, s.errOut = newStreams(o)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
@@ -173,6 +175,11 @@ func (s *Session) context(ctx context.Context) context.Context {
 	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note) })
 }
 
+// settings is ctx with the session's own generator of random tensors and default device.
+func (s *Session) settings(ctx context.Context) context.Context {
+	return device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device)
+}
+
 // state is everything behind a Session.
 type state struct {
 	opts        Options
@@ -185,6 +192,8 @@ type state struct {
 	// generation counts the changes that commands make, after which the rest of a cell is checked again.
 	generation int
 	killed     chan struct{}
+	random     *tensor.RNG                     // behind tensor.Randn and the like
+	device     device.Choice                   // the default of the cells
 	running    atomic.Pointer[context.Context] // of the cell that runs
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}

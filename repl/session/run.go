@@ -159,12 +159,14 @@ func (s *Session) supervise(ctx context.Context, more bool, run func() error) (q
 	defer s.flushStreams()
 	s.running.Store(&ctx)
 	s.setContext(s.context(ctx))
-	defer tensor.Interrupt(ctx)() // evaluations of lazy tensors stop with the cell
 	select {
 	case <-s.killed: // it has ended before it was killed
 	default:
 	}
-	ended := s.rt.Begin(more)
+	// Evaluations of lazy tensors stop with the cell, but those of its goroutines go on when it has ended.
+	evals, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
+	ended := s.rt.Begin(more, func(f func()) { tensor.Within(evals, f) })
 	number := s.interp.RunNumber()
 	failed := make(chan error, 1)
 	go func() { failed <- run() }()

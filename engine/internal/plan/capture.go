@@ -18,14 +18,14 @@ type Captured struct {
 }
 
 // Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is computed.
-func Capture(outs []*ir.Node) (*Captured, error) {
+func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	dev, ok := outs[0].Dev.(*backend.Device)
 	if !ok {
 		return nil, fmt.Errorf("plan: %v is on %v, want a device", outs[0], outs[0].Dev)
 	}
 	w := ir.Walk(outs)
 	defer w.Release()
-	p, _, err := find(dev, w)
+	p, _, err := find(dev, w, Fused(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its kernel reads,
 // the instructions that it runs for each element, row or tile, and what it writes. Nothing is computed. It is empty if
 // all nodes have their values.
-func Describe(outs []*ir.Node) (string, error) {
+func Describe(ctx context.Context, outs []*ir.Node) (string, error) {
 	todo := slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
 	if len(todo) == 0 {
 		return "", nil
@@ -24,7 +25,7 @@ func Describe(outs []*ir.Node) (string, error) {
 	}
 	w := ir.Walk(todo)
 	defer w.Release()
-	groups, err := groupsOf(w)
+	groups, err := groupsOf(w, Fused(ctx))
 	if err != nil {
 		return "", err
 	}
@@ -42,13 +43,13 @@ func Describe(outs []*ir.Node) (string, error) {
 }
 
 // groupsOf plans a walk up to its groups, which are not compiled. A mistake of the planner is an error.
-func groupsOf(w *ir.Graph) (groups []*backend.Group, err error) {
+func groupsOf(w *ir.Graph, fuse bool) (groups []*backend.Group, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("plan: %v (a mistake of the planner)", r)
 		}
 	}()
-	c := newClustering(buildGraph(w, !noFusion.Load()))
+	c := newClustering(buildGraph(w, fuse))
 	c.fuseAll()
 	o := c.schedule().best()
 	for i, k := range o.order {

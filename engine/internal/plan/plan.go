@@ -15,19 +15,24 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-var noFusion atomic.Bool
+var fusion = &scope.Key{Name: "fusion"}
 
-// Fusion turns all fusion rules on or off and returns how it was. They are on at first.
-func Fusion(on bool) (before bool) { return !noFusion.Swap(!on) }
+// WithFusion returns a context in which all fusion rules are on or off. They are on in one that does not say.
+func WithFusion(ctx context.Context, on bool) context.Context {
+	return context.WithValue(ctx, fusion, on)
+}
 
 // Fused says whether the fusion rules are on.
-func Fused() bool { return !noFusion.Load() }
+func Fused(ctx context.Context) bool {
+	on, said := ctx.Value(fusion).(bool)
+	return on || !said
+}
 
 // maxPlans is how many plans are kept for a device. Beyond it the one that was not used for longest goes.
 const maxPlans = 256
@@ -77,7 +82,7 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	}
 	w := ir.Walk(todo)
 	defer w.Release()
-	p, reused, err := find(dev, w)
+	p, reused, err := find(dev, w, Fused(ctx))
 	if err != nil {
 		return err
 	}
@@ -91,7 +96,7 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 }
 
 // find returns the plan of a walk.
-func find(dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
+func find(dev *backend.Device, w *ir.Graph, fuse bool) (p *plan, reused bool, err error) {
 	cache.Lock()
 	defer cache.Unlock()
 	all := cache.devices[dev]
@@ -103,13 +108,13 @@ func find(dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
 		cache.devices[dev] = all
 	}
 	all.clock++
-	key := planKey{w.Key, Fused()}
+	key := planKey{w.Key, fuse}
 	if p := all.byKey[key]; p != nil {
 		p.used = all.clock
 		cache.reused++
 		return p, true, nil
 	}
-	if p, err = all.make(dev, w, key.fuse); err != nil {
+	if p, err = all.make(dev, w, fuse); err != nil {
 		return nil, false, err
 	}
 	cache.built++

@@ -150,10 +150,11 @@ func TestLaunches(t *testing.T) {
 			if s := strings.Join(got, " "); s != c.want {
 				t.Errorf("launched %q, want %q", s, c.want)
 			}
-			defer tensor.Fusion(tensor.Fusion(false))
-			if got := launches(c.build()...); len(got) != c.unfused {
-				t.Errorf("without fusion: launched %q, want %d", got, c.unfused)
-			}
+			tensor.Within(tensor.WithFusion(t.Context(), false), func() {
+				if got := launches(c.build()...); len(got) != c.unfused {
+					t.Errorf("without fusion: launched %q, want %d", got, c.unfused)
+				}
+			})
 		})
 	}
 }

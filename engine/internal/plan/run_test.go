@@ -24,9 +24,7 @@ func TestInterrupt(t *testing.T) {
 	cancel()
 	x := tensor.Randn(3).Eval()
 	y := x.Exp()
-	restore := tensor.Interrupt(ctx)
-	err := tensor.Try(func() { y.Eval() })
-	restore()
+	err := tensor.EvalContext(ctx, y)
 	if !errors.Is(err, backend.ErrInterrupted) && !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want an interruption", err)
 	}

@@ -11,14 +11,16 @@ import (
 
 func deviceSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"CPU":     reflect.ValueOf(device.CPU),
-		"Default": reflect.ValueOf(device.Default),
-		"Device":  reflect.ValueOf((*device.Device)(nil)),
-		"Info":    reflect.ValueOf((*device.Info)(nil)),
-		"List":    reflect.ValueOf(device.List),
-		"Lookup":  reflect.ValueOf(device.Lookup),
-		"Memory":  reflect.ValueOf((*device.Memory)(nil)),
-		"Of":      reflect.ValueOf(device.Of),
-		"Use":     reflect.ValueOf(device.Use),
+		"CPU":        reflect.ValueOf(device.CPU),
+		"Choice":     reflect.ValueOf((*device.Choice)(nil)),
+		"Default":    reflect.ValueOf(device.Default),
+		"Device":     reflect.ValueOf((*device.Device)(nil)),
+		"Info":       reflect.ValueOf((*device.Info)(nil)),
+		"List":       reflect.ValueOf(device.List),
+		"Lookup":     reflect.ValueOf(device.Lookup),
+		"Memory":     reflect.ValueOf((*device.Memory)(nil)),
+		"Of":         reflect.ValueOf(device.Of),
+		"Use":        reflect.ValueOf(device.Use),
+		"WithChoice": reflect.ValueOf(device.WithChoice),
 	}
 }

@@ -11,7 +11,6 @@
 package backendtest
 
 import (
-	"context"
 	"embed"
 	"flag"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 var update = flag.Bool("record", false, "write which ops the backend has run")
@@ -162,7 +162,7 @@ func Evaluate(dev *backend.Device, name string, dt dtype.Type, c Case) (results 
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.Run(context.Background(), nodes); err != nil {
+	if err := plan.Run(scope.Context(), nodes); err != nil {
 		return nil, err
 	}
 	for _, n := range nodes {

@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 var graphs = flag.Int("graphs", 200, "how many random graphs the conformance suite compares")
@@ -85,9 +87,9 @@ func (s *suite) spreads(name string, dt dtype.Type, c Case, want []Values) ([]sp
 }
 
 // unfused runs f with all fusion rules off.
-func unfused(f func() ([]Values, error)) ([]Values, error) {
-	defer plan.Fusion(plan.Fusion(false))
-	return f()
+func unfused(f func() ([]Values, error)) (values []Values, err error) {
+	scope.Within(plan.WithFusion(context.Background(), false), func() { values, err = f() })
+	return values, err
 }
 
 // RandomGraph returns a case of about that many ops on tensors whose axes are at most that long: arithmetic, views,

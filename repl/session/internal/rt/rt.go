@@ -80,6 +80,7 @@ type Runtime struct {
 // A run is one execution of a cell's code and the goroutines that it started.
 type run struct {
 	stop   error // why it has to stop; guarded by Runtime.mu
+	within func(f func())
 	defers *Defers
 	more   bool // the cell goes on after it: what it has deferred waits
 	quit   bool // it has executed a return statement
@@ -115,11 +116,12 @@ func New(t Types) *Runtime {
 func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
 // Begin announces a run: the code that calls Run is to follow. More says that the cell has more to run after it, so that
-// what is deferred to the end of the cell must wait. The returned channel is closed when the code has ended.
-func (r *Runtime) Begin(more bool) <-chan struct{} {
+// what is deferred to the end of the cell must wait. Each goroutine of the run calls its code through within. The returned
+// channel is closed when the code has ended.
+func (r *Runtime) Begin(more bool, within func(f func())) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run = &run{ended: make(chan struct{}), more: more}
+	r.run = &run{ended: make(chan struct{}), more: more, within: within}
 	r.shown = nil
 	return r.run.ended
 }
@@ -172,11 +174,13 @@ func (r *Runtime) Run(body func()) {
 		r.mu.Unlock()
 		close(n.ended)
 	}()
-	n.defers.around(func(d *Defers) {
-		body()
-		if n.more && !n.quit {
-			r.carried, d.calls = d.calls, nil
-		}
+	n.within(func() {
+		n.defers.around(func(d *Defers) {
+			body()
+			if n.more && !n.quit {
+				r.carried, d.calls = d.calls, nil
+			}
+		})
 	})
 }
 
@@ -276,7 +280,7 @@ func (r *Runtime) contain(where int, f func(), then func()) func() {
 				then()
 			}
 		}()
-		f()
+		n.within(f)
 	}
 }
 

@@ -1,0 +1,109 @@
+// Package scope gives a goroutine the context that its evaluations obey.
+//
+// A tensor is computed when it is read or printed, far below any call that could pass a context on. So [Within] binds a
+// context to the calling goroutine for as long as a function runs: the engine asks [Context] for it. Scopes nest. A
+// goroutine that is started within a scope has none of its own: the code that starts one on behalf of a scope calls
+// Within there.
+//
+// A context stops work, and it carries settings under a [Key]: fusion, the generator of random numbers, the default
+// device. An inner context alone decides when work stops, because a run in the background has to outlive what started it.
+// A setting that an inner context lacks is that of the scope around it.
+package scope
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/internal/goroutine"
+)
+
+// A Key is what a setting is found by.
+type Key struct{ Name string }
+
+// shards is how many locks the scopes of all goroutines share.
+const shards = 64
+
+// scopes has the innermost scope of each goroutine that is within one.
+var scopes [shards]struct {
+	sync.Mutex
+	of map[uintptr]context.Context
+	_  [40]byte // each lock has a line of memory of its own
+}
+
+// count is how many goroutines are within a scope: without any nothing need be looked up.
+var count atomic.Int64
+
+// Context returns the context of the innermost scope of the calling goroutine, or the background context.
+func Context() context.Context {
+	if count.Load() > 0 {
+		if ctx := get(goroutine.Current()); ctx != nil {
+			return ctx
+		}
+	}
+	return context.Background()
+}
+
+// Within calls f, in whose goroutine ctx is the context meanwhile. It ends with f, also when f panics or ends its
+// goroutine.
+func Within(ctx context.Context, f func()) {
+	g := goroutine.Current()
+	outer := get(g)
+	defer set(g, outer)
+	if outer != nil && ctx.Value(self) != outer {
+		ctx = &nested{ctx, outer}
+	}
+	set(g, ctx)
+	f()
+}
+
+func shard(g uintptr) int { return int((g>>7 ^ g>>13) % shards) }
+
+func get(g uintptr) context.Context {
+	s := &scopes[shard(g)]
+	s.Lock()
+	defer s.Unlock()
+	return s.of[g]
+}
+
+// set gives a goroutine its scope; nil ends the outermost one.
+func set(g uintptr, ctx context.Context) {
+	s := &scopes[shard(g)]
+	s.Lock()
+	defer s.Unlock()
+	_, had := s.of[g]
+	switch {
+	case ctx == nil && had:
+		delete(s.of, g)
+		count.Add(-1)
+	case ctx != nil:
+		if s.of == nil {
+			s.of = map[uintptr]context.Context{}
+		}
+		s.of[g] = ctx
+		if !had {
+			count.Add(1)
+		}
+	}
+}
+
+// nested is the context of a scope within another one.
+type nested struct {
+	context.Context
+	outer context.Context
+}
+
+// self finds a nested context itself, so that one that was made from it is not looked through twice.
+var self = &Key{"self"}
+
+// Value returns what the context has under key, or a setting of the scope around it.
+func (n *nested) Value(key any) any {
+	if key == self {
+		return n
+	}
+	v := n.Context.Value(key)
+	if _, setting := key.(*Key); v == nil && setting {
+		return n.outer.Value(key)
+	}
+	return v
+}

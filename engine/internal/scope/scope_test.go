@@ -1,0 +1,98 @@
+package scope
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+var fruit, herb = &Key{"fruit"}, &Key{"herb"}
+
+func with(key *Key, what string) context.Context {
+	return context.WithValue(context.Background(), key, what)
+}
+
+// TestWithin walks into scopes and out of them again.
+func TestWithin(t *testing.T) {
+	want := func(fruits, herbs any) {
+		t.Helper()
+		if a, b := Context().Value(fruit), Context().Value(herb); a != fruits || b != herbs {
+			t.Errorf("got %v and %v, want %v and %v", a, b, fruits, herbs)
+		}
+	}
+	want(nil, nil)
+	Within(with(fruit, "apple"), func() {
+		want("apple", nil)
+		Within(with(herb, "dill"), func() {
+			want("apple", "dill") // a setting that the inner context lacks
+			Within(with(fruit, "pear"), func() { want("pear", "dill") })
+			Within(context.WithValue(Context(), fruit, "plum"), func() { want("plum", "dill") })
+			want("apple", "dill")
+		})
+		func() {
+			defer func() { recover() }()
+			Within(with(fruit, "fig"), func() { panic("stop") })
+		}()
+		want("apple", nil)
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			want(nil, nil) // a goroutine has a scope only if it is given one
+			defer func() { want(nil, nil) }()
+			Within(with(fruit, "kiwi"), func() { runtime.Goexit() })
+		}()
+		<-done
+	})
+	want(nil, nil)
+	if n := count.Load(); n != 0 {
+		t.Errorf("%d scopes are left", n)
+	}
+}
+
+// TestStops holds that an inner context alone says when work stops, and that only settings come from around it.
+func TestStops(t *testing.T) {
+	type other struct{}
+	outer, stop := context.WithCancelCause(context.WithValue(with(fruit, "apple"), other{}, 1))
+	stop(context.DeadlineExceeded)
+	Within(outer, func() {
+		if Context().Err() == nil {
+			t.Error("the outer scope goes on")
+		}
+		Within(context.Background(), func() {
+			if ctx := Context(); ctx.Err() != nil || context.Cause(ctx) != nil {
+				t.Errorf("the inner scope stops: %v", context.Cause(ctx))
+			}
+			if v := Context().Value(other{}); v != nil {
+				t.Errorf("the inner scope has %v of the outer one's", v)
+			}
+		})
+	})
+}
+
+// TestSideBySide has many goroutines within scopes of their own.
+func TestSideBySide(t *testing.T) {
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			mine := new(int)
+			for range 100 {
+				Within(context.WithValue(context.Background(), fruit, mine), func() {
+					runtime.Gosched()
+					if Context().Value(fruit) != mine {
+						t.Error("a goroutine sees another one's scope")
+					}
+				})
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkContext(b *testing.B) {
+	Within(context.Background(), func() {
+		for b.Loop() {
+			Context()
+		}
+	})
+}
