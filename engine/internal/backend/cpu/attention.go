@@ -6,8 +6,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -33,19 +33,19 @@ type heads struct {
 // A tensor4 is an input [batch, head, token, feature].
 type tensor4 struct {
 	buf    int
-	elem   asm.Elem
+	elem   micro.Elem
 	offset int
 	stride [4]int
 }
 
 // source returns a head's matrix from a token on: lines are tokens, steps are features.
-func (t *tensor4) source(l *launch, batch, head, token int) asm.Source {
+func (t *tensor4) source(l *launch, batch, head, token int) micro.Source {
 	at := t.offset + batch*t.stride[0] + head*t.stride[1] + token*t.stride[2]
-	return asm.Source{Base: unsafe.Add(l.pointer(t.buf), at*t.elem.Size()), Elem: t.elem, Line: t.stride[2], Step: t.stride[3]}
+	return micro.Source{Base: unsafe.Add(l.pointer(t.buf), at*t.elem.Size()), Elem: t.elem, Line: t.stride[2], Step: t.stride[3]}
 }
 
 // across swaps lines and steps.
-func across(s asm.Source) asm.Source {
+func across(s micro.Source) micro.Source {
 	s.Line, s.Step = s.Step, s.Line
 	return s
 }
@@ -152,7 +152,7 @@ func (h *heads) release() {
 // A packing is keys or values of all heads, packed block by block.
 type packing struct {
 	of     *tensor4
-	kernel *asm.MicroKernel
+	kernel *micro.Kernel
 	keys   bool // the columns are keys and the steps features; otherwise the other way round
 	tokens int
 	width  int // features

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // BenchmarkAttention runs 14 query heads of 64 over 2 key heads, causal, as in a model of half a billion parameters, and
@@ -55,6 +55,6 @@ func multiplyAddRate(dev *Backend) float64 {
 	const n = 20_000
 	threads := dev.pool.Threads()
 	start := time.Now()
-	dev.pool.For(threads, func(int, int) { asm.PeakFlops(n) })
-	return float64(threads) * float64(asm.PeakFlops(1)*n) / time.Since(start).Seconds()
+	dev.pool.For(threads, func(int, int) { micro.PeakFlops(n) })
+	return float64(threads) * float64(micro.PeakFlops(1)*n) / time.Since(start).Seconds()
 }

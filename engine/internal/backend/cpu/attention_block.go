@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
@@ -79,7 +79,7 @@ func (t *blockTask) take(mem []float32) {
 
 func (t *blockTask) run() {
 	if t.d > 0 {
-		asm.PackPanel(t.query, queryBlock, t.q.source(t.l, t.head/t.hq, t.head%t.hq, t.first), t.queries, t.d)
+		micro.PackPanel(t.query, queryBlock, t.q.source(t.l, t.head/t.hq, t.head%t.hq, t.first), t.queries, t.d)
 		scaleRow(t.query, t.scale)
 	}
 	for i := range t.most {
@@ -146,10 +146,10 @@ func (t *blockTask) hide(key, n int) {
 		for i := range t.queries {
 			copy(t.turned[i*keyBlock:], unsafe.Slice((*float32)(t.maskOf(i, key, n)), n))
 		}
-		s := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(t.turned)), Line: keyBlock, Step: 1}
+		s := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(t.turned)), Line: keyBlock, Step: 1}
 		for i := 0; i < n; i += vec.Line { // a few keys at a time need little room
 			rows := min(vec.Line, n-i)
-			asm.PackPanel(t.more, queryBlock, s.At(0, i), t.queries, rows)
+			micro.PackPanel(t.more, queryBlock, s.At(0, i), t.queries, rows)
 			at := unsafe.Pointer(&t.scores[i*queryBlock])
 			vec.Of(vec.Add)(at, at, unsafe.Pointer(&t.more[0]), nil, rows*queryBlock)
 		}
@@ -233,13 +233,13 @@ func (t *blockTask) store() {
 	t.vectors(func(c int) {
 		vec.ScaleColumns(unsafe.Pointer(&t.shrink[c]), unsafe.Pointer(&t.sums[c]), t.dv)
 	})
-	features := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(t.sums)), Line: queryBlock, Step: 1}
+	features := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(t.sums)), Line: queryBlock, Step: 1}
 	if t.out.DType == dtype.F32 && t.dv%8 == 0 { // what lies between is not written
-		asm.PackPanel(elements[float32](t.l.bufs[t.out.Buf])[at*t.dv:][:t.queries*t.dv], t.dv, features, t.dv, t.queries)
+		micro.PackPanel(elements[float32](t.l.bufs[t.out.Buf])[at*t.dv:][:t.queries*t.dv], t.dv, features, t.dv, t.queries)
 		return
 	}
 	width := roundUp16(t.dv)
-	asm.PackPanel(t.turned, width, features, t.dv, t.queries)
+	micro.PackPanel(t.turned, width, features, t.dv, t.queries)
 	for i := range t.queries {
 		storeRows(t.l, t.out, (at+i)*t.dv, t.turned[i*width:][:t.dv])
 	}

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
@@ -59,7 +59,7 @@ func (t *fewTask) take(mem []float32) {
 func (t *fewTask) run() {
 	for i := range t.rows {
 		head, query := t.row(i)
-		asm.Spread(t.query[i*t.d:], t.q.source(t.l, t.head/t.hq, head, query), t.d)
+		micro.Spread(t.query[i*t.d:], t.q.source(t.l, t.head/t.hq, head, query), t.d)
 		t.most[i], t.total[i] = float32(math.Inf(-1)), 0
 	}
 	scaleRow(t.query, t.scale)
@@ -86,7 +86,7 @@ func (t *fewTask) row(i int) (head, query int) { return t.head%t.hq + i/t.tq, i 
 func (t *fewTask) score(key, n int) {
 	clear(t.scores)
 	s := t.k.source(t.l, t.head/t.hq, t.keyHead(t.head%t.hq), key)
-	asm.Dot(t.rows, n, t.d, unsafe.SliceData(t.query), t.d, s, unsafe.SliceData(t.scores), keyBlock)
+	micro.Dot(t.rows, n, t.d, unsafe.SliceData(t.query), t.d, s, unsafe.SliceData(t.scores), keyBlock)
 }
 
 // softmax turns a query's scores into exp(score − most), and brings what was summed before to the new largest score.
@@ -120,8 +120,8 @@ func (t *fewTask) weigh(key, n int) {
 		return
 	}
 	s := across(t.v.source(t.l, t.head/t.hq, t.keyHead(t.head%t.hq), key))
-	for j := 0; j < n; j += asm.FewSteps {
-		asm.Axpy(t.rows, t.dv, min(asm.FewSteps, n-j), &t.scores[j], keyBlock, s.At(0, j), unsafe.SliceData(t.sums), t.dv)
+	for j := 0; j < n; j += micro.FewSteps {
+		micro.Axpy(t.rows, t.dv, min(micro.FewSteps, n-j), &t.scores[j], keyBlock, s.At(0, j), unsafe.SliceData(t.sums), t.dv)
 	}
 }
 

@@ -2,8 +2,8 @@ package cpu
 
 import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // attention computes o = softmax(scale·q·kᵀ + mask)·v, and the logarithm of the sum that each softmax divides by. A
@@ -13,7 +13,7 @@ type attention struct {
 	out, lse *backend.Output // nil if nobody wants it
 	few      bool            // few queries: keys and values are read as they lie
 	group    int             // few: so many query heads of one key head may stand in one task, whose rows read each key once
-	kernel   *asm.MicroKernel
+	kernel   *micro.Kernel
 	scratch  int // elements of a worker's memory
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
@@ -21,11 +21,11 @@ import (
 type attentionGrad struct {
 	heads
 	do                   tensor4
-	outRows, doRows, lse *operand         // f32
-	dq, dk, dv           *backend.Output  // nil if nobody wants it
-	keys, values         packing          // columns are keys: for the scores, and for dp
-	features             packing          // of the keys, for dq
-	valueKernel          *asm.MicroKernel // for dv
+	outRows, doRows, lse *operand        // f32
+	dq, dk, dv           *backend.Output // nil if nobody wants it
+	keys, values         packing         // columns are keys: for the scores, and for dp
+	features             packing         // of the keys, for dq
+	valueKernel          *micro.Kernel   // for dv
 	sizes                gradSizes
 	launch               *gradLaunch // the run under way; kept for the next one
 }
@@ -249,7 +249,7 @@ func (t *gradTask) run() {
 		}
 		t.addTo(t.dvSum[key*t.heads.dv:], t.valueKernel, t.probs, n, t.doRight)
 		t.addTo(t.dkSum[key*t.d:], t.features.kernel, t.dp, n, t.queryRight)
-		ds := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(t.dp)), Line: keyBlock, Step: 1}
+		ds := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(t.dp)), Line: keyBlock, Step: 1}
 		left := gemm.PackLeft(t.features.kernel, t.leftMem, ds, t.rows, n)
 		gemm.Multiply(left, t.features.get(t.byKeys, t.keyHead, block), t.d, unsafe.SliceData(t.dqSum), t.d, true)
 	}
@@ -303,7 +303,7 @@ func (t *gradTask) scoreGrad(i, key, n int, lse float32) {
 }
 
 // addTo adds the transpose of a block of queries × n keys, times rows of the queries, to the sums of the keys.
-func (t *gradTask) addTo(sums []float32, k *asm.MicroKernel, square []float32, n int, right gemm.Right) {
-	s := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(square)), Line: 1, Step: keyBlock}
+func (t *gradTask) addTo(sums []float32, k *micro.Kernel, square []float32, n int, right gemm.Right) {
+	s := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(square)), Line: 1, Step: keyBlock}
 	gemm.Multiply(gemm.PackLeft(k, t.leftMem, s, n, t.rows), right, right.Cols(), unsafe.SliceData(sums), right.Cols(), true)
 }

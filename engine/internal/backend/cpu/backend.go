@@ -8,8 +8,8 @@
 //
 // Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention); loops.go
 // has the loops that exist for every type, double_*.go the ops in f64.
-// Below lie pool (workers), tile (elementwise programs), gemm (blocked matrix products) and asm (the generated
-// assembly).
+// Below lie pool (workers), tile (elementwise programs), gemm (blocked matrix products), vec and micro (vector functions and
+// micro-kernels, generated assembly) and isa (which instructions the processor has).
 package cpu
 
 import (

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -305,14 +305,14 @@ func offsets(l ir.Layout, batch []int) []int {
 	return r
 }
 
-func elemOf(t dtype.Type) asm.Elem {
+func elemOf(t dtype.Type) micro.Elem {
 	switch t {
 	case dtype.F16:
-		return asm.F16
+		return micro.F16
 	case dtype.BF16:
-		return asm.BF16
+		return micro.BF16
 	}
-	return asm.F32
+	return micro.F32
 }
 
 // epilogue compiles the instructions after a product, and decides where its results are.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -53,8 +53,8 @@ func quantParts(g *backend.Group, args []backend.Ref) (at [3]place, err error) {
 }
 
 // bindQuant is the weight during a launch.
-func bindQuant(l *launch, q ir.Quant, at [3]place) *asm.Quant {
-	return &asm.Quant{
+func bindQuant(l *launch, q ir.Quant, at [3]place) *micro.Quant {
+	return &micro.Quant{
 		Bits: q.Bits, Group: q.Group, Groups: q.Groups(), Scale: elemOf(at[1].dtype),
 		Codes: at[0].at(l, nil), Scales: at[1].at(l, nil), Zeros: at[2].at(l, nil),
 	}
@@ -79,22 +79,22 @@ func compileDequantize(g *backend.Group, in *backend.Inst) (func(*launch), error
 	return func(l *launch) {
 		weight, to := bindQuant(l, q, at), l.pointer(out)
 		l.pool.For(q.Blocks(), func(_, block int) {
-			var tile, turned [tileInputs * asm.Lanes]float32
-			outputs := min(asm.Lanes, q.N-block*asm.Lanes)
+			var tile, turned [tileInputs * micro.Lanes]float32
+			outputs := min(micro.Lanes, q.N-block*micro.Lanes)
 			for k := 0; k < q.K && !l.pool.Stopped(); k += tileInputs {
 				n := min(tileInputs, q.K-k)
-				weight.Dequantize(block, k, (k+n+7)&^7, &tile[0], asm.Lanes)
+				weight.Dequantize(block, k, (k+n+7)&^7, &tile[0], micro.Lanes)
 				if !q.Transposed {
 					for i := range n {
-						storeFloats(q.DType, to, (k+i)*q.N+block*asm.Lanes, &tile[i*asm.Lanes], outputs)
+						storeFloats(q.DType, to, (k+i)*q.N+block*micro.Lanes, &tile[i*micro.Lanes], outputs)
 					}
 					continue
 				}
 				for o := range outputs {
 					for i := range n {
-						turned[o*tileInputs+i] = tile[i*asm.Lanes+o]
+						turned[o*tileInputs+i] = tile[i*micro.Lanes+o]
 					}
-					storeFloats(q.DType, to, (block*asm.Lanes+o)*q.K+k, &turned[o*tileInputs], n)
+					storeFloats(q.DType, to, (block*micro.Lanes+o)*q.K+k, &turned[o*tileInputs], n)
 				}
 			}
 		})

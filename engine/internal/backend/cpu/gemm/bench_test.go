@@ -10,8 +10,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -37,7 +37,7 @@ func call(p *Product, x, y, z []float32) *Call {
 // A benchCase is a product in one of the ways that its operands lie: nn as written, nt with the right one transposed,
 // tn with the left one, as gradients have them.
 type benchCase struct {
-	elem    asm.Elem
+	elem    micro.Elem
 	m, n, k int
 	lie     string
 	threads int
@@ -60,7 +60,7 @@ func (c benchCase) prepare(workers *pool.Pool) (work func(), right []byte) {
 	var operands [2][]float32
 	for i, n := range []int{c.m * c.k, c.n * c.k} {
 		operands[i] = random(n)
-		if c.elem != asm.F32 { // halves of them are bf16 and f16 numbers, too: modest ones
+		if c.elem != micro.F32 { // halves of them are bf16 and f16 numbers, too: modest ones
 			bits := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(operands[i]))), n)
 			for j := range bits {
 				bits[j] = uint16(j*31)&0x80ff | 0x3c00
@@ -112,11 +112,11 @@ func inTurns(b *testing.B, unit string, amount float64, work func(), boundAmount
 }
 
 // multiplyAdds does nothing but multiply-adds of numbers of a type on all workers.
-func multiplyAdds(workers *pool.Pool, elem asm.Elem) (flops float64, f func()) {
+func multiplyAdds(workers *pool.Pool, elem micro.Elem) (flops float64, f func()) {
 	const n = 100_000
-	peak := asm.PeakFlops
-	if elem == asm.BF16 {
-		peak = func(n int) int64 { return asm.PeakBF16(bf16Kernel(), n) }
+	peak := micro.PeakFlops
+	if elem == micro.BF16 {
+		peak = func(n int) int64 { return micro.PeakBF16(bf16Kernel(), n) }
 	}
 	return float64(workers.Threads()) * float64(peak(1)*n), func() {
 		workers.For(workers.Threads(), func(int, int) { peak(n) })
@@ -125,7 +125,7 @@ func multiplyAdds(workers *pool.Pool, elem asm.Elem) (flops float64, f func()) {
 
 // BenchmarkProduct multiplies matrices of all kinds of shapes.
 func BenchmarkProduct(b *testing.B) {
-	for _, elem := range []asm.Elem{asm.F32, asm.BF16} {
+	for _, elem := range []micro.Elem{micro.F32, micro.BF16} {
 		for _, s := range [][3]int{
 			{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
 			{4, 4, 4}, {100, 100, 100}, {127, 131, 137}, {300, 300, 300}, {500, 500, 500}, {700, 700, 700}, {1000, 1000, 1000},
@@ -154,7 +154,7 @@ func BenchmarkProduct(b *testing.B) {
 func BenchmarkFewRows(b *testing.B) {
 	workers := pool.New(2)
 	defer workers.Close()
-	for _, elem := range []asm.Elem{asm.F32, asm.BF16} {
+	for _, elem := range []micro.Elem{micro.F32, micro.BF16} {
 		for _, s := range [][2]int{{896, 128}, {896, 896}, {1024, 1024}, {2048, 2048}, {896, 4864}, {4864, 896}, {1536, 8960}, {8960, 1536}, {896, 151936}} {
 			for _, rows := range []int{1, 2, 4, 8, 16} {
 				for _, lie := range []string{"nn", "nt"} {
@@ -176,16 +176,16 @@ func BenchmarkKernels(b *testing.B) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for _, set := range isa.Sets() {
-		for i, k := range asm.MicroKernels(set) {
+		for i, k := range micro.Kernels(set) {
 			b.Run(fmt.Sprintf("%v/%dx%d", set, k.Rows, k.Cols), func(b *testing.B) {
 				defer isa.Limit(set)()
 				old := speed[set]
 				defer func() { speed[set] = old }()
-				only := make([]float64, len(asm.MicroKernels(set)))
+				only := make([]float64, len(micro.Kernels(set)))
 				only[i] = 1
 				speed[set] = func() []float64 { return only }
-				work, _ := benchCase{asm.F32, 1024, 1024, 1024, "nn", 1}.prepare(workers)
-				flops, fma := multiplyAdds(workers, asm.F32)
+				work, _ := benchCase{micro.F32, 1024, 1024, 1024, "nn", 1}.prepare(workers)
+				flops, fma := multiplyAdds(workers, micro.F32)
 				inTurns(b, "FLOP", 2<<30, work, flops, fma)
 			})
 		}
@@ -195,9 +195,9 @@ func BenchmarkKernels(b *testing.B) {
 // BenchmarkFromCache is what micro-kernels make of operands that are packed already and lie in the first- and in the second-
 // level cache: the bound of products, whose operands come from further away.
 func BenchmarkFromCache(b *testing.B) {
-	kernels := map[asm.Elem]*asm.MicroKernel{asm.F32: Kernel(1 << 10)}
+	kernels := map[micro.Elem]*micro.Kernel{micro.F32: Kernel(1 << 10)}
 	if k := bf16Kernel(); k != nil {
-		kernels[asm.BF16] = k
+		kernels[micro.BF16] = k
 	}
 	workers := pool.New(1)
 	defer workers.Close()
@@ -234,7 +234,7 @@ func BenchmarkChoose(b *testing.B) {
 		measure(isa.Level())
 	}
 	for i, rate := range measure(isa.Level()) {
-		k := asm.MicroKernels(isa.Level())[i]
+		k := micro.Kernels(isa.Level())[i]
 		b.Logf("%v: %d×%d %.1f", isa.Level(), k.Rows, k.Cols, rate)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -25,7 +25,7 @@ const blasWork = 1 << 30
 // The rows of a matrix are the lines of a left operand, the steps of a right one.
 func plainOperand(o *Operand, lines, steps int) (ld int, rowsAreSteps, ok bool) {
 	switch {
-	case o.Elem != asm.F32:
+	case o.Elem != micro.F32:
 		return 0, false, false
 	case o.Step == 1 && o.Line >= max(1, steps) && o.Line <= math.MaxInt32:
 		return o.Line, false, true

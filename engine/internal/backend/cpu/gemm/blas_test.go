@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -41,17 +41,17 @@ func TestBLAS(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct {
 		a, b  string
-		elem  asm.Elem
+		elem  micro.Elem
 		calls int // for two terms and three matrices
 	}{
-		{"rows", "rows", asm.F32, 6},
-		{"columns", "rows", asm.F32, 6},
-		{"rows", "columns", asm.F32, 6},
-		{"padded columns", "padded rows", asm.F32, 6},
-		{"broadcast batch", "columns", asm.F32, 6},
-		{"sparse", "rows", asm.F32, 0},
-		{"rows", "reversed", asm.F32, 0},
-		{"rows", "rows", asm.BF16, 0},
+		{"rows", "rows", micro.F32, 6},
+		{"columns", "rows", micro.F32, 6},
+		{"rows", "columns", micro.F32, 6},
+		{"padded columns", "padded rows", micro.F32, 6},
+		{"broadcast batch", "columns", micro.F32, 6},
+		{"sparse", "rows", micro.F32, 0},
+		{"rows", "reversed", micro.F32, 0},
+		{"rows", "rows", micro.BF16, 0},
 	} {
 		calls = 0
 		check(t, workers, r, 70, 41, 3, []int{33, 8}, c.elem, c.a, c.b)

@@ -7,19 +7,19 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // choose returns the micro-kernel for operands of these types: the one that this machine should take the least time with. area
 // is how many results a kernel would have to compute.
-func choose(a, b asm.Elem, area func(*asm.MicroKernel) float64) *asm.MicroKernel {
-	if a == asm.BF16 && b == asm.BF16 {
+func choose(a, b micro.Elem, area func(*micro.Kernel) float64) *micro.Kernel {
+	if a == micro.BF16 && b == micro.BF16 {
 		if k := bf16Kernel(); k != nil {
 			return k
 		}
 	}
-	kernels, speeds := asm.MicroKernels(isa.Level()), speed[isa.Level()]()
+	kernels, speeds := micro.Kernels(isa.Level()), speed[isa.Level()]()
 	best, least := kernels[0], math.Inf(1)
 	for i, k := range kernels {
 		if t := area(k) / speeds[i]; t < least {
@@ -30,7 +30,7 @@ func choose(a, b asm.Elem, area func(*asm.MicroKernel) float64) *asm.MicroKernel
 }
 
 // area is what a kernel computes for m rows and n columns, beyond the edges included.
-func area(k *asm.MicroKernel, m, n int) float64 {
+func area(k *micro.Kernel, m, n int) float64 {
 	cols := float64(n / k.Cols * k.Cols)
 	if rest := n % k.Cols; rest > 0 {
 		last := k.PanelCols(rest)
@@ -41,15 +41,15 @@ func area(k *asm.MicroKernel, m, n int) float64 {
 
 // bf16Kernel returns the micro-kernel for products of two bf16 operands, nil where widening them is as fast: some processors
 // have instructions for them that are no gain.
-func bf16Kernel() *asm.MicroKernel {
-	if k := fastestBF16(); k != nil && slices.Contains(asm.BF16Kernels(), k) {
+func bf16Kernel() *micro.Kernel {
+	if k := fastestBF16(); k != nil && slices.Contains(micro.BF16Kernels(), k) {
 		return k
 	}
 	return nil
 }
 
-var fastestBF16 = sync.OnceValue(func() (best *asm.MicroKernel) {
-	kernels := asm.BF16Kernels()
+var fastestBF16 = sync.OnceValue(func() (best *micro.Kernel) {
+	kernels := micro.BF16Kernels()
 	if len(kernels) == 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ var speed = func() (all [isa.NumSets]func() []float64) {
 // of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile nearer to a square.
 // It takes some milliseconds, and can choose nothing wrong but speed, because all micro-kernels give the same bits.
 func measure(set isa.Set) []float64 {
-	kernels := asm.MicroKernels(set)
+	kernels := micro.Kernels(set)
 	rates := make([]float64, len(kernels))
 	if len(kernels) == 1 {
 		rates[0] = 1
@@ -85,7 +85,7 @@ func measure(set isa.Set) []float64 {
 }
 
 // compare returns the rates of kernels.
-func compare(kernels []*asm.MicroKernel) []float64 {
+func compare(kernels []*micro.Kernel) []float64 {
 	rates := make([]float64, len(kernels))
 	const rows, cols = 168, 192 // multiples of what most of the kernels take
 	a, b := make([]float32, rows*depth), make([]float32, cols*depth)
@@ -99,7 +99,7 @@ func compare(kernels []*asm.MicroKernel) []float64 {
 }
 
 // rate returns how many multiply-adds a nanosecond a kernel does.
-func rate(k *asm.MicroKernel, a, b, c []float32, rows, cols int) float64 {
+func rate(k *micro.Kernel, a, b, c []float32, rows, cols int) float64 {
 	rows, cols = rows/k.Rows*k.Rows, cols/k.Cols*k.Cols
 	words := k.Words(depth)
 	start := time.Now()

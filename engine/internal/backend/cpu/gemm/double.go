@@ -3,7 +3,7 @@ package gemm
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -18,13 +18,13 @@ type Double struct {
 	M, N, Batch int
 	Terms       []Term
 
-	kernel     *asm.DoubleKernel
+	kernel     *micro.DoubleKernel
 	rows, cols int // of a worker's piece
 }
 
 // NewDouble returns a product for a pool of that many threads.
 func NewDouble(m, n, batch int, terms []Term, threads int) *Double {
-	d := &Double{M: m, N: n, Batch: batch, Terms: terms, kernel: asm.Double()}
+	d := &Double{M: m, N: n, Batch: batch, Terms: terms, kernel: micro.Double()}
 	d.rows = min(doubleRows/d.kernel.Rows*d.kernel.Rows, roundTo((m+threads-1)/threads, d.kernel.Rows))
 	down := batch * pieces(m, d.rows)
 	across := max(1, 2*threads/max(1, down)) // a few rows are shared out by columns

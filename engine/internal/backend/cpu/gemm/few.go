@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -24,7 +24,7 @@ func (p *Product) fewRows() int {
 		}
 	}
 	switch {
-	case long.A.Elem == asm.BF16 && long.B.Elem == asm.BF16 && bf16Kernel() != nil:
+	case long.A.Elem == micro.BF16 && long.B.Elem == micro.BF16 && bf16Kernel() != nil:
 		return 6
 	case long.K*p.N <= 1<<20: // the caches hold it, and packing it is cheap
 		if p.direct(&long) != nil {
@@ -72,11 +72,11 @@ func (p *Product) fewWidth(threads int) int {
 
 // direct returns the kernel that multiplies packed rows by the right operand as it lies, for terms that have some rows more
 // than reading that operand hides; nil for others.
-func (p *Product) direct(t *Term) (best *asm.DirectKernel) {
+func (p *Product) direct(t *Term) (best *micro.DirectKernel) {
 	if t.Codes != nil || t.B.Line != 1 || p.M <= Few {
 		return nil
 	}
-	for _, k := range asm.DirectKernels() {
+	for _, k := range micro.DirectKernels() {
 		if best == nil || roundUp(p.M, k.Rows) < roundUp(p.M, best.Rows) {
 			best = k
 		}
@@ -124,7 +124,7 @@ func (p *Product) sumsLen(threads int) int {
 }
 
 // plain says whether rows can be read as float32 with contiguous steps.
-func (o *Operand) plain() bool { return o.Elem == asm.F32 && o.Step == 1 }
+func (o *Operand) plain() bool { return o.Elem == micro.F32 && o.Step == 1 }
 
 // runFew shares out the columns of the result.
 func (p *Product) runFew(workers *pool.Pool, c *Call) {
@@ -166,7 +166,7 @@ func (p *Product) shareOfColumns(threads int, c *Call) func(worker, chunk int) {
 // multiplied by.
 func (p *Product) spread(workers *pool.Pool, c *Call) {
 	at := 0
-	c.inputs = append(c.inputs[:0], make([]asm.QuantInput, len(p.Terms))...)
+	c.inputs = append(c.inputs[:0], make([]micro.QuantInput, len(p.Terms))...)
 	for i := range p.Terms {
 		t := &p.Terms[i]
 		n := p.leftLen(t)
@@ -206,26 +206,26 @@ func (p *Product) spreadRows(c *Call, i, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	return func(_, lo, hi int) {
 		for row := lo; row < hi; row++ {
-			asm.Spread(c.Scratch[at+row*t.K:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), t.K)
+			micro.Spread(c.Scratch[at+row*t.K:], t.A.source(c.A[i], row/p.M).At(row%p.M, 0), t.K)
 		}
 	}
 }
 
 // packRows returns what packs the left operand of term i into panels for d, all steps of one after the other, from element
 // at of the scratch memory on.
-func (p *Product) packRows(c *Call, i int, d *asm.DirectKernel, at int) func(worker, lo, hi int) {
+func (p *Product) packRows(c *Call, i int, d *micro.DirectKernel, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	panels := (p.M + d.Rows - 1) / d.Rows
 	return func(_, lo, hi int) {
 		for n := lo; n < hi; n++ {
 			row := n % panels * d.Rows
-			asm.PackPanel(c.Scratch[at+n*d.Rows*t.K:], d.Rows, t.A.source(c.A[i], n/panels).At(row, 0), min(d.Rows, p.M-row), t.K)
+			micro.PackPanel(c.Scratch[at+n*d.Rows*t.K:], d.Rows, t.A.source(c.A[i], n/panels).At(row, 0), min(d.Rows, p.M-row), t.K)
 		}
 	}
 }
 
 // multiplyDirect adds the product of packed rows and columns of b to out, or sets out to it.
-func (p *Product) multiplyDirect(t *Term, d *asm.DirectKernel, rows []float32, b asm.Source, cols int, out *float32, ld, add int) {
+func (p *Product) multiplyDirect(t *Term, d *micro.DirectKernel, rows []float32, b micro.Source, cols int, out *float32, ld, add int) {
 	const line = 64
 	size := b.Elem.Size()
 	steps, apart := nearSteps, size*b.Step
@@ -257,14 +257,14 @@ func (p *Product) multiplyDirect(t *Term, d *asm.DirectKernel, rows []float32, b
 }
 
 // multiplyRows adds the product of rows, lda apart, and columns of b to out.
-func (p *Product) multiplyRows(steps int, a *float32, lda int, b asm.Source, cols int, out *float32, ld int) {
+func (p *Product) multiplyRows(steps int, a *float32, lda int, b micro.Source, cols int, out *float32, ld int) {
 	if b.Line != 1 {
-		asm.Dot(p.M, cols, steps, a, lda, b, out, ld)
+		micro.Dot(p.M, cols, steps, a, lda, b, out, ld)
 		return
 	}
-	for s := 0; s < steps; s += asm.FewSteps {
+	for s := 0; s < steps; s += micro.FewSteps {
 		x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
-		asm.Axpy(p.M, cols, min(asm.FewSteps, steps-s), x, lda, b.At(0, s), out, ld)
+		micro.Axpy(p.M, cols, min(micro.FewSteps, steps-s), x, lda, b.At(0, s), out, ld)
 	}
 }
 

@@ -21,7 +21,7 @@ package gemm
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -31,7 +31,7 @@ const depth = 512
 
 // An Operand is how a matrix, or a batch of them, lies in memory.
 type Operand struct {
-	Elem asm.Elem
+	Elem micro.Elem
 	// Line is the distance between rows of a left operand, columns of a right one; Step is the distance along the inner
 	// dimension; both in elements.
 	Line, Step int
@@ -92,7 +92,7 @@ type Call struct {
 	Done    func(worker int, part Part)
 	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
 
-	inputs []asm.QuantInput // few rows: what the terms with quantised weights multiply
+	inputs []micro.QuantInput // few rows: what the terms with quantised weights multiply
 
 	kept kept
 }
@@ -127,7 +127,7 @@ func (c *Call) c(batch, row, col int) *float32 {
 }
 
 // source returns one matrix of an operand.
-func (o *Operand) source(base unsafe.Pointer, batch int) asm.Source {
+func (o *Operand) source(base unsafe.Pointer, batch int) micro.Source {
 	s := o.lies()
 	s.Base = base
 	if o.Batch != nil {
@@ -137,7 +137,7 @@ func (o *Operand) source(base unsafe.Pointer, batch int) asm.Source {
 }
 
 // lies is how the matrices lie, wherever they are.
-func (o *Operand) lies() asm.Source { return asm.Source{Elem: o.Elem, Line: o.Line, Step: o.Step} }
+func (o *Operand) lies() micro.Source { return micro.Source{Elem: o.Elem, Line: o.Line, Step: o.Step} }
 
 // Run computes the product. It ends early, with an undefined result, when the pool was told to stop.
 func (p *Product) Run(workers *pool.Pool, c *Call) {

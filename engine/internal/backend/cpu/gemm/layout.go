@@ -3,7 +3,7 @@ package gemm
 import (
 	"math"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // A layout is how a product is cut up.
@@ -35,7 +35,7 @@ type layout struct {
 
 // A chunk is a piece of a term's inner dimension.
 type chunk struct {
-	kernel        *asm.MicroKernel
+	kernel        *micro.Kernel
 	term, step, k int
 	words         int  // that a line takes when it is packed
 	at            int  // where the shared operand is packed
@@ -80,9 +80,9 @@ func (p *Product) arrange(threads int) layout {
 	if l.pieces = 1; !l.byBatch && work > 1<<15 {
 		l.pieces = 4 * threads
 	}
-	kernels := make([]*asm.MicroKernel, len(p.Terms))
+	kernels := make([]*micro.Kernel, len(p.Terms))
 	for i := range p.Terms {
-		kernels[i] = choose(p.Terms[i].A.Elem, p.Terms[i].B.Elem, func(k *asm.MicroKernel) float64 {
+		kernels[i] = choose(p.Terms[i].A.Elem, p.Terms[i].B.Elem, func(k *micro.Kernel) float64 {
 			_, area := p.cut(&l, k, maxTask)
 			return area
 		})
@@ -101,7 +101,7 @@ func (p *Product) arrange(threads int) layout {
 
 // share decides how many lines a task has, and how many lines and steps of the shared operand are packed at a time. The
 // steps are 0 if results cannot be passed on.
-func (p *Product) share(l *layout, kernels []*asm.MicroKernel) (steps int) {
+func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 	other, room := min(p.M, p.N), maxTask*depth
 	if kernels[0] == bf16Kernel() { // takes half as much memory
 		room *= 2
@@ -131,7 +131,7 @@ func (p *Product) share(l *layout, kernels []*asm.MicroKernel) (steps int) {
 // cut returns how many lines a task should have with a kernel, at most most of them, and the area that the busiest thread then
 // computes, with all that lies beyond the edges of panels. More tasks suit threads that are not equally fast, and so fewer
 // have to gain something.
-func (p *Product) cut(l *layout, k *asm.MicroKernel, most int) (task int, least float64) {
+func (p *Product) cut(l *layout, k *micro.Kernel, most int) (task int, least float64) {
 	own, step, pieces := p.N, k.PanelCols(1), l.pieces
 	if l.byRows {
 		own, step = p.M, 1
@@ -155,7 +155,7 @@ func (p *Product) cut(l *layout, k *asm.MicroKernel, most int) (task int, least 
 }
 
 // units is how many lines a panel has: of what tasks pack, and of the shared operand.
-func (l *layout) units(k *asm.MicroKernel) (own, shared int) {
+func (l *layout) units(k *micro.Kernel) (own, shared int) {
 	if l.byRows {
 		return k.Rows, k.Cols
 	}
@@ -163,7 +163,7 @@ func (l *layout) units(k *asm.MicroKernel) (own, shared int) {
 }
 
 // stages cuts the inner dimensions into chunks, and these into stages of at most that many steps.
-func (p *Product) stages(kernels []*asm.MicroKernel, steps int) []stage {
+func (p *Product) stages(kernels []*micro.Kernel, steps int) []stage {
 	var all []stage
 	for i := range p.Terms {
 		t, longest := &p.Terms[i], depth*kernels[i].Depth()
@@ -203,7 +203,7 @@ func (l *layout) place(s *stage) {
 
 // placePart decides how much of the result a task hands on at a time, and where it is gathered: behind all that the task
 // packs. A part's rows are not a power of two apart, because lines of memory at such distances push each other out of a cache.
-func (l *layout) placePart(kernels []*asm.MicroKernel) {
+func (l *layout) placePart(kernels []*micro.Kernel) {
 	unit := 1
 	for _, k := range kernels {
 		_, shared := l.units(k)

@@ -3,12 +3,12 @@ package gemm
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // A Left holds rows packed for a micro-kernel.
 type Left struct {
-	kernel      *asm.MicroKernel
+	kernel      *micro.Kernel
 	data        []float32
 	rows, steps int
 	packed      int // steps that were packed
@@ -16,23 +16,23 @@ type Left struct {
 
 // A Right holds columns packed for a micro-kernel.
 type Right struct {
-	kernel      *asm.MicroKernel
+	kernel      *micro.Kernel
 	data        []float32
 	cols, steps int
 }
 
 // Kernel returns the micro-kernel for results of many rows and that many columns.
-func Kernel(cols int) *asm.MicroKernel {
-	return choose(asm.F32, asm.F32, func(k *asm.MicroKernel) float64 { return area(k, 1<<10, cols) })
+func Kernel(cols int) *micro.Kernel {
+	return choose(micro.F32, micro.F32, func(k *micro.Kernel) float64 { return area(k, 1<<10, cols) })
 }
 
 // LeftLen is how many elements PackLeft needs.
-func LeftLen(k *asm.MicroKernel, rows, steps int) int {
+func LeftLen(k *micro.Kernel, rows, steps int) int {
 	return roundUp(roundUp(rows, k.Rows)*steps, 16)
 }
 
 // RightLen is how many elements PackRight needs.
-func RightLen(k *asm.MicroKernel, cols, steps int) int {
+func RightLen(k *micro.Kernel, cols, steps int) int {
 	return roundUp(roundUp(cols, k.Cols)*steps, 16)
 }
 
@@ -40,24 +40,24 @@ func RightLen(k *asm.MicroKernel, cols, steps int) int {
 func (r Right) Cols() int { return r.cols }
 
 // PackLeft packs rows of a matrix into dst.
-func PackLeft(k *asm.MicroKernel, dst []float32, s asm.Source, rows, steps int) Left {
+func PackLeft(k *micro.Kernel, dst []float32, s micro.Source, rows, steps int) Left {
 	for i := 0; i < rows && steps > 0; i += k.Rows {
-		asm.PackPanel(dst[i*steps:], k.Rows, s.At(i, 0), min(k.Rows, rows-i), steps)
+		micro.PackPanel(dst[i*steps:], k.Rows, s.At(i, 0), min(k.Rows, rows-i), steps)
 	}
 	return Left{k, dst, rows, steps, steps}
 }
 
 // PackRight packs columns of a matrix into dst.
-func PackRight(k *asm.MicroKernel, dst []float32, s asm.Source, cols, steps int) Right {
+func PackRight(k *micro.Kernel, dst []float32, s micro.Source, cols, steps int) Right {
 	for j := 0; j < cols && steps > 0; j += k.Cols {
 		n := min(k.Cols, cols-j)
-		asm.PackPanel(dst[j*steps:], k.PanelCols(n), s.At(j, 0), n, steps)
+		micro.PackPanel(dst[j*steps:], k.PanelCols(n), s.At(j, 0), n, steps)
 	}
 	return Right{k, dst, cols, steps}
 }
 
 // PackedRight is what PackRight wrote to data earlier.
-func PackedRight(k *asm.MicroKernel, data []float32, cols, steps int) Right {
+func PackedRight(k *micro.Kernel, data []float32, cols, steps int) Right {
 	return Right{k, data, cols, steps}
 }
 
@@ -74,7 +74,7 @@ func (a Left) First(n int) Left {
 }
 
 // PackedLeft is what PackLeft wrote to data earlier.
-func PackedLeft(k *asm.MicroKernel, data []float32, rows, steps int) Left {
+func PackedLeft(k *micro.Kernel, data []float32, rows, steps int) Left {
 	return Left{k, data, rows, steps, steps}
 }
 

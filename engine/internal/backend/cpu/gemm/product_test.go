@@ -9,14 +9,14 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
 // A matrix of a test: a batch of rows × cols values that lie in data through strides.
 type matrix struct {
-	elem                      asm.Elem
+	elem                      micro.Elem
 	data                      []byte
 	first                     int // element
 	batch, rowStep, colStep   int
@@ -25,11 +25,11 @@ type matrix struct {
 
 func (m *matrix) at(batch, i, j int) float64 {
 	e := m.first + batch*m.batch + i*m.rowStep + j*m.colStep
-	if m.elem == asm.F32 {
+	if m.elem == micro.F32 {
 		return float64(*(*float32)(unsafe.Pointer(&m.data[4*e])))
 	}
 	h := *(*uint16)(unsafe.Pointer(&m.data[2*e]))
-	if m.elem == asm.BF16 {
+	if m.elem == micro.BF16 {
 		return float64(dtype.BF16ToFloat32(h))
 	}
 	return float64(dtype.F16ToFloat32(h))
@@ -70,7 +70,7 @@ func (m *matrix) offsets() []int {
 // layouts of a matrix: what package plan may pass.
 var layouts = []string{"rows", "columns", "padded rows", "padded columns", "sparse", "reversed", "broadcast batch"}
 
-func newMatrix(r *rand.Rand, elem asm.Elem, layout string, batch, rows, cols int) *matrix {
+func newMatrix(r *rand.Rand, elem micro.Elem, layout string, batch, rows, cols int) *matrix {
 	m := &matrix{elem: elem, batchCount: batch, rows: rows, columns: cols, rowStep: cols, colStep: 1, batch: rows * cols}
 	switch layout {
 	case "columns":
@@ -93,7 +93,7 @@ func newMatrix(r *rand.Rand, elem asm.Elem, layout string, batch, rows, cols int
 	m.data = make([]byte, n*elem.Size())
 	for i := range n {
 		v := float32(r.NormFloat64())
-		if elem == asm.F32 {
+		if elem == micro.F32 {
 			*(*float32)(unsafe.Pointer(&m.data[4*i])) = v
 		} else {
 			*(*uint16)(unsafe.Pointer(&m.data[2*i])) = uint16(math.Float32bits(v)>>16)&0xbfff | 0x2000 // a modest number in both formats
@@ -103,7 +103,7 @@ func newMatrix(r *rand.Rand, elem asm.Elem, layout string, batch, rows, cols int
 }
 
 // check computes Σ a·b over random matrices and compares with a sum in float64.
-func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks []int, elem asm.Elem, layoutA, layoutB string) {
+func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks []int, elem micro.Elem, layoutA, layoutB string) {
 	t.Helper()
 	var terms []Term
 	var as, bs []*matrix
@@ -214,7 +214,7 @@ func testProduct(t *testing.T) {
 		{9, 9, 1, []int{9}}, {100, 1, 1, []int{50}}, {13, 70, 3, []int{40}}, {64, 64, 9, []int{64}}, {25, 8, 1, []int{1030}},
 		{130, 70, 1, []int{515, 16}}, {100, 33, 1, []int{7, 0, 600}}, {2100, 20, 1, []int{5}}, {9, 2100, 1, []int{6}}, {90, 3, 2, []int{70, 9}}, {300, 16, 1, []int{33}}, {40, 600, 1, []int{515}}, {18, 600, 1, []int{512, 5}}, {31, 2100, 1, []int{512}},
 	} {
-		for _, elem := range []asm.Elem{asm.F32, asm.BF16, asm.F16} {
+		for _, elem := range []micro.Elem{micro.F32, micro.BF16, micro.F16} {
 			check(t, workers, r, c.m, c.n, c.batch, c.k, elem, "rows", "rows")
 			check(t, workers, r, c.m, c.n, c.batch, c.k, elem, "columns", "columns")
 		}
@@ -233,7 +233,7 @@ func testProductProperty(t *testing.T) {
 		for i := range ks {
 			ks[i] = r.IntN(90)
 		}
-		check(t, workers, r, 1+r.IntN(70), 1+r.IntN(140), 1+r.IntN(4), ks, asm.Elem(r.IntN(3)),
+		check(t, workers, r, 1+r.IntN(70), 1+r.IntN(140), 1+r.IntN(4), ks, micro.Elem(r.IntN(3)),
 			layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])
 	}
 }
@@ -263,7 +263,7 @@ func TestMicroKernelsAgree(t *testing.T) {
 	const k = 37
 	x, y := random(32*k), random(64*k)
 	for _, set := range isa.Sets() {
-		for _, kernel := range asm.MicroKernels(set) {
+		for _, kernel := range micro.Kernels(set) {
 			t.Run(fmt.Sprintf("%v/%dx%d", set, kernel.Rows, kernel.Cols), func(t *testing.T) {
 				for cols := 1; cols <= kernel.Cols; cols++ {
 					for rows := 1; rows <= kernel.Rows; rows++ {
@@ -275,7 +275,7 @@ func TestMicroKernelsAgree(t *testing.T) {
 	}
 }
 
-func checkMicroKernel(t *testing.T, kernel *asm.MicroKernel, rows, cols, k int, x, y []float32) {
+func checkMicroKernel(t *testing.T, kernel *micro.Kernel, rows, cols, k int, x, y []float32) {
 	got := slices.Repeat([]float32{3}, (kernel.Rows+1)*80)
 	for add := range 2 {
 		kernel.Run(k, &x[0], &y[0], 4*64, &got[0], 4*80, rows, cols, add)
@@ -301,16 +301,16 @@ func checkMicroKernel(t *testing.T, kernel *asm.MicroKernel, rows, cols, k int, 
 func TestBF16Products(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	defer func(old func() *asm.MicroKernel) { fastestBF16 = old }(fastestBF16)
+	defer func(old func() *micro.Kernel) { fastestBF16 = old }(fastestBF16)
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, kernel := range asm.BF16Kernels() {
-		fastestBF16 = func() *asm.MicroKernel { return kernel }
+	for _, kernel := range micro.BF16Kernels() {
+		fastestBF16 = func() *micro.Kernel { return kernel }
 		for range 60 {
-			check(t, workers, r, 7+r.IntN(90), 1+r.IntN(140), 1+r.IntN(3), []int{1 + r.IntN(700), r.IntN(40)}, asm.BF16,
+			check(t, workers, r, 7+r.IntN(90), 1+r.IntN(140), 1+r.IntN(3), []int{1 + r.IntN(700), r.IntN(40)}, micro.BF16,
 				layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])
 		}
 		for _, k := range [][]int{{32}, {64, 96}, {2080}, {4160, 32}, {64, 7}} { // rows that tiles are loaded from
-			check(t, workers, r, 40+r.IntN(60), 40+r.IntN(60), 1+r.IntN(2), k, asm.BF16, "rows", layouts[r.IntN(len(layouts))])
+			check(t, workers, r, 40+r.IntN(60), 40+r.IntN(60), 1+r.IntN(2), k, micro.BF16, "rows", layouts[r.IntN(len(layouts))])
 		}
 	}
 }
@@ -318,29 +318,29 @@ func TestBF16Products(t *testing.T) {
 // Every micro-kernel for bf16 agrees with sums in float64, for all sizes of its tile and ways that the operands lie.
 func TestBF16Kernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, kernel := range asm.BF16Kernels() {
+	for _, kernel := range micro.BF16Kernels() {
 		t.Run(fmt.Sprintf("%dx%d", kernel.Rows, kernel.Cols), func(t *testing.T) {
 			for i := range 400 {
 				rows, cols, k := 1+i%kernel.Rows, 1+r.IntN(3*kernel.Cols), 1+r.IntN(100)
 				checkBF16Kernel(t, kernel, rows, cols,
-					newMatrix(r, asm.BF16, layouts[r.IntN(len(layouts))], 1, rows, k), newMatrix(r, asm.BF16, layouts[r.IntN(len(layouts))], 1, k, cols))
+					newMatrix(r, micro.BF16, layouts[r.IntN(len(layouts))], 1, rows, k), newMatrix(r, micro.BF16, layouts[r.IntN(len(layouts))], 1, k, cols))
 			}
 		})
 	}
-	if len(asm.BF16Kernels()) == 0 {
+	if len(micro.BF16Kernels()) == 0 {
 		t.Skip("this processor has no instructions for bf16")
 	}
 }
 
-func checkBF16Kernel(t *testing.T, kernel *asm.MicroKernel, rows, cols int, a, b *matrix) {
+func checkBF16Kernel(t *testing.T, kernel *micro.Kernel, rows, cols int, a, b *matrix) {
 	t.Helper()
 	k := a.columns
 	words := kernel.Words(k)
 	// Numbers that are not there must not be used, and NaN would show.
 	left, right := slices.Repeat([]float32{float32(math.NaN())}, kernel.Rows*words), slices.Repeat([]float32{float32(math.NaN())}, (cols+kernel.Cols)*words)
-	kernel.PackLeft(left, words, 0, asm.Source{Base: a.pointer(), Elem: asm.BF16, Line: a.rowStep, Step: a.colStep}, rows, k)
+	kernel.PackLeft(left, words, 0, micro.Source{Base: a.pointer(), Elem: micro.BF16, Line: a.rowStep, Step: a.colStep}, rows, k)
 	for j := 0; j < cols; j += kernel.Cols {
-		s := asm.Source{Base: b.pointer(), Elem: asm.BF16, Line: b.colStep, Step: b.rowStep}
+		s := micro.Source{Base: b.pointer(), Elem: micro.BF16, Line: b.colStep, Step: b.rowStep}
 		kernel.PackRight(right[j*words:], s.At(j, 0), min(kernel.Cols, cols-j), k)
 	}
 	got := slices.Repeat([]float32{3}, (kernel.Rows+1)*(cols+1))
@@ -377,6 +377,6 @@ func FuzzProduct(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, elem, lay uint8) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		a, b := layouts[int(lay)%len(layouts)], layouts[int(lay)/len(layouts)%len(layouts)]
-		check(t, workers, r, int(m), int(n), 1+int(seed%3), []int{int(k)}, asm.Elem(elem%3), a, b)
+		check(t, workers, r, int(m), int(n), 1+int(seed%3), []int{int(k)}, micro.Elem(elem%3), a, b)
 	})
 }

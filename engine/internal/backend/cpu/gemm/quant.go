@@ -3,21 +3,21 @@ package gemm
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // Codes says how a right operand [K N] is quantised; its parts, each contiguous, come with a Call.
 type Codes struct {
 	K, N        int // of the weight; the term reads it as [N K] if it is Transposed
 	Bits, Group int
-	Scale       asm.Elem
+	Scale       micro.Elem
 	Transposed  bool
 }
 
 // quant returns the weight of term i in a call.
-func (t *Term) quant(c *Call, i int) asm.Quant {
+func (t *Term) quant(c *Call, i int) micro.Quant {
 	w := t.Codes
-	return asm.Quant{
+	return micro.Quant{
 		Bits: w.Bits, Group: w.Group, Groups: (w.K + w.Group - 1) / w.Group, Scale: w.Scale,
 		Codes: c.B[i], Scales: c.Scales[i], Zeros: c.Zeros[i],
 	}
@@ -28,12 +28,12 @@ func (t *Term) inputLen(rows int) int {
 	if t.Codes == nil || t.K == 0 {
 		return 0
 	}
-	q := asm.Quant{Bits: t.Codes.Bits, Group: t.Codes.Group, Groups: (t.Codes.K + t.Codes.Group - 1) / t.Codes.Group}
+	q := micro.Quant{Bits: t.Codes.Bits, Group: t.Codes.Group, Groups: (t.Codes.K + t.Codes.Group - 1) / t.Codes.Group}
 	return roundUp(q.InputLen(rows), 16)
 }
 
 // prepare makes rows, lda apart, ready to be multiplied by the codes of term i.
-func (t *Term) prepare(c *Call, i int, scratch []float32, rows int, a *float32, lda int) asm.QuantInput {
+func (t *Term) prepare(c *Call, i int, scratch []float32, rows int, a *float32, lda int) micro.QuantInput {
 	q := t.quant(c, i)
 	return q.Prepare(scratch, rows, t.K, a, lda)
 }
@@ -56,7 +56,7 @@ func (b *block) packCodes(dst []float32, c *chunk, line, lines int) {
 // A panel is a part of a quantised weight to write for a micro-kernel: steps rows of width values, of which the first
 // lines are wanted.
 type panel struct {
-	q           *asm.Quant
+	q           *micro.Quant
 	dst         []float32
 	width       int
 	line, lines int
@@ -69,11 +69,11 @@ const tileInputs = 64
 // packOutputs packs a panel whose lines are outputs and whose steps are inputs.
 func (p *panel) packOutputs() {
 	for done := 0; done < p.width; {
-		block, lane := (p.line+done)/asm.Lanes, (p.line+done)%asm.Lanes
-		n := min(asm.Lanes-lane, p.width-done)
+		block, lane := (p.line+done)/micro.Lanes, (p.line+done)%micro.Lanes
+		n := min(micro.Lanes-lane, p.width-done)
 		if done >= p.lines { // beyond the last column
 			p.zero(done, n)
-		} else if n == asm.Lanes && p.step%8 == 0 && p.steps%8 == 0 {
+		} else if n == micro.Lanes && p.step%8 == 0 && p.steps%8 == 0 {
 			p.q.Dequantize(block, p.step, p.step+p.steps, &p.dst[done], p.width)
 		} else {
 			p.copyOutputs(block, lane, done, n)
@@ -90,12 +90,12 @@ func (p *panel) zero(at, n int) {
 
 // copyOutputs packs n outputs of a block, from lane on.
 func (p *panel) copyOutputs(block, lane, at, n int) {
-	var tile [tileInputs * asm.Lanes]float32
+	var tile [tileInputs * micro.Lanes]float32
 	for i := p.step &^ 7; i < p.step+p.steps; i += tileInputs {
 		end := min(i+tileInputs, (p.step+p.steps+7)&^7)
-		p.q.Dequantize(block, i, end, &tile[0], asm.Lanes)
+		p.q.Dequantize(block, i, end, &tile[0], micro.Lanes)
 		for k := max(i, p.step); k < min(end, p.step+p.steps); k++ {
-			copy(p.dst[(k-p.step)*p.width+at:][:n], tile[(k-i)*asm.Lanes+lane:])
+			copy(p.dst[(k-p.step)*p.width+at:][:n], tile[(k-i)*micro.Lanes+lane:])
 		}
 	}
 }
@@ -104,17 +104,17 @@ func (p *panel) copyOutputs(block, lane, at, n int) {
 func (p *panel) packInputs() {
 	first := p.line &^ 7
 	end := (p.line + p.lines + 7) &^ 7
-	var small [(tileInputs + 8) * asm.Lanes]float32
+	var small [(tileInputs + 8) * micro.Lanes]float32
 	tile := small[:]
-	if need := (end - first) * asm.Lanes; need > len(tile) {
+	if need := (end - first) * micro.Lanes; need > len(tile) {
 		tile = make([]float32, need)
 	}
 	for done := 0; done < p.steps; {
-		block, lane := (p.step+done)/asm.Lanes, (p.step+done)%asm.Lanes
-		n := min(asm.Lanes-lane, p.steps-done)
-		p.q.Dequantize(block, first, end, &tile[0], asm.Lanes)
-		s := asm.Source{Base: unsafe.Pointer(unsafe.SliceData(tile)), Line: asm.Lanes, Step: 1}
-		asm.PackPanel(p.dst[done*p.width:], p.width, s.At(p.line-first, lane), p.lines, n)
+		block, lane := (p.step+done)/micro.Lanes, (p.step+done)%micro.Lanes
+		n := min(micro.Lanes-lane, p.steps-done)
+		p.q.Dequantize(block, first, end, &tile[0], micro.Lanes)
+		s := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(tile)), Line: micro.Lanes, Step: 1}
+		micro.PackPanel(p.dst[done*p.width:], p.width, s.At(p.line-first, lane), p.lines, n)
 		done += n
 	}
 }

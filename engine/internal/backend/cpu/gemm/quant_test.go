@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
@@ -28,13 +28,13 @@ func (c codesCase) String() string {
 
 // prepare returns a product of x with random codes, what is called, the result, and the codes.
 func (c codesCase) prepare(threads int) (p *Product, args *Call, x, z []float32, codes []byte) {
-	groups, blocks := (c.k+c.group-1)/c.group, (c.n+asm.Lanes-1)/asm.Lanes
+	groups, blocks := (c.k+c.group-1)/c.group, (c.n+micro.Lanes-1)/micro.Lanes
 	r := rand.New(rand.NewPCG(3, 4))
-	codes = make([]byte, blocks*asm.Lanes*groups*c.group*c.bits/8)
+	codes = make([]byte, blocks*micro.Lanes*groups*c.group*c.bits/8)
 	for i := range codes {
 		codes[i] = byte(r.Uint32())
 	}
-	scales := random(blocks * asm.Lanes * groups)
+	scales := random(blocks * micro.Lanes * groups)
 	cols, steps := c.n, c.k
 	if c.transposed {
 		cols, steps = c.k, c.n
@@ -106,7 +106,7 @@ func BenchmarkCodes(b *testing.B) {
 					if transposed {
 						lie, n, k = "nt", c.k, c.n
 					}
-					plain, _ := benchCase{asm.F32, rows, n, k, lie, 2}.prepare(workers)
+					plain, _ := benchCase{micro.F32, rows, n, k, lie, 2}.prepare(workers)
 					flops := 2 * float64(rows) * float64(n) * float64(k)
 					inTurns(b, "FLOP", flops, func() { p.Run(workers, args) }, flops, plain)
 				})

@@ -3,7 +3,7 @@ package tile
 import (
 	"unsafe"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
 // An input whose neighbours along the inner dimension lie far apart, while those along the next dimension lie side by
@@ -77,9 +77,9 @@ func transpose(d, src unsafe.Pointer, stride, rows, n int, size uintptr) {
 		transposeElements[uint16](d, src, stride, rows, n)
 	case 4:
 		done := 0
-		if rows == BlockRows && asm.HasTranspose8() {
+		if rows == BlockRows && micro.HasTranspose8() {
 			for ; done+8 <= n; done += 8 {
-				asm.Transpose8(unsafe.Add(d, 4*done), 4*Len, unsafe.Add(src, 4*done*stride), 4*stride, BlockRows/8)
+				micro.Transpose8(unsafe.Add(d, 4*done), 4*Len, unsafe.Add(src, 4*done*stride), 4*stride, BlockRows/8)
 			}
 		}
 		if done < n {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/asm/a64"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/a64"
 )
 
 // NEON has vectors of four lanes and no masks: what is left of a run after whole vectors is done one element a turn, in lane

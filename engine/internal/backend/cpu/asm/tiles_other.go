@@ -1,9 +1,0 @@
-//go:build !amd64 || mcs_portable
-
-package asm
-
-// There are no tiles.
-
-func multiplyTiles(int, *float32, int, *float32, *float32, int, int, int, int) {}
-
-func packTiles([]float32, int, Source, int, int) {}

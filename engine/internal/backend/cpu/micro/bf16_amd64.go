@@ -1,0 +1,192 @@
+//go:build amd64 && !mcs_portable
+
+package micro
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
+)
+
+// tileConfig is what LDTILECFG reads: the length and number of each tile's rows.
+type tileConfig struct {
+	palette  uint8
+	_        [15]uint8
+	rowBytes [16]uint16
+	rows     [16]uint8
+}
+
+const (
+	tileRows  = 16 // of a tile, at most
+	tileSteps = 32 // bf16 numbers of a tile's row
+)
+
+// configure returns the sizes of the tiles for rows ≤ 32 and cols ≤ 32 of the result; see gen/tiles.go.
+func configure(rows, cols int) (c tileConfig) {
+	c.palette = 1
+	r := [2]int{min(rows, tileRows), rows - tileRows}
+	n := [2]int{min(cols, tileRows), cols - tileRows}
+	for i := range 2 {
+		for j := range 2 {
+			if r[i] > 0 && n[j] > 0 {
+				c.rows[2*i+j], c.rowBytes[2*i+j] = uint8(r[i]), uint16(4*n[j])
+			}
+		}
+		if r[i] > 0 {
+			c.rows[4+i], c.rowBytes[4+i] = uint8(r[i]), 2*tileSteps
+		}
+		if n[i] > 0 {
+			c.rows[6+i], c.rowBytes[6+i] = tileSteps/2, uint16(4*n[i])
+		}
+	}
+	return c
+}
+
+var (
+	dotKernel  = &Kernel{Rows: 14, Cols: 32, lanes: 16, widths: []microFunc{matmul14x16BF16, matmul14x32BF16}, form: pairs}
+	tileKernel = &Kernel{Rows: 2 * tileRows, Cols: 2 * tileRows, form: tiles}
+)
+
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the machine has the
+// instructions. It does not follow that they are faster.
+func BF16Kernels() []*Kernel {
+	var k []*Kernel
+	if isa.HasBF16Dot() {
+		k = append(k, dotKernel)
+	}
+	if isa.HasTiles() {
+		k = append(k, tileKernel)
+	}
+	return k
+}
+
+// multiplyTiles is Kernel.Multiply for tiles: rows of one panel, or of whole ones.
+func multiplyTiles(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
+	run := [2][2]func(*tileConfig, int, int, *float32, int, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
+	blocks, high := words/(tileSteps/2), max(1, rows/tileKernel.Rows)
+	height := min(rows, tileKernel.Rows)
+	for done := 0; done < cols; {
+		panels, width := max(1, (cols-done)/tileKernel.Cols), min(cols-done, tileKernel.Cols)
+		config := configure(height, width)
+		run[(height-1)/tileRows][(width-1)/tileRows](&config, blocks, high, a, lda, offset(b, done*words), panels, offset(c, done), ldc, add)
+		done += panels * width
+	}
+}
+
+// packTiles packs rows, words apart, filled up with zeros to whole tiles.
+func packTiles(dst []float32, words int, s Source, rows, k int) {
+	if s.Step == 1 {
+		for row := range rows {
+			to := unsafe.Slice((*uint16)(unsafe.Pointer(&dst[row*words])), roundUp(k, tileSteps))
+			copy(to, unsafe.Slice((*uint16)(s.At(row, 0).Base), k))
+			clear(to[k:])
+		}
+		return
+	}
+	var pairs [tileRows * 2 * tileRows]float32 // 32 steps, row after row side by side
+	for step := 0; step < k; step += tileSteps {
+		for row := 0; row < rows; row += 2 * tileRows {
+			n := min(2*tileRows, rows-row)
+			packPairPanel(pairs[:], s.At(row, step), n, min(tileSteps, k-step))
+			for i := 0; i < n; i += 8 {
+				transposePairs(dst[(row+i)*words+step/2:], words, pairs[i:], min(8, n-i))
+			}
+		}
+	}
+}
+
+// transposePairs writes 16 pairs of up to eight rows, words apart; they are rows of 32 in pairs.
+func transposePairs(dst []float32, words int, pairs []float32, rows int) {
+	if rows == 8 {
+		for j := 0; j < tileRows; j += 8 {
+			Transpose8(unsafe.Pointer(&dst[j]), 4*words, unsafe.Pointer(&pairs[2*tileRows*j]), 8*tileRows, 1)
+		}
+		return
+	}
+	for i := range rows {
+		for j := range tileRows {
+			dst[i*words+j] = pairs[2*tileRows*j+i]
+		}
+	}
+}
+
+// packPairRows packs rows in pairs of steps, width of them a pair.
+func packPairRows(dst []float32, width int, s Source, rows, k int) {
+	done := 0
+	switch {
+	case s.Step == 1: // a pair is a number of 32 bits
+		done = packPairsTransposed(dst, width, s, rows, k)
+	case s.Line == 1:
+		var wide [tileSteps / 2 * 2 * tileRows]float32
+		for step := 0; step < k; step += tileSteps {
+			n := min(tileSteps, k-step)
+			packPairPanel(wide[:(n+1)/2*2*tileRows], s.At(0, step), rows, n)
+			for p := range (n + 1) / 2 {
+				copy(dst[(step/2+p)*width:][:width], wide[p*2*tileRows:])
+			}
+		}
+		return
+	}
+	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), rows, k-2*done)
+}
+
+// packPairsTransposed packs lines of contiguous steps, and returns for how many pairs.
+func packPairsTransposed(dst []float32, width int, s Source, lines, k int) int {
+	done := k / 16 * 8
+	for line := 0; line < lines && done > 0; line += 8 {
+		lanes := (min(8, width-line) - 4) / 2
+		transposeF32[lanes](&dst[line], 4*width, (*float32)(s.At(line, 0).Base), 2*s.Line, min(8, lines-line), done/8)
+	}
+	return done
+}
+
+// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps, and zeros for what is left of dst.
+func packPairPanel(dst []float32, s Source, cols, k int) {
+	const width = 2 * tileRows
+	pairs, done := (k+1)/2, 0
+	clear(dst[pairs*width:])
+	switch {
+	case s.Line == 1:
+		last := 1
+		if k%2 != 0 {
+			last = 0
+		}
+		packPairs(unsafe.SliceData(dst), (*uint16)(s.Base), 2*s.Step, pairs, cols, last)
+		return
+	case s.Step == 1: // a pair is a number of 32 bits
+		done = packPairsTransposed(dst, width, s, cols, k)
+	}
+	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), cols, k-2*done)
+}
+
+// packPairsScalar packs pairs in Go.
+func packPairsScalar(dst []float32, width int, s Source, lines, k int) {
+	for p := range (k + 1) / 2 {
+		row := dst[width*p:][:width]
+		for j := range lines {
+			pair := uint32(*(*uint16)(s.At(j, 2*p).Base))
+			if 2*p+1 < k {
+				pair |= uint32(*(*uint16)(s.At(j, 2*p+1).Base)) << 16
+			}
+			row[j] = math.Float32frombits(pair)
+		}
+	}
+}
+
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
+
+// peakBF16 is PeakBF16 of a kernel.
+func (m *Kernel) peakBF16(n int) int64 {
+	if m.form == pairs {
+		peakBF16(n)
+		return int64(n) * 12 * 16 * 2 * 2
+	}
+	config := configure(2*tileRows, 2*tileRows)
+	var ones [tileRows * tileSteps / 2]float32
+	for i := range ones {
+		ones[i] = math.Float32frombits(0x3f803f80)
+	}
+	peakTiles(&config, n, &ones[0])
+	return int64(n) * 4 * tileRows * tileRows * tileSteps * 2
+}

@@ -1,0 +1,14 @@
+//go:build (!amd64 && !arm64) || mcs_portable
+
+package micro
+
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first: there are none.
+func BF16Kernels() []*Kernel { return nil }
+
+func packPairRows([]float32, int, Source, int, int) {}
+
+func packPairPanel([]float32, Source, int, int) {}
+
+func (m *Kernel) peakBF16(int) int64 { return 0 }
+
+func roundUp(n, step int) int { return (n + step - 1) / step * step }

@@ -1,0 +1,98 @@
+package micro
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Axpy and Dot multiply a few rows by a matrix that is read as it lies: Axpy one with contiguous rows, Dot one with
+// contiguous columns. Both take a in float32 with contiguous steps; the strides lda and ldc are in elements.
+
+// FewSteps is how many steps Axpy takes at once; a last call may take fewer.
+const FewSteps = 8
+
+// Axpy computes c[i][j] += Σ a[i][u]·b(j, u) over steps u < steps ≤ FewSteps, for rows rows and cols columns. The lines
+// of b are its columns, so b.Line is 1.
+func Axpy(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) {
+	if steps < FewSteps && steps > 1 {
+		for u := range steps {
+			Axpy(rows, cols, 1, offset(a, u), lda, b.At(0, u), c, ldc)
+		}
+		return
+	}
+	done := axpyVector(rows, cols, steps, a, lda, b, c, ldc)
+	if done == cols {
+		return
+	}
+	for i := range rows {
+		row := unsafe.Slice(offset(c, i*ldc+done), cols-done)
+		axpyScalar(row, unsafe.Slice(offset(a, i*lda), steps), b.At(done, 0))
+	}
+}
+
+// axpyScalar adds the steps of one row.
+func axpyScalar(c, a []float32, b Source) {
+	if b.Elem == F32 && len(a) == FewSteps {
+		line := func(u int) []float32 { return unsafe.Slice((*float32)(b.At(0, u).Base), len(c)) }
+		for u := 0; u < FewSteps; u += 4 {
+			x0, x1, x2, x3 := a[u], a[u+1], a[u+2], a[u+3]
+			y0, y1, y2, y3 := line(u), line(u+1), line(u+2), line(u+3)
+			for j := range c {
+				c[j] += x0*y0[j] + x1*y1[j] + x2*y2[j] + x3*y3[j]
+			}
+		}
+		return
+	}
+	for u, x := range a {
+		for j := range c {
+			c[j] += x * b.At(j, u).first()
+		}
+	}
+}
+
+// dotSums are where kernels leave what they have added up. They are called by a table of functions, of which the compiler
+// has to think that they keep what they are given.
+var dotSums = sync.Pool{New: func() any { return new([16]float32) }}
+
+// Dot computes c[i][j] += Σ a[i][p]·b(j, p) over k steps, for rows rows and cols columns. b.Step is 1.
+func Dot(rows, cols, k int, a *float32, lda int, b Source, c *float32, ldc int) {
+	sums := dotSums.Get().(*[16]float32)
+	defer dotSums.Put(sums)
+	for j := 0; j < cols; j += 4 {
+		n := min(4, cols-j)
+		col := b.At(j, 0)
+		for i := 0; i < rows; {
+			m, done := dotVector(rows-i, n, k, offset(a, i*lda), lda, col, sums)
+			for r := range m {
+				for s := range n {
+					x := sums[4*r+s]
+					if done < k {
+						x += dotScalar(k-done, offset(a, (i+r)*lda+done), col.At(s, done))
+					}
+					*offset(c, (i+r)*ldc+j+s) += x
+				}
+			}
+			i += m
+		}
+	}
+}
+
+// dotScalar is the product of two contiguous vectors.
+func dotScalar(k int, a *float32, b Source) float32 {
+	var s0, s1, s2, s3 float32
+	x := unsafe.Slice(a, k)
+	if b.Elem == F32 {
+		y := unsafe.Slice((*float32)(b.Base), k)
+		for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
+			s0 += x[0] * y[0]
+			s1 += x[1] * y[1]
+			s2 += x[2] * y[2]
+			s3 += x[3] * y[3]
+		}
+		b = b.At(0, k-len(x))
+	}
+	for p := range x {
+		s0 += x[p] * b.At(0, p).first()
+	}
+	return s0 + s1 + (s2 + s3)
+}

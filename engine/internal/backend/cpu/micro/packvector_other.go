@@ -1,0 +1,5 @@
+//go:build (!amd64 && !arm64) || mcs_portable
+
+package micro
+
+func packVector(*float32, int, Source, int, int) int { return 0 }

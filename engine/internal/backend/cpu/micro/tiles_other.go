@@ -1,0 +1,9 @@
+//go:build !amd64 || mcs_portable
+
+package micro
+
+// There are no tiles.
+
+func multiplyTiles(int, *float32, int, *float32, *float32, int, int, int, int) {}
+
+func packTiles([]float32, int, Source, int, int) {}
