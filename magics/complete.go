@@ -3,28 +3,37 @@ package magics
 import (
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 // Complete returns the ways to go on at the byte offset pos of a cell, and where the text that they replace begins, if
 // the line there is a command. Otherwise the list is nil: the place is the session's.
-func (Table) Complete(s *session.Session, cell string, pos int) (from int, list []session.Completion) {
-	start := strings.LastIndexByte(cell[:pos], '\n') + 1
-	if strings.HasPrefix(strings.TrimSpace(cell), "%%") && start > 0 {
-		body := strings.IndexByte(cell, '\n') + 1
-		from, list = s.Complete(cell[body:], pos-body)
+func (Table) Complete(s *session.Session, text string, pos int) (from int, list []session.Completion) {
+	start := strings.LastIndexByte(text[:pos], '\n') + 1
+	if cell.Whole(text) && start > 0 {
+		body := strings.IndexByte(text, '\n') + 1
+		from, list = s.Complete(text[body:], pos-body)
 		return from + body, list
 	}
-	from, list = completeLine(s, cell[start:pos])
-	if list == nil && isCommand(cell[start:pos]) {
+	if !onCommand(text[:pos]) {
+		return pos, nil
+	}
+	from, list = completeLine(s, text[start:pos])
+	if list == nil {
 		list = []session.Completion{}
 	}
 	return from + start, list
 }
 
-func isCommand(line string) bool {
-	line = strings.TrimSpace(line)
-	return strings.HasPrefix(line, "%") || strings.HasPrefix(line, "!")
+// onCommand says whether a text ends in a command line that begins with its sign.
+func onCommand(text string) bool {
+	pieces := cell.Split(text)
+	if len(pieces) == 0 {
+		return false
+	}
+	last := pieces[len(pieces)-1]
+	return last.Kind == cell.Command && !strings.HasSuffix(last.Text(text), "?") && !strings.Contains(text[last.To:], "\n")
 }
 
 // completeLine completes the end of a command line.
@@ -32,19 +41,16 @@ func completeLine(s *session.Session, line string) (from int, list []session.Com
 	end := len(line)
 	command := strings.TrimLeft(line, " \t")
 	name := end - len(command) + 1 // where the name begins
-	switch {
-	case strings.HasPrefix(command, "!"):
+	if strings.HasPrefix(command, "!") {
 		return completeFile(s, line)
-	case !strings.HasPrefix(command, "%"):
-		return end, nil
 	}
-	cell := strings.HasPrefix(line[name:], "%")
-	if cell {
+	whole := strings.HasPrefix(line[name:], "%")
+	if whole {
 		name++
 	}
 	args := strings.IndexAny(line[name:], " \t")
 	if args < 0 {
-		return name, completeName(line[name:], cell)
+		return name, completeName(line[name:], whole)
 	}
 	args += name
 	m := Lookup(line[name:args])
@@ -81,9 +87,9 @@ func skipFlags(m *Magic, line string, at int) int {
 	return len(line) - len(rest)
 }
 
-func completeName(prefix string, cell bool) (list []session.Completion) {
+func completeName(prefix string, whole bool) (list []session.Completion) {
 	for _, m := range rows() {
-		if strings.HasPrefix(m.Name, prefix) && isLetter(m.Name[0]) && (m.Cell || !cell) {
+		if strings.HasPrefix(m.Name, prefix) && isLetter(m.Name[0]) && (m.Cell || !whole) {
 			list = append(list, session.Completion{Text: m.Name, Kind: "magic", Detail: m.usage(), Doc: m.Summary})
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script/gofile"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -176,27 +178,19 @@ func fileText(name string, cells []string) (string, error) {
 }
 
 // saved is what a file keeps of a cell: nothing of one that failed, and no lines about the session as such.
-func saved(cell session.Cell) string {
-	if cell.Err {
+func saved(c session.Cell) string {
+	if c.Err {
 		return ""
 	}
-	var lines []string
-	for line := range strings.SplitSeq(cell.Source, "\n") {
-		if !isNotSaved(line) {
-			lines = append(lines, line)
+	source := c.Source
+	for _, piece := range slices.Backward(cell.Split(source)) {
+		if name, _, _ := cell.ParseCommand(piece.Text(source)); piece.Kind == cell.Command && slices.Contains(notSaved, name) {
+			from := strings.LastIndexByte(source[:piece.From], '\n') + 1
+			_, after, _ := strings.Cut(source[piece.To:], "\n")
+			source = source[:from] + after
 		}
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n"))
-}
-
-func isNotSaved(line string) bool {
-	word, _ := nextWord(strings.TrimSpace(line))
-	for _, name := range notSaved {
-		if word == "%"+name {
-			return true
-		}
-	}
-	return false
+	return strings.TrimSpace(source)
 }
 
 // writeNew writes a file that is not there, or with replace one that may be.

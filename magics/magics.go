@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -110,12 +111,12 @@ func Lookup(name string) *Magic {
 
 // Run runs one command line, or a whole cell that begins with %%.
 func (Table) Run(ctx context.Context, s *session.Session, line string) (display.Value, error) {
-	name, args, cell := split(line)
+	name, args, whole := cell.ParseCommand(line)
 	m := Lookup(name)
 	switch {
 	case m == nil:
 		return nil, unknown(name)
-	case cell && !m.Cell:
+	case whole && !m.Cell:
 		return nil, fmt.Errorf("%%%%%s: works on a line only; write %%%s", name, name)
 	}
 	flags, rest, err := m.parse(args)
@@ -129,30 +130,6 @@ func (Table) Run(ctx context.Context, s *session.Session, line string) (display.
 		err = session.ErrInterrupted // an evaluation that ctx has stopped
 	}
 	return v, err
-}
-
-// split takes a command line apart: the magic's name, its arguments, and whether it is a cell's.
-func split(line string) (name, args string, cell bool) {
-	line = strings.TrimSpace(line)
-	if args, ok := strings.CutPrefix(line, "!"); ok {
-		return "!", args, false
-	}
-	if rest, ok := strings.CutPrefix(line, "%"); ok {
-		rest, cell = strings.CutPrefix(rest, "%")
-		end := strings.IndexAny(rest, " \t\n")
-		if end < 0 {
-			end = len(rest)
-		}
-		name, args = rest[:end], strings.TrimSpace(rest[end:])
-		if topic, ok := strings.CutSuffix(name, "?"); ok {
-			return "help", strings.TrimRight(topic, "?"), false
-		}
-		return name, args, cell
-	}
-	if name, ok := strings.CutSuffix(line, "??"); ok {
-		return "??", name, false
-	}
-	return "?", strings.TrimSuffix(line, "?"), false
 }
 
 func unknown(name string) error {

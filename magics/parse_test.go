@@ -8,30 +8,6 @@ import (
 	"time"
 )
 
-func TestSplitLine(t *testing.T) {
-	for _, tt := range []struct {
-		line, name, args string
-		cell             bool
-	}{
-		{"%whos", "whos", "", false},
-		{"  %timeit  -t 2s  f(x) ", "timeit", "-t 2s  f(x)", false},
-		{"%%time\nf(x)\ng(x)", "time", "f(x)\ng(x)", true},
-		{"%%bench -n 3\na := 1", "bench", "-n 3\na := 1", true},
-		{"!ls -l", "!", "ls -l", false},
-		{"! ls", "!", " ls", false},
-		{"x.Add?", "?", "x.Add", false},
-		{"x??", "??", "x", false},
-		{"%timeit?", "help", "timeit", false},
-		{"%timeit??", "help", "timeit", false},
-		{"%", "", "", false},
-	} {
-		name, args, cell := split(tt.line)
-		if name != tt.name || args != tt.args || cell != tt.cell {
-			t.Errorf("split(%q) = %q, %q, %v, want %q, %q, %v", tt.line, name, args, cell, tt.name, tt.args, tt.cell)
-		}
-	}
-}
-
 func TestParseFlags(t *testing.T) {
 	m := &Magic{Name: "m", Flags: []Flag{
 		{Name: "f"},

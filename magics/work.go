@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -144,7 +144,8 @@ type benchCase struct {
 // splitCases reads `name := expr ; name := expr`. A statement without a name is called by its text.
 func splitCases(text string) []benchCase {
 	var cases []benchCase
-	for _, source := range splitStatements(text) {
+	for _, piece := range cell.Split(text) {
+		source := strings.TrimSpace(piece.Text(text))
 		name := source
 		if list := parseStatements(source); len(list) == 1 {
 			if a, ok := list[0].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
@@ -154,38 +155,4 @@ func splitCases(text string) []benchCase {
 		cases = append(cases, benchCase{name, source})
 	}
 	return cases
-}
-
-// splitStatements cuts text at the semicolons and line ends that end statements.
-func splitStatements(text string) []string {
-	file := token.NewFileSet().AddFile("", -1, len(text))
-	var s scanner.Scanner
-	s.Init(file, []byte(text), func(token.Position, string) {}, 0)
-	var list []string
-	start, depth := 0, 0
-	cut := func(end int) {
-		if source := strings.TrimSpace(text[start:end]); source != "" {
-			list = append(list, source)
-		}
-		start = end
-	}
-	for {
-		pos, tok, lit := s.Scan()
-		switch tok {
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			depth++
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			depth--
-		case token.SEMICOLON:
-			if depth == 0 {
-				cut(min(file.Offset(pos), len(text)))
-				if lit == ";" {
-					start++
-				}
-			}
-		case token.EOF:
-			cut(len(text))
-			return list
-		}
-	}
 }

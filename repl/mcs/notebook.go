@@ -30,7 +30,6 @@ func notebook(ctx context.Context, files []string) error {
 			s, err = openSession(o)
 			return s, err
 		},
-		Incomplete: session.Incomplete,
 		Complete: func(cell string, pos int) (int, []session.Completion) {
 			return magics.Table{}.Complete(s, cell, pos)
 		},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/term/edit"
 	"github.com/mcs-notebook/mcs/repl/term/key"
 )
@@ -86,7 +87,7 @@ func (e *cellEditor) enter() {
 	text := e.buf.Text()
 	done := e.buf.AtEnd() || !strings.Contains(text, "\n") || e.past.walking
 	switch {
-	case done && !e.incomplete(text):
+	case done && !cell.Incomplete(text):
 		e.submit(text)
 	case e.keys.Blank():
 		e.buf.Insert("\n")
@@ -97,7 +98,7 @@ func (e *cellEditor) enter() {
 
 // run runs the cell wherever the cursor is, if it is complete.
 func (e *cellEditor) run() {
-	if text := e.buf.Text(); e.incomplete(text) {
+	if text := e.buf.Text(); cell.Incomplete(text) {
 		e.buf.Finish()
 		e.buf.NewLine()
 	} else {

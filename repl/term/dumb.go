@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // dumbEditor reads lines as the terminal itself edits them, for terminals that understand no escape sequences.
 type dumbEditor struct {
 	source     *source
 	interrupts *interrupts
-	incomplete func(cell string) bool
 	prefilled  string
 }
 
@@ -27,11 +28,11 @@ func (e *dumbEditor) Close() error                { return nil }
 // cell.
 func (e *dumbEditor) ReadCell(n int) (string, error) {
 	prompt := fmt.Sprintf("In [%d]: ", n)
-	cell := ""
+	text := ""
 	if e.prefilled != "" {
-		cell, e.prefilled = e.prefilled, ""
-		fmt.Fprintln(os.Stdout, prompt+strings.ReplaceAll(cell, "\n", "\n"+strings.Repeat(" ", len(prompt))))
-		return cell, nil
+		text, e.prefilled = e.prefilled, ""
+		fmt.Fprintln(os.Stdout, prompt+strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prompt))))
+		return text, nil
 	}
 	for first := true; ; first = false {
 		fmt.Fprint(os.Stdout, prompt)
@@ -47,10 +48,10 @@ func (e *dumbEditor) ReadCell(n int) (string, error) {
 			return "", err
 		}
 		if !first {
-			cell += "\n"
+			text += "\n"
 		}
-		if cell += line; !e.incomplete(cell) {
-			return cell, nil
+		if text += line; !cell.Incomplete(text) {
+			return text, nil
 		}
 	}
 }

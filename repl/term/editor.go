@@ -57,14 +57,13 @@ const escapeDelay = 50 * time.Millisecond
 
 // cellEditor edits whole cells. One goroutine reads keys; mu lets others print and close.
 type cellEditor struct {
-	console    console
-	source     *source
-	theme      theme
-	incomplete func(cell string) bool
-	asker      asker
-	ready      chan struct{} // closed when the cells of earlier runs are there
-	closed     chan struct{}
-	once       sync.Once
+	console console
+	source  *source
+	theme   theme
+	asker   asker
+	ready   chan struct{} // closed when the cells of earlier runs are there
+	closed  chan struct{}
+	once    sync.Once
 
 	mu      sync.Mutex
 	buf     edit.Buffer
@@ -89,10 +88,10 @@ type result struct {
 	err  error
 }
 
-func newCellEditor(c console, s *source, th theme, incomplete func(string) bool, ask asker) *cellEditor {
+func newCellEditor(c console, s *source, th theme, ask asker) *cellEditor {
 	ready := make(chan struct{})
 	close(ready) // until Older says otherwise
-	return &cellEditor{console: c, source: s, theme: th, incomplete: incomplete, asker: ask, ready: ready, closed: make(chan struct{}), view: view{theme: th}}
+	return &cellEditor{console: c, source: s, theme: th, asker: ask, ready: ready, closed: make(chan struct{}), view: view{theme: th}}
 }
 
 // Close ends a ReadCell that goes on and gives the terminal back.

@@ -4,7 +4,7 @@ import (
 	"go/token"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/term/syntax"
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // A span is a coloured piece of source: bytes from…to.
@@ -13,35 +13,17 @@ type span struct {
 	colour   colour
 }
 
-// goSpans finds what is coloured in the text of a cell while it is typed, from its tokens.
-func goSpans(src string, tokens []syntax.Token) []span {
-	var spans []span
-	var command int // end of the command name that starts the line
-	fresh := true   // the next token is the first one of its line
+// spansOf finds what is coloured in the text of a cell while it is typed, from its tokens.
+func spansOf(src string, tokens []cell.Token) (spans []span) {
 	for _, t := range tokens {
-		if t.Tok == token.SEMICOLON && t.Lit == "\n" {
-			fresh = true
-			continue
-		}
-		first := fresh || (t.Tok == token.REM || t.Tok == token.NOT) && strings.TrimSpace(src[strings.LastIndexByte(src[:t.From], '\n')+1:t.From]) == ""
-		fresh = false
-		c := tokenColour(t.Tok, t.Lit)
-		switch {
-		case first && (t.Tok == token.REM || t.Tok == token.NOT): // %name, %%name, !command
-			c, command = blue, t.To
-		case t.From == command && command > 0 && (t.Tok == token.IDENT || t.Tok == token.REM || t.Tok.IsKeyword()):
-			c, command = blue, t.To
-		case t.Tok == token.ILLEGAL && t.Lit == "?":
-			c = blue
-		}
-		if c != none {
+		if c := tokenColour(t.Tok, t.Text(src)); c != none {
 			spans = append(spans, span{t.From, t.To, c})
 		}
 	}
 	return spans
 }
 
-func tokenColour(tok token.Token, lit string) colour {
+func tokenColour(tok token.Token, text string) colour {
 	switch {
 	case tok.IsKeyword():
 		return magenta
@@ -51,8 +33,10 @@ func tokenColour(tok token.Token, lit string) colour {
 		return cyan
 	case tok == token.COMMENT:
 		return grey
+	case tok == cell.Sign:
+		return blue
 	case tok == token.IDENT:
-		return predeclared[lit]
+		return predeclared[text]
 	}
 	return none
 }
@@ -80,13 +64,9 @@ func (t theme) live(src string) string {
 	}
 	var b strings.Builder
 	last := 0
-	for _, s := range goSpans(src, syntax.Tokens(src)) {
-		if s.to <= last {
-			continue
-		}
-		start := max(s.from, last)
-		b.WriteString(src[last:start])
-		b.WriteString(t.paint(s.colour, src[start:s.to]))
+	for _, s := range spansOf(src, cell.Scan(src)) {
+		b.WriteString(src[last:s.from])
+		b.WriteString(t.paint(s.colour, src[s.from:s.to]))
 		last = s.to
 	}
 	return b.String() + src[last:]

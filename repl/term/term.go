@@ -38,8 +38,6 @@ type Session interface {
 type Options struct {
 	// Open starts the session. The terminal has filled in the streams and the progress; Open adds the rest.
 	Open func(session.Options) (Session, error)
-	// Incomplete says whether a cell wants another line; session.Incomplete is meant.
-	Incomplete func(cell string) bool
 	// Complete completes command lines (%name …, !command, name?), in the manner of Session.Complete. It is asked first;
 	// a nil list leaves the place to the session.
 	Complete func(cell string, pos int) (from int, list []session.Completion)
@@ -88,9 +86,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer nb.session.Close()
 	if dumb {
-		nb.editor = &dumbEditor{source: source, interrupts: nb.interrupts, incomplete: o.Incomplete}
+		nb.editor = &dumbEditor{source: source, interrupts: nb.interrupts}
 	} else {
-		nb.input.editor = newCellEditor(openConsole(), source, nb.theme, o.Incomplete, newAsker(nb.completer(o.Complete), nb.session.Hint))
+		nb.input.editor = newCellEditor(openConsole(), source, nb.theme, newAsker(nb.completer(o.Complete), nb.session.Hint))
 		nb.editor = nb.input.editor
 	}
 	defer nb.editor.Close()

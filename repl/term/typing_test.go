@@ -59,7 +59,7 @@ func newTypist(columns, rows int, th theme, history ...string) *typist {
 	s.ReflowOnResize = true
 	c := &fakeConsole{Writer: s, columns: columns, rows: rows, reflows: true}
 	o := &obedient{}
-	t := &typist{newCellEditor(c, newSource(strings.NewReader("")), th, openBrackets, newAsker(o.Complete, o.Hint)), c, s, 0}
+	t := &typist{newCellEditor(c, newSource(strings.NewReader("")), th, newAsker(o.Complete, o.Hint)), c, s, 0}
 	for _, cell := range history {
 		t.Remember(cell)
 	}

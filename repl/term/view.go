@@ -5,8 +5,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/term/paint"
-	"github.com/mcs-notebook/mcs/repl/term/syntax"
 )
 
 // A scene is what the editor wants to be seen.
@@ -44,7 +44,7 @@ type view struct {
 	columns, rows int
 
 	scanned string // the text that tokens are of
-	tokens  []syntax.Token
+	tokens  []cell.Token
 	cells   [2][]paint.Cell // memory of the frame on the screen and of the next one, in turn
 	topLine int             // the first line of the cell that is shown, and
 	topRow  int             // how many of its rows are not
@@ -210,7 +210,7 @@ func (v *view) text(l *paint.Layout, s scene, spans []span, from, to int) []span
 // scan keeps the tokens up to date.
 func (v *view) scan(text string) {
 	if v.scanned != text {
-		v.tokens = syntax.Update(v.tokens, v.scanned, text)
+		v.tokens = cell.Update(v.tokens, v.scanned, text)
 		v.scanned = text
 	}
 }
@@ -219,7 +219,7 @@ func (v *view) scan(text string) {
 func (v *view) coloured(text string, from, to int) []span {
 	first := sort.Search(len(v.tokens), func(i int) bool { return v.tokens[i].To > from })
 	last := first + sort.Search(len(v.tokens)-first, func(i int) bool { return v.tokens[first+i].From >= to })
-	return goSpans(text, v.tokens[first:last])
+	return spansOf(text, v.tokens[first:last])
 }
 
 // marked adds to spans what depends on the cursor: brackets that belong together, and what a search has found.
@@ -228,7 +228,7 @@ func (v *view) marked(s scene, spans []span) []span {
 		return overlay(spans, span{s.match[0], s.match[1], found})
 	}
 	for _, at := range []int{s.pos - 1, s.pos} {
-		other, bracket := syntax.Partner(v.tokens, at)
+		other, bracket := cell.Partner(v.tokens, at)
 		if !bracket {
 			continue
 		}

@@ -4,7 +4,7 @@ import (
 	"go/token"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/term/syntax"
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // TypeRune types a rune. A closing bracket, or the colon of a case, that is first in its line takes the line back to
@@ -22,19 +22,19 @@ func (b *Buffer) TypeRune(r rune) {
 func (b *Buffer) outdentBracket() {
 	start := b.lineStart()
 	if strings.Trim(b.text[start:b.pos-1], " \t") == "" && !b.literal(b.pos-1) {
-		b.indentTo(start, syntax.Indent(b.text[:b.pos]))
+		b.indentTo(start, cell.Indent(b.text[:b.pos]))
 	}
 }
 
 func (b *Buffer) outdentCase() {
 	start := b.lineStart()
 	line := b.text[start:b.pos]
-	words := syntax.Tokens(line)
+	words := cell.Scan(line)
 	if len(words) == 0 || words[0].Tok != token.CASE && (words[0].Tok != token.DEFAULT || len(words) > 2) || b.literal(b.pos-1) {
 		return
 	}
 	if start > 0 {
-		b.indentTo(start, max(syntax.Indent(b.text[:start-1])-1, 0))
+		b.indentTo(start, max(cell.Indent(b.text[:start-1])-1, 0))
 	}
 }
 
@@ -60,10 +60,10 @@ func (b *Buffer) NewLine() {
 	head, rest := b.text[:b.pos], b.text[b.pos:b.lineEnd()]
 	blanks := indentLen(rest)
 	rest = rest[blanks:]
-	text := "\n" + strings.Repeat("\t", syntax.Indent(head))
+	text := "\n" + strings.Repeat("\t", cell.Indent(head))
 	at := len(text)
 	if rest != "" && strings.IndexByte(")]}", rest[0]) >= 0 {
-		closing := "\n" + strings.Repeat("\t", syntax.Indent(head+"\n"+rest[:1]))
+		closing := "\n" + strings.Repeat("\t", cell.Indent(head+"\n"+rest[:1]))
 		if opens(head) {
 			text += closing
 		} else {
@@ -86,7 +86,7 @@ func opens(head string) bool {
 
 // literal says whether a place is inside of a string or comment.
 func (b *Buffer) literal(pos int) bool {
-	_, ok := syntax.Within(syntax.Tokens(b.text), pos)
+	_, ok := cell.Within(b.text, cell.Scan(b.text), pos)
 	return ok
 }
 
@@ -95,8 +95,8 @@ func (b *Buffer) InIndent() bool { return strings.Trim(b.text[b.lineStart():b.po
 
 // InRaw says whether the cursor is inside of a raw string, where a tab is data.
 func (b *Buffer) InRaw() bool {
-	t, ok := syntax.Within(syntax.Tokens(b.text), b.pos)
-	return ok && t.Raw()
+	t, ok := cell.Within(b.text, cell.Scan(b.text), b.pos)
+	return ok && t.Raw(b.text)
 }
 
 // Backspace deletes the character before the cursor, a step of indentation at once; at the start of a line it joins the

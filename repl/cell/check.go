@@ -1,0 +1,91 @@
+package cell
+
+import (
+	"go/token"
+	"strings"
+)
+
+// A Fault is what keeps a text from being a whole cell.
+type Fault struct {
+	At      int    // the byte: of the bracket, the quote, the operator
+	Message string // as the parser would say it: "unexpected )", "string literal not terminated", "missing }"
+	Missing string // what a line that follows may bring: a bracket, the end of a literal, "an operand"; empty: none can help
+}
+
+// Check finds what keeps a text from being a whole cell: the first thing that no further line can mend (a closing
+// bracket too many or of another kind, a string or rune without its end), or else what the text waits for. What the
+// parser and the type checker may find is not looked for.
+func Check(src string) (f Fault, ok bool) { return CheckTokens(src, Scan(src)) }
+
+// Incomplete says whether a cell waits for another line.
+func Incomplete(src string) bool {
+	f, ok := Check(src)
+	return !ok && f.Missing != ""
+}
+
+// CheckTokens is Check for a text whose tokens are there.
+func CheckTokens(src string, list []Token) (f Fault, ok bool) {
+	if Whole(src) {
+		if strings.HasSuffix(src, "\n") {
+			return Fault{}, true
+		}
+		return missing(len(src), "an empty line")
+	}
+	var open []Token // brackets
+	var literal, last Token
+	for _, t := range list {
+		if t.Command {
+			continue
+		}
+		switch nesting := Nesting(t.Tok); {
+		case nesting > 0:
+			open = append(open, t)
+		case nesting < 0 && len(open) == 0:
+			return Fault{At: t.From, Message: "unexpected " + t.Tok.String()}, false
+		case nesting < 0:
+			want := partners[open[len(open)-1].Tok]
+			if t.Tok != want {
+				return Fault{At: t.From, Message: "unexpected " + t.Tok.String() + ", want " + want.String()}, false
+			}
+			open = open[:len(open)-1]
+		case t.Open && t.Tok == token.CHAR:
+			return Fault{At: t.From, Message: "rune literal not terminated"}, false
+		case t.Open && t.Tok == token.STRING && !t.Raw(src):
+			return Fault{At: t.From, Message: "string literal not terminated"}, false
+		case t.Open:
+			literal = t
+		}
+		if t.Tok != LineEnd && t.Tok != token.COMMENT {
+			last = t
+		}
+	}
+	switch {
+	case literal.Tok == token.COMMENT:
+		return missing(literal.From, "*/")
+	case literal.Open:
+		return missing(literal.From, "`")
+	case len(open) > 0:
+		bracket := open[len(open)-1]
+		return missing(bracket.From, partners[bracket.Tok].String())
+	case last.Tok == token.PERIOD:
+		return missing(last.From, "a name")
+	case wantsOperand(last.Tok):
+		return missing(last.From, "an operand")
+	}
+	return Fault{}, true
+}
+
+func missing(at int, what string) (Fault, bool) {
+	return Fault{At: at, Message: "missing " + what, Missing: what}, false
+}
+
+var partners = map[token.Token]token.Token{token.LPAREN: token.RPAREN, token.LBRACK: token.RBRACK, token.LBRACE: token.RBRACE}
+
+// wantsOperand says whether a token is an operator that something must follow.
+func wantsOperand(t token.Token) bool {
+	switch t {
+	case token.INC, token.DEC, token.RPAREN, token.RBRACK, token.RBRACE, token.SEMICOLON, token.COLON, token.NOT, token.ELLIPSIS:
+		return false
+	}
+	return t.IsOperator()
+}
