@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"sync"
+
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
@@ -102,4 +104,9 @@ func move(t, y Tensor, readers int) {
 
 func init() {
 	owned.Move = func(t, y any, readers int) { move(t.(Tensor), y.(Tensor), readers) }
+	owned.Notes = func(t any) *sync.Map {
+		v := t.(Tensor).v
+		v.notes.CompareAndSwap(nil, &sync.Map{})
+		return v.notes.Load()
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -38,7 +39,8 @@ type Tensor struct {
 
 // value is the box that handles share.
 type value struct {
-	node atomic.Pointer[ir.Node]
+	node  atomic.Pointer[ir.Node]
+	notes atomic.Pointer[sync.Map] // see package owned; nil as long as nobody has any
 }
 
 func wrap(n *ir.Node) Tensor {

@@ -190,7 +190,7 @@ func (t *trainer) load(dir string) error {
 	if err != nil {
 		return err
 	}
-	tensor.DefaultRNG().SetState(s.Random)
+	t.random.SetState(s.Random)
 	history := s.History
 	history.Total, history.Interrupted = t.o.Steps, false
 	t.taken, t.history = s.Batches, &history
@@ -264,7 +264,7 @@ func (t *trainer) write(dir string) error {
 	add(paramsFile, func(w io.Writer) error { return writeTensors(w, params) })
 	add(optimizerFile, func(w io.Writer) error { return writeTensors(w, optimizer.Tensors) })
 	add(stateFile, func(w io.Writer) error {
-		return writeJSON(w, state{Signature: t.signature, Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: tensor.DefaultRNG().State(), History: *t.history})
+		return writeJSON(w, state{Signature: t.signature, Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: *t.history})
 	})
 	add(manifestFile, func(w io.Writer) error { return writeJSON(w, manifest{m.Format, maps.Clone(m.Files)}) })
 	if err != nil {

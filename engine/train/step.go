@@ -24,11 +24,11 @@ func (t *trainer) step(ctx context.Context) error {
 		}
 		batches[i] = b
 	}
-	random := tensor.DefaultRNG().State()
+	random := t.random.State()
 	var failure error
 	err := tensor.Try(func() {
 		if failure = t.learn(batches); failure != nil {
-			tensor.DefaultRNG().SetState(random)
+			t.random.SetState(random)
 			failure.(*NotFinite).Tensor = t.firstBad(batches)
 		}
 	})
@@ -36,7 +36,7 @@ func (t *trainer) step(ctx context.Context) error {
 		err = failure
 	}
 	if err != nil {
-		tensor.DefaultRNG().SetState(random)
+		t.random.SetState(random)
 		return err
 	}
 	t.taken += len(batches)

@@ -6,7 +6,7 @@
 // goes on where it stopped; with a checkpoint folder it also goes on in another process, bit for bit as if nothing had
 // happened: parameters, optimizer, random numbers and the position in the data are all saved.
 //
-// Reading order: train.go, step.go, history.go, checkpoint.go.
+// Reading order: train.go, step.go, pause.go, history.go, checkpoint.go.
 package train
 
 import (
@@ -14,8 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data"
@@ -54,7 +52,7 @@ type Options struct {
 	// step only; behaviour that depends on the step is an error in one of those. The results are the same bit for bit.
 	Compile bool
 
-	Seed uint64 // of dropout and whatever else is random in a step; 0: the session's generator as it stands
+	Seed uint64 // of the run's own generator for dropout and whatever else is random in a step; 0: tensor.DefaultRNG as it stands
 }
 
 func (o Options) withDefaults() Options {
@@ -108,6 +106,7 @@ type trainer struct {
 	params    []nn.Param
 	optimizer optim.Optimizer
 	stepper   stepper
+	random    *tensor.RNG // behind what is random in a step
 	history   *History
 	taken     int    // batches of data
 	signature string // see signatureOf
@@ -115,7 +114,8 @@ type trainer struct {
 }
 
 // Run trains. When ctx is cancelled it returns the history with an *Interrupted; loss or gradients that are not
-// finite give a *NotFinite.
+// finite give a *NotFinite. Only ctx stops it: a run in a goroutine of its own, with a context of its own, goes on when
+// the cell that started it has ended.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
 	o = o.withDefaults()
 	params := o.Params
@@ -125,17 +125,19 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err := o.check(params); err != nil {
 		return nil, err
 	}
-	t := takePaused(m, d, o, params)
-	if t == nil {
-		var err error
-		if t, err = start(m, d, o, params); err != nil {
-			return nil, err
+	var t *trainer
+	var err error
+	tensor.Within(context.WithoutCancel(ctx), func() { // a checkpoint is loaded as a whole
+		if t = takePaused(m, d, o, params); t == nil {
+			t, err = start(m, d, o, params)
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	nn.SetTraining(m, true)
 	defer nn.SetTraining(m, false)
-	var err error
-	tensor.Within(ctx, func() { err = t.loop(ctx) })
+	tensor.Within(tensor.WithRNG(ctx, t.random), func() { err = t.loop(ctx) })
 	var interrupted *Interrupted
 	if errors.As(err, &interrupted) {
 		pause(t)
@@ -168,8 +170,8 @@ func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, erro
 	if err != nil {
 		return nil, err
 	}
-	if o.Seed != 0 {
-		tensor.Seed(o.Seed)
+	if t.random = tensor.DefaultRNG(); o.Seed != 0 {
+		t.random = tensor.NewRNG(o.Seed)
 	}
 	if o.Checkpoint != "" {
 		err = t.openCheckpoints()
@@ -188,37 +190,6 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 		"seed": o.Seed, "data": d.Fingerprint(), "parameters": shapes,
 	})
 	return string(text)
-}
-
-// paused is the last run that was interrupted. It holds its model until it goes on, or another run starts.
-var paused struct {
-	sync.Mutex
-	t *trainer
-}
-
-func pause(t *trainer) {
-	paused.Lock()
-	defer paused.Unlock()
-	paused.t = t
-}
-
-// takePaused returns the interrupted run that these arguments mean, or nil. Either way nothing is paused afterwards.
-func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
-	paused.Lock()
-	t := paused.t
-	paused.t = nil
-	paused.Unlock()
-	if t == nil || t.model != m || t.o.Checkpoint != o.Checkpoint || !sameParams(t.params, params) || t.signature != signatureOf(d, o, params) {
-		return nil
-	}
-	t.data, t.o = d, o
-	t.stepper = t.newStepper()
-	t.history.Total, t.history.Interrupted = o.Steps, false
-	return t
-}
-
-func sameParams(a, b []nn.Param) bool {
-	return slices.EqualFunc(a, b, func(p, q nn.Param) bool { return p.Value() == q.Value() })
 }
 
 // loop makes steps until the last one, an interrupt or an error.

@@ -15,6 +15,7 @@ func trainSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Curves":      reflect.ValueOf((*train.Curves)(nil)),
 		"Evaluate":    reflect.ValueOf(train.Evaluate),
+		"Forget":      reflect.ValueOf(train.Forget),
 		"History":     reflect.ValueOf((*train.History)(nil)),
 		"Interrupted": reflect.ValueOf((*train.Interrupted)(nil)),
 		"Model":       reflect.ValueOf((*train.Model)(nil)),
