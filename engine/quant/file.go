@@ -177,11 +177,12 @@ func (l *loader) layer(name string, s stored) error {
 	if in != s.In || out != s.Out {
 		return l.fail("layer %q is [%d %d], want [%d %d]", name, s.In, s.Out, in, out)
 	}
-	w := &Weight{Config: Config{Bits: s.Bits, Group: s.Group, Scheme: Scheme(scheme)}}
-	w.Quantised = tensor.Quantised{In: in, Out: out, Bits: s.Bits, Group: s.Group}
-	if err := w.Config.withDefaults().check(); err != nil {
+	// A file has no defaults: bits or groups that are missing are 0, which check refuses.
+	w := &Weight{Config: Config{Bits: s.Bits, Group: s.Group, Scheme: Scheme(scheme), Scale: dtype.F32}}
+	if err := w.Config.check(); err != nil {
 		return l.fail("layer %q: %v", name, err)
 	}
+	w.Quantised = tensor.Quantised{In: in, Out: out, Bits: s.Bits, Group: s.Group}
 	if err := l.parts(name, w); err != nil {
 		return err
 	}

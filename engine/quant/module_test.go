@@ -137,6 +137,15 @@ func TestLoadRefuses(t *testing.T) {
 		{"bits", func(_ map[string]tensor.Tensor, meta map[string]string) {
 			meta["quantization"] = strings.Replace(meta["quantization"], `"bits":4`, `"bits":2`, 1)
 		}, `layer "` + q + `": quant: got 2 bits, want 4 or 8`},
+		{"bits of 0", func(_ map[string]tensor.Tensor, meta map[string]string) {
+			meta["quantization"] = strings.Replace(meta["quantization"], `"bits":4`, `"bits":0`, 1)
+		}, `layer "` + q + `": quant: got 0 bits, want 4 or 8`},
+		{"no bits", func(_ map[string]tensor.Tensor, meta map[string]string) {
+			meta["quantization"] = strings.Replace(meta["quantization"], `"bits":4,`, ``, 1)
+		}, `layer "` + q + `": quant: got 0 bits, want 4 or 8`},
+		{"no group", func(_ map[string]tensor.Tensor, meta map[string]string) {
+			meta["quantization"] = strings.Replace(meta["quantization"], `"group":64,`, ``, 1)
+		}, `layer "` + q + `": quant: got groups of 0, want 32, 64 or 128`},
 		{"size", func(_ map[string]tensor.Tensor, meta map[string]string) {
 			meta["quantization"] = strings.Replace(meta["quantization"], `"in":64`, `"in":63`, 1)
 		}, `layer "` + q + `" is [63 64], want [64 64]`},

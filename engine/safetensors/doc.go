@@ -7,7 +7,8 @@
 // A file is accepted only if it is exactly that: no duplicate names, nothing but UTF-8, every byte of the data in
 // exactly one tensor. A refusal is a [FormatError], which says what is wrong, in which tensor and at which byte.
 // Nothing is allocated on the word of a file: the header's length is held against the file's size first, and so is
-// each tensor's.
+// each tensor's. A header of more than 16 MiB must describe at least as many bytes of data, and costs a few times its
+// length.
 //
 // Files are read with ReadAt, never mapped into memory: a mapped file that somebody truncates kills the process.
 //
@@ -15,7 +16,11 @@
 // write.go, tensors.go (to and from package tensor).
 package safetensors
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // maxHeader is the longest header that the format allows, in bytes.
 const maxHeader = 100_000_000
@@ -31,9 +36,18 @@ type FormatError struct {
 func (e *FormatError) Error() string {
 	where := fmt.Sprintf("safetensors: %s: byte %d", e.File, e.Offset)
 	if e.Tensor != "" {
-		where += fmt.Sprintf(": tensor %q", e.Tensor)
+		where += ": tensor " + clip(strconv.Quote(e.Tensor))
 	}
-	return where + ": " + e.Msg
+	return where + ": " + clip(e.Msg)
+}
+
+// clip cuts what a file says to a length that a person reads.
+func clip(s string) string {
+	const limit = 300
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 // typeBits holds the size of an element for every type name of the format, in bits.

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
@@ -17,9 +18,9 @@ type File struct {
 	name     string
 	r        io.ReaderAt
 	closer   io.Closer
-	data     int64  // where the data begins
-	tensors  []Info // in the order of their data
-	byName   map[string]int
+	data     int64   // where the data begins
+	tensors  []Info  // in the order of their data
+	byName   []int32 // places in tensors, in the order of their names
 	metadata map[string]string
 }
 
@@ -73,8 +74,11 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	case int64(length) > size-8:
 		return nil, refuse(0, "the header's length is %d, but only %d bytes follow", length, size-8)
 	}
-	src := make([]byte, length)
-	if err := readFull(r, src, 8); err != nil {
+	if data := size - 8 - int64(length); length > plainHeader && int64(length) > data {
+		return nil, refuse(0, "the header has %d bytes and describes only %d bytes of data, want at most %d, or as many as the data", length, data, plainHeader)
+	}
+	src, err := readString(r, 8, int64(length))
+	if err != nil {
 		return nil, fmt.Errorf("safetensors: %s: %w", name, err)
 	}
 	h, err := parseHeader(name, src)
@@ -85,11 +89,28 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	if err := f.checkData(size - f.data); err != nil {
 		return nil, err
 	}
-	f.byName = make(map[string]int, len(f.tensors))
-	for i, t := range f.tensors {
-		f.byName[t.Name] = i
+	f.byName = make([]int32, len(f.tensors))
+	for i := range f.byName {
+		f.byName[i] = int32(i)
 	}
+	slices.SortFunc(f.byName, func(a, b int32) int { return strings.Compare(f.tensors[a].Name, f.tensors[b].Name) })
 	return f, nil
+}
+
+// plainHeader is how long the header of a small file may be: some 200,000 tensors. A longer one must describe at least
+// as many bytes of data as it has, so that nobody's memory is filled by a list of nothing.
+const plainHeader = 16 << 20
+
+// readString reads n bytes at offset.
+func readString(r io.ReaderAt, offset, n int64) (string, error) {
+	var b strings.Builder
+	b.Grow(int(n))
+	if _, err := io.CopyN(&b, io.NewSectionReader(r, offset, n), n); err == io.EOF {
+		return "", io.ErrUnexpectedEOF
+	} else if err != nil {
+		return "", err
+	}
+	return b.String(), nil
 }
 
 // checkData sorts the tensors by place and checks that they cover the data's bytes exactly, without hole or overlap.
@@ -167,23 +188,25 @@ func (f *File) Tensors() []Info {
 func (f *File) Metadata() map[string]string {
 	m := make(map[string]string, len(f.metadata))
 	for k, v := range f.metadata {
-		m[k] = v
+		m[strings.Clone(k)] = strings.Clone(v) // the header goes with the File
 	}
 	return m
 }
 
 // Has says whether the file has a tensor of that name.
 func (f *File) Has(name string) bool {
-	_, ok := f.byName[name]
-	return ok
+	_, err := f.info(name)
+	return err == nil
 }
 
 func (f *File) info(name string) (Info, error) {
-	i, ok := f.byName[name]
+	i, ok := slices.BinarySearchFunc(f.byName, name, func(i int32, name string) int {
+		return strings.Compare(f.tensors[i].Name, name)
+	})
 	if !ok {
 		return Info{}, fmt.Errorf("safetensors: %s: no tensor %q among %d", f.name, name, len(f.tensors))
 	}
-	return f.tensors[i], nil
+	return f.tensors[f.byName[i]], nil
 }
 
 // Bytes reads a tensor's data: C order, little endian.

@@ -1,21 +1,36 @@
 package safetensors
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
 // encoding/json cannot read the header: of two equal keys it keeps the last, it matches field names whatever their
 // case, and it repairs bad UTF-8. Each of these lets two programs see different tensors in one file. A header has a
 // fixed depth, so this scanner needs no recursion.
+//
+// A header of 100 MB can list two million tensors without data. So an entry costs no more than an Info and its shape:
+// names are parts of src, types are the table's own, shapes share one list.
 type scanner struct {
 	file   string
-	src    []byte
+	src    string
 	pos    int
 	tensor string // for errors
+	shapes []int
 }
+
+// What no file of a model comes near, but would cost far more memory than it has bytes.
+const (
+	maxRank     = 64
+	maxMetadata = 1 << 16
+)
+
+// shortestEntry is no longer than a tensor's entry can be.
+const shortestEntry = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}`)
 
 // header is what stands in a file's header, tensors in the order in which they are listed.
 type header struct {
@@ -23,7 +38,7 @@ type header struct {
 	metadata map[string]string
 }
 
-func parseHeader(file string, src []byte) (h *header, err error) {
+func parseHeader(file, src string) (h *header, err error) {
 	s := &scanner{file: file, src: src}
 	defer func() {
 		if r := recover(); r != nil {
@@ -43,17 +58,15 @@ func (s *scanner) refuse(at int, format string, args ...any) {
 }
 
 func (s *scanner) header() *header {
-	h := &header{}
+	h := &header{tensors: make([]Info, 0, min(strings.Count(s.src, `"shape"`), len(s.src)/shortestEntry+1))}
 	if len(s.src) == 0 || s.src[0] != '{' {
 		s.refuse(0, "got %s, want the header to start with {", s.here())
 	}
-	seen := map[string]bool{}
 	s.object(func(key string, at int) {
-		if seen[key] {
-			s.refuse(at, "the name %q stands in the header twice", key)
-		}
-		seen[key] = true
 		if key == "__metadata__" {
+			if h.metadata != nil {
+				s.refuseTwice(key, at)
+			}
 			h.metadata = s.metadata()
 			return
 		}
@@ -66,7 +79,19 @@ func (s *scanner) header() *header {
 			s.refuse(s.pos, "got %s after the header, want only spaces", s.here())
 		}
 	}
+	slices.SortFunc(h.tensors, func(a, b Info) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.at, b.at))
+	})
+	for i := 1; i < len(h.tensors); i++ {
+		if t := h.tensors[i]; t.Name == h.tensors[i-1].Name {
+			s.refuseTwice(t.Name, t.at)
+		}
+	}
 	return h
+}
+
+func (s *scanner) refuseTwice(name string, at int) {
+	s.refuse(at, "the name %q stands in the header twice", name)
 }
 
 func (s *scanner) metadata() map[string]string {
@@ -78,6 +103,9 @@ func (s *scanner) metadata() map[string]string {
 		if s.peek() != '"' {
 			s.refuse(s.pos, "__metadata__ %q: got %s, want a string", key, s.here())
 		}
+		if len(m) == maxMetadata {
+			s.refuse(at, "__metadata__ has more than %d keys", maxMetadata)
+		}
 		m[key] = s.string()
 	})
 	return m
@@ -85,8 +113,7 @@ func (s *scanner) metadata() map[string]string {
 
 func (s *scanner) info(name string, at int) Info {
 	t := Info{Name: name, at: at}
-	var offsets []int64
-	var hasType, hasShape bool
+	var hasType, hasShape, hasOffsets bool
 	s.object(func(key string, at int) {
 		twice := false
 		switch key {
@@ -97,11 +124,8 @@ func (s *scanner) info(name string, at int) Info {
 			twice, hasShape = hasShape, true
 			t.Shape = s.shape()
 		case "data_offsets":
-			twice = offsets != nil
-			offsets = s.numbers()
-			if len(offsets) != 2 {
-				s.refuse(at, "data_offsets has %d numbers, want begin and end", len(offsets))
-			}
+			twice, hasOffsets = hasOffsets, true
+			t.begin, t.end = s.offsets(at)
 		default:
 			s.refuse(at, "got key %q, want dtype, shape and data_offsets", key)
 		}
@@ -114,11 +138,25 @@ func (s *scanner) info(name string, at int) Info {
 		s.refuse(at, "dtype is missing")
 	case !hasShape:
 		s.refuse(at, "shape is missing")
-	case offsets == nil:
+	case !hasOffsets:
 		s.refuse(at, "data_offsets is missing")
 	}
-	t.begin, t.end = offsets[0], offsets[1]
 	return t
+}
+
+func (s *scanner) offsets(at int) (begin, end int64) {
+	var list [2]int64
+	n := 0
+	s.numbers(func(_ int, x int64) {
+		if n < len(list) {
+			list[n] = x
+		}
+		n++
+	})
+	if n != len(list) {
+		s.refuse(at, "data_offsets has %d numbers, want begin and end", n)
+	}
+	return list[0], list[1]
 }
 
 func (s *scanner) dtype() string {
@@ -127,23 +165,27 @@ func (s *scanner) dtype() string {
 		s.refuse(at, "dtype: got %s, want a string", s.here())
 	}
 	name := s.string()
-	if typeBits[name] == 0 {
-		s.refuse(at, "got dtype %q, want one of the format's (F32, BF16, I64, …)", name)
+	for known := range typeBits {
+		if known == name {
+			return known
+		}
 	}
-	return name
+	s.refuse(at, "got dtype %q, want one of the format's (F32, BF16, I64, …)", name)
+	return ""
 }
 
 func (s *scanner) shape() []int {
-	at := s.skip()
-	numbers := s.numbers()
-	shape := make([]int, len(numbers))
-	for i, n := range numbers {
-		shape[i] = int(n)
-		if int64(shape[i]) != n {
-			s.refuse(at, "shape %v: %d does not fit this machine's int", numbers, n)
+	from := len(s.shapes)
+	s.numbers(func(at int, n int64) {
+		if int64(int(n)) != n {
+			s.refuse(at, "shape: %d does not fit this machine's int", n)
 		}
-	}
-	return shape
+		if len(s.shapes)-from == maxRank {
+			s.refuse(at, "shape has more than %d dimensions", maxRank)
+		}
+		s.shapes = append(s.shapes, int(n))
+	})
+	return s.shapes[from:len(s.shapes):len(s.shapes)]
 }
 
 // object reads { "key": value, … } and calls member at each value; at is where the key stands.
@@ -171,22 +213,22 @@ func (s *scanner) object(member func(key string, at int)) {
 	}
 }
 
-// numbers reads [ n, … ] of non-negative integers.
-func (s *scanner) numbers() []int64 {
+// numbers reads [ n, … ] of non-negative integers and calls each with every one of them; at is where it stands.
+func (s *scanner) numbers(each func(at int, n int64)) {
 	s.expect('[')
-	list := []int64{}
 	if s.peek() == ']' {
 		s.pos++
-		return list
+		return
 	}
 	for {
-		list = append(list, s.number())
+		at := s.skip()
+		each(at, s.number())
 		if s.peek() == ',' {
 			s.pos++
 			continue
 		}
 		s.expect(']')
-		return slices.Clip(list)
+		return
 	}
 }
 
@@ -195,7 +237,7 @@ func (s *scanner) number() int64 {
 	for s.pos < len(s.src) && isNumberByte(s.src[s.pos]) {
 		s.pos++
 	}
-	text := string(s.src[start:min(s.pos, start+40)])
+	text := s.src[start:min(s.pos, start+40)]
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || text[0] < '0' || text[0] > '9' || len(text) > 1 && text[0] == '0' {
 		if text == "" {
@@ -217,7 +259,7 @@ func (s *scanner) string() string {
 	for s.pos < len(s.src) {
 		switch c := s.src[s.pos]; {
 		case c == '"':
-			text := string(s.src[start:s.pos])
+			text := s.src[start:s.pos]
 			s.pos++
 			return text
 		case c == '\\':
@@ -255,7 +297,7 @@ func (s *scanner) plainRune() {
 	if c < 0x20 {
 		s.refuse(s.pos, "got control character %#02x in a string", c)
 	}
-	r, n := utf8.DecodeRune(s.src[s.pos:])
+	r, n := utf8.DecodeRuneInString(s.src[s.pos:])
 	if r == utf8.RuneError && n == 1 {
 		s.refuse(s.pos, "got byte %#02x in a string, want UTF-8", c)
 	}

@@ -24,11 +24,10 @@ func formatNames() []string {
 
 // Tensor reads one tensor onto the default device.
 func (f *File) Tensor(name string) (tensor.Tensor, error) {
-	i, ok := f.byName[name]
-	if !ok {
-		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: no tensor %q", f.name, name)
+	info, err := f.info(name)
+	if err != nil {
+		return tensor.Tensor{}, err
 	}
-	info := f.tensors[i]
 	dt, err := dtype.Parse(strings.ToLower(info.DType))
 	if err != nil || formatName(dt) != info.DType {
 		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q has dtype %s, want one of %v", f.name, name, info.DType, formatNames())
@@ -50,8 +49,9 @@ func Load(path string) (tensors map[string]tensor.Tensor, metadata map[string]st
 	}
 	defer f.Close()
 	tensors = map[string]tensor.Tensor{}
-	for _, info := range f.Tensors() {
-		if tensors[info.Name], err = f.Tensor(info.Name); err != nil {
+	for _, info := range f.tensors {
+		name := strings.Clone(info.Name) // the header goes with the File
+		if tensors[name], err = f.Tensor(name); err != nil {
 			return nil, nil, err
 		}
 	}
