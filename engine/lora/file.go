@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // PEFT stores an adapter as adapter_model.safetensors, in which every name has a prefix and matrices lie as [out in],
@@ -22,6 +22,7 @@ const (
 	weightsFile = "adapter_model.safetensors"
 	configFile  = "adapter_config.json"
 	configKey   = "adapter_config" // in the metadata of a single file
+	maxConfig   = 1 << 20          // bytes
 )
 
 // config is the part of PEFT's adapter_config.json that mcs reads and writes.
@@ -54,7 +55,8 @@ func (a *Adapter) config() ([]byte, error) {
 }
 
 // Save writes the adapter. A path that ends in .safetensors becomes one file, which carries the configuration in its
-// metadata; any other path becomes a folder that PEFT reads.
+// metadata; any other path becomes a folder that PEFT reads. New weights never stand beside an old configuration: when
+// a save is interrupted, Load finds the adapter as it was before, and other programs find no configuration.
 func (a *Adapter) Save(path string) error {
 	tensors := map[string]tensor.Tensor{}
 	for _, p := range a.Params() {
@@ -71,12 +73,13 @@ func (a *Adapter) Save(path string) error {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return fmt.Errorf("lora: %w", err)
 	}
-	if err := safetensors.Save(filepath.Join(path, weightsFile), tensors, metadata); err != nil {
+	entries, err := safetensors.Entries(tensors)
+	if err != nil {
 		return err
 	}
-	err = durable.WriteFile(filepath.Join(path, configFile), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
+	err = durable.WriteSet(folder(path), []durable.Member{
+		{Name: weightsFile, Write: func(w io.Writer) error { return safetensors.Write(w, entries, metadata) }},
+		{Name: configFile, Write: durable.Text(string(text))},
 	})
 	if err != nil {
 		return fmt.Errorf("lora: %w", err)
@@ -84,20 +87,29 @@ func (a *Adapter) Save(path string) error {
 	return nil
 }
 
+// folder is an adapter's folder. The weights mean nothing without their configuration: with another alpha they are
+// another adapter.
+func folder(path string) durable.Set { return durable.Set{Dir: path, Key: configFile} }
+
 // Load reads an adapter that Save or PEFT wrote and puts it into the model. Every tensor of the file must belong to a
 // layer of the model and fit it; otherwise the model stays as it was.
 func Load(path string, m nn.Module) (*Adapter, error) {
-	weights := path
+	weights, beside := path, ""
 	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
-		weights = filepath.Join(path, weightsFile)
+		weights, beside = folder(path).Path(weightsFile), folder(path).Path(configFile)
 	}
 	tensors, metadata, err := safetensors.Load(weights)
 	if err != nil {
 		return nil, err
 	}
 	text := []byte(metadata[configKey])
-	if beside, err := os.ReadFile(filepath.Join(filepath.Dir(weights), configFile)); err == nil && weights != path {
-		text = beside
+	if beside != "" {
+		config, err := regular.Read(beside, maxConfig)
+		if err == nil {
+			text = config
+		} else if !os.IsNotExist(err) {
+			return nil, fmt.Errorf("lora: %w", err)
+		}
 	}
 	c, err := parseConfig(text, weights)
 	if err != nil {

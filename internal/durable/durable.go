@@ -9,7 +9,7 @@
 // that it points to is replaced. Other names of the file (hard links) keep the old content. A file that may not be
 // written is not replaced, although its folder would allow it.
 //
-// Reading order: durable.go, folder.go, lock.go, saving.go.
+// Reading order: durable.go, folder.go, set.go, lock.go, saving.go.
 package durable
 
 import (
@@ -105,20 +105,30 @@ func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
 // maxLinks is how many links a path may go through, as on Linux.
 const maxLinks = 40
 
-// destination follows the links of path to the file that is to be written, which need not exist (old is nil then).
+// destination returns the file that a write to path replaces or makes (old is nil then), if it may.
 func destination(path string) (real string, old fs.FileInfo, err error) {
+	real, old, err = resolve(path)
+	switch {
+	case err != nil || old == nil:
+		return real, old, err
+	case !old.Mode().IsRegular():
+		return "", nil, fmt.Errorf("%s is a %s, want a regular file", path, regular.Kind(old.Mode()))
+	}
+	return real, old, writable(real)
+}
+
+// resolve follows the links of path to the file behind it, which need not exist (stat is nil then).
+func resolve(path string) (real string, stat fs.FileInfo, err error) {
 	real = path
 	for range maxLinks {
-		old, err = os.Lstat(real)
+		stat, err = os.Lstat(real)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return real, nil, nil
 		case err != nil:
 			return "", nil, err
-		case old.Mode().IsRegular():
-			return real, old, writable(real)
-		case old.Mode().Type() != fs.ModeSymlink:
-			return "", nil, fmt.Errorf("%s is a %s, want a regular file", path, regular.Kind(old.Mode()))
+		case stat.Mode().Type() != fs.ModeSymlink:
+			return real, stat, nil
 		}
 		link, err := os.Readlink(real)
 		if err != nil {
