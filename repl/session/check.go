@@ -63,7 +63,7 @@ func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.
 	if off < len(text) && strings.Contains(msg, "'ILLEGAL'") {
 		msg = strings.Replace(msg, "'ILLEGAL'", fmt.Sprintf("%q", text[off]), 1)
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, syntaxHint(text, min(off, len(text)), msg))}}
+	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, s.syntaxHint(text, min(off, len(text)), msg))}}
 }
 
 // unexpectedClose is where a text has a closing bracket too many, or -1.

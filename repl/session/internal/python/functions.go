@@ -1,0 +1,388 @@
+package python
+
+import (
+	"fmt"
+	"go/types"
+	"strconv"
+	"strings"
+)
+
+// functions are those of Python that Go has under another name or not at all, as patterns: $1 and $2 are the arguments, of
+// which there must be as many.
+var functions = map[string]string{
+	"str": "fmt.Sprint($1)", "repr": "fmt.Sprint($1)", "type": `fmt.Sprintf("%T", $1)`, "open": "os.Open($1)", "ord": "[]rune($1)[0]",
+	"chr": "string(rune($1))", "console.log": "fmt.Println($1)", "bool": "$1 != 0", "time.sleep": "time.Sleep($1 * time.Second)",
+	"rand.randint": "$1 + rand.IntN($2-$1+1)", "all": "!slices.Contains($1, false)", "any": "slices.Contains($1, true)",
+	"os.path.exists": "os.Stat($1)", "rand.choice": "$1[rand.IntN(len($1))]", "list": "slices.Clone($1)", "del": "delete($1, $2)", "tensor": "tensor.From($1)", "array": "tensor.From($1)",
+}
+
+// special are functions of Python whose Go depends on what they are given; false: not on this.
+var special map[string]func(p *reader, args []argument) (value, bool)
+
+func init() { // what is in the table reads expressions, which may call what is in the table
+	special = map[string]func(p *reader, args []argument) (value, bool){
+		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
+		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
+		"any": tensorMethod("Any"), "all": tensorMethod("All"),
+	}
+}
+
+// foreign is a call of a function that Go has not by this name.
+func (p *reader) foreign(f value, args []argument) (value, bool) {
+	if p.typeOf(f.text) != nil {
+		return value{}, false
+	}
+	if name, ok := strings.CutPrefix(f.text, "tensor."); ok && len(args) > 0 && p.is(args[0].value, tensorFamily) { // np.mean(x)
+		return p.called(p.member(args[0].value, name), args[1:]), true
+	}
+	if how := special[f.text]; how != nil {
+		if v, ok := how(p, args); ok {
+			return v, true
+		}
+	}
+	if pattern, ok := functions[f.text]; ok {
+		return fill(pattern, "", args)
+	}
+	return value{}, false
+}
+
+// fill writes a pattern with a receiver and arguments.
+func fill(pattern, x string, args []argument) (value, bool) {
+	if strings.Contains(pattern, "$*") {
+		list := make([]value, len(args))
+		for i, a := range args {
+			list[i] = a.value
+		}
+		return simple("%s", strings.NewReplacer("$x", x, "$*", texts(list)).Replace(pattern)), true
+	}
+	if strings.Contains(pattern, "$"+strconv.Itoa(len(args)+1)) || len(args) > 0 && !strings.Contains(pattern, "$"+strconv.Itoa(len(args))) {
+		return value{}, false
+	}
+	text := strings.ReplaceAll(pattern, "$x", x)
+	for i, a := range args {
+		if a.name != "" {
+			return value{}, false
+		}
+		text = strings.ReplaceAll(text, "$"+strconv.Itoa(i+1), a.in(primary))
+	}
+	v := value{text: text, prec: primary}
+	switch {
+	case strings.Contains(text, " = ") || strings.Contains(text, " != "):
+		v.prec = comparePrec
+	case strings.HasPrefix(text, "!"):
+		v.prec = unaryPrec
+	case strings.Contains(pattern, " + "):
+		v.prec = addPrec
+	}
+	return v, true
+}
+
+func printed(p *reader, args []argument) (value, bool) {
+	name := "fmt.Println"
+	var list []value
+	for _, a := range args {
+		switch {
+		case a.name == "end":
+			name = "fmt.Print"
+		case a.name == "":
+			list = append(list, a.value)
+		}
+	}
+	if len(list) == 1 && name == "fmt.Println" && list[0].either == nil {
+		if format, ok := strings.CutPrefix(list[0].text, `fmt.Sprintf("`); ok { // one call is enough
+			if body, rest, ok := strings.Cut(format, `", `); ok {
+				return simple(`fmt.Printf("%s\n", %s`, body, rest), true
+			}
+		}
+	}
+	return simple("%s(%s)", name, texts(list)), true
+}
+
+// only is the one argument of a call.
+func only(args []argument) (value, bool) {
+	if len(args) != 1 || args[0].name != "" || args[0].either != nil {
+		return value{}, false
+	}
+	return args[0].value, true
+}
+
+func length(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	if p.is(v, tensorFamily) {
+		return simple("%s.Len(0)", v.in(primary)), true
+	}
+	return simple("len(%s)", v.goText()), true
+}
+
+func sum(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	switch f, _ := p.family(v); f {
+	case tensorFamily:
+		return simple("%s.Sum()", v.in(primary)), true
+	case slice:
+		zero := "0"
+		if elem := p.element(v); elem != "int" {
+			zero = elem + "(0)"
+		}
+		text := v.goText()
+		name := p.result("sum")
+		p.first("%s := %s", name, zero)
+		p.first("for _, v := range %s { %s += v }", text, name)
+		return simple("%s", name), true
+	}
+	return value{}, false
+}
+
+func tensorMethod(name string) func(p *reader, args []argument) (value, bool) {
+	return func(p *reader, args []argument) (value, bool) {
+		v, ok := only(args)
+		if !ok || !p.is(v, tensorFamily) {
+			return value{}, false
+		}
+		return simple("%s.%s()", v.in(primary), name), true
+	}
+}
+
+func extreme(name string) func(p *reader, args []argument) (value, bool) {
+	return func(p *reader, args []argument) (value, bool) {
+		v, ok := only(args)
+		if !ok {
+			return value{}, false
+		}
+		switch f, _ := p.family(v); f {
+		case tensorFamily:
+			return simple("%s.%s()", v.in(primary), name), true
+		case slice:
+			return simple("slices.%s(%s)", name, v.goText()), true
+		}
+		return value{}, false
+	}
+}
+
+func absolute(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	switch f, untyped := p.family(v); {
+	case f == tensorFamily:
+		return simple("%s.Abs()", v.in(primary)), true
+	case f == integer && !untyped:
+		return simple("max(%s, -%s)", v.goText(), v.in(unaryPrec)), true
+	}
+	return simple("math.Abs(%s)", v.goText()), true
+}
+
+func rounded(p *reader, args []argument) (value, bool) {
+	if v, ok := only(args); ok {
+		if p.is(v, tensorFamily) {
+			return simple("%s.Round()", v.in(primary)), true
+		}
+		return simple("math.Round(%s)", p.asFloat(v)), true
+	}
+	if len(args) != 2 {
+		return value{}, false
+	}
+	digits, err := strconv.Atoi(args[1].text)
+	if err != nil || digits < 1 || digits > 9 {
+		return value{}, false
+	}
+	scale := "1" + strings.Repeat("0", digits)
+	return value{text: fmt.Sprintf("math.Round(%s*%s) / %s", p.asFloat(args[0].value), scale, scale), prec: mulPrec}, true
+}
+
+func toInt(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	switch f, untyped := p.family(v); {
+	case f == stringFamily:
+		return simple("strconv.Atoi(%s)", v.goText()), true
+	case f == tensorFamily:
+		return simple("int(%s.Item())", v.in(primary)), true
+	case f == float && untyped:
+		return simple("int(math.Trunc(%s))", v.goText()), true
+	}
+	return simple("int(%s)", v.goText()), true
+}
+
+func toFloat(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	switch f, _ := p.family(v); f {
+	case stringFamily:
+		return simple("strconv.ParseFloat(%s, 64)", v.goText()), true
+	case tensorFamily:
+		return simple("%s.Item()", v.in(primary)), true
+	}
+	return simple("float64(%s)", v.goText()), true
+}
+
+// ranged is range(n) where it is no loop: a slice of numbers.
+func ranged(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	text := v.goText()
+	name := p.result("numbers")
+	p.first("%s := make([]int, %s)", name, text)
+	p.first("for i := range %s { %[1]s[i] = i }", name)
+	return simple("%s", name), true
+}
+
+func list(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	switch {
+	case p.is(v, mapFamily):
+		return simple("slices.Sorted(maps.Keys(%s))", v.goText()), true
+	case p.is(v, stringFamily):
+		return simple("[]rune(%s)", v.goText()), true
+	case p.taken[v.text]: // of list(range(10))
+		return v, true
+	}
+	return value{}, false
+}
+
+func set(p *reader, args []argument) (value, bool) {
+	if len(args) == 0 {
+		return simple("map[string]bool{}"), true
+	}
+	v, ok := only(args)
+	if !ok || !p.is(v, slice) {
+		return value{}, false
+	}
+	text, elem := v.goText(), p.element(v)
+	name := p.result("set")
+	p.first("%s := map[%s]bool{}", name, elem)
+	p.first("for _, v := range %s { %s[v] = true }", text, name)
+	return simple("%s", name), true
+}
+
+func sorted(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	switch f, _ := p.family(v); f {
+	case tensorFamily:
+		return simple("%s.Sort(0)", v.in(primary)), true
+	case mapFamily:
+		return simple("slices.Sorted(maps.Keys(%s))", v.goText()), true
+	}
+	return simple("slices.Sorted(slices.Values(%s))", v.goText()), true
+}
+
+func reversed(p *reader, args []argument) (value, bool) {
+	v, ok := only(args)
+	if !ok {
+		return value{}, false
+	}
+	return p.reversed(v), true
+}
+
+func isInstance(p *reader, args []argument) (value, bool) {
+	if len(args) != 2 {
+		return value{}, false
+	}
+	ok := p.fresh("ok")
+	p.first("_, %s := any(%s).(%s)", ok, args[0].goText(), goType(args[1].text))
+	return simple("%s", ok), true
+}
+
+// goTypes are Python's names of types, as annotations and conversions have them.
+var goTypes = map[string]string{
+	"float": "float64", "str": "string", "bytes": "[]byte", "list": "[]int", "dict": "map[string]any", "object": "any", "Tensor": "tensor.Tensor",
+	"torch.Tensor": "tensor.Tensor", "np.ndarray": "tensor.Tensor", "number": "float64", "boolean": "bool",
+}
+
+func goType(name string) string {
+	if t, ok := goTypes[name]; ok {
+		return t
+	}
+	return name
+}
+
+// methods are what Python and JavaScript call on values, by family and by name in small letters, as patterns; $x is the value.
+var methods = map[family]map[string][]string{
+	slice: {
+		"append": {"$x = append($x, $1)"}, "push": {"$x = append($x, $1)"}, "add": {"$x = append($x, $1)"}, "extend": {"$x = append($x, $1...)"},
+		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "shape": {"len($x)"},
+		"sort": {"slices.Sort($x)"}, "reverse": {"slices.Reverse($x)"}, "contains": {"slices.Contains($x, $1)"}, "includes": {"slices.Contains($x, $1)"},
+		"index": {"slices.Index($x, $1)"}, "indexof": {"slices.Index($x, $1)"}, "join": {`strings.Join($x, $1)`, `strings.Join($x, ", ")`},
+		"copy": {"slices.Clone($x)"}, "pop": {"$x = $x[:len($x)-1]", "$x = slices.Delete($x, $1, $1+1)"}, "insert": {"$x = slices.Insert($x, $1, $2)"},
+		"remove": {"$x = slices.DeleteFunc($x, func(v int) bool { return v == $1 })"}, "clear": {"$x = $x[:0]"},
+		"filter":  {"slices.DeleteFunc(slices.Clone($x), $1)"},
+		"foreach": {"for _, v := range $x { fmt.Println(v) }"}, "map": {"for i, v := range $x { $x[i] = v }"},
+		"sum": {"tensor.From($x).Sum()"}, "mean": {"tensor.From($x).Mean()"}, "min": {"slices.Min($x)"}, "max": {"slices.Max($x)"},
+		"first": {"$x[0]"}, "last": {"$x[len($x)-1]"},
+	},
+	stringFamily: {
+		"upper": {"strings.ToUpper($x)"}, "toupper": {"strings.ToUpper($x)"}, "touppercase": {"strings.ToUpper($x)"},
+		"lower": {"strings.ToLower($x)"}, "tolower": {"strings.ToLower($x)"}, "tolowercase": {"strings.ToLower($x)"}, "title": {"strings.ToTitle($x)"},
+		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "strip": {"strings.TrimSpace($x)", "strings.Trim($x, $1)"}, "trim": {"strings.TrimSpace($x)"},
+		"split": {"strings.Fields($x)", "strings.Split($x, $1)"}, "splitlines": {`strings.Split($x, "\n")`}, "replace": {"strings.ReplaceAll($x, $1, $2)"},
+		"format": {"fmt.Sprintf($x, $1)", "fmt.Sprintf($x, $1, $2)"}, "startswith": {"strings.HasPrefix($x, $1)"}, "endswith": {"strings.HasSuffix($x, $1)"},
+		"find": {"strings.Index($x, $1)"}, "index": {"strings.Index($x, $1)"}, "indexof": {"strings.Index($x, $1)"}, "count": {"strings.Count($x, $1)"},
+		"contains": {"strings.Contains($x, $1)"}, "includes": {"strings.Contains($x, $1)"}, "join": {"strings.Join($1, $x)"}, "encode": {"[]byte($x)"},
+		"substring": {"$x[$1:$2]"}, "charat": {"$x[$1]"}, "repeat": {"strings.Repeat($x, $1)"}, "isdigit": {`strings.Trim($x, "0123456789") == ""`},
+	},
+	mapFamily: {
+		"keys": {"slices.Sorted(maps.Keys($x))"}, "values": {"slices.Collect(maps.Values($x))"}, "items": {"for k, v := range $x { fmt.Println(k, v) }"},
+		"len": {"len($x)"}, "length": {"len($x)"}, "size": {"len($x)"}, "get": {"$x[$1]", "cmp.Or($x[$1], $2)"}, "has": {"_, ok := $x[$1]"},
+		"contains": {"_, ok := $x[$1]"}, "pop": {"delete($x, $1)"}, "remove": {"delete($x, $1)"}, "delete": {"delete($x, $1)"}, "put": {"$x[$1] = $2"},
+		"set": {"$x[$1] = $2"}, "copy": {"maps.Clone($x)"}, "clear": {"clear($x)"}, "update": {"maps.Copy($x, $1)"},
+	},
+	integer: {"tostring": {"fmt.Sprint($x)"}, "string": {"fmt.Sprint($x)"}, "astype": {"float64($x)"}},
+	float:   {"tostring": {"fmt.Sprint($x)"}, "string": {"fmt.Sprint($x)"}, "abs": {"math.Abs($x)"}, "astype": {"int($x)"}, "round": {"math.Round($x)"}},
+	tensorFamily: {
+		"t": {"$x.Transpose()"}, "view": {"$x.Reshape($*)"}, "mm": {"$x.MatMul($1)"}, "dot": {"$x.MatMul($1)"}, "numpy": {"$x.Floats()"},
+		"tolist": {"$x.Floats()"}, "dim": {"$x.Rank()"}, "ndim": {"$x.Rank()"}, "astype": {"$x.Cast($1)", "$x.Cast(dtype.F32)"}, "float": {"$x.Cast(dtype.F32)"},
+		"half": {"$x.Cast(dtype.F16)"}, "double": {"$x.Cast(dtype.F64)"}, "long": {"$x.Cast(dtype.I64)"}, "int": {"$x.Cast(dtype.I64)"}, "bool": {"$x.Cast(dtype.Bool)"},
+		"numel": {"$x.Size()"}, "length": {"$x.Len(0)"}, "clone": {"$x.Snapshot()"}, "copy": {"$x.Snapshot()"}, "requires_grad_": {"$x.Param()"},
+		"requires_grad": {"$x.IsParam()"}, "backward": {"tensor.Grad($x, $1)"}, "grad": {"tensor.Grad($1, $x)[0]"}, "cuda": {"$x.To(device.Default())"}, "cpu": {"$x.To(device.Default())"}, "size": {"$x.Shape()", "$x.Len($1)"},
+		"std": {"$x.SampleStd()"}, "var": {"$x.SampleVar()"}, "transpose": {"$x.Transpose()", "$x.SwapAxes($1, $2)"}, "print": {"fmt.Println($x)"},
+		"softmax": {"$x.Softmax(-1)"}, "argmax": {"$x.Flatten().ArgMax(0)"}, "argmin": {"$x.Flatten().ArgMin(0)"}, "dtype": {"$x.DType()"},
+	},
+}
+
+// Member is the Go for a member of a value, x.name, that Go has not, or empty. What its arguments are is left open.
+func Member(t types.Type, x, name string) string {
+	f, _ := familyOf(t)
+	for _, pattern := range methods[f][strings.ToLower(name)] {
+		return strings.NewReplacer("$x", x, "$1", "…", "$2", "…", "$*", "…").Replace(pattern)
+	}
+	return ""
+}
+
+// method is a call of a method that the value has not; f is x.name.
+func (p *reader) method(f value, args []argument) (value, bool) {
+	dot := strings.LastIndexByte(f.text, '.')
+	if dot < 0 || p.typeOf(f.text) != nil {
+		return value{}, false
+	}
+	x := f.text[:dot]
+	t := p.typeOf(x)
+	fam, _ := familyOf(t)
+	for _, pattern := range methods[fam][strings.ToLower(f.text[dot+1:])] {
+		if f.text[dot+1:] == "format" && fam == stringFamily {
+			x = strings.ReplaceAll(x, "{}", "%v")
+		}
+		if v, ok := fill(pattern, x, args); ok {
+			return v, true
+		}
+	}
+	return value{}, false
+}

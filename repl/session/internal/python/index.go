@@ -1,0 +1,161 @@
+package python
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A subscript is one of the parts of x[a, b:c].
+type subscript struct {
+	at               value // of an index
+	ranged           bool  // a range: low:high:step
+	low, high, step  value
+	hasLow, hasHigh  bool
+	hasStep, newAxis bool // None adds an axis
+}
+
+// subscripts reads what stands in the brackets of an index.
+func (p *reader) subscripts() (list []subscript) {
+	for !p.take("]") {
+		var s subscript
+		part := func(v *value, has *bool) {
+			if !p.at(":") && !p.at("]") && !p.at(",") {
+				*v, *has = p.expr(), true
+			}
+		}
+		if p.at("None") {
+			s.newAxis = true
+			p.i++
+		} else {
+			var given bool
+			part(&s.low, &given)
+			s.at, s.hasLow = s.low, given
+			if s.ranged = p.take(":"); s.ranged {
+				part(&s.high, &s.hasHigh)
+				if p.take(":") {
+					part(&s.step, &s.hasStep)
+				}
+			} else if !given {
+				giveUp()
+			}
+		}
+		list = append(list, s)
+		if !p.at("]") {
+			p.want(",")
+		}
+	}
+	return list
+}
+
+// index is x[…].
+func (p *reader) index(x value) value {
+	list := p.subscripts()
+	if len(list) == 0 {
+		giveUp()
+	}
+	if p.is(x, tensorFamily) {
+		return p.tensorIndex(x, list)
+	}
+	if len(list) > 1 || list[0].newAxis {
+		giveUp()
+	}
+	s := list[0]
+	if !s.ranged {
+		return simple("%s[%s]", x.in(primary), p.fromEnd(x, s.at))
+	}
+	if s.hasStep {
+		if s.step.text != "-1" || s.hasLow || s.hasHigh {
+			giveUp()
+		}
+		return p.reversed(x)
+	}
+	low, high := "", ""
+	if s.hasLow {
+		low = p.fromEnd(x, s.low)
+	}
+	if s.hasHigh {
+		high = p.fromEnd(x, s.high)
+	}
+	return simple("%s[%s:%s]", x.in(primary), low, high)
+}
+
+// fromEnd is an index of x; a negative one counts from the end.
+func (p *reader) fromEnd(x, i value) string {
+	if back, ok := strings.CutPrefix(i.text, "-"); ok && !p.is(x, mapFamily) {
+		return fmt.Sprintf("len(%s)-%s", x.text, back)
+	}
+	return i.goText()
+}
+
+// reversed is a copy of a slice with its elements in the opposite order.
+func (p *reader) reversed(x value) value {
+	name := p.result("reversed")
+	p.first("%s := slices.Clone(%s)", name, x.goText())
+	p.first("slices.Reverse(%s)", name)
+	return simple("%s", name)
+}
+
+// result is the name of a variable for a value that takes statements to make: what it is assigned to, if that is new.
+func (p *reader) result(name string) string {
+	if p.target == "" {
+		return p.fresh(name)
+	}
+	name = p.target
+	p.target = ""
+	return name
+}
+
+// mask matches the Go of tensors that are true where something is to be taken.
+var mask = regexp.MustCompile(`\.(?:Gt|Ge|Lt|Le|Eq|Ne|And|Or|Not|IsNaN|IsIn)\([^()]*\)$`)
+
+// tensorIndex is x[…] of a tensor. The last axis comes first, so that the axes before it keep their numbers.
+func (p *reader) tensorIndex(x value, list []subscript) value {
+	if len(list) == 1 && !list[0].ranged && !list[0].newAxis && p.is(list[0].at, tensorFamily) {
+		i := list[0].at.goText()
+		if mask.MatchString(i) {
+			return simple("%s.Masked(%s)", x.in(primary), i)
+		}
+		return simple("%s.Take(%s, 0)", x.in(primary), i)
+	}
+	if text, ok := indices(list); ok {
+		return simple("%s.At(%s)", x.in(primary), text)
+	}
+	text := x.in(primary)
+	for axis := len(list) - 1; axis >= 0; axis-- {
+		switch s := list[axis]; {
+		case s.newAxis:
+			text += fmt.Sprintf(".Unsqueeze(%d)", axis)
+		case !s.ranged:
+			text += fmt.Sprintf(".Select(%d, %s)", axis, s.at.goText())
+		case s.hasStep && s.step.text == "-1" && !s.hasLow && !s.hasHigh:
+			text += fmt.Sprintf(".Flip(%d)", axis)
+		case s.hasLow || s.hasHigh || s.hasStep:
+			low, high := "0", fmt.Sprintf("%s.Len(%d)", x.in(primary), axis)
+			if s.hasLow {
+				low = s.low.goText()
+			}
+			if s.hasHigh {
+				high = s.high.goText()
+			}
+			if s.hasStep {
+				text += fmt.Sprintf(".SliceStep(%d, %s, %s, %s)", axis, low, high, s.step.goText())
+			} else {
+				text += fmt.Sprintf(".Slice(%d, %s, %s)", axis, low, high)
+			}
+		}
+	}
+	return simple("%s", text)
+}
+
+// indices is the list of plain indices that subscripts are, if they are.
+func indices(list []subscript) (string, bool) {
+	parts := make([]string, len(list))
+	for i, s := range list {
+		if s.ranged || s.newAxis {
+			return "", false
+		}
+		parts[i] = s.at.goText()
+	}
+	return strings.Join(parts, ", "), true
+}

@@ -1,0 +1,593 @@
+package python
+
+import (
+	"fmt"
+	"go/parser"
+	"go/types"
+	"strings"
+)
+
+// statements reads the statements of a line.
+func (p *reader) statements() string {
+	var all []string
+	for {
+		all = append(all, p.statement())
+		if !p.take(";") || p.at(end) {
+			return strings.Join(all, "; ")
+		}
+	}
+}
+
+// statement reads one statement. What its expressions need comes before it.
+func (p *reader) statement() string {
+	outer := p.before
+	p.before = nil
+	defer func() { p.before = outer }()
+	text := p.one()
+	return strings.Join(append(p.before, text), "; ")
+}
+
+func (p *reader) one() string {
+	switch t := p.tok(); {
+	case t.kind != word:
+	case t.text == "for":
+		p.i++
+		return p.forLoop()
+	case t.text == "while":
+		p.i++
+		return p.while()
+	case t.text == "if":
+		p.i++
+		return p.ifStatement()
+	case t.text == "def" || t.text == "fn" || t.text == "function":
+		p.i++
+		return p.definition()
+	case t.text == "assert":
+		p.i++
+		return p.assertion()
+	case t.text == "raise" || t.text == "throw":
+		p.i++
+		return p.raise()
+	case t.text == "range" && p.peek("("):
+		opening := iterators["range"](p, []string{"i"}, p.arguments())
+		return opening + "fmt.Println(i) }"
+	case t.text == "del" && !p.peek("("):
+		p.i++
+		return p.deletion()
+	case t.text == "print" && p.i+1 < len(p.toks) && !p.peek("("):
+		p.i++
+		items, _ := p.items(end)
+		p.i--
+		return "fmt.Println(" + texts(items) + ")"
+	case p.declares(t.text):
+		p.i++
+	}
+	return p.assignment()
+}
+
+// arguments reads the arguments of a call, all of them without names.
+func (p *reader) arguments() []value {
+	p.i += 2
+	args, _ := p.items(")")
+	return args
+}
+
+// declares says whether a word before a name declares it: let x = 3, int n = 3.
+func (p *reader) declares(t string) bool {
+	switch t {
+	case "let", "var", "const", "auto", "val", "int", "float", "double", "string", "bool", "str":
+		next := p.toks[p.i+1]
+		return next.kind == word && p.toks[p.i+2].is("=")
+	}
+	return false
+}
+
+// forLoop reads a loop over something, with the body on its line or without.
+func (p *reader) forLoop() string {
+	bracket := p.at("(") && (p.peek("let") || p.peek("const") || p.peek("var")) && p.take("(")
+	opening := p.loop()
+	if bracket {
+		p.want(")")
+	}
+	names := loopNames(opening)
+	return opening + p.body(opening, "fmt.Println("+strings.Join(names, ", ")+")") + closed(opening)
+}
+
+// loop reads `row in xs`, and gives the Go that opens the loop.
+func (p *reader) loop() string {
+	var names []string
+	if p.at("let") || p.at("const") || p.at("var") {
+		p.i++
+	}
+	bracket := p.take("(")
+	for {
+		names = append(names, p.name())
+		if !p.take(",") {
+			break
+		}
+	}
+	if bracket {
+		p.want(")")
+	}
+	if !p.take("in") {
+		p.want("of")
+	}
+	if f := p.tok(); f.kind == word && p.peek("(") {
+		if how := iterators[f.text]; how != nil {
+			if text := how(p, names, p.arguments()); text != "" {
+				return text
+			}
+			giveUp()
+		}
+	}
+	x := p.or()
+	for _, suffix := range []struct{ method, format string }{
+		{".items()", "for %[2]s := range %[1]s { "}, {".Items()", "for %[2]s := range %[1]s { "},
+	} {
+		if m, ok := strings.CutSuffix(x.text, suffix.method); ok {
+			return fmt.Sprintf(suffix.format, m, strings.Join(names, ", "))
+		}
+	}
+	return p.over(x, names)
+}
+
+// over opens the loop over the elements of a value.
+func (p *reader) over(x value, names []string) string {
+	if m, ok := strings.CutPrefix(x.text, "for k, v := range "); ok { // m.items()
+		m, _, _ = strings.Cut(m, " {")
+		if len(names) == 2 {
+			return fmt.Sprintf("for %s := range %s { ", strings.Join(names, ", "), m)
+		}
+	}
+	if len(names) != 1 {
+		giveUp()
+	}
+	switch f, _ := p.family(x); f {
+	case tensorFamily:
+		return fmt.Sprintf("for i := range %s.Len(0) { %s := %[1]s.At(i); ", x.in(primary), names[0])
+	case mapFamily, integer:
+		return fmt.Sprintf("for %s := range %s { ", names[0], x.goText())
+	}
+	return fmt.Sprintf("for _, %s := range %s { ", names[0], x.goText())
+}
+
+// iterators are what loops go over in Python that is no value in Go.
+var iterators map[string]func(p *reader, names []string, args []value) string
+
+func init() { // they read expressions
+	iterators = map[string]func(p *reader, names []string, args []value) string{
+		"range": rangeLoop, "enumerate": enumerateLoop, "zip": zipLoop, "reversed": backwards,
+	}
+}
+
+func rangeLoop(p *reader, names []string, args []value) string {
+	if len(names) != 1 || len(args) == 0 || len(args) > 3 {
+		return ""
+	}
+	i := names[0]
+	if len(args) == 1 {
+		return fmt.Sprintf("for %s := range %s { ", i, args[0].goText())
+	}
+	condition, step := "<", "++"
+	if len(args) == 3 {
+		step = " += " + args[2].goText()
+		if back, ok := strings.CutPrefix(args[2].text, "-"); ok {
+			condition, step = ">", " -= "+back
+		}
+	}
+	return fmt.Sprintf("for %[1]s := %[2]s; %[1]s %[3]s %[4]s; %[1]s%[5]s { ", i, args[0].goText(), condition, args[1].in(addPrec), step)
+}
+
+func enumerateLoop(p *reader, names []string, args []value) string {
+	if len(names) != 2 || len(args) != 1 {
+		return ""
+	}
+	if p.is(args[0], tensorFamily) {
+		return fmt.Sprintf("for %s := range %s.Len(0) { %s := %[2]s.At(%[1]s); ", names[0], args[0].in(primary), names[1])
+	}
+	return fmt.Sprintf("for %s, %s := range %s { ", names[0], names[1], args[0].goText())
+}
+
+func zipLoop(p *reader, names []string, args []value) string {
+	if len(names) != len(args) || len(args) < 2 {
+		return ""
+	}
+	elems := make([]string, len(args))
+	for i, a := range args {
+		elems[i] = a.in(primary) + "[i]"
+		if p.is(a, tensorFamily) {
+			elems[i] = a.in(primary) + ".At(i)"
+		}
+	}
+	over := args[0].goText()
+	if p.is(args[0], tensorFamily) {
+		over = args[0].in(primary) + ".Len(0)"
+	}
+	return fmt.Sprintf("for i := range %s { %s := %s; ", over, strings.Join(names, ", "), strings.Join(elems, ", "))
+}
+
+func backwards(p *reader, names []string, args []value) string {
+	if len(names) != 1 || len(args) != 1 || !p.is(args[0], slice) {
+		return ""
+	}
+	return fmt.Sprintf("for _, %s := range slices.Backward(%s) { ", names[0], args[0].goText())
+}
+
+// loopNames are the variables that an opening declares and that are meant to be used.
+func loopNames(opening string) (names []string) {
+	header, rest, _ := strings.Cut(opening, "{ ")
+	declared := strings.TrimPrefix(header, "for ")
+	if rest != "" { // row := x.At(i)
+		declared = rest
+		if strings.Contains(header, "i :=") {
+			declared, _, _ = strings.Cut(rest, " :=")
+			return strings.Split(declared, ", ")
+		}
+		declared, _, _ = strings.Cut(rest, " :=")
+		header, _, _ = strings.Cut(strings.TrimPrefix(header, "for "), " :=")
+		return append(strings.Split(header, ", "), strings.Split(declared, ", ")...)
+	}
+	declared, _, _ = strings.Cut(declared, " :=")
+	for _, name := range strings.Split(declared, ", ") {
+		if name != "_" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// body reads what a block does: behind a colon, in braces, or nothing, and then it does what is given.
+func (p *reader) body(opening, otherwise string) (text string) {
+	if p.take("{") {
+		return p.braced()
+	}
+	if p.take(":") || p.at(end) {
+		if p.at(end) || p.at("pass") {
+			p.i = len(p.toks) - 1
+			return otherwise
+		}
+	}
+	p.inBlock(opening, func() { text = p.statements() })
+	return text
+}
+
+// braced is the body of a block that is written as in Go: as it is, if it parses.
+func (p *reader) braced() string {
+	start, depth := p.i, 1
+	for ; !p.at(end); p.i++ {
+		switch {
+		case p.at("{"):
+			depth++
+		case p.at("}"):
+			if depth--; depth == 0 {
+				body := strings.TrimSpace(p.line[p.toks[start].off:p.tok().off])
+				p.i++
+				return body
+			}
+		}
+	}
+	giveUp()
+	return ""
+}
+
+func (p *reader) while() string {
+	condition := p.or()
+	header, otherwise := "for "+condition.goText()+" { ", "break"
+	if condition.text == "true" || condition.text == "1" || condition.text == "(true)" {
+		header = "for { "
+	}
+	for _, less := range []string{" < ", " <= "} {
+		if name, _, ok := strings.Cut(strings.Trim(condition.text, "()"), less); ok && p.is(simple("%s", name), integer) {
+			otherwise = name + "++"
+		}
+	}
+	header = strings.Replace(header, "for (", "for ", 1)
+	if condition.prec == primary && strings.HasPrefix(condition.text, "(") {
+		header = "for " + strings.TrimSuffix(strings.TrimPrefix(condition.text, "("), ")") + " { "
+		if condition.text == "(true)" {
+			header = "for { "
+		}
+	}
+	return header + strings.TrimLeft(p.body(header, otherwise)+" }", " ")
+}
+
+func (p *reader) ifStatement() string {
+	condition := p.or()
+	text := p.truth(condition)
+	if n := len(p.before); n > 0 && strings.HasPrefix(p.before[n-1], "_, ok") { // _, ok := m[k] belongs to the condition
+		text = p.before[n-1] + "; " + text
+		p.before = p.before[:n-1]
+	}
+	header := "if " + text + " { "
+	return header + p.body(header, `fmt.Println("yes")`) + " }"
+}
+
+// truth is a condition; what is no bool is true where it is not zero or empty.
+func (p *reader) truth(v value) string {
+	if zero, ok := p.zero(v); ok {
+		return strings.Replace(zero, " == ", " != ", 1)
+	}
+	if p.is(v, tensorFamily) {
+		return v.in(primary) + ".All().Item() != 0"
+	}
+	text := v.goText()
+	if v.prec == primary && strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		text = text[1 : len(text)-1]
+	}
+	return text
+}
+
+// definition reads def f(x, y: int) -> int: return x + y.
+func (p *reader) definition() string {
+	name := p.name()
+	p.want("(")
+	var params []string
+	given := map[string]string{}
+	for !p.take(")") {
+		param := p.name()
+		if p.take(":") {
+			given[param] = p.annotation()
+		}
+		if p.take("=") {
+			p.expr() // Go has no default arguments
+		}
+		params = append(params, param)
+		p.take(",")
+	}
+	if p.take("->") {
+		p.annotation()
+	}
+	if !p.take(":") {
+		p.take("{")
+	}
+	if p.take("return") {
+		text := p.function("func "+name, params, given)
+		p.take(";")
+		p.take("}")
+		return text
+	}
+	if !p.at(end) && !p.at("pass") && !p.at("...") {
+		giveUp()
+	}
+	p.i = len(p.toks) - 1
+	list := make([]string, len(params))
+	for i, param := range params {
+		typ := given[param]
+		if typ == "" {
+			typ = "int"
+		}
+		list[i] = param + " " + typ
+		if i == 0 {
+			given[""] = typ
+		}
+	}
+	if len(params) == 0 {
+		return "func " + name + "() { }"
+	}
+	return fmt.Sprintf("func %s(%s) %s { return %s }", name, strings.Join(list, ", "), given[""], params[0])
+}
+
+// annotation reads the type of a parameter.
+func (p *reader) annotation() string {
+	name := p.name()
+	for p.take(".") {
+		name += "." + p.name()
+	}
+	if !p.take("[") {
+		return goType(name)
+	}
+	var args []string
+	for !p.take("]") {
+		args = append(args, p.annotation())
+		p.take(",")
+	}
+	switch {
+	case (name == "list" || name == "List") && len(args) == 1:
+		return "[]" + args[0]
+	case (name == "dict" || name == "Dict") && len(args) == 2:
+		return "map[" + args[0] + "]" + args[1]
+	}
+	giveUp()
+	return ""
+}
+
+func (p *reader) assertion() string {
+	condition := p.or()
+	message := `"assertion failed"`
+	if p.take(",") {
+		message = p.expr().goText()
+	}
+	return fmt.Sprintf("if !(%s) { panic(%s) }", p.truth(condition), message)
+}
+
+func (p *reader) raise() string {
+	p.take("new")
+	p.name()
+	message := `"failed"`
+	if p.take("(") {
+		if args, _ := p.items(")"); len(args) == 1 {
+			message = args[0].goText()
+		}
+	}
+	return "panic(" + message + ")"
+}
+
+func (p *reader) deletion() string {
+	v := p.atom()
+	if p.take("[") {
+		list := p.subscripts()
+		if len(list) != 1 || list[0].ranged {
+			giveUp()
+		}
+		at := list[0].at.goText()
+		if p.is(v, slice) {
+			return fmt.Sprintf("%s = slices.Delete(%[1]s, %s, %[2]s+1)", v.text, at)
+		}
+		return fmt.Sprintf("delete(%s, %s)", v.text, at)
+	}
+	return "%del " + v.text
+}
+
+// assigning are the operators that assign.
+var assigning = map[string]string{"+=": "+", "-=": "-", "*=": "*", "/=": "/", "%=": "%", "@=": "@", "//=": "//", "**=": "**"}
+
+// assignment reads an assignment or an expression.
+func (p *reader) assignment() string {
+	if p.take("++") || p.take("--") {
+		op := p.toks[p.i-1].text
+		return p.name() + op
+	}
+	start := p.i
+	x := p.expr()
+	if x.either == nil && p.take(":") { // x: int = 3
+		p.annotation()
+		if !p.at("=") {
+			giveUp()
+		}
+	}
+	switch t := p.tok(); {
+	case (t.is("=") || t.is(":=")) && p.peek("!") && p.shellLine():
+		p.i = len(p.toks) - 1
+		command := strings.TrimSpace(p.line[t.off+len(t.text):])[1:]
+		return fmt.Sprintf(`%s := exec.Command("sh", "-c", %q).Output(); fmt.Print(string(%[1]s))`, x.text, command)
+	case p.take("="), p.take(":="):
+		return p.assign(x, p.toks[start:p.i-1])
+	case p.at(",") && p.assigns():
+		return p.several(start)
+	case assigning[t.text] != "":
+		p.i++
+		return p.update(x, t.text)
+	}
+	if x.either != nil {
+		return p.conditional(x, "fmt.Println(%s)", "fmt.Println(%s)")
+	}
+	if strings.HasPrefix(x.text, "!") { // at the start of a line that is a command of the shell
+		return "(" + x.text + ")"
+	}
+	return x.text
+}
+
+// shellLine says whether what is assigned is !command, as in IPython: !name of a name that the session does not know.
+func (p *reader) shellLine() bool {
+	command := p.toks[p.i+2]
+	return command.kind == word && p.typeOf(command.text) == nil
+}
+
+// conditional writes a conditional expression as a statement.
+func (p *reader) conditional(x value, yes, no string) string {
+	e := x.either
+	return fmt.Sprintf("if %s { "+yes+" } else { "+no+" }", p.truth(e.condition), e.yes.goText(), e.no.goText())
+}
+
+// assigns says whether an assignment comes on this line.
+func (p *reader) assigns() bool {
+	for _, t := range p.toks[p.i:] {
+		if t.is("=") || t.is(":=") {
+			return true
+		}
+	}
+	return false
+}
+
+// several is a, b = 1, 2.
+func (p *reader) several(start int) string {
+	p.i = start
+	var names, values []string
+	known := true
+	for {
+		v := p.atom()
+		names = append(names, v.text)
+		known = known && p.typeOf(v.text) != nil
+		if !p.take(",") {
+			break
+		}
+	}
+	if !p.take("=") {
+		p.want(":=")
+	}
+	for {
+		values = append(values, p.expr().goText())
+		if !p.take(",") {
+			break
+		}
+	}
+	op := ":="
+	if known {
+		op = "="
+	}
+	return strings.Join(names, ", ") + " " + op + " " + strings.Join(values, ", ")
+}
+
+// assign is x = …; what it assigns to is declared if it is new or of another type.
+func (p *reader) assign(x value, target []token) string {
+	name := ""
+	if len(target) > 0 && target[0].kind == word && x.text == target[0].text {
+		name = x.text
+		if p.typeOf(name) == nil {
+			p.target = name
+			p.taken[name] = true
+		}
+	}
+	y := p.expr()
+	for p.take("=") { // a = b = 3
+		last := p.expr()
+		p.first("%s %s %s", y.goText(), p.operator(y.text, last), last.goText())
+		y = simple("%s", y.text)
+	}
+	p.target = ""
+	switch {
+	case name == "":
+		return p.assignElement(x, y)
+	case y.either != nil:
+		e := y.either
+		declare := p.operator(name, e.no)
+		return fmt.Sprintf("%s %s %s; if %s { %[1]s = %[5]s }", name, declare, e.no.goText(), p.truth(e.condition), e.yes.goText())
+	case y.text == name: // it was made under its name
+		return name
+	}
+	return name + " " + p.operator(name, y) + " " + y.goText()
+}
+
+// operator is = for a variable that can hold the value, and := otherwise.
+func (p *reader) operator(name string, v value) string {
+	have, want := p.typeOf(name), p.typeOf(v.text)
+	if have != nil && want != nil && types.AssignableTo(types.Default(want), have) {
+		return "="
+	}
+	return ":="
+}
+
+// assignElement assigns to an element of something.
+func (p *reader) assignElement(x, y value) string {
+	if t, at, ok := strings.Cut(strings.TrimSuffix(x.text, ")"), ".At("); ok && p.is(x, tensorFamily) && !strings.ContainsAny(at, ",()") {
+		update := fmt.Sprintf("tensor.FullLike(%s.Slice(0, %s, %[2]s+1), %s)", t, at, y.goText())
+		if p.is(y, tensorFamily) {
+			update = y.in(primary) + ".Unsqueeze(0)"
+		}
+		return fmt.Sprintf("%s = %[1]s.Put(0, tensor.From([]int{%s}), %s, tensor.Replace)", t, at, update)
+	}
+	if _, err := parser.ParseExpr(x.text); err != nil {
+		giveUp()
+	}
+	return x.text + " = " + y.goText()
+}
+
+// update is x += y.
+func (p *reader) update(x value, op string) string {
+	y := p.expr()
+	simpleOp := assigning[op]
+	if p.is(y, stringFamily) && !p.is(x, stringFamily) { // that is wrong in Python, too
+		giveUp()
+	}
+	if op == "**=" {
+		return x.text + " = " + p.power(x, y).goText()
+	}
+	for _, o := range arithmetic {
+		if o.op == simpleOp {
+			if v := p.operate(x, y, o.op, o.method, o.prec); v.text != x.text+" "+o.op+" "+y.text {
+				return x.text + " " + p.operator(x.text, v) + " " + v.goText()
+			}
+		}
+	}
+	return x.text + " " + op + " " + y.goText()
+}

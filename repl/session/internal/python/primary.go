@@ -1,0 +1,385 @@
+package python
+
+import (
+	"fmt"
+	gotoken "go/token"
+	"go/types"
+	"strconv"
+	"strings"
+)
+
+// primary reads an operand with what is called, selected and indexed behind it.
+func (p *reader) primary() value {
+	v := p.atom()
+	for {
+		switch {
+		case p.take("."):
+			v = p.member(v, p.name())
+		case p.take("("):
+			v = p.call(v)
+		case p.take("["):
+			v = p.index(v)
+		default:
+			return v
+		}
+	}
+}
+
+// constants are Python's names of values, and JavaScript's.
+var constants = map[string]string{"True": "true", "False": "false", "None": "nil", "null": "nil", "undefined": "nil"}
+
+func (p *reader) atom() value {
+	t := p.tok()
+	switch {
+	case t.kind == number:
+		p.i++
+		return simple("%s", strings.TrimSuffix(t.text, "L"))
+	case t.kind == text && t.text != unclosed:
+		return p.strings()
+	case t.kind == word:
+		p.i++
+		if c, ok := constants[t.text]; ok {
+			return simple("%s", c)
+		}
+		return simple("%s", t.text)
+	case p.take("("):
+		return p.parenthesized()
+	case p.take("["):
+		return p.list()
+	case p.take("{"):
+		return p.braces()
+	}
+	giveUp()
+	return value{}
+}
+
+// strings reads strings, of which neighbours are one.
+func (p *reader) strings() value {
+	var all []string
+	for p.tok().kind == text {
+		t := p.tok()
+		p.i++
+		if strings.Contains(t.prefix, "f") {
+			all = append(all, p.formatted(t.text))
+			continue
+		}
+		all = append(all, quote(t))
+	}
+	v := value{text: strings.Join(all, " + "), prec: primary}
+	if len(all) > 1 {
+		v.prec = addPrec
+	}
+	return v
+}
+
+func quote(t token) string {
+	if strings.Contains(t.prefix, "r") {
+		return strconv.Quote(t.text)
+	}
+	body := strings.ReplaceAll(strings.ReplaceAll(t.text, `\'`, `'`), `\"`, `"`)
+	s := `"` + strings.ReplaceAll(strings.ReplaceAll(body, `"`, `\"`), "\n", `\n`) + `"`
+	if strings.Contains(t.prefix, "b") {
+		return "[]byte(" + s + ")"
+	}
+	return s
+}
+
+// formatted is an f-string.
+func (p *reader) formatted(body string) string {
+	var format strings.Builder
+	var args []string
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case strings.HasPrefix(body[i:], "{{") || strings.HasPrefix(body[i:], "}}"):
+			format.WriteByte(c)
+			i++
+		case c == '{':
+			length := strings.IndexByte(body[i:], '}')
+			if length < 0 {
+				giveUp()
+			}
+			expr, verb, _ := strings.Cut(body[i+1:i+length], ":")
+			args = append(args, p.inner(expr))
+			format.WriteString(verbOf(verb))
+			i += length
+		case c == '%':
+			format.WriteString("%%")
+		default:
+			format.WriteByte(c)
+		}
+	}
+	return fmt.Sprintf("fmt.Sprintf(%s, %s)", quote(token{text: format.String()}), strings.Join(args, ", "))
+}
+
+// verbOf is fmt's verb for a format of Python: .2f, 5d, >10.
+func verbOf(format string) string {
+	format = strings.TrimLeft(format, ">")
+	if n := len(format); n > 0 && strings.ContainsRune("dfgexXbo", rune(format[n-1])) {
+		return "%" + format
+	}
+	return "%" + strings.TrimSuffix(format, "s") + "v"
+}
+
+// inner translates an expression that stands in a string.
+func (p *reader) inner(expr string) string {
+	q := newReader(expr, p.s)
+	q.scope, q.open, q.loops, q.taken = p.scope, p.open, 1, p.taken
+	v := q.expr()
+	if !q.at(end) {
+		giveUp()
+	}
+	return v.goText()
+}
+
+// parenthesized reads (a), (a, b) or a generator.
+func (p *reader) parenthesized() value {
+	if start := p.i; p.comprehended(")") {
+		p.i = start
+		return p.comprehension(")")
+	}
+	items, comma := p.items(")")
+	if len(items) == 1 && !comma {
+		v := items[0]
+		if v.either == nil && v.prec < primary {
+			v = simple("(%s)", v.text)
+		}
+		return v
+	}
+	v := p.literal(items)
+	v.tuple = true
+	return v
+}
+
+// items reads expressions up to a closing bracket.
+func (p *reader) items(closing string) (list []value, comma bool) {
+	list = []value{}
+	for !p.take(closing) {
+		list = append(list, p.expr())
+		if !p.at(closing) {
+			p.want(",")
+			comma = true
+		}
+	}
+	return list, comma
+}
+
+func (p *reader) list() value {
+	if p.comprehended("]") {
+		return p.comprehension("]")
+	}
+	items, _ := p.items("]")
+	return p.literal(items)
+}
+
+// comprehended says whether the bracket that is read has a `for` of its own.
+func (p *reader) comprehended(closing string) bool {
+	depth := 0
+	for _, t := range p.toks[p.i:] {
+		switch {
+		case depth == 0 && t.is("for"):
+			return true
+		case depth == 0 && (t.is(closing) || t.is(",") || t.is(end)):
+			return false
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		}
+	}
+	return false
+}
+
+// skipTo goes on to the `for` of a comprehension.
+func (p *reader) skipTo(word string) {
+	depth := 0
+	for !(depth == 0 && p.at(word)) {
+		switch {
+		case p.at("(") || p.at("[") || p.at("{"):
+			depth++
+		case p.at(")") || p.at("]") || p.at("}"):
+			depth--
+		case p.at(end):
+			giveUp()
+		}
+		p.i++
+	}
+}
+
+// comprehension reads [v*v for v in xs if v > 1] or {k: v for …}, which is a loop before the statement.
+func (p *reader) comprehension(closing string) value {
+	if p.loops > 0 {
+		giveUp()
+	}
+	target := p.target
+	start := p.i
+	p.skipTo("for")
+	p.i++
+	p.target = ""
+	opening := p.loop()
+	condition := ""
+	var key, elem value
+	var keyType, elemType string
+	p.inBlock(opening, func() {
+		p.loops++
+		defer func() { p.loops-- }()
+		if p.take("if") {
+			condition = p.expr().goText()
+		}
+		p.want(closing)
+		behind := p.i
+		p.i = start
+		elem = p.expr()
+		if closing == "}" {
+			if p.take(":") {
+				key, elem = elem, p.expr()
+			} else {
+				key, elem = elem, simple("true")
+			}
+			keyType = p.common([]value{key})
+		}
+		elemType = p.common([]value{elem})
+		p.want("for")
+		p.i = behind
+	})
+	p.target = target
+	if elemType == "any" {
+		giveUp()
+	}
+	made := "list"
+	if closing == "}" {
+		made = "table"
+	}
+	list := p.result(made)
+	body := fmt.Sprintf("%s = append(%[1]s, %s)", list, elem.goText())
+	typ := "[]" + elemType
+	if closing == "}" {
+		body = fmt.Sprintf("%s[%s] = %s", list, key.goText(), elem.goText())
+		typ = fmt.Sprintf("map[%s]%s", keyType, elemType)
+	}
+	if condition != "" {
+		body = "if " + condition + " { " + body + " }"
+	}
+	p.first("%s := %s{}", list, typ)
+	p.first("%s%s%s", opening, body, closed(opening))
+	return simple("%s", list)
+}
+
+// closed are the braces that close the blocks of an opening.
+func closed(opening string) string {
+	return strings.Repeat(" }", strings.Count(opening, "{")-strings.Count(opening, "}"))
+}
+
+// braces reads a dictionary or a set.
+func (p *reader) braces() value {
+	if p.comprehended("}") {
+		return p.comprehension("}")
+	}
+	var keys, elems []value
+	dict := p.at("}")
+	for !p.take("}") {
+		keys = append(keys, p.expr())
+		if p.take(":") {
+			elems, dict = append(elems, p.expr()), true
+		}
+		p.take(",")
+	}
+	if !dict {
+		for range keys {
+			elems = append(elems, simple("true"))
+		}
+	}
+	if len(keys) != len(elems) {
+		giveUp()
+	}
+	if len(keys) == 0 {
+		return simple("map[string]any{}")
+	}
+	pairs := make([]string, len(keys))
+	for i := range keys {
+		pairs[i] = keys[i].goText() + ": " + elems[i].goText()
+	}
+	return simple("map[%s]%s{%s}", p.common(keys), p.common(elems), strings.Join(pairs, ", "))
+}
+
+// modules are packages of Python with the Go package that has most of what they have.
+var modules = map[string]string{
+	"tensor.random": "tensor", "tensor.nn": "nn", "tensor.optim": "optim", "nn.functional": "tensor", "np": "tensor", "numpy": "tensor", "torch": "tensor", "F": "tensor", "jnp": "tensor", "random": "rand", "re": "regexp",
+}
+
+// renamed are functions of packages that have another name in Go.
+var renamed = map[string]string{
+	"tensor.array": "tensor.From", "tensor.tensor": "tensor.From", "tensor.asarray": "tensor.From", "tensor.cat": "tensor.Concat",
+	"tensor.concatenate": "tensor.Concat", "tensor.manual_seed": "tensor.Seed", "tensor.arange": "tensor.Range",
+	"tensor.save": "safetensors.Save", "tensor.load": "safetensors.Load",
+	"time.time": "time.Now", "time.sleep": "time.sleep", "os.getcwd": "os.Getwd", "os.listdir": "os.ReadDir",
+	"json.dumps": "json.Marshal", "rand.random": "rand.Float64", "nn.linear": "nn.NewLinear", "optim.Adam": "optim.AdamW",
+}
+
+// member is x.name, by Go's name for it.
+func (p *reader) member(x value, name string) value {
+	t := p.typeOf(x.text)
+	if t == nil && (gotoken.IsIdentifier(x.text) || modules[x.text] != "") {
+		return p.packageMember(x.text, name)
+	}
+	if file, ok := strings.CutPrefix(x.text, "os.Open("); ok && name == "read" && p.take("(") {
+		p.want(")")
+		return simple("data.ReadText(%s", file)
+	}
+	if t == nil {
+		return simple("%s.%s", x.in(primary), name)
+	}
+	found := sameLetters(t, name)
+	if found == nil || p.is(x, tensorFamily) && len(name) > 1 && methods[tensorFamily][name] != nil {
+		f := simple("%s.%s", x.in(primary), name)
+		if !p.at("(") { // what is a field in Python may be a method here
+			if v, ok := p.method(f, nil); ok {
+				return v
+			}
+		}
+		return f
+	}
+	v := simple("%s.%s", x.in(primary), found.Name())
+	if f, ok := found.(*types.Func); ok && f.Signature().Params().Len() == 0 && !p.at("(") {
+		v.text += "()"
+	}
+	return v
+}
+
+// packageMember is pkg.name.
+func (p *reader) packageMember(pkg, name string) value {
+	if to, ok := modules[pkg]; ok {
+		pkg = to
+	}
+	if to, ok := renamed[pkg+"."+name]; ok {
+		return simple("%s", to)
+	}
+	if found := p.s.Exported(pkg, strings.ReplaceAll(name, "_", "")); found != "" {
+		name = found
+	}
+	return simple("%s.%s", pkg, name)
+}
+
+// sameLetters is the exported member of a type whose name has the same letters, whatever their case.
+func sameLetters(t types.Type, name string) types.Object {
+	name = strings.ReplaceAll(name, "_", "")
+	set := types.NewMethodSet(types.NewPointer(t))
+	if _, ok := t.Underlying().(*types.Pointer); ok {
+		set = types.NewMethodSet(t)
+	}
+	for m := range set.Methods() {
+		if o := m.Obj(); o.Exported() && strings.EqualFold(o.Name(), name) {
+			return o
+		}
+	}
+	if pointer, ok := t.Underlying().(*types.Pointer); ok {
+		t = pointer.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if f.Exported() && strings.EqualFold(f.Name(), name) {
+				return f
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// Package python writes lines of Python as Go, for people whose fingers know Python: `for row in x:`, `n ** 2`,
+// `[v*v for v in xs]`, `x[:, 0]`, `print(f"n is {n}")`. A little of JavaScript is understood as well: `c ? a : b`,
+// `v => v * 2`.
+//
+// [Line] reads the line with a small parser of Python's expressions and asks the session for the types of what stands in
+// it: `x * 2` stays what it is for a number, and is x.Mul(2) for a tensor. Nothing wrong is suggested: the caller
+// checks the result as it would check a cell, and drops what does not check.
+//
+// Reading order: python.go, line.go, expr.go, value.go, index.go, calls.go, scan.go.
+package python
+
+import (
+	"fmt"
+	"go/parser"
+	"go/types"
+	"strings"
+)
+
+// A Session is what a translation asks about the session that the line was typed in.
+type Session interface {
+	// TypeOf is the type of a Go expression between some statements, or nil: the statements before it may open blocks,
+	// such as `for _, v := range xs {`, which those behind it close.
+	TypeOf(before, expr, after string) types.Type
+	// Exported is what a package, called by its name, calls a name whose letters may differ in their case, or empty.
+	Exported(pkg, name string) string
+}
+
+// Line is the Go for one line of Python, on one line as well, or empty for a line that is not understood. A line that
+// only opens a block gets a body that shows its variables, so that it runs as it stands.
+func Line(line string, s Session) (goLine string) {
+	p := newReader(line, s)
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case notUnderstood:
+			goLine = ""
+		default:
+			panic(r)
+		}
+	}()
+	text := p.statements()
+	if !p.at(end) || text == "" {
+		return ""
+	}
+	return text
+}
+
+// notUnderstood is panicked with to leave the parser; Line recovers it.
+type notUnderstood struct{}
+
+// A reader translates the tokens of a line from the left to the right.
+type reader struct {
+	s      Session
+	line   string
+	toks   []token
+	i      int
+	scope  string          // the Go before the expression that is read: statements, and blocks that are open
+	open   int             // how many blocks are
+	before []string        // statements that an expression of this statement needs before itself
+	loops  int             // comprehensions that are read: nothing can be put before the statement for what is in them
+	target string          // the variable that the expression is assigned to: a list can be made in it
+	taken  map[string]bool // names that the translation has given
+}
+
+func newReader(text string, s Session) *reader {
+	return &reader{s: s, line: text, toks: scan(text), taken: map[string]bool{}}
+}
+
+func (p *reader) tok() token          { return p.toks[p.i] }
+func (p *reader) at(text string) bool { return p.toks[p.i].is(text) }
+func (p *reader) peek(text string) bool {
+	return p.i+1 < len(p.toks) && p.toks[p.i+1].is(text)
+}
+
+// take goes on behind a token if it comes next.
+func (p *reader) take(text string) bool {
+	if p.at(text) {
+		p.i++
+		return true
+	}
+	return false
+}
+
+func (p *reader) want(text string) {
+	if !p.take(text) {
+		giveUp()
+	}
+}
+
+func giveUp() { panic(notUnderstood{}) }
+
+func (p *reader) name() string {
+	t := p.tok()
+	if t.kind != word {
+		giveUp()
+	}
+	p.i++
+	return t.text
+}
+
+// typeOf is the type of a Go expression here, or nil.
+func (p *reader) typeOf(expr string) types.Type {
+	if _, err := parser.ParseExpr(expr); err != nil {
+		return nil
+	}
+	return p.s.TypeOf(p.scope, expr, strings.Repeat("\n}", p.open))
+}
+
+// first puts a statement before the one that is read.
+func (p *reader) first(format string, args ...any) {
+	if p.loops > 0 {
+		giveUp()
+	}
+	s := fmt.Sprintf(format, args...)
+	p.before = append(p.before, s)
+	p.scope += s + "\n"
+}
+
+// fresh is a name that the session does not use yet.
+func (p *reader) fresh(name string) string {
+	free := name
+	for n := 2; p.taken[free] || p.typeOf(free) != nil; n++ {
+		free = fmt.Sprint(name, n)
+	}
+	p.taken[free] = true
+	return free
+}
+
+// inBlock calls f with a block opened around what it reads.
+func (p *reader) inBlock(opening string, f func()) {
+	scope, open := p.scope, p.open
+	p.scope += opening + "\n"
+	p.open += strings.Count(opening, "{") - strings.Count(opening, "}")
+	f()
+	p.scope, p.open = scope, open
+}

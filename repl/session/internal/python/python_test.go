@@ -1,0 +1,49 @@
+package python
+
+import (
+	"go/types"
+	"strings"
+	"testing"
+)
+
+// nothing is a session that knows no names.
+type nothing struct{}
+
+func (nothing) TypeOf(_, _, _ string) types.Type { return nil }
+func (nothing) Exported(_, _ string) string      { return "" }
+
+// Without a session only the form of a line is translated. The lines with types are tests of package session.
+func TestLine(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"for i in range(3): pass", "for i := range 3 { fmt.Println(i) }"},
+		{"while True: # for ever", "for { break }"},
+		{"a or not b and c", "a || !b && c"},
+		{"(a or b) and c", "(a || b) && c"},
+		{"a - (b - c)", "a - (b - c)"},
+		{"print('it''s', \"a \\\"b\\\"\")", `fmt.Println("it" + "s", "a \"b\"")`},
+		{`r"\d" "x"`, `"\\d" + "x"`},
+		{`f"{{{n:>5}}} 100%"`, `fmt.Sprintf("{%5v} 100%%", n)`},
+		{"x if a else y if b else z", ""}, // a statement in a statement
+		{`"open`, ""},
+		{"class A:", ""},
+		{"", ""},
+	} {
+		if got := Line(c.line, nothing{}); got != c.want {
+			t.Errorf("Line(%s):\n got %s\nwant %s", c.line, got, c.want)
+		}
+	}
+}
+
+// Whatever is typed, the answer is one line.
+func FuzzLine(f *testing.F) {
+	for _, line := range []string{"for i in range(3): print(i)", "[v*v for v in xs if v > 1]", "x[:, 1:2, ::-1]", "def f(a: int = 3) -> list[int]: return a",
+		"print(f\"{a:.2f} {b}\", end='')", "x = y = lambda a, b: a ** b // 2", "{k: v for k, v in m.items()}", "a, b = b, a", "for (let i of xs) { f(i) }",
+		"x => x", "(a, b) => a", "out = !ls -l", "assert a not in b, 'no'", "let", "int n", "del(", "x: int =", "a if b else"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if got := Line(line, nothing{}); strings.Contains(got, "\n") && !strings.Contains(line, "\n") {
+			t.Errorf("Line(%q) = %q: more than a line", line, got)
+		}
+	})
+}
