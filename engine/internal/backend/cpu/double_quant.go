@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -76,19 +75,4 @@ type writtenWeight struct {
 	quant ir.Quant
 	parts [3]place
 	to    place
-}
-
-// runDouble computes the product in float64, whose operands are bound.
-func (p *phase) runDouble(l *launch, scratch []byte, raw unsafe.Pointer) {
-	for _, w := range p.weights {
-		weight := bindDoubleWeight(l, w.quant, w.parts)
-		weight.write(l, w.to.at(l, scratch))
-	}
-	if p.double == nil {
-		p.double = gemm.NewDouble(p.m, p.n, p.batch, p.terms, l.pool.Threads())
-	}
-	p.double.Run(l.pool, &gemm.DoubleCall{
-		A: p.call.A, B: p.call.B, C: raw, Done: p.done,
-		Scratch: elements[float64](l.scratch.bytes(8 * p.double.ScratchLen(l.pool.Threads()))),
-	})
 }
