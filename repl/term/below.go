@@ -88,6 +88,9 @@ func (s *search) row(th theme) func(width, rows int) []paint.Row {
 		label := "  search: "
 		if s.failed {
 			label = "  no cell has: "
+			if s.match >= 0 {
+				label = "  no other cell has: "
+			}
 		}
 		return []paint.Row{paint.NewRow(width, th.span(label, grey), th.span(s.query, bold), th.span("▏", grey),
 			th.span("  Ctrl-R older · Ctrl-S newer · Esc edits · Ctrl-G goes back", grey))}

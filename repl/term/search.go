@@ -40,7 +40,7 @@ func (e *cellEditor) pressSearch(k key.Key) bool {
 		e.searchFor("")
 	case k == ctrl('g'), k == ctrl('c'):
 		e.buf, e.search = s.before, nil
-	case k.Code == key.Escape:
+	case k.Code == key.Escape && (!s.failed || s.match >= 0):
 		e.search = nil
 	case k.Code == key.Paste:
 		line, _, _ := strings.Cut(k.Text, "\n")
@@ -48,6 +48,9 @@ func (e *cellEditor) pressSearch(k key.Key) bool {
 	case k.Printable():
 		e.searchFor(s.query + string(rune(k.Code)))
 	case k.Code == key.None:
+	case s.failed && s.match < 0:
+		// The cell that is shown is not what the query says: no key takes it, least of all Return, which would run it.
+		e.buf, e.search = s.before, nil
 	default:
 		e.search = nil
 		return false
@@ -85,6 +88,9 @@ func (e *cellEditor) searchFrom(i, direction int, not string) {
 	}
 	cell, at := e.past.find(s.query, i, direction, not)
 	if s.failed = cell < 0; s.failed {
+		if not == "" { // the query is nowhere; otherwise the cell that is shown is the last one that has it
+			s.match = -1
+		}
 		return
 	}
 	s.at, s.match = cell, at

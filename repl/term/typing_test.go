@@ -173,6 +173,9 @@ func TestTyping(t *testing.T) {
 		// Search.
 		{"search", ctrlR + "print", "fmt.|Println(1)"},
 		{"search and run", ctrlR + "pre\r", "preloaded."},
+		{"a failed search runs nothing", "mine" + ctrlR + "prx\r", "mine|"},
+		{"a failed search is taken by no key", "mine" + ctrlR + "prx" + escape, "mine|"},
+		{"a search behind the oldest keeps it", ctrlR + "fmt" + ctrlR + ctrlR + ctrlR + escape, "|fmt.Println(1)"},
 		{"search on", ctrlR + ":=" + ctrlR, "x |:= 1"},
 		{"search finds lines in cells", ctrlR + "g" + escape, "f {⏎→|g⏎}"},
 		{"search older and newer", ctrlR + "l" + ctrlR + ctrlS, "fmt.Print|ln(1)"},

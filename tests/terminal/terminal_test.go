@@ -184,6 +184,13 @@ func TestHistoryAcrossRuns(t *testing.T) {
 	p.See("In [2]: twice(21)")
 	p.Send("\r")
 	p.See("Out[2]: 42")
+	ready(p)
+	p.Send("1 + 1\x12(21x") // a search that finds nothing runs nothing
+	p.See("no cell has: (21x")
+	p.Send("\r")
+	p.See("In [3]: 1 + 1")
+	p.Send("\r")
+	p.See("Out[3]: 2")
 	leave(t, p)
 }
 
