@@ -10,13 +10,27 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Batch is what one step learns from: each target is the token that follows its input.
+// A Batch is what one step learns from. In text each target is the token that follows its input, and both are
+// i64 [batch length]; data of other kinds has the shapes and dtypes that its model wants, with an example in each row.
 type Batch struct {
-	Inputs, Targets tensor.Tensor // i64 [batch length]
+	Inputs, Targets tensor.Tensor
 }
 
-// Tokens is the number of targets.
-func (b Batch) Tokens() int { return b.Targets.Size() }
+// Tokens is the number of targets that are tokens; 0 for data that has none, where inputs or targets are no integers.
+func (b Batch) Tokens() int {
+	if !b.Inputs.DType().Int() || !b.Targets.DType().Int() {
+		return 0
+	}
+	return b.Targets.Size()
+}
+
+// Examples is the number of rows of the inputs.
+func (b Batch) Examples() int {
+	if b.Inputs.Rank() == 0 {
+		return 1
+	}
+	return b.Inputs.Len(0)
+}
 
 // A Source gives batches by number. The same number gives the same batch, in any process.
 type Source interface {

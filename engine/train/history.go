@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -19,7 +20,8 @@ type History struct {
 	LR          []float64 // learning rate
 	GradNorm    []float64 // global norm of the gradients, before clipping
 	Eval        []Point
-	Tokens      int // that were learnt from
+	Tokens      int // that were learnt from; 0 for data that has none
+	Examples    int // that were learnt from
 	Elapsed     time.Duration
 	Interrupted bool
 	Notes       []string // what the reader should know: a checkpoint that was left out as damaged
@@ -65,14 +67,33 @@ func (h *History) Text(int) string {
 	if h.Steps() < h.Total {
 		steps = fmt.Sprintf("%s of %s", units.Int(int64(h.Steps())), units.Plural(int64(h.Total), "step"))
 	}
-	parts := []string{steps, fmt.Sprintf("loss %.3f → %.3f", h.First(), h.Last())}
+	parts := []string{steps, "loss " + h.fall()}
 	if n := len(h.Eval); n > 0 {
-		parts = append(parts, fmt.Sprintf("on other data %.3f", h.Eval[n-1].Loss))
+		parts = append(parts, "on other data "+lossText(h.Eval[n-1].Loss))
 	}
 	if s := h.Elapsed.Seconds(); s > 0 {
-		parts = append(parts, units.Int(int64(float64(h.Tokens)/s))+" tok/s", units.Seconds(s))
+		parts = append(parts, rate(h.Tokens, h.Examples, s), units.Seconds(s))
 	}
 	return strings.Join(append([]string{strings.Join(parts, " · ")}, h.Notes...), "\n")
+}
+
+// fall is the loss at the start and at the end.
+func (h *History) fall() string { return lossText(h.First()) + " → " + lossText(h.Last()) }
+
+// lossText writes a loss; a squared error may be too small for three decimals.
+func lossText(loss float64) string {
+	if loss != 0 && math.Abs(loss) < 0.01 {
+		return fmt.Sprintf("%.3g", loss)
+	}
+	return fmt.Sprintf("%.3f", loss)
+}
+
+// rate says how much was learnt from in a second: tokens, where the data has tokens.
+func rate(tokens, examples int, seconds float64) string {
+	if tokens > 0 {
+		return units.Int(int64(float64(tokens)/seconds)) + " tok/s"
+	}
+	return units.Int(int64(float64(examples)/seconds)) + " examples/s"
 }
 
 // String is Text.
@@ -83,7 +104,10 @@ func (h *History) JSON() ([]byte, error) { return json.Marshal(h) }
 
 // Plot returns the curve of the loss, with that on the other data if there is one.
 func (h *History) Plot() Curves {
-	c := Curves{Title: "loss", XLabel: "step", YLabel: "nats per token"}
+	c := Curves{Title: "loss", XLabel: "step"}
+	if h.Tokens > 0 {
+		c.YLabel = "nats per token"
+	}
 	c.add("training", len(h.Loss), func(i int) (float64, float64) { return float64(i + 1), h.Loss[i] })
 	if len(h.Eval) > 0 {
 		c.add("other data", len(h.Eval), func(i int) (float64, float64) { return float64(h.Eval[i].Step), h.Eval[i].Loss })
@@ -131,17 +155,17 @@ func (c Curves) String() string {
 
 // line is the live line of a run.
 type line struct {
-	t      *trainer
-	began  time.Time
-	tokens int // learnt from before this call of Run
-	shown  time.Time
+	t                *trainer
+	began            time.Time
+	tokens, examples int // learnt from before this call of Run
+	shown            time.Time
 }
 
 // showEvery keeps a terminal from being redrawn for every step of a tiny model.
 var showEvery = 50 * time.Millisecond
 
 func newLine(t *trainer, began time.Time) *line {
-	return &line{t: t, began: began, tokens: t.history.Tokens}
+	return &line{t: t, began: began, tokens: t.history.Tokens, examples: t.history.Examples}
 }
 
 func (l *line) report(ctx context.Context, final bool) {
@@ -155,8 +179,10 @@ func (l *line) report(ctx context.Context, final bool) {
 	case h.Interrupted:
 		note = fmt.Sprintf("interrupted: %s kept; run it again to go on", units.Plural(int64(h.Steps()), "step"))
 	case h.Steps() > 0:
-		note = fmt.Sprintf("loss %.3f → %.3f · %s tok/s · %s", h.First(), h.Last(),
-			units.Int(int64(float64(h.Tokens-l.tokens)/took.Seconds())), units.Bytes(device.Default().Memory().InUse))
+		note = fmt.Sprintf("loss %s · %s", h.fall(), rate(h.Tokens-l.tokens, h.Examples-l.examples, took.Seconds()))
+		if used := device.Default().Memory().InUse; used > 0 { // a backend may keep no account of small blocks
+			note += " · " + units.Bytes(used)
+		}
 	}
 	progress.Report(ctx, progress.Event{Task: "step", Done: int64(h.Steps()), Total: int64(l.t.o.Steps), Note: note, Elapsed: took, Final: final})
 }

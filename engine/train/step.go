@@ -42,6 +42,7 @@ func (t *trainer) step(ctx context.Context) error {
 	t.taken += len(batches)
 	for _, b := range batches {
 		t.history.Tokens += b.Tokens()
+		t.history.Examples += b.Examples()
 	}
 	return ctx.Err()
 }

@@ -1,0 +1,77 @@
+package train
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// A regression learns a line from points.
+type regression struct{ layer *nn.Linear }
+
+func (r regression) Members() []nn.Member { return []nn.Member{{Name: "layer", Part: r.layer}} }
+
+func (r regression) Loss(x, y tensor.Tensor) tensor.Tensor {
+	d := r.layer.Forward(x).Sub(y)
+	return d.Mul(d).Mean()
+}
+
+// points are 8 examples of y = 3x.
+type points struct{}
+
+func (points) Fingerprint() string { return "points" }
+
+func (points) Batch(int) (data.Batch, error) {
+	x := tensor.Linspace(-1, 1, 8).Reshape(8, 1)
+	return data.Batch{Inputs: x, Targets: x.Mul(3)}, nil
+}
+
+// Tokens and nats are the units of text. Data that has none is counted in examples, and its loss has no unit.
+func TestUnitsFitTheData(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		m                 Model
+		d                 data.Source
+		tokens, examples  int
+		rate, other, unit string
+	}{
+		{"text", newModel(), windows(), 2 * 16 * 2, 2 * 2, " tok/s", "examples/s", "nats per token"},
+		{"regression", regression{nn.NewLinear(1, 1)}, points{}, 0, 2 * 8, " examples/s", "tok/s", ""},
+	} {
+		note := ""
+		ctx := progress.With(context.Background(), func(e progress.Event) { note = e.Note })
+		h, err := Run(ctx, c.m, c.d, Options{Steps: 2, LR: optim.Constant(1e-3)})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if h.Tokens != c.tokens || h.Examples != c.examples {
+			t.Errorf("%s: got %d tokens of %d examples, want %d of %d", c.name, h.Tokens, h.Examples, c.tokens, c.examples)
+		}
+		for _, text := range []string{h.Text(80), note} {
+			if !strings.Contains(text, c.rate) || strings.Contains(text, c.other) || strings.Contains(text, " 0 B") {
+				t.Errorf("%s: got %q, want it in%s", c.name, text, c.rate)
+			}
+		}
+		if got := h.Plot().YLabel; got != c.unit {
+			t.Errorf("%s: plotted as %q, want %q", c.name, got, c.unit)
+		}
+	}
+}
+
+// A loss of a thousandth is not shown as 0.000.
+func TestLossText(t *testing.T) {
+	for _, c := range []struct {
+		loss float64
+		want string
+	}{{5.5, "5.500"}, {0.0123, "0.012"}, {0.00123, "0.00123"}, {1.5e-7, "1.5e-07"}, {0, "0.000"}} {
+		if got := lossText(c.loss); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.loss, got, c.want)
+		}
+	}
+}
