@@ -8,21 +8,21 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // A checkpoint is a folder "step-00000020" with the trained weights, the optimizer's tensors and a state; the manifest
 // lists their sizes and SHA-256. It is written under another name, synced and renamed (see package durable): a folder
-// with that name is complete, and the manifest tells if it was damaged later.
+// with that name is complete, and the manifest tells if it was damaged later. Numbers that JSON cannot hold are strings:
+// see number.go.
 const (
 	paramsFile    = "params.safetensors"
 	optimizerFile = "optimizer.safetensors"
@@ -30,6 +30,8 @@ const (
 	manifestFile  = "manifest.json"
 	format        = "mcs checkpoint 1"
 )
+
+const maxManifest = 1 << 20 // bytes
 
 // manifest lists a checkpoint's files.
 type manifest struct {
@@ -49,25 +51,30 @@ type state struct {
 	Step      int    // of the optimizer
 	Batches   int    // taken from the data
 	Random    tensor.RNGState
-	History   History
+	History   *History
+	Due       bool `json:",omitempty"` // whether the step's evaluation is still to be made
 }
 
-func folderOf(step int) string { return fmt.Sprintf("step-%08d", step) }
+// maxState bounds the history of a run: some ten million steps.
+const maxState = 1 << 30
 
-// openCheckpoints makes the folder, and resumes or refuses if it has checkpoints.
+// savedState is what a checkpoint was written of, so that it is not written twice.
+type savedState struct {
+	step int
+	due  bool
+}
+
+// openCheckpoints makes the folder's checkpoints those of the run: it resumes or refuses if there are some.
 func (t *trainer) openCheckpoints() error {
-	if err := os.MkdirAll(t.o.Checkpoint, 0o777); err != nil {
-		return fmt.Errorf("train: checkpoint: %w", err)
-	}
 	t.base = nn.Hash(untrained(t.model, t.params))
-	names, err := checkpoints(t.o.Checkpoint)
-	if err != nil || len(names) == 0 {
+	steps, err := checkpoints(t.o.Checkpoint)
+	if err != nil || len(steps) == 0 {
 		return err
 	}
 	if !t.o.Resume {
-		return fmt.Errorf("train: %s has checkpoints (%s is the newest): set Resume to go on from it, or choose another folder", t.o.Checkpoint, names[0])
+		return fmt.Errorf("train: %s has checkpoints (%s is the newest): set Resume to go on from it, or choose another folder", t.o.Checkpoint, folderOf(steps[0]))
 	}
-	return t.resume(names)
+	return t.resume(steps)
 }
 
 // untrained lists the weights of the model that are not trained.
@@ -79,33 +86,16 @@ func untrained(m nn.Module, params []nn.Param) []nn.Param {
 	return slices.DeleteFunc(nn.Params(m), func(p nn.Param) bool { return trained[p.Value()] })
 }
 
-// checkpoints lists the names of a folder's complete checkpoints, newest first.
-func checkpoints(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("train: checkpoint: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), "step-") && !strings.Contains(e.Name(), durable.TempMark) {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	slices.Reverse(names)
-	return names, nil
-}
-
 // resume goes on from the newest checkpoint that is whole. One that is whole but of another run is an error.
-func (t *trainer) resume(names []string) error {
+func (t *trainer) resume(steps []int) error {
 	var damaged []error
-	for _, name := range names {
-		dir := filepath.Join(t.o.Checkpoint, name)
+	for _, step := range steps {
+		dir := filepath.Join(t.o.Checkpoint, folderOf(step))
 		if err := verify(dir); err != nil {
 			damaged = append(damaged, err)
 			continue
 		}
-		if err := t.load(dir); err != nil {
+		if err := t.load(dir, step); err != nil {
 			return fmt.Errorf("train: checkpoint %s: %w", dir, err)
 		}
 		for _, err := range damaged {
@@ -118,7 +108,7 @@ func (t *trainer) resume(names []string) error {
 
 // verify holds a checkpoint's files against its manifest.
 func verify(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	text, err := regular.Read(filepath.Join(dir, manifestFile), maxManifest)
 	if err != nil {
 		return err
 	}
@@ -143,7 +133,7 @@ func verify(dir string) error {
 }
 
 func sumOf(path string) (fileSum, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return fileSum{}, err
 	}
@@ -154,14 +144,20 @@ func sumOf(path string) (fileSum, error) {
 }
 
 // load puts a verified checkpoint into the run. Everything is read and checked before anything is changed.
-func (t *trainer) load(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, stateFile))
+func (t *trainer) load(dir string, step int) error {
+	text, err := regular.Read(filepath.Join(dir, stateFile), maxState)
 	if err != nil {
 		return err
 	}
 	var s state
 	if err := json.Unmarshal(text, &s); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", stateFile, err)
+	}
+	if s.History == nil {
+		return fmt.Errorf("%s: the history is missing", stateFile)
+	}
+	if got := s.History.Steps(); got != step {
+		return fmt.Errorf("it holds step %d, want that of its name: it is a copy of another", got)
 	}
 	if err := t.same(s); err != nil {
 		return err
@@ -175,8 +171,12 @@ func (t *trainer) load(dir string) error {
 		return err
 	}
 	for _, p := range t.params {
-		if _, ok := params[p.Name]; !ok {
+		got, ok := params[p.Name]
+		if !ok {
 			return fmt.Errorf("no tensor %q in %s", p.Name, paramsFile)
+		}
+		if want := p.Value(); got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()) {
+			return fmt.Errorf("%s: tensor %q is %v%v, want %v%v", paramsFile, p.Name, got.DType(), got.Shape(), want.DType(), want.Shape())
 		}
 	}
 	if err := t.optimizer.SetState(optim.State{Step: s.Step, Tensors: memory}); err != nil {
@@ -193,55 +193,53 @@ func (t *trainer) load(dir string) error {
 	t.random.SetState(s.Random)
 	history := s.History
 	history.Total, history.Interrupted = t.o.Steps, false
-	t.taken, t.history = s.Batches, &history
+	t.taken, t.history, t.due = s.Batches, history, s.Due
+	t.saved = savedState{step, s.Due}
 	return nil
 }
 
 // same says what differs between the run and a checkpoint's, if anything.
 func (t *trainer) same(s state) error {
-	var got, want map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(s.Signature), &got); err != nil {
-		return err
+	if s.Signature == "" {
+		return errors.New("it does not say which options its run had: an earlier version could not write an infinite Clip")
 	}
-	if err := json.Unmarshal([]byte(t.signature), &want); err != nil {
-		return err
-	}
-	for _, what := range slices.Sorted(maps.Keys(want)) {
-		if string(got[what]) != string(want[what]) {
-			return fmt.Errorf("it is of a run with other %s: %.200s, not %.200s", what, got[what], want[what])
-		}
-	}
-	if s.Base != t.base {
+	what, err := difference(s.Signature, t.signature)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: signature: %w", stateFile, err)
+	case what != "":
+		return fmt.Errorf("it is of another run: %s", what)
+	case s.Base != t.base:
 		return errors.New("the weights that are not trained differ from those of that run")
 	}
 	return nil
 }
 
-// save writes a checkpoint and then removes the ones that are too old.
-func (t *trainer) save() error {
-	name := folderOf(t.history.Steps())
-	dir := filepath.Join(t.o.Checkpoint, name)
-	if err := t.write(dir); err != nil {
-		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
+// save writes a checkpoint, unless it is there, and then removes the ones that are too old.
+func (t *trainer) save(due bool) error {
+	step := t.history.Steps()
+	if t.saved == (savedState{step, due}) {
+		return nil
 	}
-	if err := verify(dir); err != nil {
-		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
+	dir := filepath.Join(t.o.Checkpoint, folderOf(step))
+	err := t.write(dir, due)
+	if err == nil {
+		err = verify(dir)
 	}
-	names, err := checkpoints(t.o.Checkpoint)
 	if err != nil {
-		return err
+		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
 	}
-	for _, old := range names[min(t.o.Keep, len(names)):] {
-		if old < name {
-			if err := os.RemoveAll(filepath.Join(t.o.Checkpoint, old)); err != nil {
-				return fmt.Errorf("train: checkpoint: %w", err)
-			}
+	t.saved = savedState{step, due}
+	if err := removeOld(t.o.Checkpoint, step, t.o.Keep); err != nil {
+		note := "old checkpoints stay: " + err.Error()
+		if !slices.Contains(t.history.Notes, note) {
+			t.history.Notes = append(t.history.Notes, note)
 		}
 	}
 	return nil
 }
 
-func (t *trainer) write(dir string) error {
+func (t *trainer) write(dir string, due bool) error {
 	folder, err := durable.NewFolder(dir)
 	if err != nil {
 		return err
@@ -264,7 +262,9 @@ func (t *trainer) write(dir string) error {
 	add(paramsFile, func(w io.Writer) error { return writeTensors(w, params) })
 	add(optimizerFile, func(w io.Writer) error { return writeTensors(w, optimizer.Tensors) })
 	add(stateFile, func(w io.Writer) error {
-		return writeJSON(w, state{Signature: t.signature, Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: *t.history})
+		return writeJSON(w, state{
+			Signature: t.signature, Base: t.base, Step: optimizer.Step, Batches: t.taken, Random: t.random.State(), History: t.history, Due: due,
+		})
 	})
 	add(manifestFile, func(w io.Writer) error { return writeJSON(w, manifest{m.Format, maps.Clone(m.Files)}) })
 	if err != nil {

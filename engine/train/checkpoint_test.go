@@ -3,12 +3,14 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
@@ -24,9 +26,13 @@ func saved(t *testing.T) Options {
 
 func folders(t *testing.T, dir string) string {
 	t.Helper()
-	names, err := checkpoints(dir)
+	steps, err := checkpoints(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var names []string
+	for _, step := range steps {
+		names = append(names, folderOf(step))
 	}
 	return strings.Join(names, " ")
 }
@@ -123,9 +129,12 @@ func TestCheckpointsOfAnotherRun(t *testing.T) {
 		want   string
 	}{
 		{"without Resume", func(o *Options) { o.Resume = false }, "set Resume to go on from it"},
-		{"another rate", func(o *Options) { o.LR.Peak = 1 }, "a run with other learning rate"},
-		{"another clip", func(o *Options) { o.Clip = 3 }, "a run with other clip: 1, not 3"},
-		{"another seed", func(o *Options) { o.Seed = 8 }, "a run with other seed: 7, not 8"},
+		{"another rate", func(o *Options) { o.LR.Peak = 1 }, "another run: the learning rate's Peak was 0.01, and is 1 now"},
+		{"another clip", func(o *Options) { o.Clip = 3 }, "another run: the clip was 1, and is 3 now"},
+		{"no clip", func(o *Options) { o.Clip = math.Inf(1) }, "another run: the clip was 1, and is +Inf now"},
+		{"another seed", func(o *Options) { o.Seed = 8 }, "another run: the seed was 7, and is 8 now"},
+		{"another seed of many digits", func(o *Options) { o.Seed = 1<<63 + 1 }, "the seed was 7, and is 9223372036854775809 now"},
+		{"fewer parameters", func(o *Options) { o.Params = nn.Params(newModel())[1:] }, "the parameters were 11, and are 10 now, without model.embed_tokens.weight f32[256 16]"},
 	}
 	for _, test := range tests {
 		o := saved(t)
@@ -137,7 +146,7 @@ func TestCheckpointsOfAnotherRun(t *testing.T) {
 	o := saved(t)
 	other := windows()
 	other.Seed = 1
-	if _, err := Run(context.Background(), newModel(), other, o); err == nil || !strings.Contains(err.Error(), "a run with other data") {
+	if _, err := Run(context.Background(), newModel(), other, o); err == nil || !strings.Contains(err.Error(), "another run: the data was ") {
 		t.Errorf("another order of the data: got %v", err)
 	}
 }

@@ -57,6 +57,15 @@ func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
 	return nil
 }
 
+// overtaken says whether the run's checkpoint folder has come further than the run: another process went on with it.
+func (t *trainer) overtaken() bool {
+	if t.o.Checkpoint == "" {
+		return false
+	}
+	steps, err := checkpoints(t.o.Checkpoint)
+	return err == nil && len(steps) > 0 && steps[0] > t.history.Steps()
+}
+
 func sameParams(a, b []nn.Param) bool {
 	return slices.EqualFunc(a, b, func(p, q nn.Param) bool { return p.Value() == q.Value() })
 }

@@ -6,7 +6,7 @@
 // goes on where it stopped; with a checkpoint folder it also goes on in another process, bit for bit as if nothing had
 // happened: parameters, optimizer, random numbers and the position in the data are all saved.
 //
-// Reading order: train.go, step.go, pause.go, history.go, checkpoint.go.
+// Reading order: train.go, step.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
 package train
 
 import (
@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data"
@@ -82,6 +83,20 @@ func (e *Interrupted) Error() string {
 // Unwrap returns the context's cause.
 func (e *Interrupted) Unwrap() error { return e.Cause }
 
+// Paused is the error of a run that something else stopped: a checkpoint could not be written, or data could not be
+// read. Its steps are kept, and the optimizer's memory with them. Running it again does first what failed.
+type Paused struct {
+	Step, Steps int
+	Cause       error
+}
+
+func (e *Paused) Error() string {
+	return fmt.Sprintf("%v; paused at step %d of %d, nothing is lost: run it again to go on", e.Cause, e.Step, e.Steps)
+}
+
+// Unwrap returns what failed.
+func (e *Paused) Unwrap() error { return e.Cause }
+
 // NotFinite is the error of a run whose loss or gradients became NaN or infinite. The parameters are those before the
 // step.
 type NotFinite struct {
@@ -108,13 +123,16 @@ type trainer struct {
 	stepper   stepper
 	random    *tensor.RNG // behind what is random in a step
 	history   *History
-	taken     int    // batches of data
+	taken     int  // batches of data
+	due       bool // whether the last step's evaluation and checkpoint are still to be made
+	saved     savedState
 	signature string // see signatureOf
 	base      string // hash of the weights that are not trained; only with checkpoints
 }
 
 // Run trains. When ctx is cancelled it returns the history with an *Interrupted; loss or gradients that are not
-// finite give a *NotFinite. Only ctx stops it: a run in a goroutine of its own, with a context of its own, goes on when
+// finite give a *NotFinite; where a checkpoint cannot be written or data cannot be read, it returns a *Paused. One process
+// at a time trains into a checkpoint folder. Only ctx stops it: a run in a goroutine of its own, with a context of its own, goes on when
 // the cell that started it has ended.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
 	o = o.withDefaults()
@@ -125,10 +143,17 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err := o.check(params); err != nil {
 		return nil, err
 	}
+	if o.Checkpoint != "" {
+		lock, err := lockCheckpoints(o.Checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		defer lock.Unlock()
+	}
 	var t *trainer
 	var err error
 	tensor.Within(context.WithoutCancel(ctx), func() { // a checkpoint is loaded as a whole
-		if t = takePaused(m, d, o, params); t == nil {
+		if t = takePaused(m, d, o, params); t == nil || t.overtaken() {
 			t, err = start(m, d, o, params)
 		}
 	})
@@ -139,7 +164,8 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	defer nn.SetTraining(m, false)
 	tensor.Within(tensor.WithRNG(ctx, t.random), func() { err = t.loop(ctx) })
 	var interrupted *Interrupted
-	if errors.As(err, &interrupted) {
+	var waits *Paused
+	if errors.As(err, &interrupted) || errors.As(err, &waits) {
 		pause(t)
 	}
 	return t.history, err
@@ -151,6 +177,10 @@ func (o Options) check(params []nn.Param) error {
 		return fmt.Errorf("train: got %d steps, want at least 1", o.Steps)
 	case o.LR == optim.Schedule{}:
 		return errors.New("train: the learning rate is missing: set LR, for example to optim.Cosine(3e-3, 30, steps)")
+	case !finite(o.LR.Peak) || !finite(o.LR.Floor):
+		return fmt.Errorf("train: got a learning rate of %v, want a finite one", o.LR)
+	case math.IsNaN(o.Clip):
+		return errors.New("train: got a Clip of NaN, want a number; 0 and +Inf clip nothing")
 	case len(params) == 0:
 		return errors.New("train: the model has no trainable weights")
 	}
@@ -164,7 +194,7 @@ func (o Options) check(params []nn.Param) error {
 
 // start begins a run, at step 0 or at its newest checkpoint.
 func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, error) {
-	t := &trainer{model: m, data: d, o: o, params: params, history: &History{Total: o.Steps}, signature: signatureOf(d, o, params)}
+	t := &trainer{model: m, data: d, o: o, params: params, history: &History{Total: o.Steps}, saved: savedState{step: -1}, signature: signatureOf(d, o, params)}
 	t.stepper = t.newStepper()
 	err := tensor.Try(func() { t.optimizer = o.Optimizer.New(params) })
 	if err != nil {
@@ -185,10 +215,13 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 	for i, p := range params {
 		shapes[i] = p.String()
 	}
-	text, _ := json.Marshal(map[string]any{
-		"learning rate": o.LR, "optimizer": o.Optimizer.String(), "clip": o.Clip, "accumulate": o.Accumulate,
+	text, err := json.Marshal(map[string]any{
+		"learning rate": o.LR, "optimizer": o.Optimizer.String(), "clip": number(o.Clip), "accumulate": o.Accumulate,
 		"seed": o.Seed, "data": d.Fingerprint(), "parameters": shapes,
 	})
+	if err != nil {
+		panic(err) // check has refused a learning rate that JSON cannot hold; all else is text and whole numbers
+	}
 	return string(text)
 }
 
@@ -198,17 +231,13 @@ func (t *trainer) loop(ctx context.Context) error {
 	began, before := time.Now(), h.Elapsed
 	line := newLine(t, began)
 	defer func() { line.report(ctx, true) }()
-	for h.Steps() < t.o.Steps {
-		err := t.step(ctx)
-		h.Elapsed = before + time.Since(began)
-		if err == nil {
-			err = t.between(ctx)
-		}
+	for t.due || h.Steps() < t.o.Steps {
+		err := t.advance(ctx, func() { h.Elapsed = before + time.Since(began) })
 		if ctx.Err() != nil {
 			return t.interrupted(ctx)
 		}
 		if err != nil {
-			return err
+			return t.stopped(err)
 		}
 		if h.Steps() < t.o.Steps {
 			line.report(ctx, false)
@@ -218,11 +247,38 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
+// advance makes a step and what is due after it; only that if the step was made before. It calls made in between.
+func (t *trainer) advance(ctx context.Context, made func()) error {
+	if n := t.history.Steps(); !t.due {
+		err := t.step(ctx)
+		t.due = t.history.Steps() > n
+		made()
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.between(ctx); err != nil {
+		return err
+	}
+	t.due = false
+	return nil
+}
+
+// stopped is what an error means for the run: steps that were made wait for the next call.
+func (t *trainer) stopped(err error) error {
+	var bad *NotFinite
+	if errors.As(err, &bad) || t.history.Steps() == 0 {
+		return err
+	}
+	return &Paused{Step: t.history.Steps(), Steps: t.o.Steps, Cause: err}
+}
+
 // between does what is due after a step: evaluation and checkpoint.
 func (t *trainer) between(ctx context.Context) error {
 	n := t.history.Steps()
 	last := n == t.o.Steps
-	if t.o.Eval != nil && (last || t.o.EvalEvery > 0 && n%t.o.EvalEvery == 0) {
+	evaluated := len(t.history.Eval) > 0 && t.history.Eval[len(t.history.Eval)-1].Step == n
+	if t.o.Eval != nil && !evaluated && (last || t.o.EvalEvery > 0 && n%t.o.EvalEvery == 0) {
 		loss, err := Evaluate(ctx, t.model, t.o.Eval, t.o.EvalBatches)
 		nn.SetTraining(t.model, true)
 		if err != nil {
@@ -231,7 +287,7 @@ func (t *trainer) between(ctx context.Context) error {
 		t.history.Eval = append(t.history.Eval, Point{Step: n, Loss: loss})
 	}
 	if t.o.Checkpoint != "" && (last || t.o.CheckpointEvery > 0 && n%t.o.CheckpointEvery == 0) {
-		return t.save()
+		return t.save(false)
 	}
 	return nil
 }
@@ -241,7 +297,7 @@ func (t *trainer) interrupted(ctx context.Context) error {
 	t.history.Interrupted = true
 	err := error(&Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)})
 	if t.o.Checkpoint != "" {
-		tensor.Within(context.WithoutCancel(ctx), func() { err = errors.Join(err, t.save()) })
+		tensor.Within(context.WithoutCancel(ctx), func() { err = errors.Join(err, t.save(t.due)) })
 	}
 	return err
 }

@@ -111,6 +111,19 @@ func (f *Folder) Drop() {
 	}
 }
 
+// RemoveFolder removes a folder and all that is in it. A crash leaves the whole folder, or what Tidy removes.
+func RemoveFolder(path string) error {
+	defer begin(path)()
+	temp, err := tempName(path)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path, temp); err != nil {
+		return named(err, temp, path)
+	}
+	return os.RemoveAll(temp)
+}
+
 // Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they are the
 // caller's. A folder that was being replaced gets its name back. Nobody else may be writing there: see TryLock.
 func Tidy(dir string, ours func(name string) bool) error {

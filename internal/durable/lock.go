@@ -22,7 +22,9 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	holder := e.Holder
-	if holder == "" {
+	if strings.HasPrefix(holder, processWord()) {
+		holder = "this process already"
+	} else if holder == "" {
 		holder = "another process"
 	}
 	return fmt.Sprintf("%s is in use by %s", filepath.Dir(e.Path), holder)
@@ -50,7 +52,7 @@ func TryLock(path string) (*Lock, error) {
 		return nil, &HeldError{Path: path, Holder: printable(string(text[:n]))}
 	}
 	f.Truncate(0)
-	fmt.Fprintf(f, "process %d (%s) since %s", os.Getpid(), filepath.Base(os.Args[0]), time.Now().Format("15:04:05"))
+	fmt.Fprintf(f, "%s(%s) since %s", processWord(), filepath.Base(os.Args[0]), time.Now().Format("15:04:05"))
 	return &Lock{f}, nil
 }
 
@@ -72,6 +74,9 @@ func (l *Lock) Unlock() {
 		l.f.Close()
 	}
 }
+
+// processWord begins what this process writes into a lock's file.
+func processWord() string { return fmt.Sprintf("process %d ", os.Getpid()) }
 
 // printable leaves out of a lock file's text what is no text.
 func printable(s string) string {

@@ -1,0 +1,81 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+)
+
+// lockFile is held by the process that trains into a folder.
+const lockFile = ".lock"
+
+// folderOf is the name of a step's checkpoint.
+func folderOf(step int) string { return fmt.Sprintf("step-%08d", step) }
+
+// stepOf is the step of a checkpoint's name. Every other name ("step-best", "step-00000005-best", "step-5") is a
+// person's, whatever it holds, and is neither read nor counted nor removed.
+func stepOf(name string) (step int, ok bool) {
+	digits, _ := strings.CutPrefix(name, "step-")
+	step, err := strconv.Atoi(digits)
+	return step, err == nil && step >= 0 && name == folderOf(step)
+}
+
+func isCheckpoint(name string) bool {
+	_, ok := stepOf(name)
+	return ok
+}
+
+// lockCheckpoints makes the folder if need be, and takes it for this run; a process that dies lets go of it. What a
+// crash left in it is removed.
+func lockCheckpoints(dir string) (*durable.Lock, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("train: checkpoint: %w", err)
+	}
+	lock, err := durable.TryLock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return nil, fmt.Errorf("train: checkpoint: %w", err)
+	}
+	if err := durable.Tidy(dir, isCheckpoint); err != nil {
+		lock.Unlock()
+		return nil, fmt.Errorf("train: checkpoint: %w", err)
+	}
+	return lock, nil
+}
+
+// checkpoints lists the steps of a folder's complete checkpoints, newest first.
+func checkpoints(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("train: checkpoint: %w", err)
+	}
+	var steps []int
+	for _, e := range entries {
+		if step, ok := stepOf(e.Name()); ok && e.IsDir() {
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	slices.Reverse(steps)
+	return steps, nil
+}
+
+// removeOld leaves the newest checkpoints up to step. Later ones are damaged, or else the run would have gone on from
+// them: they do not count.
+func removeOld(dir string, step, keep int) error {
+	steps, err := checkpoints(dir)
+	if err != nil {
+		return err
+	}
+	steps = slices.DeleteFunc(steps, func(s int) bool { return s > step })
+	var failed []error
+	for _, old := range steps[min(keep, len(steps)):] {
+		failed = append(failed, durable.RemoveFolder(filepath.Join(dir, folderOf(old))))
+	}
+	return errors.Join(failed...)
+}
