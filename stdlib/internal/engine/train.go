@@ -22,6 +22,7 @@ func trainSymbols() map[string]reflect.Value {
 		"_Model":      reflect.ValueOf((*trainModel)(nil)),
 		"NotFinite":   reflect.ValueOf((*train.NotFinite)(nil)),
 		"Options":     reflect.ValueOf((*train.Options)(nil)),
+		"Paused":      reflect.ValueOf((*train.Paused)(nil)),
 		"Point":       reflect.ValueOf((*train.Point)(nil)),
 		"Run":         reflect.ValueOf(train.Run),
 	}
