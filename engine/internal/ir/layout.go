@@ -153,6 +153,24 @@ func (l Layout) Reshape(shape []int) (Layout, bool) {
 	return r, true
 }
 
+// JoinRows makes the batch axes of a product from axis from on rows of its left operand: a [… M K] becomes [… rows K] and
+// b [… K N] loses those axes. So many small products are one large one. It is false where b is not one and the same matrix
+// all along these axes, or where a does not go on from the last row of one matrix to the first of the next.
+func JoinRows(a, b Layout, from int) (left, right Layout, ok bool) {
+	last := len(b.Shape) - 2
+	for i := from; i < last; i++ {
+		if b.Shape[i] > 1 && b.Stride[i] != 0 {
+			return a, b, false
+		}
+	}
+	right = Layout{
+		Shape: slices.Concat(b.Shape[:from], b.Shape[last:]), Stride: slices.Concat(b.Stride[:from], b.Stride[last:]), Offset: b.Offset,
+	}
+	rows := len(a.Shape) - 1
+	left, ok = a.Reshape(append(slices.Clone(a.Shape[:from]), Size(a.Shape[from:rows]), a.Shape[rows]))
+	return left, right, ok
+}
+
 // run joins axis last and those before it as long as they continue its line: how many elements, the step between two,
 // and the axis before the run.
 func (l Layout) run(last int) (count, stride, before int) {

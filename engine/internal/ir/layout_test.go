@@ -219,3 +219,38 @@ func TestIsContiguous(t *testing.T) {
 		}
 	}
 }
+
+// Batches become rows where the right operand is one matrix and the left one goes on from row to row.
+func TestJoinRows(t *testing.T) {
+	same := Contiguous([]int{4, 5}).Expand([]int{2, 3, 4, 5}) // one weight for all batches
+	x := Contiguous([]int{2, 3, 7, 4})
+	for _, c := range []struct {
+		name        string
+		a, b        Layout
+		from        int
+		left, right []int // shapes, nil if they cannot be joined
+	}{
+		{"one weight", x, same, 0, []int{42, 4}, []int{4, 5}},
+		{"the last batch axis only", x, same, 1, []int{2, 21, 4}, []int{2, 4, 5}},
+		{"no axis", x, same, 2, []int{2, 3, 7, 4}, []int{2, 3, 4, 5}},
+		{"one weight for each first axis", x, Contiguous([]int{2, 1, 4, 5}).Expand([]int{2, 3, 4, 5}), 1, []int{2, 21, 4}, []int{2, 4, 5}},
+		{"the same, joined too far", x, Contiguous([]int{2, 1, 4, 5}).Expand([]int{2, 3, 4, 5}), 0, nil, nil},
+		{"rows that lie apart", Contiguous([]int{2, 7, 3, 4}).Permute([]int{0, 2, 1, 3}), same, 0, nil, nil},
+		{"one row each, in turned batches", Contiguous([]int{3, 2, 1, 4}).Permute([]int{1, 0, 2, 3}), same, 1, []int{2, 3, 4}, []int{2, 4, 5}},
+		{"turned matrices", Contiguous([]int{2, 3, 4, 7}).Permute([]int{0, 1, 3, 2}), same, 0, nil, nil},
+		{"a left operand that is repeated", Contiguous([]int{7, 4}).Expand([]int{2, 3, 7, 4}), same, 0, nil, nil},
+		{"batches of one", Contiguous([]int{1, 1, 7, 4}), Contiguous([]int{1, 1, 4, 5}), 0, []int{7, 4}, []int{4, 5}},
+	} {
+		left, right, ok := JoinRows(c.a, c.b, c.from)
+		if ok != (c.left != nil) || ok && (!slices.Equal(left.Shape, c.left) || !slices.Equal(right.Shape, c.right)) {
+			t.Errorf("%s: got %v and %v, %v, want %v and %v", c.name, left.Shape, right.Shape, ok, c.left, c.right)
+			continue
+		}
+		if ok && !slices.Equal(positions(left), positions(c.a)) {
+			t.Errorf("%s: the left operand's elements are others", c.name)
+		}
+		if ok && !slices.Equal(positions(right)[:20], positions(c.b)[:20]) {
+			t.Errorf("%s: the right operand's elements are others", c.name)
+		}
+	}
+}

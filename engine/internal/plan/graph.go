@@ -358,50 +358,42 @@ func (g *graph) flatten(v *value) (value, bool) {
 	}
 	rows := ir.Size(v.shape[:rank-1])
 	args := make([]int, len(v.args))
-	for i, a := range v.args {
-		s := g.values[a].shape
-		r := len(s)
-		if g.values[a].kind == empty {
+	for i := 0; i < len(v.args); i += 2 {
+		a, b := v.args[i], v.args[i+1]
+		if g.values[a].kind == empty || g.values[b].kind == empty {
 			return value{}, false
 		}
-		var ok bool
-		if i%2 == 0 {
-			if ir.Size(s[:r-1]) != rows {
-				return value{}, false
-			}
-			args[i], ok = g.tryView(a, reshape([]int{rows, s[r-1]}))
-		} else {
-			args[i], ok = g.oneMatrix(a)
-		}
-		if !ok {
+		left, right, ok := ir.JoinRows(g.seen(a), g.seen(b), 0)
+		if !ok || left.Shape[0] != rows {
 			return value{}, false
 		}
+		args[i], args[i+1] = g.view(a, reshape(left.Shape)), g.matrix(b, right.Shape)
 	}
 	flat := *v
 	flat.args, flat.shape = args, []int{rows, v.shape[rank-1]}
 	return flat, true
 }
 
-// oneMatrix returns the matrix that stands at every batch of a, if there is just one.
-func (g *graph) oneMatrix(a int) (int, bool) {
-	base, c := g.base(a)
+// seen is the layout through which a value is seen.
+func (g *graph) seen(v int) ir.Layout {
+	base, c := g.base(v)
 	l, _ := c.apply(g.layout(base))
-	r := len(l.Shape)
-	cut := make([]int, 0, 3*r)
-	for i, d := range l.Shape {
-		if i < r-2 && d > 1 && l.Stride[i] != 0 {
-			return a, false
-		}
-		if i < r-2 {
-			d = 1
-		}
+	return l
+}
+
+// matrix returns the matrix that stands at every batch of a.
+func (g *graph) matrix(a int, shape []int) int {
+	s := g.values[a].shape
+	batch := len(s) - 2
+	if batch == 0 {
+		return a
+	}
+	first := slices.Concat(slices.Repeat([]int{1}, batch), shape)
+	cut := make([]int, 0, 3*len(s))
+	for _, d := range first {
 		cut = append(cut, 0, d, 1)
 	}
-	if r == 2 {
-		return a, true
-	}
-	first := slices.Concat(slices.Repeat([]int{1}, r-2), l.Shape[r-2:])
-	return g.tryView(a, step{op: ir.Slice, ints: cut, shape: first}, reshape(l.Shape[r-2:]))
+	return g.view(g.view(a, step{op: ir.Slice, ints: cut, shape: first}), reshape(shape))
 }
 
 // order lists the values that the outputs need, arguments first.

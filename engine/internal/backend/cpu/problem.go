@@ -47,13 +47,11 @@ func (m *matMul) read(p *problem, inst int) error {
 			}
 			lay = withBatch(lay, batch)
 			lays = append(lays, lay)
-			o := gemm.Operand{Elem: elemOf(at.dtype), Line: lay.Stride[rank-2], Step: lay.Stride[rank-1]}
 			if side == 0 {
-				t.K, t.A = lay.Shape[rank-1], o
+				t.K, t.A.Elem = lay.Shape[rank-1], elemOf(at.dtype)
 				p.left = append(p.left, at)
 			} else {
-				o.Line, o.Step = o.Step, o.Line
-				t.B = o
+				t.B.Elem = elemOf(at.dtype)
 				p.right = append(p.right, at)
 			}
 		}
@@ -64,13 +62,13 @@ func (m *matMul) read(p *problem, inst int) error {
 		}
 		p.terms = append(p.terms, t)
 	}
-	for len(batch) > 0 && p.joinRows(batch, lays) {
-		batch = batch[:len(batch)-1]
-	}
+	batch = p.joinRows(batch, lays)
 	p.batch = elementsOf(batch)
 	for i := range p.terms {
-		p.terms[i].A.Batch = offsets(lays[2*i], batch)
-		p.terms[i].B.Batch = offsets(lays[2*i+1], batch)
+		a, b, matrix := lays[2*i], lays[2*i+1], len(batch)
+		t := &p.terms[i]
+		t.A.Line, t.A.Step, t.A.Batch = a.Stride[matrix], a.Stride[matrix+1], offsets(a, batch)
+		t.B.Line, t.B.Step, t.B.Batch = b.Stride[matrix+1], b.Stride[matrix], offsets(b, batch)
 	}
 	if tile.Register(in.DType) == dtype.F32 {
 		p.asRow()
@@ -106,23 +104,21 @@ func withBatch(l ir.Layout, batch []int) ir.Layout {
 	return r
 }
 
-// joinRows makes the last batch axis part of the rows, if the right operands are the same all along it and the left ones
-// go on from row to row: one large product instead of many.
-func (p *problem) joinRows(batch []int, lays []ir.Layout) bool {
-	axis := len(batch) - 1
-	for i := range p.terms {
-		step := lays[2*i].Stride[axis]
-		if lays[2*i+1].Stride[axis] != 0 || (p.m > 1 && batch[axis] > 1 && step != p.m*p.terms[i].A.Line) {
-			return false
+// joinRows makes as many of the last batch axes rows of the left operands as all terms allow, and returns those that stay.
+func (p *problem) joinRows(batch []int, lays []ir.Layout) []int {
+	for from := range batch {
+		joined := slices.Clone(lays)
+		ok := true
+		for i := 0; i < len(lays) && ok; i += 2 {
+			joined[i], joined[i+1], ok = ir.JoinRows(lays[i], lays[i+1], from)
+		}
+		if ok {
+			copy(lays, joined)
+			p.m *= elementsOf(batch[from:])
+			return batch[:from]
 		}
 	}
-	for i := range p.terms {
-		if p.m == 1 {
-			p.terms[i].A.Line = lays[2*i].Stride[axis]
-		}
-	}
-	p.m *= batch[axis]
-	return true
+	return batch
 }
 
 // asRow turns a product with one column around: c is then a row, and the left operand can be read as it lies.
