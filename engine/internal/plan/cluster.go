@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A cluster is what will be one group: values that are computed in one launch. Its members come straight from the
-// fusion rules below; inlined values are computed again from another cluster's rule, so that they need no memory.
+// A cluster is what will be one group: values that are computed in one launch. The fusion rules (fuse.go) merge clusters;
+// inlined values belong to other clusters and are computed again in this one, so that they need no memory (inline.go).
 type cluster struct {
 	kind    backend.Kind
 	shape   []int        // of its elementwise instructions; of a MatMul cluster with several problems, of the first

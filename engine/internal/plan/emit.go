@@ -292,7 +292,7 @@ func (g *graph) flops(x *value) int64 {
 	return n
 }
 
-// outputs that no cluster computes are a mistake of the planner.
+// check panics if the group reads a view that no layout expresses, which is a mistake of the planner.
 func (e *emitter) check() {
 	if e.failed {
 		panic(fmt.Sprintf("plan: group %s reads a view that no layout expresses", e.group.Name))

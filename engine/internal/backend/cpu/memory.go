@@ -31,7 +31,7 @@ func alignedBytes(n int) []byte {
 	return b[skip : skip+n : skip+n]
 }
 
-// memory counts what is allocated. It keeps nothing for later: package plan recycles buffers.
+// memory counts what is allocated. It keeps nothing for later: a backend.Device recycles buffers.
 type memory struct {
 	limit int64 // what the machine has, 0 if unknown
 	inUse atomic.Int64

@@ -21,7 +21,7 @@ type block struct {
 	col, cols int
 }
 
-// each calls f for each block of a matrix of the batch, in the order of the sums, until f returns false.
+// each calls f for each block of a matrix of the batch, in the order of the sums, until the pool was told to stop.
 func (p *Product) each(b *block, f func()) {
 	l := &p.layout
 	rows, cols := l.shared, p.N
