@@ -39,7 +39,7 @@ func runHelp(_ context.Context, c *call) (display.Value, error) {
 	}
 	m := Lookup(name)
 	if m == nil {
-		return nil, unknown(name)
+		return nil, unknown(name, "")
 	}
 	return display.Text(m.manual()), nil
 }

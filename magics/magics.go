@@ -115,7 +115,7 @@ func (Table) Run(ctx context.Context, s *session.Session, line string) (display.
 	m := Lookup(name)
 	switch {
 	case m == nil:
-		return nil, unknown(name)
+		return nil, unknown(name, args)
 	case whole && !m.Cell:
 		return nil, fmt.Errorf("%%%%%s: works on a line only; write %%%s", name, name)
 	}
@@ -130,40 +130,6 @@ func (Table) Run(ctx context.Context, s *session.Session, line string) (display.
 		err = session.ErrInterrupted // an evaluation that ctx has stopped
 	}
 	return v, err
-}
-
-func unknown(name string) error {
-	best, distance := "", 3
-	for _, m := range rows() {
-		if d := editDistance(name, m.Name); d < distance {
-			best, distance = m.Name, d
-		}
-	}
-	if best != "" {
-		return fmt.Errorf("%%%s: no such command; did you mean %%%s?", name, best)
-	}
-	return fmt.Errorf("%%%s: no such command; %%help lists them", name)
-}
-
-// editDistance is the number of letters to insert, delete or replace to get from a to b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // sign writes a magic's name as it is typed.

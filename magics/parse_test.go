@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 func TestParseFlags(t *testing.T) {
@@ -72,12 +74,50 @@ func TestParseRanges(t *testing.T) {
 
 func TestUnknownMagic(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
-		{"who", "%who: no such command; did you mean %whos?"},
+		{"whose", "%whose: no such command; did you mean %whos?"},
 		{"histroy", "%histroy: no such command; did you mean %history?"},
 		{"frobnicate", "%frobnicate: no such command; %help lists them"},
 	} {
-		if got := unknown(tt.name).Error(); got != tt.want {
+		if got := unknown(tt.name, "").Error(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// Commands of IPython are answered with what to write here. What follows "write " runs when it is pasted.
+func TestForeignCommands(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ line, want string }{
+		{"%cd", `os.Chdir("..")`},
+		{"%cd " + dir, fmt.Sprintf("os.Chdir(%q)", dir)},
+		{"!cd ..", `os.Chdir("..")`},
+		{"%pwd", "os.Getwd()"},
+		{"%env", "os.Environ()"},
+		{"%set_env A=b", `os.Setenv("A", "b")`},
+		{"%who", "%whos"},
+		{"%hist", "%history"},
+		{"%pinfo x", "x?"},
+		{"%xdel x", "%del x"},
+		{"%prun x", "%profile x"},
+		{"%lsmagic", "%help"},
+		{"% time x", "%time x"},
+		{"%memit x", "%mem"},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			t.Chdir(dir)
+			s, err := session.New(session.Options{Commands: Table{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			s.Run(t.Context(), "x := 1")
+			r := s.Run(t.Context(), tt.line)
+			if r.Err == nil || !strings.HasSuffix(r.Err.Error(), "; write "+tt.want) {
+				t.Fatalf("got %v, want write %s", r.Err, tt.want)
+			}
+			if r := s.Run(t.Context(), tt.want); r.Err != nil {
+				t.Errorf("pasted: %v", r.Err)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -25,6 +26,9 @@ func runShell(ctx context.Context, c *call) (display.Value, error) {
 	line, err := c.need("command")
 	if err != nil {
 		return nil, err
+	}
+	if dir, ok := strings.CutPrefix(line+" ", "cd "); ok && !strings.ContainsAny(dir, ";&|") {
+		return nil, fmt.Errorf("!: cd changes the folder of the command alone; %s", fillIn(foreign["cd"], strings.TrimSpace(dir)))
 	}
 	shell, flag := "sh", "-c"
 	if runtime.GOOS == "windows" {

@@ -34,7 +34,8 @@ func timingMagics() []*Magic {
 		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
 		Summary: "compare statements, in turn, with the interval of the ratio",
 		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
-			"what the others are compared with; the brackets are the 95 % interval of the ratio of medians. -t is for each.",
+			"what the others are compared with; the brackets are the 95 % interval of the ratio of medians. -t is for each.\n" +
+			"Two statements cannot have the same name.",
 		Example: "%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
 		run:     runBench,
 	}}
@@ -221,6 +222,9 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	if len(split) < 2 {
 		return nil, c.errorf("got 1 statement, compares at least 2; %%timeit times one")
 	}
+	if err := c.tellApart(split); err != nil {
+		return nil, err
+	}
 	cases := make([]bench.Case, len(split))
 	launches := make([]int, len(split))
 	for i, each := range split {
@@ -243,6 +247,22 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	return comparison(result, launches), nil
+}
+
+// tellApart makes sure that each case has a name of its own. Statements without a name that are the same are numbered:
+// comparing one with itself shows what the machine's noise is.
+func (c *call) tellApart(cases []benchCase) error {
+	times := map[string]int{}
+	for i, each := range cases {
+		times[each.name]++
+		switch n := times[each.name]; {
+		case n > 1 && each.name != each.source:
+			return c.errorf("got the name %s twice, want another for each statement: the table tells them apart by it", each.name)
+		case n > 1:
+			cases[i].name = fmt.Sprintf("%s (%d)", each.name, n)
+		}
+	}
+	return nil
 }
 
 // comparison is the table of %bench.

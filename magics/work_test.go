@@ -2,6 +2,7 @@ package magics
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -55,5 +56,30 @@ func TestSpendLeavesTensorsToTheirOwners(t *testing.T) {
 	}
 	if lazy.Evaluated() || lazy.Sum().Item() != 2<<18 || done.Sum().Item() != 3<<18 {
 		t.Errorf("the tensors are %v and %v", lazy.Sum(), done.Sum())
+	}
+}
+
+// The table of %bench tells its statements apart by their names.
+func TestBenchNames(t *testing.T) {
+	for _, tt := range []struct{ text, names, err string }{
+		{"a := f(1); b := f(2)", "a b", ""},
+		{"a := f(1); a := f(2)", "", "%bench: got the name a twice"},
+		{"f(1); f(1); f(1)", "f(1) f(1) (2) f(1) (3)", ""},
+	} {
+		cases := splitCases(tt.text)
+		err := (&call{magic: Lookup("bench")}).tellApart(cases)
+		if err != nil || tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want %q", tt.text, err, tt.err)
+			}
+			continue
+		}
+		var names []string
+		for _, c := range cases {
+			names = append(names, c.name)
+		}
+		if got := strings.Join(names, " "); got != tt.names {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.names)
+		}
 	}
 }

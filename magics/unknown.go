@@ -1,0 +1,86 @@
+package magics
+
+import (
+	"fmt"
+	"strings"
+)
+
+// foreign are commands of IPython's that mcs has under another name or as Go, by name. $args is what followed; a text
+// that begins with "write " ends in a line that can be pasted.
+var foreign = map[string]string{
+	"cd": `write os.Chdir($dir)`, "pwd": "write os.Getwd()", "ls": "write !ls $args", "ll": "write !ls -l $args", "cat": "write !cat $args",
+	"mkdir": "write !mkdir $args", "rm": "write !rm $args", "cp": "write !cp $args", "mv": "write !mv $args", "sx": "write !$args",
+	"system": "write !$args", "bash": "write !$args", "sh": "write !$args", "env": "write os.Environ()", "set_env": "write os.Setenv($pair)",
+	"who": "write %whos", "who_ls": "write %whos", "psearch": "write %whos", "hist": "write %history", "recall": "write %history",
+	"lsmagic": "write %help", "magic": "write %help", "quickref": "write %help", "pinfo": "write $args?", "pinfo2": "write $args??",
+	"pdoc": "write $args?", "psource": "write $args??", "pdef": "write $args?", "debug": "write %tb", "xmode": "write %tb", "pdb": "write %tb",
+	"prun": "write %profile $args", "lprun": "write %profile $args", "memit": "write %mem", "store": "write %save FILE", "reset_selective": "write %del $args",
+	"xdel": "write %del $args", "writefile": `write os.WriteFile("file.txt", []byte("text"), 0o644)`, "exit": "Ctrl-D leaves the notebook",
+	"quit": "Ctrl-D leaves the notebook", "paste": "paste as it is: a pasted cell stays in one piece", "cpaste": "paste as it is: a pasted cell stays in one piece",
+	"matplotlib": "nothing need be switched on: what has a curve shows it, such as run.Plot() of what train.Run returns",
+	"pylab":      "nothing need be switched on: tensors and layers are there without an import",
+	"autoreload": `nothing need be switched on: import "./dir" reads a package again when its files change`,
+	"load_ext":   "there are no extensions: packages are there when a name like tensor.Zeros is used",
+	"pip":        "nothing need be installed: packages are there when a name like tensor.Zeros is used",
+	"conda":      "nothing need be installed: packages are there when a name like tensor.Zeros is used",
+	"capture":    "what a cell prints cannot be caught; a value is kept by v := expression",
+	"python":     "write !python $args", "R": "cells are Go",
+}
+
+// unknown says that there is no such command, and what may have been meant.
+func unknown(name, args string) error {
+	if name == "" && args != "" { // % time x
+		return fmt.Errorf("%%: a command stands right behind the sign; write %%%s", args)
+	}
+	if name == "" {
+		return fmt.Errorf("%%: got no command; %%help lists them")
+	}
+	if instead, ok := foreign[name]; ok {
+		return fmt.Errorf("%%%s: no such command; %s", name, fillIn(instead, args))
+	}
+	best, distance := "", 1+max(1, min(len(name)/3, 2))
+	for _, m := range rows() {
+		if d := editDistance(name, m.Name); d < distance && isLetter(m.Name[0]) {
+			best, distance = m.Name, d
+		}
+	}
+	if best != "" {
+		return fmt.Errorf("%%%s: no such command; did you mean %%%s?", name, best)
+	}
+	return fmt.Errorf("%%%s: no such command; %%help lists them", name)
+}
+
+// fillIn puts what followed a command into what is to be written instead.
+func fillIn(text, args string) string {
+	dir := args
+	if dir == "" {
+		dir = ".."
+	}
+	key, value, _ := strings.Cut(args, "=")
+	if key == "" {
+		key = "NAME"
+	}
+	text = strings.NewReplacer("$args", args, "$dir", fmt.Sprintf("%q", dir), "$pair", fmt.Sprintf("%q, %q", key, value)).Replace(text)
+	return strings.TrimSpace(text)
+}
+
+// editDistance is the number of letters to insert, delete or replace to get from a to b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
