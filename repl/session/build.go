@@ -28,6 +28,7 @@ type env struct {
 	made   []types.Type // instances of generic types that the unit has made, and types whose methods are all promoted
 	// dispatchers are the variables for calls of interface methods that the unit declares, in order.
 	dispatchers []dispatcher
+	versions    []*version
 }
 
 // A dispatcher is a variable that gets a function that calls an interface's method.
@@ -219,6 +220,7 @@ func (s *Session) build(st *stage, u *unit) error {
 	for _, d := range v.dispatchers {
 		s.dispatchers[d.dispatchKey] = d.name
 	}
+	v.keepVersions()
 	for _, in := range u.instances {
 		s.instances[in.generic] = append(s.instances[in.generic], in)
 	}
@@ -298,6 +300,8 @@ func (v *env) assemble() (*ast.File, error) {
 		slots = append(slots, v.varDecl(name, v.id("int")))
 		told = append(told, v.tellVar(name))
 	}
+	vars, tell := v.declareVersions()
+	slots, told = append(slots, vars...), append(told, tell...)
 	for _, d := range v.dispatchers {
 		slots = append(slots, d.decl)
 		told = append(told, v.rtCall("Dispatch", v.str(d.method), &ast.UnaryExpr{OpPos: u.pos, Op: token.AND, X: v.id(d.name)}))
@@ -361,13 +365,38 @@ func (v *env) declarations(l *lower.Lowerer) error {
 				}
 				continue // func _() {}
 			}
-			out, err := l.Func(f, name, v.st.display(display), d.slot)
-			if err != nil {
+			display = v.st.display(display)
+			if err := v.lowerFunc(l, v.u.checked.info, f, v.key(display), name, display, d.slot); err != nil {
 				return err
 			}
-			v.funcs = append(v.funcs, out)
 		}
 	}
+	return nil
+}
+
+// key is what identifies a function, whatever becomes of it, by the name that panics give it.
+func (v *env) key(display string) string {
+	if v.u.local != nil {
+		return v.u.local.dir + ": " + display
+	}
+	return display
+}
+
+// lowerFunc lowers a function as a version of those with the key.
+func (v *env) lowerFunc(l *lower.Lowerer, info *types.Info, f *ast.FuncDecl, key, name, display string, slot int) error {
+	fn := info.Defs[f.Name].(*types.Func)
+	if f.Recv != nil {
+		name = l.MethodName(fn)
+	}
+	version, err := v.version(l, key, name, fn)
+	if err != nil {
+		return err
+	}
+	out, err := l.Func(f, name, display, slot, version)
+	if err != nil {
+		return err
+	}
+	v.funcs = append(v.funcs, out)
 	return nil
 }
 

@@ -165,13 +165,7 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs [
 		v.vars[o] = n
 	}
 	v.vars[c.info.Defs[f.Name]] = f.Name.Name
-	l := lower.New(v, c.info)
-	out, err := l.Func(f, name, display, slot)
-	if err != nil {
-		return err
-	}
-	v.funcs = append(v.funcs, out)
-	return nil
+	return v.lowerFunc(lower.New(v, c.info), c.info, f, name, name, display, slot)
 }
 
 // allowVain drops complaints about cases and assertions that can never hold: with type parameters they are right.

@@ -112,7 +112,7 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"Recover": r.Recover, "RecoverCalled": r.RecoverCalled, "Panic": r.Panic, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Become": r.Become, "Box": r.Box, "Open": r.Open, "Plain": r.Plain, "Dispatch": r.Dispatch, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
-		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain,
+		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain, "Forward": r.Forward,
 	} {
 		symbols[name] = reflect.ValueOf(f)
 	}

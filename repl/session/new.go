@@ -67,6 +67,7 @@ func (s *Session) start() error {
 	s.instances = map[types.Object][]*instance{}
 	s.typeKeys, s.keyTypes = new(typeutil.Map), nil
 	s.dispatchers = map[dispatchKey]string{}
+	s.lineages = map[string][]*lineage{}
 	s.marks, s.slot = nil, 0
 	s.outs, s.lastOut = map[int]*out{}, 0
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
@@ -218,6 +219,7 @@ type state struct {
 	keyTypes  []types.Type
 	// dispatchers are the variables with the functions that call interface methods.
 	dispatchers map[dispatchKey]string
+	lineages    map[string][]*lineage // of functions
 	marks       []lower.Mark
 	slot        int          // of the newest function
 	slots       map[int]bool // those whose variables the interpreter has

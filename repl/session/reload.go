@@ -229,8 +229,11 @@ func (st *stage) keepsShape(d *decl) bool {
 }
 
 // shape writes what a type is made of, whatever the version of a package.
-func shape(t types.Type) string {
-	return types.TypeString(t.Underlying(), func(p *types.Package) string {
+func shape(t types.Type) string { return unversioned(t.Underlying()) }
+
+// unversioned writes a type without the versions of packages.
+func unversioned(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
 		path, _, _ := strings.Cut(p.Path(), "@")
 		return path
 	})

@@ -63,6 +63,11 @@ type Env interface {
 	TypeName(t types.Type) string
 }
 
+// A Version is one declaration of a function among those of a session. When the variable Stale is set, it does nothing but
+// call what the variable Newest holds, so that all who have got hold of it call the newest declaration. The zero Version is
+// of a function that is never declared again.
+type Version struct{ Stale, Newest string }
+
 // A Mark is a place that a panic can be traced to.
 type Mark struct {
 	Pos, End token.Pos
@@ -290,14 +295,14 @@ func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
 
 // Func rewrites a function or method declaration; name is the interpreter's name for a function, slot the number of its
 // mark. A method becomes a function.
-func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int) (out *ast.FuncDecl, err error) {
+func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int, version Version) (out *ast.FuncDecl, err error) {
 	err = guard(func() {
 		l.pos = d.Pos()
 		sig := l.info.Defs[d.Name].Type().(*types.Signature)
 		l.fn = &function{sig: sig, name: display, slot: slot}
 		l.nameLocals(d)
 		if d.Recv != nil {
-			name = l.methodName(l.info.Defs[d.Name].(*types.Func))
+			name = l.MethodName(l.info.Defs[d.Name].(*types.Func))
 		}
 		ft, body := l.function(d.Type, sig, d.Body)
 		if d.Recv != nil {
@@ -307,9 +312,30 @@ func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int) (out *as
 			}
 			ft.Params.List = append([]*ast.Field{{Names: names, Type: l.typ(sig.Recv().Type())}}, ft.Params.List...)
 		}
+		if version.Stale != "" {
+			body.List = append(l.handOn(version, ft), body.List...)
+		}
 		out = &ast.FuncDecl{Name: l.id(name), Type: ft, Body: body}
 	})
 	return out, err
+}
+
+// handOn is what a function begins with, so that its newest declaration is what is called.
+func (l *Lowerer) handOn(v Version, ft *ast.FuncType) []ast.Stmt {
+	l.pos = ft.Pos()
+	call := l.call(l.id(v.Newest))
+	for _, p := range ft.Params.List {
+		for _, name := range p.Names {
+			call.Args = append(call.Args, l.id(name.Name))
+		}
+		if _, variadic := p.Type.(*ast.Ellipsis); variadic {
+			call.Ellipsis = l.pos
+		}
+	}
+	if ft.Results == nil {
+		return []ast.Stmt{l.ifs(l.id(v.Stale), l.do(call), l.ret())}
+	}
+	return []ast.Stmt{l.ifs(l.id(v.Stale), l.ret(call))}
 }
 
 // Type writes a type as the interpreter knows it.

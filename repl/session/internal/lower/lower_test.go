@@ -78,7 +78,7 @@ func lowered(t *testing.T, params, body string) string {
 		t.Fatal(err)
 	}
 	d := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
-	out, err := New(&testEnv{}, info).Func(d, "f", "f", FirstSlot)
+	out, err := New(&testEnv{}, info).Func(d, "f", "f", FirstSlot, Version{})
 	if err != nil {
 		return "refused: " + err.Error()
 	}

@@ -10,8 +10,8 @@ import (
 // that several types share. A method is lowered to a function that takes the receiver first; an interface that a cell
 // declares, to any; a call through one, to a call of package rt that finds the method by the value's type.
 
-// methodName is the interpreter's name of a method. The dot in the middle of the line is in no name of a cell.
-func (l *Lowerer) methodName(m *types.Func) string {
+// MethodName is the interpreter's name of a method. The dot in the middle of the line is in no name of a cell.
+func (l *Lowerer) MethodName(m *types.Func) string {
 	return l.typ(deref(types.Unalias(m.Signature().Recv().Type()))).(*ast.Ident).Name + "·" + m.Name()
 }
 
@@ -33,7 +33,7 @@ func (l *Lowerer) invoke(x ast.Expr, t types.Type, sel *types.Selection, args ..
 		return l.call(l.sel(l.id(l.env.Package(m.Pkg().Path())), name), append([]ast.Expr{l.receiver(x, t, recv)}, args...)...)
 	}
 	if n, ok := types.Unalias(deref(types.Unalias(recv))).(*types.Named); ok && l.ownType(n) {
-		return l.call(l.id(l.methodName(m)), append([]ast.Expr{l.receiver(x, t, recv)}, args...)...)
+		return l.call(l.id(l.MethodName(m)), append([]ast.Expr{l.receiver(x, t, recv)}, args...)...)
 	}
 	return l.call(l.sel(x, m.Name()), args...)
 }
@@ -84,7 +84,7 @@ func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) 
 		m := sel.Obj().(*types.Func)
 		sig := m.Signature()
 		if n, ok := types.Unalias(t).(*types.Named); ok && len(sel.Index()) == 1 && l.ownType(n) { // it is one already
-			x = l.id(l.methodName(m))
+			x = l.id(l.MethodName(m))
 			return
 		}
 		names := make([]string, sig.Params().Len())

@@ -120,7 +120,8 @@ func (r *Runtime) RecoverCalled() any {
 }
 
 // deferredItself says whether the interpreted function that has called this was called by the literal that Defers.call
-// calls: there are two interpreted functions on the stack above that, not counting those whose body Deferred runs.
+// calls: there are two interpreted functions on the stack above that, not counting those whose body Deferred runs, and those
+// that hand the call on to their newest declaration.
 func deferredItself() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -129,7 +130,7 @@ func deferredItself() bool {
 		switch {
 		case strings.HasSuffix(f.Function, "/interp.runCfg"):
 			depth++
-		case strings.HasSuffix(f.Function, "rt.(*Defers).around"):
+		case strings.HasSuffix(f.Function, "rt.(*Defers).around"), strings.HasSuffix(f.Function, "rt.forwarded"):
 			depth--
 		case strings.HasSuffix(f.Function, "rt.(*Defers).call"):
 			return depth == 2

@@ -384,6 +384,39 @@ func (r *Runtime) ShiftCount(n int) uint {
 	return uint(n)
 }
 
+// Forward is called by lowered code when a function was declared again: newest points to the variable that earlier
+// declarations call, f is the new one, and stale points to the flag of the one before. The types of the two may be
+// declarations of the same Go types.
+func (r *Runtime) Forward(newest, f any, stale *bool) {
+	dst, fn := reflect.ValueOf(newest).Elem(), reflect.ValueOf(f)
+	dst.Set(reflect.MakeFunc(dst.Type(), func(args []reflect.Value) []reflect.Value { return forwarded(fn, args, dst.Type()) }))
+	*stale = true
+}
+
+// forwarded calls f for a function of type t. It is no call of its own to [Runtime.RecoverCalled], which knows it by name.
+func forwarded(f reflect.Value, args []reflect.Value, t reflect.Type) (results []reflect.Value) {
+	as := func(v reflect.Value, t reflect.Type) reflect.Value {
+		if v.Type() == t {
+			return v
+		}
+		moved := reflect.New(t).Elem()
+		Move(moved, v)
+		return moved
+	}
+	for i := range args {
+		args[i] = as(args[i], f.Type().In(i))
+	}
+	if t.IsVariadic() {
+		results = f.CallSlice(args)
+	} else {
+		results = f.Call(args)
+	}
+	for i := range results {
+		results[i] = as(results[i], t.Out(i))
+	}
+	return results
+}
+
 // Loop is called by lowered code with the compiled form of a statement that will be run often.
 func (r *Runtime) Loop(f func(n int)) { r.loop = f }
 
