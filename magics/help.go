@@ -41,12 +41,12 @@ func runHelp(_ context.Context, c *call) (display.Value, error) {
 	if m == nil {
 		return nil, unknown(name, "")
 	}
-	return display.Text(m.manual()), nil
+	return manual{m}, nil
 }
 
 // overview lists all magics by family.
 func overview() display.Value {
-	t := display.NewTable("command", "does")
+	t := display.NewTable("command", "~does")
 	for _, m := range rows() {
 		usage := m.sign()
 		if m.Args != "" {
@@ -61,29 +61,54 @@ func overview() display.Value {
 	return t
 }
 
-// manual is the long help of one magic.
-func (m *Magic) manual() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n    %s", m.usage(), m.Summary)
+// A manual is the long help of one magic.
+type manual struct{ *Magic }
+
+// flagColumn is where the explanations of flags begin on a screen that has room for that.
+const flagColumn = 19
+
+// Text writes the manual for a screen.
+func (m manual) Text(width int) string {
+	if width <= 0 {
+		width = 80
+	}
+	lines := display.Wrap(m.usage(), width, 4)
+	add := func(text string, hang int) { lines = append(lines, display.Wrap(text, width, hang)...) }
+	add("    "+m.Summary, 0)
 	if m.Cell {
-		fmt.Fprintf(&b, "\n%%%s\n    the same for all lines of the cell below", m.sign())
+		add("%"+m.sign(), 0)
+		add("    the same for all lines of the cell below", 0)
 	}
 	if len(m.Flags) > 0 {
-		b.WriteString("\n")
-		for _, f := range m.Flags {
-			fmt.Fprintf(&b, "\n  %-16s %s", f.usage(), f.Help)
-			if f.Default != "" {
-				fmt.Fprintf(&b, " (default %s)", f.Default)
-			}
+		lines = append(lines, "")
+	}
+	for _, f := range m.Flags {
+		help := f.Help
+		if f.Default != "" {
+			help += " (default " + f.Default + ")"
 		}
+		if usage := fmt.Sprintf("  %-16s", f.usage()); width >= 3*flagColumn && len(usage) < flagColumn {
+			explained := display.Wrap(help, width-flagColumn, 0)
+			add(usage+" "+explained[0], 0)
+			for _, line := range explained[1:] {
+				lines = append(lines, strings.Repeat(" ", flagColumn)+line)
+			}
+			continue
+		}
+		add("  "+f.usage(), 2)
+		add("      "+help, 0)
 	}
 	if m.Help != "" {
-		b.WriteString("\n\n" + m.Help)
+		lines = append(lines, "")
+		add(display.Reflow(m.Help), 0)
 	}
 	if m.Example != "" {
-		b.WriteString("\n\n    " + strings.ReplaceAll(m.Example, "\n", "\n    "))
+		lines = append(lines, "")
+		for line := range strings.SplitSeq(m.Example, "\n") {
+			add("    "+line, 4)
+		}
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // Manual returns docs/magics.md.

@@ -200,49 +200,14 @@ func (w *page) doc(text string, all bool) {
 		return
 	}
 	declaration, comment, _ := strings.Cut(text, "\n\n")
-	lines := wrap(declaration, w.width)
+	lines := display.Wrap(declaration, w.width, 4)
 	if comment != "" {
-		lines = append(append(lines, ""), wrap(reflow(comment), w.width)...)
+		lines = append(append(lines, ""), display.Wrap(display.Reflow(comment), w.width, 0)...)
 	}
 	if len(lines) > docLines && !all {
 		lines, w.cut = append(lines[:docLines-1], w.style.Paint(display.Dim, "…")), true
 	}
 	w.add(strings.Join(lines, "\n"))
-}
-
-// reflow joins the lines of paragraphs. Lines that are indented are code or lists and stay.
-func reflow(text string) string {
-	var b strings.Builder
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		b.WriteString(line)
-		if i == len(lines)-1 {
-			break
-		}
-		next := lines[i+1]
-		if line == "" || next == "" || strings.TrimLeft(line, " \t") != line || strings.TrimLeft(next, " \t") != next {
-			b.WriteByte('\n')
-		} else {
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
-}
-
-// wrap breaks lines that are longer than width at blanks. Lines that are indented are code and stay.
-func wrap(text string, width int) (lines []string) {
-	for _, line := range strings.Split(text, "\n") {
-		for runewidth.StringWidth(line) > width && !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "  ") {
-			cut := strings.LastIndexByte(runewidth.Truncate(line, width+1, ""), ' ')
-			if cut <= 0 {
-				break
-			}
-			lines = append(lines, line[:cut])
-			line = line[cut+1:]
-		}
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 // modules writes the parameters of a model.
@@ -303,7 +268,7 @@ func (w *page) item(i session.Item, doc bool) {
 	}
 	w.add(line)
 	if doc && i.Doc != "" {
-		for _, l := range wrap(i.Doc, w.width-6) {
+		for _, l := range display.Wrap(i.Doc, w.width-6, 0) {
 			w.add("      " + w.style.Paint(display.Dim, l))
 		}
 	}

@@ -108,7 +108,7 @@ func (s *stats) text(width int) string {
 	}{{s.zeros, "zero"}, {s.nans, "NaN"}, {s.infs, "Inf"}} {
 		facts = append(facts, display.Int(int64(c.n))+" "+c.name)
 	}
-	lines := wrap(strings.Join(facts, " · "), width)
+	lines := display.Wrap(strings.Join(facts, " · "), width, 0)
 	if s.finite > 0 && s.max > s.min {
 		lines = append(lines, s.bars(width))
 	}

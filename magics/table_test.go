@@ -2,10 +2,15 @@ package magics
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/repl/display"
 )
 
 // Every row must be complete, because help, completion and the manual show nothing else.
@@ -61,7 +66,33 @@ And more.
 
     %m x
     %m y`
-	if got := m.manual(); got != want {
+	if got := (manual{m}).Text(80); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Whatever the width, help is broken between words: a line that is too wide is one word.
+func TestHelpFitsAnyWidth(t *testing.T) {
+	for width := 20; width <= 200; width += 7 {
+		shown := map[string]display.Value{"overview": overview()}
+		for _, m := range rows() {
+			shown[m.sign()] = manual{m}
+		}
+		for name, v := range shown {
+			text := v.Text(width)
+			for line := range strings.SplitSeq(text, "\n") {
+				if runewidth.StringWidth(line) > width && len(strings.Fields(line)) > 1 {
+					t.Errorf("%s at %d columns: a line has %d:\n%s", name, width, runewidth.StringWidth(line), line)
+				}
+			}
+			if m := Lookup(strings.TrimLeft(name, "%")); m != nil && !slices.Equal(strings.Fields(text), strings.Fields(v.Text(200))) {
+				t.Errorf("%s at %d columns has other words than at 200:\n%s", name, width, text)
+			}
+		}
+		for _, m := range rows() {
+			if words := strings.Join(strings.Fields(shown["overview"].Text(width)), " "); width < 40 && !strings.Contains(words, m.Summary) {
+				t.Errorf("%%help at %d columns does not say %q", width, m.Summary)
+			}
+		}
 	}
 }

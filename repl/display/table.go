@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type Table struct {
 type Column struct {
 	Name  string
 	Right bool // numbers: aligned right, so that digits and units stand below each other
+	Prose bool // sentences: broken at blanks where the screen is narrow, and not cut
 }
 
 // A Cell of a table: its text, and the value behind it for JSON (nil: the text).
@@ -30,12 +32,12 @@ type Cell struct {
 	Role  Role
 }
 
-// NewTable makes a table; a column whose name starts with '>' is aligned right.
+// NewTable makes a table; a column whose name starts with '>' is aligned right, one whose name starts with '~' is prose.
 func NewTable(columns ...string) *Table {
 	t := new(Table)
 	for _, name := range columns {
-		right := strings.HasPrefix(name, ">")
-		t.Columns = append(t.Columns, Column{Name: strings.TrimPrefix(name, ">"), Right: right})
+		right, prose := strings.HasPrefix(name, ">"), strings.HasPrefix(name, "~")
+		t.Columns = append(t.Columns, Column{Name: strings.TrimLeft(name, ">~"), Right: right, Prose: prose})
 	}
 	return t
 }
@@ -74,22 +76,74 @@ func SecondsCell(s float64) Cell { return Cell{Text: Seconds(s), Value: s} }
 func (t *Table) Text(width int) string { return t.StyledText(width, nil) }
 
 // StyledText is Text with headings and cells painted in their roles. The widest left column gives way if the table is
-// wider than the screen.
+// wider than the screen; if that is not enough, each row is written as lines of its own.
 func (t *Table) StyledText(width int, style Style) string {
 	if width <= 0 {
 		width = 80
 	}
-	widths := t.widths(width)
+	widths, fits := t.widths(width)
+	if !fits {
+		return t.records(width, style)
+	}
 	var lines []string
 	heading := make([]Cell, len(t.Columns))
 	for i, c := range t.Columns {
 		heading[i] = Cell{Text: c.Name, Role: Heading}
 	}
 	for _, row := range append([][]Cell{heading}, t.Rows...) {
-		lines = append(lines, t.line(row, widths, style))
+		for _, part := range t.broken(row, widths) {
+			lines = append(lines, t.line(part, widths, style))
+		}
 	}
 	if t.Foot != "" {
-		lines = append(lines, t.Foot)
+		lines = append(lines, Wrap(t.Foot, width, 0)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// broken is a row as the rows that it takes with its prose broken to the widths of the columns.
+func (t *Table) broken(row []Cell, widths []int) [][]Cell {
+	rows := [][]Cell{row}
+	for i := range row {
+		if !t.Columns[i].Prose || runewidth.StringWidth(row[i].Text) <= widths[i] {
+			continue
+		}
+		for n, text := range Wrap(row[i].Text, widths[i], 0) {
+			if n == len(rows) {
+				rows = append(rows, make([]Cell, len(row)))
+			}
+			if n == 0 {
+				rows[0] = slices.Clone(row)
+			}
+			rows[n][i] = Cell{Text: text, Role: row[i].Role}
+		}
+	}
+	return rows
+}
+
+// records writes each row as lines: its first cell, and below it the others, each behind the name of its column.
+func (t *Table) records(width int, style Style) string {
+	var lines []string
+	add := func(role Role, text string, hang int) {
+		for _, line := range Wrap(text, width, hang) {
+			lines = append(lines, style.Paint(role, line))
+		}
+	}
+	for _, row := range t.Rows {
+		for i, c := range row {
+			switch name := t.Columns[i].Name; {
+			case i == 0:
+				add(c.Role, c.Text, 4)
+			case c.Text == "":
+			case t.Columns[i].Prose || name == "":
+				add(c.Role, "  "+c.Text, 0)
+			default:
+				add(c.Role, "  "+name+" "+c.Text, 2)
+			}
+		}
+	}
+	if t.Foot != "" {
+		lines = append(lines, Wrap(t.Foot, width, 0)...)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -137,20 +191,33 @@ func (t *Table) natural() []int {
 	return widths
 }
 
-func (t *Table) widths(limit int) []int {
-	widths := t.natural()
+// minProse is the narrowest column of sentences that can be read.
+const minProse = 24
+
+// widths are those of the columns, and whether the table fits the limit with them.
+func (t *Table) widths(limit int) (widths []int, fits bool) {
+	widths = t.natural()
 	total := 2 * (len(widths) - 1)
 	widest := -1
 	for i, w := range widths {
 		total += w
-		if !t.Columns[i].Right && (widest < 0 || w > widths[widest]) {
+		if !t.Columns[i].Right && (widest < 0 || w > widths[widest] || t.Columns[i].Prose) {
 			widest = i
 		}
 	}
-	if total > limit && widest >= 0 {
-		widths[widest] = max(widths[widest]-(total-limit), min(8, widths[widest]))
+	if total <= limit {
+		return widths, true
 	}
-	return widths
+	if widest < 0 {
+		return widths, false
+	}
+	least := 8
+	if t.Columns[widest].Prose {
+		least = minProse
+	}
+	full := widths[widest]
+	widths[widest] = max(full-(total-limit), min(least, full))
+	return widths, total-full+widths[widest] <= limit
 }
 
 // HTML writes the table as an HTML table.

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,5 +44,58 @@ lora_line…      1   4.3 MiB  12.0 µs
 	wantJSON := `[{"bytes":4508877,"calls":1,"kernel":"lora_linear_rows","time":0.000012},{"bytes":16384,"calls":1200,"kernel":"\u003ccopy\u003e","time":""}]`
 	if err != nil || string(got) != wantJSON {
 		t.Errorf("got %s, %v, want %s", got, err, wantJSON)
+	}
+}
+
+// A table that cannot be narrow enough becomes lines: each row its first cell, and below it what the other columns say.
+func TestNarrowTable(t *testing.T) {
+	prose := NewTable("command", "~does")
+	prose.Add("%time", "run once: the value, the time, the launches")
+	for _, c := range []struct {
+		table *Table
+		width int
+		want  string
+	}{
+		{kernels(), 26, `lora_linear_rows
+  calls 1
+  bytes 4.3 MiB
+  time 12.0 µs
+<copy>
+  calls 1,200
+  bytes 16.0 KiB
+1 launch · 0 copies`},
+		{prose, 60, `command  does
+%time    run once: the value, the time, the launches`},
+		{prose, 40, `command  does
+%time    run once: the value, the time,
+         the launches`},
+		{prose, 30, `%time
+  run once: the value, the
+  time, the launches`},
+	} {
+		if got := c.table.Text(c.width); got != c.want {
+			t.Errorf("%d columns: got\n%s\nwant\n%s", c.width, got, c.want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text        string
+		width, hang int
+		want        string
+	}{
+		{"one two three", 7, 0, "one two\nthree"},
+		{"one two three", 8, 2, "one two\n  three"},
+		{"  - one two", 8, 2, "  - one\n    two"},
+		{"incomprehensibilities are long", 8, 0, "incomprehensibilities\nare long"},
+		{"\tcode stays as it is", 8, 0, "\tcode stays as it is"},
+		{"größe für übergröße", 9, 0, "größe für\nübergröße"},
+		{"a\n\nb", 8, 0, "a\n\nb"},
+		{"", 8, 0, ""},
+	} {
+		if got := strings.Join(Wrap(c.text, c.width, c.hang), "\n"); got != c.want {
+			t.Errorf("Wrap(%q, %d, %d) = %q, want %q", c.text, c.width, c.hang, got, c.want)
+		}
 	}
 }
