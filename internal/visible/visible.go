@@ -1,0 +1,73 @@
+// Package visible makes text fit for a terminal: what would move the cursor, change the window's title or hide other
+// text is shown as an escape of Go. Names, errors and sources come from files, and whoever made a file must not decide
+// what a terminal does. What a person's own program prints is not touched.
+package visible
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s with everything escaped that is no letter, mark, sign, space, tab or line break: "\x1b", "\u202e",
+// "\xff". The line break of Windows becomes a plain one.
+func Text(s string) string {
+	if plain(s) {
+		return s
+	}
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || !shows(r) {
+			quoted := strconv.Quote(s[i : i+n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Line is Text on one line: line breaks and tabs are escaped, too.
+func Line(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
+}
+
+// colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the foregrounds of
+// a terminal's theme.
+var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*m")
+
+// Styled is Text that leaves colours as they are.
+func Styled(s string) string {
+	if strings.IndexByte(s, 0x1b) < 0 {
+		return Text(s)
+	}
+	var b strings.Builder
+	at := 0
+	for _, m := range colours.FindAllStringIndex(s, -1) {
+		b.WriteString(Text(s[at:m[0]]))
+		b.WriteString(s[m[0]:m[1]])
+		at = m[1]
+	}
+	b.WriteString(Text(s[at:]))
+	return b.String()
+}
+
+// plain says whether nothing in s needs a closer look, as in nearly all text.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// shows says whether a terminal shows a rune and does nothing else. The two joiners belong to scripts and emoji.
+func shows(r rune) bool {
+	return r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || unicode.IsGraphic(r)
+}
