@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // maxHeader is the longest header that the format allows, in bytes.
@@ -34,7 +36,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	where := fmt.Sprintf("safetensors: %s: byte %d", e.File, e.Offset)
+	where := fmt.Sprintf("safetensors: %s: byte %d", visible.Line(e.File), e.Offset)
 	if e.Tensor != "" {
 		where += ": tensor " + clip(strconv.Quote(e.Tensor))
 	}

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set] changes what all
@@ -155,8 +157,13 @@ func (t Tensor) Len(axis int) int {
 func (t Tensor) Name() string { return t.node("name").Name }
 
 // Named gives the tensor a name that errors and tables use, and returns it. What was computed from it before stays
-// connected to it.
+// connected to it. Names are for people, and many come from files: control characters are escaped in it, and a long
+// one is cut.
 func (t Tensor) Named(name string) Tensor {
+	const limit = 300
+	if name = visible.Line(name); len(name) > limit {
+		name = strings.ToValidUTF8(name[:limit], "") + "…"
+	}
 	t.node("named").Name = name
 	return t
 }

@@ -33,13 +33,13 @@ func Text(s string) string {
 }
 
 // Line is Text on one line: line breaks and tabs are escaped, too.
-func Line(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
-}
+func Line(s string) string { return breaks.Replace(Text(s)) }
+
+var breaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the foregrounds of
 // a terminal's theme.
-var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*m")
+var colours = regexp.MustCompile("\x1b\\[(?:(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*)?m")
 
 // Styled is Text that leaves colours as they are.
 func Styled(s string) string {

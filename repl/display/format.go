@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // A Formatter turns Go values into Values. It takes the static type beside the value because reflect does not know
@@ -230,10 +232,11 @@ func (t tuple) StyledText(width int, style Style) string {
 	return strings.Join(texts, separator)
 }
 
-// Styled is v's styled text if it has one, else its text.
+// Styled is v's styled text if it has one, else its text. Every front end that writes text shows values through it:
+// what a value has from a file (a name, a source) cannot move the cursor or do anything else but be seen.
 func Styled(v Value, width int, style Style) string {
 	if s, ok := v.(Styler); ok && style != nil {
-		return s.StyledText(width, style)
+		return visible.Styled(s.StyledText(width, style))
 	}
-	return v.Text(width)
+	return visible.Text(v.Text(width))
 }

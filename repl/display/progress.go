@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // redrawEvery limits a live line to 10 changes a second: more cannot be read and costs the terminal work.
@@ -53,6 +55,7 @@ func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progr
 // Update says that done of total steps of task are done (total 0: nobody knows how many there are); note is what the
 // work has to say now. A new task, or a task that starts over, ends the line of the one before.
 func (p *Progress) Update(task string, done, total int64, note string) {
+	task, note = visible.Line(task), visible.Line(note)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()

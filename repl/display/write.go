@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
 // How much of a large value is shown.
@@ -194,19 +196,11 @@ func (w *writer) clean(s string, depth int) string {
 		limit = w.limit.nested
 	}
 	s, _ = w.shorten(s, limit)
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' && depth > 0:
-			b.WriteString("⏎")
-		case r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Mn, r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
-		}
+	s = visible.Text(s)
+	if depth > 0 {
+		s = strings.ReplaceAll(s, "\n", "⏎")
 	}
-	return b.String()
+	return s
 }
 
 // shorten cuts the middle out of a text of more than limit bytes.

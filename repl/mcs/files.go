@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script"
@@ -104,7 +105,7 @@ func columns(f *os.File) int {
 }
 
 func reportFailure(w io.Writer, f *mcsfile.File, failure *script.Failure) {
-	text := failure.Err.Error()
+	text := visible.Text(failure.Err.Error())
 	if errors.Is(failure.Err, session.ErrInterrupted) {
 		text = "interrupted"
 	}
@@ -151,21 +152,22 @@ func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err e
 		}
 	}
 	took := display.Duration(time.Since(start))
+	name := visible.Line(f.Name)
 	if report.OK() || update && report.Failed == nil && report.Exit == 0 {
-		fmt.Printf("ok    %s  %d cells, %s\n", f.Name, report.Cells, took)
+		fmt.Printf("ok    %s  %d cells, %s\n", name, report.Cells, took)
 		return true, nil
 	}
-	fmt.Printf("FAIL  %s  %d cells, %s\n", f.Name, report.Cells, took)
+	fmt.Printf("FAIL  %s  %d cells, %s\n", name, report.Cells, took)
 	for _, m := range report.Mismatches {
 		if !update {
-			fmt.Printf("%s:%d: cell %d: output differs (- expected, + got)\n%s\n", f.Name, m.Line, m.N, indent(m.Diff))
+			fmt.Printf("%s:%d: cell %d: output differs (- expected, + got)\n%s\n", name, m.Line, m.N, indent(visible.Text(m.Diff)))
 		}
 	}
 	if report.Failed != nil {
 		reportFailure(os.Stdout, f, report.Failed)
 	}
 	if report.Exit != 0 {
-		fmt.Printf("%s: a cell ended the run with exit status %d\n", f.Name, report.Exit)
+		fmt.Printf("%s: a cell ended the run with exit status %d\n", name, report.Exit)
 	}
 	return false, nil
 }
@@ -185,10 +187,10 @@ func updateFile(f *mcsfile.File, report *script.Report) error {
 		return err
 	}
 	for _, m := range report.Mismatches {
-		fmt.Printf("%s:%d: cell %d: updated\n", f.Name, m.Line, m.N)
+		fmt.Printf("%s:%d: cell %d: updated\n", visible.Line(f.Name), m.Line, m.N)
 	}
 	for _, r := range report.Recorded {
-		fmt.Printf("%s: now expects this error:\n%s\n", script.Where(f, r.Cell, r.N), indent(r.Err.Error()))
+		fmt.Printf("%s: now expects this error:\n%s\n", script.Where(f, r.Cell, r.N), indent(visible.Text(r.Err.Error())))
 	}
 	return nil
 }

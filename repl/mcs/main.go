@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/term"
 )
 
@@ -40,7 +41,7 @@ func run(args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintln(os.Stderr, "mcs:", err)
+	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
 	return exitUsage
 }
 

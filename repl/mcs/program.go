@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -30,7 +31,7 @@ func runProgram(ctx context.Context, args []string) error {
 	case errors.Is(err, session.ErrInterrupted):
 		return exitCode(exitInterrupted)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, visible.Text(err.Error()))
 		return exitCode(exitFailed)
 	case status != 0:
 		return exitCode(status)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -91,7 +93,8 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 		}
 		if result.Err != nil {
 			freshLine(stdout, &output)
-			text := output.String() + result.Err.Error()
+			failure := visible.Text(result.Err.Error())
+			text := output.String() + failure
 			report.outputs[cell] = text
 			expected := cell.Checked && (o.Record || Match(cell.Want, text))
 			if !expected || ctx.Err() != nil {
@@ -101,7 +104,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 			if !Match(cell.Want, text) {
 				report.Recorded = append(report.Recorded, Failure{cell, result.N, result.Err})
 			}
-			fmt.Fprintln(stdout, result.Err)
+			fmt.Fprintln(stdout, failure)
 			continue
 		}
 		report.outputs[cell] = output.String()
@@ -118,7 +121,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 func show(w io.Writer, output *bytes.Buffer, result session.Result, width int) {
 	for _, v := range result.Shown {
 		freshLine(w, output)
-		if text := v.Text(width); text != "" {
+		if text := display.Styled(v, width, nil); text != "" {
 			fmt.Fprintln(w, strings.TrimRight(text, "\n"))
 		}
 	}
@@ -140,7 +143,7 @@ func exitCode(err error) (int, bool) {
 
 // Where names the place of a cell in its file.
 func Where(f *mcsfile.File, cell *mcsfile.Cell, n int) string {
-	return fmt.Sprintf("%s:%d: cell %d", f.Name, cell.Line, n)
+	return fmt.Sprintf("%s:%d: cell %d", visible.Line(f.Name), cell.Line, n)
 }
 
 // Update returns the file's text with the expected output of the cells that ran replaced by what they put out where

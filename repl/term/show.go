@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -71,6 +72,7 @@ var (
 
 // errorText colours an error as the session writes it: the place, the message, the line of source, carets below it.
 func (t theme) errorText(text string) string {
+	text = visible.Text(text)
 	if !t.enabled {
 		return text
 	}

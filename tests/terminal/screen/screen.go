@@ -28,6 +28,17 @@ type Screen struct {
 	rest       []byte // the start of a sequence that is not complete
 	bells      int
 	bracketed  bool
+	written    []byte // what the program wrote last
+}
+
+// keep is how much of what a program wrote a Screen remembers.
+const keep = 4 << 20
+
+// Wrote says whether the program wrote these bytes, in this order, among the last few MiB.
+func (s *Screen) Wrote(bytes string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(string(s.written), bytes)
 }
 
 type cell struct {
@@ -132,6 +143,9 @@ func (s *Screen) scrollUp() {
 func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.written = append(s.written, b...); len(s.written) > 2*keep {
+		s.written = append([]byte(nil), s.written[len(s.written)-keep:]...)
+	}
 	s.rest = append(s.rest, b...)
 	for len(s.rest) > 0 {
 		n := s.next(s.rest)

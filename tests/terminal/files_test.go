@@ -1,0 +1,122 @@
+package terminal
+
+import (
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/tests/terminal/screen"
+)
+
+// owned is what a file wants the terminal to do: to have another title, and to be cleared.
+const owned = "\x1b]0;owned\a\x1b[2J"
+
+func (h home) write(name, text string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// hostile is a safetensors file whose names, keys and values are escape sequences.
+func hostile() string {
+	escape := strings.NewReplacer("\x1b", `\u001b`, "\a", `\u0007`).Replace(owned)
+	header := `{"__metadata__":{"` + escape + `":"` + escape + `"},"` + escape + `":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "\x00\x00\x00\x00"
+}
+
+// TestFilesCannotDriveTheTerminal: whatever way the text of a file takes to the screen, it is shown and not obeyed.
+func TestFilesCannotDriveTheTerminal(t *testing.T) {
+	h := newHome(t)
+	h.write("w.safetensors", hostile())
+	h.write("bad.safetensors", strings.Replace(hostile(), "F32", "F33", 1))
+	h.write("a.mcs", "// %%\nx := 1 // "+owned+"\n// %%\nx.y // "+owned+"\n")
+	h.write(owned+".txt", "text")
+	h.write(owned+".mcs", "x.y\n")
+	p := h.open(nil)
+	n := 1
+	cell := func(text, see string) {
+		t.Helper()
+		ready(p)
+		p.Send(pasteStart + text + pasteEnd + "\r")
+		p.See(see)
+		n++
+		ready(p)
+		if p.Wrote("\x1b]0;") {
+			t.Fatalf("%s: the title was changed\n%s", text, p.Text())
+		}
+	}
+	cell(`ts, meta := safetensors.Load("w.safetensors")`, "In [2]:")
+	cell(`y := ts["\x1b]0;owned\a\x1b[2J"]`, "In [3]:")
+	cell(`y`, `\x1b]0;owned\a`)
+	cell(`ts`, `In [5]:`)
+	cell(`meta`, `In [6]:`)
+	cell(`y?`, `In [7]:`)
+	cell(`%whos`, `In [8]:`)
+	cell(`y.MatMul(tensor.Zeros(7, 7))`, `In [9]:`)
+	cell(`fmt.Println(y)`, `In [10]:`)
+	cell(`safetensors.Load("bad.safetensors")`, `In [11]:`)
+	cell("%load a.mcs", `// \x1b]0;owned\a\x1b[2J`)
+	cell("%run a.mcs", "x.y undefined")
+	cell("%history", "%history")
+	cell(`data.ReadText("none\x1b]0;owned\a")`, `none\x1b]0;owned\a`)
+	cell(`os.ReadDir(".")`, "Out[")
+	cell(`errors.New("\x1b]0;owned\a")`, `\x1b]0;owned\a`)
+	cell(`panic("\x1b]0;owned\a")`, `panic`)
+	ready(p)
+	p.Send("%run \t")
+	p.See(`a.mcs`)
+	p.Send(ctrlC)
+	leave(t, p)
+	if p.Wrote("\x1b]0;") {
+		t.Errorf("the title was changed\n%s", p.Text())
+	}
+
+	p = h.open(nil) // the cells of %load are in the history by now, where they were run
+	p.Send(up + up + up)
+	p.Send(ctrlC)
+	leave(t, p)
+	if p.Wrote("\x1b]0;") {
+		t.Errorf("from the history: the title was changed\n%s", p.Text())
+	}
+}
+
+// TestProgramsPrintWhatTheyLike: what a person's own program prints reaches the terminal as it is.
+func TestProgramsPrintWhatTheyLike(t *testing.T) {
+	p := newHome(t).open(nil)
+	p.Send(`fmt.Print("\x1b]0;mine\a")` + "\r")
+	p.See("In [2]:")
+	if !p.Wrote("\x1b]0;mine\a") {
+		t.Error("what was printed did not arrive")
+	}
+	leave(t, p)
+}
+
+// TestScriptsCannotDriveTheTerminal: the same for mcs run and mcs test.
+func TestScriptsCannotDriveTheTerminal(t *testing.T) {
+	h := newHome(t)
+	h.write("w.safetensors", hostile())
+	h.write("show.mcs", "ts, meta := safetensors.Load(`w.safetensors`)\n// %%\nts\n// %%\nmeta\n// %%\n%load fail.mcs\n// %%\nfor _, t := range ts {\n\tfmt.Println(t)\n}\n")
+	h.write("fail.mcs", "1 // "+owned+"\n// > "+owned+"\n// %%\nx.y // "+owned+"\n")
+	h.write("prog.go", "package main\n\nfunc main() { x // "+owned+"\n}\n")
+	h.write(owned+".mcs", "1\n// > 2\n// %%\nx.y\n")
+	for _, args := range [][]string{
+		{"run", "show.mcs"}, {"run", "fail.mcs"}, {"test", "fail.mcs"}, {"run", owned + ".mcs"}, {"test", owned + ".mcs"}, {"test", "-u", "fail.mcs"},
+		{"run", "prog.go"}, {"run", owned + ".no"}, {"run", "none" + owned + ".mcs"}, {"run", "show.mcs", "-p", owned + "=1"},
+	} {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = h.dir
+		cmd.Env = append(os.Environ(), "HOME="+h.dir)
+		p := screen.Start(t, cmd, 80, 30)
+		p.Exit()
+		if p.Wrote("\x1b]0;") || p.Wrote("\x1b[2J") {
+			t.Errorf("mcs %q: the terminal obeyed\n%s", args, p.Text())
+		}
+		if p.Text() == "" {
+			t.Errorf("mcs %q: nothing was shown", args)
+		}
+	}
+}
