@@ -64,6 +64,9 @@ func (s *Session) panicked(o rt.Outcome) error {
 	}
 	e := &PanicError{Value: rt.GoError(value), Stack: strings.Split(strings.TrimSpace(string(o.Stack)), "\n")}
 	e.Frames, e.Diag = s.userFrames(o.Trace, e.Value)
+	if e.Diag != nil {
+		e.Diag.Hint = s.boundsHint(e)
+	}
 	s.lastPanic = e
 	return e
 }
