@@ -234,7 +234,7 @@ func (s *Session) take(r *Result, u *unit) error {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, display.Noted(s.format.Format(v, t), s.placeOfFunc(u.shown)))
+		shown = append(shown, display.Noted(s.format.Format(v, t), s.noteOf(u.shown, s.source(r.N))))
 	}
 	if len(shown) == 0 {
 		return nil

@@ -1,10 +1,12 @@
 package session
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"regexp"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/python"
@@ -141,4 +143,54 @@ func (f *foreign) check(decl string) *checked {
 		return nil
 	}
 	return f.s.checkIn(fset, f.st, []*ast.File{file})
+}
+
+// commented matches a value with a comment that looks like an operand: n // 2.
+var commented = regexp.MustCompile(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
+
+// doubt is a note beside a value whose Go means something else than the same text does in a formula: n^2, n // 2.
+func (s *Session) doubt(x ast.Expr, cell string) string {
+	note := ""
+	ast.Inspect(x, func(n ast.Node) bool {
+		b, ok := n.(*ast.BinaryExpr)
+		if !ok || b.Op != token.XOR || note != "" {
+			return true
+		}
+		power, ok := b.Y.(*ast.BasicLit)
+		last := b.X // of 2*n^3 the n: in a formula powers come first
+		for {
+			factors, ok := last.(*ast.BinaryExpr)
+			if !ok {
+				break
+			}
+			last = factors.Y
+		}
+		base := types.ExprString(last)
+		switch {
+		case !ok || power.Kind != token.INT || len(power.Value) > 2 || strings.HasPrefix(base, "0"):
+		case base == "10" || base == "2":
+			note = fmt.Sprintf("^ is exclusive or; a power is math.Pow(%s, %s)", base, power.Value)
+		default:
+			note = fmt.Sprintf("^ is exclusive or; a power is math.Pow(float64(%s), %s)", base, power.Value)
+		}
+		return true
+	})
+	if m := commented.FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
+		if e := s.world.names[m[1]]; e != nil && e.kind == varKind || m[1][0] <= '9' {
+			note = "// begins a comment; / divides, and integers give integers"
+		}
+	}
+	return note
+}
+
+// noteOf is what is said behind a value that an expression gave: where a function is declared, or what the expression may
+// have been meant to be.
+func (s *Session) noteOf(x ast.Expr, cell string) string {
+	if place := s.placeOfFunc(x); place != "" {
+		return place
+	}
+	if doubt := s.doubt(x, cell); doubt != "" {
+		return "(" + doubt + ")"
+	}
+	return ""
 }

@@ -250,3 +250,34 @@ func firstLine(err error) string {
 	}
 	return err.Error()
 }
+
+// What runs and means something else than in Python has a note behind its value.
+func TestDoubtsAreNoted(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	run(t, s, "n := 5; f := 2.5")
+	for _, c := range []struct{ cell, want string }{
+		{"2*n^3", "9 (^ is exclusive or; a power is math.Pow(float64(n), 3))"},
+		{"n^2", "7 (^ is exclusive or; a power is math.Pow(float64(n), 2))"},
+		{"10^6", "12 (^ is exclusive or; a power is math.Pow(10, 6))"},
+		{"0xf0^3", "243"},
+		{"n^0x3", "6"},
+		{"n ^ n", "0"},
+		{"n // 2", "5 (// begins a comment; / divides, and integers give integers)"},
+		{"f // n", "2.5 float64 (// begins a comment; / divides, and integers give integers)"},
+		{"n // a remark", "5"},
+		{"n // remark", "5"},
+	} {
+		if got := run(t, s, c.cell); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.cell, got, c.want)
+		}
+	}
+}
+
+// print is what a Python user types first: it shows slices and maps, not their addresses.
+func TestPrintShowsValues(t *testing.T) {
+	s, out := newSession(t, Options{})
+	run(t, s, `print([]int{1, 2}, map[string]int{"a": 1}); println([]string{"x"})`)
+	if got, want := out.String(), "[1 2]map[a:1][x]\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

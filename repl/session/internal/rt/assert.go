@@ -203,7 +203,8 @@ func (r *Runtime) Print(w io.Writer, separator, end string, args ...any) {
 	fmt.Fprint(w, b.String()+end)
 }
 
-// printed is a value as the Go runtime prints it.
+// printed is a value as the Go runtime prints it. What it prints of slices and maps, their address, tells nothing to a
+// person whose fingers know another print, and is different in every run: here they are printed as package fmt does.
 func printed(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -216,10 +217,8 @@ func printed(v reflect.Value) string {
 			im = "+" + im
 		}
 		return "(" + re + im + "i)"
-	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.Map, reflect.UnsafePointer:
+	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		return fmt.Sprintf("%#x", v.Pointer())
-	case reflect.Slice:
-		return fmt.Sprintf("[%d/%d]%#x", v.Len(), v.Cap(), v.Pointer())
 	}
 	return fmt.Sprint(v)
 }
