@@ -13,13 +13,10 @@ package device
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all" // the backends register themselves
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same device; the
@@ -36,18 +33,6 @@ type Info struct {
 	Threads int
 	Memory  int64 // bytes that the device has, 0 if unknown
 }
-
-// Of returns the device of a graph's node; it is for the engine's own packages.
-func Of(dev ir.Device) Device {
-	d, ok := dev.(*backend.Device)
-	if !ok {
-		return Device{}
-	}
-	return Device{d}
-}
-
-// Engine returns the device as the engine's own packages use it.
-func (d Device) Engine() *backend.Device { return d.dev }
 
 // String returns the name, "cpu".
 func (d Device) String() string {
@@ -108,44 +93,17 @@ func (d Device) FreeCache() {
 
 // A Choice holds which device is the default. The zero Choice holds the process's, until [Use] makes another one.
 type Choice struct {
-	dev atomic.Pointer[backend.Device]
+	choice backend.Choice
 }
-
-// shared is the choice of all code that WithChoice gave none.
-var shared Choice
-
-var choice = &scope.Key{Name: "device"}
 
 // WithChoice returns a context with a default device of its own: within it (see tensor.Within) new tensors live on c's
 // device, and [Use] changes c.
 func WithChoice(ctx context.Context, c *Choice) context.Context {
-	return context.WithValue(ctx, choice, c)
-}
-
-// chosen is the choice of the calling goroutine.
-func chosen() *Choice {
-	if c, ok := scope.Context().Value(choice).(*Choice); ok {
-		return c
-	}
-	return &shared
+	return backend.WithChoice(ctx, &c.choice)
 }
 
 // Default returns the device on which new tensors live.
-func Default() Device {
-	if d := chosen().dev.Load(); d != nil {
-		return Device{d}
-	}
-	if d := shared.dev.Load(); d != nil {
-		return Device{d}
-	}
-	for _, name := range backend.Names() {
-		if d, err := backend.Open(name); err == nil {
-			shared.dev.CompareAndSwap(nil, d)
-			break
-		}
-	}
-	return Device{shared.dev.Load()}
-}
+func Default() Device { return Device{backend.Default()} }
 
 // Use makes the device with that name the default: of the code within a context that [WithChoice] gave a default of its
 // own, or else of all other code of the process.
@@ -154,7 +112,7 @@ func Use(name string) error {
 	if err != nil {
 		return err
 	}
-	chosen().dev.Store(d.dev)
+	backend.Use(d.dev)
 	return nil
 }
 

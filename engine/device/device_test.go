@@ -93,14 +93,14 @@ func TestMemory(t *testing.T) {
 	}
 	ref.ResetPeak()
 	before := ref.Memory()
-	block, err := ref.Engine().Alloc(5 << 20)
+	block, err := ref.dev.Alloc(5 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m := ref.Memory(); m.InUse < before.InUse+5<<20 || m.Peak < m.InUse {
 		t.Errorf("before %+v, with 5 MiB more %+v", before, m)
 	}
-	if block.Bytes() != 5<<20 || Of(block.Device()) != ref {
+	if block.Bytes() != 5<<20 || block.Device() != ref.dev {
 		t.Errorf("the block has %d bytes on %v", block.Bytes(), block.Device())
 	}
 	var none Device

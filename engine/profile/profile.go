@@ -7,15 +7,12 @@
 //
 // Nothing is recorded, and nothing costs more than an atomic addition, unless a [Recording] is open. Recordings may
 // overlap; each sees everything that the process does while it is open.
-//
-// The engine reports through [Report], [Copied] and [Launching].
 package profile
 
 import (
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 )
 
 // A Kernel is what was recorded of all launches of one name.
@@ -42,21 +39,6 @@ type Recording struct {
 	index map[string]int // name -> place in Kernels
 }
 
-// A Launch is one command that the engine gave to a device.
-type Launch struct {
-	Kernel string
-	Bytes  int64
-	Flops  int64
-}
-
-var (
-	total  atomic.Int64 // launches since the process began
-	open   atomic.Int32 // recordings
-	timed  atomic.Int32 // recordings that want times
-	mu     sync.Mutex
-	active []*Recording
-)
-
 // Start begins a recording of counts.
 func Start() *Recording { return begin(false) }
 
@@ -66,65 +48,44 @@ func StartTimed() *Recording { return begin(true) }
 
 func begin(withTimes bool) *Recording {
 	r := &Recording{Timed: withTimes, start: time.Now(), index: map[string]int{}}
-	mu.Lock()
-	defer mu.Unlock()
-	active = append(active, r)
-	open.Add(1)
-	if withTimes {
-		timed.Add(1)
-	}
+	events.Listen((*recorder)(r))
 	return r
 }
 
 // Stop ends the recording and returns it. A second Stop changes nothing.
 func (r *Recording) Stop() *Recording {
-	mu.Lock()
-	defer mu.Unlock()
-	i := slices.Index(active, r)
-	if i < 0 {
-		return r
+	if events.Ignore((*recorder)(r)) {
+		r.Wall = time.Since(r.start)
 	}
-	active = slices.Delete(active, i, i+1)
-	open.Add(-1)
-	if r.Timed {
-		timed.Add(-1)
-	}
-	r.Wall = time.Since(r.start)
 	return r
 }
 
 // Total returns the number of launches since the process began.
-func Total() int64 { return total.Load() }
+func Total() int64 { return events.Total() }
 
-// Launching counts n launches and says what to report about them: whether anybody listens, and whether they want the
-// time of each. The engine calls it before it submits commands.
-func Launching(n int) (listened, wantTimes bool) {
-	total.Add(int64(n))
-	return open.Load() > 0, timed.Load() > 0
-}
+// A recorder is a Recording as the engine sees it.
+type recorder Recording
 
-// Report gives a list of launches to the open recordings; times, one for each launch, may be nil. Reused says that the
-// plan for them was built earlier.
-func Report(launches []Launch, times []time.Duration, reused bool) {
-	mu.Lock()
-	defer mu.Unlock()
-	for _, r := range active {
-		if reused {
-			r.PlansReused++
-		} else {
-			r.PlansBuilt++
+// WantsTimes says whether the recording is timed.
+func (r *recorder) WantsTimes() bool { return r.Timed }
+
+// Launched adds launches.
+func (r *recorder) Launched(launches []events.Launch, times []time.Duration, reused bool) {
+	if reused {
+		r.PlansReused++
+	} else {
+		r.PlansBuilt++
+	}
+	for i, l := range launches {
+		var took time.Duration
+		if r.Timed && i < len(times) {
+			took = times[i]
 		}
-		for i, l := range launches {
-			var took time.Duration
-			if r.Timed && i < len(times) {
-				took = times[i]
-			}
-			r.add(l, took)
-		}
+		r.add(l, took)
 	}
 }
 
-func (r *Recording) add(l Launch, took time.Duration) {
+func (r *recorder) add(l events.Launch, took time.Duration) {
 	i, ok := r.index[l.Kernel]
 	if !ok {
 		i = len(r.Kernels)
@@ -139,17 +100,10 @@ func (r *Recording) add(l Launch, took time.Duration) {
 	r.Launches++
 }
 
-// Copied reports a copy between host and device.
-func Copied(bytes int64) {
-	if open.Load() == 0 {
-		return
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, r := range active {
-		r.Copies++
-		r.CopiedBytes += bytes
-	}
+// Copied adds a copy between host and device.
+func (r *recorder) Copied(bytes int64) {
+	r.Copies++
+	r.CopiedBytes += bytes
 }
 
 // Bytes is the sum over all kernels.

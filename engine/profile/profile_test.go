@@ -5,21 +5,23 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 )
 
 // run reports launches as the engine does.
-func run(times []time.Duration, reused bool, launches ...Launch) {
-	if listened, wantTimes := Launching(len(launches)); listened {
+func run(times []time.Duration, reused bool, launches ...events.Launch) {
+	if listened, wantTimes := events.Launching(len(launches)); listened {
 		if !wantTimes {
 			times = nil
 		}
-		Report(launches, times, reused)
+		events.Launched(launches, times, reused)
 	}
 }
 
 var (
-	lora = Launch{"lora_linear_rows", 4509715, 8_500_000}
-	mul  = Launch{"map_mul", 2048, 256}
+	lora = events.Launch{Kernel: "lora_linear_rows", Bytes: 4509715, Flops: 8_500_000}
+	mul  = events.Launch{Kernel: "map_mul", Bytes: 2048, Flops: 256}
 )
 
 func TestRecording(t *testing.T) {
@@ -27,12 +29,12 @@ func TestRecording(t *testing.T) {
 	run(nil, false, lora)
 	r := Start()
 	run(nil, true, lora)
-	Copied(1024)
+	events.Copied(1024)
 	if got := r.Stop(); got != r {
 		t.Error("Stop returned another recording")
 	}
 	run(nil, true, lora, mul)
-	Copied(1)
+	events.Copied(1)
 	const want = "kernel            calls    bytes  flops\n" +
 		"lora_linear_rows      1  4.3 MiB  8.5 M\n" +
 		"1 launch · 1 copy of 1.0 KiB · plan cached"
@@ -98,7 +100,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	record := func(launches ...Launch) *Recording {
+	record := func(launches ...events.Launch) *Recording {
 		r := Start()
 		run(nil, true, launches...)
 		return r.Stop()
@@ -136,7 +138,8 @@ func TestRecordingsFromManyGoroutines(t *testing.T) {
 
 // When nobody listens, counting is all that a launch costs.
 func TestNoCostWithoutRecording(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { run(nil, true, mul); Copied(8) }); n != 0 {
+	launches := []events.Launch{mul} // a plan's
+	if n := testing.AllocsPerRun(100, func() { run(nil, true, launches...); events.Copied(8) }); n != 0 {
 		t.Errorf("got %v allocations a launch, want 0", n)
 	}
 }

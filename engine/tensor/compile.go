@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -36,7 +36,7 @@ func Compile(f func(args ...Tensor) []Tensor) func(args ...Tensor) []Tensor {
 }
 
 // Varying is a number that changes: f is asked for it now, and in a compiled function in each call.
-func Varying(f func() float64) Tensor { return wrap(varying(device.Default().Engine(), dtype.F32, f)) }
+func Varying(f func() float64) Tensor { return wrap(varying(backend.Default(), dtype.F32, f)) }
 
 func varying(dev ir.Device, dt dtype.Type, f func() float64) *ir.Node {
 	n := ir.Number(dev, dt, f())

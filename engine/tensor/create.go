@@ -13,13 +13,13 @@ import (
 )
 
 // leafOn copies little-endian elements to a device.
-func leafOn(d device.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
-	buf, err := d.Engine().Alloc(len(data))
+func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
+	buf, err := d.Alloc(len(data))
 	check("tensor", err)
 	if len(data) > 0 {
-		check("tensor", d.Engine().Upload(buf, 0, data))
+		check("tensor", d.Upload(buf, 0, data))
 	}
-	leaf := ir.NewLeaf(d.Engine(), dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
+	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
 	if tr := tracing(); tr != nil {
 		tr.origin[leaf] = origin{arg: -1, made: leaf.Value()}
 	}
@@ -56,7 +56,7 @@ func wantShape(op string, shape []int) {
 // Full returns a tensor of f32 in which each element is v.
 func Full(v float64, shape ...int) Tensor {
 	wantShape("full", shape)
-	return wrap(expand(ir.Number(device.Default().Engine(), dtype.F32, v), slices.Clone(shape)))
+	return wrap(expand(ir.Number(backend.Default(), dtype.F32, v), slices.Clone(shape)))
 }
 
 // Zeros returns a tensor of f32 zeros.
@@ -79,7 +79,7 @@ func OnesLike(t Tensor) Tensor { return FullLike(t, 1) }
 
 func indices(dt dtype.Type, n int) Tensor {
 	wantShape("range", []int{n})
-	node, err := ir.NewIota(device.Default().Engine(), dt, []int{n}, 0)
+	node, err := ir.NewIota(backend.Default(), dt, []int{n}, 0)
 	check("range", err)
 	return wrap(node)
 }
@@ -148,7 +148,7 @@ func from(dt dtype.Type, data any, shape []int) Tensor {
 		shape = own
 	}
 	shape = fillShape("from", shape, len(bytes)/dt.Size())
-	return leafOn(device.Default(), dt, shape, bytes, "")
+	return leafOn(backend.Default(), dt, shape, bytes, "")
 }
 
 // dtypes are those of Go's types.
@@ -247,7 +247,7 @@ func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 	if len(data) != ir.Size(shape)*dt.Size() {
 		fail("from", "got %d bytes for %v%v, want %d", len(data), dt, shape, ir.Size(shape)*dt.Size())
 	}
-	return leafOn(device.Default(), dt, slices.Clone(shape), data, "")
+	return leafOn(backend.Default(), dt, slices.Clone(shape), data, "")
 }
 
 // hostBytes reads an evaluated node as contiguous little-endian elements.

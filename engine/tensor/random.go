@@ -5,8 +5,8 @@ import (
 	"math"
 	"sync"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
@@ -51,7 +51,7 @@ func (r *RNG) next() RNGState {
 
 func (r *RNG) fill(op ir.Op, shape []int) Tensor {
 	wantShape(op.String(), shape)
-	s, dev := r.next(), device.Default().Engine()
+	s, dev := r.next(), backend.Default()
 	if shape == nil {
 		shape = []int{}
 	}

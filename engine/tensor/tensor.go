@@ -27,6 +27,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -139,7 +140,10 @@ func (t Tensor) Shape() []int { return slices.Clone(t.node("shape").Shape) }
 func (t Tensor) DType() dtype.Type { return t.node("dtype").DType }
 
 // Device is where the tensor lives.
-func (t Tensor) Device() device.Device { return device.Of(t.node("device").Dev) }
+func (t Tensor) Device() device.Device {
+	d, _ := device.Lookup(t.node("device").Dev.String()) // it is open
+	return d
+}
 
 // Rank is the number of axes.
 func (t Tensor) Rank() int { return len(t.node("rank").Shape) }
@@ -255,6 +259,8 @@ func (t Tensor) To(d device.Device) Tensor {
 	if t.Device() == d {
 		return t
 	}
+	to, err := backend.Open(d.String())
+	check("to", err)
 	n := t.Eval().node("to")
-	return leafOn(d, n.DType, n.Shape, hostBytes(n), n.Name)
+	return leafOn(to, n.DType, n.Shape, hostBytes(n), n.Name)
 }

@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
 // A Device is an opened backend with its memory. It is the ir.Device of the nodes that live there.
@@ -127,7 +127,7 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 		return err
 	}
 	defer b.Release()
-	profile.Copied(int64(len(src)))
+	events.Copied(int64(len(src)))
 	return d.backend.Upload(b.raw, offset, src)
 }
 
@@ -138,7 +138,7 @@ func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
 		return err
 	}
 	defer b.Release()
-	profile.Copied(int64(len(dst)))
+	events.Copied(int64(len(dst)))
 	return d.backend.Download(dst, b.raw, offset)
 }
 

@@ -8,15 +8,15 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
 // A plan is a list of commands with places to fill in.
 type plan struct {
 	dev      *backend.Device
 	cmds     []command
-	launches []profile.Launch // what each command counts as
+	launches []events.Launch // what each command counts as
 	scalars  []expr
 	blocks   []int    // bytes of the memory that outputs get, each for itself
 	arena    int      // bytes that all values between launches share
@@ -83,7 +83,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 			cmd.bufs = append(cmd.bufs, m.source(g, b))
 		}
 		p.cmds = append(p.cmds, cmd)
-		p.launches = append(p.launches, profile.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
+		p.launches = append(p.launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
 	}
 	for _, out := range g.outs {
 		b, ch := g.base(out)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
 // A state is what one run of a plan fills in; it is kept and used again.
@@ -76,7 +76,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if err := p.bind(s, in); err != nil {
 		return err
 	}
-	listened, timed := profile.Launching(len(s.cmds))
+	listened, timed := events.Launching(len(s.cmds))
 	var times []time.Duration
 	if timed {
 		times = s.times
@@ -85,7 +85,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 		return err
 	}
 	if listened {
-		profile.Report(p.launches, times, reused)
+		events.Launched(p.launches, times, reused)
 	}
 	for i := range p.outs {
 		result(i, p.data(s, in, i))

@@ -19,7 +19,6 @@ func deviceSymbols() map[string]reflect.Value {
 		"List":       reflect.ValueOf(device.List),
 		"Lookup":     reflect.ValueOf(device.Lookup),
 		"Memory":     reflect.ValueOf((*device.Memory)(nil)),
-		"Of":         reflect.ValueOf(device.Of),
 		"Use":        reflect.ValueOf(device.Use),
 		"WithChoice": reflect.ValueOf(device.WithChoice),
 	}

@@ -11,14 +11,10 @@ import (
 
 func profileSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Copied":     reflect.ValueOf(profile.Copied),
 		"Diff":       reflect.ValueOf(profile.Diff),
 		"Difference": reflect.ValueOf((*profile.Difference)(nil)),
 		"Kernel":     reflect.ValueOf((*profile.Kernel)(nil)),
-		"Launch":     reflect.ValueOf((*profile.Launch)(nil)),
-		"Launching":  reflect.ValueOf(profile.Launching),
 		"Recording":  reflect.ValueOf((*profile.Recording)(nil)),
-		"Report":     reflect.ValueOf(profile.Report),
 		"Start":      reflect.ValueOf(profile.Start),
 		"StartTimed": reflect.ValueOf(profile.StartTimed),
 		"Total":      reflect.ValueOf(profile.Total),
