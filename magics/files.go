@@ -26,6 +26,7 @@ func fileMagics() []*Magic {
 	}, {
 		Name: "load", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
 		Summary: "show a file's cells and put them into the history, ready to be edited and run",
+		Help:    "The file must be text. Of a long one the first 200 lines are shown; the history has all cells.",
 		Example: "%load lora.mcs",
 		run:     loadFile,
 	}, {
@@ -119,11 +120,19 @@ func loadFile(_ context.Context, c *call) (display.Value, error) {
 // loaded are cells from a file.
 type loaded []string
 
+// shownLines bounds what %load shows: the cells are in the history, where they can be read and edited.
+const shownLines = 200
+
 func (l loaded) Text(width int) string { return l.StyledText(width, nil) }
 
 // StyledText is the cells as code.
 func (l loaded) StyledText(_ int, style display.Style) string {
-	return style.Paint(display.Code, strings.Join(l, "\n\n"))
+	lines := strings.Split(strings.Join(l, "\n\n"), "\n")
+	if left := len(lines) - shownLines; left > 0 {
+		shown := style.Paint(display.Code, strings.Join(lines[:shownLines], "\n"))
+		return shown + "\n" + style.Paint(display.Dim, fmt.Sprintf("… %s more; all %s are in the history", plural(left, "line"), plural(len(l), "cell")))
+	}
+	return style.Paint(display.Code, strings.Join(lines, "\n"))
 }
 
 // Preload returns the cells for a front end that has a history to put them into.

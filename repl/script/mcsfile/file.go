@@ -185,7 +185,7 @@ func (f *File) WithWant(want map[*Cell][]string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Format writes cells as a .mcs file: what %save does.
+// Format writes cells as a .mcs file: what %save does. A line of a cell that looks like a mark is written another way.
 func Format(cells []Cell) string {
 	var b strings.Builder
 	for i, c := range cells {
@@ -200,7 +200,11 @@ func Format(cells []Cell) string {
 			b.WriteString(" " + c.Title)
 		}
 		b.WriteByte('\n')
-		for line := range strings.SplitSeq(strings.TrimRight(c.Source, "\n"), "\n") {
+		source := c.Source
+		if !c.Markdown {
+			source = withoutMarks(source)
+		}
+		for line := range strings.SplitSeq(strings.TrimRight(source, "\n"), "\n") {
 			if c.Markdown {
 				line = strings.TrimRight("// "+line, " ")
 			}
