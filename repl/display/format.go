@@ -24,6 +24,9 @@ type Formatter struct {
 	Method func(v reflect.Value, t types.Type, name string) (string, bool)
 	// Dynamic tells the type of the value in an interface if that was declared in interpreted code; nil: it was not.
 	Dynamic func(v reflect.Value) types.Type
+	// Recovered is what a method says that has panicked with p. It panics in turn where that is no fault of the value, but
+	// ends the showing. nil: p as package fmt writes it.
+	Recovered func(p any) string
 	// Qualifier names packages in types. nil: the package's name.
 	Qualifier types.Qualifier
 	// Whole leaves nothing out of large values.
@@ -44,6 +47,14 @@ func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
 		}
 	}
 	return &formatted{f: f, v: v, t: t}
+}
+
+// recovered is what a panic says.
+func (f *Formatter) recovered(p any) string {
+	if f.Recovered == nil {
+		return fmt.Sprint(p)
+	}
+	return f.Recovered(p)
 }
 
 // Format shows a compiled value; see [Formatter.Format].
@@ -106,7 +117,7 @@ func (d *formatted) StyledText(width int, style Style) (text string) {
 	// A value may be in the middle of being changed by another goroutine, or have a broken String method.
 	defer func() {
 		if r := recover(); r != nil {
-			text = fmt.Sprintf("%s: cannot be shown: %v", d.f.typeName(d.v, d.t), r)
+			text = fmt.Sprintf("%s: cannot be shown: %s", d.f.typeName(d.v, d.t), d.f.recovered(r))
 		}
 	}()
 	w := d.f.writer()
@@ -240,3 +251,12 @@ func Styled(v Value, width int, style Style) string {
 	}
 	return visible.Text(v.Text(width))
 }
+
+// Render is v as it is now, written by [Styled]: nothing of v is computed or called any more. Whatever asks for its text
+// gets that, for the width and in the style that it was written for.
+func Render(v Value, width int, style Style) Value { return rendering(Styled(v, width, style)) }
+
+type rendering string
+
+func (r rendering) Text(int) string              { return string(r) }
+func (r rendering) StyledText(int, Style) string { return string(r) }

@@ -137,7 +137,7 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc
 	method := "a method"
 	defer func() {
 		if r := recover(); r != nil {
-			d, ok = atom(fmt.Sprintf("<%s panics: %s>", method, w.clean(fmt.Sprint(r), 1))), true
+			d, ok = atom(fmt.Sprintf("<%s panics: %s>", method, w.clean(w.f.recovered(r), 1))), true
 		}
 	}()
 	// A value in an interface may be a wrapper that gives an interpreted value its methods: ask it first.

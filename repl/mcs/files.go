@@ -61,9 +61,9 @@ func runFile(ctx context.Context, name string, args []string) error {
 	out, progress := streams()
 	report, err := script.Run(ctx, f, script.Options{
 		Stdout: out,
-		Width:  columns(os.Stdout),
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(name)}
+			o := session.Options{Stdout: stdout, Stderr: os.Stderr, Params: params, Progress: progress.Update, Source: folder(name),
+				Render: func(v display.Value, _ int) display.Value { return display.Render(v, columns(os.Stdout), nil) }}
 			if name != "-" {
 				o.Stdin = os.Stdin
 			}

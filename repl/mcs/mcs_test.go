@@ -134,3 +134,31 @@ func TestUpdateRewritesFile(t *testing.T) {
 		t.Errorf("the updated file does not pass:\n%s", stdout)
 	}
 }
+
+// What fails while it is shown is an error of its cell: the file fails at its line, and the files after it are run.
+func TestShownValuesFail(t *testing.T) {
+	values := map[string]string{
+		"index":   "x := tensor.Randn(3)\nx.Take(tensor.From([]int{99}), 0)\n",
+		"large":   "tensor.Zeros(1 << 40)\n",
+		"recurse": "type T struct{}\nfunc (t T) String() string { return fmt.Sprint(t) }\nT{}\n",
+		"panics":  "type T struct{}\nfunc (t T) Error() string { panic(1) }\nerror(T{})\n",
+		"exits":   "type T struct{}\nfunc (t T) String() string { runtime.Goexit(); return `` }\nT{}\n",
+		"inspect": "type T struct{}\nfunc (t T) String() string { return fmt.Sprint(t) }\nx := T{}\nx?\n",
+		"show":    "x := tensor.Randn(3).Take(tensor.From([]int{99}), 0)\n%show x\n",
+	}
+	files := map[string]string{"good.mcs": "1 + 1\n// > 2\n"}
+	for name, text := range values {
+		files[name+".mcs"] = text
+	}
+	dir := writeFiles(t, files)
+	for name := range values {
+		stdout, stderr, code := mcs(t, dir, "", "run", name+".mcs")
+		if code != exitFailed || !strings.Contains(stderr, name+".mcs:1: cell 1\n") {
+			t.Errorf("run %s: exit code %d, want %d\n%s%s", name, code, exitFailed, stdout, stderr)
+		}
+		stdout, stderr, code = mcs(t, dir, "", "test", name+".mcs", "good.mcs")
+		if code != exitFailed || !strings.Contains(stdout, "FAIL  "+name+".mcs") || !strings.Contains(stdout, "ok    good.mcs") {
+			t.Errorf("test %s: exit code %d, want %d\n%s%s", name, code, exitFailed, stdout, stderr)
+		}
+	}
+}

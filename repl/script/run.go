@@ -24,12 +24,11 @@ type Runner interface {
 
 // Options say how a file is run.
 type Options struct {
-	// Open starts a session that prints to stdout.
+	// Open starts a session that prints to stdout and renders what it shows as text; expected output is written for 80
+	// columns.
 	Open func(stdout io.Writer) (Runner, error)
 	// Stdout receives what the cells print and show, as it comes. nil drops it.
 	Stdout io.Writer
-	// Width is the number of columns for what is shown; 0 means 80, which is what expected output is written for.
-	Width int
 	// Check holds every cell's output against what the file expects. Without it only a cell that fails is looked at:
 	// an error that the file expects is none.
 	Check bool
@@ -85,7 +84,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 		output.Reset()
 		result := runner.Run(ctx, cell.Source)
 		report.Cells++
-		show(stdout, &output, result, o.Width)
+		show(stdout, &output, result)
 		if code, ok := exitCode(result.Err); ok {
 			report.Exit = code
 			report.outputs[cell] = output.String()
@@ -118,10 +117,10 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 }
 
 // show writes what a cell has to show, each value on lines of its own. Output is what the cell has printed so far.
-func show(w io.Writer, output *bytes.Buffer, result session.Result, width int) {
+func show(w io.Writer, output *bytes.Buffer, result session.Result) {
 	for _, v := range result.Shown {
 		freshLine(w, output)
-		if text := display.Styled(v, width, nil); text != "" {
+		if text := display.Styled(v, 0, nil); text != "" {
 			fmt.Fprintln(w, strings.TrimRight(text, "\n"))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"reflect"
 	"strings"
 	"time"
 
@@ -14,19 +15,22 @@ import (
 // Run runs one cell: Go, command lines, or both. It is checked as a whole before any of it runs; only what follows a
 // command line that changes the session is checked after that. Cancelling ctx interrupts the cell, which keeps the
 // variables that it has assigned.
+//
+// One cell runs at a time: another caller waits. A command that runs cells in turn does so with the context that it was
+// given, by which they are known as part of its cell.
 func (s *Session) Run(ctx context.Context, cell string) Result {
 	start := time.Now()
-	if s.nested == 0 {
+	if s.running(ctx) == nil {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 	}
-	s.nested++
-	defer func() { s.nested-- }()
+	own, leave := s.enter(ctx)
+	defer leave()
 	s.n++
 	r := Result{N: s.n}
 	s.history = append(s.history, Cell{N: s.n, Source: cell})
 	at := len(s.history) - 1
-	r.Err = s.runCell(s.settings(ctx), &r, cell)
+	r.Err = s.runCell(own.ctx, &r, cell)
 	s.history[at].Err = r.Err != nil
 	r.Elapsed = time.Since(start)
 	return r
@@ -40,28 +44,18 @@ func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err erro
 			s.lastPanic = internalPanic(p)
 		}
 	}()
-	s.refresh(ctx)
+	if err := s.prepared(ctx, func() error { s.refresh(ctx); return nil }); err != nil {
+		return err
+	}
 	pieces := split(cell)
 	for len(pieces) > 0 {
-		st := s.world.stage()
-		units, err := s.checkPieces(st, r.N, cell, pieces)
+		var units [][]*unit
+		err := s.prepared(ctx, func() (err error) {
+			units, err = s.prepare(ctx, r.N, cell, pieces)
+			return err
+		})
 		if err != nil {
-			// Perhaps a command before it would have declared what is missing.
-			i := lastCommand(pieces[:len(units)])
-			if i < 0 {
-				return err
-			}
-			st = s.world.stage()
-			if units, err = s.checkPieces(st, r.N, cell, pieces[:i+1]); err != nil {
-				return err
-			}
-		}
-		for _, u := range units {
-			for _, part := range u {
-				if err := s.build(st, part); err != nil {
-					return err
-				}
-			}
+			return err
 		}
 		done, err := s.runUnits(ctx, r, units)
 		if err != nil {
@@ -70,6 +64,74 @@ func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err erro
 		pieces = pieces[done:]
 	}
 	return nil
+}
+
+// prepared has f check and build code, and waits for it, until ctx is cancelled: a check that does not end, which would
+// be a fault of this package, must not take the session with it.
+func (s *Session) prepared(ctx context.Context, f func() error) error {
+	type result struct {
+		err    error
+		failed any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.failed = recover()
+			done <- r
+		}()
+		r.err = f()
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		select {
+		case r = <-done:
+		case <-time.After(grace / 2):
+			return fmt.Errorf("%w: the check of the cell does not end, which is a fault of mcs", ErrInterrupted)
+		}
+	}
+	if _, given := r.failed.(checkGivenUp); given {
+		return ErrInterrupted
+	}
+	if r.failed != nil {
+		panic(r.failed)
+	}
+	return r.err
+}
+
+// checkGivenUp is what a check panics with that was interrupted.
+type checkGivenUp struct{}
+
+// prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
+func (s *Session) prepare(ctx context.Context, n int, cell string, pieces []piece) ([][]*unit, error) {
+	stage := func() *stage {
+		st := s.world.stage()
+		st.ctx = ctx
+		return st
+	}
+	st := stage()
+	units, err := s.checkPieces(st, n, cell, pieces)
+	if err != nil {
+		// Perhaps a command before it would have declared what is missing.
+		i := lastCommand(pieces[:len(units)])
+		if i < 0 {
+			return nil, err
+		}
+		st = stage()
+		if units, err = s.checkPieces(st, n, cell, pieces[:i+1]); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range units {
+		for _, part := range u {
+			if err := s.build(st, part); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return units, nil
 }
 
 func lastCommand(pieces []piece) int {
@@ -164,14 +226,33 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 	return len(units), nil
 }
 
+// runCommand runs a command line, and renders what it shows, like code of the cell.
 func (s *Session) runCommand(ctx context.Context, r *Result, line string) error {
 	if s.opts.Commands == nil {
 		return fmt.Errorf("%s: %s: this session has no commands", cellName(r.N), line)
 	}
-	v, err := s.opts.Commands.Run(s.context(ctx), s, line)
-	if v != nil {
-		r.Shown = append(r.Shown, v)
+	var made struct {
+		shown display.Value
+		err   error
+	}
+	err := s.guarded(ctx, func() {
+		v, err := s.opts.Commands.Run(ctx, s, line)
+		if err != nil {
+			made.err = tell(err)
+		}
+		if v != nil {
+			made.shown = s.render(v, 0)
+		}
+	})
+	if left := new(leftError); errors.As(err, &left) {
+		return err
+	}
+	if made.shown != nil {
+		r.Shown = append(r.Shown, made.shown)
 		r.Out = false
+	}
+	if err == nil {
+		err = made.err
 	}
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return ErrInterrupted
@@ -199,7 +280,11 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 	if u.program == nil {
 		return false, nil
 	}
-	quit, err = s.execute(ctx, u)
+	var left *result
+	if u.shown != nil {
+		left = &result{n: r.N, u: u}
+	}
+	quit, err = s.execute(ctx, u, left.finish(s))
 	for _, old := range u.free {
 		s.rt.Free(old.internal)
 	}
@@ -208,46 +293,112 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 			v.SetZero()
 		}
 	}
-	if err != nil && !errors.Is(err, ErrInterrupted) || u.shown == nil {
+	if errors.Is(err, errExited) {
+		err = nil
+		if left.begun() {
+			err = s.guardError(errExited)
+		}
+	}
+	if gone := new(leftError); left == nil || err != nil && !errors.Is(err, ErrInterrupted) || errors.As(err, &gone) {
 		return quit, err
 	}
-	if e := s.take(r, u); err == nil {
+	if e := left.take(s, r); err == nil {
 		err = e
 	}
 	return quit, err
 }
 
-// take turns the values that the trailing expression has left into what the result shows, and keeps them as Out[n].
-func (s *Session) take(r *Result, u *unit) error {
-	values := s.rt.Shown()
-	if len(values) == 0 || len(values) != len(u.shows) {
+// A result is what the trailing expression of a cell leaves.
+type result struct {
+	n      int
+	u      *unit
+	values []reflect.Value
+	says   bool          // the values are more than nil errors
+	shown  display.Value // them, rendered
+	err    error         // that the expression has returned
+}
+
+// finish is the last thing that the cell does: it renders the values. What it makes is looked at when the cell has ended.
+func (l *result) finish(s *Session) func() {
+	if l == nil {
 		return nil
 	}
-	shown := make([]display.Value, 0, len(values))
-	for i, v := range values {
-		t := u.shows[i]
-		if isError(t) && i == len(values)-1 && !u.listed {
+	return func() {
+		values := s.rt.Shown()
+		if len(values) != len(l.u.shows) {
+			return
+		}
+		l.values = values
+		l.show(s)
+	}
+}
+
+// begun reports whether there is something to show.
+func (l *result) begun() bool { return l != nil && len(l.values) > 0 }
+
+func (l *result) show(s *Session) {
+	shown := make([]display.Value, 0, len(l.values))
+	for i, v := range l.values {
+		t := l.u.shows[i]
+		if isError(t) && i == len(l.values)-1 && !l.u.listed {
 			if err, ok := asError(v); ok {
-				return err
+				l.err = tell(err)
+				return
 			}
-			if len(values) > 1 || isErrorInterface(t) {
+			if len(l.values) > 1 || isErrorInterface(t) {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, display.Noted(s.format.Format(v, t), s.noteOf(u.shown, s.source(r.N))))
+		shown = append(shown, display.Noted(s.format.Format(v, t), s.noteOf(l.u.shown, s.source(l.n))))
 	}
-	if len(shown) == 0 {
-		return nil
+	if l.says = len(shown) > 0; l.says {
+		l.shown = s.render(display.Tuple(shown), l.n)
 	}
-	v := shown[0]
-	if len(shown) > 1 {
-		v = display.Tuple(shown)
+}
+
+// take adds what the cell has left to its result, and keeps it as Out[n].
+func (l *result) take(s *Session, r *Result) error {
+	if l.err != nil {
+		return l.err
 	}
-	r.Shown = append(r.Shown, v)
-	r.Out = true
-	s.keep(r.N, u.shows[0], values[0])
+	if l.shown != nil {
+		r.Shown = append(r.Shown, l.shown)
+		r.Out = true
+	}
+	if l.says {
+		s.keep(l.n, l.u.shows[0], l.values[0])
+	}
 	return nil
 }
+
+// render makes what the front end shows of a value; nil, if it was stopped meanwhile.
+func (s *Session) render(v display.Value, result int) display.Value {
+	c := s.rt.Current()
+	before := s.rt.Cause(c)
+	var shown display.Value
+	if s.opts.Render == nil {
+		shown = display.Render(v, 80, nil)
+	} else {
+		shown = s.opts.Render(v, result)
+	}
+	if s.rt.Cause(c) != before {
+		return nil
+	}
+	return shown
+}
+
+// told is an error with its text: that may be made by code of a cell, which runs inside of cells only.
+type told struct {
+	error
+	text string
+}
+
+func tell(err error) error { return &told{err, err.Error()} }
+
+func (t *told) Error() string { return t.text }
+
+// Unwrap is the error itself.
+func (t *told) Unwrap() error { return t.error }
 
 // isPrinting says whether an expression is a call of one of fmt's functions that print: its results are of no interest.
 func isPrinting(c *checked, e ast.Expr) bool {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/display"
 )
 
 // The cells in testdata are sequences: `// %% name` starts a session, `// %%` the next cell of it. What follows `// > `
@@ -79,7 +81,7 @@ func transcript(s *Session, out *bytes.Buffer, src string) string {
 // long.
 func cancelRunning(s *Session, ctx context.Context, cancel func(), after time.Duration) {
 	for ctx.Err() == nil {
-		if now := s.running.Load(); now != nil && *now == ctx {
+		if s.rt.Current() != nil {
 			time.Sleep(after)
 			cancel()
 		}
@@ -118,6 +120,7 @@ func newSession(t testing.TB, o Options) (*Session, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	o.Stdout, o.Stderr = &out, &out
+	o.Render = func(v display.Value, _ int) display.Value { return display.Render(v, 100, nil) }
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

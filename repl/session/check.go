@@ -104,6 +104,9 @@ func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *ch
 // checkIn is check for files whose positions are those of another set: what is checked while it is typed leaves nothing
 // behind in the session's own.
 func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, extra ...types.Object) *checked {
+	if st.ctx != nil && st.ctx.Err() != nil {
+		panic(checkGivenUp{})
+	}
 	c := &checked{files: files, pkg: types.NewPackage(st.path, st.name), info: newInfo(), names: map[types.Object]string{}}
 	declared := map[string]bool{}
 	for _, f := range files {

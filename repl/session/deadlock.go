@@ -121,11 +121,13 @@ type goroutineState struct {
 	id             uint64
 	state, creator string
 	stack          []byte
+	depth          int // calls that the runtime leaves out of the stack
 }
 
 var (
 	goroutineHead    = regexp.MustCompile(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
 	goroutineCreator = regexp.MustCompile(`(?m)^created by (\S+)`)
+	goroutineElided  = regexp.MustCompile(`(?m)^\.\.\.(\d+) frames elided`)
 )
 
 // goroutines are all of the process, or none if their stacks are too much to read.
@@ -149,6 +151,9 @@ func goroutines() (list []goroutineState) {
 		g.id, _ = strconv.ParseUint(string(m[1]), 10, 64)
 		if c := goroutineCreator.FindSubmatch(stack); c != nil {
 			g.creator = string(c[1])
+		}
+		if e := goroutineElided.FindSubmatch(stack); e != nil {
+			g.depth, _ = strconv.Atoi(string(e[1]))
 		}
 		list = append(list, g)
 	}

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/progress"
@@ -73,8 +72,7 @@ func (s *Session) start() error {
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Crashed = s.crashed
-	s.rt.GaveUp = s.gaveUp
-	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier}
+	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier, Recovered: s.rt.Recovered}
 	return s.prelude()
 }
 
@@ -125,7 +123,7 @@ func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]
 
 // Close ends the session. What still runs is told to stop.
 func (s *Session) Close() error {
-	s.rt.Interrupt(errors.New("the session has ended"))
+	s.rt.InterruptAll(errors.New("the session has ended"))
 	s.out.close()
 	s.errOut.close()
 	return nil
@@ -133,7 +131,7 @@ func (s *Session) Close() error {
 
 // Reset forgets all that cells have declared. The numbers of cells go on, and so does the history.
 func (s *Session) Reset() {
-	s.rt.Interrupt(errors.New("the session was reset"))
+	s.rt.InterruptOthers(errors.New("the session was reset"))
 	s.generation++
 	if err := s.start(); err != nil {
 		panic(err) // it has worked in New
@@ -168,8 +166,8 @@ func (s *Session) source(n int) string {
 	return ""
 }
 
-// context is the ctx that a cell sees: it carries the sink of progress events.
-func (s *Session) context(ctx context.Context) context.Context {
+// progress gives a context the sink of progress events.
+func (s *Session) progress(ctx context.Context) context.Context {
 	if s.opts.Progress == nil {
 		return ctx
 	}
@@ -193,9 +191,8 @@ type state struct {
 	// generation counts the changes that commands make, after which the rest of a cell is checked again.
 	generation int
 	killed     chan struct{}
-	random     *tensor.RNG                     // behind tensor.Randn and the like
-	device     device.Choice                   // the default of the cells
-	running    atomic.Pointer[context.Context] // of the cell that runs
+	random     *tensor.RNG   // behind tensor.Randn and the like
+	device     device.Choice // the default of the cells
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}
 
@@ -227,8 +224,10 @@ type state struct {
 	lastOut     int
 
 	// busy is held while a cell runs, and while completion or a hint looks at the session from another goroutine.
-	busy   sync.Mutex
-	nested int // cells that run inside of a cell: %run
+	busy  sync.Mutex
+	guard guard
+	// halting is held while the interpreter is halted: code that begins then would be dropped.
+	halting sync.Mutex
 
 	program *program // if the session was made to run one
 

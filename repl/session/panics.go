@@ -25,9 +25,9 @@ type tensorError interface {
 
 // Error is the place, the message, the line with a caret, and where the function was called.
 func (e *PanicError) Error() string {
-	msg := "panic: " + rt.PanicText(e.Value)
-	if te, ok := e.Value.(tensorError); ok {
-		msg = te.Error()
+	msg := e.text
+	if _, ok := e.Value.(tensorError); !ok {
+		msg = "panic: " + msg
 	}
 	if e.Diag == nil {
 		return msg + frames(e.Frames)
@@ -55,14 +55,14 @@ func frames(list []Frame) string {
 
 // panicked is the error of a cell that has panicked.
 func (s *Session) panicked(o rt.Outcome) error {
-	value := rt.Value(o.Value)
-	switch v := value.(type) {
+	switch v := o.Value.(type) {
 	case rt.Failed:
-		return s.failed(v.Err, v.Mark)
+		m := s.marks[v.Mark-1]
+		return &FailedError{Diag: s.diagAt(m.Pos, 0, v.Text, ""), Err: v.Err}
 	case stdlib.ExitRequest:
 		return v
 	}
-	e := &PanicError{Value: rt.GoError(value), Stack: strings.Split(strings.TrimSpace(string(o.Stack)), "\n")}
+	e := &PanicError{Value: o.Value, text: panicText(o), Stack: strings.Split(strings.TrimSpace(string(o.Stack)), "\n")}
 	e.Frames, e.Diag = s.userFrames(o.Trace, e.Value)
 	if e.Diag != nil {
 		e.Diag.Hint = s.boundsHint(e)
@@ -71,10 +71,17 @@ func (s *Session) panicked(o rt.Outcome) error {
 	return e
 }
 
-// failed is the error of a top-level statement that nobody took.
-func (s *Session) failed(err error, mark int) error {
-	m := s.marks[mark-1]
-	return &FailedError{Diag: s.diagAt(m.Pos, 0, err.Error(), ""), Err: err}
+// panicText is what a panic says. Where its value cannot be asked, because that panics in turn or does not end, it is
+// the value's type.
+func panicText(o rt.Outcome) string {
+	if !o.Mute {
+		return o.Text
+	}
+	name, ok := rt.TypeName(o.Value)
+	if !ok {
+		name = fmt.Sprintf("%T", o.Value)
+	}
+	return name + " (which panics when it is asked what it says)"
 }
 
 // traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic: mcs.f(...).
@@ -208,8 +215,9 @@ func (s *Session) panicPlace(m *lower.Mark, value any) *Diag {
 }
 
 // opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It is not found if
-// several might be meant.
+// several might be meant. What fails in an evaluation is the last of the calls that have made the value.
 func opCall(calls []lower.Call, op string) *lower.Call {
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c lower.Call) bool { return c.Name == lower.Values })
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	var found *lower.Call
 	for i := range calls {
@@ -220,15 +228,15 @@ func opCall(calls []lower.Call, op string) *lower.Call {
 			found = &calls[i]
 		}
 	}
-	if found == nil && len(calls) == 1 {
-		return &calls[0]
+	if found == nil && (len(calls) == 1 || op == "eval" && len(calls) > 0) {
+		return &calls[0] // the outermost one
 	}
 	return found
 }
 
 // guardError says where a cell was stopped that would have used up the machine.
 func (s *Session) guardError(cause error) error {
-	e := &PanicError{Value: cause}
+	e := &PanicError{Value: cause, text: cause.Error()}
 	if m := s.markAt(lower.CellSlot); m != nil {
 		f := s.frame(m)
 		d := s.diagAt(m.Pos, 0, "", "")
@@ -239,12 +247,13 @@ func (s *Session) guardError(cause error) error {
 }
 
 // crashed reports a panic in a goroutine.
-func (s *Session) crashed(mark int, value any, trace []string) {
-	if err, ok := value.(rt.Failed); ok {
-		value = err.Err
+func (s *Session) crashed(mark int, o rt.Outcome) {
+	text := panicText(o)
+	if failed, ok := o.Value.(rt.Failed); ok {
+		o.Value, text = failed.Err, failed.Text
 	}
 	if s.program != nil {
-		s.program.report(s.errOut, value, 2, nil)
+		s.program.report(s.errOut, o.Value, text, 2, nil)
 		s.program.end(statusPanic)
 	}
 	where := ""
@@ -253,11 +262,11 @@ func (s *Session) crashed(mark int, value any, trace []string) {
 		d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, 1, "", "")
 		where = d.place() + ": "
 	}
-	fmt.Fprintf(s.errOut, "%spanic in goroutine: %s\n", where, rt.PanicText(value))
+	fmt.Fprintf(s.errOut, "%spanic in goroutine: %s\n", where, text)
 }
 
 func internalPanic(p any) *PanicError {
-	return &PanicError{Value: p, Stack: strings.Split(string(debug.Stack()), "\n")}
+	return &PanicError{Value: p, text: fmt.Sprint(p), Stack: strings.Split(string(debug.Stack()), "\n")}
 }
 
 // isError says whether a type's values are errors.

@@ -67,7 +67,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	go func() {
 		var err error
 		for _, u := range units {
-			if _, err = s.execute(ctx, u); err != nil {
+			if _, err = s.execute(ctx, u, nil); err != nil {
 				break
 			}
 		}
@@ -84,7 +84,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	case err == nil:
 		return 0, nil
 	case errors.As(err, &pe):
-		p.report(s.errOut, pe.Value, 1, pe.Frames)
+		p.report(s.errOut, pe.Value, pe.text, 1, pe.Frames)
 		return statusPanic, nil
 	case errors.As(err, &exit):
 		return exit.Code, nil
@@ -118,8 +118,7 @@ func (p *program) leave(status int) {
 }
 
 // report writes what the Go runtime would about a panic.
-func (p *program) report(w io.Writer, value any, goroutine int, frames []Frame) {
-	text := rt.PanicText(value)
+func (p *program) report(w io.Writer, value any, text string, goroutine int, frames []Frame) {
 	if errors.Is(asErrorValue(value), rt.ErrStack) {
 		text = "stack overflow"
 	}

@@ -19,7 +19,7 @@ func (s *Session) runLocal(ctx context.Context, u *unit) error {
 	if p.ran {
 		return nil
 	}
-	if _, err := s.execute(ctx, u); err != nil {
+	if _, err := s.execute(ctx, u, nil); err != nil {
 		delete(s.locals.newest, p.dir)
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"time"
 
@@ -18,7 +16,7 @@ import (
 )
 
 // grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be stopped.
-var grace = 2 * time.Second
+var grace = time.Second
 
 // deepGrace is how long a stack of a million calls may take.
 const deepGrace = 20 * time.Second
@@ -130,8 +128,8 @@ func (s *Session) settled() {
 	s.pending = nil
 }
 
-// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, no deferred function
-// runs any more, and goroutines that cells have started end, too. Variables stay.
+// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no deferred
+// function of it runs any more. Variables stay.
 func (s *Session) Kill() {
 	select {
 	case s.killed <- struct{}{}:
@@ -139,131 +137,173 @@ func (s *Session) Kill() {
 	}
 }
 
-// execute runs a unit's program and waits for its end.
-func (s *Session) execute(ctx context.Context, u *unit) (quit bool, err error) {
+// A running is what the context of a cell carries: all that runs for the cell belongs to it.
+type running struct {
+	s    *Session
+	cell *rt.Cell
+	ctx  context.Context
+}
+
+type runningKey struct{}
+
+// running is the cell of this session to which ctx belongs, or nil.
+func (s *Session) running(ctx context.Context) *running {
+	if r, ok := ctx.Value(runningKey{}).(*running); ok && r.s == s {
+		return r
+	}
+	return nil
+}
+
+// enter makes a cell that ctx interrupts, with a context of its own, until leave is called. From then on what the cell
+// has started goes on, whatever becomes of ctx.
+func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	r = &running{s: s}
+	r.ctx = context.WithValue(s.settings(s.progress(own)), runningKey{}, r)
+	r.cell = s.rt.NewCell(rt.Hooks{
+		Around: func(f func()) { tensor.Within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
+		GaveUp: func(p any) error {
+			if _, ok := rt.Value(p).(*tensor.Error); ok && r.ctx.Err() != nil {
+				return ErrInterrupted
+			}
+			return nil
+		},
+		OnStop: cancel,
+	})
+	return r, func() { detach() }
+}
+
+// execute runs a unit's program and waits for its end. Finish is called like the last statement of it.
+func (s *Session) execute(ctx context.Context, u *unit, finish func()) (quit bool, err error) {
 	if !u.runs {
 		if err := s.interp.Run(u.program); err != nil {
 			return false, s.unrun(err)
 		}
 		return false, nil
 	}
+	return s.supervise(ctx, rt.Part{Body: true, More: u.more, Finish: finish}, func() error { return s.interp.Run(u.program) })
+}
+
+// guarded calls f as cells run: it is stopped as they are, and a panic in it is an error.
+func (s *Session) guarded(ctx context.Context, f func()) error {
+	_, err := s.supervise(ctx, rt.Part{}, func() error {
+		s.rt.Run(f)
+		return nil
+	})
+	return err
+}
+
+// supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The code
+// belongs to the cell that ctx belongs to.
+func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
+	defer s.flushStreams()
+	r := s.running(ctx)
+	if r == nil {
+		var leave func()
+		r, leave = s.enter(ctx)
+		defer leave()
+		ctx = r.ctx
+	}
+	p.Around = func(f func()) { tensor.Within(ctx, f) }
+	s.setContext(ctx)
 	for _, slot := range []int{lower.CellSlot, lower.LiteralSlot} {
 		s.rt.Variable(lower.MarkVar(slot)).SetInt(0)
 	}
-	return s.supervise(ctx, u.more, func() error { return s.interp.Run(u.program) })
-}
-
-// supervise runs code that calls rt.Run, and stops it when ctx is cancelled or it uses up the machine.
-// More says that the cell has more to run after it.
-func (s *Session) supervise(ctx context.Context, more bool, run func() error) (quit bool, err error) {
-	defer s.flushStreams()
-	s.running.Store(&ctx)
-	s.setContext(s.context(ctx))
 	select {
-	case <-s.killed: // it has ended before it was killed
+	case <-s.killed: // what ran has ended before it was killed
 	default:
 	}
-	// Evaluations of lazy tensors stop with the cell, but those of its goroutines go on when it has ended.
-	evals, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
-	ended := s.rt.Begin(more, func(f func()) { tensor.Within(evals, f) })
-	number := s.interp.RunNumber()
+	s.halting.Lock()
+	n := s.rt.Begin(r.cell, p)
+	s.halting.Unlock()
+	s.guard.watch(s)
 	failed := make(chan error, 1)
 	go func() { failed <- run() }()
-	watch, unwatch := context.WithCancel(ctx)
-	defer unwatch()
-	exhausted := make(chan error, 1)
-	go s.watchdog(watch, exhausted)
-
-	var cause error
 	select {
-	case <-ended:
+	case <-n.Ended():
+		return s.outcome(n, r.cell)
 	case err := <-failed: // the interpreter has given up before the code ran
 		select {
-		case <-ended:
+		case <-n.Ended():
+			return s.outcome(n, r.cell)
 		default:
+			s.rt.Abandon(n)
 			return false, s.unrun(err)
 		}
 	case <-ctx.Done():
-		cause = ErrInterrupted
-	case cause = <-exhausted:
+		s.rt.Interrupt(r.cell, ErrInterrupted)
+	case <-r.cell.Stopped():
 	}
-	if cause != nil && !s.stop(cause, ended, number) {
-		s.pending = ended
-		return false, fmt.Errorf("%w: compiled code is still running", cause)
+	if !s.stop(n, s.rt.Cause(r.cell)) {
+		s.rt.Abandon(n)
+		s.pending = n.Ended()
+		return false, &leftError{s.rt.Cause(r.cell)}
 	}
-	return s.outcome(ctx, cause)
+	return s.outcome(n, r.cell)
 }
+
+// A leftError is that of code that was left behind: it goes on inside of compiled code.
+type leftError struct{ cause error }
+
+func (e *leftError) Error() string { return e.cause.Error() + ": compiled code is still running" }
+
+// Unwrap is why the code was to stop.
+func (e *leftError) Unwrap() error { return e.cause }
 
 // flush makes the deferred calls of a cell that has ended early.
 func (s *Session) flush(ctx context.Context) error {
-	if !s.rt.Waiting() {
+	if !s.running(ctx).cell.Waiting() {
 		return nil
 	}
-	_, err := s.supervise(ctx, false, func() error {
+	_, err := s.supervise(ctx, rt.Part{Body: true}, func() error {
 		s.rt.Run(func() {})
 		return nil
 	})
 	return err
 }
 
-// stop makes the current run end. It reports whether it has.
-func (s *Session) stop(cause error, ended <-chan struct{}, number uint64) bool {
-	s.rt.Interrupt(cause)
+// stop waits for the end of a run that was told to stop. It reports whether it has ended.
+func (s *Session) stop(n *rt.Run, cause error) (ended bool) {
 	wait := grace
 	if errors.Is(cause, rt.ErrStack) {
 		wait = deepGrace
-		// Unwinding a million calls one by one would take long: have the interpreter drop them.
-		s.interp.Halt()
-		defer s.interp.Resume(number)
-		defer runtime.GC()
-	}
-	if errors.Is(cause, rt.ErrMemory) {
-		wait = grace / 4
-		defer runtime.GC()
 	}
 	select {
-	case <-ended:
+	case <-n.Ended():
 		return true
 	case <-s.killed:
 	case <-time.After(wait):
-		if !errors.Is(cause, rt.ErrMemory) {
-			return false
-		}
-	}
-	s.interp.Halt()
-	defer s.interp.Resume(number)
-	select {
-	case <-ended:
-		return true
-	case <-time.After(grace / 10):
 		return false
 	}
+	s.halted(func() {
+		select {
+		case <-n.Ended():
+			ended = true
+		case <-time.After(grace / 10):
+		}
+	})
+	return ended
 }
 
-// outcome is how the run ended that has just ended; cause says why it was stopped, if it was.
-func (s *Session) outcome(ctx context.Context, cause error) (quit bool, err error) {
-	o := s.rt.Outcome()
-	if o.Panicked {
-		if stopped, ok := rt.IsStop(o.Value); ok {
-			return false, s.stopped(stopped)
-		}
+// outcome is how a run has ended.
+func (s *Session) outcome(n *rt.Run, c *rt.Cell) (quit bool, err error) {
+	o := n.Outcome()
+	switch cause := s.rt.Cause(c); {
+	case o.Panicked && o.Stop == nil:
 		return false, s.panicked(o)
-	}
-	if cause != nil {
+	case o.Stop != nil:
+		return false, s.stopped(o.Stop)
+	case cause != nil:
 		return false, s.stopped(cause)
+	case o.Exited:
+		return o.Quit, errExited
 	}
 	return o.Quit, nil
 }
 
-// gaveUp says whether a panic is an evaluation that has stopped because the cell was interrupted.
-func (s *Session) gaveUp(p any) error {
-	ctx := s.running.Load()
-	if _, ok := rt.Value(p).(*tensor.Error); ok && ctx != nil && (*ctx).Err() != nil {
-		return ErrInterrupted
-	}
-	return nil
-}
+// errExited is how code ends that calls runtime.Goexit.
+var errExited = errors.New("runtime.Goexit was called")
 
 // stopped is the error of a cell that was stopped.
 func (s *Session) stopped(cause error) error {
@@ -271,55 +311,4 @@ func (s *Session) stopped(cause error) error {
 		return ErrInterrupted
 	}
 	return s.guardError(cause)
-}
-
-// The limits of the watchdog. A goroutine's stack counts twice while it grows.
-const (
-	watchEvery = 2 * time.Millisecond
-	stackLimit = 256 << 20
-)
-
-// deep is why stacks use much memory.
-func deep() error {
-	const many = 20000
-	if n := runtime.NumGoroutine(); n > many {
-		return fmt.Errorf("%w: %d goroutines", rt.ErrMemory, n)
-	}
-	return rt.ErrStack
-}
-
-// watchdog reports when cells use too much stack or memory.
-func (s *Session) watchdog(ctx context.Context, exhausted chan<- error) {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	limit := memoryLimit()
-	metrics.Read(samples)
-	before := samples[0].Value.Uint64() // stacks that were deep once are given back only by collections
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		metrics.Read(samples)
-		switch {
-		case samples[0].Value.Uint64() > before+stackLimit:
-			exhausted <- deep()
-			return
-		case samples[1].Value.Uint64() > limit:
-			if samples[1].Value.Uint64() < limit/2*3 { // what doubles leaves no time for it
-				runtime.GC() // garbage counts, too, until it is collected
-				metrics.Read(samples)
-			}
-			if samples[1].Value.Uint64() > limit {
-				if samples[0].Value.Uint64() > before+stackLimit/8 { // to unwind so many calls would take as much again
-					exhausted <- deep()
-					return
-				}
-				exhausted <- rt.ErrMemory
-				return
-			}
-		}
-	}
 }

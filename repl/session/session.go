@@ -35,6 +35,11 @@ type Options struct {
 	Params map[string]string
 	// Commands runs the lines that are not Go (%name …, !command, name?). nil: such lines are errors.
 	Commands Commands
+	// Render makes of a value that a cell shows what Result.Shown has, for example text as wide as the terminal. It runs
+	// inside of the cell, where it is guarded and interrupted as the cell's own code is: values may be lazy, and may have
+	// methods that a cell has declared. So what it returns must be made already, and call nothing of v any more. Result
+	// is n for the value of In[n], and 0 for what commands show. nil: the text of v for 80 columns.
+	Render func(v display.Value, result int) display.Value
 	// Progress receives the live progress of long engine work; nil drops it.
 	Progress func(task string, done, total int64, note string)
 }
@@ -49,7 +54,7 @@ type Commands interface {
 // A Result is what became of one cell.
 type Result struct {
 	N       int             // the cell's number, counted from 1
-	Shown   []display.Value // what the cell has to show, in order: trailing expression, magic commands
+	Shown   []display.Value // what the cell has to show, in order, as Options.Render has made it
 	Out     bool            // whether the last of Shown is the trailing expression's value (Out[N])
 	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
 	Elapsed time.Duration   // from the start of the check to the end of the run
@@ -78,6 +83,8 @@ type PanicError struct {
 	Frames []Frame  // innermost first
 	Diag   *Diag    // the place in the newest cell, when it is known
 	Stack  []string // everything, for %tb
+
+	text string // what Value says
 }
 
 // A Frame is one call of the user's code.

@@ -67,7 +67,7 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 			return nil, err
 		}
 	}
-	if _, err := s.execute(context.Background(), u); err != nil {
+	if _, err := s.execute(context.Background(), u, nil); err != nil {
 		return nil, err
 	}
 	stmt := &Stmt{s: s, loop: s.rt.TakeLoop()}
@@ -131,11 +131,7 @@ func (st *Stmt) Each(ctx context.Context, n int, each func(v any) error) error {
 
 func (st *Stmt) run(ctx context.Context, f func()) error {
 	st.s.settled()
-	_, err := st.s.supervise(ctx, false, func() error {
-		st.s.rt.Run(f)
-		return nil
-	})
-	return err
+	return st.s.guarded(ctx, f)
 }
 
 // last is the value of the run before.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -84,6 +85,7 @@ func newWorld() *world {
 // been checked.
 type stage struct {
 	*world
+	ctx     context.Context    // gives the check up; nil: nothing does
 	names   map[string]*entity // nil: deleted
 	methods map[string]map[string]*decl
 	imports map[string]string

@@ -30,6 +30,24 @@ func (nb *notebook) edit(text string) {
 	nb.editor.Prefill(changed)
 }
 
+// prompt stands in front of the value of In[n]; there is none in front of what commands show.
+func prompt(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Out[%d]: ", n)
+}
+
+// render writes a value for the terminal as it is now, while its cell runs. What the notebook has to do something with
+// is left as it is: it comes from commands, and holds no values of cells.
+func (nb *notebook) render(v display.Value, result int) display.Value {
+	switch v.(type) {
+	case preloader, editable:
+		return v
+	}
+	return display.Render(v, columns()-len(prompt(result)), nb.theme.style())
+}
+
 // show prints what a cell has to show.
 func (nb *notebook) show(r session.Result) {
 	for i, v := range r.Shown {
@@ -45,20 +63,19 @@ func (nb *notebook) show(r session.Result) {
 			nb.edit(e.Edit())
 			continue
 		}
-		prompt := ""
+		front := ""
 		if r.Out && i == len(r.Shown)-1 {
-			prompt = fmt.Sprintf("Out[%d]: ", r.N)
+			front = prompt(r.N)
 		}
-		text := display.Styled(v, columns()-len(prompt), nb.theme.style())
-		if text = strings.TrimRight(text, "\n"); text == "" && prompt == "" {
+		text := strings.TrimRight(display.Styled(v, columns(), nb.theme.style()), "\n")
+		if front == "" {
+			if text != "" {
+				fmt.Fprintln(nb.out, text)
+			}
 			continue
 		}
-		if prompt == "" {
-			fmt.Fprintln(nb.out, text)
-			continue
-		}
-		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prompt)))
-		fmt.Fprintf(nb.out, "%s%s\n\n", nb.theme.paint(red, prompt[:len(prompt)-2])+": ", text)
+		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(front)))
+		fmt.Fprintf(nb.out, "%s%s\n\n", nb.theme.paint(red, front[:len(front)-2])+": ", text)
 	}
 	if r.Err != nil {
 		fmt.Fprintln(nb.out, nb.theme.errorText(strings.TrimRight(r.Err.Error(), "\n")))

@@ -80,7 +80,8 @@ func Run(ctx context.Context, o Options) error {
 	defer nb.interrupts.close()
 	nb.progress = display.NewProgress(nb.out, !dumb, columns, nb.theme.style())
 	var err error
-	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress, Progress: nb.progress.Update})
+	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress,
+		Progress: nb.progress.Update, Render: nb.render})
 	if err != nil {
 		return err
 	}

@@ -23,23 +23,17 @@ func (r *Runtime) Block(call, unblock func()) {
 // BlockCalling is Block for a call that may call functions of cells.
 func (r *Runtime) BlockCalling(call func()) {
 	r.mu.Lock()
-	n := r.belongs(goroutine())
+	c := r.belongs(goroutine())
 	r.mu.Unlock()
 	done := make(chan any, 1)
 	go func() {
-		g := goroutine()
-		r.mu.Lock()
-		r.cells[g] = n
-		r.mu.Unlock()
+		r.join(c)
 		defer func() {
 			p := recover()
-			r.mu.Lock()
-			delete(r.cells, g)
-			r.settle()
-			r.mu.Unlock()
+			r.depart(c)
 			done <- p
 		}()
-		call()
+		c.within(call)
 	}()
 	r.await(done, nil)
 }
@@ -47,7 +41,7 @@ func (r *Runtime) BlockCalling(call func()) {
 func (r *Runtime) await(done <-chan any, unblock func()) {
 	for {
 		wake := r.wake()
-		if cause := r.cause(); cause != nil {
+		if cause, _, _ := r.cause(); cause != nil {
 			if unblock != nil {
 				unblock()
 			}

@@ -45,12 +45,7 @@ func (d *Defers) protect(body func(*Defers)) {
 		if p == nil {
 			return
 		}
-		if r := d.r; r.GaveUp != nil {
-			if cause := r.GaveUp(p); cause != nil {
-				p = Stopped{cause}
-			}
-		}
-		d.value, d.pending = p, true
+		d.value, d.pending = d.r.givesUp(p), true
 	}()
 	body(d)
 	returned = true
@@ -105,9 +100,9 @@ func (d *Defers) call(f func()) {
 // Defer defers a call to the end of the cell.
 func (r *Runtime) Defer(f func()) {
 	r.mu.Lock()
-	n := r.run
+	c := r.belongs(goroutine())
 	r.mu.Unlock()
-	n.defers.Add(f)
+	c.defers.Add(f)
 }
 
 // RecoverCalled is Recover for a function that may be called by another than defer: it recovers only in one that was

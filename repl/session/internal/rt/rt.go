@@ -10,7 +10,7 @@
 // each statement would cost more than the statement. Both are single words: a flag is seen a moment later, and a mark may
 // be another goroutine's, in which case a panic is placed by what is left.
 //
-// Reading order: rt.go (state, running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), box.go (values in
+// Reading order: rt.go (state), cell.go (running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), box.go (values in
 // interfaces), wrap.go (compiled interfaces), assert.go, values.go.
 package rt
 
@@ -19,12 +19,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,17 +50,17 @@ type Shared struct {
 type Runtime struct {
 	shared *Shared
 	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
-	Crashed func(where int, value any, trace []string)
-
-	// GaveUp says why the cell was told to stop, if a panic is how compiled code gives up on account of that; else nil.
-	GaveUp func(p any) error
+	Crashed func(where int, o Outcome)
 
 	stopping atomic.Bool // what *shared.Stop says, for compiled code
 
 	mu        sync.Mutex
-	run       *run
+	run       *Run                 // that was begun last and has not ended
 	woken     chan struct{}        // closed, and replaced, by each interrupt: wakes what is blocked
-	cells     map[uint64]*run      // goroutine -> the run that it belongs to
+	made      int                  // cells so far
+	nobody    *Cell                // of goroutines that nothing is known about
+	parked    chan struct{}        // closed when goroutines that Park holds may go on; nil: none are held
+	cells     map[uint64]*Cell     // goroutine -> the cell that it belongs to
 	unwinding map[uint64][]*Defers // goroutine -> the activations whose deferred calls are being made, innermost last
 	traces    map[uint64]*trace    // goroutine -> the panic that is under way
 	vars      map[string]reflect.Value
@@ -73,28 +71,7 @@ type Runtime struct {
 	numbered  atomic.Pointer[[]*Type] // by their numbers
 	shown     []reflect.Value
 	loop      func(n int)
-	carried   []func() // deferred by the parts of the cell that have run
-	MaxAlloc  int      // bytes that one make may take
-}
-
-// A run is one execution of a cell's code and the goroutines that it started.
-type run struct {
-	stop   error // why it has to stop; guarded by Runtime.mu
-	within func(f func())
-	defers *Defers
-	more   bool // the cell goes on after it: what it has deferred waits
-	quit   bool // it has executed a return statement
-	ended  chan struct{}
-	out    Outcome
-}
-
-// An Outcome is how a run ended.
-type Outcome struct {
-	Panicked bool
-	Value    any      // what it panicked with
-	Trace    []string // the interpreter's lines about that, innermost function first
-	Stack    []byte   // the goroutine's stack
-	Quit     bool
+	MaxAlloc  int // bytes that one make may take
 }
 
 // New makes the runtime of a session.
@@ -102,7 +79,8 @@ func New(t Types) *Runtime {
 	return &Runtime{
 		types:     t,
 		woken:     make(chan struct{}),
-		cells:     map[uint64]*run{},
+		nobody:    &Cell{stopped: make(chan struct{})},
+		cells:     map[uint64]*Cell{},
 		unwinding: map[uint64][]*Defers{},
 		traces:    map[uint64]*trace{},
 		vars:      map[string]reflect.Value{},
@@ -115,119 +93,22 @@ func New(t Types) *Runtime {
 // Attach hands over the interpreter's variables.
 func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
-// Begin announces a run: the code that calls Run is to follow. More says that the cell has more to run after it, so that
-// what is deferred to the end of the cell must wait. Each goroutine of the run calls its code through within. The returned
-// channel is closed when the code has ended.
-func (r *Runtime) Begin(more bool, within func(f func())) <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.run = &run{ended: make(chan struct{}), more: more, within: within}
-	r.shown = nil
-	return r.run.ended
-}
-
-// Interrupt tells the current run to stop.
-func (r *Runtime) Interrupt(cause error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.run == nil || r.run.stop != nil {
-		return
-	}
-	r.run.stop = cause
-	*r.shared.Stop = true
-	r.stopping.Store(true)
-	close(r.woken)
-	r.woken = make(chan struct{})
-}
-
-// settle clears the stop flag once everything that was told to stop has ended, or is making its deferred calls. The
-// caller holds mu.
-func (r *Runtime) settle() {
-	for g, n := range r.cells {
-		if n.stop != nil && !r.stops(g) {
-			return
-		}
-	}
-	*r.shared.Stop = false
-	r.stopping.Store(false)
-}
-
-// Run is called by lowered code with the body of a cell. It runs what the cell deferred, too, and ends the run.
-func (r *Runtime) Run(body func()) {
-	g := goroutine()
-	r.mu.Lock()
-	n := r.run
-	n.defers = &Defers{r: r, calls: r.carried}
-	r.carried = nil
-	r.cells[g] = n
-	r.mu.Unlock()
-	defer func() {
-		p := recover()
-		if p != nil {
-			t := r.takeTrace()
-			n.out = Outcome{Panicked: true, Value: p, Trace: t.lines, Stack: t.stack}
-		}
-		r.mu.Lock()
-		n.out.Quit = n.quit
-		delete(r.cells, g)
-		r.settle()
-		r.mu.Unlock()
-		close(n.ended)
-	}()
-	n.within(func() {
-		n.defers.around(func(d *Defers) {
-			body()
-			if n.more && !n.quit {
-				r.carried, d.calls = d.calls, nil
-			}
-		})
-	})
-}
-
-// Waiting reports whether calls wait for the end of the cell.
-func (r *Runtime) Waiting() bool { return len(r.carried) > 0 }
-
-// Outcome is how the run ended that began last; ask when it has.
-func (r *Runtime) Outcome() Outcome {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.run.out
-}
-
-// belongs gives the run of this goroutine: a worker of the engine that calls back belongs to whoever runs now. The
-// caller holds mu.
-func (r *Runtime) belongs(g uint64) *run {
-	if n := r.cells[g]; n != nil {
-		return n
-	}
-	return r.run
-}
-
-// Stop is called by lowered code that has found the stop flag set. It returns if another run is meant, or if the
+// Stop is called by lowered code that has found the stop flag set. It returns if another cell is meant, or if the
 // goroutine is making its deferred calls already.
 func (r *Runtime) Stop() {
-	if cause := r.cause(); cause != nil {
-		panic(Stopped{cause})
+	for {
+		cause, parked, stopped := r.cause()
+		if cause != nil {
+			panic(Stopped{cause})
+		}
+		if parked == nil {
+			return
+		}
+		select {
+		case <-parked:
+		case <-stopped:
+		}
 	}
-}
-
-// cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already.
-func (r *Runtime) cause() error {
-	if !r.stopping.Load() {
-		return nil
-	}
-	g := goroutine()
-	r.mu.Lock()
-	n := r.belongs(g)
-	var cause error
-	if n != nil {
-		cause = n.stop
-	}
-	if r.stops(g) {
-		cause = nil
-	}
-	r.mu.Unlock()
-	return cause
 }
 
 // stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds mu.
@@ -245,50 +126,6 @@ func (r *Runtime) wake() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.woken
-}
-
-// Go starts f. A panic in it is reported and ends nothing else.
-func (r *Runtime) Go(where int, f func()) { go r.Contain(where, f)() }
-
-// Contain returns f for compiled code that calls it in another goroutine, where it belongs to the run of this one. A
-// panic in it is reported and ends nothing else.
-func (r *Runtime) Contain(where int, f func()) func() { return r.contain(where, f, func() {}) }
-
-// ContainThen is Contain for compiled code that has to be told: then is called after the report.
-func (r *Runtime) ContainThen(then func()) func(where int, f func()) func() {
-	return func(where int, f func()) func() { return r.contain(where, f, then) }
-}
-
-func (r *Runtime) contain(where int, f func(), then func()) func() {
-	r.mu.Lock()
-	n := r.belongs(goroutine())
-	r.mu.Unlock()
-	return func() {
-		g := goroutine()
-		r.mu.Lock()
-		r.cells[g] = n
-		r.mu.Unlock()
-		defer func() {
-			p := recover()
-			t := r.takeTrace()
-			r.mu.Lock()
-			delete(r.cells, g)
-			r.settle()
-			r.mu.Unlock()
-			if _, stopped := p.(Stopped); p != nil && !stopped && r.Crashed != nil {
-				r.Crashed(where, Value(p), t.lines)
-				then()
-			}
-		}()
-		n.within(f)
-	}
-}
-
-// Goroutines are the goroutines that run code of cells, the oldest first.
-func (r *Runtime) Goroutines() []uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.cells))
 }
 
 // Benchmark is testing.Benchmark, which calls f in another goroutine: a panic in f becomes one of the caller.

@@ -63,13 +63,14 @@ func (r *Runtime) Shown() []reflect.Value { return r.shown }
 // A Failed is the panic value of a cell that stops because an error was left out of a top-level assignment.
 type Failed struct {
 	Err  error
-	Mark int // the statement
+	Text string // what Err says
+	Mark int    // the statement
 }
 
 // Check stops the cell if err is not nil.
 func (r *Runtime) Check(err error, mark int) {
 	if err != nil {
-		panic(Failed{err, mark})
+		panic(Failed{err, err.Error(), mark})
 	}
 }
 

@@ -38,7 +38,6 @@ type Interp struct {
 	id     *uint64       // the interpreter's run number: code of another run stops at its next step
 	roots  reflect.Value // syntax trees that the interpreter keeps for its debugger
 	scopes reflect.Value // of packages; they keep the scopes inside of them, and so their code, for the debugger too
-	cancel context.CancelFunc
 }
 
 // A Program is compiled code.
@@ -134,18 +133,15 @@ func sever(c *interp.Program) {
 	}
 }
 
-// Run executes a program: its variables first, then its init function. It returns early when Halt is called.
+// Run executes a program: its variables first, then its init function.
 func (in *Interp) Run(p *Program) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	in.cancel = cancel
-	_, err := in.i.ExecuteWithContext(ctx, p.p)
+	_, err := in.i.ExecuteWithContext(context.Background(), p.p)
 	return err
 }
 
 // Halt makes all interpreted code stop at its next step, without unwinding: nothing deferred runs. Resume must follow
 // when it has ended.
-func (in *Interp) Halt() { in.cancel() }
+func (in *Interp) Halt() { atomic.AddUint64(in.id, 1) }
 
 // Resume makes closures work again that were made before Halt: they carry the number of the run that made them.
 func (in *Interp) Resume(run uint64) { atomic.StoreUint64(in.id, run) }

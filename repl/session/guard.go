@@ -1,0 +1,172 @@
+package session
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+)
+
+// A guard looks out for code of cells that uses up the machine: a cell that runs, and the goroutines that earlier ones
+// have left. It works while there are any.
+type guard struct {
+	mu       sync.Mutex
+	watching bool
+	before   usage // when the newest run began: stacks that were deep once are given back only by collections
+}
+
+// The limits of the guard. A goroutine's stack counts twice while it grows.
+const (
+	watchEvery = 2 * time.Millisecond
+	// watchRarely is for goroutines that earlier cells have left: they may run for days.
+	watchRarely = 10 * time.Millisecond
+	stackLimit  = 256 << 20
+	// manyGoroutines are more than endless recursion can be blamed on.
+	manyGoroutines = 20000
+)
+
+// usage is how much memory code of cells may be using.
+type usage struct{ stacks, heap uint64 }
+
+func measureUsage() usage {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(samples)
+	return usage{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
+}
+
+// watch makes the guard look out from now on.
+func (g *guard) watch(s *Session) {
+	now := measureUsage()
+	if now.heap > memoryLimit() {
+		runtime.GC()
+		now = measureUsage()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.before = now
+	if !g.watching {
+		g.watching = true
+		go g.run(s)
+	}
+}
+
+func (g *guard) run(s *Session) {
+	for {
+		every := watchEvery
+		if s.rt.Current() == nil {
+			every = watchRarely
+		}
+		time.Sleep(every)
+		g.mu.Lock()
+		if !s.rt.Busy() {
+			g.watching = false
+			g.mu.Unlock()
+			return
+		}
+		before := g.before
+		g.mu.Unlock()
+		// Somebody who holds too much already must be able to give it up.
+		limit := max(memoryLimit(), before.heap+memoryLimit()/16)
+		now := measureUsage()
+		switch {
+		case now.stacks > before.stacks+stackLimit:
+			g.stopDeepest(s)
+		case now.heap > limit:
+			if now.heap < limit/2*3 { // what doubles leaves no time for it
+				runtime.GC() // garbage counts, too, until it is collected
+				now = measureUsage()
+			}
+			switch {
+			case now.heap <= limit:
+			case now.stacks > before.stacks+stackLimit/8: // to unwind so many calls would take as much again
+				g.stopDeepest(s)
+			default:
+				g.stopNewest(s)
+			}
+		}
+	}
+}
+
+// stopDeepest stops the cell of the goroutine with the most calls. Unwinding a million of them one by one would take
+// long: the interpreter drops them.
+func (g *guard) stopDeepest(s *Session) {
+	if runtime.NumGoroutine() > manyGoroutines {
+		g.stopNewest(s)
+		return
+	}
+	deepest, depth := uint64(0), -1
+	for _, state := range goroutines() {
+		if state.depth > depth && s.rt.CellOf(state.id) != nil {
+			deepest, depth = state.id, state.depth
+		}
+	}
+	cell := s.rt.CellOf(deepest)
+	if cell == nil { // it has ended meanwhile
+		return
+	}
+	background := s.rt.Current() == nil
+	s.halted(func() {
+		s.rt.Drop(cell, rt.ErrStack)
+		for deadline := time.Now().Add(deepGrace); s.rt.CellOf(deepest) == cell && time.Now().Before(deadline); {
+			time.Sleep(watchEvery)
+		}
+	})
+	g.stoppedCell(s, rt.ErrStack, background)
+}
+
+// stopNewest stops the cell that runs; or else the newest of those that have left goroutines.
+func (g *guard) stopNewest(s *Session) {
+	cause := error(rt.ErrMemory)
+	if n := runtime.NumGoroutine(); n > manyGoroutines {
+		cause = fmt.Errorf("%w: %d goroutines", rt.ErrMemory, n)
+	}
+	cell := s.rt.Current()
+	background := cell == nil
+	if background {
+		cell = s.rt.Newest()
+	}
+	if cell == nil {
+		return
+	}
+	idle := s.rt.Idle(cell)
+	s.rt.Interrupt(cell, cause)
+	select {
+	case <-idle:
+	case <-time.After(grace / 4): // what doubles leaves no time to unwind
+		s.halted(func() {
+			select {
+			case <-idle:
+			case <-time.After(grace / 10):
+			}
+		})
+	}
+	g.stoppedCell(s, cause, background)
+}
+
+// halted calls f while the interpreter drops all code of cells that were told to stop where it is. That of the others
+// waits.
+func (s *Session) halted(f func()) {
+	s.halting.Lock()
+	defer s.halting.Unlock()
+	release := s.rt.Park()
+	defer release()
+	time.Sleep(watchEvery) // for the others to get there
+	number := s.interp.RunNumber()
+	s.interp.Halt()
+	defer s.interp.Resume(number)
+	f()
+}
+
+// stoppedCell gives back what a cell held that was stopped, and tells of it if nobody waits for the cell.
+func (g *guard) stoppedCell(s *Session, cause error, background bool) {
+	if background {
+		fmt.Fprintf(s.errOut, "a goroutine of an earlier cell was stopped: %v\n", cause)
+	}
+	runtime.GC()
+	g.mu.Lock()
+	g.before = measureUsage()
+	g.mu.Unlock()
+}

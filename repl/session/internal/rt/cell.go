@@ -1,0 +1,482 @@
+package rt
+
+import (
+	"maps"
+	"slices"
+)
+
+// A Cell is what is stopped together: the code of a cell, which runs in parts, what it defers, what shows its values,
+// and the goroutines that it has started. These may go on when the cell has ended.
+type Cell struct {
+	hooks   Hooks
+	number  int           // counts cells
+	stopped chan struct{} // closed when it is told to stop
+
+	// What follows is guarded by Runtime.mu.
+	stop    error         // why it has to stop
+	dropped bool          // the interpreter drops its code where it is: nothing unwinds
+	members int           // goroutines that run its code
+	idle    chan struct{} // closed when the last of those has ended; nil: nobody waits for that
+	defers  *Defers       // of the part that runs
+	carried []func()      // deferred by the parts that have run
+}
+
+// Hooks are what a session has to do with the code of a cell. All may be nil.
+type Hooks struct {
+	Around func(f func())    // runs f, which is code of the cell, in whichever goroutine calls it
+	GaveUp func(p any) error // why the cell was told to stop, if a panic is how compiled code gives up for that; else nil
+	OnStop func(cause error) // called when the cell is told to stop
+}
+
+// NewCell makes a cell of which nothing has run yet.
+func (r *Runtime) NewCell(h Hooks) *Cell {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made++
+	return &Cell{hooks: h, number: r.made, stopped: make(chan struct{})}
+}
+
+// Stopped is closed when the cell is told to stop.
+func (c *Cell) Stopped() <-chan struct{} { return c.stopped }
+
+// Cause is why a cell has to stop, or nil.
+func (r *Runtime) Cause(c *Cell) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return c.stop
+}
+
+// Idle returns a channel that is closed when no goroutine runs code of the cell.
+func (r *Runtime) Idle(c *Cell) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+		if c.members == 0 {
+			close(c.idle)
+		}
+	}
+	return c.idle
+}
+
+// Waiting reports whether calls wait for the end of the cell.
+func (c *Cell) Waiting() bool { return len(c.carried) > 0 }
+
+// A Run is one execution of code of a cell.
+type Run struct {
+	cell   *Cell
+	outer  *Run // which was under way when this one began: that of a command that runs Go
+	part   bool // of the cell's body, to whose end calls are deferred
+	more   bool // the body has more to run after it: what was deferred waits
+	quit   bool // it has executed a return statement
+	around func(f func())
+	finish func()
+	ended  chan struct{}
+	out    Outcome
+}
+
+// An Outcome is how a run ended.
+type Outcome struct {
+	Panicked bool
+	Stop     error    // why it was stopped, if that is why it panicked
+	Value    any      // what it panicked with
+	Text     string   // what the value says
+	Mute     bool     // the value could not be asked: that panics in turn, or does not end
+	Trace    []string // the interpreter's lines about that, innermost function first
+	Stack    []byte   // the goroutine's stack
+	Quit     bool     // it has executed a return statement
+	Exited   bool     // it has called runtime.Goexit, or was dropped
+}
+
+// A Part says what a run is. The zero Part is code that has nothing to do with the body of the cell, like a command or
+// the rendering of a value.
+type Part struct {
+	Body bool // it is part of the cell's body
+	More bool // the body has more to run after it, so that what it defers must wait
+	// Around is that of the code itself; nil: that of the cell.
+	Around func(f func())
+	// Finish is called when the code has run to its end, before what was deferred, like the last of its statements.
+	Finish func()
+}
+
+// Begin announces a run: the code that calls [Runtime.Run] is to follow.
+func (r *Runtime) Begin(c *Cell, p Part) *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &Run{cell: c, outer: r.run, part: p.Body, more: p.More, around: p.Around, finish: p.Finish, ended: make(chan struct{})}
+	if n.around == nil {
+		n.around = c.within
+	}
+	r.run = n
+	if p.Body {
+		r.shown = nil
+	}
+	return n
+}
+
+// Ended is closed when the code has ended.
+func (n *Run) Ended() <-chan struct{} { return n.ended }
+
+// Outcome is how the run ended; ask when it has.
+func (n *Run) Outcome() Outcome { return n.out }
+
+// Abandon gives up a run that does not end: what begins from now on is no part of it.
+func (r *Runtime) Abandon(n *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leave(n)
+}
+
+// leave takes a run off the list of those that are under way. The caller holds mu.
+func (r *Runtime) leave(n *Run) {
+	for at := &r.run; *at != nil; at = &(*at).outer {
+		if *at == n {
+			*at = n.outer
+			return
+		}
+	}
+}
+
+// Run is called by lowered code with the body of a cell, and by package session with what it runs like one. It ends the
+// run that was begun last; the last part of a body makes the calls that the cell has deferred.
+func (r *Runtime) Run(body func()) {
+	r.mu.Lock()
+	n := r.run
+	c := n.cell
+	r.mu.Unlock()
+	r.join(c)
+	defers := &Defers{r: r}
+	if n.part {
+		r.mu.Lock()
+		defers.calls, c.carried, c.defers = c.carried, nil, defers
+		if c.stop != nil { // what it deferred is to be called, and nothing else
+			defers.value, defers.pending = Stopped{c.stop}, true
+		}
+		r.mu.Unlock()
+	}
+	defer func() {
+		n.out.Quit = n.quit
+		r.mu.Lock()
+		r.leave(n)
+		r.mu.Unlock()
+		r.depart(c)
+		close(n.ended)
+	}()
+	n.around(func() {
+		r.contained(n, func() {
+			defers.around(func(d *Defers) {
+				if d.pending {
+					return
+				}
+				body()
+				if n.finish != nil && !n.quit {
+					n.finish()
+				}
+				if n.more && !n.quit {
+					c.carried, d.calls = d.calls, nil
+				}
+			})
+		})
+		if n.out.Panicked {
+			r.tell(&n.out, c)
+		}
+	})
+}
+
+// contained runs f and notes how it has ended.
+func (r *Runtime) contained(n *Run, f func()) {
+	n.out.Exited = true
+	defer func() {
+		if p := recover(); p != nil {
+			t := r.takeTrace()
+			n.out = Outcome{Panicked: true, Value: p, Trace: t.lines, Stack: t.stack}
+		}
+	}()
+	f()
+	n.out.Exited = false
+}
+
+// tell finds out what a panic means while the cell is still guarded: code of the cell may have to say it.
+func (r *Runtime) tell(o *Outcome, c *Cell) {
+	p, before := o.Value, r.Cause(c)
+	if stop, ok := p.(Stopped); ok {
+		o.Stop = stop.Cause
+		return
+	}
+	o.Mute = true
+	defer func() { _ = recover() }()
+	o.Value = Value(p)
+	if cause, ok := IsStop(o.Value); ok {
+		o.Stop = cause
+		return
+	}
+	o.Value = GoError(o.Value)
+	o.Text = PanicText(o.Value)
+	o.Mute = r.Cause(c) != before
+}
+
+func (c *Cell) within(f func()) {
+	if c.hooks.Around == nil {
+		f()
+		return
+	}
+	c.hooks.Around(f)
+}
+
+// join notes that this goroutine runs code of a cell.
+func (r *Runtime) join(c *Cell) {
+	g := goroutine()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cells[g] = c
+	c.members++
+}
+
+// depart is the opposite of join.
+func (r *Runtime) depart(c *Cell) {
+	g := goroutine()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.cells, g)
+	if c.members--; c.members == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+	r.settle()
+}
+
+// Interrupt tells a cell to stop, with the goroutines that it has started.
+func (r *Runtime) Interrupt(c *Cell, cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.interrupt(c, cause)
+}
+
+// Drop is Interrupt while the interpreter is halted: the goroutines of the cell, and nothing else, are let go to where
+// it drops them.
+func (r *Runtime) Drop(c *Cell, cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.dropped = true
+	r.interrupt(c, cause)
+}
+
+// InterruptAll tells everything to stop.
+func (r *Runtime) InterruptAll(cause error) {
+	r.InterruptOthers(cause)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := r.run; n != nil; n = n.outer {
+		r.interrupt(n.cell, cause)
+	}
+}
+
+// InterruptOthers tells the goroutines of cells that do not run any more to stop.
+func (r *Runtime) InterruptOthers(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	current := map[*Cell]bool{}
+	for n := r.run; n != nil; n = n.outer {
+		current[n.cell] = true
+	}
+	for _, c := range r.cells {
+		if !current[c] {
+			r.interrupt(c, cause)
+		}
+	}
+}
+
+func (r *Runtime) interrupt(c *Cell, cause error) {
+	if c.stop != nil {
+		return
+	}
+	c.stop = cause
+	close(c.stopped)
+	if c.hooks.OnStop != nil {
+		c.hooks.OnStop(cause)
+	}
+	r.wakeAll()
+}
+
+// wakeAll has lowered code look whether it has to stop. The caller holds mu.
+func (r *Runtime) wakeAll() {
+	*r.shared.Stop = true
+	r.stopping.Store(true)
+	close(r.woken)
+	r.woken = make(chan struct{})
+}
+
+// settle clears the stop flag once everything that was told to stop has ended, or is making its deferred calls. The
+// caller holds mu.
+func (r *Runtime) settle() {
+	if r.parked != nil {
+		return
+	}
+	for g, c := range r.cells {
+		if c.stop != nil && !r.stops(g) {
+			return
+		}
+	}
+	*r.shared.Stop = false
+	r.stopping.Store(false)
+}
+
+// Park holds the goroutines that have not been told to stop at their next step, until release is called. So the
+// interpreter can be halted, which drops all code that runs, and they outlive that.
+func (r *Runtime) Park() (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.parked != nil {
+		return func() {}
+	}
+	parked := make(chan struct{})
+	r.parked = parked
+	r.wakeAll()
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.parked = nil
+		close(parked)
+		r.settle()
+	}
+}
+
+// belongs gives the cell of this goroutine: a worker of the engine that calls back belongs to what runs now. The caller
+// holds mu.
+func (r *Runtime) belongs(g uint64) *Cell {
+	if c := r.cells[g]; c != nil {
+		return c
+	}
+	if r.run != nil {
+		return r.run.cell
+	}
+	return r.nobody
+}
+
+// CellOf is the cell of a goroutine, or nil.
+func (r *Runtime) CellOf(g uint64) *Cell {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cells[g]
+}
+
+// Busy reports whether any goroutine runs code of cells.
+func (r *Runtime) Busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run != nil || len(r.cells) > 0
+}
+
+// Goroutines are the goroutines that run code of cells, the oldest first.
+func (r *Runtime) Goroutines() []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.cells))
+}
+
+// Newest is the newest cell that has goroutines, or nil.
+func (r *Runtime) Newest() (newest *Cell) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.cells {
+		if newest == nil || c.number > newest.number {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// Current is the cell that runs, or nil where there are only goroutines of earlier ones.
+func (r *Runtime) Current() *Cell {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run == nil {
+		return nil
+	}
+	return r.run.cell
+}
+
+// cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already. Parked is not nil
+// if it has to wait until that is closed, or its cell is told to stop.
+func (r *Runtime) cause() (cause error, parked, stopped <-chan struct{}) {
+	if !r.stopping.Load() {
+		return nil, nil, nil
+	}
+	g := goroutine()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.belongs(g)
+	if c.dropped || r.stops(g) {
+		return nil, nil, nil
+	}
+	if c.stop != nil {
+		return c.stop, nil, nil
+	}
+	return nil, r.parked, c.stopped
+}
+
+// givesUp is what a panic means: itself, or that the cell stops.
+func (r *Runtime) givesUp(p any) any {
+	if p == nil {
+		return nil
+	}
+	g := goroutine()
+	r.mu.Lock()
+	c := r.belongs(g)
+	r.mu.Unlock()
+	if c.hooks.GaveUp == nil {
+		return p
+	}
+	if cause := c.hooks.GaveUp(p); cause != nil {
+		return Stopped{cause}
+	}
+	return p
+}
+
+// Recovered is what a panic says that code of cells ends with which is called by compiled code. A cell that was told to
+// stop goes on doing so.
+func (r *Runtime) Recovered(p any) string {
+	if p := r.givesUp(p); p != nil {
+		if _, stopped := p.(Stopped); stopped {
+			panic(p)
+		}
+	}
+	return PanicText(Value(p))
+}
+
+// Go starts f. A panic in it is reported and ends nothing else.
+func (r *Runtime) Go(where int, f func()) { go r.Contain(where, f)() }
+
+// Contain returns f for compiled code that calls it in another goroutine, where it belongs to the cell of this one. A
+// panic in it is reported and ends nothing else.
+func (r *Runtime) Contain(where int, f func()) func() { return r.contain(where, f, func() {}) }
+
+// ContainThen is Contain for compiled code that has to be told: then is called after the report.
+func (r *Runtime) ContainThen(then func()) func(where int, f func()) func() {
+	return func(where int, f func()) func() { return r.contain(where, f, then) }
+}
+
+func (r *Runtime) contain(where int, f func(), then func()) func() {
+	r.mu.Lock()
+	c := r.belongs(goroutine())
+	r.mu.Unlock()
+	return func() {
+		r.join(c)
+		defer r.depart(c)
+		c.within(func() { r.reported(c, where, f, then) })
+	}
+}
+
+// reported runs f and reports its panic, whose value may be told by code of the cell, too.
+func (r *Runtime) reported(c *Cell, where int, f func(), then func()) {
+	n := new(Run)
+	r.contained(n, f)
+	if !n.out.Panicked {
+		return
+	}
+	n.out.Value = r.givesUp(n.out.Value)
+	if r.tell(&n.out, c); n.out.Stop == nil && r.Crashed != nil {
+		r.Crashed(where, n.out)
+		then()
+	}
+}
