@@ -158,9 +158,7 @@ func (m *Model) output(x tensor.Tensor) tensor.Tensor {
 	if m.Head != nil {
 		return m.Head.Forward(x)
 	}
-	tied, ok := m.Embed.(interface {
-		Scores(x tensor.Tensor) tensor.Tensor
-	})
+	tied, ok := m.Embed.(nn.Scorer)
 	if !ok {
 		panic(&tensor.Error{Op: "llm", Msg: fmt.Sprintf("got %T as a tied embedding, want one with Scores", m.Embed)})
 	}

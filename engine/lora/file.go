@@ -164,10 +164,7 @@ func fit(tensors map[string]tensor.Tensor, m nn.Module, rank int, file string) (
 		if !hasA && !hasB {
 			continue
 		}
-		l := (*s.layer).(interface { // as every layer of linears
-			In() int
-			Out() int
-		})
+		l := (*s.layer).(projection)
 		_, adapted := (*s.layer).(*Linear)
 		switch {
 		case adapted:

@@ -256,6 +256,13 @@ type slot struct {
 	layer *nn.Layer
 }
 
+// A projection is what every layer of linears is: it multiplies by a weight [In Out], stored in whatever form.
+type projection interface {
+	nn.Layer
+	In() int
+	Out() int
+}
+
 // linears lists the linear layers of a model that can be exchanged. What an adapted layer is made of is not listed.
 func linears(m nn.Module) []slot {
 	var list []slot

@@ -30,6 +30,24 @@ type Layer interface {
 	Forward(x tensor.Tensor) tensor.Tensor
 }
 
+// Counted is what a module or layer is, too, that stores its parameters in another form than weights: [Size] asks it.
+type Counted interface {
+	// Parameters is how many there are.
+	Parameters() int
+}
+
+// TrainingAware is what a module or layer is, too, that behaves differently in training: [SetTraining] tells it.
+type TrainingAware interface {
+	SetTraining(on bool)
+}
+
+// A Scorer is a layer that turns tokens into vectors, and can also say how much a vector looks like each token.
+type Scorer interface {
+	Layer
+	// Scores returns x·Eᵀ [… V] of x [… D], where E [V D] has the tokens' vectors.
+	Scores(x tensor.Tensor) tensor.Tensor
+}
+
 // A Member is one thing that a module is made of; exactly one of Weight, Slot and Part is set.
 type Member struct {
 	Name   string
@@ -178,8 +196,7 @@ func Convert(m Module, dt dtype.Type) {
 	}
 }
 
-// Size is the number of parameters of m, and how many bytes they take. A layer that stores its parameters in another form
-// says by a method Parameters() int how many they are.
+// Size is the number of parameters of m, those of [Counted] layers included, and how many bytes they take.
 func Size(m Module) (parameters, bytes int) {
 	for _, p := range Params(m) {
 		bytes += p.at.Size() * p.at.DType().Size()
@@ -188,7 +205,7 @@ func Size(m Module) (parameters, bytes int) {
 		}
 	}
 	stored := func(x any) {
-		if l, ok := x.(interface{ Parameters() int }); ok {
+		if l, ok := x.(Counted); ok {
 			parameters += l.Parameters()
 		}
 	}
@@ -222,10 +239,10 @@ func Hash(params []Param) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// SetTraining tells the parts of m that behave differently in training (dropout) what is going on.
+// SetTraining tells the parts of m that are [TrainingAware] (dropout) what is going on.
 func SetTraining(m Module, on bool) {
 	tell := func(x any) {
-		if t, ok := x.(interface{ SetTraining(bool) }); ok {
+		if t, ok := x.(TrainingAware); ok {
 			t.SetTraining(on)
 		}
 	}

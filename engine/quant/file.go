@@ -187,9 +187,7 @@ func (l *loader) layer(name string, s stored) error {
 		return err
 	}
 	l.commit = append(l.commit, func() {
-		if _, table := (*slot).(interface {
-			Scores(tensor.Tensor) tensor.Tensor
-		}); table {
+		if _, table := (*slot).(nn.Scorer); table {
 			*slot = &Embedding{Weight: w}
 			return
 		}

@@ -23,9 +23,6 @@ type Backend interface {
 	Info() Info
 	// Alloc returns uninitialised memory, aligned to 64 bytes. When there is not enough it returns an *OutOfMemory.
 	Alloc(bytes int) (ir.Buffer, error)
-	// A backend may also have a method AllocCollected(bytes int) ir.Buffer, for memory that Go's collector frees: Free is
-	// not called for it.
-	//
 	// Free gives memory back. It may be called from a cleanup, so it must not block or call into a driver.
 	Free(b ir.Buffer)
 	// Upload and Download copy between host bytes (little endian) and memory. They wait for submitted work.
@@ -40,6 +37,14 @@ type Backend interface {
 	Submit(ctx context.Context, cmds []Cmd, times []time.Duration) error
 	// Sync waits for everything that was submitted.
 	Sync() error
+}
+
+// A CollectedAllocator is a Backend that has memory which Go's collector frees. Small blocks are taken from there: Free is
+// not called for them.
+type CollectedAllocator interface {
+	Backend
+	// AllocCollected returns uninitialised memory, aligned to 64 bytes.
+	AllocCollected(bytes int) ir.Buffer
 }
 
 // Info describes a device.

@@ -22,7 +22,7 @@ type Device struct {
 func NewDevice(name string, b Backend) *Device {
 	d := &Device{name: name, backend: b}
 	d.memory.init(name, b)
-	if c, ok := b.(interface{ AllocCollected(n int) ir.Buffer }); ok {
+	if c, ok := b.(CollectedAllocator); ok {
 		d.collected = c.AllocCollected
 	}
 	return d

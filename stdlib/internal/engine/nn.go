@@ -19,6 +19,8 @@ func nnSymbols() map[string]reflect.Value {
 		"Cache":           reflect.ValueOf((*nn.Cache)(nil)),
 		"Convert":         reflect.ValueOf(nn.Convert),
 		"Count":           reflect.ValueOf(nn.Count),
+		"Counted":         reflect.ValueOf((*nn.Counted)(nil)),
+		"_Counted":        reflect.ValueOf((*nnCounted)(nil)),
 		"Embedding":       reflect.ValueOf((*nn.Embedding)(nil)),
 		"Freeze":          reflect.ValueOf(nn.Freeze),
 		"Hash":            reflect.ValueOf(nn.Hash),
@@ -40,15 +42,29 @@ func nnSymbols() map[string]reflect.Value {
 		"Param":           reflect.ValueOf((*nn.Param)(nil)),
 		"Params":          reflect.ValueOf(nn.Params),
 		"RMSNorm":         reflect.ValueOf((*nn.RMSNorm)(nil)),
+		"Scorer":          reflect.ValueOf((*nn.Scorer)(nil)),
+		"_Scorer":         reflect.ValueOf((*nnScorer)(nil)),
 		"SetNames":        reflect.ValueOf(nn.SetNames),
 		"SetTraining":     reflect.ValueOf(nn.SetTraining),
 		"Size":            reflect.ValueOf(nn.Size),
 		"Targeted":        reflect.ValueOf(nn.Targeted),
 		"Trainable":       reflect.ValueOf(nn.Trainable),
+		"TrainingAware":   reflect.ValueOf((*nn.TrainingAware)(nil)),
+		"_TrainingAware":  reflect.ValueOf((*nnTrainingAware)(nil)),
 		"Unfreeze":        reflect.ValueOf(nn.Unfreeze),
 		"Values":          reflect.ValueOf(nn.Values),
 		"Walk":            reflect.ValueOf(nn.Walk),
 	}
+}
+
+// nnCounted lets an interpreted type be a nn.Counted.
+type nnCounted struct {
+	IValue      any
+	WParameters func() int
+}
+
+func (w nnCounted) Parameters() int {
+	return w.WParameters()
 }
 
 // nnLayer lets an interpreted type be a nn.Layer.
@@ -74,4 +90,34 @@ type nnModule struct {
 
 func (w nnModule) Members() []nn.Member {
 	return w.WMembers()
+}
+
+// nnScorer lets an interpreted type be a nn.Scorer.
+type nnScorer struct {
+	IValue   any
+	WForward func(a0 tensor.Tensor) tensor.Tensor
+	WMembers func() []nn.Member
+	WScores  func(a0 tensor.Tensor) tensor.Tensor
+}
+
+func (w nnScorer) Forward(a0 tensor.Tensor) tensor.Tensor {
+	return w.WForward(a0)
+}
+
+func (w nnScorer) Members() []nn.Member {
+	return w.WMembers()
+}
+
+func (w nnScorer) Scores(a0 tensor.Tensor) tensor.Tensor {
+	return w.WScores(a0)
+}
+
+// nnTrainingAware lets an interpreted type be a nn.TrainingAware.
+type nnTrainingAware struct {
+	IValue       any
+	WSetTraining func(a0 bool)
+}
+
+func (w nnTrainingAware) SetTraining(a0 bool) {
+	w.WSetTraining(a0)
 }

@@ -57,7 +57,7 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 	return &buffer{bytes: alignedBytes(n)}, nil
 }
 
-// AllocCollected returns memory that the collector frees.
+// AllocCollected returns memory that the collector frees: see [backend.CollectedAllocator].
 func (b *Backend) AllocCollected(n int) ir.Buffer { return &buffer{bytes: alignedBytes(n)} }
 
 // Free gives memory back. Nothing may use it any more.
