@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -46,6 +47,18 @@ func lockCheckpoints(dir string) (*durable.Lock, error) {
 		return nil, fmt.Errorf("train: checkpoint: %w", err)
 	}
 	return lock, nil
+}
+
+// savesWhenStopped counts the run as one that is being saved from the moment at which it is asked to stop. So what ends
+// the process then waits until the step that is under way has ended and the checkpoint is written.
+func savesWhenStopped(ctx context.Context, dir string) (done func()) {
+	ends := make(chan func(), 1)
+	stop := context.AfterFunc(ctx, func() { ends <- durable.Begin(dir) })
+	return func() {
+		if !stop() {
+			(<-ends)()
+		}
+	}
 }
 
 // checkpoints lists the steps of a folder's complete checkpoints, newest first.

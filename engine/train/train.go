@@ -149,6 +149,7 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 			return nil, err
 		}
 		defer lock.Unlock()
+		defer savesWhenStopped(ctx, o.Checkpoint)()
 	}
 	var t *trainer
 	var err error

@@ -76,7 +76,7 @@ func Text(s string) func(io.Writer) error {
 // WriteFile makes or replaces the file at path with what write produces. After an error the file is as it was; the
 // error names path, whatever the temporary file is called.
 func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
-	defer begin(path)()
+	defer Begin(path)()
 	real, old, err := destination(path)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (w Writer) NewFolder(path string) (*Folder, error) {
 	if err := sys.mkdir(temp); err != nil {
 		return nil, named(err, temp, path)
 	}
-	return &Folder{sys: sys, path: path, temp: temp, end: begin(path)}, nil
+	return &Folder{sys: sys, path: path, temp: temp, end: Begin(path)}, nil
 }
 
 // Path is where a file of the folder is until the folder is committed.
@@ -113,7 +113,7 @@ func (f *Folder) Drop() {
 
 // RemoveFolder removes a folder and all that is in it. A crash leaves the whole folder, or what Tidy removes.
 func RemoveFolder(path string) error {
-	defer begin(path)()
+	defer Begin(path)()
 	temp, err := tempName(path)
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ var saving struct {
 	idle  chan struct{} // closed when nothing is being written any more; nil while nothing is
 }
 
-// begin notes that path is being written, until end is called.
-func begin(path string) (end func()) {
+// Begin notes that path is being written, until end is called. All writes of this package do that by themselves.
+func Begin(path string) (end func()) {
 	saving.Lock()
 	defer saving.Unlock()
 	if len(saving.paths) == 0 {

@@ -30,7 +30,7 @@ func WriteSet(s Set, members []Member) error { return Writer{}.WriteSet(s, membe
 
 // WriteSet makes or replaces the members' files, the key among them. After an error they are as they were.
 func (w Writer) WriteSet(s Set, members []Member) error {
-	defer begin(s.Dir)()
+	defer Begin(s.Dir)()
 	if err := s.mend(); err != nil {
 		return err
 	}

@@ -76,6 +76,9 @@ func runFile(ctx context.Context, name string, args []string) error {
 	}
 	if report.Failed != nil {
 		reportFailure(os.Stderr, f, report.Failed)
+		if code, ok := stoppedBy(ctx); ok {
+			return code
+		}
 		return exitCode(exitFailed)
 	}
 	if report.Exit != 0 {
@@ -127,6 +130,9 @@ func testFiles(ctx context.Context, names []string, update bool) error {
 			return err
 		}
 		failed = failed || !ok
+		if code, ok := stoppedBy(ctx); ok {
+			return code
+		}
 	}
 	if failed {
 		return exitCode(exitFailed)

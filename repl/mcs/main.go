@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,9 @@ const (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:]))
+	code := run(os.Args[1:])
+	settle() // a run of training that was left behind may be saving
+	os.Exit(code)
 }
 
 func run(args []string) int {
@@ -43,14 +44,6 @@ func run(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
 	return exitUsage
-}
-
-// interruptible returns a context that Ctrl-C cancels, for what runs without a terminal of its own (package term deals
-// with the notebook's Ctrl-C). The first one asks the cell to stop; the second is the system's again and ends the process.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 // exitCode is an error that was reported already.

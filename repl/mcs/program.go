@@ -29,6 +29,9 @@ func runProgram(ctx context.Context, args []string) error {
 	status, err := session.RunProgram(ctx, files, session.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 	switch {
 	case errors.Is(err, session.ErrInterrupted):
+		if code, ok := stoppedBy(ctx); ok {
+			return code
+		}
 		return exitCode(exitInterrupted)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, visible.Text(err.Error()))

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 	xterm "golang.org/x/term"
@@ -203,6 +205,10 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 				s.Kill()
 			}
 		default:
+			if names := durable.Saving(); len(names) > 0 { // a held key must not cost a checkpoint
+				fmt.Fprintln(nb.progress, nb.theme.paint(grey, "saving "+visible.Line(strings.Join(names, ", "))+"; Ctrl-C leaves mcs after it"))
+				return
+			}
 			nb.editor.Close()
 			os.Exit(130) // 128 + SIGINT, as a shell reports it
 		}

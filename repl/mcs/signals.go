@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/visible"
+)
+
+// A stopSignal is why a context ended that interruptible made.
+type stopSignal struct{ os.Signal }
+
+func (s stopSignal) Error() string { return "stopped by " + s.String() }
+
+// exitCode is what a shell gives a process that the signal has ended.
+func (s stopSignal) exitCode() int {
+	if n, ok := s.Signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitInterrupted
+}
+
+const (
+	// repeats is the longest pause between two signals that one held key sends.
+	repeats = 500 * time.Millisecond
+	// lastMoment is how long what runs has to stop, or to begin to save, when the system wants the process to end.
+	lastMoment = time.Second
+	// lastSave is how long it may then take to save.
+	lastSave = 30 * time.Second
+)
+
+// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or SIGHUP, for what runs without a
+// terminal of its own (package term deals with the notebook's). The first asks what runs to stop, and a run of training
+// saves. A Ctrl-C after that ends the process, but neither a held key nor anything else ends a save halfway. After
+// SIGTERM or SIGHUP the process ends by itself if what runs does not stop.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		var last, told time.Time
+		for {
+			select {
+			case s := <-signals:
+				first, held := ctx.Err() == nil, time.Since(last) < repeats
+				last = time.Now()
+				switch {
+				case first:
+					cancel(stopSignal{s})
+					if s != os.Interrupt {
+						time.AfterFunc(lastMoment, func() { endBy(s) })
+					}
+				case held:
+				case len(durable.Saving()) == 0 || !told.IsZero() && time.Since(told) > lastSave:
+					os.Exit(stopSignal{s}.exitCode())
+				case told.IsZero():
+					told = time.Now()
+					fmt.Fprintf(os.Stderr, "mcs: saving %s; Ctrl-C ends mcs after it\n", savingNow())
+				}
+			case <-done:
+				signal.Stop(signals)
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		close(done)
+		cancel(nil)
+	}
+}
+
+// endBy ends the process as soon as nothing is being saved.
+func endBy(s os.Signal) {
+	settle()
+	os.Exit(stopSignal{s}.exitCode())
+}
+
+// stoppedBy gives the exit code of what a signal has stopped.
+func stoppedBy(ctx context.Context) (code exitCode, ok bool) {
+	var s stopSignal
+	ok = errors.As(context.Cause(ctx), &s)
+	if ok {
+		code = exitCode(s.exitCode())
+	}
+	return code, ok
+}
+
+// settle waits for what is being saved, for some time.
+func settle() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
+	defer cancel()
+	durable.Settle(ctx)
+}
+
+// savingNow names what is being written.
+func savingNow() string {
+	names := durable.Saving()
+	for i, name := range names {
+		names[i] = visible.Line(filepath.Base(name))
+	}
+	return strings.Join(names, ", ")
+}
