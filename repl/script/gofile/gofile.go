@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -44,9 +45,9 @@ const maxRounds = 100
 // Program returns the Go program that does what the cells did.
 func Program(cells []string) (string, error) {
 	p := &program{imports: map[string]string{}, globals: map[string]string{}}
-	for _, cell := range cells {
-		for _, u := range split(cell) {
-			if u.kind == importDecl {
+	for _, src := range cells {
+		for _, u := range split(src) {
+			if u.kind == cell.Import {
 				if err := p.addImports(u.text); err != nil {
 					return "", err
 				}
@@ -101,7 +102,7 @@ func (p *program) renameOldFuncs() {
 			}
 			old := fmt.Sprintf("%s%d", u.name, i+1)
 			for j := i; j < k; j++ {
-				if j == i || p.units[j].kind == statement {
+				if j == i || p.units[j].kind == cell.Statement {
 					p.units[j].rename(u.name, old)
 				}
 			}
@@ -130,7 +131,7 @@ func (p *program) assemble() {
 	}
 	p.unitAt = make([]int, len(p.units))
 	for i, u := range p.units {
-		if u.kind == decl {
+		if u.kind == cell.Declaration {
 			b.WriteByte('\n')
 			p.unitAt[i] = b.Len()
 			b.WriteString(u.text + "\n")
@@ -139,10 +140,10 @@ func (p *program) assemble() {
 	b.WriteString("\nfunc main() {\n")
 	for i, u := range p.units {
 		switch u.kind {
-		case statement:
+		case cell.Statement:
 			p.unitAt[i] = b.Len()
 			b.WriteString(u.text + "\n")
-		case command:
+		case cell.Command:
 			b.WriteString("// " + strings.ReplaceAll(strings.TrimSpace(u.text), "\n", "\n// ") + "\n")
 		}
 	}
@@ -199,7 +200,7 @@ func (p *program) apply(edits []edit) {
 		for i := range p.units {
 			u := &p.units[i]
 			from, to := e.from-p.unitAt[i], e.to-p.unitAt[i]
-			if u.kind != command && 0 <= from && to <= len(u.text) {
+			if u.kind != cell.Command && 0 <= from && to <= len(u.text) {
 				u.text = u.text[:from] + e.text + u.text[to:]
 				break
 			}
@@ -215,7 +216,7 @@ func (p *program) source(n ast.Node) string { return p.text[p.offset(n.Pos()):p.
 func (p *program) unitOf(pos token.Pos) *unit {
 	off := p.offset(pos)
 	for i := range p.units {
-		if u := &p.units[i]; u.kind == statement && p.unitAt[i] <= off && off <= p.unitAt[i]+len(u.text) {
+		if u := &p.units[i]; u.kind == cell.Statement && p.unitAt[i] <= off && off <= p.unitAt[i]+len(u.text) {
 			return u
 		}
 	}

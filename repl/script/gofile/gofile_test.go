@@ -110,6 +110,20 @@ func main() {
 	// %%time
 	// x
 }`},
+		{"lines that look like commands", []string{"x := 1 // right?", "s := `\n%whos\n!ls\nx?`\n!ls", "// kept\n%whos\n/* two */\nx\n// dropped"}, `
+import (
+	"fmt"
+)
+func main() {
+	x := 1 // right?
+	s := ` + "`\n%whos\n!ls\nx?`" + `
+	_ = s
+	// !ls
+	// %whos
+	// kept
+	/* two */
+	fmt.Println(x)
+}`},
 		{"ctx", []string{"ctx.Err()"}, `
 import (
 	"context"
