@@ -61,9 +61,9 @@ func CheckTokens(src string, list []Token) (f Fault, ok bool) {
 	}
 	switch {
 	case literal.Tok == token.COMMENT:
-		return missing(literal.From, "*/")
+		return Fault{literal.From, "comment not terminated", "*/"}, false
 	case literal.Open:
-		return missing(literal.From, "`")
+		return Fault{literal.From, "raw string literal not terminated", "`"}, false
 	case len(open) > 0:
 		bracket := open[len(open)-1]
 		return missing(bracket.From, partners[bracket.Tok].String())

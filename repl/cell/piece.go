@@ -91,12 +91,7 @@ func (p Piece) Name(src string) string {
 
 // code gives the n-th token of a piece that is no comment.
 func (p Piece) code() func(n int) Token {
-	list := make([]Token, 0, len(p.Tokens))
-	for _, t := range p.Tokens {
-		if t.Tok != token.COMMENT {
-			list = append(list, t)
-		}
-	}
+	list := Code(p.Tokens)
 	return func(n int) Token {
 		if n >= len(list) {
 			return Token{Tok: token.EOF}

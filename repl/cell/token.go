@@ -54,6 +54,28 @@ func Scan(src string) []Token {
 	return list
 }
 
+// ScanGo gives the tokens of Go, whose lines are no commands.
+func ScanGo(src string) (list []Token) {
+	r := newReader(src, func(t Token) bool {
+		list = append(list, t)
+		return true
+	})
+	r.plain = true
+	r.golang(0)
+	return list
+}
+
+// Code leaves the comments out.
+func Code(list []Token) []Token {
+	code := make([]Token, 0, len(list))
+	for _, t := range list {
+		if t.Tok != token.COMMENT {
+			code = append(code, t)
+		}
+	}
+	return code
+}
+
 // A reader gives the tokens of a text, one after the other.
 type reader struct {
 	src   string
@@ -178,13 +200,11 @@ func (r *reader) startsCommand(off int) bool {
 
 // part are the tokens of a part of a command line.
 func (r *reader) part(from, to int) (list []Token) {
-	sub := &reader{src: r.src[from:to], bytes: r.bytes[from:to], plain: true, take: func(t Token) bool {
+	for _, t := range ScanGo(r.src[from:to]) {
 		if t.From, t.To, t.Command = t.From+from, t.To+from, true; t.Tok != LineEnd {
 			list = append(list, t)
 		}
-		return true
-	}}
-	sub.golang(0)
+	}
 	return list
 }
 

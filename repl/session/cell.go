@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
@@ -36,7 +37,7 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 	return r
 }
 
-func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err error) {
+func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error) {
 	s.settled()
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
@@ -47,11 +48,15 @@ func (s *Session) runCell(ctx context.Context, r *Result, cell string) (err erro
 	if err := s.prepared(ctx, func() error { s.refresh(ctx); return nil }); err != nil {
 		return err
 	}
-	pieces := split(cell)
+	if f, ok := cell.Check(src); !ok && f.Missing == "*/" { // a comment is in no piece
+		line, col := cell.LineCol(src, f.At)
+		return &CheckError{Diags: []Diag{s.diag(r.N, line, col, 2, f.Message, "")}}
+	}
+	pieces := cell.Join(cell.Split(src))
 	for len(pieces) > 0 {
 		var units [][]*unit
 		err := s.prepared(ctx, func() (err error) {
-			units, err = s.prepare(ctx, r.N, cell, pieces)
+			units, err = s.prepare(ctx, r.N, src, pieces)
 			return err
 		})
 		if err != nil {
@@ -105,14 +110,14 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 type checkGivenUp struct{}
 
 // prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
-func (s *Session) prepare(ctx context.Context, n int, cell string, pieces []piece) ([][]*unit, error) {
+func (s *Session) prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*unit, error) {
 	stage := func() *stage {
 		st := s.world.stage()
 		st.ctx = ctx
 		return st
 	}
 	st := stage()
-	units, err := s.checkPieces(st, n, cell, pieces)
+	units, err := s.checkPieces(st, n, src, pieces)
 	if err != nil {
 		// Perhaps a command before it would have declared what is missing.
 		i := lastCommand(pieces[:len(units)])
@@ -120,7 +125,7 @@ func (s *Session) prepare(ctx context.Context, n int, cell string, pieces []piec
 			return nil, err
 		}
 		st = stage()
-		if units, err = s.checkPieces(st, n, cell, pieces[:i+1]); err != nil {
+		if units, err = s.checkPieces(st, n, src, pieces[:i+1]); err != nil {
 			return nil, err
 		}
 	}
@@ -134,9 +139,9 @@ func (s *Session) prepare(ctx context.Context, n int, cell string, pieces []piec
 	return units, nil
 }
 
-func lastCommand(pieces []piece) int {
+func lastCommand(pieces []cell.Piece) int {
 	for i := len(pieces) - 1; i >= 0; i-- {
-		if pieces[i].kind == commandPiece {
+		if pieces[i].Kind == cell.Command {
 			return i
 		}
 	}
@@ -145,16 +150,16 @@ func lastCommand(pieces []piece) int {
 
 // checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the units of the
 // pieces before the one that is wrong, and that one.
-func (s *Session) checkPieces(st *stage, n int, cell string, pieces []piece) (units [][]*unit, err error) {
+func (s *Session) checkPieces(st *stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
-		if p.kind != commandPiece {
+		if p.Kind != cell.Command {
 			lastGo = i
 		}
 	}
 	for i, p := range pieces {
 		last := i == lastGo && i == len(pieces)-1
-		list, err := s.checkPiece(st, n, cell, p, last)
+		list, err := s.checkPiece(st, n, src, p, last)
 		units = append(units, list)
 		if err != nil {
 			return units, err
@@ -163,18 +168,18 @@ func (s *Session) checkPieces(st *stage, n int, cell string, pieces []piece) (un
 	return units, nil
 }
 
-func (s *Session) checkPiece(st *stage, n int, cell string, p piece, last bool) ([]*unit, error) {
+func (s *Session) checkPiece(st *stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
 	var u *unit
 	var err error
-	switch p.kind {
-	case commandPiece:
-		return []*unit{{piece: p, command: strings.TrimSpace(cell[p.off:p.end])}}, nil
-	case importPiece:
-		return s.checkImport(st, n, cell, p)
-	case declPiece:
-		u, err = s.checkDeclarations(st, n, cell, p)
+	switch p.Kind {
+	case cell.Command:
+		return []*unit{{piece: p, command: strings.TrimSpace(p.Text(src))}}, nil
+	case cell.Import:
+		return s.checkImport(st, n, src, p)
+	case cell.Declaration:
+		u, err = s.checkDeclarations(st, n, src, p)
 	default:
-		return s.checkStatements(st, n, cell, p, last)
+		return s.checkStatements(st, n, src, p, last)
 	}
 	if err != nil {
 		return nil, err

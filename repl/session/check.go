@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -27,8 +28,8 @@ type checked struct {
 
 // parse parses text, which stands at the given line and column of a cell, with prefix before it and suffix behind it.
 // Positions are those of the cell.
-func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.File, error) {
-	name := yaegi.FileName(cell)
+func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
+	name := yaegi.FileName(n)
 	src := prefix + text + suffix
 	file, err := parser.ParseFile(s.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
 	if file != nil {
@@ -43,16 +44,16 @@ func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.
 	if !errors.As(err, &list) {
 		return nil, err
 	}
-	if off := unexpectedClose(text); off >= 0 {
-		l, c := lineCol(text, off)
+	if f, ok := cell.Check(text); !ok && strings.HasPrefix(f.Message, "unexpected") {
+		l, c := cell.LineCol(text, f.At)
 		if l == 1 {
 			c += col - 1
 		}
-		return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, "unexpected "+text[off:off+1], "")}}
+		return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, f.Message, "")}}
 	}
 	first := list[0]
 	off := max(first.Pos.Offset-len(prefix), 0)
-	l, c := lineCol(text, min(off, len(text)))
+	l, c := cell.LineCol(text, min(off, len(text)))
 	if l == 1 {
 		c += col - 1
 	}
@@ -63,19 +64,7 @@ func (s *Session) parse(cell, line, col int, prefix, text, suffix string) (*ast.
 	if off < len(text) && strings.Contains(msg, "'ILLEGAL'") {
 		msg = strings.Replace(msg, "'ILLEGAL'", fmt.Sprintf("%q", text[off]), 1)
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(cell, line+l-1, c, 1, msg, s.syntaxHint(text, min(off, len(text)), msg))}}
-}
-
-// unexpectedClose is where a text has a closing bracket too many, or -1.
-func unexpectedClose(text string) int {
-	list, _ := lex(text)
-	depth := 0
-	for _, t := range list {
-		if depth += nesting(t.tok); depth < 0 {
-			return t.off
-		}
-	}
-	return -1
+	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.syntaxHint(text, min(off, len(text)), msg))}}
 }
 
 // identifiers calls f for all identifiers of the files.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
@@ -321,14 +322,14 @@ func (c *candidates) literalFields(at int) {
 
 // keysAfter are the keys of a literal behind the cursor.
 func keysAfter(src string) (keys []string) {
-	list, _ := lex(src)
+	list := cell.Code(cell.ScanGo(src))
 	depth := 0
 	for i, t := range list {
-		if depth += nesting(t.tok); depth < 0 {
+		if depth += cell.Nesting(t.Tok); depth < 0 {
 			break
 		}
-		if depth == 0 && t.tok == token.COLON && i > 0 && list[i-1].tok == token.IDENT {
-			keys = append(keys, list[i-1].lit)
+		if depth == 0 && t.Tok == token.COLON && i > 0 && list[i-1].Tok == token.IDENT {
+			keys = append(keys, list[i-1].Text(src))
 		}
 	}
 	return keys

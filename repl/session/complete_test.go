@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // completeCells are the session that the completions of the test are asked in, one declaration a cell.
@@ -418,13 +420,13 @@ func insertEach(t *testing.T, s *Session, cell string, at int) (n int) {
 }
 
 // parses says whether the statements and declarations of a cell do.
-func parses(cell string) bool {
-	for _, p := range split(cell) {
-		text := cell[p.off:p.end]
-		switch p.kind {
-		case stmtPiece:
+func parses(src string) bool {
+	for _, p := range cell.Join(cell.Split(src)) {
+		text := p.Text(src)
+		switch p.Kind {
+		case cell.Statement:
 			text = "func cell() {" + text + "\n}"
-		case commandPiece:
+		case cell.Command:
 			continue
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), "", "package p;"+text, parser.SkipObjectResolution); err != nil {

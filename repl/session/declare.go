@@ -9,14 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // checkImport checks one import declaration. A package of the user's own comes with the units that run it.
-func (s *Session) checkImport(st *stage, n int, src string, p piece) (units []*unit, err error) {
-	line, col := lineCol(src, p.off)
-	file, err := s.parse(n, line, col, "package "+pkgPath+";", src[p.off:p.end], "\n")
+func (s *Session) checkImport(st *stage, n int, src string, p cell.Piece) (units []*unit, err error) {
+	line, col := cell.LineCol(src, p.From)
+	file, err := s.parse(n, line, col, "package "+pkgPath+";", p.Text(src), "\n")
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +58,9 @@ func (s *Session) checkImport(st *stage, n int, src string, p piece) (units []*u
 // checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too: callers
 // see the new function, functions see the new type. What does not check any more with the new declaration keeps the
 // old one.
-func (s *Session) checkDeclarations(st *stage, n int, src string, p piece) (*unit, error) {
-	line, col := lineCol(src, p.off)
-	text := src[p.off:p.end]
+func (s *Session) checkDeclarations(st *stage, n int, src string, p cell.Piece) (*unit, error) {
+	line, col := cell.LineCol(src, p.From)
+	text := p.Text(src)
 	file, err := s.parse(n, line, col, "package "+pkgPath+";", text, "\n")
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (s *Session) checkDeclarations(st *stage, n int, src string, p piece) (*uni
 			return nil, &CheckError{Diags: []Diag{s.diagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
 		}
 	}
-	user := s.userDecls(st, file, n, text, p.off, src, len("package "+pkgPath+";"))
+	user := s.userDecls(st, file, n, text, p.From, src, len("package "+pkgPath+";"))
 	if len(user) == 0 {
 		return &unit{piece: p}, nil
 	}
@@ -84,7 +85,7 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 	var list []*declared
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
 		d := &decl{tok: tok, cell: n, src: lead + text[at(from):at(to)], names: declaredBy(node)}
-		d.line, d.col = lineCol(src, off+at(from))
+		d.line, d.col = cell.LineCol(src, off+at(from))
 		d.comment = commentBefore(src, off+at(from))
 		d.col -= len(lead)
 		if f, ok := node.(*ast.FuncDecl); ok {

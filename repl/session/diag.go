@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -94,19 +95,25 @@ func (s *Session) diagAt(pos token.Pos, length int, msg, hint string) Diag {
 	return d
 }
 
+// lineOf is the n-th line of src, counted from 1.
+func lineOf(src string, n int) string {
+	lines := strings.Split(src, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}
+
 // tokenLength is the length of the token that starts at a column.
 func tokenLength(line string, col int) int {
 	if col < 1 || col > len(line) {
 		return 1
 	}
-	list, _ := lex(line[col-1:])
+	list := cell.Code(cell.ScanGo(line[col-1:]))
 	if len(list) == 0 {
 		return 1
 	}
-	if list[0].lit != "" {
-		return len(list[0].lit)
-	}
-	return max(len(list[0].tok.String()), 1)
+	return max(list[0].To-list[0].From, 1)
 }
 
 var (

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // FuzzCheck takes any text for a cell as far as it goes without being run: the session must neither crash nor say that
@@ -29,14 +31,13 @@ func FuzzCheck(f *testing.F) {
 	}
 	s, _ := newSession(f, Options{})
 	n := 0
-	f.Fuzz(func(t *testing.T, cell string) {
+	f.Fuzz(func(t *testing.T, src string) {
 		if n++; n%500 == 0 {
 			s.Reset()
 		}
-		Incomplete(cell)
-		s.Complete(cell, len(cell))
+		s.Complete(src, len(src))
 		st := s.world.stage()
-		units, err := s.checkPieces(st, 1, cell, split(cell))
+		units, err := s.checkPieces(st, 1, src, cell.Join(cell.Split(src)))
 		if err != nil {
 			return
 		}
@@ -44,7 +45,7 @@ func FuzzCheck(f *testing.F) {
 			for _, u := range list {
 				if err := s.build(st, u); err != nil {
 					if _, refused := err.(*CheckError); !refused {
-						t.Errorf("%s\n%v", cell, err)
+						t.Errorf("%s\n%v", src, err)
 					}
 					return
 				}
@@ -115,19 +116,19 @@ func FuzzCell(f *testing.F) {
 var reachesOut = regexp.MustCompile(`\b(os|exec|net|http|syscall|ioutil|filepath|debug|unsafe)\b|Goexit|keptByTheTest`)
 
 // exchange deletes, doubles, swaps and replaces some tokens of a cell; what comes in is from any of the cells.
-func exchange(cell string, others []string, r *rand.Rand) string {
+func exchange(src string, others []string, r *rand.Rand) string {
 	pieces := func(text string) (list []string) {
-		tokens, _ := lex(text)
+		tokens := cell.Code(cell.ScanGo(text))
 		for i, t := range tokens {
 			end := len(text)
 			if i+1 < len(tokens) {
-				end = tokens[i+1].off
+				end = tokens[i+1].From
 			}
-			list = append(list, text[t.off:end])
+			list = append(list, text[t.From:end])
 		}
 		return list
 	}
-	list := pieces(cell)
+	list := pieces(src)
 	other := pieces(others[r.IntN(len(others))])
 	for range r.IntN(4) {
 		if len(list) == 0 || len(other) == 0 {

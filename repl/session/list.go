@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
@@ -14,22 +15,22 @@ var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatur
 
 // parseStatements parses statements, which stand at the given line and column of a cell, as the body of a function. The
 // last of them may be a list of expressions, `a, b`, which Go has not: it becomes a call of valuesFunc.
-func (s *Session) parseStatements(cell, line, col int, text string) (*ast.File, error) {
+func (s *Session) parseStatements(n, line, col int, text string) (*ast.File, error) {
 	items := listItems(text)
 	if items == nil {
-		return s.parse(cell, line, col, "package "+pkgPath+";func cell(){", text, "\n}")
+		return s.parse(n, line, col, "package "+pkgPath+";func cell(){", text, "\n}")
 	}
-	file, err := s.parse(cell, line, col, "package "+pkgPath+";func cell(){", text[:items[0].off], "\n}")
+	file, err := s.parse(n, line, col, "package "+pkgPath+";func cell(){", text[:items[0].From], "\n}")
 	if err != nil {
 		return nil, err
 	}
 	var values []ast.Expr
 	for _, item := range items {
-		l, c := lineCol(text, item.off)
+		l, c := cell.LineCol(text, item.From)
 		if l == 1 {
 			c += col - 1
 		}
-		f, err := s.parse(cell, line+l-1, c, "package "+pkgPath+";var _ =", text[item.off:item.end], "\n")
+		f, err := s.parse(n, line+l-1, c, "package "+pkgPath+";var _ =", item.Text(text), "\n")
 		if err != nil {
 			return nil, err
 		}
@@ -44,36 +45,35 @@ func (s *Session) parseStatements(cell, line, col int, text string) (*ast.File, 
 }
 
 // listItems are the expressions of a text that ends in a list of several; nil if it ends in something else.
-func listItems(text string) (items []piece) {
-	list, _ := lex(text)
-	depth, comma := 0, false
+func listItems(text string) (items []cell.Piece) {
+	comma := false
 	start := true // of a statement
-	for _, t := range list {
+	for _, t := range cell.Code(cell.ScanGo(text)) {
 		if start {
-			items, comma, start = []piece{{off: t.off, end: len(text)}}, false, false
+			items, comma, start = []cell.Piece{{From: t.From, To: len(text)}}, false, false
 		}
-		switch t.tok {
+		if t.Depth > 0 {
+			continue
+		}
+		switch t.Tok {
 		case token.COMMA:
-			if depth == 0 && items != nil {
-				items[len(items)-1].end = t.off
-				items = append(items, piece{off: t.off + 1, end: len(text)})
+			if items != nil {
+				items[len(items)-1].To = t.From
+				items = append(items, cell.Piece{From: t.To, To: len(text)})
 				comma = true
 			}
-		case token.SEMICOLON:
-			if start = depth == 0; start && items != nil {
-				items[len(items)-1].end = t.off
+		case token.SEMICOLON, cell.LineEnd:
+			if start = true; items != nil {
+				items[len(items)-1].To = t.From
 			}
 		case token.ASSIGN, token.DEFINE, token.COLON, token.INC, token.DEC:
-			if depth == 0 {
-				items = nil
-			}
+			items = nil
 		case token.FUNC, token.MAP, token.CHAN, token.STRUCT, token.INTERFACE:
 		default:
-			if t.tok.IsKeyword() && depth == 0 {
+			if t.Tok.IsKeyword() {
 				items = nil
 			}
 		}
-		depth += nesting(t.tok)
 	}
 	if !comma {
 		return nil

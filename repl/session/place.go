@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
@@ -30,24 +31,26 @@ type place struct {
 const maxRepairs = 4
 
 // place checks a cell at a byte. It is nil where there is no Go.
-func (s *Session) place(cell string, pos int) *place {
+func (s *Session) place(src string, pos int) *place {
 	pl := &place{s: s, st: s.world.stage()}
-	if text, _ := blankCommands(cell[:pos]); cursor.At(text).Kind == cursor.Comment {
+	head := src[:pos]
+	tokens := cell.Scan(head)
+	if t, ok := cell.Within(head, tokens, pos); ok && t.Tok == token.COMMENT {
 		return nil
 	}
 	var decls, stmts strings.Builder
-	pieces := split(cell[:pos])
-	if n := len(pieces); n > 0 && pieces[n-1].kind == commandPiece && pieces[n-1].end >= pos {
+	pieces := cell.Join(cell.SplitTokens(head, tokens))
+	if n := len(pieces); n > 0 && pieces[n-1].Kind == cell.Command && !strings.Contains(head[pieces[n-1].To:], "\n") {
 		return nil
 	}
-	kind := pl.before(cell, pos, pieces, &decls, &stmts)
-	pl.Place = cursor.At(cell[pl.start:pos])
-	if kind == importPiece {
+	kind := pl.before(head, pieces, &decls, &stmts)
+	pl.Place = cursor.At(src[pl.start:pos])
+	if kind == cell.Import {
 		return pl
 	}
-	text, at := pl.Whole(cell[pl.start:pos])
-	after := laterDecls(cell, pl.start, pos)
-	if kind == declPiece {
+	text, at := pl.Whole(src[pl.start:pos])
+	after := laterDecls(src, pl.start, pos)
+	if kind == cell.Declaration {
 		pl.extra = pl.variables(decls.String(), stmts.String())
 		pl.check("package "+pkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at)
 		return pl
@@ -56,58 +59,49 @@ func (s *Session) place(cell string, pos int) *place {
 	opened := nest(stmts.String())
 	pl.check(open+opened, text, strings.Repeat("}", strings.Count(opened, nestMark))+shut, at)
 	if pl.Kind == cursor.Code && strings.HasPrefix(pl.Rest, cursor.Name) && !pl.found() && !pl.afterIf() {
-		pl.lastLine(cell[pl.start:pos], open, shut)
+		pl.lastLine(src[pl.start:pos], open, shut)
 	}
 	return pl
 }
 
 // before sorts what comes before the statement or declaration at the cursor, and says of what kind that is.
-func (pl *place) before(cell string, pos int, pieces []piece, decls, stmts *strings.Builder) (kind pieceKind) {
-	pl.start = pos
+func (pl *place) before(head string, pieces []cell.Piece, decls, stmts *strings.Builder) (kind cell.Kind) {
+	pl.start = len(head)
 	for i, p := range pieces {
-		text := cell[p.off:p.end]
-		if i == len(pieces)-1 && p.kind != commandPiece {
-			start, open := lastStatement(cell[p.off:pos])
-			pl.start = p.off + start
-			text = cell[p.off:pl.start]
-			if open {
-				kind = kindOfText(cell[pl.start:pos])
+		text := p.Text(head)
+		if i == len(pieces)-1 && p.Kind != cell.Command {
+			start, open := lastStatement(head[p.From:])
+			pl.start = p.From + start
+			text = head[p.From:pl.start]
+			if list := cell.Split(head[pl.start:]); open && len(list) > 0 {
+				kind = list[0].Kind
 			}
 		}
-		switch p.kind {
-		case importPiece:
-			_, _ = pl.s.checkImport(pl.st, pl.s.Next(), text, piece{kind: importPiece, end: len(text)}) // a wrong one imports nothing
-		case declPiece:
+		switch p.Kind {
+		case cell.Import:
+			_, _ = pl.s.checkImport(pl.st, pl.s.Next(), text, cell.Piece{Kind: cell.Import, To: len(text)}) // a wrong one imports nothing
+		case cell.Declaration:
 			decls.WriteString(text + "\n")
-		case stmtPiece:
+		case cell.Statement:
 			stmts.WriteString(text + "\n")
 		}
 	}
 	return kind
 }
 
-func kindOfText(src string) pieceKind {
-	list, _ := lex(src)
-	return kindOf(list, len(src))
-}
-
 // lastStatement is where the last statement or declaration of a piece begins, and whether it is still being typed.
 func lastStatement(src string) (start int, open bool) {
-	list, unclosed := lex(src)
-	depth := 0
 	begin := true
-	for _, t := range list {
-		depth += nesting(t.tok)
-		if t.tok == token.SEMICOLON && depth <= 0 {
-			// The end of the text ends no line.
-			begin = t.lit == ";" || t.off < len(src)
+	for _, t := range cell.Code(cell.ScanGo(src)) {
+		if t.Ends() && t.Depth == 0 {
+			begin = t.From < len(src) // the end of the text ends no line
 			continue
 		}
 		if begin {
-			start, begin = t.off, false
+			start, begin = t.From, false
 		}
 	}
-	if begin && !unclosed {
+	if begin {
 		return len(src), false
 	}
 	return start, true
@@ -115,20 +109,18 @@ func lastStatement(src string) (start int, open bool) {
 
 // laterDecls are the declarations that a cell has after the statement or declaration that begins at start and has the
 // cursor in it.
-func laterDecls(cell string, start, pos int) string {
-	list, _ := lex(cell[start:])
-	end, depth := len(cell), 0
-	for _, t := range list {
-		depth += nesting(t.tok)
-		if t.tok == token.SEMICOLON && depth <= 0 && start+t.off >= pos {
-			end = start + t.off
+func laterDecls(src string, start, pos int) string {
+	rest := ""
+	for _, t := range cell.ScanGo(src[start:]) {
+		if t.Ends() && t.Depth == 0 && start+t.From >= pos {
+			rest = src[start+t.From:]
 			break
 		}
 	}
 	var b strings.Builder
-	for _, p := range split(cell[end:]) {
-		if p.kind == declPiece {
-			b.WriteString(cell[end+p.off:end+p.end] + "\n")
+	for _, p := range cell.Split(rest) {
+		if p.Kind == cell.Declaration {
+			b.WriteString(p.Text(rest) + "\n")
 		}
 	}
 	return b.String()
@@ -250,10 +242,10 @@ func blankBroken(src []byte, err error, cursor int) bool {
 			to = from + i
 		}
 		line := string(src[from:to])
-		tokens, open := lex(line)
-		depth := 0
-		for _, t := range tokens {
-			depth += nesting(t.tok)
+		depth, open := 0, false
+		for _, t := range cell.ScanGo(line) {
+			depth += cell.Nesting(t.Tok)
+			open = t.Open && (t.Tok == token.COMMENT || t.Raw(line))
 		}
 		if to > cursor || depth != 0 || open || strings.TrimSpace(line) == "" {
 			continue
@@ -300,31 +292,30 @@ const nestMark = "{;"
 // nest opens a block before each statement that declares a name for the second time: in a cell it may, with another
 // type.
 func nest(stmts string) string {
-	list, _ := lex(stmts)
+	list := cell.Code(cell.ScanGo(stmts))
 	seen := map[string]bool{}
 	var starts []int
-	start, depth := -1, 0
+	start := -1
 	for i, t := range list {
-		depth += nesting(t.tok)
-		if depth == 0 && t.tok == token.SEMICOLON {
+		if t.Depth == 0 && t.Ends() {
 			start = -1
 			continue
 		}
 		if start < 0 {
 			start = i
 		}
-		if depth != 0 || t.tok != token.DEFINE || list[start].tok != token.IDENT {
+		if t.Depth != 0 || t.Tok != token.DEFINE || list[start].Tok != token.IDENT {
 			continue
 		}
 		again := false
-		for _, name := range list[start:i] {
-			if name.tok == token.IDENT {
-				again = again || seen[name.lit]
-				seen[name.lit] = true
+		for _, t := range list[start:i] {
+			if name := t.Text(stmts); t.Tok == token.IDENT {
+				again = again || seen[name]
+				seen[name] = true
 			}
 		}
 		if again {
-			starts = append(starts, list[start].off)
+			starts = append(starts, list[start].From)
 		}
 	}
 	for i := len(starts) - 1; i >= 0; i-- {

@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
 // checkStatements checks a run of statements. It is more than one unit where a variable is declared twice: each
 // declaration may give it another type.
-func (s *Session) checkStatements(st *stage, n int, src string, p piece, last bool) ([]*unit, error) {
-	line, col := lineCol(src, p.off)
-	file, err := s.parseStatements(n, line, col, src[p.off:p.end])
+func (s *Session) checkStatements(st *stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+	line, col := cell.LineCol(src, p.From)
+	file, err := s.parseStatements(n, line, col, p.Text(src))
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (s *Session) checkStatements(st *stage, n int, src string, p piece, last bo
 		list := groups[0]
 		final := last && len(groups) == 1
 		u := &unit{piece: p, pos: file.Package, runs: true}
-		if err := s.checkGroup(st, file, cell, u, list, final && !p.quiet, final); err != nil {
+		if err := s.checkGroup(st, file, cell, u, list, final && !p.Quiet, final); err != nil {
 			return nil, err
 		}
 		groups = groups[1:]

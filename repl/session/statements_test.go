@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // TestLeftOutErrorsEnd puts a call that returns an error, too, wherever an expression can stand in a statement: the check
@@ -21,19 +23,19 @@ func TestLeftOutErrorsEnd(t *testing.T) {
 	for _, statement := range statements {
 		for _, expr := range exprs {
 			for _, call := range calls {
-				cell := strings.ReplaceAll(statement, "$", strings.ReplaceAll(expr, "$", call))
+				src := strings.ReplaceAll(statement, "$", strings.ReplaceAll(expr, "$", call))
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					_, err := s.checkPieces(s.world.stage(), 1, cell, split(cell))
+					_, err := s.checkPieces(s.world.stage(), 1, src, cell.Join(cell.Split(src)))
 					if err != nil && strings.Contains(err.Error(), "__") {
-						t.Errorf("%s: %v", cell, err)
+						t.Errorf("%s: %v", src, err)
 					}
 				}()
 				select {
 				case <-ended:
 				case <-time.After(time.Minute):
-					t.Fatalf("the check of %q does not end", cell)
+					t.Fatalf("the check of %q does not end", src)
 				}
 			}
 		}

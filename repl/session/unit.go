@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -13,7 +14,7 @@ import (
 // statements.
 type unit struct {
 	change
-	piece   piece
+	piece   cell.Piece
 	dropped []*decl // of earlier cells, which do not check with what is new
 	pos     token.Pos
 

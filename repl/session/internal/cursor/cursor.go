@@ -7,11 +7,12 @@
 package cursor
 
 import (
-	"go/scanner"
 	"go/token"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
 // Name is the identifier that stands in a completed text where the cursor is.
@@ -79,29 +80,22 @@ type Place struct {
 // Inner is the innermost level.
 func (p *Place) Inner() *Level { return &p.Levels[len(p.Levels)-1] }
 
-type lexeme struct {
-	off, end int
-	tok      token.Token
-	lit      string
-	newline  bool // a semicolon that a line break stands for
-}
-
 // At reads the text before a cursor.
 func At(src string) *Place {
-	r := &reader{levels: []Level{{Off: -1, Inside: TopLevel, start: true}}}
+	r := &reader{src: src, levels: []Level{{Off: -1, Inside: TopLevel, start: true}}}
 	p := &Place{From: len(src)}
-	r.scan(src, p)
+	r.scan(p)
 	if p.Kind == Code {
 		p.From = len(src) - len(trailingName(src))
 		p.Prefix = src[p.From:]
-		if n := len(r.tokens); n > 0 && r.tokens[n-1].end > p.From {
+		if n := len(r.tokens); n > 0 && r.tokens[n-1].To > p.From {
 			last := r.tokens[n-1]
 			r.tokens = r.tokens[:n-1]
-			if last.tok == token.INT || last.tok == token.FLOAT || last.tok == token.IMAG || last.tok == token.CHAR {
+			if last.Tok == token.INT || last.Tok == token.FLOAT || last.Tok == token.IMAG || last.Tok == token.CHAR {
 				p.Kind = Literal
 			}
 		}
-		if n := len(r.tokens); n > 0 && r.tokens[n-1].end == len(src) && r.tokens[n-1].tok == token.FLOAT {
+		if n := len(r.tokens); n > 0 && r.tokens[n-1].To == len(src) && r.tokens[n-1].Tok == token.FLOAT {
 			p.Kind = Literal // the dot of a number
 		}
 	}
@@ -111,7 +105,7 @@ func At(src string) *Place {
 	p.Levels = r.levels
 	p.Begins = p.Inner().start
 	if n := len(r.tokens); n > 0 {
-		p.Prev = r.tokens[n-1].tok
+		p.Prev = r.tokens[n-1].Tok
 	}
 	p.Rest = r.rest(p)
 	return p
@@ -140,47 +134,32 @@ func (p *Place) Whole(src string) (text string, at int) {
 }
 
 type reader struct {
-	tokens []lexeme
+	src    string
+	tokens []cell.Token
 	levels []Level
 }
 
 // scan reads the tokens, and finds out whether the text ends in the middle of a literal or comment.
-func (r *reader) scan(src string, p *Place) {
-	file := token.NewFileSet().AddFile("", -1, len(src))
-	var s scanner.Scanner
-	open := ""
-	s.Init(file, []byte(src), func(_ token.Position, msg string) { open = msg }, scanner.ScanComments)
-	for {
-		open = ""
-		pos, tok, lit := s.Scan()
-		off := file.Offset(pos)
-		switch {
-		case tok == token.EOF:
-			return
-		case tok == token.COMMENT:
-			if off+len(lit) >= len(src) && (lit[1] == '/' || strings.HasPrefix(open, "comment not")) {
-				p.Kind, p.From, p.Prefix = Comment, len(src), ""
+func (r *reader) scan(p *Place) {
+	for _, t := range cell.ScanGo(r.src) {
+		last := t.To == len(r.src)
+		switch text := t.Text(r.src); {
+		case t.Tok == token.COMMENT:
+			if last && (text[1] == '/' || t.Open) {
+				p.Kind, p.From, p.Prefix = Comment, len(r.src), ""
 				return
 			}
 			continue
-		case tok == token.STRING && strings.Contains(open, "string literal not terminated"):
-			if off+len(lit) >= len(src) {
-				p.Kind, p.Literal, p.From, p.Prefix = String, off, off+1, src[off+1:]
-				return
-			}
-		case tok == token.CHAR && strings.Contains(open, "not terminated") && off+len(lit) >= len(src):
+		case t.Tok == token.STRING && t.Open && last:
+			p.Kind, p.Literal, p.From, p.Prefix = String, t.From, t.From+1, text[1:]
+			return
+		case t.Tok == token.CHAR && t.Open && last:
 			p.Kind = Literal
 			return
-		}
-		end := off + len(lit)
-		if lit == "" {
-			end = off + len(tok.String())
-		}
-		newline := tok == token.SEMICOLON && lit == "\n"
-		if newline && off >= len(src) { // the scanner ends the last line; the typist has not
+		case t.Tok == cell.LineEnd && t.From == len(r.src): // the reader ends the last line; the typist has not
 			continue
 		}
-		r.tokens = append(r.tokens, lexeme{off, end, tok, lit, newline})
+		r.tokens = append(r.tokens, t)
 	}
 }
 
@@ -191,7 +170,7 @@ func (r *reader) at(i int) token.Token {
 	if i < 0 || i >= len(r.tokens) {
 		return token.ILLEGAL
 	}
-	return r.tokens[i].tok
+	return r.tokens[i].Tok
 }
 
 // operandEnd says whether a token can end an operand.
@@ -206,15 +185,15 @@ func operandEnd(t token.Token) bool {
 // step takes one token into account.
 func (r *reader) step(i int) {
 	l, t := r.top(), r.tokens[i]
-	if l.start && t.tok != token.SEMICOLON && l.Inside != Brackets {
-		l.First, l.start = t.tok, false
+	if l.start && !t.Ends() && l.Inside != Brackets {
+		l.First, l.start = t.Tok, false
 	}
 	l.count++
-	switch t.tok {
-	case token.SEMICOLON:
+	switch t.Tok {
+	case token.SEMICOLON, cell.LineEnd:
 		r.semicolon(l, t)
 	case token.IF, token.FOR, token.SWITCH, token.SELECT:
-		l.Header, l.semis, l.assign, l.ranged, l.Commas = t.tok, 0, false, false, 0
+		l.Header, l.semis, l.assign, l.ranged, l.Commas = t.Tok, 0, false, false, 0
 	case token.CASE, token.DEFAULT:
 		l.Header, l.start, l.Commas, l.clauses = token.CASE, false, 0, true
 	case token.FUNC:
@@ -234,9 +213,9 @@ func (r *reader) step(i int) {
 		decl := l.First == token.IMPORT || l.First == token.VAR || l.First == token.CONST || l.First == token.TYPE
 		params := l.fn || l.Inside == Members
 		group := decl && r.at(i-1) == l.First
-		r.push(Level{Off: t.off, Inside: Parens, Call: !params && !group && operandEnd(r.at(i-1)), Params: params, start: group, First: l.First})
+		r.push(Level{Off: t.From, Inside: Parens, Call: !params && !group && operandEnd(r.at(i-1)), Params: params, start: group, First: l.First})
 	case token.LBRACK:
-		r.push(Level{Off: t.off, Inside: Brackets, Call: operandEnd(r.at(i - 1)), First: r.at(i - 1)})
+		r.push(Level{Off: t.From, Inside: Brackets, Call: operandEnd(r.at(i - 1)), First: r.at(i - 1)})
 	case token.LBRACE:
 		r.brace(i)
 	case token.RPAREN, token.RBRACK, token.RBRACE:
@@ -244,15 +223,15 @@ func (r *reader) step(i int) {
 			r.levels = r.levels[:len(r.levels)-1]
 		}
 	}
-	if l.Inside == Elements && t.tok == token.IDENT {
-		l.last = t.lit
+	if l.Inside == Elements && t.Tok == token.IDENT {
+		l.last = t.Text(r.src)
 	}
 }
 
 func (r *reader) push(l Level) { r.levels = append(r.levels, l) }
 
-func (r *reader) semicolon(l *Level, t lexeme) {
-	if !t.newline && (l.Header == token.IF || l.Header == token.FOR || l.Header == token.SWITCH) {
+func (r *reader) semicolon(l *Level, t cell.Token) {
+	if t.Tok == token.SEMICOLON && (l.Header == token.IF || l.Header == token.FOR || l.Header == token.SWITCH) {
 		l.semis++
 		l.assign, l.Commas = false, 0
 		return
@@ -298,7 +277,7 @@ func (r *reader) brace(i int) {
 	case l.First == token.LBRACE || prev == token.ELSE:
 		inside = Block
 	}
-	r.push(Level{Off: r.tokens[i].off, Inside: inside, start: inside != Elements})
+	r.push(Level{Off: r.tokens[i].From, Inside: inside, start: inside != Elements})
 }
 
 // literalType says whether what stands before token i, a brace in a header, is the type of a composite literal that may
