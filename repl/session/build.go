@@ -262,6 +262,16 @@ func (v *env) assemble() (*ast.File, error) {
 	if err := v.declarations(l); err != nil {
 		return nil, err
 	}
+	for _, f := range u.remade {
+		for _, in := range v.s.instances[f[0]] {
+			if f[0].Type().(*types.Signature).TypeParams().Len() != f[1].Type().(*types.Signature).TypeParams().Len() {
+				break
+			}
+			if _, err := v.Instance(f[1], in.args, in.pos); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if u.runs {
 		if err := v.cellFunc(l); err != nil {
 			return nil, err
@@ -344,6 +354,10 @@ func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
 func (v *env) declarations(l *lower.Lowerer) error {
 	for _, d := range v.u.decls {
 		switch {
+		case d.method != nil:
+			if err := v.newMethod(l, d); err != nil {
+				return err
+			}
 		case d.generic || d.recv != "" && v.genericType(d.recv):
 		case d.tok == token.TYPE:
 			if err := v.typeDecl(l, d.ents); err != nil {
@@ -358,7 +372,7 @@ func (v *env) declarations(l *lower.Lowerer) error {
 			if d.recv == "" && len(d.ents) > 0 {
 				name = d.ents[0].internal
 			} else if d.recv != "" {
-				display = methodName(f)
+				display = d.display()
 			} else {
 				if name == "init" {
 					return &lower.Error{Pos: f.Name.Pos(), Msg: "func init is not available in cells: write its statements at the top of the cell"}
@@ -405,12 +419,19 @@ func (v *env) genericType(name string) bool {
 	return e != nil && e.decl != nil && e.decl.generic
 }
 
-// methodName is how a panic names a method: (*T).M or T.M.
-func methodName(f *ast.FuncDecl) string {
-	if _, ok := ast.Unparen(f.Recv.List[0].Type).(*ast.StarExpr); ok {
-		return "(*" + receiver(f) + ")." + f.Name.Name
+// newMethod lowers a method of a type that stays as it is, for a generic one that of all instances.
+func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
+	t := v.st.lookup(d.recv)
+	if !t.decl.generic {
+		display := v.st.display(d.display())
+		return v.lowerFunc(l, v.u.checked.info, d.node.(*ast.FuncDecl), v.key(display), t.internal+"·"+d.name, display, d.slot)
 	}
-	return receiver(f) + "." + f.Name.Name
+	for _, in := range v.s.instances[t.obj] {
+		if err := v.methodInstance(in, d.decl, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // typeDecl declares a type to the interpreter under the name of its version.

@@ -227,8 +227,8 @@ func declaredBy(d ast.Decl) (names []string) {
 	return names
 }
 
-// uses are the names of the session's package scope that code mentions, with the paths of packages of the user's, and the variables among them that it may keep
-// beyond its run: those that a closure or a goroutine uses and those whose address is taken.
+// uses are the names of the session's package scope that code mentions, with methods as T.M and the paths of packages of the
+// user's, and the variables among them that it may keep beyond its run: those that a closure or a goroutine uses and those whose address is taken.
 func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 	mentioned, kept = map[string]bool{}, map[string]bool{}
 	note := func(n ast.Node, into map[string]bool) {
@@ -237,6 +237,11 @@ func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 				o := info.Uses[id]
 				if o != nil && o.Pkg() != nil && o.Pkg().Path() == pkgPath && topLevel(o) {
 					into[o.Name()] = true
+				}
+				if f, ok := o.(*types.Func); ok && o.Pkg() != nil && o.Pkg().Path() == pkgPath {
+					if n, ok := receiverType(f); ok {
+						into[n.Obj().Name()+"."+f.Name()] = true
+					}
 				}
 				if o != nil && o.Pkg() != nil && o.Pkg().Path() != pkgPath && lower.Interpreted(o.Pkg()) {
 					into[o.Pkg().Path()] = true
@@ -264,6 +269,20 @@ func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 		return true
 	})
 	return mentioned, kept
+}
+
+// receiverType is the named type that a method was declared for.
+func receiverType(f *types.Func) (n *types.Named, ok bool) {
+	recv := f.Signature().Recv()
+	if recv == nil {
+		return nil, false
+	}
+	t := types.Unalias(recv.Type())
+	if p, pointer := t.(*types.Pointer); pointer {
+		t = types.Unalias(p.Elem())
+	}
+	n, ok = t.(*types.Named)
+	return n, ok
 }
 
 func isPointer(t types.Type) bool {

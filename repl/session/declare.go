@@ -92,6 +92,7 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 			d.generic = f.Type.TypeParams != nil
 			if f.Recv != nil {
 				d.recv, d.name = receiver(f), f.Name.Name
+				_, d.pointer = ast.Unparen(f.Recv.List[0].Type).(*ast.StarExpr)
 				d.names = nil
 			}
 		}
@@ -159,6 +160,7 @@ func (s *Session) same(st *stage, d *decl) bool {
 // redeclare checks the user's declarations together with those that depend on what changes. Changed are names of
 // variables that get another type.
 func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []string) (*unit, error) {
+	s.findSameTypes(st, user)
 	dropped := map[*decl]bool{}
 	for {
 		again, moves := s.dependents(st, user, changed, dropped)
@@ -185,89 +187,125 @@ func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []stri
 	}
 }
 
-// dependents are the session's declarations that have to be made again, and the variables whose type is.
-func (s *Session) dependents(st *stage, user []*declared, changedVars []string, dropped map[*decl]bool) (again []*declared, moves []*entity) {
-	changed := map[string]bool{} // names with a new meaning
-	redone := map[string]bool{}  // types that are declared again as they were
-	mine := map[string]bool{}    // keys of what the user declares
-	included := map[*decl]bool{}
-	for _, name := range changedVars {
-		changed[name] = true
+// A redoing finds out what has to be declared again with the user's declarations.
+type redoing struct {
+	st      *stage
+	mine    map[string]bool // keys and names of what the user declares
+	changed map[string]bool // names with a new meaning
+	coded   map[string]bool // functions, and methods by their keys, that only have new code
+	redone  map[string]bool // types that are declared again as they were
+	dropped map[*decl]bool
+	list    map[*decl]*declared
+	again   []*declared
+}
+
+// include has an earlier declaration made again. Code says that its type stays what it is.
+func (r *redoing) include(d *decl, code bool) bool {
+	if d == nil || r.dropped[d] || r.mine[d.key()] || d.tok == token.TYPE && !r.st.keepsShape(d) {
+		return false
 	}
-	for _, d := range user {
-		mine[d.key()] = true
-		for _, name := range d.names {
-			mine[name] = true
-			if st.lookup(name) != nil {
-				changed[name] = true
-			}
-		}
-	}
-	include := func(d *decl) bool {
-		if d == nil || included[d] || dropped[d] || mine[d.key()] || d.tok == token.TYPE && !st.keepsShape(d) {
+	for _, name := range d.names {
+		if r.mine[name] {
 			return false
 		}
-		for _, name := range d.names {
-			if mine[name] {
-				return false
-			}
-		}
-		included[d] = true
-		again = append(again, &declared{decl: d})
-		for _, name := range d.names {
-			changed[name] = true
-			if d.tok == token.TYPE {
-				redone[name] = true
-			}
-		}
+	}
+	have := r.list[d]
+	if have != nil && (code || !have.code) {
+		return false
+	}
+	if have == nil {
+		have = &declared{decl: d}
+		r.list[d] = have
+		r.again = append(r.again, have)
+	}
+	if have.code = code; code {
+		r.coded[d.codeName()] = true
 		return true
 	}
-	for _, d := range user { // a method is declared together with its type
-		if e := st.lookup(d.recv); d.recv != "" && e != nil && e.kind == typeKind && !mine[d.recv] {
-			include(e.decl)
+	for _, name := range d.names {
+		r.changed[name] = true
+		if d.tok == token.TYPE {
+			r.redone[name] = true
 		}
 	}
-	if len(changed) == 0 && st.reloaded == nil {
-		return again, nil
+	return true
+}
+
+// code has a function made again that keeps its type.
+func (r *redoing) code(s *Session, d *decl) bool {
+	if t := r.st.lookup(d.recv); t != nil && t.kind == typeKind && t.decl.generic && r.list[d] == nil {
+		if f := s.oldHead(r.st, d); f == nil {
+			return r.method(d)
+		}
+	}
+	return r.include(d, true)
+}
+
+// method has a method made again with its type.
+func (r *redoing) method(d *decl) bool {
+	grown := r.include(d, false)
+	if e := r.st.lookup(d.recv); e != nil && e.kind == typeKind && !r.mine[d.recv] && r.include(e.decl, false) {
+		grown = true
+	}
+	return grown
+}
+
+// dependents are the session's declarations that have to be made again, and the variables whose type is.
+func (s *Session) dependents(st *stage, user []*declared, changedVars []string, dropped map[*decl]bool) (again []*declared, moves []*entity) {
+	r := &redoing{st: st, mine: map[string]bool{}, changed: map[string]bool{}, coded: map[string]bool{}, redone: map[string]bool{}, dropped: dropped, list: map[*decl]*declared{}}
+	for _, name := range changedVars {
+		r.changed[name] = true
+	}
+	for _, d := range user {
+		r.mine[d.key()] = true
+		if d.code {
+			r.coded[d.codeName()] = true
+		}
+		for _, name := range d.names {
+			r.mine[name] = true
+			if st.lookup(name) != nil && !d.code {
+				r.changed[name] = true
+			}
+		}
+	}
+	for _, d := range user { // a method of another type is declared together with its type
+		if e := st.lookup(d.recv); d.recv != "" && !d.code && e != nil && e.kind == typeKind && !r.mine[d.recv] {
+			r.include(e.decl, false)
+		}
+	}
+	if len(r.changed) == 0 && len(r.coded) == 0 && st.reloaded == nil {
+		return r.again, nil
 	}
 	all := st.decls()
 	moved := map[string]bool{}
 	for grown := true; grown; {
 		grown = false
 		for _, d := range all {
-			if d.recv != "" && changed[d.recv] && st.lookup(d.recv) != nil {
-				if include(d) {
-					grown = true
+			switch {
+			case d.recv != "" && r.changed[d.recv] && st.lookup(d.recv) != nil, d.recv != "" && touches(d.typeUses, r.changed):
+				grown = r.method(d) || grown
+			case d.tok == token.FUNC && !touches(d.typeUses, r.changed):
+				if touches(d.uses, r.changed) || touches(d.uses, r.coded) {
+					grown = r.code(s, d) || grown
 				}
-				if e := st.lookup(d.recv); e.kind == typeKind && !mine[d.recv] && include(e.decl) {
-					grown = true
-				}
-				continue
-			}
-			for name := range d.uses {
-				if changed[name] && include(d) {
-					grown = true
-					if d.recv != "" && !mine[d.recv] {
-						include(st.lookup(d.recv).decl)
-					}
-					break
-				}
+			case touches(d.uses, r.changed):
+				grown = r.include(d, false) || grown
 			}
 		}
-		if len(redone) == 0 && st.reloaded == nil {
+		if len(r.redone) == 0 && st.reloaded == nil {
 			continue
 		}
 		st.all(func(e *entity) {
 			if e.kind != varKind || moved[e.name] {
 				return
 			}
-			if t := e.obj.Type(); (s.mentions(st, t, redone) || s.mentionsOld(st, t)) && st.movable(t) {
-				moved[e.name], changed[e.name], grown = true, true, true
+			if t := e.obj.Type(); (s.mentions(st, t, r.redone) || s.mentionsOld(st, t)) && st.movable(t) {
+				moved[e.name], r.changed[e.name], grown = true, true, true
 				moves = append(moves, e)
 			}
 		})
 	}
-	return again, moves
+	return r.again, moves
 }
 
 // mentions says whether a type is made of one of the named types as they are now.
@@ -285,8 +323,10 @@ func (s *Session) mentions(st *stage, t types.Type, names map[string]bool) (foun
 func (s *Session) checkDecls(st *stage, pos token.Pos, all []*declared, moves map[string]*entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
+	types := declaredTypes(all)
 	for _, d := range all {
 		if d.user {
+			s.placeMethod(st, d, types)
 			if mine == nil {
 				mine = &ast.File{Package: d.node.Pos(), Name: &ast.Ident{Name: pkgPath, NamePos: d.node.Pos()}, FileStart: d.node.Pos(), FileEnd: d.node.End()}
 				files = append(files, mine)
@@ -298,7 +338,8 @@ func (s *Session) checkDecls(st *stage, pos token.Pos, all []*declared, moves ma
 		if err != nil {
 			return nil, err
 		}
-		d.node = f.Decls[0]
+		d.node, d.method = f.Decls[0], nil
+		s.placeMethod(st, d, types)
 		blankForeign(st, d)
 		files = append(files, f)
 	}
@@ -362,6 +403,9 @@ func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
 		mentioned, _ := uses(u.checked.info, d.node)
 		fresh := *d.decl
 		fresh.uses = mentioned
+		if f, ok := d.node.(*ast.FuncDecl); ok {
+			fresh.typeUses = signatureUses(u.checked.info, f)
+		}
 		for _, name := range d.names {
 			delete(fresh.uses, name)
 		}
@@ -390,12 +434,18 @@ func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
 			if old != nil && old.kind == varKind {
 				u.gone = append(u.gone, old)
 			}
+			if d.generic && e.kind == funcKind && old != nil && old.kind == funcKind {
+				u.remade = append(u.remade, [2]types.Object{old.obj, o})
+			}
 			d.ents = append(d.ents, e)
 			u.define = append(u.define, e)
 		}
 	}
 	for _, d := range u.decls {
 		if d.recv != "" {
+			if d.method != nil && u.methods[d.recv] == nil {
+				u.methods[d.recv] = maps.Clone(st.methodsOf(d.recv))
+			}
 			if u.methods[d.recv] == nil {
 				return &CheckError{Diags: []Diag{s.diagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.recv), "")}}
 			}

@@ -141,12 +141,12 @@ func (v *env) funcInstance(in *instance) error {
 	f.Type.TypeParams = nil
 	f.Name.Name = in.name
 	st := v.stageOf(in.generic.Pkg())
-	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.name, st.display(d.names[0]), d.slot)
+	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.key(), st.display(d.names[0]), d.slot)
 }
 
 // lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function with its
 // receiver as the first parameter.
-func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, name, display string, slot int) error {
+func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, key, display string, slot int) error {
 	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
 	if p != nil {
@@ -165,7 +165,7 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs [
 		v.vars[o] = n
 	}
 	v.vars[c.info.Defs[f.Name]] = f.Name.Name
-	return v.lowerFunc(lower.New(v, c.info), c.info, f, name, name, display, slot)
+	return v.lowerFunc(lower.New(v, c.info), c.info, f, key, f.Name.Name, display, slot)
 }
 
 // allowVain drops complaints about cases and assertions that can never hold: with type parameters they are right.
@@ -211,25 +211,28 @@ func (v *env) typeInstance(in *instance) error {
 		return err
 	}
 	for _, m := range methods {
-		node, err := v.source(m, p)
-		if err != nil {
-			return err
-		}
-		f := node.(*ast.FuncDecl)
-		nameBlanks(f)
-		objs := bind(receiverParams(f), in.args)
-		recv := f.Recv.List[0]
-		display := methodName(f)
-		name := f.Name.Name
-		f.Name.Name = in.name + "·" + name
-		f.Type.Params.List = append([]*ast.Field{recv}, f.Type.Params.List...)
-		f.Recv = nil
-		st := v.stageOf(in.generic.Pkg())
-		if err := v.lowerInstance(f, p, st, append(objs, v.imports(m)...), f.Name.Name, st.display(display), m.slot); err != nil {
+		if err := v.methodInstance(in, m, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// methodInstance makes a method of an instance of a generic type.
+func (v *env) methodInstance(in *instance, m *decl, p *sourcePackage) error {
+	node, err := v.source(m, p)
+	if err != nil {
+		return err
+	}
+	f := node.(*ast.FuncDecl)
+	nameBlanks(f)
+	objs := bind(receiverParams(f), in.args)
+	recv := f.Recv.List[0]
+	f.Name.Name = in.name + "·" + f.Name.Name
+	f.Type.Params.List = append([]*ast.Field{recv}, f.Type.Params.List...)
+	f.Recv = nil
+	st := v.stageOf(in.generic.Pkg())
+	return v.lowerInstance(f, p, st, append(objs, v.imports(m)...), in.key()+"."+m.name, st.display(m.display()), m.slot)
 }
 
 // nameBlanks names what a method leaves without a name, so that it can be written as a function with its receiver as the

@@ -84,6 +84,10 @@ func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
 func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
 	list := v.made
 	for _, d := range v.u.decls {
+		if t := v.st.lookup(d.recv); d.method != nil && !t.decl.generic { // values in interfaces have it, too
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t.obj.Type())), ValuePos: v.u.pos}
+			rtCall("Method", key, v.str(types.Id(t.obj.Pkg(), d.name)), v.id(t.internal+"·"+d.name))
+		}
 		if d.tok != token.TYPE || d.generic {
 			continue
 		}

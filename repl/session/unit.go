@@ -1,9 +1,11 @@
 package session
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -31,6 +33,8 @@ type unit struct {
 
 	body  []ast.Stmt // statements
 	decls []*declared
+	// remade are generic functions that are declared again: instances of the first are made of the second.
+	remade [][2]types.Object
 
 	shown    ast.Expr // the trailing expression, if it is to be shown
 	shows    []types.Type
@@ -54,7 +58,10 @@ type declared struct {
 	*decl
 	node ast.Decl
 	user bool // written in this cell, not carried over from an earlier one
-	ents []*entity
+	code bool // of a function: it has the type that it had
+	// method is what a method was written as whose type is not declared with it: node is a function then.
+	method *ast.FuncDecl
+	ents   []*entity
 }
 
 // An instance is a generic function or type with concrete type arguments.
@@ -63,6 +70,16 @@ type instance struct {
 	args    []types.Type
 	name    string
 	pos     token.Pos // where it is wanted
+}
+
+// key identifies the instance, whatever the versions of what it is made of.
+func (in *instance) key() string {
+	args := make([]string, len(in.args))
+	for i, t := range in.args {
+		args[i] = unversioned(t)
+	}
+	path, _, _ := strings.Cut(in.generic.Pkg().Path(), "@")
+	return fmt.Sprintf("%s.%s[%s]", path, in.generic.Name(), strings.Join(args, ", "))
 }
 
 func (in *instance) is(generic types.Object, args []types.Type) bool {

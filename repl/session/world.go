@@ -45,8 +45,10 @@ type decl struct {
 	comment    string   // on the lines above it
 	names      []string // what it declares; none for a method
 	recv, name string   // of a method: its type's name and its own
+	pointer    bool     // of a method: its receiver is one
 	generic    bool
-	uses       map[string]bool   // the names of the session that it mentions
+	uses       map[string]bool   // the names of the session that it mentions; of methods, with those of their types
+	typeUses   map[string]bool   // func: those in its signature
 	imports    map[string]string // of its file, if that is one of a package: name -> path
 	slot       int               // func: for its marks
 }
@@ -57,6 +59,35 @@ func (d *decl) key() string {
 		return d.recv + "." + d.name
 	}
 	return fmt.Sprint(d.names)
+}
+
+// display is how a panic calls a function: f, T.M or (*T).M.
+func (d *decl) display() string {
+	switch {
+	case d.pointer:
+		return "(*" + d.recv + ")." + d.name
+	case d.recv != "":
+		return d.key()
+	}
+	return d.names[0]
+}
+
+// codeName is what those who call a function have among their uses.
+func (d *decl) codeName() string {
+	if d.recv != "" {
+		return d.key()
+	}
+	return d.names[0]
+}
+
+// touches says whether a declaration mentions one of some names.
+func touches(uses, names map[string]bool) bool {
+	for name := range uses {
+		if names[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // title is how messages call what is declared.
