@@ -1,0 +1,47 @@
+//go:build amd64 || arm64
+
+package gotype
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"unsafe"
+)
+
+// The code of a method of a compiled type is at an address, and is called without the context that a closure has. So
+// there are entries in assembly, each of which calls the closure that has its number.
+
+// maxEntries is how many entries there are: two for each method of a type, one for each of its pointers.
+const maxEntries = 1 << 14
+
+// entrySize is how many bytes of code lie between two entries.
+const entrySize = 16
+
+var closures [maxEntries]unsafe.Pointer
+
+var entered struct {
+	sync.Mutex
+	n int
+}
+
+// firstEntry is where the code of the first entry is.
+var firstEntry uintptr // set in assembly
+
+func entries()
+func enterClosure()
+
+// enter makes code of a function: what calls it calls f.
+func enter(f reflect.Value) (code unsafe.Pointer, err error) {
+	entered.Lock()
+	defer entered.Unlock()
+	if entered.n == maxEntries {
+		return nil, errors.New("too many methods: this process has made the types of programs with more than it has room for")
+	}
+	p := reflect.New(f.Type())
+	p.Elem().Set(f)
+	closures[entered.n] = *(*unsafe.Pointer)(p.UnsafePointer())
+	code = unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&firstEntry)), entered.n*entrySize)
+	entered.n++
+	return code, nil
+}

@@ -1,0 +1,272 @@
+// Package gotype makes Go types at run time as the compiler makes them: types with a name and a package, structs with
+// fields that are not exported, tags and embedded fields, and types with methods. Package reflect makes none of these.
+//
+// A made type is a description in memory, laid out as internal/abi says, like those that the compiler writes into a
+// program: reflection, type assertions, interface tables, printing and encoders cannot tell them apart. The runtime
+// finds the names, types and code of a description by offsets. For what was made at run time it hands out the offsets
+// itself (reflect.addReflectOff), and it keeps alive what has one: so a made type is never freed, as one that package
+// reflect makes is not.
+//
+// Making a type has several steps, because types refer to each other: [Declare] makes a description, to which others
+// may refer by pointers, slices, channels and functions; [Type.Define] says what it is made of, [Type.SetMethods] what
+// its methods do.
+//
+// The layout is that of Go 1.26. The tests compare made types with the compiler's.
+package gotype
+
+import (
+	"encoding/binary"
+	"fmt"
+	"go/token"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// A Type is a type that is being made, together with the type of pointers to it.
+type Type struct {
+	t, pointer *block
+}
+
+// A block is one description with what follows it in memory.
+type block struct {
+	*rtype
+	uncommon *uncommonType
+	in, out  []unsafe.Pointer // of a function: the types of parameters and results
+	methods  []methodType
+}
+
+// A Head is what is known of a type before it is defined.
+type Head struct {
+	Kind reflect.Kind
+	// Text is how the type is written: main.Point, or struct { x int }. Defined says that it has a name, which is the end
+	// of Text, and Path is the path of the package that has declared it.
+	Text    string
+	Defined bool
+	Path    string
+	// Methods and PointerMethods are how many methods it and pointers to it have.
+	Methods, PointerMethods int
+	In, Out                 int // of a function: how many parameters and results
+}
+
+// Declare begins a type.
+func Declare(h Head) *Type {
+	t := &Type{t: newBlock(h, h.Methods)}
+	t.t.flags |= flagUncommon
+	if h.Defined {
+		t.t.flags |= flagNamed
+	}
+	h.Text = "*" + h.Text
+	h.Kind, h.In, h.Out = reflect.Pointer, 0, 0
+	t.pointer = newBlock(h, h.PointerMethods)
+	if h.PointerMethods > 0 {
+		t.pointer.flags |= flagUncommon
+	}
+	like := describe(reflect.TypeFor[*byte]())
+	t.pointer.copyLayout(like)
+	(*elemType)(unsafe.Pointer(t.pointer.rtype)).elem = t.t.rtype
+	t.t.pointerToThis = addReflectOff(unsafe.Pointer(t.pointer.rtype))
+	return t
+}
+
+func newBlock(h Head, methods int) *block {
+	field := func(name string, t reflect.Type) reflect.StructField { return reflect.StructField{Name: name, Type: t} }
+	v := reflect.New(reflect.StructOf([]reflect.StructField{
+		field("Head", head(h.Kind)), field("Uncommon", reflect.TypeFor[uncommonType]()),
+		field("Types", reflect.ArrayOf(h.In+h.Out, reflect.TypeFor[unsafe.Pointer]())),
+		field("Methods", reflect.ArrayOf(methods, reflect.TypeFor[methodType]())),
+	})).Elem()
+	at := func(i int) unsafe.Pointer { return v.Field(i).Addr().UnsafePointer() }
+	b := &block{rtype: (*rtype)(at(0)), uncommon: (*uncommonType)(at(1))}
+	types := unsafe.Slice((*unsafe.Pointer)(at(2)), h.In+h.Out)
+	b.in, b.out = types[:h.In], types[h.In:]
+	b.methods = unsafe.Slice((*methodType)(at(3)), methods)
+	b.hash = uint32(-addReflectOff(unsafe.Pointer(b.rtype))) * 2654435761 // keeps it alive, too
+	b.kind = uint8(h.Kind)
+	b.str = addReflectOff(unsafe.Pointer(encode(h.Text, "", token.IsExported(h.Text), false)))
+	if h.Path != "" {
+		b.uncommon.pkgPath = addReflectOff(unsafe.Pointer(encode(h.Path, "", false, false)))
+	}
+	b.uncommon.offset = uint32(uintptr(at(3)) - uintptr(at(1)))
+	return b
+}
+
+// copyLayout takes over how values of another type lie in memory and are compared.
+func (b *block) copyLayout(like *rtype) {
+	b.size, b.pointers, b.align, b.fieldAlign = like.size, like.pointers, like.align, like.fieldAlign
+	b.equal, b.gcData = like.equal, like.gcData
+	b.flags |= like.flags &^ (flagUncommon | flagExtraStar | flagNamed)
+}
+
+// Reflect is the type for package reflect.
+func (t *Type) Reflect() reflect.Type { return reflected(t.t.rtype) }
+
+// A Field is one of a struct.
+type Field struct {
+	Name, Tag string
+	Type      reflect.Type
+	Embedded  bool
+}
+
+// Define says what the type is made of: it gets the layout and the elements of another, whose kind it has. That may be
+// done first with a type that only lies in memory in the same way, and then with the right one.
+func (t *Type) Define(under reflect.Type) {
+	from := unsafe.Pointer(describe(under))
+	to := unsafe.Pointer(t.t.rtype)
+	t.t.copyLayout((*rtype)(from))
+	switch under.Kind() {
+	case reflect.Array:
+		to, from := (*arrayType)(to), (*arrayType)(from)
+		to.elem, to.slice, to.len = from.elem, from.slice, from.len
+	case reflect.Chan:
+		to, from := (*chanType)(to), (*chanType)(from)
+		to.elem, to.dir = from.elem, from.dir
+	case reflect.Func:
+		to, from := (*funcType)(to), (*funcType)(from)
+		if under.NumIn() != len(t.t.in) || under.NumOut() != len(t.t.out) {
+			break // so far it only says how its values lie
+		}
+		to.in, to.out = from.in, from.out
+		for i := range t.t.in {
+			t.t.in[i] = unsafe.Pointer(describe(under.In(i)))
+		}
+		for i := range t.t.out {
+			t.t.out[i] = unsafe.Pointer(describe(under.Out(i)))
+		}
+	case reflect.Interface:
+		to, from := (*interfaceType)(to), (*interfaceType)(from)
+		to.pkgPath, to.methods = from.pkgPath, from.methods
+	case reflect.Map:
+		to, from := (*mapType)(to), (*mapType)(from)
+		head := to.rtype
+		*to = *from
+		to.rtype = head
+	case reflect.Pointer, reflect.Slice:
+		(*elemType)(to).elem = (*elemType)(from).elem
+	case reflect.Struct:
+		panic("gotype: a struct is defined by its fields")
+	}
+}
+
+// DefineStruct says what a struct is made of; path is the package that its fields belong to.
+func (t *Type) DefineStruct(path string, fields []Field) {
+	plain := make([]reflect.StructField, len(fields))
+	blank := false
+	for i, f := range fields {
+		plain[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: f.Type}
+		blank = blank || f.Name == "_"
+	}
+	under := reflect.StructOf(plain)
+	t.t.copyLayout(describe(under))
+	s := (*structType)(unsafe.Pointer(t.t.rtype))
+	s.pkgPath = encode(path, "", false, false)
+	s.fields = make([]structField, len(fields))
+	for i, f := range fields {
+		s.fields[i] = structField{encode(f.Name, f.Tag, token.IsExported(f.Name), f.Embedded), describe(f.Type), under.Field(i).Offset}
+	}
+	if blank && s.equal != nil {
+		s.equal = func(p, q unsafe.Pointer) bool {
+			return !slices.ContainsFunc(s.fields, func(f structField) bool {
+				return !isBlank(f.name) && !f.typ.equal(unsafe.Add(p, f.offset), unsafe.Add(q, f.offset))
+			})
+		}
+	}
+}
+
+// SetField gives a field of a struct a type that lies in memory, and is compared, as the one does that it was defined with.
+func (t *Type) SetField(i int, typ reflect.Type) {
+	(*structType)(unsafe.Pointer(t.t.rtype)).fields[i].typ = describe(typ)
+}
+
+// A Method is an exported method. Type is its type without the receiver. Call is what it does: the receiver is a value
+// of the type, or a pointer to it where the method is one of those.
+type Method struct {
+	Name string
+	Type reflect.Type
+	Call func(recv reflect.Value, args []reflect.Value) []reflect.Value
+}
+
+// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the program has no
+// room for the code of more methods.
+func (t *Type) SetMethods(values, pointers []Method) error {
+	this := t.Reflect()
+	if err := t.t.setMethods(this, values); err != nil {
+		return err
+	}
+	return t.pointer.setMethods(reflect.PointerTo(this), pointers)
+}
+
+func (b *block) setMethods(recv reflect.Type, list []Method) error {
+	if len(list) != len(b.methods) {
+		panic(fmt.Sprintf("gotype: %s: got %d methods, want %d", recv, len(list), len(b.methods)))
+	}
+	slices.SortFunc(list, func(a, b Method) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	for i, m := range list {
+		plain, err := enter(m.function(recv, func(v reflect.Value) reflect.Value { return v }))
+		if err != nil {
+			return err
+		}
+		iface := plain
+		if b.flags&flagDirect == 0 {
+			iface, err = enter(m.function(reflect.PointerTo(recv), reflect.Value.Elem))
+			if err != nil {
+				return err
+			}
+		}
+		b.methods[i] = methodType{
+			name: addReflectOff(unsafe.Pointer(encode(m.Name, "", true, false))), typ: addReflectOff(unsafe.Pointer(describe(m.Type))),
+			iface: addReflectOff(iface), plain: addReflectOff(plain),
+		}
+	}
+	b.uncommon.count, b.uncommon.visible = uint16(len(list)), uint16(len(list))
+	return nil
+}
+
+// function is a function of the method with its receiver as the first parameter, of which find makes the value.
+func (m Method) function(recv reflect.Type, find func(reflect.Value) reflect.Value) reflect.Value {
+	in := []reflect.Type{recv}
+	for t := range m.Type.Ins() {
+		in = append(in, t)
+	}
+	t := reflect.FuncOf(in, slices.Collect(m.Type.Outs()), m.Type.IsVariadic())
+	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value { return m.Call(find(args[0]), args[1:]) })
+}
+
+// Retype is x with the type t, which must lie in memory as the type of x does.
+func Retype(x any, t reflect.Type) any {
+	(*eface)(unsafe.Pointer(&x)).typ = describe(t)
+	return x
+}
+
+// SameLayout says whether values of one type may be taken for values of the other, as far as their sizes and pointers tell.
+func SameLayout(t, u reflect.Type) bool {
+	a, b := describe(t), describe(u)
+	return a.kind == b.kind && a.size == b.size && a.pointers == b.pointers && a.flags&flagDirect == b.flags&flagDirect
+}
+
+// encode writes a name as descriptions have it.
+func encode(name, tag string, exported, embedded bool) *byte {
+	flag := func(set bool, bit byte) byte {
+		if set {
+			return bit
+		}
+		return 0
+	}
+	b := []byte{flag(exported, 1) | flag(tag != "", 2) | flag(embedded, 8)}
+	b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
+	if tag != "" {
+		b = append(binary.AppendUvarint(b, uint64(len(tag))), tag...)
+	}
+	return &b[0]
+}
+
+// isBlank says whether an encoded name is "_".
+func isBlank(name *byte) bool {
+	b := unsafe.Slice(name, 3)
+	return b[1] == 1 && b[2] == '_'
+}
