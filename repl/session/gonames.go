@@ -22,8 +22,8 @@ func mainQualifier(p *types.Package) string {
 	return p.Name()
 }
 
-// pathQualifier is for the arguments of generic types, which come with the whole path of their package.
-func pathQualifier(p *types.Package) string {
+// programPath is the path of a package as reflection tells it; it also qualifies the arguments of generic types.
+func programPath(p *types.Package) string {
 	if p.Path() == pkgPath {
 		return "main"
 	}
@@ -72,7 +72,7 @@ func writeNamed(b *strings.Builder, t *types.Named, qualifier types.Qualifier) {
 	b.WriteString(t.Obj().Name())
 	for i := range t.TypeArgs().Len() {
 		b.WriteString(map[bool]string{true: "[", false: ","}[i == 0])
-		writeName(b, t.TypeArgs().At(i), pathQualifier)
+		writeName(b, t.TypeArgs().At(i), programPath)
 	}
 	if t.TypeArgs().Len() > 0 {
 		b.WriteString("]")

@@ -23,17 +23,8 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 	case "fmt":
 		in := s.stdin()
 		own = map[string]any{
-			"Print": func(a ...any) (int, error) { return fmt.Fprint(s.out.print(), a...) },
-			"Printf": func(f string, a ...any) (int, error) {
-				f, a = typeVerbs(f, a)
-				return fmt.Fprintf(s.out.print(), f, a...)
-			},
-			"Sprintf": func(f string, a ...any) string { f, a = typeVerbs(f, a); return fmt.Sprintf(f, a...) },
-			"Errorf":  func(f string, a ...any) error { f, a = typeVerbs(f, a); return fmt.Errorf(f, a...) },
-			"Fprintf": func(w io.Writer, f string, a ...any) (int, error) {
-				f, a = typeVerbs(f, a)
-				return fmt.Fprintf(w, f, a...)
-			},
+			"Print":   func(a ...any) (int, error) { return fmt.Fprint(s.out.print(), a...) },
+			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(s.out.print(), f, a...) },
 			"Println": func(a ...any) (int, error) { return fmt.Fprintln(s.out.print(), a...) },
 			"Scan":    func(a ...any) (int, error) { return fmt.Fscan(in, a...) },
 			"Scanf":   func(f string, a ...any) (int, error) { return fmt.Fscanf(in, f, a...) },
@@ -111,7 +102,7 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"Var": r.Var, "Method": r.Method, "Run": r.Run, "Stop": r.Stop, "Go": r.Go, "Deferred": r.Deferred, "Defer": r.Defer,
 		"Recover": r.Recover, "RecoverCalled": r.RecoverCalled, "Panic": r.Panic, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
-		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Become": r.Become, "Box": r.Box, "Open": r.Open, "Plain": r.Plain, "Dispatch": r.Dispatch, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
+		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Become": r.Become, "Box": r.Box, "Open": r.Open, "Dispatch": r.Dispatch, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
 		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain, "Forward": r.Forward,
 	} {
 		symbols[name] = reflect.ValueOf(f)

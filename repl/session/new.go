@@ -20,6 +20,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -52,7 +53,10 @@ func New(o Options) (*Session, error) {
 func (s *Session) start() error {
 	s.world = newWorld()
 	s.logger = log.New(s.errOut, "", log.LstdFlags)
-	s.rt = rt.New(rt.Types{Wrapper: wrapper, Name: s.nameOf, Base: s.baseOf, Implements: s.implements, Satisfies: s.satisfies, Format: s.formatBoxed})
+	reflected := made.New(made.Session{Type: s.typeOfKey, Key: s.typeKey, Name: goName, Path: programPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+		return s.rt.InvokeFor(f, key, name, recv, args)
+	}})
+	s.rt = rt.New(rt.Types{Name: s.nameOf, Base: s.baseOf, Implements: s.implements, Satisfies: s.satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
 	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
 		return err
@@ -72,7 +76,7 @@ func (s *Session) start() error {
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Crashed = s.crashed
-	s.format = &display.Formatter{Unwrap: rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier, Recovered: s.rt.Recovered}
+	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier, Recovered: s.rt.Recovered}
 	return s.prelude()
 }
 

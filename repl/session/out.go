@@ -90,7 +90,7 @@ func small(v reflect.Value) int {
 		if v.IsNil() {
 			return n
 		}
-		return n + small(rt.Unwrap(v))
+		return n + small(v.Elem())
 	case reflect.Slice, reflect.Array:
 		for i := 0; i < v.Len() && n <= keepBytes; i++ {
 			n += small(v.Index(i))

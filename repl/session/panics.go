@@ -77,11 +77,7 @@ func panicText(o rt.Outcome) string {
 	if !o.Mute {
 		return o.Text
 	}
-	name, ok := rt.TypeName(o.Value)
-	if !ok {
-		name = fmt.Sprintf("%T", o.Value)
-	}
-	return name + " (which panics when it is asked what it says)"
+	return fmt.Sprintf("%T (which panics when it is asked what it says)", o.Value)
 }
 
 // traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic: mcs.f(...).
@@ -283,7 +279,7 @@ func asError(v reflect.Value) (error, bool) {
 	if v.Kind() == reflect.Interface && v.IsNil() {
 		return nil, false
 	}
-	u := rt.Unwrap(v)
+	u := rt.Inner(v)
 	if !u.IsValid() || !u.CanInterface() {
 		return nil, false
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
-	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // Vars returns what cells have declared, sorted by name. Values are read as they are now.
@@ -186,16 +185,4 @@ func sameType(r reflect.Type, t types.Type) bool {
 		return r.Kind() == reflect.Func && r.Name() == "" && r.NumIn() == t.Params().Len() && r.NumOut() == t.Results().Len()
 	}
 	return false
-}
-
-// wrapper is the generated struct that carries values as a compiled interface.
-func wrapper(iface reflect.Type) reflect.Type {
-	symbols, ok := stdlib.Symbols(iface.PkgPath())
-	if !ok || iface.Name() == "" {
-		return nil
-	}
-	if v := symbols["_"+iface.Name()]; v.IsValid() {
-		return v.Type().Elem()
-	}
-	return nil
 }

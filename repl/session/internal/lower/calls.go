@@ -150,13 +150,12 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 			return l.exprs(e.Args), false
 		}
 	}
-	fn := l.calledFunc(e.Fun)
 	for i, a := range e.Args {
 		t := parameter(sig, i)
 		if e.Ellipsis.IsValid() && i == n-1 {
 			t = sig.Params().At(i).Type()
 		}
-		args = append(args, l.argument(l.expr(a), l.typeOf(a), t, fn))
+		args = append(args, l.convert(l.expr(a), l.typeOf(a), t))
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
@@ -189,56 +188,10 @@ func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
 	if i, ok := callbacks[fn.FullName()]; ok && i < len(e.Args) {
 		return l.contained(e, i)
 	}
-	l.refuseReflection(f.Sel.Pos(), fn)
 	if fn.FullName() == "errors.As" {
 		return l.errorsAs(e)
 	}
-	switch fn.Pkg().Path() {
-	case "fmt", "log":
-		return l.printing(e, fn)
-	}
 	return nil
-}
-
-// printing marks the arguments of fmt's functions whose types have names that only the session knows: what fmt finds
-// out by reflection is the interpreter's representation.
-func (l *Lowerer) printing(e *ast.CallExpr, fn *types.Func) ast.Expr {
-	sig := fn.Type().(*types.Signature)
-	if !sig.Variadic() || e.Ellipsis.IsValid() || len(e.Args) == 0 {
-		return nil
-	}
-	if _, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
-		return nil
-	}
-	n := sig.Params().Len()
-	if !isAny(variadicElem(sig.Params().At(n - 1).Type())) {
-		return nil
-	}
-	var args []ast.Expr
-	for i, a := range e.Args {
-		x := l.expr(a)
-		if i < n-1 {
-			x = l.convert(x, l.typeOf(a), sig.Params().At(i).Type())
-		}
-		if t := l.typeOf(a); i >= n-1 && !isNil(t) {
-			switch {
-			case strings.Contains(strings.ToLower(fn.Name()), "scan"):
-				x = l.argument(x, t, anyType, fn)
-			case fn.Name() == "Errorf" && types.Implements(t, errorInterface):
-				x = l.convert(x, t, errorType)
-			case types.IsInterface(t):
-				if hasMethods(t) && !l.inAny(t) {
-					break // an error prints itself
-				}
-				x = l.convert(x, t, anyType)
-			case l.boxed(t) || holdsInterfaces(t):
-				x = l.rt("Box", l.int(l.env.TypeKey(types.Unalias(t))), l.convert(x, t, t))
-			}
-		}
-		args = append(args, x)
-	}
-	l.pos = e.Pos()
-	return l.call(l.expr(e.Fun), args...)
 }
 
 func isAny(t types.Type) bool {
@@ -246,19 +199,15 @@ func isAny(t types.Type) bool {
 	return ok && i.Empty()
 }
 
-// errorsAs is errors.As, which has to know what type its target points to.
+// errorsAs is errors.As for a target that is an interface of cells, whose methods package errors does not see; nil for
+// another.
 func (l *Lowerer) errorsAs(e *ast.CallExpr) ast.Expr {
-	key, iface := 0, 0
-	if p, ok := l.typeOf(e.Args[1]).Underlying().(*types.Pointer); ok {
-		switch t := p.Elem(); {
-		case l.inAny(t):
-			iface = l.env.TypeKey(types.Unalias(t))
-		case !types.IsInterface(t):
-			key = l.boxKey(t)
-		}
+	p, ok := l.typeOf(e.Args[1]).Underlying().(*types.Pointer)
+	if !ok || !l.inAny(p.Elem()) {
+		return nil
 	}
 	err := l.convert(l.expr(e.Args[0]), l.typeOf(e.Args[0]), errorType)
-	return l.rt("ErrorsAs", err, l.expr(e.Args[1]), l.int(key), l.int(iface))
+	return l.rt("ErrorsAs", err, l.expr(e.Args[1]), l.int(l.env.TypeKey(types.Unalias(p.Elem()))))
 }
 
 func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
@@ -436,10 +385,7 @@ func (l *Lowerer) panicCall(e *ast.CallExpr) ast.Expr {
 	return l.rt("Panic", l.convert(l.expr(e.Args[0]), t, anyType))
 }
 
-var (
-	errorType      = types.Universe.Lookup("error").Type()
-	errorInterface = errorType.Underlying().(*types.Interface)
-)
+var errorType = types.Universe.Lookup("error").Type()
 
 // makeCall checks lengths: a slice, channel or map that the machine cannot hold ends the process.
 func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {

@@ -173,7 +173,6 @@ func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
 // receiver for a parameter.
 func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	f := sel.Obj().(*types.Func)
-	l.refuseReflection(e.Sel.Pos(), f)
 	recv := f.Signature().Recv().Type()
 	x, t := l.expr(e.X), l.typeOf(e.X)
 	l.pos = e.Pos()
@@ -241,7 +240,6 @@ func (l *Lowerer) nilCheck(name string) ast.Stmt {
 
 // methodExpr writes T.Method as a function literal: the interpreter panics on it.
 func (l *Lowerer) methodExpr(sel *types.Selection) ast.Expr {
-	l.refuseReflection(l.pos, sel.Obj().(*types.Func))
 	sig := sel.Type().(*types.Signature)
 	names := make([]string, sig.Params().Len())
 	args := []ast.Expr{}

@@ -47,25 +47,10 @@ func ending(m *types.Func) (name string, ok bool) {
 	return "", false
 }
 
-// refuseReflection refuses the functions of package reflect that look for methods.
-func (l *Lowerer) refuseReflection(pos token.Pos, fn *types.Func) {
-	switch fn.FullName() {
-	case "(reflect.Value).Method", "(reflect.Value).MethodByName", "(reflect.Type).Method", "(reflect.Type).MethodByName":
-		l.refuse(pos, "reflection does not see the methods of types that are declared in cells: %s is not available", fn.Name())
-	}
-}
-
 // refuseEnd refuses a conversion to an interface through which a guarded method could be called.
 func (l *Lowerer) refuseEnd(pos token.Pos, from, to types.Type) {
 	if from == nil || to == nil || !hasMethods(to) {
 		return
-	}
-	for m := range to.Underlying().(*types.Interface).Methods() {
-		if o, _, _ := types.LookupFieldOrMethod(from, true, m.Pkg(), m.Name()); o != nil && l.inAny(to) {
-			if f, ok := o.(*types.Func); ok {
-				l.refuseReflection(pos, f)
-			}
-		}
 	}
 	if types.IsInterface(from) {
 		return

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
 )
 
 // What becomes of values on their way into interfaces; package rt says how they are carried there.
@@ -166,67 +165,4 @@ func untyped(x ast.Expr) bool {
 		return x.Op == token.NOT
 	}
 	return false
-}
-
-// argument converts an argument of a call of fn, which is nil if the function is not known by name. Compiled functions
-// with a parameter of type any look at the value by reflection, and so get it without its box, unless they keep it for
-// cells, compare it, or ask its methods.
-func (l *Lowerer) argument(x ast.Expr, from, to types.Type, fn *types.Func) ast.Expr {
-	if fn == nil || to == nil || !isAny(to) || isNil(from) || !l.compiled(fn) || keepsBoxes(fn) {
-		return l.convert(x, from, to)
-	}
-	if types.IsInterface(from) || holdsInterfaces(from) {
-		return l.rt("Plain", x)
-	}
-	if untyped(x) {
-		return l.convert(x, types.Default(from), to)
-	}
-	return x
-}
-
-// compiled says whether a function has no source in the session.
-func (l *Lowerer) compiled(fn *types.Func) bool {
-	if fn.Pkg() == nil || Interpreted(fn.Pkg()) || l.env.Name(fn) != "" {
-		return false
-	}
-	sig := fn.Signature()
-	return sig.TypeParams().Len() == 0 && sig.RecvTypeParams().Len() == 0 && fn.Origin() == fn
-}
-
-// boxKeepers are the packages whose functions keep values for cells, compare them, or ask for the methods that boxes have.
-var boxKeepers = map[string]bool{"container/heap": true, "container/list": true, "container/ring": true, "sync": true,
-	"sync/atomic": true, "context": true, "errors": true, "fmt": true, "log": true, "log/slog": true, "testing": true}
-
-func keepsBoxes(fn *types.Func) bool {
-	switch fn.FullName() {
-	case "reflect.DeepEqual", "encoding/json.Marshal", "encoding/json.MarshalIndent", "(*encoding/json.Encoder).Encode":
-		return true
-	}
-	return boxKeepers[fn.Pkg().Path()] && !strings.Contains(strings.ToLower(fn.Name()), "scan")
-}
-
-// holdsInterfaces says whether a type is a slice, array or map of values that may be in boxes.
-func holdsInterfaces(t types.Type) bool {
-	switch t := t.Underlying().(type) {
-	case *types.Slice:
-		return isAny(t.Elem()) || holdsInterfaces(t.Elem())
-	case *types.Array:
-		return isAny(t.Elem()) || holdsInterfaces(t.Elem())
-	case *types.Map:
-		return isAny(t.Elem()) || isAny(t.Key()) || holdsInterfaces(t.Elem())
-	}
-	return false
-}
-
-// calledFunc is the function that an expression names, or nil.
-func (l *Lowerer) calledFunc(e ast.Expr) *types.Func {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		f, _ := l.info.Uses[e].(*types.Func)
-		return f
-	case *ast.SelectorExpr:
-		f, _ := l.info.Uses[e.Sel].(*types.Func)
-		return f
-	}
-	return nil
 }

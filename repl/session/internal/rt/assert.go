@@ -29,13 +29,6 @@ func (r *Runtime) AsInterface(x, into any) bool {
 	if dst.Kind() != reflect.Interface || x == nil {
 		return false
 	}
-	if b, ok := box(reflect.ValueOf(x)); ok {
-		w, ok := wrap(b, dst.Type())
-		if ok {
-			dst.Set(w)
-		}
-		return ok
-	}
 	v := reflect.ValueOf(x)
 	if !v.Type().Implements(dst.Type()) {
 		return false
@@ -74,15 +67,13 @@ func (r *Runtime) has(x any, iface int) bool {
 	return r.types.Satisfies(v.Type(), iface)
 }
 
-// ErrorsAs is errors.As; key is the number of the type that target points to, if that was declared in a cell and is not an
-// interface; iface, if it is one.
-func (r *Runtime) ErrorsAs(err error, target any, key, iface int) bool {
-	dst := reflect.ValueOf(target)
-	if dst.Kind() != reflect.Pointer || dst.IsNil() {
+// ErrorsAs is errors.As for a target that is a variable of an interface type of cells, which has this number.
+func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
+	if target == nil {
 		panic(RuntimeError("errors: target must be a non-nil pointer"))
 	}
 	for err != nil {
-		if r.errorAs(err, dst.Elem(), key, iface) {
+		if r.AsOwn(err, target, iface) {
 			return true
 		}
 		if x, ok := err.(interface{ As(any) bool }); ok && x.As(target) {
@@ -93,7 +84,7 @@ func (r *Runtime) ErrorsAs(err error, target any, key, iface int) bool {
 			err = x.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, e := range x.Unwrap() {
-				if r.ErrorsAs(e, target, key, iface) {
+				if r.ErrorsAs(e, target, iface) {
 					return true
 				}
 			}
@@ -105,41 +96,8 @@ func (r *Runtime) ErrorsAs(err error, target any, key, iface int) bool {
 	return false
 }
 
-func (r *Runtime) errorAs(err error, dst reflect.Value, key, iface int) bool {
-	switch {
-	case iface != 0:
-		p, ok := dst.Addr().Interface().(*any)
-		return ok && r.AsOwn(err, p, iface)
-	case key != 0:
-		return r.As(err, dst.Addr().Interface(), key)
-	case dst.Kind() == reflect.Interface:
-		return r.AsInterface(err, dst.Addr().Interface())
-	}
-	if _, own := box(reflect.ValueOf(err)); own || !reflect.TypeOf(err).AssignableTo(dst.Type()) {
-		return false
-	}
-	dst.Set(reflect.ValueOf(err))
-	return true
-}
-
-var errorType = reflect.TypeFor[error]()
-
 // Equal is x == y for interfaces.
-func (r *Runtime) Equal(x, y any) bool {
-	x, y = r.Open(x), r.Open(y)
-	a, ta := r.Dynamic(reflect.ValueOf(x))
-	b, tb := r.Dynamic(reflect.ValueOf(y))
-	if !a.IsValid() || !b.IsValid() {
-		return a.IsValid() == b.IsValid()
-	}
-	if ta != tb || a.Type() != b.Type() {
-		return false
-	}
-	if !a.Type().Comparable() {
-		panic(RuntimeError("runtime error: comparing uncomparable type " + typeName(a, ta)))
-	}
-	return x == y
-}
+func (r *Runtime) Equal(x, y any) bool { return x == y }
 
 // typeName is how Go writes the type of a value.
 func typeName(v reflect.Value, t *Type) string {
@@ -198,7 +156,8 @@ func (r *Runtime) Print(w io.Writer, separator, end string, args ...any) {
 		if i > 0 {
 			b.WriteString(separator)
 		}
-		b.WriteString(printed(Inner(reflect.ValueOf(a))))
+		v, _ := r.Dynamic(reflect.ValueOf(a))
+		b.WriteString(printed(v))
 	}
 	fmt.Fprint(w, b.String()+end)
 }

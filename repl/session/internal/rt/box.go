@@ -1,25 +1,32 @@
 package rt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
 // How values of interpreted types are carried in interfaces. The interpreter makes the reflect type of `type F float64`
-// the one of float64: == of two interfaces, the keys of a map, type switches and %T would take the one for the other. So
-// lowered code knows two kinds of interfaces only: any, which also stands for the interfaces that cells declare, and
-// compiled interfaces with methods. In an any, a value is what it seems, unless its type mentions one that was declared
-// in a cell: then it is in a [Box] with the number of its type. Boxes compare, and hash, as the values would in Go. In a
-// compiled interface with methods there is an [Err] or a generated wrapper around the box, whose methods are the type's.
+// the one of float64, and exports every field of a struct. That is the type of variables in interpreted code, and nobody
+// else ever sees it: on its way into an interface a value gets the type that the compiler would have given it, which
+// package gotype makes, with its name, its fields and its methods. The value itself stays as it is, because both types lie
+// in memory in the same way; so a pointer goes on to point to the interpreter's variable, and what is behind it needs no
+// conversion.
+//
+// Lowered code knows two kinds of interfaces only: any, which also stands for the interfaces that cells declare, and
+// compiled interfaces with methods. Both hold what they would hold in a compiled program.
 
-// A Type stands for a Go type that reflection cannot tell from others.
+// A Type stands for a Go type that only the session knows.
 type Type struct {
 	r    *Runtime
 	key  int // its number
 	base int // the number of the named type that it is, or points to
+	// made is the type of its values in interfaces, and like that of the interpreter's variables.
+	made, like atomic.Pointer[reflect.Type]
 }
 
 // Key is the type's number, 0 for a nil Type.
@@ -32,16 +39,36 @@ func (t *Type) Key() int {
 
 func (t *Type) String() string { return t.r.types.Name(t.key) }
 
-// A Box is a value with its type. It has the methods through which package fmt and encoders ask a value about itself.
-type Box struct {
-	T *Type
-	V any
+// Box is the value v of the type with this number as the value of an interface.
+func (r *Runtime) Box(key int, v any) any {
+	t := r.typ(key)
+	made := t.reflect()
+	if v == nil {
+		return reflect.Zero(made).Interface()
+	}
+	have := reflect.TypeOf(v)
+	if have == made {
+		return v
+	}
+	if like := t.like.Load(); like == nil || *like != have {
+		if !gotype.SameLayout(have, made) {
+			panic(fmt.Sprintf("internal error: the interpreter has a value of type %s as %s", t, have))
+		}
+		t.like.Store(&have)
+	}
+	return gotype.Retype(v, made)
 }
 
-var boxType = reflect.TypeFor[Box]()
-
-// Box is the value v of the type with this number as the value of an interface.
-func (r *Runtime) Box(key int, v any) any { return Box{r.typ(key), v} }
+// reflect is the type of the values in interfaces.
+func (t *Type) reflect() reflect.Type {
+	if made := t.made.Load(); made != nil {
+		return *made
+	}
+	made := t.r.types.Made(t.key)
+	t.made.Store(&made)
+	t.r.madeTypes.Store(made, t)
+	return made
+}
 
 // typ is the type with this number.
 func (r *Runtime) typ(key int) *Type {
@@ -59,92 +86,96 @@ func (r *Runtime) typ(key int) *Type {
 		list = append(list, nil)
 	}
 	if list[key] == nil {
-		list[key] = &Type{r, key, base}
+		list[key] = &Type{r: r, key: key, base: base}
 		r.numbered.Store(&list)
 	}
 	return list[key]
 }
 
-// Format prints the value as its type would.
-func (b Box) Format(f fmt.State, verb rune) {
-	b.T.r.types.Format(f, verb, b.T.key, reflect.ValueOf(b.V))
-}
-
-// MarshalJSON calls the type's own method, or that for text, if it has one.
-func (b Box) MarshalJSON() ([]byte, error) {
-	if out, ok := b.text("MarshalJSON"); ok {
-		return out.bytes, out.err
+// known is what only the session knows of the type of a value in an interface; nil for a type of compiled code.
+func (r *Runtime) known(made reflect.Type) *Type {
+	if t, ok := r.madeTypes.Load(made); ok {
+		return t.(*Type)
 	}
-	if out, ok := b.text("MarshalText"); ok {
-		if out.err != nil {
-			return nil, out.err
-		}
-		return json.Marshal(string(out.bytes))
+	var t *Type
+	if key := r.types.Find(made); key != 0 {
+		t = r.typ(key)
+		t.reflect()
 	}
-	return json.Marshal(b.T.r.Plain(b.V))
+	r.madeTypes.Store(made, t)
+	return t
 }
 
-type marshalled struct {
-	bytes []byte
-	err   error
-}
-
-// text calls a method func() ([]byte, error).
-func (b Box) text(name string) (m marshalled, ok bool) {
-	f, ok := b.bound(name)
-	if !ok || f.Type() != reflect.TypeFor[func() ([]byte, error)]() {
-		return m, false
+// Dynamic is the value in an interface as the interpreter has it in variables, and its type if only the session knows that.
+func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, *Type) {
+	for v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
 	}
-	out := f.Call(nil)
-	m.bytes = out[0].Bytes()
-	m.err, _ = out[1].Interface().(error)
-	return m, true
+	if !v.IsValid() {
+		return v, nil
+	}
+	t := r.known(v.Type())
+	if t == nil {
+		return v, nil
+	}
+	if like := t.like.Load(); like != nil && v.CanInterface() {
+		v = as(*like, v)
+	}
+	return v, t
 }
 
-// bound is a method of the value as a function.
-func (b Box) bound(name string) (f reflect.Value, ok bool) {
-	m := b.T.r.method(b.T.base, name)
+// as is v as a value of another type that lies in memory in the same way.
+func as(t reflect.Type, v reflect.Value) reflect.Value {
+	if v.Type() == t {
+		return v
+	}
+	to := reflect.New(t).Elem()
+	if !Move(to, v) {
+		panic(fmt.Sprintf("internal error: a value of type %s is used as %s", v.Type(), t))
+	}
+	return to
+}
+
+// Open is the value in a compiled interface as an any holds it.
+func (r *Runtime) Open(x any) any { return x }
+
+// Invoke calls a method of the type with this number, which is registered as a function whose first parameter is the
+// receiver or a pointer to it; recv is a value of the type or a pointer to one. The results are the interpreter's.
+func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+	m := r.method(key, name)
 	if !m.IsValid() {
-		return m, false
+		panic(RuntimeError(fmt.Sprintf("%s has no method %s", r.types.Name(key), name)))
 	}
 	mt := m.Type()
-	in := make([]reflect.Type, mt.NumIn()-1)
-	for i := range in {
-		in[i] = mt.In(i + 1)
-	}
-	out := make([]reflect.Type, mt.NumOut())
-	for i := range out {
-		out[i] = mt.Out(i)
-	}
-	return reflect.MakeFunc(reflect.FuncOf(in, out, mt.IsVariadic()), func(args []reflect.Value) []reflect.Value {
-		return b.invoke(m, name, args)
-	}), true
-}
-
-// invoke calls a registered method, a function whose first parameter is the receiver or a pointer to it.
-func (b Box) invoke(m reflect.Value, name string, args []reflect.Value) []reflect.Value {
-	recv, want := reflect.ValueOf(b.V), m.Type().In(0)
-	switch have := recv.Type(); {
-	case have == want:
-	case have.Kind() == reflect.Pointer && have.Elem() == want:
+	want := mt.In(0)
+	switch pointer := recv.Kind() == reflect.Pointer; {
+	case want.Kind() == reflect.Pointer && !pointer:
+		recv = addressed(recv)
+	case want.Kind() != reflect.Pointer && pointer:
 		if recv.IsNil() {
-			panic(RuntimeError(fmt.Sprintf("value method %s.%s called using nil %s pointer", b.T.r.types.Name(b.T.base), name, b.T)))
+			panic(RuntimeError(fmt.Sprintf("value method %s.%s called using nil *%[1]s pointer", r.types.Name(key), name)))
 		}
 		recv = recv.Elem()
-	case want.Kind() == reflect.Pointer && want.Elem() == have:
-		recv = addressed(recv)
-	default:
-		copied := reflect.New(want).Elem()
-		if !Move(copied, recv) {
-			panic(RuntimeError(fmt.Sprintf("%s is not a receiver of %s", b.T, name)))
-		}
-		recv = copied
 	}
-	all := append([]reflect.Value{recv}, args...)
-	if m.Type().IsVariadic() {
+	all := make([]reflect.Value, len(args)+1)
+	all[0] = as(want, recv)
+	for i, a := range args {
+		all[i+1] = as(mt.In(i+1), a)
+	}
+	if mt.IsVariadic() {
 		return m.CallSlice(all)
 	}
 	return m.Call(all)
+}
+
+// InvokeFor is Invoke for a function of another type, the parameters and results of which lie in memory as those of the
+// method do.
+func (r *Runtime) InvokeFor(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+	results := r.Invoke(key, name, recv, args)
+	for i, v := range results {
+		results[i] = as(f.Out(i), v)
+	}
+	return results
 }
 
 // Dispatch sets *p, a function variable, to the call of a method by its name: the first parameter is an interface with the
@@ -157,11 +188,8 @@ func (r *Runtime) Dispatch(name string, p any) {
 		if !v.IsValid() {
 			r.NilUsed()
 		}
-		if b, ok := box(v); ok {
-			if m := r.method(b.T.base, name); m.IsValid() {
-				return b.invoke(m, name, args[1:])
-			}
-			panic(RuntimeError(fmt.Sprintf("%s has no method %s", b.T, name)))
+		if t := r.known(v.Type()); t != nil {
+			return r.InvokeFor(f.Type(), t.base, name, v, args[1:])
 		}
 		m := v.MethodByName(name)
 		if !m.IsValid() {
@@ -172,112 +200,6 @@ func (r *Runtime) Dispatch(name string, p any) {
 		}
 		return m.Call(args[1:])
 	}))
-}
-
-// box is the box that v is, or that a wrapper carries.
-func box(v reflect.Value) (b Box, ok bool) {
-	if !v.IsValid() || !v.CanInterface() {
-		return b, false
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		if v.Type() == boxType {
-			return v.Interface().(Box), true
-		}
-		if v.NumField() > 0 && v.Type().Field(0).Name == "IValue" {
-			b, ok = v.Field(0).Interface().(Box)
-			return b, ok
-		}
-	case reflect.Pointer, reflect.Interface:
-	default:
-		return b, false
-	}
-	if c, ok := v.Interface().(carrier); ok && !(v.Kind() == reflect.Pointer && v.IsNil()) {
-		return c.carried(), true
-	}
-	return b, false
-}
-
-// Dynamic is the value in an interface without its box or wrapper, and its type if it was in one.
-func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, *Type) {
-	for v.IsValid() && v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if b, ok := box(v); ok {
-		return reflect.ValueOf(b.V), b.T
-	}
-	return v, nil
-}
-
-// Open is the value in an interface as an any holds it: compiled wrappers are taken off.
-func (r *Runtime) Open(x any) any {
-	if b, ok := box(reflect.ValueOf(x)); ok {
-		return b
-	}
-	return x
-}
-
-// Plain is a value for compiled code that looks at it by reflection: without its box, and with the values in the slices,
-// arrays and maps of interfaces that it holds taken out of theirs. What is behind pointers and in structs stays as it is.
-func (r *Runtime) Plain(x any) any {
-	v, t := r.Dynamic(reflect.ValueOf(x))
-	if !v.IsValid() {
-		return nil
-	}
-	if t != nil && (v.Kind() == reflect.Struct || v.Kind() == reflect.Pointer) {
-		return v.Interface()
-	}
-	return plain(r, v).Interface()
-}
-
-func plain(r *Runtime, v reflect.Value) reflect.Value {
-	if !holdsInterfaces(v.Type()) {
-		return v
-	}
-	inner := func(e reflect.Value) reflect.Value {
-		if e.Kind() == reflect.Interface {
-			if e.IsNil() || e.Type().NumMethod() > 0 {
-				return e
-			}
-			return reflect.ValueOf(r.Plain(e.Interface()))
-		}
-		return plain(r, e)
-	}
-	switch v.Kind() {
-	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && v.IsNil() {
-			return v
-		}
-		out := reflect.New(v.Type()).Elem()
-		if v.Kind() == reflect.Slice {
-			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		}
-		for i := range v.Len() {
-			out.Index(i).Set(inner(v.Index(i)))
-		}
-		return out
-	case reflect.Map:
-		if v.IsNil() {
-			return v
-		}
-		out := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for it := v.MapRange(); it.Next(); {
-			out.SetMapIndex(inner(it.Key()), inner(it.Value()))
-		}
-		return out
-	}
-	return v
-}
-
-// holdsInterfaces says whether t is a slice, array or map of interfaces, or of such.
-func holdsInterfaces(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Slice, reflect.Array:
-		return t.Elem().Kind() == reflect.Interface || holdsInterfaces(t.Elem())
-	case reflect.Map:
-		return t.Elem().Kind() == reflect.Interface || t.Key().Kind() == reflect.Interface || holdsInterfaces(t.Elem())
-	}
-	return false
 }
 
 // Method tells of a method of an interpreted type, as a function that takes the receiver, or a pointer to it, first.
@@ -298,33 +220,33 @@ type methodID struct {
 	name string
 }
 
-// CallText calls a method func() string of v, which is of the type with this number or a pointer to it.
+// CallText calls the method Error or String of v, which is of the type with this number.
 func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, err error) {
-	b := Box{r.typ(key), v.Interface()}
-	m := r.method(b.T.base, name)
-	if !m.IsValid() || m.Type().NumIn() != 1 || m.Type().NumOut() != 1 || m.Type().Out(0).Kind() != reflect.String {
+	x := r.Box(key, v.Interface())
+	e, isError := x.(error)
+	s, isStringer := x.(fmt.Stringer)
+	switch {
+	case name == "Error" && isError:
+		s = errorText{e}
+	case name != "String" || !isStringer:
 		return "", errNoText
 	}
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return "<nil>", nil
 	}
-	return b.invoke(m, name, nil)[0].String(), nil
+	return s.String(), nil
 }
 
 var errNoText = errors.New("no such method")
+
+// errorText is the text of an error as that of a Stringer.
+type errorText struct{ err error }
+
+func (e errorText) String() string { return e.err.Error() }
 
 // addressed is a pointer to a copy of v.
 func addressed(v reflect.Value) reflect.Value {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
 	return p
-}
-
-// TypeName is how Go writes the type of the value in an interface, if it is in a box or a wrapper.
-func TypeName(x any) (name string, ok bool) {
-	b, ok := box(reflect.ValueOf(x))
-	if !ok {
-		return "", false
-	}
-	return b.T.String(), true
 }

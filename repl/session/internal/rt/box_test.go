@@ -1,12 +1,13 @@
 package rt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
 // The types of these tests, by their numbers: F and G are both float64 to reflection, L is []any, E a string that is an
@@ -20,18 +21,40 @@ const (
 	ifaceArea // an interface with the method Area, which F has
 )
 
+// testKinds are what the types are made of.
+var testKinds = map[int]reflect.Type{typeF: reflect.TypeFor[float64](), typeG: reflect.TypeFor[float64](), typeL: reflect.TypeFor[[]any](), typeE: reflect.TypeFor[string]()}
+
 func testRuntime() *Runtime {
 	names := []string{"", "main.F", "main.G", "main.L", "main.E", "*main.F", "main.Shape"}
+	made := map[int]reflect.Type{}
 	r := New(Types{
-		Wrapper: func(reflect.Type) reflect.Type { return reflect.TypeFor[stringerWrapper]() },
-		Name:    func(key int) string { return names[key] },
+		Name: func(key int) string { return names[key] },
 		Base: func(key int) int {
 			return map[int]int{typePointerToF: typeF}[key] + map[bool]int{true: key}[key != typePointerToF]
 		},
 		Implements: func(key, iface int) bool { return key == typeF || key == typePointerToF },
 		Satisfies:  func(t reflect.Type, iface int) bool { _, ok := t.MethodByName("Area"); return ok },
-		Format:     func(f fmt.State, verb rune, key int, v reflect.Value) { fmt.Fprintf(f, "%s(%v)", names[key], v) },
+		Made:       func(key int) reflect.Type { return made[key] },
+		Find:       func(reflect.Type) int { return 0 },
 	})
+	texts := map[int]string{typeG: "String", typeE: "Error"}
+	for key, under := range testKinds {
+		n := map[bool]int{true: 1}[texts[key] != ""]
+		t := gotype.Declare(gotype.Head{Kind: under.Kind(), Text: names[key], Defined: true, Path: "main", Methods: n, PointerMethods: n})
+		t.Define(under)
+		made[key] = t.Reflect()
+		if n == 0 {
+			continue
+		}
+		text := gotype.Method{Name: texts[key], Type: reflect.TypeFor[func() string]()}
+		text.Call = func(recv reflect.Value, args []reflect.Value) []reflect.Value {
+			return r.InvokeFor(text.Type, key, text.Name, recv, args)
+		}
+		if err := t.SetMethods([]gotype.Method{text}, []gotype.Method{text}); err != nil {
+			panic(err)
+		}
+	}
+	made[typePointerToF] = reflect.PointerTo(made[typeF])
 	r.Method(typeF, "Area", func(f float64) float64 { return f * f })
 	r.Method(typeF, "Grow", func(f *float64, by ...float64) int { *f += by[0]; return len(by) })
 	r.Method(typeG, "String", func(g float64) string { return fmt.Sprintf("<%v>", g) })
@@ -39,15 +62,7 @@ func testRuntime() *Runtime {
 	return r
 }
 
-// stringerWrapper is what the generator makes for fmt.Stringer.
-type stringerWrapper struct {
-	IValue  any
-	WString func() string
-}
-
-func (w stringerWrapper) String() string { return w.WString() }
-
-// Values in boxes are equal, and the same key, if their types and they are.
+// Values in interfaces are equal, and the same key, if their types and they are.
 func TestBoxesCompare(t *testing.T) {
 	r := testRuntime()
 	f, g := r.Box(typeF, 1.0), r.Box(typeG, 1.0)
@@ -72,7 +87,7 @@ func TestBoxesCompare(t *testing.T) {
 		}
 	}
 	defer func() {
-		if want := RuntimeError("runtime error: comparing uncomparable type main.L"); recover() != want {
+		if want := "runtime error: comparing uncomparable type main.L"; fmt.Sprint(recover()) != want {
 			t.Errorf("comparing slices does not panic with %q", want)
 		}
 	}()
@@ -151,9 +166,9 @@ func TestErr(t *testing.T) {
 	if r.Open(a) != r.Box(typeE, "a") || !r.Equal(a, r.Box(typeE, "a")) {
 		t.Error("a wrapper is not the value in it")
 	}
-	var text string
-	if !r.ErrorsAs(errors.Join(io.EOF, a), &text, typeE, 0) || text != "a" || r.ErrorsAs(a, &text, typeF, 0) {
-		t.Errorf("ErrorsAs: got %q", text)
+	var own any
+	if !r.ErrorsAs(errors.Join(io.EOF, areaError{}), &own, ifaceArea) || own != (areaError{}) || r.ErrorsAs(a, &own, ifaceArea) {
+		t.Errorf("ErrorsAs: got %v", own)
 	}
 	var s fmt.Stringer
 	if !r.AsInterface(r.Box(typeG, 2.0), &s) || s.String() != "<2>" || r.AsInterface(r.Box(typeF, 2.0), &s) {
@@ -161,25 +176,29 @@ func TestErr(t *testing.T) {
 	}
 }
 
-// Compiled code that looks at values by reflection gets them without boxes; encoders ask the boxes.
-func TestPlain(t *testing.T) {
+// areaError is a compiled error with the method Area.
+type areaError struct{}
+
+func (areaError) Error() string { return "area" }
+func (areaError) Area() float64 { return 0 }
+
+// A value in an interface has its type and its methods wherever compiled code finds it.
+func TestCompiledCodeSeesTypes(t *testing.T) {
 	r := testRuntime()
-	f := r.Box(typeF, 1.5)
-	for _, test := range []struct{ x, want any }{
-		{f, 1.5},
-		{[]any{f, "a", nil}, []any{1.5, "a", nil}},
-		{map[any]any{f: []any{f}}, map[any]any{1.5: []any{1.5}}},
-		{r.Box(typeL, []any{f}), []any{1.5}},
-		{nil, nil},
-		{[]int{1}, []int{1}},
+	f, g := r.Box(typeF, 1.5), r.Box(typeG, 2.0)
+	for _, test := range []struct {
+		x            any
+		format, want string
+	}{
+		{f, "%v %[1]T", "1.5 main.F"},
+		{[]any{f, g, nil}, "%v", "[1.5 <2> <nil>]"},
+		{map[any]any{g: []any{g}}, "%v", "map[<2>:[<2>]]"},
+		{r.Box(typeL, []any{f}), "%v %[1]T", "[1.5] main.L"},
+		{struct{ X, x any }{g, g}, "%v", "{<2> 2}"},
 	} {
-		if got := r.Plain(test.x); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("Plain(%v): got %#v, want %#v", test.x, got, test.want)
+		if got := fmt.Sprintf(test.format, test.x); got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
 		}
-	}
-	b, err := json.Marshal(map[string]any{"f": f, "l": r.Box(typeL, []any{f, nil})})
-	if want := `{"f":1.5,"l":[1.5,null]}`; err != nil || string(b) != want {
-		t.Errorf("got %s, %v, want %s", b, err, want)
 	}
 }
 

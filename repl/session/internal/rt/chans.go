@@ -65,7 +65,7 @@ func (s *Select) Send(ch, p any) {
 
 // channel is the channel behind ch, or the zero Value for a nil channel, which reflect.Select never picks.
 func channel(ch any) reflect.Value {
-	c := Unwrap(reflect.ValueOf(ch))
+	c := Inner(reflect.ValueOf(ch))
 	if !c.IsValid() || c.IsNil() {
 		return reflect.Value{}
 	}

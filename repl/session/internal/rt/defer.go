@@ -187,11 +187,6 @@ func Value(p any) any {
 				return fmt.Sprint(v)
 			}
 			p = v.Interface()
-		case Box:
-			if err, ok := makeError(v); ok {
-				return err
-			}
-			return v
 		default:
 			return p
 		}

@@ -69,6 +69,7 @@ type Runtime struct {
 	tables    sync.RWMutex // guards methods and the growth of numbered; taken last
 	methods   map[methodID]reflect.Value
 	numbered  atomic.Pointer[[]*Type] // by their numbers
+	madeTypes sync.Map                // reflect.Type of a value in an interface -> *Type, nil for one of compiled code
 	shown     []reflect.Value
 	loop      func(n int)
 	MaxAlloc  int // bytes that one make may take

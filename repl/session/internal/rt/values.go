@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
+	"runtime"
 	"strings"
 )
 
@@ -74,25 +74,23 @@ func (r *Runtime) Check(err error, mark int) {
 	}
 }
 
-// Unwrap follows interfaces to the value in them, and takes it out of its box. A value that comes with methods through a
-// compiled wrapper is left in it: the wrapper is what has the methods.
-func Unwrap(v reflect.Value) reflect.Value {
+// Unwrap follows interfaces to the value in them, as the interpreter has it in variables. A value in a compiled interface
+// stays as it is: it has the methods.
+func (r *Runtime) Unwrap(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
+		if v.NumMethod() > 0 {
+			return Inner(v)
+		}
 		v = v.Elem()
 	}
-	if v.IsValid() && v.Type() == boxType && v.CanInterface() {
-		return reflect.ValueOf(v.Interface().(Box).V)
-	}
+	v, _ = r.Dynamic(v)
 	return v
 }
 
-// Inner is a value without any wrapper.
+// Inner is the value in an interface.
 func Inner(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
-	}
-	if b, ok := box(v); ok {
-		return reflect.ValueOf(b.V)
 	}
 	return v
 }
@@ -146,15 +144,10 @@ func (e RuntimeError) Error() string { return string(e) }
 // RuntimeError makes it a runtime.Error.
 func (e RuntimeError) RuntimeError() {}
 
-// structTag is what tells an interpreted struct type apart in reflection's text of it.
-var structTag = regexp.MustCompile(`mcs:\\"(\w+?)(?:__\w+)?\\"`)
-
 // GoError puts reflect's wording of a fault into Go's; other values are returned as they are.
 func GoError(v any) any {
 	var text string
 	switch v := v.(type) {
-	case Box, carrier:
-		return v
 	case *reflect.ValueError:
 		text = v.Error()
 	case string:
@@ -162,18 +155,13 @@ func GoError(v any) any {
 		if !strings.HasPrefix(v, "reflect") {
 			return v
 		}
-	case error:
+	case runtime.Error: // not any error, whose method may be a cell's
 		text = strings.TrimPrefix(v.Error(), "runtime error: ")
 		if !strings.HasPrefix(text, "reflect") && !strings.HasPrefix(text, "hash of") {
 			return v
 		}
 	default:
 		return v
-	}
-	if unhashable, ok := strings.CutPrefix(strings.Replace(text, "type: ", "type ", 1), "hash of unhashable type struct"); ok {
-		if name := structTag.FindStringSubmatch(unhashable); name != nil {
-			return RuntimeError("runtime error: hash of unhashable type main." + name[1])
-		}
 	}
 	for _, t := range goTexts {
 		if strings.Contains(text, t.has) && t.means != "" {
@@ -195,33 +183,20 @@ func PanicText(v any) string {
 		return v
 	case fmt.Stringer:
 		return v.String()
-	case Box:
-		return v.panicText()
 	}
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
-		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.String:
+		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
 		if rv.Type().PkgPath() != "" {
 			return fmt.Sprintf("%T(%v)", v, v)
 		}
+	case reflect.String:
+		if rv.Type().PkgPath() != "" {
+			return fmt.Sprintf("%T(%q)", v, v)
+		}
 	}
 	return fmt.Sprintf("%v", v)
-}
-
-// panicText is what Go prints after "panic: " for a value of an interpreted type that is no error.
-func (b Box) panicText() string {
-	if m := b.T.r.method(b.T.base, "String"); m.IsValid() {
-		return call[string](b, "String")
-	}
-	rv := reflect.ValueOf(b.V)
-	switch k := rv.Kind(); {
-	case k == reflect.String:
-		return fmt.Sprintf("%s(%q)", b.T, rv.String())
-	case k <= reflect.Complex128:
-		return fmt.Sprintf("%s(%v)", b.T, rv)
-	}
-	return fmt.Sprint(b)
 }
 
 // IsStop says whether a recovered value is the unwinding of a stopped cell, and why it was stopped.

@@ -1,0 +1,334 @@
+// Package made makes the types that cells declare as reflection would have them from a compiler: from what the checker
+// knows of a type comes what compiled code gets to see of its values in interfaces.
+package made
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/stdlib"
+
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// A Session knows the types of cells by their numbers.
+type Session struct {
+	Type func(key int) types.Type
+	Key  func(t types.Type) int
+	// Name is how Go writes the type, and Path the path of the package that declares it.
+	Name func(t types.Type) string
+	Path func(p *types.Package) string
+	// Invoke calls a method of the type with this number; f is the method's type without its receiver.
+	Invoke func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value
+}
+
+// Types are the types of a session that have been made.
+type Types struct {
+	s     Session
+	mu    sync.Mutex
+	made  typeutil.Map                // types.Type -> reflect.Type
+	found map[reflect.Type]types.Type // the other way, of types that compiled code does not have
+	todo  []func()                    // what is left to do before the types that were begun are complete
+}
+
+// New makes no types yet.
+func New(s Session) *Types { return &Types{s: s, found: map[reflect.Type]types.Type{}} }
+
+// Of is the type with this number.
+func (m *Types) Of(key int) reflect.Type {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.reflect(m.s.Type(key))
+	for len(m.todo) > 0 {
+		next := m.todo[0]
+		m.todo = m.todo[1:]
+		next()
+	}
+	return t
+}
+
+// reflect is the type of t, which may be incomplete until todo is done.
+func (m *Types) reflect(t types.Type) reflect.Type {
+	t = types.Unalias(t)
+	if r, ok := m.made.At(t).(reflect.Type); ok {
+		return r
+	}
+	r := m.make(t)
+	m.made.Set(t, r)
+	if m.mentions(r) {
+		m.found[r] = t
+	}
+	return r
+}
+
+func (m *Types) make(t types.Type) reflect.Type {
+	switch t := t.(type) {
+	case *types.Basic:
+		return basicTypes[t.Kind()]
+	case *types.Named:
+		if r := compiledType(t); r != nil {
+			return r
+		}
+		return m.declare(t, m.s.Path(t.Obj().Pkg()))
+	case *types.Pointer:
+		return reflect.PointerTo(m.reflect(t.Elem()))
+	case *types.Slice:
+		return reflect.SliceOf(m.reflect(t.Elem()))
+	case *types.Array:
+		return reflect.ArrayOf(int(t.Len()), m.reflect(t.Elem()))
+	case *types.Map:
+		return reflect.MapOf(m.reflect(t.Key()), m.reflect(t.Elem()))
+	case *types.Chan:
+		return reflect.ChanOf(chanDirs[t.Dir()], m.reflect(t.Elem()))
+	case *types.Signature:
+		return reflect.FuncOf(m.tuple(t.Params()), m.tuple(t.Results()), t.Variadic())
+	case *types.Interface:
+		if t.NumMethods() == 0 {
+			return reflect.TypeFor[any]()
+		}
+		return m.declare(t, "")
+	case *types.Struct:
+		return m.declare(t, "")
+	}
+	panic(fmt.Sprintf("internal error: no value has the type %s", t))
+}
+
+var chanDirs = map[types.ChanDir]reflect.ChanDir{types.SendRecv: reflect.BothDir, types.SendOnly: reflect.SendDir, types.RecvOnly: reflect.RecvDir}
+
+var basicTypes = map[types.BasicKind]reflect.Type{
+	types.Bool: reflect.TypeFor[bool](), types.String: reflect.TypeFor[string](),
+	types.Int: reflect.TypeFor[int](), types.Int8: reflect.TypeFor[int8](), types.Int16: reflect.TypeFor[int16](),
+	types.Int32: reflect.TypeFor[int32](), types.Int64: reflect.TypeFor[int64](),
+	types.Uint: reflect.TypeFor[uint](), types.Uint8: reflect.TypeFor[uint8](), types.Uint16: reflect.TypeFor[uint16](),
+	types.Uint32: reflect.TypeFor[uint32](), types.Uint64: reflect.TypeFor[uint64](), types.Uintptr: reflect.TypeFor[uintptr](),
+	types.Float32: reflect.TypeFor[float32](), types.Float64: reflect.TypeFor[float64](),
+	types.Complex64: reflect.TypeFor[complex64](), types.Complex128: reflect.TypeFor[complex128](),
+}
+
+func (m *Types) tuple(t *types.Tuple) (list []reflect.Type) {
+	for v := range t.Variables() {
+		list = append(list, m.reflect(v.Type()))
+	}
+	return list
+}
+
+// compiledType is the type of that name in compiled code, or nil.
+func compiledType(t *types.Named) reflect.Type {
+	o := t.Obj()
+	if o.Pkg() == nil {
+		return map[string]reflect.Type{"error": reflect.TypeFor[error]()}[o.Name()]
+	}
+	if lower.Interpreted(o.Pkg()) || t.TypeArgs().Len() > 0 || o.Parent() != o.Pkg().Scope() {
+		return nil
+	}
+	symbols, _ := stdlib.Symbols(o.Pkg().Path())
+	v := symbols[o.Name()]
+	if !v.IsValid() || v.Kind() != reflect.Pointer {
+		panic(fmt.Sprintf("internal error: the type %s is in no table", t))
+	}
+	return v.Type().Elem()
+}
+
+// declare begins a type that compiled code does not have: a named one, a struct, or an interface. An interface of cells
+// has no methods for reflection, because its values are kept as those of an any.
+func (m *Types) declare(t types.Type, path string) reflect.Type {
+	_, named := t.(*types.Named)
+	values, pointers := types.NewMethodSet(t), types.NewMethodSet(types.NewPointer(t))
+	if types.IsInterface(t) {
+		values, pointers = new(types.MethodSet), new(types.MethodSet)
+	}
+	head := gotype.Head{Kind: kindOf(t), Text: m.s.Name(t), Defined: named, Path: path, Methods: visible(values), PointerMethods: visible(pointers)}
+	if sig, ok := t.Underlying().(*types.Signature); ok {
+		head.In, head.Out = sig.Params().Len(), sig.Results().Len()
+	}
+	made := gotype.Declare(head)
+	r := made.Reflect()
+	m.made.Set(t, r)
+	m.found[r] = t
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		m.defineStruct(made, s)
+	} else if made.Define(m.shape(t.Underlying())); !types.IsInterface(t) {
+		m.todo = append(m.todo, func() { made.Define(m.reflect(t.Underlying())) })
+	}
+	if head.PointerMethods > 0 {
+		m.todo = append(m.todo, func() { m.setMethods(made, t, values, pointers) })
+	}
+	return r
+}
+
+func (m *Types) defineStruct(made *gotype.Type, s *types.Struct) {
+	path := "main"
+	fields := make([]gotype.Field, s.NumFields())
+	for i := range fields {
+		f := s.Field(i)
+		if p := f.Pkg(); !f.Exported() && p != nil {
+			path = m.s.Path(p)
+		}
+		fields[i] = gotype.Field{Name: f.Name(), Tag: s.Tag(i), Type: m.shape(f.Type()), Embedded: f.Embedded()}
+	}
+	made.DefineStruct(path, fields)
+	m.todo = append(m.todo, func() {
+		for i := range fields {
+			made.SetField(i, m.reflect(s.Field(i).Type()))
+		}
+	})
+}
+
+// shape is a type that lies in memory as t does, and is compared in the same way, but mentions no other type unless
+// values of that are inside of its own. So it can be had while types are made that refer to t.
+func (m *Types) shape(t types.Type) reflect.Type {
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		return reflect.TypeFor[*byte]()
+	case *types.Slice:
+		return reflect.TypeFor[[]byte]()
+	case *types.Map:
+		return reflect.TypeFor[map[int]int]()
+	case *types.Chan:
+		return reflect.TypeFor[chan int]()
+	case *types.Signature:
+		return reflect.TypeFor[func()]()
+	case *types.Interface:
+		if n, ok := types.Unalias(t).(*types.Named); ok && compiledType(n) != nil {
+			return compiledType(n)
+		}
+		return reflect.TypeFor[any]()
+	case *types.Array:
+		return reflect.ArrayOf(int(u.Len()), m.shape(u.Elem()))
+	}
+	return m.reflect(t)
+}
+
+func kindOf(t types.Type) reflect.Kind {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return basicTypes[u.Kind()].Kind()
+	case *types.Pointer:
+		return reflect.Pointer
+	case *types.Slice:
+		return reflect.Slice
+	case *types.Array:
+		return reflect.Array
+	case *types.Map:
+		return reflect.Map
+	case *types.Chan:
+		return reflect.Chan
+	case *types.Signature:
+		return reflect.Func
+	case *types.Interface:
+		return reflect.Interface
+	}
+	return reflect.Struct
+}
+
+// visible counts the methods that compiled code can call.
+func visible(set *types.MethodSet) (n int) {
+	for sel := range set.Methods() {
+		if sel.Obj().Exported() {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *Types) setMethods(made *gotype.Type, t types.Type, values, pointers *types.MethodSet) {
+	key := m.s.Key(t)
+	list := func(set *types.MethodSet) (list []gotype.Method) {
+		for sel := range set.Methods() {
+			if sel.Obj().Exported() {
+				list = append(list, m.method(key, sel.Obj().(*types.Func)))
+			}
+		}
+		return list
+	}
+	if err := made.SetMethods(list(values), list(pointers)); err != nil {
+		panic(err)
+	}
+}
+
+// method is a method of the type with this number.
+func (m *Types) method(key int, f *types.Func) gotype.Method {
+	sig := f.Signature()
+	t := reflect.FuncOf(m.tuple(sig.Params()), m.tuple(sig.Results()), sig.Variadic())
+	return gotype.Method{Name: f.Name(), Type: t, Call: func(recv reflect.Value, args []reflect.Value) []reflect.Value {
+		return m.s.Invoke(t, key, f.Name(), recv, args)
+	}}
+}
+
+// Find is the number of a type that reflection has, if it is made of types of cells; else 0.
+func (m *Types) Find(r reflect.Type) int {
+	m.mu.Lock()
+	t := m.origin(r)
+	m.mu.Unlock()
+	if t == nil {
+		return 0
+	}
+	return m.s.Key(t)
+}
+
+// mentions says whether a type is one that package gotype has made, or is written with one.
+func (m *Types) mentions(r reflect.Type) bool {
+	if m.found[r] != nil || r.Name() != "" {
+		return m.found[r] != nil
+	}
+	switch r.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan:
+		return m.mentions(r.Elem())
+	case reflect.Map:
+		return m.mentions(r.Key()) || m.mentions(r.Elem())
+	case reflect.Func:
+		for t := range r.Ins() {
+			if m.mentions(t) {
+				return true
+			}
+		}
+		for t := range r.Outs() {
+			if m.mentions(t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// origin is the type of cells that reflection knows as r, or nil. It may be one that no cell has mentioned: reflection
+// makes slices, pointers and maps of what there is.
+func (m *Types) origin(r reflect.Type) types.Type {
+	if t := m.found[r]; t != nil || !m.mentions(r) {
+		return t
+	}
+	elem := func(r reflect.Type) types.Type {
+		for kind, t := range basicTypes {
+			if t == r {
+				return types.Typ[kind]
+			}
+		}
+		if r == reflect.TypeFor[any]() {
+			return types.Universe.Lookup("any").Type()
+		}
+		return m.origin(r)
+	}
+	switch r.Kind() {
+	case reflect.Pointer:
+		return types.NewPointer(m.origin(r.Elem()))
+	case reflect.Slice:
+		return types.NewSlice(m.origin(r.Elem()))
+	case reflect.Array:
+		return types.NewArray(m.origin(r.Elem()), int64(r.Len()))
+	case reflect.Chan:
+		for dir, d := range chanDirs {
+			if d == r.ChanDir() {
+				return types.NewChan(dir, m.origin(r.Elem()))
+			}
+		}
+	case reflect.Map:
+		if k, e := elem(r.Key()), elem(r.Elem()); k != nil && e != nil {
+			return types.NewMap(k, e)
+		}
+	}
+	return nil
+}
