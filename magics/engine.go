@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -79,8 +80,8 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 		if err != nil {
 			return nil, c.errorf("%w", err)
 		}
-		t.Foot = fmt.Sprintf("%s: %s in f32 matmul, %s in bf16, reads %s", device.Default(), display.Rate(best.Flops, "FLOP/s"), display.Rate(best.BF16, "FLOP/s"),
-			display.Rate(best.Read, "B/s"))
+		t.Foot = fmt.Sprintf("%s: %s in f32 matmul, %s in bf16, reads %s", device.Default(), units.Rate(best.Flops, "FLOP/s"), units.Rate(best.BF16, "FLOP/s"),
+			units.Rate(best.Read, "B/s"))
 	}
 	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/script/gofile"
@@ -130,7 +131,7 @@ func (l loaded) StyledText(_ int, style display.Style) string {
 	lines := strings.Split(strings.Join(l, "\n\n"), "\n")
 	if left := len(lines) - shownLines; left > 0 {
 		shown := style.Paint(display.Code, strings.Join(lines[:shownLines], "\n"))
-		return shown + "\n" + style.Paint(display.Dim, fmt.Sprintf("… %s more; all %s are in the history", plural(left, "line"), plural(len(l), "cell")))
+		return shown + "\n" + style.Paint(display.Dim, fmt.Sprintf("… %s more; all %s are in the history", units.Plural(int64(left), "line"), units.Plural(int64(len(l)), "cell")))
 	}
 	return style.Paint(display.Code, strings.Join(lines, "\n"))
 }
@@ -168,7 +169,7 @@ func saveFile(_ context.Context, c *call) (display.Value, error) {
 	if err := writeNew(c.path(words[0]), text, c.on("f")); err != nil {
 		return nil, c.errorf("%w", err)
 	}
-	return display.Text(words[0] + ": " + plural(len(cells), "cell")), nil
+	return display.Text(words[0] + ": " + units.Plural(int64(len(cells)), "cell")), nil
 }
 
 // fileText is what a file of this name holds for the cells.
@@ -248,14 +249,4 @@ func (h history) StyledText(_ int, style display.Style) string {
 		b.WriteString(style.Paint(display.Dim, number) + strings.ReplaceAll(source, "\n", "\n"+strings.Repeat(" ", len(number))))
 	}
 	return b.String()
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "ch") {
-		what += "e"
-	}
-	return display.Int(int64(n)) + " " + what + "s"
 }

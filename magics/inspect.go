@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 
@@ -189,7 +190,7 @@ func (w *page) value(v inspection) {
 	}
 	if len(lines) > valueLines {
 		rest := len(lines) - valueLines + 1
-		lines = append(lines[:valueLines-1], w.style.Paint(display.Dim, fmt.Sprintf("… %s more lines, %%show %s", display.Int(int64(rest)), v.Name)))
+		lines = append(lines[:valueLines-1], w.style.Paint(display.Dim, fmt.Sprintf("… %s more lines, %%show %s", units.Int(int64(rest)), v.Name)))
 	}
 	w.add(strings.Join(lines, "\n"))
 }
@@ -235,9 +236,9 @@ func (w *page) modules(v inspection) {
 	}
 	if extra := len(t.Rows) - memberLines; extra > 0 && !v.all {
 		t.Rows, w.cut = t.Rows[:memberLines], true
-		t.Foot = fmt.Sprintf("… %s more\n", display.Int(int64(extra)))
+		t.Foot = fmt.Sprintf("… %s more\n", units.Int(int64(extra)))
 	}
-	t.Foot += fmt.Sprintf("%s parameters, %s trained", display.Int(int64(total)), display.Int(int64(trained)))
+	t.Foot += fmt.Sprintf("%s parameters, %s trained", units.Int(int64(total)), units.Int(int64(trained)))
 	w.add(t.StyledText(w.width, w.style))
 }
 

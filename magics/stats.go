@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/display/plot"
 )
@@ -79,7 +80,7 @@ func eachValue(t tensor.Tensor, f func(float64)) {
 
 // tensorLine says what a tensor is without computing it.
 func tensorLine(t tensor.Tensor) string {
-	line := fmt.Sprintf("%s, %s", t.Brief(), display.Bytes(int64(t.Size()*t.DType().Size())))
+	line := fmt.Sprintf("%s, %s", t.Brief(), units.Bytes(int64(t.Size()*t.DType().Size())))
 	switch {
 	case t.IsParam():
 		line += ", parameter"
@@ -106,7 +107,7 @@ func (s *stats) text(width int) string {
 		n    int
 		name string
 	}{{s.zeros, "zero"}, {s.nans, "NaN"}, {s.infs, "Inf"}} {
-		facts = append(facts, display.Int(int64(c.n))+" "+c.name)
+		facts = append(facts, units.Int(int64(c.n))+" "+c.name)
 	}
 	lines := display.Wrap(strings.Join(facts, " · "), width, 0)
 	if s.finite > 0 && s.max > s.min {

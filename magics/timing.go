@@ -9,6 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
@@ -57,7 +58,7 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := display.Text(display.Duration(wall) + " · " + r.Summary())
+	line := display.Text(units.Duration(wall) + " · " + r.Summary())
 	if shown := w.show(v); shown != nil {
 		return values{shown, line}, nil
 	}
@@ -170,13 +171,13 @@ func (t *timing) limit(ctx context.Context) string {
 	reads, fits := bench.Share(bytes, ceilings.Read)
 	switch {
 	case computes > reads && !honest:
-		return "more arithmetic than the device can do (" + display.Rate(peak, "FLOP/s") + "): not all of it was done"
+		return "more arithmetic than the device can do (" + units.Rate(peak, "FLOP/s") + "): not all of it was done"
 	case computes > reads:
-		return display.Rate(flops, "FLOP/s") + " = " + display.Percent(computes) + " " + of
+		return units.Rate(flops, "FLOP/s") + " = " + units.Percent(computes) + " " + of
 	case !fits:
-		return "faster than memory (" + display.Rate(ceilings.Read, "B/s") + "): its data stayed in a cache"
+		return "faster than memory (" + units.Rate(ceilings.Read, "B/s") + "): its data stayed in a cache"
 	}
-	return display.Rate(bytes, "B/s") + " = " + display.Percent(reads) + " of read bandwidth"
+	return units.Rate(bytes, "B/s") + " = " + units.Percent(reads) + " of read bandwidth"
 }
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
@@ -184,8 +185,8 @@ func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
 // StyledText is two lines, so that they fit a screen of 80 columns, and notes below them.
 func (t *timing) StyledText(_ int, style display.Style) string {
 	r := t.result
-	line := fmt.Sprintf("%s  median of %s (IQR %s – %s)", style.Paint(display.Strong, display.Seconds(r.Median)),
-		plural(r.Runs(), "run"), display.Seconds(r.P25), display.Seconds(r.P75))
+	line := fmt.Sprintf("%s  median of %s (IQR %s – %s)", style.Paint(display.Strong, units.Seconds(r.Median)),
+		units.Plural(int64(r.Runs()), "run"), units.Seconds(r.P25), units.Seconds(r.P75))
 	line += "\n" + style.Paint(display.Dim, t.facts())
 	notes := r.Notes
 	if t.floor > 0 && r.Median < 2*t.floor {
@@ -201,7 +202,7 @@ func (t *timing) StyledText(_ int, style display.Style) string {
 func (t *timing) facts() string {
 	var parts []string
 	if t.one.Launches > 0 {
-		parts = append(parts, plural(t.one.Launches, "launch"))
+		parts = append(parts, units.Plural(int64(t.one.Launches), "launch"))
 	}
 	if t.rate != "" {
 		parts = append(parts, t.rate)
@@ -210,7 +211,7 @@ func (t *timing) facts() string {
 	if facts != "" {
 		facts += " · "
 	}
-	return facts + "interpreter floor " + display.Seconds(t.floor)
+	return facts + "interpreter floor " + units.Seconds(t.floor)
 }
 
 func runBench(ctx context.Context, c *call) (display.Value, error) {

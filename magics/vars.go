@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
@@ -80,7 +81,7 @@ func runWhos(_ context.Context, c *call) (display.Value, error) {
 		return display.Text("no names yet"), nil
 	}
 	if total > 0 {
-		t.Foot = display.Bytes(total) + " in all"
+		t.Foot = units.Bytes(total) + " in all"
 	}
 	return t, nil
 }

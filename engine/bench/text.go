@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/units"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Text says the median, its spread and from how many runs it comes.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/units"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Text is a table of the kernels and a line with the counts. A timed recording lists the slowest first, with the share

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/internal/units"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // AllLinear as a target of Module means every linear layer but the output layer lm_head.

@@ -35,8 +35,8 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/units"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A Scheme says where the codes' zero is.

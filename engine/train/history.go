@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/engine/internal/units"
 	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A History is what happened in a run, step by step.

@@ -1,4 +1,5 @@
-package display
+// Package units writes times, sizes, counts and rates with their units, and tables of them, as both halves of mcs show them.
+package units
 
 import (
 	"fmt"
@@ -29,10 +30,10 @@ func Seconds(s float64) string {
 	}{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}} {
 		// 999.5 and more would round to four digits: that is 1.00 of the next unit.
 		if s/u.size < 999.5 {
-			return significant(s/u.size) + " " + u.name
+			return Digits(s/u.size) + " " + u.name
 		}
 	}
-	return significant(s) + " s"
+	return Digits(s) + " s"
 }
 
 // longTime writes a minute and more in the two largest units: nobody reads 5025 s.
@@ -49,15 +50,16 @@ func longTime(s float64) string {
 	return fmt.Sprintf("%d d %02d h", n/24, n%24)
 }
 
-// significant writes 0 < x < 1000 with three significant digits, never with an exponent.
-func significant(x float64) string {
-	switch {
-	case x < 9.995:
-		return strconv.FormatFloat(x, 'f', 2, 64)
-	case x < 99.95:
-		return strconv.FormatFloat(x, 'f', 1, 64)
+// Digits writes three significant digits without an exponent; more if there are more before the point.
+func Digits(x float64) string {
+	decimals := 2
+	switch a := math.Abs(x); {
+	case a >= 99.95:
+		decimals = 0
+	case a >= 9.995:
+		decimals = 1
 	}
-	return strconv.FormatFloat(x, 'f', 0, 64)
+	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
 // Bytes writes a size in binary units: 512 B, 16.0 KiB, 4.3 MiB.
@@ -111,7 +113,7 @@ func Rate(x float64, unit string) string {
 		return Float(x) + " " + unit
 	}
 	scaled, prefix := decimal(x)
-	return significant(scaled) + " " + prefix + unit
+	return Digits(scaled) + " " + prefix + unit
 }
 
 // decimal scales x to below 1000 and names the SI prefix.
@@ -135,10 +137,10 @@ func Percent(share float64) string {
 }
 
 // Float writes x exactly (the shortest digits that read back as x), positionally where that is readable.
-func Float(x float64) string { return formatFloat(x, 64) }
+func Float(x float64) string { return FormatFloat(x, 64) }
 
-// formatFloat is Float for a number of the given bits: a float32 has shorter digits.
-func formatFloat(x float64, bits int) string {
+// FormatFloat is Float for a number of the given bits: a float32 has shorter digits.
+func FormatFloat(x float64, bits int) string {
 	a := math.Abs(x)
 	if a != 0 && (a < 1e-7 || a >= 1e15) || math.IsNaN(a) || math.IsInf(a, 0) {
 		return strconv.FormatFloat(x, 'g', -1, bits)

@@ -1,4 +1,4 @@
-package display
+package units
 
 import (
 	"math"
@@ -21,6 +21,8 @@ func TestUnits(t *testing.T) {
 		{Duration(100 * time.Hour), "4 d 04 h"},
 		{Duration(-time.Millisecond), "-1.00 ms"},
 		{Seconds(math.Inf(1)), "+Inf s"},
+		{Seconds(0.1234), "123 ms"},
+		{Seconds(99.96e-6), "100 µs"},
 		{Bytes(0), "0 B"},
 		{Bytes(1023), "1023 B"},
 		{Bytes(16 << 10), "16.0 KiB"},
@@ -35,6 +37,11 @@ func TestUnits(t *testing.T) {
 		{Count(950), "950"},
 		{Count(8.5e6), "8.5 M"},
 		{Count(0.5), "0.5"},
+		{Count(1234), "1.2 k"},
+		{Count(-3e9), "-3.0 G"},
+		{Digits(0.5), "0.50"},
+		{Digits(-12.34), "-12.3"},
+		{Digits(1234.5), "1234"},
 		{Rate(3.21e10, "B/s"), "32.1 GB/s"},
 		{Rate(999.9, "tok/s"), "1.00 ktok/s"},
 		{Rate(0, "B/s"), "0 B/s"},

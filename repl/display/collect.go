@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // elements writes a slice or array: elements in brackets, without their type.
@@ -77,7 +79,7 @@ func (w *writer) shownIndices(n int) []int {
 		if n > w.limit.elements && i == w.limit.headTail {
 			list = append(list, -(n - 2*w.limit.headTail))
 			i = n - w.limit.headTail
-			w.note = Int(int64(n)) + " elements, " + seeAll
+			w.note = units.Int(int64(n)) + " elements, " + seeAll
 		}
 		list = append(list, i)
 	}
@@ -115,8 +117,8 @@ func (w *writer) entries(v reflect.Value, t types.Type, depth int) doc {
 	}
 	d.fills = len(d.items) > fillFrom
 	if left := v.Len() - len(entries); left > 0 {
-		w.note = Int(int64(v.Len())) + " entries, " + seeAll
-		d.items = append(d.items, atom(elision+" "+Int(int64(left))+" more"))
+		w.note = units.Int(int64(v.Len())) + " entries, " + seeAll
+		d.items = append(d.items, atom(elision+" "+units.Int(int64(left))+" more"))
 	}
 	return d
 }
@@ -291,12 +293,12 @@ func (w *writer) bytes(v reflect.Value, t types.Type, depth int) doc {
 	line := 16
 	if depth > 0 || len(b) <= line {
 		if len(b) > line && !w.f.Whole {
-			w.note = Int(int64(len(b))) + " bytes, " + seeAll
-			return doc{text: fmt.Sprintf("%s(hex % x %s %s more)", name, b[:line], elision, Int(int64(len(b)-line))), typed: true}
+			w.note = units.Int(int64(len(b))) + " bytes, " + seeAll
+			return doc{text: fmt.Sprintf("%s(hex % x %s %s more)", name, b[:line], elision, units.Int(int64(len(b)-line))), typed: true}
 		}
 		return doc{text: fmt.Sprintf("%s(hex % x)", name, b), typed: true}
 	}
-	return doc{text: fmt.Sprintf("%s, %s bytes\n%s", name, Int(int64(len(b))), w.dump(b, line)), typed: true}
+	return doc{text: fmt.Sprintf("%s, %s bytes\n%s", name, units.Int(int64(len(b))), w.dump(b, line)), typed: true}
 }
 
 // dump writes lines of an offset, bytes in hexadecimal, and the characters that are printable.
@@ -307,7 +309,7 @@ func (w *writer) dump(b []byte, line int) string {
 	for i := 0; i < total; i++ {
 		if i == first && total > first+last+1 && !w.f.Whole {
 			skipped := total - last - first
-			lines = append(lines, elision+" "+Int(int64(skipped*line))+" more bytes "+elision)
+			lines = append(lines, elision+" "+units.Int(int64(skipped*line))+" more bytes "+elision)
 			w.note = seeAll
 			i = total - last
 		}

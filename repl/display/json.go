@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // JSON is the value as data: structs and maps are objects, numbers that JSON cannot write are strings. What is too deep
@@ -62,7 +64,7 @@ func (w *writer) json(v reflect.Value, t types.Type, depth int) any {
 		return v.Uint()
 	case reflect.Float32, reflect.Float64:
 		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
-			return Float(x)
+			return units.Float(x)
 		}
 		return v.Float()
 	case reflect.Pointer:

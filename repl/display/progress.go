@@ -9,6 +9,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -170,15 +171,15 @@ const barColumns = 15
 // stays free: a terminal would wrap); width 0 has no limit and no bar.
 func (p *Progress) line(width int, style Style) string {
 	c := &p.current
-	count := Int(c.done)
+	count := units.Int(c.done)
 	if c.total > 0 {
-		count += "/" + Int(c.total)
+		count += "/" + units.Int(c.total)
 	}
 	elapsed := p.now().Sub(c.start)
-	times := Duration(elapsed.Round(time.Millisecond))
+	times := units.Duration(elapsed.Round(time.Millisecond))
 	if c.total > 0 && c.done > 0 && c.done < c.total && elapsed >= time.Second {
 		left := time.Duration(float64(elapsed) / float64(c.done) * float64(c.total-c.done))
-		times += ", " + Duration(left.Round(time.Millisecond)) + " left"
+		times += ", " + units.Duration(left.Round(time.Millisecond)) + " left"
 	}
 	head, tail := strings.TrimSpace(c.task+" "+count), times
 	if c.note != "" {

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // How much of a table of structs is shown.
@@ -251,7 +253,7 @@ func (b *tableBuilder) fit(width int) {
 
 // foot says how many rows there are of which type, and what is not shown.
 func (b *tableBuilder) foot(rows reflect.Value, t types.Type, width int) {
-	parts := []string{Int(int64(rows.Len())) + " rows", b.f.typeName(rows, t)}
+	parts := []string{units.Int(int64(rows.Len())) + " rows", b.f.typeName(rows, t)}
 	if len(b.dropped) > 0 {
 		list := strings.Join(b.dropped, ", ")
 		parts = append(parts, fmt.Sprintf("%d more columns: %s", len(b.dropped), runewidth.Truncate(list, 48, elision)))

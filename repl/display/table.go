@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A Table is rows under named columns. It can be shown as text, HTML and JSON.
@@ -54,13 +56,13 @@ func (t *Table) Add(cells ...any) {
 		case string:
 			row = append(row, Cell{Text: c})
 		case int:
-			row = append(row, Cell{Text: Int(int64(c)), Value: c})
+			row = append(row, Cell{Text: units.Int(int64(c)), Value: c})
 		case int64:
-			row = append(row, Cell{Text: Int(c), Value: c})
+			row = append(row, Cell{Text: units.Int(c), Value: c})
 		case float64:
-			row = append(row, Cell{Text: Float(c), Value: c})
+			row = append(row, Cell{Text: units.Float(c), Value: c})
 		case time.Duration:
-			row = append(row, Cell{Text: Duration(c), Value: c.Seconds()})
+			row = append(row, Cell{Text: units.Duration(c), Value: c.Seconds()})
 		default:
 			row = append(row, Cell{Text: fmt.Sprint(c), Value: c})
 		}
@@ -69,8 +71,8 @@ func (t *Table) Add(cells ...any) {
 }
 
 // BytesCell is a size, SecondsCell a time in seconds.
-func BytesCell(n int64) Cell     { return Cell{Text: Bytes(n), Value: n} }
-func SecondsCell(s float64) Cell { return Cell{Text: Seconds(s), Value: s} }
+func BytesCell(n int64) Cell     { return Cell{Text: units.Bytes(n), Value: n} }
+func SecondsCell(s float64) Cell { return Cell{Text: units.Seconds(s), Value: s} }
 
 // Text writes the table with two blanks between columns.
 func (t *Table) Text(width int) string { return t.StyledText(width, nil) }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -60,7 +61,7 @@ type seenPointer struct {
 }
 
 // more is what stands for n elements that are left out.
-func more(n int) doc { return atom(elision + " " + Int(int64(n)) + " more " + elision) }
+func more(n int) doc { return atom(elision + " " + units.Int(int64(n)) + " more " + elision) }
 
 func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
 	static := v
@@ -98,9 +99,9 @@ func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return atom(strconv.FormatUint(v.Uint(), 10))
 	case reflect.Float32:
-		return atom(formatFloat(v.Float(), 32))
+		return atom(units.FormatFloat(v.Float(), 32))
 	case reflect.Float64:
-		return atom(formatFloat(v.Float(), 64))
+		return atom(units.FormatFloat(v.Float(), 64))
 	case reflect.Complex64:
 		return atom(strconv.FormatComplex(v.Complex(), 'g', -1, 64))
 	case reflect.Complex128:
@@ -216,7 +217,7 @@ func (w *writer) shorten(s string, limit int) (short string, cut int) {
 		tail++
 	}
 	w.note = seeAll
-	return s[:head] + elision + " " + Int(int64(tail-head)) + " more bytes " + elision + s[tail:], tail - head
+	return s[:head] + elision + " " + units.Int(int64(tail-head)) + " more bytes " + elision + s[tail:], tail - head
 }
 
 // text quotes a string; one of several lines is shown as it would look, in back quotes. The middle of a long one is left
@@ -234,8 +235,8 @@ func (w *writer) text(s string, depth int) doc {
 		for tail < len(s) && !utf8.RuneStart(s[tail]) {
 			tail++
 		}
-		w.note = Int(int64(len(s))) + " bytes, " + seeAll
-		return atom(w.quote(s[:head], depth) + " " + elision + " " + Int(int64(tail-head)) + " more bytes " + elision + " " + w.quote(s[tail:], depth))
+		w.note = units.Int(int64(len(s))) + " bytes, " + seeAll
+		return atom(w.quote(s[:head], depth) + " " + elision + " " + units.Int(int64(tail-head)) + " more bytes " + elision + " " + w.quote(s[tail:], depth))
 	}
 	return atom(w.quote(s, depth))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -157,7 +158,7 @@ func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err e
 			return false, err
 		}
 	}
-	took := display.Duration(time.Since(start))
+	took := units.Duration(time.Since(start))
 	name := visible.Line(f.Name)
 	if report.OK() || update && report.Failed == nil && report.Exit == 0 {
 		fmt.Printf("ok    %s  %d cells, %s\n", name, report.Cells, took)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/engine/internal/units"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its kernel reads,
