@@ -14,8 +14,7 @@ import (
 // boundsHint says how long the slice was whose index was out of range: the interpreter's panic does not. It is known where
 // one line at the top of a cell indexes one variable of the session; then it is that one, as it still is.
 func (s *Session) boundsHint(e *PanicError) string {
-	fault, ok := e.Value.(runtime.Error) // an error of a cell might not answer
-	if !ok || !strings.HasSuffix(fault.Error(), "out of range") || e.Diag == nil || e.Diag.Cell == 0 || len(e.Frames) > 1 || len(e.Frames) == 1 && e.Frames[0].Func != "" {
+	if _, fault := e.Value.(runtime.Error); !fault || !strings.HasSuffix(e.text, "out of range") || e.Diag == nil || e.Diag.Cell == 0 || len(e.Frames) > 1 || len(e.Frames) == 1 && e.Frames[0].Func != "" {
 		return ""
 	}
 	name, ok := onlyIndexed(e.Diag.Source)

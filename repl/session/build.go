@@ -53,8 +53,8 @@ func (v *env) Name(o types.Object) string {
 			return name
 		}
 	}
-	if f, ok := o.(*types.Func); ok && f.Name() == "__check" {
-		return "__check"
+	if o == checkFunc || o == checkValueFunc {
+		return o.Name()
 	}
 	return v.s.locals.names[o]
 }

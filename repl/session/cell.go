@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
 // Run runs one cell: Go, command lines, or both. It is checked as a whole before any of it runs; only what follows a
@@ -281,6 +285,10 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 			return false, err
 		}
 	}
+	before := map[string]*entity{}
+	for _, e := range u.define {
+		before[e.name] = s.world.names[e.name]
+	}
 	s.world.commit(&u.change)
 	if u.program == nil {
 		return false, nil
@@ -290,6 +298,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 		left = &result{n: r.N, u: u}
 	}
 	quit, err = s.execute(ctx, u, left.finish(s))
+	s.unassigned(u, before, err)
 	for _, old := range u.free {
 		s.rt.Free(old.internal)
 	}
@@ -311,6 +320,48 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 		err = e
 	}
 	return quit, err
+}
+
+// partial says whether an error is that of a call that was interrupted, or has paused.
+func partial(err error) bool {
+	interrupted, paused := new(train.Interrupted), new(train.Paused)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &interrupted) || errors.As(err, &paused)
+}
+
+// unassigned gives the variables back what they meant before the cell, which a unit has declared that failed before it
+// came to assign them: a name that was new is undeclared again, and one that had another type has its old value.
+func (s *Session) unassigned(u *unit, before map[string]*entity, err error) {
+	var failed *FailedError
+	var panicked *PanicError
+	if !errors.As(err, &failed) && !errors.As(err, &panicked) {
+		return
+	}
+	at := token.NoPos
+	if failed != nil {
+		at = failed.pos
+	} else if m := s.markAt(lower.CellSlot); m != nil {
+		at = m.Pos
+	}
+	from := slices.IndexFunc(u.body, func(stmt ast.Stmt) bool { return stmt.Pos() == at })
+	if from < 0 {
+		return
+	}
+	for _, stmt := range u.body[from:] {
+		for _, id := range topNames(stmt) {
+			now, old := s.world.names[id.Name], before[id.Name]
+			if now == nil || u.added[id.Name] != nil || old != nil && old.internal == now.internal {
+				continue
+			}
+			if v := s.rt.Variable(now.internal); v.IsValid() && !v.IsZero() {
+				continue // it was assigned, then or later
+			}
+			if delete(s.world.names, id.Name); old != nil {
+				s.world.names[id.Name] = old
+				u.free = slices.DeleteFunc(u.free, func(e *entity) bool { return e == old })
+			}
+		}
+	}
 }
 
 // A result is what the trailing expression of a cell leaves.

@@ -69,6 +69,8 @@ func (e *CheckError) Unwrap() error { return e.cause }
 type FailedError struct {
 	Diag Diag
 	Err  error
+
+	pos token.Pos
 }
 
 func (e *FailedError) Error() string { return e.Diag.String() }

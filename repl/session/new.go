@@ -76,6 +76,7 @@ func (s *Session) start() error {
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Crashed = s.crashed
+	s.rt.Partial = partial
 	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier, Recovered: s.rt.Recovered}
 	return s.prelude()
 }

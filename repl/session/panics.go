@@ -58,7 +58,7 @@ func (s *Session) panicked(o rt.Outcome) error {
 	switch v := o.Value.(type) {
 	case rt.Failed:
 		m := s.marks[v.Mark-1]
-		return &FailedError{Diag: s.diagAt(m.Pos, 0, v.Text, ""), Err: v.Err}
+		return &FailedError{Diag: s.diagAt(m.Pos, 0, v.Text, ""), Err: v.Err, pos: m.Pos}
 	case stdlib.ExitRequest:
 		return v
 	}

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -154,7 +155,7 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 	for _, o := range u.outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
 	}
-	extra = append(extra, checkFunc, valuesFunc)
+	extra = append(extra, checkFunc, checkValueFunc, valuesFunc)
 	if !show {
 		list = evaluated(list)
 	}
@@ -180,6 +181,7 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 			c = first
 		}
 		if completed == nil {
+			c.hideAdded(u)
 			return s.complaints(st, c)
 		}
 		list = completed
@@ -194,9 +196,13 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 	return s.declareVars(st, u)
 }
 
-// checkFunc is what an added error is given to.
-var checkFunc = types.NewFunc(token.NoPos, nil, "__check", types.NewSignatureType(nil, nil, nil,
-	types.NewTuple(types.NewVar(token.NoPos, nil, "err", types.Universe.Lookup("error").Type())), nil, false))
+// checkFunc and checkValueFunc are what an added error is given to; see completeErrors.
+var (
+	checkFunc      = types.NewFunc(token.NoPos, nil, lower.Check, types.NewSignatureType(nil, nil, nil, types.NewTuple(errParam), nil, false))
+	checkValueFunc = types.NewFunc(token.NoPos, nil, lower.CheckValue, types.NewSignatureType(nil, nil, nil,
+		types.NewTuple(errParam, types.NewVar(token.NoPos, nil, "v", types.NewInterfaceType(nil, nil))), nil, false))
+	errParam = types.NewVar(token.NoPos, nil, "err", types.Universe.Lookup("error").Type())
+)
 
 // dropUnused forgives a trailing expression for not being used: it is shown, or hidden by a semicolon.
 func (c *checked) dropUnused(list []ast.Stmt) {
@@ -263,55 +269,83 @@ func (c *checked) mentionsAdded() bool {
 	return false
 }
 
+// addedValue is how an error calls a value that completing the statements has named.
+var addedValue = regexp.MustCompile(`(__val\d+) \(variable of ([^)]*)\)`)
+
+// hideAdded has errors speak of calls instead of the names that completing the statements has given their values.
+func (c *checked) hideAdded(u *unit) {
+	for i, e := range c.errs {
+		c.errs[i].Msg = addedValue.ReplaceAllStringFunc(e.Msg, func(text string) string {
+			m := addedValue.FindStringSubmatch(text)
+			call := u.added[m[1]]
+			if call == nil {
+				return text
+			}
+			return types.ExprString(call) + " (value of " + m[2] + ")"
+		})
+	}
+}
+
 // completeErrors gives top-level assignments a variable for the error that they leave out: `m := f()` becomes
-// `m, err1 := f(); __check(err1)`. It returns nil if there is nothing to complete. An assignment that is completed has as
-// many variables as the call has results, so none is completed twice.
+//
+//	val, err := f(); __checkValue(err, val); m := val; __check(err)
+//
+// so that m keeps what it had where the call fails: __checkValue stops the cell unless the call was interrupted and has
+// given a value nevertheless. It returns nil if there is nothing to complete. An assignment that is completed has as many
+// places as its call has results, so that it is not completed again.
 func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
-	incomplete := map[ast.Stmt]bool{}
-	for _, stmt := range list {
-		if c.leavesErrorOut(stmt) {
-			incomplete[stmt] = true
-		}
-	}
-	if len(incomplete) == 0 {
-		return nil
-	}
 	var out []ast.Stmt
 	for _, stmt := range list {
-		if !incomplete[stmt] {
+		if !c.leavesErrorOut(stmt) {
 			out = append(out, stmt)
 			continue
 		}
-		if u.failures == nil {
-			u.failures = map[string]token.Pos{}
+		if u.added == nil {
+			u.added = map[string]ast.Expr{}
 		}
-		name := fmt.Sprintf("__err%d", len(u.failures)+1)
-		pos := stmt.Pos()
-		id := func() *ast.Ident { return &ast.Ident{Name: name, NamePos: pos} }
 		switch stmt := stmt.(type) {
 		case *ast.AssignStmt:
-			u.failures[name] = callPos(stmt.Rhs[0])
-			if stmt.Tok == token.ASSIGN {
-				out = append(out, &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
-					&ast.ValueSpec{Names: []*ast.Ident{id()}, Type: &ast.Ident{Name: "error", NamePos: pos}}}}})
-			}
-			added := *stmt
-			added.Lhs = append(append([]ast.Expr{}, stmt.Lhs...), id())
-			out = append(out, &added)
+			again := *stmt
+			out = append(out, u.complete(stmt.Rhs[0], len(stmt.Lhs), func(values []ast.Expr) ast.Stmt {
+				again.Rhs = values
+				return &again
+			})...)
 		case *ast.DeclStmt: // var x = f()
-			spec := stmt.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
-			u.failures[name] = callPos(spec.Values[0])
-			added := &ast.AssignStmt{TokPos: pos, Tok: token.DEFINE, Rhs: spec.Values}
-			for _, n := range spec.Names {
-				added.Lhs = append(added.Lhs, n)
-			}
-			added.Lhs = append(added.Lhs, id())
-			out = append(out, added)
+			g := *stmt.Decl.(*ast.GenDecl)
+			spec := *g.Specs[0].(*ast.ValueSpec)
+			out = append(out, u.complete(spec.Values[0], len(spec.Names), func(values []ast.Expr) ast.Stmt {
+				spec.Values, g.Specs = values, []ast.Spec{&spec}
+				return &ast.DeclStmt{Decl: &g}
+			})...)
 		}
-		at := u.failures[name]
-		out = append(out, &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "__check", NamePos: at}, Lparen: at, Args: []ast.Expr{id()}, Rparen: pos}})
+	}
+	if len(out) == len(list) {
+		return nil
 	}
 	return out
+}
+
+// complete is a call that gives n values and an error, with what assigns the values.
+func (u *unit) complete(call ast.Expr, n int, assign func(values []ast.Expr) ast.Stmt) []ast.Stmt {
+	add := func(kind string) string {
+		name := fmt.Sprintf("__%s%d", kind, len(u.added)+1)
+		u.added[name] = call
+		return name
+	}
+	id := func(name string) ast.Expr { return &ast.Ident{Name: name, NamePos: call.Pos()} }
+	first := &ast.AssignStmt{TokPos: call.Pos(), Tok: token.DEFINE, Rhs: []ast.Expr{call}}
+	values := make([]ast.Expr, n)
+	for i := range values {
+		name := add("val")
+		first.Lhs, values[i] = append(first.Lhs, id(name)), id(name)
+	}
+	err := add("err")
+	first.Lhs = append(first.Lhs, id(err))
+	at := callPos(call)
+	check := func(f *types.Func, args ...ast.Expr) ast.Stmt {
+		return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: f.Name(), NamePos: at}, Lparen: at, Args: args, Rparen: at}}
+	}
+	return []ast.Stmt{first, check(checkValueFunc, id(err), id(values[0].(*ast.Ident).Name)), assign(values), check(checkFunc, id(err))}
 }
 
 // leavesErrorOut says whether a statement assigns all results of a call but the last, which is an error.
@@ -359,7 +393,7 @@ func (s *Session) declareVars(st *stage, u *unit) error {
 			if !ok {
 				continue
 			}
-			if _, failure := u.failures[id.Name]; failure {
+			if u.added[id.Name] != nil {
 				u.vars[v] = ""
 				continue
 			}

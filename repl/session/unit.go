@@ -36,12 +36,12 @@ type unit struct {
 	// remade are generic functions that are declared again: instances of the first are made of the second.
 	remade [][2]types.Object
 
-	shown    ast.Expr // the trailing expression, if it is to be shown
-	shows    []types.Type
-	listed   bool                                           // shown is a list of expressions
-	failures map[string]token.Pos                           // error variables that were added to assignments: where
-	outs     []*out                                         // results of earlier cells that it uses
-	loop     func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
+	shown  ast.Expr // the trailing expression, if it is to be shown
+	shows  []types.Type
+	listed bool                                           // shown is a list of expressions
+	added  map[string]ast.Expr                            // variables that completing assignments has added, for the results of which call
+	outs   []*out                                         // results of earlier cells that it uses
+	loop   func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
 
 	program   *yaegi.Program
 	more      bool // the cell has more to run after this unit

@@ -170,9 +170,12 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 
 // special rewrites calls of compiled functions that must know that they are called from a cell.
 func (l *Lowerer) special(e *ast.CallExpr) ast.Expr {
-	if id, ok := e.Fun.(*ast.Ident); ok && id.Name == "__check" {
-		mark := l.env.Mark(Mark{Pos: e.Pos(), End: e.End()})
-		return l.rt("Check", l.expr(e.Args[0]), l.int(mark))
+	if id, ok := e.Fun.(*ast.Ident); ok && (id.Name == Check || id.Name == CheckValue) {
+		mark := l.int(l.env.Mark(Mark{Pos: e.Pos(), End: e.End()}))
+		if id.Name == Check {
+			return l.rt("Check", l.expr(e.Args[0]), mark)
+		}
+		return l.rt("CheckValue", l.expr(e.Args[0]), mark, l.addr(l.expr(e.Args[1])))
 	}
 	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if !ok {

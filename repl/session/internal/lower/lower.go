@@ -200,6 +200,13 @@ func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 	return append(append(decls, assign...), shows...)
 }
 
+// Check and CheckValue are the names of the functions that are given the error which a top-level assignment leaves out;
+// CheckValue gets the first of the values beside it, too.
+const (
+	Check      = "__check"
+	CheckValue = "__checkValue"
+)
+
 // Values is the name of the function whose call stands for a list of expressions at the end of a cell.
 const Values = "__values"
 

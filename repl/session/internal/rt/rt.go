@@ -52,6 +52,9 @@ type Runtime struct {
 	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
 	Crashed func(where int, o Outcome)
 
+	// Partial says of an error that the call which returned it was interrupted: what it gives beside is what it had by then.
+	Partial func(err error) bool
+
 	stopping atomic.Bool // what *shared.Stop says, for compiled code
 
 	mu        sync.Mutex

@@ -67,6 +67,19 @@ type Failed struct {
 	Mark int    // the statement
 }
 
+// CheckValue is Check for an error whose call has given *p, too: if that is something, and the call was only
+// interrupted, the cell goes on until it has assigned it.
+func (r *Runtime) CheckValue(err error, mark int, p any) {
+	if err == nil {
+		return
+	}
+	v := Inner(reflect.ValueOf(p).Elem())
+	if r.Partial != nil && v.IsValid() && !v.IsZero() && r.Partial(err) {
+		return
+	}
+	r.Check(err, mark)
+}
+
 // Check stops the cell if err is not nil.
 func (r *Runtime) Check(err error, mark int) {
 	if err != nil {
