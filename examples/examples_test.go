@@ -1,5 +1,5 @@
-// Package examples holds sessions that show what mcs does; the test runs each one and compares what it puts out with
-// what the file says.
+// Package examples holds sessions that show what mcs does; the test runs each one and compares what it puts
+// out with what the file says.
 package examples
 
 import (

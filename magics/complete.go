@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// Complete returns the ways to go on at the byte offset pos of a cell, and where the text that they replace begins, if
-// the line there is a command. Otherwise the list is nil: the place is the session's.
+// Complete returns the ways to go on at the byte offset pos of a cell, and where the text that they replace
+// begins, if the line there is a command. Otherwise the list is nil: the place is the session's.
 func (Table) Complete(s *session.Session, text string, pos int) (from int, list []session.Completion) {
 	start := strings.LastIndexByte(text[:pos], '\n') + 1
 	if cell.Whole(text) && start > 0 {

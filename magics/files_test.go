@@ -110,7 +110,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestSavedCellsMeanTheSame: a cell with a line that looks like a mark runs from the file as it ran in the session.
+// TestSavedCellsMeanTheSame: a cell with a line that looks like a mark runs from the file as it ran in the
+// session.
 func TestSavedCellsMeanTheSame(t *testing.T) {
 	dir := t.TempDir()
 	s := sessionIn(t, dir)

@@ -1,10 +1,11 @@
 // Package magics is the one table of commands that are not Go: %time, %kernels, %whos, !command, name?.
 //
 // A [Magic] is a row: name, kind, flags, one line of summary, long help, and the function that runs it. Help,
-// completion and docs/magics.md are made from the rows. A magic knows the session and the engine, never the terminal:
-// it returns a display.Value and the front end chooses how to show it.
+// completion and docs/magics.md are made from the rows. A magic knows the session and the engine, never the
+// terminal: it returns a display.Value and the front end chooses how to show it.
 //
-// Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go, engine.go, shell.go.
+// Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go, engine.go,
+// shell.go.
 package magics
 
 //go:generate go run ./gen
@@ -96,7 +97,8 @@ func rows() []*Magic {
 	return table.rows
 }
 
-// Magics returns the rows of the table in the order in which help lists them. They are shared: do not change them.
+// Magics returns the rows of the table in the order in which help lists them. They are shared: do not change
+// them.
 func Magics() []*Magic { return rows() }
 
 // Lookup returns the magic with this name, without percent sign, or nil.

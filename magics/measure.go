@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// measure returns the shape of a tensor, or the length of a slice, array, map or string, and the size in bytes of its
-// elements where they have one that a reader would expect.
+// measure returns the shape of a tensor, or the length of a slice, array, map or string, and the size in
+// bytes of its elements where they have one that a reader would expect.
 func measure(v any) (shape string, size int64) {
 	if t, ok := v.(tensor.Tensor); ok {
 		if t.IsNone() || t.Freed() {

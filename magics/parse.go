@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parse reads the flags at the beginning of a magic's arguments. They end at the first word that does not begin with
-// a minus and a letter, or behind "--", for a statement that does.
+// parse reads the flags at the beginning of a magic's arguments. They end at the first word that does not
+// begin with a minus and a letter, or behind "--", for a statement that does.
 func (m *Magic) parse(args string) (flags map[string]any, rest string, err error) {
 	flags = map[string]any{}
 	for _, f := range m.Flags {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// settle evaluates all tensors that can be reached from v through exported fields, elements and pointers, together, so
-// that they share what they have in common. It says whether there were any.
+// settle evaluates all tensors that can be reached from v through exported fields, elements and pointers,
+// together, so that they share what they have in common. It says whether there were any.
 func settle(v any) (found bool, err error) {
 	list := tensorsIn(v)
 	if len(list) == 0 {
@@ -22,8 +22,8 @@ func settle(v any) (found bool, err error) {
 	return true, tensor.Try(func() { tensor.Eval(list...) })
 }
 
-// spend computes what settle would evaluate, and gives the memory back: the tensors stay as lazy as they were, for
-// whoever else may have them.
+// spend computes what settle would evaluate, and gives the memory back: the tensors stay as lazy as they
+// were, for whoever else may have them.
 func spend(v any) error {
 	list := slices.DeleteFunc(tensorsIn(v), tensor.Tensor.Evaluated)
 	return tensor.Try(func() {
@@ -104,8 +104,8 @@ func mayHoldTensor(t reflect.Type) bool {
 	return false
 }
 
-// settleInputs evaluates the session's variables that a statement mentions, so that the statement is not charged for
-// what was left undone before it.
+// settleInputs evaluates the session's variables that a statement mentions, so that the statement is not
+// charged for what was left undone before it.
 func (c *call) settleInputs(source string) error {
 	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
@@ -138,7 +138,8 @@ func (w *work) once(ctx context.Context) (v any, lazy bool, err error) {
 	return v, lazy, err
 }
 
-// repeat runs the work n times. Lazy work is computed each time; other work runs in one loop of the interpreter.
+// repeat runs the work n times. Lazy work is computed each time; other work runs in one loop of the
+// interpreter.
 func (w *work) repeat(ctx context.Context, lazy bool) func(n int) error {
 	return func(n int) error {
 		if !lazy {

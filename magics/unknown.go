@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// foreign are commands of IPython's that mcs has under another name or as Go, by name. $args is what followed; a text
-// that begins with "write " ends in a line that can be pasted.
+// foreign are commands of IPython's that mcs has under another name or as Go, by name. $args is what
+// followed; a text that begins with "write " ends in a line that can be pasted.
 var foreign = map[string]string{
 	"cd": `write os.Chdir($dir)`, "pwd": "write os.Getwd()", "ls": "write !ls $args", "ll": "write !ls -l $args", "cat": "write !cat $args",
 	"mkdir": "write !mkdir $args", "rm": "write !rm $args", "cp": "write !cp $args", "mv": "write !mv $args", "sx": "write !$args",

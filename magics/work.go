@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// work is a statement that a magic runs, compiled once. Its run gives back what it made, so that lazy tensors in it
-// can be evaluated: without that a timing would show how long it takes to build a graph.
+// work is a statement that a magic runs, compiled once. Its run gives back what it made, so that lazy tensors
+// in it can be evaluated: without that a timing would show how long it takes to build a graph.
 type work struct {
 	source string
 	stmt   *session.Stmt
@@ -36,8 +36,8 @@ const (
 	functionFloor   = "func() any { return nil }()"
 )
 
-// compile checks and compiles a statement list or an expression. Of `y := f(x)` the right side is what runs; other
-// statements become a function that returns the variables they assign.
+// compile checks and compiles a statement list or an expression. Of `y := f(x)` the right side is what runs;
+// other statements become a function that returns the variables they assign.
 func (c *call) compile(source string) (*work, error) {
 	source = strings.TrimSuffix(strings.TrimSpace(source), ";")
 	if _, err := parser.ParseExpr(source); err == nil {
@@ -101,8 +101,8 @@ func onlyDefinition(source string, list []ast.Stmt) string {
 	return source[int(a.Rhs[0].Pos())-1-len(statementsBefore) : int(a.Rhs[0].End())-1-len(statementsBefore)]
 }
 
-// assigned returns the variables that statements leave values in: those that they declare at their top level, and
-// those of the session that they assign to anywhere.
+// assigned returns the variables that statements leave values in: those that they declare at their top level,
+// and those of the session that they assign to anywhere.
 func (c *call) assigned(list []ast.Stmt) []string {
 	var names []string
 	add := func(e ast.Expr) {

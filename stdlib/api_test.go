@@ -14,10 +14,12 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib/internal/std"
 )
 
-// apiLine is one promise of the toolchain: `pkg math, func Abs(float64) float64`, `pkg os (windows-amd64), const …`.
+// apiLine is one promise of the toolchain: `pkg math, func Abs(float64) float64`, `pkg os (windows-amd64),
+// const …`.
 var apiLine = regexp.MustCompile(`^pkg ([^ ,]+)(?: \(([^)]+)\))?, (const|var|func|type|method) (.*)$`)
 
-// An apiName is something that a package has: symbol alone at package level, with a member a field or method of it.
+// An apiName is something that a package has: symbol alone at package level, with a member a field or method
+// of it.
 type apiName struct{ path, symbol, member string }
 
 var (
@@ -114,8 +116,9 @@ func readAPI(t *testing.T, dir string) []apiName {
 	return names
 }
 
-// TestAPI holds the tables against the API files of the toolchain: each package is there or left out for a reason,
-// and each name of those that are there can be used. Generic ones have no symbol: a session makes instances of them.
+// TestAPI holds the tables against the API files of the toolchain: each package is there or left out for a
+// reason, and each name of those that are there can be used. Generic ones have no symbol: a session makes
+// instances of them.
 func TestAPI(t *testing.T) {
 	dir := goroot(t)
 	im := Importer(token.NewFileSet())

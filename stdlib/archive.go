@@ -49,8 +49,9 @@ func entry(name string) ([]byte, bool) {
 	return data, true
 }
 
-// TypeData returns a package's types in the indexed export format of golang.org/x/tools/go/gcexportdata, without
-// positions. [Importer] reads it; go/importer cannot. It reports false for a package that cells cannot import.
+// TypeData returns a package's types in the indexed export format of golang.org/x/tools/go/gcexportdata,
+// without positions. [Importer] reads it; go/importer cannot. It reports false for a package that cells
+// cannot import.
 func TypeData(path string) ([]byte, bool) { return entry("types/" + path) }
 
 // docs are the unpacked documentation of packages: path to symbol to text.
@@ -59,9 +60,9 @@ var docs = struct {
 	packages map[string]map[string]string
 }{packages: map[string]map[string]string{}}
 
-// Doc returns what is known about a symbol of a package: its declaration, and after a blank line its comment (the
-// first sentence for the standard library, the whole of it for the engine). A method or field is "Type.Name", the
-// package itself "". It is empty for a symbol that has none.
+// Doc returns what is known about a symbol of a package: its declaration, and after a blank line its comment
+// (the first sentence for the standard library, the whole of it for the engine). A method or field is
+// "Type.Name", the package itself "". It is empty for a symbol that has none.
 func Doc(path, symbol string) string {
 	docs.Lock()
 	defer docs.Unlock()

@@ -19,7 +19,8 @@ type TypeImporter struct {
 	packages map[string]*types.Package
 }
 
-// Importer returns an importer with no package read yet. Objects have no positions, so nothing is added to fset.
+// Importer returns an importer with no package read yet. Objects have no positions, so nothing is added to
+// fset.
 func Importer(fset *token.FileSet) *TypeImporter {
 	im := &TypeImporter{fset: fset, packages: map[string]*types.Package{"unsafe": types.Unsafe}}
 	for _, c := range hostConstants() {
@@ -56,8 +57,8 @@ type hostConstant struct {
 	value      constant.Value
 }
 
-// hostConstants are the constants that this system gives another value than linux/amd64, where the type data were
-// made. The reader of export data leaves an object alone that is already in its package's scope.
+// hostConstants are the constants that this system gives another value than linux/amd64, where the type data
+// were made. The reader of export data leaves an object alone that is already in its package's scope.
 func hostConstants() []hostConstant {
 	list := []hostConstant{
 		{"os", "PathSeparator", types.UntypedRune, constant.MakeInt64(os.PathSeparator)},

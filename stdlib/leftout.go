@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// leftOut are the packages of the standard library that cells cannot import, each with the reason. The API test holds
-// the list against the toolchain.
+// leftOut are the packages of the standard library that cells cannot import, each with the reason. The API
+// test holds the list against the toolchain.
 var leftOut = map[string]string{
 	"crypto/fips140":         "it asks how the program was built, which cells cannot change",
 	"crypto/mlkem/mlkemtest": "it is for the tests of cryptographic code",

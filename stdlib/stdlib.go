@@ -1,9 +1,10 @@
-// Package stdlib is what a cell can import: Go's standard library, but for what leftout.go lists, and all of the
-// engine, as three kinds of generated data for each package: the interpreter's symbol table ([Symbols]), the types
-// ([Importer]) and the documentation ([Doc]).
+// Package stdlib is what a cell can import: Go's standard library, but for what leftout.go lists, and all of
+// the engine, as three kinds of generated data for each package: the interpreter's symbol table ([Symbols]),
+// the types ([Importer]) and the documentation ([Doc]).
 //
-// Nothing is unpacked before it is asked for: a table is built and types are read when a cell first uses the package.
-// Run `go generate ./stdlib` after a change of an exported engine name or its comment; a test says when it is due.
+// Nothing is unpacked before it is asked for: a table is built and types are read when a cell first uses the
+// package. Run `go generate ./stdlib` after a change of an exported engine name or its comment; a test says
+// when it is due.
 package stdlib
 
 import (
@@ -36,9 +37,9 @@ var symbols = struct {
 	tables map[string]map[string]reflect.Value
 }{tables: map[string]map[string]reflect.Value{}}
 
-// Symbols returns a package's table for the interpreter: exported name to value, "_T" to the struct that carries an
-// interpreted value as the interface T. It reports false for a package that cells cannot import. Generic functions
-// and types are not in it; [Importer] knows them. The map is shared: copy it to change it.
+// Symbols returns a package's table for the interpreter: exported name to value, "_T" to the struct that
+// carries an interpreted value as the interface T. It reports false for a package that cells cannot import.
+// Generic functions and types are not in it; [Importer] knows them. The map is shared: copy it to change it.
 func Symbols(path string) (map[string]reflect.Value, bool) {
 	symbols.Lock()
 	defer symbols.Unlock()
@@ -90,8 +91,8 @@ func Name(path string) (name string, ok bool) {
 	return p.Name, true
 }
 
-// ImportFor returns the import path that a name in a cell means when nothing was imported under it. An engine package
-// comes before one of the standard library.
+// ImportFor returns the import path that a name in a cell means when nothing was imported under it. An engine
+// package comes before one of the standard library.
 func ImportFor(name string) (path string, ok bool) {
 	for _, p := range engine.Packages {
 		if p.Name == name {

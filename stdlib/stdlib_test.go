@@ -14,8 +14,9 @@ import (
 	"github.com/traefik/yaegi/interp"
 )
 
-// TestTablesMatchTypes holds the two generated descriptions of each package against each other: what go/types says
-// there is must be in the interpreter's table, of the right kind and, for constants, with the value of this system.
+// TestTablesMatchTypes holds the two generated descriptions of each package against each other: what go/types
+// says there is must be in the interpreter's table, of the right kind and, for constants, with the value of
+// this system.
 func TestTablesMatchTypes(t *testing.T) {
 	im := Importer(token.NewFileSet())
 	for _, path := range Paths() {
@@ -91,7 +92,8 @@ func isGeneric(obj types.Object) bool {
 	return false
 }
 
-// sameConstant compares numbers as far as a float64 goes: a table's literals have 100 digits, not all of them.
+// sameConstant compares numbers as far as a float64 goes: a table's literals have 100 digits, not all of
+// them.
 func sameConstant(a, b constant.Value) bool {
 	if constant.ToFloat(a).Kind() == constant.Float && constant.ToFloat(b).Kind() == constant.Float {
 		x, _ := constant.Float64Val(a)

@@ -1,9 +1,9 @@
-// Package bench times work so that the figures can be trusted: repeated until they are stable, on a device that has
-// finished, with their spread, and compared side by side instead of one after the other.
+// Package bench times work so that the figures can be trusted: repeated until they are stable, on a device
+// that has finished, with their spread, and compared side by side instead of one after the other.
 //
-// What is timed is a function that runs the work n times and returns when everything that it made is computed; tensors
-// are lazy, so it must evaluate them. [Measure] times one function, [Compare] several in turn. Reading order: bench.go,
-// stats.go, text.go.
+// What is timed is a function that runs the work n times and returns when everything that it made is
+// computed; tensors are lazy, so it must evaluate them. [Measure] times one function, [Compare] several in
+// turn. Reading order: bench.go, stats.go, text.go.
 package bench
 
 import (
@@ -44,8 +44,8 @@ type Case struct {
 	Run  func(n int) error // runs the work n times and returns when all is computed
 }
 
-// Comparison is what Compare measured: one line for each case, in their order. The first case is what the others are
-// compared with.
+// Comparison is what Compare measured: one line for each case, in their order. The first case is what the
+// others are compared with.
 type Comparison struct {
 	Lines []Line
 	Notes []string
@@ -89,8 +89,9 @@ func deviceClock() (time.Time, error) {
 	return time.Now(), err
 }
 
-// Measure times fn(n), which runs the work n times and returns when everything that it made is computed. If ctx ends
-// it returns what it knows, with a note; without any sample that is ctx's error. An error of fn ends it.
+// Measure times fn(n), which runs the work n times and returns when everything that it made is computed. If
+// ctx ends it returns what it knows, with a note; without any sample that is ctx's error. An error of fn ends
+// it.
 func Measure(ctx context.Context, fn func(n int) error, o Options) (*Result, error) {
 	c, err := compare(ctx, deviceClock, []Case{{Name: "", Run: fn}}, o)
 	if err != nil {
@@ -101,8 +102,8 @@ func Measure(ctx context.Context, fn func(n int) error, o Options) (*Result, err
 	return r, nil
 }
 
-// Compare times the cases in turn, in another order each round, so that a machine that slows down slows all of them
-// down. Ratios come with intervals from resampling the rounds.
+// Compare times the cases in turn, in another order each round, so that a machine that slows down slows all
+// of them down. Ratios come with intervals from resampling the rounds.
 func Compare(ctx context.Context, cases []Case, o Options) (*Comparison, error) {
 	if len(cases) == 0 {
 		return nil, errors.New("bench: got no cases to compare")

@@ -11,7 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Ceilings are the best rates that the engine's own kernels reached on a device: what other figures are a share of.
+// Ceilings are the best rates that the engine's own kernels reached on a device: what other figures are a
+// share of.
 type Ceilings struct {
 	Flops float64 // f32 operations a second, of a square matmul
 	BF16  float64 // the same of bf16, which a matrix unit may do many times as fast
@@ -23,8 +24,8 @@ var ceilings = struct {
 	of map[string]Ceilings
 }{of: map[string]Ceilings{}}
 
-// MeasureCeilings measures the default device, once in a process: some 0.5 s and 64 MiB. A device that is so slow that
-// smaller work shows its rate gets smaller work.
+// MeasureCeilings measures the default device, once in a process: some 0.5 s and 64 MiB. A device that is so
+// slow that smaller work shows its rate gets smaller work.
 func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	ceilings.Lock()
 	defer ceilings.Unlock()
@@ -58,11 +59,12 @@ func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	return c, nil
 }
 
-// ramp is n stored numbers: not random, which would move the session's seed on, and not a constant, which need not be
-// stored.
+// ramp is n stored numbers: not random, which would move the session's seed on, and not a constant, which
+// need not be stored.
 func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Eval() }
 
-// How long the rate of one kind of work is sampled, and how long a run must take before its size no longer grows.
+// How long the rate of one kind of work is sampled, and how long a run must take before its size no longer
+// grows.
 const (
 	ceilingTime  = 150 * time.Millisecond
 	longEnough   = 50 * time.Millisecond
@@ -74,7 +76,8 @@ func try(ctx context.Context, f func()) error {
 	return tensor.Try(func() { tensor.Within(ctx, f) })
 }
 
-// bestRate returns the highest rate of work at up to the largest size. Make returns the work of a size and its amount.
+// bestRate returns the highest rate of work at up to the largest size. Make returns the work of a size and
+// its amount.
 func bestRate(ctx context.Context, largest int, make func(n int) (func(), float64)) (best float64, err error) {
 	err = try(ctx, func() {
 		for n := int(float64(largest) * smallestSize); n <= largest; n *= 2 {

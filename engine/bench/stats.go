@@ -8,7 +8,8 @@ import (
 
 func sorted(x []float64) []float64 { return slices.Sorted(slices.Values(x)) }
 
-// quantile interpolates between the order statistics of sorted values (the definition of NumPy and R, type 7).
+// quantile interpolates between the order statistics of sorted values (the definition of NumPy and R, type
+// 7).
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
@@ -18,8 +19,9 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// medianInterval returns the median of sorted values and its 95 % interval from order statistics: the number of values
-// below the true median is binomial, whatever the distribution. Below 6 values the interval is all of them.
+// medianInterval returns the median of sorted values and its 95 % interval from order statistics: the number
+// of values below the true median is binomial, whatever the distribution. Below 6 values the interval is all
+// of them.
 func medianInterval(sorted []float64) (median, low, high float64) {
 	n := len(sorted)
 	half := 0.98 * math.Sqrt(float64(n)) // 1.96 standard deviations of B(n, 1/2)
@@ -31,8 +33,9 @@ func medianInterval(sorted []float64) (median, low, high float64) {
 // resamples of the bootstrap: the ends of a 95 % interval are then known to a few per mille of its width.
 const resamples = 1000
 
-// ratioInterval returns the ratio of the medians of x and base and its 95 % interval. Values at the same index were
-// measured in the same round; the bootstrap draws rounds, so that what slowed down both is no difference.
+// ratioInterval returns the ratio of the medians of x and base and its 95 % interval. Values at the same
+// index were measured in the same round; the bootstrap draws rounds, so that what slowed down both is no
+// difference.
 func ratioInterval(x, base []float64) (ratio, low, high float64) {
 	ratio = quantile(sorted(x), 0.5) / quantile(sorted(base), 0.5)
 	n := len(x)
@@ -66,9 +69,9 @@ func drift(samples []float64) float64 {
 	return last/first - 1
 }
 
-// Share is a rate as a share of the ceiling that was measured on this machine, in the same units. It reports false for
-// a share above 1.05: such a figure is no measurement of the device (the work was skipped, or its data stayed in a
-// cache) and must not be shown as one.
+// Share is a rate as a share of the ceiling that was measured on this machine, in the same units. It reports
+// false for a share above 1.05: such a figure is no measurement of the device (the work was skipped, or its
+// data stayed in a cache) and must not be shown as one.
 func Share(rate, ceiling float64) (share float64, ok bool) {
 	if ceiling <= 0 {
 		return 0, false

@@ -1,8 +1,9 @@
 // Package data turns text into batches of tokens.
 //
-// Text is a plain string; a token is a byte (a tokenizer that knows more comes later). [Windows] cuts a text into
-// windows of equal length and hands them out in batches, in a new random order each epoch. A batch is a function of
-// the seed and its number, so the position of a training run is one integer, and going back to it is exact.
+// Text is a plain string; a token is a byte (a tokenizer that knows more comes later). [Windows] cuts a text
+// into windows of equal length and hands them out in batches, in a new random order each epoch. A batch is a
+// function of the seed and its number, so the position of a training run is one integer, and going back to it
+// is exact.
 package data
 
 import (
@@ -21,9 +22,9 @@ import (
 // maxText bounds what ReadText reads, so that a folder given by mistake does not fill the memory.
 const maxText = 1 << 30
 
-// ReadText reads a file, or all text files below a folder in the order of their names, one after the other with a
-// newline between. With extensions (".go", "_test.go") it takes only files whose names end so. Hidden files and
-// folders below path, and files that are no UTF-8 text, are left out. Nothing to read is an error.
+// ReadText reads a file, or all text files below a folder in the order of their names, one after the other
+// with a newline between. With extensions (".go", "_test.go") it takes only files whose names end so. Hidden
+// files and folders below path, and files that are no UTF-8 text, are left out. Nothing to read is an error.
 func ReadText(path string, extensions ...string) (string, error) {
 	return ReadTextExcept(path, nil, extensions...)
 }
@@ -96,8 +97,8 @@ func ending(extensions []string) string {
 	return " that ends in " + strings.Join(extensions, " or ")
 }
 
-// GoSource returns the folder of a package's sources in the Go installation ("strings"), real text that many machines
-// have; "" if there is no Go. It looks at GOROOT, and asks the go command.
+// GoSource returns the folder of a package's sources in the Go installation ("strings"), real text that many
+// machines have; "" if there is no Go. It looks at GOROOT, and asks the go command.
 func GoSource(pkg string) string {
 	roots := []string{os.Getenv("GOROOT")}
 	if out, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {

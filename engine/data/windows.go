@@ -11,12 +11,14 @@ import (
 )
 
 // A Batch is what one step learns from. In text each target is the token that follows its input, and both are
-// i64 [batch length]; data of other kinds has the shapes and dtypes that its model wants, with an example in each row.
+// i64 [batch length]; data of other kinds has the shapes and dtypes that its model wants, with an example in
+// each row.
 type Batch struct {
 	Inputs, Targets tensor.Tensor
 }
 
-// Tokens is the number of targets that are tokens; 0 for data that has none, where inputs or targets are no integers.
+// Tokens is the number of targets that are tokens; 0 for data that has none, where inputs or targets are no
+// integers.
 func (b Batch) Tokens() int {
 	if !b.Inputs.DType().Int() || !b.Targets.DType().Int() {
 		return 0
@@ -35,7 +37,8 @@ func (b Batch) Examples() int {
 // A Source gives batches by number. The same number gives the same batch, in any process.
 type Source interface {
 	Batch(n int) (Batch, error)
-	// Fingerprint names the data and how it is cut, so that a run that goes on can tell whether it goes on with the same.
+	// Fingerprint names the data and how it is cut, so that a run that goes on can tell whether it goes on
+	// with the same.
 	Fingerprint() string
 }
 
@@ -52,8 +55,9 @@ type Batches struct {
 	print string
 }
 
-// Windows cuts text into windows of length tokens (bytes) and gives them out batch at a time. In one epoch every
-// window comes once; the next epoch cuts at other places. A text that is too short is reported by the first Batch.
+// Windows cuts text into windows of length tokens (bytes) and gives them out batch at a time. In one epoch
+// every window comes once; the next epoch cuts at other places. A text that is too short is reported by the
+// first Batch.
 func Windows(text string, length, batch int) *Batches {
 	return &Batches{text: text, length: length, batch: batch, epoch: -1}
 }
@@ -66,8 +70,8 @@ func (b *Batches) Len() int {
 	return max(1, (len(b.text)-b.length)/b.length)
 }
 
-// Batch returns batch n, counted from 0. Windows that are left at an epoch's end come together with the next epoch's
-// first.
+// Batch returns batch n, counted from 0. Windows that are left at an epoch's end come together with the next
+// epoch's first.
 func (b *Batches) Batch(n int) (Batch, error) {
 	if n < 0 || b.length < 1 || b.batch < 1 {
 		return Batch{}, fmt.Errorf("data: windows: got length %d, batch %d, number %d, want positive ones", b.length, b.batch, n)

@@ -1,13 +1,14 @@
-// Package device says on which devices tensors can live, what they are, how much memory is in use there, and how fast
-// they can be at most.
+// Package device says on which devices tensors can live, what they are, how much memory is in use there, and
+// how fast they can be at most.
 //
-// A new tensor lives on the [Default] device, the fastest that this machine has; [Use] changes that. "cpu" is always
-// there. "ref" computes in float64, one element at a time, to check the others.
+// A new tensor lives on the [Default] device, the fastest that this machine has; [Use] changes that. "cpu" is
+// always there. "ref" computes in float64, one element at a time, to check the others.
 //
-// "cpu" computes with as many threads as Go may use (GOMAXPROCS), "cpu:1" with one, "cpu:4" with four. These are devices of
-// their own: an operation takes tensors of one device, and Tensor.To copies from one to another. On one device the launches
-// of several goroutines take turns; devices with few threads compute side by side, as long as their threads together are
-// no more than "cpu" has. The number of threads changes how long something takes and no bit of a result.
+// "cpu" computes with as many threads as Go may use (GOMAXPROCS), "cpu:1" with one, "cpu:4" with four. These
+// are devices of their own: an operation takes tensors of one device, and Tensor.To copies from one to
+// another. On one device the launches of several goroutines take turns; devices with few threads compute side
+// by side, as long as their threads together are no more than "cpu" has. The number of threads changes how
+// long something takes and no bit of a result.
 package device
 
 import (
@@ -19,8 +20,8 @@ import (
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all" // the backends register themselves
 )
 
-// A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same device; the
-// zero Device is none.
+// A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same
+// device; the zero Device is none.
 type Device struct {
 	dev *backend.Device
 }
@@ -91,13 +92,14 @@ func (d Device) FreeCache() {
 	}
 }
 
-// A Choice holds which device is the default. The zero Choice holds the process's, until [Use] makes another one.
+// A Choice holds which device is the default. The zero Choice holds the process's, until [Use] makes another
+// one.
 type Choice struct {
 	choice backend.Choice
 }
 
-// WithChoice returns a context with a default device of its own: within it (see tensor.Within) new tensors live on c's
-// device, and [Use] changes c.
+// WithChoice returns a context with a default device of its own: within it (see tensor.Within) new tensors
+// live on c's device, and [Use] changes c.
 func WithChoice(ctx context.Context, c *Choice) context.Context {
 	return backend.WithChoice(ctx, &c.choice)
 }
@@ -105,8 +107,8 @@ func WithChoice(ctx context.Context, c *Choice) context.Context {
 // Default returns the device on which new tensors live.
 func Default() Device { return Device{backend.Default()} }
 
-// Use makes the device with that name the default: of the code within a context that [WithChoice] gave a default of its
-// own, or else of all other code of the process.
+// Use makes the device with that name the default: of the code within a context that [WithChoice] gave a
+// default of its own, or else of all other code of the process.
 func Use(name string) error {
 	d, err := Lookup(name)
 	if err != nil {
@@ -125,7 +127,8 @@ func Lookup(name string) (Device, error) {
 	return Device{d}, nil
 }
 
-// List returns the devices of this machine, the fastest first, and those with a number of threads that were looked up.
+// List returns the devices of this machine, the fastest first, and those with a number of threads that were
+// looked up.
 func List() []Device {
 	var list []Device
 	for _, d := range backend.List() {
@@ -134,8 +137,8 @@ func List() []Device {
 	return list
 }
 
-// CPU returns the processor, which every machine has. Without a number, or with 0, it has as many threads as Go may use, else
-// the first number's, of which it takes 1 to 1024.
+// CPU returns the processor, which every machine has. Without a number, or with 0, it has as many threads as
+// Go may use, else the first number's, of which it takes 1 to 1024.
 func CPU(threads ...int) Device {
 	name := backend.Host
 	if len(threads) > 0 && threads[0] != 0 {

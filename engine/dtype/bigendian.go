@@ -2,6 +2,6 @@
 
 package dtype
 
-// Files of tensors, and quantised weights in memory, are read as they lie, lowest byte first. Where numbers lie the other way
-// round results would be wrong, so it does not compile there.
+// Files of tensors, and quantised weights in memory, are read as they lie, lowest byte first. Where numbers
+// lie the other way round results would be wrong, so it does not compile there.
 const _ = thisEngineNeedsALittleEndianProcessor

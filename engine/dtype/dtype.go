@@ -6,8 +6,8 @@ import "fmt"
 // A Type is the type of a tensor's elements. The zero Type is invalid.
 type Type uint8
 
-// The element types, which stand as they promote: see [Promote]. F16 and BF16 are for storage: kernels compute in float32
-// and round once.
+// The element types, which stand as they promote: see [Promote]. F16 and BF16 are for storage: kernels
+// compute in float32 and round once.
 const (
 	Invalid Type = iota
 	Bool         // one byte, 0 or 1
@@ -77,9 +77,10 @@ func Parse(name string) (Type, error) {
 	return Invalid, fmt.Errorf("dtype: got %q, want one of %v", name, All())
 }
 
-// Promote returns the type in which an operation on a and b is computed: the wider of one kind; a float beats an
-// integer, an integer beats Bool; F16 with BF16 gives F32. An unsigned and a signed integer give the narrowest signed type
-// that holds both, U8 and I8 I16, and U64 with a signed one F64, which rounds beyond 2⁵³: NumPy's rules.
+// Promote returns the type in which an operation on a and b is computed: the wider of one kind; a float beats
+// an integer, an integer beats Bool; F16 with BF16 gives F32. An unsigned and a signed integer give the
+// narrowest signed type that holds both, U8 and I8 I16, and U64 with a signed one F64, which rounds beyond
+// 2⁵³: NumPy's rules.
 func Promote(a, b Type) Type {
 	a, b = min(a, b), max(a, b)
 	switch {

@@ -17,7 +17,8 @@ func F16ToFloat32(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
-// Float32ToF16 rounds to the nearest binary16, ties to even; what is too large becomes infinite, a NaN stays one.
+// Float32ToF16 rounds to the nearest binary16, ties to even; what is too large becomes infinite, a NaN stays
+// one.
 func Float32ToF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := uint16(b >> 16 & 0x8000)

@@ -14,9 +14,9 @@ import (
 
 var long = flag.Bool("long", false, "also measure a model of half a billion parameters, which needs 4 GiB and a minute")
 
-// BenchmarkDecode generates greedily after a short prompt, with weights in several formats. It reports the best rate of
-// tokens, without the prompt's time, the bandwidth at which the weights are read for them, and the share of what summing
-// up as much memory reaches in the same run.
+// BenchmarkDecode generates greedily after a short prompt, with weights in several formats. It reports the
+// best rate of tokens, without the prompt's time, the bandwidth at which the weights are read for them, and
+// the share of what summing up as much memory reaches in the same run.
 func BenchmarkDecode(b *testing.B) {
 	for _, bm := range []struct {
 		name   string

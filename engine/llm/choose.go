@@ -22,8 +22,8 @@ func better(a, b candidate) int {
 	return a.id - b.id
 }
 
-// choose draws a token from scores. It looks at every score a fixed number of times: sorting a large vocabulary would
-// cost as much as a small model.
+// choose draws a token from scores. It looks at every score a fixed number of times: sorting a large
+// vocabulary would cost as much as a small model.
 func (o Sampling) choose(scores []float32, rng *rand.Rand) int {
 	best := largest(scores)
 	if o.Temperature <= 0 {
@@ -59,8 +59,8 @@ func largest(scores []float32) int {
 	return best
 }
 
-// negligible is how far below the best a score may be, in units of the temperature, to have any part: a vocabulary of a
-// million such tokens has less than 2⁻⁵³ of the probability.
+// negligible is how far below the best a score may be, in units of the temperature, to have any part: a
+// vocabulary of a million such tokens has less than 2⁻⁵³ of the probability.
 const negligible = 51
 
 // candidates lists the tokens that Temperature and TopK leave.
@@ -88,8 +88,8 @@ func (o Sampling) candidates(scores []float32, best int) []candidate {
 	return list
 }
 
-// nucleus keeps the best candidates, as many as have the share p of the total weight together, and returns their weight.
-// Those that could all be missing without the others losing that share need not be sorted.
+// nucleus keeps the best candidates, as many as have the share p of the total weight together, and returns
+// their weight. Those that could all be missing without the others losing that share need not be sorted.
 func nucleus(list []candidate, p, total float64) ([]candidate, float64) {
 	least := (1 - p) * total / float64(2*len(list))
 	list = slices.DeleteFunc(list, func(c candidate) bool { return c.weight < least })

@@ -23,8 +23,8 @@ type Sampling struct {
 	Seed        uint64
 }
 
-// Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the prompt and what
-// follows. When ctx is done it returns what there is, with the cause.
+// Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the
+// prompt and what follows. When ctx is done it returns what there is, with the cause.
 func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
 	if m.Config.Vocab != 256 {
 		return "", fmt.Errorf("generate: got a vocabulary of %d, want 256 (bytes); use GenerateTokens", m.Config.Vocab)
@@ -41,8 +41,8 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 	return string(text), err
 }
 
-// GenerateTokens goes on from at least one token. It returns the prompt and what follows. When ctx is done it returns
-// what there is, with the cause.
+// GenerateTokens goes on from at least one token. It returns the prompt and what follows. When ctx is done it
+// returns what there is, with the cause.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
 	if len(prompt) == 0 {
 		return nil, fmt.Errorf("generate: got an empty prompt, want at least one token")

@@ -49,8 +49,8 @@ func TestSameSeedSameModel(t *testing.T) {
 	}
 }
 
-// A model with matrices in half precision is the one in f32 with rounded matrices; each product reads them as they are
-// stored, in one launch.
+// A model with matrices in half precision is the one in f32 with rounded matrices; each product reads them as
+// they are stored, in one launch.
 func TestHalfPrecision(t *testing.T) {
 	ids := tensor.From([][]int{{7, 8, 9, 10, 11}})
 	for _, dt := range []dtype.Type{dtype.BF16, dtype.F16} {

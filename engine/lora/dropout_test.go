@@ -20,7 +20,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/train"
 )
 
-// through returns a layer of width n that does nothing but show what its adapter sees of x: W is 0, A and B are 1.
+// through returns a layer of width n that does nothing but show what its adapter sees of x: W is 0, A and B
+// are 1.
 func through(n int, dropout float64) *lora.Linear {
 	l := lora.Wrap(&nn.Linear{Weight: tensor.Zeros(n, n)}, lora.Config{Rank: n, Alpha: float64(n), Dropout: dropout})
 	l.A.Set(tensor.Eye(n))
@@ -28,8 +29,8 @@ func through(n int, dropout float64) *lora.Linear {
 	return l
 }
 
-// In training an adapter sees x without about a share p of its elements, the others divided by 1 − p, so that the mean
-// stays; the gradient of x is that of the same elements. The base sees all of x.
+// In training an adapter sees x without about a share p of its elements, the others divided by 1 − p, so that
+// the mean stays; the gradient of x is that of the same elements. The base sees all of x.
 func TestDropout(t *testing.T) {
 	const n, rows, p = 32, 500, 0.2
 	tensor.Seed(1)
@@ -79,7 +80,8 @@ func TestDropout(t *testing.T) {
 	}
 }
 
-// Dropout costs two launches more: the random numbers, and what they leave of x. The base and the adapter stay one product.
+// Dropout costs two launches more: the random numbers, and what they leave of x. The base and the adapter
+// stay one product.
 func TestDropoutLaunches(t *testing.T) {
 	x, w := tensor.Randn(64, 32).Eval(), &nn.Linear{Weight: tensor.Randn(32, 48).Eval()}
 	launches := func(dropout float64) int {
@@ -94,7 +96,8 @@ func TestDropoutLaunches(t *testing.T) {
 	}
 }
 
-// Dropout is in PEFT's configuration, and comes back with the adapter; training turns it on and evaluation off.
+// Dropout is in PEFT's configuration, and comes back with the adapter; training turns it on and evaluation
+// off.
 func TestDropoutIsKept(t *testing.T) {
 	m := model()
 	ad := inject(t, m, lora.Config{Rank: 4, Dropout: 0.25})
@@ -134,7 +137,8 @@ func TestDropoutIsKept(t *testing.T) {
 	}
 }
 
-// A checkpoint knows where the random numbers are: training goes on with the elements that it would have left out.
+// A checkpoint knows where the random numbers are: training goes on with the elements that it would have left
+// out.
 func TestDropoutResumes(t *testing.T) {
 	run := func(seed uint64, steps int, dir string) ([]float64, string) {
 		t.Helper()

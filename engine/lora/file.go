@@ -15,8 +15,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// PEFT stores an adapter as adapter_model.safetensors, in which every name has a prefix and matrices lie as [out in],
-// beside adapter_config.json.
+// PEFT stores an adapter as adapter_model.safetensors, in which every name has a prefix and matrices lie as
+// [out in], beside adapter_config.json.
 const (
 	prefix      = "base_model.model."
 	weightsFile = "adapter_model.safetensors"
@@ -54,9 +54,10 @@ func (a *Adapter) config() ([]byte, error) {
 	}, "", "  ")
 }
 
-// Save writes the adapter. A path that ends in .safetensors becomes one file, which carries the configuration in its
-// metadata; any other path becomes a folder that PEFT reads. New weights never stand beside an old configuration: when
-// a save is interrupted, Load finds the adapter as it was before, and other programs find no configuration.
+// Save writes the adapter. A path that ends in .safetensors becomes one file, which carries the configuration
+// in its metadata; any other path becomes a folder that PEFT reads. New weights never stand beside an old
+// configuration: when a save is interrupted, Load finds the adapter as it was before, and other programs find
+// no configuration.
 func (a *Adapter) Save(path string) error {
 	tensors := map[string]tensor.Tensor{}
 	for _, p := range a.Params() {
@@ -87,12 +88,12 @@ func (a *Adapter) Save(path string) error {
 	return nil
 }
 
-// folder is an adapter's folder. The weights mean nothing without their configuration: with another alpha they are
-// another adapter.
+// folder is an adapter's folder. The weights mean nothing without their configuration: with another alpha
+// they are another adapter.
 func folder(path string) durable.Set { return durable.Set{Dir: path, Key: configFile} }
 
-// Load reads an adapter that Save or PEFT wrote and puts it into the model. Every tensor of the file must belong to a
-// layer of the model and fit it; otherwise the model stays as it was.
+// Load reads an adapter that Save or PEFT wrote and puts it into the model. Every tensor of the file must
+// belong to a layer of the model and fit it; otherwise the model stays as it was.
 func Load(path string, m nn.Module) (*Adapter, error) {
 	weights, beside := path, ""
 	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
@@ -126,7 +127,8 @@ func Load(path string, m nn.Module) (*Adapter, error) {
 	}
 	return ad, tensor.Try(func() {
 		for _, p := range ad.Params() {
-			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits come out.
+			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits
+			// come out.
 			t := tensors[prefix+p.Name+".weight"].Transpose().Cast(p.Value().DType())
 			p.Value().Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...))
 		}

@@ -67,8 +67,8 @@ func checkWhole(t *testing.T, path, when string) {
 	}
 }
 
-// TestKilledSaves: whenever a process that saves is killed, the folder holds one adapter, not the weights of one and
-// the configuration of another.
+// TestKilledSaves: whenever a process that saves is killed, the folder holds one adapter, not the weights of
+// one and the configuration of another.
 func TestKilledSaves(t *testing.T) {
 	rounds := 6
 	if *long {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// What fusion promises holds on every device, at sizes of a real layer as at small ones: how many launches some work
-// takes at most, and exactly how many with fusion off.
+// What fusion promises holds on every device, at sizes of a real layer as at small ones: how many launches
+// some work takes at most, and exactly how many with fusion off.
 func TestLaunchesOnEveryDevice(t *testing.T) {
 	randn := func(shape ...int) tensor.Tensor { return tensor.Randn(shape...).Eval() }
 	adapted := func(rows, projections, width, rank int) func() []tensor.Tensor {

@@ -1,8 +1,9 @@
-// Package lora adapts a model with few parameters: beside a frozen weight W [in out] it trains A [in rank] and
-// B [rank out], and the layer computes x·W + scale·(x·A)·B (Hu et al.: LoRA, 2021).
+// Package lora adapts a model with few parameters: beside a frozen weight W [in out] it trains A [in rank]
+// and B [rank out], and the layer computes x·W + scale·(x·A)·B (Hu et al.: LoRA, 2021).
 //
-// [Inject] puts adapters into a model and freezes everything else; training then changes the adapters only. [Adapter.Merge]
-// adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. Files are those of PEFT.
+// [Inject] puts adapters into a model and freezes everything else; training then changes the adapters only.
+// [Adapter.Merge] adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. Files are
+// those of PEFT.
 package lora
 
 import (
@@ -27,8 +28,8 @@ type Config struct {
 	Targets string
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
-	// Dropout is the probability with which an element of x is left out on the adapter's way, in training only; the others
-	// are divided by 1 − Dropout. What is left out follows from [tensor.Seed].
+	// Dropout is the probability with which an element of x is left out on the adapter's way, in training
+	// only; the others are divided by 1 − Dropout. What is left out follows from [tensor.Seed].
 	Dropout float64
 	Seed    uint64 // of A's random values
 }
@@ -62,7 +63,8 @@ type Linear struct {
 	B     tensor.Tensor // [rank out]
 	Rank  int
 	Scale float64
-	// Dropout is the probability with which the adapter does not see an element of x, while the layer is in training.
+	// Dropout is the probability with which the adapter does not see an element of x, while the layer is in
+	// training.
 	Dropout float64
 
 	training bool
@@ -81,8 +83,8 @@ func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
 	panic(&tensor.Error{Op: "lora.Wrap", Msg: fmt.Sprintf("got %T, want *nn.Linear or *quant.Linear", base)})
 }
 
-// Wrap puts an adapter beside a layer, plain or quantised, and freezes the layer. A is uniform in ±1/√in, B is 0: at first
-// nothing changes.
+// Wrap puts an adapter beside a layer, plain or quantised, and freezes the layer. A is uniform in ±1/√in, B
+// is 0: at first nothing changes.
 func Wrap(base nn.Layer, c Config) *Linear {
 	c = c.withDefaults()
 	return wrap(base, c, tensor.NewRNG(c.Seed))
@@ -129,8 +131,8 @@ func (l *Linear) Out() int { return l.B.Len(1) }
 // SetTraining says whether dropout takes place; package train calls it around training.
 func (l *Linear) SetTraining(on bool) { l.training = on }
 
-// Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W. In training dropout changes what
-// A sees of x, not what W does.
+// Forward computes x·W + scale·(x·A)·B, or x·W alone while the adapter is merged into W. In training dropout
+// changes what A sees of x, not what W does.
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	if l.Merged() {
 		return l.Base.Forward(x)
@@ -169,8 +171,9 @@ func (l *Linear) Parameters() int {
 // Merged says whether the adapter is part of the base's weight now.
 func (l *Linear) Merged() bool { return !l.before.IsNone() || l.codes != nil }
 
-// Merge adds scale·A·B to the base's weight. The weight as it was is kept for Unmerge, which costs its memory. A quantised
-// base is replaced by a plain one in f32 meanwhile, because the sum would not fit its codes; its own codes are what is kept.
+// Merge adds scale·A·B to the base's weight. The weight as it was is kept for Unmerge, which costs its
+// memory. A quantised base is replaced by a plain one in f32 meanwhile, because the sum would not fit its
+// codes; its own codes are what is kept.
 func (l *Linear) Merge() {
 	if l.Merged() {
 		return
@@ -213,8 +216,8 @@ type Adapter struct {
 	layers []*Linear
 }
 
-// Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. It is an error if none
-// is chosen, or if one has an adapter already.
+// Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. It is an
+// error if none is chosen, or if one has an adapter already.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -256,14 +259,16 @@ type slot struct {
 	layer *nn.Layer
 }
 
-// A projection is what every layer of linears is: it multiplies by a weight [In Out], stored in whatever form.
+// A projection is what every layer of linears is: it multiplies by a weight [In Out], stored in whatever
+// form.
 type projection interface {
 	nn.Layer
 	In() int
 	Out() int
 }
 
-// linears lists the linear layers of a model that can be exchanged. What an adapted layer is made of is not listed.
+// linears lists the linear layers of a model that can be exchanged. What an adapted layer is made of is not
+// listed.
 func linears(m nn.Module) []slot {
 	var list []slot
 	nn.Walk(m, func(path string, member nn.Member) {
@@ -278,7 +283,8 @@ func linears(m nn.Module) []slot {
 	return list
 }
 
-// Remove takes the adapters out of the model; the base's layers stay as they are now, merged or not, and stay frozen.
+// Remove takes the adapters out of the model; the base's layers stay as they are now, merged or not, and stay
+// frozen.
 func (a *Adapter) Remove(m nn.Module) {
 	for _, s := range linears(m) {
 		if l, ok := (*s.layer).(*Linear); ok && slices.Contains(a.layers, l) {

@@ -69,7 +69,8 @@ func TestAgreesWithPEFT(t *testing.T) {
 	}
 }
 
-// Three steps of training agree with PyTorch: losses, gradient norms, and the adapter, also when it is merged.
+// Three steps of training agree with PyTorch: losses, gradient norms, and the adapter, also when it is
+// merged.
 func TestTrainsLikePEFT(t *testing.T) {
 	m, ad := peftModel(t)
 	want := load(t, "expected.safetensors")

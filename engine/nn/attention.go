@@ -4,8 +4,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// An Attention is causal self-attention with rotary positions. With fewer key heads than query heads it is grouped-query
-// attention (Ainslie et al. 2023): KVHeads divides Heads.
+// An Attention is causal self-attention with rotary positions. With fewer key heads than query heads it is
+// grouped-query attention (Ainslie et al. 2023): KVHeads divides Heads.
 type Attention struct {
 	Q, K, V, O     Layer // K and V give KVHeads·D columns
 	Heads, KVHeads int
@@ -40,8 +40,8 @@ func (a *Attention) Members() []Member {
 	return []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}, {Name: "o_proj", Slot: &a.O}}
 }
 
-// A Cache holds the keys and values of the tokens so far, so that a step of generation looks at the new ones only. It
-// has room for a number of tokens; rows that are not filled are 0. The zero Cache has no room.
+// A Cache holds the keys and values of the tokens so far, so that a step of generation looks at the new ones
+// only. It has room for a number of tokens; rows that are not filled are 0. The zero Cache has no room.
 type Cache struct {
 	Keys, Values tensor.Tensor // [B KVHeads room D]
 }
@@ -65,9 +65,9 @@ func (c *Cache) Grow(room, batch, heads, d int) {
 	}
 }
 
-// Continue is Forward for tokens that follow those in the cache, at positions i64 [T]. The cache then has them too; its
-// tensors are lazy until they are evaluated, and are then changed in place: a handle on what they were before shows
-// something else afterwards.
+// Continue is Forward for tokens that follow those in the cache, at positions i64 [T]. The cache then has
+// them too; its tensors are lazy until they are evaluated, and are then changed in place: a handle on what
+// they were before shows something else afterwards.
 func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
 	q, k, v := a.heads(x, positions)
 	c.Keys = c.Keys.Overwrite(2, positions, k).Detach()

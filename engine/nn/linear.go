@@ -13,7 +13,8 @@ type Linear struct {
 	Bias   tensor.Tensor // [out], or none
 }
 
-// NewLinear returns a linear layer without bias. The weights are uniform in ±1/√in, from the session's generator.
+// NewLinear returns a linear layer without bias. The weights are uniform in ±1/√in, from the session's
+// generator.
 func NewLinear(in, out int) *Linear {
 	bound := 1 / math.Sqrt(float64(in))
 	return &Linear{Weight: tensor.Rand(in, out).Sub(0.5).Mul(2 * bound).Named("weight").Param()}
@@ -71,8 +72,8 @@ func NewEmbedding(random *tensor.RNG, vocabulary, width int, deviation float64) 
 // Forward maps integers [B T] to [B T width].
 func (e *Embedding) Forward(tokens tensor.Tensor) tensor.Tensor { return e.Weight.Take(tokens, 0) }
 
-// Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the transposed
-// weight gives [… vocabulary].
+// Scores is the opposite of Forward, for models whose output layer is the embedding: x [… width] times the
+// transposed weight gives [… vocabulary].
 func (e *Embedding) Scores(x tensor.Tensor) tensor.Tensor { return x.MatMul(e.Weight.Transpose()) }
 
 // Members lists the weight.

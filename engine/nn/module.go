@@ -1,10 +1,12 @@
 // Package nn has the layers that models are built of.
 //
-// A [Module] is a tree: it lists its members, each of which is a weight, a part, or a slot. A slot is a place for a
-// [Layer] that may be exchanged: package lora replaces a Linear there by one with an adapter. The names on the way from
-// the root, joined by dots, are a weight's path ("model.layers.0.self_attn.q_proj.weight"), which files and errors use.
+// A [Module] is a tree: it lists its members, each of which is a weight, a part, or a slot. A slot is a place
+// for a [Layer] that may be exchanged: package lora replaces a Linear there by one with an adapter. The names
+// on the way from the root, joined by dots, are a weight's path ("model.layers.0.self_attn.q_proj.weight"),
+// which files and errors use.
 //
-// A linear layer keeps its weight as [in out], so that y = x·W; the files of other libraries have it transposed.
+// A linear layer keeps its weight as [in out], so that y = x·W; the files of other libraries have it
+// transposed.
 //
 // Reading order: module.go, linear.go, norm.go, attention.go, mlp.go.
 package nn
@@ -30,18 +32,21 @@ type Layer interface {
 	Forward(x tensor.Tensor) tensor.Tensor
 }
 
-// Counted is what a module or layer is, too, that stores its parameters in another form than weights: [Size] asks it.
+// Counted is what a module or layer is, too, that stores its parameters in another form than weights: [Size]
+// asks it.
 type Counted interface {
 	// Parameters is how many there are.
 	Parameters() int
 }
 
-// TrainingAware is what a module or layer is, too, that behaves differently in training: [SetTraining] tells it.
+// TrainingAware is what a module or layer is, too, that behaves differently in training: [SetTraining] tells
+// it.
 type TrainingAware interface {
 	SetTraining(on bool)
 }
 
-// A Scorer is a layer that turns tokens into vectors, and can also say how much a vector looks like each token.
+// A Scorer is a layer that turns tokens into vectors, and can also say how much a vector looks like each
+// token.
 type Scorer interface {
 	Layer
 	// Scores returns x·Eᵀ [… V] of x [… D], where E [V D] has the tokens' vectors.
@@ -113,7 +118,8 @@ func walk(prefix string, m Module, visit func(string, Member)) {
 	}
 }
 
-// Params lists the weights of m, in the order of the forward pass. A weight that is used twice is listed once.
+// Params lists the weights of m, in the order of the forward pass. A weight that is used twice is listed
+// once.
 func Params(m Module) []Param {
 	var list []Param
 	seen := map[*tensor.Tensor]bool{}
@@ -160,12 +166,13 @@ func Count(params []Param) int {
 	return n
 }
 
-// Convert stores the matrices of m in another floating-point dtype, BF16 say. Vectors (norms, biases) stay as they are, and
-// a layer computes in the dtype of what comes in, if that is wider: products widen a matrix while they read it. What was
-// trainable stays so.
+// Convert stores the matrices of m in another floating-point dtype, BF16 say. Vectors (norms, biases) stay as
+// they are, and a layer computes in the dtype of what comes in, if that is wider: products widen a matrix
+// while they read it. What was trainable stays so.
 //
-// The weight of a Linear that has no more outputs than inputs is stored turned, with the inputs of an output side by side: few
-// rows, as in generation, are multiplied at the rate at which the weight can be read, which wants long stretches of it.
+// The weight of a Linear that has no more outputs than inputs is stored turned, with the inputs of an output
+// side by side: few rows, as in generation, are multiplied at the rate at which the weight can be read, which
+// wants long stretches of it.
 func Convert(m Module, dt dtype.Type) {
 	if !dt.Float() {
 		panic(&tensor.Error{Op: "nn.Convert", Msg: fmt.Sprintf("got %v, want a floating-point dtype", dt)})
@@ -256,7 +263,8 @@ func SetTraining(m Module, on bool) {
 	})
 }
 
-// SetNames gives every weight of m its path as its name, which errors then show. Models call it when they are built.
+// SetNames gives every weight of m its path as its name, which errors then show. Models call it when they are
+// built.
 func SetNames(m Module) {
 	for _, p := range Params(m) {
 		p.at.Named(p.Name)

@@ -9,8 +9,9 @@ import (
 // AllLinear as a target means every linear layer but the output layer lm_head.
 const AllLinear = "all-linear"
 
-// Targeted says whether targets choose the layer with that name: AllLinear, or patterns separated by spaces or commas. A
-// pattern is a layer's full name, its last part ("q_proj"), or a path.Match pattern ("model.layers.[0-3].*").
+// Targeted says whether targets choose the layer with that name: AllLinear, or patterns separated by spaces
+// or commas. A pattern is a layer's full name, its last part ("q_proj"), or a path.Match pattern
+// ("model.layers.[0-3].*").
 func Targeted(targets, name string) (bool, error) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	for _, p := range strings.FieldsFunc(targets, func(r rune) bool { return r == ',' || r == ' ' }) {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019). A field that is 0 has its usual value;
-// WeightDecay is usually 0 with LoRA and 0.1 in pre-training.
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019). A field that is 0 has its usual
+// value; WeightDecay is usually 0 with LoRA and 0.1 in pre-training.
 type AdamW struct {
 	Beta1       float64 // 0.9
 	Beta2       float64 // 0.999

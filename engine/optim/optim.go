@@ -1,10 +1,11 @@
 // Package optim changes parameters so that a loss becomes smaller.
 //
-// A [Rule] is the settings of a method ([AdamW], [SGD]); its New gives an [Optimizer] for a list of parameters, which
-// holds what the method remembers of them. A step has two halves: Update says, lazily, what the parameters and the
-// memory would be, and [Update.Commit] makes it so. Between the two the caller evaluates everything together, and can
-// still refuse a step whose loss is not finite. The learning rate comes from a [Schedule]; gradients are scaled by a
-// tensor, so that clipping by the global norm ([ClipScale]) waits for no device.
+// A [Rule] is the settings of a method ([AdamW], [SGD]); its New gives an [Optimizer] for a list of
+// parameters, which holds what the method remembers of them. A step has two halves: Update says, lazily, what
+// the parameters and the memory would be, and [Update.Commit] makes it so. Between the two the caller
+// evaluates everything together, and can still refuse a step whose loss is not finite. The learning rate
+// comes from a [Schedule]; gradients are scaled by a tensor, so that clipping by the global norm
+// ([ClipScale]) waits for no device.
 //
 // Reading order: optim.go, adamw.go, sgd.go, schedule.go.
 package optim
@@ -29,8 +30,8 @@ type Rule interface {
 
 // An Optimizer applies a rule to a list of parameters.
 type Optimizer interface {
-	// Update says what one step does: the gradients, in the order of the parameters, are multiplied by scale (an f32
-	// number, or none for 1) before they are used.
+	// Update says what one step does: the gradients, in the order of the parameters, are multiplied by scale
+	// (an f32 number, or none for 1) before they are used.
 	Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update
 	// State returns what must be kept to go on later exactly.
 	State() State
@@ -44,13 +45,13 @@ type State struct {
 	Tensors map[string]tensor.Tensor
 }
 
-// An Update is a step that is not yet made. Commit makes it, CommitIf makes it if it is sound, and Tensors is for who
-// wants to look at the new values first.
+// An Update is a step that is not yet made. Commit makes it, CommitIf makes it if it is sound, and Tensors is
+// for who wants to look at the new values first.
 type Update struct {
 	old []tensor.Tensor
 	new []tensor.Tensor // nil until somebody asks
-	// make returns the new values, in the order of old. With inPlace they will replace the old ones and may take their
-	// memory; then they are the old ones if guard, a number, is there and not finite.
+	// make returns the new values, in the order of old. With inPlace they will replace the old ones and may
+	// take their memory; then they are the old ones if guard, a number, is there and not finite.
 	make    func(inPlace bool, guard tensor.Tensor) []tensor.Tensor
 	rate    func(step int) float64
 	private int // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
@@ -65,16 +66,17 @@ func (u *Update) Tensors() []tensor.Tensor {
 	return u.new
 }
 
-// At makes rate the learning rate of the step, in place of the number that Update was given: a schedule's At. In a compiled
-// function (tensor.Compile) it is asked in each call, for the number of steps that were made by then.
+// At makes rate the learning rate of the step, in place of the number that Update was given: a schedule's At.
+// In a compiled function (tensor.Compile) it is asked in each call, for the number of steps that were made by
+// then.
 func (u *Update) At(rate func(step int) float64) *Update {
 	u.rate = rate
 	return u
 }
 
-// Commit gives parameters and memory their new values; what Tensors returned is freed by that. Without Tensors before,
-// parameters change in the memory that they have, unless somebody else could see it: a tensor that waits to be computed
-// from them, or a Snapshot, keeps the old values.
+// Commit gives parameters and memory their new values; what Tensors returned is freed by that. Without
+// Tensors before, parameters change in the memory that they have, unless somebody else could see it: a tensor
+// that waits to be computed from them, or a Snapshot, keeps the old values.
 func (u *Update) Commit() {
 	if u.new == nil {
 		u.new = u.make(true, tensor.Tensor{})
@@ -84,9 +86,10 @@ func (u *Update) Commit() {
 	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
 }
 
-// CommitIf computes the step together with guard, a number, and others, and commits it if guard is finite: for the loss
-// and the norm of the gradients, which say whether the step is sound. It returns whether it is; if not, nothing changes.
-// In a function that is being compiled it cannot know that, and returns true; in its calls the rest holds as well.
+// CommitIf computes the step together with guard, a number, and others, and commits it if guard is finite:
+// for the loss and the norm of the gradients, which say whether the step is sound. It returns whether it is;
+// if not, nothing changes. In a function that is being compiled it cannot know that, and returns true; in its
+// calls the rest holds as well.
 func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	if u.new == nil {
 		u.new = u.make(true, guard)
@@ -120,8 +123,9 @@ func (u *Update) replace() {
 // constant is a learning rate that is the same in each step.
 func constant(rate float64) func(int) float64 { return func(int) float64 { return rate } }
 
-// ClipScale returns the global norm of the gradients, √Σg² over all of them, and the factor min(1, limit/norm) that
-// brings it down to limit (Pascanu et al. 2013). Both are f32 numbers that are not yet evaluated.
+// ClipScale returns the global norm of the gradients, √Σg² over all of them, and the factor min(1,
+// limit/norm) that brings it down to limit (Pascanu et al. 2013). Both are f32 numbers that are not yet
+// evaluated.
 func ClipScale(grads []tensor.Tensor, limit float64) (scale, norm tensor.Tensor) {
 	norm = tensor.SumSquares(grads).Sqrt()
 	return tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1), norm

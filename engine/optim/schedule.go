@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine or Linear; or fill in the
-// fields. The zero Schedule is a learning rate of 0.
+// A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine or Linear; or fill
+// in the fields. The zero Schedule is a learning rate of 0.
 type Schedule struct {
 	Shape  Shape
 	Peak   float64
@@ -38,8 +38,8 @@ func (s Shape) String() string {
 // Constant is always rate.
 func Constant(rate float64) Schedule { return Schedule{Shape: Flat, Peak: rate} }
 
-// Cosine rises to peak in warmup steps and falls to 0 at step total along half a cosine (Loshchilov and Hutter, SGDR,
-// https://arxiv.org/abs/1608.03983, without restarts).
+// Cosine rises to peak in warmup steps and falls to 0 at step total along half a cosine (Loshchilov and
+// Hutter, SGDR, https://arxiv.org/abs/1608.03983, without restarts).
 func Cosine(peak float64, warmup, total int) Schedule {
 	return Schedule{Shape: CosineDecay, Peak: peak, Warmup: warmup, Total: total}
 }

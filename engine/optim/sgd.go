@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// SGD is gradient descent with momentum, in PyTorch's form: d = g + WeightDecay·p, b = Momentum·b + d, p −= rate·b; with
-// Nesterov p −= rate·(d + Momentum·b).
+// SGD is gradient descent with momentum, in PyTorch's form: d = g + WeightDecay·p, b = Momentum·b + d, p −=
+// rate·b; with Nesterov p −= rate·(d + Momentum·b).
 type SGD struct {
 	Momentum    float64
 	Nesterov    bool

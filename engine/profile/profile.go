@@ -1,12 +1,13 @@
-// Package profile counts what the engine does: kernels launched, by name, with the bytes and flops that they need;
-// copies between host and device; plans built and plans used again; and, when asked, the time that each kernel took.
+// Package profile counts what the engine does: kernels launched, by name, with the bytes and flops that they
+// need; copies between host and device; plans built and plans used again; and, when asked, the time that each
+// kernel took.
 //
 //	r := profile.Start()
 //	y.Eval()
 //	fmt.Println(r.Stop())
 //
-// Nothing is recorded, and nothing costs more than an atomic addition, unless a [Recording] is open. Recordings may
-// overlap; each sees everything that the process does while it is open.
+// Nothing is recorded, and nothing costs more than an atomic addition, unless a [Recording] is open.
+// Recordings may overlap; each sees everything that the process does while it is open.
 package profile
 
 import (
@@ -42,8 +43,8 @@ type Recording struct {
 // Start begins a recording of counts.
 func Start() *Recording { return begin(false) }
 
-// StartTimed begins a recording with the time of each kernel. To measure it, devices run one kernel after the other
-// and wait for each: the whole then takes longer than without.
+// StartTimed begins a recording with the time of each kernel. To measure it, devices run one kernel after the
+// other and wait for each: the whole then takes longer than without.
 func StartTimed() *Recording { return begin(true) }
 
 func begin(withTimes bool) *Recording {

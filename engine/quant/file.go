@@ -12,10 +12,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A file is safetensors with all weights of a model under their paths. A quantised layer L has L.weight_codes,
-// L.weight_scales and, if it is affine, L.weight_zeros, which lie as the package's comment says; a plain linear layer has
-// L.weight as [out in], as the files of other libraries do. The metadata's entry "quantization" is JSON: for each
-// quantised layer what its tensors mean.
+// A file is safetensors with all weights of a model under their paths. A quantised layer L has
+// L.weight_codes, L.weight_scales and, if it is affine, L.weight_zeros, which lie as the package's comment
+// says; a plain linear layer has L.weight as [out in], as the files of other libraries do. The metadata's
+// entry "quantization" is JSON: for each quantised layer what its tensors mean.
 const metadataKey = "quantization"
 
 // stored describes a quantised layer in a file.
@@ -68,9 +68,9 @@ func eachSlot(m nn.Module, f func(name string, slot *nn.Layer)) {
 	})
 }
 
-// Load reads a file that Save wrote into a model of the same shape: layers that are quantised in the file are so in the
-// model afterwards, bit for bit. Every tensor of the file must belong to the model and every weight of the model to the
-// file; otherwise the model stays as it was.
+// Load reads a file that Save wrote into a model of the same shape: layers that are quantised in the file are
+// so in the model afterwards, bit for bit. Every tensor of the file must belong to the model and every weight
+// of the model to the file; otherwise the model stays as it was.
 func Load(path string, m nn.Module) error {
 	tensors, metadata, err := safetensors.Load(path)
 	if err != nil {

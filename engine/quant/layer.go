@@ -55,7 +55,8 @@ func (l *Linear) String() string {
 	return fmt.Sprintf("Linear: %v%s", l.Weight, bias)
 }
 
-// An Embedding maps tokens to columns of a quantised weight, which can serve as the output layer, too. It is frozen.
+// An Embedding maps tokens to columns of a quantised weight, which can serve as the output layer, too. It is
+// frozen.
 type Embedding struct {
 	Weight *Weight // [width vocabulary]: groups run along a token's vector
 }

@@ -179,7 +179,8 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// QLoRA: the adapter of a model in 4 bits learns, the codes stay, and the gradients are those of the same weights in f32.
+// QLoRA: the adapter of a model in 4 bits learns, the codes stay, and the gradients are those of the same
+// weights in f32.
 func TestQLoRA(t *testing.T) {
 	m := decoder()
 	if _, err := quant.Module(m, quant.Config{Bits: 4, Group: 32, Scheme: quant.Affine}); err != nil {

@@ -34,7 +34,8 @@ func scaleOf(w *Weight, scales []float32, k, n int) float64 {
 	return float64(scales[(n/16*groups+k/w.Group)*16+n%16])
 }
 
-// Every weight comes back within half a scale, 0 as 0, and what came back stays as it is when it is quantised again.
+// Every weight comes back within half a scale, 0 as 0, and what came back stays as it is when it is quantised
+// again.
 func TestErrorBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range configs() {
@@ -120,7 +121,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Codes, scales and zero points are those of an implementation in NumPy, bit for bit, and so is what they stand for.
+// Codes, scales and zero points are those of an implementation in NumPy, bit for bit, and so is what they
+// stand for.
 func TestAgreesWithNumPy(t *testing.T) {
 	text, err := os.ReadFile("testdata/numpy.json")
 	if err != nil {

@@ -4,16 +4,17 @@
 //
 //	{"__metadata__": {"format": "pt"}, "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
 //
-// A file is accepted only if it is exactly that: no duplicate names, nothing but UTF-8, every byte of the data in
-// exactly one tensor. A refusal is a [FormatError], which says what is wrong, in which tensor and at which byte.
-// Nothing is allocated on the word of a file: the header's length is held against the file's size first, and so is
-// each tensor's. A header of more than 16 MiB must describe at least as many bytes of data, and costs a few times its
-// length.
+// A file is accepted only if it is exactly that: no duplicate names, nothing but UTF-8, every byte of the
+// data in exactly one tensor. A refusal is a [FormatError], which says what is wrong, in which tensor and at
+// which byte. Nothing is allocated on the word of a file: the header's length is held against the file's size
+// first, and so is each tensor's. A header of more than 16 MiB must describe at least as many bytes of data,
+// and costs a few times its length.
 //
-// Files are read with ReadAt, never mapped into memory: a mapped file that somebody truncates kills the process.
+// Files are read with ReadAt, never mapped into memory: a mapped file that somebody truncates kills the
+// process.
 //
-// The format is described at https://github.com/huggingface/safetensors. Reading order: file.go, header.go (the JSON),
-// write.go, tensors.go (to and from package tensor).
+// The format is described at https://github.com/huggingface/safetensors. Reading order: file.go, header.go
+// (the JSON), write.go, tensors.go (to and from package tensor).
 package safetensors
 
 import (

@@ -97,8 +97,8 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// plainHeader is how long the header of a small file may be: some 200,000 tensors. A longer one must describe at least
-// as many bytes of data as it has, so that nobody's memory is filled by a list of nothing.
+// plainHeader is how long the header of a small file may be: some 200,000 tensors. A longer one must describe
+// at least as many bytes of data as it has, so that nobody's memory is filled by a list of nothing.
 const plainHeader = 16 << 20
 
 // readString reads n bytes at offset.
@@ -113,7 +113,8 @@ func readString(r io.ReaderAt, offset, n int64) (string, error) {
 	return b.String(), nil
 }
 
-// checkData sorts the tensors by place and checks that they cover the data's bytes exactly, without hole or overlap.
+// checkData sorts the tensors by place and checks that they cover the data's bytes exactly, without hole or
+// overlap.
 func (f *File) checkData(size int64) error {
 	slices.SortStableFunc(f.tensors, func(a, b Info) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))

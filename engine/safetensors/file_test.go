@@ -257,8 +257,8 @@ func TestPythonReads(t *testing.T) {
 	}
 }
 
-// FuzzRead gives Read anything: it refuses with a FormatError, or every tensor can be read, the tensors cover the file,
-// and writing them again gives a file with the same tensors.
+// FuzzRead gives Read anything: it refuses with a FormatError, or every tensor can be read, the tensors cover
+// the file, and writing them again gives a file with the same tensors.
 func FuzzRead(f *testing.F) {
 	for _, test := range damaged {
 		f.Add(test.file)

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// encoding/json cannot read the header: of two equal keys it keeps the last, it matches field names whatever their
-// case, and it repairs bad UTF-8. Each of these lets two programs see different tensors in one file. A header has a
-// fixed depth, so this scanner needs no recursion.
+// encoding/json cannot read the header: of two equal keys it keeps the last, it matches field names whatever
+// their case, and it repairs bad UTF-8. Each of these lets two programs see different tensors in one file. A
+// header has a fixed depth, so this scanner needs no recursion.
 //
-// A header of 100 MB can list two million tensors without data. So an entry costs no more than an Info and its shape:
-// names are parts of src, types are the table's own, shapes share one list.
+// A header of 100 MB can list two million tensors without data. So an entry costs no more than an Info and
+// its shape: names are parts of src, types are the table's own, shapes share one list.
 type scanner struct {
 	file   string
 	src    string
@@ -213,7 +213,8 @@ func (s *scanner) object(member func(key string, at int)) {
 	}
 }
 
-// numbers reads [ n, … ] of non-negative integers and calls each with every one of them; at is where it stands.
+// numbers reads [ n, … ] of non-negative integers and calls each with every one of them; at is where it
+// stands.
 func (s *scanner) numbers(each func(at int, n int64)) {
 	s.expect('[')
 	if s.peek() == ']' {
@@ -252,7 +253,8 @@ func isNumberByte(c byte) bool {
 	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-// string reads a string of JSON, with its escapes. Bad UTF-8, control characters and half surrogate pairs are refused.
+// string reads a string of JSON, with its escapes. Bad UTF-8, control characters and half surrogate pairs are
+// refused.
 func (s *scanner) string() string {
 	s.expect('"')
 	start := s.pos

@@ -17,8 +17,8 @@ func entries(n int, begin string) string {
 	return b.String()
 }
 
-// TestAHeaderCostsWhatItDescribes: memory is in proportion to the header, and a header of more than 16 MiB must have as
-// many bytes of data.
+// TestAHeaderCostsWhatItDescribes: memory is in proportion to the header, and a header of more than 16 MiB
+// must have as many bytes of data.
 func TestAHeaderCostsWhatItDescribes(t *testing.T) {
 	for _, test := range []struct{ name, header string }{
 		{"empty tensors", "{" + entries(100_000, "") + "}"},

@@ -76,7 +76,8 @@ func TestSaveThenLoad(t *testing.T) {
 	}
 }
 
-// TestUnsupportedType: a file with a type that tensors do not have is a good file; only asking for the tensor fails.
+// TestUnsupportedType: a file with a type that tensors do not have is a good file; only asking for the tensor
+// fails.
 func TestUnsupportedType(t *testing.T) {
 	f, err := read(build(`{"q":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}`, 2))
 	if err != nil {

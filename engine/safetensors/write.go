@@ -61,8 +61,8 @@ func write(w io.Writer, header []byte, entries []Entry) error {
 	return nil
 }
 
-// encodeHeader sorts the entries (wide types first, then by name, as the format's own library does, so that every
-// tensor is aligned) and makes the header, padded so that the data begins at a multiple of 8.
+// encodeHeader sorts the entries (wide types first, then by name, as the format's own library does, so that
+// every tensor is aligned) and makes the header, padded so that the data begins at a multiple of 8.
 func encodeHeader(entries []Entry, metadata map[string]string) ([]Entry, []byte, error) {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b Entry) int {

@@ -7,15 +7,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Tril keeps of each matrix (the last two axes) what is on and below the diagonal that lies diagonal places above the
-// main one; the rest is 0.
+// Tril keeps of each matrix (the last two axes) what is on and below the diagonal that lies diagonal places
+// above the main one; the rest is 0.
 func (t Tensor) Tril(diagonal int) Tensor {
 	i, j := t.places("tril")
 	return Where(j.Sub(i).Le(diagonal), t, ZerosLike(t))
 }
 
-// Triu keeps of each matrix (the last two axes) what is on and above the diagonal that lies diagonal places above the
-// main one; the rest is 0.
+// Triu keeps of each matrix (the last two axes) what is on and above the diagonal that lies diagonal places
+// above the main one; the rest is 0.
 func (t Tensor) Triu(diagonal int) Tensor {
 	i, j := t.places("triu")
 	return Where(j.Sub(i).Ge(diagonal), t, ZerosLike(t))
@@ -37,8 +37,8 @@ func rangeOn(like *ir.Node, n int) Tensor {
 	return wrap(node)
 }
 
-// OneHot puts a new last axis of length classes behind integers: f32 1 at the place that the integer names and 0
-// elsewhere; only 0 for an integer that names none.
+// OneHot puts a new last axis of length classes behind integers: f32 1 at the place that the integer names
+// and 0 elsewhere; only 0 for an integer that names none.
 func (t Tensor) OneHot(classes int) Tensor {
 	n := t.node("one_hot")
 	if !n.DType.Int() {
@@ -48,8 +48,8 @@ func (t Tensor) OneHot(classes int) Tensor {
 	return t.Unsqueeze(-1).Eq(rangeOn(n, classes)).Cast(dtype.F32)
 }
 
-// Tile repeats t so many times along each axis (NumPy's tile): counts are aligned at the end, and axes that t lacks are
-// added in front.
+// Tile repeats t so many times along each axis (NumPy's tile): counts are aligned at the end, and axes that t
+// lacks are added in front.
 func (t Tensor) Tile(counts ...int) Tensor {
 	wantShape("tile", counts)
 	shape := t.Shape()
@@ -70,8 +70,8 @@ func (t Tensor) PadEdge(axis, before, after int) Tensor {
 	return t.padFrom(axis, before, after, func(i, n int) int { return min(max(i, 0), n-1) })
 }
 
-// PadReflect continues an axis on both sides as in a mirror that stands on its first and last element, which are not
-// repeated.
+// PadReflect continues an axis on both sides as in a mirror that stands on its first and last element, which
+// are not repeated.
 func (t Tensor) PadReflect(axis, before, after int) Tensor {
 	return t.padFrom(axis, before, after, func(i, n int) int {
 		period := max(1, 2*(n-1))
@@ -85,8 +85,8 @@ func (t Tensor) PadWrap(axis, before, after int) Tensor {
 	return t.padFrom(axis, before, after, func(i, n int) int { return (i%n + n) % n })
 }
 
-// padFrom lengthens an axis of n elements: place i, from −before to n+after−1, holds element from(i, n). Negative widths
-// shorten it.
+// padFrom lengthens an axis of n elements: place i, from −before to n+after−1, holds element from(i, n).
+// Negative widths shorten it.
 func (t Tensor) padFrom(axis, before, after int, from func(i, n int) int) Tensor {
 	node := t.node("pad")
 	n := t.Len(axis)
@@ -147,8 +147,8 @@ func (t Tensor) TruncDiv(y Operand) Tensor {
 	return Where(inexact, q.Add(1), q)
 }
 
-// NonZero lists the places of the elements that are not 0 in C order: i64 [rank n], a row for each axis. It evaluates t,
-// as its shape depends on the values.
+// NonZero lists the places of the elements that are not 0 in C order: i64 [rank n], a row for each axis. It
+// evaluates t, as its shape depends on the values.
 func (t Tensor) NonZero() Tensor {
 	hit := t.Cast(dtype.Bool).Bools()
 	shape := t.Shape()
@@ -176,7 +176,8 @@ func (t Tensor) Diff(axis int) Tensor {
 	return t.Slice(axis, 1, n).Sub(t.Slice(axis, 0, n-1))
 }
 
-// Roll moves the elements of an axis forward by so many places; those that leave it at the end come in at the start.
+// Roll moves the elements of an axis forward by so many places; those that leave it at the end come in at the
+// start.
 func (t Tensor) Roll(axis, places int) Tensor {
 	n := t.Len(axis)
 	if n == 0 {
@@ -221,7 +222,8 @@ func (t Tensor) Unstack(axis int) []Tensor {
 	return parts
 }
 
-// Diagonal takes the diagonal of each matrix (the last two axes) that lies offset places above the main one: [… n].
+// Diagonal takes the diagonal of each matrix (the last two axes) that lies offset places above the main one:
+// [… n].
 func (t Tensor) Diagonal(offset int) Tensor {
 	n := t.node("diagonal")
 	if len(n.Shape) < 2 {
@@ -252,8 +254,8 @@ func Diag(v Tensor) Tensor {
 	return Where(i.Unsqueeze(1).Eq(i), v, ZerosLike(v))
 }
 
-// Meshgrid spreads vectors over a grid of all their elements: grid i has the lengths of all vectors, and changes along
-// axis i only (indexing="ij" in NumPy and PyTorch).
+// Meshgrid spreads vectors over a grid of all their elements: grid i has the lengths of all vectors, and
+// changes along axis i only (indexing="ij" in NumPy and PyTorch).
 func Meshgrid(vectors ...Tensor) []Tensor {
 	shape := make([]int, len(vectors))
 	for i, v := range vectors {
@@ -271,8 +273,8 @@ func Meshgrid(vectors ...Tensor) []Tensor {
 	return grids
 }
 
-// Masked lists the elements of t where the mask, which has its shape, is true, in C order (x[mask] in NumPy). It evaluates
-// the mask, as their number depends on it.
+// Masked lists the elements of t where the mask, which has its shape, is true, in C order (x[mask] in NumPy).
+// It evaluates the mask, as their number depends on it.
 func (t Tensor) Masked(mask Tensor) Tensor {
 	n, m := t.node("masked"), mask.node("masked")
 	if m.DType != dtype.Bool || !slices.Equal(n.Shape, m.Shape) {

@@ -11,15 +11,16 @@ import (
 type AttentionOptions struct {
 	Causal bool    // query i sees keys up to i + Tk − Tq
 	Scale  float64 // 0 means 1/√D
-	// Mask says what may be seen (bool), or is added to the scores (floats). Its shape broadcasts to [B H Tq Tk].
+	// Mask says what may be seen (bool), or is added to the scores (floats). Its shape broadcasts to [B H Tq
+	// Tk].
 	Mask Tensor
-	// Documents numbers the documents that were packed into one row: i64 [B T] with T = Tq = Tk. A query sees only keys
-	// of its own document.
+	// Documents numbers the documents that were packed into one row: i64 [B T] with T = Tq = Tk. A query sees
+	// only keys of its own document.
 	Documents Tensor
 }
 
-// Attention is softmax(scale·q·kᵀ + mask)·v for q [B H Tq D], k [B G Tk D], v [B G Tk E], where H is a multiple of G: each
-// key head serves H/G query heads. A query that sees no key gives 0.
+// Attention is softmax(scale·q·kᵀ + mask)·v for q [B H Tq D], k [B G Tk D], v [B G Tk E], where H is a
+// multiple of G: each key head serves H/G query heads. A query that sees no key gives 0.
 func Attention(q, k, v Tensor, o AttentionOptions) Tensor {
 	nq := floats(q.node("attention"))
 	nk, nv := cast(k.node("attention"), nq.DType), cast(v.node("attention"), nq.DType)
@@ -81,7 +82,8 @@ type RopeOptions struct {
 	Interleaved bool    // rotate the pairs (2i, 2i+1) instead of (i, i + D/2)
 }
 
-// Rope rotates x [… T D] by its positions (rotary embedding, Su et al. 2021): i64 [T], or [B T] for x [B … T D].
+// Rope rotates x [… T D] by its positions (rotary embedding, Su et al. 2021): i64 [T], or [B T] for x [B … T
+// D].
 func (t Tensor) Rope(positions Tensor, o RopeOptions) Tensor {
 	attr := ir.Attr{Float: o.Base}
 	if attr.Float == 0 {

@@ -104,9 +104,9 @@ func adamWWork(millions int) func() []tensor.Tensor {
 	}
 }
 
-// BenchmarkMemoryBound runs each work as a loop of a user's does it, with new tensors in each run, which it frees. Share is the part of
-// the time that copying as many bytes, or computing as many exponentials, would take on the same threads; faults are
-// pages that the system had to provide during a run.
+// BenchmarkMemoryBound runs each work as a loop of a user's does it, with new tensors in each run, which it
+// frees. Share is the part of the time that copying as many bytes, or computing as many exponentials, would
+// take on the same threads; faults are pages that the system had to provide during a run.
 func BenchmarkMemoryBound(b *testing.B) {
 	for _, w := range memoryWorks() {
 		b.Run(w.name, func(b *testing.B) {
@@ -135,7 +135,8 @@ func BenchmarkMemoryBound(b *testing.B) {
 	}
 }
 
-// copying is how long it takes at least to read and write bytes, half of them each, in memory that is used again.
+// copying is how long it takes at least to read and write bytes, half of them each, in memory that is used
+// again.
 func copying(bytes int) time.Duration {
 	n := max(bytes/8, 1024)
 	x, y := make([]float32, n), make([]float32, n)

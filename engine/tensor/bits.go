@@ -10,12 +10,12 @@ func (t Tensor) Bitcast(dt dtype.Type) Tensor {
 	return wrap(apply(ir.Bitcast, ir.Attr{DType: dt}, t.node("bitcast")))
 }
 
-// Shl moves the bits of integers up by y places: x·2ʸ, without the bits that leave the dtype. Where y is below 0, or as
-// large as the dtype has bits, the result is 0, as NumPy's.
+// Shl moves the bits of integers up by y places: x·2ʸ, without the bits that leave the dtype. Where y is
+// below 0, or as large as the dtype has bits, the result is 0, as NumPy's.
 func (t Tensor) Shl(y Operand) Tensor { return combine(ir.Shl, t, y) }
 
-// Shr moves the bits of integers down by y places: x/2ʸ rounded down. Where y is below 0, or as large as the dtype has
-// bits, only the sign is left, 0 or −1, as NumPy's.
+// Shr moves the bits of integers down by y places: x/2ʸ rounded down. Where y is below 0, or as large as the
+// dtype has bits, only the sign is left, 0 or −1, as NumPy's.
 func (t Tensor) Shr(y Operand) Tensor { return combine(ir.Shr, t, y) }
 
 // bits are those of x as a float of 32 bits, or of 64 for F64: integers of that size.
@@ -49,7 +49,8 @@ func (t Tensor) NextAfter(y Operand) Tensor {
 	if dt == dtype.F64 {
 		wide = dtype.F64
 	}
-	// The bits of a float without its sign count up through all magnitudes; narrow ones are every so many of F32's.
+	// The bits of a float without its sign count up through all magnitudes; narrow ones are every so many of
+	// F32's.
 	step, least := 1, map[dtype.Type]float64{dtype.F16: 0x1p-24, dtype.BF16: 0x1p-133, dtype.F32: 0x1p-149, dtype.F64: 0x1p-1074}[dt]
 	switch dt {
 	case dtype.F16:

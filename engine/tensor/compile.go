@@ -10,9 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Compile returns a function that does what f does without running f's Go code each time: f is run once for each
-// combination of shapes and dtypes of its arguments, and what it computes is replayed from then on. That saves building
-// the graph, which is most of the time of small models.
+// Compile returns a function that does what f does without running f's Go code each time: f is run once for
+// each combination of shapes and dtypes of its arguments, and what it computes is replayed from then on. That
+// saves building the graph, which is most of the time of small models.
 //
 // The results are evaluated, and without history: gradients are taken inside of f. New in each call are
 //
@@ -21,15 +21,15 @@ import (
 //   - random tensors, with the numbers that the generator would give;
 //   - what [Varying] says.
 //
-// A tensor from outside that f Sets has its new value after the call; an optimizer's Commit is such a Set. All else is
-// Go, and happened when f was run: a Go number that f computes with is that of the trace, and text that it prints is
-// printed then. So that nothing that changes is frozen in silence, f is run again in the 2nd, 3rd, 5th, 9th … call, and
-// the call fails if it now computes something else. To read a tensor inside of f is an error; [Callback] gets values
-// after each call.
+// A tensor from outside that f Sets has its new value after the call; an optimizer's Commit is such a Set.
+// All else is Go, and happened when f was run: a Go number that f computes with is that of the trace, and
+// text that it prints is printed then. So that nothing that changes is frozen in silence, f is run again in
+// the 2nd, 3rd, 5th, 9th … call, and the call fails if it now computes something else. To read a tensor
+// inside of f is an error; [Callback] gets values after each call.
 //
-// The function may be called by several goroutines; calls run one after the other. f itself must not start goroutines
-// that compute. A tensor that f gets at but by an argument or a handle, such as a parameter behind the history of a
-// result from outside, is refused.
+// The function may be called by several goroutines; calls run one after the other. f itself must not start
+// goroutines that compute. A tensor that f gets at but by an argument or a handle, such as a parameter behind
+// the history of a result from outside, is refused.
 func Compile(f func(args ...Tensor) []Tensor) func(args ...Tensor) []Tensor {
 	c := &compiled{f: f}
 	return c.call
@@ -46,8 +46,8 @@ func varying(dev ir.Device, dt dtype.Type, f func() float64) *ir.Node {
 	return n
 }
 
-// Callback evaluates tensors and calls f with them; in a compiled function after each call, in their order. f must not keep
-// the tensors, whose memory is given back then.
+// Callback evaluates tensors and calls f with them; in a compiled function after each call, in their order. f
+// must not keep the tensors, whose memory is given back then.
 func Callback(f func(values []Tensor), ts ...Tensor) {
 	tr := tracing()
 	if tr == nil {

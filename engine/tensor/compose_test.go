@@ -21,7 +21,8 @@ func onEach(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// The functions of angles agree with package math, near 0 and where eˣ or x² overflow, and so do their slopes.
+// The functions of angles agree with package math, near 0 and where eˣ or x² overflow, and so do their
+// slopes.
 func TestTrig(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -113,13 +113,13 @@ func Eye(n int) Tensor {
 // Scalar returns one f32 number of shape [].
 func Scalar(v float64) Tensor { return Full(v) }
 
-// From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested slices of
-// them; nested slices must be even. Go floats become f32, int and uint i64 and u64, other integers the dtype of their size,
-// bool bool. A shape may be given for flat data; without one, the nesting says it.
+// From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested
+// slices of them; nested slices must be even. Go floats become f32, int and uint i64 and u64, other integers
+// the dtype of their size, bool bool. A shape may be given for flat data; without one, the nesting says it.
 func From(data any, shape ...int) Tensor { return from(dtype.Invalid, data, shape) }
 
-// FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are converted as Cast
-// does.
+// FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are
+// converted as Cast does.
 func FromAs(dt dtype.Type, data any, shape ...int) Tensor {
 	checkDType(dt)
 	return from(dt, data, shape)

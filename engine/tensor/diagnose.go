@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// FirstNonFinite looks for the first tensor on the way to t that holds NaN or an infinity, and describes it; "" if there
-// is none. It evaluates every step on the way by itself, so it is slow: it is for finding out why a loss is NaN.
-// An infinity that does not depend on a parameter (as in a mask) is not what it looks for.
+// FirstNonFinite looks for the first tensor on the way to t that holds NaN or an infinity, and describes it;
+// "" if there is none. It evaluates every step on the way by itself, so it is slow: it is for finding out why
+// a loss is NaN. An infinity that does not depend on a parameter (as in a mask) is not what it looks for.
 func FirstNonFinite(t Tensor) string {
 	for _, n := range ir.History(t.node("first_non_finite")) {
 		if n.Outs != nil || !n.DType.Float() {
@@ -52,8 +52,8 @@ func counts(nan, inf int) string {
 	return fmt.Sprintf("%d NaN and %d Inf", nan, inf)
 }
 
-// describe says what a node is: its name and type, or its op, its type and where in the model that is: the names that
-// are nearest on the way to it.
+// describe says what a node is: its name and type, or its op, its type and where in the model that is: the
+// names that are nearest on the way to it.
 func describe(n *ir.Node) string {
 	if n.Name != "" || len(n.Src) == 0 {
 		return n.String()
@@ -73,8 +73,8 @@ func describe(n *ir.Node) string {
 	return text + " after " + strings.Join(names, ", ")
 }
 
-// nearestNames goes back from n, one generation of ancestors after the other, until some have names. They are direct
-// when only views lie between.
+// nearestNames goes back from n, one generation of ancestors after the other, until some have names. They are
+// direct when only views lie between.
 func nearestNames(n *ir.Node) (names []string, direct bool) {
 	seen := map[*ir.Node]bool{}
 	direct = true

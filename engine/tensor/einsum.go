@@ -7,10 +7,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Einsum sums products of tensors over named axes, as NumPy's einsum: in "bij,bjk->bik" each letter names an axis, an
-// axis that is missing on the right is summed over, and a letter that one tensor has twice takes its diagonal. "..." stands
-// for any number of further axes, which broadcast. Without "->" the result has the letters that occur once, in
-// alphabetical order, after the axes of "...". Two tensors that share a summed axis meet in a [Tensor.MatMul].
+// Einsum sums products of tensors over named axes, as NumPy's einsum: in "bij,bjk->bik" each letter names an
+// axis, an axis that is missing on the right is summed over, and a letter that one tensor has twice takes its
+// diagonal. "..." stands for any number of further axes, which broadcast. Without "->" the result has the
+// letters that occur once, in alphabetical order, after the axes of "...". Two tensors that share a summed
+// axis meet in a [Tensor.MatMul].
 func Einsum(equation string, ts []Tensor) Tensor {
 	in, out := parseEinsum(equation, ts)
 	terms := make([]term, len(ts))
@@ -230,8 +231,8 @@ func uneven(x, y term, summed []rune) bool {
 	return false
 }
 
-// TensorDot multiplies and sums over axes of t and those of y in the same order (NumPy's tensordot): what is left of t's
-// axes comes first, then what is left of y's.
+// TensorDot multiplies and sums over axes of t and those of y in the same order (NumPy's tensordot): what is
+// left of t's axes comes first, then what is left of y's.
 func (t Tensor) TensorDot(y Tensor, axes, yAxes []int) Tensor {
 	a, b := t.node("tensor_dot"), y.node("tensor_dot")
 	if len(axes) != len(yAxes) {

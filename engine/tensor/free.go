@@ -11,15 +11,15 @@ import (
 // freed is the op of the node that a freed tensor is left with: it says what the tensor was.
 const freed = ir.Invalid
 
-// Free says that nobody needs these tensors any more: their memory is the next result's, which finds it in the caches.
-// Without it memory comes back as well, but only when Go's collector has run, so that a loop works on memory that the
-// caches have forgotten.
+// Free says that nobody needs these tensors any more: their memory is the next result's, which finds it in
+// the caches. Without it memory comes back as well, but only when Go's collector has run, so that a loop
+// works on memory that the caches have forgotten.
 //
-// A tensor that was freed is an error to use, by all copies of its handle; [Tensor.Freed] tells. To free it again, or to
-// free the zero Tensor, is none. Other tensors stay as they are: memory that a view, a [Tensor.Snapshot], a parameter that
-// was Set to t, or an evaluation under way still needs is given back when they are done with it. What was made from t
-// and not yet evaluated cannot be evaluated any more, which an error says then, unless t itself was computed from a
-// parameter: then it is computed again.
+// A tensor that was freed is an error to use, by all copies of its handle; [Tensor.Freed] tells. To free it
+// again, or to free the zero Tensor, is none. Other tensors stay as they are: memory that a view, a
+// [Tensor.Snapshot], a parameter that was Set to t, or an evaluation under way still needs is given back when
+// they are done with it. What was made from t and not yet evaluated cannot be evaluated any more, which an
+// error says then, unless t itself was computed from a parameter: then it is computed again.
 func Free(ts ...Tensor) {
 	for _, t := range ts {
 		t.Free()
@@ -82,8 +82,8 @@ func (v *value) replace(old, n *ir.Node) {
 	old.Drop()
 }
 
-// move gives t the value of y, which is freed. What t held before is given back, too, if t was the only handle on it and
-// no more than so many operations read it, or if y took its memory.
+// move gives t the value of y, which is freed. What t held before is given back, too, if t was the only
+// handle on it and no more than so many operations read it, or if y took its memory.
 func move(t, y Tensor, readers int) {
 	if tracing() != nil {
 		t.Set(y)

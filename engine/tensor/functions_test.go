@@ -37,8 +37,8 @@ func over(f func(Tensor, ...int) Tensor) func(peerCase, []Tensor) Tensor {
 	return func(c peerCase, a []Tensor) Tensor { return f(a[0], c.ints("axes")...) }
 }
 
-// peerFunctions are those of testdata/functions.json and random.json, which tests/peers/tensor_functions.py and
-// tensor_random.py write.
+// peerFunctions are those of testdata/functions.json and random.json, which tests/peers/tensor_functions.py
+// and tensor_random.py write.
 var peerFunctions = map[string]func(c peerCase, a []Tensor) Tensor{
 	"log2": of(Tensor.Log2), "log10": of(Tensor.Log10), "exp2": of(Tensor.Exp2), "trunc": of(Tensor.Trunc), "cbrt": of(Tensor.Cbrt),
 	"signbit": of(Tensor.Signbit), "is_finite": of(Tensor.IsFinite), "is_inf": of(Tensor.IsInf),

@@ -13,8 +13,9 @@ import (
 
 var calls = flag.Int("calls", 4000, "how many random calls TestCallsThatCannotBe makes")
 
-// Whatever a method is called with, it returns, or it panics with an *Error that names an operation. The calls are
-// random: shapes with zeros, of any rank, all dtypes, axes that do not exist, numbers that do not fit.
+// Whatever a method is called with, it returns, or it panics with an *Error that names an operation. The
+// calls are random: shapes with zeros, of any rank, all dtypes, axes that do not exist, numbers that do not
+// fit.
 func TestCallsThatCannotBe(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	typ := reflect.TypeFor[Tensor]()

@@ -16,9 +16,10 @@ func indexOf(op string, index Tensor) *ir.Node {
 	return cast(n, dtype.I64)
 }
 
-// Take takes the slices of t at index along an axis (NumPy's take): the axis is replaced by the index's axes. A matrix
-// of embeddings and integers [B T] give [B T D] with axis 0. An index below 0 counts from the end, here and in the functions
-// below; one that is out of range is an error, with the index and the axis's length, when the result is evaluated.
+// Take takes the slices of t at index along an axis (NumPy's take): the axis is replaced by the index's axes.
+// A matrix of embeddings and integers [B T] give [B T D] with axis 0. An index below 0 counts from the end,
+// here and in the functions below; one that is out of range is an error, with the index and the axis's
+// length, when the result is evaluated.
 func (t Tensor) Take(index Tensor, axis int) Tensor {
 	n := t.node("gather")
 	return wrap(apply(ir.Gather, ir.Attr{Axis: axisOf("gather", n, axis)}, n, indexOf("gather", index)))
@@ -30,17 +31,18 @@ func (t Tensor) TakeAlong(index Tensor, axis int) Tensor {
 	return wrap(apply(ir.GatherAlong, ir.Attr{Axis: axisOf("gather_along", n, axis)}, n, indexOf("gather_along", index)))
 }
 
-// ScatterAdd returns t with updates added to its slices at index along an axis; an index may come more than once. The
-// updates have the shape that Take would give.
+// ScatterAdd returns t with updates added to its slices at index along an axis; an index may come more than
+// once. The updates have the shape that Take would give.
 func (t Tensor) ScatterAdd(axis int, index, updates Tensor) Tensor {
 	n := t.node("scatter_add")
 	attr := ir.Attr{Axis: axisOf("scatter_add", n, axis)}
 	return wrap(apply(ir.ScatterAdd, attr, n, indexOf("scatter_add", index), cast(updates.node("scatter_add"), n.DType)))
 }
 
-// Overwrite returns t with its slices at index along an axis replaced by updates, which have the shape that Take would give.
-// It is for memory with one owner, such as a decoder's cache: if t is evaluated and nothing else in the evaluation reads
-// it, t's own memory is changed, and t must not be read afterwards. No gradient flows through it.
+// Overwrite returns t with its slices at index along an axis replaced by updates, which have the shape that
+// Take would give. It is for memory with one owner, such as a decoder's cache: if t is evaluated and nothing
+// else in the evaluation reads it, t's own memory is changed, and t must not be read afterwards. No gradient
+// flows through it.
 func (t Tensor) Overwrite(axis int, index, updates Tensor) Tensor {
 	n := t.node("overwrite")
 	attr := ir.Attr{Axis: axisOf("overwrite", n, axis)}
@@ -65,9 +67,10 @@ const (
 	Greatest                      // the larger one
 )
 
-// Put returns t with updates put into its slices at index along an axis, as the combination says. The updates have the
-// shape that Take would give. Unlike with Overwrite, t stays what it is, and gradients flow: where updates replace, to the
-// one that stays; where the least or greatest stays, in equal shares to those that tie.
+// Put returns t with updates put into its slices at index along an axis, as the combination says. The updates
+// have the shape that Take would give. Unlike with Overwrite, t stays what it is, and gradients flow: where
+// updates replace, to the one that stays; where the least or greatest stays, in equal shares to those that
+// tie.
 func (t Tensor) Put(axis int, index, updates Tensor, how Combination) Tensor {
 	if how == Accumulate {
 		return t.ScatterAdd(axis, index, updates)
@@ -84,8 +87,9 @@ func (t Tensor) Put(axis int, index, updates Tensor, how Combination) Tensor {
 	return y.Reshape(n.Shape...)
 }
 
-// PutAlong returns t with updates put at index along an axis, as the combination says: the reverse of TakeAlong. Index and
-// updates have one shape, of t's rank; along the other axes it may be shorter than t, and then the rest of t stays.
+// PutAlong returns t with updates put at index along an axis, as the combination says: the reverse of
+// TakeAlong. Index and updates have one shape, of t's rank; along the other axes it may be shorter than t,
+// and then the rest of t stays.
 func (t Tensor) PutAlong(axis int, index, updates Tensor, how Combination) Tensor {
 	n, ix := t.node("put_along"), indexOf("put_along", index)
 	a := axisOf("put_along", n, axis)

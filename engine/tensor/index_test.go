@@ -8,7 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 )
 
-// An index outside of its axis, which often only an evaluation can find, is an error that names the op, the index, its place, the axis and its length.
+// An index outside of its axis, which often only an evaluation can find, is an error that names the op, the
+// index, its place, the axis and its length.
 func TestIndexOutOfRange(t *testing.T) {
 	for _, dev := range device.List() {
 		x := Zeros(2, 3).To(dev)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Long launches stop soon after their context is done, leave what they read as it was, and what they were to compute
-// can be computed afterwards. The limit is generous, for machines that are busy; each case would run for much longer.
+// Long launches stop soon after their context is done, leave what they read as it was, and what they were to
+// compute can be computed afterwards. The limit is generous, for machines that are busy; each case would run
+// for much longer.
 func TestInterruptInsideOfALaunch(t *testing.T) {
 	use(t, "cpu")
 	const limit = 2 * time.Second

@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// MatMul multiplies matrices: [… M K] by [… K N] gives [… M N]; leading axes broadcast. As in NumPy, a vector counts as
-// one row on the left and one column on the right, and that axis goes away.
+// MatMul multiplies matrices: [… M K] by [… K N] gives [… M N]; leading axes broadcast. As in NumPy, a vector
+// counts as one row on the left and one column on the right, and that axis goes away.
 func (t Tensor) MatMul(y Tensor) Tensor {
 	a, b := t.node("matmul"), y.node("matmul")
 	if len(a.Shape) == 0 || len(b.Shape) == 0 {
@@ -36,7 +36,8 @@ func (t Tensor) MatMul(y Tensor) Tensor {
 	return wrap(reshape(n, shape))
 }
 
-// matMul multiplies a and b, which have two axes or more; givenA and givenB are what the caller had, for the error.
+// matMul multiplies a and b, which have two axes or more; givenA and givenB are what the caller had, for the
+// error.
 func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 	ra, rb := len(a.Shape), len(b.Shape)
 	if k, l := a.Shape[ra-1], b.Shape[rb-2]; k != l {
@@ -83,8 +84,8 @@ func Linear(x, w, bias Tensor) Tensor {
 	return y
 }
 
-// LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank adapter
-// (Hu et al. 2021). It costs one launch for a few rows and two for many, however x got there.
+// LoRALinear returns x·w + scale·(x·a)·b: x [… K], w [K N], a [K R], b [R N], a linear layer with a low-rank
+// adapter (Hu et al. 2021). It costs one launch for a few rows and two for many, however x got there.
 func LoRALinear(x, w, a, b Tensor, scale float64) Tensor {
 	n := floats(x.node("lora_linear"))
 	if len(n.Shape) == 0 {
@@ -115,7 +116,8 @@ func (t Tensor) Softmax(axis int) Tensor { return t.rows(ir.Softmax, axis) }
 // LogSoftmax is the logarithm of Softmax, without its rounding.
 func (t Tensor) LogSoftmax(axis int) Tensor { return t.rows(ir.LogSoftmax, axis) }
 
-// LayerNorm is (x − mean)/√(var + eps)·weight + bias along the last axis; weight and bias are [D], or none for 1 and 0.
+// LayerNorm is (x − mean)/√(var + eps)·weight + bias along the last axis; weight and bias are [D], or none
+// for 1 and 0.
 func (t Tensor) LayerNorm(weight, bias Tensor, eps float64) Tensor {
 	n := floats(t.node("layer_norm"))
 	w, b := rowOperand(n, weight, 1), rowOperand(n, bias, 0)
@@ -146,8 +148,8 @@ type CrossEntropyOptions struct {
 	PerRow    bool    // return the losses of the rows instead of their mean
 }
 
-// CrossEntropy is the mean of −log softmax(logits)[target] over the rows that count: logits [… V], targets [… ] of
-// integers. If no row counts it is NaN.
+// CrossEntropy is the mean of −log softmax(logits)[target] over the rows that count: logits [… V], targets […
+// ] of integers. If no row counts it is NaN.
 func CrossEntropy(logits, targets Tensor, o CrossEntropyOptions) Tensor {
 	x, t := floats(logits.node("cross_entropy")), targets.node("cross_entropy")
 	if len(x.Shape) == 0 || !slices.Equal(x.Shape[:len(x.Shape)-1], t.Shape) || !t.DType.Int() {

@@ -5,13 +5,14 @@ package tensor
 // MeanSquares is the mean of (x − y)².
 func MeanSquares(x, y Tensor) Tensor { return x.Sub(y).Square().Mean() }
 
-// BinaryCrossEntropy is the mean of −y·ln p − (1 − y)·ln(1 − p), where p = sigmoid(logits), without its rounding.
+// BinaryCrossEntropy is the mean of −y·ln p − (1 − y)·ln(1 − p), where p = sigmoid(logits), without its
+// rounding.
 func BinaryCrossEntropy(logits, y Tensor) Tensor {
 	return logits.Softplus().Sub(logits.Mul(y)).Mean()
 }
 
-// KLDivergence is the mean over rows of Σ p·(ln p − ln q) along the last axis, p = softmax(target) and q = softmax(logits):
-// what a model whose logits are q's has to learn to be one whose logits are p's.
+// KLDivergence is the mean over rows of Σ p·(ln p − ln q) along the last axis, p = softmax(target) and q =
+// softmax(logits): what a model whose logits are q's has to learn to be one whose logits are p's.
 func KLDivergence(logits, target Tensor) Tensor {
 	p := target.LogSoftmax(-1)
 	return p.Exp().Mul(p.Sub(logits.LogSoftmax(-1))).Sum(-1).Mean()

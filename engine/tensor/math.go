@@ -8,8 +8,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An Operand is the other side of an operation: a Tensor or a Go number (a bool for logical operations). A number takes
-// the tensor's dtype, but a fraction beside an integer tensor makes both f32; an integer tensor's dtype must have the number.
+// An Operand is the other side of an operation: a Tensor or a Go number (a bool for logical operations). A
+// number takes the tensor's dtype, but a fraction beside an integer tensor makes both f32; an integer
+// tensor's dtype must have the number.
 type Operand = any
 
 // spread is expand for elementwise ops, which take one number (shape []) beside any shape.

@@ -8,7 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// number reads a Go number exactly, and says of which dtype it is: F64, I64 or U64. F has its value in any case.
+// number reads a Go number exactly, and says of which dtype it is: F64, I64 or U64. F has its value in any
+// case.
 func number(y any) (v ir.Scalar, dt dtype.Type, ok bool) { return numberOf(reflect.ValueOf(y)) }
 
 func numberOf(r reflect.Value) (v ir.Scalar, dt dtype.Type, ok bool) {

@@ -13,15 +13,16 @@ func (t Tensor) Sort(axis int) Tensor {
 	return values.SwapAxes(a, -1)
 }
 
-// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last; equal ones keep their order.
+// ArgSort returns the places (i64) of the elements of an axis in rising order, NaN last; equal ones keep
+// their order.
 func (t Tensor) ArgSort(axis int) Tensor {
 	a := axisOf("arg_sort", t.node("arg_sort"), axis)
 	_, places := t.SwapAxes(a, -1).BottomK(t.Len(a))
 	return places.SwapAxes(a, -1)
 }
 
-// SearchSorted returns for each value the place (i64) in t, one axis of elements in rising order, before which it would
-// have to stand: before all that are equal to it, or, on the right, after them.
+// SearchSorted returns for each value the place (i64) in t, one axis of elements in rising order, before
+// which it would have to stand: before all that are equal to it, or, on the right, after them.
 func (t Tensor) SearchSorted(values Tensor, right bool) Tensor {
 	n := t.node("search_sorted")
 	if len(n.Shape) != 1 {
@@ -112,8 +113,8 @@ func (t Tensor) BinCount(n int) Tensor {
 	return counts.Slice(0, 0, n)
 }
 
-// Quantile is the value below which the share q of an axis's elements lies, interpolated linearly between neighbours; NaN
-// if there is one.
+// Quantile is the value below which the share q of an axis's elements lies, interpolated linearly between
+// neighbours; NaN if there is one.
 func (t Tensor) Quantile(q float64, axis int) Tensor {
 	x := wrap(floats(t.node("quantile")))
 	n := x.Len(axis)

@@ -120,8 +120,8 @@ var peerOps = map[string]func(c peerCase, a []Tensor) Tensor{
 	},
 }
 
-// What NumPy and PyTorch answer is what we answer, values and gradients, on every device: in f64 where they used it, and on cpu
-// in f32, too.
+// What NumPy and PyTorch answer is what we answer, values and gradients, on every device: in f64 where they
+// used it, and on cpu in f32, too.
 func TestPeers(t *testing.T) {
 	for _, file := range []string{"numpy", "torch", "functions", "random"} {
 		cases := readPeers(t, "testdata/"+file+".json")
@@ -227,8 +227,8 @@ var sums = map[string]bool{
 	"kl_divergence": true, "cosine_similarity": true, "tensor_dot": true, "trace": true, "layer_norm": true, "rope": true,
 }
 
-// compare holds got against want: bit for bit but for floats, whose tolerance is relative. A sum is exact to some digits of
-// the largest element: a tenth of the tolerance.
+// compare holds got against want: bit for bit but for floats, whose tolerance is relative. A sum is exact to
+// some digits of the largest element: a tenth of the tolerance.
 func compare(t *testing.T, what string, got, want Tensor, tolerance float64, sum bool) {
 	t.Helper()
 	if got.Brief() != want.Brief() {

@@ -33,12 +33,12 @@ func (t Tensor) Brief() string {
 	return fmt.Sprintf("%v %v", n, n.Dev)
 }
 
-// Text returns a header line, f32[4 1024] cpu 16.0 KiB, and the values as NumPy and PyTorch write them, in lines of at
-// most width columns (0: 80) where possible. Of more than 1,000 elements only the edges are shown, and only they are read from
-// the device. Text evaluates the tensor.
+// Text returns a header line, f32[4 1024] cpu 16.0 KiB, and the values as NumPy and PyTorch write them, in
+// lines of at most width columns (0: 80) where possible. Of more than 1,000 elements only the edges are
+// shown, and only they are read from the device. Text evaluates the tensor.
 //
-// Floats have four decimals. They become scientific where that would hide them: when one of them is below 0.0001 or
-// above a million. Whole numbers end in a point.
+// Floats have four decimals. They become scientific where that would hide them: when one of them is below
+// 0.0001 or above a million. Whole numbers end in a point.
 func (t Tensor) Text(width int) string {
 	if t.IsNone() || t.Freed() {
 		return t.Brief()

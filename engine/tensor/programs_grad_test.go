@@ -7,9 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// The gradients of random programs, in float64, are what the loss changes by when all parameters move
-// a little along a random direction. At a kink (of max, abs, where) there is no such number, and finite differences of
-// two widths disagree: those programs are left out.
+// The gradients of random programs, in float64, are what the loss changes by when all parameters move a
+// little along a random direction. At a kink (of max, abs, where) there is no such number, and finite
+// differences of two widths disagree: those programs are left out.
 func TestRandomProgramsAgainstDifferences(t *testing.T) {
 	for _, name := range []string{"ref", "cpu"} {
 		t.Run(name, func(t *testing.T) {

@@ -154,8 +154,8 @@ var (
 	firstProgram = flag.Int("firstprogram", 0, "the seed of the first one")
 )
 
-// Random programs with their gradients give the same on every device, with fusion and without: as far as the results of the
-// disturbed reference spread, and not more.
+// Random programs with their gradients give the same on every device, with fusion and without: as far as the
+// results of the disturbed reference spread, and not more.
 func TestRandomPrograms(t *testing.T) {
 	run := func(seed uint64, device string, fuse bool) (values [][]float64, p *program) {
 		use(t, device)
@@ -191,8 +191,8 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// spreadOf says how far each result may be off: 24 times as far as that of the disturbed reference is at most, and two
-// steps of a float32.
+// spreadOf says how far each result may be off: 24 times as far as that of the disturbed reference is at
+// most, and two steps of a float32.
 func spreadOf(want [][]float64, disturbed func(k uint64) [][]float64) (off [][]float64) {
 	for _, list := range want {
 		off = append(off, make([]float64, len(list)))

@@ -5,8 +5,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A Quantised is a matrix [In Out] of 4-bit or 8-bit codes which share scales along groups of inputs. Package quant makes
-// them, and says how the parts lie.
+// A Quantised is a matrix [In Out] of 4-bit or 8-bit codes which share scales along groups of inputs. Package
+// quant makes them, and says how the parts lie.
 type Quantised struct {
 	In, Out     int
 	Bits, Group int
@@ -15,13 +15,14 @@ type Quantised struct {
 	Zeros       Tensor // u8 of the scales' shape, or none
 }
 
-// Dequantize returns the matrix [In Out] in a floating-point dtype. As the right-hand side of MatMul, or the w of
-// LoRALinear, it never exists in memory: products read the codes.
+// Dequantize returns the matrix [In Out] in a floating-point dtype. As the right-hand side of MatMul, or the
+// w of LoRALinear, it never exists in memory: products read the codes.
 func (q Quantised) Dequantize(dt dtype.Type) Tensor {
 	return wrap(apply(ir.Dequantize, q.attr(dt), q.parts("dequantize")...))
 }
 
-// Take returns columns of the matrix as rows: an index [… ] of integers gives [… In]. One below 0 counts from the end.
+// Take returns columns of the matrix as rows: an index [… ] of integers gives [… In]. One below 0 counts from
+// the end.
 func (q Quantised) Take(index Tensor, dt dtype.Type) Tensor {
 	i := cast(index.node("dequantize_take"), dtype.I64)
 	return wrap(apply(ir.DequantizeTake, q.attr(dt), append([]*ir.Node{i}, q.parts("dequantize_take")...)...))

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// An RNG makes random tensors. It is counter-based (Philox4x32-10): tensor number c of seed s has the same values on
-// every device, whenever it is computed. An RNG may be used by several goroutines.
+// An RNG makes random tensors. It is counter-based (Philox4x32-10): tensor number c of seed s has the same
+// values on every device, whenever it is computed. An RNG may be used by several goroutines.
 type RNG struct {
 	mu    sync.Mutex
 	state RNGState
@@ -84,8 +84,8 @@ func (r *RNG) Perm(n int) Tensor {
 	return high.Shl(bits).Or(low).ArgSort(0)
 }
 
-// Dropout makes each element of x 0 with probability p and divides the others by 1 − p, so that the mean stays
-// (Srivastava et al. 2014). The gradient flows through the same elements.
+// Dropout makes each element of x 0 with probability p and divides the others by 1 − p, so that the mean
+// stays (Srivastava et al. 2014). The gradient flows through the same elements.
 func (r *RNG) Dropout(x Tensor, p float64) Tensor {
 	x = wrap(floats(x.node("dropout")))
 	switch {
@@ -115,13 +115,14 @@ var shared = NewRNG(0)
 
 var generator = &scope.Key{Name: "generator"}
 
-// WithRNG returns a context within which Rand, Randn, RandInt, RandPerm, Dropout and Categorical draw from r. See [Within].
+// WithRNG returns a context within which Rand, Randn, RandInt, RandPerm, Dropout and Categorical draw from r.
+// See [Within].
 func WithRNG(ctx context.Context, r *RNG) context.Context {
 	return context.WithValue(ctx, generator, r)
 }
 
-// DefaultRNG is the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical: the one that [WithRNG] gave,
-// or one that the process shares, which starts with seed 0.
+// DefaultRNG is the generator behind Rand, Randn, RandInt, RandPerm, Dropout and Categorical: the one that
+// [WithRNG] gave, or one that the process shares, which starts with seed 0.
 func DefaultRNG() *RNG {
 	if r, ok := scope.Context().Value(generator).(*RNG); ok {
 		return r

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The first block of Philox4x32-10 with key 0 and counter 0, from the known answers of Random123 (kat_vectors).
+// The first block of Philox4x32-10 with key 0 and counter 0, from the known answers of Random123
+// (kat_vectors).
 func TestRandKnownAnswer(t *testing.T) {
 	words := []uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}
 	for _, dev := range []string{"ref", "cpu"} {

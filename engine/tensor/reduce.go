@@ -51,7 +51,8 @@ func floats(n *ir.Node) *ir.Node {
 	return cast(n, dtype.F32)
 }
 
-// Sum adds over axes; none means all. Integers are added up in 64 bits, i64 or u64, and booleans counted as i64.
+// Sum adds over axes; none means all. Integers are added up in 64 bits, i64 or u64, and booleans counted as
+// i64.
 func (t Tensor) Sum(axes ...int) Tensor { return drop(ir.Sum, long(t.node("sum")), axes) }
 
 // SumKeep is Sum; the axes stay with length 1.
@@ -80,7 +81,8 @@ func (t Tensor) Min(axes ...int) Tensor { return drop(ir.ReduceMin, t.node("min"
 // MinKeep is Min; the axes stay with length 1.
 func (t Tensor) MinKeep(axes ...int) Tensor { return wrap(keep(ir.ReduceMin, t.node("min"), axes)) }
 
-// Var is the mean of the squared distance from the mean (divided by n, as in NumPy) over axes; none means all.
+// Var is the mean of the squared distance from the mean (divided by n, as in NumPy) over axes; none means
+// all.
 func (t Tensor) Var(axes ...int) Tensor {
 	return t.Sub(t.MeanKeep(axes...)).Square().Mean(axes...)
 }
@@ -88,7 +90,8 @@ func (t Tensor) Var(axes ...int) Tensor {
 // Std is √Var.
 func (t Tensor) Std(axes ...int) Tensor { return t.Var(axes...).Sqrt() }
 
-// SampleVar is Var divided by n − 1 instead of n: the variance of what the elements are a sample of (PyTorch's var).
+// SampleVar is Var divided by n − 1 instead of n: the variance of what the elements are a sample of
+// (PyTorch's var).
 func (t Tensor) SampleVar(axes ...int) Tensor {
 	sum := t.Sub(t.MeanKeep(axes...)).Square().Sum(axes...)
 	return sum.Div(t.Size()/max(1, sum.Size()) - 1)

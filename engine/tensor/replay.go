@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// A replay is what a compiled function computes for arguments of certain types. It holds no node of the trace, only
-// where values come from.
+// A replay is what a compiled function computes for arguments of certain types. It holds no node of the
+// trace, only where values come from.
 type replay struct {
 	args   []argument
 	fusion bool
@@ -137,7 +137,8 @@ func sameLayout(a, b ir.Layout) bool {
 	return a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Stride, b.Stride) && (a.Shape == nil) == (b.Shape == nil)
 }
 
-// bind looks up the leaves' values. It returns false if one of them lies otherwise in memory than in the trace.
+// bind looks up the leaves' values. It returns false if one of them lies otherwise in memory than in the
+// trace.
 func (p *replay) bind(args []*ir.Node) bool {
 	for i, from := range p.leaves {
 		p.data[i], p.nodes[i] = from.value(args)
@@ -246,7 +247,8 @@ func (p *replay) run(now *invocation) []Tensor {
 	return made[:p.results:p.results]
 }
 
-// hold makes those outputs that are leaves as they are holders of their memory, so that nothing replaces it, and lists them.
+// hold makes those outputs that are leaves as they are holders of their memory, so that nothing replaces it,
+// and lists them.
 func (p *replay) hold(now *invocation) (stored []*ir.Data) {
 	for _, o := range p.outs {
 		if o.index >= 0 {
@@ -261,7 +263,8 @@ func (p *replay) hold(now *invocation) (stored []*ir.Data) {
 	return stored
 }
 
-// become gives the box a value that was computed in its place. Its former memory is given back if nobody sees it.
+// become gives the box a value that was computed in its place. Its former memory is given back if nobody sees
+// it.
 func (v *value) become(d *ir.Data) {
 	old := v.node.Load()
 	if old.Value() == d { // changed in place

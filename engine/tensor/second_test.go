@@ -20,8 +20,8 @@ func spread(shape ...int) tensor.Tensor {
 	return tensor.From(x, shape...).Param()
 }
 
-// The gradient of the sum of squares of the gradients of a loss, held against what torch.autograd.grad of PyTorch 2.15 gives
-// in float64, with create_graph=True the first time.
+// The gradient of the sum of squares of the gradients of a loss, held against what torch.autograd.grad of
+// PyTorch 2.15 gives in float64, with create_graph=True the first time.
 func TestSecondDerivativesAgainstPyTorch(t *testing.T) {
 	for _, c := range []struct {
 		name   string

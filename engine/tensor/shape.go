@@ -134,10 +134,12 @@ func (t Tensor) Expand(shape ...int) Tensor {
 	return wrap(expand(n, full))
 }
 
-// Slice takes the elements start…stop−1 of an axis. Negative bounds count from the end; bounds are clipped to the axis.
+// Slice takes the elements start…stop−1 of an axis. Negative bounds count from the end; bounds are clipped to
+// the axis.
 func (t Tensor) Slice(axis, start, stop int) Tensor { return t.SliceStep(axis, start, stop, 1) }
 
-// SliceStep is Slice with a step. A negative step goes backwards from start down to stop+1, as Python's x[start:stop:-1].
+// SliceStep is Slice with a step. A negative step goes backwards from start down to stop+1, as Python's
+// x[start:stop:-1].
 func (t Tensor) SliceStep(axis, start, stop, step int) Tensor {
 	n := t.node("slice")
 	a := axisOf("slice", n, axis)

@@ -70,15 +70,15 @@ func signed(v float64) wanted {
 	return func(x, y float64) float64 { return math.Copysign(v, math.Copysign(1, x)*math.Copysign(1, y)) }
 }
 
-// A specialCase is a rule of the array API standard: what a function gives for operands of two sets (y is nil for a
-// function of one operand).
+// A specialCase is a rule of the array API standard: what a function gives for operands of two sets (y is nil
+// for a function of one operand).
 type specialCase struct {
 	x, y operands
 	want wanted
 }
 
-// A specialFunction is a function of the standard that the engine has, and all rules that the standard (2025.12, real
-// operands) gives for its special values.
+// A specialFunction is a function of the standard that the engine has, and all rules that the standard
+// (2025.12, real operands) gives for its special values.
 type specialFunction struct {
 	name  string
 	f     func(x tensor.Tensor, y tensor.Operand) tensor.Tensor
@@ -89,9 +89,9 @@ func one(f func(tensor.Tensor) tensor.Tensor) func(tensor.Tensor, tensor.Operand
 	return func(x tensor.Tensor, _ tensor.Operand) tensor.Tensor { return f(x) }
 }
 
-// Of the 470 rules of the standard (2025.12, elementwise functions) these are all for real numbers but four of clip, of
-// which three leave the behaviour open and one is for no bounds. The other 158 are for complex numbers, which the engine
-// does not have. A rule for two operands that may change places is two here.
+// Of the 470 rules of the standard (2025.12, elementwise functions) these are all for real numbers but four
+// of clip, of which three leave the behaviour open and one is for no bounds. The other 158 are for complex
+// numbers, which the engine does not have. A rule for two operands that may change places is two here.
 var specialFunctions = []specialFunction{
 	{"acos", one(tensor.Tensor.Acos), []specialCase{
 		{isNaN, nil, value(nan)}, {operands{1.5, 2, 65280, inf}, nil, value(nan)},
@@ -264,7 +264,8 @@ func sums(f func(operands) operands, g wanted) []specialCase {
 	}
 }
 
-// quotients are the rules of x/y, and of x/y rounded down, for which the standard allows Python's answers beside these.
+// quotients are the rules of x/y, and of x/y rounded down, for which the standard allows Python's answers
+// beside these.
 var quotients = []specialCase{
 	{isNaN, anything, value(nan)}, {anything, isNaN, value(nan)}, {anInf, anInf, value(nan)},
 	{aZero, aZero, value(nan)}, {plusZero, above0, value(0)}, {negZero, above0, value(minus0)},
@@ -345,7 +346,8 @@ func (f specialFunction) samples() (list []sample) {
 }
 
 // The elementwise functions follow the special cases of the array API standard on every device and in every
-// floating-point dtype that it has, fused and not: for tensors of many elements, and where one operand is a number.
+// floating-point dtype that it has, fused and not: for tensors of many elements, and where one operand is a
+// number.
 func TestArrayAPISpecialCases(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)
@@ -425,8 +427,8 @@ func (s sample) gives(got float64, dt dtype.Type) bool {
 	return math.Abs(got-s.want) <= math.Ldexp(math.Abs(s.want), -digits)
 }
 
-// Reductions of nothing and of what holds a NaN are what the standard says; the largest and the smallest of nothing, which
-// it leaves open, are refused.
+// Reductions of nothing and of what holds a NaN are what the standard says; the largest and the smallest of
+// nothing, which it leaves open, are refused.
 func TestArrayAPIReductions(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// Reductions, scans, orders and row ops of what holds NaN, infinities, zeros of both signs, the greatest and the least
-// numbers, at sizes below and above a vector, are on every device what they are on the reference.
+// Reductions, scans, orders and row ops of what holds NaN, infinities, zeros of both signs, the greatest and
+// the least numbers, at sizes below and above a vector, are on every device what they are on the reference.
 func TestReductionsOfSpecialValues(t *testing.T) {
 	exact, err := device.Lookup("ref")
 	if err != nil {

@@ -141,7 +141,8 @@ func TestLoRALinear(t *testing.T) {
 	}
 }
 
-// A number takes the tensor's dtype; of two tensors the wider one wins, floats before integers before booleans.
+// A number takes the tensor's dtype; of two tensors the wider one wins, floats before integers before
+// booleans.
 func TestPromotion(t *testing.T) {
 	of := func(dt dtype.Type) Tensor { return Ones(2).Cast(dt) }
 	for _, c := range []struct {

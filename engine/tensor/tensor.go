@@ -1,20 +1,21 @@
 // Package tensor is the n-dimensional array that people compute with.
 //
-// A [Tensor] is lazy: an operation only notes what is to be computed. Reading values, printing or [Eval] computes, and
-// whatever can be one kernel then becomes one kernel. So there is no difference in cost between a long expression and
-// the same expression in steps.
+// A [Tensor] is lazy: an operation only notes what is to be computed. Reading values, printing or [Eval]
+// computes, and whatever can be one kernel then becomes one kernel. So there is no difference in cost between
+// a long expression and the same expression in steps.
 //
-// Methods are for what has a subject (x.MatMul(w), x.Sum(-1)), package functions for what makes a tensor (Zeros, Randn)
-// or treats several alike (Concat, Where, Grad). Operands of arithmetic may be tensors or plain Go numbers; shapes
-// broadcast as in NumPy. Two dtypes meet in the one that [dtype.Promote] gives; a number takes the tensor's, which must have
-// it, but a fraction makes f32 of integers. What is no integer of integers (a quotient, a mean, a root) is f32; their sums and
-// products along axes are of 64 bits.
+// Methods are for what has a subject (x.MatMul(w), x.Sum(-1)), package functions for what makes a tensor
+// (Zeros, Randn) or treats several alike (Concat, Where, Grad). Operands of arithmetic may be tensors or
+// plain Go numbers; shapes broadcast as in NumPy. Two dtypes meet in the one that [dtype.Promote] gives; a
+// number takes the tensor's, which must have it, but a fraction makes f32 of integers. What is no integer of
+// integers (a quotient, a mean, a root) is f32; their sums and products along axes are of 64 bits.
 //
-// A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and both shapes.
-// A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
+// A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and
+// both shapes. A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
-// Reading order: tensor.go (handles, evaluation, parameters), within.go, free.go, compile.go, trace.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go,
-// reduce.go, order.go, linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
+// Reading order: tensor.go (handles, evaluation, parameters), within.go, free.go, compile.go, trace.go,
+// create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go, reduce.go, order.go, linear.go,
+// einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
 package tensor
 
 import (
@@ -34,8 +35,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set] changes what all
-// of them hold. The zero Tensor is none; [Tensor.IsNone] tells.
+// A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set]
+// changes what all of them hold. The zero Tensor is none; [Tensor.IsNone] tells.
 type Tensor struct {
 	v *value
 }
@@ -71,7 +72,8 @@ func (t Tensor) node(op string) *ir.Node {
 	return n
 }
 
-// An Error is a caller's mistake: an operation was given what it cannot take. Its text is "op: got X, want Y".
+// An Error is a caller's mistake: an operation was given what it cannot take. Its text is "op: got X, want
+// Y".
 type Error struct {
 	Op  string // "matmul"
 	Msg string // "got f32[2 3] and f32[4 5], want inner dimensions equal (3 and 5)"
@@ -160,9 +162,9 @@ func (t Tensor) Len(axis int) int {
 // Name is what Named gave the tensor, or "".
 func (t Tensor) Name() string { return t.node("name").Name }
 
-// Named gives the tensor a name that errors and tables use, and returns it. What was computed from it before stays
-// connected to it. Names are for people, and many come from files: control characters are escaped in it, and a long
-// one is cut.
+// Named gives the tensor a name that errors and tables use, and returns it. What was computed from it before
+// stays connected to it. Names are for people, and many come from files: control characters are escaped in
+// it, and a long one is cut.
 func (t Tensor) Named(name string) Tensor {
 	const limit = 300
 	if name = visible.Line(name); len(name) > limit {
@@ -172,8 +174,8 @@ func (t Tensor) Named(name string) Tensor {
 	return t
 }
 
-// Eval computes tensors together, so that they share what they have in common. In a function that is being compiled
-// ([Compile]) it does nothing.
+// Eval computes tensors together, so that they share what they have in common. In a function that is being
+// compiled ([Compile]) it does nothing.
 func Eval(ts ...Tensor) {
 	if tracing() != nil {
 		return
@@ -210,16 +212,17 @@ func (t Tensor) Eval() Tensor {
 // Evaluated says whether the values are there already.
 func (t Tensor) Evaluated() bool { return t.node("evaluated").Value() != nil }
 
-// Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the instructions
-// that are fused into it, and what it writes. Nothing is computed. It is empty for a tensor that has its values.
+// Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the
+// instructions that are fused into it, and what it writes. Nothing is computed. It is empty for a tensor that
+// has its values.
 func (t Tensor) Plan() string {
 	text, err := plan.Describe(scope.Context(), []*ir.Node{t.node("plan")})
 	check("plan", err)
 	return text
 }
 
-// Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape, dtype and
-// device must agree. A parameter stays one.
+// Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape,
+// dtype and device must agree. A parameter stays one.
 func (t Tensor) Set(y Tensor) {
 	old, n := t.node("set"), y.node("set")
 	if old.DType != n.DType || !slices.Equal(old.Shape, n.Shape) || old.Dev != n.Dev {
@@ -233,8 +236,8 @@ func (t Tensor) Set(y Tensor) {
 	t.v.replace(old, share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked))
 }
 
-// Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps its history,
-// so that [Grad] works even after the result was printed.
+// Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps
+// its history, so that [Grad] works even after the result was printed.
 func (t Tensor) Param() Tensor {
 	outsideOnly("param")
 	n := t.Eval().node("param")

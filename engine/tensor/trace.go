@@ -10,8 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A trace watches a function that is being compiled: where its leaves come from, which numbers vary, what it sets. Within
-// the function a box from outside holds a placeholder, a leaf of its own with the box's value of today.
+// A trace watches a function that is being compiled: where its leaves come from, which numbers vary, what it
+// sets. Within the function a box from outside holds a placeholder, a leaf of its own with the box's value of
+// today.
 type trace struct {
 	goroutine uintptr
 	inside    map[*value]bool                          // boxes that the function made

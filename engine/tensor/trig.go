@@ -2,8 +2,8 @@ package tensor
 
 import "math"
 
-// odd computes an odd function from its right half: f gets |x|, and the sign comes back afterwards. Unlike Abs it has the
-// gradient of the right half at 0.
+// odd computes an odd function from its right half: f gets |x|, and the sign comes back afterwards. Unlike
+// Abs it has the gradient of the right half at 0.
 func (t Tensor) odd(op string, f func(x Tensor) Tensor) Tensor {
 	x := wrap(floats(t.node(op)))
 	negative := x.Lt(0)

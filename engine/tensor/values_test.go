@@ -105,8 +105,8 @@ func TestSliceLikePython(t *testing.T) {
 	}
 }
 
-// pythonSlice is list(range(length))[start:stop:step] by the language reference: bounds below 0 count from the end, and are
-// clipped to where the walk may be.
+// pythonSlice is list(range(length))[start:stop:step] by the language reference: bounds below 0 count from
+// the end, and are clipped to where the walk may be.
 func pythonSlice(length, start, stop, step int) []int {
 	clip := func(i int) int {
 		if i < 0 {

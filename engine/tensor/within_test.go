@@ -10,7 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 )
 
-// Two generators with equal seeds give the same numbers, whatever the other one or the process's draws in between.
+// Two generators with equal seeds give the same numbers, whatever the other one or the process's draws in
+// between.
 func TestGeneratorsOfTheirOwn(t *testing.T) {
 	a, b := WithRNG(t.Context(), NewRNG(7)), WithRNG(t.Context(), NewRNG(7))
 	draw := func(ctx context.Context) (x []float32) {

@@ -19,10 +19,10 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A checkpoint is a folder "step-00000020" with the trained weights, the optimizer's tensors and a state; the manifest
-// lists their sizes and SHA-256. It is written under another name, synced and renamed (see package durable): a folder
-// with that name is complete, and the manifest tells if it was damaged later. Numbers that JSON cannot hold are strings:
-// see number.go.
+// A checkpoint is a folder "step-00000020" with the trained weights, the optimizer's tensors and a state; the
+// manifest lists their sizes and SHA-256. It is written under another name, synced and renamed (see package
+// durable): a folder with that name is complete, and the manifest tells if it was damaged later. Numbers that
+// JSON cannot hold are strings: see number.go.
 const (
 	paramsFile    = "params.safetensors"
 	optimizerFile = "optimizer.safetensors"

@@ -151,8 +151,8 @@ func TestCheckpointsOfAnotherRun(t *testing.T) {
 	}
 }
 
-// TestDamageAnywhere: whatever byte of a checkpoint is changed, or wherever it ends, it is refused with the file's
-// name, or what was read is what was written.
+// TestDamageAnywhere: whatever byte of a checkpoint is changed, or wherever it ends, it is refused with the
+// file's name, or what was read is what was written.
 func TestDamageAnywhere(t *testing.T) {
 	o := saved(t)
 	dir := filepath.Join(o.Checkpoint, "step-00000004")

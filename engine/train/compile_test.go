@@ -80,7 +80,8 @@ func TestCompiledRunIsTheSame(t *testing.T) {
 	}
 }
 
-// poison is a source whose batches become bad at some step: its loss has a token that the model answers with NaN.
+// poison is a source whose batches become bad at some step: its loss has a token that the model answers with
+// NaN.
 type poison struct {
 	data.Source
 	from int
@@ -139,7 +140,8 @@ func TestCompiledLossThatChanges(t *testing.T) {
 	}
 }
 
-// adapted is the small decoder of the measurements with adapters on all linear layers; without -long a quarter as wide.
+// adapted is the small decoder of the measurements with adapters on all linear layers; without -long a
+// quarter as wide.
 func adapted(t testing.TB) (*llm.Model, []nn.Param) {
 	c := llm.Config{Vocab: 512, Layers: 4, Width: 128, Heads: 8, KVHeads: 2, Hidden: 352, Seed: 1}
 	if *long {

@@ -19,8 +19,8 @@ const lockFile = ".lock"
 // folderOf is the name of a step's checkpoint.
 func folderOf(step int) string { return fmt.Sprintf("step-%08d", step) }
 
-// stepOf is the step of a checkpoint's name. Every other name ("step-best", "step-00000005-best", "step-5") is a
-// person's, whatever it holds, and is neither read nor counted nor removed.
+// stepOf is the step of a checkpoint's name. Every other name ("step-best", "step-00000005-best", "step-5")
+// is a person's, whatever it holds, and is neither read nor counted nor removed.
 func stepOf(name string) (step int, ok bool) {
 	digits, _ := strings.CutPrefix(name, "step-")
 	step, err := strconv.Atoi(digits)
@@ -32,8 +32,8 @@ func isCheckpoint(name string) bool {
 	return ok
 }
 
-// lockCheckpoints makes the folder if need be, and takes it for this run; a process that dies lets go of it. What a
-// crash left in it is removed.
+// lockCheckpoints makes the folder if need be, and takes it for this run; a process that dies lets go of it.
+// What a crash left in it is removed.
 func lockCheckpoints(dir string) (*durable.Lock, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("train: checkpoint: %w", err)
@@ -49,8 +49,8 @@ func lockCheckpoints(dir string) (*durable.Lock, error) {
 	return lock, nil
 }
 
-// savesWhenStopped counts the run as one that is being saved from the moment at which it is asked to stop. So what ends
-// the process then waits until the step that is under way has ended and the checkpoint is written.
+// savesWhenStopped counts the run as one that is being saved from the moment at which it is asked to stop. So
+// what ends the process then waits until the step that is under way has ended and the checkpoint is written.
 func savesWhenStopped(ctx context.Context, dir string) (done func()) {
 	ends := make(chan func(), 1)
 	stop := context.AfterFunc(ctx, func() { ends <- durable.Begin(dir) })
@@ -78,8 +78,8 @@ func checkpoints(dir string) ([]int, error) {
 	return steps, nil
 }
 
-// removeOld leaves the newest checkpoints up to step. Later ones are damaged, or else the run would have gone on from
-// them: they do not count.
+// removeOld leaves the newest checkpoints up to step. Later ones are damaged, or else the run would have gone
+// on from them: they do not count.
 func removeOld(dir string, step, keep int) error {
 	steps, err := checkpoints(dir)
 	if err != nil {

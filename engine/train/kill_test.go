@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
-// TestKilled: a process that trains and saves after each step is killed again and again, and at the end the run is the
-// same, bit for bit, as one that nobody killed.
+// TestKilled: a process that trains and saves after each step is killed again and again, and at the end the
+// run is the same, bit for bit, as one that nobody killed.
 func TestKilled(t *testing.T) {
 	const steps = 12
 	run := func(dir string) (*History, string) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A number is a float64 in a checkpoint or in a History's JSON. JSON has no infinities and no NaN: they are the strings
-// "+Inf", "-Inf" and "NaN". Every other number has the digits that give it back bit for bit.
+// A number is a float64 in a checkpoint or in a History's JSON. JSON has no infinities and no NaN: they are
+// the strings "+Inf", "-Inf" and "NaN". Every other number has the digits that give it back bit for bit.
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -102,8 +102,8 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// difference says what the first difference is between the signature of a checkpoint and that of the run, in words:
-// "the learning rate's Peak was 0.003, and is 1 now". It is empty if there is none.
+// difference says what the first difference is between the signature of a checkpoint and that of the run, in
+// words: "the learning rate's Peak was 0.003, and is 1 now". It is empty if there is none.
 func difference(saved, now string) (string, error) {
 	was, err := decodeSignature(saved)
 	if err != nil {

@@ -52,8 +52,8 @@ func (d diverged) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	return d.Model.Loss(inputs, targets)
 }
 
-// TestResumeWithNumbersThatAreNone: an infinite Clip and evaluations that are not finite are saved, and the run goes on
-// bit for bit.
+// TestResumeWithNumbersThatAreNone: an infinite Clip and evaluations that are not finite are saved, and the
+// run goes on bit for bit.
 func TestResumeWithNumbersThatAreNone(t *testing.T) {
 	for _, loss := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
 		run := func(dir string, steps int) (*History, string) {
@@ -94,7 +94,8 @@ func TestNumbersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestStateMutants: a damaged state is refused, and the model stays as it was; or it is one that a run can go on from.
+// TestStateMutants: a damaged state is refused, and the model stays as it was; or it is one that a run can go
+// on from.
 func TestStateMutants(t *testing.T) {
 	o := saved(t)
 	dir := filepath.Join(o.Checkpoint, folderOf(4))

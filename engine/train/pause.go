@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A run that was interrupted waits beside the first weight that it trains: as long as the model lives, and no longer. So
-// each of several interrupted runs goes on when it is called again, whatever ran in between.
+// A run that was interrupted waits beside the first weight that it trains: as long as the model lives, and no
+// longer. So each of several interrupted runs goes on when it is called again, whatever ran in between.
 type paused struct {
 	sync.Mutex
 	runs []*trainer
@@ -34,8 +34,8 @@ func pause(t *trainer) {
 	list.runs = append(list.runs, t)
 }
 
-// takePaused returns the interrupted run that these arguments mean, the newest if there are several, or nil. It waits no
-// longer then.
+// takePaused returns the interrupted run that these arguments mean, the newest if there are several, or nil.
+// It waits no longer then.
 func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
 	list := pausedAt(params[0].Value())
 	list.Lock()
@@ -57,7 +57,8 @@ func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
 	return nil
 }
 
-// overtaken says whether the run's checkpoint folder has come further than the run: another process went on with it.
+// overtaken says whether the run's checkpoint folder has come further than the run: another process went on
+// with it.
 func (t *trainer) overtaken() bool {
 	if t.o.Checkpoint == "" {
 		return false
@@ -70,8 +71,8 @@ func sameParams(a, b []nn.Param) bool {
 	return slices.EqualFunc(a, b, func(p, q nn.Param) bool { return p.Value() == q.Value() })
 }
 
-// Forget drops the runs of the model that were interrupted: the next Run begins with step 0, and the memory of their
-// optimizers comes back.
+// Forget drops the runs of the model that were interrupted: the next Run begins with step 0, and the memory
+// of their optimizers comes back.
 func Forget(m Model) {
 	for _, p := range nn.Params(m) {
 		owned.Notes(p.Value()).Delete(pausedKey{})

@@ -26,8 +26,8 @@ func interrupt(t *testing.T, m Model, o Options, steps int64) int {
 	return h.Steps()
 }
 
-// TestAllInterruptedRunsGoOn: of several runs that were interrupted each one goes on where it stopped, whatever ran
-// meanwhile: on other models, and on the same one with other options.
+// TestAllInterruptedRunsGoOn: of several runs that were interrupted each one goes on where it stopped,
+// whatever ran meanwhile: on other models, and on the same one with other options.
 func TestAllInterruptedRunsGoOn(t *testing.T) {
 	want := mustRun(t, newModel(), windows(), options(12))
 	other := options(12)
@@ -89,7 +89,8 @@ func TestPausedRunGoesWithItsModel(t *testing.T) {
 	}
 }
 
-// TestOverlappingRuns: of two runs at the same time one is stopped. The other one goes on, and so does everything later.
+// TestOverlappingRuns: of two runs at the same time one is stopped. The other one goes on, and so does
+// everything later.
 func TestOverlappingRuns(t *testing.T) {
 	for _, compile := range []bool{false, true} {
 		o := options(12)

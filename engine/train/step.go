@@ -49,10 +49,11 @@ func (t *trainer) step(ctx context.Context) error {
 
 // A stepper is the two halves of a step, compiled or not. Their arguments begin with inputs and targets.
 type stepper struct {
-	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new sum.
+	// part also gets the sum of the gradients so far, if there are some, and returns the loss and the new
+	// sum.
 	part func(args ...tensor.Tensor) []tensor.Tensor
-	// last gets in addition the losses of the earlier parts, before the gradients. It makes the step if that is sound, and
-	// returns all losses, the norm of the gradient and a number that is finite if they are.
+	// last gets in addition the losses of the earlier parts, before the gradients. It makes the step if that
+	// is sound, and returns all losses, the norm of the gradient and a number that is finite if they are.
 	last func(args ...tensor.Tensor) []tensor.Tensor
 }
 
@@ -64,8 +65,8 @@ func (t *trainer) newStepper() stepper {
 	return s
 }
 
-// learn computes loss, gradients and update of the batches, and commits the update if all is finite. Otherwise the error
-// is a *NotFinite that does not yet say where it began.
+// learn computes loss, gradients and update of the batches, and commits the update if all is finite.
+// Otherwise the error is a *NotFinite that does not yet say where it began.
 func (t *trainer) learn(batches []data.Batch) error {
 	rate, k := t.o.LR.At(t.history.Steps()), len(batches)
 	var losses, grads []tensor.Tensor
@@ -121,7 +122,8 @@ func soundness(losses []tensor.Tensor, norm tensor.Tensor) tensor.Tensor {
 	return sum
 }
 
-// scaleOf returns the norm of the mean gradient, and the factor that makes the sum over k batches their mean, clipped.
+// scaleOf returns the norm of the mean gradient, and the factor that makes the sum over k batches their mean,
+// clipped.
 func scaleOf(grads []tensor.Tensor, limit, k float64) (scale, norm tensor.Tensor) {
 	if limit <= 0 {
 		limit = math.Inf(1)
@@ -130,7 +132,8 @@ func scaleOf(grads []tensor.Tensor, limit, k float64) (scale, norm tensor.Tensor
 	return scale.Div(k), norm.Div(k)
 }
 
-// firstBad looks for the tensor in which NaN or Inf came up first: in the forward passes, or else in the gradients.
+// firstBad looks for the tensor in which NaN or Inf came up first: in the forward passes, or else in the
+// gradients.
 func (t *trainer) firstBad(batches []data.Batch) string {
 	var grads []tensor.Tensor
 	for _, b := range batches {

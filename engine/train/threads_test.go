@@ -16,8 +16,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A training run gives the same weights, bit by bit, with any number of threads, and while other sessions compute on the
-// same device.
+// A training run gives the same weights, bit by bit, with any number of threads, and while other sessions
+// compute on the same device.
 func TestThreadsChangeNoWeight(t *testing.T) {
 	before := device.Default()
 	defer device.Use(before.String())
@@ -62,7 +62,8 @@ func TestThreadsChangeNoWeight(t *testing.T) {
 	}
 }
 
-// BenchmarkTwoThreads runs works on one thread and on two in turns, and reports the times of the best runs and their ratio.
+// BenchmarkTwoThreads runs works on one thread and on two in turns, and reports the times of the best runs
+// and their ratio.
 func BenchmarkTwoThreads(b *testing.B) {
 	before := device.Default()
 	defer device.Use(before.String())

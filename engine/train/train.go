@@ -1,10 +1,11 @@
 // Package train makes a model better at its data, step by step.
 //
-// [Run] takes a model that can say its loss, a source of batches and [Options], and returns the [History] of the run. A
-// step evaluates loss, gradients and the optimizer's update together; it is made only if loss and gradients are
-// finite. A run that is interrupted keeps what it learnt, and calling Run again with the same model, data and options
-// goes on where it stopped; with a checkpoint folder it also goes on in another process, bit for bit as if nothing had
-// happened: parameters, optimizer, random numbers and the position in the data are all saved.
+// [Run] takes a model that can say its loss, a source of batches and [Options], and returns the [History] of
+// the run. A step evaluates loss, gradients and the optimizer's update together; it is made only if loss and
+// gradients are finite. A run that is interrupted keeps what it learnt, and calling Run again with the same
+// model, data and options goes on where it stopped; with a checkpoint folder it also goes on in another
+// process, bit for bit as if nothing had happened: parameters, optimizer, random numbers and the position in
+// the data are all saved.
 //
 // Reading order: train.go, step.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
 package train
@@ -48,9 +49,10 @@ type Options struct {
 	Keep            int    // checkpoints to keep; 0: 2
 	Resume          bool   // go on from the folder's newest checkpoint, if there is one
 
-	// Compile replays the first step instead of building the graph anew in each (see tensor.Compile): for small models,
-	// whose steps are short, and when the Loss does the same in each step. What it prints is printed in the 1st, 2nd, 3rd, 5th, 9th …
-	// step only; behaviour that depends on the step is an error in one of those. The results are the same bit for bit.
+	// Compile replays the first step instead of building the graph anew in each (see tensor.Compile): for
+	// small models, whose steps are short, and when the Loss does the same in each step. What it prints is
+	// printed in the 1st, 2nd, 3rd, 5th, 9th … step only; behaviour that depends on the step is an error in
+	// one of those. The results are the same bit for bit.
 	Compile bool
 
 	Seed uint64 // of the run's own generator for dropout and whatever else is random in a step; 0: tensor.DefaultRNG as it stands
@@ -83,8 +85,9 @@ func (e *Interrupted) Error() string {
 // Unwrap returns the context's cause.
 func (e *Interrupted) Unwrap() error { return e.Cause }
 
-// Paused is the error of a run that something else stopped: a checkpoint could not be written, or data could not be
-// read. Its steps are kept, and the optimizer's memory with them. Running it again does first what failed.
+// Paused is the error of a run that something else stopped: a checkpoint could not be written, or data could
+// not be read. Its steps are kept, and the optimizer's memory with them. Running it again does first what
+// failed.
 type Paused struct {
 	Step, Steps int
 	Cause       error
@@ -97,8 +100,8 @@ func (e *Paused) Error() string {
 // Unwrap returns what failed.
 func (e *Paused) Unwrap() error { return e.Cause }
 
-// NotFinite is the error of a run whose loss or gradients became NaN or infinite. The parameters are those before the
-// step.
+// NotFinite is the error of a run whose loss or gradients became NaN or infinite. The parameters are those
+// before the step.
 type NotFinite struct {
 	Step   int     // the step that was refused, counted from 1
 	Loss   float64 // its loss
@@ -130,10 +133,10 @@ type trainer struct {
 	base      string // hash of the weights that are not trained; only with checkpoints
 }
 
-// Run trains. When ctx is cancelled it returns the history with an *Interrupted; loss or gradients that are not
-// finite give a *NotFinite; where a checkpoint cannot be written or data cannot be read, it returns a *Paused. One process
-// at a time trains into a checkpoint folder. Only ctx stops it: a run in a goroutine of its own, with a context of its own, goes on when
-// the cell that started it has ended.
+// Run trains. When ctx is cancelled it returns the history with an *Interrupted; loss or gradients that are
+// not finite give a *NotFinite; where a checkpoint cannot be written or data cannot be read, it returns a
+// *Paused. One process at a time trains into a checkpoint folder. Only ctx stops it: a run in a goroutine of
+// its own, with a context of its own, goes on when the cell that started it has ended.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
 	o = o.withDefaults()
 	params := o.Params
@@ -248,7 +251,8 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// advance makes a step and what is due after it; only that if the step was made before. It calls made in between.
+// advance makes a step and what is due after it; only that if the step was made before. It calls made in
+// between.
 func (t *trainer) advance(ctx context.Context, made func()) error {
 	if n := t.history.Steps(); !t.due {
 		err := t.step(ctx)

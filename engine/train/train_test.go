@@ -31,7 +31,8 @@ func newModel() *llm.Model {
 
 func windows() *data.Batches { return data.Windows(text, 16, 2) }
 
-// options are those of a short run with everything that has a state: schedule, clipping, accumulation, a seed.
+// options are those of a short run with everything that has a state: schedule, clipping, accumulation, a
+// seed.
 func options(steps int) Options {
 	return Options{Steps: steps, LR: optim.Cosine(1e-2, 3, 20), Clip: 1, Accumulate: 2, Seed: 7}
 }
@@ -133,7 +134,8 @@ type fixed struct{ list []data.Batch }
 func (f *fixed) Batch(n int) (data.Batch, error) { return f.list[n%len(f.list)], nil }
 func (f *fixed) Fingerprint() string             { return "fixed" }
 
-// TestInterruptedRunGoesOn: what was learnt is kept, and running again makes the steps that are left, exactly.
+// TestInterruptedRunGoesOn: what was learnt is kept, and running again makes the steps that are left,
+// exactly.
 func TestInterruptedRunGoesOn(t *testing.T) {
 	straight := newModel()
 	want := mustRun(t, straight, windows(), options(12))
@@ -193,7 +195,8 @@ func showEveryStep(t *testing.T) (restore func()) {
 	return func() { showEvery = old }
 }
 
-// TestResumeInAnotherProcess: 20 steps are 10 steps, a checkpoint, and 10 steps of another process, bit for bit.
+// TestResumeInAnotherProcess: 20 steps are 10 steps, a checkpoint, and 10 steps of another process, bit for
+// bit.
 func TestResumeInAnotherProcess(t *testing.T) {
 	if dir := os.Getenv("MCS_TEST_TRAIN_RESUME"); dir != "" {
 		m := newModel()

@@ -1,13 +1,13 @@
 // Package durable writes files that are either complete or as they were before.
 //
-// A file is written under a temporary name in its own folder, synced, renamed over the final name, and then the folder
-// is synced, because a rename alone may be lost with the power. A folder of files is made the same way. A reader never
-// sees half of either. What an interrupted write leaves has the mark [TempMark] in its name, and goes with the next
-// write of the same file, or with [Tidy].
+// A file is written under a temporary name in its own folder, synced, renamed over the final name, and then
+// the folder is synced, because a rename alone may be lost with the power. A folder of files is made the same
+// way. A reader never sees half of either. What an interrupted write leaves has the mark [TempMark] in its
+// name, and goes with the next write of the same file, or with [Tidy].
 //
-// A file that is replaced keeps its mode and, where the system lets it, its owner; a link stays a link, and the file
-// that it points to is replaced. Other names of the file (hard links) keep the old content. A file that may not be
-// written is not replaced, although its folder would allow it.
+// A file that is replaced keeps its mode and, where the system lets it, its owner; a link stays a link, and
+// the file that it points to is replaced. Other names of the file (hard links) keep the old content. A file
+// that may not be written is not replaced, although its folder would allow it.
 //
 // Reading order: durable.go, folder.go, set.go, lock.go, saving.go.
 package durable
@@ -73,8 +73,8 @@ func Text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// WriteFile makes or replaces the file at path with what write produces. After an error the file is as it was; the
-// error names path, whatever the temporary file is called.
+// WriteFile makes or replaces the file at path with what write produces. After an error the file is as it
+// was; the error names path, whatever the temporary file is called.
 func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
 	defer Begin(path)()
 	real, old, err := destination(path)
@@ -168,12 +168,12 @@ func named(err error, temp, path string) error {
 	return err
 }
 
-// leftoverAge is how old a temporary file must be before another writer takes it for one that a crash left: a writer
-// locks its file only after it has made it.
+// leftoverAge is how old a temporary file must be before another writer takes it for one that a crash left: a
+// writer locks its file only after it has made it.
 const leftoverAge = time.Minute
 
-// clearLeftovers removes the temporary files of path that no process writes any more. A failure is no matter of the
-// write that is to come.
+// clearLeftovers removes the temporary files of path that no process writes any more. A failure is no matter
+// of the write that is to come.
 func clearLeftovers(path string) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
@@ -249,7 +249,8 @@ func markedName(path, mark string) (string, error) {
 // osSystem is the real thing.
 type osSystem struct{}
 
-// create makes a file that only its owner may read until it has the mode and the owner of old, which it replaces.
+// create makes a file that only its owner may read until it has the mode and the owner of old, which it
+// replaces.
 func (osSystem) create(path string, perm fs.FileMode, old fs.FileInfo) (file, error) {
 	if old != nil {
 		perm = 0o600
@@ -275,7 +276,8 @@ func (osSystem) rename(from, to string) error { return os.Rename(from, to) }
 func (osSystem) swap(a, b string) error       { return swap(a, b) }
 func (osSystem) removeAll(path string) error  { return os.RemoveAll(path) }
 
-// syncDir makes renames inside a folder durable. Windows cannot open a folder for syncing; NTFS journals its renames.
+// syncDir makes renames inside a folder durable. Windows cannot open a folder for syncing; NTFS journals its
+// renames.
 func (osSystem) syncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

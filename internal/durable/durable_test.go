@@ -98,8 +98,8 @@ func writeFolder(w Writer, path, content string) error {
 	return f.Commit()
 }
 
-// TestFaults fails every call of the operating system in turn: at each point the old content or the new one is there,
-// whole, and an error before the last rename leaves no litter.
+// TestFaults fails every call of the operating system in turn: at each point the old content or the new one
+// is there, whole, and an error before the last rename leaves no litter.
 func TestFaults(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := t.TempDir()
@@ -129,8 +129,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFolderFaults does the same for a folder that replaces another, with and without a way to swap them in one step.
-// What a crash between two renames leaves, Tidy mends.
+// TestFolderFaults does the same for a folder that replaces another, with and without a way to swap them in
+// one step. What a crash between two renames leaves, Tidy mends.
 func TestFolderFaults(t *testing.T) {
 	for _, noSwap := range []bool{false, true} {
 		for n := 1; folderFault(t, n, noSwap); n++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// oldMark is part of the name of a folder that was complete and is being replaced, where a system cannot swap two
-// folders in one step.
+// oldMark is part of the name of a folder that was complete and is being replaced, where a system cannot swap
+// two folders in one step.
 const oldMark = ".replaced-"
 
 // A Folder is a folder that is being written. It appears under its name when it is committed.
@@ -26,8 +26,8 @@ type Folder struct {
 // NewFolder starts the folder that will be called path.
 func NewFolder(path string) (*Folder, error) { return Writer{}.NewFolder(path) }
 
-// NewFolder starts the folder that will be called path. Its parent must exist, and what has its name now must be a
-// folder, too. The caller commits or drops it.
+// NewFolder starts the folder that will be called path. Its parent must exist, and what has its name now must
+// be a folder, too. The caller commits or drops it.
 func (w Writer) NewFolder(path string) (*Folder, error) {
 	if stat, err := os.Lstat(path); err == nil && !stat.IsDir() {
 		return nil, fmt.Errorf("%s is a %s, want a folder", path, regular.Kind(stat.Mode()))
@@ -55,8 +55,9 @@ func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Commit gives the folder its name. A folder that had the name is replaced in one step. Where the system has no such
-// step there are two, and what lies between them is mended by Tidy; after an error the old folder is back.
+// Commit gives the folder its name. A folder that had the name is replaced in one step. Where the system has
+// no such step there are two, and what lies between them is mended by Tidy; after an error the old folder is
+// back.
 func (f *Folder) Commit() error {
 	if f.done {
 		return fmt.Errorf("%s: the folder was committed or dropped before", f.path)
@@ -124,8 +125,9 @@ func RemoveFolder(path string) error {
 	return os.RemoveAll(temp)
 }
 
-// Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they are the
-// caller's. A folder that was being replaced gets its name back. Nobody else may be writing there: see TryLock.
+// Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they
+// are the caller's. A folder that was being replaced gets its name back. Nobody else may be writing there:
+// see TryLock.
 func Tidy(dir string, ours func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

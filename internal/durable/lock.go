@@ -11,7 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A Lock is held by one process at a time, and in it by one caller. It ends with the process, however that ends.
+// A Lock is held by one process at a time, and in it by one caller. It ends with the process, however that
+// ends.
 type Lock struct{ f *os.File }
 
 // HeldError is the error of a lock that somebody else holds.
@@ -33,9 +34,9 @@ func (e *HeldError) Error() string {
 // errLocked is the error of tryLock for a file that is locked.
 var errLocked = errors.New("locked")
 
-// TryLock takes the lock whose file is path. The file is made if need be, and stays: a file that is removed could be
-// locked by one process under its old name and by another under its new one. Where the file system has no locks,
-// nothing is locked and nothing fails.
+// TryLock takes the lock whose file is path. The file is made if need be, and stays: a file that is removed
+// could be locked by one process under its old name and by another under its new one. Where the file system
+// has no locks, nothing is locked and nothing fails.
 func TryLock(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|regular.OpenNonblock, 0o666)
 	if err != nil {

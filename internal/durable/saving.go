@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// saving is what the process is writing at this moment. It belongs to the process because that is what ends: whoever is
-// about to end it asks here what would be lost.
+// saving is what the process is writing at this moment. It belongs to the process because that is what ends:
+// whoever is about to end it asks here what would be lost.
 var saving struct {
 	sync.Mutex
 	paths map[string]int
 	idle  chan struct{} // closed when nothing is being written any more; nil while nothing is
 }
 
-// Begin notes that path is being written, until end is called. All writes of this package do that by themselves.
+// Begin notes that path is being written, until end is called. All writes of this package do that by
+// themselves.
 func Begin(path string) (end func()) {
 	saving.Lock()
 	defer saving.Unlock()
@@ -36,8 +37,8 @@ func Begin(path string) (end func()) {
 	})
 }
 
-// Saving lists the files and folders that this process is writing now, sorted. Ending the process would leave each as
-// it was before.
+// Saving lists the files and folders that this process is writing now, sorted. Ending the process would leave
+// each as it was before.
 func Saving() []string {
 	saving.Lock()
 	defer saving.Unlock()

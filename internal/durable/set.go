@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// A Set is some files of a folder that belong together, such as weights and what they mean. No system replaces several
-// files in one step. So the old ones are first put aside, the key before the others, and the new key comes last: where
-// the key is missing, another program sees that something is missing, and Path finds the old files.
+// A Set is some files of a folder that belong together, such as weights and what they mean. No system
+// replaces several files in one step. So the old ones are first put aside, the key before the others, and the
+// new key comes last: where the key is missing, another program sees that something is missing, and Path
+// finds the old files.
 type Set struct {
 	Dir string
 	Key string // the name without which the others mean nothing

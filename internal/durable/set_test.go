@@ -63,8 +63,8 @@ func (s crash) removeAll(path string) error {
 	return s.osSystem.removeAll(path)
 }
 
-// TestSetFaults fails every call in turn, and ends the process at every call in turn: a reader finds the old files or
-// the new ones, and the next write works and leaves nothing else behind.
+// TestSetFaults fails every call in turn, and ends the process at every call in turn: a reader finds the old
+// files or the new ones, and the next write works and leaves nothing else behind.
 func TestSetFaults(t *testing.T) {
 	for _, kind := range []string{"fault", "end"} {
 		for n := 1; ; n++ {

@@ -1,4 +1,5 @@
-// Package mutate damages files for tests: whatever mcs reads must be refused or be right, and never end the process.
+// Package mutate damages files for tests: whatever mcs reads must be refused or be right, and never end the
+// process.
 package mutate
 
 import (

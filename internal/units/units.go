@@ -92,7 +92,8 @@ func Int(n int64) string {
 	return sign + s
 }
 
-// Count writes a large number in decimal units, for figures that nobody needs to the last digit: 950, 8.5 M, 2.1 G.
+// Count writes a large number in decimal units, for figures that nobody needs to the last digit: 950, 8.5 M,
+// 2.1 G.
 func Count(x float64) string {
 	switch {
 	case x < 0:

@@ -1,6 +1,6 @@
-// Package visible makes text fit for a terminal: what would move the cursor, change the window's title or hide other
-// text is shown as an escape of Go. Names, errors and sources come from files, and whoever made a file must not decide
-// what a terminal does. What a person's own program prints is not touched.
+// Package visible makes text fit for a terminal: what would move the cursor, change the window's title or
+// hide other text is shown as an escape of Go. Names, errors and sources come from files, and whoever made a
+// file must not decide what a terminal does. What a person's own program prints is not touched.
 package visible
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with everything escaped that is no letter, mark, sign, space, tab or line break: "\x1b", "\u202e",
-// "\xff". The line break of Windows becomes a plain one.
+// Text returns s with everything escaped that is no letter, mark, sign, space, tab or line break: "\x1b",
+// "\u202e", "\xff". The line break of Windows becomes a plain one.
 func Text(s string) string {
 	if plain(s) {
 		return s
@@ -37,8 +37,8 @@ func Line(s string) string { return breaks.Replace(Text(s)) }
 
 var breaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
-// colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the foregrounds of
-// a terminal's theme.
+// colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the
+// foregrounds of a terminal's theme.
 var colours = regexp.MustCompile("\x1b\\[(?:(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*)?m")
 
 // Styled is Text that leaves colours as they are.
@@ -67,7 +67,8 @@ func plain(s string) bool {
 	return true
 }
 
-// shows says whether a terminal shows a rune and does nothing else. The two joiners belong to scripts and emoji.
+// shows says whether a terminal shows a rune and does nothing else. The two joiners belong to scripts and
+// emoji.
 func shows(r rune) bool {
 	return r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || unicode.IsGraphic(r)
 }

@@ -1,13 +1,13 @@
-// Package cell reads the text of a cell: its tokens, its statements, declarations and command lines, whether it can be
-// run, and if not what is missing where.
+// Package cell reads the text of a cell: its tokens, its statements, declarations and command lines, whether
+// it can be run, and if not what is missing where.
 //
-// A cell is Go with lines between its statements that are not: %name …, !command, name?. Such a line counts only where a
-// statement may begin. In a raw string, a comment or brackets it is what Go makes of it. A cell that begins with %% is
-// one command as a whole.
+// A cell is Go with lines between its statements that are not: %name …, !command, name?. Such a line counts
+// only where a statement may begin. In a raw string, a comment or brackets it is what Go makes of it. A cell
+// that begins with %% is one command as a whole.
 //
-// Cells are unfinished most of the time, so nothing here parses, and no text is refused: [Scan] tiles any text with
-// tokens, [Split] cuts it, [Check] says what is wrong. Whoever has to know where in a cell something stands asks this
-// package. Reading order: token.go, piece.go, check.go, update.go, within.go.
+// Cells are unfinished most of the time, so nothing here parses, and no text is refused: [Scan] tiles any
+// text with tokens, [Split] cuts it, [Check] says what is wrong. Whoever has to know where in a cell
+// something stands asks this package. Reading order: token.go, piece.go, check.go, update.go, within.go.
 package cell
 
 import "strings"
@@ -15,9 +15,9 @@ import "strings"
 // Whole says whether a text is one command as a whole: it begins with %%.
 func Whole(src string) bool { return strings.HasPrefix(strings.TrimSpace(src), "%%") }
 
-// ParseCommand takes a command apart: its name without the sign in front, what follows, and whether it takes a whole
-// cell. The names of the others are those of the table of commands: "!" for a command of the shell, "?" and "??" behind
-// a name. For %name? the name is "help".
+// ParseCommand takes a command apart: its name without the sign in front, what follows, and whether it takes
+// a whole cell. The names of the others are those of the table of commands: "!" for a command of the shell,
+// "?" and "??" behind a name. For %name? the name is "help".
 func ParseCommand(text string) (name, args string, whole bool) {
 	text = strings.TrimSpace(text)
 	if args, ok := strings.CutPrefix(text, "!"); ok {

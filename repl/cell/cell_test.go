@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// What a text is made of, where five scanners once had five opinions. Pieces are written kind[text]; a piece that ends
-// in a written semicolon is quiet.
+// What a text is made of, where five scanners once had five opinions. Pieces are written kind[text]; a piece
+// that ends in a written semicolon is quiet.
 func TestSplit(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"", ""},
@@ -293,8 +293,8 @@ func TestScanIsGo(t *testing.T) {
 	}
 }
 
-// Whatever the text is: tokens and blanks tile it, pieces are made of tokens and cover all that are no comments, a fault is
-// inside, and the partner of a bracket's partner is the bracket.
+// Whatever the text is: tokens and blanks tile it, pieces are made of tokens and cover all that are no
+// comments, a fault is inside, and the partner of a bracket's partner is the bracket.
 func FuzzTokens(f *testing.F) {
 	for _, seed := range []string{"x := `a\n// b", "'", "/*", "%timeit \"", "s := \"\\\n", "0x_.p", "\ufeffpackage", "日本 := 1", "\x800",
 		"%a (\r\n\ufeff!b\r\nx??", "/* a\n*/ b /* c\n", "`\r\n`\r", "\"\\x", "a\n%%b\n", "%%b\n%c"} {

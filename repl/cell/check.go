@@ -12,9 +12,9 @@ type Fault struct {
 	Missing string // what a line that follows may bring: a bracket, the end of a literal, "an operand"; empty: none can help
 }
 
-// Check finds what keeps a text from being a whole cell: the first thing that no further line can mend (a closing
-// bracket too many or of another kind, a string or rune without its end), or else what the text waits for. What the
-// parser and the type checker may find is not looked for.
+// Check finds what keeps a text from being a whole cell: the first thing that no further line can mend (a
+// closing bracket too many or of another kind, a string or rune without its end), or else what the text waits
+// for. What the parser and the type checker may find is not looked for.
 func Check(src string) (f Fault, ok bool) { return CheckTokens(src, Scan(src)) }
 
 // Incomplete says whether a cell waits for another line.

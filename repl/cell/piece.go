@@ -27,8 +27,8 @@ func (k Kind) String() string {
 // Text is what a piece covers.
 func (p Piece) Text(src string) string { return src[p.From:p.To] }
 
-// Split cuts a cell at the ends of its statements, outside of brackets. Comments between two pieces are in neither; one
-// behind a statement, on its line, belongs to the statement.
+// Split cuts a cell at the ends of its statements, outside of brackets. Comments between two pieces are in
+// neither; one behind a statement, on its line, belongs to the statement.
 func Split(src string) []Piece { return SplitTokens(src, Scan(src)) }
 
 // SplitTokens is Split for a text whose tokens are there.
@@ -100,8 +100,8 @@ func (p Piece) code() func(n int) Token {
 	}
 }
 
-// kindOf looks at the first tokens of a piece. Func and a bracket begin a method if a name and a bracket follow what is
-// in the brackets, and otherwise a function value.
+// kindOf looks at the first tokens of a piece. Func and a bracket begin a method if a name and a bracket
+// follow what is in the brackets, and otherwise a function value.
 func kindOf(list []Token) Kind {
 	if list[0].Command {
 		return Command

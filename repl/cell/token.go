@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Token is a token of Go, a comment, or a part of a command line. It covers the bytes From…To; between two tokens
-// stand only blanks.
+// A Token is a token of Go, a comment, or a part of a command line. It covers the bytes From…To; between two
+// tokens stand only blanks.
 type Token struct {
 	From, To int
 	Tok      token.Token // of Go, or one of those below; [token.ILLEGAL] for a character that Go has not
@@ -101,7 +101,8 @@ func (r *reader) read(from int) {
 	}
 }
 
-// golang gives tokens of Go until there are no more, or past a command line. It returns where to go on, or -1.
+// golang gives tokens of Go until there are no more, or past a command line. It returns where to go on, or
+// -1.
 func (r *reader) golang(from int) int {
 	base := max(from-1, 0) // at a line break: only the start of the text may be a byte order mark
 	file := token.NewFileSet().AddFile("", -1, len(r.src)-base)
@@ -137,8 +138,8 @@ func (r *reader) golang(from int) int {
 	}
 }
 
-// extend finds where a token ends. The scanner tells its text, but without carriage returns, and with another character
-// for bytes that are no text.
+// extend finds where a token ends. The scanner tells its text, but without carriage returns, and with another
+// character for bytes that are no text.
 func (r *reader) extend(t *Token, lit string) {
 	rest := r.src[t.From:]
 	size := len(lit)
@@ -178,8 +179,8 @@ func (r *reader) lineAt(off int) (from, to int) {
 	return from, from + len(strings.TrimRight(r.src[from:to], blanks))
 }
 
-// startsCommand says whether a command line begins at a byte where a statement may: the byte is the first of its line,
-// and % or !, or the line is Go without comments and ends in a question mark, which Go has not.
+// startsCommand says whether a command line begins at a byte where a statement may: the byte is the first of
+// its line, and % or !, or the line is Go without comments and ends in a question mark, which Go has not.
 func (r *reader) startsCommand(off int) bool {
 	if c := r.src[off]; c == '%' || c == '!' {
 		from, _ := r.lineAt(off)
@@ -208,7 +209,8 @@ func (r *reader) part(from, to int) (list []Token) {
 	return list
 }
 
-// command gives the tokens of the command line that begins at a byte, and returns where the next line does, or -1.
+// command gives the tokens of the command line that begins at a byte, and returns where the next line does,
+// or -1.
 func (r *reader) command(off int) int {
 	from, to := r.lineAt(off)
 	sign := func(from, to int) Token { return Token{From: from, To: to, Tok: Sign, Command: true} }

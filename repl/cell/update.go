@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Update gives the tokens of src, in the place of list, which are those of old. What was typed changes a line or two:
-// only from the line break before it to one behind it is scanned again.
+// Update gives the tokens of src, in the place of list, which are those of old. What was typed changes a line
+// or two: only from the line break before it to one behind it is scanned again.
 func Update(list []Token, old, src string) []Token {
 	if Whole(old) != Whole(src) {
 		return Scan(src)
@@ -52,6 +52,6 @@ func Update(list []Token, old, src string) []Token {
 	return slices.Replace(list, first, rest, fresh...)
 }
 
-// breaks says whether a token is the end of a statement at a line break: of what is before it, only the open brackets
-// matter to what follows.
+// breaks says whether a token is the end of a statement at a line break: of what is before it, only the open
+// brackets matter to what follows.
 func (t Token) breaks() bool { return t.Tok == LineEnd && t.To > t.From }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Within is the string, rune or comment that byte pos of the text is inside of: behind its first byte and before its
-// last one, or at the end of one that has no end yet.
+// Within is the string, rune or comment that byte pos of the text is inside of: behind its first byte and
+// before its last one, or at the end of one that has no end yet.
 func Within(src string, list []Token, pos int) (Token, bool) {
 	i := sort.Search(len(list), func(i int) bool { return list[i].To >= pos })
 	for ; i < len(list) && list[i].From < pos; i++ {
@@ -21,8 +21,8 @@ func Within(src string, list []Token, pos int) (Token, bool) {
 	return Token{}, false
 }
 
-// Indent is how deep the line after the text is indented, in steps, if the text ends where the line does: one step for
-// each line that has opened brackets, none inside of a raw string.
+// Indent is how deep the line after the text is indented, in steps, if the text ends where the line does: one
+// step for each line that has opened brackets, none inside of a raw string.
 func Indent(src string) int {
 	list := Scan(src)
 	if t, ok := Within(src, list, len(src)); ok && t.Raw(src) {
@@ -57,8 +57,8 @@ func Indent(src string) int {
 	return depth
 }
 
-// Partner is the place of the bracket that belongs to the bracket at byte pos; at is -1 if there is none. Bracket says
-// whether a bracket is at pos at all.
+// Partner is the place of the bracket that belongs to the bracket at byte pos; at is -1 if there is none.
+// Bracket says whether a bracket is at pos at all.
 func Partner(list []Token, pos int) (at int, bracket bool) {
 	i := sort.Search(len(list), func(i int) bool { return list[i].From >= pos })
 	if i == len(list) || list[i].From != pos {

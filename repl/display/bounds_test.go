@@ -111,8 +111,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// Whatever the value is: it is shown, twice alike, in any width, as text, HTML, JSON and SVG; nothing in the text moves
-// the cursor.
+// Whatever the value is: it is shown, twice alike, in any width, as text, HTML, JSON and SVG; nothing in the
+// text moves the cursor.
 func FuzzFormat(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed, 4)

@@ -1,20 +1,21 @@
 // Package display turns values into something a person can look at.
 //
-// Whatever mcs shows is a [Value]: it can always be written as text for a terminal of a given width, and it may
-// offer richer renderings by having more methods ([HTMLer], [SVGer], [JSONer]). Nothing in here prints: a front end
-// (the terminal, a script, later a web page or a Jupyter kernel) picks the rendering it can use.
+// Whatever mcs shows is a [Value]: it can always be written as text for a terminal of a given width, and it
+// may offer richer renderings by having more methods ([HTMLer], [SVGer], [JSONer]). Nothing in here prints: a
+// front end (the terminal, a script, later a web page or a Jupyter kernel) picks the rendering it can use.
 //
-// The interfaces use only built-in types, so that the engine's types (tensors, training curves, kernel tables) can
-// offer renderings without knowing this package.
+// The interfaces use only built-in types, so that the engine's types (tensors, training curves, kernel
+// tables) can offer renderings without knowing this package.
 package display
 
-// A Value can be shown as text. Width is the number of columns there are; 0 means that nobody said, and the value
-// then uses 80. The text has no trailing newline and no terminal escapes.
+// A Value can be shown as text. Width is the number of columns there are; 0 means that nobody said, and the
+// value then uses 80. The text has no trailing newline and no terminal escapes.
 type Value interface {
 	Text(width int) string
 }
 
-// An HTMLer can be shown as an HTML fragment. It must be safe to insert: the value has escaped whatever it holds.
+// An HTMLer can be shown as an HTML fragment. It must be safe to insert: the value has escaped whatever it
+// holds.
 type HTMLer interface {
 	HTML() string
 }
@@ -34,8 +35,8 @@ type Briefer interface {
 	Brief() string
 }
 
-// Styles mark up spans of text for a front end that has colours. A Value that wants colours in a terminal has a
-// StyledText method beside Text; stripping the styles gives Text.
+// Styles mark up spans of text for a front end that has colours. A Value that wants colours in a terminal has
+// a StyledText method beside Text; stripping the styles gives Text.
 type Styler interface {
 	StyledText(width int, style Style) string
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// A Formatter turns Go values into Values. It takes the static type beside the value because reflect does not know
-// the names that interpreted code declared: it has no name for an interpreted type, and yaegi stores a field x as Xx.
-// The zero Formatter formats compiled values.
+// A Formatter turns Go values into Values. It takes the static type beside the value because reflect does not
+// know the names that interpreted code declared: it has no name for an interpreted type, and yaegi stores a
+// field x as Xx. The zero Formatter formats compiled values.
 type Formatter struct {
 	// Unwrap digs the value out of what an interpreter wraps around it. nil: values are what they seem.
 	Unwrap func(reflect.Value) reflect.Value
-	// Method calls a method `func() string` (String, Error) of a value whose type was declared in interpreted code and
-	// whose methods reflect therefore does not see. nil, or false: there is none.
+	// Method calls a method `func() string` (String, Error) of a value whose type was declared in interpreted
+	// code and whose methods reflect therefore does not see. nil, or false: there is none.
 	Method func(v reflect.Value, t types.Type, name string) (string, bool)
-	// Dynamic tells the type of the value in an interface if that was declared in interpreted code; nil: it was not.
+	// Dynamic tells the type of the value in an interface if that was declared in interpreted code; nil: it
+	// was not.
 	Dynamic func(v reflect.Value) types.Type
-	// Recovered is what a method says that has panicked with p. It panics in turn where that is no fault of the value, but
-	// ends the showing. nil: p as package fmt writes it.
+	// Recovered is what a method says that has panicked with p. It panics in turn where that is no fault of
+	// the value, but ends the showing. nil: p as package fmt writes it.
 	Recovered func(p any) string
 	// Qualifier names packages in types. nil: the package's name.
 	Qualifier types.Qualifier
@@ -33,9 +34,9 @@ type Formatter struct {
 	Whole bool
 }
 
-// Format shows v, whose static type is t (nil: what reflect says). A value that can show itself (it has a method
-// Text(width int) string, or is plottable) does; everything else is written as Go would write it, followed by its type
-// where the text does not already say it.
+// Format shows v, whose static type is t (nil: what reflect says). A value that can show itself (it has a
+// method Text(width int) string, or is plottable) does; everything else is written as Go would write it,
+// followed by its type where the text does not already say it.
 func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
 	if d := f.dynamic(v, t); d != nil {
 		t = d
@@ -214,7 +215,8 @@ func (f *Formatter) qualifier() types.Qualifier {
 	return func(p *types.Package) string { return p.Name() }
 }
 
-// Tuple shows several values of one expression: side by side if each fits on a line, else one below the other.
+// Tuple shows several values of one expression: side by side if each fits on a line, else one below the
+// other.
 func Tuple(values []Value) Value {
 	if len(values) == 1 {
 		return values[0]
@@ -243,8 +245,9 @@ func (t tuple) StyledText(width int, style Style) string {
 	return strings.Join(texts, separator)
 }
 
-// Styled is v's styled text if it has one, else its text. Every front end that writes text shows values through it:
-// what a value has from a file (a name, a source) cannot move the cursor or do anything else but be seen.
+// Styled is v's styled text if it has one, else its text. Every front end that writes text shows values
+// through it: what a value has from a file (a name, a source) cannot move the cursor or do anything else but
+// be seen.
 func Styled(v Value, width int, style Style) string {
 	if s, ok := v.(Styler); ok && style != nil {
 		return visible.Styled(s.StyledText(width, style))
@@ -252,8 +255,8 @@ func Styled(v Value, width int, style Style) string {
 	return visible.Text(v.Text(width))
 }
 
-// Render is v as it is now, written by [Styled]: nothing of v is computed or called any more. Whatever asks for its text
-// gets that, for the width and in the style that it was written for.
+// Render is v as it is now, written by [Styled]: nothing of v is computed or called any more. Whatever asks
+// for its text gets that, for the width and in the style that it was written for.
 func Render(v Value, width int, style Style) Value { return rendering(Styled(v, width, style)) }
 
 type rendering string

@@ -139,7 +139,8 @@ func TestFormatBreaksLines(t *testing.T) {
 	}
 }
 
-// Interpreted values: reflect sees structs without a name, whose unexported fields are called Xname, and no methods.
+// Interpreted values: reflect sees structs without a name, whose unexported fields are called Xname, and no
+// methods.
 func TestFormatInterpreted(t *testing.T) {
 	const src = `package session
 import "time"

@@ -6,7 +6,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// A doc is text that can be laid out on one line, or over several if it does not fit: an atom, or items in brackets.
+// A doc is text that can be laid out on one line, or over several if it does not fit: an atom, or items in
+// brackets.
 type doc struct {
 	text        string // an atom's
 	open, close string // brackets around items

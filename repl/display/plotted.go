@@ -2,7 +2,8 @@ package display
 
 import "github.com/mcs-notebook/mcs/repl/display/plot"
 
-// A Plotter has data to plot. The method uses built-in types only, so that the engine need not know this package.
+// A Plotter has data to plot. The method uses built-in types only, so that the engine need not know this
+// package.
 type Plotter interface {
 	PlotData() (title, xlabel, ylabel string, names []string, xs, ys [][]float64)
 }

@@ -47,7 +47,8 @@ lora_line…      1   4.3 MiB  12.0 µs
 	}
 }
 
-// A table that cannot be narrow enough becomes lines: each row its first cell, and below it what the other columns say.
+// A table that cannot be narrow enough becomes lines: each row its first cell, and below it what the other
+// columns say.
 func TestNarrowTable(t *testing.T) {
 	prose := NewTable("command", "~does")
 	prose.Add("%time", "run once: the value, the time, the launches")

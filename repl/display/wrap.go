@@ -6,9 +6,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Wrap breaks the lines of a text that are wider than width columns at blanks. What goes on in another line is indented by
-// hang columns more than the line that it belongs to. A word that is wider than a line stays whole, as do lines that begin
-// with a tab: those are code.
+// Wrap breaks the lines of a text that are wider than width columns at blanks. What goes on in another line
+// is indented by hang columns more than the line that it belongs to. A word that is wider than a line stays
+// whole, as do lines that begin with a tab: those are code.
 func Wrap(text string, width, hang int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {

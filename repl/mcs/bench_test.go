@@ -23,7 +23,8 @@ func program(b *testing.B) string {
 	return name
 }
 
-// BenchmarkStart is the time from the start of the process to its end: with nothing to do, and with one trivial cell.
+// BenchmarkStart is the time from the start of the process to its end: with nothing to do, and with one
+// trivial cell.
 func BenchmarkStart(b *testing.B) {
 	name := program(b)
 	for _, c := range []struct{ what, cell string }{{"version", ""}, {"cell", "1 + 1\n"}} {
@@ -46,7 +47,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is the memory of a notebook under a terminal that waits for its first cell, and how long the prompt took.
+// BenchmarkIdle is the memory of a notebook under a terminal that waits for its first cell, and how long the
+// prompt took.
 func BenchmarkIdle(b *testing.B) {
 	name := program(b)
 	for b.Loop() {

@@ -1,6 +1,7 @@
 // Command mcs is a notebook in a terminal for experiments with tensors, LoRA and training.
 //
-// This package only wires: cobra's commands to packages term and script, and both to a session with the magics.
+// This package only wires: cobra's commands to packages term and script, and both to a session with the
+// magics.
 package main
 
 import (
@@ -17,7 +18,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/term"
 )
 
-// Exit codes: 0 all is well, 1 a cell failed or output differs, 2 the command line is wrong or a file cannot be read.
+// Exit codes: 0 all is well, 1 a cell failed or output differs, 2 the command line is wrong or a file cannot
+// be read.
 const (
 	exitFailed = 1
 	exitUsage  = 2

@@ -135,7 +135,8 @@ func TestUpdateRewritesFile(t *testing.T) {
 	}
 }
 
-// What fails while it is shown is an error of its cell: the file fails at its line, and the files after it are run.
+// What fails while it is shown is an error of its cell: the file fails at its line, and the files after it
+// are run.
 func TestShownValuesFail(t *testing.T) {
 	values := map[string]string{
 		"index":   "x := tensor.Randn(3)\nx.Take(tensor.From([]int{99}), 0)\n",

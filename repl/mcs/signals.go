@@ -31,16 +31,17 @@ func (s stopSignal) exitCode() int {
 const (
 	// repeats is the longest pause between two signals that one held key sends.
 	repeats = 500 * time.Millisecond
-	// lastMoment is how long what runs has to stop, or to begin to save, when the system wants the process to end.
+	// lastMoment is how long what runs has to stop, or to begin to save, when the system wants the process to
+	// end.
 	lastMoment = time.Second
 	// lastSave is how long it may then take to save.
 	lastSave = 30 * time.Second
 )
 
-// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or SIGHUP, for what runs without a
-// terminal of its own (package term deals with the notebook's). The first asks what runs to stop, and a run of training
-// saves. A Ctrl-C after that ends the process, but neither a held key nor anything else ends a save halfway. After
-// SIGTERM or SIGHUP the process ends by itself if what runs does not stop.
+// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or SIGHUP, for what runs
+// without a terminal of its own (package term deals with the notebook's). The first asks what runs to stop,
+// and a run of training saves. A Ctrl-C after that ends the process, but neither a held key nor anything else
+// ends a save halfway. After SIGTERM or SIGHUP the process ends by itself if what runs does not stop.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)

@@ -22,7 +22,8 @@ const (
 	insert                // the line of output was not expected
 )
 
-// Costs make a changed line a replacement, not something that a neighbouring `...` swallows together with the claim.
+// Costs make a changed line a replacement, not something that a neighbouring `...` swallows together with the
+// claim.
 var editCost = [...]int{keep: 0, absorb: 0, pass: 0, replace: 3, remove: 4, insert: 3}
 
 // maxAligned bounds the table of align: beyond it the lines are compared without looking for the best fit.
@@ -99,8 +100,8 @@ func replaceAll(want, got int) []edit {
 	return edits
 }
 
-// Diff shows how output differs from the expected lines: a line of the output that was expected begins with a blank,
-// one that was not with "+", an expected one that is missing with "-". It is empty when they match.
+// Diff shows how output differs from the expected lines: a line of the output that was expected begins with a
+// blank, one that was not with "+", an expected one that is missing with "-". It is empty when they match.
 func Diff(want []string, output string) string {
 	patterns, got := compileAll(want), outputLines(output)
 	if matchLines(patterns, got) {
@@ -155,9 +156,9 @@ func shorten(lines []string) []string {
 	return out
 }
 
-// Update returns the expected lines that output matches, as close to the old ones as can be: a line that still
-// matches stays as it is, a changed line keeps its matchers where they still apply, `...` keeps covering what is
-// between its neighbours.
+// Update returns the expected lines that output matches, as close to the old ones as can be: a line that
+// still matches stays as it is, a changed line keeps its matchers where they still apply, `...` keeps
+// covering what is between its neighbours.
 func Update(want []string, output string) []string {
 	patterns, got := compileAll(want), outputLines(output)
 	if matchLines(patterns, got) {
@@ -177,8 +178,9 @@ func Update(want []string, output string) []string {
 	return lines
 }
 
-// rewrite puts the words of a line of output in place of the pattern's, and keeps the matchers if the line has the
-// same shape. A tolerance keeps its size around the new number; a count that broke its bound is written out.
+// rewrite puts the words of a line of output in place of the pattern's, and keeps the matchers if the line
+// has the same shape. A tolerance keeps its size around the new number; a count that broke its bound is
+// written out.
 func (p *pattern) rewrite(line string) string {
 	if p.re == nil {
 		return line

@@ -120,7 +120,8 @@ func (p *pattern) addText(text string) {
 	}
 }
 
-// regexp joins the tokens; word says what a literal becomes. Each token that Match or rewrite must look at is a group.
+// regexp joins the tokens; word says what a literal becomes. Each token that Match or rewrite must look at is
+// a group.
 func (p *pattern) regexp(word func(token) string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`^\s*`)
@@ -144,8 +145,8 @@ func (p *pattern) regexp(word func(token) string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// blanks says what the run of blanks at token i matches: none are needed before the line, or before a last [..] that
-// matches nothing.
+// blanks says what the run of blanks at token i matches: none are needed before the line, or before a last
+// [..] that matches nothing.
 func (p *pattern) blanks(i int) string {
 	beforeLast := i+2 == len(p.tokens) && p.tokens[i+1].kind == anyText
 	if i == 0 || beforeLast {
@@ -227,9 +228,9 @@ func parseNumber(s string) (float64, error) {
 	return strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(s), 64)
 }
 
-// Match says whether output is what the expected lines allow. Blanks at line ends and empty lines at the end of the
-// output do not count; in a line with a matcher any run of blanks equals any other, because columns move with the
-// width of the numbers in them.
+// Match says whether output is what the expected lines allow. Blanks at line ends and empty lines at the end
+// of the output do not count; in a line with a matcher any run of blanks equals any other, because columns
+// move with the width of the numbers in them.
 func Match(want []string, output string) bool {
 	return matchLines(compileAll(want), outputLines(output))
 }
@@ -244,8 +245,8 @@ func compileAll(want []string) []pattern {
 
 func (p *pattern) isAnyLines() bool { return strings.TrimSpace(p.line) == anyLines }
 
-// matchLines holds lines against patterns as a shell does with *: `...` first takes nothing, then one line more at a
-// time, and only the last `...` ever has to be reconsidered.
+// matchLines holds lines against patterns as a shell does with *: `...` first takes nothing, then one line
+// more at a time, and only the last `...` ever has to be reconsidered.
 func matchLines(want []pattern, got []string) bool {
 	i, j, star, taken := 0, 0, -1, 0
 	for j < len(got) {

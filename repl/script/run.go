@@ -1,5 +1,6 @@
-// Package script runs .mcs files: cell by cell ([Run]), the output held against the expected lines ([Match]) and, when
-// asked, written back ([Report.Update]). Package mcsfile reads the files. Reading order: match.go, align.go, run.go.
+// Package script runs .mcs files: cell by cell ([Run]), the output held against the expected lines ([Match])
+// and, when asked, written back ([Report.Update]). Package mcsfile reads the files. Reading order: match.go,
+// align.go, run.go.
 package script
 
 import (
@@ -24,15 +25,16 @@ type Runner interface {
 
 // Options say how a file is run.
 type Options struct {
-	// Open starts a session that prints to stdout and renders what it shows as text; expected output is written for 80
-	// columns.
+	// Open starts a session that prints to stdout and renders what it shows as text; expected output is
+	// written for 80 columns.
 	Open func(stdout io.Writer) (Runner, error)
 	// Stdout receives what the cells print and show, as it comes. nil drops it.
 	Stdout io.Writer
-	// Check holds every cell's output against what the file expects. Without it only a cell that fails is looked at:
-	// an error that the file expects is none.
+	// Check holds every cell's output against what the file expects. Without it only a cell that fails is
+	// looked at: an error that the file expects is none.
 	Check bool
-	// Record goes on after a cell that has expected output and fails, so that Update can write the error down.
+	// Record goes on after a cell that has expected output and fails, so that Update can write the error
+	// down.
 	Record bool
 }
 
@@ -64,8 +66,8 @@ type Failure struct {
 // OK says whether everything ran and matched.
 func (r *Report) OK() bool { return r.Failed == nil && len(r.Mismatches) == 0 && r.Exit == 0 }
 
-// Run runs the file's cells in a new session, up to the first that fails in a way that the file does not expect.
-// The error is about starting the session; what happens in cells is in the Report.
+// Run runs the file's cells in a new session, up to the first that fails in a way that the file does not
+// expect. The error is about starting the session; what happens in cells is in the Report.
 func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
@@ -116,7 +118,8 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	return report, nil
 }
 
-// show writes what a cell has to show, each value on lines of its own. Output is what the cell has printed so far.
+// show writes what a cell has to show, each value on lines of its own. Output is what the cell has printed so
+// far.
 func show(w io.Writer, output *bytes.Buffer, result session.Result) {
 	for _, v := range result.Shown {
 		freshLine(w, output)
@@ -145,8 +148,8 @@ func Where(f *mcsfile.File, cell *mcsfile.Cell, n int) string {
 	return fmt.Sprintf("%s:%d: cell %d", visible.Line(f.Name), cell.Line, n)
 }
 
-// Update returns the file's text with the expected output of the cells that ran replaced by what they put out where
-// it did not match.
+// Update returns the file's text with the expected output of the cells that ran replaced by what they put out
+// where it did not match.
 func (r *Report) Update(f *mcsfile.File) string {
 	want := map[*mcsfile.Cell][]string{}
 	for cell, output := range r.outputs {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCell is the cost of a trivial cell in a session that has run some before: it must not depend on how many.
+// BenchmarkCell is the cost of a trivial cell in a session that has run some before: it must not depend on
+// how many.
 func BenchmarkCell(b *testing.B) {
 	for _, before := range []int{10, 20000} {
 		b.Run(fmt.Sprint(before), func(b *testing.B) {

@@ -12,8 +12,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-// The cells in testdata are sequences: `// %% name` starts a session, `// %%` the next cell of it. What follows `// > `
-// is what the cell prints, then what it shows, then its error. A cell with `// timeout` is interrupted after a while.
+// The cells in testdata are sequences: `// %% name` starts a session, `// %%` the next cell of it. What
+// follows `// > ` is what the cell prints, then what it shows, then its error. A cell with `// timeout` is
+// interrupted after a while.
 
 type testCell struct {
 	src, want string
@@ -77,8 +78,8 @@ func transcript(s *Session, out *bytes.Buffer, src string) string {
 	return strings.Join(lines, "\n")
 }
 
-// cancelRunning interrupts a cell some time after its code has begun to run: on a busy machine the check alone may take
-// long.
+// cancelRunning interrupts a cell some time after its code has begun to run: on a busy machine the check
+// alone may take long.
 func cancelRunning(s *Session, ctx context.Context, cancel func(), after time.Duration) {
 	for ctx.Err() == nil {
 		if s.rt.Current() != nil {

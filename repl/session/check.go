@@ -26,8 +26,8 @@ type checked struct {
 	names map[types.Object]string // the interpreter's names of the session's objects that the files use
 }
 
-// parse parses text, which stands at the given line and column of a cell, with prefix before it and suffix behind it.
-// Positions are those of the cell.
+// parse parses text, which stands at the given line and column of a cell, with prefix before it and suffix
+// behind it. Positions are those of the cell.
 func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
 	name := yaegi.FileName(n)
 	src := prefix + text + suffix
@@ -84,14 +84,14 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 	}
 }
 
-// check type-checks files of one package. Only the names that occur in them are put into its scope, so that a cell
-// costs the same however much the session knows.
+// check type-checks files of one package. Only the names that occur in them are put into its scope, so that a
+// cell costs the same however much the session knows.
 func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *checked {
 	return s.checkIn(s.fset, st, files, extra...)
 }
 
-// checkIn is check for files whose positions are those of another set: what is checked while it is typed leaves nothing
-// behind in the session's own.
+// checkIn is check for files whose positions are those of another set: what is checked while it is typed
+// leaves nothing behind in the session's own.
 func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, extra ...types.Object) *checked {
 	if st.ctx != nil && st.ctx.Err() != nil {
 		panic(checkGivenUp{})
@@ -129,8 +129,8 @@ func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, ext
 	})
 	conf := types.Config{Importer: s.importer, Sizes: s.sizes, Error: func(err error) {
 		var te types.Error
-		// What a cell declares and does not use, a later one may. Field access is compared by package pointer, and
-		// each check has a package of its own.
+		// What a cell declares and does not use, a later one may. Field access is compared by package
+		// pointer, and each check has a package of its own.
 		if errors.As(err, &te) && !strings.Contains(te.Msg, "and not used") && !strings.HasPrefix(te.Msg, "implicit assignment to unexported field") {
 			c.errs = append(c.errs, te)
 		}
@@ -140,9 +140,10 @@ func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, ext
 	return c
 }
 
-// parenthesize puts names that the files do not declare, where they alone make up a type declaration, into parentheses,
-// and returns what takes them off again. In type B A the checker looks for the declaration of A in its own files, to see
-// whether the two go round in a circle, and fails where there is none; for (A) it does not ask.
+// parenthesize puts names that the files do not declare, where they alone make up a type declaration, into
+// parentheses, and returns what takes them off again. In type B A the checker looks for the declaration of A
+// in its own files, to see whether the two go round in a circle, and fails where there is none; for (A) it
+// does not ask.
 func parenthesize(files []*ast.File, own map[string]bool) (undo func()) {
 	names := map[*ast.TypeSpec]ast.Expr{}
 	for _, f := range files {
@@ -177,8 +178,8 @@ func newInfo() *types.Info {
 	}
 }
 
-// resolve is what a name of a cell means that the cell does not declare itself; nil if it is predeclared or unknown.
-// A package that was not imported is found only in front of a dot.
+// resolve is what a name of a cell means that the cell does not declare itself; nil if it is predeclared or
+// unknown. A package that was not imported is found only in front of a dot.
 func (s *Session) resolve(st *stage, pkg *types.Package, name string, qualifier bool) types.Object {
 	if e := st.lookup(name); e != nil {
 		return e.obj
@@ -227,8 +228,9 @@ func declaredBy(d ast.Decl) (names []string) {
 	return names
 }
 
-// uses are the names of the session's package scope that code mentions, with methods as T.M and the paths of packages of the
-// user's, and the variables among them that it may keep beyond its run: those that a closure or a goroutine uses and those whose address is taken.
+// uses are the names of the session's package scope that code mentions, with methods as T.M and the paths of
+// packages of the user's, and the variables among them that it may keep beyond its run: those that a closure
+// or a goroutine uses and those whose address is taken.
 func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 	mentioned, kept = map[string]bool{}, map[string]bool{}
 	note := func(n ast.Node, into map[string]bool) {

@@ -13,11 +13,11 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
-// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. They begin
-// with what is typed; if nothing does, in another case; if nothing does either, they have its letters in order from the
-// start of a word. Where a type is wanted of a value, what has that type comes first. The cell may be unfinished or
-// wrong. Any goroutine may ask; while a cell runs there is no answer. Completing command lines is up to whoever has the
-// commands.
+// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos.
+// They begin with what is typed; if nothing does, in another case; if nothing does either, they have its
+// letters in order from the start of a word. Where a type is wanted of a value, what has that type comes
+// first. The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+// Completing command lines is up to whoever has the commands.
 func (s *Session) Complete(cell string, pos int) (from int, list []Completion) {
 	pos = min(max(pos, 0), len(cell))
 	if !s.busy.TryLock() {
@@ -149,8 +149,8 @@ func (c *candidates) addWith(x Completion, about func() (detail, doc string), t 
 	c.list = append(c.list, candidate{x, about, match, c.fits(x.Kind, t), group})
 }
 
-// matches says how a name matches what is typed: 0 for a prefix, 1 for one in another case, 2 if the name has its
-// letters in their order, the first one at the start of a word, and 3 if only in another case.
+// matches says how a name matches what is typed: 0 for a prefix, 1 for one in another case, 2 if the name has
+// its letters in their order, the first one at the start of a word, and 3 if only in another case.
 func matches(name, typed string) (rank int, ok bool) {
 	if strings.HasPrefix(name, typed) {
 		return 0, true
@@ -175,8 +175,8 @@ func matches(name, typed string) (rank int, ok bool) {
 	return rank, rank > 0
 }
 
-// subsequence says whether a name begins with the first letter of what is typed and has the others behind it, in order;
-// cased, that no capital is matched by a small letter.
+// subsequence says whether a name begins with the first letter of what is typed and has the others behind it,
+// in order; cased, that no capital is matched by a small letter.
 func subsequence(name, typed string) (cased, ok bool) {
 	cased = true
 	for i, r := range typed {

@@ -43,8 +43,8 @@ func completeSession(t testing.TB) *Session {
 	return s
 }
 
-// In these cells | is the cursor. The list begins with the names of first, and has those of has and none of not. A "="
-// before first says that there is nothing else, a "-" that there is nothing at all.
+// In these cells | is the cursor. The list begins with the names of first, and has those of has and none of
+// not. A "=" before first says that there is nothing else, a "-" that there is nothing at all.
 func TestCompletions(t *testing.T) {
 	s := completeSession(t)
 	for _, c := range []struct{ cell, first, has, not string }{
@@ -361,7 +361,8 @@ func TestCompletionDetails(t *testing.T) {
 	}
 }
 
-// A cursor anywhere in any cell is no reason to panic, and what a completion inserts parses where the text did.
+// A cursor anywhere in any cell is no reason to panic, and what a completion inserts parses where the text
+// did.
 func TestCompleteEverywhere(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.cells")
 	if err != nil {

@@ -13,12 +13,14 @@ import (
 	"time"
 )
 
-// A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself cannot tell: the
-// session's own goroutines are never all asleep. So from time to time the states of the program's goroutines are read off
-// their stacks. What cannot be judged is no deadlock: goroutines that compiled code
-// has started, and programs that use what wakes goroutines from outside, like timers and connections.
+// A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself
+// cannot tell: the session's own goroutines are never all asleep. So from time to time the states of the
+// program's goroutines are read off their stacks. What cannot be judged is no deadlock: goroutines that
+// compiled code has started, and programs that use what wakes goroutines from outside, like timers and
+// connections.
 
-// deadlockEvery is the time between two looks; two must find all asleep. Where a look takes long, they are rarer.
+// deadlockEvery is the time between two looks; two must find all asleep. Where a look takes long, they are
+// rarer.
 const deadlockEvery = 50 * time.Millisecond
 
 // wakers are the functions and packages that make something happen though all goroutines wait.
@@ -45,8 +47,8 @@ func mayWake(units []*unit) bool {
 	return false
 }
 
-// watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines that the process
-// had when the program had not begun: seen later, the program's own could be among them.
+// watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines
+// that the process had when the program had not begun: seen later, the program's own could be among them.
 func (p *program) watchDeadlock(ctx context.Context, before map[uint64]bool) {
 	wait, idle := deadlockEvery, 0
 	for {
@@ -69,8 +71,8 @@ func (p *program) watchDeadlock(ctx context.Context, before map[uint64]bool) {
 	}
 }
 
-// asleep says whether all goroutines of the program wait for each other, and for what its first one does. Before are those
-// that the process had when the program began.
+// asleep says whether all goroutines of the program wait for each other, and for what its first one does.
+// Before are those that the process had when the program began.
 func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 	own := p.s.rt.Goroutines()
 	if len(own) == 0 {
@@ -165,8 +167,8 @@ func (g goroutineState) inside(method string) bool {
 	return bytes.Contains(g.stack, []byte("/rt.(*"+method+"("))
 }
 
-// waitsFor is what a goroutine waits for that only another goroutine can give, in the runtime's words; empty if it waits
-// for nothing, or for something else.
+// waitsFor is what a goroutine waits for that only another goroutine can give, in the runtime's words; empty
+// if it waits for nothing, or for something else.
 func (g goroutineState) waitsFor() string {
 	switch {
 	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // what it waited for may have come

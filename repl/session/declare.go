@@ -55,9 +55,9 @@ func (s *Session) checkImport(st *stage, n int, src string, p cell.Piece) (units
 	return append(units, u), nil
 }
 
-// checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too: callers
-// see the new function, functions see the new type. What does not check any more with the new declaration keeps the
-// old one.
+// checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too:
+// callers see the new function, functions see the new type. What does not check any more with the new
+// declaration keeps the old one.
 func (s *Session) checkDeclarations(st *stage, n int, src string, p cell.Piece) (*unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	text := p.Text(src)
@@ -77,8 +77,8 @@ func (s *Session) checkDeclarations(st *stage, n int, src string, p cell.Piece) 
 	return s.redeclare(st, &unit{piece: p, pos: file.Package}, user, nil)
 }
 
-// userDecls takes a file apart into declarations and leaves out those that the session has already, word for word.
-// In the file, text has prefix bytes in front of it.
+// userDecls takes a file apart into declarations and leaves out those that the session has already, word for
+// word. In the file, text has prefix bytes in front of it.
 func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
 	base := s.fset.File(file.FileStart)
 	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // into text
@@ -157,8 +157,8 @@ func (s *Session) same(st *stage, d *decl) bool {
 	return len(d.names) > 0
 }
 
-// redeclare checks the user's declarations together with those that depend on what changes. Changed are names of
-// variables that get another type.
+// redeclare checks the user's declarations together with those that depend on what changes. Changed are names
+// of variables that get another type.
 func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []string) (*unit, error) {
 	s.findSameTypes(st, user)
 	dropped := map[*decl]bool{}
@@ -366,8 +366,8 @@ func blankForeign(st *stage, d *declared) {
 	}
 }
 
-// checkMoved checks declarations that use variables of a type that is among them. The variables are declared beside
-// them, by the expression of their type.
+// checkMoved checks declarations that use variables of a type that is among them. The variables are declared
+// beside them, by the expression of their type.
 func (s *Session) checkMoved(st *stage, pos token.Pos, files []*ast.File, moves map[string]*entity) *checked {
 	f := &ast.File{Package: pos, Name: &ast.Ident{Name: pkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
@@ -377,8 +377,8 @@ func (s *Session) checkMoved(st *stage, pos token.Pos, files []*ast.File, moves 
 	return s.check(st, append(files, f))
 }
 
-// drop leaves out declarations of earlier cells that do not check any more. It reports false if the errors are the
-// user's.
+// drop leaves out declarations of earlier cells that do not check any more. It reports false if the errors
+// are the user's.
 func (s *Session) drop(c *checked, all []*declared, dropped map[*decl]bool) bool {
 	some := false
 	for _, te := range c.errs {

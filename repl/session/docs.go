@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// doc is what is known about a symbol of a package, compiled or the user's, as [stdlib.Doc] has it: the declaration, and
-// after a blank line the comment.
+// doc is what is known about a symbol of a package, compiled or the user's, as [stdlib.Doc] has it: the
+// declaration, and after a blank line the comment.
 func (s *Session) doc(path, symbol string) string {
 	if p := s.locals.byPath[path]; p != nil {
 		return p.symbol(symbol).doc

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What would use up the machine ends the cell, not the session. The limit is lowered so that the test may reach it.
+// What would use up the machine ends the cell, not the session. The limit is lowered so that the test may
+// reach it.
 func TestExhaustion(t *testing.T) {
 	defer func(f func() uint64) { memoryLimit = f; debug.SetMemoryLimit(math.MaxInt64) }(memoryLimit)
 	debug.SetMemoryLimit(math.MaxInt64)

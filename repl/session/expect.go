@@ -6,7 +6,8 @@ import (
 	"go/types"
 )
 
-// expectAt finds out which type is wanted of node i of the path, which is what the cursor's name is or belongs to.
+// expectAt finds out which type is wanted of node i of the path, which is what the cursor's name is or
+// belongs to.
 func (c *candidates) expectAt(i int) {
 	x := c.path[i]
 	for i > 0 {
@@ -79,7 +80,8 @@ func (c *candidates) generic(x ast.Expr) bool {
 	return false
 }
 
-// wanted is the type that parent, node i of the path, wants of its part x; nil if it wants none in particular.
+// wanted is the type that parent, node i of the path, wants of its part x; nil if it wants none in
+// particular.
 func (c *candidates) wanted(parent, x ast.Node, i int) types.Type {
 	switch p := parent.(type) {
 	case *ast.CallExpr:
@@ -207,7 +209,8 @@ func isTypeParam(t types.Type) bool {
 	return ok
 }
 
-// element is the type of a value in a composite literal, or of a key of a map; i is where the path has the element.
+// element is the type of a value in a composite literal, or of a key of a map; i is where the path has the
+// element.
 func (c *candidates) element(kv *ast.KeyValueExpr, x ast.Node, i int) types.Type {
 	lit, ok := c.path[i-1].(*ast.CompositeLit)
 	if !ok {

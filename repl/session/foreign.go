@@ -16,8 +16,8 @@ import (
 // maxForeign bounds the lines that are read as Python: a line that people type is short.
 const maxForeign = 500
 
-// translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python. What it says
-// to write checks as the line of the cell that it stands for.
+// translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python.
+// What it says to write checks as the line of the cell that it stands for.
 func (s *Session) translated(st *stage, cell string, n int) string {
 	line := lineOf(cell, n)
 	if len(line) > maxForeign {
@@ -109,8 +109,8 @@ func (f *foreign) Exported(pkg, name string) string {
 	return ""
 }
 
-// checks says whether a line can be pasted: it checks where the original stands. Names that nobody has declared are left
-// to the person who typed them.
+// checks says whether a line can be pasted: it checks where the original stands. Names that nobody has
+// declared are left to the person who typed them.
 func (f *foreign) checks(line, original string) bool {
 	if strings.HasPrefix(line, "%") {
 		return true
@@ -135,7 +135,8 @@ func (f *foreign) checks(line, original string) bool {
 	return true
 }
 
-// check checks a file with one declaration; nil if it does not parse. It leaves nothing behind in the session.
+// check checks a file with one declaration; nil if it does not parse. It leaves nothing behind in the
+// session.
 func (f *foreign) check(decl string) *checked {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+pkgPath+";"+decl, parser.SkipObjectResolution)
@@ -148,7 +149,8 @@ func (f *foreign) check(decl string) *checked {
 // commented matches a value with a comment that looks like an operand: n // 2.
 var commented = regexp.MustCompile(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
-// doubt is a note beside a value whose Go means something else than the same text does in a formula: n^2, n // 2.
+// doubt is a note beside a value whose Go means something else than the same text does in a formula: n^2, n
+// // 2.
 func (s *Session) doubt(x ast.Expr, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -183,8 +185,8 @@ func (s *Session) doubt(x ast.Expr, cell string) string {
 	return note
 }
 
-// noteOf is what is said behind a value that an expression gave: where a function is declared, or what the expression may
-// have been meant to be.
+// noteOf is what is said behind a value that an expression gave: where a function is declared, or what the
+// expression may have been meant to be.
 func (s *Session) noteOf(x ast.Expr, cell string) string {
 	if place := s.placeOfFunc(x); place != "" {
 		return place

@@ -10,7 +10,8 @@ import (
 const pythonSetup = `x := tensor.Randn(2, 3); xs := []int{1, 2, 3}; ys := []int{4, 5, 6}; n := 2; f := 2.5; s := "abc"; b := true
 m := map[string]int{"a": 1}`
 
-// What a Python user types in the first minutes is answered with the Go for it, and that runs when it is pasted.
+// What a Python user types in the first minutes is answered with the Go for it, and that runs when it is
+// pasted.
 func TestPythonIsAnsweredInGo(t *testing.T) {
 	for _, c := range []struct{ python, goLine string }{
 		{"for row in x", "for i := range x.Len(0) { row := x.At(i); fmt.Println(row) }"},

@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// FuzzCheck takes any text for a cell as far as it goes without being run: the session must neither crash nor say that
-// right Go cannot be compiled.
+// FuzzCheck takes any text for a cell as far as it goes without being run: the session must neither crash nor
+// say that right Go cannot be compiled.
 func FuzzCheck(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.cells")
 	if err != nil {
@@ -54,8 +54,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzCell runs cells of the tables with their tokens exchanged: whatever they have become, the session neither crashes
-// nor hangs, reports no fault of its own, and keeps its variables.
+// FuzzCell runs cells of the tables with their tokens exchanged: whatever they have become, the session
+// neither crashes nor hangs, reports no fault of its own, and keeps its variables.
 func FuzzCell(f *testing.F) {
 	var seeds []string
 	files, err := filepath.Glob("testdata/*.cells")
@@ -115,7 +115,8 @@ func FuzzCell(f *testing.F) {
 // reachesOut is what cells of the fuzzer must not do to the machine.
 var reachesOut = regexp.MustCompile(`\b(os|exec|net|http|syscall|ioutil|filepath|debug|unsafe)\b|Goexit|keptByTheTest`)
 
-// exchange deletes, doubles, swaps and replaces some tokens of a cell; what comes in is from any of the cells.
+// exchange deletes, doubles, swaps and replaces some tokens of a cell; what comes in is from any of the
+// cells.
 func exchange(src string, others []string, r *rand.Rand) string {
 	pieces := func(text string) (list []string) {
 		tokens := cell.Code(cell.ScanGo(text))

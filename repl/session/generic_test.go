@@ -7,7 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// withoutSource are the generic functions and types of the standard library that cells cannot use, with the reason.
+// withoutSource are the generic functions and types of the standard library that cells cannot use, with the
+// reason.
 var withoutSource = map[string]string{
 	"hash/maphash.Comparable":      "it hashes memory as the compiler lays it out",
 	"hash/maphash.WriteComparable": "it hashes memory as the compiler lays it out",

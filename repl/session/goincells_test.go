@@ -58,8 +58,8 @@ func recordCorpus(t *testing.T, name string, n tally) {
 	}
 }
 
-// docs/go-in-cells.md says what cells do not have of Go or do differently. It is made of the cells in refused.cells and
-// differs.cells, which TestCells runs, so each of its claims is what happens.
+// docs/go-in-cells.md says what cells do not have of Go or do differently. It is made of the cells in
+// refused.cells and differs.cells, which TestCells runs, so each of its claims is what happens.
 func TestGoInCells(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(pageHead)
@@ -170,7 +170,8 @@ func writePackages(b *strings.Builder) {
 var interpreterWords = []string{"CFG", "cfg", "yaegi", "itype", "reflect.Set", "interp.", "valueInterface", "definition loop",
 	"kind: ", "constant.Value", "StructOf", "nil pointer dereference", "%!", "__", "mcs."}
 
-// Refusals name Go's constructs: what only the interpreter does not compile is told as a place and a construct.
+// Refusals name Go's constructs: what only the interpreter does not compile is told as a place and a
+// construct.
 func TestRefusalsAreAboutGo(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	const twice = "func table[T ~int]() map[T]int { return map[T]int{0: 1, T(0): 2} }\nlen(table[int]())"

@@ -22,7 +22,8 @@ func mainQualifier(p *types.Package) string {
 	return p.Name()
 }
 
-// programPath is the path of a package as reflection tells it; it also qualifies the arguments of generic types.
+// programPath is the path of a package as reflection tells it; it also qualifies the arguments of generic
+// types.
 func programPath(p *types.Package) string {
 	if p.Path() == pkgPath {
 		return "main"

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// A guard looks out for code of cells that uses up the machine: a cell that runs, and the goroutines that earlier ones
-// have left. It works while there are any.
+// A guard looks out for code of cells that uses up the machine: a cell that runs, and the goroutines that
+// earlier ones have left. It works while there are any.
 type guard struct {
 	mu       sync.Mutex
 	watching bool
@@ -90,8 +90,8 @@ func (g *guard) run(s *Session) {
 	}
 }
 
-// stopDeepest stops the cell of the goroutine with the most calls. Unwinding a million of them one by one would take
-// long: the interpreter drops them.
+// stopDeepest stops the cell of the goroutine with the most calls. Unwinding a million of them one by one
+// would take long: the interpreter drops them.
 func (g *guard) stopDeepest(s *Session) {
 	if runtime.NumGoroutine() > manyGoroutines {
 		g.stopNewest(s)
@@ -146,8 +146,8 @@ func (g *guard) stopNewest(s *Session) {
 	g.stoppedCell(s, cause, background)
 }
 
-// halted calls f while the interpreter drops all code of cells that were told to stop where it is. That of the others
-// waits.
+// halted calls f while the interpreter drops all code of cells that were told to stop where it is. That of
+// the others waits.
 func (s *Session) halted(f func()) {
 	s.halting.Lock()
 	defer s.halting.Unlock()

@@ -11,15 +11,16 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
-// A Hint says what belongs where the cursor is: the parameters of the call that it is in, or the fields of the struct.
+// A Hint says what belongs where the cursor is: the parameters of the call that it is in, or the fields of
+// the struct.
 type Hint struct {
 	Signature string // on one line
 	From, To  int    // bytes of Signature that name the active parameter; equal if there is none
 	Doc       string // first sentence, or empty
 }
 
-// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell. The cell
-// may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell.
+// The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
 func (s *Session) Hint(cell string, pos int) (Hint, bool) {
 	if !s.busy.TryLock() {
 		return Hint{}, false
@@ -215,8 +216,8 @@ func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
 	return Hint{}, false
 }
 
-// literalHint tells about the fields of a struct whose literal the cursor is in; inner says that it is in no bracket
-// inside of it.
+// literalHint tells about the fields of a struct whose literal the cursor is in; inner says that it is in no
+// bracket inside of it.
 func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	_, t := pl.literalAt(l)
 	if t == nil {
@@ -294,7 +295,8 @@ func conversionHint(t types.Type) Hint {
 	return Hint{w.String(), w.from, w.to, "conversion"}
 }
 
-// builtins are the signatures of the predeclared functions, their parameters separated by commas, and what they do.
+// builtins are the signatures of the predeclared functions, their parameters separated by commas, and what
+// they do.
 var builtins = map[string]struct{ params, result, doc string }{
 	"append":  {"slice []T, elems ...T", "[]T", "The slice with elems behind its elements; the result may share its memory."},
 	"cap":     {"v []T", "int", "How many elements fit without new memory; of a channel, the size of its buffer."},
@@ -403,8 +405,8 @@ func (w *signatureWriter) params(sig *types.Signature, arg int) {
 	}
 }
 
-// objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or from the
-// comment that a cell has before a declaration.
+// objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or
+// from the comment that a cell has before a declaration.
 func (s *Session) objectDoc(st *stage, o types.Object) string {
 	if o.Pkg() == nil {
 		return builtins[o.Name()].doc

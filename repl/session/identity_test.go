@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Random programs put values of all sorts of types into interfaces and ask what Go can ask about them there: ==, type
-// switches, assertions, map keys, fmt's verbs, calls, errors.Is, panics. They run under go run and here; what they print
-// must be the same. Each is a function of one program, so that the go command compiles once.
+// Random programs put values of all sorts of types into interfaces and ask what Go can ask about them there:
+// ==, type switches, assertions, map keys, fmt's verbs, calls, errors.Is, panics. They run under go run and
+// here; what they print must be the same. Each is a function of one program, so that the go command compiles
+// once.
 
 // TestIdentity compares random programs over named types and interfaces with go run.
 func TestIdentity(t *testing.T) {
@@ -288,8 +289,8 @@ func (g *generator) declare() {
 	}
 }
 
-// embedded is how a type is written in a struct: with a field name if it cannot be embedded, or if that would make
-// differences that are not meant here.
+// embedded is how a type is written in a struct: with a field name if it cannot be embedded, or if that would
+// make differences that are not meant here.
 func embedded(name string) string {
 	if strings.ContainsAny(name, "*[]{. ") || name[0] != 'T' {
 		return "E " + name

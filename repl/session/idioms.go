@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// People come from other languages. What they type is no Go, or Go that means something else; these tables say the Go
-// way beside the checker's message.
+// People come from other languages. What they type is no Go, or Go that means something else; these tables
+// say the Go way beside the checker's message.
 
 // An idiom is a line of another language and what to write instead.
 type idiom struct {

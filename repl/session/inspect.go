@@ -36,8 +36,8 @@ type Group struct {
 // An Item is a member: its name, its signature or type, the first sentence about it.
 type Item struct{ Name, Detail, Doc string }
 
-// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression, which it does
-// not evaluate.
+// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression,
+// which it does not evaluate.
 func (s *Session) Inspect(expr string) (Info, error) {
 	expr = strings.TrimSpace(expr)
 	if k, ok := keywords[expr]; ok {
@@ -125,7 +125,8 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 	return info
 }
 
-// placeOfFunc is where a cell has declared the function that an expression names; empty for every other expression.
+// placeOfFunc is where a cell has declared the function that an expression names; empty for every other
+// expression.
 func (s *Session) placeOfFunc(x ast.Expr) string {
 	if id, ok := x.(*ast.Ident); ok {
 		if e := s.world.names[id.Name]; e != nil && e.kind == funcKind {

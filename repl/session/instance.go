@@ -14,9 +14,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// Generic code is made concrete before it is lowered: the source of a generic function is checked once more for each
-// list of type arguments, with its type parameters declared as aliases of them. So the checker's facts are about
-// concrete types, and the interpreter never sees a type parameter.
+// Generic code is made concrete before it is lowered: the source of a generic function is checked once more
+// for each list of type arguments, with its type parameters declared as aliases of them. So the checker's
+// facts are about concrete types, and the interpreter never sees a type parameter.
 
 // makeInstances adds what the unit's code instantiates, and what that instantiates in turn.
 func (v *env) makeInstances() error {
@@ -144,8 +144,8 @@ func (v *env) funcInstance(in *instance) error {
 	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.key(), st.display(d.names[0]), d.slot)
 }
 
-// lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function with its
-// receiver as the first parameter.
+// lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function
+// with its receiver as the first parameter.
 func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, key, display string, slot int) error {
 	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
@@ -168,7 +168,8 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs [
 	return v.lowerFunc(lower.New(v, c.info), c.info, f, key, f.Name.Name, display, slot)
 }
 
-// allowVain drops complaints about cases and assertions that can never hold: with type parameters they are right.
+// allowVain drops complaints about cases and assertions that can never hold: with type parameters they are
+// right.
 func (c *checked) allowVain() {
 	c.errs = slices.DeleteFunc(c.errs, func(e types.Error) bool {
 		for _, prefix := range []string{"impossible type ", "duplicate case ", "duplicate key ", "\t"} {
@@ -235,8 +236,8 @@ func (v *env) methodInstance(in *instance, m *decl, p *sourcePackage) error {
 	return v.lowerInstance(f, p, st, append(objs, v.imports(m)...), in.key()+"."+m.name, st.display(m.display()), m.slot)
 }
 
-// nameBlanks names what a method leaves without a name, so that it can be written as a function with its receiver as the
-// first parameter: the receiver, all parameters, and blank type parameters.
+// nameBlanks names what a method leaves without a name, so that it can be written as a function with its
+// receiver as the first parameter: the receiver, all parameters, and blank type parameters.
 func nameBlanks(f *ast.FuncDecl) {
 	for _, list := range [][]*ast.Field{f.Recv.List, f.Type.Params.List} {
 		for _, field := range list {

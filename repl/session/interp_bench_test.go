@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// interpWork is what BenchmarkInterp runs: each function does its work n times, so that ns/op is the cost of one turn.
+// interpWork is what BenchmarkInterp runs: each function does its work n times, so that ns/op is the cost of
+// one turn.
 var interpWork = []struct{ name, source string }{
 	{"loop", "func work(n int) { for i := 0; i < n; i++ { } }"},
 	{"range", "func work(n int) { for range n { } }"},

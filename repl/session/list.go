@@ -13,8 +13,9 @@ import (
 var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatureType(nil, nil, nil,
 	types.NewTuple(types.NewVar(token.NoPos, nil, "values", types.NewSlice(types.Universe.Lookup("any").Type()))), nil, true))
 
-// parseStatements parses statements, which stand at the given line and column of a cell, as the body of a function. The
-// last of them may be a list of expressions, `a, b`, which Go has not: it becomes a call of valuesFunc.
+// parseStatements parses statements, which stand at the given line and column of a cell, as the body of a
+// function. The last of them may be a list of expressions, `a, b`, which Go has not: it becomes a call of
+// valuesFunc.
 func (s *Session) parseStatements(n, line, col int, text string) (*ast.File, error) {
 	items := listItems(text)
 	if items == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns the
-// package and, in the order in which they must run, the units of those that have not run yet. Above are the packages
-// whose imports have led here.
+// loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
+// the package and, in the order in which they must run, the units of those that have not run yet. Above are
+// the packages whose imports have led here.
 func (s *Session) loadLocal(dir string, above []*local) (*local, []*unit, error) {
 	for i, p := range above {
 		if p.dir == dir {
@@ -62,8 +62,8 @@ func (s *Session) loadLocal(dir string, above []*local) (*local, []*unit, error)
 	return p, append(units, p.unit), nil
 }
 
-// loadDeps loads what a package imports: the packages by their paths in its files, and the units of those that have not
-// run yet.
+// loadDeps loads what a package imports: the packages by their paths in its files, and the units of those
+// that have not run yet.
 func (s *Session) loadDeps(p *local, above []*local) (deps map[string]*local, units []*unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)
@@ -154,8 +154,9 @@ type wholeFile struct {
 	ast  *ast.File
 }
 
-// check checks the package as the compiler would and makes a unit of it, whose statements give the variables their
-// initial values, in the order that Go gives them, and call the init functions. Main is the object of func main.
+// check checks the package as the compiler would and makes a unit of it, whose statements give the variables
+// their initial values, in the order that Go gives them, and call the init functions. Main is the object of
+// func main.
 func (w *whole) check() (u *unit, main types.Object, err error) {
 	s := w.s
 	c := &checked{pkg: types.NewPackage(w.st.path, w.files[0].ast.Name.Name), info: newInfo(), names: map[types.Object]string{}}

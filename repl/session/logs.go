@@ -17,8 +17,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// Packages log, log/slog and flag each have a value that their functions speak for. A session has its own, which
-// write to the session's error stream.
+// Packages log, log/slog and flag each have a value that their functions speak for. A session has its own,
+// which write to the session's error stream.
 
 // methodsFor returns the methods of a value that are functions of its package, too.
 func methodsFor(symbols map[string]reflect.Value, value any) map[string]any {
@@ -88,7 +88,8 @@ func (s *Session) slog(symbols map[string]reflect.Value) map[string]any {
 	return own
 }
 
-// A logHandler writes records as the default one of log/slog does: 2006/01/02 15:04:05 INFO message key=value.
+// A logHandler writes records as the default one of log/slog does: 2006/01/02 15:04:05 INFO message
+// key=value.
 type logHandler struct {
 	slog.Handler // gives the attributes to text
 	text         *bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// memoryLimit is how much of the heap cells may use: half of the machine's memory: what doubles is twice as much before it can be stopped, or 8 GiB where that is not
-// known.
+// memoryLimit is how much of the heap cells may use: half of the machine's memory: what doubles is twice as
+// much before it can be stopped, or 8 GiB where that is not known.
 var memoryLimit = sync.OnceValue(func() uint64 {
 	const unknown = 8 << 30
 	f, err := os.Open("/proc/meminfo")

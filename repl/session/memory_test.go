@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A cell that is over leaves next to nothing: neither its code nor the tensors that no variable holds any more.
+// A cell that is over leaves next to nothing: neither its code nor the tensors that no variable holds any
+// more.
 func TestCellsLeaveNothing(t *testing.T) {
 	s, err := New(Options{})
 	if err != nil {

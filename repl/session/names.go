@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// names completes a name that stands alone: locals of the unfinished cell, what the cell and the session have declared,
-// packages, what is predeclared.
+// names completes a name that stands alone: locals of the unfinished cell, what the cell and the session have
+// declared, packages, what is predeclared.
 func (c *candidates) names() {
 	for scope := c.pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.pkg.Scope(); scope = scope.Parent() {
 		for _, name := range scope.Names() {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 )
 
-// keepBytes is the size up to which a result is kept as Out[n]. A bigger one, and whatever is behind a pointer (a tensor,
-// a model), is kept only as long as something else does.
+// keepBytes is the size up to which a result is kept as Out[n]. A bigger one, and whatever is behind a
+// pointer (a tensor, a model), is kept only as long as something else does.
 const keepBytes = 4 << 10
 
 // An out is the value of a cell's trailing expression.
@@ -71,8 +71,8 @@ func onlyPointer(v reflect.Value) unsafe.Pointer {
 	return nil
 }
 
-// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it points to does
-// not count as small, however little it is.
+// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it
+// points to does not count as small, however little it is.
 func small(v reflect.Value) int {
 	if !v.IsValid() {
 		return 0
@@ -142,8 +142,8 @@ func (o *out) load(s *Session) error {
 	return nil
 }
 
-// Whole is a value as a result shows it, with nothing left out: that of a variable, of Out[n], or of the last result for
-// "_" and "".
+// Whole is a value as a result shows it, with nothing left out: that of a variable, of Out[n], or of the last
+// result for "_" and "".
 func (s *Session) Whole(name string) (display.Value, error) {
 	f := *s.format
 	f.Whole = true
@@ -165,7 +165,8 @@ func (s *Session) Whole(name string) (display.Value, error) {
 	return f.Format(v, o.typ), nil
 }
 
-// outRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns these.
+// outRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns
+// these.
 func (s *Session) outRefs(list []ast.Stmt) (used []*out) {
 	seen := map[int]bool{}
 	use := func(n int, pos token.Pos) *ast.Ident {

@@ -22,9 +22,9 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// Packages of the user's own come as source: `import "./dir"`, or a path below the module path of the nearest go.mod.
-// Each is a world of its own, checked and run like a cell's, under a path that no compiled package has and that counts
-// the versions: what was made with an earlier version keeps the types of that version.
+// Packages of the user's own come as source: `import "./dir"`, or a path below the module path of the nearest
+// go.mod. Each is a world of its own, checked and run like a cell's, under a path that no compiled package
+// has and that counts the versions: what was made with an earlier version keeps the types of that version.
 //
 // packages.go finds and reads them, local.go checks them, reload.go watches their files.
 
@@ -81,8 +81,8 @@ func (ls *locals) file(n int) *localFile {
 	return ls.files[n-firstFile]
 }
 
-// folder is where an import path leads if it is one of the user's own packages: relative to the folder from, or below
-// the module path of the go.mod nearest to it.
+// folder is where an import path leads if it is one of the user's own packages: relative to the folder from,
+// or below the module path of the go.mod nearest to it.
 func (s *Session) folder(from, importPath string) (dir string, ok bool) {
 	if build.IsLocalImport(importPath) {
 		return filepath.Join(from, filepath.FromSlash(importPath)), true
@@ -261,8 +261,8 @@ func importsC(f *ast.File) bool {
 	return false
 }
 
-// An importer gives go/types the packages that cells can import: the compiled ones, and the user's own by the paths of
-// their versions.
+// An importer gives go/types the packages that cells can import: the compiled ones, and the user's own by the
+// paths of their versions.
 type importer struct {
 	types.Importer
 	locals *locals

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Each archive in testdata/packages is a session beside a folder of Go files. Its parts are taken in order: one that is
-// called cell is run and compared with its `// > ` lines, one that is called remove names files that go away, any other
-// is written as a file.
+// Each archive in testdata/packages is a session beside a folder of Go files. Its parts are taken in order:
+// one that is called cell is run and compared with its `// > ` lines, one that is called remove names files
+// that go away, any other is written as a file.
 func TestPackages(t *testing.T) {
 	archives, err := filepath.Glob("testdata/packages/*.txtar")
 	if err != nil || len(archives) == 0 {

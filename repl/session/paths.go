@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// completeString completes what stands in a string: the path of a package after import, that of a file where one is
-// likely.
+// completeString completes what stands in a string: the path of a package after import, that of a file where
+// one is likely.
 func (pl *place) completeString(before string) (from int, list []Completion) {
 	text := pl.Prefix
 	if pl.checked == nil { // an import
@@ -37,7 +37,8 @@ func (pl *place) completeString(before string) (from int, list []Completion) {
 	return len(before), nil
 }
 
-// pathWanted says whether the string at the cursor is the argument for a parameter that is called like a path.
+// pathWanted says whether the string at the cursor is the argument for a parameter that is called like a
+// path.
 func (pl *place) pathWanted() bool {
 	l := pl.Inner()
 	if l.Inside != cursor.Parens || !l.Call {
@@ -68,8 +69,8 @@ func (pl *place) pathWanted() bool {
 	return false
 }
 
-// CompletePath completes the path of a file, relative to the session's folder; from is where its last element begins.
-// Folders end with a separator. Hidden files are listed when a dot is typed.
+// CompletePath completes the path of a file, relative to the session's folder; from is where its last element
+// begins. Folders end with a separator. Hidden files are listed when a dot is typed.
 func (s *Session) CompletePath(path string) (from int, list []Completion) {
 	dir, prefix := filepath.Split(path)
 	folder := dir

@@ -12,8 +12,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
-// A place is a cursor in a cell that is being typed, with what the type checker knows about the code around it. The
-// text before the cursor is made whole and checked as if the cell were finished there; nothing of it has to be right.
+// A place is a cursor in a cell that is being typed, with what the type checker knows about the code around
+// it. The text before the cursor is made whole and checked as if the cell were finished there; nothing of it
+// has to be right.
 type place struct {
 	*cursor.Place
 	s     *Session
@@ -89,7 +90,8 @@ func (pl *place) before(head string, pieces []cell.Piece, decls, stmts *strings.
 	return kind
 }
 
-// lastStatement is where the last statement or declaration of a piece begins, and whether it is still being typed.
+// lastStatement is where the last statement or declaration of a piece begins, and whether it is still being
+// typed.
 func lastStatement(src string) (start int, open bool) {
 	begin := true
 	for _, t := range cell.Code(cell.ScanGo(src)) {
@@ -107,8 +109,8 @@ func lastStatement(src string) (start int, open bool) {
 	return start, true
 }
 
-// laterDecls are the declarations that a cell has after the statement or declaration that begins at start and has the
-// cursor in it.
+// laterDecls are the declarations that a cell has after the statement or declaration that begins at start and
+// has the cursor in it.
 func laterDecls(src string, start, pos int) string {
 	rest := ""
 	for _, t := range cell.ScanGo(src[start:]) {
@@ -158,8 +160,8 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 	return list
 }
 
-// check parses and checks the text with the cursor at byte at, between prefix and suffix. Lines that do not parse are
-// left out.
+// check parses and checks the text with the cursor at byte at, between prefix and suffix. Lines that do not
+// parse are left out.
 func (pl *place) check(prefix, text, suffix string, at int) {
 	src := []byte(prefix + text + suffix)
 	pl.base = len(prefix)
@@ -191,8 +193,8 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 	pl.path = pathTo(pl.file, pl.at)
 }
 
-// checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of that, and
-// completion is no reason to end a session.
+// checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of
+// that, and completion is no reason to end a session.
 func (s *Session) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File, extra []types.Object) (c *checked) {
 	defer func() {
 		if recover() != nil {
@@ -202,8 +204,8 @@ func (s *Session) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File
 	return s.checkIn(fset, st, []*ast.File{file}, extra...)
 }
 
-// foreignMethods turns methods of types that the file does not declare, which the type checker wants in one package,
-// into functions with the receiver as their first parameter.
+// foreignMethods turns methods of types that the file does not declare, which the type checker wants in one
+// package, into functions with the receiver as their first parameter.
 func foreignMethods(file *ast.File) {
 	declared := map[string]bool{}
 	for _, d := range file.Decls {
@@ -228,7 +230,8 @@ func foreignMethods(file *ast.File) {
 	}
 }
 
-// blankBroken replaces the first line with a syntax error by blanks, if it is before the cursor and its brackets match.
+// blankBroken replaces the first line with a syntax error by blanks, if it is before the cursor and its
+// brackets match.
 func blankBroken(src []byte, err error, cursor int) bool {
 	list, ok := err.(scanner.ErrorList)
 	if !ok {
@@ -289,8 +292,8 @@ func (pl *place) lastLine(src, open, shut string) {
 // nestMark begins a block in the function that the statements of a cell are checked as.
 const nestMark = "{;"
 
-// nest opens a block before each statement that declares a name for the second time: in a cell it may, with another
-// type.
+// nest opens a block before each statement that declares a name for the second time: in a cell it may, with
+// another type.
 func nest(stmts string) string {
 	list := cell.Code(cell.ScanGo(stmts))
 	seen := map[string]bool{}

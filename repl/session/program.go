@@ -21,8 +21,8 @@ type ProgramFile struct {
 	Name, Source string
 }
 
-// A ProgramError says why a program was refused before any of it ran: one line for each complaint, as `go vet` and
-// `go run` write them, "file.go:3:7: message".
+// A ProgramError says why a program was refused before any of it ran: one line for each complaint, as `go
+// vet` and `go run` write them, "file.go:3:7: message".
 type ProgramError struct {
 	Lines []string
 	cause error
@@ -39,13 +39,13 @@ const (
 	statusPanic   = 2
 )
 
-// RunProgram runs the files of a package main as `go run` does, and returns the exit status: what the program gave
-// os.Exit, 0 when main returned, 2 after a panic, whose text goes to Options.Stderr. A program that is no Go, or that
-// cannot be run rightly, is refused with a *ProgramError and does nothing. When ctx is cancelled the program is stopped,
-// with ErrInterrupted.
+// RunProgram runs the files of a package main as `go run` does, and returns the exit status: what the program
+// gave os.Exit, 0 when main returned, 2 after a panic, whose text goes to Options.Stderr. A program that is
+// no Go, or that cannot be run rightly, is refused with a *ProgramError and does nothing. When ctx is
+// cancelled the program is stopped, with ErrInterrupted.
 //
-// Goroutines that still run or wait when the program has ended are left behind: the caller is expected to end the
-// process.
+// Goroutines that still run or wait when the program has ended are left behind: the caller is expected to end
+// the process.
 func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int, err error) {
 	s, err := New(o)
 	if err != nil {
@@ -167,7 +167,8 @@ func (p *program) refusal(err error) error {
 	return e
 }
 
-// compile parses, checks, lowers and compiles the program as one unit, after the packages of the user's that it imports.
+// compile parses, checks, lowers and compiles the program as one unit, after the packages of the user's that
+// it imports.
 func (p *program) compile() ([]*unit, error) {
 	s := p.s
 	w := &whole{s: s, st: s.world.stage(), deps: map[string]*local{}}

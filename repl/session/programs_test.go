@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestPrograms runs programs as people write them, over much of the standard library, and compares what they print and
-// their exit status with what they do when the go command has compiled them. With -record it asks that again.
+// TestPrograms runs programs as people write them, over much of the standard library, and compares what they
+// print and their exit status with what they do when the go command has compiled them. With -record it asks
+// that again.
 func TestPrograms(t *testing.T) {
 	paths, err := filepath.Glob("testdata/programs/*/main.go")
 	if err != nil || len(paths) == 0 {

@@ -12,13 +12,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// What the lowering does not know to be impossible, the interpreter may still fail to compile. Its messages are about
-// code that nobody has written, so they become the cause of a refusal that names the construct at its place.
+// What the lowering does not know to be impossible, the interpreter may still fail to compile. Its messages
+// are about code that nobody has written, so they become the cause of a refusal that names the construct at
+// its place.
 
 // compilePlace is the place in a message of the interpreter.
 var compilePlace = regexp.MustCompile(`\b(\d+)/cell:(\d+):(\d+): `)
 
-// unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found nothing wrong.
+// unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found
+// nothing wrong.
 func (s *Session) unrunnable(u *unit, file *ast.File, cause error) error {
 	place := s.failingPlace(u, cause)
 	if place == nil {
@@ -68,9 +70,9 @@ func (s *Session) failingPlace(u *unit, cause error) ast.Node {
 	return nil
 }
 
-// failingStatement finds the statement that the interpreter does not compile by compiling less: functions without their
-// bodies, then with more and more statements of one. The functions of a program only may be tried, because in a session
-// they would replace those that are there.
+// failingStatement finds the statement that the interpreter does not compile by compiling less: functions
+// without their bodies, then with more and more statements of one. The functions of a program only may be
+// tried, because in a session they would replace those that are there.
 func (s *Session) failingStatement(file *ast.File) ast.Node {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -172,7 +174,8 @@ func describeNode(info *types.Info, n ast.Node) string {
 	return ""
 }
 
-// unrun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it runs.
+// unrun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it
+// runs.
 func (s *Session) unrun(cause error) error {
 	cell := s.n
 	if s.program != nil {

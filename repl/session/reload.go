@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// runLocal runs a package's declarations and initial values. From then on the package is what cells see under its
-// folder; one whose initial values panic is not, and is loaded anew by the next import.
+// runLocal runs a package's declarations and initial values. From then on the package is what cells see under
+// its folder; one whose initial values panic is not, and is loaded anew by the next import.
 func (s *Session) runLocal(ctx context.Context, u *unit) error {
 	p := u.local
 	if p.ran {
@@ -31,8 +31,8 @@ func (s *Session) runLocal(ctx context.Context, u *unit) error {
 // racy is how long after a change a file may change once more without looking different.
 const racy = 100 * time.Millisecond
 
-// stamp tells whether the files of the packages may have changed, without reading them. It is empty if that cannot be
-// told because they have changed just now.
+// stamp tells whether the files of the packages may have changed, without reading them. It is empty if that
+// cannot be told because they have changed just now.
 func (ls *locals) stamp() string {
 	var b strings.Builder
 	settled := time.Now().Add(-racy)
@@ -53,8 +53,8 @@ func (ls *locals) stamp() string {
 	return b.String()
 }
 
-// refresh loads packages again whose files have changed, or those of a package that they import. One that cannot be
-// loaded stays as it was, which is said once.
+// refresh loads packages again whose files have changed, or those of a package that they import. One that
+// cannot be loaded stays as it was, which is said once.
 func (s *Session) refresh(ctx context.Context) {
 	ls := s.locals
 	if len(ls.watched) == 0 {
@@ -123,8 +123,8 @@ func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
 	return again, nil
 }
 
-// rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use them are
-// declared again, and variables of their types get the new types, if those look the same inside.
+// rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use
+// them are declared again, and variables of their types get the new types, if those look the same inside.
 func (s *Session) rebind(ctx context.Context, before map[string]*local) {
 	st := s.world.stage()
 	st.reloaded = map[string]*local{}
@@ -199,8 +199,8 @@ func (st *stage) renewed(n *types.Named) *local {
 	return st.reloaded[n.Obj().Pkg().Path()]
 }
 
-// movable says whether values of a type are values, bit for bit, of the same type written with the packages that were
-// reloaded.
+// movable says whether values of a type are values, bit for bit, of the same type written with the packages
+// that were reloaded.
 func (st *stage) movable(t types.Type) bool {
 	seen := map[*types.Named]bool{}
 	same := true

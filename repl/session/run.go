@@ -15,14 +15,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be stopped.
+// grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be
+// stopped.
 var grace = time.Second
 
 // deepGrace is how long a stack of a million calls may take.
 const deepGrace = 20 * time.Second
 
-// initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then has its
-// statements run.
+// initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then
+// has its statements run.
 func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	rtCall := func(name string, args ...ast.Expr) { body = append(body, v.rtCall(name, args...)) }
 	for _, e := range v.u.slots {
@@ -118,8 +119,8 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 	return nil
 }
 
-// settled waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops when it
-// comes back to interpreted code.
+// settled waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops
+// when it comes back to interpreted code.
 func (s *Session) settled() {
 	if s.pending == nil {
 		return
@@ -132,8 +133,8 @@ func (s *Session) settled() {
 	s.pending = nil
 }
 
-// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no deferred
-// function of it runs any more. Variables stay.
+// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no
+// deferred function of it runs any more. Variables stay.
 func (s *Session) Kill() {
 	select {
 	case s.killed <- struct{}{}:
@@ -158,8 +159,8 @@ func (s *Session) running(ctx context.Context) *running {
 	return nil
 }
 
-// enter makes a cell that ctx interrupts, with a context of its own, until leave is called. From then on what the cell
-// has started goes on, whatever becomes of ctx.
+// enter makes a cell that ctx interrupts, with a context of its own, until leave is called. From then on what
+// the cell has started goes on, whatever becomes of ctx.
 func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -198,8 +199,8 @@ func (s *Session) guarded(ctx context.Context, f func()) error {
 	return err
 }
 
-// supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The code
-// belongs to the cell that ctx belongs to.
+// supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The
+// code belongs to the cell that ctx belongs to.
 func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
 	defer s.flushStreams()
 	r := s.running(ctx)

@@ -7,8 +7,9 @@ import (
 	"maps"
 )
 
-// A function or method that is declared again with the type that it had only gets new code. So nothing that has its type
-// from it is declared again: types keep their identity, variables their place, and values in interfaces their type.
+// A function or method that is declared again with the type that it had only gets new code. So nothing that
+// has its type from it is declared again: types keep their identity, variables their place, and values in
+// interfaces their type.
 
 // findSameTypes notes which functions and methods of the user's have the type that they had.
 func (s *Session) findSameTypes(st *stage, user []*declared) {
@@ -73,7 +74,8 @@ func (st *stage) functionBefore(d *decl) *decl {
 	return nil
 }
 
-// oldHead is an earlier declaration of a function or method, as a function without its body, under a name of its own.
+// oldHead is an earlier declaration of a function or method, as a function without its body, under a name of
+// its own.
 func (s *Session) oldHead(st *stage, d *decl) *ast.FuncDecl {
 	file, err := s.parse(d.cell, d.line, d.col, "package "+pkgPath+";", d.src, "\n")
 	if err != nil {
@@ -114,8 +116,8 @@ func (s *Session) placeMethod(st *stage, d *declared, types map[string]bool) {
 	}
 }
 
-// asFunction is a method as a function whose first parameter is the receiver, under a name that no cell can have; nil
-// where that cannot be written.
+// asFunction is a method as a function whose first parameter is the receiver, under a name that no cell can
+// have; nil where that cannot be written.
 func (s *Session) asFunction(st *stage, d *decl, method *ast.FuncDecl) *ast.FuncDecl {
 	nameBlanks(method)
 	params, ok := s.typeParams(st, d, method)
@@ -132,8 +134,8 @@ func (s *Session) asFunction(st *stage, d *decl, method *ast.FuncDecl) *ast.Func
 	return &f
 }
 
-// typeParams declares the type parameters of a method's receiver as those of its type are declared. Constraints that
-// mention parameters which the method calls otherwise are not written.
+// typeParams declares the type parameters of a method's receiver as those of its type are declared.
+// Constraints that mention parameters which the method calls otherwise are not written.
 func (s *Session) typeParams(st *stage, d *decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
 	names := receiverParams(method)
 	if len(names) == 0 {

@@ -1,14 +1,14 @@
 // Package session runs cells of Go: a cell goes in, a [Result] comes out, variables stay.
 //
-// A cell never reaches the interpreter as text. It is split into pieces (command lines, declarations, statements),
-// type-checked by go/types against everything that the session knows, lowered to the part of Go that the interpreter
-// runs correctly, and run as the body of a function that assigns typed session variables. Reading order: cell.go (from
-// text to result), split.go, check.go, statements.go and declare.go (what a cell means), world.go (what the session
-// knows), build.go and internal/lower (from Go to what the interpreter runs), run.go and internal/rt (running, stopping),
-// panics.go.
+// A cell never reaches the interpreter as text. It is split into pieces (command lines, declarations,
+// statements), type-checked by go/types against everything that the session knows, lowered to the part of Go
+// that the interpreter runs correctly, and run as the body of a function that assigns typed session
+// variables. Reading order: cell.go (from text to result), split.go, check.go, statements.go and declare.go
+// (what a cell means), world.go (what the session knows), build.go and internal/lower (from Go to what the
+// interpreter runs), run.go and internal/rt (running, stopping), panics.go.
 //
-// A Session serves one cell at a time. It knows nothing of terminals: what a cell prints goes to Options.Stdout, what
-// it shows is in the Result.
+// A Session serves one cell at a time. It knows nothing of terminals: what a cell prints goes to
+// Options.Stdout, what it shows is in the Result.
 package session
 
 //go:generate go test -run ^TestGoInCells$ -record .
@@ -22,23 +22,27 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-// Options say how a session talks to the world. The zero value is usable: output is dropped, there is no input.
+// Options say how a session talks to the world. The zero value is usable: output is dropped, there is no
+// input.
 type Options struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Dir is the folder that relative paths of the session mean. Empty: the process's own.
 	Dir string
-	// Source is the folder from which cells import packages of the user's own, as in import "./dir". Empty: Dir.
+	// Source is the folder from which cells import packages of the user's own, as in import "./dir". Empty:
+	// Dir.
 	Source string
-	// Params are the -p name=value arguments. A top-level `name := literal` or `var name = literal` cell statement whose
-	// name is in Params takes that value instead (converted to the literal's type, else an error).
+	// Params are the -p name=value arguments. A top-level `name := literal` or `var name = literal` cell
+	// statement whose name is in Params takes that value instead (converted to the literal's type, else an
+	// error).
 	Params map[string]string
 	// Commands runs the lines that are not Go (%name …, !command, name?). nil: such lines are errors.
 	Commands Commands
-	// Render makes of a value that a cell shows what Result.Shown has, for example text as wide as the terminal. It runs
-	// inside of the cell, where it is guarded and interrupted as the cell's own code is: values may be lazy, and may have
-	// methods that a cell has declared. So what it returns must be made already, and call nothing of v any more. Result
-	// is n for the value of In[n], and 0 for what commands show. nil: the text of v for 80 columns.
+	// Render makes of a value that a cell shows what Result.Shown has, for example text as wide as the
+	// terminal. It runs inside of the cell, where it is guarded and interrupted as the cell's own code is:
+	// values may be lazy, and may have methods that a cell has declared. So what it returns must be made
+	// already, and call nothing of v any more. Result is n for the value of In[n], and 0 for what commands
+	// show. nil: the text of v for 80 columns.
 	Render func(v display.Value, result int) display.Value
 	// Progress receives the live progress of long engine work; nil drops it.
 	Progress func(task string, done, total int64, note string)
@@ -46,8 +50,8 @@ type Options struct {
 
 // Commands runs the lines of a cell that are not Go. Package magics has the real one.
 type Commands interface {
-	// Run runs one command line, or a whole cell whose first line is a %% command. It returns what it has to show
-	// (nil: nothing).
+	// Run runs one command line, or a whole cell whose first line is a %% command. It returns what it has to
+	// show (nil: nothing).
 	Run(ctx context.Context, s *Session, line string) (display.Value, error)
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a cell shows is computed and written while it runs, under its guard: whatever goes wrong is its error, at its place,
-// and the session goes on.
+// What a cell shows is computed and written while it runs, under its guard: whatever goes wrong is its error,
+// at its place, and the session goes on.
 func TestShowing(t *testing.T) {
 	const declared = "func (t T) String() string { "
 	for _, c := range []struct{ name, before, cell, want string }{

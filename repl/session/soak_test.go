@@ -25,8 +25,8 @@ type soaker struct {
 	n    int
 }
 
-// step makes the next cell: its text, what it must show ("-": anything), whether it is interrupted, and the error that it
-// must end in.
+// step makes the next cell: its text, what it must show ("-": anything), whether it is interrupted, and the
+// error that it must end in.
 func (k *soaker) step() (cell, shown string, interrupted bool, failure string) {
 	k.n++
 	name := fmt.Sprintf("v%d", k.r.IntN(40))
@@ -99,8 +99,8 @@ func remove(list []string, name string) (rest []string) {
 	return rest
 }
 
-// A long session of cells that fail, panic, are interrupted, declare things anew, start goroutines and make tensors: no
-// variable is lost, none is wrong, and memory does not grow. The full one has -soak 5000.
+// A long session of cells that fail, panic, are interrupted, declare things anew, start goroutines and make
+// tensors: no variable is lost, none is wrong, and memory does not grow. The full one has -soak 5000.
 func TestSoak(t *testing.T) {
 	s, out := newSession(t, Options{})
 	k := &soaker{r: rand.New(rand.NewPCG(1, 2)), vars: map[string]string{}}

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// TestLeftOutErrorsEnd puts a call that returns an error, too, wherever an expression can stand in a statement: the check
-// ends each time, and only an assignment of the call's own results is completed.
+// TestLeftOutErrorsEnd puts a call that returns an error, too, wherever an expression can stand in a
+// statement: the check ends each time, and only an assignment of the call's own results is completed.
 func TestLeftOutErrorsEnd(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, `func one() (int, error) { return 1, nil }`, `func two() (int, int, error) { return 1, 2, nil }`,

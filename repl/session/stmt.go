@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench need. The
-// variables that it declares are its own. A Stmt of no statements is the interpreter's empty loop.
+// A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench
+// need. The variables that it declares are its own. A Stmt of no statements is the interpreter's empty loop.
 type Stmt struct {
 	s     *Session
 	loop  func(n int)
@@ -98,8 +98,8 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value
 // HasValue says whether the statements end in an expression with one value, which Run returns.
 func (st *Stmt) HasValue() bool { return st.value.IsValid() }
 
-// Run runs the statements n times, and returns the value of the last time if they end in an expression. Whatever is
-// lazy in that value has not been evaluated. An error that the expression returns is an error.
+// Run runs the statements n times, and returns the value of the last time if they end in an expression.
+// Whatever is lazy in that value has not been evaluated. An error that the expression returns is an error.
 func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 	if err := st.run(ctx, func() { st.loop(n) }); err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 	return st.last()
 }
 
-// Each runs the statements n times and gives the value of each time to each, until that returns an error. It costs less
-// than n calls of Run.
+// Each runs the statements n times and gives the value of each time to each, until that returns an error. It
+// costs less than n calls of Run.
 func (st *Stmt) Each(ctx context.Context, n int, each func(v any) error) error {
 	var failed error
 	err := st.run(ctx, func() {

@@ -19,8 +19,8 @@ func (s signal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Whatever a cell waits in or works at, it stops soon after it was told to, its deferred functions run, and the session
-// goes on. Each row says what stood before the cell.
+// Whatever a cell waits in or works at, it stops soon after it was told to, its deferred functions run, and
+// the session goes on. Each row says what stood before the cell.
 func TestStops(t *testing.T) {
 	for _, c := range []struct{ name, before, cell string }{
 		{"a loop", "", "for {}"},
@@ -100,7 +100,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// A cell whose deferred functions do not end, and one that waits in compiled code for good: the session outlives both.
+// A cell whose deferred functions do not end, and one that waits in compiled code for good: the session
+// outlives both.
 func TestKill(t *testing.T) {
 	defer func(d time.Duration) { grace = d }(grace)
 	grace = 5 * time.Second

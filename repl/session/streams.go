@@ -9,9 +9,10 @@ import (
 	"sync"
 )
 
-// A stream is where cells print: package fmt's functions write to it, and what cells know as os.Stdout (or os.Stderr) is
-// a file that leads to it. The file is made when a cell first mentions it: the write end of a pipe, or the session's own
-// stream if that is a file. Goroutines of earlier cells write to it like any other code; nothing marks what is theirs.
+// A stream is where cells print: package fmt's functions write to it, and what cells know as os.Stdout (or
+// os.Stderr) is a file that leads to it. The file is made when a cell first mentions it: the write end of a
+// pipe, or the session's own stream if that is a file. Goroutines of earlier cells write to it like any other
+// code; nothing marks what is theirs.
 type stream struct {
 	mu    *sync.Mutex // of both streams, which may lead to the same place
 	w     io.Writer
@@ -91,8 +92,8 @@ func (s *stream) close() {
 	}
 }
 
-// A pipe carries what is written to a file to a function. In the stream of bytes a token that nobody can guess asks for
-// a word when everything before it has arrived.
+// A pipe carries what is written to a file to a function. In the stream of bytes a token that nobody can
+// guess asks for a word when everything before it has arrived.
 type pipe struct {
 	in      *os.File
 	token   []byte

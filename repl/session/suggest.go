@@ -237,7 +237,8 @@ func packageNames() (list []string) {
 // common are the packages that a bare name is looked for in.
 var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "errors", "os", "time", "sort"}
 
-// exportedAs finds what a name without a package may mean: Println and println are fmt.Println, sqrt is math.Sqrt.
+// exportedAs finds what a name without a package may mean: Println and println are fmt.Println, sqrt is
+// math.Sqrt.
 func (s *Session) exportedAs(name string) string {
 	paths := append(slices.Clone(common), stdlib.Engine()...)
 	for _, path := range paths {
@@ -427,8 +428,9 @@ func (a *advisor) appendUnused(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
 }
 
-// didYouMean suggests the candidate that is nearest to a misspelt name: one of two letters may differ in their case, one
-// of five in one letter, longer ones in two or three. Letters are missing rather than too many.
+// didYouMean suggests the candidate that is nearest to a misspelt name: one of two letters may differ in
+// their case, one of five in one letter, longer ones in two or three. Letters are missing rather than too
+// many.
 func didYouMean(name string, candidates []string) string {
 	most := 3
 	switch n := len(name); {

@@ -50,7 +50,8 @@ func (s *Session) value(e *entity) (any, bool) {
 	return nil, true
 }
 
-// Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure uses it.
+// Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure
+// uses it.
 func (s *Session) Delete(name string) error {
 	e := s.world.names[name]
 	if e == nil || e.cell == 0 {
@@ -110,7 +111,8 @@ func (s *Session) typeOfKey(key int) types.Type {
 // nameOf is how Go writes the type with a number.
 func (s *Session) nameOf(key int) string { return goName(s.typeOfKey(key)) }
 
-// baseOf is the number of the type that has the methods of the type with this number: its own, or what it points to.
+// baseOf is the number of the type that has the methods of the type with this number: its own, or what it
+// points to.
 func (s *Session) baseOf(key int) int {
 	if p, ok := s.typeOfKey(key).(*types.Pointer); ok {
 		return s.typeKey(types.Unalias(p.Elem()))

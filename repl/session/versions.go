@@ -8,9 +8,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// A function that is declared again is what everybody calls from then on. Code that is compiled later calls the newest
-// declaration by its name; what has been compiled before, and who has got hold of the function as a value, calls the
-// declaration that it knows, and that hands the call on (see [lower.Version]).
+// A function that is declared again is what everybody calls from then on. Code that is compiled later calls
+// the newest declaration by its name; what has been compiled before, and who has got hold of the function as
+// a value, calls the declaration that it knows, and that hands the call on (see [lower.Version]).
 
 // A lineage is a function's declarations with one signature, written with the same declarations of types.
 type lineage struct {
@@ -98,8 +98,8 @@ func (v *env) keepVersions() {
 	}
 }
 
-// sameShape says whether two types are identical but for named types that were declared again and are made of the same:
-// the values of one are, bit for bit, values of the other.
+// sameShape says whether two types are identical but for named types that were declared again and are made of
+// the same: the values of one are, bit for bit, values of the other.
 func sameShape(a, b types.Type) bool {
 	return types.Identical(a, b) || alike(a, b, map[[2]*types.Named]bool{})
 }

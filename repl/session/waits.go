@@ -16,9 +16,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// waits are the functions of a package that people wait in, so that an interrupted cell stops there at once, and those
-// that would take more memory than there is. A name with
-// an underscore stands for a method; package lower has the list of those.
+// waits are the functions of a package that people wait in, so that an interrupted cell stops there at once,
+// and those that would take more memory than there is. A name with an underscore stands for a method; package
+// lower has the list of those.
 func (s *Session) waits(path string) map[string]any {
 	switch path {
 	case "sync":
@@ -62,7 +62,8 @@ func (s *Session) checkSize(what string, size, n int) {
 	}
 }
 
-// one and two make a call of one or two results that may wait. Calling says that it may call functions of cells.
+// one and two make a call of one or two results that may wait. Calling says that it may call functions of
+// cells.
 func one[A any](s *Session, unblock func(), f func() A) (a A) {
 	s.rt.Block(func() { a = f() }, unblock)
 	return a

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// execWaits are the calls that wait for a command. Each starts the command before it waits in another goroutine: so the
-// goroutine that interrupts the wait reads Process only after Start has written it.
+// execWaits are the calls that wait for a command. Each starts the command before it waits in another
+// goroutine: so the goroutine that interrupts the wait reads Process only after Start has written it.
 func (s *Session) execWaits() map[string]any {
 	wait := func(c *exec.Cmd) error {
 		return one(s, func() {
@@ -58,7 +58,8 @@ func (s *Session) execWaits() map[string]any {
 	}
 }
 
-// firstAndLast keeps what an ExitError shows of the standard error, as Cmd.Output does: the first and the last 32 KiB.
+// firstAndLast keeps what an ExitError shows of the standard error, as Cmd.Output does: the first and the
+// last 32 KiB.
 type firstAndLast struct {
 	first, last []byte
 	omitted     int

@@ -23,8 +23,8 @@ const (
 
 func (k kind) String() string { return [...]string{"var", "const", "func", "type"}[k] }
 
-// An entity is something that a cell has declared at its top level. It does not change: a new declaration of the name
-// makes a new entity.
+// An entity is something that a cell has declared at its top level. It does not change: a new declaration of
+// the name makes a new entity.
 type entity struct {
 	name     string
 	internal string // its name in the interpreter
@@ -35,8 +35,8 @@ type entity struct {
 	kept     bool  // var: a closure or a pointer may use it after the name has another meaning
 }
 
-// A decl is the source of a const, func or type declaration, or of a method. It is checked and compiled again when
-// something that it uses is declared anew.
+// A decl is the source of a const, func or type declaration, or of a method. It is checked and compiled again
+// when something that it uses is declared anew.
 type decl struct {
 	tok        token.Token // CONST, FUNC or TYPE
 	cell       int
@@ -112,8 +112,8 @@ func newWorld() *world {
 	return &world{path: pkgPath, name: pkgPath, names: map[string]*entity{}, methods: map[string]map[string]*decl{}, imports: map[string]string{}, version: map[string]int{}}
 }
 
-// A stage is what a cell that is being checked will change in the world. Nothing is changed before all of the cell has
-// been checked.
+// A stage is what a cell that is being checked will change in the world. Nothing is changed before all of the
+// cell has been checked.
 type stage struct {
 	*world
 	ctx     context.Context    // gives the check up; nil: nothing does

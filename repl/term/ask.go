@@ -24,8 +24,9 @@ type answer struct {
 	failed     any // what the session panicked with
 }
 
-// An asker asks the session about the cell that is being typed. Keys never wait for it: it asks one question at a time,
-// elsewhere, and its answer comes back to the editor, which drops it if the cell has changed meanwhile.
+// An asker asks the session about the cell that is being typed. Keys never wait for it: it asks one question
+// at a time, elsewhere, and its answer comes back to the editor, which drops it if the cell has changed
+// meanwhile.
 type asker struct {
 	complete completer
 	hint     func(cell string, pos int) (session.Hint, bool)

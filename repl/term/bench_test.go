@@ -20,8 +20,8 @@ func cellOf(n int) string {
 	return b.String()
 }
 
-// benchmarkKey measures what one key costs, from its bytes to the bytes that the terminal gets: a letter in the middle
-// of the cell, and Backspace.
+// benchmarkKey measures what one key costs, from its bytes to the bytes that the terminal gets: a letter in
+// the middle of the cell, and Backspace.
 func benchmarkKey(b *testing.B, lines int) {
 	var history []string
 	for i := range historyLimit {

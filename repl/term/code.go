@@ -7,8 +7,9 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// goLexer is chroma's kind of lexer for Go and command lines. It is made when code is shown for the first time: chroma's
-// own package of lexers parses some 300 grammars when it is imported, which would take 5 ms of every start.
+// goLexer is chroma's kind of lexer for Go and command lines. It is made when code is shown for the first
+// time: chroma's own package of lexers parses some 300 grammars when it is imported, which would take 5 ms of
+// every start.
 var goLexer = sync.OnceValue(func() chroma.Lexer {
 	return chroma.Coalesce(chroma.MustNewLexer(&chroma.Config{Name: "Go", EnsureNL: true}, goRules))
 })

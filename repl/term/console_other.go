@@ -8,8 +8,8 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// tty is the process's console. It speaks the escape sequences of xterm in both directions; those of Windows have since
-// Windows 10.
+// tty is the process's console. It speaks the escape sequences of xterm in both directions; those of Windows
+// have since Windows 10.
 type tty struct {
 	*os.File
 	saved *xterm.State // nil: not raw

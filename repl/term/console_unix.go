@@ -13,8 +13,8 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// tty is the process's own terminal. Its raw mode is chzyer/readline's, which leaves the processing of output on: what
-// other goroutines and crashes print keeps its lines.
+// tty is the process's own terminal. Its raw mode is chzyer/readline's, which leaves the processing of output
+// on: what other goroutines and crashes print keeps its lines.
 type tty struct {
 	*os.File
 	saved   *readline.State // nil: not raw
@@ -52,8 +52,8 @@ func (t *tty) Size() (columns, rows int) {
 	return w, h
 }
 
-// Reflows is true for all terminals but the few that are known to cut lines or leave them: asking the terminal where
-// the cursor is could hang.
+// Reflows is true for all terminals but the few that are known to cut lines or leave them: asking the
+// terminal where the cursor is could hang.
 func (t *tty) Reflows() bool {
 	if os.Getenv("TMUX") != "" {
 		return true
@@ -71,8 +71,8 @@ func (t *tty) Ahead() int {
 
 func (t *tty) Changes() <-chan os.Signal { return t.changes }
 
-// Suspend stops the whole group of processes, as the terminal does when it is not raw. It returns when the shell has
-// continued it, or, if nobody could, at once.
+// Suspend stops the whole group of processes, as the terminal does when it is not raw. It returns when the
+// shell has continued it, or, if nobody could, at once.
 func (t *tty) Suspend() {
 	if err := syscall.Kill(0, syscall.SIGTSTP); err == nil {
 		time.Sleep(20 * time.Millisecond) // the signal may reach another thread first

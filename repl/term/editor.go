@@ -13,7 +13,8 @@ import (
 
 // An editor lets a person type cells. The rest of the package knows no more of it than this.
 type editor interface {
-	// ReadCell gives the n-th cell when the person has submitted it. The error is io.EOF (Ctrl-D) or an *interruptError.
+	// ReadCell gives the n-th cell when the person has submitted it. The error is io.EOF (Ctrl-D) or an
+	// *interruptError.
 	ReadCell(n int) (string, error)
 	// Remember adds a cell to what can be recalled.
 	Remember(cell string)
@@ -23,7 +24,8 @@ type editor interface {
 	Prefill(text string)
 	// Print writes whole lines to the terminal, above the cell that is being typed if there is one.
 	Print(b []byte) (int, error)
-	// Status shows a line that is not complete, or progress, above the cell that is being typed; it replaces the one before.
+	// Status shows a line that is not complete, or progress, above the cell that is being typed; it replaces
+	// the one before.
 	Status(line string)
 	Close() error
 }
@@ -46,8 +48,8 @@ type console interface {
 	Reflows() bool
 	// Ahead is how many bytes were typed before Raw: Return is a line feed in them.
 	Ahead() int
-	// Suspend stops the process until the shell continues it. Changes receives when the size changed or the process was
-	// continued.
+	// Suspend stops the process until the shell continues it. Changes receives when the size changed or the
+	// process was continued.
 	Suspend()
 	Changes() <-chan os.Signal
 }
@@ -308,8 +310,8 @@ func (e *cellEditor) press(k key.Key) {
 	}
 }
 
-// changed answers the signals of the console: another size, or the process goes on after it was stopped, and a shell
-// may have changed the terminal's modes and written where the cell was.
+// changed answers the signals of the console: another size, or the process goes on after it was stopped, and
+// a shell may have changed the terminal's modes and written where the cell was.
 func (e *cellEditor) changed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -25,8 +25,8 @@ const historyBytes = 256 << 20
 // lockPatience is how long one notebook waits for another to write: it may have been stopped in the middle.
 const lockPatience = 3 * time.Second
 
-// A historyFile keeps the cells of all sessions, one JSON string a line, so that cells of several lines stay whole.
-// Several notebooks may use it at once: a file beside it is locked while one of them writes.
+// A historyFile keeps the cells of all sessions, one JSON string a line, so that cells of several lines stay
+// whole. Several notebooks may use it at once: a file beside it is locked while one of them writes.
 type historyFile struct{ path string }
 
 // defaultHistory is the history's place in the user's configuration folder.
@@ -38,8 +38,8 @@ func defaultHistory() (historyFile, error) {
 	return historyFile{filepath.Join(dir, "mcs", "history")}, nil
 }
 
-// load gives the newest cells, the oldest of them first. A file that is not there is an empty history; a damaged line is
-// left out.
+// load gives the newest cells, the oldest of them first. A file that is not there is an empty history; a
+// damaged line is left out.
 func (h historyFile) load() ([]string, error) {
 	cells, lines, err := h.read()
 	if err != nil || lines <= historyLimit*3/2 {
@@ -93,8 +93,8 @@ func remember(cells []string, cell string) []string {
 // quoted is a word of six letters or more in quotes, somewhere behind on the line.
 const quoted = `[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]`
 
-// secrets are signs that a cell holds what nobody should find in a file: a password or key in quotes or in an address,
-// or something that has the form of a known kind of key.
+// secrets are signs that a cell holds what nobody should find in a file: a password or key in quotes or in an
+// address, or something that has the form of a known kind of key.
 var secrets = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
 	`\b(pw|pwd|pass)\b` + quoted + `|` +
 	`[a-z]://[^/\s"@:]*:[^/\s"@]+@|` +
@@ -151,8 +151,8 @@ func historyLine(cell string) []byte {
 	return append(line, '\n')
 }
 
-// historyCell reads what historyLine wrote. Of what json.Marshal writes of a string, strconv.Unquote reads everything
-// alike in a tenth of the time; every start reads the whole history.
+// historyCell reads what historyLine wrote. Of what json.Marshal writes of a string, strconv.Unquote reads
+// everything alike in a tenth of the time; every start reads the whole history.
 func historyCell(line []byte) (cell string, ok bool) {
 	text := strings.TrimRight(string(line), "\r\n")
 	if !strings.HasPrefix(text, `"`) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// interrupts hands each Ctrl-C to whoever asked last. While cells are typed the terminal is raw and Ctrl-C is a key;
-// otherwise it is a signal, which must not end the process.
+// interrupts hands each Ctrl-C to whoever asked last. While cells are typed the terminal is raw and Ctrl-C is
+// a key; otherwise it is a signal, which must not end the process.
 type interrupts struct {
 	signals chan os.Signal
 

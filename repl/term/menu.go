@@ -72,8 +72,8 @@ func (e *cellEditor) accept(from int, c session.Completion) {
 	e.buf.Replace(from, e.buf.Pos(), c.Text)
 }
 
-// narrow keeps what fits the word before the cursor: first what begins with it, then what does but for capital letters,
-// then what has its letters in order.
+// narrow keeps what fits the word before the cursor: first what begins with it, then what does but for
+// capital letters, then what has its letters in order.
 func (e *cellEditor) narrow() {
 	m := e.menu
 	pos := e.buf.Pos()
@@ -110,7 +110,8 @@ func subsequence(word, text string) bool {
 	return word == ""
 }
 
-// pressMenu obeys a key while a menu is open. False: the key means what it always does; the menu may be closed.
+// pressMenu obeys a key while a menu is open. False: the key means what it always does; the menu may be
+// closed.
 func (e *cellEditor) pressMenu(k key.Key) bool {
 	m := e.menu
 	switch {
@@ -145,7 +146,8 @@ func (e *cellEditor) pressMenu(k key.Key) bool {
 	return true
 }
 
-// enterMenu takes the chosen completion. Return submits as always if none is chosen, or if it is there already.
+// enterMenu takes the chosen completion. Return submits as always if none is chosen, or if it is there
+// already.
 func (e *cellEditor) enterMenu() bool {
 	m := e.menu
 	e.menu = nil

@@ -48,8 +48,8 @@ func (p *past) text(i int) string {
 	return ""
 }
 
-// step gives the next cell in a direction (-1 older, 1 newer) that begins with what stands before the cursor and is not
-// the one that is shown.
+// step gives the next cell in a direction (-1 older, 1 newer) that begins with what stands before the cursor
+// and is not the one that is shown.
 func (p *past) step(direction int, text, before string) (cell string, ok bool) {
 	if !p.walking {
 		p.prefix = before
@@ -88,7 +88,8 @@ func (p *past) leave(to int, text string) {
 	p.at, p.walking, p.shown = to, true, p.text(to)
 }
 
-// suggest is how the newest cell goes on that begins with text; what looks like a secret is never shown unasked.
+// suggest is how the newest cell goes on that begins with text; what looks like a secret is never shown
+// unasked.
 func (p *past) suggest(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -110,8 +111,8 @@ func (p *past) suggest(text string) string {
 	return p.ghost
 }
 
-// find looks for a text in the cells from the i-th on in a direction. Capital letters count only if there is one in the
-// text.
+// find looks for a text in the cells from the i-th on in a direction. Capital letters count only if there is
+// one in the text.
 func (p *past) find(query string, i, direction int, not string) (cell, at int) {
 	fold := query == strings.ToLower(query)
 	for ; i >= 0 && i < len(p.cells); i += direction {

@@ -11,8 +11,9 @@ var (
 	blankPrompt = regexp.MustCompile(`^In \[\d+\]:$|^>>>$|^\$$`)
 )
 
-// withoutPrompts takes the cells out of a piece of a session that was copied from a terminal or a page, of this notebook
-// or of another one: prompts go, and so does what the cells have put out. Other text stays as it is.
+// withoutPrompts takes the cells out of a piece of a session that was copied from a terminal or a page, of
+// this notebook or of another one: prompts go, and so does what the cells have put out. Other text stays as
+// it is.
 func withoutPrompts(text string) string {
 	lines := strings.Split(text, "\n")
 	if !cellPrompt.MatchString(lines[0]) {

@@ -49,7 +49,8 @@ func (e *cellEditor) pressSearch(k key.Key) bool {
 		e.searchFor(s.query + string(rune(k.Code)))
 	case k.Code == key.None:
 	case s.failed && s.match < 0:
-		// The cell that is shown is not what the query says: no key takes it, least of all Return, which would run it.
+		// The cell that is shown is not what the query says: no key takes it, least of all Return, which
+		// would run it.
 		e.buf, e.search = s.before, nil
 	default:
 		e.search = nil

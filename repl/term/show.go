@@ -10,7 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A preloader is a value with cells that can be recalled with the arrow keys once it was shown: what %load gives.
+// A preloader is a value with cells that can be recalled with the arrow keys once it was shown: what %load
+// gives.
 type preloader interface {
 	Preload() []string
 }
@@ -20,7 +21,8 @@ type editable interface {
 	Edit() string
 }
 
-// edit lets the person change a text with a program of their own, and puts what they made of it into the next cell.
+// edit lets the person change a text with a program of their own, and puts what they made of it into the next
+// cell.
 func (nb *notebook) edit(text string) {
 	changed, err := editText(text)
 	if err != nil {
@@ -38,8 +40,8 @@ func prompt(n int) string {
 	return fmt.Sprintf("Out[%d]: ", n)
 }
 
-// render writes a value for the terminal as it is now, while its cell runs. What the notebook has to do something with
-// is left as it is: it comes from commands, and holds no values of cells.
+// render writes a value for the terminal as it is now, while its cell runs. What the notebook has to do
+// something with is left as it is: it comes from commands, and holds no values of cells.
 func (nb *notebook) render(v display.Value, result int) display.Value {
 	switch v.(type) {
 	case preloader, editable:
@@ -87,7 +89,8 @@ var (
 	errorCaret = regexp.MustCompile(`^\s*\^+$`)
 )
 
-// errorText colours an error as the session writes it: the place, the message, the line of source, carets below it.
+// errorText colours an error as the session writes it: the place, the message, the line of source, carets
+// below it.
 func (t theme) errorText(text string) string {
 	text = visible.Text(text)
 	if !t.enabled {

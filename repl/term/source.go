@@ -10,9 +10,9 @@ import (
 // errCancelled is what a read gives that was given up before anything was typed.
 var errCancelled = errors.New("read cancelled")
 
-// A source shares one blocking reader, the terminal, between readers that may give up: the editor, and a cell that
-// reads standard input and is interrupted. A read of a terminal cannot be interrupted; what a read that was given up
-// brings later goes to whoever reads next.
+// A source shares one blocking reader, the terminal, between readers that may give up: the editor, and a cell
+// that reads standard input and is interrupted. A read of a terminal cannot be interrupted; what a read that
+// was given up brings later goes to whoever reads next.
 type source struct {
 	reads  chan struct{}
 	chunks chan chunk
@@ -121,8 +121,8 @@ func (in *cellInput) attach(cancel <-chan struct{}) {
 	in.cancel = cancel
 }
 
-// Read reads what the person types while the cell runs. An interrupted cell reads the end of the file, and so does what
-// outlives its cell.
+// Read reads what the person types while the cell runs. An interrupted cell reads the end of the file, and so
+// does what outlives its cell.
 func (in *cellInput) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	cancel := in.cancel
@@ -137,8 +137,8 @@ func (in *cellInput) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// yield gives up what was typed ahead, for a cell that reads standard input. The keyboard sends Return as a carriage
-// return.
+// yield gives up what was typed ahead, for a cell that reads standard input. The keyboard sends Return as a
+// carriage return.
 func (e *cellEditor) yield() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,10 +1,12 @@
-// Package term is the notebook in a terminal: it reads cells, runs them in a session and shows what they give.
+// Package term is the notebook in a terminal: it reads cells, runs them in a session and shows what they
+// give.
 //
-// The terminal is the process's own. Bytes come in through a source that the editor and running cells share (source.go),
-// become keys (package key), operations on a buffer (bindings.go, package edit) and rows on the screen (view.go, package
-// paint); a cell that is submitted runs in a [Session], and its results go out coloured by a theme. Reading order:
-// term.go, show.go, editor.go, bindings.go, view.go, then what hangs on them: past.go and search.go (the history),
-// menu.go, ask.go and below.go (what the session knows about the place of the cursor), console_unix.go.
+// The terminal is the process's own. Bytes come in through a source that the editor and running cells share
+// (source.go), become keys (package key), operations on a buffer (bindings.go, package edit) and rows on the
+// screen (view.go, package paint); a cell that is submitted runs in a [Session], and its results go out
+// coloured by a theme. Reading order: term.go, show.go, editor.go, bindings.go, view.go, then what hangs on
+// them: past.go and search.go (the history), menu.go, ask.go and below.go (what the session knows about the
+// place of the cursor), console_unix.go.
 package term
 
 import (
@@ -40,8 +42,8 @@ type Session interface {
 type Options struct {
 	// Open starts the session. The terminal has filled in the streams and the progress; Open adds the rest.
 	Open func(session.Options) (Session, error)
-	// Complete completes command lines (%name …, !command, name?), in the manner of Session.Complete. It is asked first;
-	// a nil list leaves the place to the session.
+	// Complete completes command lines (%name …, !command, name?), in the manner of Session.Complete. It is
+	// asked first; a nil list leaves the place to the session.
 	Complete func(cell string, pos int) (from int, list []session.Completion)
 	// Banner is the header line, or empty.
 	Banner string
@@ -187,8 +189,8 @@ func (nb *notebook) interrupted(e *interruptError) {
 	}
 }
 
-// run runs one cell and shows what it gives. Ctrl-C cancels the cell's context; a cell that does not stop is dropped by
-// the second, and the third leaves it behind together with the session.
+// run runs one cell and shows what it gives. Ctrl-C cancels the cell's context; a cell that does not stop is
+// dropped by the second, and the third leaves it behind together with the session.
 func (nb *notebook) run(ctx context.Context, cell string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -248,8 +250,8 @@ func (o *output) setTyping(on bool) {
 	}
 }
 
-// Write prints whole lines above a cell that is being typed, which is drawn again right after them. A line that is not
-// complete, or is drawn again and again as progress is, stands above the prompt until it is.
+// Write prints whole lines above a cell that is being typed, which is drawn again right after them. A line
+// that is not complete, or is drawn again and again as progress is, stands above the prompt until it is.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/term/paint"
 )
 
-// A colour is the parameters of an SGR escape sequence, or empty for the terminal's own. Only the 16 colours that a
-// terminal's theme defines are used: they are readable on light and dark backgrounds alike.
+// A colour is the parameters of an SGR escape sequence, or empty for the terminal's own. Only the 16 colours
+// that a terminal's theme defines are used: they are readable on light and dark backgrounds alike.
 type colour string
 
 const (

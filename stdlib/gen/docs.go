@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// A docWriter collects the documentation of one package: symbol ("Reader", "Reader.Read", "" for the package) to
-// text: the declaration, a blank line, what the comment says.
+// A docWriter collects the documentation of one package: symbol ("Reader", "Reader.Read", "" for the package)
+// to text: the declaration, a blank line, what the comment says.
 type docWriter struct {
 	fset *token.FileSet
 	pkg  *types.Package
@@ -25,7 +25,8 @@ type docWriter struct {
 	text map[string]string
 }
 
-// packageDocs returns a package's documentation as the archive keeps it: symbol, NUL, text, NUL, in order of symbols.
+// packageDocs returns a package's documentation as the archive keeps it: symbol, NUL, text, NUL, in order of
+// symbols.
 func packageDocs(p part, sp *sourcePackage) ([]byte, error) {
 	w := &docWriter{fset: token.NewFileSet(), pkg: sp.Types, full: p.fullDocs, text: map[string]string{}}
 	var files []*ast.File

@@ -30,8 +30,8 @@ var (
 
 const modulePath = "github.com/mcs-notebook/mcs"
 
-// stdPackages are the packages of the standard library that a cell can import: all but those that stdlib/leftout.go
-// lists with a reason.
+// stdPackages are the packages of the standard library that a cell can import: all but those that
+// stdlib/leftout.go lists with a reason.
 var stdPackages = strings.Fields(`
 	archive/tar archive/zip bufio bytes cmp compress/bzip2 compress/flate compress/gzip compress/lzw compress/zlib
 	container/heap container/list container/ring context crypto crypto/aes crypto/cipher crypto/des crypto/dsa
@@ -61,8 +61,8 @@ type sourcePackage struct {
 	Types   *types.Package `json:"-"`
 }
 
-// load lists and imports the packages of a part, sorted by import path. They are read as linux/amd64 compiles them,
-// wherever the generator runs.
+// load lists and imports the packages of a part, sorted by import path. They are read as linux/amd64 compiles
+// them, wherever the generator runs.
 func load(dir string, p part) ([]*sourcePackage, error) {
 	pkgs, err := list(dir, p.patterns)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Command gen writes what package stdlib is made of: for each package of the standard library that a cell can import,
-// and for each public package of the engine, the interpreter's symbol table (Go source), the types (export data
-// without positions, the same bytes on every machine) and the documentation.
+// Command gen writes what package stdlib is made of: for each package of the standard library that a cell can
+// import, and for each public package of the engine, the interpreter's symbol table (Go source), the types
+// (export data without positions, the same bytes on every machine) and the documentation.
 //
-// Run it with `go generate ./stdlib` after any change of an exported engine name or its comment. It needs the Go
-// toolchain and no network. The standard library's part is rewritten only by the toolchain that wrote it, or with
-// -std, so that a colleague's other patch release changes nothing.
+// Run it with `go generate ./stdlib` after any change of an exported engine name or its comment. It needs the
+// Go toolchain and no network. The standard library's part is rewritten only by the toolchain that wrote it,
+// or with -std, so that a colleague's other patch release changes nothing.
 //
 // Reading order: load.go, symbols.go, typedata.go, docs.go, output.go.
 package main

@@ -30,8 +30,8 @@ func fileName(p part, importPath string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(importPath, p.prefix), "/", "_") + ".go"
 }
 
-// write brings the files up to date and touches nothing that is: an archive with the same entries stays as it is,
-// even if this toolchain compresses differently.
+// write brings the files up to date and touches nothing that is: an archive with the same entries stays as it
+// is, even if this toolchain compresses differently.
 func (out *output) write(dir string, p part) error {
 	stale, err := out.stale(dir, p)
 	if err != nil {

@@ -44,8 +44,8 @@ func (c *call) x(i int) value {
 	return c.in[i]
 }
 
-// second is input 1 of an operator of two. Before version 7 its axes did not line up at the end but from the one that an
-// attribute names.
+// second is input 1 of an operator of two. Before version 7 its axes did not line up at the end but from the
+// one that an attribute names.
 func (c *call) second() value {
 	y := c.x(1)
 	rank := c.x(0).Rank()
@@ -90,7 +90,8 @@ func (c *call) set(name string) bool {
 	return ok
 }
 
-// integers is a list that newer versions take as input i and older ones as an attribute; nil if there is neither.
+// integers is a list that newer versions take as input i and older ones as an attribute; nil if there is
+// neither.
 func (c *call) integers(i int, name string) []int {
 	if c.has(i) {
 		return c.in[i].Flatten().Ints()
@@ -142,7 +143,8 @@ func product(shape []int) int {
 	return n
 }
 
-// real is a float tensor of at least f32 with the values of x, in which formulas are computed before they are rounded.
+// real is a float tensor of at least f32 with the values of x, in which formulas are computed before they are
+// rounded.
 func (c *call) real(x value) tensor.Tensor {
 	if x.DType() == dtype.F64 {
 		return x.Tensor

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// What is read of ONNX's messages (onnx/onnx.proto); the numbers in the readers below are the field numbers there.
+// What is read of ONNX's messages (onnx/onnx.proto); the numbers in the readers below are the field numbers
+// there.
 type (
 	// A model is a ModelProto: a graph and the version of each operator set that it uses, by domain.
 	model struct {
@@ -20,7 +21,8 @@ type (
 		inputs, outputs []port
 	}
 
-	// A port is a ValueInfoProto: a name, and whether its type is a tensor's (and not a sequence's, a map's …).
+	// A port is a ValueInfoProto: a name, and whether its type is a tensor's (and not a sequence's, a map's
+	// …).
 	port struct {
 		name   string
 		tensor bool

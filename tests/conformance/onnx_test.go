@@ -5,13 +5,14 @@
 //	go test ./tests/conformance -run ONNX -v -args -onnx=FILE
 //
 // takes a zip of them (test_NAME/model.onnx, test_NAME/test_data_set_0/input_0.pb …; the folders of
-// onnx/backend/test/data/node, zipped), runs each case on every device of the engine and compares as ONNX's runner does. It
-// ends with a line of how many pass, which go test shows only with -v, or without it when no package is named: in this
-// folder, as go test -run ONNX -args -onnx=FILE. A relative FILE is looked for in this folder. The operators are written
-// here with what package tensor exports, as a user would.
+// onnx/backend/test/data/node, zipped), runs each case on every device of the engine and compares as ONNX's
+// runner does. It ends with a line of how many pass, which go test shows only with -v, or without it when no
+// package is named: in this folder, as go test -run ONNX -args -onnx=FILE. A relative FILE is looked for in
+// this folder. The operators are written here with what package tensor exports, as a user would.
 //
-// Reading order: wire_test.go (protobuf), model_test.go and tensorproto_test.go (ONNX's messages), value_test.go (kinds and
-// dtypes), call_test.go (what an operator gets), ops_*_test.go (the operators), onnx_test.go (the run).
+// Reading order: wire_test.go (protobuf), model_test.go and tensorproto_test.go (ONNX's messages),
+// value_test.go (kinds and dtypes), call_test.go (what an operator gets), ops_*_test.go (the operators),
+// onnx_test.go (the run).
 package conformance
 
 import (
@@ -238,8 +239,8 @@ func (c *testCase) uses(ops ...string) bool {
 	return false
 }
 
-// run runs a case. It says whether a kind needed a wider carrier, why the case failed ("" if it passed), and whether that
-// is out of scope.
+// run runs a case. It says whether a kind needed a wider carrier, why the case failed ("" if it passed), and
+// whether that is out of scope.
 func (s *suite) run(m machine, name string) (widened bool, why string, out bool) {
 	c, err := s.load(name)
 	if err != nil {

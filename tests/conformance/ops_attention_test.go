@@ -80,9 +80,9 @@ func joinMasks(seen, bias tensor.Tensor) tensor.Tensor {
 	return tensor.Where(seen, bias, math.Inf(-1))
 }
 
-// visible says which keys a query may look at by its place: bool, broadcast to [B 1 Tq Tk], or none if it may see all. The
-// place of the first query is the number of keys before it: those of the cache, or, where the number of real keys is
-// given for each batch (input 6), that number less Tq.
+// visible says which keys a query may look at by its place: bool, broadcast to [B 1 Tq Tk], or none if it may
+// see all. The place of the first query is the number of keys before it: those of the cache, or, where the
+// number of real keys is given for each batch (input 6), that number less Tq.
 func (c *call) visible(tq, tk, past int) (seen tensor.Tensor) {
 	query, key := tensor.Range(tq).Unsqueeze(1).Add(past), tensor.Range(tk).Unsqueeze(0)
 	if c.has(6) {

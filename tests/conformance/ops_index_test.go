@@ -51,7 +51,8 @@ func gatherElements(c *call) []value {
 	return c.result(t.TakeAlong(index.Tensor, a), x.kind)
 }
 
-// rowNumbers turns tuples of indices (the last axis of index) into the number of the element that they name in C order.
+// rowNumbers turns tuples of indices (the last axis of index) into the number of the element that they name
+// in C order.
 func rowNumbers(index tensor.Tensor, shape []int) tensor.Tensor {
 	n := tensor.Zeros(index.Shape()[:index.Rank()-1]...).Cast(dtype.I64)
 	for i, d := range shape {
@@ -153,8 +154,8 @@ func reverseSequence(c *call) []value {
 	return c.result(x.TakeAlong(index.Expand(x.Shape()...), time), x.kind)
 }
 
-// unique finds the different elements, or the different slices of an axis. Slices become numbers first, by their elements
-// one after the other: places in rising order of the distinct ones.
+// unique finds the different elements, or the different slices of an axis. Slices become numbers first, by
+// their elements one after the other: places in rising order of the distinct ones.
 func unique(c *call) []value {
 	x := c.x(0)
 	keys := x.Flatten()

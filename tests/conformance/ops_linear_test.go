@@ -53,8 +53,8 @@ func einsum(c *call) []value {
 	return c.result(tensor.Einsum(c.text("equation", ""), ts), c.x(0).kind)
 }
 
-// centred is x less its zero point as i64. A list of zero points has one for each row of a left operand (axis −2) and
-// for each column of a right one (axis −1).
+// centred is x less its zero point as i64. A list of zero points has one for each row of a left operand (axis
+// −2) and for each column of a right one (axis −1).
 func (c *call) centred(x value, zero int, axis int) tensor.Tensor {
 	t := x.Cast(dtype.I64)
 	if !c.has(zero) {
@@ -85,8 +85,8 @@ func qLinearMatMul(c *call) []value {
 	return []value{c.saturate(y.Add(zero.Cast(dtype.F32)), zero.kind)}
 }
 
-// rotaryEmbedding rotates by the angles whose cosines and sines are given [positions D/2], or [B T D/2] without
-// positions. Only the first rotary_embedding_dim elements of a head turn.
+// rotaryEmbedding rotates by the angles whose cosines and sines are given [positions D/2], or [B T D/2]
+// without positions. Only the first rotary_embedding_dim elements of a head turn.
 func rotaryEmbedding(c *call) []value {
 	x := c.x(0)
 	t := c.real(x)
@@ -192,8 +192,8 @@ func repeatHeads(t tensor.Tensor, n int) tensor.Tensor {
 	return t.Unsqueeze(2).Expand(s[0], s[1], n/s[1], s[2], s[3]).Reshape(shape...)
 }
 
-// causalConv convolves each channel [B C T] with its own kernel [C 1 K], looking back only; the last K−1 places are kept
-// for the next call.
+// causalConv convolves each channel [B C T] with its own kernel [C 1 K], looking back only; the last K−1
+// places are kept for the next call.
 func causalConv(c *call) []value {
 	x, weight := c.real(c.x(0)), c.real(c.x(1))
 	k, steps := weight.Len(2), x.Len(2)

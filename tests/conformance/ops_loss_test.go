@@ -24,7 +24,8 @@ var losses = map[string]operator{
 	},
 }
 
-// targets are the classes, and whether each counts; one that does not (ignore_index, which may be no class) is 0.
+// targets are the classes, and whether each counts; one that does not (ignore_index, which may be no class)
+// is 0.
 func (c *call) targets() (target, counts tensor.Tensor) {
 	target = c.x(1).Cast(dtype.I64)
 	counts = target.Eq(target)

@@ -23,7 +23,8 @@ var normalizing = map[string]operator{
 	"GlobalMaxPool":             globalPool(func(x tensor.Tensor, axes []int) tensor.Tensor { return x.Max(axes...) }),
 }
 
-// rowsFrom views the axes from a on as one row, and flattens a weight of such a row; a weight may broadcast to it.
+// rowsFrom views the axes from a on as one row, and flattens a weight of such a row; a weight may broadcast
+// to it.
 func rowsFrom(t tensor.Tensor, a int) tensor.Tensor {
 	s := t.Shape()
 	return t.Reshape(product(s[:a]), product(s[a:]))
@@ -85,7 +86,8 @@ func groupNorm(c *call) []value {
 	return c.result(y.Reshape(x.Shape()...).Mul(c.perChannel(1, x.Rank())).Add(c.perChannel(2, x.Rank())), x.kind)
 }
 
-// batchNorm uses the running statistics, or in training those of the batch, which it adds to the running ones.
+// batchNorm uses the running statistics, or in training those of the batch, which it adds to the running
+// ones.
 func batchNorm(c *call) []value {
 	x := c.x(0)
 	t, rank := c.real(x), x.Rank()

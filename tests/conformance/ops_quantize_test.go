@@ -101,8 +101,8 @@ func dequantize(c *call) []value {
 	return c.result(t.Cast(s.DType()).Mul(s), to)
 }
 
-// blocks brings a scale or zero point into a shape that broadcasts: one for all, one for each place of an axis, or one for
-// each block of block_size places.
+// blocks brings a scale or zero point into a shape that broadcasts: one for all, one for each place of an
+// axis, or one for each block of block_size places.
 func (c *call) blocks(t tensor.Tensor, shape []int) tensor.Tensor {
 	if t.Size() == 1 {
 		return t.Reshape()

@@ -33,8 +33,8 @@ var reductions = map[string]operator{
 	"CumProd": cumulate(tensor.Tensor.CumProd, 1),
 }
 
-// reduce reads the axes (an attribute before version 18, or 13 for ReduceSum). No axes means all of them, or, with
-// noop_with_empty_axes, each element for itself.
+// reduce reads the axes (an attribute before version 18, or 13 for ReduceSum). No axes means all of them, or,
+// with noop_with_empty_axes, each element for itself.
 func reduce(f func(x tensor.Tensor, axes []int) tensor.Tensor) operator {
 	return func(c *call) []value {
 		x := c.x(0)
@@ -136,7 +136,8 @@ func topK(c *call) []value {
 	return []value{c.fit(movedBack(values, a), x.kind), c.fit(movedBack(places, a), kInt64)}
 }
 
-// hardmax is 1 at the first largest element of an axis and 0 elsewhere; before version 13 the axes from axis on are one.
+// hardmax is 1 at the first largest element of an axis and 0 elsewhere; before version 13 the axes from axis
+// on are one.
 func hardmax(c *call) []value {
 	return alongAxis(c, func(t tensor.Tensor, a int) tensor.Tensor {
 		return movedBack(t.ArgMax(a).OneHot(t.Len(a)), a)
@@ -154,7 +155,8 @@ func alongAxis(c *call, f func(t tensor.Tensor, a int) tensor.Tensor) []value {
 	return c.result(f(t.Reshape(product(x.Shape()[:a]), product(x.Shape()[a:])), 1).Reshape(x.Shape()...), x.kind)
 }
 
-// cumulate runs along an axis, maybe from the end, maybe without the element itself; start is the result of no elements.
+// cumulate runs along an axis, maybe from the end, maybe without the element itself; start is the result of
+// no elements.
 func cumulate(f func(tensor.Tensor, int) tensor.Tensor, start float64) operator {
 	return func(c *call) []value {
 		x := c.x(0)

@@ -16,8 +16,8 @@ type smallFloat struct {
 	unsigned                 bool // E8M0: a power of two, no zero
 }
 
-// The formats: Micikevicius and others, FP8 formats for deep learning, 2022 (E4M3FN, E5M2); Noune and others, 8-bit
-// numerical formats for deep neural networks, 2022 (FNUZ); OCP Microscaling formats, 2023 (E2M1, E8M0).
+// The formats: Micikevicius and others, FP8 formats for deep learning, 2022 (E4M3FN, E5M2); Noune and others,
+// 8-bit numerical formats for deep neural networks, 2022 (FNUZ); OCP Microscaling formats, 2023 (E2M1, E8M0).
 var smallFloats = map[kind]smallFloat{
 	kE4M3FN:   {exponent: 4, mantissa: 3, bias: 7, finite: 0x7f},
 	kE4M3FNUZ: {exponent: 4, mantissa: 3, bias: 8, finite: 0x80, noZeroSign: true},
@@ -72,8 +72,8 @@ func (c *call) decode(x value) tensor.Tensor {
 	return tensor.From(smallFloats[x.kind].table()).Take(x.Cast(dtype.I64), 0)
 }
 
-// encode rounds floats to the nearest code, ties to even: the code of |x| is the number of boundaries below it. What is
-// too large becomes the largest number, or, without saturate, what follows it: infinity or NaN.
+// encode rounds floats to the nearest code, ties to even: the code of |x| is the number of boundaries below
+// it. What is too large becomes the largest number, or, without saturate, what follows it: infinity or NaN.
 func (c *call) encode(t tensor.Tensor, to kind, saturate bool, round string) value {
 	f := smallFloats[to]
 	x := t.Cast(dtype.F32)

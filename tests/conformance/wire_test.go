@@ -14,7 +14,8 @@ const (
 	wireFixed32 = 5
 )
 
-// A field is one field of a protobuf message. Numbers are in value, everything else in data, which aliases the message.
+// A field is one field of a protobuf message. Numbers are in value, everything else in data, which aliases
+// the message.
 type field struct {
 	number int
 	wire   int
@@ -119,7 +120,8 @@ func (x field) integers(to *[]int64) error {
 	return x.want(wireBytes)
 }
 
-// fixed adds the bits of the numbers of a repeated field of float (size 4) or double (size 8), which may be packed.
+// fixed adds the bits of the numbers of a repeated field of float (size 4) or double (size 8), which may be
+// packed.
 func (x field) fixed(size int, to *[]uint64) error {
 	switch x.wire {
 	case wireFixed32, wireFixed64:

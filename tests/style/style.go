@@ -1,5 +1,5 @@
-// Package style holds the comments of the repository's Go files to their width: lines of comments are at most [Width]
-// columns wide, so that they can be read beside code.
+// Package style holds the comments of the repository's Go files to their width: lines of comments are at most
+// [Width] columns wide, so that they can be read beside code.
 //
 // Its test fails for lines that are wider; `go test ./tests/style -fix` breaks them anew.
 package style
@@ -47,7 +47,8 @@ func comments(src string) (list []Line) {
 	}
 }
 
-// Wide are the lines of a Go file that are only a comment and wider than Width, though they have a blank to be broken at.
+// Wide are the lines of a Go file that are only a comment and wider than Width, though they have a blank to
+// be broken at.
 func Wide(src string) (wide []Line) {
 	if generated(src) {
 		return nil
@@ -64,7 +65,8 @@ func generated(src string) bool {
 	return strings.HasPrefix(src, "// Code generated ") || strings.Contains(src, "\n// Code generated ")
 }
 
-// Fix breaks paragraphs of comments with a line that is too wide anew. Lists, headings and code stay as they are.
+// Fix breaks paragraphs of comments with a line that is too wide anew. Lists, headings and code stay as they
+// are.
 func Fix(src string) string {
 	if len(Wide(src)) == 0 {
 		return src

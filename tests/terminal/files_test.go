@@ -28,7 +28,8 @@ func hostile() string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "\x00\x00\x00\x00"
 }
 
-// TestFilesCannotDriveTheTerminal: whatever way the text of a file takes to the screen, it is shown and not obeyed.
+// TestFilesCannotDriveTheTerminal: whatever way the text of a file takes to the screen, it is shown and not
+// obeyed.
 func TestFilesCannotDriveTheTerminal(t *testing.T) {
 	h := newHome(t)
 	h.write("w.safetensors", hostile())

@@ -66,7 +66,8 @@ func (p *pane) see(text string) {
 	p.wait(fmt.Sprintf("%q", text), func() bool { return strings.Contains(p.text(), text) })
 }
 
-// shows waits until the screen from the first line with a prompt on is want, with the cursor at a column and row of it.
+// shows waits until the screen from the first line with a prompt on is want, with the cursor at a column and
+// row of it.
 func (p *pane) shows(want string, column, row int) {
 	p.t.Helper()
 	want = strings.Trim(want, "\n")

@@ -7,7 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// A Choice holds which device is the default. The zero Choice holds the process's, until [Use] makes another one.
+// A Choice holds which device is the default. The zero Choice holds the process's, until [Use] makes another
+// one.
 type Choice struct {
 	dev atomic.Pointer[Device]
 }
@@ -17,8 +18,8 @@ var shared Choice
 
 var choice = &scope.Key{Name: "device"}
 
-// WithChoice returns a context with a default device of its own: within it new tensors live on c's device, and [Use]
-// changes c.
+// WithChoice returns a context with a default device of its own: within it new tensors live on c's device,
+// and [Use] changes c.
 func WithChoice(ctx context.Context, c *Choice) context.Context {
 	return context.WithValue(ctx, choice, c)
 }
@@ -31,8 +32,8 @@ func chosen() *Choice {
 	return &shared
 }
 
-// Default returns the device on which the calling goroutine's new tensors live: at first the fastest that opens, nil if
-// none does.
+// Default returns the device on which the calling goroutine's new tensors live: at first the fastest that
+// opens, nil if none does.
 func Default() *Device {
 	if d := chosen().dev.Load(); d != nil {
 		return d

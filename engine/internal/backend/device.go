@@ -34,9 +34,9 @@ func (d *Device) String() string { return d.name }
 // Backend returns what runs the device's kernels. Its buffers are those of Block.Raw.
 func (d *Device) Backend() Backend { return d.backend }
 
-// A Block is memory of a device. It is the ir.Buffer of nodes, and counts how many of them hold it, and how many
-// evaluations use it. When the last one lets go the memory is the next allocation's, still in the caches. Nobody has to
-// let go: what the collector finds comes back, too, only later.
+// A Block is memory of a device. It is the ir.Buffer of nodes, and counts how many of them hold it, and how
+// many evaluations use it. When the last one lets go the memory is the next allocation's, still in the
+// caches. Nobody has to let go: what the collector finds comes back, too, only later.
 type Block struct {
 	dev     *Device
 	raw     ir.Buffer
@@ -49,7 +49,8 @@ type Block struct {
 // Bytes is how much was asked for.
 func (b *Block) Bytes() int { return b.bytes }
 
-// Raw is the backend's buffer. Only a holder may use it, and must keep the Block alive meanwhile (runtime.KeepAlive).
+// Raw is the backend's buffer. Only a holder may use it, and must keep the Block alive meanwhile
+// (runtime.KeepAlive).
 func (b *Block) Raw() ir.Buffer { return b.raw }
 
 // Device is where the memory is.
@@ -84,12 +85,14 @@ func (b *Block) Release() {
 // Holders is how many there are: 0 when the memory was given back.
 func (b *Block) Holders() int { return int(b.holders.Load()) }
 
-// smallBlock is the size up to which a block's memory is an object of Go's, if the backend has such memory: to find out
-// that nobody refers to a block costs more than to make one. Small blocks are not counted as the device's memory.
+// smallBlock is the size up to which a block's memory is an object of Go's, if the backend has such memory:
+// to find out that nobody refers to a block costs more than to make one. Small blocks are not counted as the
+// device's memory.
 const smallBlock = 1 << 10
 
-// Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. If there is not enough, it frees what is kept for reuse, lets the
-// collector find blocks that nobody uses, and tries once more before it returns an *OutOfMemory.
+// Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. If there is not
+// enough, it frees what is kept for reuse, lets the collector find blocks that nobody uses, and tries once
+// more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
 	if d.collected != nil && 0 <= n && n <= smallBlock {
 		b := &Block{dev: d, raw: d.collected(n), bytes: n}
@@ -154,8 +157,8 @@ func (d *Device) own(buf ir.Buffer) (*Block, error) {
 	return b, nil
 }
 
-// MemoryInUse returns how many bytes blocks and running plans hold, the most that they ever held, and how many more are
-// kept for reuse.
+// MemoryInUse returns how many bytes blocks and running plans hold, the most that they ever held, and how
+// many more are kept for reuse.
 func (d *Device) MemoryInUse() (inUse, peak, kept int64) { return d.memory.counters() }
 
 // ResetPeak lets the peak start again from what is in use, and the largest plan from none.
@@ -164,7 +167,8 @@ func (d *Device) ResetPeak() {
 	d.memory.resetPeak()
 }
 
-// Running notes that a plan runs that needs so many bytes for its outputs and for what lies between its launches.
+// Running notes that a plan runs that needs so many bytes for its outputs and for what lies between its
+// launches.
 func (d *Device) Running(bytes int64) {
 	for {
 		old := d.planned.Load()

@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// memory is a device's caching allocator. What comes back is kept in lists by size class, because a training step asks
-// for the same sizes again and again. Freed buffers arrive in a queue of their own, so that a cleanup never waits for
-// an allocation.
+// memory is a device's caching allocator. What comes back is kept in lists by size class, because a training
+// step asks for the same sizes again and again. Freed buffers arrive in a queue of their own, so that a
+// cleanup never waits for an allocation.
 type memory struct {
 	name    string
 	backend Backend
@@ -35,11 +35,12 @@ type memory struct {
 	}
 }
 
-// collectAfter is how many bytes are handed out, at least, before new memory is rather found by a collection than
-// asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory that nobody uses
-// pile up; and memory that was used before needs no page faults, which cost a training step more than a collection.
-// collectEarly is enough where that costs little of the time: as long as collecting took less than a rareness-th of it.
-// Then a loop that drops its results works on memory that the caches still know.
+// collectAfter is how many bytes are handed out, at least, before new memory is rather found by a collection
+// than asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory
+// that nobody uses pile up; and memory that was used before needs no page faults, which cost a training step
+// more than a collection. collectEarly is enough where that costs little of the time: as long as collecting
+// took less than a rareness-th of it. Then a loop that drops its results works on memory that the caches
+// still know.
 const (
 	collectAfter = 64 << 20
 	collectEarly = 4 << 20

@@ -28,7 +28,8 @@ func (c *counted) Alloc(n int) (ir.Buffer, error) {
 
 func (c *counted) Free(b ir.Buffer) { c.bytes.Add(-int64(b.Bytes())) }
 
-// Memory that came back is kept as long as it is in use again now and then, and given back after a while without.
+// Memory that came back is kept as long as it is in use again now and then, and given back after a while
+// without.
 func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{}

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// The registry is how a device gets its backend without anybody above knowing a backend by name: each backend's package
-// registers itself, and package backend/all imports those that this build has.
+// The registry is how a device gets its backend without anybody above knowing a backend by name: each
+// backend's package registers itself, and package backend/all imports those that this build has.
 var registry struct {
 	sync.Mutex
 	entries []entry
@@ -35,9 +35,10 @@ type threaded struct {
 	dev     *Device
 }
 
-// Register makes a backend known. It is called by the init functions of the backends' packages. The fastest backend
-// that opens is the default device: speed 0 is for checking only, 10 for a processor, more for an accelerator. open gets
-// the number of threads that the device is to have, or 0 when nobody asked for a number, and refuses what it cannot do.
+// Register makes a backend known. It is called by the init functions of the backends' packages. The fastest
+// backend that opens is the default device: speed 0 is for checking only, 10 for a processor, more for an
+// accelerator. open gets the number of threads that the device is to have, or 0 when nobody asked for a
+// number, and refuses what it cannot do.
 func Register(name string, speed int, open func(threads int) (Backend, error)) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -58,8 +59,8 @@ func Names() []string {
 	return names
 }
 
-// List returns a device of each registered backend that opens, fastest first, and after it those with a number of threads
-// that somebody asked for.
+// List returns a device of each registered backend that opens, fastest first, and after it those with a
+// number of threads that somebody asked for.
 func List() (list []*Device) {
 	for _, name := range Names() {
 		if _, err := Open(name); err != nil {
@@ -78,8 +79,8 @@ func List() (list []*Device) {
 	return list
 }
 
-// Open returns the device with that name: a backend's, as "cpu", or a backend's with a colon and a number of threads,
-// as "cpu:1". It is opened once in the life of the process.
+// Open returns the device with that name: a backend's, as "cpu", or a backend's with a colon and a number of
+// threads, as "cpu:1". It is opened once in the life of the process.
 func Open(name string) (*Device, error) {
 	base, threads, err := parse(name)
 	if err != nil {

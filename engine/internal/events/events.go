@@ -1,5 +1,5 @@
-// Package events tells whoever listens what the engine does: launches with the plans that they belong to, and copies
-// between host and device. Package profile listens for people.
+// Package events tells whoever listens what the engine does: launches with the plans that they belong to, and
+// copies between host and device. Package profile listens for people.
 //
 // While nobody listens, an event costs an atomic operation.
 package events
@@ -22,8 +22,8 @@ type Launch struct {
 type Listener interface {
 	// WantsTimes says whether it wants the time of each launch. The answer is always the same.
 	WantsTimes() bool
-	// Launched is told of the launches of one run of a plan. Times has one for each launch, or is nil. Reused says that the
-	// plan was built earlier.
+	// Launched is told of the launches of one run of a plan. Times has one for each launch, or is nil. Reused
+	// says that the plan was built earlier.
 	Launched(launches []Launch, times []time.Duration, reused bool)
 	// Copied is told of a copy between host and device.
 	Copied(bytes int64)
@@ -67,8 +67,8 @@ func Ignore(l Listener) bool {
 // Total returns the number of launches since the process began.
 func Total() int64 { return total.Load() }
 
-// Launching counts n launches and says what to report about them: whether anybody listens, and whether they want the
-// time of each. It is called before the commands are submitted.
+// Launching counts n launches and says what to report about them: whether anybody listens, and whether they
+// want the time of each. It is called before the commands are submitted.
 func Launching(n int) (listened, wantTimes bool) {
 	total.Add(int64(n))
 	return open.Load() > 0, timed.Load() > 0

@@ -1,8 +1,8 @@
 package ir
 
-// again hands the gradient of a checkpoint on: what lies between its x and its y is written down a second time, from a
-// copy of x that is made when dy is there, and dy flows through that. So nothing of the first time is needed any more,
-// and the second time cannot be found equal to the first and computed early.
+// again hands the gradient of a checkpoint on: what lies between its x and its y is written down a second
+// time, from a copy of x that is made when dy is there, and dy flows through that. So nothing of the first
+// time is needed any more, and the second time cannot be found equal to the first and computed early.
 func (r *reverse) again(n, dy *Node) error {
 	y, x := n.Src[0], n.Src[1]
 	from := build(Again, Attr{}, x, dy)
@@ -22,8 +22,9 @@ func (r *reverse) again(n, dy *Node) error {
 	return r.step(from)
 }
 
-// copyBetween copies y and whatever it is computed from, down to nodes that have a copy. Nodes that do not depend on
-// one of those (weights, masks, random numbers) are shared. It returns the new nodes, sources first.
+// copyBetween copies y and whatever it is computed from, down to nodes that have a copy. Nodes that do not
+// depend on one of those (weights, masks, random numbers) are shared. It returns the new nodes, sources
+// first.
 func (r *reverse) copyBetween(y *Node, copies map[*Node]*Node) (order []*Node) {
 	done := map[*Node]bool{}
 	stack := []frame{{n: y}}

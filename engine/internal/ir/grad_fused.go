@@ -34,7 +34,8 @@ func gradByResult(op Op) func(n *Node, dy []*Node) []*Node {
 	return func(n *Node, dy []*Node) []*Node { return []*Node{build(op, Attr{}, n, dy[0])} }
 }
 
-// gradSoftmaxGrad differentiates f = y·(v − Σ y·v): for y, g·(v − Σ y·v) − v·Σ g·y; for v, the same form as f.
+// gradSoftmaxGrad differentiates f = y·(v − Σ y·v): for y, g·(v − Σ y·v) − v·Σ g·y; for v, the same form as
+// f.
 func gradSoftmaxGrad(n *Node, g []*Node) []*Node {
 	y, v := n.Src[0], n.Src[1]
 	last := lastAxis(n)

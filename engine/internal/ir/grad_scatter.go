@@ -54,8 +54,8 @@ func (s scattered) chosen(dy *Node) (dbase, dupdates *Node) {
 	return mul(share, best), mul(s.taken(share), bests)
 }
 
-// multiplied is the product of the other factors: the product over the factor, and where there is exactly one 0 the
-// product of the rest at its place.
+// multiplied is the product of the other factors: the product over the factor, and where there is exactly one
+// 0 the product of the rest at its place.
 func (s scattered) multiplied(dy *Node) (dbase, dupdates *Node) {
 	zero, one := like(s.n, 0), like(s.n, 1)
 	isZero, areZero := compare(Eq, s.base, zero), compare(Eq, s.updates, zero)

@@ -14,8 +14,8 @@ func gradPermute(n *Node, dy []*Node) []*Node {
 	return []*Node{build(Permute, Attr{Axes: back}, dy[0])}
 }
 
-// gradSlice puts the gradient back between zeros: axes that were walked backwards are flipped, steps are filled up,
-// and what was left out at both ends is padded.
+// gradSlice puts the gradient back between zeros: axes that were walked backwards are flipped, steps are
+// filled up, and what was left out at both ends is padded.
 func gradSlice(n *Node, dy []*Node) []*Node {
 	g, x := dy[0], n.Src[0]
 	var back []int

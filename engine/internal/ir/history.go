@@ -1,7 +1,7 @@
 package ir
 
-// History lists n's ancestors and n itself, sources before users. It goes on through nodes that were evaluated, as far
-// as they still know their sources: everything that was computed from a parameter does.
+// History lists n's ancestors and n itself, sources before users. It goes on through nodes that were
+// evaluated, as far as they still know their sources: everything that was computed from a parameter does.
 func History(n *Node) []*Node {
 	links.RLock()
 	defer links.RUnlock()

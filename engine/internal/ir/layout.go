@@ -15,8 +15,8 @@ func Size(shape []int) int {
 	return n
 }
 
-// MostElements is the power of two of the number of elements that a tensor may have at most: a factor 16 leaves room for the
-// bytes of an element in an int.
+// MostElements is the power of two of the number of elements that a tensor may have at most: a factor 16
+// leaves room for the bytes of an element in an int.
 const MostElements = bits.UintSize - 5
 
 // checkShape refuses negative lengths and shapes whose elements an int cannot count.
@@ -50,8 +50,8 @@ func Contiguous(shape []int) Layout {
 // Size is the number of elements.
 func (l Layout) Size() int { return Size(l.Shape) }
 
-// IsContiguous says whether the elements follow each other in C order without a gap, from wherever the offset is.
-// Strides of axes of length 1 do not matter, and nothing matters when there are no elements.
+// IsContiguous says whether the elements follow each other in C order without a gap, from wherever the offset
+// is. Strides of axes of length 1 do not matter, and nothing matters when there are no elements.
 func (l Layout) IsContiguous() bool {
 	if l.Size() == 0 {
 		return true
@@ -87,8 +87,8 @@ func (l Layout) Expand(shape []int) Layout {
 	return r
 }
 
-// Slice keeps of each axis the elements start, start+step, … before stop; ints holds the three numbers for each axis.
-// A negative step walks back and stops after stop.
+// Slice keeps of each axis the elements start, start+step, … before stop; ints holds the three numbers for
+// each axis. A negative step walks back and stops after stop.
 func (l Layout) Slice(ints []int) Layout {
 	r := Layout{Shape: slices.Clone(l.Shape), Stride: slices.Clone(l.Stride), Offset: l.Offset}
 	for i := range l.Shape {
@@ -122,14 +122,15 @@ func (l Layout) Flip(axes []int) Layout {
 	return r
 }
 
-// Reshape returns the same elements in C order under another shape of the same size, and whether a layout can say that
-// without copying.
+// Reshape returns the same elements in C order under another shape of the same size, and whether a layout can
+// say that without copying.
 func (l Layout) Reshape(shape []int) (Layout, bool) {
 	r := Layout{Shape: slices.Clone(shape), Stride: make([]int, len(shape)), Offset: l.Offset}
 	if l.Size() == 0 {
 		return Layout{Shape: r.Shape, Stride: Contiguous(shape).Stride, Offset: l.Offset}, true
 	}
-	// Walk both shapes from the end. A run of old axes that lie in one straight line can be cut anew in any way.
+	// Walk both shapes from the end. A run of old axes that lie in one straight line can be cut anew in any
+	// way.
 	old := len(l.Shape) - 1
 	left, stride := 1, 1 // elements left of the current run, and the step between them
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -153,9 +154,10 @@ func (l Layout) Reshape(shape []int) (Layout, bool) {
 	return r, true
 }
 
-// JoinRows makes the batch axes of a product from axis from on rows of its left operand: a [… M K] becomes [… rows K] and
-// b [… K N] loses those axes. So many small products are one large one. It is false where b is not one and the same matrix
-// all along these axes, or where a does not go on from the last row of one matrix to the first of the next.
+// JoinRows makes the batch axes of a product from axis from on rows of its left operand: a [… M K] becomes […
+// rows K] and b [… K N] loses those axes. So many small products are one large one. It is false where b is
+// not one and the same matrix all along these axes, or where a does not go on from the last row of one matrix
+// to the first of the next.
 func JoinRows(a, b Layout, from int) (left, right Layout, ok bool) {
 	last := len(b.Shape) - 2
 	for i := from; i < last; i++ {
@@ -171,8 +173,8 @@ func JoinRows(a, b Layout, from int) (left, right Layout, ok bool) {
 	return left, right, ok
 }
 
-// run joins axis last and those before it as long as they continue its line: how many elements, the step between two,
-// and the axis before the run.
+// run joins axis last and those before it as long as they continue its line: how many elements, the step
+// between two, and the axis before the run.
 func (l Layout) run(last int) (count, stride, before int) {
 	count, stride = l.Shape[last], l.Stride[last]
 	for before = last - 1; before >= 0; before-- {

@@ -7,8 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// New applies op to src: it looks up the row, infers dtype and shape, and checks everything that can be checked without
-// looking at elements. The error is an *Error. Ops without sources are made by NewLeaf, NewConst and NewIota.
+// New applies op to src: it looks up the row, infers dtype and shape, and checks everything that can be
+// checked without looking at elements. The error is an *Error. Ops without sources are made by NewLeaf,
+// NewConst and NewIota.
 func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	n, err := uncounted(op, attr, src)
 	if err != nil {
@@ -18,7 +19,8 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	return n, nil
 }
 
-// uncounted is New for nodes that may turn out to be of no use: they do not count as readers of their sources yet.
+// uncounted is New for nodes that may turn out to be of no use: they do not count as readers of their sources
+// yet.
 func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 	if len(src) == 0 {
 		return nil, &Error{op.String(), "got no operands, want at least one"}
@@ -50,8 +52,8 @@ func (n *Node) count() {
 	}
 }
 
-// countFrom counts n and what it is computed from. Rules write down more than is wanted, so only what a gradient came to
-// consist of reads anything.
+// countFrom counts n and what it is computed from. Rules write down more than is wanted, so only what a
+// gradient came to consist of reads anything.
 func countFrom(n *Node) {
 	list := []*Node{n}
 	for len(list) > 0 {

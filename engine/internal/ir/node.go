@@ -1,13 +1,17 @@
 // Package ir is the engine's graph: what is to be computed, before anybody decides how.
 //
-// A [Node] applies one op of the op table to other nodes. Everything that the engine knows of an op stands in its
+// A [Node] applies one op of the op table to other nodes. Everything that the engine knows of an op stands in
+// its
 // [Row]: how shapes and types follow, how the gradient follows, what it costs, what it is called. A graph is built
-// by [New], grows backwards by [Grad], is recognised again by its structural hash, and is run by package plan.
+// by [New], grows backwards by [Grad], is recognised again by its structural hash, and is run by package
+// plan.
 //
-// Nodes are immutable but for one thing: a node that was evaluated holds its [Data], and if no gradient can be asked
-// through it any more it forgets its sources, so that a long computation does not keep its past alive.
+// Nodes are immutable but for one thing: a node that was evaluated holds its [Data], and if no gradient can
+// be asked through it any more it forgets its sources, so that a long computation does not keep its past
+// alive.
 //
-// Reading order: node.go, op.go, new.go, table*.go (the rows), layout.go, grad.go, rules.go, grad_*.go, walk.go.
+// Reading order: node.go, op.go, new.go, table*.go (the rows), layout.go, grad.go, rules.go, grad_*.go,
+// walk.go.
 package ir
 
 import (
@@ -26,11 +30,11 @@ type Node struct {
 	Attr  Attr
 	Src   []*Node // nil once an untracked node is evaluated; another goroutine may do that, so read it from a Graph
 	Dev   Device
-	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty, and given when
-	// the node is there already.
+	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty,
+	// and given when the node is there already.
 	Name string
-	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when they are
-	// evaluated, because a gradient may still be asked for.
+	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when
+	// they are evaluated, because a gradient may still be asked for.
 	Tracked bool
 
 	data    atomic.Pointer[Data]
@@ -86,19 +90,21 @@ func (n *Node) SetValue(d *Data) {
 	}
 }
 
-// Hold counts one more handle on the node, Drop one less. A handle that was lost counts on, so more may be counted than
-// there are, and never fewer.
+// Hold counts one more handle on the node, Drop one less. A handle that was lost counts on, so more may be
+// counted than there are, and never fewer.
 func (n *Node) Hold() { n.handles.Add(1) }
 
 // Drop returns whether it was the last handle.
 func (n *Node) Drop() bool { return n.handles.Add(-1) == 0 }
 
-// Handles and Readers are how many handles there are on the node, and how many sources of other nodes it became.
+// Handles and Readers are how many handles there are on the node, and how many sources of other nodes it
+// became.
 func (n *Node) Handles() int { return int(n.handles.Load()) }
 func (n *Node) Readers() int { return int(n.readers.Load()) }
 
-// Free takes the node's value away and returns it, nil if there is none. What still reads the node computes it again if
-// it knows its sources, as everything does that was computed from a parameter; else it finds Data that says Freed.
+// Free takes the node's value away and returns it, nil if there is none. What still reads the node computes
+// it again if it knows its sources, as everything does that was computed from a parameter; else it finds Data
+// that says Freed.
 func (n *Node) Free() *Data {
 	links.Lock()
 	defer links.Unlock()
@@ -114,8 +120,8 @@ func (n *Node) Free() *Data {
 	return d
 }
 
-// Attr holds an op's settings. One struct serves all ops, so that hashing, comparing and printing are written once;
-// the row of an op says which fields it reads.
+// Attr holds an op's settings. One struct serves all ops, so that hashing, comparing and printing are written
+// once; the row of an op says which fields it reads.
 type Attr struct {
 	Axes  []int   // reduce, permute, flip, expand; sorted and non-negative where the op does not care for order
 	Ints  []int   // slice: start, stop, step for each axis; pad: before, after for each axis
@@ -125,8 +131,8 @@ type Attr struct {
 	Flags Flag
 	DType dtype.Type // cast, iota, rand; otherwise Invalid
 	Shape []int      // reshape, expand, creation
-	// Value is a Const's value. It is not part of the structural hash (only its ConstClass is), so that a learning rate
-	// or a step number that changes does not make a new plan. With Flags Fixed it is.
+	// Value is a Const's value. It is not part of the structural hash (only its ConstClass is), so that a
+	// learning rate or a step number that changes does not make a new plan. With Flags Fixed it is.
 	Value Scalar
 }
 

@@ -58,7 +58,8 @@ const (
 	Not
 	IsNaN
 
-	// Elementwise, two operands of one dtype, of one shape or of shape [] (package tensor inserts Cast and Expand).
+	// Elementwise, two operands of one dtype, of one shape or of shape [] (package tensor inserts Cast and
+	// Expand).
 	Add
 	Sub
 	Mul
@@ -98,7 +99,8 @@ const (
 	MatMul     // Src = a0, b0, a1, b1, …: Σ aᵢ·bᵢ over the last two axes; batch axes already broadcast
 	LoRALinear // x[M K], w[K N], a[K R], b[R N] (Attr.Float = scale): x·w + scale·(x·a)·b
 
-	// Quantised weights: codes, scales and perhaps zero points; Attr.Shape = [K N], Attr.Ints = bits and group.
+	// Quantised weights: codes, scales and perhaps zero points; Attr.Shape = [K N], Attr.Ints = bits and
+	// group.
 	Dequantize     // codes, scales[, zeros]: the weight [K N], or [N K] with Transposed, as Attr.DType
 	DequantizeTake // index, codes, scales[, zeros]: columns of the weight as rows [… K], as Attr.DType
 
@@ -141,21 +143,21 @@ type Row struct {
 	Family Family
 	Doc    string // first sentence says what it computes; then shapes, dtypes, source of the formula
 	Infer  func(n *Node) error
-	// Grad returns the gradient for each source, nil where there is none, given the gradient of each value of n (one,
-	// or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why. (Pick has neither: the
-	// walk backwards hands its gradient to its place in the tuple.)
+	// Grad returns the gradient for each source, nil where there is none, given the gradient of each value of
+	// n (one, or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why. (Pick has
+	// neither: the walk backwards hands its gradient to its place in the tuple.)
 	Grad   func(n *Node, dy []*Node) []*Node
 	NoGrad string
-	// Cost counts the floating-point operations that the mathematics needs; bytes are counted by the planner from what
-	// a launch reads and writes.
+	// Cost counts the floating-point operations that the mathematics needs; bytes are counted by the planner
+	// from what a launch reads and writes.
 	Flops func(n *Node) int64
-	// Tol is the relative tolerance with which a backend's float32 result is held against the reference, measured in
-	// units of the result's largest magnitude.
+	// Tol is the relative tolerance with which a backend's float32 result is held against the reference,
+	// measured in units of the result's largest magnitude.
 	Tol float64
 }
 
-// A Family groups rows for documentation, and says how the planner and the backends treat an op: package plan asks the
-// family and lists no ops.
+// A Family groups rows for documentation, and says how the planner and the backends treat an op: package plan
+// asks the family and lists no ops.
 type Family uint8
 
 const (

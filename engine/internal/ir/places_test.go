@@ -14,9 +14,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An op is written down in few places: its number and row here, what it means in ref, what cpu runs for it, what people
-// call. These are all places that name one op of each kind, so that whoever adds the next one knows where to go, and that
-// the planner needs no word of it.
+// An op is written down in few places: its number and row here, what it means in ref, what cpu runs for it,
+// what people call. These are all places that name one op of each kind, so that whoever adds the next one
+// knows where to go, and that the planner needs no word of it.
 func TestPlacesOfAnOp(t *testing.T) {
 	files, names := engineFiles(t), opNames(t)
 	for _, c := range []struct {
@@ -61,8 +61,8 @@ func TestPlacesOfAnOp(t *testing.T) {
 	}
 }
 
-// Which ops are elementwise, reductions, rows or views stands in the table. A list of more than three ops of one family
-// in the planner is a second table, which the next op is missing from.
+// Which ops are elementwise, reductions, rows or views stands in the table. A list of more than three ops of
+// one family in the planner is a second table, which the next op is missing from.
 func TestPlannerListsNoOps(t *testing.T) {
 	family, names := map[string]ir.Family{}, opNames(t)
 	for _, r := range ir.Rows() {

@@ -7,8 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// A Scalar is a number of any dtype, on the host: an element, or a number that a kernel gets beside its buffers. F is used
-// for floating-point types and Bool, I for integers, in which a U64 has its 64 bits, and for a random key.
+// A Scalar is a number of any dtype, on the host: an element, or a number that a kernel gets beside its
+// buffers. F is used for floating-point types and Bool, I for integers, in which a U64 has its 64 bits, and
+// for a random key.
 type Scalar struct {
 	F float64
 	I int64
@@ -35,7 +36,8 @@ func Wrap(dt dtype.Type, i int64) int64 {
 	return int64(uint64(i) << unused >> unused)
 }
 
-// Saturate cuts a float off to an integer of that dtype: towards zero, and to the nearest end of its range; NaN is 0.
+// Saturate cuts a float off to an integer of that dtype: towards zero, and to the nearest end of its range;
+// NaN is 0.
 func Saturate(dt dtype.Type, f float64) int64 {
 	low, high := IntRange(dt)
 	switch {
@@ -72,8 +74,8 @@ func Nearest(dt dtype.Type, f float64) float64 {
 	return f
 }
 
-// roundOdd rounds to a float32 that tells a later rounding to fewer digits on which side of a tie f is: what is no float32
-// becomes the neighbour whose last bit is 1.
+// roundOdd rounds to a float32 that tells a later rounding to fewer digits on which side of a tie f is: what
+// is no float32 becomes the neighbour whose last bit is 1.
 func roundOdd(f float64) float32 {
 	r := float32(f)
 	if float64(r) == f || f != f {

@@ -41,8 +41,8 @@ func (op Op) String() string {
 // Family is the family of op's row; that of Invalid is FamilyLeaf.
 func (op Op) Family() Family { return table[op].Family }
 
-// Operations is how many floating-point operations an elementwise op takes for one element: 1 for an addition, 10 and
-// more for a function that is a series.
+// Operations is how many floating-point operations an elementwise op takes for one element: 1 for an
+// addition, 10 and more for a function that is a series.
 func (op Op) Operations() int64 { return table[op].Flops(&Node{}) }
 
 var familyNames = [...]string{

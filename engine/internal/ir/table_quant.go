@@ -6,18 +6,18 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// QuantBlock is how many outputs of a quantised weight lie side by side: a vector of 32-bit lanes, one an output, each
-// with codes of consecutive inputs.
+// QuantBlock is how many outputs of a quantised weight lie side by side: a vector of 32-bit lanes, one an
+// output, each with codes of consecutive inputs.
 const QuantBlock = 16
 
-// A Quant is how a weight [K N] is quantised: codes of 4 or 8 bits, which share a scale and a zero point along groups of
-// inputs.
+// A Quant is how a weight [K N] is quantised: codes of 4 or 8 bits, which share a scale and a zero point
+// along groups of inputs.
 //
-// Outputs are cut into blocks of [QuantBlock], inputs into groups; where the last of them is not full it is filled up.
-// Scales and zero points are [blocks groups 16]. Codes are [blocks lines 64] bytes; a line holds 4 inputs (8 bits) or 8
-// inputs (4 bits) of all outputs of a block: byte 4·o + i of line l is the code of output o and input 4·l + i; with 4 bits
-// its low half is input 8·l + i and its high half input 8·l + 4 + i. The weight is scale·(code − zero), where zero is
-// 2^(bits−1) if there are no zero points.
+// Outputs are cut into blocks of [QuantBlock], inputs into groups; where the last of them is not full it is
+// filled up. Scales and zero points are [blocks groups 16]. Codes are [blocks lines 64] bytes; a line holds 4
+// inputs (8 bits) or 8 inputs (4 bits) of all outputs of a block: byte 4·o + i of line l is the code of
+// output o and input 4·l + i; with 4 bits its low half is input 8·l + i and its high half input 8·l + 4 + i.
+// The weight is scale·(code − zero), where zero is 2^(bits−1) if there are no zero points.
 type Quant struct {
 	K, N        int
 	Bits, Group int

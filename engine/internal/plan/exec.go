@@ -65,7 +65,8 @@ func (in *inputs) node(leaf int) *ir.Node {
 	return in.graph.Nodes[slices.Index(in.graph.LeafOf, int32(leaf))]
 }
 
-// run executes the plan and calls result with the value of each output; nothing holds it yet but the result itself.
+// run executes the plan and calls result with the value of each output; nothing holds it yet but the result
+// itself.
 func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
 	if err := in.hold(); err != nil {
 		return err
@@ -93,8 +94,8 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	return nil
 }
 
-// submit runs the commands. Those that change leaves and what comes after them are not stopped: a training step is made
-// or not made, never half.
+// submit runs the commands. Those that change leaves and what comes after them are not stopped: a training
+// step is made or not made, never half.
 func (p *plan) submit(ctx context.Context, s *state, times []time.Duration) error {
 	if err := p.submitPart(ctx, s, times, 0, p.atOnce); err != nil || p.atOnce == len(s.cmds) {
 		return err
@@ -195,7 +196,8 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 	return &ir.Data{Buf: b, Layout: o.layout}
 }
 
-// release takes the state back without what would keep memory alive. Outputs that became values have holders of their own.
+// release takes the state back without what would keep memory alive. Outputs that became values have holders
+// of their own.
 func (p *plan) release(s *state) {
 	if s.arena != nil {
 		p.dev.GiveBack(s.arena)

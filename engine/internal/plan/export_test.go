@@ -2,7 +2,8 @@ package plan
 
 import "github.com/mcs-notebook/mcs/engine/internal/backend"
 
-// Needs are the bytes that a plan's values take between launches, and the least that any arena could have in its order.
+// Needs are the bytes that a plan's values take between launches, and the least that any arena could have in
+// its order.
 type Needs struct{ Arena, Least, Outputs, Launches int }
 
 // NeedsOf lists the needs of the plans that are kept for a device.

@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// name says what a group does, in the order in which it does it: "matmul_bias_silu", "mul_sum", "map_mul_add_exp". It
-// is the kernel's name in profiles, so it is stable and says nothing of shapes.
+// name says what a group does, in the order in which it does it: "matmul_bias_silu", "mul_sum",
+// "map_mul_add_exp". It is the kernel's name in profiles, so it is stable and says nothing of shapes.
 func (e *emitter) name() string {
 	ops := make([]string, 0, len(e.group.Insts))
 	for i := range e.group.Insts {
@@ -72,7 +72,8 @@ func (e *emitter) codes() string {
 	return ""
 }
 
-// epilogueWords names the elementwise work after products; that of an adapter, its scale, goes without saying.
+// epilogueWords names the elementwise work after products; that of an adapter, its scale, goes without
+// saying.
 func (e *emitter) epilogueWords(ops []string) []string {
 	lora := slices.ContainsFunc(e.k.heavy, func(v int) bool { return e.values[v].lora })
 	var words []string

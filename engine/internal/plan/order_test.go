@@ -40,8 +40,8 @@ func within(t *testing.T, what string, n plan.Needs) {
 	}
 }
 
-// branching computes with random tensors of very different sizes, many of which are wanted again later, and their
-// gradients.
+// branching computes with random tensors of very different sizes, many of which are wanted again later, and
+// their gradients.
 func branching(seed uint64) []tensor.Tensor {
 	r, data := rand.New(rand.NewPCG(seed, 3)), tensor.NewRNG(seed)
 	w := data.Randn(64, 64).Mul(0.1).Param()

@@ -66,7 +66,8 @@ func TestDeepGraph(t *testing.T) {
 	}
 }
 
-// A small device: what it cannot hold is refused with what was wanted, and memory that nobody uses any more comes back.
+// A small device: what it cannot hold is refused with what was wanted, and memory that nobody uses any more
+// comes back.
 func TestOutOfMemory(t *testing.T) {
 	b, err := ref.Open()
 	if err != nil {
@@ -178,7 +179,8 @@ func TestSmallViewOfLargeResult(t *testing.T) {
 	}
 }
 
-// Arithmetic on constants is done ahead of the launches, and again in each run: a plan holds no number that may change.
+// Arithmetic on constants is done ahead of the launches, and again in each run: a plan holds no number that
+// may change.
 func TestFoldedNumbersFollow(t *testing.T) {
 	x := tensor.Ones(3).Eval()
 	_, _, before := plan.CacheStats()

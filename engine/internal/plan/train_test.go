@@ -50,8 +50,8 @@ func TestAdamWLaunches(t *testing.T) {
 	}
 }
 
-// A step of training a LoRA layer. What changes from step to step is data: the learning rate, the step number, the
-// random counter, and the tensors. So only the first step builds a plan.
+// A step of training a LoRA layer. What changes from step to step is data: the learning rate, the step
+// number, the random counter, and the tensors. So only the first step builds a plan.
 func TestSecondStepBuildsNoPlan(t *testing.T) {
 	x, w := tensor.Randn(16, 12).Eval(), tensor.Randn(12, 10).Eval()
 	params := []tensor.Tensor{tensor.Randn(12, 2).Param(), tensor.Zeros(2, 10).Param()}

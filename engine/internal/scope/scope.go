@@ -1,13 +1,13 @@
 // Package scope gives a goroutine the context that its evaluations obey.
 //
-// A tensor is computed when it is read or printed, far below any call that could pass a context on. So [Within] binds a
-// context to the calling goroutine for as long as a function runs: the engine asks [Context] for it. Scopes nest. A
-// goroutine that is started within a scope has none of its own: the code that starts one on behalf of a scope calls
-// Within there.
+// A tensor is computed when it is read or printed, far below any call that could pass a context on. So
+// [Within] binds a context to the calling goroutine for as long as a function runs: the engine asks [Context]
+// for it. Scopes nest. A goroutine that is started within a scope has none of its own: the code that starts
+// one on behalf of a scope calls Within there.
 //
-// A context stops work, and it carries settings under a [Key]: fusion, the generator of random numbers, the default
-// device. An inner context alone decides when work stops, because a run in the background has to outlive what started it.
-// A setting that an inner context lacks is that of the scope around it.
+// A context stops work, and it carries settings under a [Key]: fusion, the generator of random numbers, the
+// default device. An inner context alone decides when work stops, because a run in the background has to
+// outlive what started it. A setting that an inner context lacks is that of the scope around it.
 package scope
 
 import (
@@ -44,8 +44,8 @@ func Context() context.Context {
 	return context.Background()
 }
 
-// Within calls f, in whose goroutine ctx is the context meanwhile. It ends with f, also when f panics or ends its
-// goroutine.
+// Within calls f, in whose goroutine ctx is the context meanwhile. It ends with f, also when f panics or ends
+// its goroutine.
 func Within(ctx context.Context, f func()) {
 	g := goroutine.Current()
 	outer := get(g)

@@ -50,7 +50,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestStops holds that an inner context alone says when work stops, and that only settings come from around it.
+// TestStops holds that an inner context alone says when work stops, and that only settings come from around
+// it.
 func TestStops(t *testing.T) {
 	type other struct{}
 	outer, stop := context.WithCancelCause(context.WithValue(with(fruit, "apple"), other{}, 1))

@@ -9,8 +9,8 @@ import (
 // shades are the five levels of a heat map in text.
 var shades = []string{" ", "░", "▒", "▓", "█"}
 
-// drawHeat draws cells as shades, two columns for each so that it looks square; a matrix that is too large is averaged
-// over blocks.
+// drawHeat draws cells as shades, two columns for each so that it looks square; a matrix that is too large is
+// averaged over blocks.
 func (p *Plot) drawHeat(width int, paint func(int, string) string) string {
 	low, high, ok := p.heatBounds()
 	if !ok {

@@ -1,8 +1,9 @@
-// Package plot draws numbers: one model, [Plot], and two drawings of it, braille text for terminals ([Plot.Text]) and
-// SVG for everything else ([Plot.SVG]).
+// Package plot draws numbers: one model, [Plot], and two drawings of it, braille text for terminals
+// ([Plot.Text]) and SVG for everything else ([Plot.SVG]).
 //
-// A Plot is data and says what the data is, never how many pixels there are: both drawings choose their ticks from the
-// same axes (scale.go), so they show the same figure. Reading order: plot.go, scale.go, text.go, svg.go.
+// A Plot is data and says what the data is, never how many pixels there are: both drawings choose their ticks
+// from the same axes (scale.go), so they show the same figure. Reading order: plot.go, scale.go, text.go,
+// svg.go.
 package plot
 
 import (
@@ -20,8 +21,8 @@ const (
 	Heat               // Cells as a picture; the series are not looked at
 )
 
-// A Series is points that belong together. X may be nil: 0, 1, 2, …. Points that are not finite are left out and
-// interrupt a line.
+// A Series is points that belong together. X may be nil: 0, 1, 2, …. Points that are not finite are left out
+// and interrupt a line.
 type Series struct {
 	Name string
 	X, Y []float64
@@ -53,8 +54,8 @@ func New(title, xlabel, ylabel string, names []string, xs, ys [][]float64) *Plot
 	return p
 }
 
-// Histogram counts values in bins of equal width; bins = 0 chooses their number (Freedman and Diaconis' rule). Values
-// that are not finite are not counted.
+// Histogram counts values in bins of equal width; bins = 0 chooses their number (Freedman and Diaconis'
+// rule). Values that are not finite are not counted.
 func Histogram(title string, values []float64, bins int) *Plot {
 	p := &Plot{Title: title, YLabel: "count", Kind: Bars}
 	sorted := make([]float64, 0, len(values))

@@ -78,8 +78,8 @@ func niceStep(raw float64) float64 {
 	return 10 * base
 }
 
-// decades are the powers of ten of a logarithmic axis, thinned to about n; an axis that spans few of them gets 2 and 5
-// times them as well.
+// decades are the powers of ten of a logarithmic axis, thinned to about n; an axis that spans few of them
+// gets 2 and 5 times them as well.
 func (a axis) decades(n int) []tick {
 	from, to := math.Ceil(math.Log10(a.low)-1e-9), math.Floor(math.Log10(a.high)+1e-9)
 	every := math.Max(1, math.Ceil((to-from+1)/float64(max(n, 1))))

@@ -10,8 +10,8 @@ import (
 // Text draws the plot with braille dots in a width of so many columns (0: 80), without colours.
 func (p *Plot) Text(width int) string { return p.Draw(width, nil) }
 
-// Draw is Text with each series painted: paint gets the number of the series, from 0, and a piece of its line or its
-// name. Axes and labels are series -1. A nil paint paints nothing.
+// Draw is Text with each series painted: paint gets the number of the series, from 0, and a piece of its line
+// or its name. Axes and labels are series -1. A nil paint paints nothing.
 func (p *Plot) Draw(width int, paint func(series int, text string) string) string {
 	if width <= 0 {
 		width = 80
@@ -99,7 +99,8 @@ func (f *frame) row(at float64) int {
 	return (int(dots) - int(math.Round(at*dots))) / 4
 }
 
-// placeNames writes the name of each series beside its end, or on the nearest free row, and returns the width they need.
+// placeNames writes the name of each series beside its end, or on the nearest free row, and returns the width
+// they need.
 func (f *frame) placeNames(p *Plot, y axis, limit int) int {
 	widest := 0
 	for k := range p.Series {
@@ -223,8 +224,8 @@ func (c *canvas) place(x, y float64) (int, int) {
 	return int(math.Round(x * float64(2*c.columns-1))), int(math.Round(y * float64(4*c.rows-1)))
 }
 
-// brailleBit is the bit of the dot in column x and row y (0 at the bottom) of a cell: Unicode numbers the upper six
-// dots by columns and added the lowest two later.
+// brailleBit is the bit of the dot in column x and row y (0 at the bottom) of a cell: Unicode numbers the
+// upper six dots by columns and added the lowest two later.
 var brailleBit = [2][4]uint8{{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}}
 
 func (c *canvas) dot(series, x, y int) {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// fixes answers complaints. Kinds of complaints are answered one after the other, because the answer to one (an
-// import) often removes others; changed says that something outside of the units has changed.
+// fixes answers complaints. Kinds of complaints are answered one after the other, because the answer to one
+// (an import) often removes others; changed says that something outside of the units has changed.
 func (p *program) fixes() (edits []edit, changed bool) {
 	if p.addMissing() {
 		return nil, true
@@ -30,8 +30,8 @@ func (p *program) fixes() (edits []edit, changed bool) {
 	return p.useUnused(), false
 }
 
-// addMissing answers undefined names: packages are imported, ctx is declared, variables of main that functions use
-// become variables of the package.
+// addMissing answers undefined names: packages are imported, ctx is declared, variables of main that
+// functions use become variables of the package.
 func (p *program) addMissing() (changed bool) {
 	vars := p.mainVars()
 	for _, problem := range p.problems {
@@ -107,7 +107,8 @@ func (p *program) atTop(ident *ast.Ident) ast.Stmt {
 	return nil
 }
 
-// assignInstead turns main's declarations of a name into assignments, where it is the only one that they declare.
+// assignInstead turns main's declarations of a name into assignments, where it is the only one that they
+// declare.
 func (p *program) assignInstead(name string) {
 	var edits []edit
 	for _, s := range p.main().Body.List {
@@ -166,7 +167,8 @@ func (p *program) leavesOutError(n int, call ast.Expr) bool {
 
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// redeclared answers a := that declares again: the same type becomes an assignment, another type another name.
+// redeclared answers a := that declares again: the same type becomes an assignment, another type another
+// name.
 func (p *program) redeclared() []edit {
 	scope := map[string]types.Type{}
 	for name := range p.globals {
@@ -260,8 +262,8 @@ func (p *program) assignDecl(d *ast.DeclStmt) []edit {
 	return []edit{{p.offset(d.Pos()), p.offset(d.End()), lhs + " = " + value}}
 }
 
-// renameFrom gives a variable another name from the declaration that changes its type on. In that statement only the
-// left side is meant: the right side still reads the old variable.
+// renameFrom gives a variable another name from the declaration that changes its type on. In that statement
+// only the left side is meant: the right side still reads the old variable.
 func (p *program) renameFrom(declared *ast.Ident) (edits []edit) {
 	name := declared.Name
 	fresh := name + "2"

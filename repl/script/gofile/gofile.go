@@ -1,9 +1,9 @@
-// Package gofile writes the cells of a session as a Go program: what was typed, and what the session did unasked
-// (imports, checks of errors that were left out, showing the last expression) written out.
+// Package gofile writes the cells of a session as a Go program: what was typed, and what the session did
+// unasked (imports, checks of errors that were left out, showing the last expression) written out.
 //
-// The program is put together as text and type-checked; each complaint that a session does not make is answered by an
-// edit of the text, until there is none. What cannot be answered is an error, so a program that is returned compiles.
-// Reading order: split.go, gofile.go, fix.go.
+// The program is put together as text and type-checked; each complaint that a session does not make is
+// answered by an edit of the text, until there is none. What cannot be answered is an error, so a program
+// that is returned compiles. Reading order: split.go, gofile.go, fix.go.
 package gofile
 
 import (

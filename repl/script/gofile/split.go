@@ -16,7 +16,8 @@ type unit struct {
 	last  bool   // of its cell: an expression is shown
 }
 
-// split takes a cell apart. Comments before a command go to what follows it: the command itself becomes a comment.
+// split takes a cell apart. Comments before a command go to what follows it: the command itself becomes a
+// comment.
 func split(src string) []unit {
 	var units []unit
 	comments := ""

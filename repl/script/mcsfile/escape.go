@@ -7,8 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// A line of a cell can look like a mark or like expected output, and would be taken for it when the file is read. It is
-// written another way that means the same in Go: a comment gets a third slash, a raw string becomes a sum of two.
+// A line of a cell can look like a mark or like expected output, and would be taken for it when the file is
+// read. It is written another way that means the same in Go: a comment gets a third slash, a raw string
+// becomes a sum of two.
 
 // withoutMarks returns the text of a cell with no line that looks like a mark or like expected output.
 func withoutMarks(source string) string {

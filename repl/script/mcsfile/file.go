@@ -1,5 +1,5 @@
-// Package mcsfile is the text of a .mcs file: cells of Go and prose, and the output that the cells should have. It
-// knows nothing of running them. docs/mcs-format.md describes the format for people.
+// Package mcsfile is the text of a .mcs file: cells of Go and prose, and the output that the cells should
+// have. It knows nothing of running them. docs/mcs-format.md describes the format for people.
 package mcsfile
 
 import (
@@ -32,7 +32,8 @@ const (
 	wantMark = "// >"
 )
 
-// Read parses the file at path, which must be text of at most regular.MaxSource bytes. The name is for messages.
+// Read parses the file at path, which must be text of at most regular.MaxSource bytes. The name is for
+// messages.
 func Read(path, name string) (*File, error) {
 	text, err := regular.Text(path, regular.MaxSource)
 	if err != nil {
@@ -41,8 +42,8 @@ func Read(path, name string) (*File, error) {
 	return Parse(name, text), nil
 }
 
-// Parse splits a file into cells. A cell begins at a `// %%` line and ends at the next, or after its expected output:
-// the `// >` lines. Any text is a valid file; cells without content are left out.
+// Parse splits a file into cells. A cell begins at a `// %%` line and ends at the next, or after its expected
+// output: the `// >` lines. Any text is a valid file; cells without content are left out.
 func Parse(name, text string) *File {
 	f := &File{Name: name, text: text}
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -72,7 +73,8 @@ type mark struct {
 	title    string
 }
 
-// parseMark reads `// %%`, `// %% title`, `// %% [markdown] title`. Spaces between the slashes and %% may be missing.
+// parseMark reads `// %%`, `// %% title`, `// %% [markdown] title`. Spaces between the slashes and %% may be
+// missing.
 func parseMark(line string) (mark, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimRight(line, " \t"), "//")
 	if !ok {
@@ -164,8 +166,8 @@ func (f *File) Same(path string) (bool, error) {
 	return text == f.text, err
 }
 
-// WithWant returns the file's text with other expected output for some cells. Everything else stays as it is, but for
-// line ends, which become newlines.
+// WithWant returns the file's text with other expected output for some cells. Everything else stays as it is,
+// but for line ends, which become newlines.
 func (f *File) WithWant(want map[*Cell][]string) string {
 	var lines []string
 	at := 0
@@ -185,7 +187,8 @@ func (f *File) WithWant(want map[*Cell][]string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Format writes cells as a .mcs file: what %save does. A line of a cell that looks like a mark is written another way.
+// Format writes cells as a .mcs file: what %save does. A line of a cell that looks like a mark is written
+// another way.
 func Format(cells []Cell) string {
 	var b strings.Builder
 	for i, c := range cells {

@@ -1,9 +1,10 @@
-// Package edit is the text of a cell while it is typed: a [Buffer] with a cursor and the operations that keys stand for.
+// Package edit is the text of a cell while it is typed: a [Buffer] with a cursor and the operations that keys
+// stand for.
 //
-// It does no input or output and knows no screen. The text is what the session will get, with tabs as indentation; the
-// cursor is a byte offset that never splits what a person sees as one character. Every change goes through replace, which
-// is how undo knows it. Files: buffer.go (text, cursor, undo), move.go (motions), kill.go (cutting and pasting),
-// code.go (what depends on the text being Go).
+// It does no input or output and knows no screen. The text is what the session will get, with tabs as
+// indentation; the cursor is a byte offset that never splits what a person sees as one character. Every
+// change goes through replace, which is how undo knows it. Files: buffer.go (text, cursor, undo), move.go
+// (motions), kill.go (cutting and pasting), code.go (what depends on the text being Go).
 package edit
 
 import (

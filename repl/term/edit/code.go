@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// TypeRune types a rune. A closing bracket, or the colon of a case, that is first in its line takes the line back to
-// where gofmt would have it.
+// TypeRune types a rune. A closing bracket, or the colon of a case, that is first in its line takes the line
+// back to where gofmt would have it.
 func (b *Buffer) TypeRune(r rune) {
 	b.Type(string(r))
 	switch r {
@@ -99,8 +99,8 @@ func (b *Buffer) InRaw() bool {
 	return ok && t.Raw(b.text)
 }
 
-// Backspace deletes the character before the cursor, a step of indentation at once; at the start of a line it joins the
-// line with the one above.
+// Backspace deletes the character before the cursor, a step of indentation at once; at the start of a line it
+// joins the line with the one above.
 func (b *Buffer) Backspace() {
 	b.begin(other)
 	if b.pos == 0 {

@@ -52,8 +52,8 @@ func (b *Buffer) KillBefore() {
 	b.kill(from, b.pos)
 }
 
-// KillBlank cuts back to the blank before the cursor's word, KillWordLeft to the start of the name at or before the
-// cursor, KillWordRight to the end of the name at or behind it.
+// KillBlank cuts back to the blank before the cursor's word, KillWordLeft to the start of the name at or
+// before the cursor, KillWordRight to the end of the name at or behind it.
 func (b *Buffer) KillBlank()     { b.kill(b.back(func(r rune) bool { return !unicode.IsSpace(r) }), b.pos) }
 func (b *Buffer) KillWordLeft()  { b.kill(b.back(wordRune), b.pos) }
 func (b *Buffer) KillWordRight() { b.kill(b.pos, b.wordRight()) }

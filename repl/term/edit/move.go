@@ -76,8 +76,8 @@ func (b *Buffer) Finish() { b.Place(len(b.text)) }
 // indentLen is how many blanks s begins with.
 func indentLen(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// Up and Down move to the line above or below and keep the column, as far as lines are long enough; false: there is no
-// such line.
+// Up and Down move to the line above or below and keep the column, as far as lines are long enough; false:
+// there is no such line.
 func (b *Buffer) Up() bool {
 	start := b.lineStart()
 	if start == 0 {
@@ -125,8 +125,8 @@ func advance(column int, cluster string) int {
 	return ClusterColumns(cluster)
 }
 
-// ClusterColumns is how many columns a character takes on the screen: 2 for most of those from East Asia and emoji. What
-// a screen cannot show takes one, for the sign that stands for it.
+// ClusterColumns is how many columns a character takes on the screen: 2 for most of those from East Asia and
+// emoji. What a screen cannot show takes one, for the sign that stands for it.
 func ClusterColumns(cluster string) int {
 	if len(cluster) == 1 {
 		return 1
@@ -162,8 +162,8 @@ func (b *Buffer) wordRight() int {
 	return pos
 }
 
-// back is the start of the stretch before the cursor that begins after a rune that is not in it; other runes between it
-// and the cursor are part of it.
+// back is the start of the stretch before the cursor that begins after a rune that is not in it; other runes
+// between it and the cursor are part of it.
 func (b *Buffer) back(in func(r rune) bool) int {
 	pos := b.pos
 	for _, want := range []bool{false, true} {
@@ -178,6 +178,7 @@ func (b *Buffer) back(in func(r rune) bool) int {
 	return pos
 }
 
-// WordLeft moves to the start of the word at or before the cursor, WordRight to the end of the word at or behind it.
+// WordLeft moves to the start of the word at or before the cursor, WordRight to the end of the word at or
+// behind it.
 func (b *Buffer) WordLeft()  { b.Place(b.back(wordRune)) }
 func (b *Buffer) WordRight() { b.Place(b.wordRight()) }

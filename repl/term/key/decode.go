@@ -30,8 +30,8 @@ func (d *Decoder) Feed(b []byte) { d.buf = append(d.buf, b...) }
 // Blank says whether the next byte that waits is a blank or a tab.
 func (d *Decoder) Blank() bool { return len(d.buf) > 0 && (d.buf[0] == ' ' || d.buf[0] == '\t') }
 
-// Open says whether the bytes that wait are the start of a key that is not complete: after a while Next(true) takes
-// them for what they are. A paste stays open however long it takes.
+// Open says whether the bytes that wait are the start of a key that is not complete: after a while Next(true)
+// takes them for what they are. A paste stays open however long it takes.
 func (d *Decoder) Open() bool { return len(d.buf) > 0 && !d.pasting }
 
 // Take gives up what waits and returns it.
@@ -41,8 +41,8 @@ func (d *Decoder) Take() []byte {
 	return rest
 }
 
-// Next gives the next key; ok is false if more bytes are needed. Final says that no more will come soon, so that the
-// bytes of an incomplete sequence are keys of their own.
+// Next gives the next key; ok is false if more bytes are needed. Final says that no more will come soon, so
+// that the bytes of an incomplete sequence are keys of their own.
 func (d *Decoder) Next(final bool) (k Key, ok bool) {
 	for len(d.buf) > 0 {
 		if d.pasting {
@@ -84,8 +84,8 @@ func (d *Decoder) paste() (Key, bool) {
 	return k, true
 }
 
-// Clean keeps what can stand in a cell: line breaks of all kinds become one, other control characters and byte order
-// marks go, and bytes that are no UTF-8 become U+FFFD.
+// Clean keeps what can stand in a cell: line breaks of all kinds become one, other control characters and
+// byte order marks go, and bytes that are no UTF-8 become U+FFFD.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexByte(s, '\r') >= 0 {
@@ -241,8 +241,8 @@ func decodeCSI(b []byte) (Key, int) {
 	return csiKey(string(b[2:end]), b[end]), end + 1
 }
 
-// rxvtShift says whether a sequence ends here, with the dollar sign that rxvt sends for Shift. It is also part of what
-// terminals answer to questions, which begins with a question mark.
+// rxvtShift says whether a sequence ends here, with the dollar sign that rxvt sends for Shift. It is also
+// part of what terminals answer to questions, which begins with a question mark.
 func rxvtShift(seq []byte) bool { return seq[len(seq)-1] == '$' && seq[0] != '?' }
 
 // csiKey names the key of CSI params final.

@@ -1,9 +1,10 @@
 // Package paint draws what a person edits on a terminal.
 //
-// A [Layout] turns styled text into a [Frame]: rows of cells as wide as the window, and the cursor's place. A [Painter]
-// knows which frame the terminal shows and writes what turns it into another one: only what differs. A frame hangs
-// below whatever was printed before; nothing here knows or asks where on the screen that is, so all motion is relative
-// to the frame's first row. Only what every terminal since the VT100's successors does is used: no terminfo, no questions.
+// A [Layout] turns styled text into a [Frame]: rows of cells as wide as the window, and the cursor's place. A
+// [Painter] knows which frame the terminal shows and writes what turns it into another one: only what
+// differs. A frame hangs below whatever was printed before; nothing here knows or asks where on the screen
+// that is, so all motion is relative to the frame's first row. Only what every terminal since the VT100's
+// successors does is used: no terminfo, no questions.
 package paint
 
 import (
@@ -35,7 +36,8 @@ func (r Row) columns() (n int) {
 	return n
 }
 
-// A Frame is what the terminal is to show, and where the cursor is: row Y of Rows, column X, both counted from 0.
+// A Frame is what the terminal is to show, and where the cursor is: row Y of Rows, column X, both counted
+// from 0.
 type Frame struct {
 	Rows []Row
 	X, Y int
@@ -69,7 +71,8 @@ func NewLayout(width, margin int) *Layout {
 	return l
 }
 
-// Use lets rows be cut from memory that no frame needs any more, and Cells gives the memory for another layout.
+// Use lets rows be cut from memory that no frame needs any more, and Cells gives the memory for another
+// layout.
 func (l *Layout) Use(memory []Cell) { l.memory = memory[:0] }
 func (l *Layout) Cells() []Cell     { return l.memory }
 
@@ -134,8 +137,8 @@ func (l *Layout) put(text string, columns int, style Style) {
 	l.line += columns
 }
 
-// Text adds text. Tabs are blanks up to the next step of indentation, counted from where the line of text begins; what
-// has no place on a screen is shown as a sign.
+// Text adds text. Tabs are blanks up to the next step of indentation, counted from where the line of text
+// begins; what has no place on a screen is shown as a sign.
 func (l *Layout) Text(s string, style Style) {
 	for len(s) > 0 {
 		n := 1
@@ -188,8 +191,8 @@ func (l *Layout) cluster(s string, style Style) int {
 	return n
 }
 
-// invisible says whether a rune would change the screen without being seen on it: a control character, a mark without a
-// letter, a change of direction.
+// invisible says whether a rune would change the screen without being seen on it: a control character, a mark
+// without a letter, a change of direction.
 func invisible(r rune) bool {
 	return r == utf8.RuneError || r < 0xA0 && r >= 0x7f || r == 0xAD || r >= 0x300 && r <= 0x36F || r >= 0x200B && r <= 0x200F ||
 		r >= 0x2028 && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r >= 0xFE00 && r <= 0xFE0F || r == 0xFEFF || r >= 0xE0000 && r <= 0xE0FFF

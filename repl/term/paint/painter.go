@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Painter changes one frame on the terminal into another. Its methods add to what [Painter.Take] gives; nothing is
-// written before.
+// A Painter changes one frame on the terminal into another. Its methods add to what [Painter.Take] gives;
+// nothing is written before.
 type Painter struct {
 	out   []byte
 	rows  []Row // on the screen
@@ -26,7 +26,8 @@ func (p *Painter) Take() []byte {
 // Raw adds bytes that do not move the cursor.
 func (p *Painter) Raw(s string) { p.out = append(p.out, s...) }
 
-// Draw shows a frame for a window of width columns. The first one begins in the cursor's line, which it takes for itself.
+// Draw shows a frame for a window of width columns. The first one begins in the cursor's line, which it takes
+// for itself.
 func (p *Painter) Draw(f Frame, width int) {
 	if !p.shown {
 		p.out = append(p.out, "\r\x1b[J"...)
@@ -82,8 +83,8 @@ func (p *Painter) row(y int, old, row Row) {
 	}
 }
 
-// cell writes one cell. Terminals differ about how wide several runes are together: its columns are made blank before
-// them, and the cursor is taken to the column behind them.
+// cell writes one cell. Terminals differ about how wide several runes are together: its columns are made
+// blank before them, and the cursor is taken to the column behind them.
 func (p *Painter) cell(c Cell) {
 	p.setStyle(c.Style)
 	_, n := utf8.DecodeRuneInString(c.Text)
@@ -162,8 +163,8 @@ func (p *Painter) Leave() {
 // Lose says that the screen is not what was drawn any more; the cursor is where the next frame begins.
 func (p *Painter) Lose() { p.shown, p.rows, p.style = false, nil, "" }
 
-// Resized says that the window has a new size. A terminal that wraps what it shows anew (reflow) has moved the frame's
-// first row; others cut rows or leave them. The frame is taken off the screen.
+// Resized says that the window has a new size. A terminal that wraps what it shows anew (reflow) has moved
+// the frame's first row; others cut rows or leave them. The frame is taken off the screen.
 func (p *Painter) Resized(columns, rows int, reflow bool) {
 	if !p.shown {
 		return

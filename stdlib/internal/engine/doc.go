@@ -1,2 +1,3 @@
-// Package engine holds the symbol tables of the engine's public packages. Everything but this file is generated.
+// Package engine holds the symbol tables of the engine's public packages. Everything but this file is
+// generated.
 package engine

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// ExitRequest is what os.Exit and log.Fatal panic with inside a session, so that a cell cannot end the process.
+// ExitRequest is what os.Exit and log.Fatal panic with inside a session, so that a cell cannot end the
+// process.
 type ExitRequest struct {
 	Code int
 }
@@ -19,8 +20,8 @@ type ExitRequest struct {
 func (e ExitRequest) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
 
 // replaced are the symbols that the generated tables must not take from the package itself. The names with an
-// underscore are additions: a method of a compiled type cannot be replaced, so the session lowers l.Fatal(v) to
-// log.Logger_Fatal(l, v).
+// underscore are additions: a method of a compiled type cannot be replaced, so the session lowers l.Fatal(v)
+// to log.Logger_Fatal(l, v).
 var replaced = map[string]map[string]reflect.Value{
 	"os": {
 		"Exit": reflect.ValueOf(func(code int) { panic(ExitRequest{code}) }),

@@ -40,7 +40,8 @@ func (w *work) fill(params []nn.Param) {
 	}
 }
 
-// named is a weight [out in] that comes from its name. What is stored in codes is rounded to what they hold exactly.
+// named is a weight [out in] that comes from its name. What is stored in codes is rounded to what they hold
+// exactly.
 func (w *work) named(name string, shape ...int) tensor.Tensor {
 	seed, n := crc32.ChecksumIEEE([]byte(name)), shape[0]*shape[1]
 	x := numbers(seed, n)
@@ -53,7 +54,8 @@ func (w *work) named(name string, shape ...int) tensor.Tensor {
 // codeBits are those of the types whose weights are stored in codes.
 var codeBits = map[string]int{"int8": 8, "int4": 4}
 
-// train does one step of LoRA training a run: forward, backward, clipping, AdamW. The step is compiled, as torch.compile's is.
+// train does one step of LoRA training a run: forward, backward, clipping, AdamW. The step is compiled, as
+// torch.compile's is.
 func (w *work) train() func() []tensor.Tensor {
 	m := w.decoder()
 	adapter, err := lora.Inject(m, lora.Config{Rank: w.R})

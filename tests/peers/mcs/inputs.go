@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// numbers are pseudo-random in [-1, 1) and the same on every side: multiples of 2^-23 from a hash of seed and index
-// (inputs.py has the same formula).
+// numbers are pseudo-random in [-1, 1) and the same on every side: multiples of 2^-23 from a hash of seed and
+// index (inputs.py has the same formula).
 func numbers(seed uint32, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -30,8 +30,8 @@ func values(seed uint32, shape ...int) tensor.Tensor {
 	return tensor.From(numbers(seed, n), shape...).Eval()
 }
 
-// exact rounds rows of k numbers to what codes of some bits hold exactly: multiples of a power of two, of which the first of
-// each 32 is the largest that there is. inputs.py has the same formula.
+// exact rounds rows of k numbers to what codes of some bits hold exactly: multiples of a power of two, of
+// which the first of each 32 is the largest that there is. inputs.py has the same formula.
 func exact(x []float32, k, bits int) []float32 {
 	most := float32(int(1)<<(bits-1) - 1)
 	for row := range slices.Chunk(x, k) {

@@ -1,5 +1,5 @@
-// Command mcs is mcs's own side of tests/peers: a process that does the work that cpu.py asks for and times it, as
-// worker.py does it for the other systems.
+// Command mcs is mcs's own side of tests/peers: a process that does the work that cpu.py asks for and times
+// it, as worker.py does it for the other systems.
 //
 // A request is a line of JSON on standard input, the answer a line of JSON on standard output:
 //

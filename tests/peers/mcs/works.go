@@ -36,8 +36,8 @@ type work struct {
 
 const epsilon = 1e-5
 
-// build returns what does the work once. Its tensors are new in each run, so that graph and plan are looked up as a
-// user's loop does it. It returns nil for work that the engine does not have.
+// build returns what does the work once. Its tensors are new in each run, so that graph and plan are looked
+// up as a user's loop does it. It returns nil for work that the engine does not have.
 func (w *work) build() func() []tensor.Tensor {
 	switch w.Kind {
 	case "lora":
@@ -48,7 +48,8 @@ func (w *work) build() func() []tensor.Tensor {
 		a, b := w.stored(values(1, w.N, w.N)), w.stored(values(2, w.N, w.N))
 		return func() []tensor.Tensor { return []tensor.Tensor{a.MatMul(b)} }
 	case "matvec":
-		// A linear layer holds its weight as [in out] here, and as [out in] in PyTorch: each side gets its own order.
+		// A linear layer holds its weight as [in out] here, and as [out in] in PyTorch: each side gets its
+		// own order.
 		x, weight := w.stored(values(1, 1, w.K)), w.stored(values(2, w.N, w.K).Transpose())
 		return func() []tensor.Tensor { return []tensor.Tensor{x.MatMul(weight)} }
 	case "codes":

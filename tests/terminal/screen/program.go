@@ -12,8 +12,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// Patience is how long a test waits for what must come. It is no measure of speed: machines that run tests are slow at
-// times.
+// Patience is how long a test waits for what must come. It is no measure of speed: machines that run tests
+// are slow at times.
 const Patience = 60 * time.Second
 
 // A Program runs in a pseudo-terminal and draws on a Screen.

@@ -1,5 +1,5 @@
-// Package screen runs a program in a pseudo-terminal and looks at what it draws: a small model of a terminal's screen
-// ([Screen]) and a process in front of it ([Program]). It is for tests.
+// Package screen runs a program in a pseudo-terminal and looks at what it draws: a small model of a
+// terminal's screen ([Screen]) and a process in front of it ([Program]). It is for tests.
 package screen
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// A Screen interprets the escape sequences that line editors use, as xterm does, and remembers every line that scrolled
-// away. It is safe for several goroutines.
+// A Screen interprets the escape sequences that line editors use, as xterm does, and remembers every line
+// that scrolled away. It is safe for several goroutines.
 type Screen struct {
 	// ReflowOnResize makes Resize wrap lines anew, as most terminals do; xterm cuts them.
 	ReflowOnResize bool
@@ -220,8 +220,8 @@ func (s *Screen) put(r rune) {
 	}
 }
 
-// joins says whether a rune that has a width becomes part of the emoji before it: it gives a colour of skin, or follows a
-// joiner.
+// joins says whether a rune that has a width becomes part of the emoji before it: it gives a colour of skin,
+// or follows a joiner.
 func joins(before string, r rune) bool {
 	emoji := func(r rune) bool { return r >= 0x2600 && r <= 0x27BF || r >= 0x1F000 && r <= 0x1FAFF }
 	first, _ := utf8.DecodeRuneInString(before)
@@ -334,8 +334,8 @@ func (s *Screen) Text() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// Cursor gives the cursor's column and row, counted from 0 and from the first line that was ever drawn, and the text of
-// its line.
+// Cursor gives the cursor's column and row, counted from 0 and from the first line that was ever drawn, and
+// the text of its line.
 func (s *Screen) Cursor() (column, row int, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

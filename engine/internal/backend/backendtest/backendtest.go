@@ -1,13 +1,14 @@
 // Package backendtest is the conformance suite of backends: whoever passes it may run what people compute.
 //
-// [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over shapes of
-// rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over strided, flipped and
-// broadcast operands, and over special values. Each case is a little graph; it is built twice, evaluated on the
-// reference and on the backend, and the results must agree within the row's tolerance. Random graphs (graphs.go) do
-// the same for what the planner makes of longer ones, and contract.go checks what the interface promises besides.
+// [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over
+// shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over
+// strided, flipped and broadcast operands, and over special values. Each case is a little graph; it is built
+// twice, evaluated on the reference and on the backend, and the results must agree within the row's
+// tolerance. Random graphs (graphs.go) do the same for what the planner makes of longer ones, and contract.go
+// checks what the interface promises besides.
 //
-// What a backend has run is recorded in record/NAME.txt; the documentation of the ops is made from it. Run fails when
-// the record is not what was run; go test -record writes it.
+// What a backend has run is recorded in record/NAME.txt; the documentation of the ops is made from it. Run
+// fails when the record is not what was run; go test -record writes it.
 package backendtest
 
 import (
@@ -101,8 +102,8 @@ func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	}
 }
 
-// everyCase are the types that run all cases of an op. The others have loops of the same source, for another Go type: each
-// runs a third of the cases, and the special values.
+// everyCase are the types that run all cases of an op. The others have loops of the same source, for another
+// Go type: each runs a third of the cases, and the special values.
 var everyCase = map[dtype.Type]bool{
 	dtype.Bool: true, dtype.U8: true, dtype.I32: true, dtype.I64: true,
 	dtype.F16: true, dtype.BF16: true, dtype.F32: true, dtype.F64: true,

@@ -15,15 +15,16 @@ import (
 // A Case is a graph to evaluate.
 type Case struct {
 	Name string
-	// Build returns the nodes to evaluate; dt is the dtype under test. It is called once for each device, and makes the
-	// same data each time.
+	// Build returns the nodes to evaluate; dt is the dtype under test. It is called once for each device, and
+	// makes the same data each time.
 	Build func(b *B, dt dtype.Type) []*ir.Node
 	// Elementwise measures the tolerance by each element instead of by the largest one.
 	Elementwise bool
 	Tol         float64 // in place of the row's
 }
 
-// A B builds a case's graph on a device. Its methods do not return errors: what an op's rule refuses ends the case.
+// A B builds a case's graph on a device. Its methods do not return errors: what an op's rule refuses ends the
+// case.
 type B struct {
 	dev *backend.Device
 	rng *rand.Rand
@@ -145,8 +146,8 @@ func (b *B) Places(n int, shape ...int) *ir.Node {
 	return b.Leaf(dtype.I64, shape, func(int) float64 { return float64(b.rng.IntN(2*n) - n) })
 }
 
-// Special returns every special value of the type next to every other: element i of the first of two operands, and of
-// the second.
+// Special returns every special value of the type next to every other: element i of the first of two
+// operands, and of the second.
 func (b *B) Special(dt dtype.Type, second bool) *ir.Node {
 	list := specials(dt)
 	n := len(list)

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A checked backend runs every launch on the reference too, on the same inputs, and compares. So a wrong kernel is found
-// by itself, and not by what it does to the end of a long graph.
+// A checked backend runs every launch on the reference too, on the same inputs, and compares. So a wrong
+// kernel is found by itself, and not by what it does to the end of a long graph.
 type checked struct {
 	backend.Backend
 	exact backend.Backend

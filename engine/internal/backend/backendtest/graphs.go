@@ -18,14 +18,15 @@ import (
 
 var graphs = flag.Int("graphs", 200, "how many random graphs the conformance suite compares")
 
-// foundSomething are seeds beyond the usual ones that found a mistake once: 1500, an operand that its launch also computes.
+// foundSomething are seeds beyond the usual ones that found a mistake once: 1500, an operand that its launch
+// also computes.
 var foundSomething = []int{1500}
 
 // inTurn are the types that take turns in random graphs, beside F32.
 var inTurn = slices.DeleteFunc(dtype.All(), func(dt dtype.Type) bool { return !dt.Int() && dt != dtype.F64 })
 
-// graphs compares random graphs on the backend, fused, with the reference, where every node is a launch of its own.
-// Each launch is held against the reference by itself, too.
+// graphs compares random graphs on the backend, fused, with the reference, where every node is a launch of
+// its own. Each launch is held against the reference by itself, too.
 func (s *suite) graphs(t *testing.T) {
 	b, err := newChecked(s.dev.Backend())
 	if err != nil {
@@ -92,9 +93,9 @@ func unfused(f func() ([]Values, error)) (values []Values, err error) {
 	return values, err
 }
 
-// RandomGraph returns a case of about that many ops on tensors whose axes are at most that long: arithmetic, views,
-// broadcasting, reductions, products, row ops, with some of the values as results. All functions in it are smooth and
-// keep numbers small, so that rounding stays rounding.
+// RandomGraph returns a case of about that many ops on tensors whose axes are at most that long: arithmetic,
+// views, broadcasting, reductions, products, row ops, with some of the values as results. All functions in it
+// are smooth and keep numbers small, so that rounding stays rounding.
 func RandomGraph(ops, longest int) Case {
 	return Case{Name: "random graph", Build: func(b *B, dt dtype.Type) []*ir.Node {
 		g := &graphMaker{B: b, dt: dt, longest: longest}

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// How far a result may be off: so many times as far as that of the disturbed reference is at most. An element is off by
-// nothing in all runs with a probability that this makes up for.
+// How far a result may be off: so many times as far as that of the disturbed reference is at most. An element
+// is off by nothing in all runs with a probability that this makes up for.
 const (
 	disturbances = 4
 	beyond       = 24
 )
 
-// A spread is a result of the reference, and for each element how far the disturbed reference was off at most. It knows no
-// size of the tensor: an element of 1e-9 that no cancellation made is held to 1e-15.
+// A spread is a result of the reference, and for each element how far the disturbed reference was off at
+// most. It knows no size of the tensor: an element of 1e-9 that no cancellation made is held to 1e-15.
 type spread struct {
 	want Values
 	off  []float64
@@ -32,7 +32,8 @@ func (s *spread) add(v *Values) {
 	}
 }
 
-// allows holds a result against the reference's. Integers must be equal, and NaN and infinities where they should be.
+// allows holds a result against the reference's. Integers must be equal, and NaN and infinities where they
+// should be.
 func (s *spread) allows(got *Values) error {
 	want := &s.want
 	if got.DType != want.DType || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.I, want.I) {

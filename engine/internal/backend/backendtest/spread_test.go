@@ -9,8 +9,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// What no cancellation made is held to some units in its last place, however small it is: of the numbers of random graphs
-// that lie far below the largest one of their result, nearly all are seen to be wrong when they are off by 1/1000.
+// What no cancellation made is held to some units in its last place, however small it is: of the numbers of
+// random graphs that lie far below the largest one of their result, nearly all are seen to be wrong when they
+// are off by 1/1000.
 func TestSpreadSeesSmallNumbers(t *testing.T) {
 	s := &suite{exact: newReference(t)}
 	seen, all := 0, 0

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
 )
 
-// openAccelerate returns the matrix product of Apple's Accelerate, which uses units that no instructions are published for.
-// It was compiled, but never run: we had no Apple hardware.
+// openAccelerate returns the matrix product of Apple's Accelerate, which uses units that no instructions are
+// published for. It was compiled, but never run: we had no Apple hardware.
 func openAccelerate() (gemm.BLAS, error) {
 	const path = "/System/Library/Frameworks/Accelerate.framework/Accelerate"
 	library, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)

@@ -11,12 +11,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// adamWRun is how many elements are stepped at a time: results that are not stored as they are computed stay in the
-// first-level cache meanwhile.
+// adamWRun is how many elements are stepped at a time: results that are not stored as they are computed stay
+// in the first-level cache meanwhile.
 const adamWRun = 1024
 
-// adamWStream is how much a step must store for that to go past the caches. It is more than elsewhere because the next
-// step reads it. What is changed in place was read into the caches anyhow.
+// adamWStream is how much a step must store for that to go past the caches. It is more than elsewhere because
+// the next step reads it. What is changed in place was read into the caches anyhow.
 const adamWStream = 64 << 20
 
 // An adamWTensor is one parameter with what belongs to it.
@@ -94,8 +94,8 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 	}
 }
 
-// step updates n elements. Results that are rounded, that go past the caches, or that nobody wants, go through spare
-// memory.
+// step updates n elements. Results that are rounded, that go past the caches, or that nobody wants, go
+// through spare memory.
 func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
 	x := t.states.at(worker).Fetch(start, n)
 	was := [3]unsafe.Pointer{x[0], x[2], x[3]}

@@ -12,9 +12,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Attention goes over the keys in blocks and never holds all scores of a query (Dao et al. 2022, FlashAttention): a
-// block of scores stays in the cache from its first product to its second. Keys and values are packed once for all the
-// queries that look at them; with a causal mask, blocks that no query of a block may see are left out.
+// Attention goes over the keys in blocks and never holds all scores of a query (Dao et al. 2022,
+// FlashAttention): a block of scores stays in the cache from its first product to its second. Keys and values
+// are packed once for all the queries that look at them; with a causal mask, blocks that no query of a block
+// may see are left out.
 const (
 	queryBlock = vec.ColumnsApart
 	keyBlock   = 256

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// BenchmarkAttention runs 14 query heads of 64 over 2 key heads, causal, as in a model of half a billion parameters, and
-// reports the best rate and its share of what multiply-adds on registers reach.
+// BenchmarkAttention runs 14 query heads of 64 over 2 key heads, causal, as in a model of half a billion
+// parameters, and reports the best rate and its share of what multiply-adds on registers reach.
 func BenchmarkAttention(b *testing.B) {
 	dev := New(0)
 	defer dev.Close()

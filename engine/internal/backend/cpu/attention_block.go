@@ -11,10 +11,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
-// Blocks of scores lie transposed: a row for each key, a column for each query, s = k·qᵀ. The probabilities that they
-// become are then the right operand of the second product, oᵀ = vᵀ·p, as they lie, and a micro-kernel with as many columns
-// as a block has queries holds both products' sums. Left operands are keys and turned values, packed once for all heads and
-// blocks of queries that look at them.
+// Blocks of scores lie transposed: a row for each key, a column for each query, s = k·qᵀ. The probabilities
+// that they become are then the right operand of the second product, oᵀ = vᵀ·p, as they lie, and a
+// micro-kernel with as many columns as a block has queries holds both products' sums. Left operands are keys
+// and turned values, packed once for all heads and blocks of queries that look at them.
 
 // packedKeys are the keys and values of all heads, packed by blocks.
 type packedKeys struct {
@@ -55,8 +55,8 @@ type blockTask struct {
 	sums   []float32 // a row for each feature of the values
 	turned []float32 // a row for each query
 	more   []float32 // a part of the mask, turned
-	// Of each query: the largest score so far, or 0 if that is −Inf; exp(what it was − what it is); the sum of
-	// exp(score − most).
+	// Of each query: the largest score so far, or 0 if that is −Inf; exp(what it was − what it is); the sum
+	// of exp(score − most).
 	most, shift, shrink, total []float32
 }
 
@@ -115,7 +115,8 @@ func (t *blockTask) hiddenFrom(key int) int {
 	return min(t.queries, max(0, key-(t.tk-t.tq)-t.first))
 }
 
-// score computes the scores of n keys from key on, but for whole vectors of queries that may not look at them.
+// score computes the scores of n keys from key on, but for whole vectors of queries that may not look at
+// them.
 func (t *blockTask) score(key, n int) {
 	left := gemm.PackedLeft(t.kernel, t.packed.keys[t.block(key)*t.packed.keysBlock:], n, t.d)
 	for i := 0; i < n; {
@@ -182,7 +183,8 @@ func (t *blockTask) vectors(f func(column int)) {
 	}
 }
 
-// softmax turns the scores of n keys into exp(score − most), and brings what was summed before to the new largest scores.
+// softmax turns the scores of n keys into exp(score − most), and brings what was summed before to the new
+// largest scores.
 func (t *blockTask) softmax(key, n int) {
 	p := func(x []float32, at int) unsafe.Pointer { return unsafe.Pointer(&x[at]) }
 	copy(t.shrink, t.most)

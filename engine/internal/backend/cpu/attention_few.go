@@ -9,8 +9,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
-// A fewTask is all of few queries of several heads that look at the same keys: its rows are the queries of the first head,
-// those of the second, and so on. Reading keys and values is what it costs, so they are read as they lie.
+// A fewTask is all of few queries of several heads that look at the same keys: its rows are the queries of
+// the first head, those of the second, and so on. Reading keys and values is what it costs, so they are read
+// as they lie.
 type fewTask struct {
 	*attention
 	l      *launch
@@ -89,7 +90,8 @@ func (t *fewTask) score(key, n int) {
 	micro.Dot(t.rows, n, t.d, unsafe.SliceData(t.query), t.d, s, unsafe.SliceData(t.scores), keyBlock)
 }
 
-// softmax turns a query's scores into exp(score − most), and brings what was summed before to the new largest score.
+// softmax turns a query's scores into exp(score − most), and brings what was summed before to the new largest
+// score.
 func (t *fewTask) softmax(i, key, n int) {
 	row := t.scores[i*keyBlock:][:n]
 	p := unsafe.Pointer(unsafe.SliceData(row))

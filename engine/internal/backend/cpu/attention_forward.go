@@ -6,8 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// attention computes o = softmax(scale·q·kᵀ + mask)·v, and the logarithm of the sum that each softmax divides by. A
-// query that may look nowhere gives 0.
+// attention computes o = softmax(scale·q·kᵀ + mask)·v, and the logarithm of the sum that each softmax divides
+// by. A query that may look nowhere gives 0.
 type attention struct {
 	heads
 	out, lse *backend.Output // nil if nobody wants it

@@ -11,13 +11,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
-// attentionGrad computes dq, dk and dv from the probabilities p, which it computes again, block by block, from the
-// logsumexp of the forward pass:
+// attentionGrad computes dq, dk and dv from the probabilities p, which it computes again, block by block,
+// from the logsumexp of the forward pass:
 //
 //	dp = do·vᵀ   ds = p∘(dp − do·o)   dq = scale·ds·k   dk = scale·dsᵀ·q   dv = pᵀ·do
 //
-// A task is a head of keys with some of the blocks of queries that look at it. If there are fewer heads than threads
-// want, the blocks of a head are dealt out to several tasks, each with sums of its own, which are added up at the end.
+// A task is a head of keys with some of the blocks of queries that look at it. If there are fewer heads than
+// threads want, the blocks of a head are dealt out to several tasks, each with sums of its own, which are
+// added up at the end.
 type attentionGrad struct {
 	heads
 	do                   tensor4
@@ -33,8 +34,8 @@ type attentionGrad struct {
 const (
 	// gradQueries is the number of queries in a block.
 	gradQueries = 64
-	// gradTasks is how many tasks there are at least, if there are as many blocks. It does not depend on the number of threads,
-	// so neither do the sums.
+	// gradTasks is how many tasks there are at least, if there are as many blocks. It does not depend on the
+	// number of threads, so neither do the sums.
 	gradTasks = 16
 )
 
@@ -261,7 +262,8 @@ func (t *gradTask) run() {
 	}
 }
 
-// load packs the queries (scaled) and the gradient of their results, and multiplies the latter with the results.
+// load packs the queries (scaled) and the gradient of their results, and multiplies the latter with the
+// results.
 func (t *gradTask) load() {
 	q := t.q.source(t.l, t.batch, t.head, t.first)
 	do := t.do.source(t.l, t.batch, t.head, t.first)
@@ -302,7 +304,8 @@ func (t *gradTask) scoreGrad(i, key, n int, lse float32) {
 	clear(dp[seen:])
 }
 
-// addTo adds the transpose of a block of queries × n keys, times rows of the queries, to the sums of the keys.
+// addTo adds the transpose of a block of queries × n keys, times rows of the queries, to the sums of the
+// keys.
 func (t *gradTask) addTo(sums []float32, k *micro.Kernel, square []float32, n int, right gemm.Right) {
 	s := micro.Source{Base: unsafe.Pointer(unsafe.SliceData(square)), Line: 1, Step: keyBlock}
 	gemm.Multiply(gemm.PackLeft(k, t.leftMem, s, n, t.rows), right, right.Cols(), unsafe.SliceData(sums), right.Cols(), true)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// bench launches a group over and over, and reports the best time of a launch, GB/s of its inputs and outputs, and the
-// share of what copying memory of that size reaches at best in the same run.
+// bench launches a group over and over, and reports the best time of a launch, GB/s of its inputs and
+// outputs, and the share of what copying memory of that size reaches at best in the same run.
 func (b *builder) bench(t *testing.B) {
 	be := New(0)
 	defer be.Close()

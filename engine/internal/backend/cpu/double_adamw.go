@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// compileDoubleAdamW steps tensors of float64. Results may lie where what they replace does: an element is read before it
-// is written.
+// compileDoubleAdamW steps tensors of float64. Results may lie where what they replace does: an element is
+// read before it is written.
 func compileDoubleAdamW(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	count := len(in.Outs) / 3
 	operands := make([]*operand, 4*count)

@@ -139,7 +139,8 @@ func (a *doubleAttention) run(l *launch) {
 	})
 }
 
-// runGrad shares out the heads of keys: a worker goes through all queries that look at one, and adds to its gradients.
+// runGrad shares out the heads of keys: a worker goes through all queries that look at one, and adds to its
+// gradients.
 func (a *doubleAttention) runGrad(l *launch) {
 	x, release := a.inputs(l)
 	defer release()

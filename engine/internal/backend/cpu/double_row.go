@@ -69,7 +69,8 @@ var doubleRows = map[ir.Op]func(k *rowKernel, x, w [][]float64, y []float64){
 	},
 }
 
-// logSumExp is ln Σ exp(x) as the greatest x and what is to be added. It is -Inf where every x is, and NaN with one.
+// logSumExp is ln Σ exp(x) as the greatest x and what is to be added. It is -Inf where every x is, and NaN
+// with one.
 func logSumExp(x []float64) (top, rest float64) {
 	top = math.Inf(-1)
 	for _, v := range x {
@@ -132,7 +133,8 @@ func (k *rowKernel) doubleRows(l *launch, f func(k *rowKernel, x, w [][]float64,
 	})
 }
 
-// doubleNormGrads computes dx row by row, and dweight and dbias as sums of one partial for each piece of rows.
+// doubleNormGrads computes dx row by row, and dweight and dbias as sums of one partial for each piece of
+// rows.
 func (k *rowKernel) doubleNormGrads(l *launch) {
 	w := k.doubleVectors()[0]
 	pieces := max(1, min(64, (k.rows+normPieceRows-1)/normPieceRows))

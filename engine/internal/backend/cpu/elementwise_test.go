@@ -11,7 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Every elementwise op of the table, on every dtype that the op takes, over special values and over ordinary ones.
+// Every elementwise op of the table, on every dtype that the op takes, over special values and over ordinary
+// ones.
 func TestElementwiseOps(t *testing.T) {
 	inf := math.Inf(1)
 	floats := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -2.5, 3.5, inf, -inf, math.NaN(), 1e-3, 80, -80, 1e30, -7, 2}

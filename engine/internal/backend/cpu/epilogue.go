@@ -5,8 +5,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// epilogues sorts the elementwise instructions of a MatMul group by the product after which they can run: the last one
-// that they need.
+// epilogues sorts the elementwise instructions of a MatMul group by the product after which they can run: the
+// last one that they need.
 type epilogues struct {
 	g     *backend.Group
 	level []int // for each instruction the index of that product, or -1 if it needs none

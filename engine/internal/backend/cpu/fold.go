@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A fold says how elements become one number: run folds a stretch of memory, join two results. Floating-point numbers
-// are in F, with partial sums added up in float64; integers are in I and wrap around.
+// A fold says how elements become one number: run folds a stretch of memory, join two results. Floating-point
+// numbers are in F, with partial sums added up in float64; integers are in I and wrap around.
 type fold struct {
 	zero ir.Scalar
 	run  func(p unsafe.Pointer, n int) ir.Scalar
@@ -160,8 +160,8 @@ const columnBlock = 1024
 // flushRows is how many rows are added up in float32 before the sums move on to the next level.
 const flushRows = 32
 
-// columnSums folds columns: row after row is added to a run of numbers. Sums of float32 climb levels, flushRows at a
-// time, so that the rounding error does not grow with the number of rows.
+// columnSums folds columns: row after row is added to a run of numbers. Sums of float32 climb levels,
+// flushRows at a time, so that the rounding error does not grow with the number of rows.
 type columnSums struct {
 	rows, flushes int // added to near, and to middle, since they were cleared
 	near, middle  [columnBlock]float32

@@ -128,7 +128,8 @@ func (b *builder) run(be backend.Backend) ([][]byte, error) {
 	return outs, nil
 }
 
-// check compares the cpu backend with ref: floats within tolerance of the largest magnitude, the rest exactly.
+// check compares the cpu backend with ref: floats within tolerance of the largest magnitude, the rest
+// exactly.
 func (b *builder) check(t *testing.T, tolerance float64) {
 	t.Helper()
 	exact, err := ref.Open()

@@ -95,7 +95,8 @@ func compileGatherAlong(g *backend.Group, in *backend.Inst) (func(*launch), erro
 	}, nil
 }
 
-// alongPlaces returns the linear index in shape of the element that position n of an index of shape points to.
+// alongPlaces returns the linear index in shape of the element that position n of an index of shape points
+// to.
 func alongPlaces(shape, index []int, axis int) func(n, i int) int {
 	strides := make([]int, len(shape))
 	stride := 1

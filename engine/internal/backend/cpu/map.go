@@ -60,8 +60,8 @@ func runBlocks(l *launch, states *perWorker, n, width int) {
 	})
 }
 
-// perWorker keeps a state of a program for each worker. A state is bound to a launch's memory when its worker first
-// asks for it, so that a small launch on a machine with many threads binds one.
+// perWorker keeps a state of a program for each worker. A state is bound to a launch's memory when its worker
+// first asks for it, so that a small launch on a machine with many threads binds one.
 type perWorker struct {
 	prog    *tile.Program
 	reserve int              // elements for Fetch, if any
@@ -123,8 +123,9 @@ func storedOuts(g *backend.Group, outs []backend.Output) []tile.Out {
 	return r
 }
 
-// streamBytes is how much a group must store, of what nothing reads soon, for that to go past the caches. Measured with
-// 2 MiB of second-level cache: from 4 MiB on such a store takes half the time, below it whoever reads the result pays.
+// streamBytes is how much a group must store, of what nothing reads soon, for that to go past the caches.
+// Measured with 2 MiB of second-level cache: from 4 MiB on such a store takes half the time, below it whoever
+// reads the result pays.
 const streamBytes = 4 << 20
 
 // streams says whether an output of g is stored past the caches.

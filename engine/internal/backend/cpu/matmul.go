@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A matMul is a compiled group of kind MatMul: its products in order. Each is a phase of the launch, so that a later
-// one can read what an earlier one made.
+// A matMul is a compiled group of kind MatMul: its products in order. Each is a phase of the launch, so that
+// a later one can read what an earlier one made.
 type matMul struct {
 	g       *backend.Group
 	phases  []*phase
@@ -20,8 +20,8 @@ type matMul struct {
 	scratch int                   // bytes
 }
 
-// A place is where a dense value is during a launch: in a buffer of the command, or in its scratch memory when buf is
-// negative.
+// A place is where a dense value is during a launch: in a buffer of the command, or in its scratch memory
+// when buf is negative.
 type place struct {
 	buf    int
 	offset int // bytes
@@ -105,7 +105,8 @@ func (p *phase) run(l *launch, scratch []byte) {
 	p.product.multiply(l, scratch, &p.args)
 }
 
-// A result is a value that is stored after a product: where somebody wants it, or where a later product reads it.
+// A result is a value that is stored after a product: where somebody wants it, or where a later product reads
+// it.
 type result struct {
 	value backend.Ref
 	place place
@@ -168,8 +169,9 @@ func (m *matMul) results(size int, e epilogue) (list []result) {
 	return list
 }
 
-// sums is where the sums of the product raw are gathered, as numbers of reg: where the product itself is wanted; or else in
-// the only result, if it is as wide, which the ending then changes in place. Sums of float32 are otherwise not kept.
+// sums is where the sums of the product raw are gathered, as numbers of reg: where the product itself is
+// wanted; or else in the only result, if it is as wide, which the ending then changes in place. Sums of
+// float32 are otherwise not kept.
 func (m *matMul) sums(results []result, raw backend.Ref, reg dtype.Type, size int) place {
 	at := slices.IndexFunc(results, func(r result) bool { return r.value == raw && r.place.dtype == reg })
 	switch {

@@ -221,7 +221,8 @@ func TestMatMulBatches(t *testing.T) {
 	}
 }
 
-// One launch with two products that do not depend on each other, joined by an instruction after both: silu(gate)·up.
+// One launch with two products that do not depend on each other, joined by an instruction after both:
+// silu(gate)·up.
 func TestMatMulGatedPair(t *testing.T) {
 	b := New(2)
 	defer b.Close()

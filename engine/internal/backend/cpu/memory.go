@@ -11,15 +11,15 @@ import (
 
 const alignment = 64 // a cache line, and a 512-bit vector
 
-// A buffer is memory from Go's heap, or, when it is large, from the system where that is possible. bytes is nil once it
-// was freed.
+// A buffer is memory from Go's heap, or, when it is large, from the system where that is possible. bytes is
+// nil once it was freed.
 type buffer struct {
 	bytes []byte
 	pages []byte // what the system gave, nil for memory from the heap
 }
 
-// largeBuffer is the size from which a buffer has pages of its own: huge ones if the system has them, which cost a 512th
-// of the page faults, and which go back to the system at once.
+// largeBuffer is the size from which a buffer has pages of its own: huge ones if the system has them, which
+// cost a 512th of the page faults, and which go back to the system at once.
 const largeBuffer = 2 << 20
 
 func (b *buffer) Bytes() int { return len(b.bytes) }
@@ -90,7 +90,8 @@ func (b *Backend) Download(dst []byte, src ir.Buffer, offset int) error {
 	return nil
 }
 
-// An arena is the scratch memory of a launch: taken piece by piece, given back all at once when the next launch starts.
+// An arena is the scratch memory of a launch: taken piece by piece, given back all at once when the next
+// launch starts.
 type arena struct {
 	block []byte
 	used  int

@@ -8,11 +8,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 )
 
-// A multiplier computes the product of a phase. There is one for each kind of numbers: floatProduct, doubleProduct,
-// plainProduct.
+// A multiplier computes the product of a phase. There is one for each kind of numbers: floatProduct,
+// doubleProduct, plainProduct.
 type multiplier interface {
-	// multiply computes the product for a launch, and hands each part of the result to a.done when it is complete. It ends
-	// early, with an undefined result, when the launch's pool was told to stop.
+	// multiply computes the product for a launch, and hands each part of the result to a.done when it is
+	// complete. It ends early, with an undefined result, when the launch's pool was told to stop.
 	multiply(l *launch, scratch []byte, a *arguments)
 }
 
@@ -27,8 +27,8 @@ func newMultiplier(p *problem, t dtype.Type) multiplier {
 	return &plainProduct{problem: p, row: loopsOf[t].multiply}
 }
 
-// arguments are where a product's operands and its result are during a launch. They are kept with the phase, so that a
-// launch makes none.
+// arguments are where a product's operands and its result are during a launch. They are kept with the phase,
+// so that a launch makes none.
 type arguments struct {
 	a, b          []unsafe.Pointer // of each term; of a quantised weight b is its codes
 	scales, zeros []unsafe.Pointer // of a quantised weight; nil otherwise

@@ -16,8 +16,8 @@ type operand struct {
 	size   int
 }
 
-// newOperand broadcasts input r to shape and converts it to t; Register(dtype) and the input's own dtype are always
-// possible.
+// newOperand broadcasts input r to shape and converts it to t; Register(dtype) and the input's own dtype are
+// always possible.
 func newOperand(g *backend.Group, r backend.Ref, shape []int, t dtype.Type) (*operand, error) {
 	i, _ := r.Input()
 	in := g.Inputs[i]
@@ -57,8 +57,8 @@ func (o *operand) copyTo(worker int, p unsafe.Pointer, start, n int) {
 	s.Run(start, n)
 }
 
-// all returns all elements: where they are, if they lie in one piece, else gathered by all threads into scratch. It
-// must be called outside of loops.
+// all returns all elements: where they are, if they lie in one piece, else gathered by all threads into
+// scratch. It must be called outside of loops.
 func (o *operand) all(l *launch) unsafe.Pointer {
 	o.bind(l)
 	if o.n == 0 {
@@ -96,7 +96,8 @@ func outputOf(g *backend.Group, result int) *backend.Output {
 	return nil
 }
 
-// around splits a shape at an axis: the product of the lengths before it, its length, and the product of those after.
+// around splits a shape at an axis: the product of the lengths before it, its length, and the product of
+// those after.
 func around(shape []int, axis int) (outer, length, inner int) {
 	return elementsOf(shape[:axis]), shape[axis], elementsOf(shape[axis+1:])
 }

@@ -82,8 +82,8 @@ func argBest(t dtype.Type, least bool, row unsafe.Pointer, n int) int {
 	return at
 }
 
-// orderKey maps element i to an integer that orders as the elements do, or the other way round with least. NaN is the
-// greatest either way, and the zeros are equal.
+// orderKey maps element i to an integer that orders as the elements do, or the other way round with least.
+// NaN is the greatest either way, and the zeros are equal.
 func orderKey(t dtype.Type, p unsafe.Pointer, i int, least bool) int64 {
 	key := loopsOf[t].key(p, i)
 	if least && !(key == math.MaxInt64 && t.Float()) {
@@ -92,8 +92,8 @@ func orderKey(t dtype.Type, p unsafe.Pointer, i int, least bool) int64 {
 	return key
 }
 
-// compileTopK picks the k greatest of each row in order (the smallest with Reverse, NaN last); equal elements keep
-// their order.
+// compileTopK picks the k greatest of each row in order (the smallest with Reverse, NaN last); equal elements
+// keep their order.
 func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	shape := operandShape(g, in.Args[0])
 	t := dtypeOf(g, in.Args[0])
@@ -188,8 +188,8 @@ func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 	}
 }
 
-// worse returns how many float32 from place i on, up to the next multiple of pollEvery, are no better than the worst that is
-// kept, as far as looking at 64 at a time tells.
+// worse returns how many float32 from place i on, up to the next multiple of pollEvery, are no better than
+// the worst that is kept, as far as looking at 64 at a time tells.
 func (s *selection) worse(row unsafe.Pointer, i, n int, reverse bool) int {
 	const together = 64
 	kept := *(*float32)(unsafe.Add(row, 4*s.at[len(s.at)-1]))
@@ -203,7 +203,8 @@ func (s *selection) worse(row unsafe.Pointer, i, n int, reverse bool) int {
 	return i - from
 }
 
-// sort orders the whole row, byte by byte from the lowest: for many wanted elements. It ends early when stopped says so.
+// sort orders the whole row, byte by byte from the lowest: for many wanted elements. It ends early when
+// stopped says so.
 func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool, stopped func() bool) {
 	var counts [8][256]int
 	s.places, s.spare = slices.Grow(s.places[:0], n)[:n], slices.Grow(s.spare[:0], n)[:n]

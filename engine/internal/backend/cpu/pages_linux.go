@@ -2,7 +2,8 @@ package cpu
 
 import "syscall"
 
-// systemPages returns at least n bytes of zeroed memory in whole pages, huge ones where they can be had, or nil.
+// systemPages returns at least n bytes of zeroed memory in whole pages, huge ones where they can be had, or
+// nil.
 func systemPages(n int) []byte {
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

@@ -104,7 +104,8 @@ func withBatch(l ir.Layout, batch []int) ir.Layout {
 	return r
 }
 
-// joinRows makes as many of the last batch axes rows of the left operands as all terms allow, and returns those that stay.
+// joinRows makes as many of the last batch axes rows of the left operands as all terms allow, and returns
+// those that stay.
 func (p *problem) joinRows(batch []int, lays []ir.Layout) []int {
 	for from := range batch {
 		joined := slices.Clone(lays)

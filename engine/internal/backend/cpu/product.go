@@ -7,7 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
 )
 
-// A plainProduct is a matrix product in plain Go, for types that package gemm does not have. Sums of integers wrap around.
+// A plainProduct is a matrix product in plain Go, for types that package gemm does not have. Sums of integers
+// wrap around.
 type plainProduct struct {
 	problem *problem
 	row     func(p *problem, l *launch, a *arguments, batch, row int)

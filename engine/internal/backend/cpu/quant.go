@@ -15,8 +15,8 @@ import (
 // nowhere is the place of what does not exist.
 var nowhere = place{buf: -1, offset: -1}
 
-// rightOperand is operand for the right-hand side of a product, which may be a quantised weight: then it gives the layout
-// that the weight would have, and where the codes are.
+// rightOperand is operand for the right-hand side of a product, which may be a quantised weight: then it
+// gives the layout that the weight would have, and where the codes are.
 func (m *matMul) rightOperand(p *problem, t *gemm.Term, r backend.Ref) (ir.Layout, place, error) {
 	if _, input := r.Input(); input || m.g.Insts[r.Index].Op != ir.Dequantize {
 		p.scales, p.zeros = append(p.scales, nowhere), append(p.zeros, nowhere)

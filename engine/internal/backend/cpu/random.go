@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// compileRandom fills elements 4b to 4b+3 from block b of Philox4x32-10 with key and counter from the operands; see the
-// op's row.
+// compileRandom fills elements 4b to 4b+3 from block b of Philox4x32-10 with key and counter from the
+// operands; see the op's row.
 func compileRandom(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	keyInput, counterInput := inputOf(g, in.Args[0]), inputOf(g, in.Args[1])
 	n, out := elementsOf(in.Shape), g.Outputs[0]
@@ -50,8 +50,8 @@ type randomTile struct {
 	u, v   [tile.Len / 2]float32
 }
 
-// uniforms fills a tile with numbers in [0, 1) from 64 blocks: the first half of the tile from the blocks at even
-// places, the second from those at odd ones.
+// uniforms fills a tile with numbers in [0, 1) from 64 blocks: the first half of the tile from the blocks at
+// even places, the second from those at odd ones.
 func (t *randomTile) uniforms(key, counter, block uint64) {
 	const half = tile.Len / 2
 	for i := 0; i < len(t.blocks); i += 2 {

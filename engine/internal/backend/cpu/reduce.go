@@ -10,8 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A reduceKernel sees its space as [outer, length, inner]: for each outer and inner index, length elements become one.
-// Axes are permuted so that this holds; inner is 1 when the last axis is reduced. Results are in C order either way.
+// A reduceKernel sees its space as [outer, length, inner]: for each outer and inner index, length elements
+// become one. Axes are permuted so that this holds; inner is 1 when the last axis is reduced. Results are in
+// C order either way.
 type reduceKernel struct {
 	outer, length, inner int
 
@@ -36,8 +37,8 @@ type reduction struct {
 type resultTile [tile.Len]uint64
 
 const (
-	// splitLength is how many elements of one result are summed in a piece. How sums are cut never depends on the number of
-	// threads, so neither do results.
+	// splitLength is how many elements of one result are summed in a piece. How sums are cut never depends on
+	// the number of threads, so neither do results.
 	splitLength = 1 << 15
 	// splitTasks is how many pieces are made, about, of sums of rows of which there are few.
 	splitTasks = 32
@@ -285,8 +286,8 @@ func (k *reduceKernel) runMiddle(l *launch) {
 	})
 }
 
-// middlePieces is into how many pieces the rows of each of so many blocks of columns are divided: more than one if there are
-// few blocks.
+// middlePieces is into how many pieces the rows of each of so many blocks of columns are divided: more than
+// one if there are few blocks.
 func (k *reduceKernel) middlePieces(units int) int {
 	return max(1, min(16, (splitTasks-1)/units+1, k.length*min(k.inner, columnBlock)/splitLength))
 }

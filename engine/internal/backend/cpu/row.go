@@ -12,9 +12,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A rowKernel runs an op along the last axis: an elementwise prologue evaluates some rows into the worker's memory (or
-// finds them in an input as they are), the op runs on each, an elementwise epilogue stores them. A row that fits the
-// cache is read from memory once.
+// A rowKernel runs an op along the last axis: an elementwise prologue evaluates some rows into the worker's
+// memory (or finds them in an input as they are), the op runs on each, an elementwise epilogue stores them. A
+// row that fits the cache is read from memory once.
 type rowKernel struct {
 	op       ir.Op
 	double   bool // in float64, by double_row.go
@@ -104,7 +104,8 @@ func compileRow(g *backend.Group) (func(*launch), error) {
 	return k.run, nil
 }
 
-// rowShape is the shape that the op sees: that of its first operand, or of its result when a scalar stands for it.
+// rowShape is the shape that the op sees: that of its first operand, or of its result when a scalar stands
+// for it.
 func rowShape(g *backend.Group, in *backend.Inst) []int {
 	if in.Outs == nil {
 		return in.Shape
@@ -278,8 +279,8 @@ func (k *rowKernel) store(worker, first, n int, y unsafe.Pointer) {
 	e.Run(first, n)
 }
 
-// A rowFunc computes one row d from rows x, one for each operand of the full shape, and vectors w. What it writes and
-// reads again goes to y, which may be d.
+// A rowFunc computes one row d from rows x, one for each operand of the full shape, and vectors w. What it
+// writes and reads again goes to y, which may be d.
 type rowFunc func(k *rowKernel, x, w []unsafe.Pointer, offset int, y, d unsafe.Pointer)
 
 // runRows applies f to all rows.

@@ -11,8 +11,8 @@ import (
 // finite says whether a row's maximum is a number that can be subtracted.
 func finite(x float32) bool { return x-x == 0 }
 
-// maxOf is the largest element of a row. If that is a number, NaN is passed over: whatever is computed with it is NaN,
-// and so is every sum of that.
+// maxOf is the largest element of a row. If that is a number, NaN is passed over: whatever is computed with
+// it is NaN, and so is every sum of that.
 func (k *rowKernel) maxOf(row unsafe.Pointer) float32 {
 	top := float32(math.Inf(-1))
 	k.chunks(func(o, n int) { top = max(top, vec.MaxOfNumbers(unsafe.Add(row, o), n)) })
@@ -99,8 +99,9 @@ func rmsNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, _, d unsafe.Pointer
 	k.chunks(func(o, n int) { k.last.scaleMul(unsafe.Add(d, o), unsafe.Add(row, o), unsafe.Add(w[0], o), r, n) })
 }
 
-// normPieceRows is how many rows, at least, add to one partial gradient of the weights, and partialBytes about how much
-// memory all of these may take. Neither depends on the number of threads, so the sums do not, either.
+// normPieceRows is how many rows, at least, add to one partial gradient of the weights, and partialBytes
+// about how much memory all of these may take. Neither depends on the number of threads, so the sums do not,
+// either.
 const (
 	normPieceRows = 16
 	partialBytes  = 16 << 20
@@ -162,7 +163,8 @@ func (p partialSums) of(piece, which int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(p.sums[(p.vectors*piece+which)*p.stride:]))
 }
 
-// addPairwise adds up n columns of all pieces into the first, in a tree, which keeps the rounding error small.
+// addPairwise adds up n columns of all pieces into the first, in a tree, which keeps the rounding error
+// small.
 func addPairwise(piece func(int) unsafe.Pointer, pieces, n int) {
 	add := vec.Of(vec.Add)
 	for step := 1; step < pieces; step *= 2 {

@@ -114,7 +114,8 @@ func scanRow[T tile.Number, S int64 | float64](s scan, carry []S, out unsafe.Poi
 	}
 }
 
-// compileSumSquares adds the squares of all elements of all operands. Pieces do not depend on the number of threads.
+// compileSumSquares adds the squares of all elements of all operands. Pieces do not depend on the number of
+// threads.
 func compileSumSquares(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	type piece struct{ operand, start, n int }
 	var pieces []piece

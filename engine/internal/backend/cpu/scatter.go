@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A scatter has what the scattering ops share: the base as registers, with which updates are combined. The updates are
-// slices, each of which has one index, or elements with an index each.
+// A scatter has what the scattering ops share: the base as registers, with which updates are combined. The
+// updates are slices, each of which has one index, or elements with an index each.
 type scatter struct {
 	op                   ir.Op
 	axis                 int
@@ -71,8 +71,8 @@ func oneForSlices(g *backend.Group, index backend.Ref, axis int) (*backend.Group
 	return &alone, true
 }
 
-// run copies the base, combines it with the updates, and stores the result. That is made where it is stored unless it has
-// to be rounded.
+// run copies the base, combines it with the updates, and stores the result. That is made where it is stored
+// unless it has to be rounded.
 func (s *scatter) run(l *launch) {
 	n := s.outer * s.length * s.inner
 	ix := s.index.indices(l)
@@ -102,8 +102,8 @@ func (s *scatter) run(l *launch) {
 	}
 }
 
-// combineSlices: each worker owns a range of the base's slices and goes through all indices, so each is combined in the
-// order of the indices.
+// combineSlices: each worker owns a range of the base's slices and goes through all indices, so each is
+// combined in the order of the indices.
 func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
 	s.updates.reserve(s.inner).bind(l)
 	defer s.updates.release()
@@ -126,7 +126,8 @@ func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
 	})
 }
 
-// combineElements: each worker owns some of the columns along the axis, and goes through the updates of each in their order.
+// combineElements: each worker owns some of the columns along the axis, and goes through the updates of each
+// in their order.
 func (s *scatter) combineElements(l *launch, result unsafe.Pointer, ix []int64) {
 	x, size := s.updates.all(l), s.register.Size()
 	defer s.updates.release()
@@ -146,8 +147,8 @@ func (s *scatter) combineElements(l *launch, result unsafe.Pointer, ix []int64) 
 	})
 }
 
-// combineElements returns what combines elements with updates; the built-in min and max let a NaN win. Bool only knows
-// the least (all) and the greatest (any).
+// combineElements returns what combines elements with updates; the built-in min and max let a NaN win. Bool
+// only knows the least (all) and the greatest (any).
 func combineElements[T tile.Number](c ir.Combination) func(d, x unsafe.Pointer, n int) {
 	loop := func(f func(a, b T) T) func(d, x unsafe.Pointer, n int) {
 		return func(d, x unsafe.Pointer, n int) {

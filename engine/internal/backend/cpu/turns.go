@@ -11,14 +11,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Launches of several goroutines take turns, so that there never run more threads than a backend has, nor more than there
-// are processors. A launch that is worth sharing out has all threads of its backend: two of them with half of the threads
-// each are no faster together, and one alone would have half of the machine. Lists that are not run side by side on one
-// thread each while others want the backend, in less time than one after the other would take; so do backends
-// with fewer threads than there are processors.
+// Launches of several goroutines take turns, so that there never run more threads than a backend has, nor
+// more than there are processors. A launch that is worth sharing out has all threads of its backend: two of
+// them with half of the threads each are no faster together, and one alone would have half of the machine.
+// Lists that are not run side by side on one thread each while others want the backend, in less time than one
+// after the other would take; so do backends with fewer threads than there are processors.
 //
-// Whoever comes first is served first, but a list of commands that others wait for keeps its turn for a while, because its
-// launches find in the caches what the last one left.
+// Whoever comes first is served first, but a list of commands that others wait for keeps its turn for a
+// while, because its launches find in the caches what the last one left.
 type turns struct {
 	quick atomic.Int32 // idle, whole or shared
 
@@ -104,8 +104,8 @@ func (t *turns) leave(i int) {
 	t.waiting.Add(-1)
 }
 
-// admit lets in whose turn it is. Nobody overtakes who waits for processors; who waits for his backend's threads is passed
-// by for other backends.
+// admit lets in whose turn it is. Nobody overtakes who waits for processors; who waits for his backend's
+// threads is passed by for other backends.
 func (t *turns) admit() {
 	var full []*Backend
 	for i := 0; i < len(t.queue); {

@@ -170,7 +170,8 @@ func TestAPanicEndsTheTurn(t *testing.T) {
 	}
 }
 
-// Two sessions with short lists get along side by side: each waits in its launch until the other has begun, too.
+// Two sessions with short lists get along side by side: each waits in its launch until the other has begun,
+// too.
 func TestShortListsRunSideBySide(t *testing.T) {
 	b := backends(t, 2, 2)[0]
 	hold, end := make(chan struct{}), make(chan struct{})

@@ -14,8 +14,8 @@ func init() {
 	ops[ir.AttentionGrad] = attentionGrad
 }
 
-// rope turns each pair of a row of width d by the angle position·base^(−2i/d), or by minus that angle with Reverse.
-// Pairs are (i, i+d/2), or (2i, 2i+1) with Interleaved.
+// rope turns each pair of a row of width d by the angle position·base^(−2i/d), or by minus that angle with
+// Reverse. Pairs are (i, i+d/2), or (2i, 2i+1) with Interleaved.
 func rope(in *backend.Inst, a []value) value {
 	x, positions := a[0], a[1]
 	r := newValue(in.DType, in.Shape)
@@ -47,7 +47,8 @@ func rope(in *backend.Inst, a []value) value {
 	return r
 }
 
-// heads is the geometry of an attention: B batches, Hq query heads that share Hk key heads, Tq queries, Tk keys.
+// heads is the geometry of an attention: B batches, Hq query heads that share Hk key heads, Tq queries, Tk
+// keys.
 type heads struct {
 	B, Hq, Hk, Tq, Tk, D, Dv int
 	scale                    float64
@@ -108,7 +109,8 @@ func (h *heads) each(f func(b, head, i int)) {
 	}
 }
 
-// attention is softmax(scale·q·kᵀ + mask)·v, and the logsumexp of the scores. A query that may look nowhere gives 0.
+// attention is softmax(scale·q·kᵀ + mask)·v, and the logsumexp of the scores. A query that may look nowhere
+// gives 0.
 func attention(in *backend.Inst, a []value) []value {
 	q, k, v := a[0], a[1], a[2]
 	h := headsOf(in, q, k, v, a[3:])
@@ -132,8 +134,9 @@ func attention(in *backend.Inst, a []value) []value {
 	return []value{o, lse}
 }
 
-// attentionGrad takes q, k, v, o, logsumexp, do and the mask. With p the probabilities and dp = do·vᵀ,
-// ds = p·(dp − do·o), dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·do; keys and values sum over the heads that share them.
+// attentionGrad takes q, k, v, o, logsumexp, do and the mask. With p the probabilities and dp = do·vᵀ, ds =
+// p·(dp − do·o), dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·do; keys and values sum over the heads that share
+// them.
 func attentionGrad(in *backend.Inst, a []value) []value {
 	q, k, v, o, lse, do := a[0], a[1], a[2], a[3], a[4], a[5]
 	h := headsOf(in, q, k, v, a[6:])

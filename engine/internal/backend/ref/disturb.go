@@ -12,11 +12,12 @@ import (
 // disturbance is what Disturb asked for.
 var disturbance atomic.Pointer[rand.Rand]
 
-// Disturb makes the reference compute a little wrong until calm is called, in another way for each seed: every float that
-// is rounded when it is computed changes by about as much as another backend may change it, and so does every operand of
-// what rounds on its way, such as a sum. So the results of several seeds spread as far as those of any correct backend can
-// (Monte Carlo arithmetic, Parker 1997): far where a small change is a large one of the result, as after a cancellation,
-// and not where it is none. What is exact, such as a comparison, sees its operands as they are.
+// Disturb makes the reference compute a little wrong until calm is called, in another way for each seed:
+// every float that is rounded when it is computed changes by about as much as another backend may change it,
+// and so does every operand of what rounds on its way, such as a sum. So the results of several seeds spread
+// as far as those of any correct backend can (Monte Carlo arithmetic, Parker 1997): far where a small change
+// is a large one of the result, as after a cancellation, and not where it is none. What is exact, such as a
+// comparison, sees its operands as they are.
 func Disturb(seed uint64) (calm func()) {
 	disturbance.Store(rand.New(rand.NewPCG(seed, 11)))
 	return func() { disturbance.Store(nil) }

@@ -120,7 +120,8 @@ func signed(f func(float64) float64, i, u func(int64) int64) func(*backend.Inst,
 	})
 }
 
-// cast rounds to the type at once. From float to integer it truncates towards zero and saturates; NaN becomes 0.
+// cast rounds to the type at once. From float to integer it truncates towards zero and saturates; NaN becomes
+// 0.
 func cast(in *backend.Inst, x value) value {
 	x = expand(x, in.Shape)
 	r := newValue(in.DType, in.Shape)
@@ -130,15 +131,16 @@ func cast(in *backend.Inst, x value) value {
 	return r
 }
 
-// An arith is an op on floats, on integers, and on those of U64 where it makes a difference that they have no sign.
+// An arith is an op on floats, on integers, and on those of U64 where it makes a difference that they have no
+// sign.
 type arith struct {
 	f func(x, y float64) float64
 	i func(x, y int64) int64
 	u func(x, y uint64) uint64
 }
 
-// arithmetic holds the ops of two operands whose result has the operands' type. Bool uses the integer form, whose
-// result is brought back to 0 or 1: Add is or, Mul is and.
+// arithmetic holds the ops of two operands whose result has the operands' type. Bool uses the integer form,
+// whose result is brought back to 0 or 1: Add is or, Mul is and.
 var arithmetic = map[ir.Op]arith{
 	ir.Add:   {f: add, i: addInt},
 	ir.Sub:   {f: func(x, y float64) float64 { return x - y }, i: func(x, y int64) int64 { return x - y }},

@@ -194,8 +194,8 @@ func scatterWith(in *backend.Inst, a []value) value {
 	return r
 }
 
-// topK sorts each row, greatest first (smallest first with Reverse); equal elements keep their order; NaN is the
-// greatest.
+// topK sorts each row, greatest first (smallest first with Reverse); equal elements keep their order; NaN is
+// the greatest.
 func topK(in *backend.Inst, a []value) []value {
 	x := a[0]
 	values := newValue(in.Outs[0].DType, in.Outs[0].Shape)

@@ -12,7 +12,8 @@ func init() {
 	ops[ir.LoRALinear] = one(loraLinear)
 }
 
-// matMul adds up a·b over the pairs of arguments. The last two axes are the matrices; those before are batches.
+// matMul adds up a·b over the pairs of arguments. The last two axes are the matrices; those before are
+// batches.
 func matMul(in *backend.Inst, a []value) value {
 	r := newValue(in.DType, in.Shape)
 	for p := 0; p < len(a); p += 2 {

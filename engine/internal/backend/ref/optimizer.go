@@ -9,9 +9,9 @@ import (
 
 func init() { ops[ir.AdamW] = adamW }
 
-// adamW steps every tensor (Loshchilov, Hutter: Decoupled weight decay regularization, ICLR 2019). The arguments are
-// lr, β₁, β₂, ε, weight decay, 1−β₁ᵗ, 1−β₂ᵗ, a factor for the gradients and a guard, then all p, all g, all m, all v; the
-// results are all p, all m, all v, unchanged if the guard is not finite.
+// adamW steps every tensor (Loshchilov, Hutter: Decoupled weight decay regularization, ICLR 2019). The
+// arguments are lr, β₁, β₂, ε, weight decay, 1−β₁ᵗ, 1−β₂ᵗ, a factor for the gradients and a guard, then all
+// p, all g, all m, all v; the results are all p, all m, all v, unchanged if the guard is not finite.
 func adamW(in *backend.Inst, a []value) []value {
 	setting := func(i int) float64 { return a[i].f[0] }
 	lr, beta1, beta2, eps, decay := setting(0), setting(1), setting(2), setting(3), setting(4)

@@ -35,7 +35,8 @@ func fold(f0 float64, i0 int64, f func(x, y float64) float64, g func(x, y int64)
 	return one(func(in *backend.Inst, a []value) value { return reduce(in, a[0], f0, i0, f, g) })
 }
 
-// reduce folds over Attr.Axes, which stay with length 1. The result may be of another type than x (a sum of Bool counts).
+// reduce folds over Attr.Axes, which stay with length 1. The result may be of another type than x (a sum of
+// Bool counts).
 func reduce(in *backend.Inst, x value, f0 float64, i0 int64, f func(x, y float64) float64, g func(x, y int64) int64) value {
 	r := newValue(in.DType, in.Shape)
 	for i := range r.f {

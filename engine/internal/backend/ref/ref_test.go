@@ -44,7 +44,8 @@ func inst(op ir.Op, dt dtype.Type, shape ...int) *backend.Inst {
 	return &backend.Inst{Op: op, DType: dt, Shape: shape}
 }
 
-// NumPy's answers for integers: floor division, remainder with the divisor's sign, wrap-around, 0 for division by 0.
+// NumPy's answers for integers: floor division, remainder with the divisor's sign, wrap-around, 0 for
+// division by 0.
 func TestIntegers(t *testing.T) {
 	const least = math.MinInt32
 	x := ints(dtype.I32, 7, -7, 7, -7, 5, least, least)

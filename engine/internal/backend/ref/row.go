@@ -46,8 +46,8 @@ func mapRows(in *backend.Inst, x value, f func(x, y []float64)) value {
 	return r
 }
 
-// logSumExp is log Σ exp(xⱼ), without overflow, as max x and what is to be added: together they would lose the digits of
-// the smaller one. It is -Inf where every xⱼ is.
+// logSumExp is log Σ exp(xⱼ), without overflow, as max x and what is to be added: together they would lose
+// the digits of the smaller one. It is -Inf where every xⱼ is.
 func logSumExp(x []float64) (top, rest float64) {
 	top = math.Inf(-1)
 	for _, v := range x {
@@ -97,7 +97,8 @@ func logSoftmaxGrad(in *backend.Inst, a []value) value {
 	return r
 }
 
-// moments returns the mean of a row and 1/√(variance + eps); the variance is divided by the number of elements.
+// moments returns the mean of a row and 1/√(variance + eps); the variance is divided by the number of
+// elements.
 func moments(x []float64, eps float64) (mean, rstd float64) {
 	for _, v := range x {
 		mean += v
@@ -169,7 +170,8 @@ func rmsNorm(in *backend.Inst, a []value) value {
 	})
 }
 
-// rmsNormGrad gives dx and dweight. With x̂ = x·r and g = dy·weight, dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂.
+// rmsNormGrad gives dx and dweight. With x̂ = x·r and g = dy·weight, dx = r·(g − x̂·mean(g·x̂)), dweight = Σ
+// dy·x̂.
 func rmsNormGrad(in *backend.Inst, a []value) []value {
 	x, weight, dy := a[0], a[1], a[2]
 	dx := newValue(in.Outs[0].DType, in.Outs[0].Shape)
@@ -204,8 +206,8 @@ func target(in *backend.Inst, targets value, i, classes int) (int, bool) {
 	return int(t), true
 }
 
-// crossEntropy gives for each row (1−s)·(lse − x[target]) + s·(lse − mean(x)), where s is the label smoothing, and lse
-// itself. An ignored row has loss 0.
+// crossEntropy gives for each row (1−s)·(lse − x[target]) + s·(lse − mean(x)), where s is the label
+// smoothing, and lse itself. An ignored row has loss 0.
 func crossEntropy(in *backend.Inst, a []value) []value {
 	x, targets := a[0], a[1]
 	loss := newValue(in.Outs[0].DType, in.Outs[0].Shape)
@@ -232,8 +234,8 @@ func crossEntropy(in *backend.Inst, a []value) []value {
 	return []value{loss, lse}
 }
 
-// crossEntropyGrad takes logits, targets, logsumexp and the gradient of the losses, and gives that of the logits:
-// dloss·(softmax(x) − (1−s)·onehot(target) − s/V); 0 for an ignored row.
+// crossEntropyGrad takes logits, targets, logsumexp and the gradient of the losses, and gives that of the
+// logits: dloss·(softmax(x) − (1−s)·onehot(target) − s/V); 0 for an ignored row.
 func crossEntropyGrad(in *backend.Inst, a []value) value {
 	x, targets, lse, dloss := a[0], a[1], a[2], a[3]
 	r := newValue(in.DType, in.Shape)

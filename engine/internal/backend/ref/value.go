@@ -9,7 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A value is a dense array in C order. Floating-point types use f; integers and Bool use i, in which a U64 has its 64 bits.
+// A value is a dense array in C order. Floating-point types use f; integers and Bool use i, in which a U64
+// has its 64 bits.
 type value struct {
 	dtype dtype.Type
 	shape []int
@@ -68,8 +69,8 @@ func (v value) at(i int) float64 {
 	return ir.FloatOf(v.dtype, v.i[i])
 }
 
-// round brings every element into the range of the type: integers wrap, Bool becomes 0 or 1, floats narrower than F64
-// are rounded to float32 (F16 and BF16 are narrowed further only when they are stored).
+// round brings every element into the range of the type: integers wrap, Bool becomes 0 or 1, floats narrower
+// than F64 are rounded to float32 (F16 and BF16 are narrowed further only when they are stored).
 func (v value) round() {
 	if v.dtype != dtype.F64 {
 		for i, x := range v.f {
@@ -110,7 +111,8 @@ func strides(shape []int) []int {
 	return s
 }
 
-// each calls f for every index of shape in C order, with the position that strides give it. f must not keep index.
+// each calls f for every index of shape in C order, with the position that strides give it. f must not keep
+// index.
 func each(shape, stride []int, offset int, f func(n, pos int, index []int)) {
 	total := size(shape)
 	index := make([]int, len(shape))
@@ -200,7 +202,8 @@ func rows(shape []int) (n, width int) {
 	return size(shape[:len(shape)-1]), width
 }
 
-// around splits a shape at an axis: the product of the lengths before it, its length, and the product of those after.
+// around splits a shape at an axis: the product of the lengths before it, its length, and the product of
+// those after.
 func around(shape []int, axis int) (outer, length, inner int) {
 	return size(shape[:axis]), shape[axis], size(shape[axis+1:])
 }

@@ -1,9 +1,9 @@
-// Package cursor reads Go that is being typed: where in it the cursor stands, and what would make the text before the
-// cursor whole, so that it can be parsed and checked as if it were finished.
+// Package cursor reads Go that is being typed: where in it the cursor stands, and what would make the text
+// before the cursor whole, so that it can be parsed and checked as if it were finished.
 //
-// It works on tokens alone. A stack of open brackets remembers for each what is inside of it (a block, a composite
-// literal, fields of a type, arguments) and which header (if, for, switch, case) still waits for its body. Closing that
-// stack from the inside out is the rest of the text.
+// It works on tokens alone. A stack of open brackets remembers for each what is inside of it (a block, a
+// composite literal, fields of a type, arguments) and which header (if, for, switch, case) still waits for
+// its body. Closing that stack from the inside out is the rest of the text.
 package cursor
 
 import (
@@ -280,8 +280,9 @@ func (r *reader) brace(i int) {
 	r.push(Level{Off: r.tokens[i].From, Inside: inside, start: inside != Elements})
 }
 
-// literalType says whether what stands before token i, a brace in a header, is the type of a composite literal that may
-// stand there without parentheses: []T, map[K]V, struct{…}. An index expression ends in its bracket, these do not.
+// literalType says whether what stands before token i, a brace in a header, is the type of a composite
+// literal that may stand there without parentheses: []T, map[K]V, struct{…}. An index expression ends in its
+// bracket, these do not.
 func (r *reader) literalType(i int) bool {
 	i--
 	if r.at(i) == token.RBRACE {

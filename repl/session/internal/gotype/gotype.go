@@ -1,15 +1,16 @@
-// Package gotype makes Go types at run time as the compiler makes them: types with a name and a package, structs with
-// fields that are not exported, tags and embedded fields, and types with methods. Package reflect makes none of these.
+// Package gotype makes Go types at run time as the compiler makes them: types with a name and a package,
+// structs with fields that are not exported, tags and embedded fields, and types with methods. Package
+// reflect makes none of these.
 //
-// A made type is a description in memory, laid out as internal/abi says, like those that the compiler writes into a
-// program: reflection, type assertions, interface tables, printing and encoders cannot tell them apart. The runtime
-// finds the names, types and code of a description by offsets. For what was made at run time it hands out the offsets
-// itself (reflect.addReflectOff), and it keeps alive what has one: so a made type is never freed, as one that package
-// reflect makes is not.
+// A made type is a description in memory, laid out as internal/abi says, like those that the compiler writes
+// into a program: reflection, type assertions, interface tables, printing and encoders cannot tell them
+// apart. The runtime finds the names, types and code of a description by offsets. For what was made at run
+// time it hands out the offsets itself (reflect.addReflectOff), and it keeps alive what has one: so a made
+// type is never freed, as one that package reflect makes is not.
 //
-// Making a type has several steps, because types refer to each other: [Declare] makes a description, to which others
-// may refer by pointers, slices, channels and functions; [Type.Define] says what it is made of, [Type.SetMethods] what
-// its methods do.
+// Making a type has several steps, because types refer to each other: [Declare] makes a description, to which
+// others may refer by pointers, slices, channels and functions; [Type.Define] says what it is made of,
+// [Type.SetMethods] what its methods do.
 //
 // The layout is that of Go 1.26. The tests compare made types with the compiler's.
 package gotype
@@ -39,8 +40,8 @@ type block struct {
 // A Head is what is known of a type before it is defined.
 type Head struct {
 	Kind reflect.Kind
-	// Text is how the type is written: main.Point, or struct { x int }. Defined says that it has a name, which is the end
-	// of Text, and Path is the path of the package that has declared it.
+	// Text is how the type is written: main.Point, or struct { x int }. Defined says that it has a name,
+	// which is the end of Text, and Path is the path of the package that has declared it.
 	Text    string
 	Defined bool
 	Path    string
@@ -108,8 +109,8 @@ type Field struct {
 	Embedded  bool
 }
 
-// Define says what the type is made of: it gets the layout and the elements of another, whose kind it has. That may be
-// done first with a type that only lies in memory in the same way, and then with the right one.
+// Define says what the type is made of: it gets the layout and the elements of another, whose kind it has.
+// That may be done first with a type that only lies in memory in the same way, and then with the right one.
 func (t *Type) Define(under reflect.Type) {
 	from := unsafe.Pointer(describe(under))
 	to := unsafe.Pointer(t.t.rtype)
@@ -173,21 +174,22 @@ func (t *Type) DefineStruct(path string, fields []Field) {
 	}
 }
 
-// SetField gives a field of a struct a type that lies in memory, and is compared, as the one does that it was defined with.
+// SetField gives a field of a struct a type that lies in memory, and is compared, as the one does that it was
+// defined with.
 func (t *Type) SetField(i int, typ reflect.Type) {
 	(*structType)(unsafe.Pointer(t.t.rtype)).fields[i].typ = describe(typ)
 }
 
-// A Method is an exported method. Type is its type without the receiver. Call is what it does: the receiver is a value
-// of the type, or a pointer to it where the method is one of those.
+// A Method is an exported method. Type is its type without the receiver. Call is what it does: the receiver
+// is a value of the type, or a pointer to it where the method is one of those.
 type Method struct {
 	Name string
 	Type reflect.Type
 	Call func(recv reflect.Value, args []reflect.Value) []reflect.Value
 }
 
-// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the program has no
-// room for the code of more methods.
+// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the
+// program has no room for the code of more methods.
 func (t *Type) SetMethods(values, pointers []Method) error {
 	this := t.Reflect()
 	if err := t.t.setMethods(this, values); err != nil {
@@ -227,7 +229,8 @@ func (b *block) setMethods(recv reflect.Type, list []Method) error {
 	return nil
 }
 
-// function is a function of the method with its receiver as the first parameter, of which find makes the value.
+// function is a function of the method with its receiver as the first parameter, of which find makes the
+// value.
 func (m Method) function(recv reflect.Type, find func(reflect.Value) reflect.Value) reflect.Value {
 	in := []reflect.Type{recv}
 	for t := range m.Type.Ins() {
@@ -243,7 +246,8 @@ func Retype(x any, t reflect.Type) any {
 	return x
 }
 
-// SameLayout says whether values of one type may be taken for values of the other, as far as their sizes and pointers tell.
+// SameLayout says whether values of one type may be taken for values of the other, as far as their sizes and
+// pointers tell.
 func SameLayout(t, u reflect.Type) bool {
 	a, b := describe(t), describe(u)
 	return a.kind == b.kind && a.size == b.size && a.pointers == b.pointers && a.flags&flagDirect == b.flags&flagDirect

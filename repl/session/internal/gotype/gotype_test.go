@@ -124,7 +124,8 @@ func TestRetypedValues(t *testing.T) {
 	}
 }
 
-// A made type has methods that interfaces, reflection and type assertions find, whatever their receivers and arguments are.
+// A made type has methods that interfaces, reflection and type assertions find, whatever their receivers and
+// arguments are.
 func TestMethods(t *testing.T) {
 	type words struct{ a, b string }
 	for _, like := range []any{celsius(36.6), words{"a", "b"}, list{1, 2}, struct{ p *int }{new(int)}, struct{}{}} {

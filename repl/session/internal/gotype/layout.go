@@ -81,7 +81,8 @@ type uncommonType struct {
 
 type methodType struct {
 	name, typ int32
-	// iface is the code that is called with the data word of an interface as its receiver, plain that with the value.
+	// iface is the code that is called with the data word of an interface as its receiver, plain that with
+	// the value.
 	iface, plain int32
 }
 

@@ -49,8 +49,8 @@ func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 	return l.defineTo(s, lhs, ts)
 }
 
-// defineTo is := in a function: new variables are declared with the type that the checker gave them, unless that is
-// what the interpreter finds itself.
+// defineTo is := in a function: new variables are declared with the type that the checker gave them, unless
+// that is what the interpreter finds itself.
 func (l *Lowerer) defineTo(s *ast.AssignStmt, lhs []ast.Expr, ts []types.Type) []ast.Stmt {
 	var decls []ast.Stmt
 	var names []*ast.Ident
@@ -127,8 +127,8 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values}}
 }
 
-// assignAll is a, b = x, y. The interpreter cannot do it with interfaces: those are assigned one after the other, from
-// variables, to places whose operands have been evaluated.
+// assignAll is a, b = x, y. The interpreter cannot do it with interfaces: those are assigned one after the
+// other, from variables, to places whose operands have been evaluated.
 func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok token.Token) []ast.Stmt {
 	interfaces := false
 	for i, e := range from {
@@ -166,8 +166,8 @@ func allIdents(list []ast.Expr) bool {
 	return true
 }
 
-// simplePlaces says whether the interpreter assigns to several places as Go does: they are variables, or elements of
-// one slice (a swap).
+// simplePlaces says whether the interpreter assigns to several places as Go does: they are variables, or
+// elements of one slice (a swap).
 func simplePlaces(lhs []ast.Expr) bool {
 	if allIdents(lhs) {
 		for _, e := range lhs {
@@ -203,8 +203,8 @@ func (l *Lowerer) assignPlaces(places, values []ast.Expr) (list []ast.Stmt) {
 	return append(list, placesFirst(sets)...)
 }
 
-// placesFirst puts the assignments to variables behind the others: an element or a field that is assigned beside is that
-// of the variable's old value.
+// placesFirst puts the assignments to variables behind the others: an element or a field that is assigned
+// beside is that of the variable's old value.
 func placesFirst(sets []ast.Stmt) (list []ast.Stmt) {
 	var last []ast.Stmt
 	for _, s := range sets {
@@ -227,8 +227,8 @@ func (l *Lowerer) wrapped(places, results []types.Type) bool {
 	return false
 }
 
-// assignResults assigns the results of a call, which are of the types ts, to places of the types to: their operands are
-// evaluated before the call.
+// assignResults assigns the results of a call, which are of the types ts, to places of the types to: their
+// operands are evaluated before the call.
 func (l *Lowerer) assignResults(lhs []ast.Expr, to []types.Type, call ast.Expr, ts []types.Type) []ast.Stmt {
 	if len(ts) != len(lhs) {
 		return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}}}
@@ -278,8 +278,9 @@ func (l *Lowerer) stable(x ast.Expr) (place ast.Expr, before []ast.Stmt) {
 	return x, nil
 }
 
-// temps puts the values of a multiple assignment that are more than a look-up into variables first: the interpreter
-// lets a call among them write to its place at once and then skips the assignment, with all the others.
+// temps puts the values of a multiple assignment that are more than a look-up into variables first: the
+// interpreter lets a call among them write to its place at once and then skips the assignment, with all the
+// others.
 func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.Stmt) {
 	for i, x := range values {
 		switch ast.Unparen(x).(type) {
@@ -297,9 +298,9 @@ func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.St
 	return list
 }
 
-// replaces says whether the interpreter, when it assigns such a value to a variable, may put a new variable in its place,
-// or let a function use the variable as its result before it returns: whoever has a pointer to it, or a closure over it,
-// would see that.
+// replaces says whether the interpreter, when it assigns such a value to a variable, may put a new variable
+// in its place, or let a function use the variable as its result before it returns: whoever has a pointer to
+// it, or a closure over it, would see that.
 func replaces(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr, *ast.CompositeLit:
@@ -310,8 +311,8 @@ func replaces(x ast.Expr) bool {
 	return false
 }
 
-// shared says whether somebody else may see a variable: it is the session's, or a closure or pointer in this function
-// has it.
+// shared says whether somebody else may see a variable: it is the session's, or a closure or pointer in this
+// function has it.
 func (l *Lowerer) shared(x ast.Expr) bool {
 	id, ok := x.(*ast.Ident)
 	if !ok || id.Name == "_" {

@@ -6,8 +6,8 @@ import (
 	"go/types"
 )
 
-// Channel operations go through package rt: they can be interrupted there, and the interpreter's select mistakes break
-// and continue.
+// Channel operations go through package rt: they can be interrupted there, and the interpreter's select
+// mistakes break and continue.
 
 // receive is <-ch in an expression.
 func (l *Lowerer) receive(e *ast.UnaryExpr) ast.Expr {

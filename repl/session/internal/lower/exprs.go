@@ -126,7 +126,8 @@ func (l *Lowerer) mapKey(x ast.Expr, t types.Type, m *types.Map) ast.Expr {
 	return l.convert(x, t, m.Key())
 }
 
-// selector writes promoted fields and methods with their path: the interpreter finds an embedded one only sometimes.
+// selector writes promoted fields and methods with their path: the interpreter finds an embedded one only
+// sometimes.
 func (l *Lowerer) selector(e *ast.SelectorExpr) ast.Expr {
 	if id, ok := e.X.(*ast.Ident); ok {
 		if p, ok := l.info.Uses[id].(*types.PkgName); ok {
@@ -169,8 +170,8 @@ func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
 	return l.sel(x, e.Sel.Name)
 }
 
-// methodValue writes x.Method, where it is not called, as a function literal with x bound: the interpreter takes the
-// receiver for a parameter.
+// methodValue writes x.Method, where it is not called, as a function literal with x bound: the interpreter
+// takes the receiver for a parameter.
 func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	f := sel.Obj().(*types.Func)
 	recv := f.Signature().Recv().Type()
@@ -306,7 +307,8 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
 }
 
-// shiftCount makes the count of a shift unsigned: the interpreter takes no other. One that is negative panics.
+// shiftCount makes the count of a shift unsigned: the interpreter takes no other. One that is negative
+// panics.
 func (l *Lowerer) shiftCount(x ast.Expr, e ast.Expr) ast.Expr {
 	l.pos = e.Pos()
 	tv := l.info.Types[e]
@@ -378,8 +380,8 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	return l.rt("Equal", l.convert(x, tx, anyType), l.convert(y, ty, anyType))
 }
 
-// refuseHandles refuses == where tensors are compared: it would say whether two handles are the same one, whatever the
-// values are.
+// refuseHandles refuses == where tensors are compared: it would say whether two handles are the same one,
+// whatever the values are.
 func (l *Lowerer) refuseHandles(tx, ty types.Type) {
 	for _, t := range []types.Type{tx, ty} {
 		if holdsTensor(t) {
@@ -416,7 +418,8 @@ func isNil(t types.Type) bool {
 	return ok && b.Kind() == types.UntypedNil
 }
 
-// composite writes a literal with the types of all inner literals, and with promoted and versioned field names.
+// composite writes a literal with the types of all inner literals, and with promoted and versioned field
+// names.
 func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 	l.pos = e.Pos()
 	if p, ok := t.Underlying().(*types.Pointer); ok { // elided &T

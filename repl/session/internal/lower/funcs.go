@@ -32,8 +32,8 @@ const (
 	FirstSlot          // the first of those for declared functions
 )
 
-// entry is the code at the start of each function: endless recursion must be stoppable, too, and compiled code that calls
-// a function over and over.
+// entry is the code at the start of each function: endless recursion must be stoppable, too, and compiled
+// code that calls a function over and over.
 func (l *Lowerer) entry() []ast.Stmt {
 	if l.fn.cell {
 		return nil
@@ -108,8 +108,8 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	return out, l.block(list...)
 }
 
-// zeroResults gives named results their first value: the interpreter takes the variable for them that the caller assigns
-// to, with what that holds.
+// zeroResults gives named results their first value: the interpreter takes the variable for them that the
+// caller assigns to, with what that holds.
 func (l *Lowerer) zeroResults(ft *ast.FuncType, sig *types.Signature) (list []ast.Stmt) {
 	if !l.fn.named {
 		return nil
@@ -124,8 +124,8 @@ func (l *Lowerer) zeroResults(ft *ast.FuncType, sig *types.Signature) (list []as
 	return list
 }
 
-// sharedNames are the variables that a function's body may change while something else can see them: those of its
-// surroundings, and those that its closures, goroutines or pointers have.
+// sharedNames are the variables that a function's body may change while something else can see them: those of
+// its surroundings, and those that its closures, goroutines or pointers have.
 func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 	names := map[string]bool{}
 	add := func(n ast.Node) {
@@ -253,9 +253,9 @@ func (l *Lowerer) bareLit(e *ast.FuncLit) *ast.FuncLit {
 	return &ast.FuncLit{Type: ft, Body: body}
 }
 
-// funcLit rewrites a literal. In a loop, the interpreter makes all closures of one literal share what the loop body
-// declares, if the literal is passed on without being bound to a variable first; and it resets the frame slot of the
-// literal when one of them returns. A frame of its own for each avoids both.
+// funcLit rewrites a literal. In a loop, the interpreter makes all closures of one literal share what the
+// loop body declares, if the literal is passed on without being bound to a variable first; and it resets the
+// frame slot of the literal when one of them returns. A frame of its own for each avoids both.
 func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 	lit := l.bareLit(e)
 	if l.fn.loops == 0 {
@@ -265,8 +265,8 @@ func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 	return l.call(l.lit(l.signature(l.typeOf(e).Underlying().(*types.Signature), nil), l.define(f, lit), l.ret(l.id(f))))
 }
 
-// later turns a call that a defer or go statement puts off into a literal without parameters, and gives it to use in a
-// scope in which the function and the arguments have been evaluated.
+// later turns a call that a defer or go statement puts off into a literal without parameters, and gives it to
+// use in a scope in which the function and the arguments have been evaluated.
 func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) ast.Stmt {
 	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && len(e.Args) == 0 && lit.Type.Results == nil {
 		return use(l.framed(l.bareLit(lit)))
@@ -325,7 +325,8 @@ func (b *binding) call(e *ast.CallExpr) ast.Expr {
 	return l.callExpr(&bound)
 }
 
-// ident binds a source expression and returns a source identifier for it, which the rules for calls can go on with.
+// ident binds a source expression and returns a source identifier for it, which the rules for calls can go on
+// with.
 func (b *binding) ident(e ast.Expr, t types.Type) *ast.Ident {
 	x := b.bind(b.l.expr(e), t).(*ast.Ident)
 	id := &ast.Ident{Name: x.Name, NamePos: e.Pos()}
@@ -444,8 +445,8 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	return append(l.setResults(fn.results, results, s), l.ret())
 }
 
-// spreadReturn is return f() where f has several results, of which some have to be converted: they are put into variables
-// first.
+// spreadReturn is return f() where f has several results, of which some have to be converted: they are put
+// into variables first.
 func (l *Lowerer) spreadReturn(s *ast.ReturnStmt) (before []ast.Stmt, out *ast.ReturnStmt) {
 	if len(s.Results) != 1 {
 		return nil, nil
@@ -476,7 +477,8 @@ func (l *Lowerer) spreadReturn(s *ast.ReturnStmt) (before []ast.Stmt, out *ast.R
 	return append(before, assign), out
 }
 
-// bindFuncs puts declared functions that are returned into variables: the interpreter would return what it knows of them.
+// bindFuncs puts declared functions that are returned into variables: the interpreter would return what it
+// knows of them.
 func (l *Lowerer) bindFuncs(s *ast.ReturnStmt, results []ast.Expr) (before []ast.Stmt) {
 	for i, e := range s.Results {
 		id, ok := ast.Unparen(e).(*ast.Ident)

@@ -8,8 +8,8 @@ import (
 
 // What becomes of values on their way into interfaces; package rt says how they are carried there.
 
-// ownType says whether a named type is known to the interpreter only: a cell has declared it, or it is an instance of a
-// generic type.
+// ownType says whether a named type is known to the interpreter only: a cell has declared it, or it is an
+// instance of a generic type.
 func (l *Lowerer) ownType(n *types.Named) bool {
 	o := n.Origin().Obj()
 	if o.Pkg() == nil {
@@ -149,8 +149,8 @@ func (l *Lowerer) viaVar(to types.Type, x ast.Expr, set func(v, dst ast.Expr) as
 	return l.call(lit, x)
 }
 
-// untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a logical
-// operation, or an append.
+// untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a
+// logical operation, or an append.
 func untyped(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr:

@@ -59,7 +59,8 @@ func (l *Lowerer) branch(s *ast.BranchStmt) []ast.Stmt {
 	return l.jump(s.Tok, l.fn.targets[i], s)
 }
 
-// jump goes to a target: by the statement itself, or out of the function literals that ranges over functions made.
+// jump goes to a target: by the statement itself, or out of the function literals that ranges over functions
+// made.
 func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt {
 	inner := l.innermostRange()
 	switch {
@@ -73,7 +74,8 @@ func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt
 	}
 }
 
-// forStmt gives each iteration its own variables where somebody can tell (Go 1.22; the interpreter has one set).
+// forStmt gives each iteration its own variables where somebody can tell (Go 1.22; the interpreter has one
+// set).
 func (l *Lowerer) forStmt(s *ast.ForStmt, label string) []ast.Stmt {
 	var shared []types.Object
 	assigned := false
@@ -138,8 +140,8 @@ func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, kind targetKind, befo
 	return &ast.BlockStmt{Lbrace: b.Lbrace, List: append(list, l.stmts(b.List)...), Rbrace: b.Rbrace}
 }
 
-// perIteration is a loop whose variables are copied for each iteration. If the body changes them, the copies are
-// carried over by way of a pointer:
+// perIteration is a loop whose variables are copied for each iteration. If the body changes them, the copies
+// are carried over by way of a pointer:
 //
 //	i' := 0; var p *int; first := true
 //	for { if !first { i' = *p; i'++ }; first = false; if !(i' < n) { break }; i := i'; p = &i; … }
@@ -330,7 +332,8 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, out))
 }
 
-// elementTypes are the types of the values that a range over a slice, an array, a pointer to one, or a map has.
+// elementTypes are the types of the values that a range over a slice, an array, a pointer to one, or a map
+// has.
 func elementTypes(t types.Type) (key, value types.Type) {
 	switch t := deref(t).Underlying().(type) {
 	case *types.Slice:
@@ -354,8 +357,8 @@ func arrayLen(t types.Type) (n int64, ok bool) {
 	return 0, false
 }
 
-// rangeIndices is a range over the indices of an array: its elements are not touched, so a pointer to it may be nil.
-// The array is evaluated only if its length is not constant.
+// rangeIndices is a range over the indices of an array: its elements are not touched, so a pointer to it may
+// be nil. The array is evaluated only if its length is not constant.
 func (l *Lowerer) rangeIndices(s *ast.RangeStmt, label string, n int64) []ast.Stmt {
 	var head []ast.Stmt
 	evaluated := false
@@ -420,8 +423,9 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, loop))
 }
 
-// rangeVar is the name of an iteration variable in the rewritten loop (empty: none is needed), and what copies it at
-// the start of the body: to a fresh variable that a closure can keep, or to the place that `for x = range` assigns.
+// rangeVar is the name of an iteration variable in the rewritten loop (empty: none is needed), and what
+// copies it at the start of the body: to a fresh variable that a closure can keep, or to the place that `for
+// x = range` assigns.
 func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name string, copies []ast.Stmt) {
 	if e == nil {
 		return "", nil

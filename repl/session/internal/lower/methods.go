@@ -6,11 +6,13 @@ import (
 	"go/types"
 )
 
-// The interpreter sees neither methods nor interfaces with methods of its own: it finds methods late, slowly and by names
-// that several types share. A method is lowered to a function that takes the receiver first; an interface that a cell
-// declares, to any; a call through one, to a call of package rt that finds the method by the value's type.
+// The interpreter sees neither methods nor interfaces with methods of its own: it finds methods late, slowly
+// and by names that several types share. A method is lowered to a function that takes the receiver first; an
+// interface that a cell declares, to any; a call through one, to a call of package rt that finds the method
+// by the value's type.
 
-// MethodName is the interpreter's name of a method. The dot in the middle of the line is in no name of a cell.
+// MethodName is the interpreter's name of a method. The dot in the middle of the line is in no name of a
+// cell.
 func (l *Lowerer) MethodName(m *types.Func) string {
 	return l.typ(deref(types.Unalias(m.Signature().Recv().Type()))).(*ast.Ident).Name + "·" + m.Name()
 }
@@ -49,8 +51,8 @@ func (l *Lowerer) receiver(x ast.Expr, t, recv types.Type) ast.Expr {
 	return x
 }
 
-// walk applies the embedded fields that a selection goes through, all but the last step, and says of what type the result
-// is.
+// walk applies the embedded fields that a selection goes through, all but the last step, and says of what
+// type the result is.
 func (l *Lowerer) walk(x ast.Expr, t types.Type, sel *types.Selection) (ast.Expr, types.Type) {
 	for _, i := range sel.Index()[:len(sel.Index())-1] {
 		f := deref(t).Underlying().(*types.Struct).Field(i)
@@ -77,7 +79,8 @@ func deref(t types.Type) types.Type {
 	return t
 }
 
-// MethodFunc is a method of t, or of a pointer to it, as a function that takes the receiver, or a pointer to it, first.
+// MethodFunc is a method of t, or of a pointer to it, as a function that takes the receiver, or a pointer to
+// it, first.
 func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) (x ast.Expr, err error) {
 	err = guard(func() {
 		l.pos = pos

@@ -6,8 +6,9 @@ import (
 	"go/types"
 )
 
-// A rangeFunc is a range over a function whose body is being rewritten into a function literal. Leaving the body for
-// somewhere outside of it is noted as a number in a state variable; the code after the call acts on it.
+// A rangeFunc is a range over a function whose body is being rewritten into a function literal. Leaving the
+// body for somewhere outside of it is noted as a number in a state variable; the code after the call acts on
+// it.
 type rangeFunc struct {
 	state   string // the variable, shared by nested ranges over functions
 	results []string
@@ -65,7 +66,8 @@ func (r *rangeFunc) returnFrom(l *Lowerer, s *ast.ReturnStmt) []ast.Stmt {
 	return append(out, l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(token.RETURN, nil))), l.ret(l.id("false")))
 }
 
-// rangeFunction writes a range over a function as a call with the body as a literal: the interpreter panics on it.
+// rangeFunction writes a range over a function as a call with the body as a literal: the interpreter panics
+// on it.
 func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signature) []ast.Stmt {
 	yield := sig.Params().At(0).Type().Underlying().(*types.Signature)
 	x := l.expr(s.X)

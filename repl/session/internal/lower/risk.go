@@ -7,7 +7,8 @@ import (
 	"go/types"
 )
 
-// risky says whether a node by itself, without what is in it, may panic: a mark is worth its cost only before what may.
+// risky says whether a node by itself, without what is in it, may panic: a mark is worth its cost only before
+// what may.
 func (l *Lowerer) risky(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -95,7 +96,8 @@ func (l *Lowerer) mapElement(e ast.Expr) bool {
 	return ok && isMap(l.typeOf(x.X))
 }
 
-// holdsInterface says whether comparing two values of a type compares interfaces, whose values may not be comparable.
+// holdsInterface says whether comparing two values of a type compares interfaces, whose values may not be
+// comparable.
 func holdsInterface(t types.Type) bool {
 	if t == nil {
 		return true

@@ -71,8 +71,8 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	return nil
 }
 
-// labeled rewrites a labeled statement. The label of a loop is placed by the rule for the loop; one that a goto names is
-// a statement of its own, which tests for a stop because the jump may go back.
+// labeled rewrites a labeled statement. The label of a loop is placed by the rule for the loop; one that a
+// goto names is a statement of its own, which tests for a stop because the jump may go back.
 func (l *Lowerer) labeled(s *ast.LabeledStmt) []ast.Stmt {
 	name := s.Label.Name
 	head := append([]ast.Stmt{}, l.mark(s.Stmt)...)
@@ -233,7 +233,8 @@ func (l *Lowerer) ifStmt(s *ast.IfStmt) ast.Stmt {
 func isDecl(s ast.Stmt) bool { _, ok := s.(*ast.DeclStmt); return ok }
 func isIf(s ast.Stmt) bool   { _, ok := s.(*ast.IfStmt); return ok }
 
-// declStmt rewrites the declarations inside of a function. Constants are folded everywhere, so they disappear.
+// declStmt rewrites the declarations inside of a function. Constants are folded everywhere, so they
+// disappear.
 func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 	g := s.Decl.(*ast.GenDecl)
 	var out []ast.Stmt
@@ -258,7 +259,8 @@ func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 	return out
 }
 
-// varSpec declares each variable with its type and then assigns: the interpreter infers types of its own otherwise.
+// varSpec declares each variable with its type and then assigns: the interpreter infers types of its own
+// otherwise.
 func (l *Lowerer) varSpec(s *ast.ValueSpec) []ast.Stmt {
 	var lhs []ast.Expr
 	var types []types.Type

@@ -56,8 +56,8 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, out))
 }
 
-// leavesDefault says whether the default clause of a switch falls through to one behind it, which the interpreter does
-// not do.
+// leavesDefault says whether the default clause of a switch falls through to one behind it, which the
+// interpreter does not do.
 func leavesDefault(s *ast.SwitchStmt) bool {
 	for _, c := range s.Body.List {
 		if c := c.(*ast.CaseClause); c.List == nil && len(c.Body) > 0 {
@@ -68,7 +68,8 @@ func leavesDefault(s *ast.SwitchStmt) bool {
 	return false
 }
 
-// pickCase makes a switch on conditions one on the number of a clause, which the statements that it returns find out.
+// pickCase makes a switch on conditions one on the number of a clause, which the statements that it returns
+// find out.
 func (l *Lowerer) pickCase(s *ast.SwitchStmt) []ast.Stmt {
 	pick := l.fresh("k")
 	var chain ast.Stmt
@@ -98,8 +99,8 @@ func (l *Lowerer) caseCondition(tag ast.Expr, tagType types.Type, x ast.Expr, e 
 	return l.binary(tag, token.EQL, x)
 }
 
-// typeSwitch picks the number of a case by a chain of assertions, then switches on it: the interpreter does not match
-// compiled values against interfaces, and its lists of types fail.
+// typeSwitch picks the number of a case by a chain of assertions, then switches on it: the interpreter does
+// not match compiled values against interfaces, and its lists of types fail.
 func (l *Lowerer) typeSwitch(s *ast.TypeSwitchStmt, label string) []ast.Stmt {
 	var head []ast.Stmt
 	if s.Init != nil {

@@ -30,8 +30,8 @@ func (l *Lowerer) object(id *ast.Ident) types.Object {
 	return l.info.Defs[id]
 }
 
-// typ writes a type out. Aliases disappear, session types get the name of their version, instances of generic types
-// the name of the instance.
+// typ writes a type out. Aliases disappear, session types get the name of their version, instances of generic
+// types the name of the instance.
 func (l *Lowerer) typ(t types.Type) ast.Expr {
 	switch t := types.Unalias(t).(type) {
 	case *types.Basic:
@@ -117,8 +117,8 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 	return l.sel(l.id(l.env.Package(o.Pkg().Path())), o.Name())
 }
 
-// selfMade says whether a type is written with itself other than in a struct or an interface: reflection, and so the
-// interpreter, has no such types. In is a part of it.
+// selfMade says whether a type is written with itself other than in a struct or an interface: reflection, and
+// so the interpreter, has no such types. In is a part of it.
 func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	in = types.Unalias(in)
 	if types.Identical(t, in) {
@@ -174,7 +174,8 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 		}
 		tag := t.Tag(i)
 		if !v.Exported() && !v.Embedded() {
-			// The interpreter exports every field, and so encoders would see it. They take the first key of their name.
+			// The interpreter exports every field, and so encoders would see it. They take the first key of
+			// their name.
 			tag = strings.TrimSpace(`json:"-" xml:"-" ` + tag)
 		}
 		if tag != "" {
@@ -185,8 +186,8 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 	return &ast.StructType{Struct: l.pos, Fields: fields}
 }
 
-// fieldName is the interpreter's name of a field. It differs from Go's when the field embeds a type that has a version
-// or is an instance.
+// fieldName is the interpreter's name of a field. It differs from Go's when the field embeds a type that has
+// a version or is an instance.
 func (l *Lowerer) fieldName(v *types.Var) string {
 	if !v.Embedded() || types.IsInterface(v.Type()) {
 		return v.Name()
@@ -237,8 +238,9 @@ func variadicElem(t types.Type) types.Type {
 	return types.Typ[types.Byte]
 }
 
-// constant writes a constant of type t. The interpreter loses bits of big ones and the types of untyped ones, so each
-// constant expression is folded to one literal, with a conversion unless the literal has the type by itself.
+// constant writes a constant of type t. The interpreter loses bits of big ones and the types of untyped ones,
+// so each constant expression is folded to one literal, with a conversion unless the literal has the type by
+// itself.
 func (l *Lowerer) constant(v constant.Value, t types.Type) ast.Expr {
 	t = types.Default(t)
 	b, ok := t.Underlying().(*types.Basic)

@@ -1,5 +1,5 @@
-// Package made makes the types that cells declare as reflection would have them from a compiler: from what the checker
-// knows of a type comes what compiled code gets to see of its values in interfaces.
+// Package made makes the types that cells declare as reflection would have them from a compiler: from what
+// the checker knows of a type comes what compiled code gets to see of its values in interfaces.
 package made
 
 import (
@@ -133,8 +133,8 @@ func compiledType(t *types.Named) reflect.Type {
 	return v.Type().Elem()
 }
 
-// declare begins a type that compiled code does not have: a named one, a struct, or an interface. An interface of cells
-// has no methods for reflection, because its values are kept as those of an any.
+// declare begins a type that compiled code does not have: a named one, a struct, or an interface. An
+// interface of cells has no methods for reflection, because its values are kept as those of an any.
 func (m *Types) declare(t types.Type, path string) reflect.Type {
 	_, named := t.(*types.Named)
 	values, pointers := types.NewMethodSet(t), types.NewMethodSet(types.NewPointer(t))
@@ -178,8 +178,8 @@ func (m *Types) defineStruct(made *gotype.Type, s *types.Struct) {
 	})
 }
 
-// shape is a type that lies in memory as t does, and is compared in the same way, but mentions no other type unless
-// values of that are inside of its own. So it can be had while types are made that refer to t.
+// shape is a type that lies in memory as t does, and is compared in the same way, but mentions no other type
+// unless values of that are inside of its own. So it can be had while types are made that refer to t.
 func (m *Types) shape(t types.Type) reflect.Type {
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
@@ -295,8 +295,8 @@ func (m *Types) mentions(r reflect.Type) bool {
 	return false
 }
 
-// origin is the type of cells that reflection knows as r, or nil. It may be one that no cell has mentioned: reflection
-// makes slices, pointers and maps of what there is.
+// origin is the type of cells that reflection knows as r, or nil. It may be one that no cell has mentioned:
+// reflection makes slices, pointers and maps of what there is.
 func (m *Types) origin(r reflect.Type) types.Type {
 	if t := m.found[r]; t != nil || !m.mentions(r) {
 		return t

@@ -44,8 +44,8 @@ func (p *reader) called(f value, args []argument) value {
 	return p.plainCall(f, args)
 }
 
-// plainCall is a call of a Go function: keyword arguments are the fields of the options that it takes, or stand in their
-// place.
+// plainCall is a call of a Go function: keyword arguments are the fields of the options that it takes, or
+// stand in their place.
 func (p *reader) plainCall(f value, args []argument) value {
 	var list []value
 	var named []argument

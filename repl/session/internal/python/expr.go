@@ -64,7 +64,8 @@ func (p *reader) lambda() value {
 // parameterTypes are tried in turn for parameters that have no type.
 var parameterTypes = []string{"int", "float64", "string", "tensor.Tensor", "[]int", "[]float64"}
 
-// function writes a function that returns the expression that is read next. Types may be those of some parameters.
+// function writes a function that returns the expression that is read next. Types may be those of some
+// parameters.
 func (p *reader) function(head string, params []string, types map[string]string) string {
 	if p.loops > 1 { // functions in functions: each would try all types for each type of the one around it
 		giveUp()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// functions are those of Python that Go has under another name or not at all, as patterns: $1 and $2 are the arguments, of
-// which there must be as many.
+// functions are those of Python that Go has under another name or not at all, as patterns: $1 and $2 are the
+// arguments, of which there must be as many.
 var functions = map[string]string{
 	"str": "fmt.Sprint($1)", "repr": "fmt.Sprint($1)", "type": `fmt.Sprintf("%T", $1)`, "open": "os.Open($1)", "ord": "[]rune($1)[0]",
 	"chr": "string(rune($1))", "console.log": "fmt.Println($1)", "bool": "$1 != 0", "time.sleep": "time.Sleep($1 * time.Second)",
@@ -315,7 +315,8 @@ func goType(name string) string {
 	return name
 }
 
-// methods are what Python and JavaScript call on values, by family and by name in small letters, as patterns; $x is the value.
+// methods are what Python and JavaScript call on values, by family and by name in small letters, as patterns;
+// $x is the value.
 var methods = map[family]map[string][]string{
 	slice: {
 		"append": {"$x = append($x, $1)"}, "push": {"$x = append($x, $1)"}, "add": {"$x = append($x, $1)"}, "extend": {"$x = append($x, $1...)"},
@@ -358,7 +359,8 @@ var methods = map[family]map[string][]string{
 	},
 }
 
-// Member is the Go for a member of a value, x.name, that Go has not, or empty. What its arguments are is left open.
+// Member is the Go for a member of a value, x.name, that Go has not, or empty. What its arguments are is left
+// open.
 func Member(t types.Type, x, name string) string {
 	f, _ := familyOf(t)
 	for _, pattern := range methods[f][strings.ToLower(name)] {

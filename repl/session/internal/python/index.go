@@ -96,7 +96,8 @@ func (p *reader) reversed(x value) value {
 	return simple("%s", name)
 }
 
-// result is the name of a variable for a value that takes statements to make: what it is assigned to, if that is new.
+// result is the name of a variable for a value that takes statements to make: what it is assigned to, if that
+// is new.
 func (p *reader) result(name string) string {
 	if p.target == "" {
 		return p.fresh(name)

@@ -467,7 +467,8 @@ func (p *reader) assignment() string {
 	return x.text
 }
 
-// shellLine says whether what is assigned is !command, as in IPython: !name of a name that the session does not know.
+// shellLine says whether what is assigned is !command, as in IPython: !name of a name that the session does
+// not know.
 func (p *reader) shellLine() bool {
 	command := p.toks[p.i+2]
 	return command.kind == word && p.typeOf(command.text) == nil

@@ -1,10 +1,10 @@
-// Package python writes lines of Python as Go, for people whose fingers know Python: `for row in x:`, `n ** 2`,
-// `[v*v for v in xs]`, `x[:, 0]`, `print(f"n is {n}")`. A little of JavaScript is understood as well: `c ? a : b`,
-// `v => v * 2`.
+// Package python writes lines of Python as Go, for people whose fingers know Python: `for row in x:`, `n **
+// 2`, `[v*v for v in xs]`, `x[:, 0]`, `print(f"n is {n}")`. A little of JavaScript is understood as well: `c
+// ? a : b`, `v => v * 2`.
 //
-// [Line] reads the line with a small parser of Python's expressions and asks the session for the types of what stands in
-// it: `x * 2` stays what it is for a number, and is x.Mul(2) for a tensor. Nothing wrong is suggested: the caller
-// checks the result as it would check a cell, and drops what does not check.
+// [Line] reads the line with a small parser of Python's expressions and asks the session for the types of
+// what stands in it: `x * 2` stays what it is for a number, and is x.Mul(2) for a tensor. Nothing wrong is
+// suggested: the caller checks the result as it would check a cell, and drops what does not check.
 //
 // Reading order: python.go, line.go, expr.go, value.go, index.go, calls.go, scan.go.
 package python
@@ -18,15 +18,16 @@ import (
 
 // A Session is what a translation asks about the session that the line was typed in.
 type Session interface {
-	// TypeOf is the type of a Go expression between some statements, or nil: the statements before it may open blocks,
-	// such as `for _, v := range xs {`, which those behind it close.
+	// TypeOf is the type of a Go expression between some statements, or nil: the statements before it may
+	// open blocks, such as `for _, v := range xs {`, which those behind it close.
 	TypeOf(before, expr, after string) types.Type
-	// Exported is what a package, called by its name, calls a name whose letters may differ in their case, or empty.
+	// Exported is what a package, called by its name, calls a name whose letters may differ in their case, or
+	// empty.
 	Exported(pkg, name string) string
 }
 
-// Line is the Go for one line of Python, on one line as well, or empty for a line that is not understood. A line that
-// only opens a block gets a body that shows its variables, so that it runs as it stands.
+// Line is the Go for one line of Python, on one line as well, or empty for a line that is not understood. A
+// line that only opens a block gets a body that shows its variables, so that it runs as it stands.
 func Line(line string, s Session) (goLine string) {
 	p := newReader(line, s)
 	defer func() {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// As sets *into to the value in the interface x and reports true if it has into's element type; key is the number of that
-// type if values of it come in boxes, or 0.
+// As sets *into to the value in the interface x and reports true if it has into's element type; key is the
+// number of that type if values of it come in boxes, or 0.
 func (r *Runtime) As(x, into any, key int) bool {
 	v, t := r.Dynamic(reflect.ValueOf(x))
 	if !v.IsValid() || t.Key() != key {
@@ -22,8 +22,8 @@ func (r *Runtime) As(x, into any, key int) bool {
 	return Move(dst, v)
 }
 
-// AsInterface sets *into, a variable of a compiled interface type, to the value in x and reports true if that has the
-// methods.
+// AsInterface sets *into, a variable of a compiled interface type, to the value in x and reports true if that
+// has the methods.
 func (r *Runtime) AsInterface(x, into any) bool {
 	dst := reflect.ValueOf(into).Elem()
 	if dst.Kind() != reflect.Interface || x == nil {
@@ -37,7 +37,8 @@ func (r *Runtime) AsInterface(x, into any) bool {
 	return true
 }
 
-// Become sets *into, a variable of a compiled interface type, to the value in x, which is known to have the methods.
+// Become sets *into, a variable of a compiled interface type, to the value in x, which is known to have the
+// methods.
 func (r *Runtime) Become(x, into any) {
 	if x != nil && !r.AsInterface(x, into) {
 		v, t := r.Dynamic(reflect.ValueOf(x))
@@ -45,8 +46,8 @@ func (r *Runtime) Become(x, into any) {
 	}
 }
 
-// AsOwn sets *into, a variable of an interface type that a cell has declared, to the value in x and reports true if that
-// has the methods; key is the number of the interface type.
+// AsOwn sets *into, a variable of an interface type that a cell has declared, to the value in x and reports
+// true if that has the methods; key is the number of the interface type.
 func (r *Runtime) AsOwn(x any, into *any, key int) bool {
 	if !r.has(x, key) {
 		return false
@@ -107,8 +108,9 @@ func typeName(v reflect.Value, t *Type) string {
 	return v.Type().String()
 }
 
-// AssertFailed panics as a type assertion of x does; from and to are the types as Go writes them. Iface is the number of
-// the interface type that was asked for, or 0; missing, the method that the value's type might lack.
+// AssertFailed panics as a type assertion of x does; from and to are the types as Go writes them. Iface is
+// the number of the interface type that was asked for, or 0; missing, the method that the value's type might
+// lack.
 func (r *Runtime) AssertFailed(x any, from, to string, methods string) {
 	if from == "any" {
 		from = "interface {}"
@@ -162,8 +164,9 @@ func (r *Runtime) Print(w io.Writer, separator, end string, args ...any) {
 	fmt.Fprint(w, b.String()+end)
 }
 
-// printed is a value as the Go runtime prints it. What it prints of slices and maps, their address, tells nothing to a
-// person whose fingers know another print, and is different in every run: here they are printed as package fmt does.
+// printed is a value as the Go runtime prints it. What it prints of slices and maps, their address, tells
+// nothing to a person whose fingers know another print, and is different in every run: here they are printed
+// as package fmt does.
 func printed(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Invalid:

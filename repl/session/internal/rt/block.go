@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Blocking calls of compiled code cannot be interrupted. Those that people wait in are made in another goroutine, and it
-// is the waiting for that which is given up.
+// Blocking calls of compiled code cannot be interrupted. Those that people wait in are made in another
+// goroutine, and it is the waiting for that which is given up.
 
-// Block makes a call that may wait for long. When the cell is interrupted, it is left behind, after unblock, if that is
-// not nil, had a chance to end it.
+// Block makes a call that may wait for long. When the cell is interrupted, it is left behind, after unblock,
+// if that is not nil, had a chance to end it.
 func (r *Runtime) Block(call, unblock func()) {
 	done := make(chan any, 1) // what the call panicked with
 	go func() {
@@ -75,7 +75,8 @@ func (r *Runtime) Lock(try func() bool, lock, unlock func()) {
 	})
 }
 
-// Unlock unlocks a mutex, or panics where the mutex itself would end the process. Free locks it if it is not locked.
+// Unlock unlocks a mutex, or panics where the mutex itself would end the process. Free locks it if it is not
+// locked.
 func (r *Runtime) Unlock(what string, free func() bool, undo, unlock func()) {
 	if free() {
 		undo()

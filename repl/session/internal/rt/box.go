@@ -10,15 +10,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
-// How values of interpreted types are carried in interfaces. The interpreter makes the reflect type of `type F float64`
-// the one of float64, and exports every field of a struct. That is the type of variables in interpreted code, and nobody
-// else ever sees it: on its way into an interface a value gets the type that the compiler would have given it, which
-// package gotype makes, with its name, its fields and its methods. The value itself stays as it is, because both types lie
-// in memory in the same way; so a pointer goes on to point to the interpreter's variable, and what is behind it needs no
-// conversion.
+// How values of interpreted types are carried in interfaces. The interpreter makes the reflect type of `type
+// F float64` the one of float64, and exports every field of a struct. That is the type of variables in
+// interpreted code, and nobody else ever sees it: on its way into an interface a value gets the type that the
+// compiler would have given it, which package gotype makes, with its name, its fields and its methods. The
+// value itself stays as it is, because both types lie in memory in the same way; so a pointer goes on to
+// point to the interpreter's variable, and what is behind it needs no conversion.
 //
-// Lowered code knows two kinds of interfaces only: any, which also stands for the interfaces that cells declare, and
-// compiled interfaces with methods. Both hold what they would hold in a compiled program.
+// Lowered code knows two kinds of interfaces only: any, which also stands for the interfaces that cells
+// declare, and compiled interfaces with methods. Both hold what they would hold in a compiled program.
 
 // A Type stands for a Go type that only the session knows.
 type Type struct {
@@ -92,7 +92,8 @@ func (r *Runtime) typ(key int) *Type {
 	return list[key]
 }
 
-// known is what only the session knows of the type of a value in an interface; nil for a type of compiled code.
+// known is what only the session knows of the type of a value in an interface; nil for a type of compiled
+// code.
 func (r *Runtime) known(made reflect.Type) *Type {
 	if t, ok := r.madeTypes.Load(made); ok {
 		return t.(*Type)
@@ -106,7 +107,8 @@ func (r *Runtime) known(made reflect.Type) *Type {
 	return t
 }
 
-// Dynamic is the value in an interface as the interpreter has it in variables, and its type if only the session knows that.
+// Dynamic is the value in an interface as the interpreter has it in variables, and its type if only the
+// session knows that.
 func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, *Type) {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -139,8 +141,9 @@ func as(t reflect.Type, v reflect.Value) reflect.Value {
 // Open is the value in a compiled interface as an any holds it.
 func (r *Runtime) Open(x any) any { return x }
 
-// Invoke calls a method of the type with this number, which is registered as a function whose first parameter is the
-// receiver or a pointer to it; recv is a value of the type or a pointer to one. The results are the interpreter's.
+// Invoke calls a method of the type with this number, which is registered as a function whose first parameter
+// is the receiver or a pointer to it; recv is a value of the type or a pointer to one. The results are the
+// interpreter's.
 func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 	m := r.method(key, name)
 	if !m.IsValid() {
@@ -168,8 +171,8 @@ func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflec
 	return m.Call(all)
 }
 
-// InvokeFor is Invoke for a function of another type, the parameters and results of which lie in memory as those of the
-// method do.
+// InvokeFor is Invoke for a function of another type, the parameters and results of which lie in memory as
+// those of the method do.
 func (r *Runtime) InvokeFor(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 	results := r.Invoke(key, name, recv, args)
 	for i, v := range results {
@@ -178,8 +181,8 @@ func (r *Runtime) InvokeFor(f reflect.Type, key int, name string, recv reflect.V
 	return results
 }
 
-// Dispatch sets *p, a function variable, to the call of a method by its name: the first parameter is an interface with the
-// receiver in it.
+// Dispatch sets *p, a function variable, to the call of a method by its name: the first parameter is an
+// interface with the receiver in it.
 func (r *Runtime) Dispatch(name string, p any) {
 	f := reflect.ValueOf(p).Elem()
 	variadic := f.Type().IsVariadic()
@@ -202,7 +205,8 @@ func (r *Runtime) Dispatch(name string, p any) {
 	}))
 }
 
-// Method tells of a method of an interpreted type, as a function that takes the receiver, or a pointer to it, first.
+// Method tells of a method of an interpreted type, as a function that takes the receiver, or a pointer to it,
+// first.
 func (r *Runtime) Method(key int, name string, f any) {
 	r.tables.Lock()
 	defer r.tables.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
-// The types of these tests, by their numbers: F and G are both float64 to reflection, L is []any, E a string that is an
-// error. The base of a pointer's number is that of what it points to.
+// The types of these tests, by their numbers: F and G are both float64 to reflection, L is []any, E a string
+// that is an error. The base of a pointer's number is that of what it points to.
 const (
 	typeF = iota + 1
 	typeG

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Cell is what is stopped together: the code of a cell, which runs in parts, what it defers, what shows its values,
-// and the goroutines that it has started. These may go on when the cell has ended.
+// A Cell is what is stopped together: the code of a cell, which runs in parts, what it defers, what shows its
+// values, and the goroutines that it has started. These may go on when the cell has ended.
 type Cell struct {
 	hooks   Hooks
 	number  int           // counts cells
@@ -88,14 +88,15 @@ type Outcome struct {
 	Exited   bool     // it has called runtime.Goexit, or was dropped
 }
 
-// A Part says what a run is. The zero Part is code that has nothing to do with the body of the cell, like a command or
-// the rendering of a value.
+// A Part says what a run is. The zero Part is code that has nothing to do with the body of the cell, like a
+// command or the rendering of a value.
 type Part struct {
 	Body bool // it is part of the cell's body
 	More bool // the body has more to run after it, so that what it defers must wait
 	// Around is that of the code itself; nil: that of the cell.
 	Around func(f func())
-	// Finish is called when the code has run to its end, before what was deferred, like the last of its statements.
+	// Finish is called when the code has run to its end, before what was deferred, like the last of its
+	// statements.
 	Finish func()
 }
 
@@ -137,8 +138,8 @@ func (r *Runtime) leave(n *Run) {
 	}
 }
 
-// Run is called by lowered code with the body of a cell, and by package session with what it runs like one. It ends the
-// run that was begun last; the last part of a body makes the calls that the cell has deferred.
+// Run is called by lowered code with the body of a cell, and by package session with what it runs like one.
+// It ends the run that was begun last; the last part of a body makes the calls that the cell has deferred.
 func (r *Runtime) Run(body func()) {
 	r.mu.Lock()
 	n := r.run
@@ -252,8 +253,8 @@ func (r *Runtime) Interrupt(c *Cell, cause error) {
 	r.interrupt(c, cause)
 }
 
-// Drop is Interrupt while the interpreter is halted: the goroutines of the cell, and nothing else, are let go to where
-// it drops them.
+// Drop is Interrupt while the interpreter is halted: the goroutines of the cell, and nothing else, are let go
+// to where it drops them.
 func (r *Runtime) Drop(c *Cell, cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,8 +307,8 @@ func (r *Runtime) wakeAll() {
 	r.woken = make(chan struct{})
 }
 
-// settle clears the stop flag once everything that was told to stop has ended, or is making its deferred calls. The
-// caller holds mu.
+// settle clears the stop flag once everything that was told to stop has ended, or is making its deferred
+// calls. The caller holds mu.
 func (r *Runtime) settle() {
 	if r.parked != nil {
 		return
@@ -321,8 +322,8 @@ func (r *Runtime) settle() {
 	r.stopping.Store(false)
 }
 
-// Park holds the goroutines that have not been told to stop at their next step, until release is called. So the
-// interpreter can be halted, which drops all code that runs, and they outlive that.
+// Park holds the goroutines that have not been told to stop at their next step, until release is called. So
+// the interpreter can be halted, which drops all code that runs, and they outlive that.
 func (r *Runtime) Park() (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,8 +342,8 @@ func (r *Runtime) Park() (release func()) {
 	}
 }
 
-// belongs gives the cell of this goroutine: a worker of the engine that calls back belongs to what runs now. The caller
-// holds mu.
+// belongs gives the cell of this goroutine: a worker of the engine that calls back belongs to what runs now.
+// The caller holds mu.
 func (r *Runtime) belongs(g uint64) *Cell {
 	if c := r.cells[g]; c != nil {
 		return c
@@ -396,8 +397,8 @@ func (r *Runtime) Current() *Cell {
 	return r.run.cell
 }
 
-// cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already. Parked is not nil
-// if it has to wait until that is closed, or its cell is told to stop.
+// cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already. Parked
+// is not nil if it has to wait until that is closed, or its cell is told to stop.
 func (r *Runtime) cause() (cause error, parked, stopped <-chan struct{}) {
 	if !r.stopping.Load() {
 		return nil, nil, nil
@@ -433,8 +434,8 @@ func (r *Runtime) givesUp(p any) any {
 	return p
 }
 
-// Recovered is what a panic says that code of cells ends with which is called by compiled code. A cell that was told to
-// stop goes on doing so.
+// Recovered is what a panic says that code of cells ends with which is called by compiled code. A cell that
+// was told to stop goes on doing so.
 func (r *Runtime) Recovered(p any) string {
 	if p := r.givesUp(p); p != nil {
 		if _, stopped := p.(Stopped); stopped {
@@ -447,8 +448,8 @@ func (r *Runtime) Recovered(p any) string {
 // Go starts f. A panic in it is reported and ends nothing else.
 func (r *Runtime) Go(where int, f func()) { go r.Contain(where, f)() }
 
-// Contain returns f for compiled code that calls it in another goroutine, where it belongs to the cell of this one. A
-// panic in it is reported and ends nothing else.
+// Contain returns f for compiled code that calls it in another goroutine, where it belongs to the cell of
+// this one. A panic in it is reported and ends nothing else.
 func (r *Runtime) Contain(where int, f func()) func() { return r.contain(where, f, func() {}) }
 
 // ContainThen is Contain for compiled code that has to be told: then is called after the report.

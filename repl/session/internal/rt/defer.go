@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Defers are the deferred calls of one activation of a function. The interpreter's own defer statement reads its
-// arguments late and dead-locks on closures, so a function with deferred calls is lowered to
+// Defers are the deferred calls of one activation of a function. The interpreter's own defer statement reads
+// its arguments late and dead-locks on closures, so a function with deferred calls is lowered to
 //
 //	func f() (r int) { __rt.Deferred(func(d *__rt.Defers) { …; d.Add(func() { … }); … r = 1; return }); return r }
 type Defers struct {
@@ -21,8 +21,8 @@ type Defers struct {
 // Add defers a call.
 func (d *Defers) Add(f func()) { d.calls = append(d.calls, f) }
 
-// Deferred runs body and then what it deferred, newest first, as Go does: also when body panics, and going on when a
-// deferred call panics in turn.
+// Deferred runs body and then what it deferred, newest first, as Go does: also when body panics, and going on
+// when a deferred call panics in turn.
 func (r *Runtime) Deferred(body func(*Defers)) {
 	d := &Defers{r: r}
 	d.around(body)
@@ -51,8 +51,9 @@ func (d *Defers) protect(body func(*Defers)) {
 	returned = true
 }
 
-// finish makes the deferred calls and panics with what is left unrecovered. While any function is unwinding, the
-// innermost activation is where recover looks: it finds nothing to recover in one that has returned normally.
+// finish makes the deferred calls and panics with what is left unrecovered. While any function is unwinding,
+// the innermost activation is where recover looks: it finds nothing to recover in one that has returned
+// normally.
 func (d *Defers) finish() {
 	var g uint64
 	for len(d.calls) > 0 {
@@ -105,8 +106,8 @@ func (r *Runtime) Defer(f func()) {
 	c.defers.Add(f)
 }
 
-// RecoverCalled is Recover for a function that may be called by another than defer: it recovers only in one that was
-// deferred itself, by a literal that does nothing but call it.
+// RecoverCalled is Recover for a function that may be called by another than defer: it recovers only in one
+// that was deferred itself, by a literal that does nothing but call it.
 func (r *Runtime) RecoverCalled() any {
 	if !deferredItself() {
 		return nil
@@ -114,9 +115,9 @@ func (r *Runtime) RecoverCalled() any {
 	return r.Recover()
 }
 
-// deferredItself says whether the interpreted function that has called this was called by the literal that Defers.call
-// calls: there are two interpreted functions on the stack above that, not counting those whose body Deferred runs, and those
-// that hand the call on to their newest declaration.
+// deferredItself says whether the interpreted function that has called this was called by the literal that
+// Defers.call calls: there are two interpreted functions on the stack above that, not counting those whose
+// body Deferred runs, and those that hand the call on to their newest declaration.
 func deferredItself() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -136,8 +137,8 @@ func deferredItself() bool {
 	}
 }
 
-// Recover is what recover() is lowered to in a function literal that is deferred where it is written. It does not stop the
-// unwinding of a cell that was interrupted.
+// Recover is what recover() is lowered to in a function literal that is deferred where it is written. It does
+// not stop the unwinding of a cell that was interrupted.
 func (r *Runtime) Recover() any {
 	v, ok := r.recovered()
 	if !ok {

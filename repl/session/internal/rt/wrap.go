@@ -17,7 +17,8 @@ type Types struct {
 	Satisfies func(t reflect.Type, iface int) bool
 	// Made is the type as the compiler would have made it.
 	Made func(key int) reflect.Type
-	// Find is the number of a type that reflection has made of made types, such as a slice of one; 0 for another.
+	// Find is the number of a type that reflection has made of made types, such as a slice of one; 0 for
+	// another.
 	Find func(t reflect.Type) (key int)
 }
 

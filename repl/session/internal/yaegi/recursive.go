@@ -9,11 +9,12 @@ import (
 	"unsafe"
 )
 
-// The interpreter gives structs that refer to each other reflection types whose fields have each other's types, and leaves
-// placeholders of its own where a struct refers to itself through a map of functions. So recursive types are compiled before the code that uses them, and get types that are made here: structs with placeholders for what
-// is not there yet, whose fields are set to the right types when all of them are. A placeholder has the layout of what it
-// stands for, because a struct refers to another that is not complete only behind a pointer, slice, map, channel or
-// function.
+// The interpreter gives structs that refer to each other reflection types whose fields have each other's
+// types, and leaves placeholders of its own where a struct refers to itself through a map of functions. So
+// recursive types are compiled before the code that uses them, and get types that are made here: structs with
+// placeholders for what is not there yet, whose fields are set to the right types when all of them are. A
+// placeholder has the layout of what it stands for, because a struct refers to another that is not complete
+// only behind a pointer, slice, map, channel or function.
 
 // typesFirst compiles the type declarations of a file that has structs, and returns the file without them.
 func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
@@ -258,7 +259,8 @@ func (g *typeGraph) field(f field, n int, whole bool) reflect.StructField {
 	return reflect.StructField{Name: name, Type: g.reflectType(f.t, whole), Tag: reflect.StructTag(f.tag), Anonymous: f.embedded && n == 1}
 }
 
-// reflectType is the reflection type of a type. Whole says that it is part of something whose layout depends on it.
+// reflectType is the reflection type of a type. Whole says that it is part of something whose layout depends
+// on it.
 func (g *typeGraph) reflectType(t itype, whole bool) reflect.Type {
 	if name := g.nameOf(t); name != "" {
 		if g.made[name] == nil && whole && !g.making[name] {
@@ -333,7 +335,8 @@ func (g *typeGraph) set(t itype, seen map[unsafe.Pointer]bool) {
 // placeholder stands for a struct that is not there yet.
 type placeholder struct{}
 
-// setFieldType sets the type of a field of a struct that reflect has made; it must have the layout of the one before.
+// setFieldType sets the type of a field of a struct that reflect has made; it must have the layout of the one
+// before.
 func setFieldType(s reflect.Type, i int, t reflect.Type) {
 	(*runtimeStruct)(typePointer(s)).fields[i].typ = typePointer(t)
 }

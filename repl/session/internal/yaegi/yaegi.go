@@ -1,9 +1,9 @@
-// Package yaegi puts the interpreter github.com/traefik/yaegi behind the few calls that a session needs, and keeps its
-// peculiarities in one place. Nothing else imports it.
+// Package yaegi puts the interpreter github.com/traefik/yaegi behind the few calls that a session needs, and
+// keeps its peculiarities in one place. Nothing else imports it.
 //
-// A file that is compiled here has already been checked and lowered. All files count as one file of one package: they
-// must be positioned under the same base name ([FileName]), because the interpreter finds an import by the base name
-// of the file that uses it, and so a package is imported once in a session.
+// A file that is compiled here has already been checked and lowered. All files count as one file of one
+// package: they must be positioned under the same base name ([FileName]), because the interpreter finds an
+// import by the base name of the file that uses it, and so a package is imported once in a session.
 package yaegi
 
 import (
@@ -43,8 +43,8 @@ type Interp struct {
 // A Program is compiled code.
 type Program struct{ p *interp.Program }
 
-// New makes an interpreter. Each line that it writes about a panic passing through an interpreted function goes to
-// trace, in the goroutine that panics.
+// New makes an interpreter. Each line that it writes about a panic passing through an interpreted function
+// goes to trace, in the goroutine that panics.
 func New(trace func(line string)) (*Interp, error) {
 	in := &Interp{i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(trace)})}
 	v := reflect.ValueOf(in.i).Elem()
@@ -67,7 +67,8 @@ func settable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
 
-// forget drops what the interpreter keeps for its debugger only: else each cell would stay in memory for ever.
+// forget drops what the interpreter keeps for its debugger only: else each cell would stay in memory for
+// ever.
 func (in *Interp) forget() {
 	in.roots.SetZero()
 	for s := in.scopes.MapRange(); s.Next(); {
@@ -87,8 +88,9 @@ func (w traceWriter) Write(b []byte) (int, error) {
 // FileSet is the file set for parsing what is to be compiled.
 func (in *Interp) FileSet() *token.FileSet { return in.i.FileSet() }
 
-// Use makes a compiled package known under its import path. The doubled slash keeps the interpreter from recognising
-// package fmt, for which it would replace functions of its own and compile its version of package slices.
+// Use makes a compiled package known under its import path. The doubled slash keeps the interpreter from
+// recognising package fmt, for which it would replace functions of its own and compile its version of package
+// slices.
 func (in *Interp) Use(importPath, name string, symbols map[string]reflect.Value) error {
 	return in.i.Use(interp.Exports{importPath + "//" + name: symbols})
 }
@@ -112,9 +114,9 @@ func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
 	return &Program{c}, nil
 }
 
-// sever cuts the syntax trees of the program's declarations off the file's. While a panic passes through a function, the
-// interpreter looks through all that is above it for a place, which it never finds: that cost each panic time in
-// proportion to the file, for each function on its way.
+// sever cuts the syntax trees of the program's declarations off the file's. While a panic passes through a
+// function, the interpreter looks through all that is above it for a place, which it never finds: that cost
+// each panic time in proportion to the file, for each function on its way.
 func sever(c *interp.Program) {
 	root := reflect.ValueOf(c).Elem().FieldByName("root")
 	if !root.IsValid() || root.Kind() != reflect.Pointer || root.IsNil() {
@@ -139,11 +141,12 @@ func (in *Interp) Run(p *Program) error {
 	return err
 }
 
-// Halt makes all interpreted code stop at its next step, without unwinding: nothing deferred runs. Resume must follow
-// when it has ended.
+// Halt makes all interpreted code stop at its next step, without unwinding: nothing deferred runs. Resume
+// must follow when it has ended.
 func (in *Interp) Halt() { atomic.AddUint64(in.id, 1) }
 
-// Resume makes closures work again that were made before Halt: they carry the number of the run that made them.
+// Resume makes closures work again that were made before Halt: they carry the number of the run that made
+// them.
 func (in *Interp) Resume(run uint64) { atomic.StoreUint64(in.id, run) }
 
 // RunNumber is what Resume needs; read it before Halt.

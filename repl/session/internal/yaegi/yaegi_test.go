@@ -22,8 +22,8 @@ func compile(t *testing.T, in *Interp, cell int, text string) *Program {
 	return p
 }
 
-// A closure that was made before a halt works after it, a package is imported once for all files, and a panic says
-// where it passed.
+// A closure that was made before a halt works after it, a package is imported once for all files, and a panic
+// says where it passed.
 func TestHaltAndResume(t *testing.T) {
 	var trace []string
 	in, err := New(func(line string) { trace = append(trace, line) })

@@ -1,8 +1,9 @@
 // Package a64 encodes instructions of arm64.
 //
-// Go's assembler lacks most of the vector instructions on floating-point numbers, so the generators of the cpu backend write
-// those as words. They say what they mean in the notation of the architecture's manual, "fmla v0.4s, v1.4s, v2.s[3]", which
-// also stands beside the word as a comment, so that any other assembler can check it: a test does, where there is one.
+// Go's assembler lacks most of the vector instructions on floating-point numbers, so the generators of the
+// cpu backend write those as words. They say what they mean in the notation of the architecture's manual,
+// "fmla v0.4s, v1.4s, v2.s[3]", which also stands beside the word as a comment, so that any other assembler
+// can check it: a test does, where there is one.
 //
 // [Encode] knows the instructions of the table in table.go and no others.
 package a64
@@ -41,8 +42,8 @@ func signed(bit, limit, unit int) func(int) (uint32, bool) {
 	}
 }
 
-// fields are the names in the table's patterns. A shift is stored with the size of its lanes, so that one number says both;
-// a right shift is counted from twice the size down.
+// fields are the names in the table's patterns. A shift is stored with the size of its lanes, so that one
+// number says both; a right shift is counted from twice the size down.
 var fields = map[string]func(int) (uint32, bool){
 	"d": at(0, 32, 1), "n": at(5, 32, 1), "x": at(5, 31, 1), "m": at(16, 32, 1), "d2": at(10, 32, 1),
 	"nm": func(n int) (uint32, bool) { return uint32(n)<<5 | uint32(n)<<16, n < 32 },
@@ -84,7 +85,8 @@ var forms = func() map[string][]form {
 	return all
 }()
 
-// Encode returns the word of an instruction. Numbers are decimal, and operands are separated by a comma and a space.
+// Encode returns the word of an instruction. Numbers are decimal, and operands are separated by a comma and a
+// space.
 func Encode(text string) (uint32, error) {
 	mnemonic, _, _ := strings.Cut(text, " ")
 	for _, f := range forms[mnemonic] {
@@ -109,8 +111,8 @@ func Encode(text string) (uint32, error) {
 	return 0, fmt.Errorf("a64: %s: no such instruction in the table", text)
 }
 
-// Word returns a line for Go's assembler: the instruction as a word, with its text as a comment. It panics on what Encode
-// refuses.
+// Word returns a line for Go's assembler: the instruction as a word, with its text as a comment. It panics on
+// what Encode refuses.
 func Word(text string) string {
 	w, err := Encode(text)
 	if err != nil {

@@ -48,7 +48,8 @@ func assemble(t *testing.T, lines []string) []uint32 {
 	return words
 }
 
-// examples returns instructions of every form of the table, with the least, the largest and some other value of each field.
+// examples returns instructions of every form of the table, with the least, the largest and some other value
+// of each field.
 func examples() []string {
 	values := map[string][]int{
 		"d": {0, 31, 9}, "n": {0, 31, 17}, "x": {0, 30, 17}, "m": {0, 31, 22}, "d2": {1, 30, 5}, "nm": {0, 31, 6},

@@ -1,7 +1,7 @@
 package a64
 
-// table has the instructions that the generators use; the bits are from the Arm Architecture Reference Manual, with zeros for
-// the operands. A number in braces is one of the fields.
+// table has the instructions that the generators use; the bits are from the Arm Architecture Reference
+// Manual, with zeros for the operands. A number in braces is one of the fields.
 var table = []struct {
 	text string
 	bits uint32

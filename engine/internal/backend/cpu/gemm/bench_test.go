@@ -34,8 +34,8 @@ func call(p *Product, x, y, z []float32) *Call {
 	}
 }
 
-// A benchCase is a product in one of the ways that its operands lie: nn as written, nt with the right one transposed,
-// tn with the left one, as gradients have them.
+// A benchCase is a product in one of the ways that its operands lie: nn as written, nt with the right one
+// transposed, tn with the left one, as gradients have them.
 type benchCase struct {
 	elem    micro.Elem
 	m, n, k int
@@ -73,9 +73,9 @@ func (c benchCase) prepare(workers *pool.Pool) (work func(), right []byte) {
 	return func() { p.Run(workers, args) }, right
 }
 
-// inTurns runs work and what bounds it in turns of a few milliseconds, because processors lower their clock under load.
-// It reports the work's best rate and its share of the bound's; both are in units a call. The median of the shares is
-// there for machines that others use, too.
+// inTurns runs work and what bounds it in turns of a few milliseconds, because processors lower their clock
+// under load. It reports the work's best rate and its share of the bound's; both are in units a call. The
+// median of the shares is there for machines that others use, too.
 func inTurns(b *testing.B, unit string, amount float64, work func(), boundAmount float64, bound func()) {
 	repeat := func(f func()) func() float64 {
 		f()
@@ -148,9 +148,9 @@ func BenchmarkProduct(b *testing.B) {
 	}
 }
 
-// BenchmarkFewRows multiplies a few rows by the weights of decoders with 0.5 and 1.5 billion parameters, and reports how
-// fast the weights are read, and beside it how fast a search of Go's goes through as many bytes: no ceiling, but code that
-// we did not write and that reads once.
+// BenchmarkFewRows multiplies a few rows by the weights of decoders with 0.5 and 1.5 billion parameters, and
+// reports how fast the weights are read, and beside it how fast a search of Go's goes through as many bytes:
+// no ceiling, but code that we did not write and that reads once.
 func BenchmarkFewRows(b *testing.B) {
 	workers := pool.New(2)
 	defer workers.Close()
@@ -192,8 +192,8 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// BenchmarkFromCache is what micro-kernels make of operands that are packed already and lie in the first- and in the second-
-// level cache: the bound of products, whose operands come from further away.
+// BenchmarkFromCache is what micro-kernels make of operands that are packed already and lie in the first- and
+// in the second- level cache: the bound of products, whose operands come from further away.
 func BenchmarkFromCache(b *testing.B) {
 	kernels := map[micro.Elem]*micro.Kernel{micro.F32: Kernel(1 << 10)}
 	if k := bf16Kernel(); k != nil {

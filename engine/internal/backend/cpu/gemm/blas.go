@@ -8,21 +8,23 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// A BLAS computes c = a·b + beta·c for matrices whose rows lie lda, ldb and ldc elements apart; a and b may be transposed, and
-// c is not read if beta is 0. It is the system's, has threads of its own and cannot be stopped.
+// A BLAS computes c = a·b + beta·c for matrices whose rows lie lda, ldb and ldc elements apart; a and b may
+// be transposed, and c is not read if beta is 0. It is the system's, has threads of its own and cannot be
+// stopped.
 type BLAS func(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c unsafe.Pointer, ldc int)
 
 var blas BLAS
 
-// UseBLAS lets f compute the products of float32 that have more than a few rows; nil gives them back to this package. It is
-// for the start of a process: products that exist already must not be run any more.
+// UseBLAS lets f compute the products of float32 that have more than a few rows; nil gives them back to this
+// package. It is for the start of a process: products that exist already must not be run any more.
 func UseBLAS(f BLAS) { blas = f }
 
-// blasWork is how many multiply-adds a BLAS is given at a time, as it cannot be stopped: some 10 ms for a slow one.
+// blasWork is how many multiply-adds a BLAS is given at a time, as it cannot be stopped: some 10 ms for a
+// slow one.
 const blasWork = 1 << 30
 
-// plainOperand says how a BLAS gets an operand of lines and steps: the distance of its rows, and whether these are the steps.
-// The rows of a matrix are the lines of a left operand, the steps of a right one.
+// plainOperand says how a BLAS gets an operand of lines and steps: the distance of its rows, and whether
+// these are the steps. The rows of a matrix are the lines of a left operand, the steps of a right one.
 func plainOperand(o *Operand, lines, steps int) (ld int, rowsAreSteps, ok bool) {
 	switch {
 	case o.Elem != micro.F32:

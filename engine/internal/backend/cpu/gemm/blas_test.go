@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Products are the same when a BLAS computes them, here one of plain loops: it gets operands as they lie, and only those that
-// it can read.
+// Products are the same when a BLAS computes them, here one of plain loops: it gets operands as they lie, and
+// only those that it can read.
 func TestBLAS(t *testing.T) {
 	calls := 0
 	UseBLAS(func(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c unsafe.Pointer, ldc int) {

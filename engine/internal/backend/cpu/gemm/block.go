@@ -6,8 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// A block is the part of the product between two packings of the shared operand: rows × cols of the result, the steps
-// of one stage.
+// A block is the part of the product between two packings of the shared operand: rows × cols of the result,
+// the steps of one stage.
 type block struct {
 	p         *Product
 	call      *Call
@@ -21,7 +21,8 @@ type block struct {
 	col, cols int
 }
 
-// each calls f for each block of a matrix of the batch, in the order of the sums, until the pool was told to stop.
+// each calls f for each block of a matrix of the batch, in the order of the sums, until the pool was told to
+// stop.
 func (p *Product) each(b *block, f func()) {
 	l := &p.layout
 	rows, cols := l.shared, p.N
@@ -90,7 +91,8 @@ func (p *Product) runByBatch(workers *pool.Pool, c *Call) {
 	})
 }
 
-// packShared packs piece i of the shared operand, of as many as the stage has panels, for all chunks of the stage.
+// packShared packs piece i of the shared operand, of as many as the stage has panels, for all chunks of the
+// stage.
 func (b *block) packShared(i int) {
 	l := &b.p.layout
 	first, lines := b.row, b.rows
@@ -111,8 +113,8 @@ func (b *block) packShared(i int) {
 	}
 }
 
-// pack packs columns of the right operand, or rows of the left one, into panels. Where lines lie side by side it takes a
-// few steps of all of them at a time, because processors fetch ahead what lies in a row.
+// pack packs columns of the right operand, or rows of the left one, into panels. Where lines lie side by side
+// it takes a few steps of all of them at a time, because processors fetch ahead what lies in a row.
 func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 	t := &b.p.Terms[c.term]
 	switch {
@@ -190,7 +192,8 @@ func (b *block) keep(worker, i int, own []float32) {
 	}
 }
 
-// pass is do for a result that is only passed on: the sums of some lines are gathered to the end, in the worker's own memory.
+// pass is do for a result that is only passed on: the sums of some lines are gathered to the end, in the
+// worker's own memory.
 func (b *block) pass(worker, i int, own []float32) {
 	l := &b.p.layout
 	part := own[l.ownSize-l.partSize:]
@@ -253,8 +256,9 @@ func (r *rectangle) leftRows() (rows unsafe.Pointer, apart int) {
 	return s.Base, s.Line * s.Elem.Size()
 }
 
-// run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces whose
-// panels stay in the second-level cache while the panels of rows pass by, each of them staying in the first-level one.
+// run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces
+// whose panels stay in the second-level cache while the panels of rows pass by, each of them staying in the
+// first-level one.
 //
 // Whole rows of the result are handed on together if they fit that cache, too: they lie in a row.
 func (r *rectangle) run() bool {

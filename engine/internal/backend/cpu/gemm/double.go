@@ -12,8 +12,8 @@ const (
 	doubleRows  = 168 // rows that a worker packs: 672 KiB with a piece of K
 )
 
-// A Double is a Product of float64. A worker takes some rows and columns of the result, packs its rows once for a piece of K
-// and the columns as they come. Operands lie as in a Product; Elem is not used.
+// A Double is a Product of float64. A worker takes some rows and columns of the result, packs its rows once
+// for a piece of K and the columns as they come. Operands lie as in a Product; Elem is not used.
 type Double struct {
 	M, N, Batch int
 	Terms       []Term

@@ -9,13 +9,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Few is the number of rows up to which reading the right operand is what a product costs, whatever the machine.
+// Few is the number of rows up to which reading the right operand is what a product costs, whatever the
+// machine.
 const Few = 8
 
-// fewRows is the number of rows up to which the right operand is not packed, because packing it would cost more than the
-// better order of a packed product gains: measured on processors with and without AVX-512, and with tiles for bf16, which
-// are so fast that few rows of them make up for packing. The sums of so few rows are cut at other steps of K, or not at all,
-// so they may round differently from those of a product with more.
+// fewRows is the number of rows up to which the right operand is not packed, because packing it would cost
+// more than the better order of a packed product gains: measured on processors with and without AVX-512, and
+// with tiles for bf16, which are so fast that few rows of them make up for packing. The sums of so few rows
+// are cut at other steps of K, or not at all, so they may round differently from those of a product with
+// more.
 func (p *Product) fewRows() int {
 	long := p.Terms[0]
 	for _, t := range p.Terms {
@@ -38,10 +40,11 @@ func (p *Product) fewRows() int {
 }
 
 const (
-	// fewSums is how many results a worker sums up at a time, at most: with eight rows of b they fit the first-level cache.
+	// fewSums is how many results a worker sums up at a time, at most: with eight rows of b they fit the
+	// first-level cache.
 	fewSums = 4096
-	// fewCols and fewLeast are how many columns it takes, at most and at least: of shorter pieces of b's rows the processor
-	// fetches less ahead.
+	// fewCols and fewLeast are how many columns it takes, at most and at least: of shorter pieces of b's rows
+	// the processor fetches less ahead.
 	fewCols, fewLeast = 1024, 64
 )
 
@@ -70,8 +73,8 @@ func (p *Product) fewWidth(threads int) int {
 	return max(fewLeast, roundUp((p.N+tasks-1)/max(1, tasks), fewLeast))
 }
 
-// direct returns the kernel that multiplies packed rows by the right operand as it lies, for terms that have some rows more
-// than reading that operand hides; nil for others.
+// direct returns the kernel that multiplies packed rows by the right operand as it lies, for terms that have
+// some rows more than reading that operand hides; nil for others.
 func (p *Product) direct(t *Term) (best *micro.DirectKernel) {
 	if t.Codes != nil || t.B.Line != 1 || p.M <= Few {
 		return nil
@@ -87,12 +90,13 @@ func (p *Product) direct(t *Term) (best *micro.DirectKernel) {
 const (
 	// nearBytes is the size of a right operand that stays in a core's own cache.
 	nearBytes = 1 << 20
-	// nearSteps is how many steps of such an operand a direct kernel goes through before the next rows do the same; farSteps of
-	// one that comes from further away; farthestSteps of one of more than farBytes, whose lines are in more pages than the
-	// processor remembers the places of.
+	// nearSteps is how many steps of such an operand a direct kernel goes through before the next rows do the
+	// same; farSteps of one that comes from further away; farthestSteps of one of more than farBytes, whose
+	// lines are in more pages than the processor remembers the places of.
 	nearSteps, farSteps, farthestSteps = 128, 64, 32
 	farBytes                           = 4 << 20
-	// directCols is how many columns a worker takes, at most: a block of steps of them stays in a core's second-level cache.
+	// directCols is how many columns a worker takes, at most: a block of steps of them stays in a core's
+	// second-level cache.
 	directCols = 512
 )
 
@@ -116,8 +120,8 @@ func (p *Product) fewScratch(threads int) int {
 	return roundUp(n, 16) + threads*p.sumsLen(threads)
 }
 
-// sumsLen is the length of a worker's sums, and a page between them and the next worker's: the processor fetches ahead up to
-// the end of a page, and would keep taking from one core what the other writes.
+// sumsLen is the length of a worker's sums, and a page between them and the next worker's: the processor
+// fetches ahead up to the end of a page, and would keep taking from one core what the other writes.
 func (p *Product) sumsLen(threads int) int {
 	const page = 4096 / 4
 	return roundUp(p.M*p.fewWidth(threads), page) + page
@@ -162,8 +166,8 @@ func (p *Product) shareOfColumns(threads int, c *Call) func(worker, chunk int) {
 	}
 }
 
-// spread writes left operands that cannot be read as they lie into the scratch memory, and what quantised weights are
-// multiplied by.
+// spread writes left operands that cannot be read as they lie into the scratch memory, and what quantised
+// weights are multiplied by.
 func (p *Product) spread(workers *pool.Pool, c *Call) {
 	at := 0
 	c.inputs = append(c.inputs[:0], make([]micro.QuantInput, len(p.Terms))...)
@@ -211,8 +215,8 @@ func (p *Product) spreadRows(c *Call, i, at int) func(worker, lo, hi int) {
 	}
 }
 
-// packRows returns what packs the left operand of term i into panels for d, all steps of one after the other, from element
-// at of the scratch memory on.
+// packRows returns what packs the left operand of term i into panels for d, all steps of one after the other,
+// from element at of the scratch memory on.
 func (p *Product) packRows(c *Call, i int, d *micro.DirectKernel, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	panels := (p.M + d.Rows - 1) / d.Rows
@@ -320,11 +324,12 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	}
 }
 
-// turnedCols is the number of columns up to which a product of many rows is computed with its operands in each other's place.
+// turnedCols is the number of columns up to which a product of many rows is computed with its operands in
+// each other's place.
 const turnedCols = 16
 
-// turn returns the product of the transposed operands, whose result is written transposed, if that is a product of few rows
-// by what lies well for it: then the larger operand is not packed. It is nil otherwise.
+// turn returns the product of the transposed operands, whose result is written transposed, if that is a
+// product of few rows by what lies well for it: then the larger operand is not packed. It is nil otherwise.
 func (p *Product) turn(threads int) *Product {
 	if p.N > turnedCols || p.M <= 4*turnedCols {
 		return nil

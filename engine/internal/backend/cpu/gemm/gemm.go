@@ -1,21 +1,24 @@
 // Package gemm multiplies float32 matrices.
 //
-// The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads straight
-// through, and the blocks are as large as the caches. K is cut into pieces of [depth]. The operand with fewer lines is
-// packed by all workers together; then they share out the other's lines, and each packs what it takes itself, right
-// before it is used: that way it is read from memory once and stays in a core's second-level cache. f16 and bf16
-// operands are widened when they are packed, and any strides are legal, because packing is what reads them. Where the
-// processor has faster instructions for bf16 (a matrix unit, AMX; or VDPBF16PS), products of two bf16 operands go there
-// as they are; tiles are loaded from rows that need no packing.
+// The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads
+// straight through, and the blocks are as large as the caches. K is cut into pieces of [depth]. The operand
+// with fewer lines is packed by all workers together; then they share out the other's lines, and each packs
+// what it takes itself, right before it is used: that way it is read from memory once and stays in a core's
+// second-level cache. f16 and bf16 operands are widened when they are packed, and any strides are legal,
+// because packing is what reads them. Where the processor has faster instructions for bf16 (a matrix unit,
+// AMX; or VDPBF16PS), products of two bf16 operands go there as they are; tiles are loaded from rows that
+// need no packing.
 //
-// A product with few rows packs no right operand: it reads it once, as it lies, at the speed of memory. Results that only
-// an epilogue wants are gathered in memory of the worker's own and handed on; see [NewPassing].
+// A product with few rows packs no right operand: it reads it once, as it lies, at the speed of memory.
+// Results that only an epilogue wants are gathered in memory of the worker's own and handed on; see
+// [NewPassing].
 //
-// An element's products are added in the order of k within pieces of fixed length, so a result does not depend on the
-// number of threads, on the blocks or on the micro-kernel (but for bf16 in instructions of its own, which add two at a time).
+// An element's products are added in the order of k within pieces of fixed length, so a result does not
+// depend on the number of threads, on the blocks or on the micro-kernel (but for bf16 in instructions of its
+// own, which add two at a time).
 //
-// Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention), blas.go (the system's products,
-// if they are wanted).
+// Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention),
+// blas.go (the system's products, if they are wanted).
 package gemm
 
 import (
@@ -25,15 +28,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is the same on every
-// machine, because it decides the order of additions.
+// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is the same on
+// every machine, because it decides the order of additions.
 const depth = 512
 
 // An Operand is how a matrix, or a batch of them, lies in memory.
 type Operand struct {
 	Elem micro.Elem
-	// Line is the distance between rows of a left operand, columns of a right one; Step is the distance along the inner
-	// dimension; both in elements.
+	// Line is the distance between rows of a left operand, columns of a right one; Step is the distance along
+	// the inner dimension; both in elements.
 	Line, Step int
 	// Batch holds the offset of each matrix of a batch, in elements; nil stands for one at 0.
 	Batch []int
@@ -64,8 +67,9 @@ func New(m, n, batch int, terms []Term, threads int) *Product {
 	return p
 }
 
-// NewPassing returns a product whose results are not kept: Call.Done gets each part while it is in the cache, Call.C is not
-// used. It returns nil where results have to be kept because their sums are gathered in several passes.
+// NewPassing returns a product whose results are not kept: Call.Done gets each part while it is in the cache,
+// Call.C is not used. It returns nil where results have to be kept because their sums are gathered in several
+// passes.
 func NewPassing(m, n, batch int, terms []Term, threads int) *Product {
 	p := &Product{M: m, N: n, Batch: batch, Terms: terms, passing: true}
 	if p.steps() == 0 {
@@ -83,12 +87,12 @@ type Call struct {
 	A, B []unsafe.Pointer // of each term; of a quantised weight B is its codes
 	// Scales and Zeros are those of the terms with quantised weights, nil for others.
 	Scales, Zeros []unsafe.Pointer
-	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix to the
-	// next. A product that only passes results on has none.
+	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix
+	// to the next. A product that only passes results on has none.
 	C           *float32
 	LDC, BatchC int
-	// Done, if not nil, is called once for each part of the result when it is complete, by the worker that has just
-	// written it.
+	// Done, if not nil, is called once for each part of the result when it is complete, by the worker that
+	// has just written it.
 	Done    func(worker int, part Part)
 	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
 
@@ -97,7 +101,8 @@ type Call struct {
 	kept kept
 }
 
-// kept is what a Call that is used again, by the same product and with as many threads, would otherwise make in each run.
+// kept is what a Call that is used again, by the same product and with as many threads, would otherwise make
+// in each run.
 type kept struct {
 	product *Product
 	threads int
@@ -108,8 +113,9 @@ type kept struct {
 	columns func(worker, chunk int)
 }
 
-// A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is where they are: the rows LDC
-// elements apart, in the result or, when the product only passes results on, in memory that is used again afterwards.
+// A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is where they are:
+// the rows LDC elements apart, in the result or, when the product only passes results on, in memory that is
+// used again afterwards.
 type Part struct {
 	Batch, Row, Rows, Col, Cols int
 	C                           *float32

@@ -8,9 +8,10 @@ import (
 
 // A layout is how a product is cut up.
 //
-// One operand, the one with fewer lines, is shared: all workers pack it together, as much at a time as sharedLen
-// allows, and read it from a cache that they have in common. The tasks are ranges of the other operand's lines. A task
-// packs what it needs of them itself, a chunk at a time, into memory that stays in its core's second-level cache.
+// One operand, the one with fewer lines, is shared: all workers pack it together, as much at a time as
+// sharedLen allows, and read it from a cache that they have in common. The tasks are ranges of the other
+// operand's lines. A task packs what it needs of them itself, a chunk at a time, into memory that stays in
+// its core's second-level cache.
 type layout struct {
 	few     bool     // few.go
 	blas    bool     // blas.go
@@ -58,7 +59,8 @@ const (
 	maxTask = 256
 	// partLen is how many elements of a result that is passed on are handed on together, about.
 	partLen = 16 << 10
-	// minPassed is how many lines a task should have at least for that: else the shared operand is read too often.
+	// minPassed is how many lines a task should have at least for that: else the shared operand is read too
+	// often.
 	minPassed = 64
 )
 
@@ -99,8 +101,8 @@ func (p *Product) arrange(threads int) layout {
 	return l
 }
 
-// share decides how many lines a task has, and how many lines and steps of the shared operand are packed at a time. The
-// steps are 0 if results cannot be passed on.
+// share decides how many lines a task has, and how many lines and steps of the shared operand are packed at a
+// time. The steps are 0 if results cannot be passed on.
 func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 	other, room := min(p.M, p.N), maxTask*depth
 	if kernels[0] == bf16Kernel() { // takes half as much memory
@@ -128,9 +130,9 @@ func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 	return steps
 }
 
-// cut returns how many lines a task should have with a kernel, at most most of them, and the area that the busiest thread then
-// computes, with all that lies beyond the edges of panels. More tasks suit threads that are not equally fast, and so fewer
-// have to gain something.
+// cut returns how many lines a task should have with a kernel, at most most of them, and the area that the
+// busiest thread then computes, with all that lies beyond the edges of panels. More tasks suit threads that
+// are not equally fast, and so fewer have to gain something.
 func (p *Product) cut(l *layout, k *micro.Kernel, most int) (task int, least float64) {
 	own, step, pieces := p.N, k.PanelCols(1), l.pieces
 	if l.byRows {
@@ -201,8 +203,9 @@ func (l *layout) place(s *stage) {
 	l.allSize, l.taskSize = max(l.allSize, at), mine
 }
 
-// placePart decides how much of the result a task hands on at a time, and where it is gathered: behind all that the task
-// packs. A part's rows are not a power of two apart, because lines of memory at such distances push each other out of a cache.
+// placePart decides how much of the result a task hands on at a time, and where it is gathered: behind all
+// that the task packs. A part's rows are not a power of two apart, because lines of memory at such distances
+// push each other out of a cache.
 func (l *layout) placePart(kernels []*micro.Kernel) {
 	unit := 1
 	for _, k := range kernels {

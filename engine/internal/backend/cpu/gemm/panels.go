@@ -78,8 +78,9 @@ func PackedLeft(k *micro.Kernel, data []float32, rows, steps int) Left {
 	return Left{k, data, rows, steps, steps}
 }
 
-// MultiplyRows computes c = a·b, or c += a·b with add, from b's rows as they lie: one for each step of a, ldb elements
-// apart, whose elements are read up to the next multiple of the micro-kernel's vectors. ldb and ldc are in elements.
+// MultiplyRows computes c = a·b, or c += a·b with add, from b's rows as they lie: one for each step of a, ldb
+// elements apart, whose elements are read up to the next multiple of the micro-kernel's vectors. ldb and ldc
+// are in elements.
 func MultiplyRows(a Left, b *float32, ldb, cols int, c *float32, ldc int, add bool) {
 	k, plus := a.kernel, 0
 	if add {
@@ -100,8 +101,8 @@ func MultiplyRows(a Left, b *float32, ldb, cols int, c *float32, ldc int, add bo
 	}
 }
 
-// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps as a has.
-// ldc is in elements.
+// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps
+// as a has. ldc is in elements.
 func Multiply(a Left, b Right, cols int, c *float32, ldc int, add bool) {
 	k, plus := a.kernel, 0
 	if add {

@@ -315,7 +315,8 @@ func TestBF16Products(t *testing.T) {
 	}
 }
 
-// Every micro-kernel for bf16 agrees with sums in float64, for all sizes of its tile and ways that the operands lie.
+// Every micro-kernel for bf16 agrees with sums in float64, for all sizes of its tile and ways that the
+// operands lie.
 func TestBF16Kernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, kernel := range micro.BF16Kernels() {

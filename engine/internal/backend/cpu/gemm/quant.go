@@ -53,8 +53,8 @@ func (b *block) packCodes(dst []float32, c *chunk, line, lines int) {
 	}
 }
 
-// A panel is a part of a quantised weight to write for a micro-kernel: steps rows of width values, of which the first
-// lines are wanted.
+// A panel is a part of a quantised weight to write for a micro-kernel: steps rows of width values, of which
+// the first lines are wanted.
 type panel struct {
 	q           *micro.Quant
 	dst         []float32
@@ -63,7 +63,8 @@ type panel struct {
 	step, steps int
 }
 
-// tileInputs is how many inputs of a block are written out at a time where they cannot go straight into the panel.
+// tileInputs is how many inputs of a block are written out at a time where they cannot go straight into the
+// panel.
 const tileInputs = 64
 
 // packOutputs packs a panel whose lines are outputs and whose steps are inputs.

@@ -80,8 +80,9 @@ func testCodes(t *testing.T) {
 	}
 }
 
-// BenchmarkCodes multiplies rows by the weights of decoders in codes. For few rows it reports how fast the codes are read,
-// against a search through them that finds nothing; for many how fast the product is, against one with the weight in f32.
+// BenchmarkCodes multiplies rows by the weights of decoders in codes. For few rows it reports how fast the
+// codes are read, against a search through them that finds nothing; for many how fast the product is, against
+// one with the weight in f32.
 func BenchmarkCodes(b *testing.B) {
 	workers := pool.New(2)
 	defer workers.Close()

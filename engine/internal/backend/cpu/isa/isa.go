@@ -1,11 +1,12 @@
 // Package isa says which vector instructions the processor has.
 //
-// [Level] is the widest set that the machine runs; the Has functions name what only some processors of a set have. Callers
-// ask once, when they choose their functions, never in a loop. The build tag mcs_portable makes every machine one that
-// has only plain Go.
+// [Level] is the widest set that the machine runs; the Has functions name what only some processors of a set
+// have. Callers ask once, when they choose their functions, never in a loop. The build tag mcs_portable makes
+// every machine one that has only plain Go.
 package isa
 
-// A Set is a set of instructions that kernels are generated for; of those of a processor the wider is the larger.
+// A Set is a set of instructions that kernels are generated for; of those of a processor the wider is the
+// larger.
 type Set uint8
 
 const (
@@ -37,8 +38,8 @@ func Sets() []Set {
 	return sets
 }
 
-// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other machines
-// would; nothing may be computing meanwhile.
+// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other
+// machines would; nothing may be computing meanwhile.
 func Limit(s Set) (restore func()) {
 	old := level
 	level = min(level, s)

@@ -4,7 +4,8 @@ package isa
 
 import "golang.org/x/sys/unix"
 
-// requestTiles asks the kernel for the right to use tiles, whose 8 KiB it otherwise does not save with a thread.
+// requestTiles asks the kernel for the right to use tiles, whose 8 KiB it otherwise does not save with a
+// thread.
 func requestTiles() bool {
 	const (
 		archReqXcompPerm = 0x1023

@@ -48,8 +48,8 @@ var (
 	tileKernel = &Kernel{Rows: 2 * tileRows, Cols: 2 * tileRows, form: tiles}
 )
 
-// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the machine has the
-// instructions. It does not follow that they are faster.
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the
+// machine has the instructions. It does not follow that they are faster.
 func BF16Kernels() []*Kernel {
 	var k []*Kernel
 	if isa.HasBF16Dot() {
@@ -141,7 +141,8 @@ func packPairsTransposed(dst []float32, width int, s Source, lines, k int) int {
 	return done
 }
 
-// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps, and zeros for what is left of dst.
+// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps, and zeros for what is left of
+// dst.
 func packPairPanel(dst []float32, s Source, cols, k int) {
 	const width = 2 * tileRows
 	pairs, done := (k+1)/2, 0

@@ -10,8 +10,8 @@ import (
 
 var dotKernel = &Kernel{Rows: 8, Cols: 12, lanes: 4, widths: []microFunc{matmul8x4BF16, matmul8x8BF16, matmul8x12BF16}, form: pairs}
 
-// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the machine has the
-// instructions. It does not follow that they are faster.
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the
+// machine has the instructions. It does not follow that they are faster.
 func BF16Kernels() []*Kernel {
 	if !isa.HasBF16Dot() {
 		return nil

@@ -2,7 +2,8 @@
 
 package micro
 
-// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first: there are none.
+// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first: there are
+// none.
 func BF16Kernels() []*Kernel { return nil }
 
 func packPairRows([]float32, int, Source, int, int) {}

@@ -2,9 +2,9 @@ package micro
 
 import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
-// A DirectKernel multiplies a panel of up to Rows rows, packed as a Kernel's, by a matrix with contiguous rows that is
-// read as it lies, f32, bf16 or f16. It is for products with so few rows that packing that matrix would take longer than
-// the panel gains.
+// A DirectKernel multiplies a panel of up to Rows rows, packed as a Kernel's, by a matrix with contiguous
+// rows that is read as it lies, f32, bf16 or f16. It is for products with so few rows that packing that
+// matrix would take longer than the panel gains.
 type DirectKernel struct {
 	Rows, Cols int
 	lanes      int
@@ -17,9 +17,10 @@ type directFunc func(k int, a *float32, b Source, c *float32, ldc, rows, cols, a
 // DirectKernels returns the kernels of this machine; there need not be any.
 func DirectKernels() []*DirectKernel { return directKernels(isa.Level()) }
 
-// Multiply computes c = a·b, or c += a·b when add is 1, over k ≥ 1 steps, for the first rows rows and cols ≤ Cols columns. The
-// lines of b are its columns, so b.Line is 1; ldc is in elements. Each step fetches two lines of memory ahead of their use:
-// from address ahead on, aheadStep bytes further with each step. They need not exist.
+// Multiply computes c = a·b, or c += a·b when add is 1, over k ≥ 1 steps, for the first rows rows and cols ≤
+// Cols columns. The lines of b are its columns, so b.Line is 1; ldc is in elements. Each step fetches two
+// lines of memory ahead of their use: from address ahead on, aheadStep bytes further with each step. They
+// need not exist.
 func (d *DirectKernel) Multiply(k int, a *float32, b Source, c *float32, ldc, rows, cols, add, ahead, aheadStep int) {
 	done := cols
 	if d.lanes == 8 {

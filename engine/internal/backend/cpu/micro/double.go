@@ -6,7 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// A DoubleKernel multiplies a panel of Rows rows by one of Cols columns of float64, with all sums in registers.
+// A DoubleKernel multiplies a panel of Rows rows by one of Cols columns of float64, with all sums in
+// registers.
 type DoubleKernel struct {
 	Rows, Cols int
 	run        func(k int, a, b, c *float64)

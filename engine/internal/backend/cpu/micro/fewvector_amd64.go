@@ -72,8 +72,8 @@ func fewRows(rows, most int) (n, which int) {
 	return 1, 0
 }
 
-// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how many of
-// both.
+// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how
+// many of both.
 func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
 	clear(sums[:])
 	most := 4

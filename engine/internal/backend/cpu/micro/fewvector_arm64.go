@@ -46,8 +46,8 @@ func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32
 	return done
 }
 
-// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how many of
-// both.
+// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how
+// many of both.
 func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
 	clear(sums[:])
 	if isa.Level() == isa.Portable {

@@ -6,11 +6,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// A Kernel multiplies a panel of up to Rows rows by a panel of up to Cols columns, with all sums in registers.
+// A Kernel multiplies a panel of up to Rows rows by a panel of up to Cols columns, with all sums in
+// registers.
 //
-// Every micro-kernel for float32 adds the products of an element in the order of k, one fused multiply-add each, so which
-// one is chosen never changes a bit of the result (except that plain Go on some processors has no fused multiply-add).
-// Those for bf16 add two products at a time.
+// Every micro-kernel for float32 adds the products of an element in the order of k, one fused multiply-add
+// each, so which one is chosen never changes a bit of the result (except that plain Go on some processors has
+// no fused multiply-add). Those for bf16 add two products at a time.
 type Kernel struct {
 	Rows, Cols int
 	lanes      int
@@ -29,18 +30,18 @@ const (
 
 type microFunc func(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int)
 
-// Run computes c = a·b, or c += a·b when add is 1, for the first rows rows and cols columns; k, rows and cols are at
-// least 1. It is for float32.
+// Run computes c = a·b, or c += a·b when add is 1, for the first rows rows and cols columns; k, rows and cols
+// are at least 1. It is for float32.
 //
-// a is packed: Rows values for each k, whether or not rows is less. b has a row for each k, ldb bytes apart, and is read
-// up to PanelCols(cols) columns; ldc is in bytes.
+// a is packed: Rows values for each k, whether or not rows is less. b has a row for each k, ldb bytes apart,
+// and is read up to PanelCols(cols) columns; ldc is in bytes.
 func (m *Kernel) Run(k int, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int) {
 	m.widths[(cols-1)/m.lanes](k, a, b, ldb, c, ldc, rows, cols, add)
 }
 
-// Multiply is Run for packed rows and packed columns: as many columns as there are, panel after panel as PackRight packs
-// them, and up to RowsAtOnce rows. words is Words of the number of steps. lda is the distance of the rows in bytes: 4·words,
-// unless they lie as Unpacked wants them.
+// Multiply is Run for packed rows and packed columns: as many columns as there are, panel after panel as
+// PackRight packs them, and up to RowsAtOnce rows. words is Words of the number of steps. lda is the distance
+// of the rows in bytes: 4·words, unless they lie as Unpacked wants them.
 func (m *Kernel) Multiply(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
 	if m.form == tiles {
 		multiplyTiles(words, a, lda, b, c, ldc, rows, cols, add)
@@ -52,8 +53,8 @@ func (m *Kernel) Multiply(words int, a *float32, lda int, b, c *float32, ldc, ro
 	}
 }
 
-// RowsAtOnce is how many of some rows Multiply takes: those of a panel, or with tiles as many whole panels as there are,
-// because preparing the tiles takes as long as some products.
+// RowsAtOnce is how many of some rows Multiply takes: those of a panel, or with tiles as many whole panels as
+// there are, because preparing the tiles takes as long as some products.
 func (m *Kernel) RowsAtOnce(rows int) int {
 	if m.form == tiles && rows > m.Rows {
 		return min(8*m.Rows, rows/m.Rows*m.Rows)
@@ -61,14 +62,15 @@ func (m *Kernel) RowsAtOnce(rows int) int {
 	return min(rows, m.Rows)
 }
 
-// Unpacked says whether k steps of rows of s can be multiplied as they lie: tiles are loaded from rows, and need only be full.
+// Unpacked says whether k steps of rows of s can be multiplied as they lie: tiles are loaded from rows, and
+// need only be full.
 func (m *Kernel) Unpacked(s Source, k int) bool {
 	const line = 32 // elements in a line of memory
 	return m.form == tiles && s.Elem == BF16 && s.Step == 1 && s.Line%line == 0 && k%line == 0
 }
 
-// Depth is how many times as many steps as other kernels this one should do before it stores results: tiles do so much at a
-// time that results would take as long as sums.
+// Depth is how many times as many steps as other kernels this one should do before it stores results: tiles
+// do so much at a time that results would take as long as sums.
 func (m *Kernel) Depth() int {
 	if m.form == tiles {
 		return 4
@@ -76,7 +78,8 @@ func (m *Kernel) Depth() int {
 	return 1
 }
 
-// PanelCols is how many columns of b are read for cols columns of the result: the next multiple of the vector's length.
+// PanelCols is how many columns of b are read for cols columns of the result: the next multiple of the
+// vector's length.
 func (m *Kernel) PanelCols(cols int) int {
 	if m.form != numbers {
 		return m.Cols
@@ -98,7 +101,8 @@ func (m *Kernel) Words(k int) int {
 // Takes says whether the kernel multiplies elements of these types; float32 ones take all.
 func (m *Kernel) Takes(a, b Elem) bool { return m.form == numbers || a == BF16 && b == BF16 }
 
-// PackLeft packs steps step to step+k of up to Rows rows into a panel whose rows take words each; step is a multiple of 32.
+// PackLeft packs steps step to step+k of up to Rows rows into a panel whose rows take words each; step is a
+// multiple of 32.
 func (m *Kernel) PackLeft(panel []float32, words, step int, s Source, rows, k int) {
 	at := m.Words(step) * m.Rows
 	switch m.form {

@@ -18,8 +18,8 @@ const (
 // Size is the number of bytes of an element.
 func (e Elem) Size() int { return [...]int{4, 2, 2}[e] }
 
-// A Source is a matrix to pack from: line i at step p is Line·i + Step·p elements from Base. For the left operand of a
-// product the lines are rows, for the right one columns; the steps are the inner dimension.
+// A Source is a matrix to pack from: line i at step p is Line·i + Step·p elements from Base. For the left
+// operand of a product the lines are rows, for the right one columns; the steps are the inner dimension.
 type Source struct {
 	Base       unsafe.Pointer
 	Elem       Elem
@@ -43,8 +43,8 @@ func (s Source) first() float32 {
 	return *(*float32)(s.Base)
 }
 
-// PackPanel writes k steps of lines values each, width ≥ lines apart, so that a micro-kernel reads them in a row. What
-// stands between lines and width is finite but means nothing. dst has room for k·width.
+// PackPanel writes k steps of lines values each, width ≥ lines apart, so that a micro-kernel reads them in a
+// row. What stands between lines and width is finite but means nothing. dst has room for k·width.
 func PackPanel(dst []float32, width int, s Source, lines, k int) {
 	_ = dst[k*width-1]
 	if done := packVector(unsafe.SliceData(dst), width, s, lines, k); done < k {

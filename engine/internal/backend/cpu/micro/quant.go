@@ -87,7 +87,8 @@ func (q *Quant) Column(n, from int, dst []float32) {
 	}
 }
 
-// Dequantize writes inputs from to to, both multiples of 8, of a block to dst: 16 outputs an input, ldd elements apart.
+// Dequantize writes inputs from to to, both multiples of 8, of a block to dst: 16 outputs an input, ldd
+// elements apart.
 func (q *Quant) Dequantize(block, from, to int, dst *float32, ldd int) {
 	for at := 0; from < to; {
 		// Whole groups together, and parts of groups alone.
@@ -113,19 +114,22 @@ func (q *Quant) dequantizeScalar(block, from, count int, dst *float32, ldd int) 
 	}
 }
 
-// A QuantInput is the left operand of a product with a quantised weight: rows of x, made ready once for all columns.
+// A QuantInput is the left operand of a product with a quantised weight: rows of x, made ready once for all
+// columns.
 //
-// With integer dot products each group of a row becomes fixed-point numbers of 24 bits, relative to the group's largest
-// magnitude, in three balanced digits of 8 bits. Their products with the codes are added up exactly in 32-bit integers,
-// so all that is lost is the rounding of x: about 2⁻²³ of the group's largest magnitude, as an f32 sum loses.
+// With integer dot products each group of a row becomes fixed-point numbers of 24 bits, relative to the
+// group's largest magnitude, in three balanced digits of 8 bits. Their products with the codes are added up
+// exactly in 32-bit integers, so all that is lost is the rounding of x: about 2⁻²³ of the group's largest
+// magnitude, as an f32 sum loses.
 type QuantInput struct {
 	rows   int
 	digits []byte    // rows of records, if there are integer products and all numbers have digits
 	floats []float32 // otherwise: rows of Groups·Group
 }
 
-// record is the length of a group of digits: the group's unit (f32) and the negative sums of the highest, middle and
-// lowest digits (i32); then for each four inputs their highest digits, the middle ones, the lowest and four bytes unused.
+// record is the length of a group of digits: the group's unit (f32) and the negative sums of the highest,
+// middle and lowest digits (i32); then for each four inputs their highest digits, the middle ones, the lowest
+// and four bytes unused.
 func (q *Quant) record() int { return 16 + 4*q.Group }
 
 // InputLen is how many elements of scratch memory Prepare needs for that many rows.
@@ -148,8 +152,8 @@ func (q *Quant) Prepare(scratch []float32, rows, k int, a *float32, lda int) Qua
 	return x
 }
 
-// digits returns the digits of all rows, or nil if some numbers have none: they are not finite, or so small that their
-// unit would not be a normal number.
+// digits returns the digits of all rows, or nil if some numbers have none: they are not finite, or so small
+// that their unit would not be a normal number.
 func (q *Quant) digits(scratch []float32, rows, k int, a *float32, lda int) []byte {
 	d := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(scratch))), rows*q.Groups*q.record())
 	for i := range rows {
@@ -168,7 +172,8 @@ func (q *Quant) digits(scratch []float32, rows, k int, a *float32, lda int) []by
 	return d
 }
 
-// Multiply computes c[i][j] += Σ x[i][k]·w[k][col+j] for cols columns; col is a multiple of 16, ldc is in elements.
+// Multiply computes c[i][j] += Σ x[i][k]·w[k][col+j] for cols columns; col is a multiple of 16, ldc is in
+// elements.
 func (q *Quant) Multiply(x *QuantInput, col, cols int, c *float32, ldc int) {
 	block, full := col/Lanes, cols/Lanes
 	q.multiplyBlocks(x, block, full, c, ldc)

@@ -140,8 +140,8 @@ func TestDequantize(t *testing.T) {
 	})
 }
 
-// BenchmarkQuantMultiply reports the codes that one thread reads, in GB/s, and the share of what it can read of memory of
-// that size: the best of all runs on both sides, alternating.
+// BenchmarkQuantMultiply reports the codes that one thread reads, in GB/s, and the share of what it can read
+// of memory of that size: the best of all runs on both sides, alternating.
 func BenchmarkQuantMultiply(b *testing.B) {
 	const group = 64
 	for _, shape := range [][2]int{{896, 4864}, {4864, 896}, {896, 896}, {896, 128}, {896, 151936}} {

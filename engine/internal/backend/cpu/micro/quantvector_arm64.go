@@ -91,7 +91,8 @@ func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 	return true
 }
 
-// dequantizeVector writes count inputs of each of some groups of a block from input first on, if there are vectors.
+// dequantizeVector writes count inputs of each of some groups of a block from input first on, if there are
+// vectors.
 func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
 	if isa.Level() == isa.Portable {
 		return false

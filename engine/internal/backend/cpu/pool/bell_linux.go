@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// A bell wakes sleepers. They sleep in the system and not in Go's scheduler, in which an idle thread that looks for a
-// goroutine that became ready takes some 70 µs. A sleeper's processor is left to other goroutines when Go's monitor sees
-// that, which takes it 10 ms at most.
+// A bell wakes sleepers. They sleep in the system and not in Go's scheduler, in which an idle thread that
+// looks for a goroutine that became ready takes some 70 µs. A sleeper's processor is left to other goroutines
+// when Go's monitor sees that, which takes it 10 ms at most.
 type bell struct {
 	sleepers atomic.Int32
 	due      atomic.Int32 // how many are to be woken by those who are

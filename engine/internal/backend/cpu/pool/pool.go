@@ -1,16 +1,19 @@
 // Package pool runs loops on a fixed set of worker goroutines that stay alive between loops.
 //
-// Kernels are short: many last a few microseconds, and a training step launches hundreds in a row. So a worker that has
-// nothing to do looks out for work for a while before it sleeps, and a loop never waits for a worker that has not
-// arrived: the chunks of a loop belong to nobody, whoever comes takes them, and the goroutine that started the loop works
-// too. On a machine that is busy with something else the loop is then merely slower, never stuck.
+// Kernels are short: many last a few microseconds, and a training step launches hundreds in a row. So a
+// worker that has nothing to do looks out for work for a while before it sleeps, and a loop never waits for a
+// worker that has not arrived: the chunks of a loop belong to nobody, whoever comes takes them, and the
+// goroutine that started the loop works too. On a machine that is busy with something else the loop is then
+// merely slower, never stuck.
 //
-// Each loop ends with a barrier: what one loop wrote, the next one reads. Phases of one launch are loops in a row.
+// Each loop ends with a barrier: what one loop wrote, the next one reads. Phases of one launch are loops in a
+// row.
 //
-// Half of what a short loop costs is that one processor sees what another one wrote, 0.1 to 0.2 µs each time. So a loop
-// starts by writing one line of memory, at which all workers look, and a worker that has ended says so in a line of its
-// own: nobody enters or leaves. A worker that sleeps arrives some 3 µs after it was woken, or 15 when its processor slept,
-// too; to wake it takes 4 µs of the one who does. So short loops let workers sleep ([Pool.Expect]).
+// Half of what a short loop costs is that one processor sees what another one wrote, 0.1 to 0.2 µs each time.
+// So a loop starts by writing one line of memory, at which all workers look, and a worker that has ended says
+// so in a line of its own: nobody enters or leaves. A worker that sleeps arrives some 3 µs after it was
+// woken, or 15 when its processor slept, too; to wake it takes 4 µs of the one who does. So short loops let
+// workers sleep ([Pool.Expect]).
 package pool
 
 import (
@@ -24,8 +27,8 @@ import (
 // longPiece is how many grains Range gives to a worker at a time, at most.
 const longPiece = 32
 
-// A Pool is a set of workers. The goroutine that calls For counts as worker 0. Its fields lie in the lines of memory in
-// which they change.
+// A Pool is a set of workers. The goroutine that calls For counts as worker 0. Its fields lie in the lines of
+// memory in which they change.
 type Pool struct {
 	threads int
 	workers []worker // none if the caller does everything
@@ -53,7 +56,8 @@ type loop struct {
 	_      [32]byte
 }
 
-// An era is the number of a loop, counted from 1, and how many chunks it has, or how many of them something is true of.
+// An era is the number of a loop, counted from 1, and how many chunks it has, or how many of them something
+// is true of.
 type era uint64
 
 const (
@@ -97,8 +101,8 @@ func New(threads int) *Pool {
 	return p
 }
 
-// Serial returns a pool that says that it has that many threads, and lets the caller of For do everything. Work that is laid
-// out for so many threads runs on it while a pool that has them is taken.
+// Serial returns a pool that says that it has that many threads, and lets the caller of For do everything.
+// Work that is laid out for so many threads runs on it while a pool that has them is taken.
 func Serial(threads int) *Pool { return &Pool{threads: threads} }
 
 // Threads is the number of goroutines that take part, the caller included; worker numbers are below it.
@@ -119,15 +123,17 @@ func (p *Pool) Stopped() bool {
 	return flag != nil && flag.Load()
 }
 
-// worthWaking is the work of one thread for which it pays to wake another, and tiny what counts as no work at all.
+// worthWaking is the work of one thread for which it pays to wake another, and tiny what counts as no work at
+// all.
 const (
 	worthWaking = 40 * time.Microsecond
 	tiny        = time.Microsecond
 )
 
-// Expect says how long the loops to come would last on one thread. Where that, or what was expected shortly before, is worth
-// waking workers, it does so at once: they come while the caller prepares the first loop. Else those that sleep go on
-// sleeping, until Expect is told of more. Like For, it must not be called by two goroutines at once.
+// Expect says how long the loops to come would last on one thread. Where that, or what was expected shortly
+// before, is worth waking workers, it does so at once: they come while the caller prepares the first loop.
+// Else those that sleep go on sleeping, until Expect is told of more. Like For, it must not be called by two
+// goroutines at once.
 func (p *Pool) Expect(work time.Duration) {
 	if p.brief = work < tiny; p.brief || !p.bell.asleep() {
 		return
@@ -145,10 +151,10 @@ func (p *Pool) Expect(work time.Duration) {
 	p.bell.ring(p.threads - 1)
 }
 
-// For calls body for each chunk in [0, chunks), on all workers, and returns when all calls have. No two calls that run
-// at the same time have the same worker number. When the watched flag is set the remaining chunks are skipped. If a
-// body panics, For panics: with a *Fault when several workers took part. One loop runs at a time: a body must not call
-// For, and goroutines must take turns.
+// For calls body for each chunk in [0, chunks), on all workers, and returns when all calls have. No two calls
+// that run at the same time have the same worker number. When the watched flag is set the remaining chunks
+// are skipped. If a body panics, For panics: with a *Fault when several workers took part. One loop runs at a
+// time: a body must not call For, and goroutines must take turns.
 func (p *Pool) For(chunks int, body func(worker, chunk int)) {
 	if chunks <= 0 {
 		return
@@ -177,8 +183,8 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	if n <= 0 {
 		return
 	}
-	// Four pieces a worker, so that one who is late or slow holds up the others by a quarter of his share; more when the
-	// work is long, so that it ends soon when it is to be stopped.
+	// Four pieces a worker, so that one who is late or slow holds up the others by a quarter of his share;
+	// more when the work is long, so that it ends soon when it is to be stopped.
 	grain = max(1, grain)
 	pieces := max(1, min(n/grain, 4*p.threads))
 	if p.workers == nil {
@@ -242,9 +248,9 @@ func (p *Pool) done(e era) int {
 	return n
 }
 
-// take works on a loop's chunks until there are none, but for as many as rest in the spans of other workers that have begun.
-// Who takes another's last chunk saves half of its time at most, and moves its memory from one processor's cache to
-// another's, in this loop and in the next one over the same memory.
+// take works on a loop's chunks until there are none, but for as many as rest in the spans of other workers
+// that have begun. Who takes another's last chunk saves half of its time at most, and moves its memory from
+// one processor's cache to another's, in this loop and in the next one over the same memory.
 func (p *Pool) take(worker int, e era, rest int) {
 	if !p.try(worker, e, rest) {
 		p.try(worker, e, 0) // skips what is left

@@ -2,7 +2,8 @@
 
 package pool
 
-// relax tells the processor that its thread waits in a loop, so that it gives way to others that share the core.
+// relax tells the processor that its thread waits in a loop, so that it gives way to others that share the
+// core.
 //
 //go:noescape
 func relax()

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// A worker that found nothing to do looks out for at least, and at most, so long before it sleeps. Most launches of a
-// busy session lie closer to each other than the longest.
+// A worker that found nothing to do looks out for at least, and at most, so long before it sleeps. Most
+// launches of a busy session lie closer to each other than the longest.
 const (
 	leastPatience = 25 * time.Microsecond
 	mostPatience  = 400 * time.Microsecond
 )
 
-// burst is how many pauses lie between two times that a waiting goroutine lets others have its processor: the session's, or
-// the collector's. A pause lasts 4 ns on some processors and 60 on others.
+// burst is how many pauses lie between two times that a waiting goroutine lets others have its processor: the
+// session's, or the collector's. A pause lasts 4 ns on some processors and 60 on others.
 const burst = 32
 
-// A worker has a span of each loop's chunks, with which it starts, so that the same worker meets the same memory in each of
-// a row of equal loops. It helps with the others' when its own is done.
+// A worker has a span of each loop's chunks, with which it starts, so that the same worker meets the same
+// memory in each of a row of equal loops. It helps with the others' when its own is done.
 type worker struct {
-	// claimed is the era in which a chunk of the span was last claimed, and the first chunk that was not. The era of an
-	// earlier loop says that none was.
+	// claimed is the era in which a chunk of the span was last claimed, and the first chunk that was not. The
+	// era of an earlier loop says that none was.
 	claimed atomic.Uint64
 	// done is the era in which the worker last did something, and how many chunks it did.
 	done atomic.Uint64
@@ -32,8 +32,8 @@ type worker struct {
 	_     [96]byte // processors fetch lines by twos
 }
 
-// claim takes the next of the chunks lo to hi, of which it leaves some to the worker if he has begun, or all of them. It
-// returns the first one, and how many.
+// claim takes the next of the chunks lo to hi, of which it leaves some to the worker if he has begun, or all
+// of them. It returns the first one, and how many.
 func (w *worker) claim(e era, lo, hi, leave int, all bool) (chunk, n int) {
 	for {
 		old := era(w.claimed.Load())
@@ -105,8 +105,8 @@ func (p *Pool) wanted(last era) bool {
 	return era(p.loop.state.Load()) != last || p.closed.Load()
 }
 
-// linger waits for a loop without sleeping, and says whether one came. The goroutine keeps its processor in short bursts
-// only, so that neither the collector nor anybody else waits for it.
+// linger waits for a loop without sleeping, and says whether one came. The goroutine keeps its processor in
+// short bursts only, so that neither the collector nor anybody else waits for it.
 func (p *Pool) linger(last era, patience time.Duration) bool {
 	for until := now() + patience; now() < until; runtime.Gosched() {
 		for range burst {
@@ -119,8 +119,8 @@ func (p *Pool) linger(last era, patience time.Duration) bool {
 	return p.wanted(last)
 }
 
-// sleep waits until the bell rings. A loop that opened before the worker was known to sleep must not be missed: the worker
-// says that it sleeps, then looks once more.
+// sleep waits until the bell rings. A loop that opened before the worker was known to sleep must not be
+// missed: the worker says that it sleeps, then looks once more.
 func (p *Pool) sleep(last era) {
 	ticket := p.bell.enter()
 	if !p.wanted(last) {

@@ -5,8 +5,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
-// bitcastFunc reads registers as another type of the same size. A narrow float is widened in its register, so its bits
-// are made first.
+// bitcastFunc reads registers as another type of the same size. A narrow float is widened in its register, so
+// its bits are made first.
 func bitcastFunc(from, to dtype.Type) vec.Func {
 	if from.Size() != 2 || from == to {
 		return copyFunc(Register(to).Size())

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// castFunc converts registers. To f16 and bf16 it rounds, so that a value that was cast there and back has lost what a
-// stored one would have lost.
+// castFunc converts registers. To f16 and bf16 it rounds, so that a value that was cast there and back has
+// lost what a stored one would have lost.
 func castFunc(from, to dtype.Type) vec.Func {
 	switch Register(from) {
 	case to:

@@ -148,8 +148,8 @@ func (c *compiler) done(r backend.Ref) {
 	}
 }
 
-// load makes an input's value: filled once if it is one element, else read in each Run, and widened if it is f16 or
-// bf16.
+// load makes an input's value: filled once if it is one element, else read in each Run, and widened if it is
+// f16 or bf16.
 func (c *compiler) load(i int) value {
 	in := &c.spec.Group.Inputs[i]
 	reg := Register(in.DType)
@@ -172,7 +172,8 @@ func (c *compiler) load(i int) value {
 // stored returns the slot of an input's elements as they are in memory.
 func (c *compiler) stored(i int, w walk) uint16 { return c.storedInto(i, w, -1) }
 
-// storedInto is stored for an input that is also an output, where its elements are gathered; into is -1 for none.
+// storedInto is stored for an input that is also an output, where its elements are gathered; into is -1 for
+// none.
 func (c *compiler) storedInto(i int, w walk, into int) uint16 {
 	if s, ok := c.raw[i]; ok {
 		return s
@@ -222,8 +223,8 @@ func (c *compiler) inst(i int) error {
 	return nil
 }
 
-// call emits fn on args. All of them are loaded before the first is released, so that none is handed out too early; the
-// result may take the register of one that is used for the last time.
+// call emits fn on args. All of them are loaded before the first is released, so that none is handed out too
+// early; the result may take the register of one that is used for the last time.
 func (c *compiler) call(self backend.Ref, fn vec.Func, args ...backend.Ref) {
 	var slots [3]uint16
 	for k, r := range args {
@@ -276,7 +277,8 @@ func (c *compiler) fuses(i int) bool {
 	return false
 }
 
-// fusedMulAdd returns the product and the other operand if in is an addition that can be a fused multiply-add.
+// fusedMulAdd returns the product and the other operand if in is an addition that can be a fused
+// multiply-add.
 func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backend.Ref, ok bool) {
 	if in.Op != ir.Add || Register(in.DType) != dtype.F32 {
 		return nil, other, false

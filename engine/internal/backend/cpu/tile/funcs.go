@@ -19,8 +19,8 @@ var floatFuncs = map[ir.Op]vec.ID{
 	ir.Eq: vec.Eq, ir.Ne: vec.Ne, ir.Lt: vec.Lt, ir.Le: vec.Le, ir.Gt: vec.Gt, ir.Ge: vec.Ge, ir.Where: vec.Where,
 }
 
-// funcOf returns the function of an elementwise op whose last operand has dtype arg and whose result has dtype result,
-// or nil if there is none.
+// funcOf returns the function of an elementwise op whose last operand has dtype arg and whose result has
+// dtype result, or nil if there is none.
 func funcOf(op ir.Op, attr ir.Attr, arg, result dtype.Type) vec.Func {
 	switch op {
 	case ir.Cast:
@@ -258,7 +258,8 @@ func binary[A, D any](f func(a, b A) D) vec.Func {
 	}
 }
 
-// The most frequent functions are loops of their own: a call for each element would cost several times the work.
+// The most frequent functions are loops of their own: a call for each element would cost several times the
+// work.
 
 func addNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)

@@ -5,8 +5,8 @@ import "unsafe"
 // watched is after how many operations on elements Run asks whether to go on.
 const watched = 1 << 20
 
-// Run evaluates linear indices start to start+n. Stretches longer than [Len] are cut into tiles. When what [State.Watch]
-// set says so, it ends early.
+// Run evaluates linear indices start to start+n. Stretches longer than [Len] are cut into tiles. When what
+// [State.Watch] set says so, it ends early.
 func (s *State) Run(start, n int) {
 	step := max(Len, watched/(1+len(s.prog.code))&^(Len-1))
 	for ; n > step; n -= step {
@@ -38,7 +38,8 @@ func (s *State) Reserve(n int) {
 	s.room = make([]unsafe.Pointer, len(s.outs))
 }
 
-// buffer returns the memory for output i of Fetch, made when it is first wanted: often all outputs are found in place.
+// buffer returns the memory for output i of Fetch, made when it is first wanted: often all outputs are found
+// in place.
 func (s *State) buffer(i int) unsafe.Pointer {
 	if s.room[i] == nil {
 		mem := make([]uint64, s.max*int(s.prog.outs[i].size)/8+9)
@@ -47,8 +48,8 @@ func (s *State) buffer(i int) unsafe.Pointer {
 	return s.room[i]
 }
 
-// View returns where linear indices start to start+n of output i lie in an input, as they would be stored, or nil if
-// they have to be computed or gathered.
+// View returns where linear indices start to start+n of output i lie in an input, as they would be stored, or
+// nil if they have to be computed or gathered.
 func (s *State) View(i, start, n int) unsafe.Pointer {
 	if in := s.prog.views[i]; in >= 0 {
 		p, _ := s.inPlace(in, start, n)
@@ -57,9 +58,9 @@ func (s *State) View(i, start, n int) unsafe.Pointer {
 	return nil
 }
 
-// Fetch evaluates linear indices start to start+n, as many as were reserved at most, and returns where each output's
-// elements are: in the state's own memory, or in an input that holds them as they are wanted. They are valid until the
-// next call; callers do not write there.
+// Fetch evaluates linear indices start to start+n, as many as were reserved at most, and returns where each
+// output's elements are: in the state's own memory, or in an input that holds them as they are wanted. They
+// are valid until the next call; callers do not write there.
 func (s *State) Fetch(start, n int) []unsafe.Pointer {
 	computed := false
 	for i := range s.fetch {
@@ -144,7 +145,8 @@ func (s *State) gatherOut(i int, out unsafe.Pointer, start, n int) {
 	}
 }
 
-// gather brings elements of input i into a register, or points the slot at memory where they lie in one piece.
+// gather brings elements of input i into a register, or points the slot at memory where they lie in one
+// piece.
 func (s *State) gather(i int, reg unsafe.Pointer, start, n int) {
 	in := &s.prog.inputs[i]
 	p, offset := s.inPlace(i, start, n)

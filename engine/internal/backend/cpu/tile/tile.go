@@ -1,13 +1,13 @@
 // Package tile runs elementwise instructions over tiles of [Len] elements.
 //
-// [Compile] turns the elementwise part of a group into a [Program]: a list of vector functions over registers, each a
-// tile that stays in the first-level cache. A [State] is a program bound to the memory of one launch, with registers of
-// its own; each worker has one. [State.Run] evaluates a stretch of the iteration space, given as a range of linear
-// (C order) indices, so one program serves a map over everything, the rows of a softmax, and the part of a matmul's
-// result that was just finished.
+// [Compile] turns the elementwise part of a group into a [Program]: a list of vector functions over
+// registers, each a tile that stays in the first-level cache. A [State] is a program bound to the memory of
+// one launch, with registers of its own; each worker has one. [State.Run] evaluates a stretch of the
+// iteration space, given as a range of linear (C order) indices, so one program serves a map over everything,
+// the rows of a softmax, and the part of a matmul's result that was just finished.
 //
-// Registers hold float32 for f16 and bf16, and the dtype itself for all others. f16 and bf16 are converted where they are
-// loaded and stored: arithmetic is float32 and rounds to the storage type once, at the end.
+// Registers hold float32 for f16 and bf16, and the dtype itself for all others. f16 and bf16 are converted
+// where they are loaded and stored: arithmetic is float32 and rounds to the storage type once, at the end.
 //
 // Reading order: tile.go, compile.go, layout.go, run.go, funcs.go, double.go.
 package tile
@@ -21,24 +21,24 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Len is the number of elements in a tile. 256 float32 keep a dozen registers in a 32 KiB cache and let the hardware's
-// prefetchers see long streams.
+// Len is the number of elements in a tile. 256 float32 keep a dozen registers in a 32 KiB cache and let the
+// hardware's prefetchers see long streams.
 const Len = 256
 
 // A Spec says which part of a group a program computes.
 type Spec struct {
 	Group *backend.Group
 	Shape []int // the iteration space; linear indices run over it in C order
-	// Perm says which axis of the group's shapes is axis i of Shape; nil leaves them as they are. Inputs of lower rank
-	// or with length-1 axes are broadcast to the space first, so Perm has as many axes as Shape.
+	// Perm says which axis of the group's shapes is axis i of Shape; nil leaves them as they are. Inputs of
+	// lower rank or with length-1 axes are broadcast to the space first, so Perm has as many axes as Shape.
 	Perm  []int
 	Insts []int         // instructions of the group, in order, all elementwise
 	Given []backend.Ref // values that the caller provides as runs of their register type
 	Outs  []Out
 }
 
-// An Out is a result of a program: a value and the dtype in which it is stored. Giving [Register] of the value's dtype
-// leaves it as it is computed.
+// An Out is a result of a program: a value and the dtype in which it is stored. Giving [Register] of the
+// value's dtype leaves it as it is computed.
 type Out struct {
 	Value  backend.Ref
 	DType  dtype.Type

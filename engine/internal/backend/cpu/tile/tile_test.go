@@ -276,7 +276,8 @@ func (c *testCase) elementAt(i int) int {
 	return at
 }
 
-// An evaluator computes one element from the definition. It is unsure of a result that hangs on a rounding error.
+// An evaluator computes one element from the definition. It is unsure of a result that hangs on a rounding
+// error.
 type evaluator struct {
 	c       *testCase
 	element int

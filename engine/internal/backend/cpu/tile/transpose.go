@@ -6,10 +6,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// An input whose neighbours along the inner dimension lie far apart, while those along the next dimension lie side by
-// side, is read column by column: a cache line holds elements of many rows and one of each. So such an input is read
-// a block of rows at a time, transposed into the state's own memory, and the next rows find theirs there. That helps
-// only if rows of a block are evaluated one after the other, tile under tile: [Program.BlockWidth] tells callers.
+// An input whose neighbours along the inner dimension lie far apart, while those along the next dimension lie
+// side by side, is read column by column: a cache line holds elements of many rows and one of each. So such
+// an input is read a block of rows at a time, transposed into the state's own memory, and the next rows find
+// theirs there. That helps only if rows of a block are evaluated one after the other, tile under tile:
+// [Program.BlockWidth] tells callers.
 
 // BlockRows is how many rows are transposed together: a cache line of float32.
 const BlockRows = 16
@@ -37,8 +38,8 @@ func (c *compiler) transposeBlock(w walk, size int) int {
 	return c.fixed(BlockRows * Len * size)
 }
 
-// BlockWidth returns the length of rows of the iteration space that should be evaluated in blocks of [BlockRows], tile
-// under tile, or 0 if the order does not matter.
+// BlockWidth returns the length of rows of the iteration space that should be evaluated in blocks of
+// [BlockRows], tile under tile, or 0 if the order does not matter.
 func (p *Program) BlockWidth() int {
 	for i := range p.inputs {
 		if in := &p.inputs[i]; in.block >= 0 {
@@ -48,8 +49,8 @@ func (p *Program) BlockWidth() int {
 	return 0
 }
 
-// fromBlock returns elements start to start+n of transposed input i, which all lie in one row. s.coord holds the place
-// of start, whose offset is given.
+// fromBlock returns elements start to start+n of transposed input i, which all lie in one row. s.coord holds
+// the place of start, whose offset is given.
 func (s *State) fromBlock(i, offset, n int) unsafe.Pointer {
 	in := &s.prog.inputs[i]
 	dims := in.walk.dims
@@ -67,8 +68,8 @@ func (s *State) fromBlock(i, offset, n int) unsafe.Pointer {
 	return unsafe.Add(block, uintptr(within*Len)*in.size)
 }
 
-// transpose writes n elements of each of rows rows, Len apart; in src a row's elements lie stride apart and those of
-// the rows side by side.
+// transpose writes n elements of each of rows rows, Len apart; in src a row's elements lie stride apart and
+// those of the rows side by side.
 func transpose(d, src unsafe.Pointer, stride, rows, n int, size uintptr) {
 	switch size {
 	case 1:

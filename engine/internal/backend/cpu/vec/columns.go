@@ -5,11 +5,13 @@ import (
 	"unsafe"
 )
 
-// ColumnsApart is how far apart, in elements, rows lie of the matrices whose columns the functions below go down.
+// ColumnsApart is how far apart, in elements, rows lie of the matrices whose columns the functions below go
+// down.
 const ColumnsApart = 48
 
-// Functions on 16 columns of n rows that lie ColumnsApart elements apart. most, shift, total and s have 16 elements, one a
-// column. They are for attention, whose scores lie so that a query is a column: they can then be multiplied as they are.
+// Functions on 16 columns of n rows that lie ColumnsApart elements apart. most, shift, total and s have 16
+// elements, one a column. They are for attention, whose scores lie so that a query is a column: they can then
+// be multiplied as they are.
 var (
 	// MaxColumns sets most to the greatest of itself and the numbers of the column; NaN is passed over.
 	MaxColumns = maxColumnsGo

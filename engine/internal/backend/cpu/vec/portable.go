@@ -84,8 +84,8 @@ func binary(f func(a, b float32) float32) Func {
 	}
 }
 
-// pow multiplies where all elements have one small integer exponent, which is how powers are mostly written. The exponent
-// is read once, as d may be b.
+// pow multiplies where all elements have one small integer exponent, which is how powers are mostly written.
+// The exponent is read once, as d may be b.
 func pow(d, a, b, _ unsafe.Pointer, n int) {
 	out, y := slice[float32](d, n), slice[float32](b, n)
 	if n > 0 && constant(y) && y[0] == float32(int(y[0])) && y[0] >= -16 && y[0] <= 16 {
@@ -100,8 +100,8 @@ func pow(d, a, b, _ unsafe.Pointer, n int) {
 	}
 }
 
-// power is xʸ for numbers that were float32: where both are ordinary, float64 has digits enough for a logarithm and an
-// exponential, which take an eighth of math.Pow's time.
+// power is xʸ for numbers that were float32: where both are ordinary, float64 has digits enough for a
+// logarithm and an exponential, which take an eighth of math.Pow's time.
 func power(x, y float64) float64 {
 	if x > 0 && x <= math.MaxFloat32 && y >= -math.MaxFloat32 && y <= math.MaxFloat32 {
 		return math.Exp(y * math.Log(x))

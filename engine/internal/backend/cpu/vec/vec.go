@@ -1,13 +1,13 @@
 // Package vec is the vector math of the CPU backend: functions over runs of elements in memory.
 //
-// There are two kinds. A [Func] is elementwise and has one signature for all, so that a tile program can be a list of
-// them; [Of] returns the best one for this machine by its [ID]. The rest, for rows and reductions, are plain functions
-// such as [Sum] and [ExpSubSum].
+// There are two kinds. A [Func] is elementwise and has one signature for all, so that a tile program can be a
+// list of them; [Of] returns the best one for this machine by its [ID]. The rest, for rows and reductions,
+// are plain functions such as [Sum] and [ExpSubSum].
 //
-// Every function exists four times: for AVX-512, for AVX2 with FMA and F16C, for arm64's NEON, and in portable Go. The first
-// three are generated from one expression by the program in gen; portable.go is the last, slow and obvious, and what the
-// tests hold the others against. Arithmetic is float32; special values (NaN, infinities, signed zero, subnormals) are treated
-// as IEEE 754 and package math treat them.
+// Every function exists four times: for AVX-512, for AVX2 with FMA and F16C, for arm64's NEON, and in
+// portable Go. The first three are generated from one expression by the program in gen; portable.go is the
+// last, slow and obvious, and what the tests hold the others against. Arithmetic is float32; special values
+// (NaN, infinities, signed zero, subnormals) are treated as IEEE 754 and package math treat them.
 //
 // Reading order: vec.go, portable.go, row.go, gen/math.go, gen/emit.go.
 package vec
@@ -17,8 +17,8 @@ import "unsafe"
 // Line is how many float32 a line of the cache holds.
 const Line = 16
 
-// A Func sets d[i] to a function of a[i], b[i], c[i] for i < n. Operands that it does not have may be nil. d may be the
-// same memory as an operand of the same element size; otherwise it must not overlap one.
+// A Func sets d[i] to a function of a[i], b[i], c[i] for i < n. Operands that it does not have may be nil. d
+// may be the same memory as an operand of the same element size; otherwise it must not overlap one.
 type Func func(d, a, b, c unsafe.Pointer, n int)
 
 // An ID names a Func. Elements are float32 unless said otherwise.

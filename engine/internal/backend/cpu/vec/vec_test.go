@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// exact are the elementwise functions of one float32 in float64, with the largest error in units in the last place that
-// the vector functions may make. Values below floor may be off by floor's ulp.
+// exact are the elementwise functions of one float32 in float64, with the largest error in units in the last
+// place that the vector functions may make. Values below floor may be off by floor's ulp.
 var exact = []struct {
 	id    ID
 	f     func(float64) float64
@@ -89,7 +89,8 @@ func portableOf(id ID, x float32) (y float32) {
 	return y
 }
 
-// ulps is the distance of got from want in units in the last place of a float32 of want's size, or of floor's.
+// ulps is the distance of got from want in units in the last place of a float32 of want's size, or of
+// floor's.
 func ulps(got float32, want, floor float64) float64 {
 	switch {
 	case math.IsNaN(want):
@@ -121,7 +122,8 @@ func ulps(got float32, want, floor float64) float64 {
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
 }
 
-// Each Func agrees with the portable one for all lengths around a vector's, touches nothing beyond n, and works in place.
+// Each Func agrees with the portable one for all lengths around a vector's, touches nothing beyond n, and
+// works in place.
 func TestFuncsAgreeWithPortable(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -190,7 +192,8 @@ func agree(id ID, n int, rng *rand.Rand) error {
 	return nil
 }
 
-// close says whether two elements are equal or, for float32, within 6 ulp: what each may be off is tested above.
+// close says whether two elements are equal or, for float32, within 6 ulp: what each may be off is tested
+// above.
 func close(got, want []byte) bool {
 	if len(got) < 4 {
 		return string(got) == string(want)
@@ -261,7 +264,8 @@ func TestRowFunctions(t *testing.T) {
 	})
 }
 
-// Philox gives the same bits everywhere: the known answers of Random123 for counters and keys of all zeros and all ones.
+// Philox gives the same bits everywhere: the known answers of Random123 for counters and keys of all zeros
+// and all ones.
 func TestUniform(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		for _, c := range []struct {

@@ -37,7 +37,8 @@ func (f *file) words(name string, words ...uint32) string {
 	return name + "<>"
 }
 
-// A function is one that is being written. All parameters and results take eight bytes: int, uint64, pointers.
+// A function is one that is being written. All parameters and results take eight bytes: int, uint64,
+// pointers.
 type function struct {
 	f      *file
 	name   string
@@ -45,7 +46,8 @@ type function struct {
 	labels int
 }
 
-// function starts a function without results; params is a Go parameter list, one group a parameter: "k int, a *float32".
+// function starts a function without results; params is a Go parameter list, one group a parameter: "k int, a
+// *float32".
 func (f *file) function(doc, name, params string) *function {
 	return f.framed(doc, name, params, 0)
 }

@@ -2,8 +2,9 @@ package main
 
 import "fmt"
 
-// matmulTiles are the micro-kernels: rows × vectors. Within a set all but one keep 24 (AVX2: 12) sums in registers,
-// which hides the latency of two multiply-adds a cycle. Each tile comes in all narrower widths, for the last columns.
+// matmulTiles are the micro-kernels: rows × vectors. Within a set all but one keep 24 (AVX2: 12) sums in
+// registers, which hides the latency of two multiply-adds a cycle. Each tile comes in all narrower widths,
+// for the last columns.
 var matmulTiles = []struct {
 	set
 	rows, vectors int
@@ -24,7 +25,8 @@ func emitMatMul(f *file) {
 	}
 }
 
-// halfMask is a table from which eight words, beginning so many before its middle, are a mask of as many lanes.
+// halfMask is a table from which eight words, beginning so many before its middle, are a mask of as many
+// lanes.
 func halfMask() []uint32 {
 	var mask []uint32
 	for i := range 16 {
@@ -38,12 +40,13 @@ type matmulKernels struct {
 	mask string
 }
 
-// tile writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values a step. b is read a row
-// of v vectors a step, ldb bytes apart. Only the first rows rows and cols columns of c are touched, with
-// (v-1)·lanes < cols ≤ v·lanes; ldc is in bytes.
+// tile writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values a step. b is
+// read a row of v vectors a step, ldb bytes apart. Only the first rows rows and cols columns of c are
+// touched, with (v-1)·lanes < cols ≤ v·lanes; ldc is in bytes.
 //
-// Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same bits. With dot a
-// value is a pair of bf16 numbers, two steps, whose products are added to a sum by one instruction.
+// Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same
+// bits. With dot a value is a pair of bf16 numbers, two steps, whose products are added to a sum by one
+// instruction.
 func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 	name := s.name
 	if dot {
@@ -70,7 +73,8 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 		}
 	}
 
-	// What follows a panel is the next one: it is fetched into the second-level cache while this one is multiplied.
+	// What follows a panel is the next one: it is fetched into the second-level cache while this one is
+	// multiplied.
 	fn.op("MOVQ", "AX", "DX")
 	fn.op("IMULQ", imm(4*mr), "DX")
 

@@ -6,9 +6,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/a64"
 )
 
-// arm64: 32 vectors of four f32. General registers are R0 to R17 and R19 to R26 in Go's assembly, x0 … in the words; what
-// Go's assembler knows is left to it. neonTiles are the micro-kernels: rows × vectors. The sums take 24 vectors, a row of b
-// two or three and as many values of a as there are rows the rest: a step of 8×12 is 24 multiply-adds for 5 loads.
+// arm64: 32 vectors of four f32. General registers are R0 to R17 and R19 to R26 in Go's assembly, x0 … in the
+// words; what Go's assembler knows is left to it. neonTiles are the micro-kernels: rows × vectors. The sums
+// take 24 vectors, a row of b two or three and as many values of a as there are rows the rest: a step of 8×12
+// is 24 multiply-adds for 5 loads.
 
 var neonTiles = []struct{ rows, vectors int }{{12, 2}, {8, 3}}
 
@@ -88,16 +89,16 @@ func emitMatMulNEON(f *file) {
 	}
 }
 
-// A neonTile is a micro-kernel that is being written. Registers: k, a, b, ldb, c, ldc, rows, cols, add in R0 to R8. Vectors:
-// sums from 0 on, row after row; then a's, then b's.
+// A neonTile is a micro-kernel that is being written. Registers: k, a, b, ldb, c, ldc, rows, cols, add in R0
+// to R8. Vectors: sums from 0 on, row after row; then a's, then b's.
 type neonTile struct {
 	neonFunction
 	mr, v int
 	dot   bool
 }
 
-// matmulNEON is matmulKernels.tile for arm64. The values of the next step are loaded as soon as those of this one were used
-// last, so the last step is one of its own.
+// matmulNEON is matmulKernels.tile for arm64. The values of the next step are loaded as soon as those of this
+// one were used last, so the last step is one of its own.
 func matmulNEON(f *file, mr, v int, dot bool) {
 	name := "NEON"
 	if dot {
@@ -166,8 +167,8 @@ func (k *neonTile) step(next bool) {
 	}
 }
 
-// store writes the sums: whole vectors, or, where the last columns are no whole vector, one element after the other by way
-// of the stack.
+// store writes the sums: whole vectors, or, where the last columns are no whole vector, one element after the
+// other by way of the stack.
 func (k *neonTile) store() {
 	part, set, done := k.label("part"), k.label("set"), k.label("done")
 	temp := k.mr * k.v // the vectors above the sums are free by now

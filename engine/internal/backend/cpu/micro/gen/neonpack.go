@@ -10,8 +10,8 @@ func emitPackNEON(f *file) {
 	packPairsNEON(f)
 }
 
-// packTransposeNEON writes dst[p][i] = src[i][p] for p < 4·blocks and i < 4. Of the sources only the first rows (1 to 4)
-// exist; the last one stands for those that do not. Strides are in bytes.
+// packTransposeNEON writes dst[p][i] = src[i][p] for p < 4·blocks and i < 4. Of the sources only the first
+// rows (1 to 4) exist; the last one stands for those that do not. Strides are in bytes.
 func packTransposeNEON(f *file, typ string, size int) {
 	fn := f.neon("transposes four rows into a panel; see gen/neonpack.go.", "packTranspose"+typ+"NEON",
 		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, rows int, blocks int", goType(typ)))
@@ -40,8 +40,8 @@ func packTransposeNEON(f *file, typ string, size int) {
 	fn.ret()
 }
 
-// four makes pointers to four lines, stride apart, of which only the first count exist; the last one stands for the others.
-// They are in first and R19 to R21.
+// four makes pointers to four lines, stride apart, of which only the first count exist; the last one stands
+// for the others. They are in first and R19 to R21.
 func (fn neonFunction) four(first, stride, count int) [4]int {
 	lines := [4]int{first, 19, 20, 21}
 	for i := 1; i < 4; i++ {
@@ -78,7 +78,8 @@ func packCopyNEON(f *file, typ string, size int) {
 	fn.ret()
 }
 
-// packPairsNEON writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < cols, a multiple of 4. Strides are in bytes.
+// packPairsNEON writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < cols, a multiple of 4.
+// Strides are in bytes.
 func packPairsNEON(f *file) {
 	fn := f.neon("puts pairs of rows side by side; see gen/neonpack.go.", "packPairsNEON",
 		"dst *float32, dstStride int, src *uint16, srcStride int, pairs int, cols int")
@@ -105,7 +106,8 @@ func packPairsNEON(f *file) {
 	fn.ret()
 }
 
-// emitFewNEON writes what emitFew does for amd64. What is left of columns or steps after whole vectors is the caller's.
+// emitFewNEON writes what emitFew does for amd64. What is left of columns or steps after whole vectors is the
+// caller's.
 func emitFewNEON(f *file) {
 	for _, t := range packTypes {
 		for _, steps := range []int{8, 1} {
@@ -117,15 +119,17 @@ func emitFewNEON(f *file) {
 	}
 }
 
-// A neonAxpy is being written. Registers: rows, a, lda, b, ldb, c, ldc, cols in R0 to R7; copies of b, a, c and rows in R8 to
-// R11; rows of c and a in R19 to R22, one by one. Vectors: b, step after step; then c, then a.
+// A neonAxpy is being written. Registers: rows, a, lda, b, ldb, c, ldc, cols in R0 to R7; copies of b, a, c
+// and rows in R8 to R11; rows of c and a in R19 to R22, one by one. Vectors: b, step after step; then c, then
+// a.
 type neonAxpy struct {
 	neonFunction
 	typ         string
 	size, steps int
 }
 
-// axpyNEON writes c[i][j] += Σ a[i][u]·b[u][j] for rows rows and cols columns, a positive multiple of 4, in order of u.
+// axpyNEON writes c[i][j] += Σ a[i][u]·b[u][j] for rows rows and cols columns, a positive multiple of 4, in
+// order of u.
 func axpyNEON(f *file, typ string, size, steps int) {
 	fn := f.neon("adds some steps of a product with few rows; see gen/neonpack.go.", fmt.Sprintf("axpy%d%sNEON", steps, typ),
 		fmt.Sprintf("rows int, a *float32, lda int, b *%s, ldb int, c *float32, ldc int, cols int", goType(typ)))
@@ -202,8 +206,9 @@ func (k *neonAxpy) rows(n, v int) {
 	}
 }
 
-// dotNEON writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for those that do
-// not exist; k is a multiple of 4. Strides are in bytes. There are always 16 sums, so that none waits for itself.
+// dotNEON writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for
+// those that do not exist; k is a multiple of 4. Strides are in bytes. There are always 16 sums, so that none
+// waits for itself.
 func dotNEON(f *file, typ string, size, m int) {
 	fn := f.neon("computes four columns of a product with few rows; see gen/neonpack.go.", fmt.Sprintf("dot%d%sNEON", m, typ),
 		fmt.Sprintf("k int, a *float32, lda int, b *%s, ldb int, cols int, out *float32", goType(typ)))

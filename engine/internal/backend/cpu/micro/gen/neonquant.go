@@ -98,14 +98,15 @@ func digitsNEON(f *file) {
 	fn.ret()
 }
 
-// A neonDot multiplies m rows of digits by a block of codes, 16 outputs in four vectors. Registers: groups, lines, codes, x,
-// row, scales, zeros, zeroStep, c, ldc in R0 to R9; the rows of x in R3 and R19, where the group began in them in R20 and R21.
-// Vectors: integer sums from 0 on, for each row and digit four; codes in 24 and 25, digits of the rows in 26 and 27, and in 29
-// and 30 those for the higher halves of bytes; what turns bytes into numbers in 28.
+// A neonDot multiplies m rows of digits by a block of codes, 16 outputs in four vectors. Registers: groups,
+// lines, codes, x, row, scales, zeros, zeroStep, c, ldc in R0 to R9; the rows of x in R3 and R19, where the
+// group began in them in R20 and R21. Vectors: integer sums from 0 on, for each row and digit four; codes in
+// 24 and 25, digits of the rows in 26 and 27, and in 29 and 30 those for the higher halves of bytes; what
+// turns bytes into numbers in 28.
 //
-// Codes of 8 bits less 128, and so their zero points, fit the signed bytes that the products take. Without products of bytes
-// there are four instructions in the place of one, which leave the sums of two products in a lane: then a sum takes two
-// vectors, joined at the end of a group.
+// Codes of 8 bits less 128, and so their zero points, fit the signed bytes that the products take. Without
+// products of bytes there are four instructions in the place of one, which leave the sums of two products in
+// a lane: then a sum takes two vectors, joined at the end of a group.
 type neonDot struct {
 	neonFunction
 	bits, m int
@@ -249,8 +250,9 @@ func (k *neonDot) finish() {
 	k.op("ADD", imm(16*k.size), "R5")
 }
 
-// A neonCodes turns codes into f32. Registers: groups, lines, codes in R0 to R2; scales, zeros and zeroStep are given.
-// Vectors: codes in 0 to 3, zero points in 4 to 7, scales in 8 to 11, a mask in 12, a result in 13.
+// A neonCodes turns codes into f32. Registers: groups, lines, codes in R0 to R2; scales, zeros and zeroStep
+// are given. Vectors: codes in 0 to 3, zero points in 4 to 7, scales in 8 to 11, a mask in 12, a result in
+// 13.
 type neonCodes struct {
 	neonFunction
 	bits                    int

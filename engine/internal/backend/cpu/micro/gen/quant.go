@@ -2,9 +2,10 @@ package main
 
 import "fmt"
 
-// emitQuant writes the kernels of quantised weights: "digits" makes fixed-point numbers of f32, "quantDot" multiplies them
-// by codes with integer dot products (AVX-512 VNNI), "quantFloat" multiplies f32 by codes that it converts, "dequantize"
-// writes the weight out. ir.Quant and micro.QuantInput say how the operands lie.
+// emitQuant writes the kernels of quantised weights: "digits" makes fixed-point numbers of f32, "quantDot"
+// multiplies them by codes with integer dot products (AVX-512 VNNI), "quantFloat" multiplies f32 by codes
+// that it converts, "dequantize" writes the weight out. ir.Quant and micro.QuantInput say how the operands
+// lie.
 func emitQuant(f *file) {
 	digits(f)
 	for _, bits := range []int{8, 4} {
@@ -20,10 +21,12 @@ func emitQuant(f *file) {
 	}
 }
 
-// Digits of three times 8 bits, balanced: the largest number is 127·2¹⁶, so that no rounding leaves the range.
+// Digits of three times 8 bits, balanced: the largest number is 127·2¹⁶, so that no rounding leaves the
+// range.
 const digitRange = 0x4afe0000 // 8323072 as f32
 
-// digits writes the record of a group of n numbers, a multiple of 16; ok becomes 1, or 0 where there are no digits.
+// digits writes the record of a group of n numbers, a multiple of 16; ok becomes 1, or 0 where there are no
+// digits.
 func digits(f *file) {
 	fn := f.function("makes fixed-point numbers of a group; see gen/quant.go.", "digitsAVX512", "to *byte, x *float32, n int, ok *int")
 	fn.load("to", "DI", "x", "SI", "n", "CX", "ok", "DX")
@@ -117,8 +120,8 @@ func reduce(fn *function, op string, i, t int) {
 	fn.op(op, s.x(t), s.x(i), s.x(i))
 }
 
-// A dotKernel multiplies m rows of digits by n blocks of codes. Vectors: 3·m·n integer sums, m·n sums from 12 on, digits
-// in 16 to 18, codes in 20 to 27, unit·scale in 19 and 28 to 30, the mask of 4 bits in 31.
+// A dotKernel multiplies m rows of digits by n blocks of codes. Vectors: 3·m·n integer sums, m·n sums from 12
+// on, digits in 16 to 18, codes in 20 to 27, unit·scale in 19 and 28 to 30, the mask of 4 bits in 31.
 type dotKernel struct {
 	*function
 	bits, m, n int
@@ -280,8 +283,8 @@ func (k *dotKernel) finish() {
 	}
 }
 
-// A codeReader turns codes into f32 with any set: 16 outputs are one vector or two. Vectors: the codes from 0 on, zero
-// points from 2 on, scales from 4 on, a result from 6 on; the last holds the mask.
+// A codeReader turns codes into f32 with any set: 16 outputs are one vector or two. Vectors: the codes from 0
+// on, zero points from 2 on, scales from 4 on, a result from 6 on; the last holds the mask.
 type codeReader struct {
 	*function
 	s    set

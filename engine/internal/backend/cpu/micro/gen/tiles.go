@@ -2,10 +2,12 @@ package main
 
 import "fmt"
 
-// emitTiles writes the bf16 micro-kernels for AMX, the matrix unit of some Intel processors, and what packs for them.
+// emitTiles writes the bf16 micro-kernels for AMX, the matrix unit of some Intel processors, and what packs
+// for them.
 //
-// A tile register holds 16 rows of 64 bytes. Tiles 0 to 3 are the result, 32×32 sums; 4 and 5 are 16 rows of a with 32
-// steps each, 6 and 7 are 32 steps of b with 16 columns each, where two steps stand side by side in 32 bits.
+// A tile register holds 16 rows of 64 bytes. Tiles 0 to 3 are the result, 32×32 sums; 4 and 5 are 16 rows of
+// a with 32 steps each, 6 and 7 are 32 steps of b with 16 columns each, where two steps stand side by side in
+// 32 bits.
 func emitTiles(f *file) {
 	for rows := 1; rows <= 2; rows++ {
 		for cols := 1; cols <= 2; cols++ {
@@ -27,8 +29,8 @@ const (
 	ppF2
 )
 
-// vex emits an instruction of the map 0F38 that the assembler does not know: its VEX.128 prefix, opcode and what follows.
-// rxb are the register extension bits, vvvv the second operand.
+// vex emits an instruction of the map 0F38 that the assembler does not know: its VEX.128 prefix, opcode and
+// what follows. rxb are the register extension bits, vvvv the second operand.
 func (fn *function) vex(comment string, pp, opcode, rxb, vvvv int, rest ...int) {
 	fn.bytes(comment, append([]int{0xc4, ^rxb&7<<5 | 2, ^vvvv&15<<3 | pp, opcode}, rest...))
 }
@@ -45,7 +47,8 @@ func (fn *function) tileLoad(tile int, base, stride string, disp int) {
 	fn.tileMemory("TILELOADD", ppF2, tile, base, stride, disp)
 }
 
-// tileStream is tileLoad of what passes by only once: it shall not drive out of the first-level cache what stays there.
+// tileStream is tileLoad of what passes by only once: it shall not drive out of the first-level cache what
+// stays there.
 func (fn *function) tileStream(tile int, base, stride string, disp int) {
 	fn.tileMemory("TILELOADDT1", pp66, tile, base, stride, disp)
 }
@@ -71,12 +74,12 @@ func (fn *function) tileConfigure(base string) {
 // tileRelease forgets the tiles, so that nobody saves them when the thread is switched away from.
 func (fn *function) tileRelease() { fn.vex("TILERELEASE", pp00, 0x49, 0, 0, 0xc0) }
 
-// tileProduct writes c = a·b, or += when add is not 0, for high times rows tiles of a by panels panels of cols tiles of b. a
-// is rows of bf16, lda bytes apart; b is panels of 32 steps · 32 columns a block; ldc is in bytes. config says how much of
-// the tiles exists.
+// tileProduct writes c = a·b, or += when add is not 0, for high times rows tiles of a by panels panels of
+// cols tiles of b. a is rows of bf16, lda bytes apart; b is panels of 32 steps · 32 columns a block; ldc is
+// in bytes. config says how much of the tiles exists.
 //
-// Operands are loaded with a hint that they pass by: what the hardware then keeps in the first-level cache is more often what
-// is needed again.
+// Operands are loaded with a hint that they pass by: what the hardware then keeps in the first-level cache is
+// more often what is needed again.
 func tileProduct(f *file, rows, cols int) {
 	fn := f.function("multiplies rows of bf16 by packed tiles; see gen/tiles.go.", fmt.Sprintf("tileProduct%d%d", rows, cols),
 		"config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int")
@@ -171,8 +174,9 @@ func peakTiles(f *file) {
 	fn.end()
 }
 
-// packPairs writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < valid ≤ 32, and 0 for the rest of 32 columns.
-// srcStride is in bytes, and what lies so far after the last row need not exist when last is 0: zeros stand in for it.
+// packPairs writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < valid ≤ 32, and 0 for the rest
+// of 32 columns. srcStride is in bytes, and what lies so far after the last row need not exist when last is
+// 0: zeros stand in for it.
 func packPairs(f *file) {
 	order := f.words("packPairsOrder", 0, 0, 4, 0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0)
 	fn := f.function("puts pairs of rows side by side; see gen/tiles.go.", "packPairs", "dst *float32, src *uint16, srcStride int, pairs int, valid int, last int")

@@ -7,9 +7,9 @@ import (
 
 var errRegisters = errors.New("out of registers")
 
-// A body is one turn of a kernel's loop: it emits the nodes in order and gives each a register from its definition to
-// its last use. Pinned values (scalars, and constants while there is room) keep theirs for the whole loop; the other
-// constants are broadcast from memory where they are used.
+// A body is one turn of a kernel's loop: it emits the nodes in order and gives each a register from its
+// definition to its last use. Pinned values (scalars, and constants while there is room) keep theirs for the
+// whole loop; the other constants are broadcast from memory where they are used.
 type body struct {
 	*emitter
 	pinned map[value]int
@@ -39,8 +39,8 @@ func (e *emitter) newBody(offset int, masked bool) *body {
 	return b
 }
 
-// emitTogether writes turns that share the registers, node by node: a long chain of instructions that wait for each other
-// leaves a processor's units idle, several side by side do not. They have no sums.
+// emitTogether writes turns that share the registers, node by node: a long chain of instructions that wait
+// for each other leaves a processor's units idle, several side by side do not. They have no sums.
 func (e *emitter) emitTogether(bodies []*body) error {
 	for i, b := range bodies {
 		n := len(e.spare)
@@ -279,7 +279,8 @@ func (b *body) multiplyAdd(v value, n node, regs []int) error {
 	return nil
 }
 
-// doneOnce counts the use of args[i]; of an operand that is mentioned twice, only the later mention can free it.
+// doneOnce counts the use of args[i]; of an operand that is mentioned twice, only the later mention can free
+// it.
 func (b *body) doneOnce(args []value, i int) {
 	for _, x := range args[i+1:] {
 		if x == args[i] {

@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// A kernel of columns goes down 16 columns of a matrix whose rows are columnsApart elements apart: n rows. Beside the matrix
-// it has parameters with one element a column, and its sums are one a column, too: they are joined to what such a parameter
-// holds.
+// A kernel of columns goes down 16 columns of a matrix whose rows are columnsApart elements apart: n rows.
+// Beside the matrix it has parameters with one element a column, and its sums are one a column, too: they are
+// joined to what such a parameter holds.
 
 // columnsApart is how far rows lie apart, in elements; package vec exports it.
 const columnsApart = 48

@@ -42,8 +42,8 @@ func (e *emitter) constant(bits uint32) string {
 	return fmt.Sprintf("c%08x<>(SB)", bits)
 }
 
-// unroll is how many vectors a turn of the main loop takes: several where the body is short, and where sums would
-// otherwise wait for each other.
+// unroll is how many vectors a turn of the main loop takes: several where the body is short, and where sums
+// would otherwise wait for each other.
 func (k *kernel) unroll() int {
 	if k.turns > 0 {
 		return k.turns
@@ -54,8 +54,8 @@ func (k *kernel) unroll() int {
 	return 1
 }
 
-// sideBySide are functions of which AVX-512, whose registers are many, does several vectors side by side. Of longer ones too
-// many constants would have to be read again and again.
+// sideBySide are functions of which AVX-512, whose registers are many, does several vectors side by side. Of
+// longer ones too many constants would have to be read again and again.
 var sideBySide = []string{"Expm1", "Tanh", "Sigmoid", "Silu", "GeluTanh"}
 
 // together is how many vectors' instructions may stand side by side, best first.
@@ -238,8 +238,8 @@ func (k *kernel) narrow() bool {
 	return false
 }
 
-// elementSize is how many bytes the kernel goes on in parameter p with each element: none where it neither reads nor
-// writes it, because such a pointer may point anywhere.
+// elementSize is how many bytes the kernel goes on in parameter p with each element: none where it neither
+// reads nor writes it, because such a pointer may point anywhere.
 func (k *kernel) elementSize(p int) int {
 	used := slices.ContainsFunc(k.nodes, func(n node) bool { return n.op == opLoad && n.imm == p }) ||
 		slices.ContainsFunc(k.stores, func(s store) bool { return s.param == p })

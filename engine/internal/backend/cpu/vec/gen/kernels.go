@@ -131,8 +131,8 @@ func conversions() []build {
 	}
 }
 
-// lastKernels are functions of row.go that compute what a row kernel stores. Each is there twice: as storeTo, and as
-// storePast, which stores past the caches.
+// lastKernels are functions of row.go that compute what a row kernel stores. Each is there twice: as storeTo,
+// and as storePast, which stores past the caches.
 func lastKernels() []build {
 	var list []build
 	last := func(name string, f func(k *kernel)) {
@@ -277,8 +277,8 @@ func adamW(k *kernel) {
 	k.store(v2, v)
 }
 
-// boxMuller makes two independent normal numbers from u and v, uniform in [0, 1). The angle 2π·v is reduced before it
-// is multiplied: v − n/4 is exact.
+// boxMuller makes two independent normal numbers from u and v, uniform in [0, 1). The angle 2π·v is reduced
+// before it is multiplied: v − n/4 is exact.
 func boxMuller(k *kernel) {
 	d, e := k.pointer("d", f32), k.pointer("e", f32)
 	u, v := k.in("u"), k.in("v")
@@ -290,8 +290,9 @@ func boxMuller(k *kernel) {
 	k.store(e, k.mul(r, k.sinCosReduced(angle, quarter)))
 }
 
-// uniform runs Philox4x32-10 on 64-bit lanes whose lower words count; what stands in an upper word does not matter to
-// a product of lower words. b holds block numbers: those in even lanes go to d, those in odd lanes to e.
+// uniform runs Philox4x32-10 on 64-bit lanes whose lower words count; what stands in an upper word does not
+// matter to a product of lower words. b holds block numbers: those in even lanes go to d, those in odd lanes
+// to e.
 func uniform(k *kernel) {
 	d, e := k.pointer("d", f32), k.pointer("e", f32)
 	b := k.in("b")

@@ -53,9 +53,9 @@ func (k *kernel) expAtMost89(x value) value {
 // smallestExp is where eˣ reaches the smallest normal number.
 const smallestExp = -87.3365
 
-// expOfDifference is expAtMost89 for an x that was rounded when another number was subtracted: that may have cost more
-// than ln 2's lower digits are worth. What is below the smallest normal number is 0: processors take a hundred times as long
-// for such results, and hidden scores, −Inf, are many.
+// expOfDifference is expAtMost89 for an x that was rounded when another number was subtracted: that may have
+// cost more than ln 2's lower digits are worth. What is below the smallest normal number is 0: processors
+// take a hundred times as long for such results, and hidden scores, −Inf, are many.
 func (k *kernel) expOfDifference(x value) value {
 	const notLess = 21
 	if k.set == avx512 {
@@ -66,9 +66,10 @@ func (k *kernel) expOfDifference(x value) value {
 	return k.where(k.compare(lt, x, k.c(smallestExp)), k.c(0), k.powerOfTwo(k.add(q, k.c(1)), n))
 }
 
-// expByPowers returns p and n so that eˣ is p times 2 to the next integer that is not above n. It writes x = n·ln 2 + r with n
-// a multiple of 1/16 and |r| ≤ ln 2 / 32; p is one of sixteen powers times eʳ. The polynomial's error is 1.6e-9. Rounding to
-// multiples of 1/16 is done by adding a number so large that they are its last digits; the lowest four of them name the power.
+// expByPowers returns p and n so that eˣ is p times 2 to the next integer that is not above n. It writes x =
+// n·ln 2 + r with n a multiple of 1/16 and |r| ≤ ln 2 / 32; p is one of sixteen powers times eʳ. The
+// polynomial's error is 1.6e-9. Rounding to multiples of 1/16 is done by adding a number so large that they
+// are its last digits; the lowest four of them name the power.
 func (k *kernel) expByPowers(x value, precise bool) (p, n value) {
 	large := k.c(3 << 18)
 	digits := k.fma(x, k.c(math.Log2E), large)
@@ -82,8 +83,8 @@ func (k *kernel) expByPowers(x value, precise bool) (p, n value) {
 	return k.fma(power, q, power), n
 }
 
-// quotient is a/b for normal b far from the largest and smallest numbers, as 1 + eˣ is. AVX-512's division takes as long as
-// thirty other instructions: where there are not so many others beside it, this is faster.
+// quotient is a/b for normal b far from the largest and smallest numbers, as 1 + eˣ is. AVX-512's division
+// takes as long as thirty other instructions: where there are not so many others beside it, this is faster.
 func (k *kernel) quotient(a, b value) value {
 	if k.set != avx512 {
 		return k.div(a, b)
@@ -165,8 +166,8 @@ func (k *kernel) erf(x value) value {
 	return k.where(k.compare(gt, t, k.c(0.92)), k.or(far, k.signOf(x)), near)
 }
 
-// gelu is x·½·erfc(−x/√2), with erfc(t) = e⁻ᵗ²·u·P(1−u), u = 1/(1+0.4t), for t ≥ 0 (error 9e-9). The part of x² that
-// rounding loses is put back, because the exponential would enlarge it.
+// gelu is x·½·erfc(−x/√2), with erfc(t) = e⁻ᵗ²·u·P(1−u), u = 1/(1+0.4t), for t ≥ 0 (error 9e-9). The part of
+// x² that rounding loses is put back, because the exponential would enlarge it.
 func (k *kernel) gelu(x value) value {
 	t := k.min(k.c(16), k.mul(k.abs(x), k.c(math.Sqrt2/2)))
 	one, half := k.c(1), k.c(0.5)
@@ -190,7 +191,8 @@ func (k *kernel) geluTanh(x value) value {
 	return k.mul(x, k.sigmoid(z))
 }
 
-// sinCos is sin(x + quarter·π/2) for |x| up to some 10⁵: x = n·π/2 + r with π/2 in three parts (Cody and Waite).
+// sinCos is sin(x + quarter·π/2) for |x| up to some 10⁵: x = n·π/2 + r with π/2 in three parts (Cody and
+// Waite).
 func (k *kernel) sinCos(x value, quarter uint32) value {
 	high := float64(float32(math.Pi / 2))
 	middle := float64(float32(math.Pi/2 - high))

@@ -6,9 +6,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/a64"
 )
 
-// NEON has vectors of four lanes and no masks: what is left of a run after whole vectors is done one element a turn, in lane
-// 0 of vectors whose other lanes hold whatever comes of zeros and are never stored or summed up. Elements of any size are
-// read that way, so that all of a run is done here.
+// NEON has vectors of four lanes and no masks: what is left of a run after whole vectors is done one element
+// a turn, in lane 0 of vectors whose other lanes hold whatever comes of zeros and are never stored or summed
+// up. Elements of any size are read that way, so that all of a run is done here.
 
 // Registers of pointer parameters are R0 and those that follow; R15 is how many elements are left.
 const neonLeft = "R15"
@@ -175,7 +175,8 @@ func (b *body) storeNEON(s store, r int) error {
 	return nil
 }
 
-// instructionNEON emits a node's instruction: register d, which may be one of its operands', from those of its operands.
+// instructionNEON emits a node's instruction: register d, which may be one of its operands', from those of
+// its operands.
 func (b *body) instructionNEON(n node, d int, r []int, temp int) {
 	switch n.op {
 	case opLoad:
@@ -224,7 +225,8 @@ func (b *body) instructionNEON(n node, d int, r []int, temp int) {
 	}
 }
 
-// truncateNEON gives math.MinInt32 for what is no int32; the instruction alone would give the nearest that is.
+// truncateNEON gives math.MinInt32 for what is no int32; the instruction alone would give the nearest that
+// is.
 func (b *body) truncateNEON(d, x, temp int) {
 	b.loadConstant(0x4f000000, temp) // 2³¹
 	b.word("facgt v%d.4s, v%d.4s, v%d.4s", temp, temp, x)
@@ -296,8 +298,8 @@ func (e *emitter) accumulateProductNEON(v, times, sum, temp int, single bool) {
 	e.word("fmla v%d.4s, v%d.4s, v%d.4s", sum, v, times)
 }
 
-// accumulateNEON joins v to sum, only lane 0 in the turns of single elements. Maxima and minima with a NaN are NaN, loose
-// ones are not.
+// accumulateNEON joins v to sum, only lane 0 in the turns of single elements. Maxima and minima with a NaN
+// are NaN, loose ones are not.
 func (e *emitter) accumulateNEON(r *reduce, v, sum, temp int, single bool) {
 	mnemonic := neonPlain[r.kind]
 	switch {

@@ -1,5 +1,5 @@
-// Package atomic is the generic part of the standard package sync/atomic. What its types hold is exported, because their
-// methods are checked as code of another package.
+// Package atomic is the generic part of the standard package sync/atomic. What its types hold is exported,
+// because their methods are checked as code of another package.
 package atomic
 
 import "sync/atomic"
