@@ -44,27 +44,22 @@ func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.Fil
 	if !errors.As(err, &list) {
 		return nil, err
 	}
-	if f, ok := cell.Check(text); !ok && strings.HasPrefix(f.Message, "unexpected") {
-		l, c := cell.LineCol(text, f.At)
-		if l == 1 {
-			c += col - 1
-		}
-		return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, f.Message, "")}}
+	off, msg := max(list[0].Pos.Offset-len(prefix), 0), list[0].Msg
+	fault, whole := cell.Check(text)
+	switch {
+	case !whole && (off >= len(text) || strings.HasPrefix(fault.Message, "unexpected")): // the reader knows which bracket
+		off, msg = fault.At, fault.Message
+	case off >= len(text):
+		off = len(text)
+		msg = strings.NewReplacer("found '}'", "found the end of the cell", "found 'EOF'", "found the end of the cell").Replace(msg)
+	case strings.Contains(msg, "'ILLEGAL'"):
+		msg = strings.Replace(msg, "'ILLEGAL'", fmt.Sprintf("%q", text[off]), 1)
 	}
-	first := list[0]
-	off := max(first.Pos.Offset-len(prefix), 0)
-	l, c := cell.LineCol(text, min(off, len(text)))
+	l, c := cell.LineCol(text, off)
 	if l == 1 {
 		c += col - 1
 	}
-	msg := first.Msg
-	if off >= len(text) {
-		msg = strings.NewReplacer("found '}'", "found the end of the cell", "found 'EOF'", "found the end of the cell").Replace(msg)
-	}
-	if off < len(text) && strings.Contains(msg, "'ILLEGAL'") {
-		msg = strings.Replace(msg, "'ILLEGAL'", fmt.Sprintf("%q", text[off]), 1)
-	}
-	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.syntaxHint(text, min(off, len(text)), msg))}}
+	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.syntaxHint(text, off, msg))}}
 }
 
 // identifiers calls f for all identifiers of the files.

@@ -82,6 +82,13 @@ func (h *hint) row(th theme) func(width, rows int) []paint.Row {
 	}
 }
 
+// missingRow shows what the next line has to bring before Return runs the cell.
+func missingRow(th theme, what string) func(width, rows int) []paint.Row {
+	return func(width, _ int) []paint.Row {
+		return []paint.Row{paint.NewRow(width, th.span("  … missing "+what, grey))}
+	}
+}
+
 // row shows what is being searched for.
 func (s *search) row(th theme) func(width, rows int) []paint.Row {
 	return func(width, _ int) []paint.Row {

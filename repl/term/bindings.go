@@ -80,7 +80,7 @@ func init() { // the functions below use the table
 	chords[ctrl('u')] = func(e *cellEditor) { e.buf.Undo() }
 }
 
-// enter runs the cell if it is complete and the person is done with it: the cursor is at its end, it has one line, or it
+// enter runs the cell if it waits for nothing and the person is done with it: the cursor is at its end, it has one line, or it
 // was recalled and is as it was. Otherwise it starts a line; a line that is pasted without brackets brings its own
 // indentation.
 func (e *cellEditor) enter() {
@@ -96,15 +96,8 @@ func (e *cellEditor) enter() {
 	}
 }
 
-// run runs the cell wherever the cursor is, if it is complete.
-func (e *cellEditor) run() {
-	if text := e.buf.Text(); cell.Incomplete(text) {
-		e.buf.Finish()
-		e.buf.NewLine()
-	} else {
-		e.submit(text)
-	}
-}
+// run runs the cell as it stands, wherever the cursor is. What is missing is for the session to say.
+func (e *cellEditor) run() { e.submit(e.buf.Text()) }
 
 // takeSuggestion inserts the suggestion that is shown, up to its first n bytes.
 func (e *cellEditor) takeSuggestion(n func(text string) int) bool {

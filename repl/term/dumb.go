@@ -36,7 +36,6 @@ func (e *dumbEditor) ReadCell(n int) (string, error) {
 	}
 	for first := true; ; first = false {
 		fmt.Fprint(os.Stdout, prompt)
-		prompt = strings.Repeat(" ", len(prompt))
 		line, err := e.readLine()
 		switch {
 		case err == errCancelled:
@@ -50,9 +49,12 @@ func (e *dumbEditor) ReadCell(n int) (string, error) {
 		if !first {
 			text += "\n"
 		}
-		if text += line; !cell.Incomplete(text) {
+		text += line
+		fault, _ := cell.Check(text)
+		if fault.Missing == "" {
 			return text, nil
 		}
+		prompt = "… missing " + fault.Missing + ": "
 	}
 }
 

@@ -25,6 +25,7 @@ In [1]: func f() {
                 g()
             }
 
+  … missing }
 12,4`},
 		{"a suggestion, and how much more there is", "wh", `
 In [1]: while { ⏎ +2
@@ -238,7 +239,8 @@ In [1]: x.
 In [1]: f {
             a
             b
-`},
+
+  … missing }`},
 	} {
 		for _, reflow := range []bool{true, false} {
 			ty := newTypist(40, 12, theme{})

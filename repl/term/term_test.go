@@ -305,6 +305,7 @@ func TestWithoutColours(t *testing.T) {
 		t.Run(env, func(t *testing.T) {
 			p := notebookIn(t, t.TempDir(), env)
 			p.Send("func f() {\r")
+			p.See("… missing }")
 			p.Send("}\r")
 			p.See("In [2]:")
 			p.Send("fail\r")

@@ -23,6 +23,7 @@ type scene struct {
 // scene is the editor's state as it is to be seen.
 func (e *cellEditor) scene() scene {
 	s := scene{prompt: e.prompt, text: e.buf.Text(), pos: e.buf.Pos(), ghost: e.ghost(), status: e.status}
+	e.view.scan(s.text)
 	switch {
 	case e.search != nil:
 		s.below = e.search.row(e.theme)
@@ -33,6 +34,8 @@ func (e *cellEditor) scene() scene {
 		s.below = e.menu.rows(e.theme)
 	case e.hint.shown:
 		s.below = e.hint.row(e.theme)
+	case e.view.missing != "" && strings.Count(s.text, "\n")+2 <= e.view.rows: // never in the place of the cell
+		s.below = missingRow(e.theme, e.view.missing)
 	}
 	return s
 }
@@ -45,6 +48,7 @@ type view struct {
 
 	scanned string // the text that tokens are of
 	tokens  []cell.Token
+	missing string          // what a text of several lines waits for
 	cells   [2][]paint.Cell // memory of the frame on the screen and of the next one, in turn
 	topLine int             // the first line of the cell that is shown, and
 	topRow  int             // how many of its rows are not
@@ -207,11 +211,16 @@ func (v *view) text(l *paint.Layout, s scene, spans []span, from, to int) []span
 	return spans
 }
 
-// scan keeps the tokens up to date.
+// scan keeps what is known of the text up to date.
 func (v *view) scan(text string) {
 	if v.scanned != text {
 		v.tokens = cell.Update(v.tokens, v.scanned, text)
 		v.scanned = text
+		v.missing = ""
+		if strings.Contains(text, "\n") {
+			fault, _ := cell.CheckTokens(text, v.tokens)
+			v.missing = fault.Missing
+		}
 	}
 }
 

@@ -85,6 +85,7 @@ func leave(t *testing.T, p *screen.Program) {
 const (
 	ctrlC                = "\x03"
 	up                   = "\x1b[A"
+	f5                   = "\x1b[15~"
 	pasteStart, pasteEnd = "\x1b[200~", "\x1b[201~"
 )
 
@@ -112,6 +113,36 @@ func TestTyping(t *testing.T) {
 	if !p.Coloured() {
 		t.Error("nothing is coloured")
 	}
+	leave(t, p)
+}
+
+// A cell that waits for more says for what, and can be run as it stands; what no line can mend is run by Return.
+func TestUnfinishedCells(t *testing.T) {
+	p := newHome(t).open(nil)
+	p.Send("fmt.Println(\"hi)\r")
+	p.See("In[1]:1:13: string literal not terminated")
+	p.See("In [2]:")
+	p.Send("f(1]\r")
+	p.See("In[2]:1:4: unexpected ], want )")
+	p.See("In [3]:")
+	p.Send("x := []int{\r")
+	p.See("… missing }")
+	p.Send("len(\r")
+	p.See("… missing )")
+	p.Send(f5)
+	p.See("In[3]:2:8: missing )")
+	p.See("In [4]:")
+	p.Send("/* a\r")
+	p.See("… missing */")
+	p.Send(f5)
+	p.See("In[4]:1:1: comment not terminated")
+	p.See("In [5]:")
+	p.Send("y := `a\r")
+	p.See("… missing `")
+	p.Send("`; y + \r")
+	p.See("… missing an operand")
+	p.Send("`b`\r")
+	p.See(`Out[5]: "a\nb"`)
 	leave(t, p)
 }
 
