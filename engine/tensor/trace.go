@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/goroutine"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // A trace watches a function that is being compiled: where its leaves come from, which numbers vary, what it

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcs-notebook/mcs/engine/internal/goroutine"
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // A Key is what a setting is found by.
