@@ -1,7 +1,10 @@
 package goroutine
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -13,6 +16,24 @@ func deep(n int) uintptr {
 		return deep(n-1) + uintptr(room[(n+1)%len(room)])
 	}
 	return Current()
+}
+
+// Numbers are those of the runtime's stacks, and never come back.
+func TestNumber(t *testing.T) {
+	own := Number()
+	if want := fmt.Sprintf("goroutine %d [running]:", own); !strings.HasPrefix(string(debug.Stack()), want) {
+		t.Errorf("got %d, and the stack begins %.40q", own, debug.Stack())
+	}
+	seen := map[uint64]bool{own: true}
+	for range 50 {
+		got := make(chan uint64)
+		go func() { got <- Number() }()
+		n := <-got
+		if seen[n] {
+			t.Errorf("two goroutines were %d", n)
+		}
+		seen[n] = true
+	}
 }
 
 func TestCurrent(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // Blocking calls of compiled code cannot be interrupted. Those that people wait in are made in another
@@ -23,7 +25,7 @@ func (r *Runtime) Block(call, unblock func()) {
 // BlockCalling is Block for a call that may call functions of cells.
 func (r *Runtime) BlockCalling(call func()) {
 	r.mu.Lock()
-	c := r.belongs(goroutine())
+	c := r.belongs(goroutine.Number())
 	r.mu.Unlock()
 	done := make(chan any, 1)
 	go func() {

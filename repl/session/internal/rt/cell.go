@@ -3,6 +3,8 @@ package rt
 import (
 	"maps"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // A Cell is what is stopped together: the code of a cell, which runs in parts, what it defers, what shows its
@@ -226,7 +228,7 @@ func (c *Cell) within(f func()) {
 
 // join notes that this goroutine runs code of a cell.
 func (r *Runtime) join(c *Cell) {
-	g := goroutine()
+	g := goroutine.Number()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cells[g] = c
@@ -235,7 +237,7 @@ func (r *Runtime) join(c *Cell) {
 
 // depart is the opposite of join.
 func (r *Runtime) depart(c *Cell) {
-	g := goroutine()
+	g := goroutine.Number()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.cells, g)
@@ -403,7 +405,7 @@ func (r *Runtime) cause() (cause error, parked, stopped <-chan struct{}) {
 	if !r.stopping.Load() {
 		return nil, nil, nil
 	}
-	g := goroutine()
+	g := goroutine.Number()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.belongs(g)
@@ -421,7 +423,7 @@ func (r *Runtime) givesUp(p any) any {
 	if p == nil {
 		return nil
 	}
-	g := goroutine()
+	g := goroutine.Number()
 	r.mu.Lock()
 	c := r.belongs(g)
 	r.mu.Unlock()
@@ -459,7 +461,7 @@ func (r *Runtime) ContainThen(then func()) func(where int, f func()) func() {
 
 func (r *Runtime) contain(where int, f func(), then func()) func() {
 	r.mu.Lock()
-	c := r.belongs(goroutine())
+	c := r.belongs(goroutine.Number())
 	r.mu.Unlock()
 	return func() {
 		r.join(c)

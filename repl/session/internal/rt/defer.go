@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // Defers are the deferred calls of one activation of a function. The interpreter's own defer statement reads
@@ -58,7 +60,7 @@ func (d *Defers) finish() {
 	var g uint64
 	for len(d.calls) > 0 {
 		if g == 0 && (d.pending || d.r.unwinds()) {
-			g = goroutine()
+			g = goroutine.Number()
 			d.r.mu.Lock()
 			d.r.unwinding[g] = append(d.r.unwinding[g], d)
 			d.r.settle()
@@ -101,7 +103,7 @@ func (d *Defers) call(f func()) {
 // Defer defers a call to the end of the cell.
 func (r *Runtime) Defer(f func()) {
 	r.mu.Lock()
-	c := r.belongs(goroutine())
+	c := r.belongs(goroutine.Number())
 	r.mu.Unlock()
 	c.defers.Add(f)
 }
@@ -154,7 +156,7 @@ func (r *Runtime) recovered() (v any, ok bool) {
 	if len(r.unwinding) == 0 {
 		return nil, false
 	}
-	g := goroutine()
+	g := goroutine.Number()
 	stack := r.unwinding[g]
 	if len(stack) == 0 {
 		return nil, false

@@ -15,19 +15,18 @@
 package rt
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // Stopped is the panic value that unwinds a cell. It is never recovered by a cell's own recover.
@@ -146,7 +145,7 @@ func (r *Runtime) Benchmark(f func(b *testing.B)) testing.BenchmarkResult {
 		f(b)
 	})
 	if thrown != nil {
-		g := goroutine()
+		g := goroutine.Number()
 		r.mu.Lock()
 		r.traces[g] = &crash
 		r.mu.Unlock()
@@ -163,7 +162,7 @@ type trace struct {
 
 // Trace takes one line that the interpreter writes while a panic passes through an interpreted function.
 func (r *Runtime) Trace(line string) {
-	g := goroutine()
+	g := goroutine.Number()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.traces[g]
@@ -179,7 +178,7 @@ func (r *Runtime) Trace(line string) {
 
 // takeTrace returns the trace of this goroutine's panic and forgets it.
 func (r *Runtime) takeTrace() trace {
-	g := goroutine()
+	g := goroutine.Number()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.traces[g]
@@ -266,17 +265,4 @@ func (r *Runtime) TakeLoop() func(n int) {
 	f := r.loop
 	r.loop = nil
 	return f
-}
-
-// goroutine is the number of the calling goroutine, which the runtime tells in no other way. It walks the stack: ask only
-// when something has to be stopped, started or unwound.
-func goroutine() uint64 {
-	var buf [40]byte
-	b := buf[:runtime.Stack(buf[:], false)]
-	b = bytes.TrimPrefix(b, []byte("goroutine "))
-	if i := bytes.IndexByte(b, ' '); i > 0 {
-		b = b[:i]
-	}
-	id, _ := strconv.ParseUint(string(b), 10, 64)
-	return id
 }
