@@ -4,7 +4,27 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 )
+
+// deliberate is the pause between two presses of Ctrl-C of which the second is meant: a key that is held sends one every
+// 33 ms, and the first of those comes after 250 to 660 ms.
+const deliberate = 700 * time.Millisecond
+
+// presses counts those presses of Ctrl-C that are meant.
+type presses struct {
+	n    int
+	last time.Time
+}
+
+// count takes note of a press, and says whether it is another one or only the key that is still held.
+func (p *presses) count(now time.Time) bool {
+	meant := p.n == 0 || now.Sub(p.last) >= deliberate
+	if p.last = now; meant {
+		p.n++
+	}
+	return meant
+}
 
 // interrupts hands each Ctrl-C to whoever asked last. While cells are typed the terminal is raw and Ctrl-C is
 // a key; otherwise it is a signal, which must not end the process.

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/visible"
@@ -82,6 +83,12 @@ func Run(ctx context.Context, o Options) error {
 		theme:      theme{enabled: !dumb && os.Getenv("NO_COLOR") == ""},
 	}
 	defer nb.interrupts.close()
+	var end *time.Timer
+	defer func() {
+		if end != nil {
+			end.Stop() // all is closed
+		}
+	}()
 	nb.progress = display.NewProgress(nb.out, !dumb, columns, nb.theme.style())
 	var err error
 	nb.session, err = o.Open(session.Options{Stdin: nb.input, Stdout: nb.progress, Stderr: nb.progress,
@@ -97,13 +104,18 @@ func Run(ctx context.Context, o Options) error {
 		nb.editor = nb.input.editor
 	}
 	defer nb.editor.Close()
-	defer context.AfterFunc(ctx, func() { nb.editor.Close() })()
+	defer context.AfterFunc(ctx, func() {
+		nb.leaveSoon(exitTerminated)
+		nb.editor.Close()
+	})()
 	nb.out.editor = nb.editor
 	if o.Banner != "" {
 		fmt.Fprintf(nb.out, "%s\n\n", o.Banner)
 	}
 	nb.loadHistory(o.Preload)
-	return nb.loop(ctx)
+	err = nb.loop(ctx)
+	end = nb.leaveSoon(0)
+	return err
 }
 
 // completer asks for commands before it asks the session.
@@ -189,30 +201,15 @@ func (nb *notebook) interrupted(e *interruptError) {
 	}
 }
 
-// run runs one cell and shows what it gives. Ctrl-C cancels the cell's context; a cell that does not stop is
-// dropped by the second, and the third leaves it behind together with the session.
+// run runs one cell and shows what it gives.
 func (nb *notebook) run(ctx context.Context, cell string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	presses := 0
+	var p presses
 	stop := nb.interrupts.each(func() {
 		nb.progress.Echoed()
-		switch presses++; presses {
-		case 1:
-			cancel()
-		case 2:
-			nb.progress.FreshLine()
-			fmt.Fprintln(nb.progress, nb.theme.paint(grey, "the cell is dropped; Ctrl-C again leaves mcs and loses the session"))
-			if s, ok := nb.session.(interface{ Kill() }); ok {
-				s.Kill()
-			}
-		default:
-			if names := durable.Saving(); len(names) > 0 { // a held key must not cost a checkpoint
-				fmt.Fprintln(nb.progress, nb.theme.paint(grey, "saving "+visible.Line(strings.Join(names, ", "))+"; Ctrl-C leaves mcs after it"))
-				return
-			}
-			nb.editor.Close()
-			os.Exit(130) // 128 + SIGINT, as a shell reports it
+		if p.count(time.Now()) {
+			nb.pressed(p.n, cancel)
 		}
 	})
 	nb.input.attach(ctx.Done())
@@ -221,6 +218,63 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 	nb.progress.Finish()
 	nb.progress.FreshLine()
 	nb.show(result)
+}
+
+// pressed answers the n-th Ctrl-C while a cell runs. The first cancels the cell's context; a cell that does not stop is
+// dropped by the second, and the third leaves it behind together with the session.
+func (nb *notebook) pressed(n int, cancel func()) {
+	say := func(text string) {
+		nb.progress.FreshLine()
+		fmt.Fprintln(nb.progress, nb.theme.paint(grey, text))
+	}
+	switch n {
+	case 1:
+		cancel()
+	case 2:
+		say("the cell is dropped; Ctrl-C again leaves mcs and loses the session: all variables, not the history")
+		if s, ok := nb.session.(interface{ Kill() }); ok {
+			s.Kill()
+		}
+	default:
+		if names := durable.Saving(); len(names) > 0 { // leaving must not cost a checkpoint
+			say("saving " + visible.Line(strings.Join(names, ", ")) + "; Ctrl-C leaves mcs after it")
+			return
+		}
+		nb.leave(exitInterrupted)
+	}
+}
+
+const (
+	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
+	exitTerminated  = 143 // 128 + SIGTERM
+	// lastMoment is how long what runs has to stop, or to begin to save, when the process is to end.
+	lastMoment = 800 * time.Millisecond
+	// lastSave is how long it may then take to save.
+	lastSave = 30 * time.Second
+)
+
+// leaveSoon ends the process whatever the session does then, but not in the middle of a file.
+func (nb *notebook) leaveSoon(code int) *time.Timer {
+	return time.AfterFunc(lastMoment, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lastSave)
+		defer cancel()
+		_ = durable.Settle(ctx) // what takes longer stays as it was
+		nb.leave(code)
+	})
+}
+
+// leave ends the process and gives the terminal back.
+func (nb *notebook) leave(code int) {
+	restored := make(chan struct{})
+	go func() {
+		defer close(restored)
+		_ = nb.editor.Close()
+	}()
+	select {
+	case <-restored:
+	case <-time.After(lastMoment / 8): // a terminal that takes no output
+	}
+	os.Exit(code)
 }
 
 // columns is the terminal's width now.

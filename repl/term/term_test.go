@@ -259,8 +259,20 @@ func TestInterrupts(t *testing.T) {
 	p.See("not listening")
 	p.Send("\x03")
 	p.See("^C\nheard, but") // two signals at once would be one
+	hold := func() {        // the key, whose repeats mean nothing
+		for range 40 {
+			time.Sleep(33 * time.Millisecond)
+			p.Send("\x03")
+		}
+		time.Sleep(deliberate + 200*time.Millisecond)
+	}
+	hold()
+	if strings.Contains(p.Text(), "is dropped") {
+		t.Errorf("a held Ctrl-C drops the cell\n%s", p.Text())
+	}
 	p.Send("\x03")
-	p.See("Ctrl-C again leaves mcs")
+	p.See("the cell is dropped; Ctrl-C again leaves mcs")
+	hold()
 	p.Send("\x03")
 	if code := p.Exit(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
@@ -333,6 +345,25 @@ func TestTerminated(t *testing.T) {
 	p.See("context canceled")
 	if code := p.Exit(); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
+	}
+}
+
+// The end of the terminal, or of the system, ends the notebook soon whatever its cell does, and the terminal is as it was.
+func TestTerminatedWhileBusy(t *testing.T) {
+	for _, s := range []string{"TERM", "HUP"} {
+		p := notebookIn(t, t.TempDir())
+		p.Send("signal " + s + "\rdeaf\r")
+		p.See("not listening")
+		start := time.Now()
+		if code := p.Exit(); code != exitTerminated {
+			t.Errorf("%s: exit code %d, want %d", s, code, exitTerminated)
+		}
+		if took := time.Since(start); took > 10*time.Second { // the bar is one second; others use the machine, too
+			t.Errorf("%s: it took %v", s, took)
+		}
+		if p.PastesBracketed() {
+			t.Errorf("%s: pastes still come in brackets", s)
+		}
 	}
 }
 
