@@ -158,6 +158,7 @@ func (s *Session) explain(st *stage, c *checked, te types.Error) (msg, hint stri
 	})
 	msg = strings.ReplaceAll(msg, pkgPath+".", "")
 	msg = strings.ReplaceAll(msg, " (declared at -)", "")
+	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName.ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant.ReplaceAllString(msg, ": have $1, want $2")
 	return s.suggest(st, c, te.Pos, msg)

@@ -71,7 +71,7 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 }
 
 // compiled is the object of the compiled package that stands for one of a source package; other objects are
-// returned as they are. Cells know the compiled one.
+// returned as they are, and so is one that the compiled package does not tell of. Cells know the compiled one.
 func (ss *sources) compiled(o types.Object) types.Object {
 	if p := ss.loaded[o.Pkg().Path()]; p == nil || p.pkg != o.Pkg() {
 		return o
@@ -80,7 +80,10 @@ func (ss *sources) compiled(o types.Object) types.Object {
 	if err != nil {
 		return o
 	}
-	return pkg.Scope().Lookup(o.Name())
+	if c := pkg.Scope().Lookup(o.Name()); c != nil {
+		return c
+	}
+	return o
 }
 
 // checkSource checks a declaration of a source package with its type parameters bound.

@@ -157,15 +157,30 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 		}
 		args = append(args, l.convert(l.expr(a), l.typeOf(a), t))
 	}
+	if e.Ellipsis.IsValid() {
+		l.holdFuncs(args[:n-1], sig)
+	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
 		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
+			l.holdFuncs(args[:n-1], sig)
 			return append(args[:n-1:n-1], lit), true
 		}
 	}
 	return args, false
+}
+
+// holdFuncs has functions among the arguments in front of a spread one come from variables: the interpreter would hand
+// over what it knows of a declared function.
+func (l *Lowerer) holdFuncs(args []ast.Expr, sig *types.Signature) {
+	for i, x := range args {
+		if t := sig.Params().At(i).Type(); isFunc(t) {
+			v := l.fresh("v")
+			args[i] = l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+		}
+	}
 }
 
 // special rewrites calls of compiled functions that must know that they are called from a cell.

@@ -444,7 +444,11 @@ func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 				out.Elts = append(out.Elts, l.zero(u.Field(i).Type()))
 				continue
 			}
-			out.Elts = append(out.Elts, l.element(elt, u.Field(i).Type()))
+			value := l.element(elt, u.Field(i).Type())
+			if n, ok := types.Unalias(t).(*types.Named); ok && !l.ownType(n) { // the interpreter cannot put a function there without the name
+				value = &ast.KeyValueExpr{Key: l.id(l.fieldName(u.Field(i))), Colon: elt.Pos(), Value: value}
+			}
+			out.Elts = append(out.Elts, value)
 		}
 	case *types.Slice:
 		out.Elts = l.elements(e.Elts, nil, u.Elem())

@@ -94,6 +94,8 @@ func (l *Lowerer) boxKey(t types.Type) int {
 // converts says whether a value of one type has to be rewritten to become one of the other.
 func (l *Lowerer) converts(from, to types.Type) bool {
 	switch {
+	case structConversion(from, to):
+		return true
 	case from == nil || to == nil || !types.IsInterface(to) || isNil(from):
 		return false
 	case types.IsInterface(from):
@@ -102,8 +104,22 @@ func (l *Lowerer) converts(from, to types.Type) bool {
 	return true
 }
 
-// convert makes the implicit conversion of x to an interface type explicit.
+// structConversion says whether values are assigned of which one has a struct type with a name and the other the same
+// without: the interpreter takes them for different types.
+func structConversion(from, to types.Type) bool {
+	if from == nil || to == nil || types.Identical(from, to) {
+		return false
+	}
+	_, a := from.Underlying().(*types.Struct)
+	_, b := to.Underlying().(*types.Struct)
+	return a && b
+}
+
+// convert makes the implicit conversion of x to an interface type explicit, or to a struct type with or without a name.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
+	if structConversion(from, to) {
+		return l.call(&ast.ParenExpr{Lparen: l.pos, X: l.typ(to), Rparen: l.pos}, x)
+	}
 	l.refuseEnd(x.Pos(), from, to)
 	if from == nil || to == nil || !types.IsInterface(to) {
 		return x
