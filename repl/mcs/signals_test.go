@@ -35,7 +35,15 @@ fmt.Println("result", h.Steps(), nn.Hash(nn.Params(m)))
 // start runs mcs in a folder; its output so far is in out when it ends.
 func start(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, out *bytes.Buffer, begun <-chan bool) {
 	t.Helper()
+	return startWith(t, dir, nil, args...)
+}
+
+func startWith(t *testing.T, dir string, stdin *os.File, args ...string) (cmd *exec.Cmd, out *bytes.Buffer, begun <-chan bool) {
+	t.Helper()
 	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
 	r, w, err := os.Pipe()
 	if err != nil {

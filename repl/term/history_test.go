@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
 func TestHistoryFile(t *testing.T) {
@@ -185,6 +187,27 @@ func FuzzHistory(f *testing.F) {
 		}
 		if got, ok := historyCell(historyLine(cell)); got != cell || !ok {
 			t.Errorf("%q: got %q, %v", cell, got, ok)
+		}
+	})
+}
+
+// TestHistoryMutants: whatever became of the file, the cells in whole lines are there, and the next one is kept.
+func TestHistoryMutants(t *testing.T) {
+	h := historyFile{filepath.Join(t.TempDir(), "history")}
+	var whole []byte
+	for _, cell := range []string{"x := 1", "f {\n\t\"g\"\n}", "日本 // \u2028", "y \x1b[2J"} {
+		whole = append(whole, historyLine(cell)...)
+	}
+	mutate.Each(7, 1000, whole, func(i int, mutant []byte) {
+		if err := os.WriteFile(h.path, mutant, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.add("next"); err != nil {
+			t.Errorf("mutant %d: %v", i, err)
+		}
+		cells, err := h.load()
+		if err != nil || len(cells) == 0 || cells[len(cells)-1] != "next" {
+			t.Errorf("mutant %d: %q, %v, want the next cell at the end", i, cells, err)
 		}
 	})
 }

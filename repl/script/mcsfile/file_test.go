@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/mutate"
 )
 
 func TestParse(t *testing.T) {
@@ -124,4 +126,23 @@ model := load(text)
 	if _, err := Parse("t.mcs", "x").ParseParams([]string{"a=1"}); err == nil || !strings.Contains(err.Error(), "it has none") {
 		t.Errorf("a file without parameters: got error %v", err)
 	}
+}
+
+// TestMutants: every text is a file, whose lines are all kept when nothing is rewritten, and which can be rewritten.
+func TestMutants(t *testing.T) {
+	whole := "// %% [markdown]\n// # Title\n// %% first\nx := `a`\n// > 1\n// >\n// %%\n%%time\nf(x)\n// > [time]\n\ny\n// > 2\n"
+	mutate.Each(6, 5000, []byte(whole), func(i int, mutant []byte) {
+		f := Parse("m.mcs", string(mutant))
+		again := Parse("m.mcs", f.WithWant(nil))
+		if len(again.Cells) != len(f.Cells) {
+			t.Errorf("mutant %d: %q has %d cells, and %d when it is written as it is", i, mutant, len(f.Cells), len(again.Cells))
+		}
+		want := map[*Cell][]string{}
+		for _, c := range f.Code() {
+			want[c] = []string{"new", "", "output"}
+		}
+		f.WithWant(want)
+		f.ParseParams([]string{"x=2"})
+		Format(f.Cells)
+	})
 }
