@@ -303,7 +303,7 @@ func (r *Runtime) interrupt(c *Cell, cause error) {
 
 // wakeAll has lowered code look whether it has to stop. The caller holds mu.
 func (r *Runtime) wakeAll() {
-	*r.shared.Stop = true
+	r.shared.stop(true)
 	r.stopping.Store(true)
 	close(r.woken)
 	r.woken = make(chan struct{})
@@ -320,7 +320,7 @@ func (r *Runtime) settle() {
 			return
 		}
 	}
-	*r.shared.Stop = false
+	r.shared.stop(false)
 	r.stopping.Store(false)
 }
 

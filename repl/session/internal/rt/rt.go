@@ -45,6 +45,13 @@ type Shared struct {
 	Stop *bool // tested by lowered code
 }
 
+// stop sets the flag, hidden from the race detector: the interpreter knows no atomic read, and one in each turn
+// of a loop would cost more than the loop. A bool is written whole, and code that misses it once reads it again
+// in its next turn.
+//
+//go:norace
+func (s *Shared) stop(on bool) { *s.Stop = on }
+
 // A Runtime serves one session.
 type Runtime struct {
 	shared *Shared
