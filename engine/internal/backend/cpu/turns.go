@@ -11,14 +11,17 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Launches of several goroutines take turns, so that there never run more threads than a backend has, nor
-// more than there are processors. A launch that is worth sharing out has all threads of its backend: two of
-// them with half of the threads each are no faster together, and one alone would have half of the machine.
-// Lists that are not run side by side on one thread each while others want the backend, in less time than one
-// after the other would take; so do backends with fewer threads than there are processors.
+// turns lets the lists of commands of several goroutines take turns. So no more threads run than a backend
+// has, nor more than there are processors.
 //
-// Whoever comes first is served first, but a list of commands that others wait for keeps its turn for a
-// while, because its launches find in the caches what the last one left.
+// A list whose work is worth sharing out gets all threads of its backend: two such lists with half of the
+// threads each would be no faster together, and a list that is alone would have half of the machine. A short
+// list gets one thread while other goroutines want the backend: several short lists run side by side, which
+// takes less time than one after the other. Backends with fewer threads than there are processors run side by
+// side, too.
+//
+// The list that came first is served first. A list keeps its turn for a while although others wait, because
+// its next launch finds in the caches what its last one left.
 type turns struct {
 	quick atomic.Int32 // idle, whole or shared
 
@@ -29,34 +32,34 @@ type turns struct {
 	waiting atomic.Int32 // the length of queue
 }
 
-// What quick says. While one backend with all processors comes and goes alone, nothing else is looked at.
+// The values of quick. While a single backend with all processors takes all turns, no other field is read.
 const (
-	idle   int32 = iota // nobody has a turn, or waits
-	whole               // somebody has all processors; nobody waits
-	shared              // see the other fields
+	idle   int32 = iota // no list has a turn, and none waits
+	whole               // one list has all processors, and none waits
+	shared              // the other fields say
 )
 
-// slice is for how long a list keeps its turn although others wait.
+// slice is how long a list keeps its turn while others wait.
 const slice = time.Millisecond
 
 // processors are those of the process, as many as Go may use when the first backend is made.
 var processors = sync.OnceValue(func() *turns { return &turns{size: runtime.GOMAXPROCS(0)} })
 
-// short is the work of a list for which one thread does when others want the backend.
+// short is the work below which a list gets one thread while other goroutines want the backend.
 const short = 50 * time.Microsecond
 
 // A waiter is a list of commands in the queue.
 type waiter struct {
 	b      *Backend
 	short  bool
-	launch *launch // once it is its turn
-	got    chan struct{}
+	launch *launch       // set when its turn comes
+	got    chan struct{} // closed then
 }
 
 // need is how many processors b's launches take.
 func (t *turns) need(b *Backend) int { return min(b.pool.Threads(), t.size) }
 
-// take waits for a turn of b's for so much work, or until ctx is done: then it returns nil.
+// take waits for a turn of b's for so much work. It returns nil when ctx is done first.
 func (t *turns) take(ctx context.Context, b *Backend, work time.Duration) *launch {
 	if t.need(b) == t.size && t.quick.CompareAndSwap(idle, whole) {
 		return &b.launch
@@ -76,15 +79,15 @@ func (t *turns) take(ctx context.Context, b *Backend, work time.Duration) *launc
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.queue, w)
-	if i < 0 { // it came meanwhile
+	if i < 0 { // its turn came meanwhile
 		return w.launch
 	}
 	t.leave(i)
-	t.admit() // whoever waited behind it
+	t.admit() // the lists that waited behind it
 	return nil
 }
 
-// share makes the fields say what quick said.
+// share writes into the other fields what quick said, and sets quick to shared.
 func (t *turns) share() {
 	for {
 		switch old := t.quick.Load(); {
@@ -104,8 +107,8 @@ func (t *turns) leave(i int) {
 	t.waiting.Add(-1)
 }
 
-// admit lets in whose turn it is. Nobody overtakes who waits for processors; who waits for his backend's
-// threads is passed by for other backends.
+// admit gives turns to lists of the queue. A list that waits for processors is not overtaken. A list that
+// waits for threads of its own backend is overtaken by lists of other backends.
 func (t *turns) admit() {
 	var full []*Backend
 	for i := 0; i < len(t.queue); {
@@ -134,7 +137,7 @@ func (t *turns) admit() {
 	}
 }
 
-// lane returns a launch with all threads, or with one.
+// lane returns a launch with all of b's threads, or with one.
 func (b *Backend) lane(all bool) *launch {
 	if all {
 		return &b.launch
@@ -160,12 +163,13 @@ func (t *turns) done(b *Backend, l *launch) {
 		threads = 1
 		b.lanes = append(b.lanes, l)
 	}
-	b.used = max(0, b.used-threads) // the turn of who came when all was idle was not counted
+	b.used = max(0, b.used-threads) // a turn that began while all was idle was not counted
 	t.free += threads
 	t.admit()
 }
 
-// overdue says whether others have waited for the end of a turn for long. Since is when they were first seen.
+// overdue says whether other lists have waited for the end of a turn for longer than slice. It keeps in since
+// when they were first seen.
 func (t *turns) overdue(since *time.Time) bool {
 	if t.waiting.Load() == 0 {
 		return false

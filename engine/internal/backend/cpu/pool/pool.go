@@ -1,19 +1,18 @@
 // Package pool runs loops on a fixed set of worker goroutines that stay alive between loops.
 //
 // Kernels are short: many last a few microseconds, and a training step launches hundreds in a row. So a
-// worker that has nothing to do looks out for work for a while before it sleeps, and a loop never waits for a
-// worker that has not arrived: the chunks of a loop belong to nobody, whoever comes takes them, and the
-// goroutine that started the loop works too. On a machine that is busy with something else the loop is then
-// merely slower, never stuck.
+// worker without work looks out for some for a while before it sleeps. A loop never waits for a worker that
+// has not arrived: its chunks are not assigned, each worker that arrives claims some, and the goroutine that
+// started the loop works, too. On a machine that is busy with something else the loop is slower, never stuck.
 //
 // Each loop ends with a barrier: what one loop wrote, the next one reads. Phases of one launch are loops in a
 // row.
 //
-// Half of what a short loop costs is that one processor sees what another one wrote, 0.1 to 0.2 µs each time.
-// So a loop starts by writing one line of memory, at which all workers look, and a worker that has ended says
-// so in a line of its own: nobody enters or leaves. A worker that sleeps arrives some 3 µs after it was
-// woken, or 15 when its processor slept, too; to wake it takes 4 µs of the one who does. So short loops let
-// workers sleep ([Pool.Expect]).
+// Half of the cost of a short loop is that one processor has to see what another one wrote, 0.1 to 0.2 µs each
+// time. So a loop starts with the write of one line of memory, at which all workers look. A worker that is
+// done says so in a line of its own. No worker registers for a loop or signs off. A sleeping worker arrives
+// some 3 µs after it was woken, or 15 when its processor slept, too; waking it costs the waking goroutine
+// 4 µs. So short loops let workers sleep ([Pool.Expect]).
 package pool
 
 import (
@@ -27,8 +26,8 @@ import (
 // longPiece is how many grains Range gives to a worker at a time, at most.
 const longPiece = 32
 
-// A Pool is a set of workers. The goroutine that calls For counts as worker 0. Its fields lie in the lines of
-// memory in which they change.
+// A Pool is a set of workers. The goroutine that calls For counts as worker 0. Fields that change together
+// share a line of memory; others have lines of their own.
 type Pool struct {
 	threads int
 	workers []worker // none if the caller does everything
@@ -38,16 +37,16 @@ type Pool struct {
 	_       [12]byte
 
 	running  atomic.Bool   // a loop
-	brief    bool          // loops are so short that workers are left asleep
+	brief    bool          // loops are so short that sleeping workers are not woken
 	expected time.Duration // when Expect was called last
-	alone    time.Duration // work for which workers were left asleep
+	alone    time.Duration // work since then for which no worker was woken
 	_        [40]byte
 
 	loop loop
 	bell bell
 }
 
-// A loop is what the workers share. Only state may be read by who has not claimed one of its chunks.
+// A loop is what the workers share. A goroutine that has claimed no chunk of it may read only state.
 type loop struct {
 	state  atomic.Uint64 // an era
 	body   func(worker, chunk int)
@@ -56,8 +55,8 @@ type loop struct {
 	_      [32]byte
 }
 
-// An era is the number of a loop, counted from 1, and how many chunks it has, or how many of them something
-// is true of.
+// An era is the number of a loop, counted from 1, together with a number of chunks: those of the loop, or
+// those of them that are claimed or done.
 type era uint64
 
 const (
@@ -74,7 +73,7 @@ func (e era) with(chunks int) uint64 { return uint64(e)&^maxChunks | uint64(chun
 // A Fault is the panic of a worker, as For passes it on to its caller.
 type Fault struct {
 	Value any    // what the worker panicked with
-	Stack string // where it did
+	Stack string // of that worker
 }
 
 func (f *Fault) Error() string { return fmt.Sprintf("%v\n\nin a worker:\n%s", f.Value, f.Stack) }
@@ -101,8 +100,8 @@ func New(threads int) *Pool {
 	return p
 }
 
-// Serial returns a pool that says that it has that many threads, and lets the caller of For do everything.
-// Work that is laid out for so many threads runs on it while a pool that has them is taken.
+// Serial returns a pool that reports that many threads, and in which the caller of For does everything. Work
+// that is laid out for so many threads can run on it while the pool that has them is in use.
 func Serial(threads int) *Pool { return &Pool{threads: threads} }
 
 // Threads is the number of goroutines that take part, the caller included; worker numbers are below it.
@@ -114,7 +113,7 @@ func (p *Pool) Close() {
 	p.bell.ring(p.threads)
 }
 
-// Watch makes loops end early once flag is set; nil watches nothing.
+// Watch makes loops end early once flag is set. A nil flag ends the watching.
 func (p *Pool) Watch(flag *atomic.Bool) { p.stop.Store(flag) }
 
 // Stopped says whether the watched flag is set. Long chunks ask now and then and return when it is.
@@ -123,23 +122,22 @@ func (p *Pool) Stopped() bool {
 	return flag != nil && flag.Load()
 }
 
-// worthWaking is the work of one thread for which it pays to wake another, and tiny what counts as no work at
-// all.
+// worthWaking is how much work of one thread makes it pay to wake another. Less than tiny counts as no work.
 const (
 	worthWaking = 40 * time.Microsecond
 	tiny        = time.Microsecond
 )
 
-// Expect says how long the loops to come would last on one thread. Where that, or what was expected shortly
-// before, is worth waking workers, it does so at once: they come while the caller prepares the first loop.
-// Else those that sleep go on sleeping, until Expect is told of more. Like For, it must not be called by two
-// goroutines at once.
+// Expect tells the pool how long the next loops would take on one thread. If that, with what was expected
+// shortly before, makes it pay to wake workers, Expect wakes them at once: they arrive while the caller
+// prepares the first loop. Otherwise sleeping workers sleep on, until Expect is told of more. Like For, it
+// must not be called by two goroutines at once.
 func (p *Pool) Expect(work time.Duration) {
 	if p.brief = work < tiny; p.brief || !p.bell.asleep() {
 		return
 	}
 	at := now()
-	if at-p.expected > mostPatience { // who is called so seldom would sleep again
+	if at-p.expected > mostPatience { // workers that are needed so seldom would sleep again meanwhile
 		p.alone = 0
 	}
 	p.expected = at
@@ -153,8 +151,8 @@ func (p *Pool) Expect(work time.Duration) {
 
 // For calls body for each chunk in [0, chunks), on all workers, and returns when all calls have. No two calls
 // that run at the same time have the same worker number. When the watched flag is set the remaining chunks
-// are skipped. If a body panics, For panics: with a *Fault when several workers took part. One loop runs at a
-// time: a body must not call For, and goroutines must take turns.
+// are skipped. If a body panics, For panics: with a *Fault when several workers took part. A pool runs one
+// loop at a time: a body must not call For, and goroutines that share a pool must take turns.
 func (p *Pool) For(chunks int, body func(worker, chunk int)) {
 	if chunks <= 0 {
 		return
@@ -183,8 +181,8 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	if n <= 0 {
 		return
 	}
-	// Four pieces a worker, so that one who is late or slow holds up the others by a quarter of his share;
-	// more when the work is long, so that it ends soon when it is to be stopped.
+	// Four pieces for each worker, so that a late or slow worker holds up the others by a quarter of its share;
+	// more when the work is long, so that it ends soon after it was told to stop.
 	grain = max(1, grain)
 	pieces := max(1, min(n/grain, 4*p.threads))
 	if p.workers == nil {
@@ -202,7 +200,7 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	p.run(pieces)
 }
 
-// border is where piece i of [0, n) begins. An int may have 32 bits.
+// border is where piece i of [0, n) begins. The product would overflow an int of 32 bits.
 func border(n, i, pieces int) int { return int(int64(n) * int64(i) / int64(pieces)) }
 
 func (p *Pool) begin() {
@@ -223,7 +221,7 @@ func (p *Pool) run(chunks int) {
 		relax()
 		if n%burst == 0 {
 			p.take(0, e, 0)
-			runtime.Gosched() // the one that is waited for may have no processor
+			runtime.Gosched() // the worker that this waits for may have no processor
 		}
 	}
 	p.loop.body, p.loop.ranges = nil, nil
@@ -248,16 +246,16 @@ func (p *Pool) done(e era) int {
 	return n
 }
 
-// take works on a loop's chunks until there are none, but for as many as rest in the spans of other workers
-// that have begun. Who takes another's last chunk saves half of its time at most, and moves its memory from
-// one processor's cache to another's, in this loop and in the next one over the same memory.
+// take works on a loop's chunks until none are left. In the span of another worker that has begun, it leaves
+// the last rest chunks to that worker: taking them would save half of a chunk's time at most, and would move
+// their memory from one processor's cache to another's, in this loop and in the next one over the same memory.
 func (p *Pool) take(worker int, e era, rest int) {
 	if !p.try(worker, e, rest) {
 		p.try(worker, e, 0) // skips what is left
 	}
 }
 
-// try is take, but for panics, after which it returns false.
+// try is take, except that it returns false after a panic.
 func (p *Pool) try(worker int, e era, rest int) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {

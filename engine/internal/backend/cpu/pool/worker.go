@@ -6,34 +6,35 @@ import (
 	"time"
 )
 
-// A worker that found nothing to do looks out for at least, and at most, so long before it sleeps. Most
-// launches of a busy session lie closer to each other than the longest.
+// A worker that finds no work looks out for some for at least leastPatience and at most mostPatience before it
+// sleeps. Most launches of a busy session follow each other within mostPatience.
 const (
 	leastPatience = 25 * time.Microsecond
 	mostPatience  = 400 * time.Microsecond
 )
 
-// burst is how many pauses lie between two times that a waiting goroutine lets others have its processor: the
-// session's, or the collector's. A pause lasts 4 ns on some processors and 60 on others.
+// burst is how many pauses a waiting goroutine makes before it offers its processor to other goroutines, such
+// as the session's or the collector's. A pause lasts 4 ns on some processors and 60 on others.
 const burst = 32
 
-// A worker has a span of each loop's chunks, with which it starts, so that the same worker meets the same
-// memory in each of a row of equal loops. It helps with the others' when its own is done.
+// A worker starts each loop with its own span of the chunks, so that in equal loops one after the other the
+// same worker meets the same memory. When its span is done it helps with those of other workers.
 type worker struct {
-	// claimed is the era in which a chunk of the span was last claimed, and the first chunk that was not. The
-	// era of an earlier loop says that none was.
+	// claimed is the era in which a chunk of the span was last claimed, with the first chunk that is not
+	// claimed yet. If it is the era of an earlier loop, no chunk is.
 	claimed atomic.Uint64
-	// done is the era in which the worker last did something, and how many chunks it did.
+	// done is the era in which the worker last did chunks, with how many it did.
 	done atomic.Uint64
-	// doing is what done will be.
+	// doing is what done will be at the next report.
 	doing era
-	// began is the last era in which the worker itself looked for chunks.
+	// began is the last era for which the worker itself came.
 	began atomic.Uint64
 	_     [96]byte // processors fetch lines by twos
 }
 
-// claim takes the next of the chunks lo to hi, of which it leaves some to the worker if he has begun, or all
-// of them. It returns the first one, and how many.
+// claim claims the next chunk of the worker's span, chunks lo to hi, or with all whatever is left of it. If
+// the worker itself has begun, the last leave chunks stay for it. It returns the first claimed chunk and how
+// many there are.
 func (w *worker) claim(e era, lo, hi, leave int, all bool) (chunk, n int) {
 	for {
 		old := era(w.claimed.Load())
@@ -60,7 +61,7 @@ func (w *worker) claim(e era, lo, hi, leave int, all bool) (chunk, n int) {
 	}
 }
 
-// count adds chunks to what will be reported.
+// count adds n done chunks to the next report.
 func (w *worker) count(e era, n int) {
 	if w.doing.number() != e.number() {
 		w.doing = era(e.with(0))
@@ -68,7 +69,7 @@ func (w *worker) count(e era, n int) {
 	w.doing += era(n)
 }
 
-// report lets others see what was counted, and what was written meanwhile.
+// report lets other goroutines see what was counted, and with it what the chunks have written.
 func (w *worker) report() {
 	if d := uint64(w.doing); w.done.Load() != d {
 		w.done.Store(d)
@@ -94,19 +95,19 @@ func (p *Pool) work(id int) {
 			patience = min(mostPatience, 2*patience)
 			continue
 		}
-		// To wait longer was in vain. Who is called but now and then soon hardly waits at all.
+		// The wait was in vain. A worker that is seldom needed soon hardly waits at all.
 		patience = max(leastPatience, patience/2)
 		p.sleep(last)
 	}
 }
 
-// wanted says whether there is a loop after the last one, or nothing to come.
+// wanted says whether there is a loop after the last one, or the pool was closed.
 func (p *Pool) wanted(last era) bool {
 	return era(p.loop.state.Load()) != last || p.closed.Load()
 }
 
-// linger waits for a loop without sleeping, and says whether one came. The goroutine keeps its processor in
-// short bursts only, so that neither the collector nor anybody else waits for it.
+// linger waits for a loop without sleeping, and says whether one came. It keeps its processor in short bursts
+// only, so that neither the collector nor another goroutine has to wait for it.
 func (p *Pool) linger(last era, patience time.Duration) bool {
 	for until := now() + patience; now() < until; runtime.Gosched() {
 		for range burst {
@@ -119,8 +120,8 @@ func (p *Pool) linger(last era, patience time.Duration) bool {
 	return p.wanted(last)
 }
 
-// sleep waits until the bell rings. A loop that opened before the worker was known to sleep must not be
-// missed: the worker says that it sleeps, then looks once more.
+// sleep waits until the bell rings. A loop may begin just before the worker goes to sleep, and would not ring
+// for it. So the worker first announces that it sleeps, and then looks once more.
 func (p *Pool) sleep(last era) {
 	ticket := p.bell.enter()
 	if !p.wanted(last) {
