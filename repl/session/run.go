@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
@@ -274,12 +275,18 @@ func (s *Session) stop(n *rt.Run, cause error) (ended bool) {
 	if errors.Is(cause, rt.ErrStack) {
 		wait = deepGrace
 	}
-	select {
-	case <-n.Ended():
-		return true
-	case <-s.killed:
-	case <-time.After(wait):
-		return false
+	for dropped := false; !dropped; {
+		select {
+		case <-n.Ended():
+			return true
+		case <-s.killed:
+			dropped = true
+		case <-time.After(wait):
+			if len(durable.Saving()) == 0 {
+				return false
+			}
+			// A training that was stopped writes its checkpoint: that takes as long as it takes.
+		}
 	}
 	s.halted(func() {
 		select {

@@ -1,0 +1,35 @@
+package session
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/durable"
+)
+
+// A cell that is stopped while a checkpoint is written ends when that is written, however long it takes, and has
+// what the call returned.
+func TestStopWaitsForASave(t *testing.T) {
+	defer func(d time.Duration) { grace = d }(grace)
+	grace = 100 * time.Millisecond
+	s, err := New(Options{Stdout: make(signal, 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run(t, s, "r, w := io.Pipe(); lines := bufio.NewScanner(r)")
+	ctx, cancel := context.WithCancel(t.Context())
+	saved := durable.Begin("checkpoint")
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		cancel()
+		time.Sleep(5 * grace)
+		saved()
+		s.Kill() // ends what waits, as the end of a save lets the call return
+	}()
+	start := time.Now()
+	if r := s.Run(ctx, "lines.Scan()"); r.Err == nil || time.Since(start) < 5*grace {
+		t.Errorf("got %v after %v, want an interruption after the save", r.Err, time.Since(start))
+	}
+}
