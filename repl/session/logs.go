@@ -79,13 +79,33 @@ func (s *Session) slog(symbols map[string]reflect.Value) map[string]any {
 		})
 	}
 	own["Default"] = current.Load
-	own["SetDefault"] = current.Store
+	own["SetDefault"] = func(l *slog.Logger) {
+		current.Store(l)
+		if _, ours := l.Handler().(*logHandler); !ours { // then package log speaks through it
+			s.logger.SetOutput(&logBridge{l.Handler(), level})
+			s.logger.SetFlags(0)
+		}
+	}
 	own["SetLogLoggerLevel"] = func(l slog.Level) (old slog.Level) {
 		old = level.Level()
 		level.Set(l)
 		return old
 	}
 	return own
+}
+
+// A logBridge makes records of what package log writes, as slog.SetDefault has it.
+type logBridge struct {
+	to    slog.Handler
+	level slog.Leveler
+}
+
+func (b *logBridge) Write(line []byte) (int, error) {
+	ctx, level := context.Background(), b.level.Level()
+	if !b.to.Enabled(ctx, level) {
+		return 0, nil
+	}
+	return len(line), b.to.Handle(ctx, slog.NewRecord(time.Now(), level, strings.TrimSuffix(string(line), "\n"), 0))
 }
 
 // A logHandler writes records as the default one of log/slog does: 2006/01/02 15:04:05 INFO message
