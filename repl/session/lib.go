@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"reflect"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -92,6 +93,7 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 	abort := r.ContainThen(func() { panic(http.ErrAbortHandler) })
 	symbols := map[string]reflect.Value{
 		"ContainHandler": reflect.ValueOf(abort),
+		"Pointer":        reflect.ValueOf((*unsafe.Pointer)(nil)),
 		"Defers":         reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
 		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, "", "", a...) }),
 		"Println": reflect.ValueOf(func(a ...any) { r.Print(s.errOut, " ", "\n", a...) }),
@@ -103,7 +105,10 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"Recover": r.Recover, "RecoverCalled": r.RecoverCalled, "Panic": r.Panic, "CheckMake": r.CheckMake, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop,
 		"Show": r.Show, "Check": r.Check, "CheckValue": r.CheckValue, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Become": r.Become, "Box": r.Box, "Open": r.Open, "Dispatch": r.Dispatch, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
-		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain, "Forward": r.Forward,
+		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain,
+		"PointerOf": r.PointerOf, "PointerAt": r.PointerAt, "Address": r.Address, "PointTo": r.PointTo, "SamePlace": r.SamePlace,
+		"PointerAdd": r.PointerAdd, "SliceAt": r.SliceAt, "DataOf": r.DataOf, "StringAt": r.StringAt, "StringData": r.StringData,
+		"Forward": r.Forward,
 	} {
 		symbols[name] = reflect.ValueOf(f)
 	}

@@ -105,10 +105,15 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 		return []ast.Stmt{l.declare(v, l.typ(ts[0])), l.assign(token.ASSIGN, l.id(v), values[0]),
 			l.assign(token.ASSIGN, lhs[0], l.id(v))}
 	}
-	if len(lhs) == 1 && len(rhs) == 1 && isBlank(lhs[0]) && !isNil(l.typeOf(rhs[0])) {
+	t := l.typeOf(rhs[0])
+	if e, ok := ast.Unparen(rhs[0]).(*ast.IndexExpr); ok && len(lhs) == 2 && len(rhs) == 1 && allBlank(lhs) {
+		t = l.typeOf(e.X).Underlying().(*types.Map).Elem() // _, _ = m[k] may panic
+		lhs = lhs[:1]
+	}
+	if len(lhs) == 1 && len(rhs) == 1 && isBlank(lhs[0]) && !isNil(t) {
 		// The interpreter does not evaluate everything that nobody wants, and finds no type for some of it.
 		v := l.fresh("v")
-		t := types.Default(l.typeOf(rhs[0]))
+		t = types.Default(t)
 		if nameable(t) {
 			return []ast.Stmt{l.block(l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), values[0]))}
 		}

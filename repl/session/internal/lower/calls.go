@@ -236,6 +236,9 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 		return l.zero(t)
 	}
 	l.pos = e.Pos()
+	if x := l.unsafeConversion(x, from, t); x != nil {
+		return x
+	}
 	typ := l.typ(t)
 	switch typ.(type) {
 	case *ast.StarExpr, *ast.FuncType, *ast.ChanType, *ast.InterfaceType, *ast.ArrayType, *ast.MapType, *ast.StructType:
@@ -295,7 +298,7 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		return l.call(l.id(name), l.expr(e.Args[0]), l.mapKey(l.expr(e.Args[1]), l.typeOf(e.Args[1]), m))
 	case "copy", "close", "complex", "real", "imag":
 	default:
-		l.refuse(e.Pos(), "%s is not available in cells", name)
+		return l.unsafeCall(e, name)
 	}
 	out := l.call(l.id(name), l.exprs(e.Args)...)
 	if e.Ellipsis.IsValid() {

@@ -175,9 +175,9 @@ func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
 func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	f := sel.Obj().(*types.Func)
 	recv := f.Signature().Recv().Type()
-	x, t := l.expr(e.X), l.typeOf(e.X)
+	x, t := l.walk(l.expr(e.X), l.typeOf(e.X), sel)
 	l.pos = e.Pos()
-	if isPointer(recv) && !isPointer(t) && !throughPointer(sel) {
+	if isPointer(recv) && !isPointer(t) && !types.IsInterface(t) {
 		x, t = l.addr(x), types.NewPointer(t)
 	}
 	sig := sel.Type().(*types.Signature)
@@ -188,11 +188,11 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 		args = append(args, l.id(names[i]))
 	}
 	r, bt := l.fresh("r"), t
-	copied := len(sel.Index()) == 1 && isPointer(t) && !isPointer(recv) // what it points to is copied now
+	copied := isPointer(t) && !isPointer(recv) && !types.IsInterface(recv) // what it points to is copied now
 	if copied {
 		bt = recv
 	}
-	call := l.invoke(l.id(r), bt, sel, args...)
+	call := l.invokeOn(l.id(r), bt, f, args...)
 	if sig.Variadic() {
 		call.Ellipsis = l.pos
 	}
@@ -203,7 +203,7 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	bound, param := l.fresh("f"), r
 	var before []ast.Stmt
 	switch {
-	case len(sel.Index()) == 1 && types.IsInterface(t):
+	case types.IsInterface(t):
 		before = []ast.Stmt{l.nilCheck(r)}
 	case copied:
 		param = l.fresh("p")
@@ -212,21 +212,6 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 	lit := l.lit(l.signature(sig, nil), append(before, l.define(bound, &ast.FuncLit{Type: l.signature(sig, names), Body: l.block(body)}), l.ret(l.id(bound)))...)
 	lit.Type.Params.List = []*ast.Field{{Names: []*ast.Ident{l.id(param)}, Type: l.typ(t)}}
 	return l.call(lit, x)
-}
-
-// throughPointer says whether a selection goes through an embedded pointer or interface.
-func throughPointer(sel *types.Selection) bool {
-	t := sel.Recv()
-	for _, i := range sel.Index()[:len(sel.Index())-1] {
-		if p, ok := t.Underlying().(*types.Pointer); ok {
-			t = p.Elem()
-		}
-		t = t.Underlying().(*types.Struct).Field(i).Type()
-		if isPointer(t) || types.IsInterface(t) {
-			return true
-		}
-	}
-	return false
 }
 
 func isPointer(t types.Type) bool {
@@ -374,6 +359,15 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 // compare writes x == y where one side is an interface; nil means that the operator itself will do.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	l.refuseHandles(tx, ty)
+	if isUnsafe(tx) && isNil(ty) {
+		return l.rt("SamePlace", x, l.zero(unsafePointer))
+	}
+	if isUnsafe(ty) && (isNil(tx) || isUnsafe(tx)) {
+		if isNil(tx) {
+			x = l.zero(unsafePointer)
+		}
+		return l.rt("SamePlace", x, y)
+	}
 	if !types.IsInterface(tx) && !types.IsInterface(ty) || isNil(tx) || isNil(ty) {
 		return nil
 	}

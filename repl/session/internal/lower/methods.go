@@ -19,8 +19,12 @@ func (l *Lowerer) MethodName(m *types.Func) string {
 
 // invoke writes x.Method(args), where x has type t.
 func (l *Lowerer) invoke(x ast.Expr, t types.Type, sel *types.Selection, args ...ast.Expr) *ast.CallExpr {
-	m := sel.Obj().(*types.Func)
 	x, t = l.walk(x, t, sel)
+	return l.invokeOn(x, t, sel.Obj().(*types.Func), args...)
+}
+
+// invokeOn writes the call of a method that a value of type t, or a pointer to it, has by itself.
+func (l *Lowerer) invokeOn(x ast.Expr, t types.Type, m *types.Func, args ...ast.Expr) *ast.CallExpr {
 	if types.IsInterface(t) {
 		if l.inAny(t) {
 			return l.call(l.id(l.dispatcher(m)), append([]ast.Expr{x}, args...)...)

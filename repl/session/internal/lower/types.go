@@ -70,7 +70,7 @@ const maxArray = 1 << 30
 
 func (l *Lowerer) basic(t *types.Basic) ast.Expr {
 	if t.Kind() == types.UnsafePointer {
-		l.refuse(l.pos, "unsafe.Pointer is not available in cells")
+		return l.sel(l.id(RT), "Pointer")
 	}
 	if t.Info()&types.IsUntyped != 0 {
 		t = types.Default(t).(*types.Basic)

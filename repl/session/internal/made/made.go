@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"reflect"
 	"sync"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -106,7 +107,8 @@ var basicTypes = map[types.BasicKind]reflect.Type{
 	types.Uint: reflect.TypeFor[uint](), types.Uint8: reflect.TypeFor[uint8](), types.Uint16: reflect.TypeFor[uint16](),
 	types.Uint32: reflect.TypeFor[uint32](), types.Uint64: reflect.TypeFor[uint64](), types.Uintptr: reflect.TypeFor[uintptr](),
 	types.Float32: reflect.TypeFor[float32](), types.Float64: reflect.TypeFor[float64](),
-	types.Complex64: reflect.TypeFor[complex64](), types.Complex128: reflect.TypeFor[complex128](),
+	types.UnsafePointer: reflect.TypeFor[unsafe.Pointer](),
+	types.Complex64:     reflect.TypeFor[complex64](), types.Complex128: reflect.TypeFor[complex128](),
 }
 
 func (m *Types) tuple(t *types.Tuple) (list []reflect.Type) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 )
@@ -149,6 +150,9 @@ var goTexts = []struct{ has, means string }{
 	{"integer divide by zero", "runtime error: integer divide by zero"},
 }
 
+// sliceToArray is what reflect says of a slice that is shorter than the array to which it is converted.
+var sliceToArray = regexp.MustCompile(`^reflect: cannot convert slice with length (\d+) to (?:pointer to )?array with length (\d+)`)
+
 // A RuntimeError is a fault that compiled Go reports as runtime.Error.
 type RuntimeError string
 
@@ -175,6 +179,9 @@ func GoError(v any) any {
 		}
 	default:
 		return v
+	}
+	if m := sliceToArray.FindStringSubmatch(text); m != nil {
+		return RuntimeError(fmt.Sprintf("runtime error: cannot convert slice with length %s to array or pointer to array with length %s", m[1], m[2]))
 	}
 	for _, t := range goTexts {
 		if strings.Contains(text, t.has) && t.means != "" {
