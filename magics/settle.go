@@ -23,7 +23,7 @@ func settle(v any) (found bool, err error) {
 }
 
 // spend computes what settle would evaluate, and gives the memory back: the tensors stay as lazy as they
-// were, for whoever else may have them.
+// were, for others that may have them.
 func spend(v any) error {
 	list := slices.DeleteFunc(tensorsIn(v), tensor.Tensor.Evaluated)
 	return tensor.Try(func() {

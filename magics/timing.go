@@ -155,7 +155,7 @@ func (c *call) measureFloor(ctx context.Context, w *work, lazy bool) (float64, e
 }
 
 // limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading memory. A
-// rate above a measured ceiling is no measurement of the device, and is not shown as one. What is faster than f32 products
+// rate above a measured ceiling does not measure the device, and is not shown as one. What is faster than f32 products
 // can be is held against those of bf16.
 func (t *timing) limit(ctx context.Context) string {
 	ceilings, err := bench.MeasureCeilings(ctx)

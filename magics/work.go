@@ -78,7 +78,7 @@ func (c *call) compileExpr(source string) (*work, error) {
 	return &work{source, stmt, expression, expressionFloor}, nil
 }
 
-// parseStatements reads a statement list; it is nil for what is no Go.
+// parseStatements reads a statement list; it is nil for text that is not Go.
 func parseStatements(source string) []ast.Stmt {
 	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestOnlyDefinition(t *testing.T) {
 	}
 }
 
-// What a timing computes is thrown away, but not under who has it as well.
+// What a timing computes is thrown away, but not what a variable holds as well.
 func TestSpendLeavesTensorsToTheirOwners(t *testing.T) {
 	x := tensor.Ones(512, 512).Eval()
 	lazy, done := x.Add(1), x.Add(2).Eval()

@@ -126,7 +126,7 @@ func RemoveFolder(path string) error {
 }
 
 // Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they
-// are the caller's. A folder that was being replaced gets its name back. Nobody else may be writing there:
+// are the caller's. A folder that was being replaced gets its name back. No other process may be writing there:
 // see TryLock.
 func Tidy(dir string, ours func(name string) bool) error {
 	entries, err := os.ReadDir(dir)

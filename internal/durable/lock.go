@@ -15,7 +15,7 @@ import (
 // ends.
 type Lock struct{ f *os.File }
 
-// HeldError is the error of a lock that somebody else holds.
+// HeldError is the error of a lock that another process holds.
 type HeldError struct {
 	Path   string // the lock's file
 	Holder string // "process 4711 (mcs) since 10:04:05"; empty if the holder did not say
@@ -79,7 +79,7 @@ func (l *Lock) Unlock() {
 // processWord begins what this process writes into a lock's file.
 func processWord() string { return fmt.Sprintf("process %d ", os.Getpid()) }
 
-// printable leaves out of a lock file's text what is no text.
+// printable leaves out of a lock file's text what cannot be printed.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\ufffd' {

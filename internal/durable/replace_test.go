@@ -91,7 +91,7 @@ func TestLinksStay(t *testing.T) {
 	}
 }
 
-// TestNotReplaced: what is no file, or must not be written, stays.
+// TestNotReplaced: a device or a file that must not be written stays.
 func TestNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("b", filepath.Join(dir, "a")); err == nil {

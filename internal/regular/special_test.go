@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestSpecialFiles: what is no file is refused at once, by what it is, also behind a link.
+// TestSpecialFiles: a path that is not a file is refused at once, by what it is, also behind a link.
 func TestSpecialFiles(t *testing.T) {
 	dir, err := os.MkdirTemp("", "r") // short: the path of a socket has at most some 100 bytes
 	if err != nil {

@@ -36,7 +36,7 @@ func Seconds(s float64) string {
 	return Digits(s) + " s"
 }
 
-// longTime writes a minute and more in the two largest units: nobody reads 5025 s.
+// longTime writes a minute and more in the two largest units: 5025 s is hard to read.
 func longTime(s float64) string {
 	n := int64(math.Round(s))
 	switch {
@@ -92,7 +92,7 @@ func Int(n int64) string {
 	return sign + s
 }
 
-// Count writes a large number in decimal units, for figures that nobody needs to the last digit: 950, 8.5 M,
+// Count writes a large number in decimal units, for figures whose last digits do not matter: 950, 8.5 M,
 // 2.1 G.
 func Count(x float64) string {
 	switch {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with everything escaped that is no letter, mark, sign, space, tab or line break: "\x1b",
+// Text returns s with everything escaped but letters, marks, signs, spaces, tabs and line breaks: "\x1b",
 // "\u202e", "\xff". The line break of Windows becomes a plain one.
 func Text(s string) string {
 	if plain(s) {

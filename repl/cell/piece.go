@@ -6,7 +6,7 @@ import "go/token"
 type Piece struct {
 	Kind     Kind
 	From, To int     // bytes of the cell, without the semicolon or line break that ends the piece
-	Quiet    bool    // ends in a semicolon that somebody wrote: what it makes is not shown
+	Quiet    bool    // ends in a semicolon that was typed: what it makes is not shown
 	Tokens   []Token // without the end
 }
 
@@ -89,7 +89,7 @@ func (p Piece) Name(src string) string {
 	return ""
 }
 
-// code gives the n-th token of a piece that is no comment.
+// code gives the n-th token of a piece, without comments.
 func (p Piece) code() func(n int) Token {
 	list := Code(p.Tokens)
 	return func(n int) Token {

@@ -54,7 +54,7 @@ func Scan(src string) []Token {
 	return list
 }
 
-// ScanGo gives the tokens of Go, whose lines are no commands.
+// ScanGo gives the tokens of Go, whose lines cannot be commands.
 func ScanGo(src string) (list []Token) {
 	r := newReader(src, func(t Token) bool {
 		list = append(list, t)

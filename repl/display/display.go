@@ -8,7 +8,7 @@
 // tables) can offer renderings without knowing this package.
 package display
 
-// A Value can be shown as text. Width is the number of columns there are; 0 means that nobody said, and the
+// A Value can be shown as text. Width is the number of columns there are; 0 means that it is unknown, and the
 // value then uses 80. The text has no trailing newline and no terminal escapes.
 type Value interface {
 	Text(width int) string

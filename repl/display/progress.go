@@ -53,7 +53,7 @@ func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progr
 	return &Progress{out: out, live: live, width: width, style: style, now: time.Now}
 }
 
-// Update says that done of total steps of task are done (total 0: nobody knows how many there are); note is what the
+// Update says that done of total steps of task are done (total 0: how many there are is unknown); note is what the
 // work has to say now. A new task, or a task that starts over, ends the line of the one before.
 func (p *Progress) Update(task string, done, total int64, note string) {
 	task, note = visible.Line(task), visible.Line(note)

@@ -30,7 +30,7 @@ const (
 // seeAll is how a person sees what was left out.
 const seeAll = "%show shows all"
 
-// Limits of what is shown; whole ones are for who wants to see everything.
+// Limits of what is shown; whole ones are for a person who asked for everything.
 type limits struct{ elements, headTail, text, nested, depth, parts int }
 
 var (

@@ -44,7 +44,7 @@ func Example_test() {
 	// Output: ok    ok.mcs  2
 }
 
-// Standard input that is no terminal is a script.
+// Standard input that is not a terminal is a script.
 func Example_stdin() {
 	fmt.Print(command("none", "", `strings.ToUpper("from a pipe")`))
 	// Output: "FROM A PIPE"

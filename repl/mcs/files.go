@@ -88,7 +88,7 @@ func runFile(ctx context.Context, name string, args []string) error {
 	return nil
 }
 
-// streams returns where a script's output goes and who shows its progress: on a terminal the live line stands below
+// streams returns where a script's output goes and what shows its progress: on a terminal the live line stands below
 // the output, elsewhere progress is lines of standard error.
 func streams() (io.Writer, *display.Progress) {
 	if isTerminal(os.Stdout) && os.Getenv("TERM") != "dumb" {

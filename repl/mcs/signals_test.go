@@ -126,7 +126,7 @@ func TestHeldCtrlC(t *testing.T) {
 }
 
 // TestKilledProgram: mcs run is killed again and again in a training that saves all the time; at the end the run is the
-// same as one that nobody killed, and nothing lies about.
+// same as one that was not killed, and nothing lies about.
 func TestKilledProgram(t *testing.T) {
 	rounds := 2
 	if *long {
@@ -161,7 +161,7 @@ func TestKilledProgram(t *testing.T) {
 	t.Logf("%d kills", kills)
 }
 
-// TestTwoPrograms: of two at once in one folder the second is told who has it.
+// TestTwoPrograms: of two at once in one folder the second is told which process has it.
 func TestTwoPrograms(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"t.mcs": strings.Replace(training, "steps := 40", "steps := 1_000_000", 1)})
 	cmd, _, begun := start(t, dir, "run", "t.mcs")

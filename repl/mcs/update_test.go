@@ -40,7 +40,7 @@ func TestUpdateKeepsModeAndLink(t *testing.T) {
 	}
 }
 
-// Somebody saves the file in an editor while its cells run: that is the newer text.
+// A person saves the file in an editor while its cells run: that is the newer text.
 func TestUpdateOfAFileThatChanged(t *testing.T) {
 	text := "// %%\nos.WriteFile(`self.mcs`, []byte(`mine`), 0o666)\n\n" + wrong
 	dir := writeFiles(t, map[string]string{"self.mcs": text})

@@ -361,7 +361,7 @@ func TestCompletionDetails(t *testing.T) {
 	}
 }
 
-// A cursor anywhere in any cell is no reason to panic, and what a completion inserts parses where the text
+// A cursor anywhere in any cell causes no panic, and what a completion inserts parses where the text
 // did.
 func TestCompleteEverywhere(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.cells")

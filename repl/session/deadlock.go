@@ -15,7 +15,7 @@ import (
 
 // A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself
 // cannot tell: the session's own goroutines are never all asleep. So from time to time the states of the
-// program's goroutines are read off their stacks. What cannot be judged is no deadlock: goroutines that
+// program's goroutines are read off their stacks. What cannot be judged does not count as a deadlock: goroutines that
 // compiled code has started, and programs that use what wakes goroutines from outside, like timers and
 // connections.
 

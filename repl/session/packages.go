@@ -45,7 +45,7 @@ type local struct {
 	pkg   *types.Package
 	unit  *unit
 	ran   bool
-	// symbols is made when somebody asks for a symbol's documentation.
+	// symbols is made when a symbol's documentation is asked for.
 	symbols map[string]symbolText
 }
 

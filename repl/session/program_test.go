@@ -60,7 +60,7 @@ func programFiles(texts []string) (files []ProgramFile) {
 	return files
 }
 
-// TestRefusedPrograms shows how programs are refused that are no Go or that cannot be run rightly.
+// TestRefusedPrograms shows how programs are refused that are not Go or that cannot be run rightly.
 func TestRefusedPrograms(t *testing.T) {
 	for _, test := range []struct {
 		files []string

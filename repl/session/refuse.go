@@ -13,7 +13,7 @@ import (
 )
 
 // What the lowering does not know to be impossible, the interpreter may still fail to compile. Its messages
-// are about code that nobody has written, so they become the cause of a refusal that names the construct at
+// are about code that the person has not written, so they become the cause of a refusal that names the construct at
 // its place.
 
 // compilePlace is the place in a message of the interpreter.

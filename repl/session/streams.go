@@ -125,7 +125,7 @@ func (p *pipe) pump(r *os.File, to func([]byte) (int, error)) {
 			if !found {
 				break
 			}
-			_, _ = to(before) // whoever reads the session's output has gone if that fails
+			_, _ = to(before) // it fails if the reader of the session's output has gone
 			p.arrived <- struct{}{}
 			data = after
 		}

@@ -23,7 +23,7 @@ type lineage struct {
 // A version is a declaration that a unit adds to a lineage.
 type version struct {
 	of     *lineage
-	first  bool       // nobody has it but the unit
+	first  bool       // only the unit has it
 	before []*lineage // whose declarations it takes the place of
 	stale  string
 	name   string // of the function in the interpreter

@@ -72,7 +72,7 @@ func (t *tty) Ahead() int {
 func (t *tty) Changes() <-chan os.Signal { return t.changes }
 
 // Suspend stops the whole group of processes, as the terminal does when it is not raw. It returns when the
-// shell has continued it, or, if nobody could, at once.
+// shell has continued it, or at once, if no shell could.
 func (t *tty) Suspend() {
 	if err := syscall.Kill(0, syscall.SIGTSTP); err == nil {
 		time.Sleep(20 * time.Millisecond) // the signal may reach another thread first

@@ -93,7 +93,7 @@ func remember(cells []string, cell string) []string {
 // quoted is a word of six letters or more in quotes, somewhere behind on the line.
 const quoted = `[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]`
 
-// secrets are signs that a cell holds what nobody should find in a file: a password or key in quotes or in an
+// secrets are signs that a cell holds what must not be found in a file: a password or key in quotes or in an
 // address, or something that has the form of a known kind of key.
 var secrets = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
 	`\b(pw|pwd|pass)\b` + quoted + `|` +

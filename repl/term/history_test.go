@@ -26,7 +26,7 @@ func TestHistoryFile(t *testing.T) {
 	if cells, err := h.load(); !slices.Equal(cells, want) || err != nil {
 		t.Errorf("got %q, %v, want %q", cells, err, want)
 	}
-	// Another program, or a crash, left lines that are no cells.
+	// Another program, or a crash, left lines that are not cells.
 	f, _ := os.OpenFile(h.path, os.O_APPEND|os.O_WRONLY, 0)
 	f.WriteString("garbage\n\"half")
 	f.Close()
@@ -141,7 +141,7 @@ func TestSecrets(t *testing.T) {
 		want bool
 	}{
 		{`os.Setenv("HF_TOKEN", "hf_abcdefghijklmnop")`, true},
-		{`password := "correct horse"`, false}, // a phrase with blanks is no password
+		{`password := "correct horse"`, false}, // a phrase with blanks is not taken for a password
 		{`password := "correcthorse"`, true},
 		{"apiKey = `0123456789abcdef`", true},
 		{`req.Header.Set("Authorization", "Bearer 0123456789")`, true},

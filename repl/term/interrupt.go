@@ -26,7 +26,7 @@ func (p *presses) count(now time.Time) bool {
 	return meant
 }
 
-// interrupts hands each Ctrl-C to whoever asked last. While cells are typed the terminal is raw and Ctrl-C is
+// interrupts hands each Ctrl-C to the part of the terminal that asked last. While cells are typed the terminal is raw and Ctrl-C is
 // a key; otherwise it is a signal, which must not end the process.
 type interrupts struct {
 	signals chan os.Signal

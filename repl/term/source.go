@@ -12,11 +12,11 @@ var errCancelled = errors.New("read cancelled")
 
 // A source shares one blocking reader, the terminal, between readers that may give up: the editor, and a cell
 // that reads standard input and is interrupted. A read of a terminal cannot be interrupted; what a read that
-// was given up brings later goes to whoever reads next.
+// was given up brings later goes to the next reader.
 type source struct {
 	reads  chan struct{}
 	chunks chan chunk
-	turn   sync.Mutex // of whoever reads now
+	turn   sync.Mutex // of the goroutine that reads now
 
 	mu      sync.Mutex
 	rest    []byte
@@ -40,7 +40,7 @@ func newSource(r io.Reader) *source {
 	return s
 }
 
-// ask makes chunks receive what is typed next. Whoever receives it calls answered.
+// ask makes chunks receive what is typed next. The goroutine that receives it calls answered.
 func (s *source) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -189,7 +189,7 @@ func (nb *notebook) loop(ctx context.Context) error {
 	}
 }
 
-// interrupted answers Ctrl-C while nothing runs: whoever presses it again wants to leave.
+// interrupted answers Ctrl-C while nothing runs: a person who presses it again wants to leave.
 func (nb *notebook) interrupted(e *interruptError) {
 	if !e.empty {
 		nb.hinted = 0

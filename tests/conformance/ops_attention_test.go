@@ -9,7 +9,7 @@ import (
 
 func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
 
-// attention is scaled dot-product attention. Without a soft cap, and when nobody asks for the scores, it is
+// attention is scaled dot-product attention. Without a soft cap, and when the scores are not asked for, it is
 // [tensor.Attention]; otherwise it is written out.
 func attention(c *call) []value {
 	k := c.x(0).kind

@@ -233,7 +233,7 @@ func TestTmuxSuspend(t *testing.T) {
 	p.keys("C-l")
 	p.keys("even more")
 	p.see("In [2]: even more")
-	signal("STOP") // not with Ctrl-Z: nobody could prepare for it
+	signal("STOP") // not with Ctrl-Z, which a program could prepare for
 	p.see("Stopped")
 	p.keys("fg", "Enter")
 	p.wait("the cell again", func() bool { return strings.HasSuffix(p.text(), "\nIn [2]: even more") })

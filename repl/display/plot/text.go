@@ -212,7 +212,7 @@ func (p *Plot) trace(c *canvas, k int, x, y axis) {
 type canvas struct {
 	columns, rows int
 	dots          []uint8
-	series        []int // who drew in the cell last
+	series        []int // which series drew in the cell last
 }
 
 func newCanvas(columns, rows int) *canvas {

@@ -11,8 +11,8 @@ import (
 type unit struct {
 	kind  cell.Kind
 	text  string
-	name  string // of a declared function that is no method
-	quiet bool   // ends with a semicolon that somebody wrote
+	name  string // of a declared function that is not a method
+	quiet bool   // ends with a semicolon that was typed
 	last  bool   // of its cell: an expression is shown
 }
 
@@ -59,7 +59,7 @@ func endOfLine(src string, p cell.Piece) int {
 	return end
 }
 
-// rename replaces an identifier that is no member of something.
+// rename replaces an identifier that is not selected from something.
 func (u *unit) rename(from, to string) {
 	var b strings.Builder
 	at := 0

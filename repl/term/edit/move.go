@@ -56,7 +56,7 @@ func (b *Buffer) Right() {
 	}
 }
 
-// Home moves to the first character of the line that is no blank, and from there to the start of the line.
+// Home moves to the first character of the line that is not blank, and from there to the start of the line.
 func (b *Buffer) Home() {
 	start := b.lineStart()
 	first := start + indentLen(b.text[start:])

@@ -85,7 +85,7 @@ func (d *Decoder) paste() (Key, bool) {
 }
 
 // Clean keeps what can stand in a cell: line breaks of all kinds become one, other control characters and
-// byte order marks go, and bytes that are no UTF-8 become U+FFFD.
+// byte order marks go, and bytes that are not UTF-8 become U+FFFD.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexByte(s, '\r') >= 0 {

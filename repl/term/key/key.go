@@ -3,8 +3,8 @@
 // A terminal sends text as UTF-8, Ctrl with a letter as a control character, Alt as ESC in front, and
 // everything else as an escape sequence of which each terminal has its own dialect. The [Decoder] knows those
 // of xterm, tmux, screen, rxvt, the Linux console and the two extended encodings (CSI … u, CSI 27 ; … ~). It
-// keeps no clock: whoever reads the terminal says when nothing more has come for a while, and so that ESC was
-// the key.
+// keeps no clock: the reader of the terminal says when nothing more has come for a while, so that ESC was the
+// key.
 package key
 
 import "strings"

@@ -12,7 +12,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// Patience is how long a test waits for what must come. It is no measure of speed: machines that run tests
+// Patience is how long a test waits for what must come. It does not measure speed: machines that run tests
 // are slow at times.
 const Patience = 60 * time.Second
 

@@ -74,7 +74,7 @@ func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt
 	}
 }
 
-// forStmt gives each iteration its own variables where somebody can tell (Go 1.22; the interpreter has one
+// forStmt gives each iteration its own variables where a program can tell (Go 1.22; the interpreter has one
 // set).
 func (l *Lowerer) forStmt(s *ast.ForStmt, label string) []ast.Stmt {
 	var shared []types.Object

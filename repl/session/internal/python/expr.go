@@ -135,7 +135,7 @@ func (p *reader) not() value {
 	return p.comparison()
 }
 
-// zero is the comparison of a value that is no bool with what counts as false in Python.
+// zero compares a number, string, slice or map with the value that counts as false in Python.
 func (p *reader) zero(v value) (string, bool) {
 	switch f, _ := p.family(v); f {
 	case integer, float:

@@ -227,7 +227,7 @@ func toFloat(p *reader, args []argument) (value, bool) {
 	return simple("float64(%s)", v.goText()), true
 }
 
-// ranged is range(n) where it is no loop: a slice of numbers.
+// ranged is range(n) outside of a loop: a slice of numbers.
 func ranged(p *reader, args []argument) (value, bool) {
 	v, ok := only(args)
 	if !ok {

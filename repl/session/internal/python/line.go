@@ -151,7 +151,7 @@ func (p *reader) over(x value, names []string) string {
 	return fmt.Sprintf("for _, %s := range %s { ", names[0], x.goText())
 }
 
-// iterators are what loops go over in Python that is no value in Go.
+// iterators are what loops go over in Python and that is not a value in Go.
 var iterators map[string]func(p *reader, names []string, args []value) string
 
 func init() { // they read expressions
@@ -302,7 +302,7 @@ func (p *reader) ifStatement() string {
 	return header + p.body(header, `fmt.Println("yes")`) + " }"
 }
 
-// truth is a condition; what is no bool is true where it is not zero or empty.
+// truth is a condition; a value of another type is true where it is not zero or empty.
 func (p *reader) truth(v value) string {
 	if zero, ok := p.zero(v); ok {
 		return strings.Replace(zero, " == ", " != ", 1)

@@ -1,6 +1,9 @@
-// Package python writes lines of Python as Go, for people whose fingers know Python: `for row in x:`, `n **
-// 2`, `[v*v for v in xs]`, `x[:, 0]`, `print(f"n is {n}")`. A little of JavaScript is understood as well: `c
-// ? a : b`, `v => v * 2`.
+// Package python writes lines of Python as Go, for people whose fingers know Python:
+//
+//	for row in x:             [v*v for v in xs]       x[:, 0]
+//	print(f"n is {n}")        np.zeros((2, 3))        a if c else b
+//
+// A little of JavaScript is understood as well: c ? a : b, v => v * 2.
 //
 // [Line] reads the line with a small parser of Python's expressions and asks the session for the types of
 // what stands in it: `x * 2` stays what it is for a number, and is x.Mul(2) for a tensor. Nothing wrong is

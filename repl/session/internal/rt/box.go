@@ -12,7 +12,7 @@ import (
 
 // How values of interpreted types are carried in interfaces. The interpreter makes the reflect type of `type
 // F float64` the one of float64, and exports every field of a struct. That is the type of variables in
-// interpreted code, and nobody else ever sees it: on its way into an interface a value gets the type that the
+// interpreted code, and other code never sees it: on its way into an interface a value gets the type that the
 // compiler would have given it, which package gotype makes, with its name, its fields and its methods. The
 // value itself stays as it is, because both types lie in memory in the same way; so a pointer goes on to
 // point to the interpreter's variable, and what is behind it needs no conversion.

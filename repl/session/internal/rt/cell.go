@@ -18,7 +18,7 @@ type Cell struct {
 	stop    error         // why it has to stop
 	dropped bool          // the interpreter drops its code where it is: nothing unwinds
 	members int           // goroutines that run its code
-	idle    chan struct{} // closed when the last of those has ended; nil: nobody waits for that
+	idle    chan struct{} // closed when the last of those has ended; nil: no goroutine waits for that
 	defers  *Defers       // of the part that runs
 	carried []func()      // deferred by the parts that have run
 }
@@ -123,7 +123,7 @@ func (n *Run) Ended() <-chan struct{} { return n.ended }
 // Outcome is how the run ended; ask when it has.
 func (n *Run) Outcome() Outcome { return n.out }
 
-// Abandon gives up a run that does not end: what begins from now on is no part of it.
+// Abandon gives up a run that does not end: what begins from now on does not belong to it.
 func (r *Runtime) Abandon(n *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

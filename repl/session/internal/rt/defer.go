@@ -17,7 +17,7 @@ type Defers struct {
 	r       *Runtime
 	calls   []func()
 	value   any  // what the function panicked with
-	pending bool // value is set and nobody has recovered it
+	pending bool // value is set and no function has recovered it
 }
 
 // Add defers a call.

@@ -240,7 +240,7 @@ func (r *Runtime) Forward(newest, f any, stale *bool) {
 	*stale = true
 }
 
-// forwarded calls f for a function of type t. It is no call of its own to [Runtime.RecoverCalled], which knows it by name.
+// forwarded calls f for a function of type t. It does not count as a call to [Runtime.RecoverCalled], which knows it by name.
 func forwarded(f reflect.Value, args []reflect.Value, t reflect.Type) (results []reflect.Value) {
 	as := func(v reflect.Value, t reflect.Type) reflect.Value {
 		if v.Type() == t {
