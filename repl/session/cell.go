@@ -194,9 +194,13 @@ func (s *Session) checkPiece(st *stage, n int, src string, p cell.Piece, last bo
 // runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the session,
 // because what follows must be checked again.
 func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (done int, err error) {
+	var ran []*unit
 	defer func() {
 		if e := s.flush(ctx); err == nil {
 			err = e
+		}
+		for _, line := range s.news(ran) {
+			fmt.Fprintln(s.errOut, line)
 		}
 	}()
 	var later *unit
@@ -220,6 +224,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 				}
 				continue
 			}
+			ran = append(ran, u)
 			quit, err := s.runUnit(ctx, r, u)
 			if err != nil {
 				return 0, err

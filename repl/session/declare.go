@@ -434,6 +434,9 @@ func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
 			if old != nil && old.kind == varKind {
 				u.gone = append(u.gone, old)
 			}
+			if old != nil && old.kind != constKind && old.name != "" {
+				u.replaced = append(u.replaced, old)
+			}
 			if d.generic && e.kind == funcKind && old != nil && old.kind == funcKind {
 				u.remade = append(u.remade, [2]types.Object{old.obj, o})
 			}
@@ -442,6 +445,11 @@ func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
 		}
 	}
 	for _, d := range u.decls {
+		if t := st.lookup(d.recv); d.recv != "" && d.user && !d.code && t != nil && t.kind == typeKind {
+			if m, _, _ := types.LookupFieldOrMethod(t.obj.Type(), true, t.obj.Pkg(), d.name); m != nil {
+				u.replaced = append(u.replaced, &entity{name: d.key(), kind: funcKind, obj: m})
+			}
+		}
 		if d.recv != "" {
 			if d.method != nil && u.methods[d.recv] == nil {
 				u.methods[d.recv] = maps.Clone(st.methodsOf(d.recv))

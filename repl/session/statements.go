@@ -385,6 +385,7 @@ func callPos(e ast.Expr) token.Pos {
 // same variable, so that closures see the new value.
 func (s *Session) declareVars(st *stage, u *unit) error {
 	_, kept := usesOf(u.checked.info, u.body)
+	u.holders = s.holders(u.checked, u.body)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*entity{}
 	for _, stmt := range u.body {
@@ -407,6 +408,9 @@ func (s *Session) declareVars(st *stage, u *unit) error {
 				u.slots = append(u.slots, e)
 				if old != nil && old.kind == varKind {
 					u.gone = append(u.gone, old)
+				}
+				if old != nil && old.kind != constKind {
+					u.replaced = append(u.replaced, old)
 				}
 			}
 			e.kept = e.kept || closes(u.checked.info, u.body, v)

@@ -106,6 +106,7 @@ type world struct {
 	imports    map[string]string           // name -> path, of explicit imports
 	dots       []string                    // paths imported with a dot
 	version    map[string]int              // how often a name has been given to the interpreter
+	holders    []*holder
 }
 
 func newWorld() *world {
@@ -216,6 +217,9 @@ type change struct {
 	imports map[string]string
 	dots    []string
 	gone    []*entity // variables that lose their name
+	// replaced are variables, functions and types whose names get another type.
+	replaced []*entity
+	holders  []*holder
 }
 
 func (w *world) commit(c *change) {
@@ -230,6 +234,7 @@ func (w *world) commit(c *change) {
 		w.imports[name] = path
 	}
 	w.dots = append(w.dots, c.dots...)
+	w.hold(c.holders)
 }
 
 // apply makes the change visible to the parts of the cell that are checked after this one.

@@ -1,0 +1,339 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// What a cell has made may hold on to a variable or function of the session: a closure, a pointer, a goroutine. When the
+// name gets another type, it goes on with the old one, and people are told who does.
+
+// A holder is something that a statement has made and that goes on using names of the session as they were.
+type holder struct {
+	name    string                // of the variable that it is in; empty for a goroutine, or what compiled code has got
+	whole   bool                  // it is all that the variable holds
+	running bool                  // it is a goroutine, else without a name a callback
+	cell    int                   // where it was made
+	line    int                   // in that cell
+	holds   map[string]types.Type // names and their types then
+}
+
+func (h *holder) String() string {
+	switch {
+	case h.name != "":
+		return fmt.Sprintf("%s (%s)", h.name, cellName(h.cell))
+	case h.running:
+		return fmt.Sprintf("the goroutine of %s:%d", cellName(h.cell), h.line)
+	}
+	return fmt.Sprintf("the callback of %s:%d", cellName(h.cell), h.line)
+}
+
+// holders are those that statements at the top of a cell make.
+func (s *Session) holders(c *checked, list []ast.Stmt) (made []*holder) {
+	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
+		holds := map[string]types.Type{}
+		for _, v := range values {
+			c.held(v, holds)
+		}
+		line := s.fset.Position(at.Pos()).Line
+		named := false
+		for _, e := range into {
+			if name := c.baseName(e); name != "" {
+				_, whole := e.(*ast.Ident)
+				made = append(made, &holder{name: name, whole: whole, cell: s.n, line: line, holds: holds})
+				named = true
+			}
+		}
+		if !named && len(holds) > 0 {
+			made = append(made, &holder{running: running, cell: s.n, line: line, holds: holds})
+		}
+	}
+	visit := func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.GoStmt:
+			add(n, true, nil, c.calledCode(n.Call)...)
+			return false
+		case *ast.AssignStmt:
+			add(n, false, n.Lhs, nodes(n.Rhs)...)
+		case *ast.ValueSpec:
+			var names []ast.Expr
+			for _, id := range n.Names {
+				names = append(names, id)
+			}
+			add(n, false, names, nodes(n.Values)...)
+		case *ast.SendStmt:
+			add(n, false, []ast.Expr{n.Chan}, n.Value)
+		case *ast.ExprStmt:
+			if call, ok := n.X.(*ast.CallExpr); ok {
+				if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (c.baseName(sel.X) != "" || registers[types.ExprString(sel)]) {
+					add(n, false, []ast.Expr{sel.X}, nodes(call.Args)...)
+				}
+			}
+		}
+		return true
+	}
+	for _, stmt := range list {
+		ast.Inspect(stmt, visit)
+	}
+	return made
+}
+
+// registers are the functions whose callers keep nothing, but that keep what they are given.
+var registers = map[string]bool{"http.HandleFunc": true, "http.Handle": true, "time.AfterFunc": true, "context.AfterFunc": true, "runtime.SetFinalizer": true}
+
+func nodes(list []ast.Expr) (out []ast.Node) {
+	for _, e := range list {
+		out = append(out, e)
+	}
+	return out
+}
+
+// calledCode is what a goroutine runs and uses.
+func (c *checked) calledCode(call *ast.CallExpr) []ast.Node {
+	return append(nodes(call.Args), call.Fun)
+}
+
+// baseName is the session's variable that an expression is, or is in; empty for another.
+func (c *checked) baseName(e ast.Expr) string {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.Ident:
+			o := c.info.Uses[x]
+			if o == nil {
+				o = c.info.Defs[x]
+			}
+			if v, ok := o.(*types.Var); ok && !v.IsField() && x.Name != "_" && !strings.HasPrefix(x.Name, "__") {
+				return x.Name
+			}
+			return ""
+		default:
+			return ""
+		}
+	}
+}
+
+// held notes the session's names that a value goes on using: those in function literals that are not called at once, the
+// variables that it points to, and functions that are not called.
+func (c *checked) held(root ast.Node, into map[string]types.Type) {
+	called := map[ast.Node]bool{}
+	all := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				c.hold(id, into)
+			}
+			return true
+		})
+	}
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			called[ast.Unparen(n.Fun)] = true
+			if c.info.Types[n.Fun].IsType() || keepsFuncs(c.info.Types[n].Type) {
+				return true
+			}
+			for _, a := range n.Args { // what gives no more than a number has kept nothing
+				called[ast.Unparen(a)] = true
+			}
+		case *ast.FuncLit:
+			if !called[n] {
+				all(n.Body)
+			}
+			return false
+		case *ast.UnaryExpr:
+			if name := c.baseName(n.X); n.Op == token.AND && name != "" {
+				ast.Inspect(n.X, func(x ast.Node) bool {
+					if id, ok := x.(*ast.Ident); ok && id.Name == name {
+						c.hold(id, into)
+					}
+					return true
+				})
+			}
+		case *ast.SelectorExpr:
+			if sel := c.info.Selections[n]; sel != nil && sel.Kind() != types.FieldVal && !called[n] {
+				c.hold(n.Sel, into)
+			}
+		case *ast.Ident:
+			if _, ok := c.info.Uses[n].(*types.Func); ok && !called[n] {
+				c.hold(n, into)
+			}
+		}
+		return true
+	})
+	if f, ok := root.(ast.Expr); ok { // of a go statement
+		if _, isFunc := c.info.Types[f].Type.(*types.Signature); isFunc {
+			if id, ok := ast.Unparen(f).(*ast.Ident); ok {
+				c.hold(id, into)
+			}
+		}
+	}
+}
+
+// hold notes what an identifier means, if that is the session's.
+func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
+	o := c.info.Uses[id]
+	if o == nil || o.Pkg() == nil || o.Pkg().Path() != pkgPath {
+		return
+	}
+	if f, ok := o.(*types.Func); ok {
+		if n, ok := receiverType(f); ok {
+			into[n.Obj().Name()+"."+f.Name()] = f.Type()
+			return
+		}
+	}
+	_, isType := o.(*types.TypeName)
+	if !isType && (topLevel(o) || c.atTop(o)) {
+		into[o.Name()] = o.Type()
+	}
+}
+
+// atTop says whether an object is declared by a statement at the top of the cell.
+func (c *checked) atTop(o types.Object) bool {
+	depth := 0
+	for scope := o.Parent(); scope != nil && scope != c.pkg.Scope(); scope = scope.Parent() {
+		depth++ // the function's, and the file's
+	}
+	return o.Pkg() == c.pkg && depth == 2
+}
+
+// keepsFuncs says whether a value of a type may hold on to functions.
+func keepsFuncs(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Basic:
+		return false
+	case *types.Slice:
+		return keepsFuncs(t.Elem())
+	case *types.Array:
+		return keepsFuncs(t.Elem())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			if !isErrorInterface(v.Type()) && keepsFuncs(v.Type()) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// hold adds what a unit's statements have made. A variable that gets a value holds on to no more than that.
+func (w *world) hold(made []*holder) {
+	for _, h := range made {
+		w.holders = slices.DeleteFunc(w.holders, func(old *holder) bool {
+			return old.name == h.name && old.name != "" && old.cell == h.cell && old.line == h.line
+		})
+	}
+	w.holders = append(w.holders, made...)
+}
+
+// news says what has become of names since the units began to run that have got another type: what they are, and who
+// goes on with what they were.
+func (s *Session) news(ran []*unit) (lines []string) {
+	say := func(line string) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	for _, u := range ran {
+		for _, old := range u.replaced {
+			now := s.meaning(old)
+			if now == nil || now == old {
+				continue
+			}
+			if old.kind == typeKind {
+				for _, line := range s.keepingType(old.obj) {
+					say(line)
+				}
+				continue
+			}
+			if now.kind == old.kind && (sameShape(now.obj.Type(), old.obj.Type()) || typeString(now.obj.Type()) == typeString(old.obj.Type())) {
+				continue
+			}
+			holders := s.holding(old)
+			if len(holders) == 0 && (old.kind != varKind || now.kind != varKind || old.cell == s.n) {
+				continue
+			}
+			what := now.kind.String()
+			if now.kind != typeKind {
+				what = typeString(now.obj.Type())
+			}
+			line := fmt.Sprintf("%s is %s now, it was %s", old.name, article(what), article(typeString(old.obj.Type())))
+			switch n := len(holders); {
+			case n == 1:
+				line += "; " + holders[0] + " keeps the old one"
+			case n > 1:
+				line += "; " + strings.Join(holders[:n-1], ", ") + " and " + holders[n-1] + " keep the old one"
+			}
+			say(line)
+		}
+		for _, d := range u.dropped {
+			say(d.title() + " stays as it was: it does not fit what is new")
+		}
+	}
+	return lines
+}
+
+// meaning is what the name of a variable, function, type or method is now.
+func (s *Session) meaning(old *entity) *entity {
+	recv, name, method := strings.Cut(old.name, ".")
+	if !method {
+		return s.world.names[old.name]
+	}
+	t := s.world.names[recv]
+	if t == nil || t.kind != typeKind {
+		return nil
+	}
+	m, _, _ := types.LookupFieldOrMethod(t.obj.Type(), true, t.obj.Pkg(), name)
+	if f, ok := m.(*types.Func); ok {
+		return &entity{name: old.name, kind: funcKind, obj: f}
+	}
+	return nil
+}
+
+// holding are those who hold on to a variable or function that its name means no longer.
+func (s *Session) holding(old *entity) (list []string) {
+	running := len(s.rt.Goroutines()) > 0
+	for _, h := range s.world.holders {
+		t := h.holds[old.name]
+		if t == nil || !types.Identical(t, old.obj.Type()) || h.running && !running {
+			continue
+		}
+		if e := s.world.names[h.name]; h.name != "" && (e == nil || e.kind != varKind) {
+			continue // it has gone
+		}
+		if text := h.String(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// keepingType are the variables of a type that its name means no longer.
+func (s *Session) keepingType(old types.Object) (lines []string) {
+	for name, e := range s.world.names {
+		if e.kind != varKind {
+			continue
+		}
+		walkNamed(e.obj.Type(), func(n *types.Named) {
+			if line := fmt.Sprintf("%s keeps the %s of before", name, typeString(e.obj.Type())); n.Origin().Obj() == old && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		})
+	}
+	slices.Sort(lines)
+	return lines
+}
