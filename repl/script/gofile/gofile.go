@@ -3,7 +3,7 @@
 //
 // The program is put together as text and type-checked; each complaint that a session does not make is
 // answered by an edit of the text, until there is none. What cannot be answered is an error, so a program
-// that is returned compiles. Reading order: split.go, gofile.go, fix.go.
+// that is returned compiles. Reading order: split.go, again.go, gofile.go, fix.go.
 package gofile
 
 import (
@@ -56,7 +56,7 @@ func Program(cells []string) (string, error) {
 			p.units = append(p.units, u)
 		}
 	}
-	p.renameOldFuncs()
+	p.declareAgain()
 	im := stdlib.Importer(token.NewFileSet())
 	for range maxRounds {
 		if err := p.check(im); err != nil {
@@ -88,28 +88,6 @@ func (p *program) addImports(text string) error {
 		}
 	}
 	return nil
-}
-
-// renameOldFuncs gives a function that was declared again later another name, for what ran in between.
-func (p *program) renameOldFuncs() {
-	for i, u := range p.units {
-		if u.name == "" {
-			continue
-		}
-		for k := i + 1; k < len(p.units); k++ {
-			if p.units[k].name != u.name {
-				continue
-			}
-			old := fmt.Sprintf("%s%d", u.name, i+1)
-			for j := i; j < k; j++ {
-				if j == i || p.units[j].kind == cell.Statement {
-					p.units[j].rename(u.name, old)
-				}
-			}
-			p.units[i].name = old
-			break
-		}
-	}
 }
 
 // assemble writes the program with everything known so far.

@@ -102,6 +102,17 @@ func main() {
 	a := f1()
 	fmt.Println(a + f())
 }`},
+		{"a function declared again, which a closure calls", []string{
+			"// one\nfunc f(n int, more ...string) (int, error) { return 1, nil }", "g := func() { f(1, `a`) }", "func f(_ int, _ ...string) (n int, err error) { return 2, nil }", "g()"}, `
+var fNow func(int, ...string) (int, error)
+func f(a0 int, a1 ...string) (int, error) { return fNow(a0, a1...) }
+func main() {
+	// one
+	fNow = func(n int, more ...string) (int, error) { return 1, nil }
+	g := func() { f(1, "a") }
+	fNow = func(_ int, _ ...string) (n int, err error) { return 2, nil }
+	g()
+}`},
 		{"commands become comments", []string{"x := 1\n%timeit x\nx;", "%%time\nx"}, `
 func main() {
 	x := 1
@@ -208,6 +219,30 @@ func TestProgramRuns(t *testing.T) {
 	}
 	out, err := exec.Command(goTool, "run", file).CombinedOutput()
 	if want := "[a b c] 12 20\n"; err != nil || string(out) != want {
+		t.Errorf("got %q, %v, want %q; program:\n%s", out, err, want, src)
+	}
+}
+
+// TestEverybodyCallsTheNewestFunction, as in the session: closures, values and functions that are older than it.
+func TestEverybodyCallsTheNewestFunction(t *testing.T) {
+	src, err := Program([]string{
+		"func f() int { return 1 }",
+		"g := func() int { return f() }\nh := f\nfunc k() int { return f() }",
+		"fmt.Print(g(), h(), k(), f(), ` `)",
+		"func f() int { return 2 }",
+		"fmt.Print(g(), h(), k(), f(), ` `)",
+		"func f() int {\n\tif len(os.Args) > 99 {\n\t\treturn f()\n\t}\n\treturn 3\n}",
+		"fmt.Println(g(), h(), k(), f())",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "session.go")
+	if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(toolchain(t), "run", file).CombinedOutput()
+	if want := "1 1 1 1 2 2 2 2 3 3 3 3\n"; err != nil || string(out) != want {
 		t.Errorf("got %q, %v, want %q; program:\n%s", out, err, want, src)
 	}
 }
