@@ -10,7 +10,10 @@
 // something stands asks this package. Reading order: token.go, piece.go, check.go, update.go, within.go.
 package cell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Whole says whether a text is one command as a whole: it begins with %%.
 func Whole(src string) bool { return strings.HasPrefix(strings.TrimSpace(src), "%%") }
@@ -45,4 +48,32 @@ func ParseCommand(text string) (name, args string, whole bool) {
 func LineCol(src string, off int) (line, col int) {
 	line = 1 + strings.Count(src[:off], "\n")
 	return line, off - strings.LastIndexByte(src[:off], '\n')
+}
+
+// Line is the n-th line of src, counted from 1; empty if there is none.
+func Line(src string, n int) string {
+	lines := strings.Split(src, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}
+
+// CommentAbove is the comment on the lines right above byte off of a cell, without its slashes.
+func CommentAbove(src string, off int) string {
+	var lines []string
+	end := strings.LastIndexByte(src[:off], '\n')
+	for end >= 0 {
+		start := strings.LastIndexByte(src[:end], '\n') + 1
+		text, ok := strings.CutPrefix(strings.TrimSpace(src[start:end]), "//")
+		if !ok {
+			break
+		}
+		if !strings.HasPrefix(text, " %%") { // the mark of a cell in a file
+			lines = append(lines, strings.TrimPrefix(text, " "))
+		}
+		end = start - 1
+	}
+	slices.Reverse(lines)
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

@@ -410,7 +410,7 @@ func (l *result) show(s *Session) {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, display.Noted(s.format.Format(v, t), s.noteOf(l.u.shown, s.source(l.n))))
+		shown = append(shown, display.Noted(s.format.Format(v, t), s.helper().noteOf(l.u.shown, s.source(l.n))))
 	}
 	if l.says = len(shown) > 0; l.says {
 		l.shown = s.render(display.Tuple(shown), l.n)
@@ -474,6 +474,3 @@ func isPrinting(c *checked, e ast.Expr) bool {
 	o := c.info.Uses[sel.Sel]
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
-
-// cellName is how errors call a cell, In[3].
-func cellName(n int) string { return fmt.Sprintf("In[%d]", n) }

@@ -59,7 +59,7 @@ func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.Fil
 	if l == 1 {
 		c += col - 1
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.syntaxHint(text, off, msg))}}
+	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.helper().syntaxHint(text, off, msg))}}
 }
 
 // identifiers calls f for all identifiers of the files.
@@ -201,28 +201,6 @@ func (s *Session) resolve(st *stage, pkg *types.Package, name string, qualifier 
 	return nil
 }
 
-// declaredBy are the names that a declaration adds to the package scope.
-func declaredBy(d ast.Decl) (names []string) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			names = append(names, d.Name.Name)
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch spec := spec.(type) {
-			case *ast.TypeSpec:
-				names = append(names, spec.Name.Name)
-			case *ast.ValueSpec:
-				for _, n := range spec.Names {
-					names = append(names, n.Name)
-				}
-			}
-		}
-	}
-	return names
-}
-
 // uses are the names of the session's package scope that code mentions, with methods as T.M and the paths of
 // packages of the user's, and the variables among them that it may keep beyond its run: those that a closure
 // or a goroutine uses and those whose address is taken.
@@ -280,14 +258,6 @@ func receiverType(f *types.Func) (n *types.Named, ok bool) {
 	}
 	n, ok = t.(*types.Named)
 	return n, ok
-}
-
-func isPointer(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	_, ok := t.Underlying().(*types.Pointer)
-	return ok
 }
 
 // topLevel says whether an object of the session's package is one of the session's, not local to a function.

@@ -13,18 +13,20 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
 )
 
-// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos.
-// They begin with what is typed; if nothing does, in another case; if nothing does either, they have its
-// letters in order from the start of a word. Where a type is wanted of a value, what has that type comes
-// first. The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
-// Completing command lines is up to whoever has the commands.
-func (s *Session) Complete(cell string, pos int) (from int, list []Completion) {
-	pos = min(max(pos, 0), len(cell))
-	if !s.busy.TryLock() {
-		return pos, nil
-	}
-	defer s.busy.Unlock()
-	pl := s.place(cell, pos)
+// A Completion is one way to go on at the cursor.
+type Completion struct {
+	Text   string // replaces the bytes From…cursor
+	Kind   string // "var", "func", "method", "field", "type", "package", "magic", "flag", "file", "keyword"
+	Detail string // signature or type
+	Doc    string // first sentence, or empty
+}
+
+// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. They
+// begin with what is typed; if nothing does, in another case; if nothing does either, they have its letters in
+// order from the start of a word. Where a type is wanted of a value, what has that type comes first. The cell may
+// be unfinished or wrong.
+func (h *helper) Complete(cell string, pos int) (from int, list []Completion) {
+	pl := h.place(cell, pos)
 	if pl == nil {
 		return pos, nil
 	}
@@ -34,7 +36,7 @@ func (s *Session) Complete(cell string, pos int) (from int, list []Completion) {
 	case cursor.Literal:
 		return pos, nil
 	}
-	if pl.checked == nil {
+	if pl.facts == nil {
 		return pos, nil
 	}
 	c := &candidates{place: pl, seen: map[string]bool{}, after: cell[pos:]}
@@ -256,14 +258,14 @@ func (c *candidates) members(x ast.Expr) {
 		set := types.NewMethodSet(tv.Type)
 		for i := range set.Len() {
 			if o := set.At(i).Obj(); visible(o) {
-				c.add(Completion{Text: o.Name(), Kind: "method", Detail: detail(o), Doc: c.s.memberDoc(c.st, tv.Type, o)}, nil, ownGroup)
+				c.add(Completion{Text: o.Name(), Kind: "method", Detail: detail(o), Doc: c.h.memberDoc(c.st, tv.Type, o)}, nil, ownGroup)
 			}
 		}
 		return
 	}
-	docs := c.s.fieldComments(c.st, tv.Type)
+	docs := c.h.fieldComments(c.st, tv.Type)
 	for _, o := range members(tv.Type) {
-		doc := c.s.memberDoc(c.st, tv.Type, o)
+		doc := c.h.memberDoc(c.st, tv.Type, o)
 		if doc == "" {
 			doc = docs[o.Name()]
 		}
@@ -275,7 +277,7 @@ func (c *candidates) members(x ast.Expr) {
 func (c *candidates) exported(pkg *types.Package) {
 	for _, name := range pkg.Scope().Names() {
 		if o := pkg.Scope().Lookup(name); o.Exported() {
-			about := func() (string, string) { return detail(o), firstSentence(c.s.doc(pkg.Path(), name)) }
+			about := func() (string, string) { return detail(o), firstSentence(c.h.Doc(pkg.Path(), name)) }
 			c.addWith(Completion{Text: name, Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
 		}
 	}
@@ -299,7 +301,7 @@ func (c *candidates) literalFields(at int) {
 		return
 	}
 	given := append(slices.Clone(l.Keys), keysAfter(c.after)...)
-	docs := c.s.fieldComments(c.st, t)
+	docs := c.h.fieldComments(c.st, t)
 	want := c.want
 	c.want = nil
 	for i := range u.NumFields() {
@@ -307,7 +309,7 @@ func (c *candidates) literalFields(at int) {
 		if !visible(f) || slices.Contains(given, f.Name()) {
 			continue
 		}
-		doc := c.s.memberDoc(c.st, t, f)
+		doc := c.h.memberDoc(c.st, t, f)
 		if doc == "" {
 			doc = docs[f.Name()]
 		}

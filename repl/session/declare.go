@@ -86,7 +86,7 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
 		d := &decl{tok: tok, cell: n, src: lead + text[at(from):at(to)], names: declaredBy(node)}
 		d.line, d.col = cell.LineCol(src, off+at(from))
-		d.comment = commentBefore(src, off+at(from))
+		d.comment = cell.CommentAbove(src, off+at(from))
 		d.col -= len(lead)
 		if f, ok := node.(*ast.FuncDecl); ok {
 			d.generic = f.Type.TypeParams != nil
@@ -119,24 +119,6 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 		}
 	}
 	return list
-}
-
-// receiver is the name of a method's type.
-func receiver(f *ast.FuncDecl) string {
-	t := ast.Unparen(f.Recv.List[0].Type)
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = ast.Unparen(p.X)
-	}
-	switch x := t.(type) {
-	case *ast.IndexExpr:
-		t = x.X
-	case *ast.IndexListExpr:
-		t = x.X
-	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name
-	}
-	return ""
 }
 
 // same says whether the session has a declaration already: a cell that is run again need not change anything.
@@ -481,36 +463,4 @@ const markSlots = 1 << 10
 func (s *Session) nextSlot() int {
 	s.slot++
 	return lower.FirstSlot + s.slot%(markSlots-lower.FirstSlot)
-}
-
-// walkNamed calls f for the named types that a type is written with.
-func walkNamed(t types.Type, f func(*types.Named)) {
-	switch t := types.Unalias(t).(type) {
-	case *types.Named:
-		f(t)
-		for i := range t.TypeArgs().Len() {
-			walkNamed(t.TypeArgs().At(i), f)
-		}
-	case *types.Pointer:
-		walkNamed(t.Elem(), f)
-	case *types.Slice:
-		walkNamed(t.Elem(), f)
-	case *types.Array:
-		walkNamed(t.Elem(), f)
-	case *types.Map:
-		walkNamed(t.Key(), f)
-		walkNamed(t.Elem(), f)
-	case *types.Chan:
-		walkNamed(t.Elem(), f)
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for i := range tuple.Len() {
-				walkNamed(tuple.At(i).Type(), f)
-			}
-		}
-	case *types.Struct:
-		for i := range t.NumFields() {
-			walkNamed(t.Field(i).Type(), f)
-		}
-	}
 }

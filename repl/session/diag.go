@@ -79,9 +79,9 @@ func (e *FailedError) Error() string { return e.Diag.String() }
 func (e *FailedError) Unwrap() error { return e.Err }
 
 // diag makes a complaint; line and col are those of the cell.
-func (s *Session) diag(cell, line, col, length int, msg, hint string) Diag {
-	d := Diag{Cell: cell, Line: line, Col: col, Len: length, Message: msg, Hint: hint, Source: lineOf(s.source(cell), line)}
-	if f := s.locals.file(cell); f != nil {
+func (s *Session) diag(n, line, col, length int, msg, hint string) Diag {
+	d := Diag{Cell: n, Line: line, Col: col, Len: length, Message: msg, Hint: hint, Source: cell.Line(s.source(n), line)}
+	if f := s.locals.file(n); f != nil {
 		d.Cell, d.File = 0, f.name
 	}
 	return d
@@ -95,15 +95,6 @@ func (s *Session) diagAt(pos token.Pos, length int, msg, hint string) Diag {
 		d.Len = tokenLength(d.Source, d.Col)
 	}
 	return d
-}
-
-// lineOf is the n-th line of src, counted from 1.
-func lineOf(src string, n int) string {
-	lines := strings.Split(src, "\n")
-	if n < 1 || n > len(lines) {
-		return ""
-	}
-	return lines[n-1]
 }
 
 // tokenLength is the length of the token that starts at a column.
@@ -161,5 +152,5 @@ func (s *Session) explain(st *stage, c *checked, te types.Error) (msg, hint stri
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName.ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant.ReplaceAllString(msg, ": have $1, want $2")
-	return s.suggest(st, c, te.Pos, msg)
+	return s.helper().suggest(st, c.facts(), te.Pos, msg)
 }

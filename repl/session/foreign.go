@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/python"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -18,12 +19,12 @@ const maxForeign = 500
 
 // translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python.
 // What it says to write checks as the line of the cell that it stands for.
-func (s *Session) translated(st *stage, cell string, n int) string {
-	line := lineOf(cell, n)
+func (h *helper) translated(st *stage, src string, n int) string {
+	line := cell.Line(src, n)
 	if len(line) > maxForeign {
 		return ""
 	}
-	f := &foreign{s: s, st: st, before: statementsAbove(cell, n)}
+	f := &foreign{h: h, st: st, before: statementsAbove(src, n)}
 	text := python.Line(strings.TrimSpace(line), f)
 	if text == "" || types.Universe.Lookup(text) != nil || sameCode(text, line) || !f.checks(text, line) {
 		return ""
@@ -49,7 +50,7 @@ func sameCode(a, b string) bool {
 
 // foreign is the session for package python.
 type foreign struct {
-	s      *Session
+	h      *helper
 	st     *stage
 	before string // statements of the cell above the line
 	known  map[string]types.Type
@@ -97,7 +98,7 @@ func (f *foreign) Exported(pkg, name string) string {
 	if path == "" {
 		path, _ = stdlib.ImportFor(pkg)
 	}
-	p, err := f.s.importer.Import(path)
+	p, err := f.h.Package(path)
 	if path == "" || err != nil {
 		return ""
 	}
@@ -137,13 +138,13 @@ func (f *foreign) checks(line, original string) bool {
 
 // check checks a file with one declaration; nil if it does not parse. It leaves nothing behind in the
 // session.
-func (f *foreign) check(decl string) *checked {
+func (f *foreign) check(decl string) *facts {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+pkgPath+";"+decl, parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
-	return f.s.checkIn(fset, f.st, []*ast.File{file})
+	return f.h.Check(fset, f.st, file)
 }
 
 // commented matches a value with a comment that looks like an operand: n // 2.
@@ -151,7 +152,7 @@ var commented = regexp.MustCompile(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
 // doubt is a note beside a value whose Go means something else than the same text does in a formula: n^2, n
 // // 2.
-func (s *Session) doubt(x ast.Expr, cell string) string {
+func (h *helper) doubt(x ast.Expr, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)
@@ -178,7 +179,7 @@ func (s *Session) doubt(x ast.Expr, cell string) string {
 		return true
 	})
 	if m := commented.FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
-		if e := s.world.names[m[1]]; e != nil && e.kind == varKind || m[1][0] <= '9' {
+		if e := h.World().names[m[1]]; e != nil && e.kind == varKind || m[1][0] <= '9' {
 			note = "// begins a comment; / divides, and integers give integers"
 		}
 	}
@@ -187,11 +188,11 @@ func (s *Session) doubt(x ast.Expr, cell string) string {
 
 // noteOf is what is said behind a value that an expression gave: where a function is declared, or what the
 // expression may have been meant to be.
-func (s *Session) noteOf(x ast.Expr, cell string) string {
-	if place := s.placeOfFunc(x); place != "" {
+func (h *helper) noteOf(x ast.Expr, src string) string {
+	if place := h.placeOfFunc(x); place != "" {
 		return place
 	}
-	if doubt := s.doubt(x, cell); doubt != "" {
+	if doubt := h.doubt(x, src); doubt != "" {
 		return "(" + doubt + ")"
 	}
 	return ""

@@ -20,15 +20,10 @@ type Hint struct {
 }
 
 // Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell.
-// The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
-func (s *Session) Hint(cell string, pos int) (Hint, bool) {
-	if !s.busy.TryLock() {
-		return Hint{}, false
-	}
-	defer s.busy.Unlock()
-	pos = min(max(pos, 0), len(cell))
-	pl := s.place(cell, pos)
-	if pl == nil || pl.checked == nil {
+// The cell may be unfinished or wrong.
+func (h *helper) Hint(cell string, pos int) (Hint, bool) {
+	pl := h.place(cell, pos)
+	if pl == nil || pl.facts == nil {
 		return Hint{}, false
 	}
 	for i := len(pl.Levels) - 1; i > 0; i-- {
@@ -172,10 +167,10 @@ func (pl *place) docOf(x ast.Expr, o types.Object) string {
 	}
 	if sel, ok := ast.Unparen(x).(*ast.SelectorExpr); ok {
 		if s := pl.info.Selections[sel]; s != nil {
-			return pl.s.memberDoc(pl.st, s.Recv(), s.Obj())
+			return pl.h.memberDoc(pl.st, s.Recv(), s.Obj())
 		}
 	}
-	return pl.s.objectDoc(pl.st, o)
+	return pl.h.objectDoc(pl.st, o)
 }
 
 // typeArgHint tells about the type parameters of a generic function or type that is being instantiated.
@@ -259,9 +254,9 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	w.WriteByte('}')
 	doc := ""
 	if active >= 0 && active < u.NumFields() {
-		doc = pl.s.memberDoc(pl.st, t, u.Field(active))
+		doc = pl.h.memberDoc(pl.st, t, u.Field(active))
 	} else if n, ok := types.Unalias(t).(*types.Named); ok {
-		doc = pl.s.objectDoc(pl.st, n.Obj())
+		doc = pl.h.objectDoc(pl.st, n.Obj())
 	}
 	return Hint{w.String(), w.from, w.to, doc}, true
 }
@@ -407,34 +402,15 @@ func (w *signatureWriter) params(sig *types.Signature, arg int) {
 
 // objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or
 // from the comment that a cell has before a declaration.
-func (s *Session) objectDoc(st *stage, o types.Object) string {
+func (h *helper) objectDoc(st *stage, o types.Object) string {
 	if o.Pkg() == nil {
 		return builtins[o.Name()].doc
 	}
 	if o.Pkg().Path() != pkgPath {
-		return firstSentence(s.doc(o.Pkg().Path(), o.Name()))
+		return firstSentence(h.Doc(o.Pkg().Path(), o.Name()))
 	}
 	if e := st.lookup(o.Name()); e != nil && e.decl != nil {
 		return sentence(e.decl.comment)
 	}
 	return ""
-}
-
-// commentBefore is the comment on the lines right above byte off of a cell.
-func commentBefore(src string, off int) string {
-	var lines []string
-	end := strings.LastIndexByte(src[:off], '\n')
-	for end >= 0 {
-		start := strings.LastIndexByte(src[:end], '\n') + 1
-		text, ok := strings.CutPrefix(strings.TrimSpace(src[start:end]), "//")
-		if !ok {
-			break
-		}
-		if !strings.HasPrefix(text, " %%") { // the mark of a cell in a file
-			lines = append(lines, strings.TrimPrefix(text, " "))
-		}
-		end = start - 1
-	}
-	slices.Reverse(lines)
-	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

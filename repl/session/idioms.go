@@ -80,7 +80,7 @@ var foreignLines = idioms(
 )
 
 // syntaxHint says how to write in Go what stands at off of a text that does not parse.
-func (s *Session) syntaxHint(text string, off int, msg string) string {
+func (h *helper) syntaxHint(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
 	line = strings.TrimSpace(line)
@@ -94,7 +94,7 @@ func (s *Session) syntaxHint(text string, off int, msg string) string {
 	if rest, ok := strings.CutPrefix(line, "import "); ok {
 		return importHint(strings.Fields(rest))
 	}
-	if goLine := s.translated(s.world.stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
+	if goLine := h.translated(h.World().stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
 		return goLine
 	}
 	for _, i := range foreignLines {

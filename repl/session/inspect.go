@@ -16,7 +16,7 @@ import (
 type Info struct {
 	Name, Type, Kind string
 	Doc              string // declaration and comment
-	Source           string // of what a cell or a package of the user's declares; see [Session.Source] for the others
+	Source           string // of what a cell or a package of the user's declares; see ReadSource for the others
 	Cell             int    // where; 0 for what comes with mcs
 	Place            string // In[3]:2, if a cell declared it
 	Value            any    // of a variable, now
@@ -38,7 +38,7 @@ type Item struct{ Name, Detail, Doc string }
 
 // Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression,
 // which it does not evaluate.
-func (s *Session) Inspect(expr string) (Info, error) {
+func (h *helper) Inspect(expr string) (Info, error) {
 	expr = strings.TrimSpace(expr)
 	if k, ok := keywords[expr]; ok {
 		return Info{Name: expr, Kind: "keyword", Doc: k.form + "\n\n" + k.doc}, nil
@@ -47,29 +47,29 @@ func (s *Session) Inspect(expr string) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("inspect: %q is no expression", expr)
 	}
-	st := s.world.stage()
+	st := h.World().stage()
 	switch x := x.(type) {
 	case *ast.Ident:
 		if e := st.lookup(x.Name); e != nil {
-			return s.inspectEntity(st, e), nil
+			return h.inspectEntity(st, e), nil
 		}
-		if path := s.packagePath(st, x.Name); path != "" {
-			return s.inspectPackage(path)
+		if path := h.packagePath(st, x.Name); path != "" {
+			return h.inspectPackage(path)
 		}
 		if o := types.Universe.Lookup(x.Name); o != nil {
-			return s.inspectPredeclared(o), nil
+			return h.inspectPredeclared(o), nil
 		}
 	case *ast.SelectorExpr:
 		if id, ok := x.X.(*ast.Ident); ok && st.lookup(id.Name) == nil {
-			if path := s.packagePath(st, id.Name); path != "" {
-				return s.inspectSymbol(path, x.Sel.Name)
+			if path := h.packagePath(st, id.Name); path != "" {
+				return h.inspectSymbol(path, x.Sel.Name)
 			}
 		}
-		if info, ok := s.inspectMember(st, expr, x); ok {
+		if info, ok := h.inspectMember(st, expr, x); ok {
 			return info, nil
 		}
 	}
-	t := s.exprType(st, expr)
+	t := h.exprType(st, expr)
 	if t == nil {
 		var candidates []string
 		st.all(func(e *entity) { candidates = append(candidates, e.name) })
@@ -79,12 +79,12 @@ func (s *Session) Inspect(expr string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: expr, Kind: "expression", Type: typeString(t), Doc: s.typeDoc(t)}
-	s.describe(&info, st, t)
+	info := Info{Name: expr, Kind: "expression", Type: typeString(t), Doc: h.typeDoc(t)}
+	h.describe(&info, st, t)
 	return info, nil
 }
 
-func (s *Session) inspectPredeclared(o types.Object) Info {
+func (h *helper) inspectPredeclared(o types.Object) Info {
 	info := Info{Name: o.Name(), Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}
 	if b, ok := builtins[o.Name()]; ok {
 		info.Type = "func" + info.Type
@@ -93,7 +93,7 @@ func (s *Session) inspectPredeclared(o types.Object) Info {
 	return info
 }
 
-func (s *Session) packagePath(st *stage, name string) string {
+func (h *helper) packagePath(st *stage, name string) string {
 	if p := st.importPath(name); p != "" {
 		return p
 	}
@@ -101,17 +101,17 @@ func (s *Session) packagePath(st *stage, name string) string {
 	return p
 }
 
-func (s *Session) inspectEntity(st *stage, e *entity) Info {
-	info := Info{Name: e.name, Kind: e.kind.String(), Type: s.typeOf(e), Cell: e.cell, Place: s.placeOf(e)}
+func (h *helper) inspectEntity(st *stage, e *entity) Info {
+	info := Info{Name: e.name, Kind: e.kind.String(), Type: typeOf(e), Cell: e.cell, Place: h.placeOf(e)}
 	switch e.kind {
 	case varKind:
-		info.Value, info.HasValue = s.value(e)
-		info.Shown = s.format.Format(s.rt.Variable(e.internal), e.obj.Type())
-		s.describe(&info, st, e.obj.Type())
-		info.Doc = s.typeDoc(e.obj.Type())
+		info.Value, info.HasValue = h.Value(e)
+		info.Shown = h.Shown(e)
+		h.describe(&info, st, e.obj.Type())
+		info.Doc = h.typeDoc(e.obj.Type())
 		return info
 	case typeKind:
-		s.describe(&info, st, e.obj.Type())
+		h.describe(&info, st, e.obj.Type())
 		info.Source = e.decl.src
 		for _, d := range st.decls() {
 			if d.recv == e.name {
@@ -127,45 +127,46 @@ func (s *Session) inspectEntity(st *stage, e *entity) Info {
 
 // placeOfFunc is where a cell has declared the function that an expression names; empty for every other
 // expression.
-func (s *Session) placeOfFunc(x ast.Expr) string {
+func (h *helper) placeOfFunc(x ast.Expr) string {
 	if id, ok := x.(*ast.Ident); ok {
-		if e := s.world.names[id.Name]; e != nil && e.kind == funcKind {
-			return s.placeOf(e)
+		if e := h.World().names[id.Name]; e != nil && e.kind == funcKind {
+			return h.placeOf(e)
 		}
 	}
 	return ""
 }
 
 // placeOf is where a cell has declared something.
-func (s *Session) placeOf(e *entity) string {
+func (h *helper) placeOf(e *entity) string {
 	switch {
 	case e.cell == 0:
 		return ""
 	case e.decl != nil:
 		return fmt.Sprintf("%s:%d", cellName(e.decl.cell), e.decl.line)
 	case e.obj.Pos().IsValid():
-		return fmt.Sprintf("%s:%d", cellName(e.cell), s.fset.Position(e.obj.Pos()).Line)
+		_, line := h.Text(e.obj.Pos())
+		return fmt.Sprintf("%s:%d", cellName(e.cell), line)
 	}
 	return cellName(e.cell)
 }
 
 // typeDoc is the documentation of a compiled type.
-func (s *Session) typeDoc(t types.Type) string {
+func (h *helper) typeDoc(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != pkgPath {
-		return s.doc(n.Obj().Pkg().Path(), n.Obj().Name())
+		return h.Doc(n.Obj().Pkg().Path(), n.Obj().Name())
 	}
 	return ""
 }
 
-func (s *Session) inspectPackage(path string) (Info, error) {
-	pkg, err := s.importer.Import(path)
+func (h *helper) inspectPackage(path string) (Info, error) {
+	pkg, err := h.Package(path)
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Name: pkg.Name(), Kind: "package", Type: s.packageTitle(path), Doc: s.doc(path, ""), path: path}
+	info := Info{Name: pkg.Name(), Kind: "package", Type: h.Title(path), Doc: h.Doc(path, ""), path: path}
 	groups := []Group{{Title: "functions"}, {Title: "types"}, {Title: "constants"}, {Title: "variables"}}
 	for _, name := range pkg.Scope().Names() {
 		o := pkg.Scope().Lookup(name)
@@ -181,7 +182,7 @@ func (s *Session) inspectPackage(path string) (Info, error) {
 		case *types.Var:
 			at = 3
 		}
-		groups[at].Items = append(groups[at].Items, Item{name, detail(o), firstSentence(s.doc(path, name))})
+		groups[at].Items = append(groups[at].Items, Item{name, detail(o), firstSentence(h.Doc(path, name))})
 	}
 	info.group(groups...)
 	return info, nil
@@ -196,8 +197,8 @@ func (i *Info) group(groups ...Group) {
 	}
 }
 
-func (s *Session) inspectSymbol(path, name string) (Info, error) {
-	pkg, err := s.importer.Import(path)
+func (h *helper) inspectSymbol(path, name string) (Info, error) {
+	pkg, err := h.Package(path)
 	if err != nil {
 		return Info{}, err
 	}
@@ -209,27 +210,25 @@ func (s *Session) inspectSymbol(path, name string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: s.doc(path, name), path: path, symbol: name}
-	if p := s.locals.byPath[path]; p != nil {
-		info.Source = p.symbol(name).source
-	}
+	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: h.Doc(path, name), path: path, symbol: name}
+	info.Source = h.SourceOf(path, name)
 	if _, ok := o.(*types.TypeName); ok {
-		s.describe(&info, s.world.stage(), o.Type())
+		h.describe(&info, h.World().stage(), o.Type())
 	}
 	return info, nil
 }
 
 // inspectMember tells about a field or method of an operand, or of a type that a cell declared.
-func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (Info, bool) {
+func (h *helper) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (Info, bool) {
 	operand := strings.TrimSuffix(strings.TrimSpace(expr), "."+x.Sel.Name)
 	var t types.Type
 	if e := st.lookup(operand); e != nil && e.kind == typeKind {
 		t = e.obj.Type()
 	} else if sel, ok := x.X.(*ast.SelectorExpr); ok {
-		t = s.qualifiedType(st, sel)
+		t = h.qualifiedType(st, sel)
 	}
 	if t == nil {
-		t = s.exprType(st, operand)
+		t = h.exprType(st, operand)
 	}
 	if t == nil {
 		return Info{}, false
@@ -242,15 +241,15 @@ func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (In
 		owner := ownerName(t, o)
 		if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
 			info.path, info.symbol = o.Pkg().Path(), owner+"."+o.Name()
-			info.Doc = s.doc(info.path, info.symbol)
+			info.Doc = h.Doc(info.path, info.symbol)
 		} else if d := st.methodsOf(owner)[o.Name()]; d != nil {
 			info.Source, info.Cell, info.Doc = d.src, d.cell, d.comment
 			info.Place = fmt.Sprintf("%s:%d", cellName(d.cell), d.line)
 		} else {
-			info.Doc = s.fieldComments(st, t)[o.Name()]
+			info.Doc = h.fieldComments(st, t)[o.Name()]
 		}
 		if _, ok := o.(*types.Var); ok {
-			s.describe(&info, st, o.Type())
+			h.describe(&info, st, o.Type())
 		}
 		return info, true
 	}
@@ -258,12 +257,12 @@ func (s *Session) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (In
 }
 
 // qualifiedType is the type that pkg.Name names.
-func (s *Session) qualifiedType(st *stage, sel *ast.SelectorExpr) types.Type {
+func (h *helper) qualifiedType(st *stage, sel *ast.SelectorExpr) types.Type {
 	id, ok := sel.X.(*ast.Ident)
 	if !ok || st.lookup(id.Name) != nil {
 		return nil
 	}
-	pkg, err := s.importer.Import(s.packagePath(st, id.Name))
+	pkg, err := h.Package(h.packagePath(st, id.Name))
 	if err != nil {
 		return nil
 	}
@@ -274,11 +273,11 @@ func (s *Session) qualifiedType(st *stage, sel *ast.SelectorExpr) types.Type {
 }
 
 // describe lists the members of a type.
-func (s *Session) describe(i *Info, st *stage, t types.Type) {
+func (h *helper) describe(i *Info, st *stage, t types.Type) {
 	fields, methods := Group{Title: "fields"}, Group{Title: "methods"}
-	docs := s.fieldComments(st, t)
+	docs := h.fieldComments(st, t)
 	for _, o := range members(t) {
-		item := Item{o.Name(), detail(o), s.memberDoc(st, t, o)}
+		item := Item{o.Name(), detail(o), h.memberDoc(st, t, o)}
 		if _, ok := o.(*types.Func); ok {
 			methods.Items = append(methods.Items, item)
 			continue
@@ -292,25 +291,17 @@ func (s *Session) describe(i *Info, st *stage, t types.Type) {
 }
 
 // exprType is the type of an expression that the session could evaluate, or nil.
-func (s *Session) exprType(st *stage, expr string) types.Type {
+func (h *helper) exprType(st *stage, expr string) types.Type {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+pkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
 	body := file.Decls[0].(*ast.FuncDecl).Body.List
-	extra := s.outObjects(body)
-	c := s.checkIn(fset, st, []*ast.File{file}, extra...)
+	extra := h.Outs(body)
+	c := h.Check(fset, st, file, extra...)
 	if t := c.info.Types[body[0].(*ast.AssignStmt).Rhs[0]].Type; known(t) {
 		return t
 	}
 	return nil
-}
-
-// outObjects replaces Out[n] and _ in statements, and returns the variables that stand for them.
-func (s *Session) outObjects(list []ast.Stmt) (extra []types.Object) {
-	for _, o := range s.outRefs(list) {
-		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
-	}
-	return extra
 }

@@ -269,24 +269,3 @@ func (v *env) genericMethods(o types.Object) (list []*decl, p *sourcePackage, er
 	}
 	return list, nil, nil
 }
-
-// receiverParams are the names that a method gives its type's parameters.
-func receiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
-	t := ast.Unparen(f.Recv.List[0].Type)
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = ast.Unparen(p.X)
-	}
-	var list []ast.Expr
-	switch x := t.(type) {
-	case *ast.IndexExpr:
-		list = []ast.Expr{x.Index}
-	case *ast.IndexListExpr:
-		list = x.Indices
-	}
-	for _, e := range list {
-		if id, ok := e.(*ast.Ident); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}

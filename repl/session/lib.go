@@ -122,7 +122,7 @@ func (s *Session) typeExpr(st *stage, t types.Type, pos token.Pos) ast.Expr {
 			return ""
 		}
 		if now := st.reloaded[p.Path()]; now != nil {
-			return s.alias(now.path)
+			return s.alias(now.Path())
 		}
 		return s.alias(p.Path())
 	})

@@ -101,7 +101,7 @@ func detail(o types.Object) string {
 }
 
 // memberDoc is the first sentence about a method or field of a compiled type.
-func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
+func (h *helper) memberDoc(st *stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
 	if o.Pkg() == nil || o.Pkg().Path() == pkgPath {
 		if d := st.methodsOf(owner)[o.Name()]; d != nil {
@@ -110,13 +110,13 @@ func (s *Session) memberDoc(st *stage, t types.Type, o types.Object) string {
 		return ""
 	}
 	if owner != "" {
-		return firstSentence(s.doc(o.Pkg().Path(), owner+"."+o.Name()))
+		return firstSentence(h.Doc(o.Pkg().Path(), owner+"."+o.Name()))
 	}
 	return ""
 }
 
 // fieldComments are the comments of the fields of a struct type that a cell has declared, by name.
-func (s *Session) fieldComments(st *stage, t types.Type) map[string]string {
+func (h *helper) fieldComments(st *stage, t types.Type) map[string]string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}

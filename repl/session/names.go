@@ -68,7 +68,7 @@ func (c *candidates) object(o types.Object, group int) {
 		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: typeString(ptr)}, ptr, group)
 	}
 	if _, ok := matches(o.Name(), c.Prefix); ok {
-		about := func() (string, string) { return detail(o), c.s.objectDoc(c.st, o) }
+		about := func() (string, string) { return detail(o), c.h.objectDoc(c.st, o) }
 		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, t, group)
 	}
 }
@@ -97,7 +97,7 @@ func (c *candidates) packages() {
 
 func (c *candidates) pkgName(name, path string, group int) {
 	if _, ok := matches(name, c.Prefix); ok {
-		about := func() (string, string) { return c.s.packageTitle(path), firstSentence(c.s.doc(path, "")) }
+		about := func() (string, string) { return c.h.Title(path), firstSentence(c.h.Doc(path, "")) }
 		c.addWith(Completion{Text: name, Kind: "package"}, about, nil, group)
 	}
 }
@@ -108,7 +108,7 @@ func (c *candidates) constants() {
 	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == pkgPath {
 		return
 	}
-	pkg, err := c.s.importer.Import(n.Obj().Pkg().Path())
+	pkg, err := c.h.Package(n.Obj().Pkg().Path())
 	if err != nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (c *candidates) constants() {
 		if _, whole := matches(text, c.Prefix); !ok && !whole {
 			continue
 		}
-		x := Completion{Text: text, Kind: "const", Detail: detail(o), Doc: firstSentence(c.s.doc(pkg.Path(), name))}
+		x := Completion{Text: text, Kind: "const", Detail: detail(o), Doc: firstSentence(c.h.Doc(pkg.Path(), name))}
 		c.list = append(c.list, candidate{x, nil, match, 0, engineGroup})
 	}
 }

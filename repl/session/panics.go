@@ -180,19 +180,6 @@ func (s *Session) functionMark(name string) *lower.Mark {
 // cellOf is the number of the cell, or of the package's file, that a mark is in.
 func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.fset.Position(m.Pos).Filename) }
 
-// isMethod says whether the interpreter's function of this name is a method, or that of an instance of a generic type.
-func (w *world) isMethod(d *decl, name string) bool {
-	recv, method, ok := strings.Cut(name, "·")
-	return ok && method == d.name && (recv == w.internalName(d.recv) || strings.HasPrefix(recv, d.recv+"__of"))
-}
-
-func (w *world) internalName(name string) string {
-	if e := w.names[name]; e != nil {
-		return e.internal
-	}
-	return ""
-}
-
 // panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or somewhere
 // in it.
 func (s *Session) panicPlace(m *lower.Mark, value any) *Diag {
@@ -268,10 +255,6 @@ func internalPanic(p any) *PanicError {
 // isError says whether a type's values are errors.
 func isError(t types.Type) bool {
 	return types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
-}
-
-func isErrorInterface(t types.Type) bool {
-	return types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
 // asError is the error in a variable, if it is not nil.

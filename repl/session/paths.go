@@ -15,7 +15,7 @@ import (
 // one is likely.
 func (pl *place) completeString(before string) (from int, list []Completion) {
 	text := pl.Prefix
-	if pl.checked == nil { // an import
+	if pl.facts == nil { // an import
 		if !strings.HasPrefix(text, ".") {
 			for _, path := range stdlib.Paths() {
 				if strings.HasPrefix(path, text) {
@@ -24,12 +24,12 @@ func (pl *place) completeString(before string) (from int, list []Completion) {
 			}
 			return len(before) - len(text), list
 		}
-		from, list = pl.s.CompletePath(text)
+		from, list = pl.h.CompletePath(text)
 		list = slices.DeleteFunc(list, func(c Completion) bool { return !strings.HasSuffix(c.Text, string(filepath.Separator)) })
 		return len(before) - len(text) + from, list
 	}
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || pl.pathWanted() {
-		from, list = pl.s.CompletePath(text)
+		from, list = pl.h.CompletePath(text)
 		// What would have to be escaped is left to the typist.
 		list = slices.DeleteFunc(list, func(c Completion) bool { return strings.ContainsAny(c.Text, "\"\\`\n") })
 		return len(before) - len(text) + from, list
@@ -71,7 +71,7 @@ func (pl *place) pathWanted() bool {
 
 // CompletePath completes the path of a file, relative to the session's folder; from is where its last element
 // begins. Folders end with a separator. Hidden files are listed when a dot is typed.
-func (s *Session) CompletePath(path string) (from int, list []Completion) {
+func (h *helper) CompletePath(path string) (from int, list []Completion) {
 	dir, prefix := filepath.Split(path)
 	folder := dir
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
@@ -80,7 +80,7 @@ func (s *Session) CompletePath(path string) (from int, list []Completion) {
 		}
 	}
 	if !filepath.IsAbs(folder) {
-		folder = filepath.Join(s.Dir(), folder)
+		folder = filepath.Join(h.Dir(), folder)
 	}
 	if folder == "" {
 		folder = "."

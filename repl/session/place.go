@@ -17,13 +17,13 @@ import (
 // has to be right.
 type place struct {
 	*cursor.Place
-	s     *Session
+	h     *helper
 	st    *stage // the session as the imports of the cell leave it
 	start int    // offset in the cell of the statement or declaration that the cursor is in
 	file  *ast.File
 	base  int // offset in the file of that statement or declaration
 	at    token.Pos
-	*checked
+	*facts
 	extra []types.Object // variables of the cell that a declaration sees
 	path  []ast.Node     // from the file down to the cursor's identifier or bracket
 }
@@ -32,8 +32,8 @@ type place struct {
 const maxRepairs = 4
 
 // place checks a cell at a byte. It is nil where there is no Go.
-func (s *Session) place(src string, pos int) *place {
-	pl := &place{s: s, st: s.world.stage()}
+func (h *helper) place(src string, pos int) *place {
+	pl := &place{h: h, st: h.World().stage()}
 	head := src[:pos]
 	tokens := cell.Scan(head)
 	if t, ok := cell.Within(head, tokens, pos); ok && t.Tok == token.COMMENT {
@@ -80,7 +80,7 @@ func (pl *place) before(head string, pieces []cell.Piece, decls, stmts *strings.
 		}
 		switch p.Kind {
 		case cell.Import:
-			_, _ = pl.s.checkImport(pl.st, pl.s.Next(), text, cell.Piece{Kind: cell.Import, To: len(text)}) // a wrong one imports nothing
+			pl.h.Import(pl.st, text)
 		case cell.Declaration:
 			decls.WriteString(text + "\n")
 		case cell.Statement:
@@ -140,7 +140,7 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 		return nil
 	}
 	foreignMethods(file)
-	c := pl.s.checkUnfinished(fset, pl.st, file, nil)
+	c := pl.h.checkUnfinished(fset, pl.st, file, nil)
 	if c == nil {
 		return nil
 	}
@@ -185,23 +185,23 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 			f.Body = nil // what it does is of no interest
 		}
 		if ok && f.Body != nil && f.Name.Name == "cell__" {
-			outs = pl.s.outObjects(f.Body.List)
+			outs = pl.h.Outs(f.Body.List)
 		}
 	}
 	foreignMethods(pl.file)
-	pl.checked = pl.s.checkUnfinished(fset, pl.st, pl.file, append(outs, pl.extra...))
+	pl.facts = pl.h.checkUnfinished(fset, pl.st, pl.file, append(outs, pl.extra...))
 	pl.path = pathTo(pl.file, pl.at)
 }
 
 // checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of
 // that, and completion is no reason to end a session.
-func (s *Session) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File, extra []types.Object) (c *checked) {
+func (h *helper) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File, extra []types.Object) (c *facts) {
 	defer func() {
 		if recover() != nil {
 			c = nil
 		}
 	}()
-	return s.checkIn(fset, st, []*ast.File{file}, extra...)
+	return h.Check(fset, st, file, extra...)
 }
 
 // foreignMethods turns methods of types that the file does not declare, which the type checker wants in one

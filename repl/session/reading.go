@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/build"
 	"go/parser"
 	"go/token"
@@ -18,10 +19,9 @@ import (
 // enginePath begins the import paths of the engine's packages.
 const enginePath = "github.com/mcs-notebook/mcs/engine/"
 
-// Source is the source of what an Info tells about: as it was typed, for what a cell or a package of the
-// user's declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the
-// standard library.
-func (s *Session) Source(i Info) (string, error) {
+// ReadSource is the source of what an Info tells about: as it was typed, for what a cell or a package of the user's
+// declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the standard library.
+func (i Info) ReadSource() (string, error) {
 	switch {
 	case i.Source != "":
 		return i.Source, nil
@@ -86,7 +86,7 @@ func declarationIn(texts []string, symbol string) string {
 			continue
 		}
 		found := map[string]symbolText{}
-		(&localFile{text: text, ast: file}).symbols(found)
+		symbols(text, file, found)
 		if t, ok := found[symbol]; ok && t.source != "" {
 			if _, comment, ok := strings.Cut(t.doc, "\n\n"); ok {
 				return "// " + strings.ReplaceAll(comment, "\n", "\n// ") + "\n" + t.source
@@ -95,4 +95,58 @@ func declarationIn(texts []string, symbol string) string {
 		}
 	}
 	return ""
+}
+
+// A symbolText is what the source of a package says about one of its symbols.
+type symbolText struct{ doc, source string }
+
+// symbols notes what a file declares, under the names that [stdlib.Doc] has for symbols.
+func symbols(src string, file *ast.File, into map[string]symbolText) {
+	text := func(from, to token.Pos) string { return src[from-file.FileStart : to-file.FileStart] }
+	add := func(name, declaration, source string, comments ...*ast.CommentGroup) {
+		doc := declaration
+		for _, c := range comments {
+			if comment := strings.TrimSpace(c.Text()); comment != "" {
+				doc += "\n\n" + comment
+				break
+			}
+		}
+		into[name] = symbolText{doc, source}
+	}
+	if file.Doc != nil {
+		add("", "package "+file.Name.Name, "", file.Doc)
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name, end := d.Name.Name, d.End()
+			if d.Recv != nil {
+				name = receiver(d) + "." + name
+			}
+			if d.Body != nil {
+				end = d.Body.Pos()
+			}
+			add(name, strings.TrimSpace(text(d.Pos(), end)), text(d.Pos(), d.End()), d.Doc)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					source := "type " + text(spec.Pos(), spec.End())
+					add(spec.Name.Name, source, source, spec.Doc, d.Doc, spec.Comment)
+					if st, ok := spec.Type.(*ast.StructType); ok {
+						for _, field := range st.Fields.List {
+							for _, id := range field.Names {
+								add(spec.Name.Name+"."+id.Name, id.Name+" "+text(field.Type.Pos(), field.Type.End()), "", field.Doc, field.Comment)
+							}
+						}
+					}
+				case *ast.ValueSpec:
+					source := d.Tok.String() + " " + text(spec.Pos(), spec.End())
+					for _, id := range spec.Names {
+						add(id.Name, source, source, spec.Doc, spec.Comment, d.Doc)
+					}
+				}
+			}
+		}
+	}
 }

@@ -127,23 +127,23 @@ func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
 // them are declared again, and variables of their types get the new types, if those look the same inside.
 func (s *Session) rebind(ctx context.Context, before map[string]*local) {
 	st := s.world.stage()
-	st.reloaded = map[string]*local{}
+	st.reloaded = map[string]*types.Package{}
 	var lines, changed []string
 	for dir, old := range before {
 		if now := s.locals.current[dir]; now != old {
-			st.reloaded[old.path] = now
+			st.reloaded[old.path] = now.pkg
 			changed = append(changed, old.path)
 			lines = append(lines, now.shown+": reloaded"+anew(now))
 		}
 	}
 	for name, path := range s.world.imports {
 		if now := st.reloaded[path]; now != nil {
-			s.world.imports[name] = now.path
+			s.world.imports[name] = now.Path()
 		}
 	}
 	for i, path := range s.world.dots {
 		if now := st.reloaded[path]; now != nil {
-			s.world.dots[i] = now.path
+			s.world.dots[i] = now.Path()
 			st.dots = s.world.dots
 		}
 	}
@@ -189,52 +189,4 @@ func anew(p *local) string {
 func (s *Session) mentionsOld(st *stage, t types.Type) (found bool) {
 	walkNamed(t, func(n *types.Named) { found = found || st.renewed(n) != nil })
 	return found
-}
-
-// renewed is the package that a type's package was reloaded as, or nil.
-func (st *stage) renewed(n *types.Named) *local {
-	if st.reloaded == nil || n.Obj().Pkg() == nil {
-		return nil
-	}
-	return st.reloaded[n.Obj().Pkg().Path()]
-}
-
-// movable says whether values of a type are values, bit for bit, of the same type written with the packages
-// that were reloaded.
-func (st *stage) movable(t types.Type) bool {
-	seen := map[*types.Named]bool{}
-	same := true
-	var visit func(n *types.Named)
-	visit = func(n *types.Named) {
-		p := st.renewed(n)
-		if p == nil || seen[n] || !same {
-			return
-		}
-		seen[n] = true
-		now, ok := p.pkg.Scope().Lookup(n.Obj().Name()).(*types.TypeName)
-		if !ok || shape(now.Type()) != shape(n.Origin()) {
-			same = false
-			return
-		}
-		walkNamed(n.Underlying(), visit)
-	}
-	walkNamed(t, visit)
-	return same
-}
-
-// keepsShape says whether the type that a cell has declared is made of what it was, after a reload.
-func (st *stage) keepsShape(d *decl) bool {
-	e := st.lookup(d.names[0])
-	return e == nil || st.reloaded == nil || st.movable(e.obj.Type().Underlying())
-}
-
-// shape writes what a type is made of, whatever the version of a package.
-func shape(t types.Type) string { return unversioned(t.Underlying()) }
-
-// unversioned writes a type without the versions of packages.
-func unversioned(t types.Type) string {
-	return types.TypeString(t, func(p *types.Package) string {
-		path, _, _ := strings.Cut(p.Path(), "@")
-		return path
-	})
 }

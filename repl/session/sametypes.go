@@ -57,23 +57,6 @@ func (s *Session) findSameTypes(st *stage, user []*declared) {
 	}
 }
 
-// functionBefore is the session's declaration that that of a function or method takes the place of, or nil.
-func (st *stage) functionBefore(d *decl) *decl {
-	switch {
-	case d.tok != token.FUNC:
-		return nil
-	case d.recv != "":
-		if e := st.lookup(d.recv); e == nil || e.kind != typeKind {
-			return nil
-		}
-		return st.methodsOf(d.recv)[d.name]
-	}
-	if e := st.lookup(d.names[0]); e != nil && e.kind == funcKind {
-		return e.decl
-	}
-	return nil
-}
-
 // oldHead is an earlier declaration of a function or method, as a function without its body, under a name of
 // its own.
 func (s *Session) oldHead(st *stage, d *decl) *ast.FuncDecl {

@@ -122,13 +122,5 @@ type Cell struct {
 	Err    bool
 }
 
-// A Completion is one way to go on at the cursor.
-type Completion struct {
-	Text   string // replaces the bytes From…cursor
-	Kind   string // "var", "func", "method", "field", "type", "package", "magic", "flag", "file", "keyword"
-	Detail string // signature or type
-	Doc    string // first sentence, or empty
-}
-
 // A Session is a running notebook: its variables, its history, its interpreter.
 type Session struct{ state }

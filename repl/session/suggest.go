@@ -10,8 +10,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/python"
-	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 
 	"golang.org/x/tools/go/ast/astutil"
@@ -19,9 +19,9 @@ import (
 
 // An advisor finds what the user may have meant where the checker complains.
 type advisor struct {
-	s   *Session
+	h   *helper
 	st  *stage
-	c   *checked
+	c   *facts
 	pos token.Pos
 }
 
@@ -104,8 +104,8 @@ var rules = []rule{
 }
 
 // suggest words a message and finds a suggestion for it.
-func (s *Session) suggest(st *stage, c *checked, pos token.Pos, msg string) (newMsg, hint string) {
-	a := &advisor{s, st, c, pos}
+func (h *helper) suggest(st *stage, c *facts, pos token.Pos, msg string) (newMsg, hint string) {
+	a := &advisor{h, st, c, pos}
 	for _, r := range rules {
 		if m := r.message.FindStringSubmatch(msg); m != nil {
 			if said, hint := r.advise(a, msg, m); hint != "" || said != msg {
@@ -118,15 +118,14 @@ func (s *Session) suggest(st *stage, c *checked, pos token.Pos, msg string) (new
 
 // line is the line of the complaint.
 func (a *advisor) line() string {
-	p := a.s.fset.Position(a.pos)
-	return lineOf(a.s.source(yaegi.CellOf(p.Filename)), p.Line)
+	text, n := a.h.Text(a.pos)
+	return cell.Line(text, n)
 }
 
 // inGo is the line of the complaint as Go, if it reads as Python.
 func (a *advisor) inGo() string {
-	p := a.s.fset.Position(a.pos)
-	text := a.s.source(yaegi.CellOf(p.Filename))
-	return a.s.translated(a.st, text, p.Line)
+	text, n := a.h.Text(a.pos)
+	return a.h.translated(a.st, text, n)
 }
 
 // path are the nodes around the place of the complaint, the innermost first.
@@ -158,7 +157,7 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 		if n, _ := stdlib.Name(path); n != o.Imported().Name() || path == o.Imported().Path() {
 			continue
 		}
-		if a.s.exports(path, name) {
+		if a.h.exports(path, name) {
 			return msg, fmt.Sprintf("%s is %s here; %s is in %s: import %q", pkg, o.Imported().Path(), name, path, path)
 		}
 	}
@@ -200,7 +199,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 			return msg, didYouMean(name, append(a.names(), packageNames()...))
 		}
 	}
-	if full := a.s.exportedAs(name); full != "" {
+	if full := a.h.exportedAs(name); full != "" {
 		return msg, "did you mean " + full + "?"
 	}
 	if near == "" {
@@ -212,7 +211,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 // names are what the session and the cell have declared.
 func (a *advisor) names() (list []string) {
 	a.st.all(func(e *entity) { list = append(list, e.name) })
-	for name := range a.s.world.imports {
+	for name := range a.h.World().imports {
 		list = append(list, name)
 	}
 	for _, f := range a.c.files {
@@ -239,10 +238,10 @@ var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "er
 
 // exportedAs finds what a name without a package may mean: Println and println are fmt.Println, sqrt is
 // math.Sqrt.
-func (s *Session) exportedAs(name string) string {
+func (h *helper) exportedAs(name string) string {
 	paths := append(slices.Clone(common), stdlib.Engine()...)
 	for _, path := range paths {
-		p, err := s.importer.Import(path)
+		p, err := h.Package(path)
 		if err != nil {
 			continue
 		}
@@ -292,7 +291,7 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 		return msg, ""
 	}
 	t := a.c.info.Types[sel.X].Type
-	if path, ok := stdlib.ImportFor(operand); ok && a.s.exports(path, name) {
+	if path, ok := stdlib.ImportFor(operand); ok && a.h.exports(path, name) {
 		return msg, fmt.Sprintf("%s is a variable of yours that hides the package %s", operand, path)
 	}
 	var candidates []string
@@ -322,8 +321,8 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 }
 
 // exports says whether a package has an exported name.
-func (s *Session) exports(path, name string) bool {
-	p, err := s.importer.Import(path)
+func (h *helper) exports(path, name string) bool {
+	p, err := h.Package(path)
 	return err == nil && token.IsExported(name) && p.Scope().Lookup(name) != nil
 }
 

@@ -17,7 +17,7 @@ func (s *Session) Vars() []Var {
 		if e.cell == 0 { // predeclared
 			continue
 		}
-		v := Var{Name: name, Kind: e.kind.String(), Type: s.typeOf(e), Cell: e.cell}
+		v := Var{Name: name, Kind: e.kind.String(), Type: typeOf(e), Cell: e.cell}
 		if e.kind == varKind {
 			v.Value, _ = s.value(e)
 		}
@@ -28,14 +28,6 @@ func (s *Session) Vars() []Var {
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
-}
-
-// typeOf is an entity's type as Go writes it.
-func (s *Session) typeOf(e *entity) string {
-	if t, ok := e.obj.(*types.TypeName); ok {
-		return types.TypeString(t.Type().Underlying(), qualifier)
-	}
-	return typeString(e.obj.Type())
 }
 
 // value is the value of a variable now.

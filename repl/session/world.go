@@ -123,7 +123,7 @@ type stage struct {
 	imports map[string]string
 	dots    []string
 	// reloaded are the packages that take the place of others, by the paths of those.
-	reloaded map[string]*local
+	reloaded map[string]*types.Package
 }
 
 func (w *world) stage() *stage {
@@ -252,12 +252,35 @@ func (st *stage) apply(c *change) {
 	st.dots = append(st.dots[:len(st.dots):len(st.dots)], c.dots...)
 }
 
-// qualifier writes types without the package that cells belong to.
-func qualifier(p *types.Package) string {
-	if p.Path() == pkgPath {
-		return ""
+// functionBefore is the session's declaration that that of a function or method takes the place of, or nil.
+func (st *stage) functionBefore(d *decl) *decl {
+	switch {
+	case d.tok != token.FUNC:
+		return nil
+	case d.recv != "":
+		if e := st.lookup(d.recv); e == nil || e.kind != typeKind {
+			return nil
+		}
+		return st.methodsOf(d.recv)[d.name]
 	}
-	return p.Name()
+	if e := st.lookup(d.names[0]); e != nil && e.kind == funcKind {
+		return e.decl
+	}
+	return nil
 }
 
-func typeString(t types.Type) string { return types.TypeString(types.Default(t), qualifier) }
+// isMethod says whether the interpreter's function of this name is a method, or that of an instance of a generic type.
+func (w *world) isMethod(d *decl, name string) bool {
+	recv, method, ok := strings.Cut(name, "·")
+	return ok && method == d.name && (recv == w.internalName(d.recv) || strings.HasPrefix(recv, d.recv+"__of"))
+}
+
+func (w *world) internalName(name string) string {
+	if e := w.names[name]; e != nil {
+		return e.internal
+	}
+	return ""
+}
+
+// cellName is how errors call a cell, In[3].
+func cellName(n int) string { return fmt.Sprintf("In[%d]", n) }

@@ -1,0 +1,64 @@
+package session
+
+import "go/ast"
+
+// declaredBy are the names that a declaration adds to the package scope.
+func declaredBy(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name.Name)
+			case *ast.ValueSpec:
+				for _, n := range spec.Names {
+					names = append(names, n.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the name of a method's type.
+func receiver(f *ast.FuncDecl) string {
+	t := ast.Unparen(f.Recv.List[0].Type)
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = ast.Unparen(p.X)
+	}
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		t = x.X
+	case *ast.IndexListExpr:
+		t = x.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// receiverParams are the names that a method gives its type's parameters.
+func receiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
+	t := ast.Unparen(f.Recv.List[0].Type)
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = ast.Unparen(p.X)
+	}
+	var list []ast.Expr
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		list = []ast.Expr{x.Index}
+	case *ast.IndexListExpr:
+		list = x.Indices
+	}
+	for _, e := range list {
+		if id, ok := e.(*ast.Ident); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,99 @@
+package session
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. The cell may
+// be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer. Completing command lines is up to
+// whoever has the commands.
+func (s *Session) Complete(src string, pos int) (from int, list []Completion) {
+	pos = min(max(pos, 0), len(src))
+	if !s.busy.TryLock() {
+		return pos, nil
+	}
+	defer s.busy.Unlock()
+	return s.helper().Complete(src, pos)
+}
+
+// CompletePath completes the path of a file, relative to the session's folder; from is where its last element begins.
+// Folders end with a separator. Hidden files are listed when a dot is typed.
+func (s *Session) CompletePath(path string) (from int, list []Completion) {
+	return s.helper().CompletePath(path)
+}
+
+// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell. The cell
+// may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+func (s *Session) Hint(src string, pos int) (Hint, bool) {
+	if !s.busy.TryLock() {
+		return Hint{}, false
+	}
+	defer s.busy.Unlock()
+	return s.helper().Hint(src, min(max(pos, 0), len(src)))
+}
+
+// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression, which it
+// does not evaluate.
+func (s *Session) Inspect(expr string) (Info, error) { return s.helper().Inspect(expr) }
+
+// Source is the source of what an Info tells about: as it was typed, for what a cell or a package of the user's
+// declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the standard library.
+func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
+
+// helper is help about the session as it is now.
+func (s *Session) helper() *helper { return &helper{seen{s}} }
+
+// facts are what help may know of a check.
+func (c *checked) facts() *facts { return &facts{c.files, c.pkg, c.info, c.errs} }
+
+// seen is the session as help sees it.
+type seen struct{ s *Session }
+
+func (v seen) World() *world { return v.s.world }
+
+func (v seen) Check(fset *token.FileSet, st *stage, file *ast.File, extra ...types.Object) *facts {
+	return v.s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
+}
+
+func (v seen) Import(st *stage, decl string) {
+	_, _ = v.s.checkImport(st, v.s.Next(), decl, cell.Piece{Kind: cell.Import, To: len(decl)}) // a wrong one imports nothing
+}
+
+func (v seen) Outs(list []ast.Stmt) (extra []types.Object) {
+	for _, o := range v.s.outRefs(list) {
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
+	}
+	return extra
+}
+
+func (v seen) Package(path string) (*types.Package, error) { return v.s.importer.Import(path) }
+
+func (v seen) Doc(path, symbol string) string { return v.s.doc(path, symbol) }
+
+func (v seen) Title(path string) string { return v.s.packageTitle(path) }
+
+func (v seen) SourceOf(path, symbol string) string {
+	if p := v.s.locals.byPath[path]; p != nil {
+		return p.symbol(symbol).source
+	}
+	return ""
+}
+
+func (v seen) Text(pos token.Pos) (src string, line int) {
+	p := v.s.fset.Position(pos)
+	return v.s.source(yaegi.CellOf(p.Filename)), p.Line
+}
+
+func (v seen) Value(e *entity) (any, bool) { return v.s.value(e) }
+
+func (v seen) Shown(e *entity) display.Value {
+	return v.s.format.Format(v.s.rt.Variable(e.internal), e.obj.Type())
+}
+
+func (v seen) Dir() string { return v.s.Dir() }
