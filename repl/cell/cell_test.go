@@ -57,6 +57,7 @@ func TestSplit(t *testing.T) {
 		{"// why?\nx", "statement[x]"},
 		{"s := \"!ls\" + \"?\"", "statement[s := \"!ls\" + \"?\"]"},
 		{"s := \"what?", "statement[s := \"what?]"},
+		{"%bench a := f(1) ; b := f(2)\nx", "command[%bench a := f(1) ; b := f(2)] statement[x]"},
 		{"x; %whos", "statement[x]quiet statement[%whos]"},
 		{"r := '?'\nq := '\"'\nx", "statement[r := '?'] statement[q := '\"'] statement[x]"},
 		{"// %% title\nx", "statement[x]"},
