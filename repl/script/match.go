@@ -12,7 +12,8 @@ const (
 	anyLines = "..."
 
 	numberPattern = `[-+]?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?Inf|NaN`
-	timePattern   = `(?:\d[\d,]*(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|min|s|m|h))+`
+	timeUnit      = `\d[\d,]*(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|min|s|m|h|d)`
+	timePattern   = timeUnit + `(?:\s?` + timeUnit + `)*` // 1m2s, 1 min 02 s
 )
 
 // matcherSyntax finds [..], [time], [number], 1.23[~1e-3] and [launches<=2].
