@@ -11,7 +11,7 @@ import (
 var editMagic = Magic{
 	Name: "edit", Family: "Files and history", Args: "[CELL|NAME]", Takes: TakesNames,
 	Summary: "open a cell in $VISUAL or $EDITOR, and put what becomes of it at the prompt",
-	Help:    "The last cell, the one with a number, or the declaration of a function or type. Where there is no terminal it is shown.",
+	Help:    "The last cell, the one with a number, or the declaration of a function or type. Without a terminal it is shown.",
 	Example: "%edit\n%edit 3\n%edit area",
 	run:     editCell,
 }

@@ -60,7 +60,7 @@ func rootCommand() *cobra.Command {
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
 		Long: `mcs is a notebook in a terminal: you type Go, the tensor engine is already there.
 
-Without arguments it opens the notebook, or runs standard input if that is no terminal. With a file it opens the
+Without arguments it opens the notebook, or runs standard input if that is not a terminal. With a file it opens the
 notebook with the file's cells in its history. In the notebook %help lists the commands.`,
 		Example:       "  mcs\n  mcs lora.mcs\n  mcs run lora.mcs -p steps=50\n  mcs test -u lora.mcs",
 		Args:          notebookArgs,
