@@ -47,10 +47,12 @@ func (s *Session) Inspect(expr string) (Info, error) { return s.helper().Inspect
 func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
 
 // helper is help about the session as it is now.
-func (s *Session) helper() *helper { return &helper{seen{s}} }
+func (s *Session) helper() *helper { return &helper{notebook: seen{s}} }
 
 // facts are what help may know of a check.
-func (c *checked) facts() *facts { return &facts{c.files, c.pkg, c.info, c.errs} }
+func (c *checked) facts() *facts {
+	return &facts{files: c.files, pkg: c.pkg, info: c.info, errs: c.errs}
+}
 
 // seen is the session as help sees it.
 type seen struct{ s *Session }

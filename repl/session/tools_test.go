@@ -30,7 +30,7 @@ func TestInspect(t *testing.T) {
 			return i.HasValue && i.Value == 7 && i.Place == "In[3]:2" && i.Shown.Text(80) == "7"
 		}},
 		{"m", "var", "*Model", 3, func(i Info) bool {
-			return has(i, "fields", Item{"Layers", "int", ""}) && has(i, "methods", Item{"Forward", "(x int) int", ""})
+			return has(i, "fields", Item{Name: "Layers", Detail: "int", Doc: ""}) && has(i, "methods", Item{Name: "Forward", Detail: "(x int) int", Doc: ""})
 		}},
 		{"half", "func", "func(x int) int", 3, func(i Info) bool {
 			return i.Doc == "half of it" && i.Place == "In[3]:4" && i.Source == "func half(x int) int { return x / 2 }"
@@ -43,7 +43,7 @@ func TestInspect(t *testing.T) {
 		}},
 		{"strings.ToUpper", "func", "func(s string) string", 0, func(i Info) bool { return strings.Contains(i.Doc, "upper case") }},
 		{"strings.Builder", "type", "strings.Builder", 0, func(i Info) bool {
-			return has(i, "methods", Item{"Len", "() int", "Len returns the number of accumulated bytes; b.Len() == len(b.String())."})
+			return has(i, "methods", Item{Name: "Len", Detail: "() int", Doc: "Len returns the number of accumulated bytes; b.Len() == len(b.String())."})
 		}},
 		{"tensor.Tensor.MatMul", "method", "", 0, func(i Info) bool { return i.Doc != "" }},
 		{"len", "func", "func(v T) int", 0, func(i Info) bool { return i.Doc != "" }},
