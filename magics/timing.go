@@ -71,6 +71,8 @@ func (w *work) show(v any) display.Value {
 	switch {
 	case w.kind == expression && v != nil:
 		return display.Format(v)
+	case w.kind == trailing && len(list) > 0 && list[len(list)-1] != nil:
+		return display.Format(list[len(list)-1])
 	case w.kind != severalValues:
 		return nil
 	}

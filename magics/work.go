@@ -28,6 +28,7 @@ const (
 	expression    workKind = iota
 	severalValues          // the values of a call, as results
 	statements             // the variables that were assigned, as results, or nothing
+	trailing               // the same, and the value of the expression at the end behind them
 )
 
 // The floor of an expression is the cheapest expression, that of a statement list an empty function call.
@@ -47,7 +48,14 @@ func (c *call) compile(source string) (*work, error) {
 	if value := onlyDefinition(source, list); value != "" {
 		return c.compileExpr(value)
 	}
-	if made := c.assigned(list); len(made) > 0 {
+	made := c.assigned(list)
+	if before, last := trailingExpr(source, list); last != "" {
+		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", before, strings.Join(append(made, last), ", "))
+		if stmt, err := c.s.Compile(function); err == nil {
+			return &work{source, stmt, trailing, functionFloor}, nil
+		}
+	}
+	if len(made) > 0 {
 		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", source, strings.Join(made, ", "))
 		if stmt, err := c.s.Compile(function); err == nil {
 			return &work{source, stmt, statements, functionFloor}, nil
@@ -99,6 +107,19 @@ func onlyDefinition(source string, list []ast.Stmt) string {
 		return ""
 	}
 	return source[int(a.Rhs[0].Pos())-1-len(statementsBefore) : int(a.Rhs[0].End())-1-len(statementsBefore)]
+}
+
+// trailingExpr takes a list of statements apart that ends in an expression.
+func trailingExpr(source string, list []ast.Stmt) (before, last string) {
+	if len(list) < 2 {
+		return "", ""
+	}
+	es, ok := list[len(list)-1].(*ast.ExprStmt)
+	if !ok {
+		return "", ""
+	}
+	at := int(es.Pos()) - 1 - len(statementsBefore)
+	return source[:at], source[at : int(es.End())-1-len(statementsBefore)]
 }
 
 // assigned returns the variables that statements leave values in: those that they declare at their top level,

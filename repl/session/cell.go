@@ -200,7 +200,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 			err = e
 		}
 		for _, line := range s.news(ran) {
-			s.tell("%s", line)
+			fmt.Fprintln(s.errOut, line)
 		}
 	}()
 	var later *unit
@@ -216,7 +216,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 		for _, u := range list {
 			if u.command != "" {
 				before := s.generation
-				if err := s.runCommand(ctx, r, u.command); err != nil {
+				if err := s.runCommand(ctx, r, u); err != nil {
 					return 0, err
 				}
 				if s.generation != before {
@@ -241,18 +241,18 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 }
 
 // runCommand runs a command line, and renders what it shows, like code of the cell.
-func (s *Session) runCommand(ctx context.Context, r *Result, line string) error {
+func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 	if s.opts.Commands == nil {
-		return fmt.Errorf("%s: %s: this session has no commands", cellName(r.N), line)
+		return fmt.Errorf("%s: %s: this session has no commands", cellName(r.N), u.command)
 	}
 	var made struct {
 		shown display.Value
 		err   error
 	}
 	err := s.guarded(ctx, func() {
-		v, err := s.opts.Commands.Run(ctx, s, line)
+		v, err := s.opts.Commands.Run(ctx, s, u.command)
 		if err != nil {
-			made.err = tell(err)
+			made.err = s.tellAt(u, r.N, err)
 		}
 		if v != nil {
 			made.shown = s.render(v, 0)
@@ -455,6 +455,17 @@ type told struct {
 }
 
 func tell(err error) error { return &told{err, err.Error()} }
+
+// tellAt is tell for the error of a command, with its line in front if the cell has more than the command, unless the
+// error names a place itself.
+func (s *Session) tellAt(u *unit, n int, err error) error {
+	t := &told{err, err.Error()}
+	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
+		line, _ := cell.LineCol(source, u.piece.From)
+		t.text = fmt.Sprintf("%s:%d: %s", cellName(n), line, t.text)
+	}
+	return t
+}
 
 func (t *told) Error() string { return t.text }
 

@@ -13,6 +13,8 @@ func TestExhaustion(t *testing.T) {
 	defer func(f func() uint64) { memoryLimit = f; debug.SetMemoryLimit(math.MaxInt64) }(memoryLimit)
 	debug.SetMemoryLimit(math.MaxInt64)
 	memoryLimit = func() uint64 { return 512 << 20 }
+	defer func(f func() uint64) { wholeLimit = f }(wholeLimit)
+	wholeLimit = func() uint64 { return 896 << 20 }
 	const limit, huge = "memory limit reached", "more than cells may take"
 	for _, c := range []struct{ cell, want string }{
 		{"make([]int, 1<<40)", "make: 1099511627776 elements of 8 bytes are " + huge},
@@ -30,6 +32,12 @@ func TestExhaustion(t *testing.T) {
 		{`s := "x"; for { s += s }`, limit},
 		{"m := map[int][1024]int{}; for i := 0; ; i++ { m[i] = [1024]int{} }", limit},
 		{"type N struct { next *N; pad [1000]int }; var n *N; for { n = &N{next: n} }", limit},
+		{"ch := make(chan []byte, 1<<20); for { ch <- make([]byte, 1<<20) }", limit},
+		{"xs := [][]byte{}; slices.SortFunc(make([]int, 1<<20), func(a, b int) int { xs = append(xs, make([]byte, 1<<20)); return 0 })", limit},
+		{"xs := []tensor.Tensor{}; for { xs = append(xs, tensor.Ones(4<<20).Eval()) }", limit},
+		{"xs := []any{}; for { xs = append(xs, tensor.Ones(1<<20).Eval(), make([]byte, 2<<20)) }", limit},
+		{"ended := make(chan int); go func() { xs := [][]byte{}; for { xs = append(xs, make([]byte, 1<<20)) } }(); <-ended", limit},
+		{"hold := make([]byte, 480<<20); hold[0] = 1\nvar f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0)", "limit reached"},
 		{"var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0)", "limit reached"},
 	} {
 		t.Run(c.cell, func(t *testing.T) {
@@ -45,3 +53,34 @@ func TestExhaustion(t *testing.T) {
 		})
 	}
 }
+
+// Goroutines that earlier cells have left are guarded at the prompt, too, and the others go on.
+func TestGoroutinesAreGuarded(t *testing.T) {
+	defer func(f func() uint64) { memoryLimit = f }(memoryLimit)
+	memoryLimit = func() uint64 { return 512 << 20 }
+	for _, c := range []struct{ cell, want string }{
+		{"go func() { var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0) }()", "stack limit reached"},
+		{"go func() { xs := [][]byte{}; for { xs = append(xs, make([]byte, 1<<20)) } }()", "memory limit reached"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			told := make(chan string, 100)
+			s, err := New(Options{Stderr: writerFunc(func(b []byte) { told <- string(b) })})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			run(t, s, "n := 0; go func() { for { n++; time.Sleep(time.Millisecond) } }()")
+			run(t, s, c.cell)
+			if got := <-told; !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := run(t, s, "before := n; time.Sleep(300 * time.Millisecond); n > before"); got != "true" {
+				t.Error("a goroutine that has done nothing was stopped")
+			}
+		})
+	}
+}
+
+type writerFunc func(b []byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
@@ -28,19 +29,30 @@ const (
 	manyGoroutines = 20000
 )
 
-// usage is how much memory code of cells may be using.
-type usage struct{ stacks, heap uint64 }
+// usage is how much memory code of cells may be using. Tensors are no part of the heap.
+type usage struct{ stacks, heap, tensors uint64 }
 
 func measureUsage() usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples)
-	return usage{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
+	u := usage{stacks: samples[0].Value.Uint64(), heap: samples[1].Value.Uint64()}
+	for _, d := range device.List() {
+		u.tensors += uint64(d.Memory().InUse)
+	}
+	return u
+}
+
+// over says whether more memory is in use than may be. Where too much was held already when the newest run began, there
+// must be room to give it up.
+func (u usage) over(before usage) bool {
+	return u.heap > max(memoryLimit(), before.heap+memoryLimit()/16) ||
+		u.heap+u.tensors > max(wholeLimit(), before.heap+before.tensors+wholeLimit()/16)
 }
 
 // watch makes the guard look out from now on.
 func (g *guard) watch(s *Session) {
 	now := measureUsage()
-	if now.heap > memoryLimit() {
+	if now.over(usage{}) {
 		runtime.GC()
 		now = measureUsage()
 	}
@@ -54,6 +66,7 @@ func (g *guard) watch(s *Session) {
 }
 
 func (g *guard) run(s *Session) {
+	var last usage
 	for {
 		every := watchEvery
 		if s.rt.Current() == nil {
@@ -68,19 +81,19 @@ func (g *guard) run(s *Session) {
 		}
 		before := g.before
 		g.mu.Unlock()
-		// Somebody who holds too much already must be able to give it up.
-		limit := max(memoryLimit(), before.heap+memoryLimit()/16)
 		now := measureUsage()
+		doubles := now.heap > last.heap+memoryLimit()/4
+		last = now
 		switch {
 		case now.stacks > before.stacks+stackLimit:
 			g.stopDeepest(s)
-		case now.heap > limit:
-			if now.heap < limit/2*3 { // what doubles leaves no time for it
+		case now.over(before):
+			if !doubles { // that leaves no time: a collection waits for each copy of the whole
 				runtime.GC() // garbage counts, too, until it is collected
 				now = measureUsage()
 			}
 			switch {
-			case now.heap <= limit:
+			case !now.over(before):
 			case now.stacks > before.stacks+stackLimit/8: // to unwind so many calls would take as much again
 				g.stopDeepest(s)
 			default:
@@ -163,7 +176,7 @@ func (s *Session) halted(f func()) {
 // stoppedCell gives back what a cell held that was stopped, and tells of it if nobody waits for the cell.
 func (g *guard) stoppedCell(s *Session, cause error, background bool) {
 	if background {
-		s.tell("a goroutine of an earlier cell was stopped: %v", cause)
+		fmt.Fprintf(s.errOut, "a goroutine of an earlier cell was stopped: %v\n", cause)
 	}
 	runtime.GC()
 	g.mu.Lock()

@@ -1,29 +1,18 @@
 package session
 
-import (
-	"bufio"
-	"os"
-	"strconv"
-	"strings"
-	"sync"
-)
+import "github.com/mcs-notebook/mcs/internal/machine"
 
-// memoryLimit is how much of the heap cells may use: half of the machine's memory: what doubles is twice as
-// much before it can be stopped, or 8 GiB where that is not known.
-var memoryLimit = sync.OnceValue(func() uint64 {
-	const unknown = 8 << 30
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return unknown
+// machineMemory is what the process may have, or an ordinary machine's where that is not known.
+func machineMemory() uint64 {
+	if n := machine.Memory(); n > 0 {
+		return uint64(n)
 	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if kib, ok := strings.CutPrefix(sc.Text(), "MemTotal:"); ok {
-			n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(kib), " kB"), 10, 64)
-			if err == nil {
-				return n * 1024 / 2
-			}
-		}
-	}
-	return unknown
-})
+	return 16 << 30
+}
+
+// memoryLimit is how much of the heap cells may use: half of the memory, because what doubles is twice as much before it
+// can be stopped.
+var memoryLimit = func() uint64 { return machineMemory() / 2 }
+
+// wholeLimit is how much heap and tensors may be together.
+var wholeLimit = func() uint64 { return machineMemory() / 8 * 7 }

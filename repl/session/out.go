@@ -47,7 +47,7 @@ func (s *Session) keep(n int, t types.Type, v reflect.Value) {
 // shrink lets go of a value that is not small.
 func (o *out) shrink() {
 	v := o.value
-	if !v.IsValid() || small(v) <= keepBytes {
+	if !v.IsValid() || small(v, 0) <= keepBytes {
 		return
 	}
 	o.value, o.rtype = reflect.Value{}, v.Type()
@@ -71,11 +71,17 @@ func onlyPointer(v reflect.Value) unsafe.Pointer {
 	return nil
 }
 
-// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it
-// points to does not count as small, however little it is.
-func small(v reflect.Value) int {
+// smallDepth is how deep a value may be nested that is kept.
+const smallDepth = 20
+
+// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it points to does
+// not count as small, however little it is, and what is nested deep, as all that holds itself is, does not either.
+func small(v reflect.Value, depth int) int {
 	if !v.IsValid() {
 		return 0
+	}
+	if depth > smallDepth {
+		return 2 * keepBytes
 	}
 	n := int(v.Type().Size())
 	switch v.Kind() {
@@ -90,18 +96,18 @@ func small(v reflect.Value) int {
 		if v.IsNil() {
 			return n
 		}
-		return n + small(v.Elem())
+		return n + small(v.Elem(), depth+1)
 	case reflect.Slice, reflect.Array:
 		for i := 0; i < v.Len() && n <= keepBytes; i++ {
-			n += small(v.Index(i))
+			n += small(v.Index(i), depth+1)
 		}
 	case reflect.Map:
 		for it := v.MapRange(); n <= keepBytes && it.Next(); {
-			n += small(it.Key()) + small(it.Value())
+			n += small(it.Key(), depth+1) + small(it.Value(), depth+1)
 		}
 	case reflect.Struct:
 		for i := 0; i < v.NumField() && n <= keepBytes; i++ {
-			n += small(v.Field(i))
+			n += small(v.Field(i), depth+1)
 		}
 	}
 	return n

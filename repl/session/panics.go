@@ -245,7 +245,7 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, 1, "", "")
 		where = d.place() + ": "
 	}
-	s.tell("%spanic in goroutine: %s", where, text)
+	fmt.Fprintf(s.errOut, "%spanic in goroutine: %s\n", where, text)
 }
 
 func internalPanic(p any) *PanicError {

@@ -129,7 +129,7 @@ func (s *Session) settled() {
 	select {
 	case <-s.pending:
 	case <-time.After(grace / 10):
-		s.tell("an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
+		fmt.Fprintln(s.errOut, "an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
 	}
 	s.pending = nil
 }
@@ -170,10 +170,13 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 	r.cell = s.rt.NewCell(rt.Hooks{
 		Around: func(f func()) { tensor.Within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
 		GaveUp: func(p any) error {
-			if _, ok := rt.Value(p).(*tensor.Error); ok && r.ctx.Err() != nil {
-				return ErrInterrupted
+			if _, ok := rt.Value(p).(*tensor.Error); !ok || r.ctx.Err() == nil {
+				return nil
 			}
-			return nil
+			if cause := s.rt.Cause(r.cell); cause != nil {
+				return cause
+			}
+			return ErrInterrupted
 		},
 		OnStop: cancel,
 	})

@@ -23,12 +23,9 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	if !ok {
 		return nil, fmt.Errorf("plan: %v is on %v, want a device", outs[0], outs[0].Dev)
 	}
-	w, err := walk(ctx, outs)
-	if err != nil {
-		return nil, err
-	}
+	w := ir.Walk(outs)
 	defer w.Release()
-	p, _, err := find(ctx, dev, w)
+	p, _, err := find(dev, w, Fused(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,6 @@ type emitter struct {
 	insts   map[int]int // heavy values to their instructions
 	bufs    []int       // Cmd.Bufs: inputs' bases, then exports
 	uses    []use       // of each input that is memory, once a base and chain
-	useOf   []int       // of each input, the place in uses; -1 for a number
 	scalars []int       // Cmd.Scalars: exprs
 	failed  bool        // a chain cannot be applied
 }
@@ -71,7 +70,6 @@ func (e *emitter) shapeOf(v int) []int {
 
 // value returns what is seen of base b through ch, in instructions of that shape.
 func (e *emitter) value(b int, ch chain, shape []int) backend.Ref {
-	e.step(1 + len(ch))
 	x := &e.values[b]
 	switch {
 	case x.kind == scalar:
@@ -108,7 +106,6 @@ func (e *emitter) heavy(h int) int {
 		return i
 	}
 	x := &e.values[h]
-	e.step(len(x.args))
 	args := make([]backend.Ref, len(x.args))
 	for i, a := range x.args {
 		args[i] = e.operand(x, i, a)
@@ -186,8 +183,10 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 		r, ok = e.refs[at]
 	}
 	if ok {
-		if in, _ := r.Input(); !inlinable {
-			e.uses[e.useOf[in]].inlinable = false
+		for j := range e.uses {
+			if u := &e.uses[j]; u.base == b && !inlinable && u.chain.key() == ch.key() {
+				u.inlinable = false
+			}
 		}
 		return r
 	}
@@ -195,18 +194,13 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 	if !ok {
 		e.failed = true
 	}
-	e.uses = append(e.uses, use{b, ch, inlinable})
-	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: e.buffer(b)}, len(e.uses)-1)
-}
-
-// buffer returns where base b stands in Cmd.Bufs.
-func (e *emitter) buffer(b int) int {
-	if i := e.at[b]; i < len(e.bufs) && e.bufs[i] == b {
-		return i
+	buf := slices.Index(e.bufs, b)
+	if buf < 0 {
+		buf = len(e.bufs)
+		e.bufs = append(e.bufs, b)
 	}
-	e.at[b] = len(e.bufs)
-	e.bufs = append(e.bufs, b)
-	return e.at[b]
+	e.uses = append(e.uses, use{b, ch, inlinable})
+	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: buf})
 }
 
 // number returns a scalar input.
@@ -217,13 +211,12 @@ func (e *emitter) number(b int) backend.Ref {
 		return r
 	}
 	e.scalars = append(e.scalars, x.index)
-	return e.input(at, backend.Input{DType: x.dtype, Buf: -1, Scalar: len(e.scalars) - 1}, -1)
+	return e.input(at, backend.Input{DType: x.dtype, Buf: -1, Scalar: len(e.scalars) - 1})
 }
 
-// input adds an input, of which use says where it stands in uses.
-func (e *emitter) input(at place, in backend.Input, use int) backend.Ref {
+func (e *emitter) input(at place, in backend.Input) backend.Ref {
 	r := backend.In(len(e.group.Inputs))
-	e.group.Inputs, e.useOf = append(e.group.Inputs, in), append(e.useOf, use)
+	e.group.Inputs = append(e.group.Inputs, in)
 	e.refs[at] = r
 	return r
 }

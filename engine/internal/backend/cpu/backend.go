@@ -14,6 +14,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 func init() {
@@ -44,7 +46,7 @@ type Backend struct {
 // New returns a backend with that many threads; 0 stands for as many as Go may use.
 func New(threads int) *Backend {
 	b := &Backend{pool: pool.New(threads), turns: processors()}
-	b.memory.limit = physicalMemory()
+	b.memory.limit = machine.Memory()
 	accelerate()
 	b.launch.pool = b.pool
 	return b
@@ -187,7 +189,7 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 		}
 	}
 	if ctx.Err() != nil {
-		return backend.Interrupted(ctx)
+		return cause(ctx)
 	}
 	return nil
 }
@@ -200,7 +202,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 	}
 	l := b.turns.take(ctx, b, work)
 	if l == nil {
-		return 0, backend.Interrupted(ctx)
+		return 0, cause(ctx)
 	}
 	defer b.turns.done(b, l)
 	if stop != nil {
@@ -211,7 +213,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 	var waited time.Time
 	for i := range cmds {
 		if ctx.Err() != nil {
-			return 0, backend.Interrupted(ctx)
+			return 0, cause(ctx)
 		}
 		start := now(times)
 		l.run(&cmds[i])
@@ -234,6 +236,14 @@ func now(times []time.Duration) time.Time {
 		return time.Time{}
 	}
 	return time.Now()
+}
+
+// cause is why ctx is done.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return backend.ErrInterrupted
 }
 
 func (l *launch) run(c *backend.Cmd) {

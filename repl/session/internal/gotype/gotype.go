@@ -79,9 +79,9 @@ func newBlock(h Head, methods int) *block {
 	})).Elem()
 	at := func(i int) unsafe.Pointer { return v.Field(i).Addr().UnsafePointer() }
 	b := &block{rtype: (*rtype)(at(0)), uncommon: (*uncommonType)(at(1))}
-	types := elements[unsafe.Pointer](at(2), h.In+h.Out)
+	types := unsafe.Slice((*unsafe.Pointer)(at(2)), h.In+h.Out)
 	b.in, b.out = types[:h.In], types[h.In:]
-	b.methods = elements[methodType](at(3), methods)
+	b.methods = unsafe.Slice((*methodType)(at(3)), methods)
 	b.hash = uint32(-addReflectOff(unsafe.Pointer(b.rtype))) * 2654435761 // keeps it alive, too
 	b.kind = uint8(h.Kind)
 	b.str = addReflectOff(unsafe.Pointer(encode(h.Text, "", token.IsExported(h.Text), false)))
@@ -90,15 +90,6 @@ func newBlock(h Head, methods int) *block {
 	}
 	b.uncommon.offset = uint32(uintptr(at(3)) - uintptr(at(1)))
 	return b
-}
-
-// elements are n elements of memory. An empty field at the end of a struct has no memory that a pointer to an
-// element could point to.
-func elements[T any](at unsafe.Pointer, n int) []T {
-	if n == 0 {
-		return nil
-	}
-	return unsafe.Slice((*T)(at), n)
 }
 
 // copyLayout takes over how values of another type lie in memory and are compared.
