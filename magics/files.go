@@ -139,8 +139,8 @@ func (l loaded) StyledText(_ int, style display.Style) string {
 // Preload returns the cells for a front end that has a history to put them into.
 func (l loaded) Preload() []string { return l }
 
-// notSaved are commands about the session as such: they have no place in a file made of it. The cells that %run ran
-// are in the history themselves.
+// notSaved are commands about the session as such: they have no place in a file made of it. The cells that
+// %run ran are in the history themselves.
 var notSaved = []string{"save", "load", "history", "help", "run", "edit"}
 
 func saveFile(_ context.Context, c *call) (display.Value, error) {

@@ -73,7 +73,8 @@ type drawnInspection struct{ inspection }
 // SVG draws the histogram of the values.
 func (v drawnInspection) SVG() string { return v.stats.plot(v.Name).SVG() }
 
-// Unless all is asked for, so many lines are shown of a documentation, of a value, and of the lists of members together.
+// Unless all is asked for, so many lines are shown of a documentation, of a value, and of the lists of
+// members together.
 const (
 	docLines    = 10
 	valueLines  = 8
@@ -83,8 +84,8 @@ const (
 // Text is StyledText without styles.
 func (v inspection) Text(width int) string { return v.StyledText(width, nil) }
 
-// StyledText writes the name with its type and place, the value, the documentation, and the members; with ?? the source
-// or the plan, too.
+// StyledText writes the name with its type and place, the value, the documentation, and the members; with ??
+// the source or the plan, too.
 func (v inspection) StyledText(width int, style display.Style) string {
 	if width <= 0 {
 		width = 80

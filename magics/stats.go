@@ -118,7 +118,8 @@ func (s *stats) text(width int) string {
 
 func figure(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// bars draws the histogram on one line, between the smallest and the largest value. A bin that is not empty shows.
+// bars draws the histogram on one line, between the smallest and the largest value. A bin that is not empty
+// shows.
 func (s *stats) bars(width int) string {
 	low, high := figure(s.min), figure(s.max)
 	n := histogramBins

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Two ways to the same result take turns, so that a machine that slows down slows both down. A function evaluates what it
-// makes: tensors are lazy.
+// Two ways to the same result take turns, so that a machine that slows down slows both down. A function
+// evaluates what it makes: tensors are lazy.
 func ExampleCompare() {
 	x := tensor.Randn(64, 256).Eval()
 	work := func(f func() tensor.Tensor) func(n int) error {

@@ -1,5 +1,6 @@
-// Package llm has decoder language models: pre-norm blocks of rotary grouped-query attention and SwiGLU, as Llama and
-// Qwen2 have them. Parameters carry the names of the Hugging Face checkpoints, so that adapters and weights can travel.
+// Package llm has decoder language models: pre-norm blocks of rotary grouped-query attention and SwiGLU, as
+// Llama and Qwen2 have them. Parameters carry the names of the Hugging Face checkpoints, so that adapters and
+// weights can travel.
 package llm
 
 import (
@@ -96,8 +97,9 @@ type Model struct {
 	Head   nn.Layer // [width vocabulary]; nil when tied to the embedding
 }
 
-// New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the projections
-// that write into the residual stream (Radford et al. 2019). The same Config gives the same weights.
+// New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
+// projections that write into the residual stream (Radford et al. 2019). The same Config gives the same
+// weights.
 func New(c Config) *Model {
 	c = c.withDefaults()
 	c.check()
@@ -165,8 +167,8 @@ func (m *Model) output(x tensor.Tensor) tensor.Tensor {
 	return tied.Scores(x)
 }
 
-// Loss is the mean cross-entropy, in nats a token, of the targets that follow the inputs; both are integers [B T].
-// Targets of −100 do not count.
+// Loss is the mean cross-entropy, in nats a token, of the targets that follow the inputs; both are integers
+// [B T]. Targets of −100 do not count.
 func (m *Model) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	return tensor.CrossEntropy(m.Logits(inputs), targets, tensor.CrossEntropyOptions{})
 }

@@ -15,7 +15,8 @@ func small() *llm.Model {
 	return llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 32, Heads: 2, Hidden: 64, Seed: 1})
 }
 
-// An adapter is put into a model's linear layers, is the only thing that is trained, and can be merged into the weights.
+// An adapter is put into a model's linear layers, is the only thing that is trained, and can be merged into
+// the weights.
 func Example() {
 	m := small()
 	adapter, err := lora.Inject(m, lora.Config{Rank: 4, Alpha: 8, Targets: "q_proj,v_proj"})

@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// Text is a table of the kernels and a line with the counts. A timed recording lists the slowest first, with the share
-// of the device's time that each took and how fast it moved and computed.
+// Text is a table of the kernels and a line with the counts. A timed recording lists the slowest first, with
+// the share of the device's time that each took and how fast it moved and computed.
 func (r *Recording) Text(int) string {
 	if r.Timed {
 		return r.timedText()

@@ -11,7 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// The linear layers of a model keep their weights in 8 bits. An adapter beside them is trained as usual (QLoRA).
+// The linear layers of a model keep their weights in 8 bits. An adapter beside them is trained as usual
+// (QLoRA).
 func Example() {
 	m := llm.New(llm.Config{Vocab: 256, Layers: 2, Width: 64, Heads: 2, Hidden: 128, Seed: 1})
 	report, err := quant.Module(m, quant.Config{Bits: 8}, quant.AllLinear)

@@ -1,13 +1,14 @@
 // Package quant stores weights in 8 or 4 bits.
 //
-// A [Weight] is a matrix [in out] whose numbers are codes: unsigned integers of 8 or 4 bits. Codes of one output share a
-// scale, and perhaps a zero point, along a group of 32, 64 or 128 consecutive inputs; a weight is scale·(code − zero). What
-// a product costs with few rows is reading the weight, so a model in 4 bits answers up to seven times as fast as in f32,
-// and its weights need a seventh of the memory. Nothing else changes: activations stay what they are, gradients flow to
-// the input as through any linear layer, and an adapter beside a quantised layer trains (QLoRA; Dettmers and others 2023).
+// A [Weight] is a matrix [in out] whose numbers are codes: unsigned integers of 8 or 4 bits. Codes of one
+// output share a scale, and perhaps a zero point, along a group of 32, 64 or 128 consecutive inputs; a weight
+// is scale·(code − zero). What a product costs with few rows is reading the weight, so a model in 4 bits
+// answers up to seven times as fast as in f32, and its weights need a seventh of the memory. Nothing else
+// changes: activations stay what they are, gradients flow to the input as through any linear layer, and an
+// adapter beside a quantised layer trains (QLoRA; Dettmers and others 2023).
 //
-// [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. What comes back differs from what went
-// in by at most half a scale.
+// [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. What comes back differs
+// from what went in by at most half a scale.
 //
 // # How a weight is quantised
 //
@@ -16,16 +17,17 @@
 //	Symmetric  s = max|w|/(2^(bits−1)−1), zero = 2^(bits−1), code = round(w/s) + zero, within ±(2^(bits−1)−1) of zero
 //	Affine     s = (max(w,0) − min(w,0))/(2^bits−1), zero = round(−min(w,0)/s), code = round(w/s) + zero, within 0…2^bits−1
 //
-// round goes to the nearest integer, ties to even. So 0 is always exact. A group of zeros, or one whose scale would be
-// less than the least normal f32, gets the scale 0 and becomes zeros. NaN and infinities are refused.
+// round goes to the nearest integer, ties to even. So 0 is always exact. A group of zeros, or one whose scale
+// would be less than the least normal f32, gets the scale 0 and becomes zeros. NaN and infinities are
+// refused.
 //
 // # How it lies in memory
 //
-// Outputs stand in blocks of 16 and inputs in groups; the last ones are filled up with codes of zero. Codes are
-// u8 [blocks lines 64]. A line holds 4 inputs in 8 bits, or 8 inputs in 4 bits, of the 16 outputs of a block: byte 4·o+i of
-// line l is the code of output o, input 4·l+i; with 4 bits its lower half is input 8·l+i and its upper half input 8·l+4+i.
-// Scales are f32 or bf16 [blocks groups 16], zero points u8 of the same shape. So a vector of 32-bit lanes holds 16 outputs,
-// and all of a block is read in one go.
+// Outputs stand in blocks of 16 and inputs in groups; the last ones are filled up with codes of zero. Codes
+// are u8 [blocks lines 64]. A line holds 4 inputs in 8 bits, or 8 inputs in 4 bits, of the 16 outputs of a
+// block: byte 4·o+i of line l is the code of output o, input 4·l+i; with 4 bits its lower half is input 8·l+i
+// and its upper half input 8·l+4+i. Scales are f32 or bf16 [blocks groups 16], zero points u8 of the same
+// shape. So a vector of 32-bit lanes holds 16 outputs, and all of a block is read in one go.
 //
 // Reading order: quant.go, encode.go, layer.go, module.go, file.go.
 package quant

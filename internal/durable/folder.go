@@ -126,8 +126,8 @@ func RemoveFolder(path string) error {
 }
 
 // Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they
-// are the caller's. A folder that was being replaced gets its name back. No other process may be writing there:
-// see TryLock.
+// are the caller's. A folder that was being replaced gets its name back. No other process may be writing
+// there: see TryLock.
 func Tidy(dir string, ours func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

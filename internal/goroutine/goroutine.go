@@ -1,8 +1,8 @@
 // Package goroutine tells goroutines apart.
 //
-// Go gives a goroutine no name on purpose, so that programs do not make state depend on one. Here it is for the
-// opposite: what a function builds while it is traced must be told from what other goroutines build at the
-// same time, and a cell's goroutines from those of other cells.
+// Go gives a goroutine no name on purpose, so that programs do not make state depend on one. Here it is for
+// the opposite: what a function builds while it is traced must be told from what other goroutines build at
+// the same time, and a cell's goroutines from those of other cells.
 package goroutine
 
 import (

@@ -1,8 +1,8 @@
 // Package regular opens files that a person names, and only those that are files.
 //
 // A device, a named pipe or a socket in place of a file can block for good or go on without end, and a folder
-// can be opened but not read. So whatever mcs reads goes through [Open]: links are followed, and what is not a
-// regular file is refused before anything waits. [Read] and [Text] also bound what they take into memory.
+// can be opened but not read. So whatever mcs reads goes through [Open]: links are followed, and what is not
+// a regular file is refused before anything waits. [Read] and [Text] also bound what they take into memory.
 package regular
 
 import (

@@ -1,4 +1,5 @@
-// Package units writes times, sizes, counts and rates with their units, and tables of them, as both halves of mcs show them.
+// Package units writes times, sizes, counts and rates with their units, and tables of them, as both halves of
+// mcs show them.
 package units
 
 import (

@@ -6,7 +6,7 @@
 // that begins with %% is one command as a whole.
 //
 // Cells are unfinished most of the time, so nothing here parses, and no text is refused: [Scan] tiles any
-// text with tokens, [Split] cuts it, [Check] says what is wrong. Whoever has to know where in a cell
+// text with tokens, [Split] cuts it, [Check] says what is wrong. Code that has to know where in a cell
 // something stands asks this package. Reading order: token.go, piece.go, check.go, update.go, within.go.
 package cell
 

@@ -30,8 +30,8 @@ func (t Token) Text(src string) string { return src[t.From:t.To] }
 // Raw says whether a token is a raw string: blanks in it are data.
 func (t Token) Raw(src string) bool { return t.Tok == token.STRING && src[t.From] == '`' }
 
-// Ends says whether a token can end a statement: a semicolon, written or not. A command goes to the end of its
-// line, with the semicolons in it.
+// Ends says whether a token can end a statement: a semicolon, written or not. A command goes to the end of
+// its line, with the semicolons in it.
 func (t Token) Ends() bool { return t.Tok == LineEnd || t.Tok == token.SEMICOLON && !t.Command }
 
 // Nesting is 1 for an opening bracket, -1 for a closing one, 0 for all else.

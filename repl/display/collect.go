@@ -53,7 +53,8 @@ func (w *writer) elements(v reflect.Value, t types.Type, depth int) doc {
 	return d
 }
 
-// elemType is the type of the elements of a slice, array, map, pointer or channel type; nil if that is not known.
+// elemType is the type of the elements of a slice, array, map, pointer or channel type; nil if that is not
+// known.
 func elemType(t types.Type) types.Type {
 	if t != nil {
 		if u, ok := t.Underlying().(interface{ Elem() types.Type }); ok {
@@ -71,8 +72,8 @@ func untyped(d doc) doc {
 	return d
 }
 
-// shownIndices gives the indices of n elements that are shown, and for the gap the number of those that are not,
-// negative.
+// shownIndices gives the indices of n elements that are shown, and for the gap the number of those that are
+// not, negative.
 func (w *writer) shownIndices(n int) []int {
 	var list []int
 	for i := 0; i < n; i++ {
@@ -126,8 +127,8 @@ func (w *writer) entries(v reflect.Value, t types.Type, depth int) doc {
 // An entry of a map. A key that is NaN cannot be looked up, so the value is kept beside it.
 type entry struct{ key, value reflect.Value }
 
-// firstEntries are the entries of a map in the order of their keys: all if they are few, else the first ones. Of a map
-// that is too large to look at there are none.
+// firstEntries are the entries of a map in the order of their keys: all if they are few, else the first ones.
+// Of a map that is too large to look at there are none.
 func (w *writer) firstEntries(v reflect.Value) []entry {
 	if v.Len() > maxKeys && !w.f.Whole {
 		return nil
@@ -270,7 +271,8 @@ func (w *writer) function(v reflect.Value, s *types.Signature, t types.Type) doc
 	return doc{text: types.TypeString(s, w.f.qualifier()), typed: true}
 }
 
-// compiledName is the name of a compiled function, or empty for closures and for what an interpreter has made.
+// compiledName is the name of a compiled function, or empty for closures and for what an interpreter has
+// made.
 func compiledName(v reflect.Value) string {
 	f := runtime.FuncForPC(v.Pointer())
 	if f == nil {

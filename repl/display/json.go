@@ -14,8 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// JSON is the value as data: structs and maps are objects, numbers that JSON cannot write are strings. What is too deep
-// or too long ends in "…".
+// JSON is the value as data: structs and maps are objects, numbers that JSON cannot write are strings. What
+// is too deep or too long ends in "…".
 func (d *formatted) JSON() (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -16,9 +16,9 @@ import (
 // redrawEvery limits a live line to 10 changes a second: more cannot be read and costs the terminal work.
 const redrawEvery = 100 * time.Millisecond
 
-// Progress shows how far long work is. On a terminal it is one line that is drawn again and again; elsewhere it is a
-// plain line for every 10 % that is done. Everything else that is printed meanwhile goes through Write, so that the
-// live line stays below it. Its methods may be called from several goroutines.
+// Progress shows how far long work is. On a terminal it is one line that is drawn again and again; elsewhere
+// it is a plain line for every 10 % that is done. Everything else that is printed meanwhile goes through
+// Write, so that the live line stays below it. Its methods may be called from several goroutines.
 type Progress struct {
 	out   io.Writer
 	live  bool
@@ -44,8 +44,8 @@ type state struct {
 	active      bool
 }
 
-// NewProgress shows progress on out; live says that out is a terminal that understands escape sequences, width (nil:
-// 80) how many columns it has now.
+// NewProgress shows progress on out; live says that out is a terminal that understands escape sequences,
+// width (nil: 80) how many columns it has now.
 func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progress {
 	if width == nil {
 		width = func() int { return 80 }
@@ -53,8 +53,8 @@ func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progr
 	return &Progress{out: out, live: live, width: width, style: style, now: time.Now}
 }
 
-// Update says that done of total steps of task are done (total 0: how many there are is unknown); note is what the
-// work has to say now. A new task, or a task that starts over, ends the line of the one before.
+// Update says that done of total steps of task are done (total 0: how many there are is unknown); note is
+// what the work has to say now. A new task, or a task that starts over, ends the line of the one before.
 func (p *Progress) Update(task string, done, total int64, note string) {
 	task, note = visible.Line(task), visible.Line(note)
 	p.mu.Lock()
@@ -107,8 +107,8 @@ func (p *Progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Echoed says that the terminal itself has written behind the last output: the ^C of an interrupt. The live line, if
-// there is one, will be drawn over it.
+// Echoed says that the terminal itself has written behind the last output: the ^C of an interrupt. The live
+// line, if there is one, will be drawn over it.
 func (p *Progress) Echoed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +167,8 @@ func (p *Progress) erase() {
 // The bar's width in columns; it is left out of plain lines.
 const barColumns = 15
 
-// line is `step 120/300 ██████░░░░░░░░░ loss 2.31 · 8.0 s, 12.0 s left`, cut to less than width columns (the last one
-// stays free: a terminal would wrap); width 0 has no limit and no bar.
+// line is `step 120/300 ██████░░░░░░░░░ loss 2.31 · 8.0 s, 12.0 s left`, cut to less than width columns (the
+// last one stays free: a terminal would wrap); width 0 has no limit and no bar.
 func (p *Progress) line(width int, style Style) string {
 	c := &p.current
 	count := units.Int(c.done)

@@ -22,8 +22,8 @@ const (
 	minTableLen = 2  // elements of a slice that is shown as a table
 )
 
-// table is a slice or map of structs as rows and columns; nil for every other value. A row is an element, a column a
-// field. Structs that say themselves what they are stay elements.
+// table is a slice or map of structs as rows and columns; nil for every other value. A row is an element, a
+// column a field. Structs that say themselves what they are stay elements.
 func (w *writer) table(v reflect.Value, t types.Type, width int) *Table {
 	rows := w.f.unwrap(v)
 	if !rows.IsValid() || w.f.speaksFor(rows, t) {
@@ -85,8 +85,8 @@ func (f *Formatter) structOf(rt reflect.Type, t types.Type) *structType {
 
 func isNumber(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Complex128 }
 
-// dynamic is the type of a value: t, but of what is in an interface the one that was declared in interpreted code. It
-// is nil if only reflection knows it.
+// dynamic is the type of a value: t, but of what is in an interface the one that was declared in interpreted
+// code. It is nil if only reflection knows it.
 func (f *Formatter) dynamic(v reflect.Value, t types.Type) types.Type {
 	if t != nil && !types.IsInterface(t) {
 		return t

@@ -34,7 +34,8 @@ type Cell struct {
 	Role  Role
 }
 
-// NewTable makes a table; a column whose name starts with '>' is aligned right, one whose name starts with '~' is prose.
+// NewTable makes a table; a column whose name starts with '>' is aligned right, one whose name starts with
+// '~' is prose.
 func NewTable(columns ...string) *Table {
 	t := new(Table)
 	for _, name := range columns {
@@ -44,7 +45,8 @@ func NewTable(columns ...string) *Table {
 	return t
 }
 
-// Add appends a row. A cell is a Cell, a string, an integer, a float, a duration; anything else is written by fmt.
+// Add appends a row. A cell is a Cell, a string, an integer, a float, a duration; anything else is written by
+// fmt.
 func (t *Table) Add(cells ...any) {
 	row := make([]Cell, 0, len(cells))
 	for _, c := range cells {
@@ -77,8 +79,8 @@ func SecondsCell(s float64) Cell { return Cell{Text: units.Seconds(s), Value: s}
 // Text writes the table with two blanks between columns.
 func (t *Table) Text(width int) string { return t.StyledText(width, nil) }
 
-// StyledText is Text with headings and cells painted in their roles. The widest left column gives way if the table is
-// wider than the screen; if that is not enough, each row is written as lines of its own.
+// StyledText is Text with headings and cells painted in their roles. The widest left column gives way if the
+// table is wider than the screen; if that is not enough, each row is written as lines of its own.
 func (t *Table) StyledText(width int, style Style) string {
 	if width <= 0 {
 		width = 80
@@ -123,7 +125,8 @@ func (t *Table) broken(row []Cell, widths []int) [][]Cell {
 	return rows
 }
 
-// records writes each row as lines: its first cell, and below it the others, each behind the name of its column.
+// records writes each row as lines: its first cell, and below it the others, each behind the name of its
+// column.
 func (t *Table) records(width int, style Style) string {
 	var lines []string
 	add := func(role Role, text string, hang int) {
@@ -250,8 +253,8 @@ func (t *Table) HTML() string {
 	return b.String()
 }
 
-// JSON writes the table as an array of objects whose keys are the columns' names; numbers are in base units (bytes,
-// seconds).
+// JSON writes the table as an array of objects whose keys are the columns' names; numbers are in base units
+// (bytes, seconds).
 func (t *Table) JSON() ([]byte, error) {
 	rows := make([]map[string]any, 0, len(t.Rows))
 	for _, row := range t.Rows {

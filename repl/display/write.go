@@ -186,8 +186,8 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc
 	return doc{}, false
 }
 
-// clean is what a method said, fit for a terminal: nothing in it moves the cursor, and it is not endless. Inside another
-// value it stays on one line.
+// clean is what a method said, fit for a terminal: nothing in it moves the cursor, and it is not endless.
+// Inside another value it stays on one line.
 func (w *writer) clean(s string, depth int) string {
 	limit := w.limit.text
 	if strings.Contains(s, "\n") {
@@ -220,8 +220,8 @@ func (w *writer) shorten(s string, limit int) (short string, cut int) {
 	return s[:head] + elision + " " + units.Int(int64(tail-head)) + " more bytes " + elision + s[tail:], tail - head
 }
 
-// text quotes a string; one of several lines is shown as it would look, in back quotes. The middle of a long one is left
-// out.
+// text quotes a string; one of several lines is shown as it would look, in back quotes. The middle of a long
+// one is left out.
 func (w *writer) text(s string, depth int) doc {
 	limit := w.limit.text
 	if depth > 0 {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// command runs mcs in a folder with one file, and gives what it prints. Times differ from run to run: they are cut off.
+// command runs mcs in a folder with one file, and gives what it prints. Times differ from run to run: they
+// are cut off.
 func command(file, text, stdin string, args ...string) string {
 	dir, err := os.MkdirTemp("", "mcs")
 	if err != nil {

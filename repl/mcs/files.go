@@ -88,8 +88,8 @@ func runFile(ctx context.Context, name string, args []string) error {
 	return nil
 }
 
-// streams returns where a script's output goes and what shows its progress: on a terminal the live line stands below
-// the output, elsewhere progress is lines of standard error.
+// streams returns where a script's output goes and what shows its progress: on a terminal the live line
+// stands below the output, elsewhere progress is lines of standard error.
 func streams() (io.Writer, *display.Progress) {
 	if isTerminal(os.Stdout) && os.Getenv("TERM") != "dumb" {
 		p := display.NewProgress(os.Stdout, true, func() int { return columns(os.Stdout) }, nil)

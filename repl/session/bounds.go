@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// boundsHint says how long the slice was whose index was out of range: the interpreter's panic does not. It is known where
-// one line at the top of a cell indexes one variable of the session; then it is that one, as it still is.
+// boundsHint says how long the slice was whose index was out of range: the interpreter's panic does not. It
+// is known where one line at the top of a cell indexes one variable of the session; then it is that one, as
+// it still is.
 func (s *Session) boundsHint(e *PanicError) string {
 	if _, fault := e.Value.(runtime.Error); !fault || !strings.HasSuffix(e.text, "out of range") || e.Diag == nil || e.Diag.Cell == 0 || len(e.Frames) > 1 || len(e.Frames) == 1 && e.Frames[0].Func != "" {
 		return ""
@@ -74,7 +75,8 @@ func onlyIndexed(line string) (name string, ok bool) {
 	return name, simple && len(indexed) == 1
 }
 
-// localIn says whether a cell may declare a name inside of a block, where it hides the variable of the session.
+// localIn says whether a cell may declare a name inside of a block, where it hides the variable of the
+// session.
 func localIn(cell, name string) bool {
 	declared := regexp.MustCompile(`(?m)^(.*)\b` + regexp.QuoteMeta(name) + `\b[\w, ]*(?::=| [\w\[\]*.]+ =)`)
 	for _, m := range declared.FindAllStringSubmatch(cell, -1) {

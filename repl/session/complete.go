@@ -21,10 +21,10 @@ type Completion struct {
 	Doc    string // first sentence, or empty
 }
 
-// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. They
-// begin with what is typed; if nothing does, in another case; if nothing does either, they have its letters in
-// order from the start of a word. Where a type is wanted of a value, what has that type comes first. The cell may
-// be unfinished or wrong.
+// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos.
+// They begin with what is typed; if nothing does, in another case; if nothing does either, they have its
+// letters in order from the start of a word. Where a type is wanted of a value, what has that type comes
+// first. The cell may be unfinished or wrong.
 func (h *helper) Complete(cell string, pos int) (from int, list []Completion) {
 	pl := h.place(cell, pos)
 	if pl == nil {
@@ -216,7 +216,7 @@ func (c *candidates) fits(kind string, t types.Type) int {
 	return 2
 }
 
-// maxListed is how many completions are listed: nobody scrolls further.
+// maxListed is how many completions are listed: a person does not scroll further.
 const maxListed = 500
 
 // sorted are the candidates in order, each with its documentation.

@@ -15,9 +15,9 @@ import (
 
 // A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself
 // cannot tell: the session's own goroutines are never all asleep. So from time to time the states of the
-// program's goroutines are read off their stacks. What cannot be judged does not count as a deadlock: goroutines that
-// compiled code has started, and programs that use what wakes goroutines from outside, like timers and
-// connections.
+// program's goroutines are read off their stacks. What cannot be judged does not count as a deadlock:
+// goroutines that compiled code has started, and programs that use what wakes goroutines from outside, like
+// timers and connections.
 
 // deadlockEvery is the time between two looks; two must find all asleep. Where a look takes long, they are
 // rarer.

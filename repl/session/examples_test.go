@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// notExamples are packages whose examples need the network, other processes, a compiler's view of memory, or files
-// beside them, and imports that mark such examples elsewhere.
+// notExamples are packages whose examples need the network, other processes, a compiler's view of memory, or
+// files beside them, and imports that mark such examples elsewhere.
 var notExamples = regexp.MustCompile(`^(unsafe|syscall|os/exec|os/signal|net|net/.*|plugin|runtime.*|testing.*|database/.*|debug/.*|expvar|log/syslog|simd.*|go/.*|internal/.*|crypto/.*|image.*|html/template|archive/.*|mime/.*|embed)$`)
 
-// TestExamples runs the standard library's own examples that say what they print, each as a program of its own: the file
-// that it stands in, with a main function that calls it.
+// TestExamples runs the standard library's own examples that say what they print, each as a program of its
+// own: the file that it stands in, with a main function that calls it.
 func TestExamples(t *testing.T) {
 	root, err := goRoot()
 	if err != nil {
@@ -100,8 +100,8 @@ func examplesIn(root, path string) (list []corpusProgram, err error) {
 	return list, nil
 }
 
-// behaves says whether a program does under go run what it is said to do. The toolchain may refuse an example that needs
-// the other files of its package.
+// behaves says whether a program does under go run what it is said to do. The toolchain may refuse an example
+// that needs the other files of its package.
 func (p corpusProgram) behaves(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -111,8 +111,8 @@ func (p corpusProgram) behaves(path string) bool {
 	return err == nil && p.printed(string(out)) == p.printed(p.want)
 }
 
-// printed is what a program prints in the form in which it is compared: package testing leaves out space around an
-// example's output, and the authors of examples space at the ends of lines.
+// printed is what a program prints in the form in which it is compared: package testing leaves out space
+// around an example's output, and the authors of examples space at the ends of lines.
 func (p corpusProgram) printed(out string) string {
 	if !p.ask {
 		return strings.TrimSpace(out)

@@ -23,8 +23,8 @@ type notebook interface {
 	Outs(list []ast.Stmt) []types.Object
 	// Package is the package with a path, compiled or of the user's own.
 	Package(path string) (*types.Package, error)
-	// Doc, Title and SourceOf tell about a package of either kind: what [stdlib.Doc] has of a symbol, how people call
-	// the package, and the source of a symbol of the user's.
+	// Doc, Title and SourceOf tell about a package of either kind: what [stdlib.Doc] has of a symbol, how
+	// people call the package, and the source of a symbol of the user's.
 	Doc(path, symbol string) string
 	Title(path string) string
 	SourceOf(path, symbol string) string

@@ -110,8 +110,8 @@ func (f *foreign) Exported(pkg, name string) string {
 	return ""
 }
 
-// checks says whether a line can be pasted: it checks where the original stands. Names that nobody has
-// declared are left to the person who typed them.
+// checks says whether a line can be pasted: it checks where the original stands. Names that are
+// not declared are left to the person who typed them.
 func (f *foreign) checks(line, original string) bool {
 	if strings.HasPrefix(line, "%") {
 		return true

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A call that fails leaves the variables that should have got its results as they were. Of each row the second cell
-// fails.
+// A call that fails leaves the variables that should have got its results as they were. Of each row the
+// second cell fails.
 func TestFailedCallsKeepWhatWas(t *testing.T) {
 	for _, c := range []struct{ name, before, cell, ask, want string }{
 		{"a variable", "n := 7", `n := strconv.Atoi("x")`, "n", "7"},

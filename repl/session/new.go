@@ -31,8 +31,8 @@ import (
 // ErrInterrupted is the Result.Err of a cell that was stopped by the cancellation of its context.
 var ErrInterrupted = errors.New("interrupted")
 
-// stackHeadroom is how deep a goroutine's stack may grow before the process ends; the watchdog stops a cell long
-// before that.
+// stackHeadroom is how deep a goroutine's stack may grow before the process ends; the watchdog stops a cell
+// long before that.
 const stackHeadroom = min(2<<30, math.MaxInt)
 
 // New starts a session.
@@ -228,7 +228,8 @@ type state struct {
 	outs        map[int]*out
 	lastOut     int
 
-	// busy is held while a cell runs, and while completion or a hint looks at the session from another goroutine.
+	// busy is held while a cell runs, and while completion or a hint looks at the session from another
+	// goroutine.
 	busy  sync.Mutex
 	guard guard
 	// halting is held while the interpreter is halted: code that begins then would be dropped.

@@ -194,7 +194,7 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 }
 
 // checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of
-// that, and completion is no reason to end a session.
+// that, and completion must not end a session.
 func (h *helper) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File, extra []types.Object) (c *facts) {
 	defer func() {
 		if recover() != nil {

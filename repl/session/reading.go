@@ -19,8 +19,9 @@ import (
 // enginePath begins the import paths of the engine's packages.
 const enginePath = "github.com/mcs-notebook/mcs/engine/"
 
-// ReadSource is the source of what an Info tells about: as it was typed, for what a cell or a package of the user's
-// declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the standard library.
+// ReadSource is the source of what an Info tells about: as it was typed, for what a cell or a package of the
+// user's declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the
+// standard library.
 func (i Info) ReadSource() (string, error) {
 	switch {
 	case i.Source != "":

@@ -13,8 +13,8 @@ import (
 )
 
 // What the lowering does not know to be impossible, the interpreter may still fail to compile. Its messages
-// are about code that the person has not written, so they become the cause of a refusal that names the construct at
-// its place.
+// are about code that the person has not written, so they become the cause of a refusal that names the
+// construct at its place.
 
 // compilePlace is the place in a message of the interpreter.
 var compilePlace = regexp.MustCompile(`\b(\d+)/cell:(\d+):(\d+): `)

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 )
 
-// A cell that is stopped while a checkpoint is written ends when that is written, however long it takes, and has
-// what the call returned.
+// A cell that is stopped while a checkpoint is written ends when that is written, however long it takes, and
+// has what the call returned.
 func TestStopWaitsForASave(t *testing.T) {
 	defer func(d time.Duration) { grace = d }(grace)
 	grace = 100 * time.Millisecond

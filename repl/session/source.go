@@ -71,7 +71,8 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 }
 
 // compiled is the object of the compiled package that stands for one of a source package; other objects are
-// returned as they are, and so is one that the compiled package does not tell of. Cells know the compiled one.
+// returned as they are, and so is one that the compiled package does not tell of. Cells know the compiled
+// one.
 func (ss *sources) compiled(o types.Object) types.Object {
 	if p := ss.loaded[o.Pkg().Path()]; p == nil || p.pkg != o.Pkg() {
 		return o

@@ -15,8 +15,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// checkStatements checks a run of statements. It is more than one unit where a variable is declared twice: each
-// declaration may give it another type.
+// checkStatements checks a run of statements. It is more than one unit where a variable is declared twice:
+// each declaration may give it another type.
 func (s *Session) checkStatements(st *stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parseStatements(n, line, col, p.Text(src))
@@ -62,8 +62,8 @@ func (s *Session) checkStatements(st *stage, n int, src string, p cell.Piece, la
 	return units, nil
 }
 
-// retypes is the index of the first statement that gives a variable another type which functions of the session use,
-// or -1.
+// retypes is the index of the first statement that gives a variable another type which functions of the
+// session use, or -1.
 func (s *Session) retypes(st *stage, u *unit, list []ast.Stmt) int {
 	used := map[string]bool{}
 	for _, old := range u.gone {
@@ -79,7 +79,8 @@ func (s *Session) retypes(st *stage, u *unit, list []ast.Stmt) int {
 	return -1
 }
 
-// recheckUsers declares the functions again that use a variable whose type has changed; nil if there are none.
+// recheckUsers declares the functions again that use a variable whose type has changed; nil if there are
+// none.
 func (s *Session) recheckUsers(st *stage, u *unit) (*unit, error) {
 	var changed []string
 	for _, old := range u.gone {
@@ -147,8 +148,8 @@ func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 	return ids
 }
 
-// checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing error is
-// completed and the check repeated.
+// checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing
+// error is completed and the check repeated.
 func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
 	u.outs = s.outRefs(list)
 	var extra []types.Object
@@ -177,7 +178,7 @@ func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *u
 			first = c
 		}
 		completed := s.completeErrors(c, u, list)
-		if completed == nil && c.mentionsAdded() { // what is missing on the left is no error
+		if completed == nil && c.mentionsAdded() { // something other than an error is missing on the left
 			c = first
 		}
 		if completed == nil {
@@ -222,7 +223,8 @@ func (c *checked) dropUnused(list []ast.Stmt) {
 	c.errs = kept
 }
 
-// limitShown complains about a constant that is shown and that its default type cannot hold: Go sees it without a type.
+// limitShown complains about a constant that is shown and that its default type cannot hold: Go sees it
+// without a type.
 func (c *checked) limitShown(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
@@ -272,7 +274,8 @@ func (c *checked) mentionsAdded() bool {
 // addedValue is how an error calls a value that completing the statements has named.
 var addedValue = regexp.MustCompile(`(__val\d+) \(variable of ([^)]*)\)`)
 
-// hideAdded has errors speak of calls instead of the names that completing the statements has given their values.
+// hideAdded has errors speak of calls instead of the names that completing the statements has given their
+// values.
 func (c *checked) hideAdded(u *unit) {
 	for i, e := range c.errs {
 		c.errs[i].Msg = addedValue.ReplaceAllStringFunc(e.Msg, func(text string) string {
@@ -290,9 +293,9 @@ func (c *checked) hideAdded(u *unit) {
 //
 //	val, err := f(); __checkValue(err, val); m := val; __check(err)
 //
-// so that m keeps what it had where the call fails: __checkValue stops the cell unless the call was interrupted and has
-// given a value nevertheless. It returns nil if there is nothing to complete. An assignment that is completed has as many
-// places as its call has results, so that it is not completed again.
+// so that m keeps what it had where the call fails: __checkValue stops the cell unless the call was
+// interrupted and has given a value nevertheless. It returns nil if there is nothing to complete. An
+// assignment that is completed has as many places as its call has results, so that it is not completed again.
 func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
 	var out []ast.Stmt
 	for _, stmt := range list {
@@ -381,8 +384,8 @@ func callPos(e ast.Expr) token.Pos {
 	return e.Pos()
 }
 
-// declareVars makes session variables of what the statements declare at the top. A variable of the same type stays the
-// same variable, so that closures see the new value.
+// declareVars makes session variables of what the statements declare at the top. A variable of the same type
+// stays the same variable, so that closures see the new value.
 func (s *Session) declareVars(st *stage, u *unit) error {
 	_, kept := usesOf(u.checked.info, u.body)
 	u.holders = s.holders(u.checked, u.body)

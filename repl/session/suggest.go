@@ -422,7 +422,7 @@ func (a *advisor) constructor(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("did you mean %s.New%s?", m[1], m[2])
 }
 
-// appendUnused is about append(xs, x), whose result nobody takes.
+// appendUnused is about append(xs, x) as a statement, whose result is lost.
 func (a *advisor) appendUnused(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
 }

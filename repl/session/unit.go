@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// A unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations, or some
-// statements.
+// A unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations,
+// or some statements.
 type unit struct {
 	change
 	piece   cell.Piece

@@ -269,7 +269,8 @@ func (st *stage) functionBefore(d *decl) *decl {
 	return nil
 }
 
-// isMethod says whether the interpreter's function of this name is a method, or that of an instance of a generic type.
+// isMethod says whether the interpreter's function of this name is a method, or that of an instance of a
+// generic type.
 func (w *world) isMethod(d *decl, name string) bool {
 	recv, method, ok := strings.Cut(name, "·")
 	return ok && method == d.name && (recv == w.internalName(d.recv) || strings.HasPrefix(recv, d.recv+"__of"))

@@ -80,9 +80,9 @@ func init() { // the functions below use the table
 	chords[ctrl('u')] = func(e *cellEditor) { e.buf.Undo() }
 }
 
-// enter runs the cell if it waits for nothing and the person is done with it: the cursor is at its end, it has one line, or it
-// was recalled and is as it was. Otherwise it starts a line; a line that is pasted without brackets brings its own
-// indentation.
+// enter runs the cell if it waits for nothing and the person is done with it: the cursor is at its end, it
+// has one line, or it was recalled and is as it was. Otherwise it starts a line; a line that is pasted
+// without brackets brings its own indentation.
 func (e *cellEditor) enter() {
 	text := e.buf.Text()
 	done := e.buf.AtEnd() || !strings.Contains(text, "\n") || e.past.walking
@@ -157,8 +157,8 @@ func (e *cellEditor) down() {
 	}
 }
 
-// recall shows another cell of the history. Going back it is left with the cursor in the first line, going on with the
-// cursor in the last one, so that the same key goes on.
+// recall shows another cell of the history. Going back it is left with the cursor in the first line, going on
+// with the cursor in the last one, so that the same key goes on.
 func (e *cellEditor) recall(direction int) {
 	text, pos := e.buf.Text(), e.buf.Pos()
 	if cell, ok := e.past.step(direction, text, text[:pos]); ok {
@@ -197,8 +197,8 @@ func (e *cellEditor) clear() {
 	e.view.restart()
 }
 
-// paste inserts a text in one step. A line break at its end is left out: people copy whole lines, and the cell must not
-// look as if it had one more.
+// paste inserts a text in one step. A line break at its end is left out: people copy whole lines, and the
+// cell must not look as if it had one more.
 func (e *cellEditor) paste(text string) {
 	e.menu = nil
 	if text = withoutPrompts(text); !e.buf.InRaw() {

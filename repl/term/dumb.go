@@ -10,7 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// dumbEditor reads lines as the terminal itself edits them, for terminals that understand no escape sequences.
+// dumbEditor reads lines as the terminal itself edits them, for terminals that understand no escape
+// sequences.
 type dumbEditor struct {
 	source     *source
 	interrupts *interrupts
@@ -24,8 +25,8 @@ func (e *dumbEditor) Older(func() []string)       {}
 func (e *dumbEditor) Status(string)               {}
 func (e *dumbEditor) Close() error                { return nil }
 
-// ReadCell reads lines until they are a cell. A text that was put into the cell before cannot be changed: it is the
-// cell.
+// ReadCell reads lines until they are a cell. A text that was put into the cell before cannot be changed: it
+// is the cell.
 func (e *dumbEditor) ReadCell(n int) (string, error) {
 	prompt := fmt.Sprintf("In [%d]: ", n)
 	text := ""

@@ -191,7 +191,8 @@ func FuzzHistory(f *testing.F) {
 	})
 }
 
-// TestHistoryMutants: whatever became of the file, the cells in whole lines are there, and the next one is kept.
+// TestHistoryMutants: whatever became of the file, the cells in whole lines are there, and the next one is
+// kept.
 func TestHistoryMutants(t *testing.T) {
 	h := historyFile{filepath.Join(t.TempDir(), "history")}
 	var whole []byte

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// deliberate is the pause between two presses of Ctrl-C of which the second is meant: a key that is held sends one every
-// 33 ms, and the first of those comes after 250 to 660 ms.
+// deliberate is the pause between two presses of Ctrl-C of which the second is meant: a key that is held
+// sends one every 33 ms, and the first of those comes after 250 to 660 ms.
 const deliberate = 700 * time.Millisecond
 
 // presses counts those presses of Ctrl-C that are meant.
@@ -26,8 +26,8 @@ func (p *presses) count(now time.Time) bool {
 	return meant
 }
 
-// interrupts hands each Ctrl-C to the part of the terminal that asked last. While cells are typed the terminal is raw and Ctrl-C is
-// a key; otherwise it is a signal, which must not end the process.
+// interrupts hands each Ctrl-C to the part of the terminal that asked last. While cells are typed the
+// terminal is raw and Ctrl-C is a key; otherwise it is a signal, which must not end the process.
 type interrupts struct {
 	signals chan os.Signal
 

@@ -183,7 +183,8 @@ func TestScreenAfterManyKeys(t *testing.T) {
 	}
 }
 
-// Whatever comes from the terminal, the editor goes on, the text is one that can be a cell, and the screen shows it.
+// Whatever comes from the terminal, the editor goes on, the text is one that can be a cell, and the screen
+// shows it.
 func FuzzEditor(f *testing.F) {
 	f.Add([]byte("func f() {\rx.M\t\t\r}\r"), 30, 8)
 	f.Add([]byte(ctrlR+"f"+ctrlR+ctrlG+up+up+ctrlW+ctrlY+"\x1by\x1f"), 72, 24)

@@ -19,7 +19,8 @@ import (
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
 
-// The tests run this test binary again in a pseudo-terminal, as a notebook with a session that does as it is told.
+// The tests run this test binary again in a pseudo-terminal, as a notebook with a session that does as it is
+// told.
 const asNotebook = "MCS_TEST_AS_NOTEBOOK"
 
 func TestMain(m *testing.M) {
@@ -348,7 +349,8 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-// The end of the terminal, or of the system, ends the notebook soon whatever its cell does, and the terminal is as it was.
+// The end of the terminal, or of the system, ends the notebook soon whatever its cell does, and the terminal
+// is as it was.
 func TestTerminatedWhileBusy(t *testing.T) {
 	for _, s := range []string{"TERM", "HUP"} {
 		p := notebookIn(t, t.TempDir())
@@ -367,7 +369,8 @@ func TestTerminatedWhileBusy(t *testing.T) {
 	}
 }
 
-// What is not a whole line yet, and what goroutines report of their work, stands above the prompt while a cell is typed.
+// What is not a whole line yet, and what goroutines report of their work, stands above the prompt while a
+// cell is typed.
 func TestUnfinishedOutput(t *testing.T) {
 	p := notebookIn(t, t.TempDir())
 	p.Send("progress loss 2.5\rtyped")

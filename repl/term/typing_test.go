@@ -106,7 +106,8 @@ func (t *typist) resize(columns, rows int) {
 	t.changed()
 }
 
-// Keys are typed, and the text is compared; a submitted cell is written with a full stop instead of the cursor.
+// Keys are typed, and the text is compared; a submitted cell is written with a full stop instead of the
+// cursor.
 func TestTyping(t *testing.T) {
 	history := []string{"preloaded", "f {\n\tg\n}", "fmt.Println(1)", "x := 1"}
 	for _, c := range []struct{ name, keys, want string }{
@@ -300,7 +301,8 @@ func TestSessionAnswersLate(t *testing.T) {
 	}
 }
 
-// The cells of earlier runs may come after the prompt and after cells of this one: they are older all the same.
+// The cells of earlier runs may come after the prompt and after cells of this one: they are older all the
+// same.
 func TestOlderCells(t *testing.T) {
 	ty := newTypist(72, 24, theme{}, "of a file")
 	read := make(chan struct{})

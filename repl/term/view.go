@@ -231,7 +231,8 @@ func (v *view) coloured(text string, from, to int) []span {
 	return spansOf(text, v.tokens[first:last])
 }
 
-// marked adds to spans what depends on the cursor: brackets that belong together, and what a search has found.
+// marked adds to spans what depends on the cursor: brackets that belong together, and what a search has
+// found.
 func (v *view) marked(s scene, spans []span) []span {
 	if s.match[1] > s.match[0] {
 		return overlay(spans, span{s.match[0], s.match[1], found})

@@ -63,8 +63,8 @@ func (h home) open(env []string, args ...string) *screen.Program {
 
 var emptyPrompt = regexp.MustCompile(`^In \[\d+\]:$`)
 
-// ready waits until the notebook waits for a cell. Keys that are typed earlier reach a terminal in its ordinary mode,
-// where Ctrl-C and Ctrl-D mean something else.
+// ready waits until the notebook waits for a cell. Keys that are typed earlier reach a terminal in its
+// ordinary mode, where Ctrl-C and Ctrl-D mean something else.
 func ready(p *screen.Program) {
 	p.Wait("an empty prompt", func() bool {
 		_, _, line := p.Cursor()
@@ -116,7 +116,8 @@ func TestTyping(t *testing.T) {
 	leave(t, p)
 }
 
-// A cell that waits for more says for what, and can be run as it stands; what no line can mend is run by Return.
+// A cell that waits for more says for what, and can be run as it stands; what no line can mend is run by
+// Return.
 func TestUnfinishedCells(t *testing.T) {
 	p := newHome(t).open(nil)
 	p.Send("fmt.Println(\"hi)\r")

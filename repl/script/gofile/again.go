@@ -12,10 +12,10 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// A session has one function of a name, which everybody calls: one that is declared again is called by closures
-// and functions that are older than it. In a program each declaration becomes an assignment to a variable, and
-// the function calls what that holds. Where nobody could call another one than stands there, the old function
-// just gets another name.
+// A session has one function of a name, which everybody calls: one that is declared again is called by
+// closures and functions that are older than it. In a program each declaration becomes an assignment to a
+// variable, and the function calls what that holds. Where nobody could call another one than stands there,
+// the old function just gets another name.
 
 // declareAgain settles the functions that are declared several times.
 func (p *program) declareAgain() {
@@ -69,8 +69,8 @@ func (p *program) renameOld(name string, places []int) {
 	}
 }
 
-// indirect makes the declarations assignments to a variable that the function calls. It does not if their types
-// differ, or if the function is generic.
+// indirect makes the declarations assignments to a variable that the function calls. It does not if their
+// types differ, or if the function is generic.
 func (p *program) indirect(name string, places []int) bool {
 	list := make([]declared, len(places))
 	for k, i := range places {

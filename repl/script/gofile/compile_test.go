@@ -60,8 +60,8 @@ func toolchain(t *testing.T) string {
 	return goTool
 }
 
-// snippets are cells as people write them. Names are shared, so that random sessions declare them again, with the same
-// type and with others, and use what another cell declared.
+// snippets are cells as people write them. Names are shared, so that random sessions declare them again, with
+// the same type and with others, and use what another cell declared.
 var snippets = []string{
 	"x := 1 // right?",
 	"x := 1 /* or\n%time y\n2? */",
@@ -126,7 +126,8 @@ var snippets = []string{
 	"{\n\tx := 3\n\tfmt.Println(x)\n}",
 }
 
-// TestExportsCompile: a session is exported as a program that compiles, or refused, whatever was typed in what order.
+// TestExportsCompile: a session is exported as a program that compiles, or refused, whatever was typed in
+// what order.
 func TestExportsCompile(t *testing.T) {
 	goTool := toolchain(t)
 	n := 60

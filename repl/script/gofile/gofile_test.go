@@ -223,7 +223,8 @@ func TestProgramRuns(t *testing.T) {
 	}
 }
 
-// TestEverybodyCallsTheNewestFunction, as in the session: closures, values and functions that are older than it.
+// TestEverybodyCallsTheNewestFunction, as in the session: closures, values and functions that are older than
+// it.
 func TestEverybodyCallsTheNewestFunction(t *testing.T) {
 	src, err := Program([]string{
 		"func f() int { return 1 }",

@@ -128,7 +128,8 @@ model := load(text)
 	}
 }
 
-// TestMutants: every text is a file, whose lines are all kept when nothing is rewritten, and which can be rewritten.
+// TestMutants: every text is a file, whose lines are all kept when nothing is rewritten, and which can be
+// rewritten.
 func TestMutants(t *testing.T) {
 	whole := "// %% [markdown]\n// # Title\n// %% first\nx := `a`\n// > 1\n// >\n// %%\n%%time\nf(x)\n// > [time]\n\ny\n// > 2\n"
 	mutate.Each(6, 5000, []byte(whole), func(i int, mutant []byte) {

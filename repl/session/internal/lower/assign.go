@@ -111,7 +111,8 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 		lhs = lhs[:1]
 	}
 	if len(lhs) == 1 && len(rhs) == 1 && isBlank(lhs[0]) && !isNil(t) {
-		// The interpreter does not evaluate everything that nobody wants, and finds no type for some of it.
+		// The interpreter does not evaluate everything whose value is dropped, and finds no type for some of
+		// it.
 		v := l.fresh("v")
 		t = types.Default(t)
 		if nameable(t) {
@@ -304,8 +305,8 @@ func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.St
 }
 
 // replaces says whether the interpreter, when it assigns such a value to a variable, may put a new variable
-// in its place, or let a function use the variable as its result before it returns: whoever has a pointer to
-// it, or a closure over it, would see that.
+// in its place, or let a function use the variable as its result before it returns: code that has a pointer
+// to it, or a closure over it, would see that.
 func replaces(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr, *ast.CompositeLit:
@@ -316,7 +317,7 @@ func replaces(x ast.Expr) bool {
 	return false
 }
 
-// shared says whether somebody else may see a variable: it is the session's, or a closure or pointer in this
+// shared says whether other code may see a variable: it is the session's, or a closure or pointer in this
 // function has it.
 func (l *Lowerer) shared(x ast.Expr) bool {
 	id, ok := x.(*ast.Ident)

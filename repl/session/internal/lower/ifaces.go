@@ -104,8 +104,8 @@ func (l *Lowerer) converts(from, to types.Type) bool {
 	return true
 }
 
-// structConversion says whether values are assigned of which one has a struct type with a name and the other the same
-// without: the interpreter takes them for different types.
+// structConversion says whether values are assigned of which one has a struct type with a name and the other
+// the same without: the interpreter takes them for different types.
 func structConversion(from, to types.Type) bool {
 	if from == nil || to == nil || types.Identical(from, to) {
 		return false
@@ -115,7 +115,8 @@ func structConversion(from, to types.Type) bool {
 	return a && b
 }
 
-// convert makes the implicit conversion of x to an interface type explicit, or to a struct type with or without a name.
+// convert makes the implicit conversion of x to an interface type explicit, or to a struct type with or
+// without a name.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	if structConversion(from, to) {
 		return l.call(&ast.ParenExpr{Lparen: l.pos, X: l.typ(to), Rparen: l.pos}, x)

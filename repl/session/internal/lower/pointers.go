@@ -18,7 +18,8 @@ func isUnsafe(t types.Type) bool {
 
 var unsafePointer = types.Typ[types.UnsafePointer]
 
-// unsafeConversion is the conversion of x from one type to another where one of them is unsafe.Pointer; nil for others.
+// unsafeConversion is the conversion of x from one type to another where one of them is unsafe.Pointer; nil
+// for others.
 func (l *Lowerer) unsafeConversion(x ast.Expr, from, to types.Type) ast.Expr {
 	switch toUnsafe := isUnsafe(to); {
 	case toUnsafe && isPointer(from):

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// What package unsafe does, for lowered code: the interpreter has no such pointers of its own, but its variables lie in
-// memory as Go's do.
+// What package unsafe does, for lowered code: the interpreter has no such pointers of its own, but its
+// variables lie in memory as Go's do.
 
 // PointerOf is unsafe.Pointer(p) for a pointer p.
 func (r *Runtime) PointerOf(p any) unsafe.Pointer { return reflect.ValueOf(p).UnsafePointer() }

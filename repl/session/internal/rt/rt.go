@@ -1,17 +1,19 @@
-// Package rt is the compiled side of a lowered cell: what the interpreter gets wrong or cannot do, lowered code calls
-// from here. Lowered code knows it as package __rt; every exported method of [Runtime] is one of its functions.
+// Package rt is the compiled side of a lowered cell: what the interpreter gets wrong or cannot do, lowered
+// code calls from here. Lowered code knows it as package __rt; every exported method of [Runtime] is one of
+// its functions.
 //
-// Interruption is cooperative. The interpreter has a global bool that lowered code tests in each loop and at each
-// function entry; when it is set, the code calls [Runtime.Stop], which panics with [Stopped]. So an interrupted cell
-// unwinds like any other panic: its deferred functions run, and closures that were made earlier stay alive. (The
-// interpreter's own way to stop a run invalidates each closure that was made before: they do nothing from then on.)
+// Interruption is cooperative. The interpreter has a global bool that lowered code tests in each loop and at
+// each function entry; when it is set, the code calls [Runtime.Stop], which panics with [Stopped]. So an
+// interrupted cell unwinds like any other panic: its deferred functions run, and closures that were made
+// earlier stay alive. (The interpreter's own way to stop a run invalidates each closure that was made before:
+// they do nothing from then on.)
 //
-// Lowered code reads the stop flag and writes the position marks without synchronisation, because a call or a lock for
-// each statement would cost more than the statement. Both are single words: a flag is seen a moment later, and a mark may
-// be another goroutine's, in which case a panic is placed by what is left.
+// Lowered code reads the stop flag and writes the position marks without synchronisation, because a call or a
+// lock for each statement would cost more than the statement. Both are single words: a flag is seen a moment
+// later, and a mark may be another goroutine's, in which case a panic is placed by what is left.
 //
-// Reading order: rt.go (state), cell.go (running, stopping), defer.go (defer, panic, recover), chans.go (what blocks), box.go (values in
-// interfaces), wrap.go (compiled interfaces), assert.go, values.go.
+// Reading order: rt.go (state), cell.go (running, stopping), defer.go (defer, panic, recover), chans.go (what
+// blocks), box.go (values in interfaces), wrap.go (compiled interfaces), assert.go, values.go.
 package rt
 
 import (
@@ -45,9 +47,9 @@ type Shared struct {
 	Stop *bool // tested by lowered code
 }
 
-// stop sets the flag, hidden from the race detector: the interpreter knows no atomic read, and one in each turn
-// of a loop would cost more than the loop. A bool is written whole, and code that misses it once reads it again
-// in its next turn.
+// stop sets the flag, hidden from the race detector: the interpreter knows no atomic read, and one in each
+// turn of a loop would cost more than the loop. A bool is written whole, and code that misses it once reads
+// it again in its next turn.
 //
 //go:norace
 func (s *Shared) stop(on bool) { *s.Stop = on }
@@ -58,7 +60,8 @@ type Runtime struct {
 	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
 	Crashed func(where int, o Outcome)
 
-	// Partial says of an error that the call which returned it was interrupted: what it gives beside is what it had by then.
+	// Partial says of an error that the call which returned it was interrupted: what it gives beside is what
+	// it had by then.
 	Partial func(err error) bool
 
 	stopping atomic.Bool // what *shared.Stop says, for compiled code
@@ -103,8 +106,8 @@ func New(t Types) *Runtime {
 // Attach hands over the interpreter's variables.
 func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
-// Stop is called by lowered code that has found the stop flag set. It returns if another cell is meant, or if the
-// goroutine is making its deferred calls already.
+// Stop is called by lowered code that has found the stop flag set. It returns if another cell is meant, or if
+// the goroutine is making its deferred calls already.
 func (r *Runtime) Stop() {
 	for {
 		cause, parked, stopped := r.cause()
@@ -121,7 +124,8 @@ func (r *Runtime) Stop() {
 	}
 }
 
-// stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds mu.
+// stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds
+// mu.
 func (r *Runtime) stops(g uint64) bool {
 	for _, d := range r.unwinding[g] {
 		if _, stopped := d.value.(Stopped); stopped {
@@ -197,8 +201,8 @@ func (r *Runtime) takeTrace() trace {
 	return *t
 }
 
-// CheckMake returns n, the length of a slice whose elements have size bytes, unless the machine cannot have it: a
-// single huge make ends the process and cannot be recovered.
+// CheckMake returns n, the length of a slice whose elements have size bytes, unless the machine cannot have
+// it: a single huge make ends the process and cannot be recovered.
 func (r *Runtime) CheckMake(n, size int) int {
 	if n < 0 {
 		panic(RuntimeError("runtime error: makeslice: len out of range"))
@@ -231,16 +235,17 @@ func (r *Runtime) ShiftCount(n int) uint {
 	return uint(n)
 }
 
-// Forward is called by lowered code when a function was declared again: newest points to the variable that earlier
-// declarations call, f is the new one, and stale points to the flag of the one before. The types of the two may be
-// declarations of the same Go types.
+// Forward is called by lowered code when a function was declared again: newest points to the variable that
+// earlier declarations call, f is the new one, and stale points to the flag of the one before. The types of
+// the two may be declarations of the same Go types.
 func (r *Runtime) Forward(newest, f any, stale *bool) {
 	dst, fn := reflect.ValueOf(newest).Elem(), reflect.ValueOf(f)
 	dst.Set(reflect.MakeFunc(dst.Type(), func(args []reflect.Value) []reflect.Value { return forwarded(fn, args, dst.Type()) }))
 	*stale = true
 }
 
-// forwarded calls f for a function of type t. It does not count as a call to [Runtime.RecoverCalled], which knows it by name.
+// forwarded calls f for a function of type t. It does not count as a call to [Runtime.RecoverCalled], which
+// knows it by name.
 func forwarded(f reflect.Value, args []reflect.Value, t reflect.Type) (results []reflect.Value) {
 	as := func(v reflect.Value, t reflect.Type) reflect.Value {
 		if v.Type() == t {

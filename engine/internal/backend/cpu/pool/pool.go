@@ -8,11 +8,11 @@
 // Each loop ends with a barrier: what one loop wrote, the next one reads. Phases of one launch are loops in a
 // row.
 //
-// Half of the cost of a short loop is that one processor has to see what another one wrote, 0.1 to 0.2 µs each
-// time. So a loop starts with the write of one line of memory, at which all workers look. A worker that is
-// done says so in a line of its own. No worker registers for a loop or signs off. A sleeping worker arrives
-// some 3 µs after it was woken, or 15 when its processor slept, too; waking it costs the waking goroutine
-// 4 µs. So short loops let workers sleep ([Pool.Expect]).
+// Half of the cost of a short loop is that one processor has to see what another one wrote, 0.1 to 0.2 µs
+// each time. So a loop starts with the write of one line of memory, at which all workers look. A worker that
+// is done says so in a line of its own. No worker registers for a loop or signs off. A sleeping worker
+// arrives some 3 µs after it was woken, or 15 when its processor slept, too; waking it costs the waking
+// goroutine 4 µs. So short loops let workers sleep ([Pool.Expect]).
 package pool
 
 import (
@@ -181,8 +181,8 @@ func (p *Pool) Range(n, grain int, body func(worker, lo, hi int)) {
 	if n <= 0 {
 		return
 	}
-	// Four pieces for each worker, so that a late or slow worker holds up the others by a quarter of its share;
-	// more when the work is long, so that it ends soon after it was told to stop.
+	// Four pieces for each worker, so that a late or slow worker holds up the others by a quarter of its
+	// share; more when the work is long, so that it ends soon after it was told to stop.
 	grain = max(1, grain)
 	pieces := max(1, min(n/grain, 4*p.threads))
 	if p.workers == nil {
@@ -248,7 +248,8 @@ func (p *Pool) done(e era) int {
 
 // take works on a loop's chunks until none are left. In the span of another worker that has begun, it leaves
 // the last rest chunks to that worker: taking them would save half of a chunk's time at most, and would move
-// their memory from one processor's cache to another's, in this loop and in the next one over the same memory.
+// their memory from one processor's cache to another's, in this loop and in the next one over the same
+// memory.
 func (p *Pool) take(worker int, e era, rest int) {
 	if !p.try(worker, e, rest) {
 		p.try(worker, e, 0) // skips what is left

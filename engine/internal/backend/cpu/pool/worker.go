@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A worker that finds no work looks out for some for at least leastPatience and at most mostPatience before it
-// sleeps. Most launches of a busy session follow each other within mostPatience.
+// A worker that finds no work looks out for some for at least leastPatience and at most mostPatience before
+// it sleeps. Most launches of a busy session follow each other within mostPatience.
 const (
 	leastPatience = 25 * time.Microsecond
 	mostPatience  = 400 * time.Microsecond
