@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
@@ -120,4 +121,63 @@ func TestScriptsCannotDriveTheTerminal(t *testing.T) {
 			t.Errorf("mcs %q: nothing was shown", args)
 		}
 	}
+}
+
+// training makes a model and trains it into the folder run, with a checkpoint after each step.
+const training = `text := strings.Repeat("func add(a, b int) int { return a + b }\n", 20); steps := 100_000
+m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 24, Seed: 1})
+h := train.Run(ctx, m, data.Windows(text, 16, 2), train.Options{Steps: steps, LR: optim.Constant(1e-3), Seed: 7, Checkpoint: "run", CheckpointEvery: 1, Resume: true})`
+
+// train types the training and waits until it saves.
+func (h home) train(p *screen.Program) {
+	h.t.Helper()
+	p.Send(pasteStart + training + pasteEnd + "\r")
+	p.Wait("a checkpoint", func() bool { return len(h.checkpoints()) > 1 })
+}
+
+func (h home) checkpoints() []string {
+	found, _ := filepath.Glob(filepath.Join(h.dir, "run", "step-????????"))
+	return found
+}
+
+// whole says what is wrong with the training's folder: it is gone on from in a new process.
+func (h home) whole() {
+	h.t.Helper()
+	if left, _ := filepath.Glob(filepath.Join(h.dir, "run", "*.partial-*")); len(left) > 0 {
+		h.t.Errorf("%q are left", left)
+	}
+	script := strings.Replace(training, "steps := 100_000", "steps := 1", 1) + "\nh.Notes, h.Steps() > 1\n"
+	cmd := exec.Command(program, "run", "-")
+	cmd.Dir, cmd.Stdin = h.dir, strings.NewReader(script)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "true") {
+		h.t.Errorf("the checkpoint is not gone on from: %v\n%s", err, out)
+	}
+}
+
+// TestHeldCtrlCInTraining: the key repeats while a checkpoint is written after each step. The session stays, with what
+// was learnt, and so does the folder.
+func TestHeldCtrlCInTraining(t *testing.T) {
+	h := newHome(t)
+	p := h.open(nil)
+	h.train(p)
+	for range 60 {
+		p.Send(ctrlC)
+		time.Sleep(33 * time.Millisecond)
+	}
+	p.See("interrupted")
+	ready(p)
+	p.Send("h.Steps() > 1\r")
+	p.See("true")
+	leave(t, p)
+	h.whole()
+}
+
+// TestTheSystemEndsATraining: SIGTERM, as at the end of a login, leaves a checkpoint that is gone on from.
+func TestTheSystemEndsATraining(t *testing.T) {
+	h := newHome(t)
+	p := h.open(nil)
+	h.train(p)
+	p.Terminate()
+	p.Exit()
+	h.whole()
 }
