@@ -74,8 +74,8 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	case int64(length) > size-8:
 		return nil, refuse(0, "the header's length is %d, but only %d bytes follow", length, size-8)
 	}
-	if data := size - 8 - int64(length); length > plainHeader && int64(length) > data {
-		return nil, refuse(0, "the header has %d bytes and describes only %d bytes of data, want at most %d, or as many as the data", length, data, plainHeader)
+	if problem := headerOutOfProportion(int64(length), size-8-int64(length)); problem != "" {
+		return nil, refuse(0, "%s", problem)
 	}
 	src, err := readString(r, 8, int64(length))
 	if err != nil {
@@ -97,9 +97,17 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// plainHeader is how long the header of a small file may be: some 200,000 tensors. A longer one must describe
+// plainHeader is how long the header of a small file may be: some 50,000 tensors. A longer one must describe
 // at least as many bytes of data as it has, so that nobody's memory is filled by a list of nothing.
-const plainHeader = 16 << 20
+const plainHeader = 4 << 20
+
+// headerOutOfProportion says what is wrong with a header of so many bytes for so many bytes of data, if anything.
+func headerOutOfProportion(length, data int64) string {
+	if length <= plainHeader || length <= data {
+		return ""
+	}
+	return fmt.Sprintf("the header has %d bytes and describes only %d bytes of data, want at most %d, or as many as the data", length, data, plainHeader)
+}
 
 // readString reads n bytes at offset.
 func readString(r io.ReaderAt, offset, n int64) (string, error) {

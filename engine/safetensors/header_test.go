@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -17,14 +18,14 @@ func entries(n int, begin string) string {
 	return b.String()
 }
 
-// TestAHeaderCostsWhatItDescribes: memory is in proportion to the header, and a header of more than 16 MiB
+// TestAHeaderCostsWhatItDescribes: memory is in proportion to the header, and a header of more than 4 MiB
 // must have as many bytes of data.
 func TestAHeaderCostsWhatItDescribes(t *testing.T) {
 	for _, test := range []struct{ name, header string }{
-		{"empty tensors", "{" + entries(100_000, "") + "}"},
-		{"blanks", "{" + strings.Repeat(" ", 4<<20) + "}"},
-		{"a long name", `{"` + strings.Repeat("n", 4<<20) + `":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`},
-		{"long metadata", `{"__metadata__":{"k":"` + strings.Repeat("v", 4<<20) + `"}}`},
+		{"empty tensors", "{" + entries(60_000, "") + "}"},
+		{"blanks", "{" + strings.Repeat(" ", 3<<20) + "}"},
+		{"a long name", `{"` + strings.Repeat("n", 3<<20) + `":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`},
+		{"long metadata", `{"__metadata__":{"k":"` + strings.Repeat("v", 3<<20) + `"}}`},
 		{"many keys of metadata", `{"__metadata__":{` + keys(maxMetadata-1) + `,"k":"` + strings.Repeat("v", 1<<20) + `"}}`},
 		{"a shape of a million dimensions", `{"a":{"dtype":"U8","shape":[0` + strings.Repeat(",0", 1<<20)},
 	} {
@@ -45,7 +46,7 @@ func TestAHeaderCostsWhatItDescribes(t *testing.T) {
 func TestALongHeaderOfNothing(t *testing.T) {
 	header := "{" + entries(plainHeader/50, "") + "}"
 	_, err := read(build(header, 1000))
-	if err == nil || !strings.Contains(err.Error(), "describes only 1000 bytes of data, want at most 16777216, or as many as the data") {
+	if err == nil || !strings.Contains(err.Error(), "describes only 1000 bytes of data, want at most 4194304, or as many as the data") {
 		t.Errorf("got %v", err)
 	}
 	header = `{"a":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}` + strings.Repeat(" ", plainHeader)
@@ -62,6 +63,28 @@ func TestTooMuchOfAKind(t *testing.T) {
 	} {
 		if _, err := read(build(test.header, 1)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %q", err, test.want)
+		}
+	}
+}
+
+// TestWhatIsWrittenIsRead: what Read would refuse is not written.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	many := map[string]string{}
+	for i := range maxMetadata + 1 {
+		many[fmt.Sprint(i)] = ""
+	}
+	deep := Entry{Name: "a", DType: "U8", Shape: make([]int, maxRank+1)}
+	for _, test := range []struct {
+		entries  []Entry
+		metadata map[string]string
+		want     string
+	}{
+		{nil, map[string]string{"k": strings.Repeat("v", plainHeader)}, "describes only 0 bytes of data"},
+		{nil, many, "got 65537 keys of metadata, want at most 65536"},
+		{[]Entry{deep}, nil, `tensor "a": got 65 dimensions, want at most 64`},
+	} {
+		if err := Write(io.Discard, test.entries, test.metadata); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %.200v, want %q", err, test.want)
 		}
 	}
 }

@@ -99,6 +99,9 @@ func encodeHeader(entries []Entry, metadata map[string]string) ([]Entry, []byte,
 	if h.Len() > maxHeader {
 		return nil, nil, fmt.Errorf("safetensors: write: the header has %d bytes, want at most %d", h.Len(), maxHeader)
 	}
+	if problem := headerOutOfProportion(int64(h.Len()), offset); problem != "" {
+		return nil, nil, fmt.Errorf("safetensors: write: %s", problem)
+	}
 	return entries, h.Bytes(), nil
 }
 
@@ -116,6 +119,9 @@ func checkEntry(e Entry, seen map[string]bool) error {
 	if typeBits[e.DType] == 0 {
 		return refuse("got dtype %q, want one of the format's", e.DType)
 	}
+	if len(e.Shape) > maxRank {
+		return refuse("got %d dimensions, want at most %d", len(e.Shape), maxRank)
+	}
 	if want, ok := sizeOf(e.DType, e.Shape); !ok || want != int64(len(e.Data)) {
 		return refuse("got %d bytes for %s%v, want %d", len(e.Data), e.DType, e.Shape, want)
 	}
@@ -124,6 +130,9 @@ func checkEntry(e Entry, seen map[string]bool) error {
 
 // metadataJSON writes the metadata in the order of its keys, so that equal files have equal bytes.
 func metadataJSON(metadata map[string]string) ([]byte, error) {
+	if len(metadata) > maxMetadata {
+		return nil, fmt.Errorf("safetensors: write: got %d keys of metadata, want at most %d", len(metadata), maxMetadata)
+	}
 	for _, k := range slices.Sorted(maps.Keys(metadata)) {
 		if !utf8.ValidString(k) || !utf8.ValidString(metadata[k]) {
 			return nil, fmt.Errorf("safetensors: write: metadata %q is not UTF-8", k)
