@@ -73,7 +73,7 @@ func TestRefusedPrograms(t *testing.T) {
 		{[]string{"package main\nvar x = 1"}, []string{"a.go:1:1: function main is undeclared in the main package"}},
 		{[]string{"package p\nfunc main() {}"}, []string{"a.go:1:9: got package p, want package main"}},
 		{[]string{"package main\nfunc f()\nfunc main() { f() }"}, []string{"a.go:2:1: missing function body"}},
-		{[]string{"package main\nimport \"unsafe\"\nvar p unsafe.Pointer\nfunc main() { p = nil }"}, []string{"a.go:3:5: unsafe.Pointer is not available in cells"}},
+		{[]string{"package main\nimport \"C\"\nfunc main() { C.f() }"}, []string{"a.go:2:8: package C: not in the standard library"}},
 	} {
 		status, err := RunProgram(context.Background(), programFiles(test.files), Options{})
 		var pe *ProgramError

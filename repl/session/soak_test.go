@@ -71,7 +71,7 @@ func (k *soaker) step() (cell, shown string, interrupted bool, failure string) {
 		setInt(value)
 		return fmt.Sprintf("%s = %d\nfor {}\n%s = -1", name, value, name), "", true, "interrupted"
 	case 6:
-		return fmt.Sprintf("func f%d(n int) int { return n + %s", k.r.IntN(20), name), "", false, "expected"
+		return fmt.Sprintf("func f%d(n int) int { return n + %s", k.r.IntN(20), name), "", false, "missing }"
 	case 7:
 		f := fmt.Sprintf("f%d", k.r.IntN(20))
 		return fmt.Sprintf("func %s(n int) int { return 2*n + %s }\n%s(%d)", f, name, f, value), fmt.Sprint(2*value + old), false, ""
