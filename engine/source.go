@@ -1,5 +1,5 @@
-// Package engine carries the source of the engine's public packages, so that whoever asks in a notebook how
-// something is computed can read it.
+// Package engine carries the source of the engine's public packages, so that a person who asks in a notebook
+// how something is computed can read it.
 package engine
 
 import "embed"

@@ -45,11 +45,11 @@ type State struct {
 	Tensors map[string]tensor.Tensor
 }
 
-// An Update is a step that is not yet made. Commit makes it, CommitIf makes it if it is sound, and Tensors is
-// for who wants to look at the new values first.
+// An Update is a step that is not made yet. Commit makes it. CommitIf makes it if it is sound. Tensors gives
+// a caller the new values before that.
 type Update struct {
 	old []tensor.Tensor
-	new []tensor.Tensor // nil until somebody asks
+	new []tensor.Tensor // nil until Tensors or Commit makes them
 	// make returns the new values, in the order of old. With inPlace they will replace the old ones and may
 	// take their memory; then they are the old ones if guard, a number, is there and not finite.
 	make    func(inPlace bool, guard tensor.Tensor) []tensor.Tensor

@@ -1,5 +1,5 @@
-// Package progress carries news of long work from the engine to whoever shows it. The engine reports into the
-// context; a session puts a sink there; a program that does not care gets silence.
+// Package progress carries news of long work from the engine to the front end that shows it. The engine
+// reports into the context. A session puts a sink there; a program that puts none there hears nothing.
 package progress
 
 import (

@@ -10,8 +10,8 @@
 // first, and so is each tensor's. A header of more than 4 MiB must describe at least as many bytes of data,
 // and costs a few times its length.
 //
-// Files are read with ReadAt, never mapped into memory: a mapped file that somebody truncates kills the
-// process.
+// Files are read with ReadAt, never mapped into memory: a mapped file that another program truncates
+// kills the process.
 //
 // The format is described at https://github.com/huggingface/safetensors. Reading order: file.go, header.go
 // (the JSON), write.go, tensors.go (to and from package tensor).

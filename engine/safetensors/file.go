@@ -98,7 +98,8 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 }
 
 // plainHeader is how long the header of a small file may be: some 50,000 tensors. A longer one must describe
-// at least as many bytes of data as it has, so that nobody's memory is filled by a list of nothing.
+// at least as many bytes of data as it has, so that a list of empty tensors cannot fill the
+// memory.
 const plainHeader = 4 << 20
 
 // headerOutOfProportion says what is wrong with a header of so many bytes for so many bytes of data, if anything.

@@ -142,7 +142,7 @@ func (c Curves) PlotData() (title, xlabel, ylabel string, names []string, xs, ys
 	return c.Title, c.XLabel, c.YLabel, c.Names, c.X, c.Y
 }
 
-// String says what the curves are, for those who cannot draw them.
+// String says what the curves are, for a front end that cannot draw them.
 func (c Curves) String() string {
 	var parts []string
 	for i, name := range c.Names {

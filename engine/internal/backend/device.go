@@ -18,7 +18,7 @@ type Device struct {
 	planned   atomic.Int64          // bytes of the largest plan that ran
 }
 
-// NewDevice makes a device of a backend. Tests use it for devices of their own; everybody else calls Open.
+// NewDevice makes a device of a backend. Tests use it for devices of their own; all other code calls Open.
 func NewDevice(name string, b Backend) *Device {
 	d := &Device{name: name, backend: b}
 	d.memory.init(name, b)
@@ -34,9 +34,10 @@ func (d *Device) String() string { return d.name }
 // Backend returns what runs the device's kernels. Its buffers are those of Block.Raw.
 func (d *Device) Backend() Backend { return d.backend }
 
-// A Block is memory of a device. It is the ir.Buffer of nodes, and counts how many of them hold it, and how
-// many evaluations use it. When the last one lets go the memory is the next allocation's, still in the
-// caches. Nobody has to let go: what the collector finds comes back, too, only later.
+// A Block is memory of a device. It is the ir.Buffer of nodes. It counts its holders: nodes whose value it
+// is, and evaluations that use it. When the last holder releases it, the next allocation gets the memory
+// while the caches still hold it. A holder need not release it: then the collector finds the memory, only
+// later.
 type Block struct {
 	dev     *Device
 	raw     ir.Buffer
@@ -85,13 +86,13 @@ func (b *Block) Release() {
 // Holders is how many there are: 0 when the memory was given back.
 func (b *Block) Holders() int { return int(b.holders.Load()) }
 
-// smallBlock is the size up to which a block's memory is an object of Go's, if the backend has such memory:
-// to find out that nobody refers to a block costs more than to make one. Small blocks are not counted as the
-// device's memory.
+// smallBlock is the size in bytes up to which a block's memory is an object of Go's, if the backend is a
+// [CollectedAllocator]: tracking the references to such a block would cost more than a new one. Small blocks
+// do not count as the device's memory.
 const smallBlock = 1 << 10
 
 // Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. If there is not
-// enough, it frees what is kept for reuse, lets the collector find blocks that nobody uses, and tries once
+// enough, it frees what is kept for reuse, lets the collector find unused blocks, and tries once
 // more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
 	if d.collected != nil && 0 <= n && n <= smallBlock {

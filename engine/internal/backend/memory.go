@@ -35,12 +35,13 @@ type memory struct {
 	}
 }
 
-// collectAfter is how many bytes are handed out, at least, before new memory is rather found by a collection
-// than asked of the backend. The Go collector sees only the small handles of blocks, so it would let memory
-// that nobody uses pile up; and memory that was used before needs no page faults, which cost a training step
-// more than a collection. collectEarly is enough where that costs little of the time: as long as collecting
-// took less than a rareness-th of it. Then a loop that drops its results works on memory that the caches
-// still know.
+// After collectAfter bytes were handed out, the device runs the Go collector before it asks the backend for
+// new memory. The collector sees only the small handles of blocks: by itself it would let unused memory pile
+// up. And memory that was used before needs no page faults, which cost a training step more than a
+// collection.
+//
+// collectEarly bytes are enough while collections have taken less than 1/rareness of the time. Then a loop
+// that drops its results works on memory that the caches still hold.
 const (
 	collectAfter = 64 << 20
 	collectEarly = 4 << 20
@@ -129,7 +130,7 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	return raw, nil
 }
 
-// due says whether to look for memory that nobody uses any more.
+// due says whether to look for memory that is no longer used.
 func (m *memory) due() bool {
 	if m.served > max(collectAfter, m.inUse/2) {
 		return true

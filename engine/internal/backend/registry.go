@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// The registry is how a device gets its backend without anybody above knowing a backend by name: each
-// backend's package registers itself, and package backend/all imports those that this build has.
+// The registry gives a device its backend, so that no package above knows a backend by name: each backend's
+// package registers itself, and package backend/all imports those that this build has.
 var registry struct {
 	sync.Mutex
 	entries []entry
@@ -37,7 +37,7 @@ type threaded struct {
 
 // Register makes a backend known. It is called by the init functions of the backends' packages. The fastest
 // backend that opens is the default device: speed 0 is for checking only, 10 for a processor, more for an
-// accelerator. open gets the number of threads that the device is to have, or 0 when nobody asked for a
+// accelerator. open gets the number of threads that the device is to have, or 0 when the name gave no
 // number, and refuses what it cannot do.
 func Register(name string, speed int, open func(threads int) (Backend, error)) {
 	registry.Lock()
@@ -60,7 +60,7 @@ func Names() []string {
 }
 
 // List returns a device of each registered backend that opens, fastest first, and after it those with a
-// number of threads that somebody asked for.
+// number of threads that were opened by name.
 func List() (list []*Device) {
 	for _, name := range Names() {
 		if _, err := Open(name); err != nil {

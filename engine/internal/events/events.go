@@ -1,7 +1,7 @@
-// Package events tells whoever listens what the engine does: launches with the plans that they belong to, and
+// Package events tells listeners what the engine does: launches with the plans that they belong to, and
 // copies between host and device. Package profile listens for people.
 //
-// While nobody listens, an event costs an atomic operation.
+// Without a listener an event costs an atomic operation.
 package events
 
 import (
@@ -67,8 +67,8 @@ func Ignore(l Listener) bool {
 // Total returns the number of launches since the process began.
 func Total() int64 { return total.Load() }
 
-// Launching counts n launches and says what to report about them: whether anybody listens, and whether they
-// want the time of each. It is called before the commands are submitted.
+// Launching counts n launches and says what to report about them: whether there are listeners, and whether
+// they want the time of each. It is called before the commands are submitted.
 func Launching(n int) (listened, wantTimes bool) {
 	total.Add(int64(n))
 	return open.Load() > 0, timed.Load() > 0

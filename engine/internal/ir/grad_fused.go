@@ -63,7 +63,8 @@ func gradRMSNorm(n *Node, dy []*Node) []*Node {
 	return []*Node{pick(d, 0), pick(d, 1)}
 }
 
-// gradCrossEntropy: the gradient of the logsumexp, where somebody uses it, is the softmax.
+// gradCrossEntropy is the rule of CrossEntropy. The gradient of the logsumexp, where that is used, is the
+// softmax.
 func gradCrossEntropy(n *Node, dy []*Node) []*Node {
 	x, targets, lse := n.Src[0], n.Src[1], pick(n, 1)
 	var dx *Node

@@ -1,14 +1,11 @@
-// Package ir is the engine's graph: what is to be computed, before anybody decides how.
+// Package ir is the engine's graph: what is to be computed, before package plan decides how.
 //
-// A [Node] applies one op of the op table to other nodes. Everything that the engine knows of an op stands in
-// its
-// [Row]: how shapes and types follow, how the gradient follows, what it costs, what it is called. A graph is built
-// by [New], grows backwards by [Grad], is recognised again by its structural hash, and is run by package
-// plan.
+// A [Node] applies one op of the op table to other nodes. All that the engine knows of an op stands in its
+// [Row]: the rules of shapes, types and gradients, its cost and its name. [New] builds a graph, [Grad] lets it
+// grow backwards, its structural hash recognises it, and package plan runs it.
 //
-// Nodes are immutable but for one thing: a node that was evaluated holds its [Data], and if no gradient can
-// be asked through it any more it forgets its sources, so that a long computation does not keep its past
-// alive.
+// Nodes are immutable with one exception: a node that was evaluated holds its [Data]. If no gradient can go
+// through it any more, it forgets its sources, so that a long computation does not keep its past alive.
 //
 // Reading order: node.go, op.go, new.go, table*.go (the rows), layout.go, grad.go, rules.go, grad_*.go,
 // walk.go.
@@ -58,7 +55,7 @@ type Device interface {
 type Data struct {
 	Buf    Buffer
 	Layout Layout
-	Freed  bool // nobody may read it any more; its buffer may be another's, or gone
+	Freed  bool // it must not be read any more: its buffer may be in use again, or gone
 }
 
 // A Buffer is memory of a device; only its backend can look inside.

@@ -10,7 +10,7 @@ const (
 	Invalid Op = iota
 
 	// Leaves.
-	Leaf  // data that somebody provided or that was evaluated earlier
+	Leaf  // data that a person provided or that was evaluated earlier
 	Const // one number (Attr.Value), shape []
 	Iota  // shape Attr.Shape: the index along Attr.Axis, as Attr.DType
 	Rand  // uniform [0, 1) of shape Attr.Shape; sources: key, counter (I64[] Consts)

@@ -1,4 +1,5 @@
-// Package backendtest is the conformance suite of backends: whoever passes it may run what people compute.
+// Package backendtest is the conformance suite of backends: a backend that passes it may run what people
+// compute.
 //
 // [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over
 // shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over

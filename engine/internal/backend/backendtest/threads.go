@@ -15,8 +15,8 @@ import (
 const threadGraphs = 40
 
 // SameBits holds a backend against itself: results must not depend on the number of threads, nor on whether
-// somebody else computes, nor differ from one run to the next. It walks the op table and random graphs as Run
-// does.
+// another goroutine computes, nor differ from one run to the next. It walks the op table and random graphs as
+// Run does.
 func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 	s := &threadSuite{}
 	for _, n := range []int{1, 2, 3, 4, 7, 2} {

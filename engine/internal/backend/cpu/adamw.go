@@ -94,7 +94,7 @@ func adamWStep(l *launch, g *backend.Group, in *backend.Inst) *vec.AdamWStep {
 	}
 }
 
-// step updates n elements. Results that are rounded, that go past the caches, or that nobody wants, go
+// step updates n elements. Results that are rounded, that go past the caches, or that are not outputs, go
 // through spare memory.
 func (t *adamWTensor) step(l *launch, worker int, s *vec.AdamWStep, spare []float32, start, n int) {
 	x := t.states.at(worker).Fetch(start, n)

@@ -10,7 +10,7 @@ import (
 // by. A query that may look nowhere gives 0.
 type attention struct {
 	heads
-	out, lse *backend.Output // nil if nobody wants it
+	out, lse *backend.Output // nil if it is not wanted
 	few      bool            // few queries: keys and values are read as they lie
 	group    int             // few: so many query heads of one key head may stand in one task, whose rows read each key once
 	kernel   *micro.Kernel

@@ -23,7 +23,7 @@ type attentionGrad struct {
 	heads
 	do                   tensor4
 	outRows, doRows, lse *operand        // f32
-	dq, dk, dv           *backend.Output // nil if nobody wants it
+	dq, dk, dv           *backend.Output // nil if it is not wanted
 	keys, values         packing         // columns are keys: for the scores, and for dp
 	features             packing         // of the keys, for dq
 	valueKernel          *micro.Kernel   // for dv

@@ -1,14 +1,14 @@
-// Package cpu is the backend that every machine has: generated assembly where the processor is known, plain Go
-// elsewhere, and a pool of workers.
+// Package cpu is the backend that every machine has: generated assembly where the processor is known, plain
+// Go elsewhere, and a pool of workers.
 //
-// A [backend.Group] becomes a kernel, which is a Go function that knows its loops, strides and micro-kernels; nothing
-// is decided at launch that could be decided at compilation. f16 and bf16 are storage: they are widened when they are
-// loaded and rounded once when they are stored, and all arithmetic is done in f32. f64 and integers are computed by plain Go
-// loops, but for matrix products of f64.
+// A [backend.Group] becomes a kernel, which is a Go function that knows its loops, strides and micro-kernels;
+// nothing is decided at launch that could be decided at compilation. f16 and bf16 are storage: they are
+// widened when they are loaded and rounded once when they are stored, and all arithmetic is done in f32. f64
+// and integers are computed by plain Go loops, but for matrix products of f64.
 //
-// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single, attention); loops.go
-// has the loops that exist for every type, double_*.go the ops in f64.
-// Below lie pool (workers), tile (elementwise programs), gemm (blocked matrix products), vec and micro (vector functions and
+// Reading order: backend.go, memory.go, then one file a kind of group (map, reduce, row, matmul, single,
+// attention); loops.go has the loops that exist for every type, double_*.go the ops in f64. Below lie pool
+// (workers), tile (elementwise programs), gemm (blocked matrix products), vec and micro (vector functions and
 // micro-kernels, generated assembly) and isa (which instructions the processor has).
 package cpu
 
@@ -38,7 +38,8 @@ type Backend struct {
 
 	turns  *turns
 	launch launch // with all threads
-	// If turns are shared, turns.mu guards how many threads are in use, and launches with one thread that are not.
+	// If turns are shared, turns.mu guards how many threads are in use, and launches with one thread that are
+	// not.
 	used  int
 	lanes []*launch
 }
@@ -79,8 +80,8 @@ func (b *Backend) threads() string {
 	return text
 }
 
-// A kernel is a compiled group. What it was compiled to keeps what it needs for a launch: so for launches side by side the
-// group is compiled once more, or as often as there are such.
+// A kernel is a compiled group. What it was compiled to keeps what it needs for a launch: so for launches
+// side by side the group is compiled once more, or as often as there are such.
 type kernel struct {
 	name    string
 	work    time.Duration // about, on one thread
@@ -122,7 +123,8 @@ func (k *kernel) runBeside(l *launch) {
 	k.mu.Unlock()
 }
 
-// A launch is what a kernel gets to work with. It is used again by later launches; a kernel keeps nothing of it.
+// A launch is what a kernel gets to work with. It is used again by later launches; a kernel keeps nothing of
+// it.
 type launch struct {
 	pool    *pool.Pool
 	bufs    [][]byte // by Input.Buf and Output.Buf, each from its slice's offset on
@@ -162,8 +164,8 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	return k, nil
 }
 
-// workOf is about how long one thread takes for a group: enough to tell what is worth waking others for. Of a group that
-// does not say what it takes nothing is known but that it may be long.
+// workOf is about how long one thread takes for a group: enough to tell what is worth waking others for. Of a
+// group that does not say what it takes nothing is known but that it may be long.
 func workOf(g *backend.Group) time.Duration {
 	if g.Bytes == 0 {
 		return time.Millisecond
@@ -175,7 +177,7 @@ func workOf(g *backend.Group) time.Duration {
 func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.Duration) error {
 	var stop *atomic.Bool
 	if ctx.Done() != nil {
-		// The flag belongs to this call, so that a cancellation that comes late stops nobody else.
+		// The flag belongs to this call, so that a late cancellation stops no other call.
 		stop = new(atomic.Bool)
 		defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	}

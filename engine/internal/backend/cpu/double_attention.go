@@ -60,7 +60,7 @@ func (a *doubleAttention) inputs(l *launch) (x [][]float64, release func()) {
 	}
 }
 
-// output returns where a result is stored, or scratch if nobody wants it.
+// output returns where a result is stored, or scratch if it is not wanted.
 func (a *doubleAttention) output(l *launch, i, n int) []float64 {
 	if a.outs[i] == nil {
 		return elements[float64](l.scratch.bytes(8 * n))

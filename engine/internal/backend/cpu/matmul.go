@@ -105,8 +105,8 @@ func (p *phase) run(l *launch, scratch []byte) {
 	p.product.multiply(l, scratch, &p.args)
 }
 
-// A result is a value that is stored after a product: where somebody wants it, or where a later product reads
-// it.
+// A result is a value that is stored after a product: in a buffer of the launch, or where a later product
+// reads it.
 type result struct {
 	value backend.Ref
 	place place

@@ -86,7 +86,7 @@ func inputOf(g *backend.Group, r backend.Ref) *backend.Input {
 	return &g.Inputs[i]
 }
 
-// outputOf is where a result is stored, or nil if nobody wants it.
+// outputOf is where a result is stored, or nil if it is not wanted.
 func outputOf(g *backend.Group, result int) *backend.Output {
 	for i := range g.Outputs {
 		if g.Outputs[i].Value.Result == result {

@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// A bell wakes sleepers. They sleep in the system and not in Go's scheduler, in which an idle thread that
-// looks for a goroutine that became ready takes some 70 µs. A sleeper's processor is left to other goroutines
-// when Go's monitor sees that, which takes it 10 ms at most.
+// A bell wakes sleepers. They sleep in the system, not in Go's scheduler, where an idle thread takes some 70
+// µs to find a goroutine that has become ready. Go's monitor notices a sleeper within 10 ms, and then gives
+// its processor to other goroutines.
 type bell struct {
 	sleepers atomic.Int32
-	due      atomic.Int32 // how many are to be woken by those who are
+	due      atomic.Int32 // how many the first sleepers to wake have to wake
 	rings    uint32       // the word by which the system knows the bell
 }
 
@@ -31,7 +31,7 @@ const (
 	futexWakePrivate = 129
 )
 
-// wait sleeps until the bell rings, or sometimes for less long.
+// wait sleeps until the bell rings, or sometimes ends earlier.
 func (b *bell) wait(ticket uint32) {
 	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rings)), futexWaitPrivate, uintptr(ticket), 0, 0, 0)
 }
@@ -52,7 +52,7 @@ func (b *bell) ring(n int) {
 	}
 }
 
-// wake wakes two, of which the first to come wakes others: to wake one takes some 4 µs.
+// wake wakes two sleepers. The first of them to run wakes the others, because each takes some 4 µs to wake.
 func (b *bell) wake(n int32) {
 	b.due.Store(max(0, n-2))
 	syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rings)), futexWakePrivate, uintptr(min(n, 2)), 0, 0, 0)

@@ -71,7 +71,7 @@ func (fn *function) tileConfigure(base string) {
 	fn.vex("LDTILECFG ("+base+")", pp00, 0x49, number[base]>>3, 0, number[base]&7)
 }
 
-// tileRelease forgets the tiles, so that nobody saves them when the thread is switched away from.
+// tileRelease forgets the tiles, so that the system need not save them when it switches threads.
 func (fn *function) tileRelease() { fn.vex("TILERELEASE", pp00, 0x49, 0, 0, 0xc0) }
 
 // tileProduct writes c = a·b, or += when add is not 0, for high times rows tiles of a by panels panels of

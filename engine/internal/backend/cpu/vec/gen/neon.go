@@ -225,8 +225,8 @@ func (b *body) instructionNEON(n node, d int, r []int, temp int) {
 	}
 }
 
-// truncateNEON gives math.MinInt32 for what is no int32; the instruction alone would give the nearest that
-// is.
+// truncateNEON gives math.MinInt32 for numbers outside of int32; the instruction alone would give the nearest
+// that is.
 func (b *body) truncateNEON(d, x, temp int) {
 	b.loadConstant(0x4f000000, temp) // 2³¹
 	b.word("facgt v%d.4s, v%d.4s, v%d.4s", temp, temp, x)
