@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -154,6 +155,17 @@ func (v *env) TypeKey(t types.Type) int {
 	}
 	v.unnamedMethods(t)
 	return v.s.typeKey(t)
+}
+
+// SelfMade makes a type that is written with itself and tells the interpreter of it.
+func (v *env) SelfMade(t types.Type) string {
+	key := v.TypeKey(t)
+	name := fmt.Sprintf("Self%d", key)
+	symbol := reflect.Zero(reflect.PointerTo(v.s.rt.Reflect(key)))
+	if err := v.s.interp.Use("mcs/rt", "rt", map[string]reflect.Value{name: symbol}); err != nil {
+		panic(&lower.Error{Pos: v.u.pos, Msg: err.Error()})
+	}
+	return name
 }
 
 // TypeName writes a type as Go's own messages do.

@@ -27,7 +27,8 @@ const (
 type corpusRecord struct {
 	Date, Go                           string
 	Total, Passed, Refused, Misbehaved int
-	Names                              []string // of those that misbehave
+	Names                              []string          // of those that misbehave
+	Why                                map[string]string // of those that are refused
 }
 
 func readCorpora(t *testing.T) map[string]corpusRecord {
@@ -48,7 +49,7 @@ func recordCorpus(t *testing.T, name string, n tally) {
 	t.Helper()
 	corpora := readCorpora(t)
 	slices.Sort(n.names)
-	corpora[name] = corpusRecord{time.Now().UTC().Format(time.DateOnly), runtime.Version(), n.total, n.passed, n.refused, n.misbehaved, n.names}
+	corpora[name] = corpusRecord{time.Now().UTC().Format(time.DateOnly), runtime.Version(), n.total, n.passed, n.refused, n.misbehaved, n.names, n.why}
 	text, err := json.MarshalIndent(corpora, "", "\t")
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ It is no sandbox: a cell can do what you can do.
 `
 
 func writeCorpora(b *strings.Builder, corpora map[string]corpusRecord) {
-	b.WriteString("Programs of two test suites are run and compared with what `go run` prints (`go test ./repl/session -run 'GoPrograms|InterpreterPrograms' -programs`).\n\n" +
+	b.WriteString("Programs of three suites are run and compared with what `go run` prints\n(`go test ./repl/session -run 'GoPrograms|InterpreterPrograms|Examples' -programs`).\n\n" +
 		"| programs | run | behave | refused | misbehave | when |\n|---|---|---|---|---|---|\n")
 	names := slices.Sorted(maps.Keys(corpora))
 	for _, name := range names {
@@ -119,6 +120,16 @@ func writeCorpora(b *strings.Builder, corpora map[string]corpusRecord) {
 	for _, name := range names {
 		if list := corpora[name].Names; len(list) > 0 {
 			fmt.Fprintf(b, "\nOf %s these misbehave, most of them because they ask reflection or the allocator about what only a compiler makes, or\nare not done in two minutes: %s.\n", name, strings.Join(list, ", "))
+		}
+	}
+	for _, name := range names {
+		why := corpora[name].Why
+		if len(why) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\nOf %s these are refused:\n\n| program | why |\n|---|---|\n", name)
+		for _, program := range slices.Sorted(maps.Keys(why)) {
+			fmt.Fprintf(b, "| %s | %s |\n", program, why[program])
 		}
 	}
 }

@@ -188,20 +188,24 @@ func (c *checked) atTop(o types.Object) bool {
 }
 
 // keepsFuncs says whether a value of a type may hold on to functions.
-func keepsFuncs(t types.Type) bool {
-	if t == nil {
+func keepsFuncs(t types.Type) bool { return keepsFuncsOf(t, nil) }
+
+// keepsFuncsOf is keepsFuncs for a type within others, of which one may be a slice of itself.
+func keepsFuncsOf(t types.Type, within []types.Type) bool {
+	if t == nil || slices.Contains(within, t) {
 		return false
 	}
+	within = append(within, t)
 	switch t := t.Underlying().(type) {
 	case *types.Basic:
 		return false
 	case *types.Slice:
-		return keepsFuncs(t.Elem())
+		return keepsFuncsOf(t.Elem(), within)
 	case *types.Array:
-		return keepsFuncs(t.Elem())
+		return keepsFuncsOf(t.Elem(), within)
 	case *types.Tuple:
 		for v := range t.Variables() {
-			if !isErrorInterface(v.Type()) && keepsFuncs(v.Type()) {
+			if !isErrorInterface(v.Type()) && keepsFuncsOf(v.Type(), within) {
 				return true
 			}
 		}

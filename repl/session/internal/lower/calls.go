@@ -129,6 +129,12 @@ func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
 	return false
 }
 
+// ownElement says whether a type is a slice of itself: the interpreter would take one for a slice of such slices.
+func ownElement(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	return ok && types.Identical(s.Elem(), t)
+}
+
 // parameter is the type of the i-th argument of a call.
 func parameter(sig *types.Signature, i int) types.Type {
 	n := sig.Params().Len()
@@ -162,7 +168,7 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) {
+		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
 			l.holdFuncs(args[:n-1], sig)
@@ -486,7 +492,7 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	out := l.call(l.id("append"), args...)
 	if e.Ellipsis.IsValid() {
 		out.Ellipsis = e.Rparen
-	} else if ok && (hasMethods(s.Elem()) && !l.inAny(s.Elem()) || len(args) > 2 && l.reads(e.Args[1:])) {
+	} else if ok && (hasMethods(s.Elem()) && !l.inAny(s.Elem()) || len(args) > 2 && l.reads(e.Args[1:]) || ownElement(s.Elem())) {
 		out.Args = []ast.Expr{args[0], &ast.CompositeLit{Type: l.typ(types.NewSlice(s.Elem())), Lbrace: l.pos, Elts: args[1:], Rbrace: l.pos}}
 		out.Ellipsis = e.Rparen
 	}

@@ -502,7 +502,7 @@ func (l *Lowerer) results(s *ast.ReturnStmt) []ast.Expr {
 		if len(s.Results) == l.fn.sig.Results().Len() {
 			t := l.fn.sig.Results().At(i).Type()
 			x = l.convert(x, l.typeOf(e), t)
-			if len(s.Results) > 1 && isNil(l.typeOf(e)) {
+			if isNil(l.typeOf(e)) && (len(s.Results) > 1 || isFunc(t)) { // the interpreter finds no type for it
 				x = l.zero(t)
 			}
 		}

@@ -59,6 +59,8 @@ type Env interface {
 	Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string
 	// TypeKey numbers a type, so that values keep it in interfaces.
 	TypeKey(t types.Type) int
+	// SelfMade is the name in package rt of a type that is written with itself, and that the session makes.
+	SelfMade(t types.Type) string
 	// TypeName writes a type as Go's own messages do.
 	TypeName(t types.Type) string
 }
@@ -367,7 +369,12 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 		if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pos().IsValid() {
 			pos = n.Obj().Pos()
 		}
-		l.refuse(pos, "type %s refers to itself outside of a struct, which is not available in cells", strings.TrimPrefix(l.env.TypeName(t), "main."))
+		if !l.onlySelfMade(t, map[types.Type]bool{}) {
+			l.refuse(pos, "type %s refers to itself outside of a struct, and to other types of cells, which is not available in cells", strings.TrimPrefix(l.env.TypeName(t), "main."))
+		}
+		// The interpreter gets it as it gets compiled types.
+		spec := &ast.TypeSpec{Name: l.id(name), Assign: l.pos, Type: l.sel(l.id(RT), l.env.SelfMade(types.Unalias(t)))}
+		return &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{spec}}
 	}
 	x := l.typ(t.Underlying())
 	if s, ok := x.(*ast.StructType); ok && len(s.Fields.List) > 0 {

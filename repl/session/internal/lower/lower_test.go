@@ -46,6 +46,7 @@ func (e *testEnv) TypeKey(t types.Type) int {
 	e.keys = append(e.keys, t)
 	return len(e.keys)
 }
+func (e *testEnv) SelfMade(t types.Type) string { return "Self" }
 func (e *testEnv) TypeName(t types.Type) string { return t.String() }
 
 const testDecls = `package mcs

@@ -117,8 +117,8 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 	return l.sel(l.id(l.env.Package(o.Pkg().Path())), o.Name())
 }
 
-// selfMade says whether a type is written with itself other than in a struct or an interface: reflection, and
-// so the interpreter, has no such types. In is a part of it.
+// selfMade says whether a type is written with itself other than in a struct or an interface: the interpreter
+// can make no such types. In is a part of it.
 func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	in = types.Unalias(in)
 	if types.Identical(t, in) {
@@ -151,6 +151,37 @@ func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 		}
 	}
 	return false
+}
+
+// onlySelfMade says whether the types of cells that a type is written with are all written with themselves: the
+// interpreter has no other types than reflection for those.
+func (l *Lowerer) onlySelfMade(t types.Type, seen map[types.Type]bool) bool {
+	t = types.Unalias(t)
+	if seen[t] {
+		return true
+	}
+	seen[t] = true
+	switch t := t.(type) {
+	case *types.Named:
+		if !l.ownType(t) {
+			return true
+		}
+		return selfMade(t, t.Underlying(), map[types.Type]bool{}) && l.onlySelfMade(t.Underlying(), seen)
+	case *types.Map:
+		return l.onlySelfMade(t.Key(), seen) && l.onlySelfMade(t.Elem(), seen)
+	case interface{ Elem() types.Type }:
+		return l.onlySelfMade(t.Elem(), seen)
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				if !l.onlySelfMade(v.Type(), seen) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	return !l.boxed(t)
 }
 
 func (l *Lowerer) instance(generic types.Object, args []types.Type) ast.Expr {

@@ -59,6 +59,9 @@ func (r *Runtime) Box(key int, v any) any {
 	return gotype.Retype(v, made)
 }
 
+// Reflect is the type with this number as values in interfaces have it.
+func (r *Runtime) Reflect(key int) reflect.Type { return r.typ(key).reflect() }
+
 // reflect is the type of the values in interfaces.
 func (t *Type) reflect() reflect.Type {
 	if made := t.made.Load(); made != nil {
