@@ -403,3 +403,19 @@ func (s *Screen) ColourOf(text string) (attr string, ok bool) {
 	}
 	return "", false
 }
+
+// Since gives the lines from a row on, counted from the first line that was ever drawn.
+func (s *Screen) Since(row int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	if row < len(s.scrolled) {
+		lines = append(lines, s.scrolled[row:]...)
+	}
+	for i, line := range s.cells {
+		if len(s.scrolled)+i >= row {
+			lines = append(lines, lineText(line))
+		}
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
