@@ -226,6 +226,16 @@ func TestHistoryAcrossRuns(t *testing.T) {
 	leave(t, p)
 }
 
+// A narrow terminal breaks help between words.
+func TestHelpInNarrowTerminal(t *testing.T) {
+	p := newHome(t).open(nil)
+	p.Resize(40, 60)
+	p.Send("%help timeit\r")
+	p.See("time a statement until the median")
+	p.See("The statement is compiled once and run\nin blocks of at least 1 ms; what it\nmakes is evaluated each time.")
+	leave(t, p)
+}
+
 func TestFileInHistory(t *testing.T) {
 	h := newHome(t)
 	if err := os.WriteFile(filepath.Join(h.dir, "a.mcs"), []byte("// %%\nx := 6\n// %%\nx * 7\n// > 42\n"), 0o600); err != nil {

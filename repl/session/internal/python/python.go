@@ -9,7 +9,7 @@
 // what stands in it: `x * 2` stays what it is for a number, and is x.Mul(2) for a tensor. Nothing wrong is
 // suggested: the caller checks the result as it would check a cell, and drops what does not check.
 //
-// Reading order: python.go, line.go, expr.go, value.go, index.go, calls.go, scan.go.
+// Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, scan.go.
 package python
 
 import (

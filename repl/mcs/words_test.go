@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What people from Python type is answered by the program with what to write, and what they type by mistake with a note.
+func TestAnswersToPython(t *testing.T) {
+	const setup = "x := tensor.Ones(2, 3)\nxs := []int{1, 2, 3}\nn := 3\n"
+	for _, tt := range []struct{ cell, stdout, stderr string }{
+		{"for row in x:", "", "write for i := range x.Len(0) { row := x.At(i); fmt.Println(row) }"},
+		{"x ** 2", "", "write x.Pow(2)"},
+		{"squares = [v*v for v in xs]", "", "write squares := []int{}; for _, v := range xs { squares = append(squares, v * v) }; squares"},
+		{"out := !ls", "", `write out := exec.Command("sh", "-c", "ls").Output(); fmt.Print(string(out))`},
+		{"%cd", "", `%cd: no such command; write os.Chdir("..")`},
+		{"% time x.Sum()", "", "write %time x.Sum()"},
+		{"xs[7]", "", "index out of range; xs has length 3"},
+		{"2*n^3", "(^ is exclusive or; a power is math.Pow(float64(n), 3))", ""},
+		{"%bench a := n ; a := n + 1", "", "got the name a twice"},
+		{"print(xs)", "", "[1 2 3]"},
+	} {
+		stdout, stderr, _ := mcs(t, t.TempDir(), setup+tt.cell+"\n", "run", "-")
+		if !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("%s: got %q and the error\n%s\nwant %q and %q", tt.cell, stdout, stderr, tt.stdout, tt.stderr)
+		}
+	}
+}
+
+// A regression is shown in its own units.
+func TestRegressionUnits(t *testing.T) {
+	const session = `type line struct{ layer *nn.Linear }
+func (l line) Members() []nn.Member { return []nn.Member{{Name: "layer", Part: l.layer}} }
+func (l line) Loss(x, y tensor.Tensor) tensor.Tensor { return l.layer.Forward(x).Sub(y).Square().Mean() }
+type points struct{}
+func (points) Fingerprint() string { return "points" }
+func (points) Batch(int) (data.Batch, error) { return data.Batch{Inputs: tensor.Ones(4, 1), Targets: tensor.Ones(4, 1)}, nil }
+run := train.Run(ctx, line{nn.NewLinear(1, 1)}, points{}, train.Options{Steps: 3, LR: optim.Constant(0.1)})
+fmt.Println(run.Plot().YLabel == "")
+run.Text(80)
+`
+	stdout, stderr, code := mcs(t, t.TempDir(), session, "run", "-")
+	text := stdout + stderr
+	if code != 0 || !strings.Contains(stdout, "true\n") || !strings.Contains(text, "examples/s") || strings.Contains(text, "tok/s") || strings.Contains(text, " 0 B") {
+		t.Errorf("code %d, got\n%s", code, text)
+	}
+}
