@@ -34,7 +34,8 @@ type Graph struct {
 func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
 
 // ReadElsewhere says for each leaf in list whether others than the outputs can see its node: whether more than one handle
-// is on it, or an operation reads it that is not in g.
+// is on it, or an operation that is not in g reads it, or would compute from it what it reads: a loss that nobody evaluated
+// when its gradients were.
 func (g *Graph) ReadElsewhere(list []int) []bool {
 	here := make([]int, len(g.Nodes)) // how often each node is a source
 	for _, i := range g.edges {
@@ -46,10 +47,23 @@ func (g *Graph) ReadElsewhere(list []int) []bool {
 			nodes[leaf] = i
 		}
 	}
+	kept := make([]bool, len(g.Nodes)) // outputs
+	for _, o := range g.Outs {
+		kept[o] = true
+	}
+	wanted := make([]bool, len(g.Nodes)) // nodes that are computed again for an operation that is not in g
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		wanted[i] = wanted[i] || g.Nodes[i].Readers() > here[i]
+		if wanted[i] && !kept[i] {
+			for _, s := range g.Sources(i) {
+				wanted[s] = true
+			}
+		}
+	}
 	seen := make([]bool, len(list))
 	for i, leaf := range list {
-		n := g.Nodes[nodes[leaf]]
-		seen[i] = n.Handles() > 1 || n.Readers() > here[nodes[leaf]]
+		n := nodes[leaf]
+		seen[i] = g.Nodes[n].Handles() > 1 || wanted[n]
 	}
 	return seen
 }
