@@ -222,9 +222,14 @@ func (t Tensor) Plan() string {
 }
 
 // Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape,
-// dtype and device must agree. A parameter stays one.
+// dtype and device must agree. A parameter stays one. A view that was not evaluated by itself (x.At(0), x.Transpose()) is
+// refused, because x would stay as it is: Overwrite and Put replace elements.
 func (t Tensor) Set(y Tensor) {
 	old, n := t.node("set"), y.node("set")
+	if of := viewed(old); of != nil {
+		fail("set", "got a view of %v, which would stay as it is, want that itself: x.Set(x.Overwrite(0, index, rows)) or "+
+			"x.Set(x.Put(0, index, rows, tensor.Replace)) changes elements (Detach makes a tensor of its own)", of)
+	}
 	if old.DType != n.DType || !slices.Equal(old.Shape, n.Shape) || old.Dev != n.Dev {
 		fail("set", "got %v on %v for %v on %v, want one type, shape and device", n, n.Dev, old, old.Dev)
 	}
@@ -234,6 +239,17 @@ func (t Tensor) Set(y Tensor) {
 	}
 	Eval(y)
 	t.v.replace(old, share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked))
+}
+
+// viewed returns what a node that has no value of its own is a view of, or nil. A number that fills a shape is no view.
+func viewed(n *ir.Node) *ir.Node {
+	switch n.Op {
+	case ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Flip:
+		if n.Value() == nil && len(n.Src) > 0 && (n.Op != ir.Expand || n.Src[0].Op != ir.Const) {
+			return n.Src[0]
+		}
+	}
+	return nil
 }
 
 // Param makes the tensor a parameter and returns it: it is evaluated, and everything computed from it keeps
