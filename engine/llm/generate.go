@@ -14,13 +14,27 @@ import (
 
 func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
 
-// Sampling says how the next token is chosen.
+// Sampling says how the next token is chosen. Numbers that mean nothing, such as a negative or NaN one, are errors.
 type Sampling struct {
 	Tokens      int     // how many to make; 0 means 64
 	Temperature float64 // divides the scores; 0 always takes the best
 	TopK        int     // only the k best; 0: all
 	TopP        float64 // only the best that together have this probability; 0: all
 	Seed        uint64
+}
+
+func (o Sampling) check() error {
+	switch {
+	case o.Tokens < 0:
+		return fmt.Errorf("generate: got %d tokens to make, want a positive number, or 0 for 64", o.Tokens)
+	case o.TopK < 0:
+		return fmt.Errorf("generate: got top-k %d, want a positive number, or 0 for all", o.TopK)
+	case !(o.Temperature >= 0):
+		return fmt.Errorf("generate: got temperature %v, want 0 or more", o.Temperature)
+	case !(o.TopP >= 0 && o.TopP <= 1):
+		return fmt.Errorf("generate: got top-p %v, want a probability, or 0 for all", o.TopP)
+	}
+	return nil
 }
 
 // Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the
@@ -42,7 +56,8 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 }
 
 // GenerateTokens goes on from at least one token. It returns the prompt and what follows. When ctx is done it
-// returns what there is, with the cause.
+// returns what there is, with the cause. An empty prompt, tokens that the model does not have and a Sampling
+// that means nothing are errors.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
 	if len(prompt) == 0 {
 		return nil, fmt.Errorf("generate: got an empty prompt, want at least one token")
@@ -52,13 +67,27 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 			return nil, fmt.Errorf("generate: got token %d, want one in 0…%d", id, m.Config.Vocab-1)
 		}
 	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	count := o.Tokens
 	if count == 0 {
 		count = 64
 	}
 	ids := slices.Clone(prompt)
+	err := tensor.Try(func() {
+		tensor.Within(ctx, func() { m.extend(ctx, &ids, count, o) })
+	})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return ids, err
+}
+
+// extend appends count tokens to ids, fewer if ctx is done.
+func (m *Model) extend(ctx context.Context, ids *[]int, count int, o Sampling) {
 	// Rounded up, so that prompts of similar length share a plan.
-	capacity := (len(prompt) + count + 63) / 64 * 64
+	capacity := (len(*ids) + count + 63) / 64 * 64
 	caches := make([]nn.Cache, len(m.Blocks))
 	for i := range caches {
 		caches[i].Grow(capacity, 1, m.Config.KVHeads, m.Config.Width/m.Config.Heads)
@@ -69,19 +98,15 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 		}
 	}()
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
-	fresh := prompt // what the caches do not hold yet
-	for i := range count {
-		if ctx.Err() != nil {
-			return ids, context.Cause(ctx)
-		}
-		scores := m.next(fresh, len(ids)-len(fresh), caches)
+	fresh := *ids // what the caches do not hold yet
+	for i := 0; i < count && ctx.Err() == nil; i++ {
+		scores := m.next(fresh, len(*ids)-len(fresh), caches)
 		evaluate(scores, caches)
-		ids = append(ids, o.choose(scores.Floats(), rng))
+		*ids = append(*ids, o.choose(scores.Floats(), rng))
 		scores.Free()
-		fresh = ids[len(ids)-1:]
+		fresh = (*ids)[len(*ids)-1:]
 		progress.Report(ctx, progress.Event{Task: "generate", Done: int64(i + 1), Total: int64(count), Unit: "tok", Final: i+1 == count})
 	}
-	return ids, nil
 }
 
 // evaluate computes the scores and the caches together, so that one plan serves both.

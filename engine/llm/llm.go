@@ -51,6 +51,8 @@ func (c Config) check() {
 	switch {
 	case c.Vocab < 1 || c.Layers < 1 || c.Width < 1 || c.Heads < 1:
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got vocab %d, layers %d, width %d, heads %d, want all positive", c.Vocab, c.Layers, c.Width, c.Heads)})
+	case c.Hidden < 1:
+		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got hidden %d, want a positive length", c.Hidden)})
 	case c.Width%c.Heads != 0 || c.Width/c.Heads%2 != 0:
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got width %d and %d heads, want heads of an even width", c.Width, c.Heads)})
 	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
@@ -99,7 +101,7 @@ type Model struct {
 
 // New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
 // projections that write into the residual stream (Radford et al. 2019). The same Config gives the same
-// weights.
+// weights. It panics with a *tensor.Error for lengths that no model can have.
 func New(c Config) *Model {
 	c = c.withDefaults()
 	c.check()

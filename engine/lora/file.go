@@ -170,7 +170,7 @@ func fit(tensors map[string]tensor.Tensor, m nn.Module, rank int, file string) (
 		_, adapted := (*s.layer).(*Linear)
 		switch {
 		case adapted:
-			return nil, fmt.Errorf("lora: %s has an adapter already (Remove takes it out)", s.name)
+			return nil, adaptedAlready(s.name)
 		case !hasA || !hasB:
 			return nil, fmt.Errorf("lora: %s: %s has only one of lora_A and lora_B", file, s.name)
 		case !slices.Equal(a.Shape(), []int{rank, l.In()}) || !slices.Equal(b.Shape(), []int{l.Out(), rank}):

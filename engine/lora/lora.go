@@ -2,11 +2,12 @@
 // and B [rank out], and the layer computes x·W + scale·(x·A)·B (Hu et al.: LoRA, 2021).
 //
 // [Inject] puts adapters into a model and freezes everything else; training then changes the adapters only.
-// [Adapter.Merge] adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. Files are
-// those of PEFT.
+// [Adapter.Merge] adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. [Of] finds the
+// adapters of a model, [Remove] takes them out. Files are those of PEFT.
 package lora
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -67,6 +68,7 @@ type Linear struct {
 	// training.
 	Dropout float64
 
+	adapter  *Adapter // that the layer is one of, or nil
 	training bool
 	before   tensor.Tensor // the base's weight while the adapter is merged into it, or none
 	codes    *quant.Linear // the quantised base while a merged one stands in its place, or nil
@@ -84,17 +86,19 @@ func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
 }
 
 // Wrap puts an adapter beside a layer, plain or quantised, and freezes the layer. A is uniform in ±1/√in, B
-// is 0: at first nothing changes.
+// is 0: at first nothing changes. It panics with a *tensor.Error for numbers that Inject refuses.
 func Wrap(base nn.Layer, c Config) *Linear {
 	c = c.withDefaults()
-	return wrap(base, c, tensor.NewRNG(c.Seed))
-}
-
-func wrap(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	if err := c.check(); err != nil {
 		panic(&tensor.Error{Op: "lora.Wrap", Msg: err.Error()})
 	}
+	l := beside(base, c, tensor.NewRNG(c.Seed))
 	nn.Freeze(base)
+	return l
+}
+
+// beside makes the adapter of a layer, which it leaves as it is.
+func beside(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	w, _ := parts(base, dtype.F32)
 	in, out, dt := w.Len(0), w.Len(1), w.DType()
 	if dt.Size() == 2 { // the steps of training would be lost in half precision
@@ -115,6 +119,9 @@ func wrap(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 func (c Config) check() error {
 	if c.Rank < 1 {
 		return fmt.Errorf("got rank %d, want at least 1", c.Rank)
+	}
+	if !(c.Alpha > 0) || math.IsInf(c.Alpha, 0) {
+		return fmt.Errorf("got alpha %v, want a positive number", c.Alpha)
 	}
 	if !(c.Dropout >= 0 && c.Dropout <= 1) {
 		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
@@ -154,9 +161,9 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // Members lists the base's weights, which are frozen, then lora_A and lora_B.
-func (l *Linear) Members() []nn.Member { return append(l.Base.Members(), l.adapter()...) }
+func (l *Linear) Members() []nn.Member { return append(l.Base.Members(), l.factors()...) }
 
-func (l *Linear) adapter() []nn.Member {
+func (l *Linear) factors() []nn.Member {
 	return []nn.Member{{Name: "lora_A", Weight: &l.A}, {Name: "lora_B", Weight: &l.B}}
 }
 
@@ -217,7 +224,8 @@ type Adapter struct {
 }
 
 // Inject freezes the model and puts an adapter beside each linear layer that c.Targets chooses. It is an
-// error if none is chosen, or if one has an adapter already.
+// error if none is chosen, if one has an adapter already, or if the numbers of c make no adapter; the model
+// then stays as it was.
 func Inject(m nn.Module, c Config) (*Adapter, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -234,23 +242,67 @@ func Inject(m nn.Module, c Config) (*Adapter, error) {
 			continue
 		}
 		if _, adapted := (*s.layer).(*Linear); adapted {
-			return nil, fmt.Errorf("lora: %s has an adapter already (Remove takes it out)", s.name)
+			return nil, adaptedAlready(s.name)
 		}
 		ad.names, slots = append(ad.names, s.name), append(slots, s.layer)
 	}
 	if len(slots) == 0 {
 		return nil, fmt.Errorf("lora: targets %q choose no linear layer of the model", c.Targets)
 	}
+	err := tensor.Try(func() { // there may be no memory
+		rng := tensor.NewRNG(c.Seed)
+		for i, slot := range slots {
+			l := beside(*slot, c, rng)
+			l.adapter = ad
+			l.A.Named(ad.names[i] + ".lora_A")
+			l.B.Named(ad.names[i] + ".lora_B")
+			ad.layers = append(ad.layers, l)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lora: %w", err)
+	}
 	nn.Freeze(m)
-	rng := tensor.NewRNG(c.Seed)
 	for i, slot := range slots {
-		l := wrap(*slot, c, rng)
-		l.A.Named(ad.names[i] + ".lora_A")
-		l.B.Named(ad.names[i] + ".lora_B")
-		*slot = l
-		ad.layers = append(ad.layers, l)
+		*slot = ad.layers[i]
 	}
 	return ad, nil
+}
+
+// adaptedAlready is the error of a layer that cannot have a second adapter.
+func adaptedAlready(name string) error {
+	return fmt.Errorf("lora: %s has an adapter already: lora.Of(model) returns it, and lora.Remove(model) takes it out to make room for another one", name)
+}
+
+// Of returns the adapters of a model that Inject and Load put there, in the order of their first layers.
+func Of(m nn.Module) []*Adapter {
+	var list []*Adapter
+	for _, s := range linears(m) {
+		if l, ok := (*s.layer).(*Linear); ok && l.adapter != nil && !slices.Contains(list, l.adapter) {
+			list = append(list, l.adapter)
+		}
+	}
+	return list
+}
+
+// Remove takes all adapters out of a model; the base's layers stay as they are now, merged or not, and stay
+// frozen. It is an error if there is none.
+func Remove(m nn.Module) error {
+	if remove(m, func(*Linear) bool { return true }) == 0 {
+		return errors.New("lora: the model has no adapter")
+	}
+	return nil
+}
+
+// remove takes the adapters that out chooses out of the model, and returns of how many layers.
+func remove(m nn.Module, out func(l *Linear) bool) (count int) {
+	for _, s := range linears(m) {
+		if l, ok := (*s.layer).(*Linear); ok && out(l) {
+			*s.layer = l.Base
+			count++
+		}
+	}
+	return count
 }
 
 // A slot is a place of a model that holds a linear layer, adapted or not.
@@ -283,21 +335,26 @@ func linears(m nn.Module) []slot {
 	return list
 }
 
-// Remove takes the adapters out of the model; the base's layers stay as they are now, merged or not, and stay
-// frozen.
-func (a *Adapter) Remove(m nn.Module) {
-	for _, s := range linears(m) {
-		if l, ok := (*s.layer).(*Linear); ok && slices.Contains(a.layers, l) {
-			*s.layer = l.Base
-		}
+// Remove takes the adapter out of the model; the base's layers stay as they are now, merged or not, and stay
+// frozen. It is an error if no layer of the model has it. The function [Remove] takes out whatever is there.
+func (a *Adapter) Remove(m nn.Module) error {
+	if remove(m, func(l *Linear) bool { return slices.Contains(a.layers, l) }) > 0 {
+		return nil
 	}
+	switch others := Of(m); {
+	case len(a.layers) == 0:
+		return errors.New("lora: this adapter has no layers: Inject and Load make one; lora.Remove(model) takes out what a model has")
+	case len(others) > 0:
+		return errors.New("lora: the model has another adapter than this one; lora.Remove(model) takes it out")
+	}
+	return errors.New("lora: the adapter is not in this model")
 }
 
 // Params returns what is trained: lora_A and lora_B of each layer, under the layer's name.
 func (a *Adapter) Params() []nn.Param {
 	var list []nn.Param
 	for i, l := range a.layers {
-		for _, m := range l.adapter() {
+		for _, m := range l.factors() {
 			list = append(list, nn.NewParam(a.names[i]+"."+m.Name, m.Weight))
 		}
 	}

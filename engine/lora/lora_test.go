@@ -136,7 +136,9 @@ func TestMergeAndUnmerge(t *testing.T) {
 	if nn.Hash(frozen(m)) != base {
 		t.Error("unmerging did not restore every bit")
 	}
-	ad.Remove(m)
+	if err := ad.Remove(m); err != nil {
+		t.Error(err)
+	}
 	if len(nn.Trainable(m)) != 0 {
 		t.Error("an adapter is left in the model")
 	}

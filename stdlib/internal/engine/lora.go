@@ -19,6 +19,8 @@ func loraSymbols() map[string]reflect.Value {
 		"Inject":    reflect.ValueOf(lora.Inject),
 		"Linear":    reflect.ValueOf((*lora.Linear)(nil)),
 		"Load":      reflect.ValueOf(lora.Load),
+		"Of":        reflect.ValueOf(lora.Of),
+		"Remove":    reflect.ValueOf(lora.Remove),
 		"Wrap":      reflect.ValueOf(lora.Wrap),
 	}
 }
