@@ -131,7 +131,7 @@ func TestUnfinishedCells(t *testing.T) {
 	p.Send("len(\r")
 	p.See("… missing )")
 	p.Send(f5)
-	p.See("In[3]:2:8: missing )")
+	p.See("In[3]:2:5: missing )")
 	p.See("In [4]:")
 	p.Send("/* a\r")
 	p.See("… missing */")
@@ -143,7 +143,7 @@ func TestUnfinishedCells(t *testing.T) {
 	p.Send("`; y + \r")
 	p.See("… missing an operand")
 	p.Send("`b`\r")
-	p.See(`Out[5]: "a\nb"`)
+	p.See("Out[5]: `a\n        b`")
 	leave(t, p)
 }
 

@@ -91,7 +91,7 @@ func (h home) notebookInTmux(columns, rows int) *pane {
 func TestTmuxCell(t *testing.T) {
 	p := newHome(t).notebookInTmux(80, 24)
 	p.keys("func twice(s string) string {", "Enter")
-	p.shows("In [1]: func twice(s string) string {", 12, 1)
+	p.shows("In [1]: func twice(s string) string {\n\n  … missing }", 12, 1)
 	p.keys("return s +", "Enter")
 	p.keys("s", "Enter")
 	p.keys("}")
