@@ -138,3 +138,30 @@ func (p *reader) inBlock(opening string, f func()) {
 	f()
 	p.scope, p.open = scope, open
 }
+
+// Block is the first of some lines with the block below it that it opens, on one line: `for x in xs:` and below it
+// `    print(x)`. It is empty if blocks are nested, which take more than a line in Go, too.
+func Block(lines []string) string {
+	first := strings.TrimSpace(lines[0])
+	if !strings.HasSuffix(first, ":") {
+		return first
+	}
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+	var body []string
+	for _, line := range lines[1:] {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "":
+		case indent(line) <= indent(lines[0]):
+			if strings.HasPrefix(text, "el") || strings.HasPrefix(text, "except") { // else, elif: more of the statement
+				return ""
+			}
+			return first + " " + strings.Join(body, "; ")
+		case strings.HasSuffix(text, ":"):
+			return ""
+		default:
+			body = append(body, text)
+		}
+	}
+	return first + " " + strings.Join(body, "; ")
+}

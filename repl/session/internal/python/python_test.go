@@ -47,3 +47,18 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+func TestBlock(t *testing.T) {
+	for _, c := range []struct{ lines, want string }{
+		{"x = 1\ny = 2", "x = 1"},
+		{"for x in xs:\n    print(x)\n    n += 1\nprint(n)", "for x in xs: print(x); n += 1"},
+		{"for x in xs:", "for x in xs: "},
+		{"    if a:\n\n        b()\n    c()", "if a: b()"},
+		{"if a:\n  b()\nelse:\n  c()", ""},
+		{"for x in xs:\n  if x:\n    f(x)", ""},
+	} {
+		if got := Block(strings.Split(c.lines, "\n")); got != c.want {
+			t.Errorf("Block(%q) = %q, want %q", c.lines, got, c.want)
+		}
+	}
+}
