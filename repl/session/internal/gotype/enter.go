@@ -28,6 +28,9 @@ var entered struct {
 // firstEntry is where the code of the first entry is.
 var firstEntry uintptr // set in assembly
 
+// The code in assembly; its declarations are for go vet.
+var _, _ = entries, enterClosure
+
 func entries()
 func enterClosure()
 

@@ -79,9 +79,9 @@ func newBlock(h Head, methods int) *block {
 	})).Elem()
 	at := func(i int) unsafe.Pointer { return v.Field(i).Addr().UnsafePointer() }
 	b := &block{rtype: (*rtype)(at(0)), uncommon: (*uncommonType)(at(1))}
-	types := unsafe.Slice((*unsafe.Pointer)(at(2)), h.In+h.Out)
+	types := v.Field(2).Slice(0, h.In+h.Out).Interface().([]unsafe.Pointer)
 	b.in, b.out = types[:h.In], types[h.In:]
-	b.methods = unsafe.Slice((*methodType)(at(3)), methods)
+	b.methods = v.Field(3).Slice(0, methods).Interface().([]methodType)
 	b.hash = uint32(-addReflectOff(unsafe.Pointer(b.rtype))) * 2654435761 // keeps it alive, too
 	b.kind = uint8(h.Kind)
 	b.str = addReflectOff(unsafe.Pointer(encode(h.Text, "", token.IsExported(h.Text), false)))
