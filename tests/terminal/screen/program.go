@@ -122,6 +122,14 @@ func (p *Program) Terminate() {
 	}
 }
 
+// Hangup tells the program that its terminal has gone, as the system does when a connection ends.
+func (p *Program) Hangup() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // Exit waits for the end of the program and gives its exit code.
 func (p *Program) Exit() int {
 	p.t.Helper()

@@ -1,0 +1,94 @@
+package terminal
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/tests/terminal/screen"
+)
+
+// busy are cells that do not end by themselves, in the ways in which cells can fail to.
+var busy = []string{
+	`fmt.Println("begun"); for {}`,
+	`fmt.Println("begun"); defer func() { for {} }(); for {}`,
+	`fmt.Println("begun"); bad`,
+	`fmt.Println("begun"); for { big = big.MatMul(big).Tanh().Eval() }`,
+	`fmt.Println("begun"); bufio.NewScanner(r).Scan()`,
+}
+
+const beforeBusy = "type Bad struct{}; func (Bad) String() string { for {} }; bad := Bad{}; r, _ := io.Pipe(); big := tensor.Randn(1500, 1500);"
+
+// begin runs a cell that does not end.
+func begin(t *testing.T, h home, cell string) *screen.Program {
+	t.Helper()
+	s := h.open(nil)
+	s.Send(beforeBusy + "\r")
+	s.See("In [2]:")
+	s.Send(cell + "\r")
+	s.See("\nbegun")
+	return s
+}
+
+// The end of the system and that of the terminal end the program soon, whatever it does; the cells are in the history, and
+// the terminal is given back. The bar is one second; a test that shares its machine must allow for more.
+func TestEndsWhateverItDoes(t *testing.T) {
+	for _, cell := range busy {
+		for _, end := range []string{"SIGTERM", "hangup"} {
+			h := newHome(t)
+			p := begin(t, h, cell)
+			start := time.Now()
+			if end == "hangup" {
+				p.Hangup()
+			} else {
+				p.Terminate()
+			}
+			p.Exit()
+			if took := time.Since(start); took > 15*time.Second {
+				t.Errorf("%s: %s: it took %v", cell, end, took)
+			}
+			if p.PastesBracketed() {
+				t.Errorf("%s: %s: pastes still come in brackets", cell, end)
+			}
+			files, _ := filepath.Glob(filepath.Join(h.dir, "config", "*", "*"))
+			kept := ""
+			for _, f := range files {
+				text, _ := os.ReadFile(f)
+				kept += string(text)
+			}
+			if !strings.Contains(kept, "begun") {
+				t.Errorf("%s: %s: the cell is not in the history %q: %s", cell, end, files, kept)
+			}
+		}
+	}
+}
+
+// A key that is held sends Ctrl-C again and again: it interrupts, and nothing more.
+func TestHeldCtrlC(t *testing.T) {
+	for _, cell := range busy {
+		p := begin(t, newHome(t), cell)
+		for range 60 {
+			p.Send(ctrlC)
+			time.Sleep(33 * time.Millisecond)
+		}
+		p.See("interrupted")
+		p.See("In [3]:")
+		p.Send("21 * 2\r")
+		p.See("]: 42\n")
+	}
+}
+
+// A goroutine that an earlier cell has left uses up the stack while the next one is typed: it ends, nothing else.
+func TestGoroutineAtThePrompt(t *testing.T) {
+	p := newHome(t).open(nil)
+	p.Send("kept := 41; go func() { time.Sleep(200 * time.Millisecond); var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0) }()\r")
+	p.See("In [2]:")
+	p.Send("kept + ")
+	p.See("stack limit reached")
+	p.SeeLine("In [2]: kept + ")
+	p.Send("1\r")
+	p.See("Out[2]: 42")
+	leave(t, p)
+}
