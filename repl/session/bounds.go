@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // boundsHint says how long the slice was whose index was out of range: the interpreter's panic does not. It
@@ -22,8 +24,8 @@ func (s *Session) boundsHint(e *PanicError) string {
 	if !ok || localIn(s.source(e.Diag.Cell), name) {
 		return ""
 	}
-	entity := s.world.names[name]
-	if entity == nil || entity.kind != varKind {
+	entity := s.world.Names[name]
+	if entity == nil || entity.Kind != world.Var {
 		return ""
 	}
 	v := reflect.ValueOf(first(s.value(entity)))

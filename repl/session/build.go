@@ -11,14 +11,15 @@ import (
 	"unicode"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // An env answers the lowering's questions about one unit.
 type env struct {
 	s     *Session
-	st    *stage // what the unit's package sees
-	cells *stage // what cells see
+	st    *world.Stage // what the unit's package sees
+	cells *world.Stage // what cells see
 	u     *unit
 	types []ast.Decl
 	funcs []ast.Decl
@@ -103,7 +104,7 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 	if m := v.making; m != nil && !lower.Interpreted(m.generic.Pkg()) { // the code of a package is in no cell
 		pos = m.pos
 	}
-	in := &instance{pos: pos, generic: generic, args: args, name: v.s.world.fresh(generic.Name() + "__of")}
+	in := &instance{pos: pos, generic: generic, args: args, name: v.s.world.Fresh(generic.Name() + "__of")}
 	v.u.instances = append(v.u.instances, in)
 	v.todo = append(v.todo, in)
 	return in.name, nil
@@ -124,7 +125,7 @@ func (v *env) Slot(slot int) {
 
 // LocalType names a type that is declared in a function, and declares it at the top.
 func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) string {
-	name := v.s.world.fresh(o.Name() + "__local")
+	name := v.s.world.Fresh(o.Name() + "__local")
 	v.s.typeNames[o] = name
 	v.types = append(v.types, declare(name))
 	v.made = append(v.made, o.Type())
@@ -197,7 +198,7 @@ func (s *Session) typeKey(t types.Type) int {
 }
 
 // build lowers and compiles a unit.
-func (s *Session) build(st *stage, u *unit) error {
+func (s *Session) build(st *world.Stage, u *unit) error {
 	if u.checked == nil || u.program != nil {
 		return nil
 	}
@@ -247,15 +248,15 @@ func (v *env) scope(u *unit) {
 	}
 	for _, d := range u.decls {
 		for _, e := range d.ents {
-			if t, ok := e.obj.(*types.TypeName); ok {
-				v.s.typeNames[t] = e.internal
+			if t, ok := e.Obj.(*types.TypeName); ok {
+				v.s.typeNames[t] = e.Internal
 				continue
 			}
-			v.vars[e.obj] = e.internal
+			v.vars[e.Obj] = e.Internal
 		}
 	}
 	for _, m := range u.moves {
-		v.vars[m.to.obj] = m.to.internal
+		v.vars[m.to.Obj] = m.to.Internal
 	}
 	for o, name := range u.vars {
 		if name != "" {
@@ -291,11 +292,11 @@ func (v *env) assemble() (*ast.File, error) {
 	}
 	var slots []ast.Decl
 	for _, e := range u.slots {
-		x, err := l.Type(e.obj.Type(), e.obj.Pos())
+		x, err := l.Type(e.Obj.Type(), e.Obj.Pos())
 		if err != nil {
 			return nil, err
 		}
-		slots = append(slots, v.varDecl(e.internal, v.spelled(x)))
+		slots = append(slots, v.varDecl(e.Internal, v.spelled(x)))
 	}
 	for _, o := range u.outs {
 		if !o.declared {
@@ -328,7 +329,7 @@ func (v *env) assemble() (*ast.File, error) {
 		slots = append(slots, d.decl)
 		told = append(told, v.rtCall("Dispatch", v.str(d.method), &ast.UnaryExpr{OpPos: u.pos, Op: token.AND, X: v.id(d.name)}))
 	}
-	file := &ast.File{Package: u.pos, Name: v.id(pkgPath)}
+	file := &ast.File{Package: u.pos, Name: v.id(world.PkgPath)}
 	for _, list := range [][]ast.Decl{v.types, slots, v.funcs} {
 		file.Decls = append(file.Decls, list...)
 	}
@@ -352,7 +353,7 @@ func (v *env) spelled(x ast.Expr) ast.Expr {
 	if !fields {
 		return x
 	}
-	name := v.id(v.s.world.fresh("__type"))
+	name := v.id(v.s.world.Fresh("__type"))
 	v.types = append(v.types, &ast.GenDecl{Tok: token.TYPE, TokPos: v.u.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: name, Assign: v.u.pos, Type: x}}})
 	return name
 }
@@ -370,29 +371,29 @@ func (v *env) declarations(l *lower.Lowerer) error {
 			if err := v.newMethod(l, d); err != nil {
 				return err
 			}
-		case d.generic || d.recv != "" && v.genericType(d.recv):
-		case d.tok == token.TYPE:
+		case d.Generic || d.Recv != "" && v.genericType(d.Recv):
+		case d.Tok == token.TYPE:
 			if err := v.typeDecl(l, d.ents); err != nil {
 				return err
 			}
-		case d.tok == token.FUNC:
+		case d.Tok == token.FUNC:
 			f := d.node.(*ast.FuncDecl)
 			if f.Body == nil {
 				return &lower.Error{Pos: f.Pos(), Msg: "missing function body"}
 			}
 			name, display := f.Name.Name, f.Name.Name
-			if d.recv == "" && len(d.ents) > 0 {
-				name = d.ents[0].internal
-			} else if d.recv != "" {
-				display = d.display()
+			if d.Recv == "" && len(d.ents) > 0 {
+				name = d.ents[0].Internal
+			} else if d.Recv != "" {
+				display = d.Display()
 			} else {
 				if name == "init" {
 					return &lower.Error{Pos: f.Name.Pos(), Msg: "func init is not available in cells: write its statements at the top of the cell"}
 				}
 				continue // func _() {}
 			}
-			display = v.st.display(display)
-			if err := v.lowerFunc(l, v.u.checked.info, f, v.key(display), name, display, d.slot); err != nil {
+			display = v.st.Display(display)
+			if err := v.lowerFunc(l, v.u.checked.info, f, v.key(display), name, display, d.Slot); err != nil {
 				return err
 			}
 		}
@@ -427,19 +428,19 @@ func (v *env) lowerFunc(l *lower.Lowerer, info *types.Info, f *ast.FuncDecl, key
 }
 
 func (v *env) genericType(name string) bool {
-	e := v.st.lookup(name)
-	return e != nil && e.decl != nil && e.decl.generic
+	e := v.st.Lookup(name)
+	return e != nil && e.Decl != nil && e.Decl.Generic
 }
 
 // newMethod lowers a method of a type that stays as it is, for a generic one that of all instances.
 func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
-	t := v.st.lookup(d.recv)
-	if !t.decl.generic {
-		display := v.st.display(d.display())
-		return v.lowerFunc(l, v.u.checked.info, d.node.(*ast.FuncDecl), v.key(display), t.internal+"·"+d.name, display, d.slot)
+	t := v.st.Lookup(d.Recv)
+	if !t.Decl.Generic {
+		display := v.st.Display(d.Display())
+		return v.lowerFunc(l, v.u.checked.info, d.node.(*ast.FuncDecl), v.key(display), t.Internal+"·"+d.Name, display, d.Slot)
 	}
-	for _, in := range v.s.instances[t.obj] {
-		if err := v.methodInstance(in, d.decl, nil); err != nil {
+	for _, in := range v.s.instances[t.Obj] {
+		if err := v.methodInstance(in, d.Decl, nil); err != nil {
 			return err
 		}
 	}
@@ -447,13 +448,13 @@ func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
 }
 
 // typeDecl declares a type to the interpreter under the name of its version.
-func (v *env) typeDecl(l *lower.Lowerer, ents []*entity) error {
+func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
 	for _, e := range ents {
-		o := e.obj.(*types.TypeName)
+		o := e.Obj.(*types.TypeName)
 		if o.IsAlias() || isConstraint(o.Type()) {
 			continue
 		}
-		d, err := l.TypeDecl(e.internal, o.Type(), v.u.pos)
+		d, err := l.TypeDecl(e.Internal, o.Type(), v.u.pos)
 		if err != nil {
 			return err
 		}
@@ -477,7 +478,7 @@ func (s *Session) importPackage(path string) error {
 	if err := s.use(path); err != nil {
 		return err
 	}
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf("package %s; import %s %q", pkgPath, s.alias(path), path), "")
+	file, err := s.parse(0, 1, 1, "", fmt.Sprintf("package %s; import %s %q", world.PkgPath, s.alias(path), path), "")
 	if err != nil {
 		return err
 	}

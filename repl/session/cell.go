@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // Run runs one cell: Go, command lines, or both. It is checked as a whole before any of it runs; only what follows a
@@ -45,7 +46,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	s.settled()
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
-			err = fmt.Errorf("%s: internal error: %v", cellName(r.N), p)
+			err = fmt.Errorf("%s: internal error: %v", world.CellName(r.N), p)
 			s.lastPanic = internalPanic(p)
 		}
 	}()
@@ -115,9 +116,9 @@ type checkGivenUp struct{}
 
 // prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
 func (s *Session) prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*unit, error) {
-	stage := func() *stage {
-		st := s.world.stage()
-		st.ctx = ctx
+	stage := func() *world.Stage {
+		st := s.world.Stage()
+		st.Ctx = ctx
 		return st
 	}
 	st := stage()
@@ -154,7 +155,7 @@ func lastCommand(pieces []cell.Piece) int {
 
 // checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the units of the
 // pieces before the one that is wrong, and that one.
-func (s *Session) checkPieces(st *stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
+func (s *Session) checkPieces(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
 		if p.Kind != cell.Command {
@@ -172,7 +173,7 @@ func (s *Session) checkPieces(st *stage, n int, src string, pieces []cell.Piece)
 	return units, nil
 }
 
-func (s *Session) checkPiece(st *stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+func (s *Session) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
 	var u *unit
 	var err error
 	switch p.Kind {
@@ -243,7 +244,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 // runCommand runs a command line, and renders what it shows, like code of the cell.
 func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 	if s.opts.Commands == nil {
-		return fmt.Errorf("%s: %s: this session has no commands", cellName(r.N), u.command)
+		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.command)
 	}
 	var made struct {
 		shown display.Value
@@ -281,8 +282,8 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 		return false, s.runLocal(ctx, u)
 	}
 	for _, m := range u.moves {
-		if v := s.rt.Variable(m.from.internal); v.IsValid() {
-			s.rt.Initially(m.to.internal, v)
+		if v := s.rt.Variable(m.from.Internal); v.IsValid() {
+			s.rt.Initially(m.to.Internal, v)
 		}
 	}
 	for _, o := range u.outs {
@@ -290,11 +291,11 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 			return false, err
 		}
 	}
-	before := map[string]*entity{}
-	for _, e := range u.define {
-		before[e.name] = s.world.names[e.name]
+	before := map[string]*world.Entity{}
+	for _, e := range u.Define {
+		before[e.Name] = s.world.Names[e.Name]
 	}
-	s.world.commit(&u.change)
+	s.world.Commit(&u.Change)
 	if u.program == nil {
 		return false, nil
 	}
@@ -305,7 +306,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 	quit, err = s.execute(ctx, u, left.finish(s))
 	s.unassigned(u, before, err)
 	for _, old := range u.free {
-		s.rt.Free(old.internal)
+		s.rt.Free(old.Internal)
 	}
 	for _, o := range u.outs {
 		if v := s.rt.Variable(o.name); v.IsValid() {
@@ -336,7 +337,7 @@ func partial(err error) bool {
 
 // unassigned gives the variables back what they meant before the cell, which a unit has declared that failed before it
 // came to assign them: a name that was new is undeclared again, and one that had another type has its old value.
-func (s *Session) unassigned(u *unit, before map[string]*entity, err error) {
+func (s *Session) unassigned(u *unit, before map[string]*world.Entity, err error) {
 	var failed *FailedError
 	var panicked *PanicError
 	if !errors.As(err, &failed) && !errors.As(err, &panicked) {
@@ -354,16 +355,16 @@ func (s *Session) unassigned(u *unit, before map[string]*entity, err error) {
 	}
 	for _, stmt := range u.body[from:] {
 		for _, id := range topNames(stmt) {
-			now, old := s.world.names[id.Name], before[id.Name]
-			if now == nil || u.added[id.Name] != nil || old != nil && old.internal == now.internal {
+			now, old := s.world.Names[id.Name], before[id.Name]
+			if now == nil || u.added[id.Name] != nil || old != nil && old.Internal == now.Internal {
 				continue
 			}
-			if v := s.rt.Variable(now.internal); v.IsValid() && !v.IsZero() {
+			if v := s.rt.Variable(now.Internal); v.IsValid() && !v.IsZero() {
 				continue // it was assigned, then or later
 			}
-			if delete(s.world.names, id.Name); old != nil {
-				s.world.names[id.Name] = old
-				u.free = slices.DeleteFunc(u.free, func(e *entity) bool { return e == old })
+			if delete(s.world.Names, id.Name); old != nil {
+				s.world.Names[id.Name] = old
+				u.free = slices.DeleteFunc(u.free, func(e *world.Entity) bool { return e == old })
 			}
 		}
 	}
@@ -406,7 +407,7 @@ func (l *result) show(s *Session) {
 				l.err = tell(err)
 				return
 			}
-			if len(l.values) > 1 || isErrorInterface(t) {
+			if len(l.values) > 1 || world.IsError(t) {
 				continue // a nil error says nothing
 			}
 		}
@@ -462,7 +463,7 @@ func (s *Session) tellAt(u *unit, n int, err error) error {
 	t := &told{err, err.Error()}
 	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
 		line, _ := cell.LineCol(source, u.piece.From)
-		t.text = fmt.Sprintf("%s:%d: %s", cellName(n), line, t.text)
+		t.text = fmt.Sprintf("%s:%d: %s", world.CellName(n), line, t.text)
 	}
 	return t
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -81,21 +82,21 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 
 // check type-checks files of one package. Only the names that occur in them are put into its scope, so that a
 // cell costs the same however much the session knows.
-func (s *Session) check(st *stage, files []*ast.File, extra ...types.Object) *checked {
+func (s *Session) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	return s.checkIn(s.fset, st, files, extra...)
 }
 
 // checkIn is check for files whose positions are those of another set: what is checked while it is typed
 // leaves nothing behind in the session's own.
-func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, extra ...types.Object) *checked {
-	if st.ctx != nil && st.ctx.Err() != nil {
+func (s *Session) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+	if st.Ctx != nil && st.Ctx.Err() != nil {
 		panic(checkGivenUp{})
 	}
-	c := &checked{files: files, pkg: types.NewPackage(st.path, st.name), info: newInfo(), names: map[types.Object]string{}}
+	c := &checked{files: files, pkg: types.NewPackage(st.Path, st.Name), info: newInfo(), names: map[types.Object]string{}}
 	declared := map[string]bool{}
 	for _, f := range files {
 		for _, d := range f.Decls {
-			for _, n := range declaredBy(d) {
+			for _, n := range world.DeclaredBy(d) {
 				declared[n] = true
 			}
 		}
@@ -117,8 +118,8 @@ func (s *Session) checkIn(fset *token.FileSet, st *stage, files []*ast.File, ext
 		if o := s.resolve(st, c.pkg, id.Name, qualifier); o != nil {
 			declared[id.Name] = true
 			c.pkg.Scope().Insert(o)
-			if e := st.lookup(id.Name); e != nil && e.obj == o {
-				c.names[o] = e.internal
+			if e := st.Lookup(id.Name); e != nil && e.Obj == o {
+				c.names[o] = e.Internal
 			}
 		}
 	})
@@ -175,11 +176,11 @@ func newInfo() *types.Info {
 
 // resolve is what a name of a cell means that the cell does not declare itself; nil if it is predeclared or
 // unknown. A package that was not imported is found only in front of a dot.
-func (s *Session) resolve(st *stage, pkg *types.Package, name string, qualifier bool) types.Object {
-	if e := st.lookup(name); e != nil {
-		return e.obj
+func (s *Session) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
+	if e := st.Lookup(name); e != nil {
+		return e.Obj
 	}
-	path := st.importPath(name)
+	path := st.ImportPath(name)
 	if path == "" && qualifier {
 		path, _ = stdlib.ImportFor(name)
 	}
@@ -191,7 +192,7 @@ func (s *Session) resolve(st *stage, pkg *types.Package, name string, qualifier 
 			return types.NewPkgName(token.NoPos, pkg, name, p)
 		}
 	}
-	for _, path := range st.dots {
+	for _, path := range st.Dots {
 		if p, err := s.importer.Import(path); err == nil {
 			if o := p.Scope().Lookup(name); o != nil && o.Exported() {
 				return o
@@ -210,15 +211,15 @@ func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
 				o := info.Uses[id]
-				if o != nil && o.Pkg() != nil && o.Pkg().Path() == pkgPath && topLevel(o) {
+				if o != nil && o.Pkg() != nil && o.Pkg().Path() == world.PkgPath && topLevel(o) {
 					into[o.Name()] = true
 				}
-				if f, ok := o.(*types.Func); ok && o.Pkg() != nil && o.Pkg().Path() == pkgPath {
+				if f, ok := o.(*types.Func); ok && o.Pkg() != nil && o.Pkg().Path() == world.PkgPath {
 					if n, ok := receiverType(f); ok {
 						into[n.Obj().Name()+"."+f.Name()] = true
 					}
 				}
-				if o != nil && o.Pkg() != nil && o.Pkg().Path() != pkgPath && lower.Interpreted(o.Pkg()) {
+				if o != nil && o.Pkg() != nil && o.Pkg().Path() != world.PkgPath && lower.Interpreted(o.Pkg()) {
 					into[o.Pkg().Path()] = true
 				}
 			}
@@ -236,7 +237,7 @@ func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 			}
 		case *ast.SelectorExpr:
 			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
-				if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !isPointer(info.Types[n.X].Type) {
+				if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !world.IsPointer(info.Types[n.X].Type) {
 					note(n.X, kept)
 				}
 			}

@@ -11,17 +11,18 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // checkImport checks one import declaration. A package of the user's own comes with the units that run it.
-func (s *Session) checkImport(st *stage, n int, src string, p cell.Piece) (units []*unit, err error) {
+func (s *Session) checkImport(st *world.Stage, n int, src string, p cell.Piece) (units []*unit, err error) {
 	line, col := cell.LineCol(src, p.From)
-	file, err := s.parse(n, line, col, "package "+pkgPath+";", p.Text(src), "\n")
+	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", p.Text(src), "\n")
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{piece: p, change: change{imports: map[string]string{}}}
+	u := &unit{piece: p, Change: world.Change{Imports: map[string]string{}}}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
 		if dir, own := s.folder(s.home(), path); own {
@@ -46,31 +47,31 @@ func (s *Session) checkImport(st *stage, n int, src string, p cell.Piece) (units
 		switch name {
 		case "_":
 		case ".":
-			u.dots = append(u.dots, path)
+			u.Dots = append(u.Dots, path)
 		default:
-			u.imports[name] = path
+			u.Imports[name] = path
 		}
 	}
-	st.apply(&u.change)
+	st.Apply(&u.Change)
 	return append(units, u), nil
 }
 
 // checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too:
 // callers see the new function, functions see the new type. What does not check any more with the new
 // declaration keeps the old one.
-func (s *Session) checkDeclarations(st *stage, n int, src string, p cell.Piece) (*unit, error) {
+func (s *Session) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	text := p.Text(src)
-	file, err := s.parse(n, line, col, "package "+pkgPath+";", text, "\n")
+	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", text, "\n")
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || receiver(f) == "") {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || world.Receiver(f) == "") {
 			return nil, &CheckError{Diags: []Diag{s.diagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
 		}
 	}
-	user := s.userDecls(st, file, n, text, p.From, src, len("package "+pkgPath+";"))
+	user := s.userDecls(st, file, n, text, p.From, src, len("package "+world.PkgPath+";"))
 	if len(user) == 0 {
 		return &unit{piece: p}, nil
 	}
@@ -79,25 +80,25 @@ func (s *Session) checkDeclarations(st *stage, n int, src string, p cell.Piece) 
 
 // userDecls takes a file apart into declarations and leaves out those that the session has already, word for
 // word. In the file, text has prefix bytes in front of it.
-func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
+func (s *Session) userDecls(st *world.Stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
 	base := s.fset.File(file.FileStart)
 	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // into text
 	var list []*declared
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
-		d := &decl{tok: tok, cell: n, src: lead + text[at(from):at(to)], names: declaredBy(node)}
-		d.line, d.col = cell.LineCol(src, off+at(from))
-		d.comment = cell.CommentAbove(src, off+at(from))
-		d.col -= len(lead)
+		d := &world.Decl{Tok: tok, Cell: n, Src: lead + text[at(from):at(to)], Names: world.DeclaredBy(node)}
+		d.Line, d.Col = cell.LineCol(src, off+at(from))
+		d.Comment = cell.CommentAbove(src, off+at(from))
+		d.Col -= len(lead)
 		if f, ok := node.(*ast.FuncDecl); ok {
-			d.generic = f.Type.TypeParams != nil
+			d.Generic = f.Type.TypeParams != nil
 			if f.Recv != nil {
-				d.recv, d.name = receiver(f), f.Name.Name
-				_, d.pointer = ast.Unparen(f.Recv.List[0].Type).(*ast.StarExpr)
-				d.names = nil
+				d.Recv, d.Name = world.Receiver(f), f.Name.Name
+				_, d.Pointer = ast.Unparen(f.Recv.List[0].Type).(*ast.StarExpr)
+				d.Names = nil
 			}
 		}
 		if same := s.same(st, d); !same {
-			list = append(list, &declared{decl: d, node: node, user: true})
+			list = append(list, &declared{Decl: d, node: node, user: true})
 		}
 	}
 	for _, node := range file.Decls {
@@ -113,7 +114,7 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 				one := &ast.GenDecl{Tok: token.TYPE, TokPos: spec.Pos(), Specs: []ast.Spec{spec}}
 				add(one, token.TYPE, spec.Pos(), spec.End(), "type ")
 				if n := len(list); n > 0 && list[n-1].node == one {
-					list[n-1].generic = spec.(*ast.TypeSpec).TypeParams != nil
+					list[n-1].Generic = spec.(*ast.TypeSpec).TypeParams != nil
 				}
 			}
 		}
@@ -122,28 +123,28 @@ func (s *Session) userDecls(st *stage, file *ast.File, n int, text string, off i
 }
 
 // same says whether the session has a declaration already: a cell that is run again need not change anything.
-func (s *Session) same(st *stage, d *decl) bool {
-	if d.recv != "" {
-		old := st.methodsOf(d.recv)[d.name]
-		return old != nil && old.src == d.src
+func (s *Session) same(st *world.Stage, d *world.Decl) bool {
+	if d.Recv != "" {
+		old := st.MethodsOf(d.Recv)[d.Name]
+		return old != nil && old.Src == d.Src
 	}
-	for _, name := range d.names {
+	for _, name := range d.Names {
 		if name == "_" {
 			continue
 		}
-		e := st.lookup(name)
-		if e == nil || e.decl == nil || e.decl.src != d.src {
+		e := st.Lookup(name)
+		if e == nil || e.Decl == nil || e.Decl.Src != d.Src {
 			return false
 		}
 	}
-	return len(d.names) > 0
+	return len(d.Names) > 0
 }
 
 // redeclare checks the user's declarations together with those that depend on what changes. Changed are names
 // of variables that get another type.
-func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []string) (*unit, error) {
+func (s *Session) redeclare(st *world.Stage, u *unit, user []*declared, changed []string) (*unit, error) {
 	s.findSameTypes(st, user)
-	dropped := map[*decl]bool{}
+	dropped := map[*world.Decl]bool{}
 	for {
 		again, moves := s.dependents(st, user, changed, dropped)
 		all := append(append([]*declared{}, user...), again...)
@@ -151,9 +152,9 @@ func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []stri
 		if len(all) == 0 && len(moves) == 0 {
 			return u, nil
 		}
-		vars := map[string]*entity{}
+		vars := map[string]*world.Entity{}
 		for _, m := range moves {
-			vars[m.name] = m
+			vars[m.Name] = m
 		}
 		c, err := s.checkDecls(st, u.pos, all, vars)
 		if err != nil {
@@ -171,22 +172,22 @@ func (s *Session) redeclare(st *stage, u *unit, user []*declared, changed []stri
 
 // A redoing finds out what has to be declared again with the user's declarations.
 type redoing struct {
-	st      *stage
+	st      *world.Stage
 	mine    map[string]bool // keys and names of what the user declares
 	changed map[string]bool // names with a new meaning
 	coded   map[string]bool // functions, and methods by their keys, that only have new code
 	redone  map[string]bool // types that are declared again as they were
-	dropped map[*decl]bool
-	list    map[*decl]*declared
+	dropped map[*world.Decl]bool
+	list    map[*world.Decl]*declared
 	again   []*declared
 }
 
 // include has an earlier declaration made again. Code says that its type stays what it is.
-func (r *redoing) include(d *decl, code bool) bool {
-	if d == nil || r.dropped[d] || r.mine[d.key()] || d.tok == token.TYPE && !r.st.keepsShape(d) {
+func (r *redoing) include(d *world.Decl, code bool) bool {
+	if d == nil || r.dropped[d] || r.mine[d.Key()] || d.Tok == token.TYPE && !r.st.KeepsShape(d) {
 		return false
 	}
-	for _, name := range d.names {
+	for _, name := range d.Names {
 		if r.mine[name] {
 			return false
 		}
@@ -196,17 +197,17 @@ func (r *redoing) include(d *decl, code bool) bool {
 		return false
 	}
 	if have == nil {
-		have = &declared{decl: d}
+		have = &declared{Decl: d}
 		r.list[d] = have
 		r.again = append(r.again, have)
 	}
 	if have.code = code; code {
-		r.coded[d.codeName()] = true
+		r.coded[d.CodeName()] = true
 		return true
 	}
-	for _, name := range d.names {
+	for _, name := range d.Names {
 		r.changed[name] = true
-		if d.tok == token.TYPE {
+		if d.Tok == token.TYPE {
 			r.redone[name] = true
 		}
 	}
@@ -214,8 +215,8 @@ func (r *redoing) include(d *decl, code bool) bool {
 }
 
 // code has a function made again that keeps its type.
-func (r *redoing) code(s *Session, d *decl) bool {
-	if t := r.st.lookup(d.recv); t != nil && t.kind == typeKind && t.decl.generic && r.list[d] == nil {
+func (r *redoing) code(s *Session, d *world.Decl) bool {
+	if t := r.st.Lookup(d.Recv); t != nil && t.Kind == world.Type && t.Decl.Generic && r.list[d] == nil {
 		if f := s.oldHead(r.st, d); f == nil {
 			return r.method(d)
 		}
@@ -224,65 +225,65 @@ func (r *redoing) code(s *Session, d *decl) bool {
 }
 
 // method has a method made again with its type.
-func (r *redoing) method(d *decl) bool {
+func (r *redoing) method(d *world.Decl) bool {
 	grown := r.include(d, false)
-	if e := r.st.lookup(d.recv); e != nil && e.kind == typeKind && !r.mine[d.recv] && r.include(e.decl, false) {
+	if e := r.st.Lookup(d.Recv); e != nil && e.Kind == world.Type && !r.mine[d.Recv] && r.include(e.Decl, false) {
 		grown = true
 	}
 	return grown
 }
 
 // dependents are the session's declarations that have to be made again, and the variables whose type is.
-func (s *Session) dependents(st *stage, user []*declared, changedVars []string, dropped map[*decl]bool) (again []*declared, moves []*entity) {
-	r := &redoing{st: st, mine: map[string]bool{}, changed: map[string]bool{}, coded: map[string]bool{}, redone: map[string]bool{}, dropped: dropped, list: map[*decl]*declared{}}
+func (s *Session) dependents(st *world.Stage, user []*declared, changedVars []string, dropped map[*world.Decl]bool) (again []*declared, moves []*world.Entity) {
+	r := &redoing{st: st, mine: map[string]bool{}, changed: map[string]bool{}, coded: map[string]bool{}, redone: map[string]bool{}, dropped: dropped, list: map[*world.Decl]*declared{}}
 	for _, name := range changedVars {
 		r.changed[name] = true
 	}
 	for _, d := range user {
-		r.mine[d.key()] = true
+		r.mine[d.Key()] = true
 		if d.code {
-			r.coded[d.codeName()] = true
+			r.coded[d.CodeName()] = true
 		}
-		for _, name := range d.names {
+		for _, name := range d.Names {
 			r.mine[name] = true
-			if st.lookup(name) != nil && !d.code {
+			if st.Lookup(name) != nil && !d.code {
 				r.changed[name] = true
 			}
 		}
 	}
 	for _, d := range user { // a method of another type is declared together with its type
-		if e := st.lookup(d.recv); d.recv != "" && !d.code && e != nil && e.kind == typeKind && !r.mine[d.recv] {
-			r.include(e.decl, false)
+		if e := st.Lookup(d.Recv); d.Recv != "" && !d.code && e != nil && e.Kind == world.Type && !r.mine[d.Recv] {
+			r.include(e.Decl, false)
 		}
 	}
-	if len(r.changed) == 0 && len(r.coded) == 0 && st.reloaded == nil {
+	if len(r.changed) == 0 && len(r.coded) == 0 && st.Reloaded == nil {
 		return r.again, nil
 	}
-	all := st.decls()
+	all := st.Decls()
 	moved := map[string]bool{}
 	for grown := true; grown; {
 		grown = false
 		for _, d := range all {
 			switch {
-			case d.recv != "" && r.changed[d.recv] && st.lookup(d.recv) != nil, d.recv != "" && touches(d.typeUses, r.changed):
+			case d.Recv != "" && r.changed[d.Recv] && st.Lookup(d.Recv) != nil, d.Recv != "" && world.Touches(d.TypeUses, r.changed):
 				grown = r.method(d) || grown
-			case d.tok == token.FUNC && !touches(d.typeUses, r.changed):
-				if touches(d.uses, r.changed) || touches(d.uses, r.coded) {
+			case d.Tok == token.FUNC && !world.Touches(d.TypeUses, r.changed):
+				if world.Touches(d.Uses, r.changed) || world.Touches(d.Uses, r.coded) {
 					grown = r.code(s, d) || grown
 				}
-			case touches(d.uses, r.changed):
+			case world.Touches(d.Uses, r.changed):
 				grown = r.include(d, false) || grown
 			}
 		}
-		if len(r.redone) == 0 && st.reloaded == nil {
+		if len(r.redone) == 0 && st.Reloaded == nil {
 			continue
 		}
-		st.all(func(e *entity) {
-			if e.kind != varKind || moved[e.name] {
+		st.All(func(e *world.Entity) {
+			if e.Kind != world.Var || moved[e.Name] {
 				return
 			}
-			if t := e.obj.Type(); (s.mentions(st, t, r.redone) || s.mentionsOld(st, t)) && st.movable(t) {
-				moved[e.name], r.changed[e.name], grown = true, true, true
+			if t := e.Obj.Type(); (s.mentions(st, t, r.redone) || s.mentionsOld(st, t)) && st.Movable(t) {
+				moved[e.Name], r.changed[e.Name], grown = true, true, true
 				moves = append(moves, e)
 			}
 		})
@@ -291,10 +292,10 @@ func (s *Session) dependents(st *stage, user []*declared, changedVars []string, 
 }
 
 // mentions says whether a type is made of one of the named types as they are now.
-func (s *Session) mentions(st *stage, t types.Type, names map[string]bool) (found bool) {
-	walkNamed(t, func(n *types.Named) {
+func (s *Session) mentions(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
+	world.WalkNamed(t, func(n *types.Named) {
 		o := n.Origin().Obj()
-		if e := st.lookup(o.Name()); names[o.Name()] && e != nil && e.obj == types.Object(o) {
+		if e := st.Lookup(o.Name()); names[o.Name()] && e != nil && e.Obj == types.Object(o) {
 			found = true
 		}
 	})
@@ -302,7 +303,7 @@ func (s *Session) mentions(st *stage, t types.Type, names map[string]bool) (foun
 }
 
 // checkDecls checks declarations; variables that will be of a redone type are seen with that type.
-func (s *Session) checkDecls(st *stage, pos token.Pos, all []*declared, moves map[string]*entity) (*checked, error) {
+func (s *Session) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
 	types := declaredTypes(all)
@@ -310,13 +311,13 @@ func (s *Session) checkDecls(st *stage, pos token.Pos, all []*declared, moves ma
 		if d.user {
 			s.placeMethod(st, d, types)
 			if mine == nil {
-				mine = &ast.File{Package: d.node.Pos(), Name: &ast.Ident{Name: pkgPath, NamePos: d.node.Pos()}, FileStart: d.node.Pos(), FileEnd: d.node.End()}
+				mine = &ast.File{Package: d.node.Pos(), Name: &ast.Ident{Name: world.PkgPath, NamePos: d.node.Pos()}, FileStart: d.node.Pos(), FileEnd: d.node.End()}
 				files = append(files, mine)
 			}
 			mine.Decls = append(mine.Decls, d.node)
 			continue
 		}
-		f, err := s.parse(d.cell, d.line, d.col, "package "+pkgPath+";", d.src, "\n")
+		f, err := s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 		if err != nil {
 			return nil, err
 		}
@@ -332,7 +333,7 @@ func (s *Session) checkDecls(st *stage, pos token.Pos, all []*declared, moves ma
 }
 
 // blankForeign takes the names out of a group of constants that have got another meaning since.
-func blankForeign(st *stage, d *declared) {
+func blankForeign(st *world.Stage, d *declared) {
 	g, ok := d.node.(*ast.GenDecl)
 	if !ok {
 		return
@@ -340,7 +341,7 @@ func blankForeign(st *stage, d *declared) {
 	for _, spec := range g.Specs {
 		if v, ok := spec.(*ast.ValueSpec); ok {
 			for _, id := range v.Names {
-				if e := st.lookup(id.Name); e == nil || e.decl != d.decl {
+				if e := st.Lookup(id.Name); e == nil || e.Decl != d.Decl {
 					id.Name = "_"
 				}
 			}
@@ -350,18 +351,18 @@ func blankForeign(st *stage, d *declared) {
 
 // checkMoved checks declarations that use variables of a type that is among them. The variables are declared
 // beside them, by the expression of their type.
-func (s *Session) checkMoved(st *stage, pos token.Pos, files []*ast.File, moves map[string]*entity) *checked {
-	f := &ast.File{Package: pos, Name: &ast.Ident{Name: pkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
+func (s *Session) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
+	f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
 		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
-			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: s.typeExpr(st, e.obj.Type(), pos)}}})
+			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: s.typeExpr(st, e.Obj.Type(), pos)}}})
 	}
 	return s.check(st, append(files, f))
 }
 
 // drop leaves out declarations of earlier cells that do not check any more. It reports false if the errors
 // are the user's.
-func (s *Session) drop(c *checked, all []*declared, dropped map[*decl]bool) bool {
+func (s *Session) drop(c *checked, all []*declared, dropped map[*world.Decl]bool) bool {
 	some := false
 	for _, te := range c.errs {
 		for _, d := range all {
@@ -369,7 +370,7 @@ func (s *Session) drop(c *checked, all []*declared, dropped map[*decl]bool) bool
 				if d.user {
 					return false
 				}
-				dropped[d.decl] = true
+				dropped[d.Decl] = true
 				some = true
 			}
 		}
@@ -378,81 +379,81 @@ func (s *Session) drop(c *checked, all []*declared, dropped map[*decl]bool) bool
 }
 
 // defineDecls makes entities of what was declared.
-func (s *Session) defineDecls(st *stage, u *unit, moves []*entity) error {
-	u.methods = map[string]map[string]*decl{}
+func (s *Session) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) error {
+	u.Methods = map[string]map[string]*world.Decl{}
 	scope := u.checked.pkg.Scope()
 	for _, d := range u.decls {
 		mentioned, _ := uses(u.checked.info, d.node)
-		fresh := *d.decl
-		fresh.uses = mentioned
+		fresh := *d.Decl
+		fresh.Uses = mentioned
 		if f, ok := d.node.(*ast.FuncDecl); ok {
-			fresh.typeUses = signatureUses(u.checked.info, f)
+			fresh.TypeUses = signatureUses(u.checked.info, f)
 		}
-		for _, name := range d.names {
-			delete(fresh.uses, name)
+		for _, name := range d.Names {
+			delete(fresh.Uses, name)
 		}
-		if d.tok == token.FUNC && fresh.slot == 0 {
-			fresh.slot = s.nextSlot()
+		if d.Tok == token.FUNC && fresh.Slot == 0 {
+			fresh.Slot = s.nextSlot()
 		}
-		d.decl = &fresh
-		if d.tok == token.TYPE {
-			if _, ok := u.methods[d.names[0]]; !ok {
-				u.methods[d.names[0]] = map[string]*decl{}
+		d.Decl = &fresh
+		if d.Tok == token.TYPE {
+			if _, ok := u.Methods[d.Names[0]]; !ok {
+				u.Methods[d.Names[0]] = map[string]*world.Decl{}
 			}
 		}
-		for _, name := range d.names {
+		for _, name := range d.Names {
 			o := scope.Lookup(name)
 			if o == nil || name == "_" {
 				continue
 			}
-			old := st.lookup(name)
-			e := &entity{name: name, obj: o, cell: d.cell, decl: d.decl, kind: map[token.Token]kind{token.CONST: constKind, token.FUNC: funcKind, token.TYPE: typeKind}[d.tok]}
+			old := st.Lookup(name)
+			e := &world.Entity{Name: name, Obj: o, Cell: d.Cell, Decl: d.Decl, Kind: map[token.Token]world.Kind{token.CONST: world.Const, token.FUNC: world.Func, token.TYPE: world.Type}[d.Tok]}
 			switch {
-			case e.kind == funcKind && old != nil && old.kind == funcKind && old.internal != "":
-				e.internal = old.internal // the interpreter replaces functions, and callers keep what they were compiled with
-			case e.kind != constKind:
-				e.internal = s.world.fresh(name)
+			case e.Kind == world.Func && old != nil && old.Kind == world.Func && old.Internal != "":
+				e.Internal = old.Internal // the interpreter replaces functions, and callers keep what they were compiled with
+			case e.Kind != world.Const:
+				e.Internal = s.world.Fresh(name)
 			}
-			if old != nil && old.kind == varKind {
-				u.gone = append(u.gone, old)
+			if old != nil && old.Kind == world.Var {
+				u.Gone = append(u.Gone, old)
 			}
-			if old != nil && old.kind != constKind && old.name != "" {
-				u.replaced = append(u.replaced, old)
+			if old != nil && old.Kind != world.Const && old.Name != "" {
+				u.Replaced = append(u.Replaced, old)
 			}
-			if d.generic && e.kind == funcKind && old != nil && old.kind == funcKind {
-				u.remade = append(u.remade, [2]types.Object{old.obj, o})
+			if d.Generic && e.Kind == world.Func && old != nil && old.Kind == world.Func {
+				u.remade = append(u.remade, [2]types.Object{old.Obj, o})
 			}
 			d.ents = append(d.ents, e)
-			u.define = append(u.define, e)
+			u.Define = append(u.Define, e)
 		}
 	}
 	for _, d := range u.decls {
-		if t := st.lookup(d.recv); d.recv != "" && d.user && !d.code && t != nil && t.kind == typeKind {
-			if m, _, _ := types.LookupFieldOrMethod(t.obj.Type(), true, t.obj.Pkg(), d.name); m != nil {
-				u.replaced = append(u.replaced, &entity{name: d.key(), kind: funcKind, obj: m})
+		if t := st.Lookup(d.Recv); d.Recv != "" && d.user && !d.code && t != nil && t.Kind == world.Type {
+			if m, _, _ := types.LookupFieldOrMethod(t.Obj.Type(), true, t.Obj.Pkg(), d.Name); m != nil {
+				u.Replaced = append(u.Replaced, &world.Entity{Name: d.Key(), Kind: world.Func, Obj: m})
 			}
 		}
-		if d.recv != "" {
-			if d.method != nil && u.methods[d.recv] == nil {
-				u.methods[d.recv] = maps.Clone(st.methodsOf(d.recv))
+		if d.Recv != "" {
+			if d.method != nil && u.Methods[d.Recv] == nil {
+				u.Methods[d.Recv] = maps.Clone(st.MethodsOf(d.Recv))
 			}
-			if u.methods[d.recv] == nil {
-				return &CheckError{Diags: []Diag{s.diagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.recv), "")}}
+			if u.Methods[d.Recv] == nil {
+				return &CheckError{Diags: []Diag{s.diagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.Recv), "")}}
 			}
-			u.methods[d.recv][d.name] = d.decl
+			u.Methods[d.Recv][d.Name] = d.Decl
 		}
 	}
 	for _, from := range moves {
-		o := scope.Lookup(from.name)
-		to := &entity{name: from.name, kind: varKind, obj: o, cell: from.cell, kept: from.kept, internal: s.world.fresh(from.name)}
+		o := scope.Lookup(from.Name)
+		to := &world.Entity{Name: from.Name, Kind: world.Var, Obj: o, Cell: from.Cell, Kept: from.Kept, Internal: s.world.Fresh(from.Name)}
 		u.slots = append(u.slots, to)
 		u.moves = append(u.moves, move{from, to})
-		u.define = append(u.define, to)
-		if !from.kept {
+		u.Define = append(u.Define, to)
+		if !from.Kept {
 			u.free = append(u.free, from)
 		}
 	}
-	st.apply(&u.change)
+	st.Apply(&u.Change)
 	return nil
 }
 

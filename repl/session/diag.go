@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -116,7 +117,7 @@ var (
 )
 
 // complaints turns the checker's errors into diagnostics, in the order of their places.
-func (s *Session) complaints(st *stage, c *checked) *CheckError {
+func (s *Session) complaints(st *world.Stage, c *checked) *CheckError {
 	e := &CheckError{}
 	said := map[string]bool{}
 	for _, te := range c.errs {
@@ -140,14 +141,14 @@ func (s *Session) complaints(st *stage, c *checked) *CheckError {
 }
 
 // explain words a message for cells and finds a suggestion.
-func (s *Session) explain(st *stage, c *checked, te types.Error) (msg, hint string) {
+func (s *Session) explain(st *world.Stage, c *checked, te types.Error) (msg, hint string) {
 	msg = localPath.ReplaceAllStringFunc(te.Msg, func(path string) string {
 		if p := s.locals.byPath[strings.Trim(path, `"`)]; p != nil {
 			return p.pkg.Name()
 		}
 		return path
 	})
-	msg = strings.ReplaceAll(msg, pkgPath+".", "")
+	msg = strings.ReplaceAll(msg, world.PkgPath+".", "")
 	msg = strings.ReplaceAll(msg, " (declared at -)", "")
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName.ReplaceAllString(msg, "Out[$1]")

@@ -6,6 +6,7 @@ import (
 	"go/types"
 
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A helper helps the person who types: it completes, hints, suggests and tells about names. It reads only.
@@ -14,11 +15,11 @@ type helper struct{ notebook }
 // A notebook is what a helper sees of a session.
 type notebook interface {
 	// World is what cells have declared.
-	World() *world
+	World() *world.World
 	// Check type-checks a file as far as it goes; extra are declared beside it. It leaves nothing behind.
-	Check(fset *token.FileSet, st *stage, file *ast.File, extra ...types.Object) *facts
+	Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *facts
 	// Import makes the imports of a declaration visible in st; those that are wrong import nothing.
-	Import(st *stage, decl string)
+	Import(st *world.Stage, decl string)
 	// Outs replaces Out[n] and _ in statements, and returns the variables that stand for them.
 	Outs(list []ast.Stmt) []types.Object
 	// Package is the package with a path, compiled or of the user's own.
@@ -31,8 +32,8 @@ type notebook interface {
 	// Text is the text of the cell or file that has a position, and its line there.
 	Text(pos token.Pos) (src string, line int)
 	// Value and Shown are what a variable holds now, and how that looks as a result.
-	Value(e *entity) (any, bool)
-	Shown(e *entity) display.Value
+	Value(e *world.Entity) (any, bool)
+	Shown(e *world.Entity) display.Value
 	// Dir is the folder of relative paths.
 	Dir() string
 }

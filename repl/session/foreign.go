@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/python"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -19,7 +20,7 @@ const maxForeign = 500
 
 // translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python.
 // What it says to write checks as the line of the cell that it stands for.
-func (h *helper) translated(st *stage, src string, n int) string {
+func (h *helper) translated(st *world.Stage, src string, n int) string {
 	line := cell.Line(src, n)
 	if len(line) > maxForeign {
 		return ""
@@ -51,7 +52,7 @@ func sameCode(a, b string) bool {
 // foreign is the session for package python.
 type foreign struct {
 	h      *helper
-	st     *stage
+	st     *world.Stage
 	before string // statements of the cell above the line
 	known  map[string]types.Type
 }
@@ -94,7 +95,7 @@ func (f *foreign) typeOf(body string) types.Type {
 
 // Exported implements python.Session.
 func (f *foreign) Exported(pkg, name string) string {
-	path := f.st.importPath(pkg)
+	path := f.st.ImportPath(pkg)
 	if path == "" {
 		path, _ = stdlib.ImportFor(pkg)
 	}
@@ -140,7 +141,7 @@ func (f *foreign) checks(line, original string) bool {
 // session.
 func (f *foreign) check(decl string) *facts {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", "package "+pkgPath+";"+decl, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+";"+decl, parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
@@ -179,7 +180,7 @@ func (h *helper) doubt(x ast.Expr, cell string) string {
 		return true
 	})
 	if m := commented.FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
-		if e := h.World().names[m[1]]; e != nil && e.kind == varKind || m[1][0] <= '9' {
+		if e := h.World().Names[m[1]]; e != nil && e.Kind == world.Var || m[1][0] <= '9' {
 			note = "// begins a comment; / divides, and integers give integers"
 		}
 	}

@@ -36,7 +36,7 @@ func FuzzCheck(f *testing.F) {
 			s.Reset()
 		}
 		s.Complete(src, len(src))
-		st := s.world.stage()
+		st := s.world.Stage()
 		units, err := s.checkPieces(st, 1, src, cell.Join(cell.Split(src)))
 		if err != nil {
 			return

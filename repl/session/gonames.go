@@ -5,6 +5,8 @@ import (
 	"go/types"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // goName writes a type as Go's own messages, and %T, do: struct { A int; B interface {} }.
@@ -16,7 +18,7 @@ func goName(t types.Type) string {
 
 // mainQualifier writes types as a program's own messages do.
 func mainQualifier(p *types.Package) string {
-	if p.Path() == pkgPath {
+	if p.Path() == world.PkgPath {
 		return "main"
 	}
 	return p.Name()
@@ -25,7 +27,7 @@ func mainQualifier(p *types.Package) string {
 // programPath is the path of a package as reflection tells it; it also qualifies the arguments of generic
 // types.
 func programPath(p *types.Package) string {
-	if p.Path() == pkgPath {
+	if p.Path() == world.PkgPath {
 		return "main"
 	}
 	return p.Path()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -57,13 +58,13 @@ func (c *checked) facts() *facts {
 // seen is the session as help sees it.
 type seen struct{ s *Session }
 
-func (v seen) World() *world { return v.s.world }
+func (v seen) World() *world.World { return v.s.world }
 
-func (v seen) Check(fset *token.FileSet, st *stage, file *ast.File, extra ...types.Object) *facts {
+func (v seen) Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *facts {
 	return v.s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
 }
 
-func (v seen) Import(st *stage, decl string) {
+func (v seen) Import(st *world.Stage, decl string) {
 	_, _ = v.s.checkImport(st, v.s.Next(), decl, cell.Piece{Kind: cell.Import, To: len(decl)}) // a wrong one imports nothing
 }
 
@@ -92,10 +93,10 @@ func (v seen) Text(pos token.Pos) (src string, line int) {
 	return v.s.source(yaegi.CellOf(p.Filename)), p.Line
 }
 
-func (v seen) Value(e *entity) (any, bool) { return v.s.value(e) }
+func (v seen) Value(e *world.Entity) (any, bool) { return v.s.value(e) }
 
-func (v seen) Shown(e *entity) display.Value {
-	return v.s.format.Format(v.s.rt.Variable(e.internal), e.obj.Type())
+func (v seen) Shown(e *world.Entity) display.Value {
+	return v.s.format.Format(v.s.rt.Variable(e.Internal), e.Obj.Type())
 }
 
 func (v seen) Dir() string { return v.s.Dir() }

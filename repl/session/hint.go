@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A Hint says what belongs where the cursor is: the parameters of the call that it is in, or the fields of
@@ -234,7 +235,7 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	}
 	var w signatureWriter
 	if n, ok := types.Unalias(t).(*types.Named); ok {
-		w.WriteString(types.TypeString(n, qualifier))
+		w.WriteString(types.TypeString(n, world.Qualifier))
 	} else {
 		w.WriteString("struct")
 	}
@@ -249,7 +250,7 @@ func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 			w.WriteString(", ")
 		}
 		first = false
-		w.part(i == active, f.Name()+" "+types.TypeString(f.Type(), qualifier))
+		w.part(i == active, f.Name()+" "+types.TypeString(f.Type(), world.Qualifier))
 	}
 	w.WriteByte('}')
 	doc := ""
@@ -272,15 +273,15 @@ func fieldIndex(u *types.Struct, name string) int {
 
 // visible says whether cells can name an object.
 func visible(o types.Object) bool {
-	return o.Exported() || o.Pkg() != nil && o.Pkg().Path() == pkgPath
+	return o.Exported() || o.Pkg() != nil && o.Pkg().Path() == world.PkgPath
 }
 
 func conversionHint(t types.Type) Hint {
 	var w signatureWriter
-	w.WriteString(types.TypeString(t, qualifier) + "(")
+	w.WriteString(types.TypeString(t, world.Qualifier) + "(")
 	from := "value"
 	if _, ok := types.Unalias(t).(*types.Named); ok {
-		from += " " + types.TypeString(t.Underlying(), qualifier)
+		from += " " + types.TypeString(t.Underlying(), world.Qualifier)
 	}
 	if u, ok := t.Underlying().(*types.Interface); ok && !u.Empty() {
 		from = "value"
@@ -366,7 +367,7 @@ func (w *signatureWriter) typeParams(list *types.TypeParamList, active int) {
 			w.WriteString(", ")
 		}
 		p := list.At(i)
-		w.part(i == active, fmt.Sprintf("%s %s", p.Obj().Name(), types.TypeString(p.Constraint(), qualifier)))
+		w.part(i == active, fmt.Sprintf("%s %s", p.Obj().Name(), types.TypeString(p.Constraint(), world.Qualifier)))
 	}
 	w.WriteByte(']')
 }
@@ -382,9 +383,9 @@ func (w *signatureWriter) params(sig *types.Signature, arg int) {
 			w.WriteString(", ")
 		}
 		p := sig.Params().At(i)
-		text := types.TypeString(p.Type(), qualifier)
+		text := types.TypeString(p.Type(), world.Qualifier)
 		if s, ok := p.Type().(*types.Slice); ok && sig.Variadic() && i == n-1 {
-			text = "..." + types.TypeString(s.Elem(), qualifier)
+			text = "..." + types.TypeString(s.Elem(), world.Qualifier)
 		}
 		if p.Name() != "" {
 			text = p.Name() + " " + text
@@ -394,23 +395,23 @@ func (w *signatureWriter) params(sig *types.Signature, arg int) {
 	w.WriteByte(')')
 	switch r := sig.Results(); {
 	case r.Len() == 1 && r.At(0).Name() == "":
-		w.WriteString(" " + types.TypeString(r.At(0).Type(), qualifier))
+		w.WriteString(" " + types.TypeString(r.At(0).Type(), world.Qualifier))
 	case r.Len() > 0:
-		w.WriteString(" " + types.TypeString(r, qualifier))
+		w.WriteString(" " + types.TypeString(r, world.Qualifier))
 	}
 }
 
 // objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or
 // from the comment that a cell has before a declaration.
-func (h *helper) objectDoc(st *stage, o types.Object) string {
+func (h *helper) objectDoc(st *world.Stage, o types.Object) string {
 	if o.Pkg() == nil {
 		return builtins[o.Name()].doc
 	}
-	if o.Pkg().Path() != pkgPath {
+	if o.Pkg().Path() != world.PkgPath {
 		return firstSentence(h.Doc(o.Pkg().Path(), o.Name()))
 	}
-	if e := st.lookup(o.Name()); e != nil && e.decl != nil {
-		return sentence(e.decl.comment)
+	if e := st.Lookup(o.Name()); e != nil && e.Decl != nil {
+		return sentence(e.Decl.Comment)
 	}
 	return ""
 }

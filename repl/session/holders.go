@@ -7,13 +7,15 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // What a cell has made may hold on to a variable or function of the session: a closure, a pointer, a goroutine. When the
 // name gets another type, it goes on with the old one, and people are told who does.
 
 // holders are those that statements at the top of a cell make.
-func (s *Session) holders(c *checked, list []ast.Stmt) (made []*holder) {
+func (s *Session) holders(c *checked, list []ast.Stmt) (made []*world.Holder) {
 	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
 		holds := map[string]types.Type{}
 		for _, v := range values {
@@ -24,12 +26,12 @@ func (s *Session) holders(c *checked, list []ast.Stmt) (made []*holder) {
 		for _, e := range into {
 			if name := c.baseName(e); name != "" {
 				_, whole := e.(*ast.Ident)
-				made = append(made, &holder{name: name, whole: whole, cell: s.n, line: line, holds: holds})
+				made = append(made, &world.Holder{Name: name, Whole: whole, Cell: s.n, Line: line, Holds: holds})
 				named = true
 			}
 		}
 		if !named && len(holds) > 0 {
-			made = append(made, &holder{running: running, cell: s.n, line: line, holds: holds})
+			made = append(made, &world.Holder{Running: running, Cell: s.n, Line: line, Holds: holds})
 		}
 	}
 	visit := func(n ast.Node) bool {
@@ -163,7 +165,7 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 // hold notes what an identifier means, if that is the session's.
 func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 	o := c.info.Uses[id]
-	if o == nil || o.Pkg() == nil || o.Pkg().Path() != pkgPath {
+	if o == nil || o.Pkg() == nil || o.Pkg().Path() != world.PkgPath {
 		return
 	}
 	if f, ok := o.(*types.Func); ok {
@@ -205,7 +207,7 @@ func keepsFuncsOf(t types.Type, within []types.Type) bool {
 		return keepsFuncsOf(t.Elem(), within)
 	case *types.Tuple:
 		for v := range t.Variables() {
-			if !isErrorInterface(v.Type()) && keepsFuncsOf(v.Type(), within) {
+			if !world.IsError(v.Type()) && keepsFuncsOf(v.Type(), within) {
 				return true
 			}
 		}
@@ -223,29 +225,29 @@ func (s *Session) news(ran []*unit) (lines []string) {
 		}
 	}
 	for _, u := range ran {
-		for _, old := range u.replaced {
+		for _, old := range u.Replaced {
 			now := s.meaning(old)
 			if now == nil || now == old {
 				continue
 			}
-			if old.kind == typeKind {
-				for _, line := range s.keepingType(old.obj) {
+			if old.Kind == world.Type {
+				for _, line := range s.keepingType(old.Obj) {
 					say(line)
 				}
 				continue
 			}
-			if now.kind == old.kind && (sameShape(now.obj.Type(), old.obj.Type()) || typeString(now.obj.Type()) == typeString(old.obj.Type())) {
+			if now.Kind == old.Kind && (sameShape(now.Obj.Type(), old.Obj.Type()) || world.TypeString(now.Obj.Type()) == world.TypeString(old.Obj.Type())) {
 				continue
 			}
 			holders := s.holding(old)
-			if len(holders) == 0 && (old.kind != varKind || now.kind != varKind || old.cell == s.n) {
+			if len(holders) == 0 && (old.Kind != world.Var || now.Kind != world.Var || old.Cell == s.n) {
 				continue
 			}
-			what := now.kind.String()
-			if now.kind != typeKind {
-				what = typeString(now.obj.Type())
+			what := now.Kind.String()
+			if now.Kind != world.Type {
+				what = world.TypeString(now.Obj.Type())
 			}
-			line := fmt.Sprintf("%s is %s now, it was %s", old.name, article(what), article(typeString(old.obj.Type())))
+			line := fmt.Sprintf("%s is %s now, it was %s", old.Name, article(what), article(world.TypeString(old.Obj.Type())))
 			switch n := len(holders); {
 			case n == 1:
 				line += "; " + holders[0] + " keeps the old one"
@@ -255,38 +257,38 @@ func (s *Session) news(ran []*unit) (lines []string) {
 			say(line)
 		}
 		for _, d := range u.dropped {
-			say(d.title() + " stays as it was: it does not fit what is new")
+			say(d.Title() + " stays as it was: it does not fit what is new")
 		}
 	}
 	return lines
 }
 
 // meaning is what the name of a variable, function, type or method is now.
-func (s *Session) meaning(old *entity) *entity {
-	recv, name, method := strings.Cut(old.name, ".")
+func (s *Session) meaning(old *world.Entity) *world.Entity {
+	recv, name, method := strings.Cut(old.Name, ".")
 	if !method {
-		return s.world.names[old.name]
+		return s.world.Names[old.Name]
 	}
-	t := s.world.names[recv]
-	if t == nil || t.kind != typeKind {
+	t := s.world.Names[recv]
+	if t == nil || t.Kind != world.Type {
 		return nil
 	}
-	m, _, _ := types.LookupFieldOrMethod(t.obj.Type(), true, t.obj.Pkg(), name)
+	m, _, _ := types.LookupFieldOrMethod(t.Obj.Type(), true, t.Obj.Pkg(), name)
 	if f, ok := m.(*types.Func); ok {
-		return &entity{name: old.name, kind: funcKind, obj: f}
+		return &world.Entity{Name: old.Name, Kind: world.Func, Obj: f}
 	}
 	return nil
 }
 
 // holding are those who hold on to a variable or function that its name means no longer.
-func (s *Session) holding(old *entity) (list []string) {
+func (s *Session) holding(old *world.Entity) (list []string) {
 	running := len(s.rt.Goroutines()) > 0
-	for _, h := range s.world.holders {
-		t := h.holds[old.name]
-		if t == nil || !types.Identical(t, old.obj.Type()) || h.running && !running {
+	for _, h := range s.world.Holders {
+		t := h.Holds[old.Name]
+		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !running {
 			continue
 		}
-		if e := s.world.names[h.name]; h.name != "" && (e == nil || e.kind != varKind) {
+		if e := s.world.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
 			continue // it has gone
 		}
 		if text := h.String(); !slices.Contains(list, text) {
@@ -298,12 +300,12 @@ func (s *Session) holding(old *entity) (list []string) {
 
 // keepingType are the variables of a type that its name means no longer.
 func (s *Session) keepingType(old types.Object) (lines []string) {
-	for name, e := range s.world.names {
-		if e.kind != varKind {
+	for name, e := range s.world.Names {
+		if e.Kind != world.Var {
 			continue
 		}
-		walkNamed(e.obj.Type(), func(n *types.Named) {
-			if line := fmt.Sprintf("%s keeps the %s of before", name, typeString(e.obj.Type())); n.Origin().Obj() == old && !slices.Contains(lines, line) {
+		world.WalkNamed(e.Obj.Type(), func(n *types.Named) {
+			if line := fmt.Sprintf("%s keeps the %s of before", name, world.TypeString(e.Obj.Type())); n.Origin().Obj() == old && !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		})

@@ -94,7 +94,7 @@ func (h *helper) syntaxHint(text string, off int, msg string) string {
 	if rest, ok := strings.CutPrefix(line, "import "); ok {
 		return importHint(strings.Fields(rest))
 	}
-	if goLine := h.translated(h.World().stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
+	if goLine := h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
 		return goLine
 	}
 	for _, i := range foreignLines {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -47,10 +48,10 @@ func (h *helper) Inspect(expr string) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("inspect: %q is no expression", expr)
 	}
-	st := h.World().stage()
+	st := h.World().Stage()
 	switch x := x.(type) {
 	case *ast.Ident:
-		if e := st.lookup(x.Name); e != nil {
+		if e := st.Lookup(x.Name); e != nil {
 			return h.inspectEntity(st, e), nil
 		}
 		if path := h.packagePath(st, x.Name); path != "" {
@@ -60,7 +61,7 @@ func (h *helper) Inspect(expr string) (Info, error) {
 			return h.inspectPredeclared(o), nil
 		}
 	case *ast.SelectorExpr:
-		if id, ok := x.X.(*ast.Ident); ok && st.lookup(id.Name) == nil {
+		if id, ok := x.X.(*ast.Ident); ok && st.Lookup(id.Name) == nil {
 			if path := h.packagePath(st, id.Name); path != "" {
 				return h.inspectSymbol(path, x.Sel.Name)
 			}
@@ -72,14 +73,14 @@ func (h *helper) Inspect(expr string) (Info, error) {
 	t := h.exprType(st, expr)
 	if t == nil {
 		var candidates []string
-		st.all(func(e *entity) { candidates = append(candidates, e.name) })
+		st.All(func(e *world.Entity) { candidates = append(candidates, e.Name) })
 		msg := "inspect: undefined: " + expr
 		if hint := didYouMean(expr, candidates); hint != "" {
 			msg += "; " + hint
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: expr, Kind: "expression", Type: typeString(t), Doc: h.typeDoc(t)}
+	info := Info{Name: expr, Kind: "expression", Type: world.TypeString(t), Doc: h.typeDoc(t)}
 	h.describe(&info, st, t)
 	return info, nil
 }
@@ -93,35 +94,35 @@ func (h *helper) inspectPredeclared(o types.Object) Info {
 	return info
 }
 
-func (h *helper) packagePath(st *stage, name string) string {
-	if p := st.importPath(name); p != "" {
+func (h *helper) packagePath(st *world.Stage, name string) string {
+	if p := st.ImportPath(name); p != "" {
 		return p
 	}
 	p, _ := stdlib.ImportFor(name)
 	return p
 }
 
-func (h *helper) inspectEntity(st *stage, e *entity) Info {
-	info := Info{Name: e.name, Kind: e.kind.String(), Type: typeOf(e), Cell: e.cell, Place: h.placeOf(e)}
-	switch e.kind {
-	case varKind:
+func (h *helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
+	info := Info{Name: e.Name, Kind: e.Kind.String(), Type: world.TypeOf(e), Cell: e.Cell, Place: h.placeOf(e)}
+	switch e.Kind {
+	case world.Var:
 		info.Value, info.HasValue = h.Value(e)
 		info.Shown = h.Shown(e)
-		h.describe(&info, st, e.obj.Type())
-		info.Doc = h.typeDoc(e.obj.Type())
+		h.describe(&info, st, e.Obj.Type())
+		info.Doc = h.typeDoc(e.Obj.Type())
 		return info
-	case typeKind:
-		h.describe(&info, st, e.obj.Type())
-		info.Source = e.decl.src
-		for _, d := range st.decls() {
-			if d.recv == e.name {
-				info.Source += "\n\n" + d.src
+	case world.Type:
+		h.describe(&info, st, e.Obj.Type())
+		info.Source = e.Decl.Src
+		for _, d := range st.Decls() {
+			if d.Recv == e.Name {
+				info.Source += "\n\n" + d.Src
 			}
 		}
 	default:
-		info.Source = e.decl.src
+		info.Source = e.Decl.Src
 	}
-	info.Doc = e.decl.comment
+	info.Doc = e.Decl.Comment
 	return info
 }
 
@@ -129,7 +130,7 @@ func (h *helper) inspectEntity(st *stage, e *entity) Info {
 // expression.
 func (h *helper) placeOfFunc(x ast.Expr) string {
 	if id, ok := x.(*ast.Ident); ok {
-		if e := h.World().names[id.Name]; e != nil && e.kind == funcKind {
+		if e := h.World().Names[id.Name]; e != nil && e.Kind == world.Func {
 			return h.placeOf(e)
 		}
 	}
@@ -137,17 +138,17 @@ func (h *helper) placeOfFunc(x ast.Expr) string {
 }
 
 // placeOf is where a cell has declared something.
-func (h *helper) placeOf(e *entity) string {
+func (h *helper) placeOf(e *world.Entity) string {
 	switch {
-	case e.cell == 0:
+	case e.Cell == 0:
 		return ""
-	case e.decl != nil:
-		return fmt.Sprintf("%s:%d", cellName(e.decl.cell), e.decl.line)
-	case e.obj.Pos().IsValid():
-		_, line := h.Text(e.obj.Pos())
-		return fmt.Sprintf("%s:%d", cellName(e.cell), line)
+	case e.Decl != nil:
+		return fmt.Sprintf("%s:%d", world.CellName(e.Decl.Cell), e.Decl.Line)
+	case e.Obj.Pos().IsValid():
+		_, line := h.Text(e.Obj.Pos())
+		return fmt.Sprintf("%s:%d", world.CellName(e.Cell), line)
 	}
-	return cellName(e.cell)
+	return world.CellName(e.Cell)
 }
 
 // typeDoc is the documentation of a compiled type.
@@ -155,7 +156,7 @@ func (h *helper) typeDoc(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != pkgPath {
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != world.PkgPath {
 		return h.Doc(n.Obj().Pkg().Path(), n.Obj().Name())
 	}
 	return ""
@@ -210,20 +211,20 @@ func (h *helper) inspectSymbol(path, name string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("%s", msg)
 	}
-	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier), Doc: h.Doc(path, name), path: path, symbol: name}
+	info := Info{Name: pkg.Name() + "." + name, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), world.Qualifier), Doc: h.Doc(path, name), path: path, symbol: name}
 	info.Source = h.SourceOf(path, name)
 	if _, ok := o.(*types.TypeName); ok {
-		h.describe(&info, h.World().stage(), o.Type())
+		h.describe(&info, h.World().Stage(), o.Type())
 	}
 	return info, nil
 }
 
 // inspectMember tells about a field or method of an operand, or of a type that a cell declared.
-func (h *helper) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (Info, bool) {
+func (h *helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr) (Info, bool) {
 	operand := strings.TrimSuffix(strings.TrimSpace(expr), "."+x.Sel.Name)
 	var t types.Type
-	if e := st.lookup(operand); e != nil && e.kind == typeKind {
-		t = e.obj.Type()
+	if e := st.Lookup(operand); e != nil && e.Kind == world.Type {
+		t = e.Obj.Type()
 	} else if sel, ok := x.X.(*ast.SelectorExpr); ok {
 		t = h.qualifiedType(st, sel)
 	}
@@ -237,14 +238,14 @@ func (h *helper) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (Inf
 		if o.Name() != x.Sel.Name {
 			continue
 		}
-		info := Info{Name: expr, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), qualifier)}
+		info := Info{Name: expr, Kind: kindOfObject(o), Type: types.TypeString(o.Type(), world.Qualifier)}
 		owner := ownerName(t, o)
-		if o.Pkg() != nil && o.Pkg().Path() != pkgPath {
+		if o.Pkg() != nil && o.Pkg().Path() != world.PkgPath {
 			info.path, info.symbol = o.Pkg().Path(), owner+"."+o.Name()
 			info.Doc = h.Doc(info.path, info.symbol)
-		} else if d := st.methodsOf(owner)[o.Name()]; d != nil {
-			info.Source, info.Cell, info.Doc = d.src, d.cell, d.comment
-			info.Place = fmt.Sprintf("%s:%d", cellName(d.cell), d.line)
+		} else if d := st.MethodsOf(owner)[o.Name()]; d != nil {
+			info.Source, info.Cell, info.Doc = d.Src, d.Cell, d.Comment
+			info.Place = fmt.Sprintf("%s:%d", world.CellName(d.Cell), d.Line)
 		} else {
 			info.Doc = h.fieldComments(st, t)[o.Name()]
 		}
@@ -257,9 +258,9 @@ func (h *helper) inspectMember(st *stage, expr string, x *ast.SelectorExpr) (Inf
 }
 
 // qualifiedType is the type that pkg.Name names.
-func (h *helper) qualifiedType(st *stage, sel *ast.SelectorExpr) types.Type {
+func (h *helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Type {
 	id, ok := sel.X.(*ast.Ident)
-	if !ok || st.lookup(id.Name) != nil {
+	if !ok || st.Lookup(id.Name) != nil {
 		return nil
 	}
 	pkg, err := h.Package(h.packagePath(st, id.Name))
@@ -273,7 +274,7 @@ func (h *helper) qualifiedType(st *stage, sel *ast.SelectorExpr) types.Type {
 }
 
 // describe lists the members of a type.
-func (h *helper) describe(i *Info, st *stage, t types.Type) {
+func (h *helper) describe(i *Info, st *world.Stage, t types.Type) {
 	fields, methods := Group{Title: "fields"}, Group{Title: "methods"}
 	docs := h.fieldComments(st, t)
 	for _, o := range members(t) {
@@ -291,9 +292,9 @@ func (h *helper) describe(i *Info, st *stage, t types.Type) {
 }
 
 // exprType is the type of an expression that the session could evaluate, or nil.
-func (h *helper) exprType(st *stage, expr string) types.Type {
+func (h *helper) exprType(st *world.Stage, expr string) types.Type {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", "package "+pkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}

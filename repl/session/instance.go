@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -49,18 +50,18 @@ func (v *env) makeInstances() error {
 }
 
 // stageOf is what the code of a package sees: the cells', or one of the user's own.
-func (v *env) stageOf(pkg *types.Package) *stage {
-	if pkg == nil || pkg.Path() == v.st.path {
+func (v *env) stageOf(pkg *types.Package) *world.Stage {
+	if pkg == nil || pkg.Path() == v.st.Path {
 		return v.st
 	}
 	if p := v.s.locals.byPath[pkg.Path()]; p != nil {
-		return p.world.stage()
+		return p.world.Stage()
 	}
 	return v.cells
 }
 
 // generic is the source of a generic declaration: a session's, or one of the packages that come as source.
-func (v *env) generic(o types.Object) (*decl, *sourcePackage, error) {
+func (v *env) generic(o types.Object) (*world.Decl, *sourcePackage, error) {
 	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
 		p, err := v.s.sources.load(o.Pkg().Path())
 		if err != nil {
@@ -72,22 +73,22 @@ func (v *env) generic(o types.Object) (*decl, *sourcePackage, error) {
 		}
 		return d, p, nil
 	}
-	if e := v.stageOf(o.Pkg()).lookup(o.Name()); e != nil && e.decl != nil {
-		return e.decl, nil, nil
+	if e := v.stageOf(o.Pkg()).Lookup(o.Name()); e != nil && e.Decl != nil {
+		return e.Decl, nil, nil
 	}
 	return nil, nil, fmt.Errorf("the source of generic %s is gone", o.Name())
 }
 
 // source parses a declaration, with positions of the cell that it is from.
-func (v *env) source(d *decl, p *sourcePackage) (ast.Decl, error) {
+func (v *env) source(d *world.Decl, p *sourcePackage) (ast.Decl, error) {
 	if p != nil {
-		f, err := parser.ParseFile(v.s.fset, yaegi.FileName(0), "package "+pkgPath+";"+d.src+"\n", parser.SkipObjectResolution)
+		f, err := parser.ParseFile(v.s.fset, yaegi.FileName(0), "package "+world.PkgPath+";"+d.Src+"\n", parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
 		return f.Decls[0], nil
 	}
-	f, err := v.s.parse(d.cell, d.line, d.col, "package "+pkgPath+";", d.src, "\n")
+	f, err := v.s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +109,8 @@ func bind(params []*ast.Ident, args []types.Type) (objs []types.Object) {
 }
 
 // imports are the packages that the file of a declaration imports.
-func (v *env) imports(d *decl) (objs []types.Object) {
-	for name, path := range d.imports {
+func (v *env) imports(d *world.Decl) (objs []types.Object) {
+	for name, path := range d.Imports {
 		if p, err := v.s.importer.Import(path); err == nil {
 			objs = append(objs, types.NewPkgName(token.NoPos, nil, name, p))
 		}
@@ -141,13 +142,13 @@ func (v *env) funcInstance(in *instance) error {
 	f.Type.TypeParams = nil
 	f.Name.Name = in.name
 	st := v.stageOf(in.generic.Pkg())
-	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.key(), st.display(d.names[0]), d.slot)
+	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.key(), st.Display(d.Names[0]), d.Slot)
 }
 
 // lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function
 // with its receiver as the first parameter.
-func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *stage, objs []types.Object, key, display string, slot int) error {
-	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
+func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, objs []types.Object, key, display string, slot int) error {
+	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.Name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
 	if p != nil {
 		c = v.s.checkSource(p, file, objs)
@@ -220,20 +221,20 @@ func (v *env) typeInstance(in *instance) error {
 }
 
 // methodInstance makes a method of an instance of a generic type.
-func (v *env) methodInstance(in *instance, m *decl, p *sourcePackage) error {
+func (v *env) methodInstance(in *instance, m *world.Decl, p *sourcePackage) error {
 	node, err := v.source(m, p)
 	if err != nil {
 		return err
 	}
 	f := node.(*ast.FuncDecl)
 	nameBlanks(f)
-	objs := bind(receiverParams(f), in.args)
+	objs := bind(world.ReceiverParams(f), in.args)
 	recv := f.Recv.List[0]
 	f.Name.Name = in.name + "·" + f.Name.Name
 	f.Type.Params.List = append([]*ast.Field{recv}, f.Type.Params.List...)
 	f.Recv = nil
 	st := v.stageOf(in.generic.Pkg())
-	return v.lowerInstance(f, p, st, append(objs, v.imports(m)...), in.key()+"."+m.name, st.display(m.display()), m.slot)
+	return v.lowerInstance(f, p, st, append(objs, v.imports(m)...), in.key()+"."+m.Name, st.Display(m.Display()), m.Slot)
 }
 
 // nameBlanks names what a method leaves without a name, so that it can be written as a function with its
@@ -246,14 +247,14 @@ func nameBlanks(f *ast.FuncDecl) {
 			}
 		}
 	}
-	for i, id := range receiverParams(f) {
+	for i, id := range world.ReceiverParams(f) {
 		if id.Name == "_" {
 			id.Name = fmt.Sprintf("__T%d", i)
 		}
 	}
 }
 
-func (v *env) genericMethods(o types.Object) (list []*decl, p *sourcePackage, err error) {
+func (v *env) genericMethods(o types.Object) (list []*world.Decl, p *sourcePackage, err error) {
 	if o.Parent() != nil && o.Parent() != o.Pkg().Scope() {
 		return nil, nil, nil // declared in a function
 	}
@@ -264,7 +265,7 @@ func (v *env) genericMethods(o types.Object) (list []*decl, p *sourcePackage, er
 		}
 		return p.methods[o.Name()], p, nil
 	}
-	for _, m := range v.stageOf(o.Pkg()).methodsOf(o.Name()) {
+	for _, m := range v.stageOf(o.Pkg()).MethodsOf(o.Name()) {
 		list = append(list, m)
 	}
 	return list, nil, nil

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -116,12 +117,12 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 }
 
 // typeExpr writes a type as source that can be checked in any unit.
-func (s *Session) typeExpr(st *stage, t types.Type, pos token.Pos) ast.Expr {
+func (s *Session) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
 	text := types.TypeString(t, func(p *types.Package) string {
-		if p.Path() == pkgPath {
+		if p.Path() == world.PkgPath {
 			return ""
 		}
-		if now := st.reloaded[p.Path()]; now != nil {
+		if now := st.Reloaded[p.Path()]; now != nil {
 			return s.alias(now.Path())
 		}
 		return s.alias(p.Path())

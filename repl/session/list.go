@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // valuesFunc is what stands for the list of expressions that a cell ends in.
@@ -19,9 +20,9 @@ var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatur
 func (s *Session) parseStatements(n, line, col int, text string) (*ast.File, error) {
 	items := listItems(text)
 	if items == nil {
-		return s.parse(n, line, col, "package "+pkgPath+";func cell(){", text, "\n}")
+		return s.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text, "\n}")
 	}
-	file, err := s.parse(n, line, col, "package "+pkgPath+";func cell(){", text[:items[0].From], "\n}")
+	file, err := s.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text[:items[0].From], "\n}")
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (s *Session) parseStatements(n, line, col int, text string) (*ast.File, err
 		if l == 1 {
 			c += col - 1
 		}
-		f, err := s.parse(n, line+l-1, c, "package "+pkgPath+";var _ =", item.Text(text), "\n")
+		f, err := s.parse(n, line+l-1, c, "package "+world.PkgPath+";var _ =", item.Text(text), "\n")
 		if err != nil {
 			return nil, err
 		}

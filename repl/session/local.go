@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
@@ -100,9 +101,9 @@ func (s *Session) importError(spec *ast.ImportSpec, err error) error {
 
 // checkLocal checks a package and makes the unit that runs its declarations and initial values.
 func (s *Session) checkLocal(p *local, name string) (*unit, error) {
-	p.world = newWorld()
-	p.world.path, p.world.name = p.path, name
-	w := &whole{s: s, st: p.world.stage(), deps: p.deps}
+	p.world = world.New()
+	p.world.Path, p.world.Name = p.path, name
+	w := &whole{s: s, st: p.world.Stage(), deps: p.deps}
 	for _, f := range p.files {
 		if err := refuseDirectives(f.ast); err != nil {
 			return nil, s.refusal(err)
@@ -114,14 +115,14 @@ func (s *Session) checkLocal(p *local, name string) (*unit, error) {
 		return nil, err
 	}
 	p.pkg = u.checked.pkg
-	p.world.commit(&u.change)
-	for _, e := range u.define {
-		if e.internal != "" && e.kind != typeKind {
-			s.locals.names[e.obj] = e.internal
+	p.world.Commit(&u.Change)
+	for _, e := range u.Define {
+		if e.Internal != "" && e.Kind != world.Type {
+			s.locals.names[e.Obj] = e.Internal
 		}
 	}
-	u.local, u.st = p, p.world.stage()
-	u.change = change{}
+	u.local, u.st = p, p.world.Stage()
+	u.Change = world.Change{}
 	u.runs = len(u.body) > 0
 	return u, nil
 }
@@ -143,7 +144,7 @@ func refuseDirectives(f *ast.File) error {
 // A whole is a package that is checked from complete files: a program, or a package of the user's.
 type whole struct {
 	s     *Session
-	st    *stage
+	st    *world.Stage
 	files []wholeFile
 	deps  map[string]*local
 }
@@ -159,7 +160,7 @@ type wholeFile struct {
 // func main.
 func (w *whole) check() (u *unit, main types.Object, err error) {
 	s := w.s
-	c := &checked{pkg: types.NewPackage(w.st.path, w.files[0].ast.Name.Name), info: newInfo(), names: map[types.Object]string{}}
+	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].ast.Name.Name), info: newInfo(), names: map[types.Object]string{}}
 	for _, f := range w.files {
 		c.files = append(c.files, f.ast)
 	}
@@ -173,15 +174,15 @@ func (w *whole) check() (u *unit, main types.Object, err error) {
 	if len(c.errs) > 0 {
 		return nil, nil, s.complaints(w.st, c)
 	}
-	u = &unit{pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, change: change{imports: map[string]string{}}}
+	u = &unit{pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
 	for _, f := range w.files {
 		imports, err := w.imports(u, f.ast)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, d := range s.userDecls(w.st, f.ast, f.n, f.text, 0, f.text, 0) {
-			if d.tok != token.VAR && d.tok != token.IMPORT {
-				d.imports = imports
+			if d.Tok != token.VAR && d.Tok != token.IMPORT {
+				d.Imports = imports
 				u.decls = append(u.decls, d)
 			}
 		}
@@ -212,7 +213,7 @@ func (w *whole) imports(u *unit, file *ast.File) (map[string]string, error) {
 				err = w.s.use(path)
 			}
 		case ".":
-			u.dots = append(u.dots, pkg.Path())
+			u.Dots = append(u.Dots, pkg.Path())
 		default:
 			names[name] = pkg.Path()
 		}
@@ -231,10 +232,10 @@ func (w *whole) variables(u *unit) {
 		if !ok {
 			continue
 		}
-		e := &entity{name: name, kind: varKind, obj: v, internal: w.s.world.fresh(name), kept: true}
-		u.vars[v] = e.internal
+		e := &world.Entity{Name: name, Kind: world.Var, Obj: v, Internal: w.s.world.Fresh(name), Kept: true}
+		u.vars[v] = e.Internal
 		u.slots = append(u.slots, e)
-		u.define = append(u.define, e)
+		u.Define = append(u.Define, e)
 	}
 }
 
@@ -255,7 +256,7 @@ func (w *whole) body(u *unit) (main types.Object) {
 		}
 		switch o := info.Defs[f.Name]; f.Name.Name {
 		case "init":
-			d.ents = []*entity{{name: "init", kind: funcKind, obj: o, internal: w.s.world.fresh("init")}}
+			d.ents = []*world.Entity{{Name: "init", Kind: world.Func, Obj: o, Internal: w.s.world.Fresh("init")}}
 			w.call(u, o)
 		case "main":
 			main = o

@@ -7,13 +7,15 @@ import (
 	"go/types"
 	"sort"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // members are the fields and methods that can follow a dot after a value of the type, sorted by name.
 func members(t types.Type) (list []types.Object) {
 	seen := map[string]bool{}
 	add := func(o types.Object) {
-		if !seen[o.Name()] && (o.Exported() || o.Pkg() != nil && o.Pkg().Path() == pkgPath) {
+		if !seen[o.Name()] && (o.Exported() || o.Pkg() != nil && o.Pkg().Path() == world.PkgPath) {
 			seen[o.Name()] = true
 			list = append(list, o)
 		}
@@ -78,7 +80,7 @@ func kindOfObject(o types.Object) string {
 func detail(o types.Object) string {
 	switch o := o.(type) {
 	case *types.Func:
-		return strings.TrimPrefix(types.TypeString(o.Type(), qualifier), "func")
+		return strings.TrimPrefix(types.TypeString(o.Type(), world.Qualifier), "func")
 	case *types.TypeName:
 		if n, ok := o.Type().(*types.Named); ok {
 			switch n.Underlying().(type) {
@@ -88,24 +90,24 @@ func detail(o types.Object) string {
 				return "interface"
 			}
 		}
-		return types.TypeString(o.Type().Underlying(), qualifier)
+		return types.TypeString(o.Type().Underlying(), world.Qualifier)
 	case *types.Const:
-		return typeString(o.Type()) + " = " + o.Val().String()
+		return world.TypeString(o.Type()) + " = " + o.Val().String()
 	case *types.Builtin:
 		b := builtins[o.Name()]
 		return strings.TrimSpace("(" + b.params + ") " + b.result)
 	case *types.Nil:
 		return ""
 	}
-	return types.TypeString(o.Type(), qualifier)
+	return types.TypeString(o.Type(), world.Qualifier)
 }
 
 // memberDoc is the first sentence about a method or field of a compiled type.
-func (h *helper) memberDoc(st *stage, t types.Type, o types.Object) string {
+func (h *helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
-	if o.Pkg() == nil || o.Pkg().Path() == pkgPath {
-		if d := st.methodsOf(owner)[o.Name()]; d != nil {
-			return sentence(d.comment)
+	if o.Pkg() == nil || o.Pkg().Path() == world.PkgPath {
+		if d := st.MethodsOf(owner)[o.Name()]; d != nil {
+			return sentence(d.Comment)
 		}
 		return ""
 	}
@@ -116,19 +118,19 @@ func (h *helper) memberDoc(st *stage, t types.Type, o types.Object) string {
 }
 
 // fieldComments are the comments of the fields of a struct type that a cell has declared, by name.
-func (h *helper) fieldComments(st *stage, t types.Type) map[string]string {
+func (h *helper) fieldComments(st *world.Stage, t types.Type) map[string]string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
 	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != pkgPath {
+	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != world.PkgPath {
 		return nil
 	}
-	e := st.lookup(n.Obj().Name())
-	if e == nil || e.decl == nil {
+	e := st.Lookup(n.Obj().Name())
+	if e == nil || e.Decl == nil {
 		return nil
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+e.decl.src, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+e.Decl.Src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}

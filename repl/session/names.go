@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -28,8 +29,8 @@ func (c *candidates) names() {
 	for _, o := range c.extra {
 		c.object(o, localGroup)
 	}
-	c.st.all(func(e *entity) {
-		c.object(e.obj, engineGroup-1-min(max(e.cell, 0), engineGroup-2))
+	c.st.All(func(e *world.Entity) {
+		c.object(e.Obj, engineGroup-1-min(max(e.Cell, 0), engineGroup-2))
 	})
 	c.packages()
 	if c.Prefix == "" && !c.typing && c.want == nil {
@@ -65,7 +66,7 @@ func (c *candidates) object(o types.Object, group int) {
 		}
 	}
 	if ptr, ok := c.want.(*types.Pointer); ok && c.Prefix == "" && kindOfObject(o) == "var" && types.Identical(ptr.Elem(), t) {
-		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: typeString(ptr)}, ptr, group)
+		c.add(Completion{Text: "&" + o.Name(), Kind: "var", Detail: world.TypeString(ptr)}, ptr, group)
 	}
 	if _, ok := matches(o.Name(), c.Prefix); ok {
 		about := func() (string, string) { return detail(o), c.h.objectDoc(c.st, o) }
@@ -75,7 +76,7 @@ func (c *candidates) object(o types.Object, group int) {
 
 // packages adds the packages that are imported, and those that would be by use.
 func (c *candidates) packages() {
-	for _, imports := range []map[string]string{c.st.imports, c.st.world.imports} {
+	for _, imports := range []map[string]string{c.st.Imports, c.st.World.Imports} {
 		for name, path := range imports {
 			c.pkgName(name, path, engineGroup)
 		}
@@ -105,7 +106,7 @@ func (c *candidates) pkgName(name, path string, group int) {
 // constants adds the constants of a compiled named type where a value of it is wanted: pkg.Name.
 func (c *candidates) constants() {
 	n, ok := types.Unalias(c.want).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == pkgPath {
+	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == world.PkgPath {
 		return
 	}
 	pkg, err := c.h.Package(n.Obj().Pkg().Path())
@@ -113,7 +114,7 @@ func (c *candidates) constants() {
 		return
 	}
 	qualifier := ""
-	for _, imports := range []map[string]string{c.st.imports, c.st.world.imports} {
+	for _, imports := range []map[string]string{c.st.Imports, c.st.World.Imports} {
 		for name, path := range imports {
 			if path == pkg.Path() {
 				qualifier = name

@@ -22,6 +22,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 
@@ -51,7 +52,7 @@ func New(o Options) (*Session, error) {
 
 // start makes the state of an empty session.
 func (s *Session) start() error {
-	s.world = newWorld()
+	s.world = world.New()
 	s.logger = log.New(s.errOut, "", log.LstdFlags)
 	reflected := made.New(made.Session{Type: s.typeOfKey, Key: s.typeKey, Name: goName, Path: programPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
@@ -77,7 +78,7 @@ func (s *Session) start() error {
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial
-	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: qualifier, Recovered: s.rt.Recovered}
+	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: world.Qualifier, Recovered: s.rt.Recovered}
 	return s.prelude()
 }
 
@@ -121,8 +122,8 @@ func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]
 		return err
 	}
 	t := pkg.Scope().Lookup("Context").Type()
-	s.world.version["ctx"] = 1
-	s.world.names["ctx"] = &entity{name: "ctx", internal: "ctx", kind: varKind, obj: types.NewVar(token.NoPos, types.NewPackage(pkgPath, pkgPath), "ctx", t), kept: true}
+	s.world.Version["ctx"] = 1
+	s.world.Names["ctx"] = &world.Entity{Name: "ctx", Internal: "ctx", Kind: world.Var, Obj: types.NewVar(token.NoPos, types.NewPackage(world.PkgPath, world.PkgPath), "ctx", t), Kept: true}
 	return nil
 }
 
@@ -201,7 +202,7 @@ type state struct {
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}
 
-	world    *world
+	world    *world.World
 	interp   *yaegi.Interp
 	rt       *rt.Runtime
 	fset     *token.FileSet

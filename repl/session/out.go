@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 
 	"golang.org/x/tools/go/ast/astutil"
 )
@@ -153,8 +154,8 @@ func (o *out) load(s *Session) error {
 func (s *Session) Whole(name string) (display.Value, error) {
 	f := *s.format
 	f.Whole = true
-	if e := s.world.names[name]; e != nil && e.kind == varKind {
-		return f.Format(s.rt.Variable(e.internal), e.obj.Type()), nil
+	if e := s.world.Names[name]; e != nil && e.Kind == world.Var {
+		return f.Format(s.rt.Variable(e.Internal), e.Obj.Type()), nil
 	}
 	n := s.lastOut
 	if _, err := fmt.Sscanf(name, "Out[%d]", &n); err != nil && name != "" && name != "_" {
@@ -202,7 +203,7 @@ func (s *Session) outRefs(list []ast.Stmt) (used []*out) {
 			return true
 		})
 	}
-	if s.world.names["Out"] != nil {
+	if s.world.Names["Out"] != nil {
 		return used
 	}
 	for _, stmt := range list {

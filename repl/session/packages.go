@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -41,7 +42,7 @@ type local struct {
 
 	sum [sha256.Size]byte // of its files
 
-	world *world
+	world *world.World
 	pkg   *types.Package
 	unit  *unit
 	ran   bool

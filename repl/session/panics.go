@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -160,15 +161,15 @@ func (s *Session) markAt(slot int) *lower.Mark {
 
 // functionMark is the statement that a declared function has begun.
 func (s *Session) functionMark(name string) *lower.Mark {
-	worlds := []*world{s.world}
+	worlds := []*world.World{s.world}
 	for _, p := range s.locals.byPath {
 		worlds = append(worlds, p.world)
 	}
 	generic, _, instance := strings.Cut(name, "__of")
 	for _, w := range worlds {
-		for _, d := range w.stage().decls() {
-			if d.recv != "" && w.isMethod(d, name) || instance && d.generic && slices.Contains(d.names, generic) || d.recv == "" && len(d.names) == 1 && w.internalName(d.names[0]) == name {
-				if m := s.markAt(d.slot); m != nil && s.cellOf(m) == d.cell {
+		for _, d := range w.Stage().Decls() {
+			if d.Recv != "" && w.IsMethod(d, name) || instance && d.Generic && slices.Contains(d.Names, generic) || d.Recv == "" && len(d.Names) == 1 && w.InternalName(d.Names[0]) == name {
+				if m := s.markAt(d.Slot); m != nil && s.cellOf(m) == d.Cell {
 					return m
 				}
 			}

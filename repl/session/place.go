@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A place is a cursor in a cell that is being typed, with what the type checker knows about the code around
@@ -18,8 +19,8 @@ import (
 type place struct {
 	*cursor.Place
 	h     *helper
-	st    *stage // the session as the imports of the cell leave it
-	start int    // offset in the cell of the statement or declaration that the cursor is in
+	st    *world.Stage // the session as the imports of the cell leave it
+	start int          // offset in the cell of the statement or declaration that the cursor is in
 	file  *ast.File
 	base  int // offset in the file of that statement or declaration
 	at    token.Pos
@@ -33,7 +34,7 @@ const maxRepairs = 4
 
 // place checks a cell at a byte. It is nil where there is no Go.
 func (h *helper) place(src string, pos int) *place {
-	pl := &place{h: h, st: h.World().stage()}
+	pl := &place{h: h, st: h.World().Stage()}
 	head := src[:pos]
 	tokens := cell.Scan(head)
 	if t, ok := cell.Within(head, tokens, pos); ok && t.Tok == token.COMMENT {
@@ -53,10 +54,10 @@ func (h *helper) place(src string, pos int) *place {
 	after := laterDecls(src, pl.start, pos)
 	if kind == cell.Declaration {
 		pl.extra = pl.variables(decls.String(), stmts.String())
-		pl.check("package "+pkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at)
+		pl.check("package "+world.PkgPath+"\n"+decls.String()+"\n", text, "\n"+after, at)
 		return pl
 	}
-	open, shut := "package "+pkgPath+"\n"+decls.String()+after+"\nfunc cell__() {\n", "\n}"
+	open, shut := "package "+world.PkgPath+"\n"+decls.String()+after+"\nfunc cell__() {\n", "\n}"
 	opened := nest(stmts.String())
 	pl.check(open+opened, text, strings.Repeat("}", strings.Count(opened, nestMark))+shut, at)
 	if pl.Kind == cursor.Code && strings.HasPrefix(pl.Rest, cursor.Name) && !pl.found() && !pl.afterIf() {
@@ -134,7 +135,7 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 		return nil
 	}
 	fset := token.NewFileSet()
-	src := "package " + pkgPath + "\n" + decls + "\nfunc cell__() {\n" + stmts + "\n}"
+	src := "package " + world.PkgPath + "\n" + decls + "\nfunc cell__() {\n" + stmts + "\n}"
 	file, _ := parser.ParseFile(fset, "", src, parser.SkipObjectResolution|parser.AllErrors)
 	if file == nil || len(file.Decls) == 0 {
 		return nil
@@ -195,7 +196,7 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 
 // checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of
 // that, and completion must not end a session.
-func (h *helper) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File, extra []types.Object) (c *facts) {
+func (h *helper) checkUnfinished(fset *token.FileSet, st *world.Stage, file *ast.File, extra []types.Object) (c *facts) {
 	defer func() {
 		if recover() != nil {
 			c = nil
@@ -209,16 +210,16 @@ func (h *helper) checkUnfinished(fset *token.FileSet, st *stage, file *ast.File,
 func foreignMethods(file *ast.File) {
 	declared := map[string]bool{}
 	for _, d := range file.Decls {
-		for _, name := range declaredBy(d) {
+		for _, name := range world.DeclaredBy(d) {
 			declared[name] = true
 		}
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv == nil || len(f.Recv.List) != 1 || declared[receiver(f)] {
+		if !ok || f.Recv == nil || len(f.Recv.List) != 1 || declared[world.Receiver(f)] {
 			continue
 		}
-		for _, id := range receiverParams(f) {
+		for _, id := range world.ReceiverParams(f) {
 			if f.Type.TypeParams == nil {
 				f.Type.TypeParams = &ast.FieldList{}
 			}

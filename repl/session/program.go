@@ -171,7 +171,7 @@ func (p *program) refusal(err error) error {
 // it imports.
 func (p *program) compile() ([]*unit, error) {
 	s := p.s
-	w := &whole{s: s, st: s.world.stage(), deps: map[string]*local{}}
+	w := &whole{s: s, st: s.world.Stage(), deps: map[string]*local{}}
 	var units []*unit
 	for i, f := range p.files {
 		file, err := p.parse(i+1, f)
@@ -204,7 +204,7 @@ func (p *program) compile() ([]*unit, error) {
 			return nil, err
 		}
 	}
-	s.world.commit(&u.change)
+	s.world.Commit(&u.Change)
 	return units, nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine"
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // enginePath begins the import paths of the engine's packages.
@@ -122,7 +123,7 @@ func symbols(src string, file *ast.File, into map[string]symbolText) {
 		case *ast.FuncDecl:
 			name, end := d.Name.Name, d.End()
 			if d.Recv != nil {
-				name = receiver(d) + "." + name
+				name = world.Receiver(d) + "." + name
 			}
 			if d.Body != nil {
 				end = d.Body.Pos()

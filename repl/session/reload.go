@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // runLocal runs a package's declarations and initial values. From then on the package is what cells see under
@@ -91,8 +93,8 @@ func (s *Session) refresh(ctx context.Context) {
 
 // imports are the packages of the user's that cells have imported, by their names.
 func (s *Session) imports() (list []*local) {
-	paths := s.world.dots
-	for _, path := range s.world.imports {
+	paths := s.world.Dots
+	for _, path := range s.world.Imports {
 		paths = append(paths[:len(paths):len(paths)], path)
 	}
 	for _, path := range paths {
@@ -111,7 +113,7 @@ func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
 		return nil, err
 	}
 	for _, u := range units {
-		if err := s.build(s.world.stage(), u); err != nil {
+		if err := s.build(s.world.Stage(), u); err != nil {
 			return nil, err
 		}
 	}
@@ -126,30 +128,30 @@ func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
 // rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use
 // them are declared again, and variables of their types get the new types, if those look the same inside.
 func (s *Session) rebind(ctx context.Context, before map[string]*local) {
-	st := s.world.stage()
-	st.reloaded = map[string]*types.Package{}
+	st := s.world.Stage()
+	st.Reloaded = map[string]*types.Package{}
 	var lines, changed []string
 	for dir, old := range before {
 		if now := s.locals.current[dir]; now != old {
-			st.reloaded[old.path] = now.pkg
+			st.Reloaded[old.path] = now.pkg
 			changed = append(changed, old.path)
 			lines = append(lines, now.shown+": reloaded"+anew(now))
 		}
 	}
-	for name, path := range s.world.imports {
-		if now := st.reloaded[path]; now != nil {
-			s.world.imports[name] = now.Path()
+	for name, path := range s.world.Imports {
+		if now := st.Reloaded[path]; now != nil {
+			s.world.Imports[name] = now.Path()
 		}
 	}
-	for i, path := range s.world.dots {
-		if now := st.reloaded[path]; now != nil {
-			s.world.dots[i] = now.Path()
-			st.dots = s.world.dots
+	for i, path := range s.world.Dots {
+		if now := st.Reloaded[path]; now != nil {
+			s.world.Dots[i] = now.Path()
+			st.Dots = s.world.Dots
 		}
 	}
 	s.generation++
 	var u *unit
-	file, err := s.parse(0, 1, 1, "package "+pkgPath, "", "\n")
+	file, err := s.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
 	if err == nil {
 		u, err = s.redeclare(st, &unit{pos: file.Package}, nil, changed)
 	}
@@ -163,12 +165,12 @@ func (s *Session) rebind(ctx context.Context, before map[string]*local) {
 		lines = append(lines, "functions of cells that use it stay as they were: "+err.Error())
 	} else {
 		for _, d := range u.dropped {
-			lines = append(lines, d.title()+" stays as it was: it does not fit what is new")
+			lines = append(lines, d.Title()+" stays as it was: it does not fit what is new")
 		}
 	}
-	for _, e := range s.world.names {
-		if e.kind == varKind && s.mentionsOld(st, e.obj.Type()) {
-			lines = append(lines, fmt.Sprintf("%s keeps the %s of before, which is made of something else now", e.name, typeString(e.obj.Type())))
+	for _, e := range s.world.Names {
+		if e.Kind == world.Var && s.mentionsOld(st, e.Obj.Type()) {
+			lines = append(lines, fmt.Sprintf("%s keeps the %s of before, which is made of something else now", e.Name, world.TypeString(e.Obj.Type())))
 		}
 	}
 	sort.Strings(lines)
@@ -177,8 +179,8 @@ func (s *Session) rebind(ctx context.Context, before map[string]*local) {
 
 // anew says what a reload does to a package's variables, if it has any.
 func anew(p *local) string {
-	for _, e := range p.world.names {
-		if e.kind == varKind {
+	for _, e := range p.world.Names {
+		if e.Kind == world.Var {
 			return ", its variables start anew"
 		}
 	}
@@ -186,7 +188,7 @@ func anew(p *local) string {
 }
 
 // mentionsOld says whether a type is written with one of a package that was reloaded.
-func (s *Session) mentionsOld(st *stage, t types.Type) (found bool) {
-	walkNamed(t, func(n *types.Named) { found = found || st.renewed(n) != nil })
+func (s *Session) mentionsOld(st *world.Stage, t types.Type) (found bool) {
+	world.WalkNamed(t, func(n *types.Named) { found = found || st.Renewed(n) != nil })
 	return found
 }

@@ -28,7 +28,7 @@ const deepGrace = 20 * time.Second
 func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	rtCall := func(name string, args ...ast.Expr) { body = append(body, v.rtCall(name, args...)) }
 	for _, e := range v.u.slots {
-		body = append(body, v.tellVar(e.internal))
+		body = append(body, v.tellVar(e.Internal))
 	}
 	for _, o := range v.u.outs {
 		if !o.declared {
@@ -86,15 +86,15 @@ func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
 func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
 	list := v.made
 	for _, d := range v.u.decls {
-		if t := v.st.lookup(d.recv); d.method != nil && !t.decl.generic { // values in interfaces have it, too
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t.obj.Type())), ValuePos: v.u.pos}
-			rtCall("Method", key, v.str(types.Id(t.obj.Pkg(), d.name)), v.id(t.internal+"·"+d.name))
+		if t := v.st.Lookup(d.Recv); d.method != nil && !t.Decl.Generic { // values in interfaces have it, too
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t.Obj.Type())), ValuePos: v.u.pos}
+			rtCall("Method", key, v.str(types.Id(t.Obj.Pkg(), d.Name)), v.id(t.Internal+"·"+d.Name))
 		}
-		if d.tok != token.TYPE || d.generic {
+		if d.Tok != token.TYPE || d.Generic {
 			continue
 		}
 		for _, e := range d.ents {
-			if t, ok := e.obj.Type().(*types.Named); ok && !e.obj.(*types.TypeName).IsAlias() {
+			if t, ok := e.Obj.Type().(*types.Named); ok && !e.Obj.(*types.TypeName).IsAlias() {
 				list = append(list, t)
 			}
 		}

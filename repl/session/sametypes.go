@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A function or method that is declared again with the type that it had only gets new code. So nothing that
@@ -12,11 +14,11 @@ import (
 // interfaces their type.
 
 // findSameTypes notes which functions and methods of the user's have the type that they had.
-func (s *Session) findSameTypes(st *stage, user []*declared) {
+func (s *Session) findSameTypes(st *world.Stage, user []*declared) {
 	declares := declaredTypes(user)
-	before := map[*declared]*decl{}
+	before := map[*declared]*world.Decl{}
 	for _, d := range user {
-		if old := st.functionBefore(d.decl); old != nil && !declares[d.recv] {
+		if old := st.FunctionBefore(d.Decl); old != nil && !declares[d.Recv] {
 			before[d] = old
 		}
 	}
@@ -24,7 +26,7 @@ func (s *Session) findSameTypes(st *stage, user []*declared) {
 		return
 	}
 	at := user[0].node.Pos()
-	file := &ast.File{Package: at, Name: &ast.Ident{Name: pkgPath, NamePos: at}, FileStart: at, FileEnd: at}
+	file := &ast.File{Package: at, Name: &ast.Ident{Name: world.PkgPath, NamePos: at}, FileStart: at, FileEnd: at}
 	names := map[*declared][2]string{}
 	for _, d := range user {
 		f, ok := d.node.(*ast.FuncDecl)
@@ -32,8 +34,8 @@ func (s *Session) findSameTypes(st *stage, user []*declared) {
 			file.Decls = append(file.Decls, d.node)
 			continue
 		}
-		if d.recv != "" {
-			f = s.asFunction(st, d.decl, f)
+		if d.Recv != "" {
+			f = s.asFunction(st, d.Decl, f)
 		}
 		if f == nil || before[d] == nil {
 			continue
@@ -50,8 +52,8 @@ func (s *Session) findSameTypes(st *stage, user []*declared) {
 	c := s.check(st, []*ast.File{file})
 	for d, name := range names {
 		now, was := c.pkg.Scope().Lookup(name[0]), c.pkg.Scope().Lookup(name[1])
-		if e := st.lookup(name[0]); d.recv == "" {
-			was = e.obj
+		if e := st.Lookup(name[0]); d.Recv == "" {
+			was = e.Obj
 		}
 		d.code = now != nil && was != nil && types.Identical(was.Type(), now.Type())
 	}
@@ -59,13 +61,13 @@ func (s *Session) findSameTypes(st *stage, user []*declared) {
 
 // oldHead is an earlier declaration of a function or method, as a function without its body, under a name of
 // its own.
-func (s *Session) oldHead(st *stage, d *decl) *ast.FuncDecl {
-	file, err := s.parse(d.cell, d.line, d.col, "package "+pkgPath+";", d.src, "\n")
+func (s *Session) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
+	file, err := s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 	if err != nil {
 		return nil
 	}
 	f := file.Decls[0].(*ast.FuncDecl)
-	if d.recv != "" {
+	if d.Recv != "" {
 		if f = s.asFunction(st, d, f); f == nil {
 			return nil
 		}
@@ -78,30 +80,30 @@ func (s *Session) oldHead(st *stage, d *decl) *ast.FuncDecl {
 func declaredTypes(list []*declared) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range list {
-		if d.tok == token.TYPE {
-			names[d.names[0]] = true
+		if d.Tok == token.TYPE {
+			names[d.Names[0]] = true
 		}
 	}
 	return names
 }
 
 // placeMethod has a method checked as a function if its type is not declared with it.
-func (s *Session) placeMethod(st *stage, d *declared, types map[string]bool) {
+func (s *Session) placeMethod(st *world.Stage, d *declared, types map[string]bool) {
 	if d.method != nil {
 		d.node, d.method = d.method, nil
 	}
-	if d.recv == "" || types[d.recv] {
+	if d.Recv == "" || types[d.Recv] {
 		return
 	}
 	method := d.node.(*ast.FuncDecl)
-	if f := s.asFunction(st, d.decl, method); f != nil {
+	if f := s.asFunction(st, d.Decl, method); f != nil {
 		d.method, d.node = method, f
 	}
 }
 
 // asFunction is a method as a function whose first parameter is the receiver, under a name that no cell can
 // have; nil where that cannot be written.
-func (s *Session) asFunction(st *stage, d *decl, method *ast.FuncDecl) *ast.FuncDecl {
+func (s *Session) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDecl) *ast.FuncDecl {
 	nameBlanks(method)
 	params, ok := s.typeParams(st, d, method)
 	if !ok {
@@ -113,22 +115,22 @@ func (s *Session) asFunction(st *stage, d *decl, method *ast.FuncDecl) *ast.Func
 	ft.Params, ft.TypeParams = &list, params
 	f := *method
 	f.Recv, f.Type = nil, &ft
-	f.Name = &ast.Ident{Name: d.recv + "·" + d.name, NamePos: method.Name.NamePos}
+	f.Name = &ast.Ident{Name: d.Recv + "·" + d.Name, NamePos: method.Name.NamePos}
 	return &f
 }
 
 // typeParams declares the type parameters of a method's receiver as those of its type are declared.
 // Constraints that mention parameters which the method calls otherwise are not written.
-func (s *Session) typeParams(st *stage, d *decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
-	names := receiverParams(method)
+func (s *Session) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
+	names := world.ReceiverParams(method)
 	if len(names) == 0 {
 		return nil, true
 	}
-	e := st.lookup(d.recv)
-	if e == nil || e.decl == nil {
+	e := st.Lookup(d.Recv)
+	if e == nil || e.Decl == nil {
 		return nil, false
 	}
-	file, err := s.parse(e.decl.cell, e.decl.line, e.decl.col, "package "+pkgPath+";", e.decl.src, "\n")
+	file, err := s.parse(e.Decl.Cell, e.Decl.Line, e.Decl.Col, "package "+world.PkgPath+";", e.Decl.Src, "\n")
 	if err != nil {
 		return nil, false
 	}

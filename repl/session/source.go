@@ -8,6 +8,7 @@ import (
 	"go/types"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -20,8 +21,8 @@ type sources struct {
 // A sourcePackage is the generic part of a compiled package.
 type sourcePackage struct {
 	pkg     *types.Package
-	decls   map[string]*decl
-	methods map[string][]*decl
+	decls   map[string]*world.Decl
+	methods map[string][]*world.Decl
 }
 
 // load reads a package's generic part, once.
@@ -33,7 +34,7 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 	if !ok {
 		return nil, fmt.Errorf("the generic functions of package %s are not available in cells", path)
 	}
-	p := &sourcePackage{decls: map[string]*decl{}, methods: map[string][]*decl{}}
+	p := &sourcePackage{decls: map[string]*world.Decl{}, methods: map[string][]*world.Decl{}}
 	var files []*ast.File
 	fset := token.NewFileSet()
 	for _, text := range texts {
@@ -48,15 +49,15 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Recv != nil {
-					recv := receiver(d)
-					p.methods[recv] = append(p.methods[recv], &decl{tok: token.FUNC, src: src, recv: recv, name: d.Name.Name, generic: true, slot: ss.s.nextSlot()})
+					recv := world.Receiver(d)
+					p.methods[recv] = append(p.methods[recv], &world.Decl{Tok: token.FUNC, Src: src, Recv: recv, Name: d.Name.Name, Generic: true, Slot: ss.s.nextSlot()})
 					continue
 				}
-				p.decls[d.Name.Name] = &decl{tok: token.FUNC, src: src, names: []string{d.Name.Name}, generic: true, slot: ss.s.nextSlot()}
+				p.decls[d.Name.Name] = &world.Decl{Tok: token.FUNC, Src: src, Names: []string{d.Name.Name}, Generic: true, Slot: ss.s.nextSlot()}
 			case *ast.GenDecl:
 				if d.Tok == token.TYPE {
 					name := d.Specs[0].(*ast.TypeSpec).Name.Name
-					p.decls[name] = &decl{tok: token.TYPE, src: src, names: []string{name}, generic: true}
+					p.decls[name] = &world.Decl{Tok: token.TYPE, Src: src, Names: []string{name}, Generic: true}
 				}
 			}
 		}
@@ -93,7 +94,7 @@ func (s *Session) checkSource(p *sourcePackage, file *ast.File, bound []types.Ob
 	for _, name := range p.pkg.Scope().Names() {
 		extra = append(extra, p.pkg.Scope().Lookup(name))
 	}
-	return s.check(newWorld().stage(), []*ast.File{file}, extra...)
+	return s.check(world.New().Stage(), []*ast.File{file}, extra...)
 }
 
 // parseExpr parses an expression that no cell has written.

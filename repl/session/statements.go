@@ -13,11 +13,12 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // checkStatements checks a run of statements. It is more than one unit where a variable is declared twice:
 // each declaration may give it another type.
-func (s *Session) checkStatements(st *stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+func (s *Session) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parseStatements(n, line, col, p.Text(src))
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Session) checkStatements(st *stage, n int, src string, p cell.Piece, la
 				return nil, err
 			}
 		}
-		st.apply(&u.change)
+		st.Apply(&u.Change)
 		units = append(units, u)
 		d, err := s.recheckUsers(st, u)
 		if err != nil {
@@ -64,10 +65,10 @@ func (s *Session) checkStatements(st *stage, n int, src string, p cell.Piece, la
 
 // retypes is the index of the first statement that gives a variable another type which functions of the
 // session use, or -1.
-func (s *Session) retypes(st *stage, u *unit, list []ast.Stmt) int {
+func (s *Session) retypes(st *world.Stage, u *unit, list []ast.Stmt) int {
 	used := map[string]bool{}
-	for _, old := range u.gone {
-		used[old.name] = s.usedByDecl(st, old.name)
+	for _, old := range u.Gone {
+		used[old.Name] = s.usedByDecl(st, old.Name)
 	}
 	for i, stmt := range list {
 		for _, id := range topNames(stmt) {
@@ -81,11 +82,11 @@ func (s *Session) retypes(st *stage, u *unit, list []ast.Stmt) int {
 
 // recheckUsers declares the functions again that use a variable whose type has changed; nil if there are
 // none.
-func (s *Session) recheckUsers(st *stage, u *unit) (*unit, error) {
+func (s *Session) recheckUsers(st *world.Stage, u *unit) (*unit, error) {
 	var changed []string
-	for _, old := range u.gone {
-		if s.usedByDecl(st, old.name) {
-			changed = append(changed, old.name)
+	for _, old := range u.Gone {
+		if s.usedByDecl(st, old.Name) {
+			changed = append(changed, old.Name)
 		}
 	}
 	if len(changed) == 0 {
@@ -150,7 +151,7 @@ func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 
 // checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing
 // error is completed and the check repeated.
-func (s *Session) checkGroup(st *stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
+func (s *Session) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
 	u.outs = s.outRefs(list)
 	var extra []types.Object
 	for _, o := range u.outs {
@@ -371,7 +372,7 @@ func (c *checked) leavesErrorOut(stmt ast.Stmt) bool {
 		return false
 	}
 	results, ok := c.info.Types[value].Type.(*types.Tuple)
-	return ok && results.Len() == places+1 && isErrorInterface(results.At(places).Type())
+	return ok && results.Len() == places+1 && world.IsError(results.At(places).Type())
 }
 
 // callPos is where a call names its function.
@@ -386,11 +387,11 @@ func callPos(e ast.Expr) token.Pos {
 
 // declareVars makes session variables of what the statements declare at the top. A variable of the same type
 // stays the same variable, so that closures see the new value.
-func (s *Session) declareVars(st *stage, u *unit) error {
+func (s *Session) declareVars(st *world.Stage, u *unit) error {
 	_, kept := usesOf(u.checked.info, u.body)
-	u.holders = s.holders(u.checked, u.body)
+	u.Holders = s.holders(u.checked, u.body)
 	u.vars = map[types.Object]string{}
-	defined := map[string]*entity{}
+	defined := map[string]*world.Entity{}
 	for _, stmt := range u.body {
 		for _, id := range topNames(stmt) {
 			v, ok := u.checked.info.Defs[id].(*types.Var)
@@ -401,36 +402,36 @@ func (s *Session) declareVars(st *stage, u *unit) error {
 				u.vars[v] = ""
 				continue
 			}
-			e := &entity{name: id.Name, kind: varKind, cell: s.n, obj: types.NewVar(id.Pos(), u.checked.pkg, id.Name, v.Type())}
-			old := st.lookup(id.Name)
-			if old != nil && old.kind == varKind && types.Identical(old.obj.Type(), v.Type()) {
-				e.internal, e.kept = old.internal, old.kept
-				e.obj = old.obj
+			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: s.n, Obj: types.NewVar(id.Pos(), u.checked.pkg, id.Name, v.Type())}
+			old := st.Lookup(id.Name)
+			if old != nil && old.Kind == world.Var && types.Identical(old.Obj.Type(), v.Type()) {
+				e.Internal, e.Kept = old.Internal, old.Kept
+				e.Obj = old.Obj
 			} else {
-				e.internal = s.world.fresh(id.Name)
+				e.Internal = s.world.Fresh(id.Name)
 				u.slots = append(u.slots, e)
-				if old != nil && old.kind == varKind {
-					u.gone = append(u.gone, old)
+				if old != nil && old.Kind == world.Var {
+					u.Gone = append(u.Gone, old)
 				}
-				if old != nil && old.kind != constKind {
-					u.replaced = append(u.replaced, old)
+				if old != nil && old.Kind != world.Const {
+					u.Replaced = append(u.Replaced, old)
 				}
 			}
-			e.kept = e.kept || closes(u.checked.info, u.body, v)
-			u.vars[v] = e.internal
-			defined[e.name] = e
-			u.define = append(u.define, e)
+			e.Kept = e.Kept || closes(u.checked.info, u.body, v)
+			u.vars[v] = e.Internal
+			defined[e.Name] = e
+			u.Define = append(u.Define, e)
 		}
 	}
 	for name := range kept { // variables of earlier cells
-		if e := st.lookup(name); e != nil && e.kind == varKind && !e.kept && defined[name] == nil {
+		if e := st.Lookup(name); e != nil && e.Kind == world.Var && !e.Kept && defined[name] == nil {
 			again := *e
-			again.kept = true
-			u.define = append(u.define, &again)
+			again.Kept = true
+			u.Define = append(u.Define, &again)
 		}
 	}
-	for _, old := range u.gone {
-		if !old.kept && !kept[old.name] && !s.usedByDecl(st, old.name) {
+	for _, old := range u.Gone {
+		if !old.Kept && !kept[old.Name] && !s.usedByDecl(st, old.Name) {
 			u.free = append(u.free, old)
 		}
 	}
@@ -463,7 +464,7 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 				}
 			case *ast.SelectorExpr:
 				if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
-					if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !isPointer(info.Types[n.X].Type) {
+					if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !world.IsPointer(info.Types[n.X].Type) {
 						has(n.X)
 					}
 				}
@@ -475,9 +476,9 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 }
 
 // usedByDecl says whether a function of the session uses a variable.
-func (s *Session) usedByDecl(st *stage, name string) bool {
-	for _, d := range st.decls() {
-		if d.uses[name] {
+func (s *Session) usedByDecl(st *world.Stage, name string) bool {
+	for _, d := range st.Decls() {
+		if d.Uses[name] {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench
@@ -25,7 +26,7 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	s.settled()
 	s.history = append(s.history, Cell{N: -1, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
-	file, err := s.parse(-1, 1, 1, "package "+pkgPath+";func cell(){", stmts, "\n}")
+	file, err := s.parse(-1, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	if !ok || len(file.Decls) != 1 {
 		return nil, errors.New("only statements can be compiled on their own")
 	}
-	st := s.world.stage()
+	st := s.world.Stage()
 	u := &unit{pos: file.Package, runs: true}
 	list := cell.Body.List
 	u.outs = s.outRefs(list)
@@ -48,12 +49,12 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	}
 	u.checked, u.body = c, list
 	var result ast.Expr
-	var value *entity
+	var value *world.Entity
 	if n := len(list); n > 0 {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok {
 			if ts := lower.Results(c.info.Types[es.X].Type); len(ts) == 1 && !isPrinting(c, es.X) {
 				result = es.X
-				value = &entity{name: "__value", internal: s.world.fresh("__value"), kind: varKind, obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
+				value = &world.Entity{Name: "__value", Internal: s.world.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
 				u.slots = append(u.slots, value)
 			}
 		}
@@ -72,16 +73,16 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	}
 	stmt := &Stmt{s: s, loop: s.rt.TakeLoop()}
 	if value != nil {
-		stmt.value = s.rt.Variable(value.internal)
+		stmt.value = s.rt.Variable(value.Internal)
 	}
 	return stmt, nil
 }
 
 // loopBody hands a function to package rt that runs the statements n times.
-func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value *entity) ([]ast.Stmt, error) {
+func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value *world.Entity) ([]ast.Stmt, error) {
 	name := ""
 	if value != nil {
-		name = value.internal
+		name = value.Internal
 	}
 	body, err := l.Loop(list, result, "__n", name)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/python"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 
 	"golang.org/x/tools/go/ast/astutil"
@@ -20,7 +21,7 @@ import (
 // An advisor finds what the user may have meant where the checker complains.
 type advisor struct {
 	h   *helper
-	st  *stage
+	st  *world.Stage
 	c   *facts
 	pos token.Pos
 }
@@ -104,7 +105,7 @@ var rules = []rule{
 }
 
 // suggest words a message and finds a suggestion for it.
-func (h *helper) suggest(st *stage, c *facts, pos token.Pos, msg string) (newMsg, hint string) {
+func (h *helper) suggest(st *world.Stage, c *facts, pos token.Pos, msg string) (newMsg, hint string) {
 	a := &advisor{h, st, c, pos}
 	for _, r := range rules {
 		if m := r.message.FindStringSubmatch(msg); m != nil {
@@ -210,8 +211,8 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 
 // names are what the session and the cell have declared.
 func (a *advisor) names() (list []string) {
-	a.st.all(func(e *entity) { list = append(list, e.name) })
-	for name := range a.h.World().imports {
+	a.st.All(func(e *world.Entity) { list = append(list, e.Name) })
+	for name := range a.h.World().Imports {
 		list = append(list, name)
 	}
 	for _, f := range a.c.files {
@@ -331,7 +332,7 @@ func family(t types.Type) string {
 	if strings.HasSuffix(t.String(), "/tensor.Tensor") {
 		return "tensor"
 	}
-	if isErrorInterface(t) {
+	if world.IsError(t) {
 		return "error"
 	}
 	switch u := t.Underlying().(type) {
@@ -378,7 +379,7 @@ func (a *advisor) condition(msg string, _ []string) (string, string) {
 			if f := family(t); f == "slice" || f == "map" {
 				return msg, fmt.Sprintf("write len(%s) > 0", types.ExprString(e))
 			}
-			if zero == "" && isPointer(t) {
+			if zero == "" && world.IsPointer(t) {
 				zero = "!= nil"
 			}
 			if zero != "" {
@@ -397,8 +398,8 @@ func (a *advisor) anew(msg string, _ []string) (string, string) {
 			continue
 		}
 		if id, ok := as.Lhs[0].(*ast.Ident); ok {
-			if e := a.st.lookup(id.Name); e != nil && e.kind == varKind {
-				return msg, fmt.Sprintf("%s is %s; %s := … declares it anew", id.Name, article(typeString(e.obj.Type())), id.Name)
+			if e := a.st.Lookup(id.Name); e != nil && e.Kind == world.Var {
+				return msg, fmt.Sprintf("%s is %s; %s := … declares it anew", id.Name, article(world.TypeString(e.Obj.Type())), id.Name)
 			}
 		}
 	}

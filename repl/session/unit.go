@@ -9,27 +9,28 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
 // A unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations,
 // or some statements.
 type unit struct {
-	change
+	world.Change
 	piece   cell.Piece
-	dropped []*decl // of earlier cells, which do not check with what is new
+	dropped []*world.Decl // of earlier cells, which do not check with what is new
 	pos     token.Pos
 
-	command string // of a command line
-	local   *local // the package of the user's that it makes, if it does
-	st      *stage // of that package
+	command string       // of a command line
+	local   *local       // the package of the user's that it makes, if it does
+	st      *world.Stage // of that package
 
 	checked   *checked
 	vars      map[types.Object]string // the interpreter's names of the variables that the statements declare
 	markSlots []int                   // for marks of functions, whose variables are new to the interpreter
-	slots     []*entity               // variables that are new to the interpreter
+	slots     []*world.Entity         // variables that are new to the interpreter
 	moves     []move
-	free      []*entity // variables to free when the unit has run
+	free      []*world.Entity // variables to free when the unit has run
 
 	body  []ast.Stmt // statements
 	decls []*declared
@@ -51,17 +52,17 @@ type unit struct {
 }
 
 // A move carries a variable over to a new declaration of the same type.
-type move struct{ from, to *entity }
+type move struct{ from, to *world.Entity }
 
 // declared is a declaration of a unit with its syntax.
 type declared struct {
-	*decl
+	*world.Decl
 	node ast.Decl
 	user bool // written in this cell, not carried over from an earlier one
 	code bool // of a function: it has the type that it had
 	// method is what a method was written as whose type is not declared with it: node is a function then.
 	method *ast.FuncDecl
-	ents   []*entity
+	ents   []*world.Entity
 }
 
 // An instance is a generic function or type with concrete type arguments.
@@ -76,7 +77,7 @@ type instance struct {
 func (in *instance) key() string {
 	args := make([]string, len(in.args))
 	for i, t := range in.args {
-		args[i] = unversioned(t)
+		args[i] = world.Unversioned(t)
 	}
 	path, _, _ := strings.Cut(in.generic.Pkg().Path(), "@")
 	return fmt.Sprintf("%s.%s[%s]", path, in.generic.Name(), strings.Join(args, ", "))

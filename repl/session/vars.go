@@ -8,22 +8,23 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // Vars returns what cells have declared, sorted by name. Values are read as they are now.
 func (s *Session) Vars() []Var {
 	var list []Var
-	for name, e := range s.world.names {
-		if e.cell == 0 { // predeclared
+	for name, e := range s.world.Names {
+		if e.Cell == 0 { // predeclared
 			continue
 		}
-		v := Var{Name: name, Kind: e.kind.String(), Type: typeOf(e), Cell: e.cell}
-		if e.kind == varKind {
+		v := Var{Name: name, Kind: e.Kind.String(), Type: world.TypeOf(e), Cell: e.Cell}
+		if e.Kind == world.Var {
 			v.Value, _ = s.value(e)
 		}
 		list = append(list, v)
 	}
-	for name, path := range s.world.imports {
+	for name, path := range s.world.Imports {
 		list = append(list, Var{Name: name, Kind: "import", Type: s.packageTitle(path)})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
@@ -31,8 +32,8 @@ func (s *Session) Vars() []Var {
 }
 
 // value is the value of a variable now.
-func (s *Session) value(e *entity) (any, bool) {
-	v := s.rt.Variable(e.internal)
+func (s *Session) value(e *world.Entity) (any, bool) {
+	v := s.rt.Variable(e.Internal)
 	if !v.IsValid() {
 		return nil, false
 	}
@@ -45,25 +46,25 @@ func (s *Session) value(e *entity) (any, bool) {
 // Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure
 // uses it.
 func (s *Session) Delete(name string) error {
-	e := s.world.names[name]
-	if e == nil || e.cell == 0 {
-		if _, ok := s.world.imports[name]; ok {
-			delete(s.world.imports, name)
+	e := s.world.Names[name]
+	if e == nil || e.Cell == 0 {
+		if _, ok := s.world.Imports[name]; ok {
+			delete(s.world.Imports, name)
 			s.generation++
 			return nil
 		}
 		return fmt.Errorf("delete: no cell has declared %s", name)
 	}
-	delete(s.world.names, name)
-	delete(s.world.methods, name)
+	delete(s.world.Names, name)
+	delete(s.world.Methods, name)
 	s.generation++
-	if e.kind != varKind {
+	if e.Kind != world.Var {
 		return nil
 	}
-	if e.kept || s.usedByDecl(s.world.stage(), name) {
-		s.rt.Forget(e.internal)
+	if e.Kept || s.usedByDecl(s.world.Stage(), name) {
+		s.rt.Forget(e.Internal)
 	} else {
-		s.rt.Free(e.internal)
+		s.rt.Free(e.Internal)
 	}
 	return nil
 }

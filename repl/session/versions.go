@@ -6,6 +6,7 @@ import (
 	"go/types"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A function that is declared again is what everybody calls from then on. Code that is compiled later calls
@@ -36,7 +37,7 @@ func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.
 		return lower.Version{}, nil
 	}
 	sig := asFunction(f.Signature())
-	n := &version{name: name, stale: v.s.world.fresh("·stale")}
+	n := &version{name: name, stale: v.s.world.Fresh("·stale")}
 	for _, old := range v.s.lineages[key] {
 		if sameShape(old.sig, sig) {
 			n.before = append(n.before, old)
@@ -50,7 +51,7 @@ func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.
 		if err != nil {
 			return lower.Version{}, err
 		}
-		n.of, n.first, n.typ = &lineage{key: key, sig: sig, newest: v.s.world.fresh("·newest")}, true, typ
+		n.of, n.first, n.typ = &lineage{key: key, sig: sig, newest: v.s.world.Fresh("·newest")}, true, typ
 	}
 	v.versions = append(v.versions, n)
 	return lower.Version{Stale: n.stale, Newest: n.of.newest}, nil
@@ -105,12 +106,12 @@ func sameShape(a, b types.Type) bool {
 }
 
 func alike(a, b types.Type, seen map[[2]*types.Named]bool) bool {
-	if unversioned(a) != unversioned(b) {
+	if world.Unversioned(a) != world.Unversioned(b) {
 		return false
 	}
 	var in [2][]*types.Named
 	for i, t := range []types.Type{a, b} {
-		walkNamed(t, func(n *types.Named) { in[i] = append(in[i], n) })
+		world.WalkNamed(t, func(n *types.Named) { in[i] = append(in[i], n) })
 	}
 	for i := range min(len(in[0]), len(in[1])) {
 		pair := [2]*types.Named{in[0][i], in[1][i]}

@@ -1,9 +1,9 @@
-package session
+package world
 
 import "go/ast"
 
-// declaredBy are the names that a declaration adds to the package scope.
-func declaredBy(d ast.Decl) (names []string) {
+// DeclaredBy are the names that a declaration adds to the package scope.
+func DeclaredBy(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil {
@@ -24,8 +24,8 @@ func declaredBy(d ast.Decl) (names []string) {
 	return names
 }
 
-// receiver is the name of a method's type.
-func receiver(f *ast.FuncDecl) string {
+// Receiver is the name of a method's type.
+func Receiver(f *ast.FuncDecl) string {
 	t := ast.Unparen(f.Recv.List[0].Type)
 	if p, ok := t.(*ast.StarExpr); ok {
 		t = ast.Unparen(p.X)
@@ -42,8 +42,8 @@ func receiver(f *ast.FuncDecl) string {
 	return ""
 }
 
-// receiverParams are the names that a method gives its type's parameters.
-func receiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
+// ReceiverParams are the names that a method gives its type's parameters.
+func ReceiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
 	t := ast.Unparen(f.Recv.List[0].Type)
 	if p, ok := t.(*ast.StarExpr); ok {
 		t = ast.Unparen(p.X)
