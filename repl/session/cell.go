@@ -411,7 +411,7 @@ func (l *result) show(s *Session) {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, display.Noted(s.format.Format(v, t), s.helper().noteOf(l.u.shown, s.source(l.n))))
+		shown = append(shown, display.Noted(s.format.Format(v, t), s.helper().NoteOf(l.u.shown, s.source(l.n))))
 	}
 	if l.says = len(shown) > 0; l.says {
 		l.shown = s.render(display.Tuple(shown), l.n)

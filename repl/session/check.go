@@ -60,7 +60,7 @@ func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.Fil
 	if l == 1 {
 		c += col - 1
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.helper().syntaxHint(text, off, msg))}}
+	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.helper().SyntaxHint(text, off, msg))}}
 }
 
 // identifiers calls f for all identifiers of the files.

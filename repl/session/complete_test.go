@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 )
 
 // completeCells are the session that the completions of the test are asked in, one declaration a cell.
@@ -468,7 +469,7 @@ func BenchmarkComplete(b *testing.B) {
 			b.Fatal(r.Err)
 		}
 		for b.Loop() {
-			if _, list := s.Complete("len(", 4); len(list) != maxListed {
+			if _, list := s.Complete("len(", 4); len(list) != help.MaxListed {
 				b.Fatal(len(list))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -34,9 +35,9 @@ func (s *Session) checkImport(st *world.Stage, n int, src string, p cell.Piece) 
 		}
 		pkg, err := s.importer.Import(path)
 		if err != nil {
-			hint := modules[path]
+			hint := help.Modules[path]
 			if hint == "" {
-				hint = didYouMean(path, stdlib.Paths())
+				hint = help.DidYouMean(path, stdlib.Paths())
 			}
 			return nil, &CheckError{Diags: []Diag{s.diagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
 		}

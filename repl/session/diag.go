@@ -153,5 +153,5 @@ func (s *Session) explain(st *world.Stage, c *checked, te types.Error) (msg, hin
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName.ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant.ReplaceAllString(msg, ": have $1, want $2")
-	return s.helper().suggest(st, c.facts(), te.Pos, msg)
+	return s.helper().Suggest(st, c.facts(), te.Pos, msg)
 }

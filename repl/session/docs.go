@@ -1,12 +1,13 @@
 package session
 
 import "github.com/mcs-notebook/mcs/stdlib"
+import "github.com/mcs-notebook/mcs/repl/session/internal/help"
 
 // doc is what is known about a symbol of a package, compiled or the user's, as [stdlib.Doc] has it: the
 // declaration, and after a blank line the comment.
 func (s *Session) doc(path, symbol string) string {
 	if p := s.locals.byPath[path]; p != nil {
-		return p.symbol(symbol).doc
+		return p.symbol(symbol).Doc
 	}
 	return stdlib.Doc(path, symbol)
 }
@@ -19,11 +20,11 @@ func (s *Session) packageTitle(path string) string {
 	return path
 }
 
-func (p *local) symbol(name string) symbolText {
+func (p *local) symbol(name string) help.SymbolText {
 	if p.symbols == nil {
-		p.symbols = map[string]symbolText{}
+		p.symbols = map[string]help.SymbolText{}
 		for _, f := range p.files {
-			symbols(f.text, f.ast, p.symbols)
+			help.Symbols(f.text, f.ast, p.symbols)
 		}
 	}
 	return p.symbols[name]

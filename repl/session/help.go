@@ -7,8 +7,21 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// What help tells, as front ends have it.
+type (
+	// A Completion is one way to go on at the cursor.
+	Completion = help.Completion
+	// A Hint says what belongs where the cursor is.
+	Hint = help.Hint
+	// An Info is what `name?` tells; a Group of its members is made of Items.
+	Info  = help.Info
+	Group = help.Group
+	Item  = help.Item
 )
 
 // Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. The cell may
@@ -48,11 +61,11 @@ func (s *Session) Inspect(expr string) (Info, error) { return s.helper().Inspect
 func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
 
 // helper is help about the session as it is now.
-func (s *Session) helper() *helper { return &helper{notebook: seen{s}} }
+func (s *Session) helper() *help.Helper { return &help.Helper{Session: seen{s}} }
 
 // facts are what help may know of a check.
-func (c *checked) facts() *facts {
-	return &facts{files: c.files, pkg: c.pkg, info: c.info, errs: c.errs}
+func (c *checked) facts() *help.Facts {
+	return &help.Facts{Files: c.files, Pkg: c.pkg, Info: c.info, Errs: c.errs}
 }
 
 // seen is the session as help sees it.
@@ -60,7 +73,7 @@ type seen struct{ s *Session }
 
 func (v seen) World() *world.World { return v.s.world }
 
-func (v seen) Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *facts {
+func (v seen) Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
 	return v.s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
 }
 
@@ -83,7 +96,7 @@ func (v seen) Title(path string) string { return v.s.packageTitle(path) }
 
 func (v seen) SourceOf(path, symbol string) string {
 	if p := v.s.locals.byPath[path]; p != nil {
-		return p.symbol(symbol).source
+		return p.symbol(symbol).Source
 	}
 	return ""
 }

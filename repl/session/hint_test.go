@@ -3,6 +3,8 @@ package session
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 )
 
 // hintCells declare what the tests of hints, completion and inspection use.
@@ -121,7 +123,7 @@ func TestHintDoc(t *testing.T) {
 		{"area(", "area is that of a circle."},
 		{"b.Grow(", "Grow makes it wider."},
 		{"strings.ToUpper(", "ToUpper returns s with all Unicode letters mapped to their upper case."},
-		{"len(", builtins["len"].doc},
+		{"len(", help.Builtins["len"].Doc},
 		{"x := nn.Linear{Weight: ", ""},
 	} {
 		h, ok := s.Hint(c.cell, len(c.cell))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -247,7 +248,7 @@ func (s *Session) news(ran []*unit) (lines []string) {
 			if now.Kind != world.Type {
 				what = world.TypeString(now.Obj.Type())
 			}
-			line := fmt.Sprintf("%s is %s now, it was %s", old.Name, article(what), article(world.TypeString(old.Obj.Type())))
+			line := fmt.Sprintf("%s is %s now, it was %s", old.Name, help.Article(what), help.Article(world.TypeString(old.Obj.Type())))
 			switch n := len(holders); {
 			case n == 1:
 				line += "; " + holders[0] + " keeps the old one"

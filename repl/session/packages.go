@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -47,7 +48,7 @@ type local struct {
 	unit  *unit
 	ran   bool
 	// symbols is made when a symbol's documentation is asked for.
-	symbols map[string]symbolText
+	symbols map[string]help.SymbolText
 }
 
 // A localFile is a source file of a package. Its number stands where a cell's would.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -14,11 +15,11 @@ import (
 func TestSuggestionsExist(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	var texts []string
-	for _, i := range foreignLines {
-		texts = append(texts, i.say)
+	for _, i := range help.ForeignLines {
+		texts = append(texts, i.Say)
 	}
-	texts = append(texts, slices.Collect(maps.Values(modules))...)
-	texts = append(texts, slices.Collect(maps.Values(foreignNames))...)
+	texts = append(texts, slices.Collect(maps.Values(help.Modules))...)
+	texts = append(texts, slices.Collect(maps.Values(help.ForeignNames))...)
 	qualified := regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*)`)
 	found := 0
 	for _, text := range texts {
@@ -59,7 +60,7 @@ func TestDidYouMean(t *testing.T) {
 		if c.want != "" {
 			want = "did you mean " + c.want + "?"
 		}
-		if got := didYouMean(c.name, strings.Fields(c.candidates)); got != want {
+		if got := help.DidYouMean(c.name, strings.Fields(c.candidates)); got != want {
 			t.Errorf("didYouMean(%s, %s): got %q, want %q", c.name, c.candidates, got, want)
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-func has(i Info, group string, item Item) bool {
+func has(i help.Info, group string, item help.Item) bool {
 	for _, g := range i.Groups {
 		if g.Title == group {
 			return slices.Contains(g.Items, item)
@@ -24,31 +25,31 @@ func TestInspect(t *testing.T) {
 	for _, c := range []struct {
 		expr, kind, typ string
 		cell            int
-		check           func(Info) bool
+		check           func(help.Info) bool
 	}{
-		{"n", "var", "int", 3, func(i Info) bool {
+		{"n", "var", "int", 3, func(i help.Info) bool {
 			return i.HasValue && i.Value == 7 && i.Place == "In[3]:2" && i.Shown.Text(80) == "7"
 		}},
-		{"m", "var", "*Model", 3, func(i Info) bool {
-			return has(i, "fields", Item{Name: "Layers", Detail: "int", Doc: ""}) && has(i, "methods", Item{Name: "Forward", Detail: "(x int) int", Doc: ""})
+		{"m", "var", "*Model", 3, func(i help.Info) bool {
+			return has(i, "fields", help.Item{Name: "Layers", Detail: "int", Doc: ""}) && has(i, "methods", help.Item{Name: "Forward", Detail: "(x int) int", Doc: ""})
 		}},
-		{"half", "func", "func(x int) int", 3, func(i Info) bool {
+		{"half", "func", "func(x int) int", 3, func(i help.Info) bool {
 			return i.Doc == "half of it" && i.Place == "In[3]:4" && i.Source == "func half(x int) int { return x / 2 }"
 		}},
-		{"Model", "type", "struct{Layers int}", 1, func(i Info) bool { return strings.Contains(i.Source, "Forward") }},
-		{"Model.Forward", "method", "func(x int) int", 2, func(i Info) bool { return strings.HasPrefix(i.Source, "func (m *Model)") }},
-		{"m.Layers", "field", "int", 0, func(i Info) bool { return true }},
-		{"strings", "package", "strings", 0, func(i Info) bool {
+		{"Model", "type", "struct{Layers int}", 1, func(i help.Info) bool { return strings.Contains(i.Source, "Forward") }},
+		{"Model.Forward", "method", "func(x int) int", 2, func(i help.Info) bool { return strings.HasPrefix(i.Source, "func (m *Model)") }},
+		{"m.Layers", "field", "int", 0, func(i help.Info) bool { return true }},
+		{"strings", "package", "strings", 0, func(i help.Info) bool {
 			return i.Doc != "" && i.Groups[0].Title == "functions" && len(i.Groups[0].Items) > 20
 		}},
-		{"strings.ToUpper", "func", "func(s string) string", 0, func(i Info) bool { return strings.Contains(i.Doc, "upper case") }},
-		{"strings.Builder", "type", "strings.Builder", 0, func(i Info) bool {
-			return has(i, "methods", Item{Name: "Len", Detail: "() int", Doc: "Len returns the number of accumulated bytes; b.Len() == len(b.String())."})
+		{"strings.ToUpper", "func", "func(s string) string", 0, func(i help.Info) bool { return strings.Contains(i.Doc, "upper case") }},
+		{"strings.Builder", "type", "strings.Builder", 0, func(i help.Info) bool {
+			return has(i, "methods", help.Item{Name: "Len", Detail: "() int", Doc: "Len returns the number of accumulated bytes; b.Len() == len(b.String())."})
 		}},
-		{"tensor.Tensor.MatMul", "method", "", 0, func(i Info) bool { return i.Doc != "" }},
-		{"len", "func", "func(v T) int", 0, func(i Info) bool { return i.Doc != "" }},
-		{"for", "keyword", "", 0, func(i Info) bool { return strings.Contains(i.Doc, "loop") }},
-		{"n + 1", "expression", "int", 0, func(i Info) bool { return true }},
+		{"tensor.Tensor.MatMul", "method", "", 0, func(i help.Info) bool { return i.Doc != "" }},
+		{"len", "func", "func(v T) int", 0, func(i help.Info) bool { return i.Doc != "" }},
+		{"for", "keyword", "", 0, func(i help.Info) bool { return strings.Contains(i.Doc, "loop") }},
+		{"n + 1", "expression", "int", 0, func(i help.Info) bool { return true }},
 	} {
 		info, err := s.Inspect(c.expr)
 		if err != nil || info.Kind != c.kind || c.typ != "" && info.Type != c.typ || info.Cell != c.cell || !c.check(info) {
@@ -106,7 +107,7 @@ func TestSource(t *testing.T) {
 // Each package of the engine has its source in mcs.
 func TestEngineSource(t *testing.T) {
 	for _, path := range stdlib.Engine() {
-		if _, err := packageFiles(path); err != nil {
+		if _, err := help.PackageFiles(path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

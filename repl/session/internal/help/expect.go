@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"go/ast"
@@ -128,11 +128,11 @@ func (c *candidates) wanted(parent, x ast.Node, i int) types.Type {
 }
 
 func (c *candidates) typeOf(x ast.Expr) types.Type {
-	if t := c.info.Types[x].Type; known(t) {
+	if t := c.Info.Types[x].Type; known(t) {
 		return t
 	}
 	if id, ok := x.(*ast.Ident); ok {
-		if o := c.info.Uses[id]; o != nil && known(o.Type()) {
+		if o := c.Info.Uses[id]; o != nil && known(o.Type()) {
 			return o.Type()
 		}
 	}
@@ -181,7 +181,7 @@ func (c *candidates) argument(call *ast.CallExpr, x ast.Node) types.Type {
 		return nil
 	}
 	t := c.typeOf(call.Fun)
-	if t == nil || c.info.Types[call.Fun].IsType() {
+	if t == nil || c.Info.Types[call.Fun].IsType() {
 		return nil
 	}
 	sig, ok := coreSignature(t)
@@ -311,7 +311,7 @@ func (c *candidates) result(p *ast.ReturnStmt, x ast.Node, i int) types.Type {
 		case *ast.FuncLit:
 			sig, _ = c.typeOf(f).(*types.Signature)
 		case *ast.FuncDecl:
-			if o := c.info.Defs[f.Name]; o != nil {
+			if o := c.Info.Defs[f.Name]; o != nil {
 				sig, _ = o.Type().(*types.Signature)
 			}
 		default:

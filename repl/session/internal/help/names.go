@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"go/ast"
@@ -6,7 +6,7 @@ import (
 	"go/types"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -14,15 +14,15 @@ import (
 // names completes a name that stands alone: locals of the unfinished cell, what the cell and the session have
 // declared, packages, what is predeclared.
 func (c *candidates) names() {
-	for scope := c.pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.pkg.Scope(); scope = scope.Parent() {
+	for scope := c.Pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.Pkg.Scope(); scope = scope.Parent() {
 		for _, name := range scope.Names() {
 			if _, o := scope.LookupParent(name, c.at); o != nil && o.Parent() == scope {
 				c.object(o, localGroup)
 			}
 		}
 	}
-	for _, name := range c.pkg.Scope().Names() {
-		if o := c.pkg.Scope().Lookup(name); c.file.FileStart <= o.Pos() && o.Pos() <= c.file.FileEnd {
+	for _, name := range c.Pkg.Scope().Names() {
+		if o := c.Pkg.Scope().Lookup(name); c.file.FileStart <= o.Pos() && o.Pos() <= c.file.FileEnd {
 			c.object(o, localGroup)
 		}
 	}

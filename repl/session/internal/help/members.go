@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"go/ast"
@@ -94,7 +94,7 @@ func detail(o types.Object) string {
 	case *types.Const:
 		return world.TypeString(o.Type()) + " = " + o.Val().String()
 	case *types.Builtin:
-		b := builtins[o.Name()]
+		b := Builtins[o.Name()]
 		return strings.TrimSpace("(" + b.params + ") " + b.result)
 	case *types.Nil:
 		return ""
@@ -103,7 +103,7 @@ func detail(o types.Object) string {
 }
 
 // memberDoc is the first sentence about a method or field of a compiled type.
-func (h *helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string {
+func (h *Helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
 	if o.Pkg() == nil || o.Pkg().Path() == world.PkgPath {
 		if d := st.MethodsOf(owner)[o.Name()]; d != nil {
@@ -118,7 +118,7 @@ func (h *helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string
 }
 
 // fieldComments are the comments of the fields of a struct type that a cell has declared, by name.
-func (h *helper) fieldComments(st *world.Stage, t types.Type) map[string]string {
+func (h *Helper) fieldComments(st *world.Stage, t types.Type) map[string]string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}

@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -22,9 +22,9 @@ type Hint struct {
 
 // Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell.
 // The cell may be unfinished or wrong.
-func (h *helper) Hint(cell string, pos int) (Hint, bool) {
+func (h *Helper) Hint(cell string, pos int) (Hint, bool) {
 	pl := h.place(cell, pos)
-	if pl == nil || pl.facts == nil {
+	if pl == nil || pl.Facts == nil {
 		return Hint{}, false
 	}
 	for i := len(pl.Levels) - 1; i > 0; i-- {
@@ -76,7 +76,7 @@ func (pl *place) literalAt(l *cursor.Level) (*ast.CompositeLit, types.Type) {
 	at := pl.position(l)
 	for _, n := range pl.path {
 		if c, ok := n.(*ast.CompositeLit); ok && c.Lbrace == at {
-			if t := pl.info.Types[c].Type; known(t) {
+			if t := pl.Info.Types[c].Type; known(t) {
 				return c, t
 			}
 			return nil, nil
@@ -97,7 +97,7 @@ func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
 	if b, ok := o.(*types.Builtin); ok {
 		return builtinHint(b.Name(), l.Commas)
 	}
-	tv := pl.info.Types[call.Fun]
+	tv := pl.Info.Types[call.Fun]
 	if !known(tv.Type) {
 		return Hint{}, false
 	}
@@ -130,9 +130,9 @@ func coreSignature(t types.Type) (*types.Signature, bool) {
 func (pl *place) object(x ast.Expr) types.Object {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
-		return pl.info.Uses[x]
+		return pl.Info.Uses[x]
 	case *ast.SelectorExpr:
-		return pl.info.Uses[x.Sel]
+		return pl.Info.Uses[x.Sel]
 	case *ast.IndexExpr:
 		return pl.object(x.X)
 	case *ast.IndexListExpr:
@@ -148,7 +148,7 @@ func (pl *place) name(x ast.Expr) string {
 		return x.Name
 	case *ast.SelectorExpr:
 		if id, ok := x.X.(*ast.Ident); ok {
-			if _, ok := pl.info.Uses[id].(*types.PkgName); ok {
+			if _, ok := pl.Info.Uses[id].(*types.PkgName); ok {
 				return id.Name + "." + x.Sel.Name
 			}
 		}
@@ -167,7 +167,7 @@ func (pl *place) docOf(x ast.Expr, o types.Object) string {
 		return ""
 	}
 	if sel, ok := ast.Unparen(x).(*ast.SelectorExpr); ok {
-		if s := pl.info.Selections[sel]; s != nil {
+		if s := pl.Info.Selections[sel]; s != nil {
 			return pl.h.memberDoc(pl.st, s.Recv(), s.Obj())
 		}
 	}
@@ -291,9 +291,9 @@ func conversionHint(t types.Type) Hint {
 	return Hint{w.String(), w.from, w.to, "conversion"}
 }
 
-// builtins are the signatures of the predeclared functions, their parameters separated by commas, and what
+// Builtins are the signatures of the predeclared functions, their parameters separated by commas, and what
 // they do.
-var builtins = map[string]struct{ params, result, doc string }{
+var Builtins = map[string]struct{ params, result, Doc string }{
 	"append":  {"slice []T, elems ...T", "[]T", "The slice with elems behind its elements; the result may share its memory."},
 	"cap":     {"v []T", "int", "How many elements fit without new memory; of a channel, the size of its buffer."},
 	"clear":   {"m map[K]V", "", "Removes all entries of a map; sets all elements of a slice to zero."},
@@ -315,7 +315,7 @@ var builtins = map[string]struct{ params, result, doc string }{
 }
 
 func builtinHint(name string, arg int) (Hint, bool) {
-	b, ok := builtins[name]
+	b, ok := Builtins[name]
 	if !ok {
 		return Hint{}, false
 	}
@@ -335,7 +335,7 @@ func builtinHint(name string, arg int) (Hint, bool) {
 	if b.result != "" {
 		w.WriteString(" " + b.result)
 	}
-	return Hint{w.String(), w.from, w.to, b.doc}, true
+	return Hint{w.String(), w.from, w.to, b.Doc}, true
 }
 
 // A signatureWriter writes a signature and notes where its active part is.
@@ -403,9 +403,9 @@ func (w *signatureWriter) params(sig *types.Signature, arg int) {
 
 // objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or
 // from the comment that a cell has before a declaration.
-func (h *helper) objectDoc(st *world.Stage, o types.Object) string {
+func (h *Helper) objectDoc(st *world.Stage, o types.Object) string {
 	if o.Pkg() == nil {
-		return builtins[o.Name()].doc
+		return Builtins[o.Name()].Doc
 	}
 	if o.Pkg().Path() != world.PkgPath {
 		return firstSentence(h.Doc(o.Pkg().Path(), o.Name()))

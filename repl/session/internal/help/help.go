@@ -1,4 +1,11 @@
-package session
+// Package help is help for the person who types: what can follow at the cursor, the parameters of the call around it, what
+// is known about a name, and what may have been meant where the checker complains.
+//
+// It reads only. A [Helper] sees a notebook through [Session]; the text before the cursor is made whole (package cursor),
+// checked as if the cell were finished there, and looked at. Reading order: help.go, place.go (where the cursor is),
+// complete.go with expect.go, names.go, members.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with
+// idioms.go and foreign.go.
+package help
 
 import (
 	"go/ast"
@@ -9,15 +16,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A helper helps the person who types: it completes, hints, suggests and tells about names. It reads only.
-type helper struct{ notebook }
+// A Helper helps the person who types: it completes, hints, suggests and tells about names. It reads only.
+type Helper struct{ Session }
 
-// A notebook is what a helper sees of a session.
-type notebook interface {
+// A Session is what a helper sees of a session.
+type Session interface {
 	// World is what cells have declared.
 	World() *world.World
 	// Check type-checks a file as far as it goes; extra are declared beside it. It leaves nothing behind.
-	Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *facts
+	Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *Facts
 	// Import makes the imports of a declaration visible in st; those that are wrong import nothing.
 	Import(st *world.Stage, decl string)
 	// Outs replaces Out[n] and _ in statements, and returns the variables that stand for them.
@@ -38,10 +45,10 @@ type notebook interface {
 	Dir() string
 }
 
-// facts are what the type checker found out about some files.
-type facts struct {
-	files []*ast.File
-	pkg   *types.Package
-	info  *types.Info
-	errs  []types.Error
+// Facts are what the type checker found out about some files.
+type Facts struct {
+	Files []*ast.File
+	Pkg   *types.Package
+	Info  *types.Info
+	Errs  []types.Error
 }

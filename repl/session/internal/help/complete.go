@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"go/ast"
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
-	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 )
 
 // A Completion is one way to go on at the cursor.
@@ -25,7 +25,7 @@ type Completion struct {
 // They begin with what is typed; if nothing does, in another case; if nothing does either, they have its
 // letters in order from the start of a word. Where a type is wanted of a value, what has that type comes
 // first. The cell may be unfinished or wrong.
-func (h *helper) Complete(cell string, pos int) (from int, list []Completion) {
+func (h *Helper) Complete(cell string, pos int) (from int, list []Completion) {
 	pl := h.place(cell, pos)
 	if pl == nil {
 		return pos, nil
@@ -36,7 +36,7 @@ func (h *helper) Complete(cell string, pos int) (from int, list []Completion) {
 	case cursor.Literal:
 		return pos, nil
 	}
-	if pl.facts == nil {
+	if pl.Facts == nil {
 		return pos, nil
 	}
 	c := &candidates{place: pl, seen: map[string]bool{}, after: cell[pos:]}
@@ -216,8 +216,8 @@ func (c *candidates) fits(kind string, t types.Type) int {
 	return 2
 }
 
-// maxListed is how many completions are listed: a person does not scroll further.
-const maxListed = 500
+// MaxListed is how many completions are listed: a person does not scroll further.
+const MaxListed = 500
 
 // sorted are the candidates in order, each with its documentation.
 func (c *candidates) sorted() []Completion {
@@ -231,7 +231,7 @@ func (c *candidates) sorted() []Completion {
 	})
 	var list []Completion
 	for i, x := range c.list {
-		if x.match != c.list[0].match || i == maxListed {
+		if x.match != c.list[0].match || i == MaxListed {
 			break
 		}
 		if x.about != nil {
@@ -245,12 +245,12 @@ func (c *candidates) sorted() []Completion {
 // members completes what follows a dot.
 func (c *candidates) members(x ast.Expr) {
 	if id, ok := x.(*ast.Ident); ok {
-		if name, ok := c.info.Uses[id].(*types.PkgName); ok {
+		if name, ok := c.Info.Uses[id].(*types.PkgName); ok {
 			c.exported(name.Imported())
 			return
 		}
 	}
-	tv := c.info.Types[x]
+	tv := c.Info.Types[x]
 	if !known(tv.Type) {
 		return
 	}

@@ -1,4 +1,4 @@
-package session
+package help
 
 // keywords are Go's keywords: how each is written, and what it does.
 var keywords = map[string]struct{ form, doc string }{

@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"go/types"
@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -15,7 +15,7 @@ import (
 // one is likely.
 func (pl *place) completeString(before string) (from int, list []Completion) {
 	text := pl.Prefix
-	if pl.facts == nil { // an import
+	if pl.Facts == nil { // an import
 		if !strings.HasPrefix(text, ".") {
 			for _, path := range stdlib.Paths() {
 				if strings.HasPrefix(path, text) {
@@ -48,7 +48,7 @@ func (pl *place) pathWanted() bool {
 	if call == nil {
 		return false
 	}
-	sig, ok := pl.info.Types[call.Fun].Type.(*types.Signature)
+	sig, ok := pl.Info.Types[call.Fun].Type.(*types.Signature)
 	if !ok {
 		return false
 	}
@@ -71,7 +71,7 @@ func (pl *place) pathWanted() bool {
 
 // CompletePath completes the path of a file, relative to the session's folder; from is where its last element
 // begins. Folders end with a separator. Hidden files are listed when a dot is typed.
-func (h *helper) CompletePath(path string) (from int, list []Completion) {
+func (h *Helper) CompletePath(path string) (from int, list []Completion) {
 	dir, prefix := filepath.Split(path)
 	folder := dir
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok {

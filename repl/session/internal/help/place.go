@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"go/ast"
@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
-	"github.com/mcs-notebook/mcs/repl/session/internal/cursor"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -18,13 +18,13 @@ import (
 // has to be right.
 type place struct {
 	*cursor.Place
-	h     *helper
+	h     *Helper
 	st    *world.Stage // the session as the imports of the cell leave it
 	start int          // offset in the cell of the statement or declaration that the cursor is in
 	file  *ast.File
 	base  int // offset in the file of that statement or declaration
 	at    token.Pos
-	*facts
+	*Facts
 	extra []types.Object // variables of the cell that a declaration sees
 	path  []ast.Node     // from the file down to the cursor's identifier or bracket
 }
@@ -33,7 +33,7 @@ type place struct {
 const maxRepairs = 4
 
 // place checks a cell at a byte. It is nil where there is no Go.
-func (h *helper) place(src string, pos int) *place {
+func (h *Helper) place(src string, pos int) *place {
 	pl := &place{h: h, st: h.World().Stage()}
 	head := src[:pos]
 	tokens := cell.Scan(head)
@@ -149,13 +149,13 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 	if !ok || f.Body == nil {
 		return nil
 	}
-	scope := c.pkg.Scope().Innermost(f.Body.Rbrace)
+	scope := c.Pkg.Scope().Innermost(f.Body.Rbrace)
 	if scope == nil {
 		return nil
 	}
 	for _, name := range scope.Names() {
 		if o, ok := scope.Lookup(name).(*types.Var); ok {
-			list = append(list, types.NewVar(token.NoPos, c.pkg, name, o.Type()))
+			list = append(list, types.NewVar(token.NoPos, c.Pkg, name, o.Type()))
 		}
 	}
 	return list
@@ -190,13 +190,13 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 		}
 	}
 	foreignMethods(pl.file)
-	pl.facts = pl.h.checkUnfinished(fset, pl.st, pl.file, append(outs, pl.extra...))
+	pl.Facts = pl.h.checkUnfinished(fset, pl.st, pl.file, append(outs, pl.extra...))
 	pl.path = pathTo(pl.file, pl.at)
 }
 
 // checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of
 // that, and completion must not end a session.
-func (h *helper) checkUnfinished(fset *token.FileSet, st *world.Stage, file *ast.File, extra []types.Object) (c *facts) {
+func (h *Helper) checkUnfinished(fset *token.FileSet, st *world.Stage, file *ast.File, extra []types.Object) (c *Facts) {
 	defer func() {
 		if recover() != nil {
 			c = nil

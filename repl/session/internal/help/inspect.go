@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ type Item struct{ Name, Detail, Doc string }
 
 // Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression,
 // which it does not evaluate.
-func (h *helper) Inspect(expr string) (Info, error) {
+func (h *Helper) Inspect(expr string) (Info, error) {
 	expr = strings.TrimSpace(expr)
 	if k, ok := keywords[expr]; ok {
 		return Info{Name: expr, Kind: "keyword", Doc: k.form + "\n\n" + k.doc}, nil
@@ -75,7 +75,7 @@ func (h *helper) Inspect(expr string) (Info, error) {
 		var candidates []string
 		st.All(func(e *world.Entity) { candidates = append(candidates, e.Name) })
 		msg := "inspect: undefined: " + expr
-		if hint := didYouMean(expr, candidates); hint != "" {
+		if hint := DidYouMean(expr, candidates); hint != "" {
 			msg += "; " + hint
 		}
 		return Info{}, fmt.Errorf("%s", msg)
@@ -85,16 +85,16 @@ func (h *helper) Inspect(expr string) (Info, error) {
 	return info, nil
 }
 
-func (h *helper) inspectPredeclared(o types.Object) Info {
+func (h *Helper) inspectPredeclared(o types.Object) Info {
 	info := Info{Name: o.Name(), Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}
-	if b, ok := builtins[o.Name()]; ok {
+	if b, ok := Builtins[o.Name()]; ok {
 		info.Type = "func" + info.Type
-		info.Doc = b.doc
+		info.Doc = b.Doc
 	}
 	return info
 }
 
-func (h *helper) packagePath(st *world.Stage, name string) string {
+func (h *Helper) packagePath(st *world.Stage, name string) string {
 	if p := st.ImportPath(name); p != "" {
 		return p
 	}
@@ -102,7 +102,7 @@ func (h *helper) packagePath(st *world.Stage, name string) string {
 	return p
 }
 
-func (h *helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
+func (h *Helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
 	info := Info{Name: e.Name, Kind: e.Kind.String(), Type: world.TypeOf(e), Cell: e.Cell, Place: h.placeOf(e)}
 	switch e.Kind {
 	case world.Var:
@@ -128,7 +128,7 @@ func (h *helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
 
 // placeOfFunc is where a cell has declared the function that an expression names; empty for every other
 // expression.
-func (h *helper) placeOfFunc(x ast.Expr) string {
+func (h *Helper) placeOfFunc(x ast.Expr) string {
 	if id, ok := x.(*ast.Ident); ok {
 		if e := h.World().Names[id.Name]; e != nil && e.Kind == world.Func {
 			return h.placeOf(e)
@@ -138,7 +138,7 @@ func (h *helper) placeOfFunc(x ast.Expr) string {
 }
 
 // placeOf is where a cell has declared something.
-func (h *helper) placeOf(e *world.Entity) string {
+func (h *Helper) placeOf(e *world.Entity) string {
 	switch {
 	case e.Cell == 0:
 		return ""
@@ -152,7 +152,7 @@ func (h *helper) placeOf(e *world.Entity) string {
 }
 
 // typeDoc is the documentation of a compiled type.
-func (h *helper) typeDoc(t types.Type) string {
+func (h *Helper) typeDoc(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -162,7 +162,7 @@ func (h *helper) typeDoc(t types.Type) string {
 	return ""
 }
 
-func (h *helper) inspectPackage(path string) (Info, error) {
+func (h *Helper) inspectPackage(path string) (Info, error) {
 	pkg, err := h.Package(path)
 	if err != nil {
 		return Info{}, err
@@ -198,7 +198,7 @@ func (i *Info) group(groups ...Group) {
 	}
 }
 
-func (h *helper) inspectSymbol(path, name string) (Info, error) {
+func (h *Helper) inspectSymbol(path, name string) (Info, error) {
 	pkg, err := h.Package(path)
 	if err != nil {
 		return Info{}, err
@@ -206,7 +206,7 @@ func (h *helper) inspectSymbol(path, name string) (Info, error) {
 	o := pkg.Scope().Lookup(name)
 	if o == nil || !o.Exported() {
 		msg := fmt.Sprintf("inspect: undefined: %s.%s", pkg.Name(), name)
-		if hint := didYouMean(name, pkg.Scope().Names()); hint != "" {
+		if hint := DidYouMean(name, pkg.Scope().Names()); hint != "" {
 			msg += "; " + hint
 		}
 		return Info{}, fmt.Errorf("%s", msg)
@@ -220,7 +220,7 @@ func (h *helper) inspectSymbol(path, name string) (Info, error) {
 }
 
 // inspectMember tells about a field or method of an operand, or of a type that a cell declared.
-func (h *helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr) (Info, bool) {
+func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr) (Info, bool) {
 	operand := strings.TrimSuffix(strings.TrimSpace(expr), "."+x.Sel.Name)
 	var t types.Type
 	if e := st.Lookup(operand); e != nil && e.Kind == world.Type {
@@ -258,7 +258,7 @@ func (h *helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr
 }
 
 // qualifiedType is the type that pkg.Name names.
-func (h *helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Type {
+func (h *Helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Type {
 	id, ok := sel.X.(*ast.Ident)
 	if !ok || st.Lookup(id.Name) != nil {
 		return nil
@@ -274,7 +274,7 @@ func (h *helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Typ
 }
 
 // describe lists the members of a type.
-func (h *helper) describe(i *Info, st *world.Stage, t types.Type) {
+func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 	fields, methods := Group{Title: "fields"}, Group{Title: "methods"}
 	docs := h.fieldComments(st, t)
 	for _, o := range members(t) {
@@ -292,7 +292,7 @@ func (h *helper) describe(i *Info, st *world.Stage, t types.Type) {
 }
 
 // exprType is the type of an expression that the session could evaluate, or nil.
-func (h *helper) exprType(st *world.Stage, expr string) types.Type {
+func (h *Helper) exprType(st *world.Stage, expr string) types.Type {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
 	if err != nil {
@@ -301,7 +301,7 @@ func (h *helper) exprType(st *world.Stage, expr string) types.Type {
 	body := file.Decls[0].(*ast.FuncDecl).Body.List
 	extra := h.Outs(body)
 	c := h.Check(fset, st, file, extra...)
-	if t := c.info.Types[body[0].(*ast.AssignStmt).Rhs[0]].Type; known(t) {
+	if t := c.Info.Types[body[0].(*ast.AssignStmt).Rhs[0]].Type; known(t) {
 		return t
 	}
 	return nil

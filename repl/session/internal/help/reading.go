@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func (i Info) ReadSource() (string, error) {
 	case i.symbol == "":
 		return "", errors.New("of a package as a whole; ask for one of its names")
 	}
-	files, err := packageFiles(i.path)
+	files, err := PackageFiles(i.path)
 	if err != nil {
 		return "", err
 	}
@@ -44,8 +44,8 @@ func (i Info) ReadSource() (string, error) {
 	return "", fmt.Errorf("%s is not in the Go files of %s: assembly, or another platform's", i.symbol, i.path)
 }
 
-// packageFiles are the texts of the Go files of a package that is compiled into mcs.
-func packageFiles(pkg string) (texts []string, err error) {
+// PackageFiles are the texts of the Go files of a package that is compiled into mcs.
+func PackageFiles(pkg string) (texts []string, err error) {
 	dir, own := strings.CutPrefix(pkg, enginePath)
 	var files fs.FS = engine.Source
 	match := func(string) bool { return true }
@@ -87,23 +87,23 @@ func declarationIn(texts []string, symbol string) string {
 		if err != nil {
 			continue
 		}
-		found := map[string]symbolText{}
-		symbols(text, file, found)
-		if t, ok := found[symbol]; ok && t.source != "" {
-			if _, comment, ok := strings.Cut(t.doc, "\n\n"); ok {
-				return "// " + strings.ReplaceAll(comment, "\n", "\n// ") + "\n" + t.source
+		found := map[string]SymbolText{}
+		Symbols(text, file, found)
+		if t, ok := found[symbol]; ok && t.Source != "" {
+			if _, comment, ok := strings.Cut(t.Doc, "\n\n"); ok {
+				return "// " + strings.ReplaceAll(comment, "\n", "\n// ") + "\n" + t.Source
 			}
-			return t.source
+			return t.Source
 		}
 	}
 	return ""
 }
 
-// A symbolText is what the source of a package says about one of its symbols.
-type symbolText struct{ doc, source string }
+// A SymbolText is what the source of a package says about one of its symbols.
+type SymbolText struct{ Doc, Source string }
 
-// symbols notes what a file declares, under the names that [stdlib.Doc] has for symbols.
-func symbols(src string, file *ast.File, into map[string]symbolText) {
+// Symbols notes what a file declares, under the names that [stdlib.Doc] has for symbols.
+func Symbols(src string, file *ast.File, into map[string]SymbolText) {
 	text := func(from, to token.Pos) string { return src[from-file.FileStart : to-file.FileStart] }
 	add := func(name, declaration, source string, comments ...*ast.CommentGroup) {
 		doc := declaration
@@ -113,7 +113,7 @@ func symbols(src string, file *ast.File, into map[string]symbolText) {
 				break
 			}
 		}
-		into[name] = symbolText{doc, source}
+		into[name] = SymbolText{doc, source}
 	}
 	if file.Doc != nil {
 		add("", "package "+file.Name.Name, "", file.Doc)

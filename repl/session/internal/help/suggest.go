@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
-	"github.com/mcs-notebook/mcs/repl/session/internal/python"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 
@@ -20,9 +20,9 @@ import (
 
 // An advisor finds what the user may have meant where the checker complains.
 type advisor struct {
-	h   *helper
+	h   *Helper
 	st  *world.Stage
-	c   *facts
+	c   *Facts
 	pos token.Pos
 }
 
@@ -104,8 +104,8 @@ var rules = []rule{
 	{regexp.MustCompile(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
 }
 
-// suggest words a message and finds a suggestion for it.
-func (h *helper) suggest(st *world.Stage, c *facts, pos token.Pos, msg string) (newMsg, hint string) {
+// Suggest words a message and finds a suggestion for it.
+func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (newMsg, hint string) {
 	a := &advisor{h, st, c, pos}
 	for _, r := range rules {
 		if m := r.message.FindStringSubmatch(msg); m != nil {
@@ -131,7 +131,7 @@ func (a *advisor) inGo() string {
 
 // path are the nodes around the place of the complaint, the innermost first.
 func (a *advisor) path() []ast.Node {
-	for _, f := range a.c.files {
+	for _, f := range a.c.Files {
 		if f.FileStart <= a.pos && a.pos <= f.FileEnd || f.Pos() <= a.pos && a.pos < f.End() {
 			list, _ := astutil.PathEnclosingInterval(f, a.pos, a.pos)
 			return list
@@ -150,7 +150,7 @@ func (a *advisor) earlierType(msg string, m []string) (string, string) {
 
 func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 	pkg, name := m[1], m[2]
-	o, _ := a.c.pkg.Scope().Lookup(pkg).(*types.PkgName)
+	o, _ := a.c.Pkg.Scope().Lookup(pkg).(*types.PkgName)
 	if o == nil {
 		return msg, ""
 	}
@@ -168,7 +168,7 @@ func (a *advisor) undefinedMember(msg string, m []string) (string, string) {
 			candidates = append(candidates, n)
 		}
 	}
-	return msg, didYouMean(name, candidates)
+	return msg, DidYouMean(name, candidates)
 }
 
 func (a *advisor) undefinedName(msg string, m []string) (string, string) {
@@ -176,8 +176,8 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	if name == "Out" {
 		return msg, "no such result was kept"
 	}
-	near := didYouMean(name, a.names())
-	if assigned(a.c.files, a.pos) {
+	near := DidYouMean(name, a.names())
+	if assigned(a.c.Files, a.pos) {
 		if goLine := a.inGo(); near == "" && goLine != "" && !sameCode(goLine, "write "+strings.Replace(a.line(), "=", ":=", 1)) {
 			return msg, goLine // more than := is missing
 		}
@@ -192,19 +192,19 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	if goLine := a.inGo(); goLine != "" {
 		return msg, goLine
 	}
-	if say, ok := foreignNames[name]; ok {
+	if say, ok := ForeignNames[name]; ok {
 		return msg, say
 	}
 	if path := a.path(); len(path) > 1 {
 		if sel, ok := path[1].(*ast.SelectorExpr); ok && sel.X.Pos() == a.pos {
-			return msg, didYouMean(name, append(a.names(), packageNames()...))
+			return msg, DidYouMean(name, append(a.names(), packageNames()...))
 		}
 	}
 	if full := a.h.exportedAs(name); full != "" {
 		return msg, "did you mean " + full + "?"
 	}
 	if near == "" {
-		near = didYouMean(name, types.Universe.Names())
+		near = DidYouMean(name, types.Universe.Names())
 	}
 	return msg, near
 }
@@ -215,9 +215,9 @@ func (a *advisor) names() (list []string) {
 	for name := range a.h.World().Imports {
 		list = append(list, name)
 	}
-	for _, f := range a.c.files {
+	for _, f := range a.c.Files {
 		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && a.c.info.Defs[id] != nil && id.Name != "cell" {
+			if id, ok := n.(*ast.Ident); ok && a.c.Info.Defs[id] != nil && id.Name != "cell" {
 				list = append(list, id.Name)
 			}
 			return true
@@ -239,7 +239,7 @@ var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "er
 
 // exportedAs finds what a name without a package may mean: Println and println are fmt.Println, sqrt is
 // math.Sqrt.
-func (h *helper) exportedAs(name string) string {
+func (h *Helper) exportedAs(name string) string {
 	paths := append(slices.Clone(common), stdlib.Engine()...)
 	for _, path := range paths {
 		p, err := h.Package(path)
@@ -288,10 +288,10 @@ func (a *advisor) selector() (sel *ast.SelectorExpr, called bool) {
 func (a *advisor) noMember(msg string, m []string) (string, string) {
 	operand, name := m[1], m[4]
 	sel, called := a.selector()
-	if sel == nil || a.c.info.Types[sel.X].Type == nil {
+	if sel == nil || a.c.Info.Types[sel.X].Type == nil {
 		return msg, ""
 	}
-	t := a.c.info.Types[sel.X].Type
+	t := a.c.Info.Types[sel.X].Type
 	if path, ok := stdlib.ImportFor(operand); ok && a.h.exports(path, name) {
 		return msg, fmt.Sprintf("%s is a variable of yours that hides the package %s", operand, path)
 	}
@@ -308,10 +308,10 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 			return msg, "write " + say
 		}
 	}
-	near := didYouMean(name, candidates)
+	near := DidYouMean(name, candidates)
 	if near != "" {
 		meant := strings.TrimSuffix(strings.TrimPrefix(near, "did you mean "), "?")
-		if o, _, _ := types.LookupFieldOrMethod(t, true, a.c.pkg, meant); o != nil && !called {
+		if o, _, _ := types.LookupFieldOrMethod(t, true, a.c.Pkg, meant); o != nil && !called {
 			if f, ok := o.(*types.Func); ok && f.Signature().Params().Len() == 0 {
 				return msg, "did you mean " + meant + "()?"
 			}
@@ -322,7 +322,7 @@ func (a *advisor) noMember(msg string, m []string) (string, string) {
 }
 
 // exports says whether a package has an exported name.
-func (h *helper) exports(path, name string) bool {
+func (h *Helper) exports(path, name string) bool {
 	p, err := h.Package(path)
 	return err == nil && token.IsExported(name) && p.Scope().Lookup(name) != nil
 }
@@ -374,7 +374,7 @@ func (a *advisor) condition(msg string, _ []string) (string, string) {
 		if !ok {
 			break
 		}
-		if t := a.c.info.Types[e].Type; t != nil {
+		if t := a.c.Info.Types[e].Type; t != nil {
 			zero := map[string]string{"number": "!= 0", "string": `!= ""`, "error": "!= nil"}[family(t)]
 			if f := family(t); f == "slice" || f == "map" {
 				return msg, fmt.Sprintf("write len(%s) > 0", types.ExprString(e))
@@ -399,15 +399,15 @@ func (a *advisor) anew(msg string, _ []string) (string, string) {
 		}
 		if id, ok := as.Lhs[0].(*ast.Ident); ok {
 			if e := a.st.Lookup(id.Name); e != nil && e.Kind == world.Var {
-				return msg, fmt.Sprintf("%s is %s; %s := … declares it anew", id.Name, article(world.TypeString(e.Obj.Type())), id.Name)
+				return msg, fmt.Sprintf("%s is %s; %s := … declares it anew", id.Name, Article(world.TypeString(e.Obj.Type())), id.Name)
 			}
 		}
 	}
 	return msg, ""
 }
 
-// article puts a or an before a type.
-func article(t string) string {
+// Article puts a or an before a type.
+func Article(t string) string {
 	if strings.ContainsRune("aeioAEIO[", rune(t[0])) {
 		return "an " + t
 	}
@@ -416,7 +416,7 @@ func article(t string) string {
 
 // constructor is about nn.Linear(3, 4), where Linear is a type and NewLinear makes one.
 func (a *advisor) constructor(msg string, m []string) (string, string) {
-	o, _ := a.c.pkg.Scope().Lookup(m[1]).(*types.PkgName)
+	o, _ := a.c.Pkg.Scope().Lookup(m[1]).(*types.PkgName)
 	if o == nil || o.Imported().Scope().Lookup("New"+m[2]) == nil {
 		return msg, ""
 	}
@@ -428,10 +428,10 @@ func (a *advisor) appendUnused(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
 }
 
-// didYouMean suggests the candidate that is nearest to a misspelt name: one of two letters may differ in
+// DidYouMean suggests the candidate that is nearest to a misspelt name: one of two letters may differ in
 // their case, one of five in one letter, longer ones in two or three. Letters are missing rather than too
 // many.
-func didYouMean(name string, candidates []string) string {
+func DidYouMean(name string, candidates []string) string {
 	most := 3
 	switch n := len(name); {
 	case n <= 2:

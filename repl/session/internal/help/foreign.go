@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
-	"github.com/mcs-notebook/mcs/repl/session/internal/python"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -20,7 +20,7 @@ const maxForeign = 500
 
 // translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python.
 // What it says to write checks as the line of the cell that it stands for.
-func (h *helper) translated(st *world.Stage, src string, n int) string {
+func (h *Helper) translated(st *world.Stage, src string, n int) string {
 	line := cell.Line(src, n)
 	if len(line) > maxForeign {
 		return ""
@@ -51,7 +51,7 @@ func sameCode(a, b string) bool {
 
 // foreign is the session for package python.
 type foreign struct {
-	h      *helper
+	h      *Helper
 	st     *world.Stage
 	before string // statements of the cell above the line
 	known  map[string]types.Type
@@ -76,18 +76,18 @@ func (f *foreign) typeOf(body string) types.Type {
 		return nil
 	}
 	var asked ast.Expr
-	ast.Inspect(c.files[0], func(n ast.Node) bool {
+	ast.Inspect(c.Files[0], func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Rhs) == 1 {
 			asked = a.Rhs[0]
 		}
 		return true
 	})
-	for _, err := range c.errs {
+	for _, err := range c.Errs {
 		if asked == nil || asked.Pos() <= err.Pos && err.Pos <= asked.End() {
 			return nil
 		}
 	}
-	if tv := c.info.Types[asked]; tv.IsValue() && known(tv.Type) {
+	if tv := c.Info.Types[asked]; tv.IsValue() && known(tv.Type) {
 		return tv.Type
 	}
 	return nil
@@ -124,11 +124,11 @@ func (f *foreign) checks(line, original string) bool {
 	if c == nil {
 		return false
 	}
-	for _, err := range c.errs {
+	for _, err := range c.Errs {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
 		missing := strings.Contains(err.Msg, "(value of type (") && strings.Contains(err.Msg, "error)") || strings.HasPrefix(err.Msg, "assignment mismatch: 1 variable but")
 		switch {
-		case undefined && strings.Contains(original, name) && foreignNames[name] == "":
+		case undefined && strings.Contains(original, name) && ForeignNames[name] == "":
 		case strings.HasSuffix(err.Msg, "is not used"), missing:
 		default:
 			return false
@@ -139,7 +139,7 @@ func (f *foreign) checks(line, original string) bool {
 
 // check checks a file with one declaration; nil if it does not parse. It leaves nothing behind in the
 // session.
-func (f *foreign) check(decl string) *facts {
+func (f *foreign) check(decl string) *Facts {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+";"+decl, parser.SkipObjectResolution)
 	if err != nil {
@@ -153,7 +153,7 @@ var commented = regexp.MustCompile(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
 // doubt is a note beside a value whose Go means something else than the same text does in a formula: n^2, n
 // // 2.
-func (h *helper) doubt(x ast.Expr, cell string) string {
+func (h *Helper) doubt(x ast.Expr, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)
@@ -187,9 +187,9 @@ func (h *helper) doubt(x ast.Expr, cell string) string {
 	return note
 }
 
-// noteOf is what is said behind a value that an expression gave: where a function is declared, or what the
+// NoteOf is what is said behind a value that an expression gave: where a function is declared, or what the
 // expression may have been meant to be.
-func (h *helper) noteOf(x ast.Expr, src string) string {
+func (h *Helper) NoteOf(x ast.Expr, src string) string {
 	if place := h.placeOfFunc(x); place != "" {
 		return place
 	}

@@ -1,4 +1,4 @@
-package session
+package help
 
 import (
 	"regexp"
@@ -13,7 +13,7 @@ import (
 // An idiom is a line of another language and what to write instead.
 type idiom struct {
 	line *regexp.Regexp
-	say  string // $1 … are the groups of line
+	Say  string // $1 … are the groups of line
 }
 
 func idioms(pairs ...string) (list []idiom) {
@@ -23,8 +23,8 @@ func idioms(pairs ...string) (list []idiom) {
 	return list
 }
 
-// foreignLines are lines that do not parse.
-var foreignLines = idioms(
+// ForeignLines are lines that do not parse.
+var ForeignLines = idioms(
 	`^for\s+(\w+)\s+in\s+(.+?)\s*[:{]`, "write for _, $1 := range $2 { … }",
 	`^for\s+(\w+\s*,\s*\w+)\s+in\s+(.+?)\s*[:{]`, "write for $1 := range $2 { … }",
 	`^while\s+(?:[Tt]rue|1)\b`, "write for { … }",
@@ -79,8 +79,8 @@ var foreignLines = idioms(
 	`^\w+\s*=\s*\w+\s*=`, "an assignment has no value: write two",
 )
 
-// syntaxHint says how to write in Go what stands at off of a text that does not parse.
-func (h *helper) syntaxHint(text string, off int, msg string) string {
+// SyntaxHint says how to write in Go what stands at off of a text that does not parse.
+func (h *Helper) SyntaxHint(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
 	line = strings.TrimSpace(line)
@@ -97,9 +97,9 @@ func (h *helper) syntaxHint(text string, off int, msg string) string {
 	if goLine := h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
 		return goLine
 	}
-	for _, i := range foreignLines {
+	for _, i := range ForeignLines {
 		if m := i.line.FindStringSubmatchIndex(line); m != nil {
-			return string(i.line.ExpandString(nil, i.say, line, m))
+			return string(i.line.ExpandString(nil, i.Say, line, m))
 		}
 	}
 	if msg == "expected 1 expression" {
@@ -114,7 +114,7 @@ func importHint(words []string) string {
 		return ""
 	}
 	name := strings.Trim(words[0], "\"';,")
-	if instead, ok := modules[strings.Split(name, ".")[0]]; ok {
+	if instead, ok := Modules[strings.Split(name, ".")[0]]; ok {
 		return instead
 	}
 	if path, ok := stdlib.ImportFor(name); ok {
@@ -123,8 +123,8 @@ func importHint(words []string) string {
 	return `an import has its path in quotes: import "fmt"`
 }
 
-// modules are what people import in Python.
-var modules = map[string]string{
+// Modules are what people import in Python.
+var Modules = map[string]string{
 	"numpy":        "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
 	"np":           "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
 	"torch":        "tensors are in package tensor, layers in nn, which are there without an import: nn.NewLinear(4, 8)",
@@ -145,8 +145,8 @@ var modules = map[string]string{
 	"subprocess":   "package os/exec is there as exec; !command runs a command of the shell",
 }
 
-// foreignNames are names that other languages have, and Go's.
-var foreignNames = map[string]string{
+// ForeignNames are names that other languages have, and Go's.
+var ForeignNames = map[string]string{
 	"None": "it is called nil", "null": "it is called nil", "NULL": "it is called nil", "nullptr": "it is called nil",
 	"True": "it is called true", "False": "it is called false",
 	"str": "write fmt.Sprint(x)", "float": "write float64(x)", "double": "write float64(x)", "long": "write int64(x)", "char": "write byte or rune", "boolean": "it is called bool",
@@ -157,8 +157,8 @@ var foreignNames = map[string]string{
 	"self": "the receiver has the name that the method gives it", "this": "the receiver has the name that the method gives it",
 	"exit": "Ctrl-D leaves the notebook", "quit": "Ctrl-D leaves the notebook", "help": "%help lists the commands, name? tells about a name",
 	"ls": "write !ls", "cd": `write os.Chdir("..")`, "pwd": "write os.Getwd()", "cat": "write !cat and the file's name", "pip": "nothing need be installed",
-	"plt": modules["matplotlib"], "plot": modules["matplotlib"], "dir": "name? lists what a value has", "filter": "write slices.DeleteFunc(slices.Clone(xs), func(v int) bool { return v < 0 })",
-	"np": modules["np"], "numpy": modules["numpy"], "torch": modules["torch"], "pd": modules["pandas"],
+	"plt": Modules["matplotlib"], "plot": Modules["matplotlib"], "dir": "name? lists what a value has", "filter": "write slices.DeleteFunc(slices.Clone(xs), func(v int) bool { return v < 0 })",
+	"np": Modules["np"], "numpy": Modules["numpy"], "torch": Modules["torch"], "pd": Modules["pandas"],
 	"while": "write for … { … }", "foreach": "write for _, x := range xs { … }", "lambda": "write func(x int) int { … }", "pass": "an empty block { } does nothing",
 	"assert": "write if !ok { panic(…) }", "typeof": `write fmt.Printf("%T\n", x)`, "unsigned": "write uint", "size_t": "write int or uintptr", "ptr": "a pointer is *T",
 }
