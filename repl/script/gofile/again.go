@@ -154,3 +154,46 @@ func parseFunc(text string) (d declared, ok bool) {
 	d.arguments = strings.Join(arguments, ", ")
 	return d, true
 }
+
+// endDeferred makes a function of a cell that defers calls: they run at the end of the cell, not of the program.
+// It cannot if the cell declares variables, which other cells may use.
+func endDeferred(units []unit) ([]unit, error) {
+	deferred := -1
+	declares := false
+	for i, u := range units {
+		tokens := cell.Scan(u.text)
+		if u.kind != cell.Statement {
+			continue
+		}
+		tokens = slices.DeleteFunc(tokens, func(t cell.Token) bool { return t.Tok == token.COMMENT })
+		if deferred < 0 && len(tokens) > 0 && tokens[0].Tok == token.DEFER {
+			deferred = i
+		}
+		declares = declares || slices.ContainsFunc(tokens, func(t cell.Token) bool {
+			return t.Depth == 0 && (t.Tok == token.DEFINE && !isControl(tokens[0].Tok) || t.Tok == token.VAR)
+		})
+	}
+	if deferred < 0 {
+		return units, nil
+	}
+	if declares {
+		return nil, fmt.Errorf("the session cannot be written as one Go program: a deferred call runs at the end of its cell, which declares variables, at `%s`",
+			strings.TrimSpace(units[deferred].text))
+	}
+	var rest []unit
+	body := unit{kind: cell.Statement, quiet: true}
+	for _, u := range units {
+		if u.kind == cell.Statement {
+			body.text += u.text + "\n"
+		} else {
+			rest = append(rest, u)
+		}
+	}
+	body.text = "func() {\n" + body.text + "}()"
+	return append(rest, body), nil
+}
+
+// isControl says whether a statement that begins so has a scope of its own.
+func isControl(t token.Token) bool {
+	return t == token.IF || t == token.FOR || t == token.SWITCH || t == token.SELECT
+}

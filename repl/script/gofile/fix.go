@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ast/astutil"
@@ -39,10 +40,9 @@ func (p *program) addMissing() (changed bool) {
 		if !ok {
 			continue
 		}
-		if v, ok := vars[name]; ok && p.globals[name] == "" {
-			p.globals[name] = types.TypeString(v.Type(), p.qualify)
-			p.assignInstead(name)
-			changed = true
+		if _, ok := vars[name]; ok && p.globals[name] == "" {
+			p.makeGlobal(name, vars)
+			return true // the text has changed: places in it are others now
 		} else if name == "ctx" && !p.usesCtx {
 			p.usesCtx, changed = true, true
 			p.imports["context"] = ""
@@ -107,28 +107,79 @@ func (p *program) atTop(ident *ast.Ident) ast.Stmt {
 	return nil
 }
 
-// assignInstead turns main's declarations of a name into assignments, where it is the only one that they
-// declare.
-func (p *program) assignInstead(name string) {
-	var edits []edit
-	for _, s := range p.main().Body.List {
-		switch s := s.(type) {
-		case *ast.AssignStmt:
-			if ident, ok := s.Lhs[0].(*ast.Ident); ok && s.Tok == token.DEFINE && len(s.Lhs) == 1 && ident.Name == name {
-				edits = append(edits, edit{p.offset(s.TokPos), p.offset(s.TokPos) + 2, "="})
+// makeGlobal makes a variable of main one of the package, and with it those that the same statements declare:
+// a := that declares some of its names would hide the package's others.
+func (p *program) makeGlobal(name string, vars map[string]types.Object) {
+	names := map[string]bool{name: true}
+	for grown := true; grown; {
+		grown = false
+		for _, s := range p.main().Body.List {
+			list := declaredBy(s)
+			if !slices.ContainsFunc(list, func(i *ast.Ident) bool { return names[i.Name] }) {
+				continue
 			}
-		case *ast.DeclStmt:
-			specs := s.Decl.(*ast.GenDecl).Specs
-			if v, ok := specs[0].(*ast.ValueSpec); ok && len(specs) == 1 && len(v.Names) == 1 && v.Names[0].Name == name {
-				text := ""
-				if len(v.Values) == 1 {
-					text = name + " = " + p.source(v.Values[0])
-				}
-				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), text})
+			for _, i := range list {
+				grown = grown || !names[i.Name] && i.Name != "_"
+				names[i.Name] = names[i.Name] || i.Name != "_"
 			}
 		}
 	}
+	for n := range names {
+		if v, ok := vars[n]; ok {
+			p.globals[n] = types.TypeString(v.Type(), p.qualify)
+		}
+	}
+	var edits []edit
+	seen := map[string]bool{}
+	for _, s := range p.main().Body.List {
+		list := declaredBy(s)
+		if !slices.ContainsFunc(list, func(i *ast.Ident) bool { return names[i.Name] }) {
+			continue
+		}
+		if a, ok := s.(*ast.AssignStmt); ok {
+			edits = append(edits, edit{p.offset(a.TokPos), p.offset(a.TokPos) + 2, "="})
+		} else {
+			edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), p.assignVar(s.(*ast.DeclStmt), seen)})
+		}
+		for _, i := range list {
+			seen[i.Name] = true
+		}
+	}
 	p.apply(edits)
+}
+
+// declaredBy lists the names on the left of a := or of a var with one line.
+func declaredBy(s ast.Stmt) (list []*ast.Ident) {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		for _, lhs := range s.Lhs {
+			if ident, ok := lhs.(*ast.Ident); ok && s.Tok == token.DEFINE {
+				list = append(list, ident)
+			}
+		}
+	case *ast.DeclStmt:
+		d := s.Decl.(*ast.GenDecl)
+		if v, ok := d.Specs[0].(*ast.ValueSpec); ok && len(d.Specs) == 1 && d.Tok == token.VAR {
+			list = v.Names
+		}
+	}
+	return list
+}
+
+// assignVar is a var of main as an assignment. Without values it makes those zero that were seen before.
+func (p *program) assignVar(d *ast.DeclStmt, seen map[string]bool) string {
+	v := d.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
+	lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
+	if len(v.Values) > 0 {
+		return lhs + " = " + p.text[p.offset(v.Values[0].Pos()):p.offset(v.End())]
+	}
+	var lines []string
+	for _, name := range v.Names {
+		if seen[name.Name] {
+			lines = append(lines, name.Name+" = *new("+p.source(v.Type)+")")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // checkErrors writes out the check of an error that an assignment of main left out.
@@ -137,6 +188,10 @@ func (p *program) checkErrors() (edits []edit) {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
 			if len(s.Rhs) == 1 && p.leavesOutError(len(s.Lhs), s.Rhs[0]) {
+				if s.Tok != token.DEFINE && !p.areLocal(s.Lhs) {
+					edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), p.assignChecked(s)})
+					continue
+				}
 				lhs := p.text[p.offset(s.Pos()):p.offset(s.Lhs[len(s.Lhs)-1].End())]
 				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()),
 					fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(s.Rhs[0]), p.fatal())})
@@ -152,6 +207,30 @@ func (p *program) checkErrors() (edits []edit) {
 		}
 	}
 	return edits
+}
+
+// areLocal says whether all of these are variables of main, which a := in it can assign to.
+func (p *program) areLocal(list []ast.Expr) bool {
+	return !slices.ContainsFunc(list, func(x ast.Expr) bool {
+		ident, ok := x.(*ast.Ident)
+		return !ok || p.globals[ident.Name] != ""
+	})
+}
+
+// assignChecked assigns what a call returns to variables that exist, which a := beside err might declare anew.
+func (p *program) assignChecked(s *ast.AssignStmt) string {
+	var values, lhs []string
+	for i, x := range s.Lhs {
+		values, lhs = append(values, fmt.Sprint("value", i)), append(lhs, p.source(x))
+	}
+	made := strings.Join(values, ", ")
+	return fmt.Sprintf("if %s, err := %s; err != nil {\n\tlog.Fatal(err)\n} else {\n\t%s %s %s\n}", made, p.logged(s.Rhs[0]), strings.Join(lhs, ", "), s.Tok, made)
+}
+
+// logged is an expression whose error will be logged.
+func (p *program) logged(x ast.Expr) string {
+	p.imports["log"] = ""
+	return p.source(x)
 }
 
 func (p *program) fatal() string {
@@ -181,7 +260,7 @@ func (p *program) redeclared() []edit {
 		if !define {
 			continue
 		}
-		fresh := false
+		fresh, again := false, false
 		for i, name := range names {
 			old, known := scope[name.Name]
 			switch {
@@ -191,6 +270,15 @@ func (p *program) redeclared() []edit {
 				scope[name.Name] = values[i]
 			case values[i] != nil && !types.Identical(old, types.Default(values[i])):
 				return p.renameFrom(name)
+			default:
+				again = true
+			}
+		}
+		if d, ok := s.(*ast.DeclStmt); ok && fresh && again {
+			v := d.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
+			if len(v.Values) > 0 && v.Type == nil { // a := may declare some of its names again
+				lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
+				return []edit{{p.offset(d.Pos()), p.offset(d.End()), lhs + " := " + p.text[p.offset(v.Values[0].Pos()):p.offset(v.End())]}}
 			}
 		}
 		if a, ok := s.(*ast.AssignStmt); ok && !fresh {

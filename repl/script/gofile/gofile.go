@@ -45,8 +45,15 @@ const maxRounds = 100
 // Program returns the Go program that does what the cells did.
 func Program(cells []string) (string, error) {
 	p := &program{imports: map[string]string{}, globals: map[string]string{}}
-	for _, src := range cells {
-		for _, u := range split(src) {
+	for i, src := range cells {
+		units := split(src)
+		if i < len(cells)-1 { // the last cell ends where the program does
+			var err error
+			if units, err = endDeferred(units); err != nil {
+				return "", err
+			}
+		}
+		for _, u := range units {
 			if u.kind == cell.Import {
 				if err := p.addImports(u.text); err != nil {
 					return "", err

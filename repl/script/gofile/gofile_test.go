@@ -113,6 +113,57 @@ func main() {
 	fNow = func(_ int, _ ...string) (n int, err error) { return 2, nil }
 	g()
 }`},
+		{"variables that functions use, declared together", []string{"x, y := 1, 2", "func f() int { return y }", "var y, z = 3, 4", "n := strconv.Atoi(`a`)\nfunc g() int { return n }"}, `
+import (
+	"log"
+	"strconv"
+)
+var err error
+var n int
+var x int
+var y int
+var z int
+func f() int { return y }
+func g() int { return n }
+func main() {
+	x, y = 1, 2
+	y, z = 3, 4
+	n, err = strconv.Atoi("a")
+	if err != nil {
+		log.Fatal(err)
+	}
+}`},
+		{"an error that an assignment leaves out", []string{"m := map[string]int{}\nn := 1", "m[`a`] = strconv.Atoi(\"2\")\nn = strconv.Atoi(\"3\")"}, `
+import (
+	"log"
+	"strconv"
+)
+func main() {
+	m := map[string]int{}
+	n := 1
+	_ = n
+	if value0, err := strconv.Atoi("2"); err != nil {
+		log.Fatal(err)
+	} else {
+		m["a"] = value0
+	}
+	n, err := strconv.Atoi("3")
+	if err != nil {
+		log.Fatal(err)
+	}
+}`},
+		{"deferred calls run at the end of their cell", []string{"x := 1", "defer fmt.Println(x)\nfmt.Println(2)", "defer fmt.Println(3)"}, `
+import (
+	"fmt"
+)
+func main() {
+	x := 1
+	func() {
+		defer fmt.Println(x)
+		fmt.Println(2)
+	}()
+	defer fmt.Println(3)
+}`},
 		{"commands become comments", []string{"x := 1\n%timeit x\nx;", "%%time\nx"}, `
 func main() {
 	x := 1
@@ -189,6 +240,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{[]string{"x := nothing"}, "undefined: nothing, at `x := nothing`"},
 		{[]string{"type t int", "type t string"}, "t redeclared in this block"},
+		{[]string{"defer f()\nx := 1", "x"}, "a deferred call runs at the end of its cell, which declares variables, at `defer f()`"},
 	} {
 		if src, err := Program(tt.cells); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: got %v\n%s\nwant an error with %q", tt.cells, err, src, tt.want)
