@@ -156,9 +156,9 @@ func (c *call) measureFloor(ctx context.Context, w *work, lazy bool) (float64, e
 	return r.Median, nil
 }
 
-// limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading memory. A
-// rate above a measured ceiling does not measure the device, and is not shown as one. What is faster than f32 products
-// can be is held against those of bf16.
+// limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading
+// memory. A rate above a measured ceiling does not measure the device, and is not shown as one. What is
+// faster than f32 products can be is held against those of bf16.
 func (t *timing) limit(ctx context.Context) string {
 	ceilings, err := bench.MeasureCeilings(ctx)
 	if err != nil {
@@ -252,8 +252,8 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	return comparison(result, launches), nil
 }
 
-// tellApart makes sure that each case has a name of its own. Statements without a name that are the same are numbered:
-// comparing one with itself shows what the machine's noise is.
+// tellApart makes sure that each case has a name of its own. Statements without a name that are the same are
+// numbered: comparing one with itself shows what the machine's noise is.
 func (c *call) tellApart(cases []benchCase) error {
 	times := map[string]int{}
 	for i, each := range cases {

@@ -14,7 +14,8 @@ import (
 
 func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
 
-// Sampling says how the next token is chosen. Numbers that mean nothing, such as a negative or NaN one, are errors.
+// Sampling says how the next token is chosen. Numbers that mean nothing, such as a negative or NaN one, are
+// errors.
 type Sampling struct {
 	Tokens      int     // how many to make; 0 means 64
 	Temperature float64 // divides the scores; 0 always takes the best

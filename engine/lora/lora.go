@@ -2,8 +2,8 @@
 // and B [rank out], and the layer computes x·W + scale·(x·A)·B (Hu et al.: LoRA, 2021).
 //
 // [Inject] puts adapters into a model and freezes everything else; training then changes the adapters only.
-// [Adapter.Merge] adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. [Of] finds the
-// adapters of a model, [Remove] takes them out. Files are those of PEFT.
+// [Adapter.Merge] adds them to the weights, [Adapter.Unmerge] puts back exactly what was there. [Of] finds
+// the adapters of a model, [Remove] takes them out. Files are those of PEFT.
 package lora
 
 import (

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A person may look at the loss, and at whatever else was computed from the parameters and not read yet, after the step
-// that it led to: its value is that of before the step, in each step.
+// A person may look at the loss, and at whatever else was computed from the parameters and not read yet,
+// after the step that it led to: its value is that of before the step, in each step.
 func TestLossAfterTheStep(t *testing.T) {
 	x := tensor.From([]float64{1, 2, 3}).Eval()
 	for _, rule := range []Rule{AdamW{}, SGD{}, SGD{Momentum: 0.9}} {

@@ -102,7 +102,8 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 // memory.
 const plainHeader = 4 << 20
 
-// headerOutOfProportion says what is wrong with a header of so many bytes for so many bytes of data, if anything.
+// headerOutOfProportion says what is wrong with a header of so many bytes for so many bytes of data, if
+// anything.
 func headerOutOfProportion(length, data int64) string {
 	if length <= plainHeader || length <= data {
 		return ""

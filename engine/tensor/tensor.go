@@ -222,8 +222,8 @@ func (t Tensor) Plan() string {
 }
 
 // Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape,
-// dtype and device must agree. A parameter stays one. A view that was not evaluated by itself (x.At(0), x.Transpose()) is
-// refused, because x would stay as it is: Overwrite and Put replace elements.
+// dtype and device must agree. A parameter stays one. A view that was not evaluated by itself (x.At(0),
+// x.Transpose()) is refused, because x would stay as it is: Overwrite and Put replace elements.
 func (t Tensor) Set(y Tensor) {
 	old, n := t.node("set"), y.node("set")
 	if of := viewed(old); of != nil {
@@ -241,7 +241,8 @@ func (t Tensor) Set(y Tensor) {
 	t.v.replace(old, share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked))
 }
 
-// viewed returns what a node that has no value of its own is a view of, or nil. A number that fills a shape is no view.
+// viewed returns what a node that has no value of its own is a view of, or nil. A number that fills a shape
+// is no view.
 func viewed(n *ir.Node) *ir.Node {
 	switch n.Op {
 	case ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Flip:

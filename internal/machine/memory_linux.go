@@ -24,8 +24,8 @@ func memory() int64 {
 	return total
 }
 
-// cgroupLimit is the smallest limit that a control group sets which this process is in, or one around that; 0 without
-// any. Root is the root of the file system.
+// cgroupLimit is the smallest limit that a control group sets which this process is in, or one around that; 0
+// without any. Root is the root of the file system.
 func cgroupLimit(root fs.FS) (limit int64) {
 	groups := memoryGroups(root)
 	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
@@ -65,8 +65,8 @@ func cgroupLimit(root fs.FS) (limit int64) {
 	return limit
 }
 
-// groups are the control groups of this process, in the hierarchy of version 2 and in that of version 1 for memory; "" if
-// there is none.
+// groups are the control groups of this process, in the hierarchy of version 2 and in that of version 1 for
+// memory; "" if there is none.
 type groups struct{ v1, v2 string }
 
 func memoryGroups(root fs.FS) (g groups) {

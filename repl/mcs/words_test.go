@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What people from Python type is answered by the program with what to write, and what they type by mistake with a note.
+// What people from Python type is answered by the program with what to write, and what they type by mistake
+// with a note.
 func TestAnswersToPython(t *testing.T) {
 	const setup = "x := tensor.Ones(2, 3)\nxs := []int{1, 2, 3}\nn := 3\n"
 	for _, tt := range []struct{ cell, stdout, stderr string }{

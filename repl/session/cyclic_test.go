@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Values that hold themselves, and values that are nested deep, are shown as far as a person can see, and kept or not like
-// all others.
+// Values that hold themselves, and values that are nested deep, are shown as far as a person can see, and
+// kept or not like all others.
 func TestCyclicAndDeepValues(t *testing.T) {
 	for _, c := range []struct{ cell, want string }{
 		{"s := make([]any, 1); s[0] = s\ns", "[]any"},

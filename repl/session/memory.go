@@ -10,8 +10,8 @@ func machineMemory() uint64 {
 	return 16 << 30
 }
 
-// memoryLimit is how much of the heap cells may use: half of the memory, because what doubles is twice as much before it
-// can be stopped.
+// memoryLimit is how much of the heap cells may use: half of the memory, because what doubles is twice as
+// much before it can be stopped.
 var memoryLimit = func() uint64 { return machineMemory() / 2 }
 
 // wholeLimit is how much heap and tensors may be together.

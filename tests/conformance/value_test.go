@@ -16,7 +16,8 @@ import (
 // summary.
 //
 //   - Integers of 4 and 2 bits are in i8 or u8, cut back to their width after each operation;
-//   - floats of 8 and 4 bits are codes in u8, which [decode] and [encode] turn into floats and back on the device.
+//   - floats of 8 and 4 bits are codes in u8, which [decode] and [encode] turn into floats and back on the
+//     device.
 type machine struct {
 	device device.Device
 }

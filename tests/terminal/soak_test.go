@@ -19,7 +19,8 @@ var (
 	soakSeed = flag.Uint64("soakseed", 1, "what TestSoak's cells are made from")
 )
 
-// declared is the first cell of the soak: types whose values do everything but what they should when they are shown.
+// declared is the first cell of the soak: types whose values do everything but what they should when they are
+// shown.
 const declared = `type Bad struct{ kind string }
 func (b Bad) String() string { return do(b.kind, b) }
 type Err struct{ kind string }
@@ -144,8 +145,8 @@ var hanging = []soakCell{
 	{text: `fmt.Println("begun"); defer func() { fmt.Print() }(); for {}`},
 }
 
-// Whatever cells do, nothing that was assigned is lost, and the prompt comes back. The bar for that is two seconds after
-// Ctrl-C; a test that shares its machine must allow for more.
+// Whatever cells do, nothing that was assigned is lost, and the prompt comes back. The bar for that is two
+// seconds after Ctrl-C; a test that shares its machine must allow for more.
 func TestSoak(t *testing.T) {
 	cells := *soak
 	if *long {

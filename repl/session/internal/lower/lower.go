@@ -1,11 +1,12 @@
-// Package lower rewrites type-checked Go into the part of Go that the interpreter (yaegi v0.16.1) runs correctly.
+// Package lower rewrites type-checked Go into the part of Go that the interpreter (yaegi v0.16.1) runs
+// correctly.
 //
-// It works with the checker's facts: constants are folded, types are written out, instances of generic code are named,
-// so that the interpreter infers as little as possible. Each rule stands beside the fault that it cures. Code that no
-// rule can make right is refused by name, at its position.
+// It works with the checker's facts: constants are folded, types are written out, instances of generic code
+// are named, so that the interpreter infers as little as possible. Each rule stands beside the fault that it
+// cures. Code that no rule can make right is refused by name, at its position.
 //
-// Reading order: lower.go (entry points), types.go, ifaces.go (values in interfaces), methods.go, exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go
-// (function bodies: defer, marks), chans.go.
+// Reading order: lower.go (entry points), types.go, ifaces.go (values in interfaces), methods.go, exprs.go,
+// calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go (function bodies: defer, marks), chans.go.
 package lower
 
 import (
@@ -20,8 +21,8 @@ import (
 // RT is the name under which lowered code knows package rt.
 const RT = "__rt"
 
-// CellsPath is the path of the package that cells belong to; the paths of packages that are loaded from source begin
-// with LocalPrefix.
+// CellsPath is the path of the package that cells belong to; the paths of packages that are loaded from
+// source begin with LocalPrefix.
 const (
 	CellsPath   = "mcs"
 	LocalPrefix = "mcs:"
@@ -35,13 +36,15 @@ func Interpreted(p *types.Package) bool {
 // StopVar is the interpreter's variable that lowered code tests to learn that it has to stop.
 const StopVar = "__stop"
 
-// MarkVar is the interpreter's variable in which the functions with this slot note the statement that they begin. It is a
-// variable for each, not an array of them, because an element of an array costs each call of a function more memory.
+// MarkVar is the interpreter's variable in which the functions with this slot note the statement that they
+// begin. It is a variable for each, not an array of them, because an element of an array costs each call of a
+// function more memory.
 func MarkVar(slot int) string { return fmt.Sprintf("__mark%d", slot) }
 
 // Env is what the rewriting needs to know of the session.
 type Env interface {
-	// Name is the interpreter's name of an object of the session (or of its package scope), or empty if o is local.
+	// Name is the interpreter's name of an object of the session (or of its package scope), or empty if o is
+	// local.
 	Name(o types.Object) string
 	// Package is the interpreter's name for a compiled package.
 	Package(path string) string
@@ -51,11 +54,11 @@ type Env interface {
 	Mark(at Mark) int
 	// Slot is told of each slot that the code notes marks in: [MarkVar] of it must be declared.
 	Slot(slot int)
-	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has. It is declared
-	// beside the session's types.
+	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has.
+	// It is declared beside the session's types.
 	LocalType(o *types.TypeName, declare func(name string) ast.Decl) string
-	// Dispatcher is the variable of a function type that calls a method with this name ([types.Func.Id]) and signature of
-	// the value in its first argument, an interface.
+	// Dispatcher is the variable of a function type that calls a method with this name ([types.Func.Id]) and
+	// signature of the value in its first argument, an interface.
 	Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string
 	// TypeKey numbers a type, so that values keep it in interfaces.
 	TypeKey(t types.Type) int
@@ -65,9 +68,9 @@ type Env interface {
 	TypeName(t types.Type) string
 }
 
-// A Version is one declaration of a function among those of a session. When the variable Stale is set, it does nothing but
-// call what the variable Newest holds, so that all who have got hold of it call the newest declaration. The zero Version is
-// of a function that is never declared again.
+// A Version is one declaration of a function among those of a session. When the variable Stale is set, it
+// does nothing but call what the variable Newest holds, so that all who have got hold of it call the newest
+// declaration. The zero Version is of a function that is never declared again.
 type Version struct{ Stale, Newest string }
 
 // A Mark is a place that a panic can be traced to.
@@ -130,9 +133,10 @@ func (l *Lowerer) refuse(pos token.Pos, format string, args ...any) {
 	panic(&Error{pos, fmt.Sprintf(format, args...)})
 }
 
-// Cell rewrites the statements of a cell into the body of a function. Top-level variables have become assignments to
-// session variables; a top-level defer runs when the cell ends; an error that a top-level call returns and nobody
-// takes stops the cell. Shown is the trailing expression whose values are handed over, or nil.
+// Cell rewrites the statements of a cell into the body of a function. Top-level variables have become
+// assignments to session variables; a top-level defer runs when the cell ends; an error that a top-level call
+// returns and nobody takes stops the cell. Shown is the trailing expression whose values are handed over, or
+// nil.
 func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		l.fn = &function{cell: true, body: body}
@@ -156,8 +160,8 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 	return list, err
 }
 
-// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; value is the name
-// of a variable that gets the value of the trailing expression, if that is not nil.
+// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; value is
+// the name of a variable that gets the value of the trailing expression, if that is not nil.
 func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n, value string) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
@@ -202,8 +206,8 @@ func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 	return append(append(decls, assign...), shows...)
 }
 
-// Check and CheckValue are the names of the functions that are given the error which a top-level assignment leaves out;
-// CheckValue gets the first of the values beside it, too.
+// Check and CheckValue are the names of the functions that are given the error which a top-level assignment
+// leaves out; CheckValue gets the first of the values beside it, too.
 const (
 	Check      = "__check"
 	CheckValue = "__checkValue"
@@ -302,8 +306,8 @@ func (l *Lowerer) checked(e *ast.CallExpr) []ast.Stmt {
 		l.do(l.rt("Check", l.id(err), l.int(l.env.Mark(Mark{Pos: call(e).Pos, End: e.End()}))))}
 }
 
-// Func rewrites a function or method declaration; name is the interpreter's name for a function, slot the number of its
-// mark. A method becomes a function.
+// Func rewrites a function or method declaration; name is the interpreter's name for a function, slot the
+// number of its mark. A method becomes a function.
 func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int, version Version) (out *ast.FuncDecl, err error) {
 	err = guard(func() {
 		l.pos = d.Pos()
@@ -353,8 +357,8 @@ func (l *Lowerer) Type(t types.Type, pos token.Pos) (x ast.Expr, err error) {
 	return x, err
 }
 
-// TypeDecl declares a type under a name of the interpreter's. Structs get a tag that makes them differ from each other
-// for reflection, which does not see their names.
+// TypeDecl declares a type under a name of the interpreter's. Structs get a tag that makes them differ from
+// each other for reflection, which does not see their names.
 func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl, err error) {
 	err = guard(func() {
 		l.pos = pos
@@ -389,8 +393,9 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 	return &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: l.id(name), Type: x}}}
 }
 
-// nameLocals gives local objects whose names mean something else to lowered code a name of their own: predeclared
-// names (the interpreter confuses them, and lowered code uses them) and names of lowered packages and variables.
+// nameLocals gives local objects whose names mean something else to lowered code a name of their own:
+// predeclared names (the interpreter confuses them, and lowered code uses them) and names of lowered packages
+// and variables.
 func (l *Lowerer) nameLocals(root ast.Node) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -487,7 +492,8 @@ func (l *Lowerer) binary(x ast.Expr, op token.Token, y ast.Expr) ast.Expr {
 	return &ast.BinaryExpr{X: x, OpPos: l.pos, Op: op, Y: y}
 }
 
-// zero is the zero value of a type as an expression: *new(T), which is not nil for an interface in the interpreter.
+// zero is the zero value of a type as an expression: *new(T), which is not nil for an interface in the
+// interpreter.
 func (l *Lowerer) zero(t types.Type) ast.Expr {
 	if types.IsInterface(t) {
 		v := l.fresh("z")

@@ -153,8 +153,8 @@ func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	return false
 }
 
-// onlySelfMade says whether the types of cells that a type is written with are all written with themselves: the
-// interpreter has no other types than reflection for those.
+// onlySelfMade says whether the types of cells that a type is written with are all written with themselves:
+// the interpreter has no other types than reflection for those.
 func (l *Lowerer) onlySelfMade(t types.Type, seen map[types.Type]bool) bool {
 	t = types.Unalias(t)
 	if seen[t] {

@@ -139,8 +139,8 @@ func (p *reader) inBlock(opening string, f func()) {
 	p.scope, p.open = scope, open
 }
 
-// Block is the first of some lines with the block below it that it opens, on one line: `for x in xs:` and below it
-// `    print(x)`. It is empty if blocks are nested, which take more than a line in Go, too.
+// Block is the first of some lines with the block below it that it opens, on one line: `for x in xs:` and
+// below it ` print(x)`. It is empty if blocks are nested, which take more than a line in Go, too.
 func Block(lines []string) string {
 	first := strings.TrimSpace(lines[0])
 	if !strings.HasSuffix(first, ":") {
