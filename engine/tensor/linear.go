@@ -45,15 +45,28 @@ func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 	}
 	dt := dtype.Promote(a.DType, b.DType)
 	a, b = numbers(cast(a, dt)), numbers(cast(b, dt))
-	if rb == 2 && ra > 2 { // one matrix for all rows: a single product
-		rows := ir.Size(a.Shape[:ra-1])
-		n := apply(ir.MatMul, ir.Attr{}, reshape(a, []int{rows, a.Shape[ra-1]}), b)
+	if rb == 2 && ra > 2 && inRows(a) { // one matrix for all rows: a single product
+		n := apply(ir.MatMul, ir.Attr{}, asRows(a), b)
 		return reshape(n, append(slices.Clone(a.Shape[:ra-1]), b.Shape[1]))
 	}
 	lead := leading(a, b)
 	a = expand(a, append(slices.Clone(lead), a.Shape[ra-2:]...))
 	b = expand(b, append(slices.Clone(lead), b.Shape[rb-2:]...))
 	return apply(ir.MatMul, ir.Attr{}, a, b)
+}
+
+// inRows says whether a is one matrix [… K] without a copy. A permuted one may not be; products read it batch by batch then.
+func inRows(a *ir.Node) bool {
+	_, ok := ir.LayoutOf(a).Reshape(rowsOf(a))
+	return ok
+}
+
+// asRows is a as one matrix.
+func asRows(a *ir.Node) *ir.Node { return reshape(a, rowsOf(a)) }
+
+func rowsOf(a *ir.Node) []int {
+	last := len(a.Shape) - 1
+	return []int{ir.Size(a.Shape[:last]), a.Shape[last]}
 }
 
 // leading returns the broadcast shape of all axes but the last two.
@@ -91,7 +104,12 @@ func LoRALinear(x, w, a, b Tensor, scale float64) Tensor {
 	if len(n.Shape) == 0 {
 		fail("lora_linear", "got %v, want at least one axis", n)
 	}
-	src := []*ir.Node{reshape(n, []int{ir.Size(n.Shape[:len(n.Shape)-1]), n.Shape[len(n.Shape)-1]})}
+	if len(n.Shape) > 2 && !inRows(n) {
+		x := wrap(n)
+		cast := func(t Tensor) Tensor { return t.Cast(n.DType) }
+		return x.MatMul(cast(w)).Add(x.MatMul(cast(a)).Mul(scale).MatMul(cast(b)))
+	}
+	src := []*ir.Node{asRows(n)}
 	for _, t := range []Tensor{w, a, b} {
 		src = append(src, cast(t.node("lora_linear"), n.DType))
 	}

@@ -36,6 +36,40 @@ func checkShape(shape []int) error {
 	return nil
 }
 
+// LayoutOf returns how the elements of n lie in memory, or will lie if n is a view of what will be computed.
+func LayoutOf(n *Node) Layout {
+	links.RLock()
+	defer links.RUnlock()
+	return layoutOf(n, mostViews)
+}
+
+// mostViews is how many views of views LayoutOf follows; what they are views of then counts as contiguous.
+const mostViews = 16
+
+func layoutOf(n *Node, views int) Layout {
+	if d := n.Value(); d != nil {
+		return d.Layout
+	}
+	if views == 0 || len(n.Src) == 0 {
+		return Contiguous(n.Shape)
+	}
+	switch n.Op {
+	case Reshape:
+		if l, ok := layoutOf(n.Src[0], views-1).Reshape(n.Shape); ok {
+			return l
+		}
+	case Permute:
+		return layoutOf(n.Src[0], views-1).Permute(n.Attr.Axes)
+	case Expand:
+		return layoutOf(n.Src[0], views-1).Expand(n.Shape)
+	case Slice:
+		return layoutOf(n.Src[0], views-1).Slice(n.Attr.Ints)
+	case Flip:
+		return layoutOf(n.Src[0], views-1).Flip(n.Attr.Axes)
+	}
+	return Contiguous(n.Shape)
+}
+
 // Contiguous returns the layout of a shape in C order, from the start of a buffer.
 func Contiguous(shape []int) Layout {
 	l := Layout{Shape: slices.Clone(shape), Stride: make([]int, len(shape))}
