@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/token"
-	"go/types"
-	"strconv"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -22,103 +18,6 @@ var grace = time.Second
 
 // deepGrace is how long a stack of a million calls may take.
 const deepGrace = 20 * time.Second
-
-// initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then
-// has its statements run.
-func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
-	rtCall := func(name string, args ...ast.Expr) { body = append(body, v.rtCall(name, args...)) }
-	for _, e := range v.u.slots {
-		body = append(body, v.tellVar(e.Internal))
-	}
-	for _, o := range v.u.outs {
-		if !o.declared {
-			body = append(body, v.tellVar(o.name))
-			o.declared = true
-		}
-	}
-	if err := v.methods(l, rtCall); err != nil {
-		return nil, err
-	}
-	if v.u.runs {
-		rtCall("Run", v.id("cell"))
-	}
-	return body, nil
-}
-
-func (v *env) rtCall(name string, args ...ast.Expr) ast.Stmt {
-	f := &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id(name)}
-	return &ast.ExprStmt{X: &ast.CallExpr{Fun: f, Lparen: v.u.pos, Args: args, Rparen: v.u.pos}}
-}
-
-// tellVar tells package rt of a variable.
-func (v *env) tellVar(name string) ast.Stmt {
-	return v.rtCall("Var", v.str(name), &ast.UnaryExpr{OpPos: v.u.pos, Op: token.AND, X: v.id(name)})
-}
-
-func (v *env) str(s string) ast.Expr {
-	return &ast.BasicLit{Kind: token.STRING, Value: fmt.Sprintf("%q", s), ValuePos: v.u.pos}
-}
-
-func (v *env) function(name string, params []*ast.Field, body []ast.Stmt) *ast.FuncDecl {
-	pos := v.u.pos
-	return &ast.FuncDecl{Name: v.id(name), Type: &ast.FuncType{Func: pos, Params: &ast.FieldList{Opening: pos, List: params, Closing: pos}},
-		Body: &ast.BlockStmt{Lbrace: pos, List: body, Rbrace: pos}}
-}
-
-// cellFunc is the function that has the unit's statements as its body.
-func (v *env) cellFunc(l *lower.Lowerer) error {
-	body, err := v.statements(l)
-	if err != nil {
-		return err
-	}
-	v.funcs = append(v.funcs, v.function("cell", nil, body))
-	return nil
-}
-
-func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
-	if v.u.loop == nil {
-		return l.Cell(v.u.body, v.u.shown)
-	}
-	return v.u.loop(v, l)
-}
-
-// methods tells package rt of the methods of the unit's types.
-func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
-	list := v.made
-	for _, d := range v.u.decls {
-		if t := v.st.Lookup(d.Recv); d.method != nil && !t.Decl.Generic { // values in interfaces have it, too
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t.Obj.Type())), ValuePos: v.u.pos}
-			rtCall("Method", key, v.str(types.Id(t.Obj.Pkg(), d.Name)), v.id(t.Internal+"·"+d.Name))
-		}
-		if d.Tok != token.TYPE || d.Generic {
-			continue
-		}
-		for _, e := range d.ents {
-			if t, ok := e.Obj.Type().(*types.Named); ok && !e.Obj.(*types.TypeName).IsAlias() {
-				list = append(list, t)
-			}
-		}
-	}
-	for _, t := range list {
-		if types.IsInterface(t) {
-			continue
-		}
-		set := types.NewMethodSet(types.NewPointer(t))
-		for i := range set.Len() {
-			f := set.At(i).Obj().(*types.Func)
-			if !f.Exported() && !lower.Interpreted(f.Pkg()) {
-				continue
-			}
-			lit, err := l.MethodFunc(t, set.At(i), v.u.pos)
-			if err != nil {
-				return err
-			}
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t)), ValuePos: v.u.pos}
-			rtCall("Method", key, v.str(f.Id()), lit)
-		}
-	}
-	return nil
-}
 
 // settled waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops
 // when it comes back to interpreted code.

@@ -1,0 +1,313 @@
+package session
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strconv"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+)
+
+// What a unit becomes for the interpreter: a file that declares its variables, types and functions, and whose init
+// function tells package rt of them and has its statements run.
+
+// assemble writes the file that the interpreter gets.
+func (v *env) assemble() (*ast.File, error) {
+	u := v.u
+	l := lower.New(v, u.checked.info)
+	if err := v.declarations(l); err != nil {
+		return nil, err
+	}
+	for _, f := range u.remade {
+		for _, in := range v.s.instances[f[0]] {
+			if f[0].Type().(*types.Signature).TypeParams().Len() != f[1].Type().(*types.Signature).TypeParams().Len() {
+				break
+			}
+			if _, err := v.Instance(f[1], in.args, in.pos); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if u.runs {
+		if err := v.cellFunc(l); err != nil {
+			return nil, err
+		}
+	}
+	var slots []ast.Decl
+	for _, e := range u.slots {
+		x, err := l.Type(e.Obj.Type(), e.Obj.Pos())
+		if err != nil {
+			return nil, err
+		}
+		slots = append(slots, v.varDecl(e.Internal, v.spelled(x)))
+	}
+	for _, o := range u.outs {
+		if !o.declared {
+			x, err := l.Type(o.typ, u.pos)
+			if err != nil {
+				return nil, err
+			}
+			slots = append(slots, v.varDecl(o.name, v.spelled(x)))
+		}
+	}
+	if err := v.makeInstances(); err != nil {
+		return nil, err
+	}
+	body, err := v.initBody(l)
+	if err != nil {
+		return nil, err
+	}
+	var told []ast.Stmt
+	if err := v.makeInstances(); err != nil {
+		return nil, err
+	}
+	for _, slot := range u.markSlots {
+		name := lower.MarkVar(slot)
+		slots = append(slots, v.varDecl(name, v.id("int")))
+		told = append(told, v.tellVar(name))
+	}
+	vars, tell := v.declareVersions()
+	slots, told = append(slots, vars...), append(told, tell...)
+	for _, d := range v.dispatchers {
+		slots = append(slots, d.decl)
+		told = append(told, v.rtCall("Dispatch", v.str(d.method), &ast.UnaryExpr{OpPos: u.pos, Op: token.AND, X: v.id(d.name)}))
+	}
+	file := &ast.File{Package: u.pos, Name: v.id(world.PkgPath)}
+	for _, list := range [][]ast.Decl{v.types, slots, v.funcs} {
+		file.Decls = append(file.Decls, list...)
+	}
+	if body = append(told, body...); len(body) > 0 {
+		file.Decls = append(file.Decls, v.function("init", nil, body))
+	}
+	return file, nil
+}
+
+func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: v.u.pos} }
+
+// spelled gives a type of a variable a name if it has fields in it: the interpreter takes their names for those of
+// variables, which it wants to be initialised first.
+func (v *env) spelled(x ast.Expr) ast.Expr {
+	fields := false
+	ast.Inspect(x, func(n ast.Node) bool {
+		s, ok := n.(*ast.StructType)
+		fields = fields || ok && len(s.Fields.List) > 0
+		return !fields
+	})
+	if !fields {
+		return x
+	}
+	name := v.id(v.s.world.Fresh("__type"))
+	v.types = append(v.types, &ast.GenDecl{Tok: token.TYPE, TokPos: v.u.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: name, Assign: v.u.pos, Type: x}}})
+	return name
+}
+
+func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
+	return &ast.GenDecl{Tok: token.VAR, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{v.id(name)}, Type: t}}}
+}
+
+// declarations lowers the unit's type and function declarations. Constants are folded where they are used, generic
+// code is made where it is instantiated.
+func (v *env) declarations(l *lower.Lowerer) error {
+	for _, d := range v.u.decls {
+		switch {
+		case d.method != nil:
+			if err := v.newMethod(l, d); err != nil {
+				return err
+			}
+		case d.Generic || d.Recv != "" && v.genericType(d.Recv):
+		case d.Tok == token.TYPE:
+			if err := v.typeDecl(l, d.ents); err != nil {
+				return err
+			}
+		case d.Tok == token.FUNC:
+			f := d.node.(*ast.FuncDecl)
+			if f.Body == nil {
+				return &lower.Error{Pos: f.Pos(), Msg: "missing function body"}
+			}
+			name, display := f.Name.Name, f.Name.Name
+			if d.Recv == "" && len(d.ents) > 0 {
+				name = d.ents[0].Internal
+			} else if d.Recv != "" {
+				display = d.Display()
+			} else {
+				if name == "init" {
+					return &lower.Error{Pos: f.Name.Pos(), Msg: "func init is not available in cells: write its statements at the top of the cell"}
+				}
+				continue // func _() {}
+			}
+			display = v.st.Display(display)
+			if err := v.lowerFunc(l, v.u.checked.info, f, v.key(display), name, display, d.Slot); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// key is what identifies a function, whatever becomes of it, by the name that panics give it.
+func (v *env) key(display string) string {
+	if v.u.local != nil {
+		return v.u.local.dir + ": " + display
+	}
+	return display
+}
+
+// lowerFunc lowers a function as a version of those with the key.
+func (v *env) lowerFunc(l *lower.Lowerer, info *types.Info, f *ast.FuncDecl, key, name, display string, slot int) error {
+	fn := info.Defs[f.Name].(*types.Func)
+	if f.Recv != nil {
+		name = l.MethodName(fn)
+	}
+	version, err := v.version(l, key, name, fn)
+	if err != nil {
+		return err
+	}
+	out, err := l.Func(f, name, display, slot, version)
+	if err != nil {
+		return err
+	}
+	v.funcs = append(v.funcs, out)
+	return nil
+}
+
+func (v *env) genericType(name string) bool {
+	e := v.st.Lookup(name)
+	return e != nil && e.Decl != nil && e.Decl.Generic
+}
+
+// newMethod lowers a method of a type that stays as it is, for a generic one that of all instances.
+func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
+	t := v.st.Lookup(d.Recv)
+	if !t.Decl.Generic {
+		display := v.st.Display(d.Display())
+		return v.lowerFunc(l, v.u.checked.info, d.node.(*ast.FuncDecl), v.key(display), t.Internal+"·"+d.Name, display, d.Slot)
+	}
+	for _, in := range v.s.instances[t.Obj] {
+		if err := v.methodInstance(in, d.Decl, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typeDecl declares a type to the interpreter under the name of its version.
+func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
+	for _, e := range ents {
+		o := e.Obj.(*types.TypeName)
+		if o.IsAlias() || isConstraint(o.Type()) {
+			continue
+		}
+		d, err := l.TypeDecl(e.Internal, o.Type(), v.u.pos)
+		if err != nil {
+			return err
+		}
+		v.types = append(v.types, d)
+	}
+	return nil
+}
+
+// isConstraint says whether a type is an interface that only type parameters can have.
+func isConstraint(t types.Type) bool {
+	i, ok := t.Underlying().(*types.Interface)
+	return ok && !i.IsMethodSet()
+}
+
+// cellFunc is the function that has the unit's statements as its body.
+func (v *env) cellFunc(l *lower.Lowerer) error {
+	body, err := v.statements(l)
+	if err != nil {
+		return err
+	}
+	v.funcs = append(v.funcs, v.function("cell", nil, body))
+	return nil
+}
+
+func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
+	if v.u.loop == nil {
+		return l.Cell(v.u.body, v.u.shown)
+	}
+	return v.u.loop(v, l)
+}
+
+// initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then
+// has its statements run.
+func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
+	rtCall := func(name string, args ...ast.Expr) { body = append(body, v.rtCall(name, args...)) }
+	for _, e := range v.u.slots {
+		body = append(body, v.tellVar(e.Internal))
+	}
+	for _, o := range v.u.outs {
+		if !o.declared {
+			body = append(body, v.tellVar(o.name))
+			o.declared = true
+		}
+	}
+	if err := v.methods(l, rtCall); err != nil {
+		return nil, err
+	}
+	if v.u.runs {
+		rtCall("Run", v.id("cell"))
+	}
+	return body, nil
+}
+
+// methods tells package rt of the methods of the unit's types.
+func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
+	list := v.made
+	for _, d := range v.u.decls {
+		if t := v.st.Lookup(d.Recv); d.method != nil && !t.Decl.Generic { // values in interfaces have it, too
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t.Obj.Type())), ValuePos: v.u.pos}
+			rtCall("Method", key, v.str(types.Id(t.Obj.Pkg(), d.Name)), v.id(t.Internal+"·"+d.Name))
+		}
+		if d.Tok != token.TYPE || d.Generic {
+			continue
+		}
+		for _, e := range d.ents {
+			if t, ok := e.Obj.Type().(*types.Named); ok && !e.Obj.(*types.TypeName).IsAlias() {
+				list = append(list, t)
+			}
+		}
+	}
+	for _, t := range list {
+		if types.IsInterface(t) {
+			continue
+		}
+		set := types.NewMethodSet(types.NewPointer(t))
+		for i := range set.Len() {
+			f := set.At(i).Obj().(*types.Func)
+			if !f.Exported() && !lower.Interpreted(f.Pkg()) {
+				continue
+			}
+			lit, err := l.MethodFunc(t, set.At(i), v.u.pos)
+			if err != nil {
+				return err
+			}
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t)), ValuePos: v.u.pos}
+			rtCall("Method", key, v.str(f.Id()), lit)
+		}
+	}
+	return nil
+}
+
+// tellVar tells package rt of a variable.
+func (v *env) tellVar(name string) ast.Stmt {
+	return v.rtCall("Var", v.str(name), &ast.UnaryExpr{OpPos: v.u.pos, Op: token.AND, X: v.id(name)})
+}
+
+func (v *env) rtCall(name string, args ...ast.Expr) ast.Stmt {
+	f := &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id(name)}
+	return &ast.ExprStmt{X: &ast.CallExpr{Fun: f, Lparen: v.u.pos, Args: args, Rparen: v.u.pos}}
+}
+
+func (v *env) str(s string) ast.Expr {
+	return &ast.BasicLit{Kind: token.STRING, Value: fmt.Sprintf("%q", s), ValuePos: v.u.pos}
+}
+
+func (v *env) function(name string, params []*ast.Field, body []ast.Stmt) *ast.FuncDecl {
+	pos := v.u.pos
+	return &ast.FuncDecl{Name: v.id(name), Type: &ast.FuncType{Func: pos, Params: &ast.FieldList{Opening: pos, List: params, Closing: pos}},
+		Body: &ast.BlockStmt{Lbrace: pos, List: body, Rbrace: pos}}
+}
