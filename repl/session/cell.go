@@ -50,8 +50,10 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			s.lastPanic = internalPanic(p)
 		}
 	}()
-	if err := s.prepared(ctx, func() error { s.refresh(ctx); return nil }); err != nil {
-		return err
+	if len(s.locals.watched) > 0 {
+		if err := s.prepared(ctx, func() error { s.refresh(ctx); return nil }); err != nil {
+			return err
+		}
 	}
 	if f, ok := cell.Check(src); !ok && f.Missing == "*/" { // a comment is in no piece
 		line, col := cell.LineCol(src, f.At)
@@ -84,14 +86,17 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		failed any
 	}
 	done := make(chan result, 1)
-	go func() {
+	if s.checks == nil {
+		s.checks = newChecker()
+	}
+	s.checks <- func() {
 		var r result
 		defer func() {
 			r.failed = recover()
 			done <- r
 		}()
 		r.err = f()
-	}()
+	}
 	var r result
 	select {
 	case r = <-done:
@@ -99,6 +104,8 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		select {
 		case r = <-done:
 		case <-time.After(grace / 2):
+			close(s.checks)
+			s.checks = nil
 			return fmt.Errorf("%w: the check of the cell does not end, which is a fault of mcs", ErrInterrupted)
 		}
 	}
@@ -109,6 +116,18 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		panic(r.failed)
 	}
 	return r.err
+}
+
+// newChecker starts the goroutine in which a session checks its cells, one after the other: its stack has grown to what
+// that takes, which would cost each cell a part of its time.
+func newChecker() chan<- func() {
+	checks := make(chan func())
+	go func() {
+		for f := range checks {
+			f()
+		}
+	}()
+	return checks
 }
 
 // checkGivenUp is what a check panics with that was interrupted.

@@ -130,6 +130,13 @@ func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]
 // Close ends the session. What still runs is told to stop.
 func (s *Session) Close() error {
 	s.rt.InterruptAll(errors.New("the session has ended"))
+	if s.busy.TryLock() { // else a cell still runs
+		if s.checks != nil {
+			close(s.checks)
+			s.checks = nil
+		}
+		s.busy.Unlock()
+	}
 	s.out.close()
 	s.errOut.close()
 	return nil
@@ -233,6 +240,8 @@ type state struct {
 	// goroutine.
 	busy  sync.Mutex
 	guard guard
+	// checks takes what the goroutine has to do that checks cells; nil: there is none yet.
+	checks chan<- func()
 	// halting is held while the interpreter is halted: code that begins then would be dropped.
 	halting sync.Mutex
 

@@ -29,10 +29,10 @@ func (r *Runtime) BlockCalling(call func()) {
 	r.mu.Unlock()
 	done := make(chan any, 1)
 	go func() {
-		r.join(c)
+		leave := r.join(c)
 		defer func() {
 			p := recover()
-			r.depart(c)
+			leave()
 			done <- p
 		}()
 		c.within(call)

@@ -147,7 +147,7 @@ func (r *Runtime) Run(body func()) {
 	n := r.run
 	c := n.cell
 	r.mu.Unlock()
-	r.join(c)
+	leave := r.join(c)
 	defers := &Defers{r: r}
 	if n.part {
 		r.mu.Lock()
@@ -162,7 +162,7 @@ func (r *Runtime) Run(body func()) {
 		r.mu.Lock()
 		r.leave(n)
 		r.mu.Unlock()
-		r.depart(c)
+		leave()
 		close(n.ended)
 	}()
 	n.around(func() {
@@ -226,18 +226,17 @@ func (c *Cell) within(f func()) {
 	c.hooks.Around(f)
 }
 
-// join notes that this goroutine runs code of a cell.
-func (r *Runtime) join(c *Cell) {
-	g := goroutine.Number()
+// join notes that this goroutine runs code of a cell, until leave is called.
+func (r *Runtime) join(c *Cell) (leave func()) {
+	g := goroutine.Number() // which costs as much as a small cell
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cells[g] = c
 	c.members++
+	return func() { r.depart(g, c) }
 }
 
-// depart is the opposite of join.
-func (r *Runtime) depart(c *Cell) {
-	g := goroutine.Number()
+func (r *Runtime) depart(g uint64, c *Cell) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.cells, g)
@@ -464,8 +463,7 @@ func (r *Runtime) contain(where int, f func(), then func()) func() {
 	c := r.belongs(goroutine.Number())
 	r.mu.Unlock()
 	return func() {
-		r.join(c)
-		defer r.depart(c)
+		defer r.join(c)()
 		c.within(func() { r.reported(c, where, f, then) })
 	}
 }
