@@ -227,9 +227,12 @@ func TestPythonIsAnsweredInGo(t *testing.T) {
 		{"const sq = v => v * v", "sq := func(v int) int { return v * v }"},
 		{"f = float(n)", "f = float64(n)"},
 		{"print(type(n))", `fmt.Printf("%T\n", n)`},
+		{"for v in xs:\n    print(v)\n    n += v\n", "for _, v := range xs { fmt.Println(v); n += v }"},
+		{"def area(w, h):\n    return w * h", "func area(w int, h int) int { return w * h }"},
+		{"k = 3\nif k > 2 and b:\n    n = 1", "if k > 2 && b { n = 1 }"},
 	} {
 		s, _ := newSession(t, Options{})
-		run(t, s, pythonSetup)
+		run(t, s, pythonSetup+"; k := 5")
 		r := s.Run(t.Context(), c.python)
 		if r.Err == nil {
 			t.Errorf("%s: runs, want a complaint", c.python)

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -18,10 +17,14 @@ import (
 // maxForeign bounds the lines that are read as Python: a line that people type is short.
 const maxForeign = 500
 
-// translated is "write …" with the Go for line n of a cell that cannot be run, if the line reads as Python.
+// translated is "write …" with the Go for line n of a cell that cannot be run, and the block below it, if they read as Python.
 // What it says to write checks as the line of the cell that it stands for.
 func (h *Helper) translated(st *world.Stage, src string, n int) string {
-	line := cell.Line(src, n)
+	lines := strings.Split(src, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	line := python.Block(lines[n-1:])
 	if len(line) > maxForeign {
 		return ""
 	}
@@ -151,8 +154,8 @@ func (f *foreign) check(decl string) *Facts {
 // commented matches a value with a comment that looks like an operand: n // 2.
 var commented = regexp.MustCompile(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
-// doubt is a note beside a value whose Go means something else than the same text does in a formula: n^2, n
-// // 2.
+// doubt is a note beside a value whose Go means something else than the same text does in a
+// formula: n^2, n // 2.
 func (h *Helper) doubt(x ast.Expr, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
