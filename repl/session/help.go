@@ -24,9 +24,9 @@ type (
 	Item  = help.Item
 )
 
-// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos. The cell may
-// be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer. Completing command lines is up to
-// whoever has the commands.
+// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos.
+// The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+// Completing command lines is up to whoever has the commands.
 func (s *Session) Complete(src string, pos int) (from int, list []Completion) {
 	pos = min(max(pos, 0), len(src))
 	if !s.busy.TryLock() {
@@ -36,14 +36,14 @@ func (s *Session) Complete(src string, pos int) (from int, list []Completion) {
 	return s.helper().Complete(src, pos)
 }
 
-// CompletePath completes the path of a file, relative to the session's folder; from is where its last element begins.
-// Folders end with a separator. Hidden files are listed when a dot is typed.
+// CompletePath completes the path of a file, relative to the session's folder; from is where its last element
+// begins. Folders end with a separator. Hidden files are listed when a dot is typed.
 func (s *Session) CompletePath(path string) (from int, list []Completion) {
 	return s.helper().CompletePath(path)
 }
 
-// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell. The cell
-// may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell.
+// The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
 func (s *Session) Hint(src string, pos int) (Hint, bool) {
 	if !s.busy.TryLock() {
 		return Hint{}, false
@@ -52,12 +52,13 @@ func (s *Session) Hint(src string, pos int) (Hint, bool) {
 	return s.helper().Hint(src, min(max(pos, 0), len(src)))
 }
 
-// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression, which it
-// does not evaluate.
+// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression,
+// which it does not evaluate.
 func (s *Session) Inspect(expr string) (Info, error) { return s.helper().Inspect(expr) }
 
-// Source is the source of what an Info tells about: as it was typed, for what a cell or a package of the user's
-// declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the standard library.
+// Source is the source of what an Info tells about: as it was typed, for what a cell or a package of the
+// user's declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the
+// standard library.
 func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
 
 // helper is help about the session as it is now.

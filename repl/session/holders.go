@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// What a cell has made may hold on to a variable or function of the session: a closure, a pointer, a goroutine. When the
-// name gets another type, it goes on with the old one, and people are told who does.
+// What a cell has made may hold on to a variable or function of the session: a closure, a pointer, a
+// goroutine. When the name gets another type, it goes on with the old one, and people are told who does.
 
 // holders are those that statements at the top of a cell make.
 func (s *Session) holders(c *checked, list []ast.Stmt) (made []*world.Holder) {
@@ -107,8 +107,8 @@ func (c *checked) baseName(e ast.Expr) string {
 	}
 }
 
-// held notes the session's names that a value goes on using: those in function literals that are not called at once, the
-// variables that it points to, and functions that are not called.
+// held notes the session's names that a value goes on using: those in function literals that are not called
+// at once, the variables that it points to, and functions that are not called.
 func (c *checked) held(root ast.Node, into map[string]types.Type) {
 	called := map[ast.Node]bool{}
 	all := func(n ast.Node) {
@@ -217,8 +217,8 @@ func keepsFuncsOf(t types.Type, within []types.Type) bool {
 	return true
 }
 
-// news says what has become of names since the units began to run that have got another type: what they are, and who
-// goes on with what they were.
+// news says what has become of names since the units began to run that have got another type: what they are,
+// and who goes on with what they were.
 func (s *Session) news(ran []*unit) (lines []string) {
 	say := func(line string) {
 		if !slices.Contains(lines, line) {

@@ -71,8 +71,8 @@ func TestCheckIsInterrupted(t *testing.T) {
 	}
 }
 
-// What a cell has started goes on when the cell has ended and its context with it: its own code, the ctx that it was
-// given, and its work in the engine. An interrupt while the cell runs stops it.
+// What a cell has started goes on when the cell has ended and its context with it: its own code, the ctx that
+// it was given, and its work in the engine. An interrupt while the cell runs stops it.
 func TestGoroutinesOutliveTheirCell(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())

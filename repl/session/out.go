@@ -75,8 +75,9 @@ func onlyPointer(v reflect.Value) unsafe.Pointer {
 // smallDepth is how deep a value may be nested that is kept.
 const smallDepth = 20
 
-// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it points to does
-// not count as small, however little it is, and what is nested deep, as all that holds itself is, does not either.
+// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it
+// points to does not count as small, however little it is, and what is nested deep, as all that holds itself
+// is, does not either.
 func small(v reflect.Value, depth int) int {
 	if !v.IsValid() {
 		return 0

@@ -25,8 +25,8 @@ func (e *dumbEditor) Older(func() []string)       {}
 func (e *dumbEditor) Status(string)               {}
 func (e *dumbEditor) Close() error                { return nil }
 
-// ReadCell reads lines until they are a cell; the prompt of the next one says what is missing. A text that was put into the cell before cannot be changed: it
-// is the cell.
+// ReadCell reads lines until they are a cell; the prompt of the next one says what is missing. A text that
+// was put into the cell before cannot be changed: it is the cell.
 func (e *dumbEditor) ReadCell(n int) (string, error) {
 	prompt := fmt.Sprintf("In [%d]: ", n)
 	text := ""

@@ -32,8 +32,9 @@ func begin(t *testing.T, h home, cell string) *screen.Program {
 	return s
 }
 
-// The end of the system and that of the terminal end the program soon, whatever it does; the cells are in the history, and
-// the terminal is given back. The bar is one second; a test that shares its machine must allow for more.
+// The end of the system and that of the terminal end the program soon, whatever it does; the cells are in the
+// history, and the terminal is given back. The bar is one second; a test that shares its machine must allow
+// for more.
 func TestEndsWhateverItDoes(t *testing.T) {
 	for _, cell := range busy {
 		for _, end := range []string{"SIGTERM", "hangup"} {
@@ -80,7 +81,8 @@ func TestHeldCtrlC(t *testing.T) {
 	}
 }
 
-// A goroutine that an earlier cell has left uses up the stack while the next one is typed: it ends, nothing else.
+// A goroutine that an earlier cell has left uses up the stack while the next one is typed: it ends, nothing
+// else.
 func TestGoroutineAtThePrompt(t *testing.T) {
 	p := newHome(t).open(nil)
 	p.Send("kept := 41; go func() { time.Sleep(200 * time.Millisecond); var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0) }()\r")

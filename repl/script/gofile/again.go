@@ -155,8 +155,8 @@ func parseFunc(text string) (d declared, ok bool) {
 	return d, true
 }
 
-// endDeferred makes a function of a cell that defers calls: they run at the end of the cell, not of the program.
-// It cannot if the cell declares variables, which other cells may use.
+// endDeferred makes a function of a cell that defers calls: they run at the end of the cell, not of the
+// program. It cannot if the cell declares variables, which other cells may use.
 func endDeferred(units []unit) ([]unit, error) {
 	deferred := -1
 	declares := false

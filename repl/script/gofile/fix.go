@@ -217,7 +217,8 @@ func (p *program) areLocal(list []ast.Expr) bool {
 	})
 }
 
-// assignChecked assigns what a call returns to variables that exist, which a := beside err might declare anew.
+// assignChecked assigns what a call returns to variables that exist, which a := beside err might declare
+// anew.
 func (p *program) assignChecked(s *ast.AssignStmt) string {
 	var values, lhs []string
 	for i, x := range s.Lhs {

@@ -68,7 +68,8 @@ var printing = []string{
 	"println := 3\nfmt.Println(println)",
 }
 
-// TestProgramsDoWhatSessionsDid: random sessions print in the program that they are exported as what they printed.
+// TestProgramsDoWhatSessionsDid: random sessions print in the program that they are exported as what they
+// printed.
 func TestProgramsDoWhatSessionsDid(t *testing.T) {
 	n, made := 60, 0
 	if flag.Lookup("long").Value.String() == "true" {

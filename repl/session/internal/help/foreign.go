@@ -17,8 +17,8 @@ import (
 // maxForeign bounds the lines that are read as Python: a line that people type is short.
 const maxForeign = 500
 
-// translated is "write …" with the Go for line n of a cell that cannot be run, and the block below it, if they read as Python.
-// What it says to write checks as the line of the cell that it stands for.
+// translated is "write …" with the Go for line n of a cell that cannot be run, and the block below it, if
+// they read as Python. What it says to write checks as the line of the cell that it stands for.
 func (h *Helper) translated(st *world.Stage, src string, n int) string {
 	lines := strings.Split(src, "\n")
 	if n < 1 || n > len(lines) {

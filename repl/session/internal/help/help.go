@@ -1,10 +1,10 @@
-// Package help is help for the person who types: what can follow at the cursor, the parameters of the call around it, what
-// is known about a name, and what may have been meant where the checker complains.
+// Package help is help for the person who types: what can follow at the cursor, the parameters of the call
+// around it, what is known about a name, and what may have been meant where the checker complains.
 //
-// It reads only. A [Helper] sees a notebook through [Session]; the text before the cursor is made whole (package cursor),
-// checked as if the cell were finished there, and looked at. Reading order: help.go, place.go (where the cursor is),
-// complete.go with expect.go, names.go, members.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with
-// idioms.go and foreign.go.
+// It reads only. A [Helper] sees a notebook through [Session]; the text before the cursor is made whole
+// (package cursor), checked as if the cell were finished there, and looked at. Reading order: help.go,
+// place.go (where the cursor is), complete.go with expect.go, names.go, members.go and paths.go, hint.go,
+// inspect.go with reading.go, then suggest.go with idioms.go and foreign.go.
 package help
 
 import (

@@ -1,9 +1,10 @@
-// Package world is what a session knows of the code in it: the names that cells have declared, with the source of their
-// declarations; the imports; and what a cell that is being checked will change.
+// Package world is what a session knows of the code in it: the names that cells have declared, with the
+// source of their declarations; the imports; and what a cell that is being checked will change.
 //
-// A [World] belongs to the cells, or to a package of the user's own. A [Stage] lies over it while a cell is checked, a
-// [Change] is what becomes of it when the cell runs. Nothing here checks or runs. Reading order: world.go, decls.go (what
-// declarations say about themselves), types.go (types as cells write them, and whether they are still the same).
+// A [World] belongs to the cells, or to a package of the user's own. A [Stage] lies over it while a cell is
+// checked, a [Change] is what becomes of it when the cell runs. Nothing here checks or runs. Reading order:
+// world.go, decls.go (what declarations say about themselves), types.go (types as cells write them, and
+// whether they are still the same).
 package world
 
 import (
