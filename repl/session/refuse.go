@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"sort"
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -70,35 +71,37 @@ func (s *Session) failingPlace(u *unit, cause error) ast.Node {
 	return nil
 }
 
-// failingStatement finds the statement that the interpreter does not compile by compiling less: functions
-// without their bodies, then with more and more statements of one. The functions of a program only may be
-// tried, because in a session they would replace those that are there.
+// failingStatement finds the statement that the interpreter does not compile by compiling less: one function after the
+// other with the bodies of all others left out, then less and less of the one that fails. The functions of a program
+// only may be tried, because in a session they would replace those that are there.
 func (s *Session) failingStatement(file *ast.File) ast.Node {
+	fails := func(f *ast.FuncDecl, n int) bool { // with the first n statements of f
+		try := &ast.File{Package: file.Package, Name: file.Name}
+		for _, d := range file.Decls {
+			o, ok := d.(*ast.FuncDecl)
+			if !ok {
+				try.Decls = append(try.Decls, d)
+				continue
+			}
+			part := *o
+			part.Body = &ast.BlockStmt{Lbrace: o.Body.Lbrace, Rbrace: o.Body.Rbrace}
+			if o == f {
+				part.Body.List = f.Body.List[:n]
+			}
+			if o == f || s.program != nil {
+				try.Decls = append(try.Decls, &part)
+			}
+		}
+		_, err := s.interp.Compile(try)
+		return err != nil
+	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Body == nil || s.program == nil && f.Name.Name != "cell" {
+		if !ok || f.Body == nil || s.program == nil && f.Name.Name != "cell" || !fails(f, len(f.Body.List)) {
 			continue
 		}
-		for i := range f.Body.List {
-			try := &ast.File{Package: file.Package, Name: file.Name}
-			for _, other := range file.Decls {
-				switch o := other.(type) {
-				case *ast.FuncDecl:
-					part := *o
-					part.Body = &ast.BlockStmt{Lbrace: o.Body.Lbrace, Rbrace: o.Body.Rbrace}
-					if o == f {
-						part.Body.List = f.Body.List[:i+1]
-					}
-					if o == f || s.program != nil {
-						try.Decls = append(try.Decls, &part)
-					}
-				default:
-					try.Decls = append(try.Decls, other)
-				}
-			}
-			if _, err := s.interp.Compile(try); err != nil {
-				return spot(f.Body.List[i].Pos())
-			}
+		if n := sort.Search(len(f.Body.List), func(n int) bool { return fails(f, n+1) }); n < len(f.Body.List) {
+			return spot(f.Body.List[n].Pos())
 		}
 	}
 	return nil

@@ -149,7 +149,11 @@ func (l *Lowerer) selector(e *ast.SelectorExpr) ast.Expr {
 
 // member is the field or method x.f.
 func (l *Lowerer) member(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
-	x, _ := l.walk(l.expr(e.X), sel.Recv(), sel)
+	from := e.X
+	if star, ok := ast.Unparen(e.X).(*ast.StarExpr); ok && !isPointer(l.typeOf(star)) {
+		from = star.X // among the elements of a literal the interpreter takes *x for a type
+	}
+	x, _ := l.walk(l.expr(from), sel.Recv(), sel)
 	l.pos = e.Sel.Pos()
 	if v, ok := sel.Obj().(*types.Var); ok {
 		return l.sel(x, l.fieldName(v))

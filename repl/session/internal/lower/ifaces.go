@@ -179,7 +179,8 @@ func untyped(x ast.Expr) bool {
 			return true
 		}
 	case *ast.UnaryExpr:
-		return x.Op == token.NOT
+		_, constant := x.X.(*ast.BasicLit)
+		return x.Op == token.NOT || (x.Op == token.SUB || x.Op == token.XOR) && !constant
 	}
 	return false
 }

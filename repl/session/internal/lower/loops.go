@@ -440,7 +440,8 @@ func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name str
 	}
 	o := l.info.Defs[id]
 	own := l.renamed(o, id.Name).(*ast.Ident).Name
-	if !l.captured(o, s.Body) {
+	counts := e == s.Key && l.assigned(o, s.Body) // the interpreter goes on from where the body has set it to
+	if !l.captured(o, s.Body) && !counts {
 		return own, nil
 	}
 	name = l.fresh("k")
