@@ -21,6 +21,9 @@ type value struct {
 // newValue returns zeros.
 func newValue(dt dtype.Type, shape []int) value {
 	v := value{dtype: dt, shape: shape}
+	if bytes := 8 * int64(size(shape)); bytes > most { // as a value between instructions, which is no buffer
+		panic(failure{&backend.OutOfMemory{Device: "ref", Want: bytes, Free: -1, Held: "the reference is for small tensors"}})
+	}
 	if dt.Float() {
 		v.f = make([]float64, size(shape))
 	} else {
