@@ -21,6 +21,7 @@ import (
 	"go/token"
 	"reflect"
 	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -188,56 +189,54 @@ type Method struct {
 	Call func(recv reflect.Value, args []reflect.Value) []reflect.Value
 }
 
-// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the
-// program has no room for the code of more methods.
+// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the program has no
+// room for the code of more methods.
 func (t *Type) SetMethods(values, pointers []Method) error {
 	this := t.Reflect()
-	if err := t.t.setMethods(this, values); err != nil {
-		return err
+	code, err := t.pointer.setMethods(reflect.PointerTo(this), pointers, nil)
+	if err == nil {
+		_, err = t.t.setMethods(this, values, code)
 	}
-	return t.pointer.setMethods(reflect.PointerTo(this), pointers)
+	return err
 }
 
-func (b *block) setMethods(recv reflect.Type, list []Method) error {
+// setMethods returns the code of each method by its name. The data word of an interface that holds a value is a pointer to
+// that, unless the value is a pointer itself: then the code is that of the method of pointers, which is given.
+func (b *block) setMethods(recv reflect.Type, list []Method, pointers map[string]unsafe.Pointer) (map[string]unsafe.Pointer, error) {
 	if len(list) != len(b.methods) {
 		panic(fmt.Sprintf("gotype: %s: got %d methods, want %d", recv, len(list), len(b.methods)))
 	}
-	slices.SortFunc(list, func(a, b Method) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b Method) int { return strings.Compare(a.Name, b.Name) })
+	all := map[string]unsafe.Pointer{}
 	for i, m := range list {
-		plain, err := enter(m.function(recv, func(v reflect.Value) reflect.Value { return v }))
+		plain, err := enter(m.function(recv))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		iface := plain
 		if b.flags&flagDirect == 0 {
-			iface, err = enter(m.function(reflect.PointerTo(recv), reflect.Value.Elem))
-			if err != nil {
-				return err
+			if iface = pointers[m.Name]; iface == nil {
+				panic(fmt.Sprintf("gotype: %s has the method %s, and its pointers have not", recv, m.Name))
 			}
 		}
+		all[m.Name] = plain
 		b.methods[i] = methodType{
 			name: addReflectOff(unsafe.Pointer(encode(m.Name, "", true, false))), typ: addReflectOff(unsafe.Pointer(describe(m.Type))),
 			iface: addReflectOff(iface), plain: addReflectOff(plain),
 		}
 	}
 	b.uncommon.count, b.uncommon.visible = uint16(len(list)), uint16(len(list))
-	return nil
+	return all, nil
 }
 
-// function is a function of the method with its receiver as the first parameter, of which find makes the
-// value.
-func (m Method) function(recv reflect.Type, find func(reflect.Value) reflect.Value) reflect.Value {
+// function is a function of the method with its receiver as the first parameter.
+func (m Method) function(recv reflect.Type) reflect.Value {
 	in := []reflect.Type{recv}
 	for t := range m.Type.Ins() {
 		in = append(in, t)
 	}
 	t := reflect.FuncOf(in, slices.Collect(m.Type.Outs()), m.Type.IsVariadic())
-	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value { return m.Call(find(args[0]), args[1:]) })
+	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value { return m.Call(args[0], args[1:]) })
 }
 
 // Retype is x with the type t, which must lie in memory as the type of x does.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -137,8 +138,8 @@ func TestMethods(t *testing.T) {
 		} else {
 			made.Define(under)
 		}
-		var seen any
-		note := func(recv reflect.Value) { seen = recv.Interface() }
+		var seen reflect.Value
+		note := func(recv reflect.Value) { seen = recv }
 		str := Method{"String", reflect.TypeFor[func() string](), func(recv reflect.Value, _ []reflect.Value) []reflect.Value {
 			note(recv)
 			return []reflect.Value{reflect.ValueOf("made")}
@@ -160,7 +161,7 @@ func TestMethods(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := Retype(like, made.Reflect())
-		if got := fmt.Sprint(x); got != "made" || made.Reflect().Comparable() && seen != x {
+		if got := fmt.Sprint(x); got != "made" || made.Reflect().Comparable() && reflect.Indirect(seen).Interface() != x {
 			t.Errorf("%T: got %q with the receiver %v", like, got, seen)
 		}
 		if b, err := io.ReadAll(x.(io.Reader)); string(b) != "text" || err != nil {
@@ -176,7 +177,7 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%T: a value has the method of its pointers", like)
 		}
 		p := reflect.New(made.Reflect())
-		if got := p.Interface().(interface{ Len() int }).Len(); got != 3 || seen != p.Interface() {
+		if got := p.Interface().(interface{ Len() int }).Len(); got != 3 || seen.Interface() != p.Interface() {
 			t.Errorf("%T: got %d with the receiver %v", like, got, seen)
 		}
 	}
@@ -198,7 +199,7 @@ func TestTypesReferToThemselves(t *testing.T) {
 
 // A method of a made type serves while the collector runs and stacks grow.
 func TestMethodsSurviveTheCollector(t *testing.T) {
-	made := Declare(Head{Kind: reflect.Slice, Text: "main.Sorted", Path: "main", Defined: true, Methods: 3})
+	made := Declare(Head{Kind: reflect.Slice, Text: "main.Sorted", Path: "main", Defined: true, Methods: 3, PointerMethods: 3})
 	made.Define(reflect.TypeFor[[]int]())
 	var grow func(n int) int
 	grow = func(n int) int {
@@ -208,10 +209,12 @@ func TestMethodsSurviveTheCollector(t *testing.T) {
 		}
 		return grow(n-1) + big[n%100]
 	}
-	ints := func(v reflect.Value) []int { return v.Convert(reflect.TypeFor[[]int]()).Interface().([]int) }
+	ints := func(v reflect.Value) []int {
+		return reflect.Indirect(v).Convert(reflect.TypeFor[[]int]()).Interface().([]int)
+	}
 	methods := []Method{
 		{"Len", reflect.TypeFor[func() int](), func(v reflect.Value, _ []reflect.Value) []reflect.Value {
-			return []reflect.Value{reflect.ValueOf(v.Len())}
+			return []reflect.Value{reflect.ValueOf(len(ints(v)))}
 		}},
 		{"Less", reflect.TypeFor[func(i, j int) bool](), func(v reflect.Value, a []reflect.Value) []reflect.Value {
 			grow(100)
@@ -223,7 +226,7 @@ func TestMethodsSurviveTheCollector(t *testing.T) {
 			return nil
 		}},
 	}
-	if err := made.SetMethods(methods, nil); err != nil {
+	if err := made.SetMethods(methods, slices.Clone(methods)); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan bool)
