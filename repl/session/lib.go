@@ -96,8 +96,8 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		"ContainHandler": reflect.ValueOf(abort),
 		"Pointer":        reflect.ValueOf((*unsafe.Pointer)(nil)),
 		"Defers":         reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
-		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, "", "", a...) }),
-		"Println": reflect.ValueOf(func(a ...any) { r.Print(s.errOut, " ", "\n", a...) }),
+		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, "", "", s.program != nil, a...) }),
+		"Println": reflect.ValueOf(func(a ...any) { r.Print(s.errOut, " ", "\n", s.program != nil, a...) }),
 	}
 	for name, f := range map[string]any{
 		"MinInt": rt.Min[int], "MinInt64": rt.Min[int64], "MinUint64": rt.Min[uint64], "MinFloat64": rt.Min[float64], "MinString": rt.Min[string],

@@ -150,6 +150,11 @@ func parameter(sig *types.Signature, i int) types.Type {
 // arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic parameter of
 // an interface type: those become a slice (spread).
 func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.Expr, spread bool) {
+	return l.argumentsAs(e, sig, func(_ int, x ast.Expr) ast.Expr { return x })
+}
+
+// argumentsAs is arguments with each argument rewritten before it becomes what the parameter is.
+func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite func(i int, x ast.Expr) ast.Expr) (args []ast.Expr, spread bool) {
 	n := sig.Params().Len()
 	if len(e.Args) == 1 {
 		if _, ok := l.typeOf(e.Args[0]).(*types.Tuple); ok {
@@ -161,7 +166,7 @@ func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.E
 		if e.Ellipsis.IsValid() && i == n-1 {
 			t = sig.Params().At(i).Type()
 		}
-		args = append(args, l.convert(l.expr(a), l.typeOf(a), t))
+		args = append(args, l.convert(rewrite(i, l.expr(a)), l.typeOf(a), t))
 	}
 	if e.Ellipsis.IsValid() {
 		l.holdFuncs(args[:n-1], sig)

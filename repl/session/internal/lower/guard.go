@@ -92,10 +92,13 @@ func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
 // that of a goroutine of the cell.
 func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {
 	sig := l.typeOf(e.Fun).Underlying().(*types.Signature)
-	args, _ := l.arguments(e, sig)
-	if f, ok := l.typeOf(e.Args[i]).Underlying().(*types.Signature); ok && f.Results().Len() == 0 {
-		args[i] = l.contain(e, args[i], f)
-	}
+	f, ok := l.typeOf(e.Args[i]).Underlying().(*types.Signature)
+	args, _ := l.argumentsAs(e, sig, func(k int, x ast.Expr) ast.Expr {
+		if k == i && ok && f.Results().Len() == 0 {
+			return l.contain(e, x, f)
+		}
+		return x
+	})
 	return &ast.CallExpr{Fun: l.callee(e.Fun), Lparen: e.Lparen, Args: args, Rparen: e.Rparen}
 }
 

@@ -4,6 +4,7 @@ package made
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"reflect"
 	"sync"
@@ -32,12 +33,15 @@ type Types struct {
 	s     Session
 	mu    sync.Mutex
 	made  typeutil.Map                // types.Type -> reflect.Type
-	found map[reflect.Type]types.Type // the other way, of types that compiled code does not have
+	from  map[reflect.Type]types.Type // the other way
+	found map[reflect.Type]types.Type // the same of types that compiled code does not have
 	todo  []func()                    // what is left to do before the types that were begun are complete
 }
 
 // New makes no types yet.
-func New(s Session) *Types { return &Types{s: s, found: map[reflect.Type]types.Type{}} }
+func New(s Session) *Types {
+	return &Types{s: s, from: map[reflect.Type]types.Type{}, found: map[reflect.Type]types.Type{}}
+}
 
 // Of is the type with this number.
 func (m *Types) Of(key int) reflect.Type {
@@ -60,6 +64,7 @@ func (m *Types) reflect(t types.Type) reflect.Type {
 	}
 	r := m.make(t)
 	m.made.Set(t, r)
+	m.from[r] = t
 	if m.mentions(r) {
 		m.found[r] = t
 	}
@@ -303,17 +308,6 @@ func (m *Types) origin(r reflect.Type) types.Type {
 	if t := m.found[r]; t != nil || !m.mentions(r) {
 		return t
 	}
-	elem := func(r reflect.Type) types.Type {
-		for kind, t := range basicTypes {
-			if t == r {
-				return types.Typ[kind]
-			}
-		}
-		if r == reflect.TypeFor[any]() {
-			return types.Universe.Lookup("any").Type()
-		}
-		return m.origin(r)
-	}
 	switch r.Kind() {
 	case reflect.Pointer:
 		return types.NewPointer(m.origin(r.Elem()))
@@ -328,9 +322,44 @@ func (m *Types) origin(r reflect.Type) types.Type {
 			}
 		}
 	case reflect.Map:
-		if k, e := elem(r.Key()), elem(r.Elem()); k != nil && e != nil {
+		if k, e := m.part(r.Key()), m.part(r.Elem()); k != nil && e != nil {
 			return types.NewMap(k, e)
+		}
+	case reflect.Func:
+		in, ok := m.parts(r.NumIn(), r.In)
+		out, ok2 := m.parts(r.NumOut(), r.Out)
+		if ok && ok2 {
+			return types.NewSignatureType(nil, nil, nil, in, out, r.IsVariadic())
 		}
 	}
 	return nil
+}
+
+// part is the type that reflection knows as r, of cells or not, or nil: compiled types are known that a type of cells is
+// made of.
+func (m *Types) part(r reflect.Type) types.Type {
+	for kind, t := range basicTypes {
+		if t == r {
+			return types.Typ[kind]
+		}
+	}
+	if r == reflect.TypeFor[any]() {
+		return types.Universe.Lookup("any").Type()
+	}
+	if t := m.from[r]; t != nil {
+		return t
+	}
+	return m.origin(r)
+}
+
+func (m *Types) parts(n int, at func(int) reflect.Type) (_ *types.Tuple, ok bool) {
+	list := make([]*types.Var, n)
+	for i := range list {
+		t := m.part(at(i))
+		if t == nil {
+			return nil, false
+		}
+		list[i] = types.NewParam(token.NoPos, nil, "", t)
+	}
+	return types.NewTuple(list...), true
 }

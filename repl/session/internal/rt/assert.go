@@ -151,22 +151,29 @@ func (r *Runtime) ClearMap(m any) {
 	}
 }
 
-// Print is the predeclared print, and with a separator and an end println.
-func (r *Runtime) Print(w io.Writer, separator, end string, args ...any) {
+// Print is the predeclared print, and with a separator and an end println. What Go prints of slices and maps,
+// their address, tells nothing to a person whose fingers know another print, and is different in every run:
+// unless raw is set they are printed as package fmt does.
+func (r *Runtime) Print(w io.Writer, separator, end string, raw bool, args ...any) {
 	var b strings.Builder
 	for i, a := range args {
 		if i > 0 {
 			b.WriteString(separator)
 		}
 		v, _ := r.Dynamic(reflect.ValueOf(a))
-		b.WriteString(printed(v))
+		switch {
+		case raw && v.Kind() == reflect.Slice:
+			fmt.Fprintf(&b, "[%d/%d]%#x", v.Len(), v.Cap(), v.Pointer())
+		case raw && v.Kind() == reflect.Map:
+			fmt.Fprintf(&b, "%#x", v.Pointer())
+		default:
+			b.WriteString(printed(v))
+		}
 	}
 	fmt.Fprint(w, b.String()+end)
 }
 
-// printed is a value as the Go runtime prints it. What it prints of slices and maps, their address, tells
-// nothing to a person whose fingers know another print, and is different in every run: here they are printed
-// as package fmt does.
+// printed is a value as the Go runtime prints it, but for slices and maps.
 func printed(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Invalid:

@@ -180,6 +180,9 @@ func GoError(v any) any {
 	default:
 		return v
 	}
+	if unhashable, ok := strings.CutPrefix(text, "hash of unhashable type: "); ok { // of an empty map
+		return RuntimeError("runtime error: hash of unhashable type " + unhashable)
+	}
 	if m := sliceToArray.FindStringSubmatch(text); m != nil {
 		return RuntimeError(fmt.Sprintf("runtime error: cannot convert slice with length %s to array or pointer to array with length %s", m[1], m[2]))
 	}
