@@ -18,12 +18,12 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// Run runs one cell: Go, command lines, or both. It is checked as a whole before any of it runs; only what follows a
-// command line that changes the session is checked after that. Cancelling ctx interrupts the cell, which keeps the
-// variables that it has assigned.
+// Run runs one cell: Go, command lines, or both. It is checked as a whole before any of it runs; only what
+// follows a command line that changes the session is checked after that. Cancelling ctx interrupts the cell,
+// which keeps the variables that it has assigned.
 //
-// One cell runs at a time: another caller waits. A command that runs cells in turn does so with the context that it was
-// given, by which they are known as part of its cell.
+// One cell runs at a time: another caller waits. A command that runs cells in turn does so with the context
+// that it was given, by which they are known as part of its cell.
 func (s *Session) Run(ctx context.Context, cell string) Result {
 	start := time.Now()
 	if s.running(ctx) == nil {
@@ -78,8 +78,8 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	return nil
 }
 
-// prepared has f check and build code, and waits for it, until ctx is cancelled: a check that does not end, which would
-// be a fault of this package, must not take the session with it.
+// prepared has f check and build code, and waits for it, until ctx is cancelled: a check that does not end,
+// which would be a fault of this package, must not take the session with it.
 func (s *Session) prepared(ctx context.Context, f func() error) error {
 	type result struct {
 		err    error
@@ -118,8 +118,8 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 	return r.err
 }
 
-// newChecker starts the goroutine in which a session checks its cells, one after the other: its stack has grown to what
-// that takes, which would cost each cell a part of its time.
+// newChecker starts the goroutine in which a session checks its cells, one after the other: its stack has
+// grown to what that takes, which would cost each cell a part of its time.
 func newChecker() chan<- func() {
 	checks := make(chan func())
 	go func() {
@@ -172,8 +172,8 @@ func lastCommand(pieces []cell.Piece) int {
 	return -1
 }
 
-// checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the units of the
-// pieces before the one that is wrong, and that one.
+// checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the
+// units of the pieces before the one that is wrong, and that one.
 func (s *Session) checkPieces(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
@@ -211,8 +211,8 @@ func (s *Session) checkPiece(st *world.Stage, n int, src string, p cell.Piece, l
 	return []*unit{u}, nil
 }
 
-// runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the session,
-// because what follows must be checked again.
+// runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the
+// session, because what follows must be checked again.
 func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (done int, err error) {
 	var ran []*unit
 	defer func() {
@@ -294,8 +294,8 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 	return err
 }
 
-// runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted holds
-// what was assigned so far.
+// runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted
+// holds what was assigned so far.
 func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, err error) {
 	if u.local != nil {
 		return false, s.runLocal(ctx, u)
@@ -354,8 +354,9 @@ func partial(err error) bool {
 		errors.As(err, &interrupted) || errors.As(err, &paused)
 }
 
-// unassigned gives the variables back what they meant before the cell, which a unit has declared that failed before it
-// came to assign them: a name that was new is undeclared again, and one that had another type has its old value.
+// unassigned gives the variables back what they meant before the cell, which a unit has declared that failed
+// before it came to assign them: a name that was new is undeclared again, and one that had another type has
+// its old value.
 func (s *Session) unassigned(u *unit, before map[string]*world.Entity, err error) {
 	var failed *FailedError
 	var panicked *PanicError
@@ -399,7 +400,8 @@ type result struct {
 	err    error         // that the expression has returned
 }
 
-// finish is the last thing that the cell does: it renders the values. What it makes is looked at when the cell has ended.
+// finish is the last thing that the cell does: it renders the values. What it makes is looked at when the
+// cell has ended.
 func (l *result) finish(s *Session) func() {
 	if l == nil {
 		return nil
@@ -476,8 +478,8 @@ type told struct {
 
 func tell(err error) error { return &told{err, err.Error()} }
 
-// tellAt is tell for the error of a command, with its line in front if the cell has more than the command, unless the
-// error names a place itself.
+// tellAt is tell for the error of a command, with its line in front if the cell has more than the command,
+// unless the error names a place itself.
 func (s *Session) tellAt(u *unit, n int, err error) error {
 	t := &told{err, err.Error()}
 	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
@@ -492,7 +494,8 @@ func (t *told) Error() string { return t.text }
 // Unwrap is the error itself.
 func (t *told) Unwrap() error { return t.error }
 
-// isPrinting says whether an expression is a call of one of fmt's functions that print: its results are of no interest.
+// isPrinting says whether an expression is a call of one of fmt's functions that print: its results are of no
+// interest.
 func isPrinting(c *checked, e ast.Expr) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {

@@ -42,8 +42,8 @@ func measureUsage() usage {
 	return u
 }
 
-// over says whether more memory is in use than may be. Where too much was held already when the newest run began, there
-// must be room to give it up.
+// over says whether more memory is in use than may be. Where too much was held already when the newest run
+// began, there must be room to give it up.
 func (u usage) over(before usage) bool {
 	return u.heap > max(memoryLimit(), before.heap+memoryLimit()/16) ||
 		u.heap+u.tensors > max(wholeLimit(), before.heap+before.tensors+wholeLimit()/16)

@@ -18,7 +18,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A tensorError is a panic of the engine: a wrong shape or dtype is the caller's mistake, and shown like a compile error.
+// A tensorError is a panic of the engine: a wrong shape or dtype is the caller's mistake, and shown like a
+// compile error.
 type tensorError interface {
 	error
 	TensorOp() string
@@ -72,8 +73,8 @@ func (s *Session) panicked(o rt.Outcome) error {
 	return e
 }
 
-// panicText is what a panic says. Where its value cannot be asked, because that panics in turn or does not end, it is
-// the value's type.
+// panicText is what a panic says. Where its value cannot be asked, because that panics in turn or does not
+// end, it is the value's type.
 func panicText(o rt.Outcome) string {
 	if !o.Mute {
 		return o.Text
@@ -81,12 +82,13 @@ func panicText(o rt.Outcome) string {
 	return fmt.Sprintf("%T (which panics when it is asked what it says)", o.Value)
 }
 
-// traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic: mcs.f(...).
+// traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic:
+// mcs.f(...).
 var traceLine = regexp.MustCompile(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
 
-// userFrames are the calls of cells' code that a panic went through. The interpreter tells the functions, but it takes
-// the function around a literal for the literal, and its places are those of any statement of the same kind; so the
-// places come from the marks.
+// userFrames are the calls of cells' code that a panic went through. The interpreter tells the functions, but
+// it takes the function around a literal for the literal, and its places are those of any statement of the
+// same kind; so the places come from the marks.
 func (s *Session) userFrames(trace []string, value any) (list []Frame, place *Diag) {
 	add := func(m *lower.Mark) {
 		if m == nil {
@@ -181,8 +183,8 @@ func (s *Session) functionMark(name string) *lower.Mark {
 // cellOf is the number of the cell, or of the package's file, that a mark is in.
 func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.fset.Position(m.Pos).Filename) }
 
-// panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or somewhere
-// in it.
+// panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or
+// somewhere in it.
 func (s *Session) panicPlace(m *lower.Mark, value any) *Diag {
 	var call *lower.Call
 	if te, ok := value.(tensorError); ok {
@@ -198,8 +200,9 @@ func (s *Session) panicPlace(m *lower.Mark, value any) *Diag {
 	return &d
 }
 
-// opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It is not found if
-// several might be meant. What fails in an evaluation is the last of the calls that have made the value.
+// opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It is not
+// found if several might be meant. What fails in an evaluation is the last of the calls that have made the
+// value.
 func opCall(calls []lower.Call, op string) *lower.Call {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c lower.Call) bool { return c.Name == lower.Values })
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }

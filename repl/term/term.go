@@ -220,8 +220,8 @@ func (nb *notebook) run(ctx context.Context, cell string) {
 	nb.show(result)
 }
 
-// pressed answers the n-th Ctrl-C while a cell runs. The first cancels the cell's context; a cell that does not stop is
-// dropped by the second, and the third leaves it behind together with the session.
+// pressed answers the n-th Ctrl-C while a cell runs. The first cancels the cell's context; a cell that does
+// not stop is dropped by the second, and the third leaves it behind together with the session.
 func (nb *notebook) pressed(n int, cancel func()) {
 	say := func(text string) {
 		nb.progress.FreshLine()
