@@ -183,12 +183,14 @@ func (r *reader) lineAt(off int) (from, to int) {
 // startsCommand says whether a command line begins at a byte where a statement may: the byte is the first of
 // its line, and % or !, or the line is Go without comments and ends in a question mark, which Go has not.
 func (r *reader) startsCommand(off int) bool {
+	if before := strings.TrimRight(r.src[:off], blanks); before != "" && before[len(before)-1] != '\n' {
+		return false
+	}
 	if c := r.src[off]; c == '%' || c == '!' {
-		from, _ := r.lineAt(off)
-		return from == off
+		return true
 	}
 	from, to := r.lineAt(off)
-	if from != off || r.src[to-1] != '?' {
+	if r.src[to-1] != '?' {
 		return false
 	}
 	list := r.part(from, to)
@@ -200,13 +202,18 @@ func (r *reader) startsCommand(off int) bool {
 	return len(list) > 0 && list[len(list)-1].Tok == token.ILLEGAL
 }
 
-// part are the tokens of a part of a command line.
+// part are the tokens of a part of a command line, which follows a blank or a line break.
 func (r *reader) part(from, to int) (list []Token) {
-	for _, t := range ScanGo(r.src[from:to]) {
-		if t.From, t.To, t.Command = t.From+from, t.To+from, true; t.Tok != LineEnd {
+	if from == to {
+		return nil
+	}
+	sub := &reader{src: r.src[:to], bytes: r.bytes[:to], plain: true, take: func(t Token) bool {
+		if t.Command = true; t.Tok != LineEnd {
 			list = append(list, t)
 		}
-	}
+		return true
+	}}
+	sub.golang(from)
 	return list
 }
 
