@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // Grad returns the gradients of loss, which has one element, with respect to parameters, lazily and in their order. Any
@@ -17,7 +18,7 @@ func Grad(loss Tensor, params ...Tensor) []Tensor {
 	for i, p := range params {
 		nodes[i] = p.node("grad")
 	}
-	grads, err := ir.Grad(loss.node("grad"), nodes)
+	grads, err := ir.Grad(scope.Context(), loss.node("grad"), nodes)
 	check("grad", err)
 	out := make([]Tensor, len(grads))
 	for i, g := range grads {

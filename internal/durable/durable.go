@@ -92,6 +92,9 @@ func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
 	}
 	sys := w.system()
 	err = writeSynced(sys, temp, perm, old, write)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w (the file is replaced by a new one, which its folder must allow)", named(err, temp, path))
+	}
 	if err == nil {
 		err = sys.rename(temp, real)
 	}

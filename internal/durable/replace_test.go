@@ -135,6 +135,29 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
+// TestAFolderThatAllowsNoNewFile: the error says why a file that may be written is not.
+func TestAFolderThatAllowsNoNewFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o777)
+	if os.Mkdir(filepath.Join(dir, "probe"), 0o777) == nil {
+		t.Skip("this user may do everything")
+	}
+	err := WriteFile(path, Text("new"))
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "its folder must allow") || strings.Contains(err.Error(), TempMark) {
+		t.Errorf("got %v", err)
+	}
+	if b, err := os.ReadFile(path); string(b) != "old" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+}
+
 // TestLeftoversGo: the next write removes what a crash left of the same file, and nothing else.
 func TestLeftoversGo(t *testing.T) {
 	dir := t.TempDir()

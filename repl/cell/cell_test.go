@@ -34,6 +34,8 @@ func TestSplit(t *testing.T) {
 		{"%time f()\nx\n%whos", "command[%time f()] statement[x] command[%whos]"},
 		{"\t%whos \r\n", "command[%whos]"},
 		{"!ls *.go", "command[!ls *.go]"},
+		{"%bench a := f(1); b := f(2)\nx", "command[%bench a := f(1); b := f(2)] statement[x]"},
+		{"!cd a; ls;\nx", "command[!cd a; ls;] statement[x]"},
 		{"x?\ny.Add??", "command[x?] command[y.Add??]"},
 		{`m["a"]?`, `command[m["a"]?]`},
 		{"%%bench\na := 1\n%b\n", "command[%%bench\na := 1\n%b\n]"},

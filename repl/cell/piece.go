@@ -49,7 +49,7 @@ func SplitTokens(src string, list []Token) (pieces []Piece) {
 			flush(i, list[i-1].To, false)
 		}
 		switch written := t.Tok == token.SEMICOLON; {
-		case t.Ends() && t.Depth == 0:
+		case t.Ends() && t.Depth == 0 && !(t.Command && written): // a command has the whole line
 			if n := len(pieces); written && start < 0 && n > 0 {
 				pieces[n-1].Quiet = true
 			}

@@ -181,3 +181,65 @@ func TestTwoPrograms(t *testing.T) {
 	}
 	t.Errorf("got %q, want %q", errs, want)
 }
+
+// TestPausedBySave: a save that fails pauses the training; the same call goes on from there, exactly.
+func TestPausedBySave(t *testing.T) {
+	want, errs, code := mcs(t, writeFiles(t, map[string]string{"t.mcs": training}), "", "run", "t.mcs")
+	if code != 0 {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	_, result, _ := strings.Cut(want, "result ")
+	cells := strings.SplitAfter(training, "// %%\n")
+	text := strings.Replace(training, `fmt.Println("begins")`, `type breaking struct{ data.Source }
+func (b breaking) Batch(n int) (data.Batch, error) {
+	if _, err := os.Stat("broken"); n == 5 && err != nil {
+		os.WriteFile("broken", nil, 0o666)
+		os.RemoveAll("run")
+		os.WriteFile("run", nil, 0o666)
+	}
+	return b.Source.Batch(n)
+}
+d := breaking{data.Windows(text, 16, 2)}`, 1)
+	text = strings.ReplaceAll(text, "m, data.Windows(text, 16, 2), train", "m, d, train")
+	text = strings.Replace(text, "h := train.Run", "h, err := train.Run", 1)
+	text = strings.Replace(text, `fmt.Println("result", h.Steps(), nn.Hash(nn.Params(m)))`, `err
+// > train: checkpoint run/step-[..]; paused at step [..] of 40, nothing is lost: run it again to go on
+// %%
+os.Remove("run")
+// %%
+`+strings.Replace(cells[2], "m, data.Windows(text, 16, 2), train", "m, d, train", 1)+cells[3], 1)
+	got, errs, code := mcs(t, writeFiles(t, map[string]string{"t.mcs": text}), "", "run", "t.mcs")
+	if code != 0 || !strings.HasSuffix(got, "result "+result) {
+		t.Errorf("code %d: got %q, want the result %q\n%s", code, got, result, errs)
+	}
+	if !strings.Contains(got, "nothing is lost: run it again to go on") {
+		t.Errorf("got %q, want to be told that the run is paused", got)
+	}
+}
+
+// TestFullDiskInTraining: the checkpoint that is there stays whole, and is gone on from where there is room.
+func TestFullDiskInTraining(t *testing.T) {
+	want, errs, code := mcs(t, writeFiles(t, map[string]string{"t.mcs": training}), "", "run", "t.mcs")
+	if code != 0 {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	dir := writeFiles(t, map[string]string{"t.mcs": training})
+	script := `mkdir disk && mount -t tmpfs -o size=128k none disk || exit 99
+cp t.mcs disk
+cd disk
+"$MCS" run t.mcs
+cp -r run ..`
+	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", script)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1", "MCS="+os.Args[0])
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 99 || strings.Contains(string(out), "unshare:") {
+		t.Skipf("needs a small disk of its own: %v %s", err, out)
+	}
+	if !strings.Contains(string(out), "no space left on device; paused at step ") {
+		t.Errorf("%v: %s", err, out)
+	}
+	got, errs, code := mcs(t, dir, "", "run", "t.mcs")
+	if code != 0 || got != want {
+		t.Errorf("with room: code %d: got %q, want %q\n%s", code, got, want, errs)
+	}
+}

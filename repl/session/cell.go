@@ -220,7 +220,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 			err = e
 		}
 		for _, line := range s.news(ran) {
-			fmt.Fprintln(s.errOut, line)
+			s.tell("%s", line)
 		}
 	}()
 	var later *unit

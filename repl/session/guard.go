@@ -176,7 +176,7 @@ func (s *Session) halted(f func()) {
 // stoppedCell gives back what a cell held that was stopped, and tells of it if nobody waits for the cell.
 func (g *guard) stoppedCell(s *Session, cause error, background bool) {
 	if background {
-		fmt.Fprintf(s.errOut, "a goroutine of an earlier cell was stopped: %v\n", cause)
+		s.tell("a goroutine of an earlier cell was stopped: %v", cause)
 	}
 	runtime.GC()
 	g.mu.Lock()

@@ -249,7 +249,7 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, 1, "", "")
 		where = d.place() + ": "
 	}
-	fmt.Fprintf(s.errOut, "%spanic in goroutine: %s\n", where, text)
+	s.tell("%spanic in goroutine: %s", where, text)
 }
 
 func internalPanic(p any) *PanicError {

@@ -76,7 +76,7 @@ func (s *Session) refresh(ctx context.Context) {
 		if err != nil {
 			text := err.Error()
 			if said := slices.Collect(maps.Values(ls.kept)); !slices.Contains(said, text) {
-				fmt.Fprintf(s.errOut, "%s: not reloaded, it stays as it was:\n%s\n", p.shown, text)
+				s.tell("%s: not reloaded, it stays as it was:\n%s", p.shown, text)
 			}
 			ls.kept[p.dir] = text
 			for dir, q := range before { // what had been reloaded for it
@@ -174,7 +174,7 @@ func (s *Session) rebind(ctx context.Context, before map[string]*local) {
 		}
 	}
 	sort.Strings(lines)
-	fmt.Fprintln(s.errOut, strings.Join(lines, "\n"))
+	s.tell("%s", strings.Join(lines, "\n"))
 }
 
 // anew says what a reload does to a package's variables, if it has any.

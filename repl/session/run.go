@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -28,7 +27,7 @@ func (s *Session) settled() {
 	select {
 	case <-s.pending:
 	case <-time.After(grace / 10):
-		fmt.Fprintln(s.errOut, "an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
+		s.tell("an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
 	}
 	s.pending = nil
 }

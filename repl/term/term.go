@@ -148,7 +148,7 @@ func (nb *notebook) loadHistory(preload []string) {
 // historyFailed says once that the history is not kept, and why.
 func (nb *notebook) historyFailed(err error) {
 	if err != nil && nb.history.Swap(nil) != nil {
-		fmt.Fprintln(nb.out, nb.theme.paint(grey, err.Error()+"; cells are not kept"))
+		fmt.Fprintln(nb.out, nb.theme.paint(grey, visible.Line(err.Error())+"; cells are not kept"))
 	}
 }
 

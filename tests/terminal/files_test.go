@@ -38,6 +38,10 @@ func TestFilesCannotDriveTheTerminal(t *testing.T) {
 	h.write("a.mcs", "// %%\nx := 1 // "+owned+"\n// %%\nx.y // "+owned+"\n")
 	h.write(owned+".txt", "text")
 	h.write(owned+".mcs", "x.y\n")
+	if err := os.Mkdir(filepath.Join(h.dir, "evil"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.write("evil/evil.go", "package evil\n\nvar A = b // "+owned+"\n")
 	p := h.open(nil)
 	n := 1
 	cell := func(text, see string) {
@@ -68,6 +72,8 @@ func TestFilesCannotDriveTheTerminal(t *testing.T) {
 	cell(`os.ReadDir(".")`, "Out[")
 	cell(`errors.New("\x1b]0;owned\a")`, `\x1b]0;owned\a`)
 	cell(`panic("\x1b]0;owned\a")`, `panic`)
+	cell(`go func() { panic("\x1b]0;owned\a") }()`, `panic in goroutine`)
+	cell(`import "./evil"`, `// \x1b]0;owned\a`)
 	ready(p)
 	p.Send("%run \t")
 	p.See(`a.mcs`)

@@ -188,3 +188,11 @@ func (e *OutOfMemory) Error() string {
 
 // ErrInterrupted is what Submit returns when its context was cancelled without a cause of its own.
 var ErrInterrupted = errors.New("interrupted")
+
+// Interrupted is the error of work that was stopped because ctx is done: the context's cause, or ErrInterrupted.
+func Interrupted(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ErrInterrupted
+}

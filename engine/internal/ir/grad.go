@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,20 +11,27 @@ import (
 // params' types. It walks the graph backwards once and lets the row of each op write its part; only nodes on a way from
 // a param to the loss take part, so what is frozen costs nothing. No gradient flows through integers and Bool.
 //
-// A param that the loss does not reach is an error that names it, and so is an op on the way that has no gradient.
-func Grad(loss *Node, params []*Node) ([]*Node, error) {
+// A param that the loss does not reach is an error that names it, and so is an op on the way that has no gradient. When ctx
+// is done first, its cause is the error.
+func Grad(ctx context.Context, loss *Node, params []*Node) ([]*Node, error) {
 	if loss.Outs != nil || Size(loss.Shape) != 1 || !loss.DType.Float() {
 		return nil, &Error{"grad", fmt.Sprintf("got loss %v, want one element of a floating-point dtype (Sum or Mean gives one)", loss)}
 	}
 	links.RLock()
 	defer links.RUnlock()
-	r := reverse{dy: map[*Node][]*Node{}, on: map[*Node]bool{}}
-	order := r.order(loss, params)
+	r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}}
+	order := r.order(ctx, loss, params)
+	if order == nil {
+		return nil, context.Cause(ctx)
+	}
 	if err := r.unreached(loss, params); err != nil {
 		return nil, err
 	}
-	r.dy[loss] = []*Node{full(loss, 1, loss.Shape)}
-	for _, n := range slices.Backward(order) {
+	r.flow(loss, 0, full(loss, 1, loss.Shape))
+	for i, n := range slices.Backward(order) {
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err := r.step(n); err != nil {
 			return nil, err
 		}
@@ -32,7 +40,7 @@ func Grad(loss *Node, params []*Node) ([]*Node, error) {
 	for i, p := range params {
 		if r.dy[p] == nil { // nothing flows along the ways that there are
 			grads[i] = full(p, 0, p.Shape)
-		} else if grads[i] = r.dy[p][0]; grads[i] == nil {
+		} else if grads[i] = r.sums(p)[0]; grads[i] == nil {
 			return nil, unreached(loss, p, "")
 		}
 	}
@@ -45,22 +53,29 @@ func Grad(loss *Node, params []*Node) ([]*Node, error) {
 // reverse is one walk backwards.
 type reverse struct {
 	on map[*Node]bool    // of each visited node: whether a param is among it and its ancestors
-	dy map[*Node][]*Node // what flowed so far into each value of a node; nil where nothing did
+	dy map[*Node][]flows // what flowed so far into each value of a node; nil where nothing did
 
 	floor map[*Node]bool // nodes below which it does not go
 }
 
-// order lists the nodes between params and loss, sources first, and fills on.
-func (r *reverse) order(loss *Node, params []*Node) []*Node {
+// flows are the gradients that flowed into one value. Their sum is written down when all are there: that of thousands of
+// products, the uses of one weight, is one node.
+type flows []*Node
+
+// order lists the nodes between params and loss, sources first, and fills on. It returns nil if ctx is done first.
+func (r *reverse) order(ctx context.Context, loss *Node, params []*Node) []*Node {
 	wanted := map[*Node]bool{}
 	all := true
 	for _, p := range params {
 		wanted[p] = true
 		all = all && p.Tracked
 	}
-	var order []*Node
+	order := []*Node{}
 	stack := []frame{{n: loss}}
 	for len(stack) > 0 {
+		if len(r.on)%lookEvery == lookEvery-1 && ctx.Err() != nil {
+			return nil
+		}
 		f := &stack[len(stack)-1]
 		n := f.n
 		if f.next < len(flowing(n)) && differentiable(n) && !r.floor[n] {
@@ -101,7 +116,7 @@ func flowing(n *Node) []*Node {
 
 // step hands the gradient of n on to its sources.
 func (r *reverse) step(n *Node) error {
-	dy := r.dy[n]
+	dy := r.sums(n)
 	if dy == nil || r.floor[n] || !slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] }) {
 		return nil
 	}
@@ -163,26 +178,60 @@ func (r *reverse) flow(n *Node, value int, g *Node) {
 	}
 	list := r.dy[n]
 	if list == nil {
-		list = make([]*Node, max(1, len(n.Outs)))
+		list = make([]flows, max(1, len(n.Outs)))
 		r.dy[n] = list
 	}
-	if list[value] == nil {
-		list[value] = g
-	} else {
-		list[value] = accumulate(list[value], g)
-	}
+	list[value] = append(list[value], g)
 }
 
-// accumulate adds two gradients of one value. Two products become one MatMul with the pairs of both, so that the
-// gradient of what several projections read is one launch.
-func accumulate(a, b *Node) *Node {
-	switch {
-	case a.Op == MatMul && b.Op == MatMul:
-		return build(MatMul, Attr{}, slices.Concat(a.Src, b.Src)...)
-	case a.Op == Reshape && b.Op == Reshape && slices.Equal(a.Src[0].Shape, b.Src[0].Shape):
-		return reshape(accumulate(a.Src[0], b.Src[0]), a.Shape)
+// sums returns what flowed into each value of n, nil where nothing did; it is nil if nothing did at all.
+func (r *reverse) sums(n *Node) []*Node {
+	list := r.dy[n]
+	if list == nil {
+		return nil
 	}
-	return build(Add, Attr{}, a, b)
+	sums := make([]*Node, len(list))
+	for i, f := range list {
+		if len(f) > 0 {
+			sums[i] = f.sum()
+			list[i] = flows{sums[i]}
+		}
+	}
+	return sums
+}
+
+// sum adds gradients of one value. Products in a row become one MatMul with the pairs of all, so that the gradient of what
+// several projections read is one launch.
+func (f flows) sum() *Node {
+	sum := f[0]
+	for f = f[1:]; len(f) > 0; {
+		alike := 0 // how many can be joined with the sum
+		join := func(ok func(n *Node) bool) bool {
+			for ok(sum) && alike < len(f) && ok(f[alike]) {
+				alike++
+			}
+			return alike > 0
+		}
+		switch {
+		case join(func(n *Node) bool { return n.Op == MatMul }):
+			src := slices.Clone(sum.Src)
+			for _, n := range f[:alike] {
+				src = append(src, n.Src...)
+			}
+			sum = build(MatMul, Attr{}, src...)
+		case join(func(n *Node) bool { return n.Op == Reshape && slices.Equal(n.Src[0].Shape, sum.Src[0].Shape) }):
+			inner := flows{sum.Src[0]}
+			for _, n := range f[:alike] {
+				inner = append(inner, n.Src[0])
+			}
+			sum = reshape(inner.sum(), sum.Shape)
+		default:
+			alike = 1
+			sum = build(Add, Attr{}, sum, f[0])
+		}
+		f = f[alike:]
+	}
+	return sum
 }
 
 // unreached returns an error for the params that no way leads to.

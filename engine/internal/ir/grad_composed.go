@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -17,7 +18,7 @@ var nothing = new(Node)
 // whose numbers are given.
 func composed(write func(n *Node) []*Node, to ...int) func(n *Node, dy []*Node) []*Node {
 	return func(n *Node, dy []*Node) []*Node {
-		r := reverse{dy: map[*Node][]*Node{}, on: map[*Node]bool{}, floor: map[*Node]bool{}}
+		r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}, floor: map[*Node]bool{}}
 		var params []*Node
 		for _, i := range to {
 			r.floor[n.Src[i]] = true
@@ -26,7 +27,7 @@ func composed(write func(n *Node) []*Node, to ...int) func(n *Node, dy []*Node) 
 		var order []*Node
 		for i, y := range write(n) {
 			if dy[i] != nil {
-				order = append(order, r.order(y, params)...)
+				order = append(order, r.order(context.Background(), y, params)...)
 				if r.on[y] {
 					r.flow(y, 0, dy[i])
 				}
@@ -40,7 +41,7 @@ func composed(write func(n *Node) []*Node, to ...int) func(n *Node, dy []*Node) 
 		grads := make([]*Node, len(n.Src))
 		for _, i := range to {
 			grads[i] = nothing
-			if list := r.dy[n.Src[i]]; list != nil {
+			if list := r.sums(n.Src[i]); list != nil {
 				grads[i] = list[0]
 				delete(r.dy, n.Src[i]) // an operand that stands twice gets its gradient once
 			}

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -52,7 +53,7 @@ func TestGradErrors(t *testing.T) {
 		{"forgotten", done, []*Node{x},
 			"grad: the loss does not depend on f32[2 3]; it was evaluated, and only what is computed from a Param remembers how"},
 	} {
-		_, err := Grad(c.loss, c.params)
+		_, err := Grad(t.Context(), c.loss, c.params)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
 		}
@@ -63,7 +64,7 @@ func TestGradErrors(t *testing.T) {
 func TestGradThroughCondition(t *testing.T) {
 	w := param("w", dtype.F32, 3)
 	relu := choose(compare(Gt, w, number32(0)), w, number32(0))
-	if _, err := Grad(total(relu), []*Node{w}); err != nil {
+	if _, err := Grad(t.Context(), total(relu), []*Node{w}); err != nil {
 		t.Error(err)
 	}
 }
@@ -71,7 +72,7 @@ func TestGradThroughCondition(t *testing.T) {
 // ops counts what a graph computes, by op, without views and numbers.
 func ops(outs ...*Node) map[Op]int {
 	m := map[Op]int{}
-	for _, n := range Walk(outs).Nodes {
+	for _, n := range Walk(context.Background(), outs).Nodes {
 		if f := RowOf(n.Op).Family; f != FamilyLeaf && f != FamilyView {
 			m[n.Op]++
 		}
@@ -87,21 +88,21 @@ func TestGradOfLoRA(t *testing.T) {
 	w := f32(8, 6)
 	y := build(LoRALinear, Attr{Float: 2}, x, w, a, b)
 
-	grads, err := Grad(total(y), []*Node{a, b})
+	grads, err := Grad(t.Context(), total(y), []*Node{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m := ops(grads...); m[MatMul] != 4 {
 		t.Errorf("da and db: got %d products, want 4: dy·bᵀ, xᵀ·dh, x·a, hᵀ·dy", m[MatMul])
 	}
-	for _, n := range Walk(grads).Nodes {
+	for _, n := range Walk(t.Context(), grads).Nodes {
 		if n == w {
 			t.Error("the gradient of the adapter reads the frozen weight")
 		}
 	}
 
 	k := build(LoRALinear, Attr{Float: 2}, x, f32(8, 6), param("a2", dtype.F32, 8, 2), param("b2", dtype.F32, 2, 6))
-	grads, err = Grad(total(add(y, k)), []*Node{x})
+	grads, err = Grad(t.Context(), total(add(y, k)), []*Node{x})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestGradOfRows(t *testing.T) {
 		{pick(build(CrossEntropy, Attr{Index: -1}, x, i64(4)), 0), []*Node{x}, CrossEntropyGrad},
 		{build(Rope, Attr{Float: 1e4}, x, i64(4)), []*Node{x}, Rope},
 	} {
-		grads, err := Grad(total(c.y), c.params)
+		grads, err := Grad(t.Context(), total(c.y), c.params)
 		if err != nil {
 			t.Fatal(err)
 		}

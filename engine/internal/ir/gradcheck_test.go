@@ -196,7 +196,7 @@ func checkGradient(l *lab, c gradCase) {
 		return l.sum(l.op(ir.Mul, ir.Attr{}, y, weight)), p
 	}
 	root, params := loss()
-	grads, err := ir.Grad(root, params)
+	grads, err := ir.Grad(context.Background(), root, params)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestGradientsInBF16(t *testing.T) {
 					p[i] = l.floats(s, data[i]...)
 					narrow[i] = l.op(ir.Cast, ir.Attr{DType: dt}, p[i])
 				}
-				grads, err := ir.Grad(l.sum(l.op(ir.Cast, ir.Attr{DType: dtype.F64}, c.f(l, narrow))), p)
+				grads, err := ir.Grad(t.Context(), l.sum(l.op(ir.Cast, ir.Attr{DType: dtype.F64}, c.f(l, narrow))), p)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -43,7 +43,7 @@ func TestGradientAtEdges(t *testing.T) {
 			for i, x := range c.x {
 				params[i] = l.floats([]int{len(x)}, x...)
 			}
-			grads, err := ir.Grad(l.sum(l.op(c.op, c.attr, params...)), params)
+			grads, err := ir.Grad(t.Context(), l.sum(l.op(c.op, c.attr, params...)), params)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestSecondDerivatives(t *testing.T) {
 		checkGradient(newLab(t), gradCase{op: op, shapes: shapes([]int{2, 4}), low: 0.4, high: 2, f: func(l *lab, p []*ir.Node) *ir.Node {
 			y := l.op(op, ir.Attr{}, p[0])
 			// Squaring keeps the sum of a softmax from being constant.
-			grads, err := ir.Grad(l.sum(l.op(ir.Mul, ir.Attr{}, y, y)), p)
+			grads, err := ir.Grad(t.Context(), l.sum(l.op(ir.Mul, ir.Attr{}, y, y)), p)
 			if err != nil {
 				l.t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestGradAfterEvaluation(t *testing.T) {
 	y := l.op(ir.Mul, ir.Attr{}, x, x)
 	loss := l.sum(y)
 	l.values(y, loss)
-	grads, err := ir.Grad(loss, []*ir.Node{x})
+	grads, err := ir.Grad(t.Context(), loss, []*ir.Node{x})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestGradOfAnything(t *testing.T) {
 	x.Tracked = false
 	y := l.op(ir.Mul, ir.Attr{}, w, x)
 	loss := l.sum(l.op(ir.Mul, ir.Attr{}, y, y))
-	grads, err := ir.Grad(loss, []*ir.Node{y, w, w, loss, x})
+	grads, err := ir.Grad(t.Context(), loss, []*ir.Node{y, w, w, loss, x})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package ir_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -49,7 +50,7 @@ func penalties() []gradCase {
 			if y.Outs != nil {
 				y = l.pick(y, 0)
 			}
-			grads, err := ir.Grad(l.sum(l.op(ir.Exp, ir.Attr{}, y)), p)
+			grads, err := ir.Grad(context.Background(), l.sum(l.op(ir.Exp, ir.Attr{}, y)), p)
 			if err != nil {
 				l.t.Fatal(err)
 			}

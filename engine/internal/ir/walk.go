@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -74,8 +75,9 @@ var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{
 // keptNodes is how large the memory may be that is kept: clearing it costs every later walk.
 const keptNodes = 256
 
-// Walk collects the graph of outs, which all live on one device. Release gives it back.
-func Walk(outs []*Node) *Graph {
+// Walk collects the graph of outs, which all live on one device. Release gives it back. When ctx is done first it
+// returns nil.
+func Walk(ctx context.Context, outs []*Node) *Graph {
 	w := walkers.Get().(*walker)
 	w.g.walker, w.hash = w, newHash()
 	links.RLock()
@@ -84,7 +86,9 @@ func Walk(outs []*Node) *Graph {
 		w.hash.text(outs[0].Dev.String())
 	}
 	for _, o := range outs {
-		w.visit(o)
+		if !w.visit(ctx, o) {
+			return nil
+		}
 	}
 	g := &w.g
 	g.first = append(g.first, int32(len(g.edges)))
@@ -130,9 +134,12 @@ type frame struct {
 }
 
 // visit appends root and what it needs. It does not recurse: a training loop that nobody evaluates can be deep.
-func (w *walker) visit(root *Node) {
+func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 	w.push(root)
 	for len(w.stack) > 0 {
+		if len(w.g.Nodes)%lookEvery == 0 && ctx.Err() != nil {
+			return false
+		}
 		f := &w.stack[len(w.stack)-1]
 		if f.data == nil && f.next < len(f.n.Src) {
 			f.next++
@@ -142,7 +149,11 @@ func (w *walker) visit(root *Node) {
 		w.add(f.n, f.data)
 		w.stack = w.stack[:len(w.stack)-1]
 	}
+	return true
 }
+
+// lookEvery is how many nodes lie between two looks at the context.
+const lookEvery = 1 << 10
 
 func (w *walker) push(n *Node) {
 	if _, ok := w.place[n]; !ok {

@@ -13,7 +13,7 @@ func TestKey(t *testing.T) {
 	chain := func(x *Node, scale float64) *Node {
 		return build(Exp, Attr{}, build(Mul, Attr{}, x, number32(scale)))
 	}
-	key := func(outs ...*Node) [16]byte { return Walk(outs).Key }
+	key := func(outs ...*Node) [16]byte { return Walk(t.Context(), outs).Key }
 	x := f32(2, 3)
 	base := key(chain(x, 0.5))
 	rows := func(axis int) *Node { return build(Sum, Attr{Axes: []int{axis}}, x) }
@@ -46,7 +46,7 @@ func TestWalk(t *testing.T) {
 	x, w := f32(2, 3), f32(3, 4)
 	y := build(MatMul, Attr{}, x, w)
 	z := build(Add, Attr{}, build(Mul, Attr{}, y, number32(0.5)), y)
-	g := Walk([]*Node{z, y})
+	g := Walk(t.Context(), []*Node{z, y})
 	if len(g.Nodes) != 6 || len(g.Leaves) != 2 || len(g.Consts) != 1 || g.Consts[0].F != 0.5 {
 		t.Fatalf("got %d nodes, %d leaves, consts %v", len(g.Nodes), len(g.Leaves), g.Consts)
 	}
@@ -61,7 +61,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("outputs are at %v", g.Outs)
 	}
 	y.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous(y.Shape)})
-	if g := Walk([]*Node{z}); len(g.Nodes) != 4 || len(g.Leaves) != 1 || y.Src != nil {
+	if g := Walk(t.Context(), []*Node{z}); len(g.Nodes) != 4 || len(g.Leaves) != 1 || y.Src != nil {
 		t.Errorf("after y was evaluated: got %d nodes and %d leaves, want 4 and 1", len(g.Nodes), len(g.Leaves))
 	}
 }
@@ -72,7 +72,7 @@ func TestWalkDeep(t *testing.T) {
 	for range 200_000 {
 		x = build(Neg, Attr{}, x)
 	}
-	if g := Walk([]*Node{x}); len(g.Nodes) != 200_001 {
+	if g := Walk(t.Context(), []*Node{x}); len(g.Nodes) != 200_001 {
 		t.Errorf("got %d nodes", len(g.Nodes))
 	}
 }

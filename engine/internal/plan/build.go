@@ -25,6 +25,7 @@ type plan struct {
 	atOnce   int      // the first of the commands that must all run or none
 	least    int      // bytes of them that live at once at most: no arena could be smaller
 	bytes    int64    // of the blocks and the arena
+	steps    int      // that it took to make the plan
 	outs     []output
 	used     uint64    // when, by the clock of the device's plans
 	states   sync.Pool // of *state
@@ -99,7 +100,7 @@ func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
 			p.unseen = append(p.unseen, t.leaf)
 		}
 	}
-	p.arena, p.least = m.arena, o.most(o.identity())
+	p.arena, p.least, p.steps = m.arena, o.most(o.identity()), g.steps
 	p.states.New = func() any { return p.newState() }
 	return p, nil
 }
@@ -112,22 +113,31 @@ func (c *clustering) schedule() *ordering {
 		uses[k] = read.read(k)
 	}
 	order := c.sorted(uses)
-	exports := make([][]int, len(order))
+	values := map[*cluster][]int{} // that could be asked for
+	for _, v := range c.list {
+		if k := c.owner[v]; k != nil && c.values[v].outs == nil {
+			values[k] = append(values[k], v)
+		}
+	}
+	o := &ordering{clustering: c, order: order, exports: make([][]int, len(order)), uses: make([][]use, len(order)), reads: make([][]int, len(order))}
 	needed := slices.Clone(c.wanted)
 	for i := len(order) - 1; i >= 0; i-- {
 		k := order[i]
-		for _, v := range c.list {
-			if needed[v] && c.owner[v] == k && c.values[v].outs == nil {
-				exports[i] = append(exports[i], v)
+		for _, v := range values[k] {
+			if needed[v] {
+				o.exports[i] = append(o.exports[i], v)
 			}
 		}
 		// What a value nobody needs would read is not read.
-		uses[k] = c.emit(k, exports[i]).uses
-		for _, u := range uses[k] {
+		o.uses[i] = c.emit(k, o.exports[i]).uses
+		c.counted.clear()
+		for _, u := range o.uses[i] {
 			needed[u.base] = true
+			if c.counted.add(u.base) && c.values[u.base].kind != leaf {
+				o.reads[i] = append(o.reads[i], u.base)
+			}
 		}
 	}
-	o := &ordering{clustering: c, order: order, exports: exports, uses: uses}
 	if c.fuse {
 		o.findOverlays()
 	}
@@ -137,13 +147,18 @@ func (c *clustering) schedule() *ordering {
 // kernel returns the compiled group, perhaps from another plan.
 func (all *plans) kernel(dev *backend.Device, g *backend.Group) (backend.Kernel, error) {
 	key := groupKey(g)
-	if k := all.kernels[key]; k != nil {
+	cache.Lock()
+	k := all.kernels[key]
+	cache.Unlock()
+	if k != nil {
 		return k, nil
 	}
 	k, err := dev.Backend().Compile(g)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", g.Name, err)
 	}
+	cache.Lock()
+	defer cache.Unlock()
 	if len(all.kernels) >= maxKernels {
 		clear(all.kernels)
 	}

@@ -23,9 +23,12 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	if !ok {
 		return nil, fmt.Errorf("plan: %v is on %v, want a device", outs[0], outs[0].Dev)
 	}
-	w := ir.Walk(outs)
+	w, err := walk(ctx, outs)
+	if err != nil {
+		return nil, err
+	}
 	defer w.Release()
-	p, _, err := find(dev, w, Fused(ctx))
+	p, _, err := find(ctx, dev, w)
 	if err != nil {
 		return nil, err
 	}

@@ -16,21 +16,31 @@ type cluster struct {
 	members []int        // its elementwise values, in order
 	problem map[int]int  // MatMul: of each member, to which of heavy it belongs
 	inlined map[int]bool // elementwise values of other clusters
-	first   int          // least rank of its values in the graph's order
-	reach   int          // greatest rank of its values and of everything that it needs
+	first   int          // least depth of its values
+	reach   int          // greatest depth of its values and of everything that it needs
+	late    int          // the same of ranks, while mapped values are joined
 	dead    bool
+	place   int // in clustering.all, while products are chained
+	search  int // the last search by clustering.depends or walk by clustering.sorted that came here
 }
 
 // A clustering assigns every value that needs a launch to a cluster.
 type clustering struct {
 	*graph
-	list    []int      // the values that are needed, arguments first
-	rank    []int      // place in list, -1 if not needed
-	owner   []*cluster // of a heavy or mapped value
-	users   [][]int    // of each base: the values that use it, not counting views
-	wanted  []bool     // bases of outputs
-	all     []*cluster
-	visited map[*cluster]bool // scratch of depends
+	list   []int      // the values that are needed, arguments first
+	rank   []int      // place in list, -1 if not needed
+	level  []int      // the products on the longest way to each value
+	depth  []int      // place among all values by level, then rank: a value is deeper than what it needs
+	owner  []*cluster // of a heavy or mapped value
+	users  [][]int    // of each base: the values that use it, not counting views
+	wanted []bool     // bases of outputs
+	all    []*cluster
+
+	// Memory of functions that are called often.
+	searches                 int // by depends and sorted so far
+	stack                    []*cluster
+	counted, reached, passed marks // of values: see fits, combined and follow
+	at                       []int // of values: see emitter.buffer
 }
 
 // newClustering puts each value into a cluster of its own.
@@ -38,35 +48,38 @@ func newClustering(g *graph) *clustering {
 	n := len(g.values)
 	c := &clustering{
 		graph: g, list: g.order(), rank: make([]int, n), owner: make([]*cluster, n),
-		users: make([][]int, n), wanted: make([]bool, n), visited: map[*cluster]bool{},
+		users: make([][]int, n), wanted: make([]bool, n), counted: newMarks(n), reached: newMarks(n), passed: newMarks(n), at: make([]int, n),
 	}
 	for i := range c.rank {
 		c.rank[i] = -1
 	}
+	c.level = c.levels()
+	c.depth = c.depths()
 	for r, v := range c.list {
 		c.rank[v] = r
+		depth := c.depth[v]
 		x := &g.values[v]
 		if x.kind == view {
 			continue
 		}
 		for _, a := range x.args {
 			b, _ := g.base(a)
-			if !slices.Contains(c.users[b], v) {
-				c.users[b] = append(c.users[b], v)
+			if list := c.users[b]; len(list) == 0 || list[len(list)-1] != v {
+				c.users[b] = append(list, v)
 			}
 		}
 		switch x.kind {
 		case mapped:
-			c.own(v, &cluster{kind: backend.Map, shape: x.shape, members: []int{v}, first: r, reach: r})
+			c.own(v, &cluster{kind: backend.Map, shape: x.shape, members: []int{v}, first: depth, reach: depth})
 		case heavy:
-			k := &cluster{kind: kindOf(x), shape: x.shape, heavy: []int{v}, first: r, reach: r}
+			k := &cluster{kind: kindOf(x), shape: x.shape, heavy: []int{v}, first: depth, reach: depth}
 			if x.outs != nil {
 				k.shape = x.outs[0].Shape
 			}
 			c.own(v, k)
 		case result:
 			c.owner[v] = c.owner[x.args[0]]
-			c.owner[v].reach = r
+			c.owner[v].reach = max(c.owner[v].reach, depth)
 		}
 	}
 	for _, o := range g.outs {
@@ -74,6 +87,33 @@ func newClustering(g *graph) *clustering {
 		c.wanted[b] = true
 	}
 	return c
+}
+
+// levels counts, for each value, the products on the longest way to it.
+func (c *clustering) levels() []int {
+	level := make([]int, len(c.values))
+	for _, v := range c.list {
+		x := &c.values[v]
+		for _, a := range x.args {
+			level[v] = max(level[v], level[a])
+		}
+		if x.kind == heavy && x.op == ir.MatMul {
+			level[v]++
+		}
+	}
+	return level
+}
+
+// depths numbers the values by level, then rank. Products of one level may become one cluster, however far they are apart
+// in rank: so few values lie between what a cluster computes.
+func (c *clustering) depths() []int {
+	list := slices.Clone(c.list)
+	slices.SortStableFunc(list, func(u, v int) int { return c.level[u] - c.level[v] })
+	depth := make([]int, len(c.values))
+	for i, v := range list {
+		depth[v] = i
+	}
+	return depth
 }
 
 func (c *clustering) own(v int, k *cluster) {
@@ -93,61 +133,74 @@ func kindOf(v *value) backend.Kind {
 	return backend.Single
 }
 
-// needs calls f for the base of each argument of k's own values.
-func (c *clustering) needs(k *cluster, f func(base int)) {
-	c.needsArgs(k, func(_, arg int) {
+// needs calls f for the base of each argument of k's own values, until f returns false.
+func (c *clustering) needs(k *cluster, f func(base int) bool) {
+	c.needsArgs(k, func(_, arg int) bool {
 		b, _ := c.base(arg)
-		f(b)
+		return f(b)
 	})
 }
 
-// needsArgs calls f for each argument of k's own values.
-func (c *clustering) needsArgs(k *cluster, f func(user, arg int)) {
+// needsArgs calls f for each argument of k's own values, until f returns false.
+func (c *clustering) needsArgs(k *cluster, f func(user, arg int) bool) {
 	for _, list := range [][]int{k.heavy, k.members} {
 		for _, v := range list {
 			for _, a := range c.values[v].args {
-				f(v, a)
+				c.step(1)
+				if !f(v, a) {
+					return
+				}
 			}
 		}
 	}
-}
-
-// depends says whether k needs, directly or through others, something that target computes.
-func (c *clustering) depends(k, target *cluster) bool {
-	clear(c.visited)
-	return c.search(k, target)
-}
-
-func (c *clustering) search(k, target *cluster) bool {
-	if k == target {
-		return true
-	}
-	if k == nil || c.visited[k] || k.reach < target.first {
-		return false
-	}
-	c.visited[k] = true
-	found := false
-	c.needs(k, func(b int) {
-		if o := c.owner[b]; !found && o != nil && o != k {
-			found = c.search(o, target)
-		}
-	})
-	return found
 }
 
 // independent says whether a and b can become one cluster: neither needs the other through a third. Direct needs are
 // for the caller to judge.
-func (c *clustering) independent(a, b *cluster) bool {
-	through := func(k, target *cluster) bool {
-		found := false
-		c.needs(k, func(base int) {
-			if o := c.owner[base]; !found && o != nil && o != k && o != target {
-				found = c.depends(o, target)
+func (c *clustering) independent(a, b *cluster) bool { return !c.through(a, b) && !c.through(b, a) }
+
+// depends says whether k needs, directly or through others, something that target computes.
+func (c *clustering) depends(k, target *cluster) bool {
+	direct := false
+	c.needs(k, func(b int) bool {
+		direct = direct || c.owner[b] == target
+		return !direct
+	})
+	return direct || c.through(k, target)
+}
+
+// through says whether k needs, by way of other clusters, something that target computes. If that takes long to find out
+// it says yes: clusters that much lies between stay apart.
+func (c *clustering) through(k, target *cluster) bool {
+	enough := c.steps + mostSearched
+	c.searches++
+	list := c.stack[:0]
+	push := func(k *cluster) {
+		c.needs(k, func(b int) bool {
+			if o := c.owner[b]; o != nil && o.search != c.searches && o.reach >= target.first {
+				list = append(list, o)
 			}
+			return true
 		})
-		return found
 	}
-	return !through(a, b) && !through(b, a)
+	// What the two need directly says nothing, so k is not searched again, and target is only where another one needs it.
+	k.search = c.searches
+	target.search = c.searches
+	push(k)
+	target.search = 0
+	for len(list) > 0 {
+		o := list[len(list)-1]
+		list = list[:len(list)-1]
+		if o == target || c.steps > enough {
+			return true
+		}
+		if o.search != c.searches {
+			o.search = c.searches
+			push(o)
+		}
+	}
+	c.stack = list
+	return false
 }
 
 // merge moves everything of b into a.
@@ -172,31 +225,56 @@ func (c *clustering) merge(a, b *cluster) {
 	slices.SortFunc(a.members, byRank)
 	b.dead = true
 	a.first = min(a.first, b.first)
-	reach := max(a.reach, b.reach)
-	a.reach = -1
-	c.raise(a, reach)
+	a.reach, a.late = max(a.reach, b.reach), max(a.late, b.late)
+	c.raise(a)
 }
 
-// raise sets how far k reaches, and with it whatever uses k's values.
-func (c *clustering) raise(k *cluster, reach int) {
-	if k.reach >= reach {
-		return
-	}
-	k.reach = reach
-	var users func(v int)
-	users = func(v int) {
-		for _, u := range c.users[v] {
-			if c.values[u].kind == result {
-				users(u)
-				continue
+// raise hands on how far k reaches to whatever uses k's values. How late k is it hands on for a while: that is no more than
+// a hint, and what joins an early cluster late would make everything between them late, again and again.
+func (c *clustering) raise(k *cluster) {
+	list := append(c.stack[:0], k)
+	for hint := mostRaised; len(list) > 0; hint-- {
+		k := list[len(list)-1]
+		list = list[:len(list)-1]
+		c.usersOf(k, func(o *cluster) {
+			if o.reach < k.reach || o.late < k.late && hint > 0 {
+				o.reach, o.late = max(o.reach, k.reach), max(o.late, k.late)
+				list = append(list, o)
 			}
-			c.raise(c.owner[u], reach)
+		})
+	}
+	c.stack = list
+}
+
+// usersOf calls f with the cluster of each value that uses one of k's own.
+func (c *clustering) usersOf(k *cluster, f func(o *cluster)) {
+	for _, own := range [][]int{k.heavy, k.members} {
+		for _, v := range own {
+			c.step(1 + len(c.users[v]))
+			for _, u := range c.users[v] {
+				if c.values[u].kind != result {
+					f(c.owner[u])
+					continue
+				}
+				for _, user := range c.users[u] { // of a tuple's value
+					f(c.owner[user])
+				}
+			}
 		}
 	}
-	for _, list := range [][]int{k.heavy, k.members} {
-		for _, v := range list {
-			users(v)
+}
+
+// setLate finds how late clusters are, which merge and raise keep up to date from then on.
+func (c *clustering) setLate() {
+	for r, v := range c.list {
+		if k := c.owner[v]; k != nil {
+			k.late = r
 		}
+	}
+	byReach := slices.Clone(c.all)
+	slices.SortFunc(byReach, func(a, b *cluster) int { return a.reach - b.reach })
+	for _, k := range byReach {
+		c.raise(k)
 	}
 }
 

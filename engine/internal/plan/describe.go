@@ -23,9 +23,12 @@ func Describe(ctx context.Context, outs []*ir.Node) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
 	}
-	w := ir.Walk(todo)
+	w, err := walk(ctx, todo)
+	if err != nil {
+		return "", err
+	}
 	defer w.Release()
-	groups, err := groupsOf(w, Fused(ctx))
+	groups, err := groupsOf(ctx, w)
 	if err != nil {
 		return "", err
 	}
@@ -43,13 +46,9 @@ func Describe(ctx context.Context, outs []*ir.Node) (string, error) {
 }
 
 // groupsOf plans a walk up to its groups, which are not compiled. A mistake of the planner is an error.
-func groupsOf(w *ir.Graph, fuse bool) (groups []*backend.Group, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("plan: %v (a mistake of the planner)", r)
-		}
-	}()
-	c := newClustering(buildGraph(w, fuse))
+func groupsOf(ctx context.Context, w *ir.Graph) (groups []*backend.Group, err error) {
+	defer caught(&err)
+	c := newClustering(buildGraph(&watch{ctx: ctx}, w, Fused(ctx)))
 	c.fuseAll()
 	o := c.schedule().best()
 	for i, k := range o.order {

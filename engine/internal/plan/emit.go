@@ -26,6 +26,7 @@ type emitter struct {
 	insts   map[int]int // heavy values to their instructions
 	bufs    []int       // Cmd.Bufs: inputs' bases, then exports
 	uses    []use       // of each input that is memory, once a base and chain
+	useOf   []int       // of each input, the place in uses; -1 for a number
 	scalars []int       // Cmd.Scalars: exprs
 	failed  bool        // a chain cannot be applied
 }
@@ -70,6 +71,7 @@ func (e *emitter) shapeOf(v int) []int {
 
 // value returns what is seen of base b through ch, in instructions of that shape.
 func (e *emitter) value(b int, ch chain, shape []int) backend.Ref {
+	e.step(1 + len(ch))
 	x := &e.values[b]
 	switch {
 	case x.kind == scalar:
@@ -106,6 +108,7 @@ func (e *emitter) heavy(h int) int {
 		return i
 	}
 	x := &e.values[h]
+	e.step(len(x.args))
 	args := make([]backend.Ref, len(x.args))
 	for i, a := range x.args {
 		args[i] = e.operand(x, i, a)
@@ -183,10 +186,8 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 		r, ok = e.refs[at]
 	}
 	if ok {
-		for j := range e.uses {
-			if u := &e.uses[j]; u.base == b && !inlinable && u.chain.key() == ch.key() {
-				u.inlinable = false
-			}
+		if in, _ := r.Input(); !inlinable {
+			e.uses[e.useOf[in]].inlinable = false
 		}
 		return r
 	}
@@ -194,13 +195,18 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 	if !ok {
 		e.failed = true
 	}
-	buf := slices.Index(e.bufs, b)
-	if buf < 0 {
-		buf = len(e.bufs)
-		e.bufs = append(e.bufs, b)
-	}
 	e.uses = append(e.uses, use{b, ch, inlinable})
-	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: buf})
+	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: e.buffer(b)}, len(e.uses)-1)
+}
+
+// buffer returns where base b stands in Cmd.Bufs.
+func (e *emitter) buffer(b int) int {
+	if i := e.at[b]; i < len(e.bufs) && e.bufs[i] == b {
+		return i
+	}
+	e.at[b] = len(e.bufs)
+	e.bufs = append(e.bufs, b)
+	return e.at[b]
 }
 
 // number returns a scalar input.
@@ -211,12 +217,13 @@ func (e *emitter) number(b int) backend.Ref {
 		return r
 	}
 	e.scalars = append(e.scalars, x.index)
-	return e.input(at, backend.Input{DType: x.dtype, Buf: -1, Scalar: len(e.scalars) - 1})
+	return e.input(at, backend.Input{DType: x.dtype, Buf: -1, Scalar: len(e.scalars) - 1}, -1)
 }
 
-func (e *emitter) input(at place, in backend.Input) backend.Ref {
+// input adds an input, of which use says where it stands in uses.
+func (e *emitter) input(at place, in backend.Input, use int) backend.Ref {
 	r := backend.In(len(e.group.Inputs))
-	e.group.Inputs = append(e.group.Inputs, in)
+	e.group.Inputs, e.useOf = append(e.group.Inputs, in), append(e.useOf, use)
 	e.refs[at] = r
 	return r
 }

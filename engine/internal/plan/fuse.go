@@ -9,10 +9,14 @@ import (
 
 // Limits of a group. Backends keep a pointer for each input at hand, and a register for each live value.
 const (
-	maxInputs  = 24
-	maxMembers = 64
-	smallFlops = 1 << 25 // up to which products that share no operand share a launch
-	fewRows    = 8       // up to which dependent products share a launch
+	maxInputs    = 24
+	maxMembers   = 64
+	smallFlops   = 1 << 25 // up to which products that share no operand share a launch
+	fewRows      = 8       // up to which dependent products share a launch
+	mostTries    = 16      // how many of the launches that a product could share are tried
+	mostChain    = 64      // products of a launch that need one another
+	mostSearched = 1 << 11 // steps of a search for a way from one cluster to another
+	mostRaised   = 128     // clusters that learn how late one is
 )
 
 // fuseAll applies the rules in order.
@@ -22,6 +26,7 @@ func (c *clustering) fuseAll() {
 	}
 	c.mergeProducts()
 	c.mergeReductions()
+	c.setLate()
 	for _, v := range c.list {
 		if c.values[v].kind == mapped {
 			c.join(v)
@@ -37,21 +42,6 @@ func (c *clustering) prune() {
 	c.all = slices.DeleteFunc(c.all, func(k *cluster) bool { return k.dead })
 }
 
-// levels counts, for each value, the products on the longest way to it.
-func (c *clustering) levels() []int {
-	level := make([]int, len(c.values))
-	for _, v := range c.list {
-		x := &c.values[v]
-		for _, a := range x.args {
-			level[v] = max(level[v], level[a])
-		}
-		if x.kind == heavy && x.op == ir.MatMul {
-			level[v]++
-		}
-	}
-	return level
-}
-
 // A productKey is equal for products that may share a launch.
 type productKey struct {
 	base  int // of the left-hand side; -1 for small products
@@ -65,28 +55,26 @@ type productKey struct {
 // by elementwise work, silu(gate)·up, stay apart: then that work is the epilogue of the second, and reads one result
 // from memory instead of two.
 func (c *clustering) mergeProducts() {
-	level := c.levels()
 	open := map[productKey][]*cluster{}
-	place := func(k *cluster, key productKey) bool {
-		for _, other := range open[key] {
-			if other != k && !other.dead && c.inputs(other, k) <= maxInputs && !c.combined(other, k) &&
-				!c.depends(k, other) && !c.depends(other, k) {
+	place := func(k *cluster, key productKey) { // products of one level do not need one another
+		list := open[key]
+		for _, other := range list[max(0, len(list)-mostTries):] {
+			if other != k && !other.dead && c.fits(other, k) && !c.combined(other, k) {
 				c.merge(other, k)
-				return true
+				return
 			}
 		}
-		open[key] = append(open[key], k)
-		return false
+		open[key] = append(list, k)
 	}
 	for _, v := range c.list {
 		if x := &c.values[v]; x.kind == heavy && x.op == ir.MatMul {
 			b, ch := c.base(x.args[0])
-			place(c.owner[v], productKey{b, ch.key(), level[v]})
+			place(c.owner[v], productKey{b, ch.key(), c.level[v]})
 		}
 	}
 	for _, k := range slices.Clone(c.all) {
 		if k.kind == backend.MatMul && !k.dead && c.small(k) {
-			place(k, productKey{-1, "", level[k.heavy[0]]})
+			place(k, productKey{-1, "", c.level[k.heavy[0]]})
 		}
 	}
 	c.prune()
@@ -94,28 +82,31 @@ func (c *clustering) mergeProducts() {
 
 // combined says whether an elementwise value is computed from products of both a and b, element by element.
 func (c *clustering) combined(a, b *cluster) bool {
-	from := map[int]bool{}
+	c.reached.clear()
 	for _, v := range a.heavy {
-		c.follow(v, func(u int) bool { from[u] = true; return true })
+		c.follow(v, func(u int) bool { c.reached.add(u); return true })
 	}
 	found := false
 	for _, v := range b.heavy {
-		c.follow(v, func(u int) bool { found = found || from[u]; return !found })
+		c.follow(v, func(u int) bool { found = found || c.reached.has(u); return !found })
 	}
 	return found
 }
 
 // follow visits the elementwise values that are computed from v at v's own places, while f returns true.
 func (c *clustering) follow(v int, f func(u int) bool) {
-	seen := map[int]bool{}
+	c.passed.clear()
+	count := 0
 	var visit func(v int)
 	visit = func(v int) {
 		for _, u := range c.users[v] {
+			c.step(1)
 			x := &c.values[u]
-			if seen[u] || x.kind != mapped || x.op == copied || x.size() != c.values[v].size() {
+			if c.passed.has(u) || x.kind != mapped || x.op == copied || x.size() != c.values[v].size() {
 				continue
 			}
-			if seen[u] = true; len(seen) > maxMembers || !f(u) {
+			c.passed.add(u)
+			if count++; count > maxMembers || !f(u) {
 				return
 			}
 			visit(u)
@@ -133,25 +124,25 @@ func (c *clustering) small(k *cluster) bool {
 	return n <= smallFlops
 }
 
+// A reductionKey is equal for reductions of one value over the same axes.
+type reductionKey struct {
+	base        int
+	chain, axes string
+}
+
 // mergeReductions lets reductions of one value over the same axes stand in one launch.
 func (c *clustering) mergeReductions() {
+	alike := map[reductionKey][]int{}
 	for _, v := range c.list {
-		x := &c.values[v]
-		if x.kind != heavy || x.op.Family() != ir.FamilyReduce {
-			continue
-		}
-		b, ch := c.base(x.args[0])
-		for _, u := range c.users[b] {
-			y := &c.values[u]
-			if u == v || y.kind != heavy || y.op.Family() != ir.FamilyReduce || c.owner[u] == c.owner[v] || !slices.Equal(x.attr.Axes, y.attr.Axes) {
-				continue
+		if x := &c.values[v]; x.kind == heavy && x.op.Family() == ir.FamilyReduce {
+			b, ch := c.base(x.args[0])
+			key := reductionKey{b, ch.key(), string(appendInts(nil, x.attr.Axes))}
+			for _, u := range alike[key] {
+				if c.owner[u] != c.owner[v] && !c.depends(c.owner[u], c.owner[v]) && !c.depends(c.owner[v], c.owner[u]) {
+					c.merge(c.owner[u], c.owner[v])
+				}
 			}
-			if _, yc := c.base(y.args[0]); yc.key() != ch.key() {
-				continue
-			}
-			if !c.depends(c.owner[u], c.owner[v]) && !c.depends(c.owner[v], c.owner[u]) {
-				c.merge(c.owner[v], c.owner[u])
-			}
+			alike[key] = append(alike[key], v)
 		}
 	}
 	c.prune()
@@ -200,7 +191,7 @@ func heavier(a, b *cluster) bool {
 	if (a.kind == backend.Map) != (b.kind == backend.Map) {
 		return b.kind == backend.Map
 	}
-	return a.reach > b.reach
+	return a.late > b.late
 }
 
 // mayJoin says whether v, which reads a value of k at its own places, can be computed by k.
@@ -220,7 +211,7 @@ func (c *clustering) mayJoin(v int, k *cluster) bool {
 	if x.size() != ir.Size(shape) || k.kind == backend.Row && !c.joinsRow(v, k) {
 		return false
 	}
-	return c.readable(v, k, shape) && c.inputs(k, c.owner[v]) <= maxInputs && c.independent(k, c.owner[v])
+	return c.readable(v, k, shape) && c.fits(k, c.owner[v]) && c.independent(k, c.owner[v])
 }
 
 // joinsRow: an epilogue sees a row op's first result only, and only if that has the row's shape.
@@ -284,25 +275,25 @@ func (c *clustering) seen(a int, shape []int) chain {
 	return ch.then(c.values[b].shape, reshape(shape))
 }
 
-// inputs counts the values that a and b together read.
-func (c *clustering) inputs(a, b *cluster) int {
-	seen := map[int]bool{}
-	count := func(base int) {
-		if o := c.owner[base]; o != a && o != b && c.values[base].kind != scalar {
-			seen[base] = true
+// fits says whether a and b together read at most as many values as one group may.
+func (c *clustering) fits(a, b *cluster) bool {
+	c.counted.clear()
+	n := 0
+	count := func(base int) bool {
+		x := &c.values[base]
+		if o := c.owner[base]; o == a || o == b || x.kind == scalar || !c.counted.add(base) {
+			return true
 		}
+		if x.op == ir.Dequantize {
+			n += len(x.args)
+		} else {
+			n++
+		}
+		return n <= maxInputs
 	}
 	c.needs(a, count)
 	c.needs(b, count)
-	n := 0
-	for base := range seen {
-		if x := &c.values[base]; x.op == ir.Dequantize {
-			n += len(x.args)
-			continue
-		}
-		n++
-	}
-	return n
+	return n <= maxInputs
 }
 
 // mayUnite says whether the elementwise cluster b, of which a reads values at its own places, can become part of a.
@@ -325,7 +316,7 @@ func (c *clustering) mayUnite(a, b *cluster) bool {
 			return false
 		}
 	}
-	return c.inputs(a, b) <= maxInputs && c.independent(a, b)
+	return c.fits(a, b) && c.independent(a, b)
 }
 
 // chainProducts puts products that need one another into one launch when they have few rows: then a launch costs more
@@ -337,14 +328,17 @@ func (c *clustering) chainProducts() {
 			return ir.Size(s[:len(s)-1]) > fewRows
 		})
 	}
+	for i, k := range c.all {
+		k.place = i
+	}
 	for changed := true; changed; {
 		changed = false
 		for _, b := range c.all {
 			if b.dead || !few(b) {
 				continue
 			}
-			for _, a := range c.all {
-				if a != b && !a.dead && few(a) && c.feeds(a, b) {
+			for _, a := range c.beside(b) {
+				if few(a) && c.feeds(a, b) {
 					c.merge(a, b)
 					changed = true
 					break
@@ -354,6 +348,23 @@ func (c *clustering) chainProducts() {
 	}
 }
 
+// beside lists the clusters that compute the operands of k's products, or use its results, in their order.
+func (c *clustering) beside(k *cluster) []*cluster {
+	c.searches++
+	k.search = c.searches
+	var list []*cluster
+	add := func(o *cluster) {
+		if o != nil && o.search != c.searches {
+			o.search = c.searches
+			list = append(list, o)
+		}
+	}
+	c.needs(k, func(b int) bool { add(c.owner[b]); return true })
+	c.usersOf(k, add)
+	slices.SortFunc(list, func(a, b *cluster) int { return a.place - b.place })
+	return list
+}
+
 // feeds says whether one of a and b needs results of the other as operands of its products, as they are, and neither
 // needs the other in any other way.
 func (c *clustering) feeds(a, b *cluster) bool {
@@ -361,19 +372,19 @@ func (c *clustering) feeds(a, b *cluster) bool {
 	for _, pair := range [][2]*cluster{{a, b}, {b, a}} {
 		from, to := pair[0], pair[1]
 		ok := true
-		c.needsArgs(to, func(v, arg int) {
+		c.needsArgs(to, func(v, arg int) bool {
 			base, ch := c.base(arg)
-			if c.owner[base] != from {
-				return
+			if c.owner[base] == from {
+				fed = true
+				ok = c.values[v].kind == heavy && len(ch) == 0 && slices.Equal(c.values[base].shape, c.instructionShape(from, base))
 			}
-			fed = true
-			ok = ok && c.values[v].kind == heavy && len(ch) == 0 && slices.Equal(c.values[base].shape, c.instructionShape(from, base))
+			return ok
 		})
 		if !ok {
 			return false
 		}
 	}
-	return fed && c.inputs(a, b) <= maxInputs && c.independent(a, b)
+	return fed && len(a.heavy)+len(b.heavy) <= mostChain && c.fits(a, b) && c.independent(a, b)
 }
 
 // instructionShape is the shape that v has among the instructions of its MatMul cluster k.

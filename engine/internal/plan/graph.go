@@ -45,17 +45,19 @@ func (v *value) size() int { return ir.Size(v.shape) }
 // A graph is what a plan is made of: the walk's nodes with constants folded, views resolved and composite ops lowered.
 // Every view lies directly on a value that is no view, and its chain can be applied to that value's memory.
 type graph struct {
+	*watch
 	fuse    bool
 	values  []value
 	scalars []expr
+	places  map[expr]int // of scalars
 	leaves  []ir.Layout
 	outs    []int
 	same    map[string]int // common subexpressions
 }
 
 // buildGraph translates what a walk found.
-func buildGraph(w *ir.Graph, fuse bool) *graph {
-	g := &graph{fuse: fuse, same: map[string]int{}}
+func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
+	g := &graph{watch: watch, fuse: fuse, places: map[expr]int{}, same: map[string]int{}}
 	for _, d := range w.Leaves {
 		g.leaves = append(g.leaves, d.Layout)
 	}
@@ -80,8 +82,12 @@ func buildGraph(w *ir.Graph, fuse bool) *graph {
 	if fuse {
 		g.rewrite()
 	}
+	wanted := make([]bool, len(g.values))
+	for _, o := range g.outs {
+		wanted[o] = true
+	}
 	for i, o := range g.outs {
-		g.outs[i] = g.output(o)
+		g.outs[i] = g.output(o, wanted)
 	}
 	return g
 }
@@ -91,10 +97,10 @@ const bigView = 1 << 20
 
 // output returns a value whose memory an evaluated node can hold. A small part of a large value that nobody asked for,
 // the last row of all logits, is copied out of it.
-func (g *graph) output(o int) int {
+func (g *graph) output(o int, wanted []bool) int {
 	base, c := g.base(o)
 	b := &g.values[base]
-	if c != nil && b.kind != leaf && !slices.Contains(g.outs, base) {
+	if c != nil && b.kind != leaf && !wanted[base] {
 		if bytes := b.size() * b.dtype.Size(); bytes >= bigView && g.values[o].size() <= b.size()/4 {
 			return g.copy(o)
 		}
@@ -104,6 +110,7 @@ func (g *graph) output(o int) int {
 
 // add appends a value, or finds an equal one.
 func (g *graph) add(v value) int {
+	g.step(1 + len(v.args) + len(v.chain))
 	if v.kind != leaf && v.kind != scalar && v.kind != view && v.outs == nil && v.size() == 0 {
 		v = value{kind: empty, dtype: v.dtype, shape: v.shape}
 	}
@@ -214,6 +221,9 @@ func (g *graph) layout(v int) ir.Layout {
 	return ir.Contiguous(x.shape)
 }
 
+// mostSteps is how long a chain may be: each step of a longer one would be looked at again for each that follows.
+const mostSteps = 64
+
 // view adds a view. What no layout can express is copied first.
 func (g *graph) view(arg int, s step) int {
 	x := &g.values[arg]
@@ -228,7 +238,7 @@ func (g *graph) view(arg int, s step) int {
 	if len(c) == 0 {
 		return base
 	}
-	if _, ok := c.apply(g.layout(base)); !ok {
+	if _, ok := c.apply(g.layout(base)); !ok || len(c) > mostSteps {
 		return g.view(g.copy(arg), s)
 	}
 	return g.add(value{kind: view, dtype: x.dtype, shape: s.shape, args: []int{base}, chain: c})

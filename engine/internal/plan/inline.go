@@ -12,16 +12,18 @@ import (
 type inlining struct {
 	*clustering
 	uses    map[*cluster][]use
-	readers map[int]map[*cluster]bool
+	readers []map[*cluster]bool // of each value
+	fixed   []int               // how often each value is read in a way that needs it in memory
 }
 
 func (c *clustering) inline() {
-	in := &inlining{clustering: c, uses: map[*cluster][]use{}, readers: map[int]map[*cluster]bool{}}
+	n := len(c.values)
+	in := &inlining{clustering: c, uses: map[*cluster][]use{}, readers: make([]map[*cluster]bool, n), fixed: make([]int, n)}
 	for _, k := range c.all {
 		in.set(k, in.read(k))
 	}
 	for _, k := range in.sorted(in.uses) {
-		for in.step(k) {
+		for in.next(k) {
 		}
 	}
 }
@@ -50,9 +52,15 @@ func (in *inlining) own(k *cluster) []int {
 func (in *inlining) set(k *cluster, uses []use) {
 	for _, u := range in.uses[k] {
 		delete(in.readers[u.base], k)
+		if !u.inlinable {
+			in.fixed[u.base]--
+		}
 	}
 	in.uses[k] = uses
 	for _, u := range uses {
+		if !u.inlinable {
+			in.fixed[u.base]++
+		}
 		if in.readers[u.base] == nil {
 			in.readers[u.base] = map[*cluster]bool{}
 		}
@@ -60,9 +68,10 @@ func (in *inlining) set(k *cluster, uses []use) {
 	}
 }
 
-// step inlines one value into k, or reports that there is none left to inline.
-func (in *inlining) step(k *cluster) bool {
+// next inlines one value into k, or reports that there is none left to inline.
+func (in *inlining) next(k *cluster) bool {
 	for _, u := range in.uses[k] {
+		in.step(1)
 		from := in.owner[u.base]
 		if from == nil || from == k || from.kind != backend.Map || k.inlined[u.base] || !in.allInlinable(u.base) {
 			continue
@@ -124,19 +133,7 @@ func (in *inlining) exclusive(from, k *cluster) bool {
 }
 
 // allInlinable says whether v can do without memory.
-func (in *inlining) allInlinable(v int) bool {
-	if in.wanted[v] {
-		return false
-	}
-	for k := range in.readers[v] {
-		for _, u := range in.uses[k] {
-			if u.base == v && !u.inlinable {
-				return false
-			}
-		}
-	}
-	return true
-}
+func (in *inlining) allInlinable(v int) bool { return !in.wanted[v] && in.fixed[v] == 0 }
 
 // part lists v and the elementwise values that it is computed from within its cluster.
 func (in *inlining) part(v int) []int {
@@ -199,25 +196,32 @@ func (in *inlining) worthTwice(v int, part []int) bool {
 
 // sorted lists the clusters that the outputs need, each after those that it reads.
 func (c *clustering) sorted(uses map[*cluster][]use) []*cluster {
+	c.searches++
 	var list []*cluster
-	done := map[*cluster]bool{}
-	var visit func(k *cluster)
-	visit = func(k *cluster) {
-		if done[k] {
-			return
+	type visit struct {
+		k    *cluster
+		next int // of its uses
+	}
+	var stack []visit
+	enter := func(v int) {
+		if k := c.owner[v]; k != nil && k.search != c.searches {
+			k.search = c.searches
+			stack = append(stack, visit{k: k})
 		}
-		done[k] = true
-		for _, u := range uses[k] {
-			if o := c.owner[u.base]; o != nil {
-				visit(o)
-			}
-		}
-		list = append(list, k)
 	}
 	for _, o := range c.outs {
 		b, _ := c.base(o)
-		if k := c.owner[b]; k != nil {
-			visit(k)
+		enter(b)
+		for len(stack) > 0 {
+			c.step(1)
+			at := &stack[len(stack)-1]
+			if list := uses[at.k]; at.next < len(list) {
+				at.next++
+				enter(list[at.next-1].base)
+				continue
+			}
+			list = append(list, at.k)
+			stack = stack[:len(stack)-1]
 		}
 	}
 	return list

@@ -21,13 +21,13 @@ const mostAtOnce = 3 << 30
 
 // takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite, if nothing else reads
 // it; or what an AdamW in place replaces, if nothing reads that later.
-func (o *ordering) takes(v, i int) (taking, bool) {
+func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	x, arg := &o.values[v], 0
 	switch {
 	case x.kind == heavy && x.op == ir.Overwrite:
 	case x.kind == result && o.values[x.args[0]].op == ir.AdamW:
 		tuple := &o.values[x.args[0]]
-		if tuple.attr.Flags&ir.InPlace == 0 || o.moved(tuple) > mostAtOnce {
+		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > mostAtOnce {
 			return taking{}, false
 		}
 		count := len(tuple.outs) / 3
@@ -41,7 +41,7 @@ func (o *ordering) takes(v, i int) (taking, bool) {
 	}
 	b, ch := o.base(x.args[arg])
 	base := &o.values[b]
-	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || slices.Contains(x.args[:arg], b) || slices.Contains(x.args[arg+1:], b) {
+	if base.kind != leaf || len(ch) > 0 || o.wanted[b] || m.stands(o, x, b) > 1 {
 		return taking{}, false
 	}
 	if l := o.leaves[base.index]; l.Offset != 0 || !slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
@@ -50,25 +50,35 @@ func (o *ordering) takes(v, i int) (taking, bool) {
 	if x.op == ir.Overwrite {
 		return taking{leaf: base.index}, len(o.users[b]) == 1
 	}
-	return taking{base.index, true}, !o.readAfter(b, i)
+	return taking{base.index, true}, m.last[b] <= i
 }
 
-// moved is how many bytes an AdamW reads and writes.
-func (o *ordering) moved(x *value) (bytes int64) {
+// moves is how many bytes the AdamW of a tuple reads and writes.
+func (m *placement) moves(o *ordering, tuple int) (bytes int64) {
+	if m.tuple == tuple {
+		return m.moved
+	}
+	x := &o.values[tuple]
 	for _, a := range x.args {
 		bytes += int64(o.values[a].size()) * int64(o.values[a].dtype.Size())
 	}
 	for _, out := range x.outs {
 		bytes += int64(out.Bytes())
 	}
+	m.tuple, m.moved = tuple, bytes
 	return bytes
 }
 
-// readAfter says whether a launch after launch i reads v.
-func (o *ordering) readAfter(v, i int) bool {
-	return slices.ContainsFunc(o.order[i+1:], func(k *cluster) bool {
-		return slices.ContainsFunc(o.uses[k], func(u use) bool { return u.base == v })
-	})
+// stands is how often b is an argument of x.
+func (m *placement) stands(o *ordering, x *value, b int) int {
+	if m.of != x {
+		m.of, m.count = x, map[int]int{}
+		o.watch.step(len(x.args))
+		for _, a := range x.args {
+			m.count[a]++
+		}
+	}
+	return m.count[b]
 }
 
 // replacingLast moves the launches that replace leaves, and what depends on them, to the end: what comes after them

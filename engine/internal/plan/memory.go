@@ -16,6 +16,11 @@ type placement struct {
 	taken  []taking // of each block
 	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See run.
 	atOnce int
+
+	tuple int // of the AdamW of which moved is known
+	moved int64
+	of    *value // whose arguments are counted
+	count map[int]int
 }
 
 // alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
@@ -29,9 +34,9 @@ type slot struct {
 // place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
 // time and place: the largest first, each into the smallest gap that fits.
 func (o *ordering) place() *placement {
-	m := &placement{at: map[int]source{}, last: map[int]int{}, atOnce: len(o.order)}
-	for i, k := range o.order {
-		for _, u := range o.uses[k] {
+	m := &placement{at: map[int]source{}, last: map[int]int{}, atOnce: len(o.order), tuple: -1}
+	for i, uses := range o.uses {
+		for _, u := range uses {
 			m.last[u.base] = i
 		}
 	}
@@ -44,7 +49,7 @@ func (o *ordering) place() *placement {
 		for _, v := range o.exports[i] {
 			if o.wanted[v] {
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
-				if t, ok := o.takes(v, i); ok {
+				if t, ok := m.takes(o, v, i); ok {
 					m.taken[len(m.taken)-1] = t
 					if t.unseen {
 						m.atOnce = min(m.atOnce, i)
@@ -62,7 +67,7 @@ func (o *ordering) place() *placement {
 			m.own(v, 0)
 		}
 	}
-	m.pack(slots)
+	m.pack(o.watch, slots, len(o.order))
 	for v, b := range o.over {
 		m.at[v] = m.at[b]
 	}
@@ -80,29 +85,28 @@ func (m *placement) own(v, bytes int) {
 	m.blocks, m.taken = append(m.blocks, bytes), append(m.taken, taking{leaf: -1})
 }
 
-func (m *placement) pack(slots []slot) {
+func (m *placement) pack(watch *watch, slots []slot, launches int) {
 	slices.SortStableFunc(slots, func(a, b slot) int { return cmp.Compare(b.bytes, a.bytes) })
-	var placed []slot // by offset
-	for _, s := range slots {
+	t := newTimeline(launches, slots)
+	for i := range slots {
+		s := &slots[i]
+		near, top := t.during(s.first, s.last)
+		watch.step(1 + len(near))
 		gap, best := 0, -1 // where the current gap begins; the best offset so far
 		bestSize := 0
-		for _, p := range placed {
-			if p.last < s.first || p.first > s.last {
-				continue
-			}
+		for _, p := range near {
 			if size := p.offset - gap; size >= s.bytes && (best < 0 || size < bestSize) {
 				best, bestSize = gap, size
 			}
 			gap = max(gap, p.offset+p.bytes)
 		}
 		if best < 0 {
-			best = gap
+			best = top
 		}
 		s.offset = best
 		m.arena = max(m.arena, s.offset+s.bytes)
 		m.at[s.value] = source{fromArena, s.offset}
-		i, _ := slices.BinarySearchFunc(placed, s, func(a, b slot) int { return cmp.Compare(a.offset, b.offset) })
-		placed = slices.Insert(placed, i, s)
+		t.add(i)
 	}
 }
 

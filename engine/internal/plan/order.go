@@ -1,6 +1,9 @@
 package plan
 
-import "slices"
+import (
+	"container/heap"
+	"slices"
+)
 
 // An ordering says which launch comes when. Any order in which launches follow what they read computes the same; they
 // differ in how much memory lives at once.
@@ -8,7 +11,8 @@ type ordering struct {
 	*clustering
 	order   []*cluster
 	exports [][]int // of order[i]
-	uses    map[*cluster][]use
+	uses    [][]use
+	reads   [][]int     // the values that order[i] reads and that another one writes, each once
 	over    map[int]int // values that lie in the memory of another one, which nobody reads any more: see findOverlays
 }
 
@@ -34,9 +38,10 @@ func (o *ordering) identity() []int {
 }
 
 func (o *ordering) permuted(list []int) *ordering {
-	r := &ordering{clustering: o.clustering, uses: o.uses, over: o.over}
+	r := &ordering{clustering: o.clustering, over: o.over}
 	for _, i := range list {
 		r.order, r.exports = append(r.order, o.order[i]), append(r.exports, o.exports[i])
+		r.uses, r.reads = append(r.uses, o.uses[i]), append(r.reads, o.reads[i])
 	}
 	return r
 }
@@ -50,32 +55,21 @@ func (o *ordering) bytes(v int) int {
 }
 
 // readers counts for each value how many launches read its memory.
-func (o *ordering) readers() map[int]int {
-	n := map[int]int{}
-	for _, k := range o.order {
-		o.read(k, func(v int) { n[o.home(v)]++ })
+func (o *ordering) readers() []int {
+	n := make([]int, len(o.values))
+	for _, reads := range o.reads {
+		for _, v := range reads {
+			n[o.home(v)]++
+		}
 	}
 	return n
-}
-
-// read calls f once for each value that a launch reads and that another one wrote.
-func (o *ordering) read(k *cluster, f func(v int)) {
-	list := o.uses[k]
-	for i, u := range list {
-		first := true
-		for _, earlier := range list[:i] {
-			first = first && earlier.base != u.base
-		}
-		if first && o.values[u.base].kind != leaf {
-			f(u.base)
-		}
-	}
 }
 
 // most returns the largest number of bytes that live at once when the launches run in the order of list.
 func (o *ordering) most(list []int) int {
 	left, live, most := o.readers(), 0, 0
 	for _, i := range list {
+		o.step(1 + len(o.reads[i]))
 		for _, v := range o.exports[i] {
 			live += o.bytes(v)
 		}
@@ -85,9 +79,10 @@ func (o *ordering) most(list []int) int {
 	return most
 }
 
-// freed returns how much memory nobody needs after launch i; with done, the launch counts as made.
-func (o *ordering) freed(i int, left map[int]int, done bool) (bytes int) {
-	o.read(o.order[i], func(v int) {
+// freed returns how much memory nobody needs after launch i; left is how many launches have yet to read each value. With
+// done, the launch counts as made.
+func (o *ordering) freed(i int, left []int, done bool) (bytes int) {
+	for _, v := range o.reads[i] {
 		v = o.home(v)
 		if left[v] == 1 {
 			bytes += o.bytes(v)
@@ -95,7 +90,7 @@ func (o *ordering) freed(i int, left map[int]int, done bool) (bytes int) {
 		if done {
 			left[v]--
 		}
-	})
+	}
 	for _, v := range o.exports[i] {
 		if left[v] == 0 {
 			bytes += o.bytes(v)
@@ -106,18 +101,21 @@ func (o *ordering) freed(i int, left map[int]int, done bool) (bytes int) {
 
 // operands lists for each launch those that write what it reads.
 func (o *ordering) operands() [][]int {
-	writer, operands := map[int]int{}, make([][]int, len(o.order))
+	writer, operands := make([]int, len(o.values)), make([][]int, len(o.order))
 	for i := range o.order {
 		for _, v := range o.exports[i] {
-			writer[v] = i
+			writer[v] = i + 1
 		}
 	}
-	for i, k := range o.order {
-		o.read(k, func(v int) {
-			if w, ok := writer[v]; ok && w != i && !slices.Contains(operands[i], w) {
+	listed := newMarks(len(o.order))
+	for i, reads := range o.reads {
+		listed.clear()
+		listed.add(i)
+		for _, v := range reads {
+			if w := writer[v] - 1; w >= 0 && listed.add(w) {
 				operands[i] = append(operands[i], w)
 			}
-		})
+		}
 	}
 	return operands
 }
@@ -140,22 +138,28 @@ func (o *ordering) demandingFirst() []int {
 		}
 		peak[i] = max(peak[i], held+stays[i])
 	}
-	var list []int
-	done := make([]bool, len(o.order))
-	var visit func(i int)
-	visit = func(i int) {
-		if done[i] {
-			return
-		}
-		done[i] = true
-		for _, c := range operands[i] {
-			visit(c)
-		}
-		list = append(list, i)
-	}
+	var list, stack []int
+	next := make([]int, len(o.order)) // of the operands to visit; −1: done
 	for i := range o.order {
-		if o.last(i) {
-			visit(i)
+		if !o.last(i) {
+			continue
+		}
+		stack = append(stack, i)
+		for len(stack) > 0 {
+			o.step(1)
+			at := stack[len(stack)-1]
+			if n := next[at]; n >= 0 && n < len(operands[at]) {
+				next[at]++
+				if c := operands[at][n]; next[c] == 0 {
+					stack = append(stack, c)
+				}
+				continue
+			}
+			stack = stack[:len(stack)-1]
+			if next[at] >= 0 {
+				next[at] = -1
+				list = append(list, at)
+			}
 		}
 	}
 	return list
@@ -170,38 +174,76 @@ func (o *ordering) last(i int) bool {
 // which comes first in the given order.
 func (o *ordering) greedy() []int {
 	operands := o.operands()
-	waits, users := make([]int, len(o.order)), make([][]int, len(o.order))
-	var ready, list []int
+	n := len(o.order)
+	waits, users, grows := make([]int, n), make([][]int, n), make([]int, n)
+	readers := make([][]int, len(o.values)) // of each value's memory
 	for i, list := range operands {
 		for _, w := range list {
 			users[w] = append(users[w], i)
 		}
-		if waits[i] = len(list); waits[i] == 0 {
-			ready = append(ready, i)
+		waits[i] = len(list)
+		for _, v := range o.reads[i] {
+			readers[o.home(v)] = append(readers[o.home(v)], i)
 		}
 	}
-	left := o.readers()
+	left, made := o.readers(), make([]bool, n)
+	var ready choices
+	offer := func(i int) {
+		o.step(1 + len(o.reads[i]))
+		grows[i] = -o.freed(i, left, false)
+		for _, v := range o.exports[i] {
+			grows[i] += o.bytes(v)
+		}
+		heap.Push(&ready, choice{i, grows[i]})
+	}
+	for i := range o.order {
+		if waits[i] == 0 {
+			offer(i)
+		}
+	}
+	var list []int
 	for len(ready) > 0 {
-		at, least := 0, 0
-		for j, i := range ready {
-			grows := -o.freed(i, left, false)
-			for _, v := range o.exports[i] {
-				grows += o.bytes(v)
+		next := heap.Pop(&ready).(choice)
+		i := next.launch
+		if made[i] || next.grows != grows[i] { // it was offered again since
+			continue
+		}
+		list, made[i] = append(list, i), true
+		o.freed(i, left, true)
+		for _, v := range o.reads[i] {
+			if v = o.home(v); left[v] != 1 {
+				continue
 			}
-			if j == 0 || grows < least || grows == least && i < ready[at] {
-				at, least = j, grows
+			o.step(len(readers[v]))
+			for _, r := range readers[v] { // the last reader of v frees it now
+				if !made[r] && waits[r] == 0 {
+					offer(r)
+				}
 			}
 		}
-		i := ready[at]
-		ready[at] = ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		list = append(list, i)
-		o.freed(i, left, true)
 		for _, u := range users[i] {
 			if waits[u]--; waits[u] == 0 {
-				ready = append(ready, u)
+				offer(u)
 			}
 		}
 	}
 	return list
+}
+
+// A choice is a launch that could be next, and by how much memory grows with it.
+type choice struct{ launch, grows int }
+
+// choices is a heap, the best first.
+type choices []choice
+
+func (c choices) Len() int      { return len(c) }
+func (c choices) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c choices) Less(i, j int) bool {
+	return c[i].grows < c[j].grows || c[i].grows == c[j].grows && c[i].launch < c[j].launch
+}
+func (c *choices) Push(x any) { *c = append(*c, x.(choice)) }
+func (c *choices) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
 }

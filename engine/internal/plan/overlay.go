@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -9,7 +11,7 @@ import (
 // and nothing reads them after their gradient was computed.
 func (o *ordering) findOverlays() {
 	o.over = map[int]int{}
-	operands := o.operands()
+	var operands, readers [][]int
 	for i, k := range o.order {
 		if k.kind != backend.Row || len(k.heavy) != 1 || len(o.exports[i]) != 1 || o.exports[i][0] != k.heavy[0] {
 			continue
@@ -21,36 +23,44 @@ func (o *ordering) findOverlays() {
 		}
 		b, ch := o.base(x.args[0])
 		logits := &o.values[b]
-		if o.owner[b] != nil && !o.wanted[b] && ch.direct() && logits.dtype == x.dtype && logits.size() == x.size() && o.lastReader(b, i, operands) {
+		if o.owner[b] == nil || o.wanted[b] || !ch.direct() || logits.dtype != x.dtype || logits.size() != x.size() {
+			continue
+		}
+		if operands == nil {
+			operands, readers = o.operands(), o.readersOf()
+		}
+		if o.lastReader(readers[b], i, operands) {
 			o.over[v] = b
 		}
 	}
 }
 
-// lastReader says whether every other launch that reads v comes before launch i in any order.
-func (o *ordering) lastReader(v, i int, operands [][]int) bool {
-	before := make([]bool, len(o.order))
-	var visit func(i int)
-	visit = func(i int) {
-		for _, w := range operands[i] {
-			if !before[w] {
+// readersOf lists for each value the launches that read it.
+func (o *ordering) readersOf() [][]int {
+	list := make([][]int, len(o.values))
+	for i, reads := range o.reads {
+		for _, v := range reads {
+			list[v] = append(list[v], i)
+		}
+	}
+	return list
+}
+
+// lastReader says whether launch i comes after all other readers of a value in any order.
+func (o *ordering) lastReader(readers []int, i int, operands [][]int) bool {
+	before := map[int]bool{i: true}
+	for stack := []int{i}; len(stack) > 0; {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, w := range operands[at] {
+			o.step(1)
+			if w >= readers[0] && !before[w] { // launches come after their operands in the given order, too
 				before[w] = true
-				visit(w)
+				stack = append(stack, w)
 			}
 		}
 	}
-	visit(i)
-	for j, k := range o.order {
-		if j == i || before[j] {
-			continue
-		}
-		for _, u := range o.uses[k] {
-			if u.base == v {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(readers, func(r int) bool { return !before[r] })
 }
 
 // home is the value in whose memory v lies: usually itself.

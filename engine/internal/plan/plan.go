@@ -7,6 +7,9 @@
 // (memory.go). Running a plan (exec.go) is then binding leaves, numbers and fresh memory to a list of commands, and one
 // Submit.
 //
+// Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation (watch.go): where a
+// rule would look at everything for each value it looks at so much and no more.
+//
 // A plan knows no tensor: leaves and constants come from each walk anew. So the second step of a training builds none.
 package plan
 
@@ -80,9 +83,12 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	if !ok {
 		return fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
 	}
-	w := ir.Walk(todo)
+	w, err := walk(ctx, todo)
+	if err != nil {
+		return err
+	}
 	defer w.Release()
-	p, reused, err := find(dev, w, Fused(ctx))
+	p, reused, err := find(ctx, dev, w)
 	if err != nil {
 		return err
 	}
@@ -95,8 +101,30 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	})
 }
 
-// find returns the plan of a walk.
-func find(dev *backend.Device, w *ir.Graph, fuse bool) (p *plan, reused bool, err error) {
+// walk collects the graph of outs.
+func walk(ctx context.Context, outs []*ir.Node) (*ir.Graph, error) {
+	w := ir.Walk(ctx, outs)
+	if w == nil {
+		return nil, backend.Interrupted(ctx)
+	}
+	return w, nil
+}
+
+// find returns the plan of a walk. A new one is built while the cache is open for other goroutines: long graphs take long.
+func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
+	all, key := plansOf(dev), planKey{w.Key, Fused(ctx)}
+	if p := all.find(key); p != nil {
+		return p, true, nil
+	}
+	if p, err = all.make(ctx, dev, w); err != nil {
+		return nil, false, err
+	}
+	all.keep(key, p)
+	return p, false, nil
+}
+
+// plansOf returns the plans of a device.
+func plansOf(dev *backend.Device) *plans {
 	cache.Lock()
 	defer cache.Unlock()
 	all := cache.devices[dev]
@@ -107,33 +135,44 @@ func find(dev *backend.Device, w *ir.Graph, fuse bool) (p *plan, reused bool, er
 		}
 		cache.devices[dev] = all
 	}
+	return all
+}
+
+// find returns the plan that is kept under key, or nil.
+func (all *plans) find(key planKey) *plan {
+	cache.Lock()
+	defer cache.Unlock()
 	all.clock++
-	key := planKey{w.Key, fuse}
-	if p := all.byKey[key]; p != nil {
+	p := all.byKey[key]
+	if p != nil {
 		p.used = all.clock
 		cache.reused++
-		return p, true, nil
 	}
-	if p, err = all.make(dev, w, fuse); err != nil {
-		return nil, false, err
-	}
-	cache.built++
-	all.keep(key, p)
-	return p, false, nil
+	return p
 }
 
 // make builds a plan. A mistake of the planner costs an evaluation, not the session.
-func (all *plans) make(dev *backend.Device, w *ir.Graph, fuse bool) (p *plan, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("plan: %v (a mistake of the planner; it may work with fusion off)", r)
-		}
-	}()
-	return all.build(dev, buildGraph(w, fuse))
+func (all *plans) make(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, err error) {
+	defer caught(&err)
+	return all.build(dev, buildGraph(&watch{ctx: ctx}, w, Fused(ctx)))
+}
+
+// caught turns a panic of the planner into an error.
+func caught(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case stopped:
+		*err = r.err
+	default:
+		*err = fmt.Errorf("plan: %v (a mistake of the planner; it may work with fusion off)", r)
+	}
 }
 
 // keep stores a plan, in place of the oldest when there are too many.
 func (all *plans) keep(key planKey, p *plan) {
+	cache.Lock()
+	defer cache.Unlock()
+	cache.built++
 	if len(all.byKey) >= maxPlans {
 		var oldest planKey
 		used := all.clock + 1

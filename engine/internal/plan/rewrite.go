@@ -8,66 +8,130 @@ import (
 
 // rewrite applies the rules that need to know who uses a value, until none applies.
 func (g *graph) rewrite() {
+	r := &rewriting{graph: g, outsAt: map[int][]int{}, sums: map[int]bool{}}
+	order := g.order()
+	r.list()
+	for _, v := range order {
+		r.useArgs(v, func(b int) { r.uses[b]++ })
+	}
+	for i, o := range g.outs {
+		b, _ := g.base(o)
+		r.uses[b]++
+		r.outsAt[o] = append(r.outsAt[o], i)
+	}
 	for changed := true; changed; {
 		changed = false
-		order := g.order()
-		uses := g.uses(order)
 		for _, v := range order {
-			if g.addProducts(v, uses) || g.sumBatches(v, uses) {
+			g.step(1)
+			if r.uses[v] > 0 && (r.addProducts(v) || r.sumBatches(v)) {
 				changed = true
-				break
 			}
 		}
 	}
 }
 
-// uses counts how many values use each value, not through views; an output counts too.
-func (g *graph) uses(order []int) []int {
-	n := make([]int, len(g.values))
-	for _, v := range order {
-		if g.values[v].kind == view {
-			continue
-		}
-		for _, a := range g.values[v].args {
-			b, _ := g.base(a)
-			n[b]++
+// rewriting knows who uses each value, while rules replace values.
+type rewriting struct {
+	*graph
+	uses   []int         // how many values that are needed use each value, not through views; an output counts too
+	users  [][]int       // the values that have each value as an argument, and perhaps some that had
+	outsAt map[int][]int // of each value that is an output, which ones
+	sums   map[int]bool  // the products that addProducts made
+}
+
+// list makes room for new values, and notes what they use.
+func (r *rewriting) list() {
+	from := len(r.users)
+	more := len(r.values) - from
+	r.uses, r.users = append(r.uses, make([]int, more)...), append(r.users, make([][]int, more)...)
+	for v := from; v < len(r.values); v++ {
+		for _, a := range r.values[v].args {
+			r.users[a] = append(r.users[a], v)
 		}
 	}
-	for _, o := range g.outs {
-		b, _ := g.base(o)
-		n[b]++
+}
+
+// useArgs calls f for what v uses.
+func (r *rewriting) useArgs(v int, f func(base int)) {
+	x := &r.values[v]
+	if x.kind == view {
+		return
 	}
-	return n
+	r.step(len(x.args))
+	for _, a := range x.args {
+		b, _ := r.base(a)
+		f(b)
+	}
+}
+
+// use gives v so many uses more. If it is needed from then on, or no longer, it counts as a user itself, or no longer.
+func (r *rewriting) use(v, more int) {
+	type change struct{ v, more int }
+	for list := []change{{v, more}}; len(list) > 0; {
+		at := list[len(list)-1]
+		list = list[:len(list)-1]
+		before := r.uses[at.v]
+		r.uses[at.v] += at.more
+		switch after := r.uses[at.v]; {
+		case before == 0 && after > 0:
+			r.useArgs(at.v, func(b int) { list = append(list, change{b, 1}) })
+		case before > 0 && after == 0:
+			r.useArgs(at.v, func(b int) { list = append(list, change{b, -1}) })
+		}
+	}
 }
 
 // addProducts turns a·b + c·d, which nobody else uses, into one product of two pairs. The gradient of an input that
 // went into several products is such a sum, and so is an adapted layer that somebody wrote out by hand.
-func (g *graph) addProducts(v int, uses []int) bool {
+func (g *rewriting) addProducts(v int) bool {
 	x := &g.values[v]
 	if x.kind != mapped || x.op != ir.Add {
 		return false
 	}
 	dt, left, right := x.dtype, x.args[0], x.args[1]
-	l, lf := g.product(left, uses)
-	r, rf := g.product(right, uses)
+	l, lf := g.product(left)
+	r, rf := g.product(right)
 	if l < 0 || r < 0 || l == r || !slices.Equal(g.values[l].shape, g.values[r].shape) {
 		return false
 	}
+	if g.sums[r] && !g.sums[l] {
+		l, lf, r, rf = r, rf, l, lf
+	}
 	p, q := g.values[l], g.values[r]
 	p.args, q.args = g.scaleFirst(p.args, lf), g.scaleFirst(q.args, rf)
-	sum := value{kind: heavy, op: ir.MatMul, dtype: dt, shape: p.shape, args: slices.Concat(p.args, q.args), lora: p.lora || q.lora}
-	g.replace(v, g.add(sum))
+	if g.sums[l] && lf < 0 { // nobody else has it: it grows, because a long sum must not be copied again and again
+		g.grow(l, q.args)
+		g.values[l].lora = p.lora || q.lora
+		g.replace(v, l)
+		return true
+	}
+	g.values = append(g.values, value{kind: heavy, op: ir.MatMul, dtype: dt, shape: p.shape, args: slices.Concat(p.args, q.args), lora: p.lora || q.lora})
+	sum := len(g.values) - 1
+	g.sums[sum] = true
+	g.replace(v, sum)
 	return true
+}
+
+// grow gives a product more pairs.
+func (g *rewriting) grow(product int, args []int) {
+	g.list()
+	x := &g.values[product]
+	x.args = append(x.args, args...)
+	for _, a := range args {
+		b, _ := g.base(a)
+		g.use(b, 1)
+		g.users[a] = append(g.users[a], product)
+	}
 }
 
 // product returns the product that v is, or -1; with a number that it is multiplied by, or else -1 for that. A factor
 // is found only where it can as well be given to the product's first operand at no cost, s·((x·a)·b) = (s·(x·a))·b:
 // that operand is a product, too, and has no other use.
-func (g *graph) product(v int, uses []int) (product, factor int) {
+func (g *rewriting) product(v int) (product, factor int) {
 	b, c := g.base(v)
 	x := &g.values[b]
 	switch {
-	case uses[b] != 1 || !c.direct():
+	case g.uses[b] != 1 || !c.direct():
 		return -1, -1
 	case x.kind == heavy && x.op == ir.MatMul:
 		return b, -1
@@ -77,11 +141,11 @@ func (g *graph) product(v int, uses []int) (product, factor int) {
 	for i, f := range x.args {
 		m, mc := g.base(x.args[1-i])
 		p := &g.values[m]
-		if g.values[f].kind != scalar || !mc.direct() || p.kind != heavy || p.op != ir.MatMul || uses[m] != 1 || len(p.args) != 2 {
+		if g.values[f].kind != scalar || !mc.direct() || p.kind != heavy || p.op != ir.MatMul || g.uses[m] != 1 || len(p.args) != 2 {
 			continue
 		}
 		h, hc := g.base(p.args[0])
-		if y := &g.values[h]; hc.direct() && y.kind == heavy && y.op == ir.MatMul && uses[h] == 1 {
+		if y := &g.values[h]; hc.direct() && y.kind == heavy && y.op == ir.MatMul && g.uses[h] == 1 {
 			return m, f
 		}
 	}
@@ -101,7 +165,7 @@ func (g *graph) scaleFirst(args []int, factor int) []int {
 
 // sumBatches turns a sum over all batches of a product into one product whose inner axis runs over the batches too:
 // the gradient of a weight.
-func (g *graph) sumBatches(v int, uses []int) bool {
+func (g *rewriting) sumBatches(v int) bool {
 	x := &g.values[v]
 	if x.kind != heavy || x.op != ir.Sum {
 		return false
@@ -109,7 +173,7 @@ func (g *graph) sumBatches(v int, uses []int) bool {
 	m, c := g.base(x.args[0])
 	p := &g.values[m]
 	rank := len(p.shape)
-	if len(c) > 0 || uses[m] != 1 || p.kind != heavy || p.op != ir.MatMul || rank <= 2 || x.dtype != p.dtype {
+	if len(c) > 0 || g.uses[m] != 1 || p.kind != heavy || p.op != ir.MatMul || rank <= 2 || x.dtype != p.dtype {
 		return false
 	}
 	for i, d := range p.shape {
@@ -147,29 +211,37 @@ func (g *graph) batchesInside(a int, left bool) (int, bool) {
 }
 
 // replace lets everything that uses v use w, which has v's elements in C order, instead.
-func (g *graph) replace(v, w int) {
+func (g *rewriting) replace(v, w int) {
 	shape := g.values[v].shape
 	w = g.view(w, reshape(shape))
+	g.list()
 	base, c := g.base(w)
-	for i := range g.values {
+	users := g.users[v]
+	g.users[v] = nil
+	g.step(len(users))
+	for _, i := range users {
 		x := &g.values[i]
 		if i == w || !slices.Contains(x.args, v) {
 			continue
 		}
+		to := w
+		if x.kind == view {
+			to, x.chain = base, c.then(g.values[base].shape, x.chain...)
+		}
 		x.args = slices.Clone(x.args)
 		for j, a := range x.args {
-			if a != v {
-				continue
-			}
-			x.args[j] = w
-			if x.kind == view {
-				x.args[j], x.chain = base, c.then(g.values[base].shape, x.chain...)
+			if a == v {
+				x.args[j] = to
 			}
 		}
+		g.users[to] = append(g.users[to], i)
 	}
-	for i, o := range g.outs {
-		if o == v {
-			g.outs[i] = w
-		}
+	for _, i := range g.outsAt[v] {
+		g.outs[i] = w
 	}
+	g.outsAt[w] = append(g.outsAt[w], g.outsAt[v]...)
+	delete(g.outsAt, v)
+	n := g.uses[v]
+	g.use(base, n)
+	g.use(v, -n)
 }

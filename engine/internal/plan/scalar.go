@@ -25,13 +25,13 @@ const (
 
 // scalar returns the index of an expr, an old one if it is equal.
 func (g *graph) scalar(e expr) int {
-	for i, x := range g.scalars {
-		if x == e {
-			return i
-		}
+	i, ok := g.places[e]
+	if !ok {
+		i = len(g.scalars)
+		g.scalars = append(g.scalars, e)
+		g.places[e] = i
 	}
-	g.scalars = append(g.scalars, e)
-	return len(g.scalars) - 1
+	return i
 }
 
 // literal returns the number that v is in every run.

@@ -33,10 +33,19 @@ func reshape(shape []int) step { return step{op: ir.Reshape, shape: shape} }
 
 // then appends steps and leaves out what changes nothing. from is the shape at the chain's start.
 func (c chain) then(from []int, steps ...step) chain {
-	r := slices.Clone(c)
+	r := make(chain, len(c), len(c)+len(steps))
+	copy(r, c)
 	for _, s := range steps {
-		if s.op == ir.Reshape && len(r) > 0 && r[len(r)-1].op == ir.Reshape {
-			r = r[:len(r)-1] // only the last of two reshapes matters
+		if len(r) > 0 {
+			switch last := r[len(r)-1]; {
+			case s.op == ir.Reshape && last.op == ir.Reshape: // only the last of two reshapes matters
+				r = r[:len(r)-1]
+			case s.op == ir.Permute && last.op == ir.Permute:
+				r, s = r[:len(r)-1], last.permuted(s)
+			}
+		}
+		if s.op == ir.Permute && slices.IsSorted(s.ints) {
+			continue
 		}
 		before := from
 		if len(r) > 0 {
@@ -48,6 +57,15 @@ func (c chain) then(from []int, steps ...step) chain {
 		r = append(r, s)
 	}
 	return r
+}
+
+// permuted is the permutation that does what s and then t do.
+func (s step) permuted(t step) step {
+	axes := make([]int, len(t.ints))
+	for i, a := range t.ints {
+		axes[i] = s.ints[a]
+	}
+	return step{op: ir.Permute, ints: axes, shape: t.shape}
 }
 
 // apply returns the layout that the chain makes of l, or false if a reshape would need a copy.

@@ -14,7 +14,6 @@ package cpu
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -191,7 +190,7 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 		}
 	}
 	if ctx.Err() != nil {
-		return cause(ctx)
+		return backend.Interrupted(ctx)
 	}
 	return nil
 }
@@ -204,7 +203,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 	}
 	l := b.turns.take(ctx, b, work)
 	if l == nil {
-		return 0, cause(ctx)
+		return 0, backend.Interrupted(ctx)
 	}
 	defer b.turns.done(b, l)
 	if stop != nil {
@@ -215,7 +214,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 	var waited time.Time
 	for i := range cmds {
 		if ctx.Err() != nil {
-			return 0, cause(ctx)
+			return 0, backend.Interrupted(ctx)
 		}
 		start := now(times)
 		l.run(&cmds[i])
@@ -238,14 +237,6 @@ func now(times []time.Duration) time.Time {
 		return time.Time{}
 	}
 	return time.Now()
-}
-
-// cause is why ctx is done.
-func cause(ctx context.Context) error {
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return backend.ErrInterrupted
 }
 
 func (l *launch) run(c *backend.Cmd) {

@@ -12,7 +12,6 @@ package ref
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -109,7 +108,7 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 	defer b.mu.Unlock()
 	for i := range cmds {
 		if ctx.Err() != nil {
-			return cause(ctx)
+			return backend.Interrupted(ctx)
 		}
 		start := time.Now()
 		if err := run(ctx, &cmds[i]); err != nil {
@@ -158,7 +157,7 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 	}
 	for i := range g.Insts {
 		if ctx.Err() != nil {
-			return cause(ctx)
+			return backend.Interrupted(ctx)
 		}
 		in := &g.Insts[i]
 		args := make([]value, len(in.Args))
@@ -171,14 +170,6 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 		store(c.Bufs[o.Buf], o, get(o.Value))
 	}
 	return nil
-}
-
-// cause is why ctx is done.
-func cause(ctx context.Context) error {
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return backend.ErrInterrupted
 }
 
 // ops holds the meaning of each op: the results of an instruction from its arguments. The files of the families fill it.
