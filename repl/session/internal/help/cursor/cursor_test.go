@@ -90,7 +90,7 @@ func TestLevels(t *testing.T) {
 // Real code that is cut between two words becomes whole, but where half of an operator is left or a new name
 // is wanted.
 func TestWholeParses(t *testing.T) {
-	files, err := filepath.Glob("../../*.go")
+	files, err := filepath.Glob("../../../*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sources to cut: %v", err)
 	}
