@@ -55,7 +55,8 @@ func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 	return apply(ir.MatMul, ir.Attr{}, a, b)
 }
 
-// inRows says whether a is one matrix [… K] without a copy. A permuted one may not be; products read it batch by batch then.
+// inRows says whether a is one matrix [… K] without a copy. A permuted one may not be; products read it batch
+// by batch then.
 func inRows(a *ir.Node) bool {
 	_, ok := ir.LayoutOf(a).Reshape(rowsOf(a))
 	return ok

@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// What is wrong can be found only when it is computed: an index out of range, or no memory. That is an *Error, from
-// whatever goroutine of the engine, and everything goes on as if it had not been tried.
+// What is wrong can be found only when it is computed: an index out of range, or no memory. That is an
+// *Error, from whatever goroutine of the engine, and everything goes on as if it had not been tried.
 func TestErrorsOfEvaluation(t *testing.T) {
 	for _, dev := range []string{"cpu", "cpu:1", "ref"} {
 		use(t, dev)

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// What a unit becomes for the interpreter: a file that declares its variables, types and functions, and whose init
-// function tells package rt of them and has its statements run.
+// What a unit becomes for the interpreter: a file that declares its variables, types and functions, and whose
+// init function tells package rt of them and has its statements run.
 
 // assemble writes the file that the interpreter gets.
 func (v *env) assemble() (*ast.File, error) {
@@ -87,8 +87,8 @@ func (v *env) assemble() (*ast.File, error) {
 
 func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: v.u.pos} }
 
-// spelled gives a type of a variable a name if it has fields in it: the interpreter takes their names for those of
-// variables, which it wants to be initialised first.
+// spelled gives a type of a variable a name if it has fields in it: the interpreter takes their names for
+// those of variables, which it wants to be initialised first.
 func (v *env) spelled(x ast.Expr) ast.Expr {
 	fields := false
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -108,8 +108,8 @@ func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
 	return &ast.GenDecl{Tok: token.VAR, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{v.id(name)}, Type: t}}}
 }
 
-// declarations lowers the unit's type and function declarations. Constants are folded where they are used, generic
-// code is made where it is instantiated.
+// declarations lowers the unit's type and function declarations. Constants are folded where they are used,
+// generic code is made where it is instantiated.
 func (v *env) declarations(l *lower.Lowerer) error {
 	for _, d := range v.u.decls {
 		switch {

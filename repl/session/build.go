@@ -268,8 +268,8 @@ func (v *env) scope(u *unit) {
 	}
 }
 
-// importPackage imports a package for all cells. It has a file of its own: the interpreter keeps an import even of a file
-// that it fails to compile.
+// importPackage imports a package for all cells. It has a file of its own: the interpreter keeps an import
+// even of a file that it fails to compile.
 func (s *Session) importPackage(path string) error {
 	if s.imported[path] {
 		return nil

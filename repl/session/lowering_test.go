@@ -16,8 +16,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// TestLowering compares random well-typed programs with go run: statements and expressions of all kinds, put into each
-// other as no person would. What the checker takes runs as compiled Go does.
+// TestLowering compares random well-typed programs with go run: statements and expressions of all kinds, put
+// into each other as no person would. What the checker takes runs as compiled Go does.
 func TestLowering(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command to compare with:", err)

@@ -71,9 +71,9 @@ func (s *Session) failingPlace(u *unit, cause error) ast.Node {
 	return nil
 }
 
-// failingStatement finds the statement that the interpreter does not compile by compiling less: one function after the
-// other with the bodies of all others left out, then less and less of the one that fails. The functions of a program
-// only may be tried, because in a session they would replace those that are there.
+// failingStatement finds the statement that the interpreter does not compile by compiling less: one function
+// after the other with the bodies of all others left out, then less and less of the one that fails. The
+// functions of a program only may be tried, because in a session they would replace those that are there.
 func (s *Session) failingStatement(file *ast.File) ast.Node {
 	fails := func(f *ast.FuncDecl, n int) bool { // with the first n statements of f
 		try := &ast.File{Package: file.Package, Name: file.Name}

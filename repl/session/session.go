@@ -4,8 +4,8 @@
 // statements: package cell), type-checked by go/types against everything that the session knows, lowered to
 // the part of Go that the interpreter runs correctly, and run as the body of a function that assigns typed
 // session variables. Reading order: cell.go (from text to result), internal/world (what the session knows),
-// check.go, statements.go and declare.go (what a cell means), build.go, assemble.go and internal/lower (from Go
-// to what the interpreter runs), run.go, guard.go and internal/rt (running, stopping), panics.go; then
+// check.go, statements.go and declare.go (what a cell means), build.go, assemble.go and internal/lower (from
+// Go to what the interpreter runs), run.go, guard.go and internal/rt (running, stopping), panics.go; then
 // program.go, packages.go, local.go and reload.go (whole programs, packages of the user's own). Help for the
 // person who types is internal/help, which only reads; help.go is what it sees.
 //
