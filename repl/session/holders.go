@@ -248,20 +248,31 @@ func (s *Session) news(ran []*unit) (lines []string) {
 			if now.Kind != world.Type {
 				what = world.TypeString(now.Obj.Type())
 			}
-			line := fmt.Sprintf("%s is %s now, it was %s", old.Name, help.Article(what), help.Article(world.TypeString(old.Obj.Type())))
-			switch n := len(holders); {
-			case n == 1:
-				line += "; " + holders[0] + " keeps the old one"
-			case n > 1:
-				line += "; " + strings.Join(holders[:n-1], ", ") + " and " + holders[n-1] + " keep the old one"
+			was, is := help.Article(world.TypeString(old.Obj.Type())), help.Article(what)
+			say(fmt.Sprintf("%s is %s now, it was %s", old.Name, is, was) + keeping(holders))
+		}
+		for _, m := range u.moves { // the variable is another one
+			if holders := s.holding(m.from); len(holders) > 0 {
+				say(fmt.Sprintf("%s is of the new %s now", m.from.Name, world.TypeString(m.to.Obj.Type())) + keeping(holders))
 			}
-			say(line)
 		}
 		for _, d := range u.dropped {
 			say(d.Title() + " stays as it was: it does not fit what is new")
 		}
 	}
 	return lines
+}
+
+// keeping says who goes on with what a name was.
+func keeping(holders []string) string {
+	switch n := len(holders); n {
+	case 0:
+		return ""
+	case 1:
+		return "; " + holders[0] + " keeps the old one"
+	default:
+		return "; " + strings.Join(holders[:n-1], ", ") + " and " + holders[n-1] + " keep the old one"
+	}
 }
 
 // meaning is what the name of a variable, function, type or method is now.
