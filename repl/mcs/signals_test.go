@@ -75,7 +75,8 @@ func finish(cmd *exec.Cmd, begun <-chan bool) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// TestSignalsSave: a training that is told to end, by whatever signal, saves and can be gone on from, bit for bit.
+// TestSignalsSave: a training that is told to end, by whatever signal, saves and can be gone on from, bit for
+// bit.
 func TestSignalsSave(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("windows has no such signals")
@@ -125,8 +126,8 @@ func TestHeldCtrlC(t *testing.T) {
 	}
 }
 
-// TestKilledProgram: mcs run is killed again and again in a training that saves all the time; at the end the run is the
-// same as one that was not killed, and nothing lies about.
+// TestKilledProgram: mcs run is killed again and again in a training that saves all the time; at the end the
+// run is the same as one that was not killed, and nothing lies about.
 func TestKilledProgram(t *testing.T) {
 	rounds := 2
 	if *long {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSpecialFiles: where a file is wanted, a pipe without a writer and a device without end are refused at once,
-// whichever part of mcs opens them.
+// TestSpecialFiles: where a file is wanted, a pipe without a writer and a device without end are refused at
+// once, whichever part of mcs opens them.
 func TestSpecialFiles(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"model.mcs": "m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 24})\n"})
 	for _, name := range []string{"adapter", "package"} {

@@ -24,8 +24,8 @@ import (
 
 var allPrograms = flag.Bool("programs", false, "run all programs of the corpora, not a sample")
 
-// beProgram makes the test binary run the program that it names, as a process of its own: programs exit, print to the
-// process's streams and leave goroutines behind.
+// beProgram makes the test binary run the program that it names, as a process of its own: programs exit,
+// print to the process's streams and leave goroutines behind.
 const beProgram = "MCS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -68,8 +68,8 @@ type tally struct {
 	why                                map[string]string // of those that are refused
 }
 
-// TestGoPrograms runs the programs of the Go distribution's own test suite: those that are one file of package main,
-// are marked to be run and to end well, and do without unsafe, the runtime and build tags.
+// TestGoPrograms runs the programs of the Go distribution's own test suite: those that are one file of
+// package main, are marked to be run and to end well, and do without unsafe, the runtime and build tags.
 func TestGoPrograms(t *testing.T) {
 	root, err := goRoot()
 	if err != nil {
@@ -108,8 +108,8 @@ var (
 	machineBound = regexp.MustCompile(`"(unsafe|syscall|os/exec|runtime|runtime/debug)"|//go:build|// \+build|import "C"`)
 )
 
-// TestInterpreterPrograms runs the programs that the interpreter's authors test it with, as far as they say what go run
-// prints and import the standard library only.
+// TestInterpreterPrograms runs the programs that the interpreter's authors test it with, as far as they say
+// what go run prints and import the standard library only.
 func TestInterpreterPrograms(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/traefik/yaegi").Output()
 	if err != nil {
@@ -148,8 +148,8 @@ func TestInterpreterPrograms(t *testing.T) {
 
 var outputComment = regexp.MustCompile(`\n// Output:\n((?://.*\n?)+)\s*$`)
 
-// otherThanGo are programs whose expected output is the interpreter's, not Go's: loop variables of Go 1.21, exported
-// fields, os.Exit that panics, places in panics; two are no programs.
+// otherThanGo are programs whose expected output is the interpreter's, not Go's: loop variables of Go 1.21,
+// exported fields, os.Exit that panics, places in panics; two are no programs.
 var otherThanGo = []string{"closure9", "closure10", "closure11", "closure12", "method16", "restricted0", "restricted1",
 	"restricted2", "restricted3", "type24", "export0", "export1"}
 

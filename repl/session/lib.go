@@ -17,8 +17,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// override replaces the functions of a package that would read or write the process's own streams, or wait in a way
-// that cannot be interrupted.
+// override replaces the functions of a package that would read or write the process's own streams, or wait in
+// a way that cannot be interrupted.
 func (s *Session) override(path string, symbols map[string]reflect.Value) map[string]reflect.Value {
 	var own map[string]any
 	switch path {

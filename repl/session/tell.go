@@ -6,8 +6,8 @@ import (
 	fit "github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// tell says something about cells to the person, beside what they print. Names and sources in it may come from
-// files: they are shown, not obeyed.
+// tell says something about cells to the person, beside what they print. Names and sources in it may come
+// from files: they are shown, not obeyed.
 func (s *Session) tell(format string, args ...any) {
 	fmt.Fprintln(s.errOut, fit.Text(fmt.Sprintf(format, args...)))
 }

@@ -160,8 +160,8 @@ func (h home) whole() {
 	}
 }
 
-// TestHeldCtrlCInTraining: the key repeats while a checkpoint is written after each step. The session stays, with what
-// was learnt, and so does the folder.
+// TestHeldCtrlCInTraining: the key repeats while a checkpoint is written after each step. The session stays,
+// with what was learnt, and so does the folder.
 func TestHeldCtrlCInTraining(t *testing.T) {
 	h := newHome(t)
 	p := h.open(nil)

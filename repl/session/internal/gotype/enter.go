@@ -12,7 +12,8 @@ import (
 // The code of a method of a compiled type is at an address, and is called without the context that a closure
 // has. So there are entries in assembly, each of which calls the closure that has its number.
 
-// maxEntries is how many entries there are: two for each method of a type's values, one for each other of its pointers.
+// maxEntries is how many entries there are: two for each method of a type's values, one for each other of its
+// pointers.
 const maxEntries = 1 << 15
 
 // entrySize is how many bytes of code lie between two entries.

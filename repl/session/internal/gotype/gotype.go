@@ -189,8 +189,8 @@ type Method struct {
 	Call func(recv reflect.Value, args []reflect.Value) []reflect.Value
 }
 
-// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the program has no
-// room for the code of more methods.
+// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the
+// program has no room for the code of more methods.
 func (t *Type) SetMethods(values, pointers []Method) error {
 	this := t.Reflect()
 	code, err := t.pointer.setMethods(reflect.PointerTo(this), pointers, nil)
@@ -200,8 +200,9 @@ func (t *Type) SetMethods(values, pointers []Method) error {
 	return err
 }
 
-// setMethods returns the code of each method by its name. The data word of an interface that holds a value is a pointer to
-// that, unless the value is a pointer itself: then the code is that of the method of pointers, which is given.
+// setMethods returns the code of each method by its name. The data word of an interface that holds a value is
+// a pointer to that, unless the value is a pointer itself: then the code is that of the method of pointers,
+// which is given.
 func (b *block) setMethods(recv reflect.Type, list []Method, pointers map[string]unsafe.Pointer) (map[string]unsafe.Pointer, error) {
 	if len(list) != len(b.methods) {
 		panic(fmt.Sprintf("gotype: %s: got %d methods, want %d", recv, len(list), len(b.methods)))

@@ -117,8 +117,8 @@ func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
 	return out
 }
 
-// slicesOfAny says whether one of the arguments for a variadic parameter of type any is a slice of any: the interpreter
-// would take it for all of them.
+// slicesOfAny says whether one of the arguments for a variadic parameter of type any is a slice of any: the
+// interpreter would take it for all of them.
 func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
 	for _, a := range args {
 		t := l.typeOf(a)
@@ -129,7 +129,8 @@ func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
 	return false
 }
 
-// ownElement says whether a type is a slice of itself: the interpreter would take one for a slice of such slices.
+// ownElement says whether a type is a slice of itself: the interpreter would take one for a slice of such
+// slices.
 func ownElement(t types.Type) bool {
 	s, ok := t.Underlying().(*types.Slice)
 	return ok && types.Identical(s.Elem(), t)
@@ -147,8 +148,8 @@ func parameter(sig *types.Signature, i int) types.Type {
 	return nil
 }
 
-// arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic parameter of
-// an interface type: those become a slice (spread).
+// arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic
+// parameter of an interface type: those become a slice (spread).
 func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.Expr, spread bool) {
 	return l.argumentsAs(e, sig, func(_ int, x ast.Expr) ast.Expr { return x })
 }
@@ -183,8 +184,8 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 	return args, false
 }
 
-// holdFuncs has functions among the arguments in front of a spread one come from variables: the interpreter would hand
-// over what it knows of a declared function.
+// holdFuncs has functions among the arguments in front of a spread one come from variables: the interpreter
+// would hand over what it knows of a declared function.
 func (l *Lowerer) holdFuncs(args []ast.Expr, sig *types.Signature) {
 	for i, x := range args {
 		if t := sig.Params().At(i).Type(); isFunc(t) {
@@ -228,8 +229,8 @@ func isAny(t types.Type) bool {
 	return ok && i.Empty()
 }
 
-// errorsAs is errors.As for a target that is an interface of cells, whose methods package errors does not see; nil for
-// another.
+// errorsAs is errors.As for a target that is an interface of cells, whose methods package errors does not
+// see; nil for another.
 func (l *Lowerer) errorsAs(e *ast.CallExpr) ast.Expr {
 	p, ok := l.typeOf(e.Args[1]).Underlying().(*types.Pointer)
 	if !ok || !l.inAny(p.Elem()) {
@@ -360,8 +361,8 @@ func (l *Lowerer) arrayLength(e *ast.CallExpr) ast.Expr {
 	return l.call(lit, x)
 }
 
-// minMax writes min and max, which the interpreter does not know, as calls of package rt, in a type that holds all values
-// of the operands' type.
+// minMax writes min and max, which the interpreter does not know, as calls of package rt, in a type that
+// holds all values of the operands' type.
 func (l *Lowerer) minMax(e *ast.CallExpr, name string) ast.Expr {
 	t := types.Default(l.typeOf(e))
 	wide := types.Typ[types.Int]
@@ -461,8 +462,8 @@ func isBig(v constant.Value) bool {
 	return !ok || n > 1<<20
 }
 
-// reads says whether one of the expressions reads memory that an append may overwrite: the interpreter appends each
-// element before it reads the next.
+// reads says whether one of the expressions reads memory that an append may overwrite: the interpreter
+// appends each element before it reads the next.
 func (l *Lowerer) reads(list []ast.Expr) (found bool) {
 	for _, e := range list {
 		ast.Inspect(e, func(n ast.Node) bool {
@@ -476,7 +477,8 @@ func (l *Lowerer) reads(list []ast.Expr) (found bool) {
 	return found
 }
 
-// appendCall spreads elements of an interface type: the interpreter cannot append interpreted values one by one.
+// appendCall spreads elements of an interface type: the interpreter cannot append interpreted values one by
+// one.
 func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	s, ok := l.typeOf(e).Underlying().(*types.Slice)
 	args := []ast.Expr{l.expr(e.Args[0])}

@@ -335,8 +335,8 @@ func (m *Types) origin(r reflect.Type) types.Type {
 	return nil
 }
 
-// part is the type that reflection knows as r, of cells or not, or nil: compiled types are known that a type of cells is
-// made of.
+// part is the type that reflection knows as r, of cells or not, or nil: compiled types are known that a type
+// of cells is made of.
 func (m *Types) part(r reflect.Type) types.Type {
 	for kind, t := range basicTypes {
 		if t == r {

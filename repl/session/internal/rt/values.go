@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Var tells where the interpreter keeps a session variable; p points to it. If the session has a value for it, it gets
-// that.
+// Var tells where the interpreter keeps a session variable; p points to it. If the session has a value for
+// it, it gets that.
 func (r *Runtime) Var(name string, p any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,8 +88,8 @@ func (r *Runtime) Check(err error, mark int) {
 	}
 }
 
-// Unwrap follows interfaces to the value in them, as the interpreter has it in variables. A value in a compiled interface
-// stays as it is: it has the methods.
+// Unwrap follows interfaces to the value in them, as the interpreter has it in variables. A value in a
+// compiled interface stays as it is: it has the methods.
 func (r *Runtime) Unwrap(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		if v.NumMethod() > 0 {
@@ -109,7 +109,8 @@ func Inner(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Move copies src to dst bit for bit: both are of the same Go type declared twice, which reflect may tell apart.
+// Move copies src to dst bit for bit: both are of the same Go type declared twice, which reflect may tell
+// apart.
 func Move(dst, src reflect.Value) bool {
 	if dst.Type() == src.Type() {
 		dst.Set(src)
@@ -127,8 +128,8 @@ func Move(dst, src reflect.Value) bool {
 	return true
 }
 
-// goTexts are Go's own words for what reflect and the interpreter say when they do on behalf of interpreted code what
-// compiled code does itself.
+// goTexts are Go's own words for what reflect and the interpreter say when they do on behalf of interpreted
+// code what compiled code does itself.
 var goTexts = []struct{ has, means string }{
 	{"slice index out of range", "runtime error: index out of range"},
 	{"array index out of range", "runtime error: index out of range"},
