@@ -42,6 +42,7 @@ func withoutMarks(source string) string {
 func before(text string, at int) string { return text[strings.LastIndexByte(text[:at], '\n')+1 : at] }
 
 func isMarkLine(line string) bool {
+	line = strings.TrimRight(line, "\r") // as Parse does
 	_, mark := parseMark(line)
 	return mark || isWant(line)
 }

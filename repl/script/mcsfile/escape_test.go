@@ -32,7 +32,7 @@ func TestLinesThatLookLikeMarks(t *testing.T) {
 
 // FuzzFormat: whatever a cell holds, as many cells come back as were written, and none expects output.
 func FuzzFormat(f *testing.F) {
-	for _, source := range []string{"`\n// %%\n`", "%%time\n// > 1", "/* `\n// %% */ `\n// >\n`", "x\r\n// %%", "!ls `\n// %%\n"} {
+	for _, source := range []string{"`\n// %%\n`", "%%time\n// > 1", "/* `\n// %% */ `\n// >\n`", "x\r\n// %%", "0\n//%%\r\n0", "!ls `\n// %%\n"} {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

@@ -142,13 +142,16 @@ func decodeEscape(b []byte, final bool) (k Key, n int) {
 		}
 		return Key{}, 0
 	}
+	within := b[:min(len(b), maxSequence)] // what comes later ends none, however much is there already
 	switch b[1] {
 	case '[':
-		k, n = decodeCSI(b)
+		k, n = decodeCSI(within)
 	case 'O':
-		k, n = decodeSS3(b)
-	case ']', 'P', '_', '^':
+		k, n = decodeSS3(within)
+	case ']':
 		k, n = decodeString(b)
+	case 'P', '_', '^':
+		k, n = decodeString(within)
 	case esc:
 		// Escape twice, or rxvt's Alt with a sequence.
 		switch k, n = decode(b[1:], final); {
@@ -165,7 +168,7 @@ func decodeEscape(b []byte, final bool) (k Key, n int) {
 			return k, n + 1
 		}
 	}
-	if n == 0 && (final || len(b) > maxSequence && b[1] != ']') {
+	if n == 0 && (final || len(b) >= maxSequence && b[1] != ']') {
 		// What looked like a sequence was Alt with a key.
 		return Key{Code: Code(b[1]), Mod: Alt}, 2
 	}

@@ -84,7 +84,8 @@ func TestTake(t *testing.T) {
 
 // Whatever comes: no byte is lost in the dark (decoding ends), and the size of the pieces does not matter.
 func FuzzDecoder(f *testing.F) {
-	for _, seed := range []string{"x\x1b[1;5C", "\x1b[200~a\r\n\x1b[201~", "\x1b\x1b[A", "\x1b]0;t\x07", "日\xe6\x97", "\x1b[27;5;13~", "\x1bO", "\x1b[[A"} {
+	for _, seed := range []string{"x\x1b[1;5C", "\x1b[200~a\r\n\x1b[201~", "\x1b\x1b[A", "\x1b]0;t\x07", "日\xe6\x97", "\x1b[27;5;13~", "\x1bO", "\x1b[[A",
+		"\x1bP" + strings.Repeat("0", 100) + "\a"} {
 		f.Add(seed, 1)
 	}
 	f.Fuzz(func(t *testing.T, in string, n int) {
