@@ -189,6 +189,7 @@ func FuzzEditor(f *testing.F) {
 	f.Add([]byte("func f() {\rx.M\t\t\r}\r"), 30, 8)
 	f.Add([]byte(ctrlR+"f"+ctrlR+ctrlG+up+up+ctrlW+ctrlY+"\x1by\x1f"), 72, 24)
 	f.Add([]byte("\x1b[200~a\n\tb\x1b[201~\x1b[A日本\xff\x18\x15"), 12, 3)
+	f.Add([]byte(strings.Repeat("0", 42)+"\x0200000000000\u065900"), 7, -21)
 	f.Fuzz(func(t *testing.T, in []byte, columns, rows int) {
 		if bytes.ContainsRune(in, 0x18) { // Ctrl-X Ctrl-E would start an editor
 			t.Skip("starts other programs")

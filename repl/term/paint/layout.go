@@ -9,6 +9,7 @@ package paint
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
@@ -194,8 +195,7 @@ func (l *Layout) cluster(s string, style Style) int {
 // invisible says whether a rune would change the screen without being seen on it: a control character, a mark
 // without a letter, a change of direction.
 func invisible(r rune) bool {
-	return r == utf8.RuneError || r < 0xA0 && r >= 0x7f || r == 0xAD || r >= 0x300 && r <= 0x36F || r >= 0x200B && r <= 0x200F ||
-		r >= 0x2028 && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r >= 0xFE00 && r <= 0xFE0F || r == 0xFEFF || r >= 0xE0000 && r <= 0xE0FFF
+	return r == utf8.RuneError || r < 0xA0 && r >= 0x7f || r == 0x2028 || r == 0x2029 || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf)
 }
 
 // NewRow is one row of spans, cut where the window ends.
