@@ -244,11 +244,11 @@ func (t Tensor) Set(y Tensor) {
 // viewed returns what a node that has no value of its own is a view of, or nil. A number that fills a shape
 // is no view.
 func viewed(n *ir.Node) *ir.Node {
-	switch n.Op {
-	case ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Flip:
-		if n.Value() == nil && len(n.Src) > 0 && (n.Op != ir.Expand || n.Src[0].Op != ir.Const) {
-			return n.Src[0]
-		}
+	if n.Op.Family() != ir.FamilyView || n.Op == ir.Detach || n.Op == ir.Checkpoint {
+		return nil
+	}
+	if n.Value() == nil && len(n.Src) > 0 && (n.Op != ir.Expand || n.Src[0].Op != ir.Const) {
+		return n.Src[0]
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "backend/cpu/double_row.go",
 		}},
 		{"a view", ir.Flip, []string{
-			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "plan/view.go", "tensor/shape.go",
+			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go",
 		}},
 		{"an op that runs alone", ir.TopK, []string{
 			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "tensor/index.go",
