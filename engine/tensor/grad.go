@@ -9,10 +9,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// Grad returns the gradients of loss, which has one element, with respect to parameters, lazily and in their order. Any
-// tensor that loss was computed from may be asked for; after loss was evaluated, only what was made with
-// [Tensor.Param]. A parameter that the loss does not reach, or reaches only through an op that has no gradient, is an
-// error that names it.
+// Grad returns the gradients of loss, which has one element, with respect to parameters, lazily and in their
+// order. Any tensor that loss was computed from may be asked for; after loss was evaluated, only what was
+// made with [Tensor.Param]. A parameter that the loss does not reach, or reaches only through an op that has
+// no gradient, is an error that names it.
 func Grad(loss Tensor, params ...Tensor) []Tensor {
 	nodes := make([]*ir.Node, len(params))
 	for i, p := range params {
@@ -27,10 +27,10 @@ func Grad(loss Tensor, params ...Tensor) []Tensor {
 	return out
 }
 
-// Checkpoint returns f(x). Gradients through it compute f again instead of keeping what it computed on the way (Chen et
-// al. 2016): the memory of a deep model is then that of one layer and the inputs of all, for one forward pass more.
-// Results are the same. What f makes is not for use outside of it: a gradient for it would have to go through the first
-// time.
+// Checkpoint returns f(x). Gradients through it compute f again instead of keeping what it computed on the
+// way (Chen et al. 2016): the memory of a deep model is then that of one layer and the inputs of all, for one
+// forward pass more. Results are the same. What f makes is not for use outside of it: a gradient for it would
+// have to go through the first time.
 func Checkpoint(f func(x Tensor) Tensor, x Tensor) Tensor {
 	start := x.node("checkpoint")
 	return wrap(apply(ir.Checkpoint, ir.Attr{}, f(x).node("checkpoint"), start))
@@ -44,13 +44,13 @@ type AdamWStep struct {
 	At                                 func() (lr float64, step int) // says LR and Step; in a compiled function in each call
 	Guard                              Tensor                        // a number, for example the loss: if it is not finite, nothing changes; none: 0
 
-	// InPlace says that params, m and v will be replaced by the results and not be read again: then the results take their
-	// memory, unless somebody else could see that.
+	// InPlace says that params, m and v will be replaced by the results and not be read again: then the
+	// results take their memory, unless somebody else could see that.
 	InPlace bool
 }
 
-// AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m and v are
-// f32 (f64 for parameters of f64). It returns the new parameters and moments.
+// AdamW computes one step of AdamW (Loshchilov and Hutter 2019) for all tensors in one launch. The moments m
+// and v are f32 (f64 for parameters of f64). It returns the new parameters and moments.
 func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []Tensor) {
 	if len(params) == 0 {
 		return nil, nil, nil
@@ -94,8 +94,8 @@ func AdamW(params, grads, m, v []Tensor, o AdamWStep) (newParams, newM, newV []T
 	return results[:k:k], results[k : 2*k : 2*k], results[2*k:]
 }
 
-// adamWSettings lists the scalar operands of the op in its order; the last two are the factor of the gradients and the
-// guard.
+// adamWSettings lists the scalar operands of the op in its order; the last two are the factor of the
+// gradients and the guard.
 func adamWSettings(o AdamWStep) [ir.AdamWSettings]float64 {
 	if o.At != nil {
 		o.LR, o.Step = o.At()

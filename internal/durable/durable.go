@@ -175,8 +175,8 @@ func named(err error, temp, path string) error {
 // writer locks its file only after it has made it.
 const leftoverAge = time.Minute
 
-// clearLeftovers removes the temporary files of path that no process writes any more. A failure does not matter
-// of the write that is to come.
+// clearLeftovers removes the temporary files of path that no process writes any more. A failure does not
+// matter of the write that is to come.
 func clearLeftovers(path string) {
 	dir, base := filepath.Split(path)
 	if dir == "" {

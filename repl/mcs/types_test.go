@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// A program's types are real ones for compiled packages: their methods hide, name and encode what is deep inside.
+// A program's types are real ones for compiled packages: their methods hide, name and encode what is deep
+// inside.
 func TestCompiledPackagesSeeTypes(t *testing.T) {
 	const program = `package main
 

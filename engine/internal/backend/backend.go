@@ -1,9 +1,9 @@
 // Package backend is the border between what is computed and where.
 //
-// Above it, package plan turns a graph into groups and an order; below it, a backend turns a [Group] into a [Kernel]
-// once, and then runs lists of commands. A backend never sees the graph, a tensor or a gradient; nothing above the
-// border knows a backend by name. The reference backend (ref) is slow, exact and obvious; every other one is held
-// against it by package backendtest.
+// Above it, package plan turns a graph into groups and an order; below it, a backend turns a [Group] into a
+// [Kernel] once, and then runs lists of commands. A backend never sees the graph, a tensor or a gradient;
+// nothing above the border knows a backend by name. The reference backend (ref) is slow, exact and obvious;
+// every other one is held against it by package backendtest.
 package backend
 
 import (
@@ -16,31 +16,33 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A Backend runs kernels on one device. All methods may be called by several goroutines; the commands of one Submit run one
-// after the other, those of several may take turns or run side by side.
+// A Backend runs kernels on one device. All methods may be called by several goroutines; the commands of one
+// Submit run one after the other, those of several may take turns or run side by side.
 type Backend interface {
 	// Info says what the device is and can do.
 	Info() Info
-	// Alloc returns uninitialised memory, aligned to 64 bytes. When there is not enough it returns an *OutOfMemory.
+	// Alloc returns uninitialised memory, aligned to 64 bytes. When there is not enough it returns an
+	// *OutOfMemory.
 	Alloc(bytes int) (ir.Buffer, error)
 	// Free gives memory back. It may be called from a cleanup, so it must not block or call into a driver.
 	Free(b ir.Buffer)
 	// Upload and Download copy between host bytes (little endian) and memory. They wait for submitted work.
 	Upload(dst ir.Buffer, offset int, src []byte) error
 	Download(dst []byte, src ir.Buffer, offset int) error
-	// Compile makes a kernel for a group. Package plan calls it once for each distinct group and keeps the kernel.
+	// Compile makes a kernel for a group. Package plan calls it once for each distinct group and keeps the
+	// kernel.
 	Compile(g *Group) (Kernel, error)
-	// Submit runs the commands in order; it may return before they are done. When times is not nil it has a place for
-	// each command: the backend then runs them one at a time, synchronised, and stores how long each one took on the
-	// device. Between commands, and inside long ones, it looks at ctx and returns its cause when it is done; the
-	// outputs of an interrupted list are undefined.
+	// Submit runs the commands in order; it may return before they are done. When times is not nil it has a
+	// place for each command: the backend then runs them one at a time, synchronised, and stores how long
+	// each one took on the device. Between commands, and inside long ones, it looks at ctx and returns its
+	// cause when it is done; the outputs of an interrupted list are undefined.
 	Submit(ctx context.Context, cmds []Cmd, times []time.Duration) error
 	// Sync waits for everything that was submitted.
 	Sync() error
 }
 
-// A CollectedAllocator is a Backend that has memory which Go's collector frees. Small blocks are taken from there: Free is
-// not called for them.
+// A CollectedAllocator is a Backend that has memory which Go's collector frees. Small blocks are taken from
+// there: Free is not called for them.
 type CollectedAllocator interface {
 	Backend
 	// AllocCollected returns uninitialised memory, aligned to 64 bytes.
@@ -75,9 +77,9 @@ type Slice struct {
 	Offset int
 }
 
-// A Group is what one launch computes: a small program in single-assignment form, without any view op. It is a pure
-// description: it holds no tensor, so that compiled kernels keep nothing alive, and two groups with the same Key are
-// the same work.
+// A Group is what one launch computes: a small program in single-assignment form, without any view op. It is
+// a pure description: it holds no tensor, so that compiled kernels keep nothing alive, and two groups with
+// the same Key are the same work.
 //
 // What may stand in a group depends on its Kind; every backend supports exactly this:
 //
@@ -96,12 +98,12 @@ type Slice struct {
 //	Single  one instruction of any other op; its operands are inputs. The result of an ir.Overwrite may have its base's memory,
 //	        those of an ir.AdamW with the flag InPlace that of what they replace.
 //
-// The result of a CrossEntropyGrad may lie in the memory of its logits: each of its elements is stored after the same
-// element of the logits was read for the last time. No other output overlaps an input.
+// The result of a CrossEntropyGrad may lie in the memory of its logits: each of its elements is stored after
+// the same element of the logits was read for the last time. No other output overlaps an input.
 //
 // Any value may be an output but a prologue's; a result of an instruction that is no output and that no other
-// instruction uses (the gradient of a frozen weight) need not be computed. An index that is out of range is found when
-// the group runs: Submit returns an error then.
+// instruction uses (the gradient of a frozen weight) need not be computed. An index that is out of range is
+// found when the group runs: Submit returns an error then.
 type Group struct {
 	Name    string
 	Kind    Kind
@@ -136,8 +138,8 @@ type Input struct {
 	Scalar int       // index into Cmd.Scalars when Buf is -1
 }
 
-// An Inst applies an op to earlier values. A scalar or an input with Shape [] (or with length-1 axes in an epilogue)
-// broadcasts in elementwise instructions; otherwise shapes are equal.
+// An Inst applies an op to earlier values. A scalar or an input with Shape [] (or with length-1 axes in an
+// epilogue) broadcasts in elementwise instructions; otherwise shapes are equal.
 type Inst struct {
 	Op    ir.Op
 	Attr  ir.Attr
@@ -189,7 +191,8 @@ func (e *OutOfMemory) Error() string {
 // ErrInterrupted is what Submit returns when its context was cancelled without a cause of its own.
 var ErrInterrupted = errors.New("interrupted")
 
-// Interrupted is the error of work that was stopped because ctx is done: the context's cause, or ErrInterrupted.
+// Interrupted is the error of work that was stopped because ctx is done: the context's cause, or
+// ErrInterrupted.
 func Interrupted(ctx context.Context) error {
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err

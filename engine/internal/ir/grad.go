@@ -7,12 +7,13 @@ import (
 	"slices"
 )
 
-// Grad returns the gradients of loss, which has one element of a floating-point dtype, for each of params: nodes of the
-// params' types. It walks the graph backwards once and lets the row of each op write its part; only nodes on a way from
-// a param to the loss take part, so what is frozen costs nothing. No gradient flows through integers and Bool.
+// Grad returns the gradients of loss, which has one element of a floating-point dtype, for each of params:
+// nodes of the params' types. It walks the graph backwards once and lets the row of each op write its part;
+// only nodes on a way from a param to the loss take part, so what is frozen costs nothing. No gradient flows
+// through integers and Bool.
 //
-// A param that the loss does not reach is an error that names it, and so is an op on the way that has no gradient. When ctx
-// is done first, its cause is the error.
+// A param that the loss does not reach is an error that names it, and so is an op on the way that has no
+// gradient. When ctx is done first, its cause is the error.
 func Grad(ctx context.Context, loss *Node, params []*Node) ([]*Node, error) {
 	if loss.Outs != nil || Size(loss.Shape) != 1 || !loss.DType.Float() {
 		return nil, &Error{"grad", fmt.Sprintf("got loss %v, want one element of a floating-point dtype (Sum or Mean gives one)", loss)}
@@ -58,11 +59,12 @@ type reverse struct {
 	floor map[*Node]bool // nodes below which it does not go
 }
 
-// flows are the gradients that flowed into one value. Their sum is written down when all are there: that of thousands of
-// products, the uses of one weight, is one node.
+// flows are the gradients that flowed into one value. Their sum is written down when all are there: that of
+// thousands of products, the uses of one weight, is one node.
 type flows []*Node
 
-// order lists the nodes between params and loss, sources first, and fills on. It returns nil if ctx is done first.
+// order lists the nodes between params and loss, sources first, and fills on. It returns nil if ctx is done
+// first.
 func (r *reverse) order(ctx context.Context, loss *Node, params []*Node) []*Node {
 	wanted := map[*Node]bool{}
 	all := true
@@ -105,8 +107,8 @@ func differentiable(n *Node) bool {
 	return n.Op != Detach && (n.Outs != nil || n.DType.Float())
 }
 
-// flowing returns the sources of n to which a gradient may flow: the second one of a checkpoint, and of what it computes
-// again, only says where and when.
+// flowing returns the sources of n to which a gradient may flow: the second one of a checkpoint, and of what
+// it computes again, only says where and when.
 func flowing(n *Node) []*Node {
 	if n.Op == Checkpoint || n.Op == Again {
 		return n.Src[:min(1, len(n.Src))]
@@ -200,8 +202,8 @@ func (r *reverse) sums(n *Node) []*Node {
 	return sums
 }
 
-// sum adds gradients of one value. Products in a row become one MatMul with the pairs of all, so that the gradient of what
-// several projections read is one launch.
+// sum adds gradients of one value. Products in a row become one MatMul with the pairs of all, so that the
+// gradient of what several projections read is one launch.
 func (f flows) sum() *Node {
 	sum := f[0]
 	for f = f[1:]; len(f) > 0; {
@@ -253,8 +255,8 @@ func unreached(loss, p *Node, why string) error {
 	return &Error{"grad", fmt.Sprintf("the loss does not depend on %v%s", p, why)}
 }
 
-// blocker looks for what stops the gradient on the way from loss to p: an op without a gradient, or an evaluation that
-// let go of its sources. It returns "" if there is neither.
+// blocker looks for what stops the gradient on the way from loss to p: an op without a gradient, or an
+// evaluation that let go of its sources. It returns "" if there is neither.
 func blocker(loss, p *Node) string {
 	through := map[*Node]*Node{loss: nil} // the last op without a gradient between a node and the loss
 	list := []*Node{loss}

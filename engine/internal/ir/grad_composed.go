@@ -8,14 +8,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// The gradients of norms, losses and attention are single ops, which are fast and have no rule of their own. Where such an
-// op is itself differentiated, it is written down once more with ops that have one, and these are differentiated.
+// The gradients of norms, losses and attention are single ops, which are fast and have no rule of their own.
+// Where such an op is itself differentiated, it is written down once more with ops that have one, and these
+// are differentiated.
 
 // nothing stands in a rule's answer for an operand to which no gradient flows, as it depends on the others.
 var nothing = new(Node)
 
-// composed makes the rule of an op that write composes: one node for each of its values. Gradients flow to the operands
-// whose numbers are given.
+// composed makes the rule of an op that write composes: one node for each of its values. Gradients flow to
+// the operands whose numbers are given.
 func composed(write func(n *Node) []*Node, to ...int) func(n *Node, dy []*Node) []*Node {
 	return func(n *Node, dy []*Node) []*Node {
 		r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}, floor: map[*Node]bool{}}

@@ -80,8 +80,8 @@ func ops(outs ...*Node) map[Op]int {
 	return m
 }
 
-// Training an adapter costs nothing for the frozen weight, and what three projections read gets its gradient from one
-// product.
+// Training an adapter costs nothing for the frozen weight, and what three projections read gets its gradient
+// from one product.
 func TestGradOfLoRA(t *testing.T) {
 	x := param("x", dtype.F32, 5, 8)
 	a, b := param("a", dtype.F32, 8, 2), param("b", dtype.F32, 2, 6)

@@ -219,8 +219,8 @@ func checkGradient(l *lab, c gradCase) {
 	}
 }
 
-// The rules keep to the dtypes of mixed graphs: parameters of bf16, statistics and losses of f32. Storing in bf16 costs
-// accuracy, not more.
+// The rules keep to the dtypes of mixed graphs: parameters of bf16, statistics and losses of f32. Storing in
+// bf16 costs accuracy, not more.
 func TestGradientsInBF16(t *testing.T) {
 	for _, c := range gradCases() {
 		t.Run(fmt.Sprintf("%v/%s", c.op, c.name), func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package ir is the engine's graph: what is to be computed, before package plan decides how.
 //
 // A [Node] applies one op of the op table to other nodes. All that the engine knows of an op stands in its
-// [Row]: the rules of shapes, types and gradients, its cost and its name. [New] builds a graph, [Grad] lets it
+// A [Node] applies one op of the op table to other nodes. All that the engine knows of an op stands in its
 // grow backwards, its structural hash recognises it, and package plan runs it.
 //
 // Nodes are immutable with one exception: a node that was evaluated holds its [Data]. If no gradient can go

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A Graph is what has to be computed for some outputs: their ancestors, down to nodes that have a value. It is a
-// snapshot: evaluations by other goroutines do not change it.
+// A Graph is what has to be computed for some outputs: their ancestors, down to nodes that have a value. It
+// is a snapshot: evaluations by other goroutines do not change it.
 type Graph struct {
 	// Nodes holds every node once, sources before users, in an order that depends on the structure only.
 	Nodes []*Node
@@ -18,11 +18,12 @@ type Graph struct {
 	// Leaves are the values of the nodes that have one; LeafOf[i] says which is that of Nodes[i], or -1.
 	Leaves []*Data
 	LeafOf []int32
-	// Consts are the numbers of the Const nodes without Fixed; ConstOf[i] says which is that of Nodes[i], or -1.
+	// Consts are the numbers of the Const nodes without Fixed; ConstOf[i] says which is that of Nodes[i], or
+	// -1.
 	Consts  []Scalar
 	ConstOf []int32
-	// Key is equal for graphs of the same structure: ops, attributes, types, layouts of leaves, classes of consts. What
-	// may differ is the contents of Leaves and Consts, and the names of nodes.
+	// Key is equal for graphs of the same structure: ops, attributes, types, layouts of leaves, classes of
+	// consts. What may differ is the contents of Leaves and Consts, and the names of nodes.
 	Key [16]byte
 
 	edges []int32 // sources of all nodes, one after the other
@@ -34,9 +35,9 @@ type Graph struct {
 // Sources returns the places in Nodes of the sources of Nodes[i]; none for a leaf.
 func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
 
-// ReadElsewhere says for each leaf in list whether others than the outputs can see its node: whether more than one handle
-// is on it, or an operation that is not in g reads it, or would compute from it what it reads: a loss that nobody evaluated
-// when its gradients were.
+// ReadElsewhere says for each leaf in list whether others than the outputs can see its node: whether more
+// than one handle is on it, or an operation that is not in g reads it, or would compute from it what it
+// reads: a loss that nobody evaluated when its gradients were.
 func (g *Graph) ReadElsewhere(list []int) []bool {
 	here := make([]int, len(g.Nodes)) // how often each node is a source
 	for _, i := range g.edges {
@@ -75,8 +76,8 @@ var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{
 // keptNodes is how large the memory may be that is kept: clearing it costs every later walk.
 const keptNodes = 256
 
-// Walk collects the graph of outs, which all live on one device. Release gives it back. When ctx is done first it
-// returns nil.
+// Walk collects the graph of outs, which all live on one device. Release gives it back. When ctx is done
+// first it returns nil.
 func Walk(ctx context.Context, outs []*Node) *Graph {
 	w := walkers.Get().(*walker)
 	w.g.walker, w.hash = w, newHash()
@@ -133,7 +134,8 @@ type frame struct {
 	next int
 }
 
-// visit appends root and what it needs. It does not recurse: a training loop that nobody evaluates can be deep.
+// visit appends root and what it needs. It does not recurse: a training loop that nobody evaluates can be
+// deep.
 func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 	w.push(root)
 	for len(w.stack) > 0 {
@@ -197,9 +199,9 @@ const (
 	MinusOneConst
 )
 
-// Class says which of the numbers with rules of their own a Const is. Zero is none: x·0 is not 0 for NaN, x+0 is not x
-// for -0, and a learning rate that starts at 0 would cost a plan. Integers have no class, because they are positions
-// and random counters, which pass through 1 on their way.
+// Class says which of the numbers with rules of their own a Const is. Zero is none: x·0 is not 0 for NaN, x+0
+// is not x for -0, and a learning rate that starts at 0 would cost a plan. Integers have no class, because
+// they are positions and random counters, which pass through 1 on their way.
 func (n *Node) Class() ConstClass {
 	if !n.DType.Float() || n.Attr.Flags&Varies != 0 {
 		return AnyConst

@@ -8,7 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A Captured is the plan of a graph that was thrown away: it runs with other leaves and constants of the same structure.
+// A Captured is the plan of a graph that was thrown away: it runs with other leaves and constants of the same
+// structure.
 type Captured struct {
 	Leaves []*ir.Node // whose values a run needs, in this order
 	Consts []*ir.Node // and whose numbers
@@ -17,7 +18,8 @@ type Captured struct {
 	in     inputs
 }
 
-// Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is computed.
+// Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is
+// computed.
 func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	dev, ok := outs[0].Dev.(*backend.Device)
 	if !ok {
@@ -44,9 +46,9 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	return c, nil
 }
 
-// Run is for one call at a time. nodes are those that hold the leaves now, nil for leaves that no result may replace; keep
-// says for each output which leaf it replaces, or -1. The value of an output that lies in the memory of that leaf is the
-// leaf's own Data.
+// Run is for one call at a time. nodes are those that hold the leaves now, nil for leaves that no result may
+// replace; keep says for each output which leaf it replaces, or -1. The value of an output that lies in the
+// memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	c.in = inputs{leaves: leaves, consts: consts, nodes: nodes, keep: keep}
 	return c.plan.run(ctx, &c.in, true, result)

@@ -7,8 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A cluster is what will be one group: values that are computed in one launch. The fusion rules (fuse.go) merge clusters;
-// inlined values belong to other clusters and are computed again in this one, so that they need no memory (inline.go).
+// A cluster is what will be one group: values that are computed in one launch. The fusion rules (fuse.go)
+// merge clusters; inlined values belong to other clusters and are computed again in this one, so that they
+// need no memory (inline.go).
 type cluster struct {
 	kind    backend.Kind
 	shape   []int        // of its elementwise instructions; of a MatMul cluster with several problems, of the first
@@ -104,8 +105,8 @@ func (c *clustering) levels() []int {
 	return level
 }
 
-// depths numbers the values by level, then rank. Products of one level may become one cluster, however far they are apart
-// in rank: so few values lie between what a cluster computes.
+// depths numbers the values by level, then rank. Products of one level may become one cluster, however far
+// they are apart in rank: so few values lie between what a cluster computes.
 func (c *clustering) depths() []int {
 	list := slices.Clone(c.list)
 	slices.SortStableFunc(list, func(u, v int) int { return c.level[u] - c.level[v] })
@@ -155,8 +156,8 @@ func (c *clustering) needsArgs(k *cluster, f func(user, arg int) bool) {
 	}
 }
 
-// independent says whether a and b can become one cluster: neither needs the other through a third. Direct needs are
-// for the caller to judge.
+// independent says whether a and b can become one cluster: neither needs the other through a third. Direct
+// needs are for the caller to judge.
 func (c *clustering) independent(a, b *cluster) bool { return !c.through(a, b) && !c.through(b, a) }
 
 // depends says whether k needs, directly or through others, something that target computes.
@@ -169,8 +170,8 @@ func (c *clustering) depends(k, target *cluster) bool {
 	return direct || c.through(k, target)
 }
 
-// through says whether k needs, by way of other clusters, something that target computes. If that takes long to find out
-// it says yes: clusters that much lies between stay apart.
+// through says whether k needs, by way of other clusters, something that target computes. If that takes long
+// to find out it says yes: clusters that much lies between stay apart.
 func (c *clustering) through(k, target *cluster) bool {
 	enough := c.steps + mostSearched
 	c.searches++
@@ -183,7 +184,8 @@ func (c *clustering) through(k, target *cluster) bool {
 			return true
 		})
 	}
-	// What the two need directly says nothing, so k is not searched again, and target is only where another one needs it.
+	// What the two need directly says nothing, so k is not searched again, and target is only where another
+	// one needs it.
 	k.search = c.searches
 	target.search = c.searches
 	push(k)
@@ -229,8 +231,9 @@ func (c *clustering) merge(a, b *cluster) {
 	c.raise(a)
 }
 
-// raise hands on how far k reaches to whatever uses k's values. How late k is it hands on for a while: that is no more than
-// a hint, and what joins an early cluster late would make everything between them late, again and again.
+// raise hands on how far k reaches to whatever uses k's values. How late k is it hands on for a while: that
+// is no more than a hint, and what joins an early cluster late would make everything between them late, again
+// and again.
 func (c *clustering) raise(k *cluster) {
 	list := append(c.stack[:0], k)
 	for hint := mostRaised; len(list) > 0; hint-- {

@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its kernel reads,
-// the instructions that it runs for each element, row or tile, and what it writes. Nothing is computed. It is empty if
-// all nodes have their values.
+// Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its
+// kernel reads, the instructions that it runs for each element, row or tile, and what it writes. Nothing is
+// computed. It is empty if all nodes have their values.
 func Describe(ctx context.Context, outs []*ir.Node) (string, error) {
 	todo := slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
 	if len(todo) == 0 {

@@ -13,7 +13,8 @@ import (
 type use struct {
 	base  int
 	chain chain
-	// inlinable says that the value may as well be computed where it is read: it is an operand of elementwise work.
+	// inlinable says that the value may as well be computed where it is read: it is an operand of elementwise
+	// work.
 	inlinable bool
 }
 
@@ -145,12 +146,14 @@ func (e *emitter) operand(x *value, i, a int) backend.Ref {
 	return e.memory(b, ch, false)
 }
 
-// readsCodes says whether the product x reads the codes of its right operand b, a quantised weight, instead of the weight.
+// readsCodes says whether the product x reads the codes of its right operand b, a quantised weight, instead
+// of the weight.
 func (g *graph) readsCodes(x *value, b int) bool {
 	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
 }
 
-// narrow returns what is stored in half precision where the value b is it in f32, or −1: products widen what they read.
+// narrow returns what is stored in half precision where the value b is it in f32, or −1: products widen what
+// they read.
 func (g *graph) narrow(b int) int {
 	x := &g.values[b]
 	if !g.fuse || x.kind != mapped || x.op != ir.Cast || x.dtype != dtype.F32 {
@@ -241,8 +244,8 @@ func (e *emitter) finish() {
 	}
 }
 
-// inParts says whether the launch reads only as much of input i as it writes: the table of a gather, or the base that an
-// overwriting changes.
+// inParts says whether the launch reads only as much of input i as it writes: the table of a gather, or the
+// base that an overwriting changes.
 func (e *emitter) inParts(i int) bool {
 	if e.k.kind != backend.Single {
 		return false

@@ -49,11 +49,11 @@ type productKey struct {
 	level int
 }
 
-// mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A of their
-// adapters. Products that are too small to fill a device, as the gradients of adapters are, need not share an operand.
-// Only products of one level are merged: those of the next may need all of this one. Products whose results are combined
-// by elementwise work, silu(gate)·up, stay apart: then that work is the epilogue of the second, and reads one result
-// from memory instead of two.
+// mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A
+// of their adapters. Products that are too small to fill a device, as the gradients of adapters are, need not
+// share an operand. Only products of one level are merged: those of the next may need all of this one.
+// Products whose results are combined by elementwise work, silu(gate)·up, stay apart: then that work is the
+// epilogue of the second, and reads one result from memory instead of two.
 func (c *clustering) mergeProducts() {
 	open := map[productKey][]*cluster{}
 	place := func(k *cluster, key productKey) { // products of one level do not need one another
@@ -148,9 +148,9 @@ func (c *clustering) mergeReductions() {
 	c.prune()
 }
 
-// join moves the mapped value v into the cluster that computes one of its operands, as its epilogue; a heavy cluster is
-// better than an elementwise one, because its result need not be written and read again. Elementwise clusters of
-// further operands then come along.
+// join moves the mapped value v into the cluster that computes one of its operands, as its epilogue; a heavy
+// cluster is better than an elementwise one, because its result need not be written and read again.
+// Elementwise clusters of further operands then come along.
 func (c *clustering) join(v int) {
 	x := &c.values[v]
 	if x.op == copied {
@@ -296,7 +296,8 @@ func (c *clustering) fits(a, b *cluster) bool {
 	return n <= maxInputs
 }
 
-// mayUnite says whether the elementwise cluster b, of which a reads values at its own places, can become part of a.
+// mayUnite says whether the elementwise cluster b, of which a reads values at its own places, can become part
+// of a.
 func (c *clustering) mayUnite(a, b *cluster) bool {
 	if len(a.members)+len(b.members) > maxMembers || ir.Size(a.shape) != ir.Size(b.shape) {
 		return false
@@ -319,8 +320,8 @@ func (c *clustering) mayUnite(a, b *cluster) bool {
 	return c.fits(a, b) && c.independent(a, b)
 }
 
-// chainProducts puts products that need one another into one launch when they have few rows: then a launch costs more
-// than the work between two of its phases.
+// chainProducts puts products that need one another into one launch when they have few rows: then a launch
+// costs more than the work between two of its phases.
 func (c *clustering) chainProducts() {
 	few := func(k *cluster) bool {
 		return k.kind == backend.MatMul && !slices.ContainsFunc(k.heavy, func(v int) bool {
@@ -365,8 +366,8 @@ func (c *clustering) beside(k *cluster) []*cluster {
 	return list
 }
 
-// feeds says whether one of a and b needs results of the other as operands of its products, as they are, and neither
-// needs the other in any other way.
+// feeds says whether one of a and b needs results of the other as operands of its products, as they are, and
+// neither needs the other in any other way.
 func (c *clustering) feeds(a, b *cluster) bool {
 	fed := false
 	for _, pair := range [][2]*cluster{{a, b}, {b, a}} {

@@ -42,8 +42,9 @@ type value struct {
 
 func (v *value) size() int { return ir.Size(v.shape) }
 
-// A graph is what a plan is made of: the walk's nodes with constants folded, views resolved and composite ops lowered.
-// Every view lies directly on a value that is no view, and its chain can be applied to that value's memory.
+// A graph is what a plan is made of: the walk's nodes with constants folded, views resolved and composite ops
+// lowered. Every view lies directly on a value that is no view, and its chain can be applied to that value's
+// memory.
 type graph struct {
 	*watch
 	fuse    bool
@@ -95,8 +96,8 @@ func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
 // bigView is the size, in bytes, from which a result is not allowed to keep a much larger one in memory.
 const bigView = 1 << 20
 
-// output returns a value whose memory an evaluated node can hold. A small part of a large value that nobody asked for,
-// the last row of all logits, is copied out of it.
+// output returns a value whose memory an evaluated node can hold. A small part of a large value that nobody
+// asked for, the last row of all logits, is copied out of it.
 func (g *graph) output(o int, wanted []bool) int {
 	base, c := g.base(o)
 	b := &g.values[base]
@@ -182,7 +183,8 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	}
 	v.kind = heavy
 	for i, a := range args {
-		// A single op takes a number of rank 0 as it is (a learning rate, a random key); everything else is memory.
+		// A single op takes a number of rank 0 as it is (a learning rate, a random key); everything else is
+		// memory.
 		if v.op.Family() == ir.FamilyRow || len(g.values[a].shape) > 0 {
 			args[i] = g.stored(a)
 		}
@@ -193,7 +195,8 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	return g.add(v)
 }
 
-// turnedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do without a copy.
+// turnedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do
+// without a copy.
 func (g *graph) turnedWeight(arg int, n *ir.Node) int {
 	v := g.values[arg]
 	if slices.Equal(n.Attr.Axes, []int{0, 1}) {
@@ -221,7 +224,8 @@ func (g *graph) layout(v int) ir.Layout {
 	return ir.Contiguous(x.shape)
 }
 
-// mostSteps is how long a chain may be: each step of a longer one would be looked at again for each that follows.
+// mostSteps is how long a chain may be: each step of a longer one would be looked at again for each that
+// follows.
 const mostSteps = 64
 
 // view adds a view. What no layout can express is copied first.
@@ -272,7 +276,8 @@ func (g *graph) stored(v int) int {
 	return v
 }
 
-// dense returns a value whose elements lie one after the other from the start of its memory on, or at an offset.
+// dense returns a value whose elements lie one after the other from the start of its memory on, or at an
+// offset.
 func (g *graph) dense(v int) int {
 	base, c := g.base(v)
 	if g.values[v].kind == empty {
@@ -318,8 +323,8 @@ func (g *graph) reduction(v value) int {
 // reshapeScalar is a step that gives a scalar value another shape of any size.
 func reshapeScalar(shape []int) step { return step{op: ir.Expand, shape: shape} }
 
-// loraLinear lowers x·w + scale·(x·a)·b: to a product with two pairs, whose h = scale·(x·a) may stand beside other
-// products of x, or without fusion to the five ops that one would write by hand.
+// loraLinear lowers x·w + scale·(x·a)·b: to a product with two pairs, whose h = scale·(x·a) may stand beside
+// other products of x, or without fusion to the five ops that one would write by hand.
 func (g *graph) loraLinear(v value) int {
 	x, w, a, b := v.args[0], v.args[1], v.args[2], v.args[3]
 	inner := slices.Clone(v.shape)
@@ -338,8 +343,8 @@ func (g *graph) loraLinear(v value) int {
 		args: []int{product(v.shape, x, w), scaled(product(v.shape, h, b), v.shape)}})
 }
 
-// matMul adds a product. Weights that serve all batches are not multiplied batch by batch: the batches become rows.
-// Weights may have fewer axes than x.
+// matMul adds a product. Weights that serve all batches are not multiplied batch by batch: the batches become
+// rows. Weights may have fewer axes than x.
 func (g *graph) matMul(v value) int {
 	v.kind = heavy
 	v.args = slices.Clone(v.args)
@@ -359,8 +364,8 @@ func (g *graph) matMul(v value) int {
 	return g.add(v)
 }
 
-// flatten returns the product with all batches as rows of one matrix, if the right-hand sides allow it and the
-// left-hand sides need no copy.
+// flatten returns the product with all batches as rows of one matrix, if the right-hand sides allow it and
+// the left-hand sides need no copy.
 func (g *graph) flatten(v *value) (value, bool) {
 	rank := len(v.shape)
 	if rank <= 2 || v.size() == 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
 
-// inlining decides which elementwise values are never written to memory: a cluster that only one other cluster reads
-// becomes part of it (the prologue of a reduction, a transposed operand), and what is cheap is computed again by each
-// of its readers. It keeps for each value who reads it.
+// inlining decides which elementwise values are never written to memory: a cluster that only one other
+// cluster reads becomes part of it (the prologue of a reduction, a transposed operand), and what is cheap is
+// computed again by each of its readers. It keeps for each value who reads it.
 type inlining struct {
 	*clustering
 	uses    map[*cluster][]use
@@ -158,7 +158,8 @@ func (in *inlining) part(v int) []int {
 const (
 	// cheap is the cost up to which a value is rather computed again than written and read.
 	cheap = 4
-	// slow is the number of operations from which an op is no vector instruction but a series, or a division and more.
+	// slow is the number of operations from which an op is no vector instruction but a series, or a division
+	// and more.
 	slow = 4
 )
 
@@ -177,8 +178,8 @@ func (in *inlining) cost(part []int) int {
 	return n
 }
 
-// worthTwice says whether computing part again costs less than memory: few operations on one input, or on two if there
-// are few readers.
+// worthTwice says whether computing part again costs less than memory: few operations on one input, or on two
+// if there are few readers.
 func (in *inlining) worthTwice(v int, part []int) bool {
 	if in.cost(part) > cheap {
 		return false

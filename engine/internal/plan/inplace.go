@@ -10,17 +10,17 @@ import (
 // A taking is a leaf in whose memory a block may lie.
 type taking struct {
 	leaf int // -1 if there is none
-	// unseen says that it may only if nobody outside of the evaluation can see the leaf. Otherwise the operation is
-	// defined to change its operand.
+	// unseen says that it may only if nobody outside of the evaluation can see the leaf. Otherwise the
+	// operation is defined to change its operand.
 	unseen bool
 }
 
-// mostAtOnce is how many bytes a launch may move that cannot be stopped half-way: some 100 ms. A larger one keeps what
-// it replaces until it is done.
+// mostAtOnce is how many bytes a launch may move that cannot be stopped half-way: some 100 ms. A larger one
+// keeps what it replaces until it is done.
 const mostAtOnce = 3 << 30
 
-// takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite, if nothing else reads
-// it; or what an AdamW in place replaces, if nothing reads that later.
+// takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite, if
+// nothing else reads it; or what an AdamW in place replaces, if nothing reads that later.
 func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	x, arg := &o.values[v], 0
 	switch {
@@ -81,8 +81,8 @@ func (m *placement) stands(o *ordering, x *value, b int) int {
 	return m.count[b]
 }
 
-// replacingLast moves the launches that replace leaves, and what depends on them, to the end: what comes after them
-// cannot be stopped any more.
+// replacingLast moves the launches that replace leaves, and what depends on them, to the end: what comes
+// after them cannot be stopped any more.
 func (o *ordering) replacingLast() *ordering {
 	operands := o.operands()
 	late := make([]bool, len(o.order))
@@ -126,5 +126,6 @@ func (p *plan) look(s *state, in *inputs) {
 	}
 }
 
-// alone says whether nobody holds the memory of a leaf but the leaf and this run: another view of it, or a run that uses it.
+// alone says whether nobody holds the memory of a leaf but the leaf and this run: another view of it, or a
+// run that uses it.
 func (in *inputs) alone(leaf int) bool { return in.leaves[leaf].Buf.(*backend.Block).Holders() == 2 }

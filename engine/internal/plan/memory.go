@@ -14,7 +14,8 @@ type placement struct {
 	blocks []int
 	arena  int
 	taken  []taking // of each block
-	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See run.
+	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See
+	// run.
 	atOnce int
 
 	tuple int // of the AdamW of which moved is known
@@ -31,8 +32,8 @@ type slot struct {
 	value, bytes, first, last, offset int
 }
 
-// place gives outputs memory of their own, and everything else a slot in the arena such that no two values overlap in
-// time and place: the largest first, each into the smallest gap that fits.
+// place gives outputs memory of their own, and everything else a slot in the arena such that no two values
+// overlap in time and place: the largest first, each into the smallest gap that fits.
 func (o *ordering) place() *placement {
 	m := &placement{at: map[int]source{}, last: map[int]int{}, atOnce: len(o.order), tuple: -1}
 	for i, uses := range o.uses {

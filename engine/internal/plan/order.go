@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// An ordering says which launch comes when. Any order in which launches follow what they read computes the same; they
-// differ in how much memory lives at once.
+// An ordering says which launch comes when. Any order in which launches follow what they read computes the
+// same; they differ in how much memory lives at once.
 type ordering struct {
 	*clustering
 	order   []*cluster
@@ -16,9 +16,9 @@ type ordering struct {
 	over    map[int]int // values that lie in the memory of another one, which nobody reads any more: see findOverlays
 }
 
-// best returns the order that needs the least memory of those tried: the one that follows the outputs depth first, the
-// one that does so with the most demanding operands first, and the one that always takes the launch after which the
-// least memory lives.
+// best returns the order that needs the least memory of those tried: the one that follows the outputs depth
+// first, the one that does so with the most demanding operands first, and the one that always takes the
+// launch after which the least memory lives.
 func (o *ordering) best() *ordering {
 	best, least := o, o.most(o.identity())
 	for _, list := range [][]int{o.demandingFirst(), o.greedy()} {
@@ -79,8 +79,8 @@ func (o *ordering) most(list []int) int {
 	return most
 }
 
-// freed returns how much memory nobody needs after launch i; left is how many launches have yet to read each value. With
-// done, the launch counts as made.
+// freed returns how much memory nobody needs after launch i; left is how many launches have yet to read each
+// value. With done, the launch counts as made.
 func (o *ordering) freed(i int, left []int, done bool) (bytes int) {
 	for _, v := range o.reads[i] {
 		v = o.home(v)
@@ -120,9 +120,9 @@ func (o *ordering) operands() [][]int {
 	return operands
 }
 
-// demandingFirst follows the outputs depth first, and of several operands computes that one first which needs the most
-// memory beyond what stays of it (Sethi and Ullman 1970, The generation of optimal code for arithmetic expressions). A
-// value with several users counts for each.
+// demandingFirst follows the outputs depth first, and of several operands computes that one first which needs
+// the most memory beyond what stays of it (Sethi and Ullman 1970, The generation of optimal code for
+// arithmetic expressions). A value with several users counts for each.
 func (o *ordering) demandingFirst() []int {
 	operands := o.operands()
 	peak, stays := make([]int, len(o.order)), make([]int, len(o.order))
@@ -170,8 +170,8 @@ func (o *ordering) last(i int) bool {
 	return slices.ContainsFunc(o.exports[i], func(v int) bool { return o.wanted[v] })
 }
 
-// greedy takes, of the launches that could be next, the one after which the least memory lives; of equal ones, that
-// which comes first in the given order.
+// greedy takes, of the launches that could be next, the one after which the least memory lives; of equal
+// ones, that which comes first in the given order.
 func (o *ordering) greedy() []int {
 	operands := o.operands()
 	n := len(o.order)

@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// findOverlays lets the gradient of logits take the logits' own memory: they are the largest values of a training step,
-// and nothing reads them after their gradient was computed.
+// findOverlays lets the gradient of logits take the logits' own memory: they are the largest values of a
+// training step, and nothing reads them after their gradient was computed.
 func (o *ordering) findOverlays() {
 	o.over = map[int]int{}
 	var operands, readers [][]int

@@ -1,16 +1,17 @@
 // Package plan evaluates graphs.
 //
-// [Run] walks from the wanted nodes down to stored data. If a walk of that shape was seen before, its plan is used
-// again; otherwise a plan is built: the walk becomes a [graph] with constants folded and views resolved (graph.go,
-// scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, fuse.go, inline.go), each cluster is written
-// down as a [backend.Group] and compiled (emit.go, name.go), and what lies between launches gets its place in one arena
-// (memory.go). Running a plan (exec.go) is then binding leaves, numbers and fresh memory to a list of commands, and one
-// Submit.
+// [Run] walks from the wanted nodes down to stored data. If a walk of that shape was seen before, its plan is
+// used again; otherwise a plan is built: the walk becomes a [graph] with constants folded and views resolved
+// (graph.go, scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, fuse.go,
+// inline.go), each cluster is written down as a [backend.Group] and compiled (emit.go, name.go), and what
+// lies between launches gets its place in one arena (memory.go). Running a plan (exec.go) is then binding
+// leaves, numbers and fresh memory to a list of commands, and one Submit.
 //
-// Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation (watch.go): where a
-// rule would look at everything for each value it looks at so much and no more.
+// Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation
+// (watch.go): where a rule would look at everything for each value it looks at so much and no more.
 //
-// A plan knows no tensor: leaves and constants come from each walk anew. So the second step of a training builds none.
+// A plan knows no tensor: leaves and constants come from each walk anew. So the second step of a training
+// builds none.
 package plan
 
 import (
@@ -68,9 +69,9 @@ func CacheStats() (kept, reused, built int) {
 	return kept, cache.reused, cache.built
 }
 
-// Run evaluates the nodes, all of one device: afterwards each has its Data. Nodes that have it already cost nothing.
-// Concurrent calls are safe. When ctx is done first, Run returns its cause (backend.ErrInterrupted if it has none), and
-// the nodes stay as they were.
+// Run evaluates the nodes, all of one device: afterwards each has its Data. Nodes that have it already cost
+// nothing. Concurrent calls are safe. When ctx is done first, Run returns its cause (backend.ErrInterrupted
+// if it has none), and the nodes stay as they were.
 func Run(ctx context.Context, outs []*ir.Node) error {
 	todo := outs
 	if slices.ContainsFunc(outs, func(n *ir.Node) bool { return n.Value() != nil }) {
@@ -110,7 +111,8 @@ func walk(ctx context.Context, outs []*ir.Node) (*ir.Graph, error) {
 	return w, nil
 }
 
-// find returns the plan of a walk. A new one is built while the cache is open for other goroutines: long graphs take long.
+// find returns the plan of a walk. A new one is built while the cache is open for other goroutines: long
+// graphs take long.
 func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
 	all, key := plansOf(dev), planKey{w.Key, Fused(ctx)}
 	if p := all.find(key); p != nil {

@@ -64,7 +64,8 @@ func (r *rewriting) useArgs(v int, f func(base int)) {
 	}
 }
 
-// use gives v so many uses more. If it is needed from then on, or no longer, it counts as a user itself, or no longer.
+// use gives v so many uses more. If it is needed from then on, or no longer, it counts as a user itself, or
+// no longer.
 func (r *rewriting) use(v, more int) {
 	type change struct{ v, more int }
 	for list := []change{{v, more}}; len(list) > 0; {
@@ -81,8 +82,9 @@ func (r *rewriting) use(v, more int) {
 	}
 }
 
-// addProducts turns a·b + c·d, which nobody else uses, into one product of two pairs. The gradient of an input that
-// went into several products is such a sum, and so is an adapted layer that somebody wrote out by hand.
+// addProducts turns a·b + c·d, which nobody else uses, into one product of two pairs. The gradient of an
+// input that went into several products is such a sum, and so is an adapted layer that somebody wrote out by
+// hand.
 func (g *rewriting) addProducts(v int) bool {
 	x := &g.values[v]
 	if x.kind != mapped || x.op != ir.Add {
@@ -124,9 +126,9 @@ func (g *rewriting) grow(product int, args []int) {
 	}
 }
 
-// product returns the product that v is, or -1; with a number that it is multiplied by, or else -1 for that. A factor
-// is found only where it can as well be given to the product's first operand at no cost, s·((x·a)·b) = (s·(x·a))·b:
-// that operand is a product, too, and has no other use.
+// product returns the product that v is, or -1; with a number that it is multiplied by, or else -1 for that.
+// A factor is found only where it can as well be given to the product's first operand at no cost, s·((x·a)·b)
+// = (s·(x·a))·b: that operand is a product, too, and has no other use.
 func (g *rewriting) product(v int) (product, factor int) {
 	b, c := g.base(v)
 	x := &g.values[b]
@@ -163,8 +165,8 @@ func (g *graph) scaleFirst(args []int, factor int) []int {
 	return []int{g.view(scaled, reshape(g.values[args[0]].shape)), args[1]}
 }
 
-// sumBatches turns a sum over all batches of a product into one product whose inner axis runs over the batches too:
-// the gradient of a weight.
+// sumBatches turns a sum over all batches of a product into one product whose inner axis runs over the
+// batches too: the gradient of a weight.
 func (g *rewriting) sumBatches(v int) bool {
 	x := &g.values[v]
 	if x.kind != heavy || x.op != ir.Sum {

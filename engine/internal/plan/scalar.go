@@ -7,9 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An expr is a number that a plan knows before anything is launched: a constant of the graph, which may be another one
-// in each run, a literal, or arithmetic on those. Constant folding turns values into exprs, so that it holds for
-// whatever numbers a later run brings.
+// An expr is a number that a plan knows before anything is launched: a constant of the graph, which may be
+// another one in each run, a literal, or arithmetic on those. Constant folding turns values into exprs, so
+// that it holds for whatever numbers a later run brings.
 type expr struct {
 	dtype dtype.Type
 	input int       // which constant of the walk, or literal, or computed
@@ -62,8 +62,8 @@ func evalScalars(exprs []expr, consts, out []ir.Scalar) {
 	}
 }
 
-// scalarOps are the ops that are folded, all exact in float64 so that one rounding to F32 gives what a kernel gives. A
-// unary op ignores its second argument.
+// scalarOps are the ops that are folded, all exact in float64 so that one rounding to F32 gives what a kernel
+// gives. A unary op ignores its second argument.
 var scalarOps = map[ir.Op]func(x, y float64) float64{
 	ir.Add:   func(x, y float64) float64 { return x + y },
 	ir.Sub:   func(x, y float64) float64 { return x - y },
@@ -75,8 +75,8 @@ var scalarOps = map[ir.Op]func(x, y float64) float64{
 	ir.Sqrt:  func(x, _ float64) float64 { return math.Sqrt(x) },
 }
 
-// simplify finds a cheaper equal of a mapped value. Only what is exact for every operand is done: x·0 is not 0 for NaN,
-// and x+0 is not x for -0.
+// simplify finds a cheaper equal of a mapped value. Only what is exact for every operand is done: x·0 is not
+// 0 for NaN, and x+0 is not x for -0.
 func (g *graph) simplify(v *value) (int, bool) {
 	if i, ok := g.fold(v); ok {
 		return i, true

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A timeline finds slots by the time of their stay: a tree over the launches, in which a slot stands at the largest spans
-// that lie within its stay.
+// A timeline finds slots by the time of their stay: a tree over the launches, in which a slot stands at the
+// largest spans that lie within its stay.
 type timeline struct {
 	slots []slot
 	size  int       // of the span of the root, a power of two
@@ -51,8 +51,9 @@ func (t *timeline) add(i int) {
 	enter(1, 0, t.size)
 }
 
-// during returns the slots that stay at some time from first to last, by their offset, and where the highest ends. It
-// returns none if there are very many: to look at each of so many for each other one would take too long.
+// during returns the slots that stay at some time from first to last, by their offset, and where the highest
+// ends. It returns none if there are very many: to look at each of so many for each other one would take too
+// long.
 func (t *timeline) during(first, last int) (near []slot, top int) {
 	t.found.clear()
 	t.near = t.near[:0]

@@ -1,9 +1,9 @@
 // Package ref is the reference backend: slow, exact and obvious. Every other backend is held against it.
 //
-// It runs a group instruction by instruction. A value is a dense array of float64 (floating-point types) or of int64
-// (integers and Bool); each op is computed in those, straight from its definition, without threads and without tricks.
-// A result of type F32, F16 or BF16 is rounded to float32 after each instruction; F16 and BF16 are rounded once more
-// when they are stored, and wherever a cast asks for it. F64 is kept as it is.
+// It runs a group instruction by instruction. A value is a dense array of float64 (floating-point types) or
+// of int64 (integers and Bool); each op is computed in those, straight from its definition, without threads
+// and without tricks. A result of type F32, F16 or BF16 is rounded to float32 after each instruction; F16 and
+// BF16 are rounded once more when they are stored, and wherever a cast asks for it. F64 is kept as it is.
 //
 // Tests may [Disturb] it, to see how far correct results can lie apart.
 //
@@ -172,7 +172,8 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 	return nil
 }
 
-// ops holds the meaning of each op: the results of an instruction from its arguments. The files of the families fill it.
+// ops holds the meaning of each op: the results of an instruction from its arguments. The files of the
+// families fill it.
 var ops [ir.NumOps]func(in *backend.Inst, args []value) []value
 
 // apply runs one instruction and rounds what it gives.
