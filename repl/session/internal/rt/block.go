@@ -43,7 +43,7 @@ func (r *Runtime) BlockCalling(call func()) {
 func (r *Runtime) await(done <-chan any, unblock func()) {
 	for {
 		wake := r.wake()
-		if cause, _, _ := r.cause(); cause != nil {
+		if _, _, cause := r.cause(); cause != nil {
 			if unblock != nil {
 				unblock()
 			}

@@ -400,7 +400,7 @@ func (r *Runtime) Current() *Cell {
 
 // cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already. Parked
 // is not nil if it has to wait until that is closed, or its cell is told to stop.
-func (r *Runtime) cause() (cause error, parked, stopped <-chan struct{}) {
+func (r *Runtime) cause() (parked, stopped <-chan struct{}, cause error) {
 	if !r.stopping.Load() {
 		return nil, nil, nil
 	}
@@ -412,9 +412,9 @@ func (r *Runtime) cause() (cause error, parked, stopped <-chan struct{}) {
 		return nil, nil, nil
 	}
 	if c.stop != nil {
-		return c.stop, nil, nil
+		return nil, nil, c.stop
 	}
-	return nil, r.parked, c.stopped
+	return r.parked, c.stopped, nil
 }
 
 // givesUp is what a panic means: itself, or that the cell stops.

@@ -110,7 +110,7 @@ func (r *Runtime) Attach(s *Shared) { r.shared = s }
 // the goroutine is making its deferred calls already.
 func (r *Runtime) Stop() {
 	for {
-		cause, parked, stopped := r.cause()
+		parked, stopped, cause := r.cause()
 		if cause != nil {
 			panic(Stopped{cause})
 		}
