@@ -300,7 +300,7 @@ func TestScanIsGo(t *testing.T) {
 // comments, a fault is inside, and the partner of a bracket's partner is the bracket.
 func FuzzTokens(f *testing.F) {
 	for _, seed := range []string{"x := `a\n// b", "'", "/*", "%timeit \"", "s := \"\\\n", "0x_.p", "\ufeffpackage", "日本 := 1", "\x800",
-		"%a (\r\n\ufeff!b\r\nx??", "/* a\n*/ b /* c\n", "`\r\n`\r", "\"\\x", "a\n%%b\n", "%%b\n%c", "0\n\ufeff?"} {
+		"%a (\r\n\ufeff!b\r\nx??", "/* a\n*/ b /* c\n", "`\r\n`\r", "\"\\x", "a\n%%b\n", "%%b\n%c", "0\n\ufeff?", "\xfe\xff", "\xff\xfex"} {
 		f.Add(seed, 3)
 	}
 	f.Fuzz(func(t *testing.T, src string, pos int) {

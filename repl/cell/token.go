@@ -89,7 +89,11 @@ type reader struct {
 }
 
 func newReader(src string, take func(Token) bool) *reader {
-	return &reader{src: src, bytes: []byte(src), plain: Whole(src), ended: true, take: take}
+	b := []byte(src)
+	if strings.HasPrefix(src, "\xfe\xff") || strings.HasPrefix(src, "\xff\xfe") {
+		b[0] = 0x80 // behind a mark of UTF-16 the scanner would read nothing
+	}
+	return &reader{src: src, bytes: b, plain: Whole(src), ended: true, take: take}
 }
 
 // read gives the tokens from a byte on: the start of the text, or of a line that does not begin in a literal.
