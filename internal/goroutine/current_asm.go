@@ -3,3 +3,6 @@
 package goroutine
 
 func current() uintptr
+
+// word reads 8 bytes of what the runtime knows of a goroutine.
+func word(of, offset uintptr) uint64

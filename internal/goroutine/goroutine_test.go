@@ -36,6 +36,22 @@ func TestNumber(t *testing.T) {
 	}
 }
 
+// A number that is read where the runtime keeps it is the one that stacks begin with.
+func TestNumberIsWritten(t *testing.T) {
+	done := make(chan bool)
+	for range 50 {
+		go func() {
+			if got, want := Number(), written(); got != want {
+				t.Errorf("got %d, want %d", got, want)
+			}
+			done <- true
+		}()
+	}
+	for range 50 {
+		<-done
+	}
+}
+
 func TestCurrent(t *testing.T) {
 	own := Current()
 	ids := make(chan uintptr)
