@@ -26,8 +26,7 @@ func (s *Session) holders(c *checked, list []ast.Stmt) (made []*world.Holder) {
 		named := false
 		for _, e := range into {
 			if name := c.baseName(e); name != "" {
-				_, whole := e.(*ast.Ident)
-				made = append(made, &world.Holder{Name: name, Whole: whole, Cell: s.n, Line: line, Holds: holds})
+				made = append(made, &world.Holder{Name: name, Cell: s.n, Line: line, Holds: holds})
 				named = true
 			}
 		}
