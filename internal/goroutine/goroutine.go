@@ -26,9 +26,9 @@ func Number() uint64 {
 	return written()
 }
 
-// numberAt is how many bytes into what the runtime knows of a goroutine its number stands, 0 if that cannot be
-// told. Nothing promises the place, so it is looked for: in three goroutines there has to be one place alone that
-// has the number that each one's stack begins with.
+// numberAt is how many bytes into what the runtime knows of a goroutine its number stands, 0 if that cannot
+// be told. Nothing promises the place, so it is looked for: in three goroutines there has to be one place
+// alone that has the number that each one's stack begins with.
 var numberAt = sync.OnceValue(func() uintptr {
 	const words = 32
 	common := ^uint32(0)

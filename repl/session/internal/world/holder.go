@@ -25,8 +25,8 @@ func (h *Holder) String() string {
 	return fmt.Sprintf("the callback of %s:%d", CellName(h.Cell), h.Line)
 }
 
-// hold adds what a unit's statements have made, in place of what the same lines made before. What holds nothing
-// is not kept: there is one for each assignment of a long session.
+// hold adds what a unit's statements have made, in place of what the same lines made before. What holds
+// nothing is not kept: there is one for each assignment of a long session.
 func (w *World) hold(made []*Holder) {
 	made = slices.DeleteFunc(made, func(h *Holder) bool { return len(h.Holds) == 0 })
 	for _, h := range made {
