@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func readSequences(t testing.TB, file string) (list []sequence) {
 }
 
 // transcript is what a person would see of a cell.
-func transcript(s *Session, out *bytes.Buffer, src string) string {
+func transcript(s *Session, out *output, src string) string {
 	ctx := context.Background()
 	if strings.Contains(src, "// timeout") {
 		c, cancel := context.WithCancel(ctx)
@@ -117,9 +118,9 @@ func indent(s string) string {
 }
 
 // newSession makes a session whose output goes to the buffer.
-func newSession(t testing.TB, o Options) (*Session, *bytes.Buffer) {
+func newSession(t testing.TB, o Options) (*Session, *output) {
 	t.Helper()
-	var out bytes.Buffer
+	var out output
 	o.Stdout, o.Stderr = &out, &out
 	o.Render = func(v display.Value, _ int) display.Value { return display.Render(v, 100, nil) }
 	s, err := New(o)
@@ -132,4 +133,28 @@ func newSession(t testing.TB, o Options) (*Session, *bytes.Buffer) {
 		}
 	})
 	return s, &out
+}
+
+// output is what cells have printed. Their goroutines may print at any time.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) Reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.b.Reset()
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }

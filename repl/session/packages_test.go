@@ -51,7 +51,7 @@ func TestPackages(t *testing.T) {
 }
 
 // checkCell runs a cell that has what it should put out in its comments.
-func checkCell(t *testing.T, s *Session, out *bytes.Buffer, text string) {
+func checkCell(t *testing.T, s *Session, out *output, text string) {
 	t.Helper()
 	var src, want strings.Builder
 	for line := range strings.Lines(text) {
