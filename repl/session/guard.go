@@ -65,6 +65,18 @@ func (g *guard) watch(s *Session) {
 	}
 }
 
+// full says whether more memory is in use than may be, garbage not counted.
+func (g *guard) full() bool {
+	g.mu.Lock()
+	before := g.before
+	g.mu.Unlock()
+	if !measureUsage().over(before) {
+		return false
+	}
+	runtime.GC()
+	return measureUsage().over(before)
+}
+
 func (g *guard) run(s *Session) {
 	var last usage
 	for {

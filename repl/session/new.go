@@ -76,6 +76,7 @@ func (s *Session) start() error {
 	s.outs, s.lastOut = map[int]*out{}, 0
 	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
+	s.rt.Full = s.guard.full
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial
 	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: world.Qualifier, Recovered: s.rt.Recovered}

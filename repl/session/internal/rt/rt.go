@@ -85,6 +85,8 @@ type Runtime struct {
 	shown     []reflect.Value
 	loop      func(n int)
 	MaxAlloc  int // bytes that one make may take
+	// Full reports whether code of cells has used up its memory; nil: it never has.
+	Full func() bool
 }
 
 // New makes the runtime of a session.
@@ -199,6 +201,16 @@ func (r *Runtime) takeTrace() trace {
 		return trace{stack: debug.Stack()}
 	}
 	return *t
+}
+
+// Grown stops the cell if there is no memory left.
+func (r *Runtime) Grown() {
+	if r.Full != nil && r.Full() {
+		if c := r.CellOf(goroutine.Number()); c != nil {
+			r.Interrupt(c, ErrMemory)
+		}
+		r.Stop()
+	}
 }
 
 // CheckMake returns n, the length of a slice whose elements have size bytes, unless the machine cannot have
