@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -61,87 +60,38 @@ type output struct {
 // maxKernels bounds the kernels kept for groups that come again in other plans.
 const maxKernels = 4096
 
-// build makes the plan of a graph.
-func (all *plans) build(dev *backend.Device, g *graph) (*plan, error) {
-	c := newClustering(g)
-	c.fuseAll()
-	o := c.schedule().best().replacingLast()
-	m := o.place()
-	p := &plan{dev: dev, scalars: g.scalars, blocks: m.blocks, taken: m.taken, atOnce: m.atOnce}
-	for i, k := range o.order {
-		e := c.emit(k, o.exports[i])
-		for j, v := range o.exports[i] {
-			e.group.Outputs[j].Final = m.final(v)
-		}
-		e.check()
-		e.finish()
+// build compiles a draft.
+func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
+	p := &plan{dev: dev, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken, atOnce: d.memory.atOnce}
+	for _, e := range d.launches {
 		kernel, err := all.kernel(dev, e.group)
 		if err != nil {
 			return nil, err
 		}
 		cmd := command{kernel: kernel, scalars: e.scalars}
 		for _, b := range e.bufs {
-			cmd.bufs = append(cmd.bufs, m.source(g, b))
+			cmd.bufs = append(cmd.bufs, d.source(b))
 		}
 		p.cmds = append(p.cmds, cmd)
 		p.launches = append(p.launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
 	}
-	for _, out := range g.outs {
-		b, ch := g.base(out)
-		l, _ := ch.apply(g.layout(b))
-		p.outs = append(p.outs, output{m.source(g, b), l})
+	for _, out := range d.outs {
+		b, ch := d.base(out)
+		l, _ := ch.apply(d.layout(b))
+		p.outs = append(p.outs, output{d.source(b), l})
 	}
-	p.bytes = int64(m.arena)
-	for i, n := range m.blocks {
-		switch t := m.taken[i]; {
+	p.bytes = int64(d.memory.arena)
+	for i, n := range p.blocks {
+		switch t := p.taken[i]; {
 		case t.leaf < 0:
 			p.bytes += int64(n)
 		case t.unseen:
 			p.unseen = append(p.unseen, t.leaf)
 		}
 	}
-	p.arena, p.least, p.steps = m.arena, o.most(o.identity()), g.steps
+	p.arena, p.least, p.steps = d.memory.arena, d.most(d.identity()), d.steps
 	p.states.New = func() any { return p.newState() }
 	return p, nil
-}
-
-// schedule puts the clusters that are needed in order, and says what each writes and reads.
-func (c *clustering) schedule() *ordering {
-	uses := map[*cluster][]use{}
-	read := &inlining{clustering: c}
-	for _, k := range c.all {
-		uses[k] = read.read(k)
-	}
-	order := c.sorted(uses)
-	values := map[*cluster][]int{} // that could be asked for
-	for _, v := range c.list {
-		if k := c.owner[v]; k != nil && c.values[v].outs == nil {
-			values[k] = append(values[k], v)
-		}
-	}
-	o := &ordering{clustering: c, order: order, exports: make([][]int, len(order)), uses: make([][]use, len(order)), reads: make([][]int, len(order))}
-	needed := slices.Clone(c.wanted)
-	for i := len(order) - 1; i >= 0; i-- {
-		k := order[i]
-		for _, v := range values[k] {
-			if needed[v] {
-				o.exports[i] = append(o.exports[i], v)
-			}
-		}
-		// What a value nobody needs would read is not read.
-		o.uses[i] = c.emit(k, o.exports[i]).uses
-		c.counted.clear()
-		for _, u := range o.uses[i] {
-			needed[u.base] = true
-			if c.counted.add(u.base) && c.values[u.base].kind != leaf {
-				o.reads[i] = append(o.reads[i], u.base)
-			}
-		}
-	}
-	if c.fuse {
-		o.findOverlays()
-	}
-	return o
 }
 
 // kernel returns the compiled group, perhaps from another plan.

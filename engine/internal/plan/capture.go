@@ -2,9 +2,7 @@ package plan
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -21,11 +19,7 @@ type Captured struct {
 // Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is
 // computed.
 func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
-	dev, ok := outs[0].Dev.(*backend.Device)
-	if !ok {
-		return nil, fmt.Errorf("plan: %v is on %v, want a device", outs[0], outs[0].Dev)
-	}
-	w, err := walk(ctx, outs)
+	dev, w, err := walk(ctx, outs)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -14,27 +13,22 @@ import (
 // Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its
 // kernel reads, the instructions that it runs for each element, row or tile, and what it writes. Nothing is
 // computed. It is empty if all nodes have their values.
-func Describe(ctx context.Context, outs []*ir.Node) (string, error) {
-	todo := slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
+func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
+	defer caught(&err)
+	todo := waiting(outs)
 	if len(todo) == 0 {
 		return "", nil
 	}
-	dev, ok := todo[0].Dev.(*backend.Device)
-	if !ok {
-		return "", fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
-	}
-	w, err := walk(ctx, todo)
+	dev, w, err := walk(ctx, todo)
 	if err != nil {
 		return "", err
 	}
 	defer w.Release()
-	groups, err := groupsOf(ctx, w)
-	if err != nil {
-		return "", err
-	}
+	d := draw(ctx, w)
 	var b strings.Builder
 	var bytes, flops int64
-	for i, g := range groups {
+	for i, e := range d.launches {
+		g := e.group
 		bytes, flops = bytes+g.Bytes, flops+g.Flops
 		fmt.Fprintf(&b, "\n%d. %s (%v) %s", i+1, g.Name, g.Kind, units.Bytes(g.Bytes))
 		if g.Flops > 0 {
@@ -42,22 +36,7 @@ func Describe(ctx context.Context, outs []*ir.Node) (string, error) {
 		}
 		describeGroup(&b, g)
 	}
-	return fmt.Sprintf("%s on %v, %s, %s flops%s", units.Plural(int64(len(groups)), "launch"), dev, units.Bytes(bytes), units.Count(float64(flops)), b.String()), nil
-}
-
-// groupsOf plans a walk up to its groups, which are not compiled. A mistake of the planner is an error.
-func groupsOf(ctx context.Context, w *ir.Graph) (groups []*backend.Group, err error) {
-	defer caught(&err)
-	c := newClustering(buildGraph(&watch{ctx: ctx}, w, Fused(ctx)))
-	c.fuseAll()
-	o := c.schedule().best()
-	for i, k := range o.order {
-		e := c.emit(k, o.exports[i])
-		e.check()
-		e.finish()
-		groups = append(groups, e.group)
-	}
-	return groups, nil
+	return fmt.Sprintf("%s on %v, %s, %s flops%s", units.Plural(int64(len(d.launches)), "launch"), dev, units.Bytes(bytes), units.Count(float64(flops)), b.String()), nil
 }
 
 // describeGroup writes a group's inputs a0, a1 …, instructions v0, v1 … and outputs, a line each.

@@ -3,9 +3,10 @@
 // [Run] walks from the wanted nodes down to stored data. If a walk of that shape was seen before, its plan is
 // used again; otherwise a plan is built: the walk becomes a [graph] with constants folded and views resolved
 // (graph.go, scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, fuse.go,
-// inline.go), each cluster is written down as a [backend.Group] and compiled (emit.go, name.go), and what
-// lies between launches gets its place in one arena (memory.go). Running a plan (exec.go) is then binding
-// leaves, numbers and fresh memory to a list of commands, and one Submit.
+// inline.go), the clusters are put in order (order.go), what lies between launches gets its place in one
+// arena (memory.go), and each cluster is written down as a [backend.Group] (emit.go, name.go). That is a
+// [draft] (draft.go), which [Describe] prints and Run compiles (build.go). Running a plan (exec.go) is then
+// binding leaves, numbers and fresh memory to a list of commands, and one Submit.
 //
 // Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation
 // (watch.go): where a rule would look at everything for each value it looks at so much and no more.
@@ -73,18 +74,11 @@ func CacheStats() (kept, reused, built int) {
 // nothing. Concurrent calls are safe. When ctx is done first, Run returns its cause (backend.ErrInterrupted
 // if it has none), and the nodes stay as they were.
 func Run(ctx context.Context, outs []*ir.Node) error {
-	todo := outs
-	if slices.ContainsFunc(outs, func(n *ir.Node) bool { return n.Value() != nil }) {
-		todo = slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
-	}
+	todo := waiting(outs)
 	if len(todo) == 0 {
 		return nil
 	}
-	dev, ok := todo[0].Dev.(*backend.Device)
-	if !ok {
-		return fmt.Errorf("plan: %v is on %v, want a device", todo[0], todo[0].Dev)
-	}
-	w, err := walk(ctx, todo)
+	dev, w, err := walk(ctx, todo)
 	if err != nil {
 		return err
 	}
@@ -102,13 +96,25 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	})
 }
 
-// walk collects the graph of outs.
-func walk(ctx context.Context, outs []*ir.Node) (*ir.Graph, error) {
+// waiting lists the nodes that have no value yet.
+func waiting(outs []*ir.Node) []*ir.Node {
+	if !slices.ContainsFunc(outs, func(n *ir.Node) bool { return n.Value() != nil }) {
+		return outs
+	}
+	return slices.DeleteFunc(slices.Clone(outs), func(n *ir.Node) bool { return n.Value() != nil })
+}
+
+// walk collects the graph of outs, and returns the device that they are on.
+func walk(ctx context.Context, outs []*ir.Node) (*backend.Device, *ir.Graph, error) {
+	dev, ok := outs[0].Dev.(*backend.Device)
+	if !ok {
+		return nil, nil, fmt.Errorf("plan: %v is on %v, want a device", outs[0], outs[0].Dev)
+	}
 	w := ir.Walk(ctx, outs)
 	if w == nil {
-		return nil, backend.Interrupted(ctx)
+		return nil, nil, backend.Interrupted(ctx)
 	}
-	return w, nil
+	return dev, w, nil
 }
 
 // find returns the plan of a walk. A new one is built while the cache is open for other goroutines: long
@@ -156,7 +162,7 @@ func (all *plans) find(key planKey) *plan {
 // make builds a plan. A mistake of the planner costs an evaluation, not the session.
 func (all *plans) make(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, err error) {
 	defer caught(&err)
-	return all.build(dev, buildGraph(&watch{ctx: ctx}, w, Fused(ctx)))
+	return all.build(dev, draw(ctx, w))
 }
 
 // caught turns a panic of the planner into an error.
