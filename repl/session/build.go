@@ -185,18 +185,6 @@ func (v *env) unnamedMethods(t types.Type) {
 	v.made = append(v.made, t)
 }
 
-func (s *Session) typeKey(t types.Type) int {
-	s.keyMu.Lock()
-	defer s.keyMu.Unlock()
-	if k, ok := s.typeKeys.At(t).(int); ok {
-		return k
-	}
-	k := s.typeKeys.Len() + 1
-	s.typeKeys.Set(t, k)
-	s.keyTypes = append(s.keyTypes, t)
-	return k
-}
-
 // build lowers and compiles a unit.
 func (s *Session) build(st *world.Stage, u *unit) error {
 	if u.checked == nil || u.program != nil {

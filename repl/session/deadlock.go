@@ -1,14 +1,10 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"go/types"
-	"regexp"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -107,80 +103,4 @@ func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
 		state = behind
 	}
 	return state, state != "" && seen == len(own)
-}
-
-// goroutineIDs is the set of the process's goroutines.
-func goroutineIDs() map[uint64]bool {
-	ids := map[uint64]bool{}
-	for _, g := range goroutines() {
-		ids[g.id] = true
-	}
-	return ids
-}
-
-// A goroutineState is what the runtime tells about a goroutine.
-type goroutineState struct {
-	id             uint64
-	state, creator string
-	stack          []byte
-	depth          int // calls that the runtime leaves out of the stack
-}
-
-var (
-	goroutineHead    = regexp.MustCompile(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
-	goroutineCreator = regexp.MustCompile(`(?m)^created by (\S+)`)
-	goroutineElided  = regexp.MustCompile(`(?m)^\.\.\.(\d+) frames elided`)
-)
-
-// goroutines are all of the process, or none if their stacks are too much to read.
-func goroutines() (list []goroutineState) {
-	buf := make([]byte, 1<<20)
-	n := runtime.Stack(buf, true)
-	for n == len(buf) && n < 64<<20 {
-		buf = make([]byte, 2*n)
-		n = runtime.Stack(buf, true)
-	}
-	if n == len(buf) {
-		return nil
-	}
-	buf = buf[:n]
-	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
-		m := goroutineHead.FindSubmatch(stack)
-		if m == nil {
-			continue
-		}
-		g := goroutineState{state: string(m[2]), stack: stack}
-		g.id, _ = strconv.ParseUint(string(m[1]), 10, 64)
-		if c := goroutineCreator.FindSubmatch(stack); c != nil {
-			g.creator = string(c[1])
-		}
-		if e := goroutineElided.FindSubmatch(stack); e != nil {
-			g.depth, _ = strconv.Atoi(string(e[1]))
-		}
-		list = append(list, g)
-	}
-	return list
-}
-
-// inside says whether a goroutine is in a method of package rt.
-func (g goroutineState) inside(method string) bool {
-	return bytes.Contains(g.stack, []byte("/rt.(*"+method+"("))
-}
-
-// waitsFor is what a goroutine waits for that only another goroutine can give, in the runtime's words; empty
-// if it waits for nothing, or for something else.
-func (g goroutineState) waitsFor() string {
-	switch {
-	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // what it waited for may have come
-		return ""
-	case g.inside("Select).never"):
-		return "select (no cases)"
-	case g.inside("Runtime).Recv"):
-		return "chan receive"
-	case g.inside("Runtime).Send"):
-		return "chan send"
-	case strings.HasPrefix(g.state, "sync."), strings.HasPrefix(g.state, "chan "), strings.HasPrefix(g.state, "select"), g.state == "semacquire":
-		return g.state
-	}
-	return ""
 }

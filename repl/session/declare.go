@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -465,4 +467,27 @@ const markSlots = 1 << 10
 func (s *Session) nextSlot() int {
 	s.slot++
 	return lower.FirstSlot + s.slot%(markSlots-lower.FirstSlot)
+}
+
+// typeExpr writes a type as source that can be checked in any unit.
+func (s *Session) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
+	text := types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == world.PkgPath {
+			return ""
+		}
+		if now := st.Reloaded[p.Path()]; now != nil {
+			return s.alias(now.Path())
+		}
+		return s.alias(p.Path())
+	})
+	x, err := s.parseExpr(text)
+	if err != nil {
+		return &ast.Ident{Name: "any", NamePos: pos}
+	}
+	return x
+}
+
+// parseExpr parses an expression that no cell has written.
+func (s *Session) parseExpr(text string) (ast.Expr, error) {
+	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 }

@@ -66,19 +66,6 @@ func (e *CheckError) Error() string {
 // Unwrap is what the interpreter said of code that only it refuses, or nil.
 func (e *CheckError) Unwrap() error { return e.cause }
 
-// A FailedError is an error that a top-level statement returned and left out: it stops the cell.
-type FailedError struct {
-	Diag Diag
-	Err  error
-
-	pos token.Pos
-}
-
-func (e *FailedError) Error() string { return e.Diag.String() }
-
-// Unwrap is the error that was returned.
-func (e *FailedError) Unwrap() error { return e.Err }
-
 // diag makes a complaint; line and col are those of the cell.
 func (s *Session) diag(n, line, col, length int, msg, hint string) Diag {
 	d := Diag{Cell: n, Line: line, Col: col, Len: length, Message: msg, Hint: hint, Source: cell.Line(s.source(n), line)}
@@ -154,4 +141,21 @@ func (s *Session) explain(st *world.Stage, c *checked, te types.Error) (msg, hin
 	msg = outName.ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant.ReplaceAllString(msg, ": have $1, want $2")
 	return s.helper().Suggest(st, c.facts(), te.Pos, msg)
+}
+
+// A CheckError says why a cell was refused before any of it ran. Nothing has changed.
+type CheckError struct {
+	Diags []Diag
+	cause error // what the interpreter says, of code that only it refuses
+}
+
+// A Diag is one complaint at a place of the cell, or of a file that it imports.
+type Diag struct {
+	Cell      int    // cell number
+	File      string // of an imported package; Cell is 0
+	Line, Col int    // both from 1; Col counts bytes as Go does
+	Len       int    // bytes to underline, at least 1
+	Message   string
+	Hint      string // "did you mean MatMul?", or empty
+	Source    string // the line of the cell
 }

@@ -1,7 +1,6 @@
 package session
 
 import "github.com/mcs-notebook/mcs/stdlib"
-import "github.com/mcs-notebook/mcs/repl/session/internal/help"
 
 // doc is what is known about a symbol of a package, compiled or the user's, as [stdlib.Doc] has it: the
 // declaration, and after a blank line the comment.
@@ -18,14 +17,4 @@ func (s *Session) packageTitle(path string) string {
 		return p.shown
 	}
 	return path
-}
-
-func (p *local) symbol(name string) help.SymbolText {
-	if p.symbols == nil {
-		p.symbols = map[string]help.SymbolText{}
-		for _, f := range p.files {
-			help.Symbols(f.text, f.ast, p.symbols)
-		}
-	}
-	return p.symbols[name]
 }

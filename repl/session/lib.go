@@ -3,9 +3,6 @@ package session
 import (
 	"bufio"
 	"fmt"
-	"go/ast"
-	"go/token"
-	"go/types"
 	"io"
 	"log"
 	"net/http"
@@ -13,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -114,22 +110,4 @@ func (s *Session) rtSymbols() map[string]reflect.Value {
 		symbols[name] = reflect.ValueOf(f)
 	}
 	return symbols
-}
-
-// typeExpr writes a type as source that can be checked in any unit.
-func (s *Session) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
-	text := types.TypeString(t, func(p *types.Package) string {
-		if p.Path() == world.PkgPath {
-			return ""
-		}
-		if now := st.Reloaded[p.Path()]; now != nil {
-			return s.alias(now.Path())
-		}
-		return s.alias(p.Path())
-	})
-	x, err := s.parseExpr(text)
-	if err != nil {
-		return &ast.Ident{Name: "any", NamePos: pos}
-	}
-	return x
 }

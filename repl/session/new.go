@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/token"
 	"go/types"
 	"io"
 	"log"
@@ -13,13 +11,11 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
-	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
-	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -81,51 +77,6 @@ func (s *Session) start() error {
 	s.rt.Partial = partial
 	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: world.Qualifier, Recovered: s.rt.Recovered}
 	return s.prelude()
-}
-
-// prelude declares the variables that lowered code shares with package rt, and ctx.
-func (s *Session) prelude() error {
-	if err := s.interp.Use("mcs/rt", "rt", s.rtSymbols()); err != nil {
-		return err
-	}
-	if err := s.use("context"); err != nil {
-		return err
-	}
-	const text = `package mcs
-import __rt "mcs/rt"
-import p__context "context"
-var __stop bool
-var ctx p__context.Context
-var %[1]s, %[2]s int
-func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s) }
-`
-	s.slots = map[int]bool{lower.CellSlot: true, lower.LiteralSlot: true}
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot)), "")
-	if err != nil {
-		return err
-	}
-	p, err := s.interp.Compile(file)
-	if err != nil {
-		return err
-	}
-	if err := s.interp.Run(p); err != nil {
-		return err
-	}
-	s.alias("context")
-	s.imported["context"] = true
-	stop, ok := s.rt.Variable("__stop").Addr().Interface().(*bool)
-	if !ok {
-		return errors.New("the interpreter's variables are not where they should be")
-	}
-	s.rt.Attach(&rt.Shared{Stop: stop})
-	pkg, err := s.importer.Import("context")
-	if err != nil {
-		return err
-	}
-	t := pkg.Scope().Lookup("Context").Type()
-	s.world.Version["ctx"] = 1
-	s.world.Names["ctx"] = &world.Entity{Name: "ctx", Internal: "ctx", Kind: world.Var, Obj: types.NewVar(token.NoPos, types.NewPackage(world.PkgPath, world.PkgPath), "ctx", t), Kept: true}
-	return nil
 }
 
 // Close ends the session. What still runs is told to stop.
@@ -191,64 +142,6 @@ func (s *Session) progress(ctx context.Context) context.Context {
 // settings is ctx with the session's own generator of random tensors and default device.
 func (s *Session) settings(ctx context.Context) context.Context {
 	return device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device)
-}
-
-// state is everything behind a Session.
-type state struct {
-	opts        Options
-	out, errOut *stream
-	logger      *log.Logger // what package log's functions speak for
-
-	n         int // the newest cell
-	history   []Cell
-	lastPanic *PanicError
-	// generation counts the changes that commands make, after which the rest of a cell is checked again.
-	generation int
-	killed     chan struct{}
-	random     *tensor.RNG   // behind tensor.Randn and the like
-	device     device.Choice // the default of the cells
-	// pending is the run that an interrupted cell has left behind in compiled code.
-	pending <-chan struct{}
-
-	world    *world.World
-	interp   *yaegi.Interp
-	rt       *rt.Runtime
-	fset     *token.FileSet
-	importer types.Importer
-	locals   *locals
-	sizes    types.Sizes
-	format   *display.Formatter
-	sources  *sources
-
-	imported  map[string]bool   // paths that the interpreter has an import of
-	used      map[string]bool   // paths whose symbols it has
-	aliases   map[string]string // its name of a package -> path
-	typeNames map[*types.TypeName]string
-	instances map[types.Object][]*instance
-	keyMu     sync.RWMutex  // guards typeKeys and keyTypes: goroutines of cells ask for types while others are added
-	typeKeys  *typeutil.Map // type -> number
-	keyTypes  []types.Type
-	// dispatchers are the variables with the functions that call interface methods.
-	dispatchers map[dispatchKey]string
-	lineages    map[string][]*lineage // of functions
-	marks       []lower.Mark
-	slot        int          // of the newest function
-	slots       map[int]bool // those whose variables the interpreter has
-	outs        map[int]*out
-	lastOut     int
-
-	// busy is held while a cell runs, and while completion or a hint looks at the session from another
-	// goroutine.
-	busy  sync.Mutex
-	guard guard
-	// checks takes what the goroutine has to do that checks cells; nil: there is none yet.
-	checks chan<- func()
-	// halting is held while the interpreter is halted: code that begins then would be dropped.
-	halting sync.Mutex
-
-	program *program // if the session was made to run one
-
-	trace func(*ast.File) // for tests: sees what the interpreter is given
 }
 
 // setContext gives the variable ctx its value.

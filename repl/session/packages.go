@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"go/parser"
-	"go/scanner"
 	"go/types"
 	"os"
 	"path"
@@ -20,7 +18,6 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
-	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -240,20 +237,6 @@ func (s *Session) parseLocal(p *local) (name string, err error) {
 	return name, nil
 }
 
-// parseFile parses a whole file; n is the number that stands for a cell's.
-func (s *Session) parseFile(n int, text string) (*ast.File, error) {
-	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
-	var list scanner.ErrorList
-	if errors.As(err, &list) {
-		e := &CheckError{}
-		for _, le := range list {
-			e.Diags = append(e.Diags, s.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))
-		}
-		return nil, e
-	}
-	return file, err
-}
-
 func importsC(f *ast.File) bool {
 	for _, spec := range f.Imports {
 		if spec.Path.Value == `"C"` {
@@ -277,15 +260,12 @@ func (im importer) Import(path string) (*types.Package, error) {
 	return im.Importer.Import(path)
 }
 
-// A relativeImporter is an importer for files whose imports of the user's own packages are known.
-type relativeImporter struct {
-	types.Importer
-	deps map[string]*local
-}
-
-func (im relativeImporter) Import(path string) (*types.Package, error) {
-	if p := im.deps[path]; p != nil {
-		return p.pkg, nil
+func (p *local) symbol(name string) help.SymbolText {
+	if p.symbols == nil {
+		p.symbols = map[string]help.SymbolText{}
+		for _, f := range p.files {
+			help.Symbols(f.text, f.ast, p.symbols)
+		}
 	}
-	return im.Importer.Import(path)
+	return p.symbols[name]
 }

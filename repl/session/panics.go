@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"reflect"
 	"regexp"
@@ -273,3 +274,16 @@ func asError(v reflect.Value) (error, bool) {
 	err, ok := u.Interface().(error)
 	return err, ok && err != nil
 }
+
+// A FailedError is an error that a top-level statement returned and left out: it stops the cell.
+type FailedError struct {
+	Diag Diag
+	Err  error
+
+	pos token.Pos
+}
+
+func (e *FailedError) Error() string { return e.Diag.String() }
+
+// Unwrap is the error that was returned.
+func (e *FailedError) Unwrap() error { return e.Err }

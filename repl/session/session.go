@@ -66,23 +66,6 @@ type Result struct {
 	Elapsed time.Duration   // from the start of the check to the end of the run
 }
 
-// A CheckError says why a cell was refused before any of it ran. Nothing has changed.
-type CheckError struct {
-	Diags []Diag
-	cause error // what the interpreter says, of code that only it refuses
-}
-
-// A Diag is one complaint at a place of the cell, or of a file that it imports.
-type Diag struct {
-	Cell      int    // cell number
-	File      string // of an imported package; Cell is 0
-	Line, Col int    // both from 1; Col counts bytes as Go does
-	Len       int    // bytes to underline, at least 1
-	Message   string
-	Hint      string // "did you mean MatMul?", or empty
-	Source    string // the line of the cell
-}
-
 // A PanicError is a panic in the user's code, with the user's frames only.
 type PanicError struct {
 	Value  any

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
-	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
 // sources are the packages whose generic functions come as source.
@@ -95,9 +94,4 @@ func (s *Session) checkSource(p *sourcePackage, file *ast.File, bound []types.Ob
 		extra = append(extra, p.pkg.Scope().Lookup(name))
 	}
 	return s.check(world.New().Stage(), []*ast.File{file}, extra...)
-}
-
-// parseExpr parses an expression that no cell has written.
-func (s *Session) parseExpr(text string) (ast.Expr, error) {
-	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 }

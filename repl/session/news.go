@@ -1,0 +1,120 @@
+package session
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+)
+
+// news says what has become of names since the units began to run that have got another type: what they are,
+// and who goes on with what they were.
+func (s *Session) news(ran []*unit) (lines []string) {
+	say := func(line string) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	for _, u := range ran {
+		for _, old := range u.Replaced {
+			now := s.meaning(old)
+			if now == nil || now == old {
+				continue
+			}
+			if old.Kind == world.Type {
+				for _, line := range s.keepingType(old.Obj) {
+					say(line)
+				}
+				continue
+			}
+			if now.Kind == old.Kind && (sameShape(now.Obj.Type(), old.Obj.Type()) || world.TypeString(now.Obj.Type()) == world.TypeString(old.Obj.Type())) {
+				continue
+			}
+			holders := s.holding(old)
+			if len(holders) == 0 && (old.Kind != world.Var || now.Kind != world.Var || old.Cell == s.n) {
+				continue
+			}
+			what := now.Kind.String()
+			if now.Kind != world.Type {
+				what = world.TypeString(now.Obj.Type())
+			}
+			was, is := help.Article(world.TypeString(old.Obj.Type())), help.Article(what)
+			say(fmt.Sprintf("%s is %s now, it was %s", old.Name, is, was) + keeping(holders))
+		}
+		for _, m := range u.moves { // the variable is another one
+			if holders := s.holding(m.from); len(holders) > 0 {
+				say(fmt.Sprintf("%s is of the new %s now", m.from.Name, world.TypeString(m.to.Obj.Type())) + keeping(holders))
+			}
+		}
+		for _, d := range u.dropped {
+			say(d.Title() + " stays as it was: it does not fit what is new")
+		}
+	}
+	return lines
+}
+
+// keeping says who goes on with what a name was.
+func keeping(holders []string) string {
+	switch n := len(holders); n {
+	case 0:
+		return ""
+	case 1:
+		return "; " + holders[0] + " keeps the old one"
+	default:
+		return "; " + strings.Join(holders[:n-1], ", ") + " and " + holders[n-1] + " keep the old one"
+	}
+}
+
+// meaning is what the name of a variable, function, type or method is now.
+func (s *Session) meaning(old *world.Entity) *world.Entity {
+	recv, name, method := strings.Cut(old.Name, ".")
+	if !method {
+		return s.world.Names[old.Name]
+	}
+	t := s.world.Names[recv]
+	if t == nil || t.Kind != world.Type {
+		return nil
+	}
+	m, _, _ := types.LookupFieldOrMethod(t.Obj.Type(), true, t.Obj.Pkg(), name)
+	if f, ok := m.(*types.Func); ok {
+		return &world.Entity{Name: old.Name, Kind: world.Func, Obj: f}
+	}
+	return nil
+}
+
+// holding are those who hold on to a variable or function that its name means no longer.
+func (s *Session) holding(old *world.Entity) (list []string) {
+	running := len(s.rt.Goroutines()) > 0
+	for _, h := range s.world.Holders {
+		t := h.Holds[old.Name]
+		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !running {
+			continue
+		}
+		if e := s.world.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
+			continue // it has gone
+		}
+		if text := h.String(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// keepingType are the variables of a type that its name means no longer.
+func (s *Session) keepingType(old types.Object) (lines []string) {
+	for name, e := range s.world.Names {
+		if e.Kind != world.Var {
+			continue
+		}
+		world.WalkNamed(e.Obj.Type(), func(n *types.Named) {
+			if line := fmt.Sprintf("%s keeps the %s of before", name, world.TypeString(e.Obj.Type())); n.Origin().Obj() == old && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		})
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"go/ast"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+)
+
+// checkGivenUp is what a check panics with that was interrupted.
+type checkGivenUp struct{}
+
+// prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
+func (s *Session) prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*unit, error) {
+	stage := func() *world.Stage {
+		st := s.world.Stage()
+		st.Ctx = ctx
+		return st
+	}
+	st := stage()
+	units, err := s.checkPieces(st, n, src, pieces)
+	if err != nil {
+		// Perhaps a command before it would have declared what is missing.
+		i := lastCommand(pieces[:len(units)])
+		if i < 0 {
+			return nil, err
+		}
+		st = stage()
+		if units, err = s.checkPieces(st, n, src, pieces[:i+1]); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range units {
+		for _, part := range u {
+			if err := s.build(st, part); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return units, nil
+}
+
+func lastCommand(pieces []cell.Piece) int {
+	for i := len(pieces) - 1; i >= 0; i-- {
+		if pieces[i].Kind == cell.Command {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the
+// units of the pieces before the one that is wrong, and that one.
+func (s *Session) checkPieces(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
+	lastGo := -1
+	for i, p := range pieces {
+		if p.Kind != cell.Command {
+			lastGo = i
+		}
+	}
+	for i, p := range pieces {
+		last := i == lastGo && i == len(pieces)-1
+		list, err := s.checkPiece(st, n, src, p, last)
+		units = append(units, list)
+		if err != nil {
+			return units, err
+		}
+	}
+	return units, nil
+}
+
+func (s *Session) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+	var u *unit
+	var err error
+	switch p.Kind {
+	case cell.Command:
+		return []*unit{{piece: p, command: strings.TrimSpace(p.Text(src))}}, nil
+	case cell.Import:
+		return s.checkImport(st, n, src, p)
+	case cell.Declaration:
+		u, err = s.checkDeclarations(st, n, src, p)
+	default:
+		return s.checkStatements(st, n, src, p, last)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []*unit{u}, nil
+}
+
+// isPrinting says whether an expression is a call of one of fmt's functions that print: its results are of no
+// interest.
+func isPrinting(c *checked, e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	o := c.info.Uses[sel.Sel]
+	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
+}

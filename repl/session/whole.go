@@ -1,0 +1,225 @@
+package session
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
+)
+
+// checkLocal checks a package and makes the unit that runs its declarations and initial values.
+func (s *Session) checkLocal(p *local, name string) (*unit, error) {
+	p.world = world.New()
+	p.world.Path, p.world.Name = p.path, name
+	w := &whole{s: s, st: p.world.Stage(), deps: p.deps}
+	for _, f := range p.files {
+		if err := refuseDirectives(f.ast); err != nil {
+			return nil, s.refusal(err)
+		}
+		w.files = append(w.files, wholeFile{f.n, f.text, f.ast})
+	}
+	u, _, err := w.check()
+	if err != nil {
+		return nil, err
+	}
+	p.pkg = u.checked.pkg
+	p.world.Commit(&u.Change)
+	for _, e := range u.Define {
+		if e.Internal != "" && e.Kind != world.Type {
+			s.locals.names[e.Obj] = e.Internal
+		}
+	}
+	u.local, u.st = p, p.world.Stage()
+	u.Change = world.Change{}
+	u.runs = len(u.body) > 0
+	return u, nil
+}
+
+// refuseDirectives refuses what only a compiler does for a comment.
+func refuseDirectives(f *ast.File) error {
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			for _, name := range []string{"//go:embed ", "//go:linkname "} {
+				if strings.HasPrefix(c.Text, name) {
+					return &lower.Error{Pos: c.Pos(), Msg: strings.TrimSpace(name[2:]) + " is for the compiler: it is not available in packages that cells import"}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A whole is a package that is checked from complete files: a program, or a package of the user's.
+type whole struct {
+	s     *Session
+	st    *world.Stage
+	files []wholeFile
+	deps  map[string]*local
+}
+
+type wholeFile struct {
+	n    int
+	text string
+	ast  *ast.File
+}
+
+// check checks the package as the compiler would and makes a unit of it, whose statements give the variables
+// their initial values, in the order that Go gives them, and call the init functions. Main is the object of
+// func main.
+func (w *whole) check() (u *unit, main types.Object, err error) {
+	s := w.s
+	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].ast.Name.Name), info: newInfo(), names: map[types.Object]string{}}
+	for _, f := range w.files {
+		c.files = append(c.files, f.ast)
+	}
+	conf := types.Config{Importer: relativeImporter{s.importer, w.deps}, Sizes: s.sizes, Error: func(err error) {
+		var te types.Error
+		if errors.As(err, &te) {
+			c.errs = append(c.errs, te)
+		}
+	}}
+	_ = types.NewChecker(&conf, s.fset, c.pkg, c.info).Files(c.files) // errors went to conf.Error
+	if len(c.errs) > 0 {
+		return nil, nil, s.complaints(w.st, c)
+	}
+	u = &unit{pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
+	for _, f := range w.files {
+		imports, err := w.imports(u, f.ast)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, d := range s.userDecls(w.st, f.ast, f.n, f.text, 0, f.text, 0) {
+			if d.Tok != token.VAR && d.Tok != token.IMPORT {
+				d.Imports = imports
+				u.decls = append(u.decls, d)
+			}
+		}
+	}
+	w.variables(u)
+	if err := s.defineDecls(w.st, u, nil); err != nil {
+		return nil, nil, err
+	}
+	return u, w.body(u), nil
+}
+
+// imports are the names under which a file imports packages.
+func (w *whole) imports(u *unit, file *ast.File) (map[string]string, error) {
+	names := map[string]string{}
+	for _, spec := range file.Imports {
+		path := strings.Trim(spec.Path.Value, "\"`")
+		pkg, err := relativeImporter{w.s.importer, w.deps}.Import(path)
+		if err != nil {
+			return nil, err
+		}
+		name := pkg.Name()
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		switch name {
+		case "_":
+			if w.deps[path] == nil {
+				err = w.s.use(path)
+			}
+		case ".":
+			u.Dots = append(u.Dots, pkg.Path())
+		default:
+			names[name] = pkg.Path()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// variables makes session variables of the package's variables.
+func (w *whole) variables(u *unit) {
+	scope := u.checked.pkg.Scope()
+	for _, name := range scope.Names() {
+		v, ok := scope.Lookup(name).(*types.Var)
+		if !ok {
+			continue
+		}
+		e := &world.Entity{Name: name, Kind: world.Var, Obj: v, Internal: w.s.world.Fresh(name), Kept: true}
+		u.vars[v] = e.Internal
+		u.slots = append(u.slots, e)
+		u.Define = append(u.Define, e)
+	}
+}
+
+// body makes the unit's statements. It returns the object of func main.
+func (w *whole) body(u *unit) (main types.Object) {
+	info := u.checked.info
+	for _, in := range info.InitOrder {
+		a := &ast.AssignStmt{TokPos: in.Rhs.Pos(), Tok: token.ASSIGN, Rhs: []ast.Expr{in.Rhs}}
+		for _, v := range in.Lhs {
+			a.Lhs = append(a.Lhs, w.use(info, v, v.Pos()))
+		}
+		u.body = append(u.body, a)
+	}
+	for _, d := range u.decls {
+		f, ok := d.node.(*ast.FuncDecl)
+		if !ok || f.Recv != nil {
+			continue
+		}
+		switch o := info.Defs[f.Name]; f.Name.Name {
+		case "init":
+			d.ents = []*world.Entity{{Name: "init", Kind: world.Func, Obj: o, Internal: w.s.world.Fresh("init")}}
+			w.call(u, o)
+		case "main":
+			main = o
+		}
+	}
+	return main
+}
+
+// use is an identifier for an object.
+func (w *whole) use(info *types.Info, o types.Object, pos token.Pos) *ast.Ident {
+	id := &ast.Ident{Name: o.Name(), NamePos: pos}
+	if o.Name() != "_" {
+		info.Uses[id] = o
+		info.Types[id] = types.TypeAndValue{Type: o.Type()}
+	}
+	return id
+}
+
+// call adds a call of a function of the package to the unit's statements.
+func (w *whole) call(u *unit, o types.Object) {
+	c := &ast.CallExpr{Fun: w.use(u.checked.info, o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
+	u.checked.info.Types[c] = types.TypeAndValue{Type: (*types.Tuple)(nil)}
+	u.body = append(u.body, &ast.ExprStmt{X: c})
+}
+
+// A relativeImporter is an importer for files whose imports of the user's own packages are known.
+type relativeImporter struct {
+	types.Importer
+	deps map[string]*local
+}
+
+func (im relativeImporter) Import(path string) (*types.Package, error) {
+	if p := im.deps[path]; p != nil {
+		return p.pkg, nil
+	}
+	return im.Importer.Import(path)
+}
+
+// parseFile parses a whole file; n is the number that stands for a cell's.
+func (s *Session) parseFile(n int, text string) (*ast.File, error) {
+	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
+	var list scanner.ErrorList
+	if errors.As(err, &list) {
+		e := &CheckError{}
+		for _, le := range list {
+			e.Diags = append(e.Diags, s.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))
+		}
+		return nil, e
+	}
+	return file, err
+}
