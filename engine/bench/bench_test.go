@@ -1,119 +1,226 @@
-package bench
+package bench_test
 
 import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/internal/benchtest"
 )
 
-// A fakeMachine has a clock that moves only when work runs on it.
-type fakeMachine struct {
-	t     time.Time
-	noise *rand.Rand
-	runs  int
-}
-
-func newMachine() *fakeMachine {
-	return &fakeMachine{t: time.Unix(0, 0), noise: rand.New(rand.NewPCG(1, 1))}
-}
-
-func (m *fakeMachine) now() (time.Time, error) { return m.t, nil }
-
-// work costs d a run, give or take the share of noise.
-func (m *fakeMachine) work(d time.Duration, noise float64) func(n int) error {
-	return func(n int) error {
-		m.runs += n
-		m.t = m.t.Add(time.Duration(float64(n) * float64(d) * (1 + noise*m.noise.NormFloat64())))
-		return nil
-	}
-}
-
-func measure(t *testing.T, m *fakeMachine, fn func(n int) error, o Options) *Result {
+func measure(t *testing.T, m *benchtest.Machine, w bench.Work, o bench.Options) *bench.Result {
 	t.Helper()
-	c, err := compare(t.Context(), m.now, []Case{{Run: fn}}, o)
+	o.Clock = m
+	r, err := bench.MeasureWork(t.Context(), w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Lines[0].Result
+	return r
+}
+
+func compare(t *testing.T, m *benchtest.Machine, o bench.Options, works ...bench.Work) *bench.Comparison {
+	t.Helper()
+	o.Clock = m
+	c, err := bench.CompareWorks(t.Context(), works, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestMeasure(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		cost      time.Duration
-		noise     float64
-		perSample bool // whether short runs are timed in blocks
-		within    time.Duration
+		name   string
+		cost   time.Duration
+		noise  float64
+		blocks bool // whether short runs are timed in blocks
+		within float64
+		text   string
 	}{
-		{"steady and short", 100 * time.Nanosecond, 0.001, true, 100 * time.Millisecond},
-		{"steady and long", 50 * time.Millisecond, 0.001, false, time.Second},
-		{"noisy: until the budget is spent", 2 * time.Millisecond, 0.5, false, 3 * time.Second},
-		{"longer than the budget: three samples", 3 * time.Second, 0.001, false, 20 * time.Second},
+		{"steady and short", 100 * time.Nanosecond, 0.001, true, 1, "blocks of "},
+		{"just short enough for blocks", 9 * time.Microsecond, 0.001, true, 1, "blocks of 13 runs"},
+		{"just long enough to be a sample", 11 * time.Microsecond, 0.001, false, 1, " runs, known to 0."},
+		{"steady and long", 50 * time.Millisecond, 0.001, false, 2, "median of 11 runs, known to 0.1 %"},
+		{"too noisy for the time", 20 * time.Millisecond, 0.25, false, 3, "time ran out: known to "},
+		{"longer than the budget: three samples", 3 * time.Second, 0.001, false, 20, "not known: less than 6 samples"},
 	} {
-		m := newMachine()
-		r := measure(t, m, m.work(tt.cost, tt.noise), Options{})
-		if e := math.Abs(r.Median/tt.cost.Seconds() - 1); e > tt.noise/2+0.001 {
+		m := benchtest.New(1)
+		r := measure(t, m, bench.Work{Run: m.Work(tt.cost, tt.noise)}, bench.Options{})
+		if e := math.Abs(r.Median/tt.cost.Seconds() - 1); e > tt.noise/2+0.002 {
 			t.Errorf("%s: median %v, want %v", tt.name, r.Median, tt.cost.Seconds())
 		}
 		if r.P25 > r.Median || r.Median > r.P75 || r.Low > r.Median || r.Median > r.High || r.Min > r.P25 {
 			t.Errorf("%s: out of order: %+v", tt.name, r)
 		}
-		if (r.PerSample > 1) != tt.perSample {
+		if (r.PerSample > 1) != tt.blocks {
 			t.Errorf("%s: %d runs a sample", tt.name, r.PerSample)
 		}
-		if spent := m.t.Sub(time.Unix(0, 0)); spent > tt.within {
-			t.Errorf("%s: spent %v, want at most %v", tt.name, spent, tt.within)
+		if m.Elapsed() > tt.within {
+			t.Errorf("%s: spent %v s, want at most %v", tt.name, m.Elapsed(), tt.within)
 		}
-		if r.Samples < minSamples || r.Runs() > m.runs {
-			t.Errorf("%s: %d samples, %d runs of %d", tt.name, r.Samples, r.Runs(), m.runs)
+		if r.Samples < 3 || len(r.Times) != r.Samples || r.Runs() > m.Runs {
+			t.Errorf("%s: %d samples, %d of them kept, %d runs of %d", tt.name, r.Samples, len(r.Times), r.Runs(), m.Runs)
+		}
+		if !strings.Contains(r.String(), tt.text) {
+			t.Errorf("%s: got %q, want %q in it", tt.name, r, tt.text)
+		}
+	}
+}
+
+// The samples of runs above 10 µs are the runs: nine of 1 ms and one of 20 ms show both.
+func TestLongRunsAreKept(t *testing.T) {
+	m := benchtest.New(1)
+	i := 0
+	r := measure(t, m, bench.Work{Run: func(n int) error {
+		for range n {
+			if i++; i%10 == 0 {
+				m.Spend(20e-3)
+			} else {
+				m.Spend(1e-3)
+			}
+		}
+		return nil
+	}}, bench.Options{Samples: 100})
+	slow := 0
+	for _, x := range r.Times {
+		if x > 15e-3 {
+			slow++
+		}
+	}
+	if r.PerSample != 1 || math.Abs(float64(slow)/float64(r.Samples)-0.1) > 0.02 || math.Abs(r.Median-1e-3) > 1e-6 || math.Abs(r.Min-1e-3) > 1e-6 {
+		t.Errorf("got %d slow of %d samples, median %v, min %v, want a tenth, 1 ms and 1 ms", slow, r.Samples, r.Median, r.Min)
+	}
+}
+
+// One hiccup while it calibrates must not leave work of 1 µs with one run a sample.
+func TestCalibrationSurvivesHiccups(t *testing.T) {
+	for _, at := range [][]int{{1}, {2}, {3}, {1, 2, 3}, {3, 4, 5, 6, 7, 8, 9, 10, 11}} {
+		m := benchtest.New(1)
+		calls := 0
+		quiet := m.Work(time.Microsecond, 0.01)
+		r := measure(t, m, bench.Work{Run: func(n int) error {
+			calls++
+			for _, c := range at {
+				if c == calls {
+					m.Spend(5e-3)
+				}
+			}
+			return quiet(n)
+		}}, bench.Options{})
+		if r.PerSample < 50 || math.Abs(r.Median/1e-6-1) > 0.01 {
+			t.Errorf("hiccups in calls %v: %d runs a sample, median %v, want blocks, 1 µs", at, r.PerSample, r.Median)
+		}
+	}
+}
+
+// What a session does around a sample is outside of the clock, and what the clock takes is taken off.
+func TestWhatIsNotTimed(t *testing.T) {
+	m := benchtest.New(1)
+	m.Reading = 2 * time.Microsecond
+	entered := 0
+	r := measure(t, m, bench.Work{Run: m.Work(20*time.Microsecond, 0.001), Around: func(sample func() error) error {
+		entered++
+		m.Spend(80e-6)
+		defer m.Spend(30e-6)
+		return sample()
+	}}, bench.Options{})
+	if math.Abs(r.Median/20e-6-1) > 0.001 || math.Abs(r.Clock-2e-6) > 1e-9 || entered < r.Samples {
+		t.Errorf("got %v s, the clock took %v s, entered %d times for %d samples, want 20 µs, 2 µs", r.Median, r.Clock, entered, r.Samples)
+	}
+	if r.Low > 19.1e-6 || r.High < 20.9e-6 {
+		t.Errorf("got [%v, %v], want an interval that holds what half a reading of the clock makes", r.Low, r.High)
+	}
+	if _, err := bench.MeasureWork(t.Context(), bench.Work{Run: m.Work(1, 0), Around: func(func() error) error { return nil }}, bench.Options{Clock: m}); err == nil {
+		t.Error("Around that does not call its sample: got no error")
+	}
+}
+
+// The floor is the statement's own calls with an empty body, from samples of the same minutes.
+func TestFloor(t *testing.T) {
+	m := benchtest.New(1)
+	m.Speed = append(m.Speed, benchtest.Drift(0.5))
+	r := measure(t, m, bench.Work{Run: m.Work(30*time.Microsecond, 0.001), Floor: m.Work(6*time.Microsecond, 0.001)}, bench.Options{Time: time.Second, Precision: 1e-9})
+	if math.Abs(r.Floor/r.Median-0.2) > 0.01 {
+		t.Errorf("got %v s of %v s, want a fifth, though the machine drifts", r.Floor, r.Median)
+	}
+}
+
+// A work of which each run needs something restored is timed one run at a time, however short it is.
+func TestSingle(t *testing.T) {
+	m := benchtest.New(1)
+	w := bench.Work{Single: true, Run: func(n int) error {
+		if n != 1 {
+			t.Errorf("got %d runs in a sample", n)
+		}
+		m.Spend(2e-6)
+		return nil
+	}}
+	if r := measure(t, m, w, bench.Options{}); r.PerSample != 1 || math.Abs(r.Median/2e-6-1) > 0.001 {
+		t.Errorf("got %v s, %d runs a sample", r.Median, r.PerSample)
+	}
+}
+
+// Functions that do not run the work n times are no measurement.
+func TestRefusesWhatIgnoresN(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cost time.Duration
+	}{{"nothing", 0}, {"1 µs", time.Microsecond}, {"9 µs", 9 * time.Microsecond}, {"50 µs", 50 * time.Microsecond}, {"2 ms", 2 * time.Millisecond}} {
+		m := benchtest.New(1)
+		once := m.Work(tt.cost, 0.001)
+		r := measure(t, m, bench.Work{Run: func(int) error { return once(1) }}, bench.Options{})
+		if text := r.String(); !strings.HasPrefix(text, "no time: its time does not grow with the number of runs") || r.Median != 0 || r.Times != nil {
+			t.Errorf("%s: got %q, median %v", tt.name, text, r.Median)
 		}
 	}
 }
 
 func TestMeasureNotes(t *testing.T) {
-	m := newMachine()
-	cost := float64(5 * time.Millisecond)
-	r := measure(t, m, func(n int) error {
-		cost *= 1.01
-		m.t = m.t.Add(time.Duration(cost))
-		return nil
-	}, Options{Precision: 1e-9, Time: time.Second})
+	m := benchtest.New(1)
+	m.Speed = append(m.Speed, benchtest.Drift(1))
+	r := measure(t, m, bench.Work{Run: m.Work(5*time.Millisecond, 0.001)}, bench.Options{Precision: 1e-9, Time: time.Second})
 	if text := r.String(); !strings.Contains(text, "drifted by +") {
-		t.Errorf("work that gets slower: got %q, want a note about drift", text)
+		t.Errorf("a machine that gets slower: got %q, want a note about drift", text)
 	}
-	m = newMachine()
-	r = measure(t, m, m.work(time.Minute, 0), Options{})
+	m = benchtest.New(1)
+	r = measure(t, m, bench.Work{Run: m.Work(time.Minute, 0)}, bench.Options{})
 	if text := r.String(); !strings.Contains(text, "only 3 samples") {
 		t.Errorf("long work: got %q, want a note about few samples", text)
+	}
+	m = benchtest.New(1)
+	m.Steps = func(at float64) float64 { return -0.5 * math.Floor(at/0.3) }
+	r = measure(t, m, bench.Work{Run: m.Work(20*time.Millisecond, 0.001)}, bench.Options{Time: time.Second, Precision: 1e-9})
+	if text := r.String(); !strings.Contains(text, "the clock went backwards in ") || math.Abs(r.Median/20e-3-1) > 0.001 {
+		t.Errorf("a clock that is set back: got %q", text)
 	}
 }
 
 func TestMeasureEndsEarly(t *testing.T) {
 	broken := errors.New("broken")
-	m := newMachine()
-	if _, err := compare(t.Context(), m.now, []Case{{"a", func(int) error { return broken }}}, Options{}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "a: ") {
+	m := benchtest.New(1)
+	if _, err := bench.Compare(t.Context(), []bench.Case{{"a", func(int) error { return broken }}}, bench.Options{Clock: m}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "a: ") {
 		t.Errorf("failing work: got error %v, want a: broken", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	left := 20
-	c, err := compare(ctx, m.now, []Case{{"a", func(n int) error {
+	left := 30
+	c, err := bench.Compare(ctx, []bench.Case{{"a", func(n int) error {
 		if left--; left == 0 {
 			cancel()
 		}
-		m.t = m.t.Add(time.Duration(n) * 3 * time.Millisecond)
+		m.Spend(float64(n) * 3e-3)
 		return nil
-	}}}, Options{Precision: 1e-9, Samples: 1000})
+	}}}, bench.Options{Clock: m, Precision: 1e-9, Samples: 1000})
 	if err != nil || len(c.Notes) != 1 || c.Lines[0].Result.Samples == 0 {
 		t.Errorf("interrupted: got %+v, %v, want what was known and a note", c, err)
 	}
-	if _, err := Measure(ctx, m.work(time.Millisecond, 0), Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := bench.Measure(ctx, m.Work(time.Millisecond, 0), bench.Options{Clock: m}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted before the first sample: got error %v", err)
 	}
-	if _, err := Compare(t.Context(), nil, Options{}); err == nil {
+	if _, err := bench.Compare(t.Context(), nil, bench.Options{}); err == nil {
 		t.Error("nothing to compare: got no error")
 	}
 }
@@ -128,90 +235,35 @@ func TestCompare(t *testing.T) {
 	}{
 		{"twice as slow", 2 * time.Millisecond, 4 * time.Millisecond, 0.01, "slower", "2.0"},
 		{"half", 4 * time.Millisecond, 2 * time.Millisecond, 0.01, "faster", "× faster ["},
-		{"equal", 2 * time.Millisecond, 2 * time.Millisecond, 0.05, "same", "no difference ["},
-		{"too few", time.Minute, 2 * time.Minute, 0, "unknown", "too few samples for a verdict: 3, needs 6"},
+		{"equal", 2 * time.Millisecond, 2 * time.Millisecond, 0.05, "same", "~ no difference larger than "},
+		{"equal and short", 300 * time.Nanosecond, 300 * time.Nanosecond, 0.05, "same", "~ no difference larger than "},
+		{"equal, but who knows", 100 * time.Millisecond, 100 * time.Millisecond, 0.3, "unknown", " s more would tell"},
+		{"too few", time.Minute, 2 * time.Minute, 0, "unknown", "not known: too few rounds"},
 	} {
-		m := newMachine()
-		c, err := compare(t.Context(), m.now, []Case{{"a", m.work(tt.a, tt.noise)}, {"b", m.work(tt.b, tt.noise)}}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := benchtest.New(1)
+		c := compare(t, m, bench.Options{}, bench.Work{Name: "a", Run: m.Work(tt.a, tt.noise)}, bench.Work{Name: "b", Run: m.Work(tt.b, tt.noise)})
 		l := c.Lines[1]
 		if l.Verdict != tt.verdict || !strings.Contains(l.Versus(), tt.versus) {
 			t.Errorf("%s: got %q, %q, want %q with %q", tt.name, l.Verdict, l.Versus(), tt.verdict, tt.versus)
 		}
-		if truth := float64(tt.b) / float64(tt.a); l.Low > truth || l.High < truth || l.Low > l.Ratio || l.Ratio > l.High {
+		if truth := float64(tt.b) / float64(tt.a); l.Low != 0 && (l.Low > truth || l.High < truth || l.Low > l.Ratio || l.Ratio > l.High) {
 			t.Errorf("%s: ratio %v in [%v, %v], the truth is %v", tt.name, l.Ratio, l.Low, l.High, truth)
 		}
 		if c.Lines[0].Ratio != 1 {
 			t.Errorf("%s: the first case has ratio %v", tt.name, c.Lines[0].Ratio)
 		}
+		if _, err := c.JSON(); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
 	}
 }
 
-// A machine that slows down in the middle slows both cases down: interleaving keeps the ratio.
+// A machine that slows down in the middle slows both cases down: taking turns keeps the ratio.
 func TestCompareIsFairWhenTheMachineDrifts(t *testing.T) {
-	m := newMachine()
-	slow := 1.0
-	work := func(d time.Duration) func(n int) error {
-		return func(n int) error {
-			slow *= 1.005
-			m.t = m.t.Add(time.Duration(float64(n) * float64(d) * slow))
-			return nil
-		}
-	}
-	c, err := compare(t.Context(), m.now, []Case{{"a", work(2 * time.Millisecond)}, {"b", work(3 * time.Millisecond)}}, Options{Precision: 1e-9, Time: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := benchtest.New(1)
+	m.Speed = append(m.Speed, benchtest.Drift(2), benchtest.TwoLevels(0.3, 0.07))
+	c := compare(t, m, bench.Options{Time: time.Second}, bench.Work{Name: "a", Run: m.Work(2*time.Millisecond, 0.01)}, bench.Work{Name: "b", Run: m.Work(3*time.Millisecond, 0.01)})
 	if l := c.Lines[1]; math.Abs(l.Ratio-1.5) > 0.05 || l.Verdict != "slower" {
 		t.Errorf("got ratio %v [%v, %v] %s, want 1.5 slower", l.Ratio, l.Low, l.High, l.Verdict)
-	}
-}
-
-// The interval must hold the true median about 95 times in 100, whatever the distribution.
-func TestMedianInterval(t *testing.T) {
-	draw := rand.New(rand.NewPCG(3, 3))
-	for _, n := range []int{10, 30, 300} {
-		held := 0
-		for range 1000 {
-			x := make([]float64, n)
-			for i := range x {
-				x[i] = draw.ExpFloat64()
-			}
-			if _, low, high := medianInterval(sorted(x)); low <= math.Ln2 && math.Ln2 <= high {
-				held++
-			}
-		}
-		if held < 935 {
-			t.Errorf("n = %d: the interval held the median %d times in 1000, want 950", n, held)
-		}
-	}
-}
-
-func TestText(t *testing.T) {
-	r := &Result{Median: 12.3e-6, P25: 12e-6, P75: 13e-6, Samples: 100, PerSample: 80}
-	if got, want := r.String(), "12.3 µs  median of 8,000 runs (IQR 12.0 µs – 13.0 µs)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	slow := &Result{Median: 24.6e-6, P25: 24e-6, P75: 25e-6, Samples: 100, PerSample: 80}
-	c := &Comparison{Lines: []Line{
-		{Name: "fused", Result: r, Ratio: 1},
-		{Name: "plain", Result: slow, Ratio: 2, Low: 1.95, High: 2.05, Verdict: "slower"},
-	}, Notes: []string{"a note"}}
-	const want = "        median                   vs fused\nfused  12.3 µs\nplain  24.6 µs  2.00× slower [1.95, 2.05]\na note"
-	if got := c.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestShare(t *testing.T) {
-	for _, tt := range []struct {
-		rate, ceiling, share float64
-		ok                   bool
-	}{{50, 100, 0.5, true}, {102, 100, 1.02, true}, {200, 100, 2, false}, {1, 0, 0, false}} {
-		if share, ok := Share(tt.rate, tt.ceiling); share != tt.share || ok != tt.ok {
-			t.Errorf("Share(%v, %v) = %v, %v, want %v, %v", tt.rate, tt.ceiling, share, ok, tt.share, tt.ok)
-		}
 	}
 }

@@ -2,8 +2,16 @@ package bench
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+const (
+	medianConfidence = 0.95
+	ratioConfidence  = 0.99 // a difference that is none is claimed once in a hundred times at most
+	minKnown         = 6    // samples, below which an interval of 95 % has no ends
+	fewestBatches    = 12
 )
 
 func sorted(x []float64) []float64 { return slices.Sorted(slices.Values(x)) }
@@ -19,44 +27,69 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// medianInterval returns the median of sorted values and its 95 % interval from order statistics: the number
-// of values below the true median is binomial, whatever the distribution. Below 6 values the interval is all
-// of them.
-func medianInterval(sorted []float64) (median, low, high float64) {
-	n := len(sorted)
-	half := 0.98 * math.Sqrt(float64(n)) // 1.96 standard deviations of B(n, 1/2)
-	i := max(0, int(math.Floor(float64(n)/2-half)))
-	j := min(n-1, int(math.Ceil(float64(n)/2+half)))
-	return quantile(sorted, 0.5), sorted[i], sorted[j]
-}
-
-// resamples of the bootstrap: the ends of a 95 % interval are then known to a few per mille of its width.
-const resamples = 1000
-
-// ratioInterval returns the ratio of the medians of x and base and its 95 % interval. Values at the same
-// index were measured in the same round; the bootstrap draws rounds, so that what slowed down both is no
-// difference.
-func ratioInterval(x, base []float64) (ratio, low, high float64) {
-	ratio = quantile(sorted(x), 0.5) / quantile(sorted(base), 0.5)
-	n := len(x)
-	if n < 2 || &x[0] == &base[0] {
-		return ratio, ratio, ratio
-	}
-	draw := rand.New(rand.NewPCG(2, uint64(n)))
-	a, b := make([]float64, n), make([]float64, n)
-	ratios := make([]float64, resamples)
-	for k := range ratios {
-		for i := range n {
-			j := draw.IntN(n)
-			a[i], b[i] = x[j], base[j]
+// medianInterval returns the median of a series, in the order in which it was measured, and its interval:
+// that of benchmath, which assumes nothing but that the values are independent. They are not: a machine is
+// slow for a while. So the same is asked of the medians of 3, 9, 27 … neighbours, which depend less on each
+// other the more they are, and the widest interval counts. The median of an odd number of values lies above
+// the true median as often as below, whatever the distribution, so that each of these intervals is one of
+// that median. With too few values for the confidence the ends are infinite.
+func medianInterval(series []float64, confidence float64) (median, low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for size := 1; size == 1 || len(series)/size >= fewestBatches; size *= 3 {
+		s := benchmath.AssumeNothing.Summary(benchmath.NewSample(batches(series, size), &benchmath.DefaultThresholds), confidence)
+		if size == 1 {
+			median = s.Center
 		}
-		slices.Sort(a)
-		slices.Sort(b)
-		ratios[k] = quantile(a, 0.5) / quantile(b, 0.5)
+		low, high = min(low, s.Lo), max(high, s.Hi)
 	}
-	slices.Sort(ratios)
-	return ratio, quantile(ratios, 0.025), quantile(ratios, 0.975)
+	return median, low, high
 }
+
+// batches are the medians of size neighbours each. The oldest values are left out where they do not fill one.
+func batches(series []float64, size int) []float64 {
+	if size == 1 {
+		return slices.Clone(series)
+	}
+	var medians []float64
+	for rest := series[len(series)%size:]; len(rest) > 0; rest = rest[size:] {
+		medians = append(medians, quantile(sorted(rest[:size]), 0.5))
+	}
+	return medians
+}
+
+// ratioInterval returns the ratio of x to base and its interval, from their times in the same rounds: what
+// slowed down both is no difference. It is the median over the rounds, and of its logarithm, so that x over
+// base is one over base over x.
+func ratioInterval(x, base []float64) Ratio {
+	n := min(len(x), len(base))
+	logs := make([]float64, 0, n)
+	for i := range n {
+		if x[i] > 0 && base[i] > 0 {
+			logs = append(logs, math.Log(x[i]/base[i]))
+		}
+	}
+	if len(logs) == 0 {
+		return Ratio{1, 0, math.Inf(1)}
+	}
+	median, low, high := medianInterval(logs, ratioConfidence)
+	return Ratio{math.Exp(median), math.Exp(low), math.Exp(high)}
+}
+
+// widen moves the ends apart by a factor of 1+share.
+func (r Ratio) widen(share float64) Ratio {
+	return Ratio{r.Ratio, r.Low / (1 + share), r.High * (1 + share)}
+}
+
+// finite is the ratio with 0 for an interval that is not known.
+func (r Ratio) finite() Ratio {
+	if math.IsInf(r.High, 0) || math.IsInf(r.Low, 0) {
+		r.Low, r.High = 0, 0
+	}
+	return r
+}
+
+// off is how far the ratio is from 1: 0.25 for 1.25 and for 0.8.
+func (r Ratio) off() float64 { return max(r.Ratio, 1/r.Ratio) - 1 }
 
 // drift compares the last third of the samples with the first: 0.1 means 10 % slower at the end.
 func drift(samples []float64) float64 {
@@ -66,6 +99,9 @@ func drift(samples []float64) float64 {
 	}
 	first := quantile(sorted(samples[:third]), 0.5)
 	last := quantile(sorted(samples[len(samples)-third:]), 0.5)
+	if first <= 0 {
+		return 0
+	}
 	return last/first - 1
 }
 

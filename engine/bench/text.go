@@ -3,15 +3,48 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// Text says the median, its spread and from how many runs it comes.
+// Text says the median, how well it is known and what it is the median of; below that the spread, and notes.
 func (r *Result) Text(int) string {
-	text := fmt.Sprintf("%s  median of %s (IQR %s – %s)", units.Seconds(r.Median), units.Plural(int64(r.Runs()), "run"), units.Seconds(r.P25), units.Seconds(r.P75))
-	return strings.Join(append([]string{text}, r.Notes...), "\n")
+	if r.Refused != "" {
+		return strings.Join(append([]string{"no time: " + r.Refused}, r.Notes...), "\n")
+	}
+	lines := []string{units.Seconds(r.Median) + "  " + r.Sampled() + ", " + r.Certainty(), r.Spread()}
+	return strings.Join(append(lines, r.Notes...), "\n")
+}
+
+// Sampled says what the median is one of: "median of 120 runs", "median of 300 blocks of 80 runs".
+func (r *Result) Sampled() string {
+	if r.PerSample > 1 {
+		return fmt.Sprintf("median of %s of %s", units.Plural(int64(r.Samples), "block"), units.Plural(int64(r.PerSample), "run"))
+	}
+	return "median of " + units.Plural(int64(r.Samples), "run")
+}
+
+// Certainty says how well the median is known, and if that is less well than was asked for: "known to 0.8 %",
+// "time ran out: known to 8.1 %, not to 2 %".
+func (r *Result) Certainty() string {
+	share, ok := r.Known()
+	switch {
+	case r.Samples < minKnown:
+		return fmt.Sprintf("not known: less than %d samples", minKnown)
+	case !ok:
+		return fmt.Sprintf("time ran out: known to %s, not to %s", units.Percent(share), percent(r.Precision))
+	}
+	return "known to " + units.Percent(max(share, 0.001))
+}
+
+// percent writes a share that a person chose: 2 %, 0.5 %.
+func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+// Spread says where the samples lie.
+func (r *Result) Spread() string {
+	return fmt.Sprintf("95 %% [%s, %s] · min %s · middle half %s – %s", units.Seconds(r.Low), units.Seconds(r.High), units.Seconds(r.Min), units.Seconds(r.P25), units.Seconds(r.P75))
 }
 
 // String is Text.
@@ -28,15 +61,39 @@ func (c *Comparison) Text(int) string {
 		if i > 0 {
 			versus = l.Versus()
 		}
-		rows = append(rows, []string{l.Name, units.Seconds(l.Result.Median), versus})
+		rows = append(rows, []string{l.Name, l.median(), versus})
 	}
 	lines := []string{units.Table(rows)}
 	for _, l := range c.Lines {
+		if l.Result.Refused != "" {
+			lines = append(lines, l.Name+": no time: "+l.Result.Refused)
+		}
+		for _, d := range l.Differs {
+			lines = append(lines, l.Name+": "+d)
+		}
 		for _, note := range l.Result.Notes {
 			lines = append(lines, l.Name+": "+note)
 		}
 	}
+	if len(c.Lines) > 1 && c.Same.Ratio > 0 {
+		lines = append(lines, c.Lines[0].Name+" against itself: "+c.Same.String())
+	}
 	return strings.Join(append(lines, c.Notes...), "\n")
+}
+
+func (l *Line) median() string {
+	if l.Result.Refused != "" {
+		return "—"
+	}
+	return units.Seconds(l.Result.Median)
+}
+
+// String is the ratio with its interval: "1.01× [0.99, 1.03]".
+func (r Ratio) String() string {
+	if r.Low <= 0 {
+		return fmt.Sprintf("%.3g×, too few rounds to be sure", r.Ratio)
+	}
+	return fmt.Sprintf("%.3g× [%.3g, %.3g]", r.Ratio, r.Low, r.High)
 }
 
 // String is Text.
@@ -45,7 +102,8 @@ func (c *Comparison) String() string { return c.Text(0) }
 // JSON is the comparison with all its fields, times in seconds.
 func (c *Comparison) JSON() ([]byte, error) { return json.Marshal(c) }
 
-// Versus says how the case compares with the first: "1.84× slower [1.79, 1.90]".
+// Versus says how the case compares with the first: "1.84× slower [1.79, 1.90]", "~ no difference larger than
+// 1.4 %", "not known [0.91, 1.20], 12 s more would tell".
 func (l *Line) Versus() string {
 	switch l.Verdict {
 	case "slower":
@@ -53,7 +111,17 @@ func (l *Line) Versus() string {
 	case "faster":
 		return fmt.Sprintf("%.2f× faster [%.2f, %.2f]", 1/l.Ratio, 1/l.High, 1/l.Low)
 	case "same":
-		return fmt.Sprintf("no difference [%.2f, %.2f]", l.Low, l.High)
+		return "~ no difference larger than " + units.Percent(max(l.High, 1/l.Low)-1)
+	case "refused":
+		return "not compared"
 	}
-	return fmt.Sprintf("too few samples for a verdict: %d, needs %d", l.Result.Samples, verdictAfter)
+	text := "not known"
+	if l.Low <= 0 {
+		return text + ": too few rounds"
+	}
+	text += fmt.Sprintf(" [%.2f, %.2f]", l.Low, l.High)
+	if l.More > 0 {
+		text += fmt.Sprintf(", %s more would tell", units.Seconds(math.Ceil(l.More)))
+	}
+	return text
 }

@@ -5,21 +5,57 @@
 package engine
 
 import (
+	"context"
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"reflect"
+	"time"
 )
 
 func benchSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
 		"Case":            reflect.ValueOf((*bench.Case)(nil)),
 		"Ceilings":        reflect.ValueOf((*bench.Ceilings)(nil)),
+		"Clock":           reflect.ValueOf((*bench.Clock)(nil)),
+		"_Clock":          reflect.ValueOf((*benchClock)(nil)),
 		"Compare":         reflect.ValueOf(bench.Compare),
+		"CompareWorks":    reflect.ValueOf(bench.CompareWorks),
 		"Comparison":      reflect.ValueOf((*bench.Comparison)(nil)),
 		"Line":            reflect.ValueOf((*bench.Line)(nil)),
+		"Machine":         reflect.ValueOf((*bench.Machine)(nil)),
 		"Measure":         reflect.ValueOf(bench.Measure),
 		"MeasureCeilings": reflect.ValueOf(bench.MeasureCeilings),
+		"MeasureWork":     reflect.ValueOf(bench.MeasureWork),
 		"Options":         reflect.ValueOf((*bench.Options)(nil)),
+		"Ratio":           reflect.ValueOf((*bench.Ratio)(nil)),
 		"Result":          reflect.ValueOf((*bench.Result)(nil)),
 		"Share":           reflect.ValueOf(bench.Share),
+		"Tally":           reflect.ValueOf((*bench.Tally)(nil)),
+		"Time":            reflect.ValueOf(bench.Time),
+		"Work":            reflect.ValueOf((*bench.Work)(nil)),
 	}
+}
+
+// benchClock lets an interpreted type be a bench.Clock.
+type benchClock struct {
+	IValue    any
+	WCeilings func(a0 context.Context) (bench.Ceilings, error)
+	WMachine  func() bench.Machine
+	WNow      func() time.Duration
+	WSync     func() error
+}
+
+func (w benchClock) Ceilings(a0 context.Context) (bench.Ceilings, error) {
+	return w.WCeilings(a0)
+}
+
+func (w benchClock) Machine() bench.Machine {
+	return w.WMachine()
+}
+
+func (w benchClock) Now() time.Duration {
+	return w.WNow()
+}
+
+func (w benchClock) Sync() error {
+	return w.WSync()
 }

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+const (
+	maxDrift   = 0.05
+	leastClaim = 0.01 // a smaller difference is not claimed: where code happens to lie makes as much
+)
+
+// report makes the results of what was sampled.
+func (r *rounds) report(ctx context.Context) (*Comparison, error) {
+	if r.visits() == 0 && len(r.samplers()) > 1 {
+		return nil, context.Cause(ctx)
+	}
+	c := &Comparison{Lines: r.lines(), Same: Ratio{1, 1, 1}}
+	if r.interrupted {
+		c.Notes = append(c.Notes, "interrupted: this is what was known by then")
+	}
+	if len(r.subjects) > 1 {
+		c.Same = r.same().finite()
+	}
+	return c, nil
+}
+
+// clockTime is what the clock takes, and how far that is known: its two readings are not of the same moment
+// as the beginning and the end.
+func (r *rounds) clockTime() (takes, unsure float64) {
+	x := sorted(r.empty.times)
+	if len(x) == 0 {
+		return 0, 0
+	}
+	takes = quantile(x, 0.5)
+	return takes, max(takes/2, (quantile(x, 0.75)-quantile(x, 0.25))/2)
+}
+
+// result makes the result of one work.
+func (r *rounds) result(s *subject) *Result {
+	res := &Result{First: s.first, PerSample: s.samples.per, Precision: r.Precision, Tally: s.tally, Machine: r.machine, Refused: s.refused}
+	if s.refused != "" || len(s.samples.times) == 0 {
+		return res
+	}
+	clock, unsure := r.clockTime()
+	res.Clock = clock
+	res.Times = s.samples.samples(clock)
+	res.Samples = len(res.Times)
+	x := sorted(res.Times)
+	res.Min, res.P25, res.P75 = x[0], quantile(x, 0.25), quantile(x, 0.75)
+	res.Median, res.Low, res.High = medianInterval(res.Times, medianConfidence)
+	if res.Samples < minKnown {
+		res.Low, res.High = x[0], x[len(x)-1]
+	}
+	unsure /= float64(s.samples.per)
+	res.Low, res.High = max(0, res.Low-unsure), res.High+unsure
+	if s.floor != nil && len(s.floor.times) > 0 {
+		res.Floor = quantile(sorted(s.floor.samples(clock)), 0.5)
+	}
+	res.Notes = r.notes(s, res)
+	return res
+}
+
+func (r *rounds) notes(s *subject, res *Result) (notes []string) {
+	if d := drift(res.Times); d > maxDrift || d < -maxDrift {
+		notes = append(notes, fmt.Sprintf("drifted by %+.0f %% while it was measured: other load, heat or a changing clock", 100*d))
+	}
+	if res.Samples < minKnown {
+		notes = append(notes, fmt.Sprintf("only %s in the time that there was", units.Plural(int64(res.Samples), "sample")))
+	}
+	if n := s.samples.backwards; n > 0 {
+		notes = append(notes, fmt.Sprintf("the clock went backwards in %s, which are left out", units.Plural(int64(n), "sample")))
+	}
+	return notes
+}
+
+// same is the first work against itself.
+func (r *rounds) same() Ratio {
+	clock, _ := r.clockTime()
+	return ratioInterval(r.again.rounds(clock), r.subjects[0].samples.rounds(clock))
+}
+
+// lines are the lines of the comparison.
+func (r *rounds) lines() []Line {
+	first := r.subjects[0]
+	base := r.result(first)
+	list := []Line{{Name: first.Name, Result: base, Ratio: 1, Low: 1, High: 1, Verdict: "same"}}
+	if base.Refused != "" {
+		list[0].Verdict = "refused"
+	}
+	if len(r.subjects) == 1 {
+		return list
+	}
+	same := r.same()
+	clock, unsure := r.clockTime()
+	for _, s := range r.subjects[1:] {
+		l := Line{Name: s.Name, Result: r.result(s), Verdict: "refused"}
+		if l.Result.Refused == "" && base.Refused == "" {
+			ratio := ratioInterval(s.samples.rounds(clock), first.samples.rounds(clock))
+			ratio = ratio.widen(same.off())
+			if l.Result.Median > 0 && base.Median > 0 && s.samples.per != first.samples.per {
+				ratio = ratio.widen(unsure/float64(s.samples.per)/l.Result.Median + unsure/float64(first.samples.per)/base.Median)
+			}
+			l.Verdict = ratio.verdict(r.Tolerance)
+			if l.Verdict == "unknown" {
+				l.More = ratio.more(r.Tolerance, r.spent().Seconds())
+			}
+			ratio = ratio.finite()
+			l.Ratio, l.Low, l.High = ratio.Ratio, ratio.Low, ratio.High
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// verdict says what the interval says: "slower" and "faster" where it leaves no doubt that there is a
+// difference worth a name, "same" where it rules out one larger than the tolerance.
+func (r Ratio) verdict(tolerance float64) string {
+	switch {
+	case r.Low > 1+leastClaim:
+		return "slower"
+	case r.High < 1/(1+leastClaim):
+		return "faster"
+	case r.Low >= 1/(1+tolerance) && r.High <= 1+tolerance:
+		return "same"
+	}
+	return "unknown"
+}
+
+// more is about how many seconds are needed until the verdict is known, after so many that have been spent:
+// an interval gets as narrow as the square root of the samples is large. It is 0 where that cannot be told.
+func (r Ratio) more(tolerance, spent float64) float64 {
+	width := math.Log(r.High/r.Low) / 2
+	off := r.off()
+	need := math.Log1p(tolerance) - off // to be called the same
+	if off > (tolerance+leastClaim)/2 {
+		need = off - leastClaim // to be called another
+	}
+	if need <= 0 || math.IsInf(width, 0) || math.IsNaN(width) {
+		return 0
+	}
+	return max(0, spent*(width/need*width/need-1))
+}

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	minSamples  = 3      // are taken, however long they last
+	maxSamples  = 20_000 // of one function
+	maxRestarts = 3      // of the samples, when calibration was wrong
+	lookEvery   = 1.3    // how much more must be known before it is asked again whether that is enough
+	leastShare  = 20     // the budget over this is the least time that is measured: noise comes and goes
+)
+
+// A subject is a work that is timed.
+type subject struct {
+	Work
+	samples, floor *sampler // floor is nil without a Floor
+	first          float64
+	before, tally  Tally // of the very first run, and of one after that
+	refused        string
+}
+
+// rounds time works in turn.
+type rounds struct {
+	Options
+	subjects    []*subject
+	again       *sampler // the first work once more; nil where there is only one
+	empty       *sampler // what the clock takes
+	interrupted bool
+	start       time.Duration
+	looked      int
+	machine     Machine
+}
+
+func newRounds(works []Work, o Options) *rounds {
+	r := &rounds{Options: o, empty: newSampler(o.Clock, Work{Run: func(int) error { return nil }})}
+	r.empty.visit = 10
+	for _, w := range works {
+		s := &subject{Work: w, samples: newSampler(o.Clock, w)}
+		if w.Floor != nil {
+			s.floor = newSampler(o.Clock, Work{Run: w.Floor, Around: w.Around})
+		}
+		r.subjects = append(r.subjects, s)
+	}
+	return r
+}
+
+func (r *rounds) measure(ctx context.Context) (*Comparison, error) {
+	r.machine = r.Clock.Machine()
+	for _, s := range r.subjects {
+		if err := r.prepare(ctx, s); err != nil {
+			return nil, named(s.Name, err)
+		}
+	}
+	r.begin()
+	order := rand.New(rand.NewPCG(1, uint64(len(r.subjects))))
+	for restarts := 0; !r.interrupted; {
+		if err := r.round(ctx, order); err != nil {
+			return nil, err
+		}
+		if r.look() {
+			if restarts < maxRestarts && r.misjudged(ctx) {
+				restarts++
+				continue
+			}
+			if r.known() {
+				break
+			}
+		}
+		if r.late() {
+			break
+		}
+	}
+	return r.report(ctx)
+}
+
+func named(name string, err error) error {
+	if name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// prepare runs a work for the first times and finds how long its samples must be.
+func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	start := r.Clock.Now()
+	if s.before, err = r.inspect(s); err != nil {
+		return err
+	}
+	s.first = (r.Clock.Now() - start).Seconds()
+	if s.tally, err = r.inspect(s); err != nil {
+		return err
+	}
+	if s.refused, err = s.samples.calibrate(ctx, r.Time); err != nil || s.floor == nil {
+		return err
+	}
+	_, err = s.floor.calibrate(ctx, r.Time)
+	s.floor.visit = 1
+	return err
+}
+
+// begin drops all samples.
+func (r *rounds) begin() {
+	r.start, r.looked = r.Clock.Now(), 0
+	for _, s := range r.samplers() {
+		s.times, s.ends = nil, nil
+	}
+	if len(r.subjects) > 1 {
+		r.again = r.subjects[0].samples.copy()
+	}
+}
+
+// samplers are all that a round visits.
+func (r *rounds) samplers() []*sampler {
+	list := []*sampler{r.empty}
+	if r.again != nil {
+		list = append(list, r.again)
+	}
+	for _, s := range r.subjects {
+		if s.refused != "" {
+			continue
+		}
+		list = append(list, s.samples)
+		if s.floor != nil {
+			list = append(list, s.floor)
+		}
+	}
+	return list
+}
+
+// round visits all samplers, in another order each time.
+func (r *rounds) round(ctx context.Context, order *rand.Rand) error {
+	list := r.samplers()
+	for _, i := range order.Perm(len(list)) {
+		if err := list[i].sample(ctx); err != nil {
+			if r.interrupted = ctx.Err() != nil; r.interrupted {
+				return nil
+			}
+			return named(r.nameOf(list[i]), err)
+		}
+	}
+	return nil
+}
+
+func (r *rounds) nameOf(s *sampler) string {
+	for _, each := range r.subjects {
+		if s == each.samples || s == each.floor {
+			return each.Name
+		}
+	}
+	return r.subjects[0].Name
+}
+
+// visits is how many rounds are complete.
+func (r *rounds) visits() int {
+	n := len(r.empty.ends)
+	for _, s := range r.samplers() {
+		n = min(n, len(s.ends))
+	}
+	return n
+}
+
+// look says whether there are so many more samples than at the last look that another one pays. Few looks
+// also keep the intervals right: who looks often enough sees anything once.
+func (r *rounds) look() bool {
+	n := r.visits()
+	if n < minSamples || float64(n) < lookEvery*float64(r.looked) {
+		return false
+	}
+	r.looked = n
+	return true
+}
+
+// misjudged calibrates again if a work turned out to be shorter than it had seemed. The samples begin anew
+// then, for all.
+func (r *rounds) misjudged(ctx context.Context) (wrong bool) {
+	for _, s := range r.subjects {
+		if s.refused != "" || !s.samples.misjudged() {
+			continue
+		}
+		wrong = true
+		refused, err := s.samples.calibrate(ctx, r.Time)
+		if err == nil {
+			s.refused = refused
+		}
+	}
+	if wrong {
+		r.begin()
+	}
+	return wrong
+}
+
+func (r *rounds) spent() time.Duration { return r.Clock.Now() - r.start }
+
+// late says whether there is no more time, or no more room.
+func (r *rounds) late() bool {
+	n := r.visits()
+	if n < minSamples {
+		return len(r.samplers()) == 1 // all are refused
+	}
+	for _, s := range r.samplers() {
+		if s != r.empty && len(s.times) >= maxSamples {
+			return true
+		}
+	}
+	return r.spent() >= r.Time*time.Duration(len(r.subjects))
+}
+
+// known says whether enough is known of every work.
+func (r *rounds) known() bool {
+	if r.spent() < r.Time*time.Duration(len(r.subjects))/leastShare {
+		return false
+	}
+	if len(r.subjects) == 1 {
+		s := r.subjects[0]
+		if s.refused != "" || len(s.samples.times) < r.Samples {
+			return s.refused != ""
+		}
+		_, ok := r.result(s).Known()
+		return ok
+	}
+	if r.visits() < r.Samples {
+		return false
+	}
+	for _, l := range r.lines() {
+		if l.Verdict == "unknown" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+const (
+	runsAbove  = 10 * time.Microsecond  // a longer run is a sample of its own
+	blockTime  = 100 * time.Microsecond // shorter ones are timed in blocks of at least so long
+	visitTime  = time.Millisecond       // samples of one function are taken in a row for so long, once a round
+	maxVisit   = 20                     // and no more of them than this
+	maxBlock   = 1_000_000              // so many runs that take less than blockTime are none
+	manyRuns   = 4                      // how often a long run is repeated, to see that its time grows
+	calibrates = 5                      // times of which the smallest counts
+)
+
+// A sampler takes the samples of one function.
+type sampler struct {
+	clock  Clock
+	run    func(n int) error
+	around func(sample func() error) error
+	single bool
+
+	per       int       // runs in a sample
+	visit     int       // samples in a visit
+	times     []float64 // seconds of each sample, with what the clock takes
+	ends      []int     // where in times each visit ends
+	backwards int       // samples that ended before they began
+}
+
+func newSampler(clock Clock, w Work) *sampler {
+	return &sampler{clock: clock, run: w.Run, around: w.Around, single: w.Single, per: 1, visit: 1}
+}
+
+// copy is a sampler of the same function that has no samples.
+func (s *sampler) copy() *sampler {
+	c := *s
+	c.times, c.ends = nil, nil
+	return &c
+}
+
+// time runs the work n times by the clock.
+func (s *sampler) time(n int) (took time.Duration, err error) {
+	called := false
+	sample := func() error {
+		called = true
+		if err := s.clock.Sync(); err != nil {
+			return err
+		}
+		start := s.clock.Now()
+		if err := s.run(n); err != nil {
+			return err
+		}
+		err := s.clock.Sync()
+		took = s.clock.Now() - start
+		return err
+	}
+	if s.around == nil {
+		err = sample()
+		return took, err
+	}
+	if err = s.around(sample); err == nil && !called {
+		err = errors.New("bench: Around did not call its sample")
+	}
+	return took, err
+}
+
+// smallest is the shortest of several times of n runs: a hiccup makes a time longer, never shorter. Long work
+// is timed once.
+func (s *sampler) smallest(ctx context.Context, n int, patience time.Duration) (least time.Duration, err error) {
+	for i, spent := 0, time.Duration(0); i < calibrates && (i == 0 || spent < patience); i++ {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		took, err := s.time(n)
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 || took < least {
+			least = took
+		}
+		spent += max(took, 1)
+	}
+	return least, nil
+}
+
+// calibrate finds how many runs are a sample, and says why it cannot: time that does not grow with n is not
+// that of n runs.
+func (s *sampler) calibrate(ctx context.Context, budget time.Duration) (refused string, err error) {
+	patience := budget / 20
+	s.per = 1
+	once, err := s.smallest(ctx, 1, patience)
+	if err != nil {
+		return "", err
+	}
+	if s.single {
+		s.settle(once)
+		return "", nil
+	}
+	for tries := 0; once >= runsAbove; tries++ {
+		s.settle(once)
+		if once > patience {
+			return "", nil
+		}
+		many, err := s.smallest(ctx, manyRuns, patience)
+		if err != nil || many >= once*manyRuns/2 {
+			return "", err
+		}
+		if tries == 2 {
+			return ignoresN(1, once, manyRuns, many), nil
+		}
+		// Something else may have made one run seem long: look again.
+		again, err := s.smallest(ctx, 1, patience)
+		if err != nil {
+			return "", err
+		}
+		once = min(once, again)
+	}
+	return s.calibrateBlock(ctx, once, patience)
+}
+
+// calibrateBlock finds how many runs last so long that reading the clock is nothing beside them.
+func (s *sampler) calibrateBlock(ctx context.Context, once, patience time.Duration) (refused string, err error) {
+	for took := once; took < blockTime; {
+		if s.per >= maxBlock {
+			return ignoresN(1, once, s.per, took), nil
+		}
+		// Aim a little above, and never grow by more than ten times: the first runs are not typical.
+		grow := 10.0
+		if took > 0 {
+			grow = min(grow, 1.2*float64(blockTime)/float64(took))
+		}
+		s.per = min(maxBlock, max(s.per+1, int(float64(s.per)*grow)))
+		if took, err = s.smallest(ctx, s.per, patience); err != nil {
+			return "", err
+		}
+		s.settle(took)
+	}
+	return "", nil
+}
+
+func ignoresN(few int, short time.Duration, many int, long time.Duration) string {
+	return fmt.Sprintf("its time does not grow with the number of runs: %s took %s, %s took %s", units.Plural(int64(few), "run"), units.Duration(short),
+		units.Plural(int64(many), "run"), units.Duration(long))
+}
+
+// settle chooses how many samples are taken in a row, of which one takes at least least.
+func (s *sampler) settle(least time.Duration) {
+	s.visit = min(maxVisit, max(1, int(visitTime/max(least, 1))))
+}
+
+// sample takes the samples of one visit.
+func (s *sampler) sample(ctx context.Context) error {
+	for range s.visit {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		took, err := s.time(s.per)
+		if err != nil {
+			return err
+		}
+		if took < 0 {
+			s.backwards++
+			continue
+		}
+		s.times = append(s.times, took.Seconds())
+	}
+	s.ends = append(s.ends, len(s.times))
+	return nil
+}
+
+// misjudged says whether calibration saw the work slower than it is: its samples are then too short for the
+// clock.
+func (s *sampler) misjudged() bool {
+	typical := time.Duration(quantile(sorted(s.times), 0.5) * float64(time.Second))
+	if s.per == 1 {
+		return !s.single && typical < runsAbove/2
+	}
+	return typical < blockTime/2
+}
+
+// rounds gives one time for each visit, the median of its samples, in seconds a run. Clock is what the clock
+// takes.
+func (s *sampler) rounds(clock float64) []float64 {
+	list := make([]float64, len(s.ends))
+	start := 0
+	for i, end := range s.ends {
+		if start < end {
+			list[i] = s.perRun(quantile(sorted(s.times[start:end]), 0.5), clock)
+		}
+		start = end
+	}
+	return list
+}
+
+func (s *sampler) perRun(sample, clock float64) float64 {
+	return max(0, sample-clock) / float64(s.per)
+}
+
+// samples are all samples in their order, in seconds a run.
+func (s *sampler) samples(clock float64) []float64 {
+	list := make([]float64, len(s.times))
+	for i, t := range s.times {
+		list[i] = s.perRun(t, clock)
+	}
+	return list
+}

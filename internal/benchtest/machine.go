@@ -1,0 +1,123 @@
+// Package benchtest simulates machines, so that what package bench says about time can be held against the
+// truth. Time moves only when work runs and when the clock is read; what disturbs the work is drawn from a
+// seed.
+package benchtest
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+)
+
+// A Machine is a simulated bench.Clock. Its fields are set before it measures.
+type Machine struct {
+	Reading time.Duration                  // what one reading of the clock takes
+	Speed   []func(t float64) float64      // by what work takes longer at t seconds
+	Pauses  []Pause                        // what interrupts work
+	Steps   func(t float64) float64        // what the clock shows too much at t seconds
+	Self    bench.Machine                  // what Machine returns
+	Limits  func() (bench.Ceilings, error) // what Ceilings returns; nil: no ceiling is known
+
+	Draw *rand.Rand
+	now  float64
+	due  []float64
+	Runs int // of all works
+}
+
+// A Pause stops work again and again: after a time of which Every is the mean, for a time of which Length is
+// the mean. With Regular both are always the same, as those of a collector are, about.
+type Pause struct {
+	Every, Length float64
+	Regular       bool
+}
+
+// New is a quiet machine whose clock takes 40 ns.
+func New(seed uint64) *Machine {
+	return &Machine{Reading: 40 * time.Nanosecond, Draw: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// Now reads the clock.
+func (m *Machine) Now() time.Duration {
+	m.now += m.Reading.Seconds()
+	shown := m.now
+	if m.Steps != nil {
+		shown += m.Steps(m.now)
+	}
+	return time.Duration(shown * float64(time.Second))
+}
+
+// Sync has nothing to wait for.
+func (m *Machine) Sync() error { return nil }
+
+// Machine says what was set.
+func (m *Machine) Machine() bench.Machine { return m.Self }
+
+// Ceilings are those that were set.
+func (m *Machine) Ceilings(context.Context) (bench.Ceilings, error) {
+	if m.Limits == nil {
+		return bench.Ceilings{}, nil
+	}
+	return m.Limits()
+}
+
+// Elapsed is how many seconds have passed.
+func (m *Machine) Elapsed() float64 { return m.now }
+
+// Work takes d a run, give or take a share of noise, each run another.
+func (m *Machine) Work(d time.Duration, noise float64) func(n int) error {
+	return func(n int) error {
+		m.Runs += n
+		m.Spend(d.Seconds() * (float64(n) + noise*math.Sqrt(float64(n))*m.Draw.NormFloat64()))
+		return nil
+	}
+}
+
+// Spend lets work of so many seconds run, on a quiet machine.
+func (m *Machine) Spend(seconds float64) {
+	for _, f := range m.Speed {
+		seconds *= f(m.now)
+	}
+	end := m.now + max(0, seconds)
+	for len(m.due) < len(m.Pauses) {
+		m.due = append(m.due, m.now+m.wait(m.Pauses[len(m.due)]))
+	}
+	for i, p := range m.Pauses {
+		for m.due[i] < end {
+			length := p.Length
+			if !p.Regular {
+				length *= m.Draw.ExpFloat64()
+			}
+			if m.due[i] >= m.now { // else it was while nobody worked
+				end += length
+			}
+			m.due[i] += length + m.wait(p)
+		}
+	}
+	m.now = end
+}
+
+func (m *Machine) wait(p Pause) float64 {
+	if p.Regular {
+		return p.Every
+	}
+	return p.Every * m.Draw.ExpFloat64()
+}
+
+// Drift makes work slower by a share of what it takes, each second.
+func Drift(share float64) func(t float64) float64 {
+	return func(t float64) float64 { return 1 + share*t }
+}
+
+// TwoLevels makes work slower by a share for half of the time: the clock of a processor that changes between
+// two frequencies, each for so many seconds.
+func TwoLevels(share, each float64) func(t float64) float64 {
+	return func(t float64) float64 {
+		if int(t/each)%2 == 0 {
+			return 1
+		}
+		return 1 + share
+	}
+}
