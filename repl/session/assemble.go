@@ -44,13 +44,13 @@ func (v *env) assemble() (*ast.File, error) {
 		}
 		slots = append(slots, v.varDecl(e.Internal, v.spelled(x)))
 	}
-	for _, o := range u.outs {
+	for _, o := range u.Outs {
 		if !o.declared {
-			x, err := l.Type(o.typ, u.pos)
+			x, err := l.Type(o.Type, u.pos)
 			if err != nil {
 				return nil, err
 			}
-			slots = append(slots, v.varDecl(o.name, v.spelled(x)))
+			slots = append(slots, v.varDecl(o.Var, v.spelled(x)))
 		}
 	}
 	if err := v.makeInstances(); err != nil {
@@ -149,8 +149,8 @@ func (v *env) declarations(l *lower.Lowerer) error {
 
 // key is what identifies a function, whatever becomes of it, by the name that panics give it.
 func (v *env) key(display string) string {
-	if v.u.local != nil {
-		return v.u.local.dir + ": " + display
+	if v.u.Own != nil {
+		return v.u.Own.Dir + ": " + display
 	}
 	return display
 }
@@ -239,9 +239,9 @@ func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	for _, e := range v.u.slots {
 		body = append(body, v.tellVar(e.Internal))
 	}
-	for _, o := range v.u.outs {
+	for _, o := range v.u.Outs {
 		if !o.declared {
-			body = append(body, v.tellVar(o.name))
+			body = append(body, v.tellVar(o.Var))
 			o.declared = true
 		}
 	}
@@ -259,7 +259,7 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 	list := v.made
 	for _, d := range v.u.decls {
 		if t := v.st.Lookup(d.Recv); d.method != nil && !t.Decl.Generic { // values in interfaces have it, too
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t.Obj.Type())), ValuePos: v.u.pos}
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t.Obj.Type())), ValuePos: v.u.pos}
 			rtCall("Method", key, v.str(types.Id(t.Obj.Pkg(), d.Name)), v.id(t.Internal+"·"+d.Name))
 		}
 		if d.Tok != token.TYPE || d.Generic {
@@ -285,7 +285,7 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 			if err != nil {
 				return err
 			}
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.typeKey(t)), ValuePos: v.u.pos}
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t)), ValuePos: v.u.pos}
 			rtCall("Method", key, v.str(f.Id()), lit)
 		}
 	}

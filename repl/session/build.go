@@ -12,12 +12,11 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
-	"github.com/mcs-notebook/mcs/stdlib"
 )
 
 // An env answers the lowering's questions about one unit.
 type env struct {
-	s     *Session
+	s     *Compiler
 	st    *world.Stage // what the unit's package sees
 	cells *world.Stage // what cells see
 	u     *unit
@@ -58,7 +57,7 @@ func (v *env) Name(o types.Object) string {
 	if o == checkFunc || o == checkValueFunc {
 		return o.Name()
 	}
-	return v.s.locals.names[o]
+	return v.s.names[o]
 }
 
 // Package is the interpreter's name of a compiled package, which is imported once in a session.
@@ -76,10 +75,10 @@ func (v *env) Package(path string) string {
 }
 
 // alias names a package so that no name of a cell can hide it.
-func (s *Session) alias(path string) string {
+func (s *Compiler) alias(path string) string {
 	name := path
-	if p := s.locals.byPath[path]; p != nil { // folders may have any name
-		name = p.pkg.Name() + path[strings.LastIndexByte(path, '@'):]
+	if p := s.packages[path]; p != nil { // folders may have any name
+		name = p.Types.Name() + path[strings.LastIndexByte(path, '@'):]
 	}
 	a := "p__" + strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -134,7 +133,7 @@ func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) s
 
 // Dispatcher names the variable for calls of an interface's method.
 func (v *env) Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string {
-	key := dispatchKey{method, v.s.typeKey(sig)}
+	key := dispatchKey{method, v.s.Types.Key(sig)}
 	if name := v.s.dispatchers[key]; name != "" {
 		return name
 	}
@@ -155,15 +154,15 @@ func (v *env) TypeKey(t types.Type) int {
 		v.unnamedMethods(types.Unalias(p.Elem()))
 	}
 	v.unnamedMethods(t)
-	return v.s.typeKey(t)
+	return v.s.Types.Key(t)
 }
 
 // SelfMade makes a type that is written with itself and tells the interpreter of it.
 func (v *env) SelfMade(t types.Type) string {
 	key := v.TypeKey(t)
 	name := fmt.Sprintf("Self%d", key)
-	symbol := reflect.Zero(reflect.PointerTo(v.s.rt.Reflect(key)))
-	if err := v.s.interp.Use("mcs/rt", "rt", map[string]reflect.Value{name: symbol}); err != nil {
+	symbol := reflect.Zero(reflect.PointerTo(v.s.Reflect(key)))
+	if err := v.s.Interp.Use("mcs/rt", "rt", map[string]reflect.Value{name: symbol}); err != nil {
 		panic(&lower.Error{Pos: v.u.pos, Msg: err.Error()})
 	}
 	return name
@@ -186,7 +185,7 @@ func (v *env) unnamedMethods(t types.Type) {
 }
 
 // build lowers and compiles a unit.
-func (s *Session) build(st *world.Stage, u *unit) error {
+func (s *Compiler) build(st *world.Stage, u *unit) error {
 	if u.checked == nil || u.program != nil {
 		return nil
 	}
@@ -194,7 +193,7 @@ func (s *Session) build(st *world.Stage, u *unit) error {
 	if u.st != nil {
 		st = u.st
 	}
-	if err := s.openStreams(u.checked.info); err != nil {
+	if err := s.Library.Open(u.checked.info); err != nil {
 		return err
 	}
 	v := &env{s: s, st: st, cells: cells, u: u, vars: map[types.Object]string{}}
@@ -204,14 +203,14 @@ func (s *Session) build(st *world.Stage, u *unit) error {
 		return s.refusal(err)
 	}
 	for _, path := range u.packages {
-		if err := s.importPackage(path); err != nil {
+		if err := s.importPackage(u, path); err != nil {
 			return err
 		}
 	}
 	if s.trace != nil {
 		s.trace(file)
 	}
-	u.program, err = s.interp.Compile(file)
+	u.program, err = s.Interp.Compile(file)
 	if err != nil {
 		return s.unrunnable(u, file, err)
 	}
@@ -251,14 +250,14 @@ func (v *env) scope(u *unit) {
 			v.vars[o] = name
 		}
 	}
-	for _, o := range u.outs {
-		v.vars[scope.Lookup(o.name)] = o.name
+	for _, o := range u.Outs {
+		v.vars[scope.Lookup(o.Var)] = o.Var
 	}
 }
 
 // importPackage imports a package for all cells. It has a file of its own: the interpreter keeps an import
 // even of a file that it fails to compile.
-func (s *Session) importPackage(path string) error {
+func (s *Compiler) importPackage(u *unit, path string) error {
 	if s.imported[path] {
 		return nil
 	}
@@ -269,26 +268,25 @@ func (s *Session) importPackage(path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.interp.Compile(file); err != nil {
-		return s.unrun(err)
+	if _, err := s.Interp.Compile(file); err != nil {
+		return s.unrun(u, err)
 	}
 	s.imported[path] = true
 	return nil
 }
 
 // use makes a compiled package known to the interpreter.
-func (s *Session) use(path string) error {
-	if s.used[path] {
+func (s *Compiler) use(path string) error {
+	if s.known[path] {
 		return nil
 	}
-	symbols, ok := stdlib.Symbols(path)
-	if !ok {
-		return fmt.Errorf("package %s: %s", path, stdlib.WhyNot(path))
-	}
-	name, _ := stdlib.Name(path)
-	if err := s.interp.Use(path, name, s.override(path, symbols)); err != nil {
+	name, symbols, err := s.Library.Symbols(path)
+	if err != nil {
 		return err
 	}
-	s.used[path] = true
+	if err := s.Interp.Use(path, name, symbols); err != nil {
+		return err
+	}
+	s.known[path] = true
 	return nil
 }

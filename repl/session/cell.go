@@ -51,7 +51,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 		}
 	}()
 	if len(s.locals.watched) > 0 {
-		if err := s.prepared(ctx, func() error { s.refresh(ctx); return nil }); err != nil {
+		if err := s.prepared(ctx, func() error { s.locals.refresh(ctx); return nil }); err != nil {
 			return err
 		}
 	}
@@ -142,12 +142,11 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 			s.tell("%s", line)
 		}
 	}()
-	var later *unit
-	for i := len(units) - 1; i >= 0; i-- {
-		for j := len(units[i]) - 1; j >= 0; j-- {
-			if u := units[i][j]; u.runs {
-				u.more = later != nil
-				later = u
+	running := 0 // units that have yet to run
+	for _, list := range units {
+		for _, u := range list {
+			if u.runs {
+				running++
 			}
 		}
 	}
@@ -164,7 +163,10 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 				continue
 			}
 			ran = append(ran, u)
-			quit, err := s.runUnit(ctx, r, u)
+			if u.runs {
+				running--
+			}
+			quit, err := s.runUnit(ctx, r, u, running > 0)
 			if err != nil {
 				return 0, err
 			}
@@ -213,21 +215,34 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 	return err
 }
 
+// runs is how packages of the user's have their units run.
+type runs struct{ s *Session }
+
+func (r runs) RunUnit(ctx context.Context, u *unit) error {
+	_, err := r.s.runUnit(ctx, &Result{}, u, false)
+	return err
+}
+
+func (r runs) Changed() { r.s.generation++ }
+
+func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
+
 // runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted
-// holds what was assigned so far.
-func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, err error) {
-	if u.local != nil {
-		return false, s.runLocal(ctx, u)
+// holds what was assigned so far. More says that the cell has more to run after it.
+func (s *Session) runUnit(ctx context.Context, r *Result, u *unit, more bool) (quit bool, err error) {
+	if u.Own != nil {
+		if s.locals.Ran(u.Own) {
+			return false, nil
+		}
+		defer func() { s.locals.Ended(u.Own, err) }()
 	}
 	for _, m := range u.moves {
 		if v := s.rt.Variable(m.from.Internal); v.IsValid() {
 			s.rt.Initially(m.to.Internal, v)
 		}
 	}
-	for _, o := range u.outs {
-		if err := o.load(s); err != nil {
-			return false, err
-		}
+	if err := s.load(u.Outs); err != nil {
+		return false, err
 	}
 	before := map[string]*world.Entity{}
 	for _, e := range u.Define {
@@ -241,13 +256,13 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit) (quit bool, e
 	if u.shown != nil {
 		left = &result{n: r.N, u: u}
 	}
-	quit, err = s.execute(ctx, u, left.finish(s))
+	quit, err = s.execute(ctx, u, more, left.finish(s))
 	s.unassigned(u, before, err)
 	for _, old := range u.free {
 		s.rt.Free(old.Internal)
 	}
-	for _, o := range u.outs {
-		if v := s.rt.Variable(o.name); v.IsValid() {
+	for _, o := range u.Outs {
+		if v := s.rt.Variable(o.Var); v.IsValid() {
 			v.SetZero()
 		}
 	}
@@ -368,7 +383,7 @@ func (l *result) take(s *Session, r *Result) error {
 		r.Out = true
 	}
 	if l.says {
-		s.keep(l.n, l.u.shows[0], l.values[0])
+		s.outs.keep(l.n, l.u.shows[0], l.values[0])
 	}
 	return nil
 }

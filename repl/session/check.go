@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -29,7 +30,7 @@ type checked struct {
 
 // parse parses text, which stands at the given line and column of a cell, with prefix before it and suffix
 // behind it. Positions are those of the cell.
-func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
+func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
 	name := yaegi.FileName(n)
 	src := prefix + text + suffix
 	file, err := parser.ParseFile(s.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
@@ -60,7 +61,7 @@ func (s *Session) parse(n, line, col int, prefix, text, suffix string) (*ast.Fil
 	if l == 1 {
 		c += col - 1
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.helper().SyntaxHint(text, off, msg))}}
+	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.Advice.SyntaxHint(text, off, msg))}}
 }
 
 // identifiers calls f for all identifiers of the files.
@@ -82,13 +83,13 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 
 // check type-checks files of one package. Only the names that occur in them are put into its scope, so that a
 // cell costs the same however much the session knows.
-func (s *Session) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+func (s *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	return s.checkIn(s.fset, st, files, extra...)
 }
 
 // checkIn is check for files whose positions are those of another set: what is checked while it is typed
 // leaves nothing behind in the session's own.
-func (s *Session) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	if st.Ctx != nil && st.Ctx.Err() != nil {
 		panic(checkGivenUp{})
 	}
@@ -176,7 +177,7 @@ func newInfo() *types.Info {
 
 // resolve is what a name of a cell means that the cell does not declare itself; nil if it is predeclared or
 // unknown. A package that was not imported is found only in front of a dot.
-func (s *Session) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
+func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
 	if e := st.Lookup(name); e != nil {
 		return e.Obj
 	}
@@ -276,4 +277,9 @@ func topLevel(o types.Object) bool {
 		}
 	}
 	return o.Parent() == nil || o.Parent().Parent() == types.Universe
+}
+
+// facts are what help may know of a check.
+func (c *checked) facts() *help.Facts {
+	return &help.Facts{Files: c.files, Pkg: c.pkg, Info: c.info, Errs: c.errs}
 }

@@ -19,21 +19,21 @@ import (
 )
 
 // checkImport checks one import declaration. A package of the user's own comes with the units that run it.
-func (s *Session) checkImport(st *world.Stage, n int, src string, p cell.Piece) (units []*unit, err error) {
+func (s *Compiler) checkImport(st *world.Stage, n int, src string, p cell.Piece) (units []*unit, err error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", p.Text(src), "\n")
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{piece: p, Change: world.Change{Imports: map[string]string{}}}
+	u := &unit{piece: p, cell: n, Change: world.Change{Imports: map[string]string{}}}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
-		if dir, own := s.folder(s.home(), path); own {
-			p, more, err := s.loadLocal(dir, nil)
-			if err != nil {
-				return nil, s.importError(spec, err)
-			}
-			units, path = append(units, more...), p.path
+		own, more, err := s.Loader.Load(spec)
+		if err != nil {
+			return nil, err
+		}
+		if own != nil {
+			units, path = append(units, more...), own.Path
 		}
 		pkg, err := s.importer.Import(path)
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Session) checkImport(st *world.Stage, n int, src string, p cell.Piece) 
 // checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too:
 // callers see the new function, functions see the new type. What does not check any more with the new
 // declaration keeps the old one.
-func (s *Session) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*unit, error) {
+func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	text := p.Text(src)
 	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", text, "\n")
@@ -76,14 +76,14 @@ func (s *Session) checkDeclarations(st *world.Stage, n int, src string, p cell.P
 	}
 	user := s.userDecls(st, file, n, text, p.From, src, len("package "+world.PkgPath+";"))
 	if len(user) == 0 {
-		return &unit{piece: p}, nil
+		return &unit{piece: p, cell: n}, nil
 	}
-	return s.redeclare(st, &unit{piece: p, pos: file.Package}, user, nil)
+	return s.redeclare(st, &unit{piece: p, cell: n, pos: file.Package}, user, nil)
 }
 
 // userDecls takes a file apart into declarations and leaves out those that the session has already, word for
 // word. In the file, text has prefix bytes in front of it.
-func (s *Session) userDecls(st *world.Stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
+func (s *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
 	base := s.fset.File(file.FileStart)
 	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // into text
 	var list []*declared
@@ -126,7 +126,7 @@ func (s *Session) userDecls(st *world.Stage, file *ast.File, n int, text string,
 }
 
 // same says whether the session has a declaration already: a cell that is run again need not change anything.
-func (s *Session) same(st *world.Stage, d *world.Decl) bool {
+func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 	if d.Recv != "" {
 		old := st.MethodsOf(d.Recv)[d.Name]
 		return old != nil && old.Src == d.Src
@@ -145,7 +145,7 @@ func (s *Session) same(st *world.Stage, d *world.Decl) bool {
 
 // redeclare checks the user's declarations together with those that depend on what changes. Changed are names
 // of variables that get another type.
-func (s *Session) redeclare(st *world.Stage, u *unit, user []*declared, changed []string) (*unit, error) {
+func (s *Compiler) redeclare(st *world.Stage, u *unit, user []*declared, changed []string) (*unit, error) {
 	s.findSameTypes(st, user)
 	dropped := map[*world.Decl]bool{}
 	for {
@@ -218,7 +218,7 @@ func (r *redoing) include(d *world.Decl, code bool) bool {
 }
 
 // code has a function made again that keeps its type.
-func (r *redoing) code(s *Session, d *world.Decl) bool {
+func (r *redoing) code(s *Compiler, d *world.Decl) bool {
 	if t := r.st.Lookup(d.Recv); t != nil && t.Kind == world.Type && t.Decl.Generic && r.list[d] == nil {
 		if f := s.oldHead(r.st, d); f == nil {
 			return r.method(d)
@@ -237,7 +237,7 @@ func (r *redoing) method(d *world.Decl) bool {
 }
 
 // dependents are the session's declarations that have to be made again, and the variables whose type is.
-func (s *Session) dependents(st *world.Stage, user []*declared, changedVars []string, dropped map[*world.Decl]bool) (again []*declared, moves []*world.Entity) {
+func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []string, dropped map[*world.Decl]bool) (again []*declared, moves []*world.Entity) {
 	r := &redoing{st: st, mine: map[string]bool{}, changed: map[string]bool{}, coded: map[string]bool{}, redone: map[string]bool{}, dropped: dropped, list: map[*world.Decl]*declared{}}
 	for _, name := range changedVars {
 		r.changed[name] = true
@@ -295,7 +295,7 @@ func (s *Session) dependents(st *world.Stage, user []*declared, changedVars []st
 }
 
 // mentions says whether a type is made of one of the named types as they are now.
-func (s *Session) mentions(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
+func (s *Compiler) mentions(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) {
 		o := n.Origin().Obj()
 		if e := st.Lookup(o.Name()); names[o.Name()] && e != nil && e.Obj == types.Object(o) {
@@ -306,7 +306,7 @@ func (s *Session) mentions(st *world.Stage, t types.Type, names map[string]bool)
 }
 
 // checkDecls checks declarations; variables that will be of a redone type are seen with that type.
-func (s *Session) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
+func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
 	types := declaredTypes(all)
@@ -354,7 +354,7 @@ func blankForeign(st *world.Stage, d *declared) {
 
 // checkMoved checks declarations that use variables of a type that is among them. The variables are declared
 // beside them, by the expression of their type.
-func (s *Session) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
+func (s *Compiler) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
 	f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
 		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
@@ -365,7 +365,7 @@ func (s *Session) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, 
 
 // drop leaves out declarations of earlier cells that do not check any more. It reports false if the errors
 // are the user's.
-func (s *Session) drop(c *checked, all []*declared, dropped map[*world.Decl]bool) bool {
+func (s *Compiler) drop(c *checked, all []*declared, dropped map[*world.Decl]bool) bool {
 	some := false
 	for _, te := range c.errs {
 		for _, d := range all {
@@ -382,7 +382,7 @@ func (s *Session) drop(c *checked, all []*declared, dropped map[*world.Decl]bool
 }
 
 // defineDecls makes entities of what was declared.
-func (s *Session) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) error {
+func (s *Compiler) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) error {
 	u.Methods = map[string]map[string]*world.Decl{}
 	scope := u.checked.pkg.Scope()
 	for _, d := range u.decls {
@@ -464,13 +464,13 @@ func (s *Session) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) e
 const markSlots = 1 << 10
 
 // nextSlot gives a function a slot for its marks. They are used again when there are no more.
-func (s *Session) nextSlot() int {
+func (s *Compiler) nextSlot() int {
 	s.slot++
 	return lower.FirstSlot + s.slot%(markSlots-lower.FirstSlot)
 }
 
 // typeExpr writes a type as source that can be checked in any unit.
-func (s *Session) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
+func (s *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == world.PkgPath {
 			return ""
@@ -488,6 +488,12 @@ func (s *Session) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Exp
 }
 
 // parseExpr parses an expression that no cell has written.
-func (s *Session) parseExpr(text string) (ast.Expr, error) {
+func (s *Compiler) parseExpr(text string) (ast.Expr, error) {
 	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
+}
+
+// mentionsOld says whether a type is written with one of a package that was reloaded.
+func (s *Compiler) mentionsOld(st *world.Stage, t types.Type) (found bool) {
+	world.WalkNamed(t, func(n *types.Named) { found = found || st.Renewed(n) != nil })
+	return found
 }

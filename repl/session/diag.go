@@ -67,16 +67,17 @@ func (e *CheckError) Error() string {
 func (e *CheckError) Unwrap() error { return e.cause }
 
 // diag makes a complaint; line and col are those of the cell.
-func (s *Session) diag(n, line, col, length int, msg, hint string) Diag {
-	d := Diag{Cell: n, Line: line, Col: col, Len: length, Message: msg, Hint: hint, Source: cell.Line(s.source(n), line)}
-	if f := s.locals.file(n); f != nil {
-		d.Cell, d.File = 0, f.name
+func (s *Compiler) diag(n, line, col, length int, msg, hint string) Diag {
+	text, file := s.Text(n)
+	d := Diag{Cell: n, Line: line, Col: col, Len: length, Message: msg, Hint: hint, File: file, Source: cell.Line(text, line)}
+	if file != "" {
+		d.Cell = 0
 	}
 	return d
 }
 
 // diagAt makes a complaint about a place in the file set.
-func (s *Session) diagAt(pos token.Pos, length int, msg, hint string) Diag {
+func (s *Compiler) diagAt(pos token.Pos, length int, msg, hint string) Diag {
 	p := s.fset.Position(pos)
 	d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, length, msg, hint)
 	if length == 0 {
@@ -104,7 +105,7 @@ var (
 )
 
 // complaints turns the checker's errors into diagnostics, in the order of their places.
-func (s *Session) complaints(st *world.Stage, c *checked) *CheckError {
+func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 	e := &CheckError{}
 	said := map[string]bool{}
 	for _, te := range c.errs {
@@ -128,10 +129,10 @@ func (s *Session) complaints(st *world.Stage, c *checked) *CheckError {
 }
 
 // explain words a message for cells and finds a suggestion.
-func (s *Session) explain(st *world.Stage, c *checked, te types.Error) (msg, hint string) {
+func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hint string) {
 	msg = localPath.ReplaceAllStringFunc(te.Msg, func(path string) string {
-		if p := s.locals.byPath[strings.Trim(path, `"`)]; p != nil {
-			return p.pkg.Name()
+		if p := s.packages[strings.Trim(path, `"`)]; p != nil {
+			return p.Types.Name()
 		}
 		return path
 	})
@@ -140,7 +141,7 @@ func (s *Session) explain(st *world.Stage, c *checked, te types.Error) (msg, hin
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName.ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant.ReplaceAllString(msg, ": have $1, want $2")
-	return s.helper().Suggest(st, c.facts(), te.Pos, msg)
+	return s.Advice.Suggest(st, c.facts(), te.Pos, msg)
 }
 
 // A CheckError says why a cell was refused before any of it ran. Nothing has changed.

@@ -64,11 +64,6 @@ func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
 // helper is help about the session as it is now.
 func (s *Session) helper() *help.Helper { return &help.Helper{Session: seen{s}} }
 
-// facts are what help may know of a check.
-func (c *checked) facts() *help.Facts {
-	return &help.Facts{Files: c.files, Pkg: c.pkg, Info: c.info, Errs: c.errs}
-}
-
 // seen is the session as help sees it.
 type seen struct{ s *Session }
 
@@ -84,22 +79,19 @@ func (v seen) Import(st *world.Stage, decl string) {
 
 func (v seen) Outs(list []ast.Stmt) (extra []types.Object) {
 	for _, o := range v.s.outRefs(list) {
-		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
 	}
 	return extra
 }
 
 func (v seen) Package(path string) (*types.Package, error) { return v.s.importer.Import(path) }
 
-func (v seen) Doc(path, symbol string) string { return v.s.doc(path, symbol) }
+func (v seen) Doc(path, symbol string) string { return v.s.locals.doc(path, symbol) }
 
-func (v seen) Title(path string) string { return v.s.packageTitle(path) }
+func (v seen) Title(path string) string { return v.s.locals.title(path) }
 
 func (v seen) SourceOf(path, symbol string) string {
-	if p := v.s.locals.byPath[path]; p != nil {
-		return p.symbol(symbol).Source
-	}
-	return ""
+	return v.s.locals.source(path, symbol)
 }
 
 func (v seen) Text(pos token.Pos) (src string, line int) {

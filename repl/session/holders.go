@@ -13,8 +13,9 @@ import (
 // What a cell has made may hold on to a variable or function of the session: a closure, a pointer, a
 // goroutine. When the name gets another type, it goes on with the old one, and people are told who does.
 
-// holders are those that statements at the top of a cell make.
-func (s *Session) holders(c *checked, list []ast.Stmt) (made []*world.Holder) {
+// holders are those that the statements of a unit make.
+func (s *Compiler) holders(u *unit) (made []*world.Holder) {
+	c := u.checked
 	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
 		holds := map[string]types.Type{}
 		for _, v := range values {
@@ -24,12 +25,12 @@ func (s *Session) holders(c *checked, list []ast.Stmt) (made []*world.Holder) {
 		named := false
 		for _, e := range into {
 			if name := c.baseName(e); name != "" {
-				made = append(made, &world.Holder{Name: name, Cell: s.n, Line: line, Holds: holds})
+				made = append(made, &world.Holder{Name: name, Cell: u.cell, Line: line, Holds: holds})
 				named = true
 			}
 		}
 		if !named && len(holds) > 0 {
-			made = append(made, &world.Holder{Running: running, Cell: s.n, Line: line, Holds: holds})
+			made = append(made, &world.Holder{Running: running, Cell: u.cell, Line: line, Holds: holds})
 		}
 	}
 	visit := func(n ast.Node) bool {
@@ -58,7 +59,7 @@ func (s *Session) holders(c *checked, list []ast.Stmt) (made []*world.Holder) {
 		}
 		return true
 	}
-	for _, stmt := range list {
+	for _, stmt := range u.body {
 		ast.Inspect(stmt, visit)
 	}
 	return made

@@ -54,8 +54,8 @@ func (v *env) stageOf(pkg *types.Package) *world.Stage {
 	if pkg == nil || pkg.Path() == v.st.Path {
 		return v.st
 	}
-	if p := v.s.locals.byPath[pkg.Path()]; p != nil {
-		return p.world.Stage()
+	if p := v.s.packages[pkg.Path()]; p != nil {
+		return p.World.Stage()
 	}
 	return v.cells
 }
@@ -159,7 +159,7 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, 
 	if len(c.errs) > 0 {
 		return v.s.complaints(st, c)
 	}
-	if err := v.s.openStreams(c.info); err != nil {
+	if err := v.s.Library.Open(c.info); err != nil {
 		return err
 	}
 	for o, n := range c.names {

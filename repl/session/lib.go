@@ -3,6 +3,7 @@ package session
 import (
 	"bufio"
 	"fmt"
+	"go/types"
 	"io"
 	"log"
 	"net/http"
@@ -12,6 +13,22 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
+
+// A library has the compiled packages as code of the session's cells gets them.
+type library struct{ s *Session }
+
+// Symbols are those of a package, under its name.
+func (l library) Symbols(path string) (name string, symbols map[string]reflect.Value, err error) {
+	symbols, ok := stdlib.Symbols(path)
+	if !ok {
+		return "", nil, fmt.Errorf("package %s: %s", path, stdlib.WhyNot(path))
+	}
+	name, _ = stdlib.Name(path)
+	return name, l.s.override(path, symbols), nil
+}
+
+// Open makes the files that checked code mentions as os.Stdout and os.Stderr.
+func (l library) Open(info *types.Info) error { return l.s.openStreams(info) }
 
 // override replaces the functions of a package that would read or write the process's own streams, or wait in
 // a way that cannot be interrupted.

@@ -17,7 +17,7 @@ var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatur
 // parseStatements parses statements, which stand at the given line and column of a cell, as the body of a
 // function. The last of them may be a list of expressions, `a, b`, which Go has not: it becomes a call of
 // valuesFunc.
-func (s *Session) parseStatements(n, line, col int, text string) (*ast.File, error) {
+func (s *Compiler) parseStatements(n, line, col int, text string) (*ast.File, error) {
 	items := listItems(text)
 	if items == nil {
 		return s.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text, "\n}")

@@ -11,12 +11,25 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
+// Load checks the package of the user's that an import of a cell means, with those that it imports.
+func (ls *locals) Load(spec *ast.ImportSpec) (*Package, []*unit, error) {
+	dir, own := ls.folder(ls.home, strings.Trim(spec.Path.Value, "\"`"))
+	if !own {
+		return nil, nil, nil
+	}
+	p, units, err := ls.loadLocal(dir, nil)
+	if err != nil {
+		return nil, nil, ls.importError(spec, err)
+	}
+	return p.Package, units, nil
+}
+
 // loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
 // the package and, in the order in which they must run, the units of those that have not run yet. Above are
 // the packages whose imports have led here.
-func (s *Session) loadLocal(dir string, above []*local) (*local, []*unit, error) {
+func (ls *locals) loadLocal(dir string, above []*local) (*local, []*unit, error) {
 	for i, p := range above {
-		if p.dir == dir {
+		if p.Dir == dir {
 			var round []string
 			for _, q := range append(above[i:len(above):len(above)], p) {
 				round = append(round, q.shown)
@@ -24,16 +37,15 @@ func (s *Session) loadLocal(dir string, above []*local) (*local, []*unit, error)
 			return nil, nil, &badPackage{p.shown, "import cycle not allowed: " + strings.Join(round, " imports ")}
 		}
 	}
-	ls := s.locals
 	if !slices.Contains(ls.watched, dir) {
 		ls.watched = append(ls.watched, dir)
 	}
-	p, err := s.readLocal(dir)
+	p, err := ls.readLocal(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	if old := ls.newest[dir]; old != nil && old.sum == p.sum {
-		deps, units, err := s.loadDeps(old, above)
+		deps, units, err := ls.loadDeps(old, above)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -44,37 +56,36 @@ func (s *Session) loadLocal(dir string, above []*local) (*local, []*unit, error)
 			return old, units, nil
 		}
 	}
-	name, err := s.parseLocal(p)
-	if err != nil {
+	if err := ls.parseLocal(p); err != nil {
 		return nil, nil, err
 	}
-	p.path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ls.byPath)+1)
+	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ls.byPath)+1)
 	var units []*unit
-	if p.deps, units, err = s.loadDeps(p, above); err != nil {
+	if p.deps, units, err = ls.loadDeps(p, above); err != nil {
 		return nil, nil, err
 	}
-	if p.unit, err = s.checkLocal(p, name); err != nil {
+	if p.unit, err = ls.c.Package(p.Package, p.sources(), packagesOf(p.deps)); err != nil {
 		return nil, nil, err
 	}
-	ls.byPath[p.path], ls.newest[dir] = p, p
+	ls.byPath[p.Path], ls.newest[dir] = p, p
 	return p, append(units, p.unit), nil
 }
 
 // loadDeps loads what a package imports: the packages by their paths in its files, and the units of those
 // that have not run yet.
-func (s *Session) loadDeps(p *local, above []*local) (deps map[string]*local, units []*unit, err error) {
+func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, units []*unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)
 	for _, f := range p.files {
 		for _, spec := range f.ast.Imports {
 			importPath := strings.Trim(spec.Path.Value, "\"`")
-			dir, own := s.folder(p.dir, importPath)
+			dir, own := ls.folder(p.Dir, importPath)
 			if !own {
 				continue
 			}
-			dep, more, err := s.loadLocal(dir, above)
+			dep, more, err := ls.loadLocal(dir, above)
 			if err != nil {
-				return nil, nil, s.importError(spec, err)
+				return nil, nil, ls.importError(spec, err)
 			}
 			deps[importPath] = dep
 			for _, u := range more {
@@ -87,11 +98,28 @@ func (s *Session) loadDeps(p *local, above []*local) (deps map[string]*local, un
 	return deps, units, nil
 }
 
+// sources are the files as the compiler takes them.
+func (p *local) sources() (list []File) {
+	for _, f := range p.files {
+		list = append(list, File{N: f.n, Text: f.text, Syntax: f.ast})
+	}
+	return list
+}
+
+// packagesOf are packages as code sees them.
+func packagesOf(locals map[string]*local) map[string]*Package {
+	list := make(map[string]*Package, len(locals))
+	for path, p := range locals {
+		list[path] = p.Package
+	}
+	return list
+}
+
 // importError gives an error about a package as a whole the place of the import that led to it.
-func (s *Session) importError(spec *ast.ImportSpec, err error) error {
+func (ls *locals) importError(spec *ast.ImportSpec, err error) error {
 	var bad *badPackage
 	if errors.As(err, &bad) {
-		return s.refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
+		return ls.c.refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
 	}
 	return err
 }

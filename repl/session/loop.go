@@ -1,8 +1,10 @@
 package session
 
 import (
+	"errors"
 	"go/ast"
 	"go/token"
+	"go/types"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -24,4 +26,43 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value
 	bind := &ast.AssignStmt{Lhs: []ast.Expr{v.id("__f")}, TokPos: pos, Tok: token.DEFINE, Rhs: []ast.Expr{lit}}
 	call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id("Loop")}, Lparen: pos, Args: []ast.Expr{v.id("__f")}, Rparen: pos}
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
+}
+
+// loop checks statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
+// the cell -1. Value is the variable for the value of the expression that they end in, or nil.
+func (s *Compiler) loop(stmts string) (u *unit, value *world.Entity, err error) {
+	file, err := s.parse(-1, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
+	if err != nil {
+		return nil, nil, err
+	}
+	cell, ok := file.Decls[0].(*ast.FuncDecl)
+	if !ok || len(file.Decls) != 1 {
+		return nil, nil, errors.New("only statements can be compiled on their own")
+	}
+	st := s.world.Stage()
+	u = &unit{cell: -1, pos: file.Package, runs: true}
+	list := cell.Body.List
+	u.Outs = s.outRefs(list)
+	var extra []types.Object
+	for _, o := range u.Outs {
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
+	}
+	c := s.check(st, []*ast.File{file}, extra...)
+	c.dropUnused(list)
+	if len(c.errs) > 0 {
+		return nil, nil, s.complaints(st, c)
+	}
+	u.checked, u.body = c, list
+	var result ast.Expr
+	if n := len(list); n > 0 {
+		if es, ok := list[n-1].(*ast.ExprStmt); ok {
+			if ts := lower.Results(c.info.Types[es.X].Type); len(ts) == 1 && !isPrinting(c, es.X) {
+				result = es.X
+				value = &world.Entity{Name: "__value", Internal: s.world.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
+				u.slots = append(u.slots, value)
+			}
+		}
+	}
+	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, value) }
+	return u, value, nil
 }

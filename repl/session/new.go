@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/types"
 	"io"
 	"log"
 	"math"
+	"path/filepath"
 	"reflect"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -20,9 +19,6 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
-	"github.com/mcs-notebook/mcs/stdlib"
-
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // ErrInterrupted is the Result.Err of a cell that was stopped by the cancellation of its context.
@@ -48,29 +44,23 @@ func New(o Options) (*Session, error) {
 
 // start makes the state of an empty session.
 func (s *Session) start() error {
-	s.world = world.New()
 	s.logger = log.New(s.errOut, "", log.LstdFlags)
-	reflected := made.New(made.Session{Type: s.typeOfKey, Key: s.typeKey, Name: goName, Path: programPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+	numbers := new(Types)
+	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: goName, Path: programPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
 	}})
-	s.rt = rt.New(rt.Types{Name: s.nameOf, Base: s.baseOf, Implements: s.implements, Satisfies: s.satisfies, Made: reflected.Of, Find: reflected.Find})
+	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: s.satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
 	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
 		return err
 	}
-	s.fset = s.interp.FileSet()
-	s.locals = newLocals()
-	s.importer = importer{stdlib.Importer(s.fset), s.locals}
-	s.sizes = types.SizesFor("gc", runtime.GOARCH)
-	s.imported, s.used, s.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
-	s.typeNames = map[*types.TypeName]string{}
-	s.instances = map[types.Object][]*instance{}
-	s.typeKeys, s.keyTypes = new(typeutil.Map), nil
-	s.dispatchers = map[dispatchKey]string{}
-	s.lineages = map[string][]*lineage{}
-	s.marks, s.slot = nil, 0
-	s.outs, s.lastOut = map[int]*out{}, 0
-	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
+	s.outs = outs{list: map[int]*out{}}
+	s.locals = newLocals(runs{s}, home(s.opts))
+	s.Compiler = NewCompiler(Config{
+		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Loader: s.locals, Outs: &s.outs, Advice: s.helper(), Text: s.text,
+		Params: s.opts.Params, Once: s.program != nil,
+	})
+	s.locals.c = s.Compiler
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Full = s.guard.full
 	s.rt.Crashed = s.crashed
@@ -118,17 +108,36 @@ func (s *Session) History() []Cell { return append([]Cell(nil), s.history...) }
 // LastPanic is the newest panic of a cell, or nil.
 func (s *Session) LastPanic() *PanicError { return s.lastPanic }
 
-// source is the text of a cell or of a package's file.
-func (s *Session) source(n int) string {
+// text is the text of a cell, or of the file of a package that a number stands for, which has a name.
+func (s *Session) text(n int) (text, file string) {
 	if f := s.locals.file(n); f != nil {
-		return f.text
+		return f.text, f.name
 	}
 	for i := len(s.history) - 1; i >= 0; i-- {
 		if s.history[i].N == n {
-			return s.history[i].Source
+			return s.history[i].Source, ""
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// source is the text of a cell or of a package's file.
+func (s *Session) source(n int) string {
+	text, _ := s.text(n)
+	return text
+}
+
+// home is the folder that the imports of cells start from.
+func home(o Options) string {
+	dir := o.Source
+	if dir == "" {
+		dir = o.Dir
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	return abs
 }
 
 // progress gives a context the sink of progress events.

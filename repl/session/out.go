@@ -18,27 +18,41 @@ const keepBytes = 4 << 10
 
 // An out is the value of a cell's trailing expression.
 type out struct {
-	n        int
-	name     string // the variable by which a cell gets at it
-	typ      types.Type
-	value    reflect.Value      // if it is small
-	weak     weak.Pointer[byte] // what a pointer, or a struct that is one pointer, points to
-	rtype    reflect.Type       // of the value, for weak ones
-	size     string             // why it was not kept
-	declared bool
+	Out
+	value reflect.Value      // if it is small
+	weak  weak.Pointer[byte] // what a pointer, or a struct that is one pointer, points to
+	rtype reflect.Type       // of the value, for weak ones
+	size  string             // why it was not kept
+}
+
+// outs are the results that cells can mention.
+type outs struct {
+	list map[int]*out
+	last int // the newest
 }
 
 // keep stores a result. The newest one is held as it is, whatever its size: it is _.
-func (s *Session) keep(n int, t types.Type, v reflect.Value) {
-	if old := s.outs[s.lastOut]; old != nil {
+func (os *outs) keep(n int, t types.Type, v reflect.Value) {
+	if old := os.list[os.last]; old != nil {
 		old.shrink()
 	}
-	s.outs[n] = &out{n: n, name: fmt.Sprintf("__out_%d", n), typ: types.Default(t), value: v}
+	o := &out{Out: Out{N: n, Var: fmt.Sprintf("__out_%d", n), Type: types.Default(t)}, value: v}
 	if b, ok := t.(*types.Basic); ok && b.Kind() == types.UntypedNil {
-		s.outs[n].typ = types.NewInterfaceType(nil, nil)
+		o.Type = types.NewInterfaceType(nil, nil)
 	}
-	s.lastOut = n
+	os.list[n], os.last = o, n
 }
+
+// Out is Out[n] as code gets at it, or nil.
+func (os *outs) Out(n int) *Out {
+	if o := os.list[n]; o != nil {
+		return &o.Out
+	}
+	return nil
+}
+
+// Last is the newest result as code gets at it, or nil.
+func (os *outs) Last() *Out { return os.Out(os.last) }
 
 // shrink lets go of a value that is not small.
 func (o *out) shrink() {
@@ -121,7 +135,7 @@ func (o *out) get() (reflect.Value, error) {
 		if why == "" {
 			why = "nothing else has kept it"
 		}
-		return reflect.Value{}, fmt.Errorf("%s is gone: %s; assign a result to a variable to keep it", resultName(o.n), why)
+		return reflect.Value{}, fmt.Errorf("%s is gone: %s; assign a result to a variable to keep it", resultName(o.N), why)
 	}
 	v := reflect.New(o.rtype).Elem()
 	*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(p)
@@ -131,16 +145,18 @@ func (o *out) get() (reflect.Value, error) {
 // resultName is how people call the result of a cell.
 func resultName(n int) string { return fmt.Sprintf("Out[%d]", n) }
 
-// load puts the value into its variable, which may not exist yet.
-func (o *out) load(s *Session) error {
-	v, err := o.get()
-	if err != nil {
-		return err
-	}
-	if dst := s.rt.Variable(o.name); dst.IsValid() {
-		rt.Move(dst, v)
-	} else if v.IsValid() {
-		s.rt.Initially(o.name, v)
+// load puts results into their variables, which may not exist yet.
+func (s *Session) load(list []*Out) error {
+	for _, o := range list {
+		v, err := s.outs.list[o.N].get()
+		if err != nil {
+			return err
+		}
+		if dst := s.rt.Variable(o.Var); dst.IsValid() {
+			rt.Move(dst, v)
+		} else if v.IsValid() {
+			s.rt.Initially(o.Var, v)
+		}
 	}
 	return nil
 }
@@ -153,11 +169,11 @@ func (s *Session) Whole(name string) (display.Value, error) {
 	if e := s.world.Names[name]; e != nil && e.Kind == world.Var {
 		return f.Format(s.rt.Variable(e.Internal), e.Obj.Type()), nil
 	}
-	n := s.lastOut
+	n := s.outs.last
 	if _, err := fmt.Sscanf(name, "Out[%d]", &n); err != nil && name != "" && name != "_" {
 		return nil, fmt.Errorf("show: got %q, want a variable, Out[n], or nothing for the last result", name)
 	}
-	o := s.outs[n]
+	o := s.outs.list[n]
 	if o == nil {
 		return nil, fmt.Errorf("show: there is no result %s", resultName(n))
 	}
@@ -165,5 +181,5 @@ func (s *Session) Whole(name string) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Format(v, o.typ), nil
+	return f.Format(v, o.Type), nil
 }

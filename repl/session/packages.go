@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"go/types"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -32,18 +30,15 @@ const firstFile = 1 << 30
 
 // A local is one version of a package of the user's.
 type local struct {
-	dir   string
-	path  string // of the types
+	*Package
 	shown string // how people call it: ./util
 	files []*localFile
 	deps  map[string]*local // by the path in the import declaration
 
 	sum [sha256.Size]byte // of its files
 
-	world *world.World
-	pkg   *types.Package
-	unit  *unit
-	ran   bool
+	unit *unit
+	ran  bool
 	// symbols is made when a symbol's documentation is asked for.
 	symbols map[string]help.SymbolText
 }
@@ -58,18 +53,21 @@ type localFile struct {
 
 // locals are the packages of the user's that a session has loaded.
 type locals struct {
+	c    *Compiler
+	run  Runner
+	home string // the folder that the imports of cells start from
+
 	files   []*localFile
 	byPath  map[string]*local
 	newest  map[string]*local // by folder: loaded last, perhaps not run yet
 	current map[string]*local // by folder: what cells see
-	names   map[types.Object]string
 	watched []string          // all folders that were loaded from
 	stamped string            // what they looked like when they were read last
 	kept    map[string]string // by folder: why the files as they are now were not loaded
 }
 
-func newLocals() *locals {
-	return &locals{byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, names: map[types.Object]string{}, kept: map[string]string{}}
+func newLocals(run Runner, home string) *locals {
+	return &locals{run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
 }
 
 // file is the file with a number, or nil if the number is a cell's.
@@ -82,7 +80,7 @@ func (ls *locals) file(n int) *localFile {
 
 // folder is where an import path leads if it is one of the user's own packages: relative to the folder from,
 // or below the module path of the go.mod nearest to it.
-func (s *Session) folder(from, importPath string) (dir string, ok bool) {
+func (ls *locals) folder(from, importPath string) (dir string, ok bool) {
 	if build.IsLocalImport(importPath) {
 		return filepath.Join(from, filepath.FromSlash(importPath)), true
 	}
@@ -131,22 +129,9 @@ func modulePath(mod []byte) string {
 	return ""
 }
 
-// home is the folder that the imports of cells start from.
-func (s *Session) home() string {
-	dir := s.opts.Source
-	if dir == "" {
-		dir = s.opts.Dir
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	return abs
-}
-
 // shownPath is how messages call a file or folder: as seen from the session's folder.
-func (s *Session) shownPath(name string) string {
-	rel, err := filepath.Rel(s.home(), name)
+func (ls *locals) shownPath(name string) string {
+	rel, err := filepath.Rel(ls.home, name)
 	if err != nil {
 		return name
 	}
@@ -159,8 +144,8 @@ type badPackage struct{ shown, why string }
 func (e *badPackage) Error() string { return fmt.Sprintf("package %s: %s", e.shown, e.why) }
 
 // readLocal reads and parses the files of a folder that go build would take.
-func (s *Session) readLocal(dir string) (*local, error) {
-	p := &local{dir: dir, shown: s.shownPath(dir)}
+func (ls *locals) readLocal(dir string) (*local, error) {
+	p := &local{Package: &Package{Dir: dir}, shown: ls.shownPath(dir)}
 	if build.IsLocalImport("./"+p.shown) && !strings.HasPrefix(p.shown, ".") {
 		p.shown = "./" + p.shown
 	}
@@ -191,7 +176,7 @@ func (s *Session) readLocal(dir string) (*local, error) {
 			return fail("%v", err)
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
-		p.files = append(p.files, &localFile{name: s.shownPath(filepath.Join(dir, name)), text: string(text)})
+		p.files = append(p.files, &localFile{name: ls.shownPath(filepath.Join(dir, name)), text: string(text)})
 	}
 	if len(p.files) == 0 {
 		return fail("no Go files in the folder that go build would take")
@@ -207,15 +192,15 @@ func buildContext() *build.Context {
 	return &c
 }
 
-// parseLocal parses the files of a package, gives them numbers, and settles its name.
-func (s *Session) parseLocal(p *local) (name string, err error) {
-	ls := s.locals
+// parseLocal parses the files of a package and gives them numbers.
+func (ls *locals) parseLocal(p *local) (err error) {
+	name := ""
 	var files []*localFile
 	for _, f := range p.files {
 		f.n = firstFile + len(ls.files)
 		ls.files = append(ls.files, f)
-		if f.ast, err = s.parseFile(f.n, f.text); err != nil {
-			return "", err
+		if f.ast, err = ls.c.parseFile(f.n, f.text); err != nil {
+			return err
 		}
 		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
 			continue
@@ -224,17 +209,17 @@ func (s *Session) parseLocal(p *local) (name string, err error) {
 			name = f.ast.Name.Name
 		}
 		if got := f.ast.Name.Name; got != name {
-			return "", s.refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
+			return ls.c.refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
 		}
 		files = append(files, f)
 	}
 	switch p.files = files; {
 	case len(files) == 0:
-		return "", &badPackage{p.shown, "no Go files in the folder that go build would take"}
+		return &badPackage{p.shown, "no Go files in the folder that go build would take"}
 	case name == "main":
-		return "", &badPackage{p.shown, "it is a program (package main), which cannot be imported"}
+		return &badPackage{p.shown, "it is a program (package main), which cannot be imported"}
 	}
-	return name, nil
+	return nil
 }
 
 func importsC(f *ast.File) bool {
@@ -244,20 +229,6 @@ func importsC(f *ast.File) bool {
 		}
 	}
 	return false
-}
-
-// An importer gives go/types the packages that cells can import: the compiled ones, and the user's own by the
-// paths of their versions.
-type importer struct {
-	types.Importer
-	locals *locals
-}
-
-func (im importer) Import(path string) (*types.Package, error) {
-	if p := im.locals.byPath[path]; p != nil {
-		return p.pkg, nil
-	}
-	return im.Importer.Import(path)
 }
 
 func (p *local) symbol(name string) help.SymbolText {

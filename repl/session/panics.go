@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -145,8 +144,8 @@ func (s *Session) display(internal string) string {
 func (s *Session) frame(m *lower.Mark) Frame {
 	p := s.fset.Position(m.Pos)
 	f := Frame{Cell: yaegi.CellOf(p.Filename), Line: p.Line, Col: p.Column, Func: m.Func}
-	if file := s.locals.file(f.Cell); file != nil {
-		f.Cell, f.File = 0, file.name
+	if _, file := s.text(f.Cell); file != "" {
+		f.Cell, f.File = 0, file
 	}
 	return f
 }
@@ -164,18 +163,9 @@ func (s *Session) markAt(slot int) *lower.Mark {
 
 // functionMark is the statement that a declared function has begun.
 func (s *Session) functionMark(name string) *lower.Mark {
-	worlds := []*world.World{s.world}
-	for _, p := range s.locals.byPath {
-		worlds = append(worlds, p.world)
-	}
-	generic, _, instance := strings.Cut(name, "__of")
-	for _, w := range worlds {
-		for _, d := range w.Stage().Decls() {
-			if d.Recv != "" && w.IsMethod(d, name) || instance && d.Generic && slices.Contains(d.Names, generic) || d.Recv == "" && len(d.Names) == 1 && w.InternalName(d.Names[0]) == name {
-				if m := s.markAt(d.Slot); m != nil && s.cellOf(m) == d.Cell {
-					return m
-				}
-			}
+	for _, d := range s.functions(name) {
+		if m := s.markAt(d.Slot); m != nil && s.cellOf(m) == d.Cell {
+			return m
 		}
 	}
 	return nil

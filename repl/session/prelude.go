@@ -27,7 +27,7 @@ var ctx p__context.Context
 var %[1]s, %[2]s int
 func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s) }
 `
-	s.slots = map[int]bool{lower.CellSlot: true, lower.LiteralSlot: true}
+	s.slots[lower.CellSlot], s.slots[lower.LiteralSlot] = true, true
 	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot)), "")
 	if err != nil {
 		return err

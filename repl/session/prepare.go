@@ -13,7 +13,7 @@ import (
 type checkGivenUp struct{}
 
 // prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
-func (s *Session) prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*unit, error) {
+func (s *Compiler) prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*unit, error) {
 	stage := func() *world.Stage {
 		st := s.world.Stage()
 		st.Ctx = ctx
@@ -53,7 +53,7 @@ func lastCommand(pieces []cell.Piece) int {
 
 // checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the
 // units of the pieces before the one that is wrong, and that one.
-func (s *Session) checkPieces(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
+func (s *Compiler) checkPieces(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
 		if p.Kind != cell.Command {
@@ -71,12 +71,12 @@ func (s *Session) checkPieces(st *world.Stage, n int, src string, pieces []cell.
 	return units, nil
 }
 
-func (s *Session) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
 	var u *unit
 	var err error
 	switch p.Kind {
 	case cell.Command:
-		return []*unit{{piece: p, command: strings.TrimSpace(p.Text(src))}}, nil
+		return []*unit{{piece: p, cell: n, command: strings.TrimSpace(p.Text(src))}}, nil
 	case cell.Import:
 		return s.checkImport(st, n, src, p)
 	case cell.Declaration:

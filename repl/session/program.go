@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"io"
-	"maps"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -52,9 +47,12 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 		return statusRefused, err
 	}
 	p := &program{s: s, files: files, exit: make(chan int, 1)}
-	s.program = p
+	s.program, s.Once = p, true
+	for i, f := range files {
+		s.history = append(s.history, Cell{N: i + 1, Source: f.Source})
+	}
 	defer s.flushStreams()
-	units, err := p.compile()
+	units, err := s.locals.program(files)
 	if err != nil {
 		return statusRefused, p.refusal(err)
 	}
@@ -67,7 +65,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	go func() {
 		var err error
 		for _, u := range units {
-			if _, err = s.execute(ctx, u, nil); err != nil {
+			if _, err = s.execute(ctx, u, false, nil); err != nil {
 				break
 			}
 		}
@@ -165,68 +163,4 @@ func (p *program) refusal(err error) error {
 		e.Lines = append(e.Lines, line)
 	}
 	return e
-}
-
-// compile parses, checks, lowers and compiles the program as one unit, after the packages of the user's that
-// it imports.
-func (p *program) compile() ([]*unit, error) {
-	s := p.s
-	w := &whole{s: s, st: s.world.Stage(), deps: map[string]*local{}}
-	var units []*unit
-	for i, f := range p.files {
-		file, err := p.parse(i+1, f)
-		if err != nil {
-			return nil, err
-		}
-		w.files = append(w.files, wholeFile{i + 1, f.Source, file})
-		deps, more, err := s.loadDeps(&local{dir: p.folder(f), files: []*localFile{{ast: file}}}, nil)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(w.deps, deps)
-		for _, u := range more {
-			if !slices.Contains(units, u) {
-				units = append(units, u)
-			}
-		}
-	}
-	u, main, err := w.check()
-	if err != nil {
-		return nil, err
-	}
-	if main == nil {
-		return nil, s.refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
-	}
-	w.call(u, main)
-	units = append(units, u)
-	for _, u := range units {
-		if err := s.build(w.st, u); err != nil {
-			return nil, err
-		}
-	}
-	s.world.Commit(&u.Change)
-	return units, nil
-}
-
-// folder is where a file of the program lies.
-func (p *program) folder(f ProgramFile) string {
-	dir, err := filepath.Abs(filepath.Dir(f.Name))
-	if err != nil {
-		return filepath.Dir(f.Name)
-	}
-	return dir
-}
-
-// parse parses a file as that of the cell n.
-func (p *program) parse(n int, f ProgramFile) (*ast.File, error) {
-	s := p.s
-	s.history = append(s.history, Cell{N: n, Source: f.Source})
-	file, err := s.parseFile(n, f.Source)
-	if err != nil {
-		return nil, err
-	}
-	if file.Name.Name != "main" {
-		return nil, s.refusal(&lower.Error{Pos: file.Name.Pos(), Msg: fmt.Sprintf("got package %s, want package main", file.Name.Name)})
-	}
-	return file, nil
 }

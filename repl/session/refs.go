@@ -3,25 +3,37 @@ package session
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
+	"slices"
 	"strconv"
 
 	"golang.org/x/tools/go/ast/astutil"
 )
 
+// An Out is the result of an earlier cell, as code gets at it that mentions it.
+type Out struct {
+	N        int
+	Var      string // that has the value while such code runs
+	Type     types.Type
+	declared bool // the interpreter has the variable
+}
+
+// Outs are the results of earlier cells.
+type Outs interface {
+	// Out is Out[n], or nil.
+	Out(n int) *Out
+	// Last is the newest one, for which _ stands, or nil.
+	Last() *Out
+}
+
 // outRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns
 // these.
-func (s *Session) outRefs(list []ast.Stmt) (used []*out) {
-	seen := map[int]bool{}
-	use := func(n int, pos token.Pos) *ast.Ident {
-		o := s.outs[n]
-		if o == nil {
-			return nil
+func (s *Compiler) outRefs(list []ast.Stmt) (mentioned []*Out) {
+	variable := func(o *Out, pos token.Pos) *ast.Ident {
+		if !slices.Contains(mentioned, o) {
+			mentioned = append(mentioned, o)
 		}
-		if !seen[n] {
-			seen[n] = true
-			used = append(used, o)
-		}
-		return &ast.Ident{Name: o.name, NamePos: pos}
+		return &ast.Ident{Name: o.Var, NamePos: pos}
 	}
 	blanks := map[*ast.Ident]bool{}
 	for _, stmt := range list {
@@ -32,15 +44,15 @@ func (s *Session) outRefs(list []ast.Stmt) (used []*out) {
 				}
 			}
 			if id, ok := n.(*ast.Ident); ok && id.Name == "_" && !blanks[id] {
-				if to := use(s.lastOut, id.NamePos); to != nil {
-					id.Name = to.Name
+				if o := s.Outs.Last(); o != nil {
+					id.Name = variable(o, id.NamePos).Name
 				}
 			}
 			return true
 		})
 	}
 	if s.world.Names["Out"] != nil {
-		return used
+		return mentioned
 	}
 	for _, stmt := range list {
 		replaceExprs(stmt, func(e ast.Expr) ast.Expr {
@@ -57,13 +69,13 @@ func (s *Session) outRefs(list []ast.Stmt) (used []*out) {
 			if err != nil {
 				return nil
 			}
-			if to := use(n, id.NamePos); to != nil {
-				return to
+			if o := s.Outs.Out(n); o != nil {
+				return variable(o, id.NamePos)
 			}
 			return nil
 		})
 	}
-	return used
+	return mentioned
 }
 
 // replaceExprs replaces the expressions in a statement for which f returns another.

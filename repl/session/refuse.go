@@ -22,7 +22,7 @@ var compilePlace = regexp.MustCompile(`\b(\d+)/cell:(\d+):(\d+): `)
 
 // unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found
 // nothing wrong.
-func (s *Session) unrunnable(u *unit, file *ast.File, cause error) error {
+func (s *Compiler) unrunnable(u *unit, file *ast.File, cause error) error {
 	place := s.failingPlace(u, cause)
 	if place == nil {
 		place = s.failingStatement(file)
@@ -44,7 +44,7 @@ func (p spot) Pos() token.Pos { return token.Pos(p) }
 func (p spot) End() token.Pos { return token.Pos(p) }
 
 // failingPlace is the place that the interpreter tells, or nil.
-func (s *Session) failingPlace(u *unit, cause error) ast.Node {
+func (s *Compiler) failingPlace(u *unit, cause error) ast.Node {
 	m := compilePlace.FindStringSubmatch(cause.Error())
 	if m == nil {
 		return nil
@@ -74,7 +74,7 @@ func (s *Session) failingPlace(u *unit, cause error) ast.Node {
 // failingStatement finds the statement that the interpreter does not compile by compiling less: one function
 // after the other with the bodies of all others left out, then less and less of the one that fails. The
 // functions of a program only may be tried, because in a session they would replace those that are there.
-func (s *Session) failingStatement(file *ast.File) ast.Node {
+func (s *Compiler) failingStatement(file *ast.File) ast.Node {
 	fails := func(f *ast.FuncDecl, n int) bool { // with the first n statements of f
 		try := &ast.File{Package: file.Package, Name: file.Name}
 		for _, d := range file.Decls {
@@ -88,16 +88,16 @@ func (s *Session) failingStatement(file *ast.File) ast.Node {
 			if o == f {
 				part.Body.List = f.Body.List[:n]
 			}
-			if o == f || s.program != nil {
+			if o == f || s.Once {
 				try.Decls = append(try.Decls, &part)
 			}
 		}
-		_, err := s.interp.Compile(try)
+		_, err := s.Interp.Compile(try)
 		return err != nil
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Body == nil || s.program == nil && f.Name.Name != "cell" || !fails(f, len(f.Body.List)) {
+		if !ok || f.Body == nil || !s.Once && f.Name.Name != "cell" || !fails(f, len(f.Body.List)) {
 			continue
 		}
 		if n := sort.Search(len(f.Body.List), func(n int) bool { return fails(f, n+1) }); n < len(f.Body.List) {
@@ -179,16 +179,12 @@ func describeNode(info *types.Info, n ast.Node) string {
 
 // unrun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it
 // runs.
-func (s *Session) unrun(cause error) error {
-	cell := s.n
-	if s.program != nil {
-		cell = 1
-	}
-	return &CheckError{Diags: []Diag{s.diag(cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
+func (s *Compiler) unrun(u *unit, cause error) error {
+	return &CheckError{Diags: []Diag{s.diag(u.cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
 }
 
 // refusal is the complaint about a construct that cannot be lowered.
-func (s *Session) refusal(err error) error {
+func (s *Compiler) refusal(err error) error {
 	var le *lower.Error
 	if errors.As(err, &le) {
 		return &CheckError{Diags: []Diag{s.diagAt(le.Pos, 0, le.Msg, "")}}

@@ -14,20 +14,29 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// runLocal runs a package's declarations and initial values. From then on the package is what cells see under
-// its folder; one whose initial values panic is not, and is loaded anew by the next import.
-func (s *Session) runLocal(ctx context.Context, u *unit) error {
-	p := u.local
-	if p.ran {
-		return nil
+// A Runner runs what was compiled, for the session.
+type Runner interface {
+	// RunUnit commits a unit's declarations and runs its code, in the cell that ctx belongs to.
+	RunUnit(ctx context.Context, u *unit) error
+	// Changed says that names have another meaning: what follows in a cell is to be checked again.
+	Changed()
+	// Tell says something to the person.
+	Tell(format string, args ...any)
+}
+
+// Ran says whether the declarations and initial values of a package have run.
+func (ls *locals) Ran(p *Package) bool { return ls.byPath[p.Path].ran }
+
+// Ended notes how they have. From then on the package is what cells see under its folder; one whose initial
+// values panic is not, and is loaded anew by the next import.
+func (ls *locals) Ended(p *Package, err error) {
+	if err != nil {
+		delete(ls.newest, p.Dir)
+		return
 	}
-	if _, err := s.execute(ctx, u, nil); err != nil {
-		delete(s.locals.newest, p.dir)
-		return err
-	}
-	p.ran = true
-	s.locals.current[p.dir] = p
-	return nil
+	now := ls.byPath[p.Path]
+	now.ran = true
+	ls.current[p.Dir] = now
 }
 
 // racy is how long after a change a file may change once more without looking different.
@@ -57,8 +66,7 @@ func (ls *locals) stamp() string {
 
 // refresh loads packages again whose files have changed, or those of a package that they import. One that
 // cannot be loaded stays as it was, which is said once.
-func (s *Session) refresh(ctx context.Context) {
-	ls := s.locals
+func (ls *locals) refresh(ctx context.Context) {
 	if len(ls.watched) == 0 {
 		return
 	}
@@ -67,38 +75,38 @@ func (s *Session) refresh(ctx context.Context) {
 		return
 	}
 	ls.stamped = stamp
-	for _, p := range s.imports() {
+	for _, p := range ls.imports() {
 		before := map[string]*local{}
 		for dir, q := range ls.current {
 			before[dir] = q
 		}
-		again, err := s.reload(ctx, p)
+		again, err := ls.reload(ctx, p)
 		if err != nil {
 			text := err.Error()
 			if said := slices.Collect(maps.Values(ls.kept)); !slices.Contains(said, text) {
-				s.tell("%s: not reloaded, it stays as it was:\n%s", p.shown, text)
+				ls.run.Tell("%s: not reloaded, it stays as it was:\n%s", p.shown, text)
 			}
-			ls.kept[p.dir] = text
+			ls.kept[p.Dir] = text
 			for dir, q := range before { // what had been reloaded for it
 				ls.current[dir], ls.newest[dir] = q, q
 			}
 			continue
 		}
-		delete(ls.kept, p.dir)
+		delete(ls.kept, p.Dir)
 		if again != p {
-			s.rebind(ctx, before)
+			ls.rebind(ctx, before)
 		}
 	}
 }
 
 // imports are the packages of the user's that cells have imported, by their names.
-func (s *Session) imports() (list []*local) {
-	paths := s.world.Dots
-	for _, path := range s.world.Imports {
+func (ls *locals) imports() (list []*local) {
+	paths := ls.c.world.Dots
+	for _, path := range ls.c.world.Imports {
 		paths = append(paths[:len(paths):len(paths)], path)
 	}
 	for _, path := range paths {
-		if p := s.locals.byPath[path]; p != nil && !slices.Contains(list, p) {
+		if p := ls.byPath[path]; p != nil && !slices.Contains(list, p) {
 			list = append(list, p)
 		}
 	}
@@ -107,18 +115,18 @@ func (s *Session) imports() (list []*local) {
 }
 
 // reload loads and runs a package as its files are now.
-func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
-	again, units, err := s.loadLocal(p.dir, nil)
+func (ls *locals) reload(ctx context.Context, p *local) (*local, error) {
+	again, units, err := ls.loadLocal(p.Dir, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range units {
-		if err := s.build(s.world.Stage(), u); err != nil {
+		if err := ls.c.build(ls.c.world.Stage(), u); err != nil {
 			return nil, err
 		}
 	}
 	for _, u := range units {
-		if err := s.runLocal(ctx, u); err != nil {
+		if err := ls.run.RunUnit(ctx, u); err != nil {
 			return nil, err
 		}
 	}
@@ -127,39 +135,39 @@ func (s *Session) reload(ctx context.Context, p *local) (*local, error) {
 
 // rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use
 // them are declared again, and variables of their types get the new types, if those look the same inside.
-func (s *Session) rebind(ctx context.Context, before map[string]*local) {
-	st := s.world.Stage()
+func (ls *locals) rebind(ctx context.Context, before map[string]*local) {
+	st := ls.c.world.Stage()
 	st.Reloaded = map[string]*types.Package{}
 	var lines, changed []string
 	for dir, old := range before {
-		if now := s.locals.current[dir]; now != old {
-			st.Reloaded[old.path] = now.pkg
-			changed = append(changed, old.path)
+		if now := ls.current[dir]; now != old {
+			st.Reloaded[old.Path] = now.Types
+			changed = append(changed, old.Path)
 			lines = append(lines, now.shown+": reloaded"+anew(now))
 		}
 	}
-	for name, path := range s.world.Imports {
+	for name, path := range ls.c.world.Imports {
 		if now := st.Reloaded[path]; now != nil {
-			s.world.Imports[name] = now.Path()
+			ls.c.world.Imports[name] = now.Path()
 		}
 	}
-	for i, path := range s.world.Dots {
+	for i, path := range ls.c.world.Dots {
 		if now := st.Reloaded[path]; now != nil {
-			s.world.Dots[i] = now.Path()
-			st.Dots = s.world.Dots
+			ls.c.world.Dots[i] = now.Path()
+			st.Dots = ls.c.world.Dots
 		}
 	}
-	s.generation++
+	ls.run.Changed()
 	var u *unit
-	file, err := s.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
+	file, err := ls.c.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
 	if err == nil {
-		u, err = s.redeclare(st, &unit{pos: file.Package}, nil, changed)
+		u, err = ls.c.redeclare(st, &unit{pos: file.Package}, nil, changed)
 	}
 	if err == nil {
-		err = s.build(st, u)
+		err = ls.c.build(st, u)
 	}
 	if err == nil {
-		_, err = s.runUnit(ctx, &Result{}, u)
+		err = ls.run.RunUnit(ctx, u)
 	}
 	if err != nil {
 		lines = append(lines, "functions of cells that use it stay as they were: "+err.Error())
@@ -168,27 +176,21 @@ func (s *Session) rebind(ctx context.Context, before map[string]*local) {
 			lines = append(lines, d.Title()+" stays as it was: it does not fit what is new")
 		}
 	}
-	for _, e := range s.world.Names {
-		if e.Kind == world.Var && s.mentionsOld(st, e.Obj.Type()) {
+	for _, e := range ls.c.world.Names {
+		if e.Kind == world.Var && ls.c.mentionsOld(st, e.Obj.Type()) {
 			lines = append(lines, fmt.Sprintf("%s keeps the %s of before, which is made of something else now", e.Name, world.TypeString(e.Obj.Type())))
 		}
 	}
 	sort.Strings(lines)
-	s.tell("%s", strings.Join(lines, "\n"))
+	ls.run.Tell("%s", strings.Join(lines, "\n"))
 }
 
 // anew says what a reload does to a package's variables, if it has any.
 func anew(p *local) string {
-	for _, e := range p.world.Names {
+	for _, e := range p.World.Names {
 		if e.Kind == world.Var {
 			return ", its variables start anew"
 		}
 	}
 	return ""
-}
-
-// mentionsOld says whether a type is written with one of a package that was reloaded.
-func (s *Session) mentionsOld(st *world.Stage, t types.Type) (found bool) {
-	world.WalkNamed(t, func(n *types.Named) { found = found || st.Renewed(n) != nil })
-	return found
 }

@@ -81,15 +81,20 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 	return r, func() { detach() }
 }
 
-// execute runs a unit's program and waits for its end. Finish is called like the last statement of it.
-func (s *Session) execute(ctx context.Context, u *unit, finish func()) (quit bool, err error) {
+// execute runs a unit's program and waits for its end. Finish is called like the last statement of it; more
+// says that the cell has more to run after it.
+func (s *Session) execute(ctx context.Context, u *unit, more bool, finish func()) (quit bool, err error) {
 	if !u.runs {
 		if err := s.interp.Run(u.program); err != nil {
-			return false, s.unrun(err)
+			return false, s.unrun(u, err)
 		}
 		return false, nil
 	}
-	return s.supervise(ctx, rt.Part{Body: true, More: u.more, Finish: finish}, func() error { return s.interp.Run(u.program) })
+	quit, err = s.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return s.interp.Run(u.program) })
+	if g := new(givenUp); errors.As(err, &g) {
+		err = s.unrun(u, g.cause)
+	}
+	return quit, err
 }
 
 // guarded calls f as cells run: it is stopped as they are, and a panic in it is an error.
@@ -136,7 +141,7 @@ func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (q
 			return s.outcome(n, r.cell)
 		default:
 			s.rt.Abandon(n)
-			return false, s.unrun(err)
+			return false, &givenUp{err}
 		}
 	case <-ctx.Done():
 		s.rt.Interrupt(r.cell, ErrInterrupted)
@@ -149,6 +154,11 @@ func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	}
 	return s.outcome(n, r.cell)
 }
+
+// A givenUp is the error of code that the interpreter has given up before any of it ran.
+type givenUp struct{ cause error }
+
+func (e *givenUp) Error() string { return e.cause.Error() }
 
 // A leftError is that of code that was left behind: it goes on inside of compiled code.
 type leftError struct{ cause error }

@@ -14,7 +14,7 @@ import (
 // interfaces their type.
 
 // findSameTypes notes which functions and methods of the user's have the type that they had.
-func (s *Session) findSameTypes(st *world.Stage, user []*declared) {
+func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 	declares := declaredTypes(user)
 	before := map[*declared]*world.Decl{}
 	for _, d := range user {
@@ -61,7 +61,7 @@ func (s *Session) findSameTypes(st *world.Stage, user []*declared) {
 
 // oldHead is an earlier declaration of a function or method, as a function without its body, under a name of
 // its own.
-func (s *Session) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
+func (s *Compiler) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
 	file, err := s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 	if err != nil {
 		return nil
@@ -88,7 +88,7 @@ func declaredTypes(list []*declared) map[string]bool {
 }
 
 // placeMethod has a method checked as a function if its type is not declared with it.
-func (s *Session) placeMethod(st *world.Stage, d *declared, types map[string]bool) {
+func (s *Compiler) placeMethod(st *world.Stage, d *declared, types map[string]bool) {
 	if d.method != nil {
 		d.node, d.method = d.method, nil
 	}
@@ -103,7 +103,7 @@ func (s *Session) placeMethod(st *world.Stage, d *declared, types map[string]boo
 
 // asFunction is a method as a function whose first parameter is the receiver, under a name that no cell can
 // have; nil where that cannot be written.
-func (s *Session) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDecl) *ast.FuncDecl {
+func (s *Compiler) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDecl) *ast.FuncDecl {
 	nameBlanks(method)
 	params, ok := s.typeParams(st, d, method)
 	if !ok {
@@ -121,7 +121,7 @@ func (s *Session) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDec
 
 // typeParams declares the type parameters of a method's receiver as those of its type are declared.
 // Constraints that mention parameters which the method calls otherwise are not written.
-func (s *Session) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
+func (s *Compiler) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
 	names := world.ReceiverParams(method)
 	if len(names) == 0 {
 		return nil, true

@@ -9,7 +9,7 @@ import (
 
 // satisfies says whether a compiled type has the methods of an interface.
 func (s *Session) satisfies(t reflect.Type, iface int) bool {
-	i, ok := s.typeOfKey(iface).Underlying().(*types.Interface)
+	i, ok := s.Types.Of(iface).Underlying().(*types.Interface)
 	if !ok {
 		return false
 	}

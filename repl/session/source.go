@@ -13,7 +13,7 @@ import (
 
 // sources are the packages whose generic functions come as source.
 type sources struct {
-	s      *Session
+	s      *Compiler
 	loaded map[string]*sourcePackage
 }
 
@@ -88,7 +88,7 @@ func (ss *sources) compiled(o types.Object) types.Object {
 }
 
 // checkSource checks a declaration of a source package with its type parameters bound.
-func (s *Session) checkSource(p *sourcePackage, file *ast.File, bound []types.Object) *checked {
+func (s *Compiler) checkSource(p *sourcePackage, file *ast.File, bound []types.Object) *checked {
 	extra := bound
 	for _, name := range p.pkg.Scope().Names() {
 		extra = append(extra, p.pkg.Scope().Lookup(name))

@@ -18,7 +18,7 @@ import (
 
 // checkStatements checks a run of statements. It is more than one unit where a variable is declared twice:
 // each declaration may give it another type.
-func (s *Session) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parseStatements(n, line, col, p.Text(src))
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Session) checkStatements(st *world.Stage, n int, src string, p cell.Pie
 	for len(groups) > 0 {
 		list := groups[0]
 		final := last && len(groups) == 1
-		u := &unit{piece: p, pos: file.Package, runs: true}
+		u := &unit{piece: p, cell: n, pos: file.Package, runs: true}
 		if err := s.checkGroup(st, file, cell, u, list, final && !p.Quiet, final); err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (s *Session) checkStatements(st *world.Stage, n int, src string, p cell.Pie
 		if i := s.retypes(st, u, list); i >= 0 && i < len(list)-1 {
 			// What follows sees functions that know the variable's new type: check it after those.
 			groups = append([][]ast.Stmt{list[i+1:]}, groups...)
-			u = &unit{piece: p, pos: file.Package, runs: true}
+			u = &unit{piece: p, cell: n, pos: file.Package, runs: true}
 			if err := s.checkGroup(st, file, cell, u, list[:i+1], false, false); err != nil {
 				return nil, err
 			}
@@ -65,7 +65,7 @@ func (s *Session) checkStatements(st *world.Stage, n int, src string, p cell.Pie
 
 // retypes is the index of the first statement that gives a variable another type which functions of the
 // session use, or -1.
-func (s *Session) retypes(st *world.Stage, u *unit, list []ast.Stmt) int {
+func (s *Compiler) retypes(st *world.Stage, u *unit, list []ast.Stmt) int {
 	used := map[string]bool{}
 	for _, old := range u.Gone {
 		used[old.Name] = s.usedByDecl(st, old.Name)
@@ -82,7 +82,7 @@ func (s *Session) retypes(st *world.Stage, u *unit, list []ast.Stmt) int {
 
 // recheckUsers declares the functions again that use a variable whose type has changed; nil if there are
 // none.
-func (s *Session) recheckUsers(st *world.Stage, u *unit) (*unit, error) {
+func (s *Compiler) recheckUsers(st *world.Stage, u *unit) (*unit, error) {
 	var changed []string
 	for _, old := range u.Gone {
 		if s.usedByDecl(st, old.Name) {
@@ -92,7 +92,7 @@ func (s *Session) recheckUsers(st *world.Stage, u *unit) (*unit, error) {
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	return s.redeclare(st, &unit{piece: u.piece, pos: u.pos}, nil, changed)
+	return s.redeclare(st, &unit{piece: u.piece, cell: u.cell, pos: u.pos}, nil, changed)
 }
 
 // groupStatements starts a new group where all the variables that a statement declares were declared before.
@@ -151,11 +151,11 @@ func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 
 // checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing
 // error is completed and the check repeated.
-func (s *Session) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
-	u.outs = s.outRefs(list)
+func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
+	u.Outs = s.outRefs(list)
 	var extra []types.Object
-	for _, o := range u.outs {
-		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
+	for _, o := range u.Outs {
+		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
 	}
 	extra = append(extra, checkFunc, checkValueFunc, valuesFunc)
 	if !show {
@@ -297,7 +297,7 @@ func (c *checked) hideAdded(u *unit) {
 // so that m keeps what it had where the call fails: __checkValue stops the cell unless the call was
 // interrupted and has given a value nevertheless. It returns nil if there is nothing to complete. An
 // assignment that is completed has as many places as its call has results, so that it is not completed again.
-func (s *Session) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
+func (s *Compiler) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
 	var out []ast.Stmt
 	for _, stmt := range list {
 		if !c.leavesErrorOut(stmt) {
@@ -387,9 +387,9 @@ func callPos(e ast.Expr) token.Pos {
 
 // declareVars makes session variables of what the statements declare at the top. A variable of the same type
 // stays the same variable, so that closures see the new value.
-func (s *Session) declareVars(st *world.Stage, u *unit) error {
+func (s *Compiler) declareVars(st *world.Stage, u *unit) error {
 	_, kept := usesOf(u.checked.info, u.body)
-	u.Holders = s.holders(u.checked, u.body)
+	u.Holders = s.holders(u)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*world.Entity{}
 	for _, stmt := range u.body {
@@ -402,7 +402,7 @@ func (s *Session) declareVars(st *world.Stage, u *unit) error {
 				u.vars[v] = ""
 				continue
 			}
-			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: s.n, Obj: types.NewVar(id.Pos(), u.checked.pkg, id.Name, v.Type())}
+			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: u.cell, Obj: types.NewVar(id.Pos(), u.checked.pkg, id.Name, v.Type())}
 			old := st.Lookup(id.Name)
 			if old != nil && old.Kind == world.Var && types.Identical(old.Obj.Type(), v.Type()) {
 				e.Internal, e.Kept = old.Internal, old.Kept
@@ -476,7 +476,7 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 }
 
 // usedByDecl says whether a function of the session uses a variable.
-func (s *Session) usedByDecl(st *world.Stage, name string) bool {
+func (s *Compiler) usedByDecl(st *world.Stage, name string) bool {
 	for _, d := range st.Decls() {
 		if d.Uses[name] {
 			return true
@@ -486,8 +486,8 @@ func (s *Session) usedByDecl(st *world.Stage, name string) bool {
 }
 
 // substituteParams replaces the literal in `name := literal` by the parameter of that name (-p name=value).
-func (s *Session) substituteParams(list []ast.Stmt) error {
-	if len(s.opts.Params) == 0 {
+func (s *Compiler) substituteParams(list []ast.Stmt) error {
+	if len(s.Params) == 0 {
 		return nil
 	}
 	for _, stmt := range list {
@@ -513,7 +513,7 @@ func (s *Session) substituteParams(list []ast.Stmt) error {
 			if !ok {
 				continue
 			}
-			value, given := s.opts.Params[id.Name]
+			value, given := s.Params[id.Name]
 			if !given {
 				continue
 			}
@@ -525,7 +525,7 @@ func (s *Session) substituteParams(list []ast.Stmt) error {
 	return nil
 }
 
-func (s *Session) substitute(name, value string, e *ast.Expr) error {
+func (s *Compiler) substitute(name, value string, e *ast.Expr) error {
 	pos := (*e).Pos()
 	lit := *e
 	if u, ok := lit.(*ast.UnaryExpr); ok && u.Op == token.SUB {
@@ -575,6 +575,6 @@ func (s *Session) substitute(name, value string, e *ast.Expr) error {
 	return nil
 }
 
-func (s *Session) badParam(pos token.Pos, name, value, want string) error {
+func (s *Compiler) badParam(pos token.Pos, name, value, want string) error {
 	return &CheckError{Diags: []Diag{s.diagAt(pos, 0, fmt.Sprintf("-p %s=%s: got %q, want %s as in the cell", name, value, value, want), "")}}
 }

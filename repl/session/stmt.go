@@ -2,15 +2,9 @@ package session
 
 import (
 	"context"
-	"errors"
-	"go/ast"
-	"go/token"
-	"go/types"
 	"reflect"
 
-	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench
@@ -26,49 +20,17 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	s.settled()
 	s.history = append(s.history, Cell{N: -1, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
-	file, err := s.parse(-1, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
+	u, value, err := s.loop(stmts)
 	if err != nil {
 		return nil, err
 	}
-	cell, ok := file.Decls[0].(*ast.FuncDecl)
-	if !ok || len(file.Decls) != 1 {
-		return nil, errors.New("only statements can be compiled on their own")
-	}
-	st := s.world.Stage()
-	u := &unit{pos: file.Package, runs: true}
-	list := cell.Body.List
-	u.outs = s.outRefs(list)
-	var extra []types.Object
-	for _, o := range u.outs {
-		extra = append(extra, types.NewVar(token.NoPos, nil, o.name, o.typ))
-	}
-	c := s.check(st, []*ast.File{file}, extra...)
-	c.dropUnused(list)
-	if len(c.errs) > 0 {
-		return nil, s.complaints(st, c)
-	}
-	u.checked, u.body = c, list
-	var result ast.Expr
-	var value *world.Entity
-	if n := len(list); n > 0 {
-		if es, ok := list[n-1].(*ast.ExprStmt); ok {
-			if ts := lower.Results(c.info.Types[es.X].Type); len(ts) == 1 && !isPrinting(c, es.X) {
-				result = es.X
-				value = &world.Entity{Name: "__value", Internal: s.world.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
-				u.slots = append(u.slots, value)
-			}
-		}
-	}
-	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, value) }
-	if err := s.build(st, u); err != nil {
+	if err := s.build(s.world.Stage(), u); err != nil {
 		return nil, err
 	}
-	for _, o := range u.outs {
-		if err := o.load(s); err != nil {
-			return nil, err
-		}
+	if err := s.load(u.Outs); err != nil {
+		return nil, err
 	}
-	if _, err := s.execute(context.Background(), u, nil); err != nil {
+	if _, err := s.execute(context.Background(), u, false, nil); err != nil {
 		return nil, err
 	}
 	stmt := &Stmt{s: s, loop: s.rt.TakeLoop()}

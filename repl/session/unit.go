@@ -22,8 +22,9 @@ type unit struct {
 	pos     token.Pos
 
 	command string       // of a command line
-	local   *local       // the package of the user's that it makes, if it does
+	Own     *Package     // the package of the user's that it makes, if it does
 	st      *world.Stage // of that package
+	cell    int          // the number of the cell
 
 	checked   *checked
 	vars      map[types.Object]string // the interpreter's names of the variables that the statements declare
@@ -41,11 +42,10 @@ type unit struct {
 	shows  []types.Type
 	listed bool                                           // shown is a list of expressions
 	added  map[string]ast.Expr                            // variables that completing assignments has added, for the results of which call
-	outs   []*out                                         // results of earlier cells that it uses
+	Outs   []*Out                                         // results of earlier cells that it uses
 	loop   func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
 
 	program   *yaegi.Program
-	more      bool // the cell has more to run after this unit
 	runs      bool // the program has something to run, not only to declare
 	packages  []string
 	instances []*instance

@@ -25,7 +25,7 @@ func (s *Session) Vars() []Var {
 		list = append(list, v)
 	}
 	for name, path := range s.world.Imports {
-		list = append(list, Var{Name: name, Kind: "import", Type: s.packageTitle(path)})
+		list = append(list, Var{Name: name, Kind: "import", Type: s.locals.title(path)})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
@@ -82,14 +82,14 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 	if !isNamed || named.Obj().Pkg() == nil || !lower.Interpreted(named.Obj().Pkg()) || types.NewMethodSet(t).Lookup(named.Obj().Pkg(), name) == nil {
 		return "", false
 	}
-	text, err := s.rt.CallText(s.typeKey(types.Unalias(t)), name, v)
+	text, err := s.rt.CallText(s.Types.Key(types.Unalias(t)), name, v)
 	return text, err == nil
 }
 
 // typeIn is the type of the value in an interface, if it was declared in a cell.
 func (s *Session) typeIn(v reflect.Value) types.Type {
 	if _, t := s.rt.Dynamic(v); t != nil {
-		return s.typeOfKey(t.Key())
+		return s.Types.Of(t.Key())
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type version struct {
 
 // version makes a version of the function that has this key and the interpreter's name.
 func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.Version, error) {
-	if v.s.program != nil {
+	if v.s.Once {
 		return lower.Version{}, nil
 	}
 	sig := asFunction(f.Signature())

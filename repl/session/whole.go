@@ -14,31 +14,48 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// checkLocal checks a package and makes the unit that runs its declarations and initial values.
-func (s *Session) checkLocal(p *local, name string) (*unit, error) {
-	p.world = world.New()
-	p.world.Path, p.world.Name = p.path, name
-	w := &whole{s: s, st: p.world.Stage(), deps: p.deps}
-	for _, f := range p.files {
-		if err := refuseDirectives(f.ast); err != nil {
+// Package checks a package of the user's and makes the unit that runs its declarations and initial values.
+// Deps are the packages of the user's among its imports, by what these say. From then on cells can import it.
+func (s *Compiler) Package(p *Package, files []File, deps map[string]*Package) (*unit, error) {
+	p.World = world.New()
+	p.World.Path, p.World.Name = p.Path, files[0].Syntax.Name.Name
+	for _, f := range files {
+		if err := refuseDirectives(f.Syntax); err != nil {
 			return nil, s.refusal(err)
 		}
-		w.files = append(w.files, wholeFile{f.n, f.text, f.ast})
 	}
+	w := &whole{s: s, st: p.World.Stage(), files: files, deps: deps}
 	u, _, err := w.check()
 	if err != nil {
 		return nil, err
 	}
-	p.pkg = u.checked.pkg
-	p.world.Commit(&u.Change)
+	p.Types = u.checked.pkg
+	p.World.Commit(&u.Change)
 	for _, e := range u.Define {
 		if e.Internal != "" && e.Kind != world.Type {
-			s.locals.names[e.Obj] = e.Internal
+			s.names[e.Obj] = e.Internal
 		}
 	}
-	u.local, u.st = p, p.world.Stage()
+	u.Own, u.st = p, p.World.Stage()
 	u.Change = world.Change{}
 	u.runs = len(u.body) > 0
+	s.packages[p.Path] = p
+	return u, nil
+}
+
+// Program checks a program and makes the unit that runs it: its initial values, then main.
+func (s *Compiler) Program(files []File, deps map[string]*Package) (*unit, error) {
+	w := &whole{s: s, st: s.world.Stage(), files: files, deps: deps}
+	u, main, err := w.check()
+	if err != nil {
+		return nil, err
+	}
+	if main == nil {
+		return nil, s.refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
+	}
+	w.call(u, main)
+	s.world.Commit(&u.Change)
+	u.Change = world.Change{}
 	return u, nil
 }
 
@@ -58,16 +75,17 @@ func refuseDirectives(f *ast.File) error {
 
 // A whole is a package that is checked from complete files: a program, or a package of the user's.
 type whole struct {
-	s     *Session
+	s     *Compiler
 	st    *world.Stage
-	files []wholeFile
-	deps  map[string]*local
+	files []File
+	deps  map[string]*Package
 }
 
-type wholeFile struct {
-	n    int
-	text string
-	ast  *ast.File
+// A File is a source file of a package or program. Its number stands where a cell's would.
+type File struct {
+	N      int
+	Text   string
+	Syntax *ast.File
 }
 
 // check checks the package as the compiler would and makes a unit of it, whose statements give the variables
@@ -75,9 +93,9 @@ type wholeFile struct {
 // func main.
 func (w *whole) check() (u *unit, main types.Object, err error) {
 	s := w.s
-	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].ast.Name.Name), info: newInfo(), names: map[types.Object]string{}}
+	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].Syntax.Name.Name), info: newInfo(), names: map[types.Object]string{}}
 	for _, f := range w.files {
-		c.files = append(c.files, f.ast)
+		c.files = append(c.files, f.Syntax)
 	}
 	conf := types.Config{Importer: relativeImporter{s.importer, w.deps}, Sizes: s.sizes, Error: func(err error) {
 		var te types.Error
@@ -89,13 +107,13 @@ func (w *whole) check() (u *unit, main types.Object, err error) {
 	if len(c.errs) > 0 {
 		return nil, nil, s.complaints(w.st, c)
 	}
-	u = &unit{pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
+	u = &unit{cell: w.files[0].N, pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
 	for _, f := range w.files {
-		imports, err := w.imports(u, f.ast)
+		imports, err := w.imports(u, f.Syntax)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range s.userDecls(w.st, f.ast, f.n, f.text, 0, f.text, 0) {
+		for _, d := range s.userDecls(w.st, f.Syntax, f.N, f.Text, 0, f.Text, 0) {
 			if d.Tok != token.VAR && d.Tok != token.IMPORT {
 				d.Imports = imports
 				u.decls = append(u.decls, d)
@@ -200,18 +218,18 @@ func (w *whole) call(u *unit, o types.Object) {
 // A relativeImporter is an importer for files whose imports of the user's own packages are known.
 type relativeImporter struct {
 	types.Importer
-	deps map[string]*local
+	deps map[string]*Package
 }
 
 func (im relativeImporter) Import(path string) (*types.Package, error) {
 	if p := im.deps[path]; p != nil {
-		return p.pkg, nil
+		return p.Types, nil
 	}
 	return im.Importer.Import(path)
 }
 
 // parseFile parses a whole file; n is the number that stands for a cell's.
-func (s *Session) parseFile(n int, text string) (*ast.File, error) {
+func (s *Compiler) parseFile(n int, text string) (*ast.File, error) {
 	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
 	var list scanner.ErrorList
 	if errors.As(err, &list) {
