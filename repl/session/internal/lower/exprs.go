@@ -427,27 +427,7 @@ func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 	out := &ast.CompositeLit{Type: l.typ(t), Lbrace: e.Lbrace, Rbrace: e.Rbrace}
 	switch u := t.Underlying().(type) {
 	case *types.Struct:
-		for i, elt := range e.Elts {
-			if kv, ok := elt.(*ast.KeyValueExpr); ok {
-				v := l.info.Uses[kv.Key.(*ast.Ident)].(*types.Var)
-				value := l.element(kv.Value, v.Type())
-				l.pos = kv.Pos()
-				out.Elts = append(out.Elts, &ast.KeyValueExpr{Key: l.id(l.fieldName(v)), Colon: kv.Colon, Value: value})
-				continue
-			}
-			if u.Field(i).Name() == "_" { // it has no value, and == does not look at it
-				if calls(elt) {
-					l.refuse(elt.Pos(), "a call for a blank field is not available in cells")
-				}
-				out.Elts = append(out.Elts, l.zero(u.Field(i).Type()))
-				continue
-			}
-			value := l.element(elt, u.Field(i).Type())
-			if n, ok := types.Unalias(t).(*types.Named); ok && !l.ownType(n) { // the interpreter cannot put a function there without the name
-				value = &ast.KeyValueExpr{Key: l.id(l.fieldName(u.Field(i))), Colon: elt.Pos(), Value: value}
-			}
-			out.Elts = append(out.Elts, value)
-		}
+		out.Elts = l.structElements(e, t, u)
 	case *types.Slice:
 		out.Elts = l.elements(e.Elts, nil, u.Elem())
 	case *types.Array:
@@ -458,23 +438,79 @@ func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 	return out
 }
 
+// structElements writes the elements of a literal of the type t, which is the struct u. With keys are those that
+// the interpreter cannot do without: elements that dereference, and functions for a compiled type.
+func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Struct) []ast.Expr {
+	var out, fields []ast.Expr
+	n, named := types.Unalias(t).(*types.Named)
+	keys := named && !l.ownType(n)
+	for i, elt := range e.Elts {
+		if kv, ok := elt.(*ast.KeyValueExpr); ok {
+			v := l.info.Uses[kv.Key.(*ast.Ident)].(*types.Var)
+			value := l.element(kv.Value, v.Type())
+			l.pos = kv.Pos()
+			out = append(out, &ast.KeyValueExpr{Key: l.id(l.fieldName(v)), Colon: kv.Colon, Value: value})
+			continue
+		}
+		if u.Field(i).Name() == "_" { // it has no value, and == does not look at it
+			if calls(elt) {
+				l.refuse(elt.Pos(), "a call for a blank field is not available in cells")
+			}
+			out = append(out, l.zero(u.Field(i).Type()))
+			continue
+		}
+		x := l.element(elt, u.Field(i).Type())
+		keys = keys || dereferences(x)
+		l.pos = elt.Pos()
+		out = append(out, x)
+		fields = append(fields, &ast.KeyValueExpr{Key: l.id(l.fieldName(u.Field(i))), Colon: elt.Pos(), Value: x})
+	}
+	if keys && len(fields) > 0 {
+		return fields
+	}
+	return out
+}
+
 func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 	out := make([]ast.Expr, len(list))
+	at := 0 // the index of the element
 	for i, e := range list {
 		kv, ok := e.(*ast.KeyValueExpr)
 		if !ok {
-			out[i] = l.element(e, elem)
+			x := l.element(e, elem)
+			if dereferences(x) {
+				l.pos = e.Pos()
+				x = &ast.KeyValueExpr{Key: l.int(at), Colon: e.Pos(), Value: x}
+			}
+			out[i] = x
+			at++
 			continue
 		}
 		k := kv.Key
 		if key != nil {
 			k = l.element(k, key)
 		} else {
+			index, _ := constant.Int64Val(constant.ToInt(l.info.Types[k].Value))
+			at = int(index) + 1
 			k = l.integer(l.info.Types[k].Value)
 		}
 		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: l.element(kv.Value, elem)}
 	}
 	return out
+}
+
+// dereferences says whether an element of a literal is made of what a pointer points to: of an element without
+// a key the interpreter asks the type before it knows that the star is none of a type.
+func dereferences(x ast.Expr) (found bool) {
+	if star, ok := x.(*ast.StarExpr); ok { // which it gets right
+		return dereferences(star.X)
+	}
+	ast.Inspect(x, func(n ast.Node) bool {
+		_, star := n.(*ast.StarExpr)
+		found = found || star
+		return !found
+	})
+	return found
 }
 
 func (l *Lowerer) element(e ast.Expr, t types.Type) ast.Expr {
