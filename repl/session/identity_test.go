@@ -29,8 +29,7 @@ func TestIdentity(t *testing.T) {
 	}
 	for seed := range batches {
 		src := identityProgram(uint64(seed), programs)
-		dir := "/tmp/a1/id"
-		_ = os.MkdirAll(dir, 0o777)
+		dir := t.TempDir()
 		file := filepath.Join(dir, "identity.go")
 		if err := os.WriteFile(file, []byte(src), 0o666); err != nil {
 			t.Fatal(err)
