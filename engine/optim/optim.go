@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -61,9 +62,14 @@ type Update struct {
 // Tensors lists the new values, which nothing but Commit gives to the parameters.
 func (u *Update) Tensors() []tensor.Tensor {
 	if u.new == nil {
-		u.new = u.make(false, tensor.Tensor{})
+		u.made(false, tensor.Tensor{})
 	}
 	return u.new
+}
+
+// made makes the new values: whoever asks where a launch comes from is told that it belongs to the optimizer.
+func (u *Update) made(inPlace bool, guard tensor.Tensor) {
+	ir.InPass(ir.Optimizer, func() { u.new = u.make(inPlace, guard) })
 }
 
 // At makes rate the learning rate of the step, in place of the number that Update was given: a schedule's At.
@@ -79,7 +85,7 @@ func (u *Update) At(rate func(step int) float64) *Update {
 // that waits to be computed from them, or a Snapshot, keeps the old values.
 func (u *Update) Commit() {
 	if u.new == nil {
-		u.new = u.make(true, tensor.Tensor{})
+		u.made(true, tensor.Tensor{})
 	}
 	tensor.Eval(u.new...)
 	u.replace()
@@ -92,7 +98,7 @@ func (u *Update) Commit() {
 // calls the rest holds as well.
 func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	if u.new == nil {
-		u.new = u.make(true, guard)
+		u.made(true, guard)
 	}
 	tensor.Eval(slices.Concat(others, []tensor.Tensor{guard}, u.new)...)
 	made := true
@@ -127,8 +133,11 @@ func constant(rate float64) func(int) float64 { return func(int) float64 { retur
 // limit/norm) that brings it down to limit (Pascanu et al. 2013). Both are f32 numbers that are not yet
 // evaluated.
 func ClipScale(grads []tensor.Tensor, limit float64) (scale, norm tensor.Tensor) {
-	norm = tensor.SumSquares(grads).Sqrt()
-	return tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1), norm
+	ir.InPass(ir.Optimizer, func() {
+		norm = tensor.SumSquares(grads).Sqrt()
+		scale = tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1)
+	})
+	return scale, norm
 }
 
 // computed is the dtype in which a parameter is stepped and its state kept: f32, or f64 for one of f64.

@@ -20,7 +20,7 @@ func Grad(ctx context.Context, loss *Node, params []*Node) ([]*Node, error) {
 	}
 	links.RLock()
 	defer links.RUnlock()
-	r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}}
+	r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}, blame: newBlame()}
 	order := r.order(ctx, loss, params)
 	if order == nil {
 		return nil, context.Cause(ctx)
@@ -28,7 +28,9 @@ func Grad(ctx context.Context, loss *Node, params []*Node) ([]*Node, error) {
 	if err := r.unreached(loss, params); err != nil {
 		return nil, err
 	}
-	r.flow(loss, 0, full(loss, 1, loss.Shape))
+	one := full(loss, 1, loss.Shape)
+	r.blame.on(loss, one)
+	r.flow(loss, 0, one)
 	for i, n := range slices.Backward(order) {
 		if i%lookEvery == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -57,6 +59,7 @@ type reverse struct {
 	dy map[*Node][]flows // what flowed so far into each value of a node; nil where nothing did
 
 	floor map[*Node]bool // nodes below which it does not go
+	blame blame
 }
 
 // flows are the gradients that flowed into one value. Their sum is written down when all are there: that of
@@ -137,6 +140,7 @@ func (r *reverse) step(n *Node) error {
 	if err != nil {
 		return err
 	}
+	r.blame.on(n, grads...)
 	for i, s := range flowing(n) {
 		if !r.on[s] {
 			continue
@@ -196,6 +200,7 @@ func (r *reverse) sums(n *Node) []*Node {
 	for i, f := range list {
 		if len(f) > 0 {
 			sums[i] = f.sum()
+			r.blame.from(f[0].Origin, sums[i])
 			list[i] = flows{sums[i]}
 		}
 	}

@@ -6,6 +6,7 @@ package ir
 func (r *reverse) again(n, dy *Node) error {
 	y, x := n.Src[0], n.Src[1]
 	from := build(Again, Attr{}, x, dy)
+	r.blame.on(n, from)
 	r.on[from] = r.on[x]
 	copies := map[*Node]*Node{x: from}
 	order := r.copyBetween(y, copies)
@@ -43,6 +44,7 @@ func (r *reverse) copyBetween(y *Node, copies map[*Node]*Node) (order []*Node) {
 		done[n] = true
 		if c := copyOver(n, copies); c != nil {
 			copies[n], r.on[c] = c, r.on[n]
+			r.blame.on(n, c)
 			order = append(order, c)
 		}
 	}

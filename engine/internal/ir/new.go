@@ -16,6 +16,7 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 		return nil, err
 	}
 	n.count()
+	n.note()
 	return n, nil
 }
 
@@ -97,6 +98,7 @@ func Number(dev Device, dt dtype.Type, v float64) *Node {
 func NewLeaf(dev Device, dt dtype.Type, data *Data, name string) *Node {
 	n := &Node{Op: Leaf, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name, counted: true}
 	n.data.Store(data)
+	n.note()
 	return n
 }
 
@@ -106,6 +108,7 @@ func NewIota(dev Device, dt dtype.Type, shape []int, axis int) (*Node, error) {
 	if err := RowOf(Iota).Infer(n); err != nil {
 		return nil, err
 	}
+	n.note()
 	return n, nil
 }
 

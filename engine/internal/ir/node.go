@@ -33,6 +33,7 @@ type Node struct {
 	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when
 	// they are evaluated, because a gradient may still be asked for.
 	Tracked bool
+	Origin  Origin
 
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Hold

@@ -11,8 +11,8 @@ import (
 )
 
 // Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its
-// kernel reads, the instructions that it runs for each element, row or tile, and what it writes. Nothing is
-// computed. It is empty if all nodes have their values.
+// kernel reads, the instructions that it runs for each element, row or tile, what it writes, and where it
+// comes from if that is known. Nothing is computed. It is empty if all nodes have their values.
 func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 	defer caught(&err)
 	todo := waiting(outs)
@@ -33,6 +33,9 @@ func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 		fmt.Fprintf(&b, "\n%d. %s (%v) %s", i+1, g.Name, g.Kind, units.Bytes(g.Bytes))
 		if g.Flops > 0 {
 			fmt.Fprintf(&b, ", %s flops", units.Count(float64(g.Flops)))
+		}
+		for _, from := range ir.Origins(e.origins(w)) {
+			fmt.Fprintf(&b, "\n   from %s", from)
 		}
 		describeGroup(&b, g)
 	}

@@ -38,6 +38,7 @@ type value struct {
 	index int   // leaf: which; scalar: which of graph.scalars; result: which of the tuple
 	lora  bool  // comes from a LoRA op
 	node  *ir.Node
+	from  []int32 // what it comes from: places in the walk's Nodes
 }
 
 func (v *value) size() int { return ir.Size(v.shape) }
@@ -54,6 +55,7 @@ type graph struct {
 	leaves  []ir.Layout
 	outs    []int
 	same    map[string]int // common subexpressions
+	now     []int32        // what new values come from
 }
 
 // buildGraph translates what a walk found.
@@ -64,6 +66,7 @@ func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
 	}
 	ids := make([]int, len(w.Nodes))
 	for i, n := range w.Nodes {
+		g.now = []int32{int32(i)}
 		switch {
 		case w.LeafOf[i] >= 0:
 			ids[i] = g.add(value{kind: leaf, dtype: n.DType, shape: n.Type().Shape, index: int(w.LeafOf[i])})
@@ -75,6 +78,7 @@ func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
 				args = append(args, ids[s])
 			}
 			ids[i] = g.translate(n, args)
+			g.computes(ids[i], n, int32(i))
 		}
 	}
 	for _, o := range w.Outs {
@@ -119,6 +123,7 @@ func (g *graph) add(v value) int {
 	if i, ok := g.same[key]; ok && (g.fuse || v.kind != mapped && v.kind != heavy) {
 		return i
 	}
+	v.from = g.now
 	g.values = append(g.values, v)
 	g.same[key] = len(g.values) - 1
 	return len(g.values) - 1

@@ -100,14 +100,16 @@ func (g *rewriting) addProducts(v int) bool {
 		l, lf, r, rf = r, rf, l, lf
 	}
 	p, q := g.values[l], g.values[r]
+	g.now = slices.Concat(q.from, x.from)
 	p.args, q.args = g.scaleFirst(p.args, lf), g.scaleFirst(q.args, rf)
 	if g.sums[l] && lf < 0 { // nobody else has it: it grows, because a long sum must not be copied again and again
 		g.grow(l, q.args)
 		g.values[l].lora = p.lora || q.lora
+		g.values[l].from = append(p.from, g.now...)
 		g.replace(v, l)
 		return true
 	}
-	g.values = append(g.values, value{kind: heavy, op: ir.MatMul, dtype: dt, shape: p.shape, args: slices.Concat(p.args, q.args), lora: p.lora || q.lora})
+	g.values = append(g.values, value{kind: heavy, op: ir.MatMul, dtype: dt, shape: p.shape, args: slices.Concat(p.args, q.args), lora: p.lora || q.lora, from: slices.Concat(p.from, g.now)})
 	sum := len(g.values) - 1
 	g.sums[sum] = true
 	g.replace(v, sum)
@@ -183,6 +185,7 @@ func (g *rewriting) sumBatches(v int) bool {
 			return false
 		}
 	}
+	g.now = slices.Concat(p.from, x.from)
 	sum := value{kind: heavy, op: ir.MatMul, dtype: p.dtype, shape: p.shape[rank-2:], lora: p.lora}
 	for i, a := range slices.Clone(p.args) {
 		flat, ok := g.batchesInside(a, i%2 == 0)

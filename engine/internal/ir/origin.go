@@ -1,0 +1,142 @@
+package ir
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
+)
+
+// An Origin says where a node comes from. The zero Origin is that of a node that was made while nobody asked.
+type Origin struct {
+	Place string // what the front end calls the statement that ran: "In[3]:2"; empty if it does not know
+	Op    Op     // what was called; of a gradient, the operation whose gradient it is
+	Pass  Pass
+}
+
+// A Pass is a part of a training step.
+type Pass uint8
+
+const (
+	Forward Pass = iota
+	Backward
+	Optimizer
+)
+
+var passNames = [...]string{"forward", "backward", "optimizer"}
+
+// String returns the pass in lower case.
+func (p Pass) String() string { return passNames[p] }
+
+// Known says whether somebody asked when the node was made.
+func (o Origin) Known() bool { return o.Op != Invalid }
+
+// Origins writes down where a launch comes from: "In[3]:2 matmul, silu", "In[3]:2 backward of matmul". It is
+// one text for each place and pass, in the order of the list.
+func Origins(list []Origin) (texts []string) {
+	var of []Origin // of each text the first
+	for _, o := range list {
+		i := slices.IndexFunc(of, func(p Origin) bool { return p.Place == o.Place && p.Pass == o.Pass })
+		if i >= 0 {
+			texts[i] += ", " + o.Op.String()
+			continue
+		}
+		text := o.Op.String()
+		switch o.Pass {
+		case Backward:
+			text = "backward of " + text
+		case Optimizer:
+			text = "optimizer: " + text
+		}
+		of, texts = append(of, o), append(texts, strings.TrimSpace(o.Place+" "+text))
+	}
+	return texts
+}
+
+// An asker is what a scope says about the origin of the nodes that are made within it.
+type asker struct {
+	place func() string
+	pass  Pass
+}
+
+var origins = &scope.Key{Name: "origins"}
+
+// WithPlaces returns a context within which nodes know their origin. place is called for each node, by the
+// goroutine that makes it, and says where the program is.
+func WithPlaces(ctx context.Context, place func() string) context.Context {
+	return context.WithValue(ctx, origins, &asker{place: place})
+}
+
+// InPass calls f. The nodes that f makes belong to that pass.
+func InPass(p Pass, f func()) {
+	a := asking()
+	if a == nil {
+		f()
+		return
+	}
+	scope.Within(context.WithValue(scope.Context(), origins, &asker{a.place, p}), f)
+}
+
+// asking returns who wants to know the origin of nodes, or nil.
+func asking() *asker {
+	a, _ := scope.Context().Value(origins).(*asker)
+	return a
+}
+
+// Place is where the program is, if somebody asks for that; else it is empty.
+func Place() string {
+	if a := asking(); a != nil {
+		return a.place()
+	}
+	return ""
+}
+
+// note gives a node that is new its origin, if somebody asks.
+func (n *Node) note() {
+	if a := asking(); a != nil {
+		n.Origin = Origin{a.place(), n.Op, a.pass}
+	}
+}
+
+// A blame gives the nodes of gradients their origins: the place and the op of the forward pass whose gradient
+// they belong to.
+type blame struct {
+	asked bool
+	place string // of the call of Grad, for nodes of the forward pass that do not know theirs
+}
+
+func newBlame() blame {
+	a := asking()
+	if a == nil {
+		return blame{}
+	}
+	return blame{true, a.place()}
+}
+
+// on blames n for the new nodes that grads are computed from.
+func (b blame) on(n *Node, grads ...*Node) {
+	from := Origin{n.Origin.Place, n.Op, Backward}
+	if from.Place == "" {
+		from.Place = b.place
+	}
+	b.from(from, grads...)
+}
+
+// from gives an origin to the new nodes that grads are computed from. A node that has one ends the search: so
+// each is looked at once.
+func (b blame) from(from Origin, grads ...*Node) {
+	if !b.asked {
+		return
+	}
+	list := append([]*Node(nil), grads...)
+	for len(list) > 0 {
+		g := list[len(list)-1]
+		list = list[:len(list)-1]
+		if g == nil || g == nothing || g.counted || g.Origin.Known() {
+			continue
+		}
+		g.Origin = from
+		list = append(list, g.Src...)
+	}
+}
