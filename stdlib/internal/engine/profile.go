@@ -18,5 +18,6 @@ func profileSymbols() map[string]reflect.Value {
 		"Start":      reflect.ValueOf(profile.Start),
 		"StartTimed": reflect.ValueOf(profile.StartTimed),
 		"Total":      reflect.ValueOf(profile.Total),
+		"WithPlaces": reflect.ValueOf(profile.WithPlaces),
 	}
 }
