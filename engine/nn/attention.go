@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/mcs-notebook/mcs/engine/internal/owned"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -66,12 +67,13 @@ func (c *Cache) Grow(room, batch, heads, d int) {
 }
 
 // Continue is Forward for tokens that follow those in the cache, at positions i64 [T]. The cache then has
-// them too; its tensors are lazy until they are evaluated, and are then changed in place: a handle on what
-// they were before shows something else afterwards.
+// them too; its tensors are lazy until they are evaluated, and then take the memory of those before. What
+// still reads those, a result of an earlier Continue that was not evaluated with the cache, is an error then.
+// A Snapshot of Keys and Values keeps both: another cache can go on from it.
 func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
 	q, k, v := a.heads(x, positions)
-	c.Keys = c.Keys.Overwrite(2, positions, k).Detach()
-	c.Values = c.Values.Overwrite(2, positions, v).Detach()
+	c.Keys = owned.Overwrite(c.Keys, 2, positions, k).(tensor.Tensor).Detach()
+	c.Values = owned.Overwrite(c.Values, 2, positions, v).(tensor.Tensor).Detach()
 	// Shapes do not change from token to token, so that one plan serves a whole cache's room.
 	seen := tensor.Range(c.Room()).Le(positions.Unsqueeze(1))
 	return a.join(tensor.Attention(q, c.Keys, c.Values, tensor.AttentionOptions{Mask: seen}))

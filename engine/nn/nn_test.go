@@ -2,9 +2,11 @@ package nn
 
 import (
 	"math"
+	"runtime/debug"
 	"slices"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -191,6 +193,40 @@ func TestContinueIsForward(t *testing.T) {
 		}
 		if c.Room() != 8 {
 			t.Errorf("pieces of %v: room for %d, want 8", pieces, c.Room())
+		}
+	}
+}
+
+// A cache changes in the memory that it has, unless somebody holds a snapshot of it: then another cache goes
+// on from that.
+func TestCachesFromASnapshot(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else gives memory back meanwhile
+	random := tensor.NewRNG(1)
+	a, x := newAttention(random), random.Randn(1, 9, 16)
+	want := a.Forward(x, tensor.Range(9))
+	const room = 1 << 12
+	token := func(c *Cache, at int) tensor.Tensor {
+		y := a.Continue(x.Slice(1, at, at+1), tensor.Range(1).Add(at), c)
+		tensor.Eval(y, c.Keys, c.Values)
+		return y
+	}
+	var c Cache
+	c.Grow(room, 1, 2, 4)
+	token(&c, 0) // the cache begins as a view of one number
+	before := device.Default().Memory().InUse
+	for at := 1; at < 6; at++ {
+		token(&c, at)
+	}
+	if grown := device.Default().Memory().InUse - before; grown > room*2*4*4 {
+		t.Errorf("five tokens hold %d bytes more, want less than a cache", grown)
+	}
+	branch := Cache{Keys: c.Keys.Snapshot(), Values: c.Values.Snapshot()}
+	for at := 6; at < 9; at++ {
+		y, z := token(&c, at), token(&branch, at)
+		for i, got := range []tensor.Tensor{y, z} {
+			if d := tensor.MaxAbsDiff(got, want.Slice(1, at, at+1)); d > 1e-5 {
+				t.Errorf("token %d, cache %d: differs by %g", at, i, d)
+			}
 		}
 	}
 }

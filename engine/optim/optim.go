@@ -55,7 +55,8 @@ type Update struct {
 	// take their memory; then they are the old ones if guard, a number, is there and not finite.
 	make    func(inPlace bool, guard tensor.Tensor) []tensor.Tensor
 	rate    func(step int) float64
-	private int // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
+	private int  // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
+	shown   bool // Tensors has given new to somebody
 	step    *int
 }
 
@@ -64,6 +65,7 @@ func (u *Update) Tensors() []tensor.Tensor {
 	if u.new == nil {
 		u.made(false, tensor.Tensor{})
 	}
+	u.shown = true
 	return u.new
 }
 
@@ -80,9 +82,9 @@ func (u *Update) At(rate func(step int) float64) *Update {
 	return u
 }
 
-// Commit gives parameters and memory their new values; what Tensors returned is freed by that. Without
-// Tensors before, parameters change in the memory that they have, unless somebody else could see it: a tensor
-// that waits to be computed from them, or a Snapshot, keeps the old values.
+// Commit gives parameters and memory their new values. What could still be read keeps the old ones: a
+// Snapshot, a loss and whatever else was computed from the parameters, evaluated or not, and its gradients.
+// If nothing could, and nobody called Tensors, parameters and memory change where they lie.
 func (u *Update) Commit() {
 	if u.new == nil {
 		u.made(true, tensor.Tensor{})
@@ -108,16 +110,22 @@ func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 			*u.step++
 		}
 	}, guard)
-	if !made {
+	switch {
+	case made:
+		u.replace()
+	case !u.shown:
 		tensor.Free(u.new...)
-		return false
 	}
-	u.replace()
-	return true
+	return made
 }
 
+// replace gives the parameters and the optimizer's memory what new holds.
 func (u *Update) replace() {
 	for i := range u.old {
+		if u.shown {
+			u.old[i].Set(u.new[i])
+			continue
+		}
 		readers := 0
 		if i >= len(u.old)-u.private {
 			readers = 1

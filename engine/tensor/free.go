@@ -51,8 +51,14 @@ func gravestone(n *ir.Node) *ir.Node {
 	return &ir.Node{Op: freed, DType: n.DType, Shape: n.Shape, Name: n.Name, Dev: n.Dev}
 }
 
-// Freed says whether Free was called.
-func (t Tensor) Freed() bool { return t.v != nil && t.v.node.Load().Op == freed }
+// Freed says whether Free was called, or something else has taken the tensor's memory that says so.
+func (t Tensor) Freed() bool { return t.v != nil && gone(t.v.node.Load()) }
+
+// gone says whether a box that holds n has no value any more.
+func gone(n *ir.Node) bool {
+	d := n.Value()
+	return n.Op == freed || d != nil && d.Freed
+}
 
 // letGo drops a handle on n, and the value with the last one.
 func letGo(n *ir.Node) {
@@ -104,6 +110,9 @@ func move(t, y Tensor, readers int) {
 
 func init() {
 	owned.Move = func(t, y any, readers int) { move(t.(Tensor), y.(Tensor), readers) }
+	owned.Overwrite = func(t any, axis int, index, updates any) any {
+		return overwrite(t.(Tensor), axis, index.(Tensor), updates.(Tensor), ir.InPlace)
+	}
 	owned.Notes = func(t any) *sync.Map {
 		v := t.(Tensor).v
 		v.notes.CompareAndSwap(nil, &sync.Map{})

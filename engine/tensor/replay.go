@@ -22,6 +22,7 @@ type replay struct {
 	plan    *plan.Captured // nil if there is nothing to compute
 	leaves  []origin
 	layouts []ir.Layout                   // of the leaves
+	kept    []bool                        // whether an output becomes the value of the leaf's box
 	numbers []func(*invocation) ir.Scalar // nil for a constant that stays
 	draws   []*RNG                        // nil for the default one
 	drawn   []RNGState
@@ -123,6 +124,12 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 			p.keep[o.index] = slices.IndexFunc(p.leaves, func(from origin) bool { return from.box == v })
 		}
 	}
+	p.kept = make([]bool, len(p.leaves))
+	for _, leaf := range p.keep {
+		if leaf >= 0 {
+			p.kept[leaf] = true
+		}
+	}
 }
 
 // takes says whether the replay is for such arguments.
@@ -141,7 +148,10 @@ func sameLayout(a, b ir.Layout) bool {
 // trace.
 func (p *replay) bind(args []*ir.Node) bool {
 	for i, from := range p.leaves {
-		p.data[i], p.nodes[i] = from.value(args)
+		d, n := from.value(args)
+		if p.data[i] = d; p.kept[i] {
+			p.nodes[i] = n
+		}
 		if !sameLayout(p.data[i].Layout, p.layouts[i]) {
 			return false
 		}

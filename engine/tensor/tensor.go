@@ -63,7 +63,7 @@ func (t Tensor) node(op string) *ir.Node {
 		fail(op, "got no tensor (a zero Tensor)")
 	}
 	n := t.v.node.Load()
-	if n.Op == freed {
+	if gone(n) {
 		fail(op, "got %v, which was freed", n)
 	}
 	if tr := tracing(); tr != nil {

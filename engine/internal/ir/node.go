@@ -146,5 +146,5 @@ const (
 	Fixed                        // const: the value belongs to the formula and never changes, so a plan may rely on it
 	Transposed                   // dequantize: the weight's axes in the other order
 	Varies                       // const: another value in each run, so that a plan may not rely on any
-	InPlace                      // adamw: the values may have the memory of what they replace
+	InPlace                      // adamw, overwrite: the values may have the memory of what they replace
 )

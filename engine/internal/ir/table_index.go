@@ -34,9 +34,9 @@ func indexRows() []Row {
 				"Greatest is shared evenly by those that tie. " + range_,
 		},
 		{
-			Op: Overwrite, Name: "overwrite", Family: FamilyIndex, Infer: inferOverwrite, NoGrad: "it changes its base, which others may have read", Flops: free, Tol: exact,
+			Op: Overwrite, Name: "overwrite", Family: FamilyIndex, Infer: inferOverwrite, NoGrad: "it may change its base, which others have read", Flops: free, Tol: exact,
 			Doc: "Overwrite is base with its slices along Attr.Axis that index names replaced by updates; the last of several updates of one slice stays. " +
-				"It is for memory with one owner, the cache of a decoder: when base is data that nothing else in the evaluation reads, it is changed in place, and its old value is lost. " + range_,
+				"With Flags InPlace, for memory with one owner such as the cache of a decoder, base is not used afterwards, and the value may have its memory. " + range_,
 		},
 		{
 			Op: TopK, Name: "top_k", Family: FamilyIndex, Infer: inferTopK, Grad: gradTopK, Flops: flopsOfSource(4), Tol: exact,

@@ -15,9 +15,11 @@ type Graph struct {
 	Nodes []*Node
 	// Outs are the places of the outputs in Nodes.
 	Outs []int32
-	// Leaves are the values of the nodes that have one; LeafOf[i] says which is that of Nodes[i], or -1.
-	Leaves []*Data
-	LeafOf []int32
+	// Leaves are the values of the nodes that have one, Holders those nodes; LeafOf[i] says which is that of
+	// Nodes[i], or -1.
+	Leaves  []*Data
+	Holders []*Node
+	LeafOf  []int32
 	// Consts are the numbers of the Const nodes without Fixed; ConstOf[i] says which is that of Nodes[i], or
 	// -1.
 	Consts  []Scalar
@@ -34,41 +36,6 @@ type Graph struct {
 
 // Sources returns the places in Nodes of the sources of Nodes[i]; none for a leaf.
 func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]] }
-
-// ReadElsewhere says for each leaf in list whether others than the outputs can see its node: whether more
-// than one handle is on it, or an operation that is not in g reads it, or would compute from it what it
-// reads: a loss that nobody evaluated when its gradients were.
-func (g *Graph) ReadElsewhere(list []int) []bool {
-	here := make([]int, len(g.Nodes)) // how often each node is a source
-	for _, i := range g.edges {
-		here[i]++
-	}
-	nodes := make([]int, len(g.Leaves))
-	for i, leaf := range g.LeafOf {
-		if leaf >= 0 {
-			nodes[leaf] = i
-		}
-	}
-	kept := make([]bool, len(g.Nodes)) // outputs
-	for _, o := range g.Outs {
-		kept[o] = true
-	}
-	wanted := make([]bool, len(g.Nodes)) // nodes that are computed again for an operation that is not in g
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		wanted[i] = wanted[i] || g.Nodes[i].Readers() > here[i]
-		if wanted[i] && !kept[i] {
-			for _, s := range g.Sources(i) {
-				wanted[s] = true
-			}
-		}
-	}
-	seen := make([]bool, len(list))
-	for i, leaf := range list {
-		n := nodes[leaf]
-		seen[i] = g.Nodes[n].Handles() > 1 || wanted[n]
-	}
-	return seen
-}
 
 // walkers keeps the memory of walks, so that a small evaluation allocates little.
 var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{}} }}
@@ -111,9 +78,10 @@ func (g *Graph) Release() {
 	clear(w.place)
 	clear(g.Nodes)
 	clear(g.Leaves)
+	clear(g.Holders)
 	clear(w.stack[:cap(w.stack)])
 	*g = Graph{
-		Nodes: g.Nodes[:0], Outs: g.Outs[:0], Leaves: g.Leaves[:0], LeafOf: g.LeafOf[:0], Consts: g.Consts[:0],
+		Nodes: g.Nodes[:0], Outs: g.Outs[:0], Leaves: g.Leaves[:0], Holders: g.Holders[:0], LeafOf: g.LeafOf[:0], Consts: g.Consts[:0],
 		ConstOf: g.ConstOf[:0], edges: g.edges[:0], first: g.first[:0],
 	}
 	w.stack = w.stack[:0]
@@ -173,7 +141,7 @@ func (w *walker) add(n *Node, data *Data) {
 	switch {
 	case data != nil:
 		leaf = int32(len(g.Leaves))
-		g.Leaves = append(g.Leaves, data)
+		g.Leaves, g.Holders = append(g.Leaves, data), append(g.Holders, n)
 		w.hash.word(uint64(Leaf)<<8 | uint64(n.DType))
 		w.hash.layout(data.Layout)
 	case n.Op == Const && n.Attr.Flags&Fixed == 0:

@@ -12,6 +12,12 @@ import "sync"
 // value, and readers operations at most read that, its memory is given back, too. Package tensor sets it.
 var Move func(t, y any, readers int)
 
+// Overwrite is t.Overwrite(axis, index, updates) for a tensor t whose value only the caller's data structure
+// wants, and that after this: the result may lie in t's memory, unless another handle on the value, a view of
+// it or an evaluation under way could see that. If it does, reading t or what was made from it is an error
+// from then on. Package tensor sets it.
+var Overwrite func(t any, axis int, index, updates any) any
+
 // Notes are what packages of the engine keep with the tensor t, each under a key of its own: they are there
 // for all handles on t and are collected with it, also where a note refers to t. Package tensor sets it.
 var Notes func(t any) *sync.Map

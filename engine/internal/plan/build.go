@@ -20,7 +20,6 @@ type plan struct {
 	blocks   []int    // bytes of the memory that outputs get, each for itself
 	arena    int      // bytes that all values between launches share
 	taken    []taking // the leaf in whose memory each block may lie
-	unseen   []int    // those that nobody may see
 	atOnce   int      // the first of the commands that must all run or none
 	least    int      // bytes of them that live at once at most: no arena could be smaller
 	bytes    int64    // of the blocks and the arena
@@ -82,11 +81,8 @@ func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
 	}
 	p.bytes = int64(d.memory.arena)
 	for i, n := range p.blocks {
-		switch t := p.taken[i]; {
-		case t.leaf < 0:
+		if p.taken[i].leaf < 0 {
 			p.bytes += int64(n)
-		case t.unseen:
-			p.unseen = append(p.unseen, t.leaf)
 		}
 	}
 	p.arena, p.least, p.steps = d.memory.arena, d.most(d.identity()), d.steps

@@ -40,8 +40,8 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	return c, nil
 }
 
-// Run is for one call at a time. nodes are those that hold the leaves now, nil for leaves that no result may
-// replace; keep says for each output which leaf it replaces, or -1. The value of an output that lies in the
+// Run is for one call at a time. nodes are those that hold the leaves which results replace, nil for the
+// others; keep says for each output which leaf it replaces, or -1. The value of an output that lies in the
 // memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	c.in = inputs{leaves: leaves, consts: consts, nodes: nodes, keep: keep}

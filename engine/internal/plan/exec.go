@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -50,19 +49,19 @@ func (p *plan) newState() *state {
 
 // inputs is what a run brings along.
 type inputs struct {
-	leaves []*ir.Data
-	consts []ir.Scalar
-	graph  *ir.Graph  // that of the walk, or nil
-	nodes  []*ir.Node // without a graph: the nodes that hold the leaves, nil for those that no result may replace
-	keep   []int      // without a graph: the leaf whose Data stands for output i if that lies in its memory, or -1
+	leaves  []*ir.Data
+	consts  []ir.Scalar
+	nodes   []*ir.Node // that hold the leaves; nil for a leaf that no result may replace
+	readers int        // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
+	keep    []int      // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
 }
 
-// node is the node of a leaf.
-func (in *inputs) node(leaf int) *ir.Node {
-	if in.graph == nil {
-		return in.nodes[leaf]
+// name is what an error calls a leaf.
+func (in *inputs) name(leaf int) string {
+	if n := in.nodes[leaf]; n != nil {
+		return n.String()
 	}
-	return in.graph.Nodes[slices.Index(in.graph.LeafOf, int32(leaf))]
+	return "a tensor"
 }
 
 // run executes the plan and calls result with the value of each output; nothing holds it yet but the result
@@ -88,6 +87,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if listened {
 		events.Launched(p.launches, times, reused)
 	}
+	p.markReplaced(s, in)
 	for i := range p.outs {
 		result(i, p.data(s, in, i))
 	}
@@ -121,7 +121,7 @@ func (in *inputs) hold() error {
 			for _, d := range in.leaves[:i] {
 				d.Buf.(*backend.Block).Release()
 			}
-			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.node(i))
+			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 	} else {
 		b = s.blocks[o.source.index]
 	}
-	if in.graph == nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b {
+	if in.keep != nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b {
 		return in.leaves[in.keep[i]]
 	}
 	b.Hold()

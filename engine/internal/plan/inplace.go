@@ -7,24 +7,26 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A taking is a leaf in whose memory a block may lie.
+// A taking is a leaf in whose memory a block may lie: the maker of the operation says that nobody reads the
+// leaf's value afterwards. A run believes it only as far as nobody else can see the leaf.
 type taking struct {
 	leaf int // -1 if there is none
-	// unseen says that it may only if nobody outside of the evaluation can see the leaf. Otherwise the
-	// operation is defined to change its operand.
-	unseen bool
+	// whole says that the launch, and what comes after it, is made as a whole or not at all: a step of an
+	// optimizer. It changes nothing that another operation waits to read. Otherwise the launch may be
+	// repeated, and operations that read the leaf and were never evaluated are lost with its value.
+	whole bool
 }
 
 // mostAtOnce is how many bytes a launch may move that cannot be stopped half-way: some 100 ms. A larger one
 // keeps what it replaces until it is done.
 const mostAtOnce = 3 << 30
 
-// takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite, if
-// nothing else reads it; or what an AdamW in place replaces, if nothing reads that later.
+// takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite in place,
+// if nothing else in the plan reads it; or what an AdamW in place replaces, if nothing reads that later.
 func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	x, arg := &o.values[v], 0
 	switch {
-	case x.kind == heavy && x.op == ir.Overwrite:
+	case x.kind == heavy && x.op == ir.Overwrite && x.attr.Flags&ir.InPlace != 0:
 	case x.kind == result && o.values[x.args[0]].op == ir.AdamW:
 		tuple := &o.values[x.args[0]]
 		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > mostAtOnce {
@@ -50,7 +52,7 @@ func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	if x.op == ir.Overwrite {
 		return taking{leaf: base.index}, len(o.users[b]) == 1
 	}
-	return taking{base.index, true}, m.last[b] <= i
+	return taking{leaf: base.index, whole: true}, m.last[b] <= i
 }
 
 // moves is how many bytes the AdamW of a tuple reads and writes.
@@ -105,27 +107,29 @@ func (o *ordering) replacingLast() *ordering {
 
 // look finds out which blocks lie in the memory of leaves in this run.
 func (p *plan) look(s *state, in *inputs) {
-	var elsewhere []bool
-	if in.graph != nil && len(p.unseen) > 0 {
-		elsewhere = in.graph.ReadElsewhere(p.unseen)
-	}
-	next := 0
 	for i, t := range p.taken {
-		switch {
-		case t.leaf < 0:
-		case t.unseen && in.graph != nil:
-			s.takes[i] = !elsewhere[next] && in.alone(t.leaf)
-			next++
-		case t.unseen:
-			n := in.nodes[t.leaf]
-			s.takes[i] = n != nil && n.Handles() == 1 && n.Readers() == 0 && in.alone(t.leaf)
-		default:
-			shared := func(d *ir.Data) bool { return d.Buf == in.leaves[t.leaf].Buf }
-			s.takes[i] = !slices.ContainsFunc(in.leaves[:t.leaf], shared) && !slices.ContainsFunc(in.leaves[t.leaf+1:], shared)
-		}
+		s.takes[i] = t.leaf >= 0 && in.replaceable(t)
 	}
 }
 
-// alone says whether nobody holds the memory of a leaf but the leaf and this run: another view of it, or a
-// run that uses it.
-func (in *inputs) alone(leaf int) bool { return in.leaves[leaf].Buf.(*backend.Block).Holders() == 2 }
+// replaceable says whether nobody can see a leaf but the maker of the operation that replaces it: no other
+// handle is on its node, nothing else holds its memory (a view, a run under way), and, unless they count as
+// lost, no operation waits to read it that this run does not replace it for. Whether somebody still holds the
+// result of such an operation only the collector could tell, so a weight that a loss was computed from stays.
+func (in *inputs) replaceable(t taking) bool {
+	n := in.nodes[t.leaf]
+	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && in.leaves[t.leaf].Buf.(*backend.Block).Holders() == 2
+}
+
+// markReplaced lets the nodes forget values whose memory has become a result's: reading one is an error from
+// here on. What an optimizer steps is given its new value by the optimizer, and what a captured plan replaces
+// by its caller.
+func (p *plan) markReplaced(s *state, in *inputs) {
+	for i, t := range p.taken {
+		if s.takes[i] && !t.whole && in.keep == nil {
+			if d := in.nodes[t.leaf].Free(); d != nil {
+				d.Buf.(*backend.Block).Release()
+			}
+		}
+	}
+}

@@ -52,7 +52,7 @@ func (o *ordering) place() *placement {
 				m.own(v, o.values[v].size()*o.values[v].dtype.Size())
 				if t, ok := m.takes(o, v, i); ok {
 					m.taken[len(m.taken)-1] = t
-					if t.unseen {
+					if t.whole {
 						m.atOnce = min(m.atOnce, i)
 					}
 				}

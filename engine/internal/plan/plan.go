@@ -87,7 +87,7 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, &inputs{leaves: w.Leaves, consts: w.Consts, graph: w}, reused, func(i int, d *ir.Data) {
+	return p.run(ctx, &inputs{leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1}, reused, func(i int, d *ir.Data) {
 		if todo[i].Value() != nil { // it stands in the list twice, or another goroutine was faster
 			d.Buf.(*backend.Block).Release()
 			return
