@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/traefik/yaegi/interp"
+
+	"github.com/mcs-notebook/mcs/stdlib"
+)
+
+// rivals are the programs that BenchmarkAgainstInterpreter runs in a cell and in the interpreter alone. Each
+// declares what it needs, and a function that does its work and says what came out.
+var rivals = []struct{ name, source string }{
+	{"additions", `func work() int { s := 0; for i := 0; i < 400000; i++ { s += i }; return s }`},
+	{"dot product", `func vector() []float64 { v := make([]float64, 100000); for i := range v { v[i] = float64(i) }; return v }
+var a, b = vector(), vector()
+func work() int { s := 0.0; for i := 0; i < len(a); i++ { s += a[i] * b[i] }; return int(s) }`},
+	{"matrix product", `func work() int {
+	const n = 40
+	a, b, c := make([][]float64, n), make([][]float64, n), make([][]float64, n)
+	for i := range a {
+		a[i], b[i], c[i] = make([]float64, n), make([]float64, n), make([]float64, n)
+		for j := range a[i] { a[i][j] = float64(i + j); b[i][j] = float64(i - j) }
+	}
+	for i := 0; i < n; i++ {
+		for j := 0; j < n; j++ {
+			s := 0.0
+			for k := 0; k < n; k++ { s += a[i][k] * b[k][j] }
+			c[i][j] = s
+		}
+	}
+	return int(c[3][4])
+}`},
+	{"sieve", `func work() int {
+	composite, count := make([]bool, 60000), 0
+	for i := 2; i < len(composite); i++ {
+		if composite[i] { continue }
+		count++
+		for j := i * 2; j < len(composite); j += i { composite[j] = true }
+	}
+	return count
+}`},
+	{"fibonacci", `func fib(n int) int { if n < 2 { return n }; return fib(n-1) + fib(n-2) }
+func work() int { return fib(18) }`},
+	{"string building", `func work() int {
+	n := 0
+	for i := 0; i < 300; i++ {
+		s := ""
+		for j := 0; j < 100; j++ { s += "ab" }
+		n += len(s)
+	}
+	return n
+}`},
+	{"map counting", `func work() int {
+	m := map[int]int{}
+	for i := 0; i < 60000; i++ { m[i%97]++ }
+	return m[5]
+}`},
+	{"closure calls", `func work() int {
+	s := 0
+	add := func(k int) { s += k }
+	for i := 0; i < 15000; i++ { add(i) }
+	return s
+}`},
+	{"method calls", `type counter struct{ n int }
+func (c *counter) add(k int) { c.n += k }
+func work() int {
+	c := &counter{}
+	for i := 0; i < 15000; i++ { c.add(i) }
+	return c.n
+}`},
+	{"sort", `func work() int {
+	v := make([]int, 1500)
+	for i := range v { v[i] = i * 7919 % 1511 }
+	sort.Slice(v, func(i, j int) bool { return v[i] < v[j] })
+	return v[700]
+}`},
+}
+
+// BenchmarkAgainstInterpreter runs the same programs in a cell and in the interpreter as it is, in turn: a
+// loop of Go must not be slower for all that a session adds. A ratio is that of the fastest runs.
+func BenchmarkAgainstInterpreter(b *testing.B) {
+	for _, p := range rivals {
+		b.Run(p.name, func(b *testing.B) {
+			cell, bare := inCell(b, p.source), inInterpreter(b, p.source)
+			if got, want := cell.result(), bare.result(); got != want {
+				b.Fatalf("got %d in a cell, want %d", got, want)
+			}
+			best := [2]time.Duration{time.Hour, time.Hour}
+			for i := 0; b.Loop(); i++ {
+				for k, r := range []rival{cell, bare} {
+					best[k] = min(best[k], r.run())
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(best[0].Microseconds()), "cell-µs")
+			b.ReportMetric(float64(best[1].Microseconds()), "bare-µs")
+			b.ReportMetric(float64(best[0])/float64(best[1]), "ratio")
+		})
+	}
+}
+
+// A rival is a program that was compiled.
+type rival struct {
+	run    func() time.Duration
+	result func() int
+}
+
+// timing has the program take its own time, so that only the program counts.
+const timing = "\nfunc timed() int { start := time.Now(); work(); return int(time.Since(start)) }\n"
+
+func inCell(b *testing.B, source string) rival {
+	s, _ := newSession(b, Options{})
+	value := func(cell string) int {
+		if r := s.Run(context.Background(), "took = "+cell); r.Err != nil {
+			b.Fatal(r.Err)
+		}
+		vars := s.Vars()
+		at := slices.IndexFunc(vars, func(v Var) bool { return v.Name == "took" })
+		return vars[at].Value.(int)
+	}
+	if r := s.Run(context.Background(), source+timing+"\nvar took int"); r.Err != nil {
+		b.Fatal(r.Err)
+	}
+	return rival{func() time.Duration { return time.Duration(value("timed()")) }, func() int { return value("work()") }}
+}
+
+func inInterpreter(b *testing.B, source string) rival {
+	in := interp.New(interp.Options{})
+	text := "package main\n"
+	for _, path := range []string{"sort", "time"} {
+		symbols, _ := stdlib.Symbols(path)
+		if err := in.Use(interp.Exports{path + "/" + path: symbols}); err != nil {
+			b.Fatal(err)
+		}
+		text += fmt.Sprintf("import %q\n", path)
+	}
+	if _, err := in.Eval(text + source + timing); err != nil {
+		b.Fatal(err)
+	}
+	value := func(name string) int {
+		f, err := in.Eval("main." + name + "()")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return int(reflect.ValueOf(f.Interface()).Int())
+	}
+	return rival{func() time.Duration { return time.Duration(value("timed")) }, func() int { return value("work") }}
+}
