@@ -137,6 +137,9 @@ func List() []Device {
 	return list
 }
 
+// InUse is how many bytes tensors hold on all devices. It opens none.
+func InUse() int64 { return backend.InUse() }
+
 // CPU returns the processor, which every machine has. Without a number, or with 0, it has as many threads as
 // Go may use, else the first number's, of which it takes 1 to 1024.
 func CPU(threads ...int) Device {

@@ -55,11 +55,12 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			return err
 		}
 	}
-	if f, ok := cell.Check(src); !ok && f.Missing == "*/" { // a comment is in no piece
+	tokens := cell.Scan(src)
+	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment is in no piece
 		line, col := cell.LineCol(src, f.At)
 		return &CheckError{Diags: []Diag{s.diag(r.N, line, col, 2, f.Message, "")}}
 	}
-	pieces := cell.Join(cell.Split(src))
+	pieces := cell.Join(cell.SplitTokens(src, tokens))
 	for len(pieces) > 0 {
 		var units [][]*unit
 		err := s.prepared(ctx, func() (err error) {
@@ -86,10 +87,8 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		failed any
 	}
 	done := make(chan result, 1)
-	if s.checks == nil {
-		s.checks = newChecker()
-	}
-	s.checks <- func() {
+	w := s.workers.take()
+	w <- func() {
 		var r result
 		defer func() {
 			r.failed = recover()
@@ -104,11 +103,11 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		select {
 		case r = <-done:
 		case <-time.After(grace / 2):
-			close(s.checks)
-			s.checks = nil
+			close(w)
 			return fmt.Errorf("%w: the check of the cell does not end, which is a fault of mcs", ErrInterrupted)
 		}
 	}
+	s.workers.give(w)
 	if _, given := r.failed.(checkGivenUp); given {
 		return ErrInterrupted
 	}
@@ -116,18 +115,6 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		panic(r.failed)
 	}
 	return r.err
-}
-
-// newChecker starts the goroutine in which a session checks its cells, one after the other: its stack has
-// grown to what that takes, which would cost each cell a part of its time.
-func newChecker() chan<- func() {
-	checks := make(chan func())
-	go func() {
-		for f := range checks {
-			f()
-		}
-	}()
-	return checks
 }
 
 // runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the

@@ -36,9 +36,7 @@ func measureUsage() usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples)
 	u := usage{stacks: samples[0].Value.Uint64(), heap: samples[1].Value.Uint64()}
-	for _, d := range device.List() {
-		u.tensors += uint64(d.Memory().InUse)
-	}
+	u.tensors = uint64(device.InUse())
 	return u
 }
 

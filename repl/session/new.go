@@ -73,10 +73,7 @@ func (s *Session) start() error {
 func (s *Session) Close() error {
 	s.rt.InterruptAll(errors.New("the session has ended"))
 	if s.busy.TryLock() { // else a cell still runs
-		if s.checks != nil {
-			close(s.checks)
-			s.checks = nil
-		}
+		s.workers.end()
 		s.busy.Unlock()
 	}
 	s.out.close()

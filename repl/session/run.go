@@ -130,12 +130,15 @@ func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	n := s.rt.Begin(r.cell, p)
 	s.halting.Unlock()
 	s.guard.watch(s)
+	w := s.workers.take()
 	failed := make(chan error, 1)
-	go func() { failed <- run() }()
+	w <- func() { failed <- run() }
 	select {
 	case <-n.Ended():
+		s.workers.give(w)
 		return s.outcome(n, r.cell)
 	case err := <-failed: // the interpreter has given up before the code ran
+		s.workers.give(w)
 		select {
 		case <-n.Ended():
 			return s.outcome(n, r.cell)
@@ -147,7 +150,7 @@ func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (q
 		s.rt.Interrupt(r.cell, ErrInterrupted)
 	case <-r.cell.Stopped():
 	}
-	if !s.stop(n, s.rt.Cause(r.cell)) {
+	if close(w); !s.stop(n, s.rt.Cause(r.cell)) {
 		s.rt.Abandon(n)
 		s.pending = n.Ended()
 		return false, &leftError{s.rt.Cause(r.cell)}

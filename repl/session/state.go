@@ -39,8 +39,8 @@ type state struct {
 	// goroutine.
 	busy  sync.Mutex
 	guard guard
-	// checks takes what the goroutine has to do that checks cells; nil: there is none yet.
-	checks chan<- func()
+	// workers check and run cells.
+	workers workers
 	// halting is held while the interpreter is halted: code that begins then would be dropped.
 	halting sync.Mutex
 

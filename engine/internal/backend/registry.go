@@ -79,6 +79,19 @@ func List() (list []*Device) {
 	return list
 }
 
+// InUse is how many bytes tensors hold on the devices that have been opened. It opens none.
+func InUse() (bytes int64) {
+	registry.Lock()
+	defer registry.Unlock()
+	for _, e := range registry.entries {
+		for _, d := range e.devs {
+			inUse, _, _ := d.dev.MemoryInUse()
+			bytes += inUse
+		}
+	}
+	return bytes
+}
+
 // Open returns the device with that name: a backend's, as "cpu", or a backend's with a colon and a number of
 // threads, as "cpu:1". It is opened once in the life of the process.
 func Open(name string) (*Device, error) {

@@ -15,6 +15,7 @@ func deviceSymbols() map[string]reflect.Value {
 		"Choice":     reflect.ValueOf((*device.Choice)(nil)),
 		"Default":    reflect.ValueOf(device.Default),
 		"Device":     reflect.ValueOf((*device.Device)(nil)),
+		"InUse":      reflect.ValueOf(device.InUse),
 		"Info":       reflect.ValueOf((*device.Info)(nil)),
 		"List":       reflect.ValueOf(device.List),
 		"Lookup":     reflect.ValueOf(device.Lookup),

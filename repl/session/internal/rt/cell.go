@@ -143,9 +143,12 @@ func (r *Runtime) leave(n *Run) {
 // Run is called by lowered code with the body of a cell, and by package session with what it runs like one.
 // It ends the run that was begun last; the last part of a body makes the calls that the cell has deferred.
 func (r *Runtime) Run(body func()) {
+	g := goroutine.Number()
 	r.mu.Lock()
 	n := r.run
 	c := n.cell
+	delete(r.traces, g) // of panics that compiled code recovered when the goroutine ran another cell
+	delete(r.unwinding, g)
 	r.mu.Unlock()
 	leave := r.join(c)
 	defers := &Defers{r: r}
@@ -228,7 +231,7 @@ func (c *Cell) within(f func()) {
 
 // join notes that this goroutine runs code of a cell, until leave is called.
 func (r *Runtime) join(c *Cell) (leave func()) {
-	g := goroutine.Number() // which costs as much as a small cell
+	g := goroutine.Number()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cells[g] = c
@@ -446,8 +449,20 @@ func (r *Runtime) Recovered(p any) string {
 	return PanicText(Value(p))
 }
 
-// Go starts f. A panic in it is reported and ends nothing else.
-func (r *Runtime) Go(where int, f func()) { go r.Contain(where, f)() }
+// Go starts f. A panic in it is reported and ends nothing else. The goroutine belongs to the cell from now
+// on, though it may begin when the cell has ended: until then it is known by a number that none has.
+func (r *Runtime) Go(where int, f func()) {
+	r.mu.Lock()
+	r.started++
+	c, place := r.belongs(goroutine.Number()), 1<<63|r.started
+	r.cells[place] = c
+	c.members++
+	r.mu.Unlock()
+	go r.Contain(where, func() {
+		r.depart(place, c)
+		f()
+	})()
+}
 
 // Contain returns f for compiled code that calls it in another goroutine, where it belongs to the cell of
 // this one. A panic in it is reported and ends nothing else.

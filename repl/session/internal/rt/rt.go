@@ -70,6 +70,7 @@ type Runtime struct {
 	run       *Run                 // that was begun last and has not ended
 	woken     chan struct{}        // closed, and replaced, by each interrupt: wakes what is blocked
 	made      int                  // cells so far
+	started   uint64               // goroutines so far that cells have started
 	nobody    *Cell                // of goroutines that nothing is known about
 	parked    chan struct{}        // closed when goroutines that Park holds may go on; nil: none are held
 	cells     map[uint64]*Cell     // goroutine -> the cell that it belongs to

@@ -8,7 +8,6 @@ package yaegi
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -137,7 +136,7 @@ func sever(c *interp.Program) {
 
 // Run executes a program: its variables first, then its init function.
 func (in *Interp) Run(p *Program) error {
-	_, err := in.i.ExecuteWithContext(context.Background(), p.p)
+	_, err := in.i.Execute(p.p)
 	return err
 }
 

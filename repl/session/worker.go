@@ -1,0 +1,58 @@
+package session
+
+import "sync"
+
+// Workers are the goroutines in which a session checks and runs cells, each does one thing after the other.
+// Their stacks have grown to what that takes, which would cost each cell a part of its time. A command that
+// runs cells holds one while those have another.
+type workers struct {
+	mu   sync.Mutex
+	idle []worker
+}
+
+// A worker is what a goroutine takes its work from. It ends when that is closed.
+type worker chan func()
+
+// take returns a worker that has nothing to do. Give it back when it has done what it was given; close it if
+// nobody waits for that.
+func (w *workers) take() worker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.idle) - 1; n >= 0 {
+		one := w.idle[n]
+		w.idle = w.idle[:n]
+		return one
+	}
+	one := make(worker)
+	go one.work()
+	return one
+}
+
+func (w *workers) give(one worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle = append(w.idle, one)
+}
+
+// end ends the workers that have nothing to do.
+func (w *workers) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.idle {
+		close(one)
+	}
+	w.idle = nil
+}
+
+func (w worker) work() {
+	ended := false
+	defer func() {
+		if !ended { // code of a cell has called runtime.Goexit
+			go w.work()
+		}
+	}()
+	for f := range w {
+		f()
+	}
+	ended = true
+}
