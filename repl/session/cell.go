@@ -30,9 +30,9 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 	}
+	s.n++
 	own, leave := s.enter(ctx)
 	defer leave()
-	s.n++
 	r := Result{N: s.n}
 	s.history = append(s.history, Cell{N: s.n, Source: cell})
 	at := len(s.history) - 1
@@ -173,6 +173,9 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 	if s.opts.Commands == nil {
 		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.command)
 	}
+	outer := s.command
+	s.command = u
+	defer func() { s.command = outer }()
 	var made struct {
 		shown display.Value
 		err   error

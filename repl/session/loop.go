@@ -29,9 +29,9 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value
 }
 
 // loop checks statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
-// the cell -1. Value is the variable for the value of the expression that they end in, or nil.
-func (s *Compiler) loop(stmts string) (u *unit, value *world.Entity, err error) {
-	file, err := s.parse(-1, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
+// the cell n, which is negative. Value is the variable for the value of the expression that they end in, or nil.
+func (s *Compiler) loop(n int, stmts string) (u *unit, value *world.Entity, err error) {
+	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,7 +40,7 @@ func (s *Compiler) loop(stmts string) (u *unit, value *world.Entity, err error) 
 		return nil, nil, errors.New("only statements can be compiled on their own")
 	}
 	st := s.world.Stage()
-	u = &unit{cell: -1, pos: file.Package, runs: true}
+	u = &unit{cell: n, pos: file.Package, runs: true}
 	list := cell.Body.List
 	u.Outs = s.outRefs(list)
 	var extra []types.Object

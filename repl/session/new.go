@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"log"
 	"math"
@@ -54,7 +55,7 @@ func (s *Session) start() error {
 	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
 		return err
 	}
-	s.outs = outs{list: map[int]*out{}}
+	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
 	s.locals = newLocals(runs{s}, home(s.opts))
 	s.Compiler = NewCompiler(Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Loader: s.locals, Outs: &s.outs, Advice: s.helper(), Text: s.text,

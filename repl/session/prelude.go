@@ -24,11 +24,11 @@ import __rt "mcs/rt"
 import p__context "context"
 var __stop bool
 var ctx p__context.Context
-var %[1]s, %[2]s int
-func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s) }
+var %[1]s, %[2]s, %[3]s int
+func init() { __rt.Var("__stop", &__stop); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s); __rt.Var("%[3]s", &%[3]s) }
 `
-	s.slots[lower.CellSlot], s.slots[lower.LiteralSlot] = true, true
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot)), "")
+	s.slots[lower.CellSlot], s.slots[lower.LiteralSlot], s.slots[lower.EngineSlot] = true, true, true
+	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot), lower.MarkVar(lower.EngineSlot)), "")
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be
@@ -65,8 +67,12 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	r = &running{s: s}
 	r.ctx = context.WithValue(s.settings(s.progress(own)), runningKey{}, r)
+	started := world.CellName(s.n)
 	r.cell = s.rt.NewCell(rt.Hooks{
-		Around: func(f func()) { tensor.Within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
+		// Evaluations of lazy tensors stop with the cell. A goroutine cannot tell which of the marks are its own.
+		Around: func(f func()) {
+			tensor.Within(profile.WithPlaces(r.ctx, func(string) string { return started }), f)
+		},
 		GaveUp: func(p any) error {
 			if _, ok := rt.Value(p).(*tensor.Error); !ok || r.ctx.Err() == nil {
 				return nil
@@ -117,9 +123,10 @@ func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (q
 		defer leave()
 		ctx = r.ctx
 	}
-	p.Around = func(f func()) { tensor.Within(ctx, f) }
+	placed := profile.WithPlaces(ctx, s.place)
+	p.Around = func(f func()) { tensor.Within(placed, f) }
 	s.setContext(ctx)
-	for _, slot := range []int{lower.CellSlot, lower.LiteralSlot} {
+	for _, slot := range []int{lower.CellSlot, lower.LiteralSlot, lower.EngineSlot} {
 		s.rt.Variable(lower.MarkVar(slot)).SetInt(0)
 	}
 	select {

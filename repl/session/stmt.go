@@ -18,9 +18,10 @@ type Stmt struct {
 // Compile checks and compiles statements or an expression.
 func (s *Session) Compile(stmts string) (*Stmt, error) {
 	s.settled()
-	s.history = append(s.history, Cell{N: -1, Source: stmts})
+	n := -1 - s.linesBefore(stmts)
+	s.history = append(s.history, Cell{N: n, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
-	u, value, err := s.loop(stmts)
+	u, value, err := s.loop(n, stmts)
 	if err != nil {
 		return nil, err
 	}

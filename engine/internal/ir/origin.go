@@ -56,15 +56,15 @@ func Origins(list []Origin) (texts []string) {
 
 // An asker is what a scope says about the origin of the nodes that are made within it.
 type asker struct {
-	place func() string
+	place func(op string) string
 	pass  Pass
 }
 
 var origins = &scope.Key{Name: "origins"}
 
-// WithPlaces returns a context within which nodes know their origin. place is called for each node, by the
-// goroutine that makes it, and says where the program is.
-func WithPlaces(ctx context.Context, place func() string) context.Context {
+// WithPlaces returns a context within which nodes know their origin. place is called with the name of the op
+// for each node, by the goroutine that makes it, and says where the program is.
+func WithPlaces(ctx context.Context, place func(op string) string) context.Context {
 	return context.WithValue(ctx, origins, &asker{place: place})
 }
 
@@ -84,18 +84,10 @@ func asking() *asker {
 	return a
 }
 
-// Place is where the program is, if somebody asks for that; else it is empty.
-func Place() string {
-	if a := asking(); a != nil {
-		return a.place()
-	}
-	return ""
-}
-
 // note gives a node that is new its origin, if somebody asks.
 func (n *Node) note() {
 	if a := asking(); a != nil {
-		n.Origin = Origin{a.place(), n.Op, a.pass}
+		n.Origin = Origin{a.place(n.Op.String()), n.Op, a.pass}
 	}
 }
 
@@ -111,7 +103,7 @@ func newBlame() blame {
 	if a == nil {
 		return blame{}
 	}
-	return blame{true, a.place()}
+	return blame{true, a.place("grad")}
 }
 
 // on blames n for the new nodes that grads are computed from.

@@ -65,7 +65,7 @@ func TestOrigins(t *testing.T) {
 			return o.Update(ready([]int{5}), 0.5, tensor.Tensor{}).Tensors()[0]
 		}, []string{"In[4]:1 optimizer: "}},
 	} {
-		ctx := profile.WithPlaces(context.Background(), func() string { return line })
+		ctx := profile.WithPlaces(context.Background(), func(string) string { return line })
 		tensor.Within(ctx, func() {
 			var got []string
 			for l := range strings.Lines(c.build().Plan()) {

@@ -29,6 +29,7 @@ type function struct {
 const (
 	CellSlot    = iota // a cell's own statements
 	LiteralSlot        // all function literals
+	EngineSlot         // statements that call the engine, of whatever function: see Mark.Mixed
 	FirstSlot          // the first of those for declared functions
 )
 

@@ -39,7 +39,7 @@ const StopVar = "__stop"
 // MarkVar is the interpreter's variable in which the functions with this slot note the statement that they
 // begin. It is a variable for each, not an array of them, because an element of an array costs each call of a
 // function more memory.
-func MarkVar(slot int) string { return fmt.Sprintf("__mark%d", slot) }
+func MarkVar(slot int) string { return "__mark" + strconv.Itoa(slot) }
 
 // Env is what the rewriting needs to know of the session.
 type Env interface {
@@ -78,6 +78,9 @@ type Mark struct {
 	Pos, End token.Pos
 	Func     string // "f", "(*T).M"; empty for a cell's own statements
 	Calls    []Call
+	// Mixed says that the statement calls both the engine and functions of cells. When one of these has
+	// returned, EngineSlot may still have a mark of it while the statement goes on to call the engine.
+	Mixed bool
 }
 
 // A Call is a call within a statement: its function's name and where that is written.

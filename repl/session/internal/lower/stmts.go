@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 )
 
 func (l *Lowerer) stmts(list []ast.Stmt) []ast.Stmt {
@@ -101,7 +102,7 @@ func (l *Lowerer) jumpedTo(name string) (found bool) {
 // mark notes that a statement begins, if something in it may panic.
 func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 	m := Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name}
-	risky := false
+	risky, engine, interpreted := false, false, false
 	for _, n := range header(s) {
 		if n == nil {
 			continue
@@ -110,6 +111,12 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 			risky = risky || l.risky(n)
 			if e, ok := n.(*ast.CallExpr); ok && !l.info.Types[e.Fun].IsType() {
 				m.Calls = append(m.Calls, call(e))
+				switch pkg := l.calledPackage(e); {
+				case pkg == nil || Interpreted(pkg):
+					interpreted = interpreted || l.builtin(e) == ""
+				case strings.HasPrefix(pkg.Path(), enginePrefix):
+					engine = true
+				}
 			}
 			return true
 		})
@@ -118,11 +125,35 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 		return nil
 	}
 	l.pos = s.Pos()
-	list := []ast.Stmt{l.setMark(l.fn.slot, l.env.Mark(m))}
+	m.Mixed = engine && interpreted
+	n := l.env.Mark(m)
+	list := []ast.Stmt{l.setMark(l.fn.slot, n)}
+	if engine {
+		list = append(list, l.setMark(EngineSlot, n))
+	}
 	if l.fn.slot != LiteralSlot && l.hasLiterals() {
 		list = append(list, l.setMark(LiteralSlot, 0)) // so that a mark of theirs is newer than this one
 	}
 	return list
+}
+
+// enginePrefix begins the paths of the packages that the engine is made of. A call of one of them costs so much
+// more than a mark that each can have one.
+const enginePrefix = "github.com/mcs-notebook/mcs/engine/"
+
+// calledPackage is the package of the function or method that a call names; nil, if it calls a value.
+func (l *Lowerer) calledPackage(e *ast.CallExpr) *types.Package {
+	var id *ast.Ident
+	switch f := ast.Unparen(e.Fun).(type) {
+	case *ast.Ident:
+		id = f
+	case *ast.SelectorExpr:
+		id = f.Sel
+	}
+	if f, ok := l.info.Uses[id].(*types.Func); ok {
+		return f.Pkg()
+	}
+	return nil
 }
 
 func (l *Lowerer) setMark(slot, n int) ast.Stmt {
