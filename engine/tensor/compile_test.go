@@ -266,3 +266,40 @@ func ExampleCompile() {
 	fmt.Printf("loss %.4f, w %.2f", loss, w.Floats())
 	// Output: loss 0.0000, w [2.00 -1.00]
 }
+
+// A trace belongs to the goroutine that compiles: others compile, build and evaluate meanwhile, and scopes
+// within the function are traced.
+func TestCompileSideBySide(t *testing.T) {
+	w := From([]float64{1, 2, 3}).Param()
+	const n = 4
+	var inside, done sync.WaitGroup // all are inside of their functions at once
+	inside.Add(n)
+	for i := range n {
+		done.Go(func() {
+			f := Compile(func(args ...Tensor) (results []Tensor) {
+				inside.Done()
+				inside.Wait()
+				Within(WithRNG(t.Context(), NewRNG(1)), func() {
+					if err := Try(func() { w.Floats() }); err == nil {
+						t.Error("a value was read inside of a function that is being compiled")
+					}
+					results = []Tensor{args[0].Mul(w).Sum()}
+				})
+				return results
+			})
+			if got := f(Scalar(float64(i)))[0].Item(); got != float64(6*i) {
+				t.Errorf("function %d: got %v, want %d", i, got, 6*i)
+			}
+		})
+	}
+	done.Go(func() {
+		inside.Wait()
+		if got := w.Add(1).Sum().Item(); got != 9 {
+			t.Errorf("beside the functions: got %v, want 9", got)
+		}
+	})
+	done.Wait()
+	if traces.Load() != 0 {
+		t.Errorf("%d traces are left", traces.Load())
+	}
+}

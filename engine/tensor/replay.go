@@ -9,7 +9,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
-	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
 // A replay is what a compiled function computes for arguments of certain types. It holds no node of the
@@ -65,7 +64,7 @@ type output struct {
 // newReplay traces f.
 func newReplay(f func(...Tensor) []Tensor, args []*ir.Node) *replay {
 	tr := &trace{
-		goroutine: goroutine.Current(), generator: DefaultRNG(), inside: map[*value]bool{}, now: map[*value]*ir.Node{}, origin: map[*ir.Node]origin{},
+		generator: DefaultRNG(), inside: map[*value]bool{}, now: map[*value]*ir.Node{}, origin: map[*ir.Node]origin{},
 		numbers: map[*ir.Node]func(*invocation) ir.Scalar{},
 	}
 	p := &replay{fusion: plan.Fused(scope.Context())}

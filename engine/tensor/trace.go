@@ -2,19 +2,18 @@ package tensor
 
 import (
 	"bytes"
-	"sync"
+	"context"
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
-	"github.com/mcs-notebook/mcs/internal/goroutine"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A trace watches a function that is being compiled: where its leaves come from, which numbers vary, what it
 // sets. Within the function a box from outside holds a placeholder, a leaf of its own with the box's value of
 // today.
 type trace struct {
-	goroutine uintptr
 	inside    map[*value]bool                          // boxes that the function made
 	now       map[*value]*ir.Node                      // what boxes from outside hold within the function
 	origin    map[*ir.Node]origin                      // of leaves
@@ -46,19 +45,26 @@ type invocation struct {
 	drawn []RNGState
 }
 
-// current is the trace under way, of which there is one at a time; only its own goroutine is traced.
-var current struct {
-	sync.Mutex
-	trace atomic.Pointer[trace]
-}
+// tracedBy is the setting by which a goroutine's scope has the trace that watches it.
+var tracedBy = &scope.Key{Name: "trace"}
+
+// traces is how many traces are under way: without any no scope need be looked up.
+var traces atomic.Int64
 
 // tracing returns the trace that this goroutine is in, or nil.
 func tracing() *trace {
-	tr := current.trace.Load()
-	if tr == nil || tr.goroutine != goroutine.Current() {
+	if traces.Load() == 0 {
 		return nil
 	}
+	tr, _ := scope.Context().Value(tracedBy).(*trace)
 	return tr
+}
+
+// within calls f, whose operations tr watches if it is not nil.
+func (tr *trace) within(f func()) {
+	traces.Add(1)
+	defer traces.Add(-1)
+	scope.Within(context.WithValue(scope.Context(), tracedBy, tr), f)
 }
 
 // outsideOnly refuses what needs a value.
@@ -70,17 +76,15 @@ func outsideOnly(op string) {
 
 // run calls f with placeholders for args, in a trace, and returns what its results hold.
 func (tr *trace) run(f func(...Tensor) []Tensor, args []*ir.Node) (results []*ir.Node) {
-	current.Lock()
-	defer current.Unlock()
-	current.trace.Store(tr)
-	defer current.trace.Store(nil)
-	inner := make([]Tensor, len(args))
-	for i, n := range args {
-		inner[i] = wrap(tr.argument(i, n))
-	}
-	for _, t := range f(inner...) {
-		results = append(results, t.node("compile"))
-	}
+	tr.within(func() {
+		inner := make([]Tensor, len(args))
+		for i, n := range args {
+			inner[i] = wrap(tr.argument(i, n))
+		}
+		for _, t := range f(inner...) {
+			results = append(results, t.node("compile"))
+		}
+	})
 	return results
 }
 
@@ -114,9 +118,7 @@ func (tr *trace) node(v *value, n *ir.Node) *ir.Node {
 		return m
 	}
 	if n.Value() == nil {
-		current.trace.Store(nil) // what waits outside of the function is no part of it
-		defer current.trace.Store(tr)
-		Tensor{v}.Eval()
+		(*trace)(nil).within(func() { Tensor{v}.Eval() }) // what waits outside of the function is no part of it
 	}
 	leaf := tr.placeholder(n, origin{arg: -1, box: v})
 	tr.now[v] = leaf
