@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -157,9 +158,9 @@ var (
 // Random programs with their gradients give the same on every device, with fusion and without: as far as the
 // results of the disturbed reference spread, and not more.
 func TestRandomPrograms(t *testing.T) {
-	run := func(seed uint64, device string, fuse bool) (values [][]float64, p *program) {
+	run := func(ctx context.Context, seed uint64, device string, fuse bool) (values [][]float64, p *program) {
 		use(t, device)
-		Within(WithFusion(t.Context(), fuse), func() {
+		Within(WithFusion(ctx, fuse), func() {
 			p = newProgram(seed)
 			for _, x := range p.run(14) {
 				values = append(values, x.Float64s())
@@ -168,17 +169,16 @@ func TestRandomPrograms(t *testing.T) {
 		return values, p
 	}
 	for seed := uint64(*firstProgram); seed < uint64(*firstProgram+*programs); seed++ {
-		want, p := run(seed, "ref", false)
+		want, p := run(t.Context(), seed, "ref", false)
 		off := spreadOf(want, func(k uint64) [][]float64 {
-			defer ref.Disturb(k)()
-			values, _ := run(seed, "ref", false)
+			values, _ := run(ref.Disturbed(t.Context(), k), seed, "ref", false)
 			return values
 		})
 		for _, way := range []struct {
 			device string
 			fuse   bool
 		}{{"ref", true}, {"cpu", false}, {"cpu", true}} {
-			got, _ := run(seed, way.device, way.fuse)
+			got, _ := run(t.Context(), seed, way.device, way.fuse)
 			for i := range want {
 				for j, w := range want[i] {
 					if g := got[i][j]; g != w && !(math.Abs(g-w) <= off[i][j]) && (g == g || w == w) {

@@ -28,7 +28,6 @@ func (n noisy) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 // A run with replayed steps is the same as one without, bit for bit, whatever interrupts it.
 func TestCompiledRunIsTheSame(t *testing.T) {
 	const steps = 24
-	defer showEveryStep(t)()
 	for _, test := range []struct {
 		name   string
 		change func(o *Options)

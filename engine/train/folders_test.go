@@ -209,7 +209,6 @@ func TestDataThatFailsPauses(t *testing.T) {
 
 // TestAnotherProcessWentOn: a run that waits does not go back behind what the folder holds by now.
 func TestAnotherProcessWentOn(t *testing.T) {
-	defer showEveryStep(t)()
 	o := options(8)
 	o.Checkpoint, o.Resume = t.TempDir(), true
 	m := newModel()

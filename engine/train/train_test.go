@@ -46,9 +46,12 @@ func mustRun(t *testing.T, m Model, d data.Source, o Options) *History {
 	return h
 }
 
+// hearingAll is a context whose progress line reports every step, so that a test can interrupt at one.
+func hearingAll() context.Context { return context.WithValue(context.Background(), everyStep{}, true) }
+
 // cancelAfter returns a context that is cancelled when a step count is reported.
 func cancelAfter(steps int64) context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(hearingAll())
 	return progress.With(ctx, func(e progress.Event) {
 		if e.Done >= steps {
 			cancel()
@@ -141,9 +144,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	want := mustRun(t, straight, windows(), options(12))
 
 	m := newModel()
-	fast := showEveryStep(t)
 	var last progress.Event
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(hearingAll())
 	ctx = progress.With(ctx, func(e progress.Event) {
 		if last = e; e.Done >= 5 {
 			cancel()
@@ -157,7 +159,6 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	if want := "run it again to go on"; !strings.Contains(err.Error(), want) {
 		t.Errorf("got %q, want it to say %q", err, want)
 	}
-	fast()
 	if want := fmt.Sprintf("interrupted: %d steps kept; run it again to go on", h.Steps()); !last.Final || last.Note != want {
 		t.Errorf("the live line ends with %q, want %q", last.Note, want)
 	}
@@ -175,7 +176,6 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 
 // TestOtherOptionsStartAnew: only the same run goes on.
 func TestOtherOptionsStartAnew(t *testing.T) {
-	defer showEveryStep(t)()
 	m := newModel()
 	if _, err := Run(cancelAfter(2), m, windows(), options(12)); err == nil {
 		t.Fatal("the run was not interrupted")
@@ -185,14 +185,6 @@ func TestOtherOptionsStartAnew(t *testing.T) {
 	if h := mustRun(t, m, windows(), o); h.Steps() != 3 || h.GradNorm == nil {
 		t.Errorf("made %d steps, want 3", h.Steps())
 	}
-}
-
-// showEveryStep lets the progress line report every step, so that a test can interrupt at one.
-func showEveryStep(t *testing.T) (restore func()) {
-	t.Helper()
-	old := showEvery
-	showEvery = 0
-	return func() { showEvery = old }
 }
 
 // TestResumeInAnotherProcess: 20 steps are 10 steps, a checkpoint, and 10 steps of another process, bit for

@@ -85,8 +85,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 
 // disturbed adds what the disturbed reference makes of a command to the spread of its outputs.
 func (c *checked) disturbed(ctx context.Context, seed int, mirror backend.Cmd, g *backend.Group, all []spread) error {
-	defer ref.Disturb(uint64(seed))()
-	if err := c.exact.Submit(ctx, []backend.Cmd{mirror}, nil); err != nil {
+	if err := c.exact.Submit(ref.Disturbed(ctx, uint64(seed)), []backend.Cmd{mirror}, nil); err != nil {
 		return err
 	}
 	for i, o := range g.Outputs {

@@ -73,10 +73,11 @@ func (s *suite) spreads(name string, dt dtype.Type, c Case, want []Values) ([]sp
 		list[i].want = want[i]
 	}
 	for seed := range disturbances {
-		results, err := func() ([]Values, error) {
-			defer ref.Disturb(uint64(seed))()
-			return unfused(func() ([]Values, error) { return Evaluate(s.exact, name, dt, c) })
-		}()
+		var results []Values
+		var err error
+		scope.Within(ref.Disturbed(context.Background(), uint64(seed)), func() {
+			results, err = unfused(func() ([]Values, error) { return Evaluate(s.exact, name, dt, c) })
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -1,26 +1,31 @@
 package ref
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// disturbance is what Disturb asked for.
-var disturbance atomic.Pointer[rand.Rand]
+var disturbance = &scope.Key{Name: "disturbance"}
 
-// Disturb makes the reference compute a little wrong until calm is called, in another way for each seed:
-// every float that is rounded when it is computed changes by about as much as another backend may change it,
+// Disturbed returns a context within which the reference computes a little wrong, in another way for each
+// seed: every float that is rounded when it is computed changes by about as much as another backend may change it,
 // and so does every operand of what rounds on its way, such as a sum. So the results of several seeds spread
 // as far as those of any correct backend can (Monte Carlo arithmetic, Parker 1997): far where a small change
 // is a large one of the result, as after a cancellation, and not where it is none. What is exact, such as a
 // comparison, sees its operands as they are.
-func Disturb(seed uint64) (calm func()) {
-	disturbance.Store(rand.New(rand.NewPCG(seed, 11)))
-	return func() { disturbance.Store(nil) }
+func Disturbed(ctx context.Context, seed uint64) context.Context {
+	return context.WithValue(ctx, disturbance, rand.New(rand.NewPCG(seed, 11)))
+}
+
+// disturber is what disturbs the launches of ctx, or nil.
+func disturber(ctx context.Context) *rand.Rand {
+	rng, _ := ctx.Value(disturbance).(*rand.Rand)
+	return rng
 }
 
 // grain is the relative change: two steps of a float32. Those of an F64 are finer.
@@ -30,8 +35,8 @@ const (
 )
 
 // disturbedOperands are those of an op that rounds on its way.
-func disturbedOperands(op ir.Op, args []value) []value {
-	rng, row := disturbance.Load(), ir.RowOf(op)
+func disturbedOperands(rng *rand.Rand, op ir.Op, args []value) []value {
+	row := ir.RowOf(op)
 	if rng == nil || row.Tol == 0 || row.Family == ir.FamilyElementwise {
 		return args
 	}
@@ -44,8 +49,8 @@ func disturbedOperands(op ir.Op, args []value) []value {
 }
 
 // disturbResult changes what an op computed, and an element by no less than its row allows.
-func disturbResult(op ir.Op, v value) {
-	rng, row := disturbance.Load(), ir.RowOf(op)
+func disturbResult(rng *rand.Rand, op ir.Op, v value) {
+	row := ir.RowOf(op)
 	if rng == nil || row.Tol == 0 {
 		return
 	}

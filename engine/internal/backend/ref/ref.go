@@ -13,6 +13,7 @@ package ref
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -155,6 +156,7 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 		}
 		return results[r.Index][r.Result]
 	}
+	rng := disturber(ctx)
 	for i := range g.Insts {
 		if ctx.Err() != nil {
 			return backend.Interrupted(ctx)
@@ -164,7 +166,7 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 		for j, a := range in.Args {
 			args[j] = get(a)
 		}
-		results[i] = apply(in, args)
+		results[i] = apply(rng, in, args)
 	}
 	for _, o := range g.Outputs {
 		store(c.Bufs[o.Buf], o, get(o.Value))
@@ -176,11 +178,11 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 // families fill it.
 var ops [ir.NumOps]func(in *backend.Inst, args []value) []value
 
-// apply runs one instruction and rounds what it gives.
-func apply(in *backend.Inst, args []value) []value {
-	out := ops[in.Op](in, disturbedOperands(in.Op, args))
+// apply runs one instruction and rounds what it gives; rng disturbs it if it is not nil.
+func apply(rng *rand.Rand, in *backend.Inst, args []value) []value {
+	out := ops[in.Op](in, disturbedOperands(rng, in.Op, args))
 	for i := range out {
-		disturbResult(in.Op, out[i])
+		disturbResult(rng, in.Op, out[i])
 		out[i].round()
 	}
 	return out

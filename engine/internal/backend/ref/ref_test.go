@@ -60,7 +60,7 @@ func TestIntegers(t *testing.T) {
 		{ir.Mul, []int64{14, -14, -14, 14, 0, least, least}},
 		{ir.Max, []int64{7, 2, 7, -2, 5, -1, 1}},
 	} {
-		got := apply(inst(c.op, dtype.I32, 7), []value{x, y})[0]
+		got := apply(nil, inst(c.op, dtype.I32, 7), []value{x, y})[0]
 		for i, want := range c.want {
 			if got.i[i] != want {
 				t.Errorf("op %v of %d and %d = %d, want %d", c.op, x.i[i], y.i[i], got.i[i], want)
@@ -80,14 +80,14 @@ func TestCast(t *testing.T) {
 		{dtype.U8, []int64{1, 0, 0, 255, 0, 255}},
 		{dtype.Bool, []int64{1, 1, 1, 1, 1, 1}},
 	} {
-		got := apply(inst(ir.Cast, c.to, 6), []value{x})[0]
+		got := apply(nil, inst(ir.Cast, c.to, 6), []value{x})[0]
 		for i, want := range c.want {
 			if got.i[i] != want {
 				t.Errorf("%v to %v = %d, want %d", x.f[i], c.to, got.i[i], want)
 			}
 		}
 	}
-	half := apply(inst(ir.Cast, dtype.F16, 1), []value{floats([]int{1}, 0.1)})[0]
+	half := apply(nil, inst(ir.Cast, dtype.F16, 1), []value{floats([]int{1}, 0.1)})[0]
 	if want := 0.0999755859375; half.f[0] != want {
 		t.Errorf("0.1 to f16 = %v, want %v", half.f[0], want)
 	}
@@ -116,7 +116,7 @@ func TestFloats(t *testing.T) {
 		for _, x := range c.args {
 			args = append(args, floats(nil, x))
 		}
-		got := apply(inst(c.op, dtype.F32), args)[0].f[0]
+		got := apply(nil, inst(c.op, dtype.F32), args)[0].f[0]
 		if got != float64(float32(c.want)) && !(got != got && c.want != c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
@@ -126,7 +126,7 @@ func TestFloats(t *testing.T) {
 func TestTopK(t *testing.T) {
 	in := &backend.Inst{Op: ir.TopK, Outs: []ir.Type{{DType: dtype.F32, Shape: []int{3}}, {DType: dtype.I64, Shape: []int{3}}}}
 	in.Attr.Index = 3
-	out := apply(in, []value{floats([]int{5}, 2, 5, math.NaN(), 5, 1)})
+	out := apply(nil, in, []value{floats([]int{5}, 2, 5, math.NaN(), 5, 1)})
 	for i, want := range []int64{2, 1, 3} {
 		if out[1].i[i] != want {
 			t.Errorf("place %d: index %d, want %d", i, out[1].i[i], want)
@@ -138,7 +138,7 @@ func TestTopK(t *testing.T) {
 func TestMatMulPairs(t *testing.T) {
 	x, w := floats([]int{1, 2}, 1, 2), floats([]int{2, 2}, 1, 2, 3, 4)
 	h, b := floats([]int{1, 1}, 10), floats([]int{1, 2}, 5, 6)
-	got := apply(inst(ir.MatMul, dtype.F32, 1, 2), []value{x, w, h, b})[0]
+	got := apply(nil, inst(ir.MatMul, dtype.F32, 1, 2), []value{x, w, h, b})[0]
 	if got.f[0] != 57 || got.f[1] != 70 {
 		t.Errorf("got %v, want [57 70]", got.f)
 	}
