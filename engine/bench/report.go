@@ -58,7 +58,7 @@ func (r *rounds) result(s *subject) *Result {
 	unsure /= float64(s.samples.per)
 	res.Low, res.High = max(0, res.Low-unsure), res.High+unsure
 	if s.floor != nil && len(s.floor.times) > 0 {
-		res.Floor = quantile(sorted(s.floor.samples(clock)), 0.5)
+		res.Floor = median(s.floor.samples(clock))
 	}
 	res.Notes = r.notes(s, res)
 	return res
@@ -85,25 +85,14 @@ func (r *rounds) same() Ratio {
 
 // lines are the lines of the comparison.
 func (r *rounds) lines() []Line {
-	first := r.subjects[0]
-	base := r.result(first)
-	list := []Line{{Name: first.Name, Result: base, Ratio: 1, Low: 1, High: 1, Verdict: "same"}}
-	if base.Refused != "" {
-		list[0].Verdict = "refused"
-	}
-	if len(r.subjects) == 1 {
-		return list
-	}
-	same := r.same()
-	clock, unsure := r.clockTime()
-	for _, s := range r.subjects[1:] {
-		l := Line{Name: s.Name, Result: r.result(s), Verdict: "refused"}
-		if l.Result.Refused == "" && base.Refused == "" {
-			ratio := ratioInterval(s.samples.rounds(clock), first.samples.rounds(clock))
-			ratio = ratio.widen(same.off())
-			if l.Result.Median > 0 && base.Median > 0 && s.samples.per != first.samples.per {
-				ratio = ratio.widen(unsure/float64(s.samples.per)/l.Result.Median + unsure/float64(first.samples.per)/base.Median)
-			}
+	var list []Line
+	for i, s := range r.subjects {
+		l := Line{Name: s.Name, Result: r.result(s), Ratio: 1, Low: 1, High: 1, Verdict: "same"}
+		switch {
+		case l.Result.Refused != "" || list != nil && list[0].Result.Refused != "":
+			l.Ratio, l.Low, l.High, l.Verdict = 0, 0, 0, "refused"
+		case i > 0:
+			ratio := r.ratio(s)
 			l.Verdict = ratio.verdict(r.Tolerance)
 			if l.Verdict == "unknown" {
 				l.More = ratio.more(r.Tolerance, r.spent().Seconds())
@@ -114,6 +103,19 @@ func (r *rounds) lines() []Line {
 		list = append(list, l)
 	}
 	return list
+}
+
+// ratio compares a work with the first. The interval is wider by what the first differs from itself, and,
+// where one is timed in blocks and the other is not, by what is not known about the clock.
+func (r *rounds) ratio(s *subject) Ratio {
+	clock, unsure := r.clockTime()
+	first := r.subjects[0].samples
+	base, times := first.rounds(clock), s.samples.rounds(clock)
+	ratio := ratioInterval(times, base).widen(ratioInterval(r.again.rounds(clock), base).off())
+	if a, b := median(base), median(times); s.samples.per != first.per && a > 0 && b > 0 {
+		ratio = ratio.widen(unsure/float64(first.per)/a + unsure/float64(s.samples.per)/b)
+	}
+	return ratio
 }
 
 // verdict says what the interval says: "slower" and "faster" where it leaves no doubt that there is a

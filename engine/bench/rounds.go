@@ -229,8 +229,8 @@ func (r *rounds) known() bool {
 	if r.visits() < r.Samples {
 		return false
 	}
-	for _, l := range r.lines() {
-		if l.Verdict == "unknown" {
+	for _, s := range r.subjects[1:] {
+		if s.refused == "" && r.subjects[0].refused == "" && r.ratio(s).verdict(r.Tolerance) == "unknown" {
 			return false
 		}
 	}

@@ -177,7 +177,7 @@ func (s *sampler) sample(ctx context.Context) error {
 // misjudged says whether calibration saw the work slower than it is: its samples are then too short for the
 // clock.
 func (s *sampler) misjudged() bool {
-	typical := time.Duration(quantile(sorted(s.times), 0.5) * float64(time.Second))
+	typical := time.Duration(median(s.times) * float64(time.Second))
 	if s.per == 1 {
 		return !s.single && typical < runsAbove/2
 	}
@@ -191,7 +191,7 @@ func (s *sampler) rounds(clock float64) []float64 {
 	start := 0
 	for i, end := range s.ends {
 		if start < end {
-			list[i] = s.perRun(quantile(sorted(s.times[start:end]), 0.5), clock)
+			list[i] = s.perRun(median(s.times[start:end]), clock)
 		}
 		start = end
 	}

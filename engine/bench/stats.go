@@ -14,7 +14,13 @@ const (
 	fewestBatches    = 12
 )
 
-func sorted(x []float64) []float64 { return slices.Sorted(slices.Values(x)) }
+func sorted(x []float64) []float64 {
+	x = slices.Clone(x)
+	slices.Sort(x)
+	return x
+}
+
+func median(x []float64) float64 { return quantile(sorted(x), 0.5) }
 
 // quantile interpolates between the order statistics of sorted values (the definition of NumPy and R, type
 // 7).
@@ -33,16 +39,16 @@ func quantile(sorted []float64, q float64) float64 {
 // other the more they are, and the widest interval counts. The median of an odd number of values lies above
 // the true median as often as below, whatever the distribution, so that each of these intervals is one of
 // that median. With too few values for the confidence the ends are infinite.
-func medianInterval(series []float64, confidence float64) (median, low, high float64) {
+func medianInterval(series []float64, confidence float64) (center, low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for size := 1; size == 1 || len(series)/size >= fewestBatches; size *= 3 {
 		s := benchmath.AssumeNothing.Summary(benchmath.NewSample(batches(series, size), &benchmath.DefaultThresholds), confidence)
 		if size == 1 {
-			median = s.Center
+			center = s.Center
 		}
 		low, high = min(low, s.Lo), max(high, s.Hi)
 	}
-	return median, low, high
+	return center, low, high
 }
 
 // batches are the medians of size neighbours each. The oldest values are left out where they do not fill one.
@@ -50,9 +56,12 @@ func batches(series []float64, size int) []float64 {
 	if size == 1 {
 		return slices.Clone(series)
 	}
-	var medians []float64
+	medians := make([]float64, 0, len(series)/size)
+	scratch := make([]float64, size)
 	for rest := series[len(series)%size:]; len(rest) > 0; rest = rest[size:] {
-		medians = append(medians, quantile(sorted(rest[:size]), 0.5))
+		copy(scratch, rest)
+		slices.Sort(scratch)
+		medians = append(medians, scratch[size/2])
 	}
 	return medians
 }
@@ -71,8 +80,8 @@ func ratioInterval(x, base []float64) Ratio {
 	if len(logs) == 0 {
 		return Ratio{1, 0, math.Inf(1)}
 	}
-	median, low, high := medianInterval(logs, ratioConfidence)
-	return Ratio{math.Exp(median), math.Exp(low), math.Exp(high)}
+	center, low, high := medianInterval(logs, ratioConfidence)
+	return Ratio{math.Exp(center), math.Exp(low), math.Exp(high)}
 }
 
 // widen moves the ends apart by a factor of 1+share.
@@ -97,8 +106,7 @@ func drift(samples []float64) float64 {
 	if third < 3 {
 		return 0
 	}
-	first := quantile(sorted(samples[:third]), 0.5)
-	last := quantile(sorted(samples[len(samples)-third:]), 0.5)
+	first, last := median(samples[:third]), median(samples[len(samples)-third:])
 	if first <= 0 {
 		return 0
 	}
