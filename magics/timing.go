@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -165,19 +166,19 @@ func (t *timing) limit(ctx context.Context) string {
 		return ""
 	}
 	flops, bytes := float64(t.one.Flops())/t.result.Median, float64(t.one.Bytes())/t.result.Median
-	peak, of := ceilings.Flops, "of peak"
-	if _, f32 := bench.Share(flops, peak); !f32 && ceilings.BF16 > peak {
-		peak, of = ceilings.BF16, "of bf16's peak"
+	peak, of := ceilings.Flops(dtype.F32), "of peak"
+	if _, f32 := bench.Share(flops, peak); !f32 && ceilings.Flops(dtype.BF16) > peak {
+		peak, of = ceilings.Flops(dtype.BF16), "of bf16's peak"
 	}
 	computes, honest := bench.Share(flops, peak)
-	reads, fits := bench.Share(bytes, ceilings.Read)
+	reads, fits := bench.Share(bytes, ceilings.Behind())
 	switch {
 	case computes > reads && !honest:
 		return "more arithmetic than the device can do (" + units.Rate(peak, "FLOP/s") + "): not all of it was done"
 	case computes > reads:
 		return units.Rate(flops, "FLOP/s") + " = " + units.Percent(computes) + " " + of
 	case !fits:
-		return "faster than memory (" + units.Rate(ceilings.Read, "B/s") + "): its data stayed in a cache"
+		return "faster than memory (" + units.Rate(ceilings.Behind(), "B/s") + "): its data stayed in a cache"
 	}
 	return units.Rate(bytes, "B/s") + " = " + units.Percent(reads) + " of read bandwidth"
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/benchtest"
 )
 
@@ -117,6 +118,21 @@ func TestCalibrationSurvivesHiccups(t *testing.T) {
 	}
 }
 
+// What is done once for all n runs is outweighed by them.
+func TestWhatIsDoneOnce(t *testing.T) {
+	for _, once := range []time.Duration{5 * time.Microsecond, 80 * time.Microsecond} {
+		m := benchtest.New(1)
+		r := measure(t, m, bench.Work{Run: func(n int) error {
+			m.Spend(once.Seconds())
+			m.Spend(float64(n) * 50e-9)
+			return nil
+		}}, bench.Options{})
+		if r.Refused != "" || math.Abs(r.Median/50e-9-1) > 0.015 {
+			t.Errorf("%v done once: got %v s in blocks of %d runs, want 50 ns", once, r.Median, r.PerSample)
+		}
+	}
+}
+
 // What a session does around a sample is outside of the clock, and what the clock takes is taken off.
 func TestWhatIsNotTimed(t *testing.T) {
 	m := benchtest.New(1)
@@ -169,13 +185,80 @@ func TestRefusesWhatIgnoresN(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		cost time.Duration
-	}{{"nothing", 0}, {"1 µs", time.Microsecond}, {"9 µs", 9 * time.Microsecond}, {"50 µs", 50 * time.Microsecond}, {"2 ms", 2 * time.Millisecond}} {
+	}{{"nothing", 0}, {"1 µs", time.Microsecond}, {"9 µs", 9 * time.Microsecond}, {"50 µs", 50 * time.Microsecond}, {"900 µs", 900 * time.Microsecond}} {
 		m := benchtest.New(1)
 		once := m.Work(tt.cost, 0.001)
 		r := measure(t, m, bench.Work{Run: func(int) error { return once(1) }}, bench.Options{})
 		if text := r.String(); !strings.HasPrefix(text, "no time: its time does not grow with the number of runs") || r.Median != 0 || r.Times != nil {
 			t.Errorf("%s: got %q, median %v", tt.name, text, r.Median)
 		}
+	}
+}
+
+// slow is a machine that does 60 GFLOP/s at most, and knows it.
+func slow(again *int) func(bool) (bench.Ceilings, error) {
+	return func(a bool) (bench.Ceilings, error) {
+		if a {
+			*again++
+		}
+		return bench.Ceilings{Arithmetic: map[string]float64{"f32": 60e9}, Memory: []bench.Level{{Name: "memory", Size: 1 << 26, Rate: 10e9}}}, nil
+	}
+}
+
+// Times that cannot be those of the work are not shown, but the reason.
+func TestRefusesWhatIsNotTheWork(t *testing.T) {
+	product := bench.Tally{Launches: 1, Flops: 2e9, DType: dtype.F32}
+	always := func(tally bench.Tally) func(int) bench.Tally { return func(int) bench.Tally { return tally } }
+	for _, tt := range []struct {
+		name  string
+		cost  time.Duration
+		tally func(call int) bench.Tally // what Inspect says, the first time and later
+		want  string                     // nothing: it is believed
+		again int                        // how often ceilings are measured again
+	}{
+		{"a product at half of the peak", 66 * time.Millisecond, always(product), "", 0},
+		{"as fast as the peak, and a little faster", 32900 * time.Microsecond, always(product), "", 1},
+		{"a memo that claims a product each run", 23 * time.Microsecond, always(product), "no time: 87.0 TFLOP/s would be 1449 times as much as this device can do in f32", 1},
+		{"a memo that launches once", 23 * time.Microsecond, func(call int) bench.Tally {
+			if call == 1 {
+				return product
+			}
+			return bench.Tally{}
+		}, "no time: the first run made 1 launch, the next one none", 0},
+		{"a chain that grows", 66 * time.Millisecond, func(call int) bench.Tally {
+			return bench.Tally{Launches: 1, Flops: 1e9 * int64(call*call)}
+		}, "no time: a run did 4.00 GFLOP of arithmetic before the samples and 9.00 GFLOP after them", 0},
+		{"launches that grow", 66 * time.Millisecond, func(call int) bench.Tally {
+			return bench.Tally{Launches: 1 << call}
+		}, "no time: a run made 4 launches before the samples and 8 after them", 0},
+		{"a graph that nobody computes", time.Microsecond, always(bench.Tally{Refused: "3 nodes were made and not computed"}), "no time: 3 nodes were made and not computed", 0},
+		{"work without launches", time.Microsecond, always(bench.Tally{}), "", 0},
+	} {
+		m := benchtest.New(1)
+		again, calls := 0, 0
+		m.Limits = slow(&again)
+		run := m.Work(tt.cost, 0.001)
+		r := measure(t, m, bench.Work{Run: run, Inspect: func() (bench.Tally, error) {
+			calls++
+			return tt.tally(calls), run(1)
+		}}, bench.Options{})
+		if text := r.String(); tt.want != "" && (!strings.HasPrefix(text, tt.want) || r.Median != 0) || tt.want == "" && r.Refused != "" || again != tt.again {
+			t.Errorf("%s: got %q, and measured ceilings again %d times, want %q, %d times", tt.name, text, again, tt.want, tt.again)
+		}
+	}
+}
+
+// In a comparison the reason stands in the place of the time, and nothing is compared with it.
+func TestRefusedCase(t *testing.T) {
+	m := benchtest.New(1)
+	once := m.Work(time.Millisecond/2, 0.01)
+	ignores := bench.Work{Name: "ignores", Run: func(int) error { return once(1) }}
+	c := compare(t, m, bench.Options{}, bench.Work{Name: "a", Run: m.Work(time.Millisecond, 0.01)}, ignores)
+	if text := c.String(); !strings.Contains(text, "—  not compared") || !strings.Contains(text, "ignores: no time: its time does not grow") || c.Lines[1].Verdict != "refused" {
+		t.Errorf("got %s", text)
+	}
+	if c = compare(t, m, bench.Options{}, ignores, bench.Work{Name: "a", Run: m.Work(time.Millisecond, 0.01)}); c.Lines[1].Verdict != "refused" || c.Lines[1].Result.Median == 0 {
+		t.Errorf("the first is refused: got %+v", c.Lines[1])
 	}
 }
 

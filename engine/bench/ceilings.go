@@ -2,104 +2,190 @@ package bench
 
 import (
 	"context"
-	"runtime"
-	"sync"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // Ceilings are the best rates that the engine's own kernels reached on a device: what other figures are a
-// share of.
+// share of, and what no figure can be above.
 type Ceilings struct {
-	Flops float64 // f32 operations a second, of a square matmul
-	BF16  float64 // the same of bf16, which a matrix unit may do many times as fast
-	Read  float64 // bytes a second, of a sum over more than the caches hold
+	Machine    string             // what they hold for: processor, device, instruction sets, version of the engine
+	Measured   time.Time          // when
+	Arithmetic map[string]float64 // operations a second of a square matrix product, by element type: "f32"
+	Memory     []Level            // bytes a second, by how many bytes are worked on; the smallest first
+	Doubt      string             // why they may be too low: the machine was busy. Such are not kept
 }
 
-var ceilings = struct {
-	sync.Mutex
-	of map[string]Ceilings
-}{of: map[string]Ceilings{}}
+// A Level is memory of a kind: a cache, or that behind all caches.
+type Level struct {
+	Name string  // "L1", "L2", "L3", "memory"
+	Size int64   // bytes of the data that was worked on
+	Rate float64 // bytes a second
+}
 
-// MeasureCeilings measures the default device, once in a process: some 0.5 s and 64 MiB. A device that is so
-// slow that smaller work shows its rate gets smaller work.
-func MeasureCeilings(ctx context.Context) (Ceilings, error) {
-	ceilings.Lock()
-	defer ceilings.Unlock()
-	name := device.Default().String()
-	if c, ok := ceilings.of[name]; ok {
-		return c, nil
+// Flops is the ceiling of arithmetic in a type, in operations a second. For a type that was not measured it
+// is the highest of all types.
+func (c Ceilings) Flops(t dtype.Type) float64 {
+	if rate, ok := c.Arithmetic[t.String()]; ok {
+		return rate
 	}
-	var c Ceilings
-	var err error
-	for _, m := range []struct {
-		rate *float64
-		of   dtype.Type
-	}{{&c.Flops, dtype.F32}, {&c.BF16, dtype.BF16}} {
-		if *m.rate, err = bestRate(ctx, 1024, func(n int) (func(), float64) {
-			a := ramp(n*n).Reshape(n, n).Cast(m.of).Eval()
-			return func() { a.MatMul(a).Eval() }, 2 * float64(n) * float64(n) * float64(n)
-		}); err != nil {
-			return Ceilings{}, err
+	highest := 0.0
+	for _, rate := range c.Arithmetic {
+		highest = max(highest, rate)
+	}
+	return highest
+}
+
+// Read is the ceiling of memory for work on so many bytes, in bytes a second: that of the first level that
+// holds them.
+func (c Ceilings) Read(bytes int64) float64 {
+	for _, l := range c.Memory {
+		if bytes <= l.Size {
+			return l.Rate
 		}
 	}
-	if c.Read, err = bestRate(ctx, 1<<24, func(n int) (func(), float64) {
-		x := ramp(n)
-		return func() { x.Sum().Eval() }, 4 * float64(n)
-	}); err != nil {
-		return Ceilings{}, err
+	if n := len(c.Memory); n > 0 {
+		return c.Memory[n-1].Rate
 	}
-	// What was measured with is large: it must not count as the session's.
-	runtime.GC()
-	device.Default().FreeCache()
-	ceilings.of[name] = c
-	return c, nil
+	return 0
 }
 
-// ramp is n stored numbers: not random, which would move the session's seed on, and not a constant, which
-// need not be stored.
-func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Eval() }
-
-// How long the rate of one kind of work is sampled, and how long a run must take before its size no longer
-// grows.
-const (
-	ceilingTime  = 150 * time.Millisecond
-	longEnough   = 50 * time.Millisecond
-	smallestSize = 1.0 / 64
-)
-
-// try runs f, whose evaluations obey ctx.
-func try(ctx context.Context, f func()) error {
-	return tensor.Try(func() { tensor.Within(ctx, f) })
+// Behind is the ceiling of memory behind all caches, in bytes a second.
+func (c Ceilings) Behind() float64 {
+	if n := len(c.Memory); n > 0 {
+		return c.Memory[n-1].Rate
+	}
+	return 0
 }
 
-// bestRate returns the highest rate of work at up to the largest size. Make returns the work of a size and
-// its amount.
-func bestRate(ctx context.Context, largest int, make func(n int) (func(), float64)) (best float64, err error) {
-	err = try(ctx, func() {
-		for n := int(float64(largest) * smallestSize); n <= largest; n *= 2 {
-			work, amount := make(n)
-			work() // builds the plan and fetches the data
-			took := time.Duration(0)
-			for spent := time.Duration(0); spent < ceilingTime && ctx.Err() == nil; spent += took {
-				start := time.Now()
-				work()
-				took = time.Since(start)
-				best = max(best, amount/took.Seconds())
-				if n < largest {
-					break
-				}
-			}
-			if took > longEnough {
-				return
-			}
+// fastest is the level with the highest rate.
+func (c Ceilings) fastest() (best Level) {
+	for _, l := range c.Memory {
+		if l.Rate > best.Rate {
+			best = l
 		}
-	})
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
 	}
-	return best, err
+	return best
+}
+
+// Refuse says why work of one run cannot have been done in so many seconds; "" if it can.
+func (c Ceilings) Refuse(t Tally, seconds float64) string {
+	_, reason := c.above(t, seconds)
+	return reason
+}
+
+// doubtful is how much faster than ceilings that are in doubt something must be to be refused: beside others,
+// work gets a share of a processor.
+const doubtful = 10
+
+// above says by what factor the work beats a ceiling (below 1: it does not), and why that is refused.
+func (c Ceilings) above(t Tally, seconds float64) (share float64, reason string) {
+	if seconds <= 0 {
+		return 0, ""
+	}
+	trust := 1.0
+	if c.Doubt != "" {
+		trust = doubtful
+	}
+	if t.Flops > 0 {
+		rate, ceiling := float64(t.Flops)/seconds, c.Flops(t.DType)
+		computed, ok := Share(rate, ceiling*trust)
+		share = computed * trust
+		if ceiling > 0 && !ok {
+			return share, fmt.Sprintf("%s would be %s as much as this device can do in %s: not all of it was done, or what was computed once was returned",
+				units.Rate(rate, "FLOP/s"), times(share), kind(t.DType))
+		}
+	}
+	if level := c.fastest(); t.Bytes > 0 && level.Rate > 0 {
+		rate := float64(t.Bytes) / seconds
+		moved, ok := Share(rate, level.Rate*trust)
+		share = max(share, moved*trust)
+		if !ok {
+			return share, fmt.Sprintf("%s would be %s as much as %s gives: not all of it was read, or what was computed once was returned",
+				units.Rate(rate, "B/s"), times(moved*trust), level.Name)
+		}
+	}
+	return share, ""
+}
+
+func kind(t dtype.Type) string {
+	if t == dtype.Invalid {
+		return "any type"
+	}
+	return t.String()
+}
+
+func times(x float64) string { return units.Digits(x) + " times" }
+
+// raise returns the better of each rate of two measurements of the same device.
+func (c Ceilings) raise(by Ceilings) Ceilings {
+	c.Arithmetic = maps.Clone(c.Arithmetic)
+	if c.Arithmetic == nil {
+		c.Arithmetic = map[string]float64{}
+	}
+	for t, rate := range by.Arithmetic {
+		c.Arithmetic[t] = max(c.Arithmetic[t], rate)
+	}
+	c.Memory = slices.Clone(c.Memory)
+	for _, l := range by.Memory {
+		if i := slices.IndexFunc(c.Memory, func(mine Level) bool { return mine.Name == l.Name }); i >= 0 {
+			c.Memory[i].Rate = max(c.Memory[i].Rate, l.Rate)
+		} else {
+			c.Memory = append(c.Memory, l)
+		}
+	}
+	if by.Doubt == "" {
+		c.Doubt, c.Measured = "", by.Measured
+	}
+	return c
+}
+
+// String is a line for each kind of rate.
+func (c Ceilings) String() string {
+	text := ""
+	for _, t := range dtype.All() {
+		if rate, ok := c.Arithmetic[t.String()]; ok {
+			text += fmt.Sprintf("%s %s, ", t, units.Rate(rate, "FLOP/s"))
+		}
+	}
+	for _, l := range c.Memory {
+		text += fmt.Sprintf("%s %s, ", l.Name, units.Rate(l.Rate, "B/s"))
+	}
+	if len(text) > 2 {
+		text = text[:len(text)-2]
+	}
+	if c.Doubt != "" {
+		text += " (" + c.Doubt + ")"
+	}
+	return text
+}
+
+// Believe says why a figure is refused: work of one run that would have been done in so many seconds, faster
+// than this machine can; "" if it is not. The ceilings are those of [MeasureCeilings]; something that seems
+// to beat them has them measured again first, because they may have been measured while the machine was slow.
+func Believe(ctx context.Context, t Tally, seconds float64) (refused string, err error) {
+	return believe(ctx, newDeviceClock(), t, seconds)
+}
+
+func believe(ctx context.Context, clock Clock, t Tally, seconds float64) (refused string, err error) {
+	if t.Flops == 0 && t.Bytes == 0 || seconds <= 0 {
+		return "", nil
+	}
+	c, err := clock.Ceilings(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	if share, _ := c.above(t, seconds); share <= 1 {
+		return "", nil
+	}
+	if c, err = clock.Ceilings(ctx, true); err != nil {
+		return "", err
+	}
+	_, refused = c.above(t, seconds)
+	return refused, nil
 }

@@ -1,9 +1,12 @@
 package bench
 
 import (
+	"context"
+	"fmt"
 	"runtime"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // inspect runs a work once and says what that did.
@@ -24,4 +27,49 @@ func (r *rounds) inspect(s *subject) (Tally, error) {
 	rec.Stop()
 	return Tally{Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(),
 		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc)}, err
+}
+
+// remembers says that only the first run computed.
+func (s *subject) remembers() string {
+	if s.before.Launches == 0 || s.tally.Launches > 0 {
+		return ""
+	}
+	return fmt.Sprintf("the first run made %s, the next one none: it returned what was computed once", units.Plural(int64(s.before.Launches), "launch"))
+}
+
+// grown is by what a run does more after all samples than before them, if it depends on those before it.
+const grown = 1.5
+
+// grows says that each run does more than the one before.
+func (s *subject) grows(end Tally) string {
+	const advice = ": each run starts from what the one before left"
+	if then, now := max(s.before.Flops, s.tally.Flops), end.Flops; then > 0 && float64(now) > grown*float64(then) {
+		return fmt.Sprintf("a run did %s of arithmetic before the samples and %s after them%s", units.Rate(float64(then), "FLOP"), units.Rate(float64(now), "FLOP"), advice)
+	}
+	if then, now := max(s.before.Launches, s.tally.Launches), end.Launches; then > 0 && float64(now) > grown*float64(then) {
+		return fmt.Sprintf("a run made %s before the samples and %d after them%s", units.Plural(int64(then), "launch"), now, advice)
+	}
+	return ""
+}
+
+// doubt refuses a work whose time cannot be that of the same work, done each time.
+func (r *rounds) doubt(ctx context.Context, s *subject) (err error) {
+	if s.refused != "" || r.interrupted || len(s.samples.times) == 0 {
+		return nil
+	}
+	clock, _ := r.clockTime()
+	took := median(s.samples.samples(clock))
+	if took < r.Time.Seconds() && s.tally.Launches > 0 {
+		end, err := r.inspect(s)
+		if err != nil {
+			return err
+		}
+		if s.refused = s.grows(end); s.refused != "" {
+			return nil
+		}
+	}
+	if s.refused, err = believe(ctx, r.Clock, s.tally, took); ctx.Err() != nil {
+		return nil // what was measured is known, and what it is a share of is not
+	}
+	return err
 }

@@ -1,27 +1,124 @@
 package bench
 
 import (
+	"context"
+	"fmt"
 	"runtime"
+	"strings"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // A Machine says where something was measured and what else the machine did meanwhile.
 type Machine struct {
-	CPU     string  // the model's name
+	CPU     string  // the model's name, "" if it is not known
 	Cores   int     // processors that the system has
 	Threads int     // GOMAXPROCS
 	OS      string  // "linux/amd64"
 	Go      string  // "go1.26.1"
 	Device  string  // "cpu: 2 threads, avx512"
-	Load    float64 // runnable threads of all processes, the mean of a minute; below 0: not known
-	Steal   float64 // share of the processors' time that a hypervisor gave to others, while it was measured; below 0: not known
-	Others  float64 // processors that other processes kept busy, while it was measured; below 0: not known
-	MHz     float64 // the clock of the processor; 0: not known
-	Power   string  // "mains", "battery", ""
+	MHz     float64 // the clock of the fastest processor; 0: not known
+	Power   string  // "mains", "battery", or "" if it is not known
+	Load    float64 // threads of all processes that could run, the mean of a minute; below 0: not known
+	Steal   float64 // share of the time of all processors that a hypervisor gave to others meanwhile; below 0: not known
+	Others  float64 // processors that other processes kept busy meanwhile; below 0: not known
+	Beside  float64 // processors that other work of this process kept busy; only Survey knows it, else it is 0
+
+	used machine.Usage
 }
 
+const (
+	noisySteal  = 0.03
+	noisyOthers = 0.3
+	surveyTime  = 100 * time.Millisecond
+	// Processors are counted in ticks of 10 ms: over a shorter time, a share of them says little.
+	leastUsage = 150 * time.Millisecond
+)
+
 func thisMachine(d device.Device) Machine {
-	return Machine{Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
-		Device: d.String() + ": " + d.Info().Detail, Load: -1, Steal: -1, Others: -1}
+	return Machine{CPU: machine.CPU(), Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version(), Device: d.String() + ": " + d.Info().Detail, MHz: machine.MHz(), Power: machine.Power(), Load: machine.Load(),
+		Steal: -1, Others: -1, used: machine.Used()}
+}
+
+// since says what the machine did since before.
+func (m Machine) since(before Machine) Machine {
+	total := m.used.Total - before.used.Total
+	if !m.used.Known || !before.used.Known || total < leastUsage || m.Cores < 1 {
+		return m
+	}
+	own := m.used.Own - before.used.Own
+	m.Steal = float64(m.used.Stolen-before.used.Stolen) / float64(total)
+	m.Others = max(0, float64(m.used.Busy-before.used.Busy-own)/float64(total)*float64(m.Cores))
+	return m
+}
+
+// Survey looks at the machine for a tenth of a second, in which the caller does nothing: see [Machine.Noise].
+func Survey(ctx context.Context) Machine {
+	before := thisMachine(device.Default())
+	select {
+	case <-ctx.Done():
+	case <-time.After(surveyTime):
+	}
+	after := thisMachine(device.Default())
+	m := after.since(before)
+	if total := after.used.Total - before.used.Total; total > 0 {
+		m.Beside = float64(after.used.Own-before.used.Own) / float64(total) * float64(m.Cores)
+	}
+	return m
+}
+
+// Noise says what disturbs measurements on the machine; nothing if it is quiet, as far as that is known.
+func (m Machine) Noise() (reasons []string) {
+	if m.Others > noisyOthers {
+		reasons = append(reasons, fmt.Sprintf("other processes keep %.1f of %s busy", m.Others, units.Plural(int64(m.Cores), "processor")))
+	}
+	if m.Beside > noisyOthers {
+		reasons = append(reasons, fmt.Sprintf("other work of this process keeps %.1f of %s busy", m.Beside, units.Plural(int64(m.Cores), "processor")))
+	}
+	if m.Steal > noisySteal {
+		reasons = append(reasons, units.Percent(m.Steal)+" of the processors' time is given to other machines")
+	}
+	if m.Power == "battery" {
+		reasons = append(reasons, "it runs on battery")
+	}
+	return reasons
+}
+
+// String is one line: what the machine is, and what disturbs it.
+func (m Machine) String() string {
+	var parts []string
+	for _, p := range []string{m.CPU, units.Plural(int64(m.Cores), "processor"), m.Device, m.OS, m.Go} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if m.MHz > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f MHz", m.MHz))
+	}
+	if m.Load >= 0 {
+		parts = append(parts, fmt.Sprintf("load %.1f", m.Load))
+	}
+	return strings.Join(append(parts, m.Noise()...), " · ")
+}
+
+// differs says in what the machine is another than the one of other figures.
+func (m Machine) differs(from Machine) (list []string) {
+	for _, each := range []struct{ what, now, then string }{
+		{"processor", m.CPU, from.CPU},
+		{"processors", fmt.Sprint(m.Cores), fmt.Sprint(from.Cores)},
+		{"threads", fmt.Sprint(m.Threads), fmt.Sprint(from.Threads)},
+		{"system", m.OS, from.OS},
+		{"Go", m.Go, from.Go},
+		{"device", m.Device, from.Device},
+		{"power", m.Power, from.Power},
+	} {
+		if each.now != each.then {
+			list = append(list, fmt.Sprintf("%s: %s, then %s", each.what, each.now, each.then))
+		}
+	}
+	return list
 }

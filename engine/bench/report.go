@@ -18,12 +18,21 @@ func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 	if r.visits() == 0 && len(r.samplers()) > 1 {
 		return nil, context.Cause(ctx)
 	}
+	r.machine = r.Clock.Machine().since(r.machine)
+	for _, s := range r.subjects {
+		if err := r.doubt(ctx, s); err != nil {
+			return nil, named(s.Name, err)
+		}
+	}
 	c := &Comparison{Lines: r.lines(), Same: Ratio{1, 1, 1}}
 	if r.interrupted {
 		c.Notes = append(c.Notes, "interrupted: this is what was known by then")
 	}
 	if len(r.subjects) > 1 {
 		c.Same = r.same().finite()
+	}
+	for _, reason := range r.machine.Noise() {
+		c.Notes = append(c.Notes, "the machine was not quiet: "+reason)
 	}
 	return c, nil
 }

@@ -33,7 +33,7 @@ type rounds struct {
 	interrupted bool
 	start       time.Duration
 	looked      int
-	machine     Machine
+	machine     Machine // as it was in the beginning; then with what it did meanwhile
 }
 
 func newRounds(works []Work, o Options) *rounds {
@@ -97,6 +97,12 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 	s.first = (r.Clock.Now() - start).Seconds()
 	if s.tally, err = r.inspect(s); err != nil {
 		return err
+	}
+	if s.refused = s.tally.Refused; s.refused == "" {
+		s.refused = s.remembers()
+	}
+	if s.refused != "" {
+		return nil
 	}
 	if s.refused, err = s.samples.calibrate(ctx, r.Time); err != nil || s.floor == nil {
 		return err

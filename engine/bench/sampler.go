@@ -10,13 +10,18 @@ import (
 )
 
 const (
-	runsAbove  = 10 * time.Microsecond  // a longer run is a sample of its own
-	blockTime  = 100 * time.Microsecond // shorter ones are timed in blocks of at least so long
-	visitTime  = time.Millisecond       // samples of one function are taken in a row for so long, once a round
-	maxVisit   = 20                     // and no more of them than this
-	maxBlock   = 1_000_000              // so many runs that take less than blockTime are none
-	manyRuns   = 4                      // how often a long run is repeated, to see that its time grows
-	calibrates = 5                      // times of which the smallest counts
+	runsAbove    = 10 * time.Microsecond  // a longer run is a sample of its own
+	blockTime    = 100 * time.Microsecond // shorter ones are timed in blocks of at least so long
+	visitTime    = time.Millisecond       // samples of one function are taken in a row for so long, once a round
+	maxBlockTime = 10 * time.Millisecond  // nor are blocks longer than this, whatever is done once
+	maxVisit     = 20                     // and no more of them than this
+	maxBlock     = 1_000_000              // so many runs that take less than blockTime are none
+	surelyLong   = time.Millisecond       // a run for which so much is not a hiccup's
+	manyRuns     = 4                      // of a run that may be shorter than it seems, to see that time grows
+	outweigh     = 100                    // so many times, about, what is done once must be what is done n times
+	calibrates   = 5                      // times of which the smallest counts
+
+	maxPatience = 100 * time.Millisecond // for finding out how long one run takes
 )
 
 // A sampler takes the samples of one function.
@@ -92,56 +97,62 @@ func (s *sampler) smallest(ctx context.Context, n int, patience time.Duration) (
 // calibrate finds how many runs are a sample, and says why it cannot: time that does not grow with n is not
 // that of n runs.
 func (s *sampler) calibrate(ctx context.Context, budget time.Duration) (refused string, err error) {
-	patience := budget / 20
+	patience := min(maxPatience, budget/20)
 	s.per = 1
 	once, err := s.smallest(ctx, 1, patience)
 	if err != nil {
 		return "", err
 	}
-	if s.single {
-		s.settle(once)
+	s.settle(once)
+	switch {
+	case s.single || once >= surelyLong:
 		return "", nil
+	case once < runsAbove:
+		return s.calibrateBlock(ctx, once, blockTime, patience)
 	}
-	for tries := 0; once >= runsAbove; tries++ {
-		s.settle(once)
-		if once > patience {
-			return "", nil
+	many, err := s.smallest(ctx, manyRuns, patience)
+	if err != nil || many >= once*manyRuns/2 {
+		return "", err
+	}
+	// Something else made one run seem long, or what is done once for all n of them takes most of the time.
+	again, err := s.smallest(ctx, 1, patience)
+	if err != nil {
+		return "", err
+	}
+	once = min(once, again)
+	return s.calibrateBlock(ctx, once, max(blockTime, once), patience)
+}
+
+// calibrateBlock finds how many runs last so long that what is done once for all of them is nothing beside
+// them: reading the clock, and what the function does before and after its loop.
+func (s *sampler) calibrateBlock(ctx context.Context, once, target, patience time.Duration) (refused string, err error) {
+	took := once
+	for grown := false; ; grown = true {
+		for took < target {
+			if s.per >= maxBlock {
+				return ignoresN(1, once, s.per, took), nil
+			}
+			// Aim a little above, and never grow by more than ten times: the first runs are not typical.
+			grow := 10.0
+			if took > 0 {
+				grow = min(grow, 1.2*float64(target)/float64(took))
+			}
+			s.per = min(maxBlock, max(s.per+1, int(float64(s.per)*grow)))
+			if took, err = s.smallest(ctx, s.per, patience); err != nil {
+				return "", err
+			}
 		}
-		many, err := s.smallest(ctx, manyRuns, patience)
-		if err != nil || many >= once*manyRuns/2 {
-			return "", err
-		}
-		if tries == 2 {
-			return ignoresN(1, once, manyRuns, many), nil
-		}
-		// Something else may have made one run seem long: look again.
-		again, err := s.smallest(ctx, 1, patience)
+		s.settle(took)
+		twice, err := s.smallest(ctx, 2*s.per, patience)
 		if err != nil {
 			return "", err
 		}
-		once = min(once, again)
+		fixed := 2*took - twice
+		if grown || fixed < took/outweigh {
+			return "", nil
+		}
+		target = min(maxBlockTime, fixed*outweigh)
 	}
-	return s.calibrateBlock(ctx, once, patience)
-}
-
-// calibrateBlock finds how many runs last so long that reading the clock is nothing beside them.
-func (s *sampler) calibrateBlock(ctx context.Context, once, patience time.Duration) (refused string, err error) {
-	for took := once; took < blockTime; {
-		if s.per >= maxBlock {
-			return ignoresN(1, once, s.per, took), nil
-		}
-		// Aim a little above, and never grow by more than ten times: the first runs are not typical.
-		grow := 10.0
-		if took > 0 {
-			grow = min(grow, 1.2*float64(blockTime)/float64(took))
-		}
-		s.per = min(maxBlock, max(s.per+1, int(float64(s.per)*grow)))
-		if took, err = s.smallest(ctx, s.per, patience); err != nil {
-			return "", err
-		}
-		s.settle(took)
-	}
-	return "", nil
 }
 
 func ignoresN(few int, short time.Duration, many int, long time.Duration) string {

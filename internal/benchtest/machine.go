@@ -14,12 +14,12 @@ import (
 
 // A Machine is a simulated bench.Clock. Its fields are set before it measures.
 type Machine struct {
-	Reading time.Duration                  // what one reading of the clock takes
-	Speed   []func(t float64) float64      // by what work takes longer at t seconds
-	Pauses  []Pause                        // what interrupts work
-	Steps   func(t float64) float64        // what the clock shows too much at t seconds
-	Self    bench.Machine                  // what Machine returns
-	Limits  func() (bench.Ceilings, error) // what Ceilings returns; nil: no ceiling is known
+	Reading time.Duration                            // what one reading of the clock takes
+	Speed   []func(t float64) float64                // by what work takes longer at t seconds
+	Pauses  []Pause                                  // what interrupts work
+	Steps   func(t float64) float64                  // what the clock shows too much at t seconds
+	Self    bench.Machine                            // what Machine returns
+	Limits  func(again bool) (bench.Ceilings, error) // what Ceilings returns; nil: no ceiling is known
 
 	Draw *rand.Rand
 	now  float64
@@ -56,11 +56,11 @@ func (m *Machine) Sync() error { return nil }
 func (m *Machine) Machine() bench.Machine { return m.Self }
 
 // Ceilings are those that were set.
-func (m *Machine) Ceilings(context.Context) (bench.Ceilings, error) {
+func (m *Machine) Ceilings(_ context.Context, again bool) (bench.Ceilings, error) {
 	if m.Limits == nil {
 		return bench.Ceilings{}, nil
 	}
-	return m.Limits()
+	return m.Limits(again)
 }
 
 // Elapsed is how many seconds have passed.

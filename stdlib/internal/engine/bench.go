@@ -13,39 +13,43 @@ import (
 
 func benchSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Case":            reflect.ValueOf((*bench.Case)(nil)),
-		"Ceilings":        reflect.ValueOf((*bench.Ceilings)(nil)),
-		"Clock":           reflect.ValueOf((*bench.Clock)(nil)),
-		"_Clock":          reflect.ValueOf((*benchClock)(nil)),
-		"Compare":         reflect.ValueOf(bench.Compare),
-		"CompareWorks":    reflect.ValueOf(bench.CompareWorks),
-		"Comparison":      reflect.ValueOf((*bench.Comparison)(nil)),
-		"Line":            reflect.ValueOf((*bench.Line)(nil)),
-		"Machine":         reflect.ValueOf((*bench.Machine)(nil)),
-		"Measure":         reflect.ValueOf(bench.Measure),
-		"MeasureCeilings": reflect.ValueOf(bench.MeasureCeilings),
-		"MeasureWork":     reflect.ValueOf(bench.MeasureWork),
-		"Options":         reflect.ValueOf((*bench.Options)(nil)),
-		"Ratio":           reflect.ValueOf((*bench.Ratio)(nil)),
-		"Result":          reflect.ValueOf((*bench.Result)(nil)),
-		"Share":           reflect.ValueOf(bench.Share),
-		"Tally":           reflect.ValueOf((*bench.Tally)(nil)),
-		"Time":            reflect.ValueOf(bench.Time),
-		"Work":            reflect.ValueOf((*bench.Work)(nil)),
+		"Believe":              reflect.ValueOf(bench.Believe),
+		"Case":                 reflect.ValueOf((*bench.Case)(nil)),
+		"Ceilings":             reflect.ValueOf((*bench.Ceilings)(nil)),
+		"Clock":                reflect.ValueOf((*bench.Clock)(nil)),
+		"_Clock":               reflect.ValueOf((*benchClock)(nil)),
+		"Compare":              reflect.ValueOf(bench.Compare),
+		"CompareWorks":         reflect.ValueOf(bench.CompareWorks),
+		"Comparison":           reflect.ValueOf((*bench.Comparison)(nil)),
+		"Level":                reflect.ValueOf((*bench.Level)(nil)),
+		"Line":                 reflect.ValueOf((*bench.Line)(nil)),
+		"Machine":              reflect.ValueOf((*bench.Machine)(nil)),
+		"Measure":              reflect.ValueOf(bench.Measure),
+		"MeasureCeilings":      reflect.ValueOf(bench.MeasureCeilings),
+		"MeasureCeilingsAgain": reflect.ValueOf(bench.MeasureCeilingsAgain),
+		"MeasureWork":          reflect.ValueOf(bench.MeasureWork),
+		"Options":              reflect.ValueOf((*bench.Options)(nil)),
+		"Ratio":                reflect.ValueOf((*bench.Ratio)(nil)),
+		"Result":               reflect.ValueOf((*bench.Result)(nil)),
+		"Share":                reflect.ValueOf(bench.Share),
+		"Survey":               reflect.ValueOf(bench.Survey),
+		"Tally":                reflect.ValueOf((*bench.Tally)(nil)),
+		"Time":                 reflect.ValueOf(bench.Time),
+		"Work":                 reflect.ValueOf((*bench.Work)(nil)),
 	}
 }
 
 // benchClock lets an interpreted type be a bench.Clock.
 type benchClock struct {
 	IValue    any
-	WCeilings func(a0 context.Context) (bench.Ceilings, error)
+	WCeilings func(a0 context.Context, a1 bool) (bench.Ceilings, error)
 	WMachine  func() bench.Machine
 	WNow      func() time.Duration
 	WSync     func() error
 }
 
-func (w benchClock) Ceilings(a0 context.Context) (bench.Ceilings, error) {
-	return w.WCeilings(a0)
+func (w benchClock) Ceilings(a0 context.Context, a1 bool) (bench.Ceilings, error) {
+	return w.WCeilings(a0, a1)
 }
 
 func (w benchClock) Machine() bench.Machine {

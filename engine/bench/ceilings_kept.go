@@ -1,0 +1,170 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/internal/race"
+	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/regular"
+)
+
+// A keeper keeps the ceilings of machines: those of this process in memory, and those that are beyond doubt
+// in files, one for each machine and driver.
+type keeper struct {
+	sync.Mutex
+	of      map[string]Ceilings
+	dir     func() (string, error)
+	measure func(ctx context.Context, d device.Device) (Ceilings, error)
+}
+
+var kept = &keeper{of: map[string]Ceilings{}, dir: cacheFolder, measure: measureCeilings}
+
+// cacheFolder is where the ceilings of all machines that share this home lie.
+func cacheFolder() (string, error) {
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "mcs", "ceilings"), err
+}
+
+// MeasureCeilings returns the ceilings of the default device. They are measured once for a machine, a device
+// and a version of the engine, in a second, with 64 MiB, and kept in the user's cache folder
+// (mcs/ceilings); what was measured on a busy machine is not kept, and says so in Doubt.
+func MeasureCeilings(ctx context.Context) (Ceilings, error) {
+	return kept.get(ctx, device.Default(), tooNew)
+}
+
+// MeasureCeilingsAgain measures them anew, and forgets what was kept. Where the machine is busy the kept ones
+// stay, as far as they are better.
+func MeasureCeilingsAgain(ctx context.Context) (Ceilings, error) {
+	return kept.get(ctx, device.Default(), 0)
+}
+
+const (
+	tooNew = time.Duration(1<<63 - 1) // no ceilings are that old
+	recent = time.Minute              // ceilings that were measured so short a time ago would be the same again
+)
+
+// get returns ceilings that are no older than age.
+func (k *keeper) get(ctx context.Context, d device.Device, age time.Duration) (Ceilings, error) {
+	k.Lock()
+	defer k.Unlock()
+	key := ceilingKey(d)
+	old, known := k.of[key]
+	if !known {
+		old, known = k.load(key)
+	}
+	if known && time.Since(old.Measured) < age && (old.Doubt == "" || time.Since(old.Measured) < recent) {
+		k.of[key] = old
+		return old, nil
+	}
+	c, err := k.measure(ctx, d)
+	if err != nil {
+		return Ceilings{}, err
+	}
+	c.Machine = key
+	// On demand a quiet machine's word is the last one; else the best that was ever reached is the ceiling.
+	if known && (age != 0 || c.Doubt != "") {
+		measured := c.Measured
+		c = old.raise(c)
+		c.Measured = measured
+	}
+	k.of[key] = c
+	if c.Doubt == "" {
+		k.save(key, c)
+	}
+	return c, nil
+}
+
+// again is get for something that seems to beat the ceilings.
+func (k *keeper) again(ctx context.Context, d device.Device) (Ceilings, error) {
+	return k.get(ctx, d, recent)
+}
+
+// ceilingKey says what ceilings hold for.
+func ceilingKey(d device.Device) string {
+	info := d.Info()
+	return fmt.Sprintf("%s · %d of %d processors · %s: %s · %s/%s · %s", machine.CPU(), runtime.GOMAXPROCS(0), runtime.NumCPU(), info.Name, info.Detail,
+		runtime.GOOS, runtime.GOARCH, engineVersion())
+}
+
+// engineVersion is the version of this module, and of the commit that it was built from where that is known.
+var engineVersion = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	module, _, _ := strings.Cut(packagePath, "/engine/")
+	version := info.Main.Version
+	for _, dep := range info.Deps {
+		if dep.Path == module {
+			return dep.Version
+		}
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			version += " " + s.Value
+		}
+	}
+	if race.Enabled {
+		version += " with -race"
+	}
+	return version
+})
+
+const packagePath = "github.com/mcs-notebook/mcs/engine/bench"
+
+// file is where the ceilings of a key lie.
+func (k *keeper) file(key string) (string, error) {
+	dir, err := k.dir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:16]+".json"), nil
+}
+
+// maxKept is more than a file of ceilings ever has.
+const maxKept = 1 << 20
+
+// load reads the ceilings of a machine; a file that is damaged is none.
+func (k *keeper) load(key string) (c Ceilings, ok bool) {
+	path, err := k.file(key)
+	if err != nil {
+		return c, false
+	}
+	text, err := regular.Read(path, maxKept)
+	if err != nil || json.Unmarshal(text, &c) != nil || c.Machine != key {
+		return Ceilings{}, false
+	}
+	for _, rate := range c.Arithmetic {
+		ok = ok || rate > 0
+	}
+	return c, ok
+}
+
+// save keeps ceilings. What cannot be kept is measured again by the next process: that is no error.
+func (k *keeper) save(key string, c Ceilings) {
+	path, err := k.file(key)
+	if err != nil || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+		return
+	}
+	text, err := json.MarshalIndent(c, "", "\t")
+	if err != nil {
+		return
+	}
+	_ = durable.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}

@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/machine"
+)
+
+// How long the rate of one kind of work is sampled, and how long a run must take before its size no longer
+// grows.
+const (
+	ceilingTime  = 80 * time.Millisecond
+	longEnough   = 10 * time.Millisecond
+	smallestSize = 64 // times smaller than the largest is where sizes begin
+
+	productSize = 1024     // rows and columns of the largest matrix product
+	largestData = 64 << 20 // bytes that are read to get past the caches, at most
+)
+
+// measured are the types in which arithmetic is measured, where the device has them.
+var measured = []dtype.Type{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I8}
+
+// measureCeilings measures a device, which is the default one: in a second, or less on one that is so slow
+// that smaller work shows its rate.
+func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
+	before := thisMachine(d)
+	c := Ceilings{Arithmetic: map[string]float64{}}
+	var doubts []string
+	for _, t := range measured {
+		if !slices.Contains(d.Info().DTypes, t) {
+			continue
+		}
+		rates, err := ratesOf(ctx, productSize, func(n int) (func(), float64) {
+			a := ramp(n*n).Mul(1.0/float64(n*n)).Reshape(n, n).Cast(t).Eval()
+			return func() { a.MatMul(a).Eval() }, 2 * float64(n) * float64(n) * float64(n)
+		})
+		if err != nil {
+			return Ceilings{}, err
+		}
+		c.Arithmetic[t.String()] = slices.Max(rates)
+		doubts = append(doubts, unsteady(t.String(), rates))
+	}
+	for _, l := range levels(machine.Caches()) {
+		rates, err := ratesOf(ctx, int(l.Size/4), func(n int) (func(), float64) {
+			x := ramp(n)
+			return func() { x.Sum().Eval() }, 4 * float64(n)
+		})
+		if err != nil {
+			return Ceilings{}, err
+		}
+		l.Rate = slices.Max(rates)
+		c.Memory = append(c.Memory, l)
+		doubts = append(doubts, unsteady(l.Name, rates))
+	}
+	// What was measured with is large: it must not count as the session's.
+	runtime.GC()
+	d.FreeCache()
+	after := thisMachine(d)
+	c.Measured = time.Now()
+	doubts = append(after.since(before).Noise(), doubts...)
+	for _, doubt := range doubts {
+		if doubt != "" && c.Doubt == "" {
+			c.Doubt = "measured while the machine was not quiet: " + doubt
+		}
+	}
+	return c, nil
+}
+
+// levels are the sizes of data for which reading is measured: half of each cache, because something else is
+// always in it, and more than the last one holds.
+func levels(caches []int64) (list []Level) {
+	if len(caches) == 0 {
+		caches = []int64{32 << 10, 512 << 10}
+	}
+	for i, size := range caches {
+		if size/2 < largestData {
+			list = append(list, Level{Name: fmt.Sprintf("L%d", i+1), Size: size / 2})
+		}
+	}
+	// A last cache that holds all that is measured is this machine's memory, as far as anybody can see.
+	return append(list, Level{Name: "memory", Size: largestData})
+}
+
+// unsteady says that a rate was reached by chance, if the third best of several is far from the best.
+func unsteady(name string, rates []float64) string {
+	const apart = 0.1
+	best := slices.Clone(rates)
+	slices.Sort(best)
+	slices.Reverse(best)
+	if len(best) < 3 || best[2] >= (1-apart)*best[0] {
+		return ""
+	}
+	return fmt.Sprintf("the best rates of %s are more than %s apart", name, percent(apart))
+}
+
+// ramp is n stored numbers: not random, which would move the session's seed on, and not a constant, which
+// need not be stored.
+func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Eval() }
+
+// try runs f, whose evaluations obey ctx.
+func try(ctx context.Context, f func()) error {
+	return tensor.Try(func() { tensor.Within(ctx, f) })
+}
+
+// ratesOf returns the rates of the largest size of work that the device does in reasonable time, of several
+// runs.
+// Make returns the work of a size and its amount.
+func ratesOf(ctx context.Context, largest int, make func(n int) (func(), float64)) (rates []float64, err error) {
+	err = try(ctx, func() {
+		for n := max(1, largest/smallestSize); n <= largest; n *= 2 {
+			work, amount := make(n)
+			work() // builds the plan and fetches the data
+			rates = nil
+			took := time.Duration(0)
+			for spent := time.Duration(0); spent < ceilingTime && ctx.Err() == nil; spent += took {
+				start := time.Now()
+				work()
+				took = time.Since(start)
+				rates = append(rates, amount/max(took, 1).Seconds())
+				if n < largest && took < longEnough {
+					break // a larger one tells more
+				}
+			}
+			if took > longEnough {
+				return
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err == nil && len(rates) == 0 {
+		err = fmt.Errorf("bench: got no time to measure a ceiling")
+	}
+	return rates, err
+}

@@ -1,0 +1,12 @@
+//go:build !linux && !darwin
+
+package machine
+
+import "os"
+
+func cpuModel() string    { return os.Getenv("PROCESSOR_IDENTIFIER") } // Windows sets it
+func cacheSizes() []int64 { return nil }
+func load() float64       { return -1 }
+func megahertz() float64  { return 0 }
+func power() string       { return "" }
+func used() Usage         { return Usage{} }
