@@ -4,11 +4,12 @@
 package visible
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // Text returns s with everything escaped but letters, marks, signs, spaces, tabs and line breaks: "\x1b",
@@ -39,7 +40,7 @@ var breaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // colours are the escape sequences with which mcs colours text: bright, dim, underlined, swapped, and the
 // foregrounds of a terminal's theme.
-var colours = regexp.MustCompile("\x1b\\[(?:(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*)?m")
+var colours = lazy.Regexp("\x1b\\[(?:(?:0|1|2|4|7|3[1-6]|90)(?:;(?:0|1|2|4|7|3[1-6]|90))*)?m")
 
 // Styled is Text that leaves colours as they are.
 func Styled(s string) string {
@@ -48,7 +49,7 @@ func Styled(s string) string {
 	}
 	var b strings.Builder
 	at := 0
-	for _, m := range colours.FindAllStringIndex(s, -1) {
+	for _, m := range colours().FindAllStringIndex(s, -1) {
 		b.WriteString(Text(s[at:m[0]]))
 		b.WriteString(s[m[0]:m[1]])
 		at = m[1]

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // Matchers of an expected line. A line `...` stands for any number of lines.
@@ -17,7 +19,7 @@ const (
 )
 
 // matcherSyntax finds [..], [time], [number], 1.23[~1e-3] and [launches<=2].
-var matcherSyntax = regexp.MustCompile(`\[\.\.\]|\[time\]|\[number\]|` +
+var matcherSyntax = lazy.Regexp(`\[\.\.\]|\[time\]|\[number\]|` +
 	`(` + numberPattern + `)\[~([^\]\s]+)\]|` +
 	`\[([a-zA-Z]\w*)(<=|>=|==|<|>|=)([-+.\deE]+)\]`)
 
@@ -55,7 +57,7 @@ func compile(line string) pattern {
 	line = strings.ToValidUTF8(line, "\ufffd")
 	p := pattern{line: line}
 	at := 0
-	for _, m := range matcherSyntax.FindAllStringSubmatchIndex(line, -1) {
+	for _, m := range matcherSyntax().FindAllStringSubmatchIndex(line, -1) {
 		tok, ok := matcher(line, m)
 		if !ok {
 			continue

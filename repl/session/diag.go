@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -99,9 +99,9 @@ func tokenLength(line string, col int) int {
 }
 
 var (
-	localPath = regexp.MustCompile(`"` + lower.LocalPrefix + `[^"]*@\d+"`)
-	outName   = regexp.MustCompile(`__out_(\d+)`)
-	haveWant  = regexp.MustCompile(`\n\thave (.*)\n\twant (.*)$`)
+	localPath = lazy.Regexp(`"` + lower.LocalPrefix + `[^"]*@\d+"`)
+	outName   = lazy.Regexp(`__out_(\d+)`)
+	haveWant  = lazy.Regexp(`\n\thave (.*)\n\twant (.*)$`)
 )
 
 // complaints turns the checker's errors into diagnostics, in the order of their places.
@@ -130,7 +130,7 @@ func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 
 // explain words a message for cells and finds a suggestion.
 func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hint string) {
-	msg = localPath.ReplaceAllStringFunc(te.Msg, func(path string) string {
+	msg = localPath().ReplaceAllStringFunc(te.Msg, func(path string) string {
 		if p := s.packages[strings.Trim(path, `"`)]; p != nil {
 			return p.Types.Name()
 		}
@@ -139,8 +139,8 @@ func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hi
 	msg = strings.ReplaceAll(msg, world.PkgPath+".", "")
 	msg = strings.ReplaceAll(msg, " (declared at -)", "")
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
-	msg = outName.ReplaceAllString(msg, "Out[$1]")
-	msg = haveWant.ReplaceAllString(msg, ": have $1, want $2")
+	msg = outName().ReplaceAllString(msg, "Out[$1]")
+	msg = haveWant().ReplaceAllString(msg, ": have $1, want $2")
 	return s.Advice.Suggest(st, c.facts(), te.Pos, msg)
 }
 

@@ -2,10 +2,11 @@ package session
 
 import (
 	"bytes"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // goroutineIDs is the set of the process's goroutines.
@@ -26,9 +27,9 @@ type goroutineState struct {
 }
 
 var (
-	goroutineHead    = regexp.MustCompile(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
-	goroutineCreator = regexp.MustCompile(`(?m)^created by (\S+)`)
-	goroutineElided  = regexp.MustCompile(`(?m)^\.\.\.(\d+) frames elided`)
+	goroutineHead    = lazy.Regexp(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
+	goroutineCreator = lazy.Regexp(`(?m)^created by (\S+)`)
+	goroutineElided  = lazy.Regexp(`(?m)^\.\.\.(\d+) frames elided`)
 )
 
 // goroutines are all of the process, or none if their stacks are too much to read.
@@ -44,16 +45,16 @@ func goroutines() (list []goroutineState) {
 	}
 	buf = buf[:n]
 	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
-		m := goroutineHead.FindSubmatch(stack)
+		m := goroutineHead().FindSubmatch(stack)
 		if m == nil {
 			continue
 		}
 		g := goroutineState{state: string(m[2]), stack: stack}
 		g.id, _ = strconv.ParseUint(string(m[1]), 10, 64)
-		if c := goroutineCreator.FindSubmatch(stack); c != nil {
+		if c := goroutineCreator().FindSubmatch(stack); c != nil {
 			g.creator = string(c[1])
 		}
-		if e := goroutineElided.FindSubmatch(stack); e != nil {
+		if e := goroutineElided().FindSubmatch(stack); e != nil {
 			g.depth, _ = strconv.Atoi(string(e[1]))
 		}
 		list = append(list, g)

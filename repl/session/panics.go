@@ -5,13 +5,13 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -84,7 +84,7 @@ func panicText(o rt.Outcome) string {
 
 // traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic:
 // mcs.f(...).
-var traceLine = regexp.MustCompile(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
+var traceLine = lazy.Regexp(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
 
 // userFrames are the calls of cells' code that a panic went through. The interpreter tells the functions, but
 // it takes the function around a literal for the literal, and its places are those of any statement of the
@@ -105,7 +105,7 @@ func (s *Session) userFrames(trace []string, value any) (list []Frame, place *Di
 	}
 	literal := s.markAt(lower.LiteralSlot)
 	for _, line := range trace {
-		m := traceLine.FindStringSubmatch(line)
+		m := traceLine().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

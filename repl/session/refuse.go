@@ -5,10 +5,10 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"regexp"
 	"sort"
 	"strconv"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -18,7 +18,7 @@ import (
 // construct at its place.
 
 // compilePlace is the place in a message of the interpreter.
-var compilePlace = regexp.MustCompile(`\b(\d+)/cell:(\d+):(\d+): `)
+var compilePlace = lazy.Regexp(`\b(\d+)/cell:(\d+):(\d+): `)
 
 // unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found
 // nothing wrong.
@@ -45,7 +45,7 @@ func (p spot) End() token.Pos { return token.Pos(p) }
 
 // failingPlace is the place that the interpreter tells, or nil.
 func (s *Compiler) failingPlace(u *unit, cause error) ast.Node {
-	m := compilePlace.FindStringSubmatch(cause.Error())
+	m := compilePlace().FindStringSubmatch(cause.Error())
 	if m == nil {
 		return nil
 	}

@@ -7,10 +7,10 @@ import (
 	"go/token"
 	"go/types"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -273,14 +273,14 @@ func (c *checked) mentionsAdded() bool {
 }
 
 // addedValue is how an error calls a value that completing the statements has named.
-var addedValue = regexp.MustCompile(`(__val\d+) \(variable of ([^)]*)\)`)
+var addedValue = lazy.Regexp(`(__val\d+) \(variable of ([^)]*)\)`)
 
 // hideAdded has errors speak of calls instead of the names that completing the statements has given their
 // values.
 func (c *checked) hideAdded(u *unit) {
 	for i, e := range c.errs {
-		c.errs[i].Msg = addedValue.ReplaceAllStringFunc(e.Msg, func(text string) string {
-			m := addedValue.FindStringSubmatch(text)
+		c.errs[i].Msg = addedValue().ReplaceAllStringFunc(e.Msg, func(text string) string {
+			m := addedValue().FindStringSubmatch(text)
 			call := u.added[m[1]]
 			if call == nil {
 				return text

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
@@ -95,14 +95,14 @@ const quoted = `[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]`
 
 // secrets are signs that a cell holds what must not be found in a file: a password or key in quotes or in an
 // address, or something that has the form of a known kind of key.
-var secrets = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
+var secrets = lazy.Regexp(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
 	`\b(pw|pwd|pass)\b` + quoted + `|` +
 	`[a-z]://[^/\s"@:]*:[^/\s"@]+@|` +
 	`-----BEGIN [A-Z ]*PRIVATE KEY|` +
 	`bearer +[\w.~+/-]{8,}|\b(hf_|sk-|gh[pousr]_|github_pat_|xox[abp]-|AKIA)[A-Za-z0-9_-]{12,}`)
 
 // secret says whether a cell looks as if it held a secret, or begins with a blank, which is how one says so.
-func secret(cell string) bool { return strings.HasPrefix(cell, " ") || secrets.MatchString(cell) }
+func secret(cell string) bool { return strings.HasPrefix(cell, " ") || secrets().MatchString(cell) }
 
 // add appends a cell to the file, unless it holds a secret.
 func (h historyFile) add(cell string) error {

@@ -1,14 +1,15 @@
 package term
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 var (
-	cellPrompt  = regexp.MustCompile(`^(In \[\d+\]: ?|>>> ?|\$ )`)
-	morePrompt  = regexp.MustCompile(`^ *\.\.\.:? ?`)
-	blankPrompt = regexp.MustCompile(`^In \[\d+\]:$|^>>>$|^\$$`)
+	cellPrompt  = lazy.Regexp(`^(In \[\d+\]: ?|>>> ?|\$ )`)
+	morePrompt  = lazy.Regexp(`^ *\.\.\.:? ?`)
+	blankPrompt = lazy.Regexp(`^In \[\d+\]:$|^>>>$|^\$$`)
 )
 
 // withoutPrompts takes the cells out of a piece of a session that was copied from a terminal or a page, of
@@ -16,16 +17,16 @@ var (
 // it is.
 func withoutPrompts(text string) string {
 	lines := strings.Split(text, "\n")
-	if !cellPrompt.MatchString(lines[0]) {
+	if !cellPrompt().MatchString(lines[0]) {
 		return text
 	}
 	var cells []string
 	margin := "" // of the lines that continue a cell; empty in output
 	for _, line := range lines {
-		prompt := cellPrompt.FindString(line)
-		more := morePrompt.FindString(line)
+		prompt := cellPrompt().FindString(line)
+		more := morePrompt().FindString(line)
 		switch {
-		case blankPrompt.MatchString(line):
+		case blankPrompt().MatchString(line):
 			margin = ""
 		case prompt != "":
 			margin = strings.Repeat(" ", len(prompt))

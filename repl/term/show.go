@@ -2,9 +2,9 @@ package term
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -85,8 +85,8 @@ func (nb *notebook) show(r session.Result) {
 }
 
 var (
-	errorPlace = regexp.MustCompile(`^In\[\d+\](:\d+)*:?`)
-	errorCaret = regexp.MustCompile(`^\s*\^+$`)
+	errorPlace = lazy.Regexp(`^In\[\d+\](:\d+)*:?`)
+	errorCaret = lazy.Regexp(`^\s*\^+$`)
 )
 
 // errorText colours an error as the session writes it: the place, the message, the line of source, carets
@@ -98,13 +98,13 @@ func (t theme) errorText(text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		place := errorPlace.FindString(line)
+		place := errorPlace().FindString(line)
 		switch {
 		case place != "":
 			lines[i] = t.paint(boldRed, place) + line[len(place):]
-		case errorCaret.MatchString(line):
+		case errorCaret().MatchString(line):
 			lines[i] = t.paint(boldRed, line)
-		case i+1 < len(lines) && errorCaret.MatchString(lines[i+1]):
+		case i+1 < len(lines) && errorCaret().MatchString(lines[i+1]):
 			lines[i] = t.live(line)
 		case i == 0:
 			lines[i] = t.paint(red, line)

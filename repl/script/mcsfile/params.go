@@ -5,19 +5,20 @@ import (
 	"go/ast"
 	"go/parser"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-var assignment = regexp.MustCompile(`(?m)^(?:([\pL_][\pL_\d]*)[ \t]*:=|var[ \t]+([\pL_][\pL_\d]*)(?:[ \t][^=,\n]*)?=)[ \t]*(.+)$`)
+var assignment = lazy.Regexp(`(?m)^(?:([\pL_][\pL_\d]*)[ \t]*:=|var[ \t]+([\pL_][\pL_\d]*)(?:[ \t][^=,\n]*)?=)[ \t]*(.+)$`)
 
 // Params returns the names that -p can set: those that a cell gives a literal at the start of a line, as
 // `steps := 300` or `var steps = 300`, with the literal.
 func (f *File) Params() map[string]string {
 	params := map[string]string{}
 	for _, cell := range f.Code() {
-		for _, m := range assignment.FindAllStringSubmatch(cell.Source, -1) {
+		for _, m := range assignment().FindAllStringSubmatch(cell.Source, -1) {
 			if expr, err := parser.ParseExpr(strings.TrimRight(m[3], "; \t")); err == nil && isLiteral(expr) {
 				params[m[1]+m[2]] = m[3]
 			}

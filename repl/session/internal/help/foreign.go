@@ -6,9 +6,9 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"regexp"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -152,7 +152,7 @@ func (f *foreign) check(decl string) *Facts {
 }
 
 // commented matches a value with a comment that looks like an operand: n // 2.
-var commented = regexp.MustCompile(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
+var commented = lazy.Regexp(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
 // doubt is a note beside a value whose Go means something else than the same text does in a
 // formula: n^2, n // 2.
@@ -182,7 +182,7 @@ func (h *Helper) doubt(x ast.Expr, cell string) string {
 		}
 		return true
 	})
-	if m := commented.FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
+	if m := commented().FindStringSubmatch(cell); m != nil && note == "" && !strings.Contains(strings.TrimSpace(cell), "\n") {
 		if e := h.World().Names[m[1]]; e != nil && e.Kind == world.Var || m[1][0] <= '9' {
 			note = "// begins a comment; / divides, and integers give integers"
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -12,13 +13,13 @@ import (
 
 // An idiom is a line of another language and what to write instead.
 type idiom struct {
-	line *regexp.Regexp
+	line func() *regexp.Regexp
 	Say  string // $1 … are the groups of line
 }
 
 func idioms(pairs ...string) (list []idiom) {
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, idiom{regexp.MustCompile(pairs[i]), pairs[i+1]})
+		list = append(list, idiom{lazy.Regexp(pairs[i]), pairs[i+1]})
 	}
 	return list
 }
@@ -98,8 +99,8 @@ func (h *Helper) SyntaxHint(text string, off int, msg string) string {
 		return goLine
 	}
 	for _, i := range ForeignLines {
-		if m := i.line.FindStringSubmatchIndex(line); m != nil {
-			return string(i.line.ExpandString(nil, i.Say, line, m))
+		if m := i.line().FindStringSubmatchIndex(line); m != nil {
+			return string(i.line().ExpandString(nil, i.Say, line, m))
 		}
 	}
 	if msg == "expected 1 expression" {

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -28,7 +29,7 @@ type advisor struct {
 
 // A rule is a form of the checker's messages and what to say beside it. It may change the message.
 type rule struct {
-	message *regexp.Regexp
+	message func() *regexp.Regexp
 	advise  func(a *advisor, msg string, m []string) (newMsg, hint string)
 }
 
@@ -58,57 +59,57 @@ func goOr(text string) func(*advisor, string, []string) (string, string) {
 const numeric = `((?:u?int(?:8|16|32|64)?)|float(?:32|64))`
 
 var rules = []rule{
-	{regexp.MustCompile(`^could not import (\S+) \(import "[^"]*": (.*)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
+	{lazy.Regexp(`^could not import (\S+) \(import "[^"]*": (.*)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
 		return fmt.Sprintf("package %s: %s", m[1], m[2]), ""
 	}},
-	{regexp.MustCompile(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`), (*advisor).earlierType},
-	{regexp.MustCompile(`, but does have (field |method )?(\w+)\)`), func(a *advisor, msg string, m []string) (string, string) {
+	{lazy.Regexp(`\((?:variable|value) of (?:\w+ )?type ([^)]+)\) as (\S+) value`), (*advisor).earlierType},
+	{lazy.Regexp(`, but does have (field |method )?(\w+)\)`), func(a *advisor, msg string, m []string) (string, string) {
 		name := m[2]
 		if _, called := a.selector(); m[1] == "method " && !called {
 			name += "()"
 		}
 		return strings.Replace(msg, m[0], ")", 1), "did you mean " + name + "?"
 	}},
-	{regexp.MustCompile(`^undefined: (\w+)\.(\w+) \(but have (\w+)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
+	{lazy.Regexp(`^undefined: (\w+)\.(\w+) \(but have (\w+)\)$`), func(_ *advisor, _ string, m []string) (string, string) {
 		return "undefined: " + m[1] + "." + m[2], "did you mean " + m[3] + "?"
 	}},
-	{regexp.MustCompile(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
-	{regexp.MustCompile(`^undefined: (\w+)$`), (*advisor).undefinedName},
-	{regexp.MustCompile(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
-	{regexp.MustCompile(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), hint("$2 is a field: write $1.$2")},
-	{regexp.MustCompile(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), hint("convert one of them: $4($1) or $3($2)")},
-	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
-	{regexp.MustCompile(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
-	{regexp.MustCompile(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), hint("write strings.Repeat($1, $2)")},
-	{regexp.MustCompile(`^invalid operation: (\S+) == nil \(mismatched types`), hint("only pointers, slices, maps, channels, functions and interfaces can be nil")},
-	{regexp.MustCompile(`^invalid operation: (\S+) == (\S+) \(slice can only`), hint("write slices.Equal($1, $2)")},
-	{regexp.MustCompile(`^invalid operation: (\S+) == (\S+) \(map can only`), hint("write maps.Equal($1, $2)")},
-	{regexp.MustCompile(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), goOr("slices are joined with append($1, ys...) or slices.Concat")},
-	{regexp.MustCompile(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), hint("write $1 == 0")},
-	{regexp.MustCompile(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), goOr("tensors have methods: Add, Sub, Mul, Div, MatMul")},
-	{regexp.MustCompile(`^non-boolean condition in `), (*advisor).condition},
-	{regexp.MustCompile(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), hint("convert it: $3($1)")},
-	{regexp.MustCompile(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), hint("pass its address: &$1")},
-	{regexp.MustCompile(`^cannot use .* as .* value in assignment`), (*advisor).anew},
-	{regexp.MustCompile(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), hint("write strconv.Atoi($1)")},
-	{regexp.MustCompile(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), hint("write strconv.ParseFloat($1, 64)")},
-	{regexp.MustCompile(`^cannot convert (.+) \(.*\) to type string$`), hint("write fmt.Sprint($1)")},
-	{regexp.MustCompile(`^use of untyped nil in `), hint("nil alone has no type: write var x []int, var err error, …")},
-	{regexp.MustCompile(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), hint("it returns an error, too: assign it first, v := $1")},
-	{regexp.MustCompile(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
-	{regexp.MustCompile(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
-	{regexp.MustCompile(`^missing function body$`), hint("the opening brace stands on the line of func")},
-	{regexp.MustCompile(`^cannot assign to (\w+) \(neither addressable`), hint("$1 is a constant")},
-	{regexp.MustCompile(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), hint("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
-	{regexp.MustCompile(`^too many return values`), (*advisor).topReturn},
-	{regexp.MustCompile(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
+	{lazy.Regexp(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
+	{lazy.Regexp(`^undefined: (\w+)$`), (*advisor).undefinedName},
+	{lazy.Regexp(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
+	{lazy.Regexp(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), hint("$2 is a field: write $1.$2")},
+	{lazy.Regexp(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), hint("convert one of them: $4($1) or $3($2)")},
+	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
+	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
+	{lazy.Regexp(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), hint("write strings.Repeat($1, $2)")},
+	{lazy.Regexp(`^invalid operation: (\S+) == nil \(mismatched types`), hint("only pointers, slices, maps, channels, functions and interfaces can be nil")},
+	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(slice can only`), hint("write slices.Equal($1, $2)")},
+	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(map can only`), hint("write maps.Equal($1, $2)")},
+	{lazy.Regexp(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), goOr("slices are joined with append($1, ys...) or slices.Concat")},
+	{lazy.Regexp(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), hint("write $1 == 0")},
+	{lazy.Regexp(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), goOr("tensors have methods: Add, Sub, Mul, Div, MatMul")},
+	{lazy.Regexp(`^non-boolean condition in `), (*advisor).condition},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), hint("convert it: $3($1)")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), hint("pass its address: &$1")},
+	{lazy.Regexp(`^cannot use .* as .* value in assignment`), (*advisor).anew},
+	{lazy.Regexp(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), hint("write strconv.Atoi($1)")},
+	{lazy.Regexp(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), hint("write strconv.ParseFloat($1, 64)")},
+	{lazy.Regexp(`^cannot convert (.+) \(.*\) to type string$`), hint("write fmt.Sprint($1)")},
+	{lazy.Regexp(`^use of untyped nil in `), hint("nil alone has no type: write var x []int, var err error, …")},
+	{lazy.Regexp(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), hint("it returns an error, too: assign it first, v := $1")},
+	{lazy.Regexp(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
+	{lazy.Regexp(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
+	{lazy.Regexp(`^missing function body$`), hint("the opening brace stands on the line of func")},
+	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), hint("$1 is a constant")},
+	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), hint("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
+	{lazy.Regexp(`^too many return values`), (*advisor).topReturn},
+	{lazy.Regexp(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
 }
 
 // Suggest words a message and finds a suggestion for it.
 func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (newMsg, hint string) {
 	a := &advisor{h, st, c, pos}
 	for _, r := range rules {
-		if m := r.message.FindStringSubmatch(msg); m != nil {
+		if m := r.message().FindStringSubmatch(msg); m != nil {
 			if said, hint := r.advise(a, msg, m); hint != "" || said != msg {
 				return said, hint
 			}

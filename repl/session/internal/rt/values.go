@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // Var tells where the interpreter keeps a session variable; p points to it. If the session has a value for
@@ -152,7 +153,7 @@ var goTexts = []struct{ has, means string }{
 }
 
 // sliceToArray is what reflect says of a slice that is shorter than the array to which it is converted.
-var sliceToArray = regexp.MustCompile(`^reflect: cannot convert slice with length (\d+) to (?:pointer to )?array with length (\d+)`)
+var sliceToArray = lazy.Regexp(`^reflect: cannot convert slice with length (\d+) to (?:pointer to )?array with length (\d+)`)
 
 // A RuntimeError is a fault that compiled Go reports as runtime.Error.
 type RuntimeError string
@@ -184,7 +185,7 @@ func GoError(v any) any {
 	if unhashable, ok := strings.CutPrefix(text, "hash of unhashable type: "); ok { // of an empty map
 		return RuntimeError("runtime error: hash of unhashable type " + unhashable)
 	}
-	if m := sliceToArray.FindStringSubmatch(text); m != nil {
+	if m := sliceToArray().FindStringSubmatch(text); m != nil {
 		return RuntimeError(fmt.Sprintf("runtime error: cannot convert slice with length %s to array or pointer to array with length %s", m[1], m[2]))
 	}
 	for _, t := range goTexts {

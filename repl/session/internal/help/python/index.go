@@ -2,8 +2,9 @@ package python
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
 // A subscript is one of the parts of x[a, b:c].
@@ -108,13 +109,13 @@ func (p *reader) result(name string) string {
 }
 
 // mask matches the Go of tensors that are true where something is to be taken.
-var mask = regexp.MustCompile(`\.(?:Gt|Ge|Lt|Le|Eq|Ne|And|Or|Not|IsNaN|IsIn)\([^()]*\)$`)
+var mask = lazy.Regexp(`\.(?:Gt|Ge|Lt|Le|Eq|Ne|And|Or|Not|IsNaN|IsIn)\([^()]*\)$`)
 
 // tensorIndex is x[…] of a tensor. The last axis comes first, so that the axes before it keep their numbers.
 func (p *reader) tensorIndex(x value, list []subscript) value {
 	if len(list) == 1 && !list[0].ranged && !list[0].newAxis && p.is(list[0].at, tensorFamily) {
 		i := list[0].at.goText()
-		if mask.MatchString(i) {
+		if mask().MatchString(i) {
 			return simple("%s.Masked(%s)", x.in(primary), i)
 		}
 		return simple("%s.Take(%s, 0)", x.in(primary), i)
