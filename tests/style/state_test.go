@@ -1,0 +1,199 @@
+package style
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What of the engine changes and belongs to the process, and why no context carries it. Variables that only
+// initialisation fills in are constants in all but name. Not seen here, because their types hide it: the
+// default device and the generator of code without settings of its own, as math/rand has one.
+var processState = map[string]string{
+	"engine/bench.ceilings":                     "a cache: what the machine was measured to do",
+	"engine/internal/backend.registry":          "the machine has each device once: which are open",
+	"engine/internal/backend/cpu/gemm.blas":     "chosen when the processor is opened, before anything is computed",
+	"engine/internal/backend/cpu/isa.level":     "what the processor has; tests lower it",
+	"engine/internal/backend/cpu/micro.sink":    "keeps the compiler from leaving a loop out",
+	"engine/internal/backend/cpu/micro.dotSums": "a cache: memory of sums",
+	"engine/internal/events.*":                  "counts launches for as long as the process lives, and tells those who listen",
+	"engine/internal/owned.Notes":               "assigned when package tensor begins; what it returns is a tensor's own",
+	"engine/internal/ir.links":                  "a lock for nodes that forget their sources while others walk over them",
+	"engine/internal/ir.walkers":                "a cache: memory of walks",
+	"engine/internal/plan.cache":                "a cache: plans and kernels, by device",
+	"engine/internal/scope.count":               "says that no goroutine has a scope",
+	"engine/internal/scope.scopes":              "the contexts themselves, by goroutine",
+	"engine/tensor.traces":                      "says that nothing is being compiled",
+}
+
+// initialisers are called when a package begins, and by nobody else.
+var initialisers = map[string]bool{"init": true, "use": true, "useAVX2": true, "useAVX512": true, "useNEON": true}
+
+// The engine keeps no state of the process but what the table names.
+func TestStateOfTheProcess(t *testing.T) {
+	found := map[string]bool{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(filepath.Join(root, "engine"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || d.Name() == "testdata" || d.Name() == "gen" {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		for _, v := range stateOf(t, path) {
+			if all := filepath.ToSlash(name) + ".*"; processState[all] != "" {
+				v = "*"
+			}
+			found[filepath.ToSlash(name)+"."+v] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if processState[name] == "" {
+			t.Errorf("%s changes and belongs to the process: let a context or a session carry it, or say here why not", name)
+		}
+	}
+	for name := range processState {
+		if !found[name] {
+			t.Errorf("%s is gone, or does not change any more", name)
+		}
+	}
+}
+
+// stateOf lists the variables of a package that functions other than init assign, or whose types are made to
+// be changed by several goroutines.
+func stateOf(t *testing.T, dir string) (names []string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decls []ast.Decl
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decls = append(decls, parsed.Decls...)
+	}
+	vars, changed := map[string]bool{}, map[string]bool{}
+	for _, d := range decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
+			for _, s := range g.Specs {
+				s := s.(*ast.ValueSpec)
+				for _, n := range s.Names {
+					vars[n.Name] = true
+					changed[n.Name] = changed[n.Name] || shared(s.Type) || slices.ContainsFunc(s.Values, shared)
+				}
+			}
+		}
+	}
+	for _, d := range decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && (f.Recv != nil || !initialisers[f.Name.Name]) {
+			for _, n := range assigned(f) {
+				changed[n] = true
+			}
+		}
+	}
+	for n := range vars {
+		if changed[n] && n != "_" {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// shared says whether a type, or the literal that gives a variable its type, has locks, atomics or pools.
+func shared(e ast.Expr) (found bool) {
+	if e == nil {
+		return false
+	}
+	if _, isFunc := e.(*ast.FuncLit); isFunc {
+		return false
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		if _, call := n.(*ast.CallExpr); call { // sync.OnceValue gives a function
+			return false
+		}
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if p, ok := s.X.(*ast.Ident); ok && (p.Name == "sync" || p.Name == "atomic") {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// assigned lists the names that a function assigns, or assigns a part of, and does not declare.
+func assigned(f *ast.FuncDecl) (names []string) {
+	own := map[string]bool{}
+	declare := func(list *ast.FieldList) {
+		if list != nil {
+			for _, field := range list.List {
+				for _, n := range field.Names {
+					own[n.Name] = true
+				}
+			}
+		}
+	}
+	declare(f.Recv)
+	assign := func(e ast.Expr) {
+		for {
+			switch x := e.(type) {
+			case *ast.SelectorExpr:
+				e = x.X
+			case *ast.IndexExpr:
+				e = x.X
+			case *ast.ParenExpr:
+				e = x.X
+			case *ast.Ident:
+				names = append(names, x.Name)
+				return
+			default:
+				return
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncType:
+			declare(n.Params)
+			declare(n.Results)
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				own[name.Name] = true
+			}
+		case *ast.RangeStmt:
+			for _, e := range []ast.Expr{n.Key, n.Value} {
+				if id, ok := e.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					own[id.Name] = true
+				}
+			}
+		case *ast.IncDecStmt:
+			assign(n.X)
+		case *ast.AssignStmt:
+			for _, e := range n.Lhs {
+				if id, ok := e.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					own[id.Name] = true
+				} else {
+					assign(e)
+				}
+			}
+		}
+		return true
+	})
+	return slices.DeleteFunc(names, func(n string) bool { return own[n] })
+}
