@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/token"
 	"reflect"
 	"slices"
@@ -55,12 +54,10 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			return err
 		}
 	}
-	tokens := cell.Scan(src)
-	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment is in no piece
-		line, col := cell.LineCol(src, f.At)
-		return &CheckError{Diags: []Diag{s.diag(r.N, line, col, 2, f.Message, "")}}
+	pieces, err := s.split(r.N, src)
+	if err != nil {
+		return err
 	}
-	pieces := cell.Join(cell.SplitTokens(src, tokens))
 	for len(pieces) > 0 {
 		var units [][]*unit
 		err := s.prepared(ctx, func() (err error) {
@@ -293,23 +290,17 @@ func (s *Session) unassigned(u *unit, before map[string]*world.Entity, err error
 	} else if m := s.markAt(lower.CellSlot); m != nil {
 		at = m.Pos
 	}
-	from := slices.IndexFunc(u.body, func(stmt ast.Stmt) bool { return stmt.Pos() == at })
-	if from < 0 {
-		return
-	}
-	for _, stmt := range u.body[from:] {
-		for _, id := range topNames(stmt) {
-			now, old := s.world.Names[id.Name], before[id.Name]
-			if now == nil || u.added[id.Name] != nil || old != nil && old.Internal == now.Internal {
-				continue
-			}
-			if v := s.rt.Variable(now.Internal); v.IsValid() && !v.IsZero() {
-				continue // it was assigned, then or later
-			}
-			if delete(s.world.Names, id.Name); old != nil {
-				s.world.Names[id.Name] = old
-				u.free = slices.DeleteFunc(u.free, func(e *world.Entity) bool { return e == old })
-			}
+	for _, name := range u.declaredFrom(at) {
+		now, old := s.world.Names[name], before[name]
+		if now == nil || old != nil && old.Internal == now.Internal {
+			continue
+		}
+		if v := s.rt.Variable(now.Internal); v.IsValid() && !v.IsZero() {
+			continue // it was assigned, then or later
+		}
+		if delete(s.world.Names, name); old != nil {
+			s.world.Names[name] = old
+			u.free = slices.DeleteFunc(u.free, func(e *world.Entity) bool { return e == old })
 		}
 	}
 }

@@ -279,6 +279,12 @@ func topLevel(o types.Object) bool {
 	return o.Parent() == nil || o.Parent().Parent() == types.Universe
 }
 
+// facts are what a check of a file finds out whose positions are those of another set. It leaves nothing
+// behind.
+func (s *Compiler) facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
+	return s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
+}
+
 // facts are what help may know of a check.
 func (c *checked) facts() *help.Facts {
 	return &help.Facts{Files: c.files, Pkg: c.pkg, Info: c.info, Errs: c.errs}

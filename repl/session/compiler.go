@@ -136,3 +136,17 @@ func (s *Compiler) functions(name string) (list []*world.Decl) {
 	}
 	return list
 }
+
+// mark is the statement with a number, or nil.
+func (s *Compiler) mark(n int) *lower.Mark {
+	if n < 1 || n > len(s.marks) {
+		return nil
+	}
+	return &s.marks[n-1]
+}
+
+// position is the place of a cell or file that code is from.
+func (s *Compiler) position(pos token.Pos) token.Position { return s.fset.Position(pos) }
+
+// importPath is the package with a path, compiled or of the user's own.
+func (s *Compiler) importPath(path string) (*types.Package, error) { return s.importer.Import(path) }

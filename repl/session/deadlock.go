@@ -25,22 +25,14 @@ var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.New
 
 // mayWake says whether the code of some units uses one of those.
 func mayWake(units []*unit) bool {
-	for _, u := range units {
-		if u.checked == nil {
-			continue
+	wakes := func(f *types.Func) bool {
+		if f.Pkg() == nil {
+			return false
 		}
-		for _, o := range u.checked.info.Uses {
-			f, ok := o.(*types.Func)
-			if !ok || f.Pkg() == nil {
-				continue
-			}
-			name := f.Pkg().Path() + "." + f.Name()
-			if slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) }) {
-				return true
-			}
-		}
+		name := f.Pkg().Path() + "." + f.Name()
+		return slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) })
 	}
-	return false
+	return slices.ContainsFunc(units, func(u *unit) bool { return u.mentions(wakes) })
 }
 
 // watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines

@@ -173,6 +173,19 @@ func (s *Compiler) redeclare(st *world.Stage, u *unit, user []*declared, changed
 	}
 }
 
+// renew declares again what uses the names and packages that have changed, and makes the unit that does so.
+func (s *Compiler) renew(st *world.Stage, changed []string) (*unit, error) {
+	file, err := s.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.redeclare(st, &unit{pos: file.Package}, nil, changed)
+	if err != nil {
+		return nil, err
+	}
+	return u, s.build(st, u)
+}
+
 // A redoing finds out what has to be declared again with the user's declarations.
 type redoing struct {
 	st      *world.Stage

@@ -70,7 +70,7 @@ type seen struct{ s *Session }
 func (v seen) World() *world.World { return v.s.world }
 
 func (v seen) Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
-	return v.s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
+	return v.s.facts(fset, st, file, extra...)
 }
 
 func (v seen) Import(st *world.Stage, decl string) {
@@ -84,7 +84,7 @@ func (v seen) Outs(list []ast.Stmt) (extra []types.Object) {
 	return extra
 }
 
-func (v seen) Package(path string) (*types.Package, error) { return v.s.importer.Import(path) }
+func (v seen) Package(path string) (*types.Package, error) { return v.s.importPath(path) }
 
 func (v seen) Doc(path, symbol string) string { return v.s.locals.doc(path, symbol) }
 
@@ -95,7 +95,7 @@ func (v seen) SourceOf(path, symbol string) string {
 }
 
 func (v seen) Text(pos token.Pos) (src string, line int) {
-	p := v.s.fset.Position(pos)
+	p := v.s.position(pos)
 	return v.s.source(yaegi.CellOf(p.Filename)), p.Line
 }
 

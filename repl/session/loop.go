@@ -28,7 +28,7 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
 }
 
-// loop checks statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
+// loop compiles statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
 // the cell n, which is negative. Value is the variable for the value of the expression that they end in, or nil.
 func (s *Compiler) loop(n int, stmts string) (u *unit, value *world.Entity, err error) {
 	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
@@ -64,5 +64,5 @@ func (s *Compiler) loop(n int, stmts string) (u *unit, value *world.Entity, err 
 		}
 	}
 	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, value) }
-	return u, value, nil
+	return u, value, s.build(st, u)
 }

@@ -67,7 +67,27 @@ func (s *Session) start() error {
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial
 	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: world.Qualifier, Recovered: s.rt.Recovered}
-	return s.prelude()
+	return s.begin()
+}
+
+// begin runs the prelude, so that package rt knows the interpreter's variables.
+func (s *Session) begin() error {
+	if err := s.interp.Use("mcs/rt", "rt", s.rtSymbols()); err != nil {
+		return err
+	}
+	p, err := s.prelude()
+	if err != nil {
+		return err
+	}
+	if err := s.interp.Run(p); err != nil {
+		return err
+	}
+	stop, ok := s.rt.Variable(stopVar).Addr().Interface().(*bool)
+	if !ok {
+		return errors.New("the interpreter's variables are not where they should be")
+	}
+	s.rt.Attach(&rt.Shared{Stop: stop})
+	return nil
 }
 
 // Close ends the session. What still runs is told to stop.

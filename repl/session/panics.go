@@ -59,7 +59,7 @@ func frames(list []Frame) string {
 func (s *Session) panicked(o rt.Outcome) error {
 	switch v := o.Value.(type) {
 	case rt.Failed:
-		m := s.marks[v.Mark-1]
+		m := s.mark(v.Mark)
 		return &FailedError{Diag: s.diagAt(m.Pos, 0, v.Text, ""), Err: v.Err, pos: m.Pos}
 	case stdlib.ExitRequest:
 		return v
@@ -142,7 +142,7 @@ func (s *Session) display(internal string) string {
 }
 
 func (s *Session) frame(m *lower.Mark) Frame {
-	p := s.fset.Position(m.Pos)
+	p := s.position(m.Pos)
 	f := Frame{Cell: yaegi.CellOf(p.Filename), Line: p.Line, Col: p.Column, Func: m.Func}
 	if _, file := s.text(f.Cell); file != "" {
 		f.Cell, f.File = 0, file
@@ -155,10 +155,7 @@ func (s *Session) markAt(slot int) *lower.Mark {
 	if !v.IsValid() {
 		return nil
 	}
-	if n := int(v.Int()); n > 0 && n <= len(s.marks) {
-		return &s.marks[n-1]
-	}
-	return nil
+	return s.mark(int(v.Int()))
 }
 
 // functionMark is the statement that a declared function has begun.
@@ -172,7 +169,7 @@ func (s *Session) functionMark(name string) *lower.Mark {
 }
 
 // cellOf is the number of the cell, or of the package's file, that a mark is in.
-func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.fset.Position(m.Pos).Filename) }
+func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.position(m.Pos).Filename) }
 
 // panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or
 // somewhere in it.
@@ -235,9 +232,8 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		s.program.end(statusPanic)
 	}
 	where := ""
-	if mark > 0 && mark <= len(s.marks) {
-		p := s.fset.Position(s.marks[mark-1].Pos)
-		d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, 1, "", "")
+	if m := s.mark(mark); m != nil {
+		d := s.diagAt(m.Pos, 1, "", "")
 		where = d.place() + ": "
 	}
 	s.tell("%spanic in goroutine: %s", where, text)

@@ -104,3 +104,13 @@ func isPrinting(c *checked, e ast.Expr) bool {
 	o := c.info.Uses[sel.Sel]
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
+
+// split takes a cell apart.
+func (s *Compiler) split(n int, src string) ([]cell.Piece, error) {
+	tokens := cell.Scan(src)
+	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment is in no piece
+		line, col := cell.LineCol(src, f.At)
+		return nil, &CheckError{Diags: []Diag{s.diag(n, line, col, 2, f.Message, "")}}
+	}
+	return cell.Join(cell.SplitTokens(src, tokens)), nil
+}

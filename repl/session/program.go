@@ -151,7 +151,7 @@ func (p *program) refusal(err error) error {
 	if !errors.As(err, &ce) {
 		return &ProgramError{Lines: []string{err.Error()}}
 	}
-	e := &ProgramError{cause: ce.cause}
+	e := &ProgramError{cause: ce.Unwrap()}
 	for _, d := range ce.Diags {
 		if d.File == "" {
 			d.File = p.fileName(d.Cell)

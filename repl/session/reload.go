@@ -158,14 +158,7 @@ func (ls *locals) rebind(ctx context.Context, before map[string]*local) {
 		}
 	}
 	ls.run.Changed()
-	var u *unit
-	file, err := ls.c.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
-	if err == nil {
-		u, err = ls.c.redeclare(st, &unit{pos: file.Package}, nil, changed)
-	}
-	if err == nil {
-		err = ls.c.build(st, u)
-	}
+	u, err := ls.c.renew(st, changed)
 	if err == nil {
 		err = ls.run.RunUnit(ctx, u)
 	}

@@ -25,9 +25,6 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.build(s.world.Stage(), u); err != nil {
-		return nil, err
-	}
 	if err := s.load(u.Outs); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -93,4 +94,33 @@ func (in *instance) is(generic types.Object, args []types.Type) bool {
 		}
 	}
 	return true
+}
+
+// declaredFrom are the names that the statements of a unit declare from a place on.
+func (u *unit) declaredFrom(at token.Pos) (names []string) {
+	from := slices.IndexFunc(u.body, func(stmt ast.Stmt) bool { return stmt.Pos() == at })
+	if from < 0 {
+		return nil
+	}
+	for _, stmt := range u.body[from:] {
+		for _, id := range topNames(stmt) {
+			if u.added[id.Name] == nil {
+				names = append(names, id.Name)
+			}
+		}
+	}
+	return names
+}
+
+// mentions says whether the code of a unit mentions a function for which is says so.
+func (u *unit) mentions(is func(*types.Func) bool) bool {
+	if u.checked == nil {
+		return false
+	}
+	for _, o := range u.checked.info.Uses {
+		if f, ok := o.(*types.Func); ok && is(f) {
+			return true
+		}
+	}
+	return false
 }
