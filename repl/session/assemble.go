@@ -31,7 +31,7 @@ func (v *env) assemble() (*ast.File, error) {
 			}
 		}
 	}
-	if u.runs {
+	if u.Runs {
 		if err := v.cellFunc(l); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (v *env) spelled(x ast.Expr) ast.Expr {
 	if !fields {
 		return x
 	}
-	name := v.id(v.s.world.Fresh("__type"))
+	name := v.id(v.s.World.Fresh("__type"))
 	v.types = append(v.types, &ast.GenDecl{Tok: token.TYPE, TokPos: v.u.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: name, Assign: v.u.pos, Type: x}}})
 	return name
 }
@@ -227,7 +227,7 @@ func (v *env) cellFunc(l *lower.Lowerer) error {
 
 func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
 	if v.u.loop == nil {
-		return l.Cell(v.u.body, v.u.shown)
+		return l.Cell(v.u.body, v.u.Shown)
 	}
 	return v.u.loop(v, l)
 }
@@ -248,7 +248,7 @@ func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	if err := v.methods(l, rtCall); err != nil {
 		return nil, err
 	}
-	if v.u.runs {
+	if v.u.Runs {
 		rtCall("Run", v.id("cell"))
 	}
 	return body, nil

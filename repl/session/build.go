@@ -19,7 +19,7 @@ type env struct {
 	s     *Compiler
 	st    *world.Stage // what the unit's package sees
 	cells *world.Stage // what cells see
-	u     *unit
+	u     *Unit
 	types []ast.Decl
 	funcs []ast.Decl
 	vars  map[types.Object]string // of the unit, and of the instances that it needs
@@ -103,7 +103,7 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 	if m := v.making; m != nil && !lower.Interpreted(m.generic.Pkg()) { // the code of a package is in no cell
 		pos = m.pos
 	}
-	in := &instance{pos: pos, generic: generic, args: args, name: v.s.world.Fresh(generic.Name() + "__of")}
+	in := &instance{pos: pos, generic: generic, args: args, name: v.s.World.Fresh(generic.Name() + "__of")}
 	v.u.instances = append(v.u.instances, in)
 	v.todo = append(v.todo, in)
 	return in.name, nil
@@ -124,7 +124,7 @@ func (v *env) Slot(slot int) {
 
 // LocalType names a type that is declared in a function, and declares it at the top.
 func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) string {
-	name := v.s.world.Fresh(o.Name() + "__local")
+	name := v.s.World.Fresh(o.Name() + "__local")
 	v.s.typeNames[o] = name
 	v.types = append(v.types, declare(name))
 	v.made = append(v.made, o.Type())
@@ -169,7 +169,7 @@ func (v *env) SelfMade(t types.Type) string {
 }
 
 // TypeName writes a type as Go's own messages do.
-func (v *env) TypeName(t types.Type) string { return goName(t) }
+func (v *env) TypeName(t types.Type) string { return GoName(t) }
 
 // unnamedMethods has the methods of a struct type without a name made: they are those of what it embeds.
 func (v *env) unnamedMethods(t types.Type) {
@@ -184,9 +184,9 @@ func (v *env) unnamedMethods(t types.Type) {
 	v.made = append(v.made, t)
 }
 
-// build lowers and compiles a unit.
-func (s *Compiler) build(st *world.Stage, u *unit) error {
-	if u.checked == nil || u.program != nil {
+// Build lowers and compiles a unit.
+func (s *Compiler) Build(st *world.Stage, u *Unit) error {
+	if u.checked == nil || u.Program != nil {
 		return nil
 	}
 	cells := st
@@ -200,17 +200,17 @@ func (s *Compiler) build(st *world.Stage, u *unit) error {
 	v.scope(u)
 	file, err := v.assemble()
 	if err != nil {
-		return s.refusal(err)
+		return s.Refusal(err)
 	}
 	for _, path := range u.packages {
 		if err := s.importPackage(u, path); err != nil {
 			return err
 		}
 	}
-	if s.trace != nil {
-		s.trace(file)
+	if s.Trace != nil {
+		s.Trace(file)
 	}
-	u.program, err = s.Interp.Compile(file)
+	u.Program, err = s.Interp.Compile(file)
 	if err != nil {
 		return s.unrunnable(u, file, err)
 	}
@@ -228,7 +228,7 @@ func (s *Compiler) build(st *world.Stage, u *unit) error {
 }
 
 // scope notes the interpreter's names of all that the unit sees and declares.
-func (v *env) scope(u *unit) {
+func (v *env) scope(u *Unit) {
 	scope := u.checked.pkg.Scope()
 	for o, name := range u.checked.names {
 		v.vars[o] = name
@@ -242,8 +242,8 @@ func (v *env) scope(u *unit) {
 			v.vars[e.Obj] = e.Internal
 		}
 	}
-	for _, m := range u.moves {
-		v.vars[m.to.Obj] = m.to.Internal
+	for _, m := range u.Moves {
+		v.vars[m.To.Obj] = m.To.Internal
 	}
 	for o, name := range u.vars {
 		if name != "" {
@@ -257,7 +257,7 @@ func (v *env) scope(u *unit) {
 
 // importPackage imports a package for all cells. It has a file of its own: the interpreter keeps an import
 // even of a file that it fails to compile.
-func (s *Compiler) importPackage(u *unit, path string) error {
+func (s *Compiler) importPackage(u *Unit, path string) error {
 	if s.imported[path] {
 		return nil
 	}
@@ -269,7 +269,7 @@ func (s *Compiler) importPackage(u *unit, path string) error {
 		return err
 	}
 	if _, err := s.Interp.Compile(file); err != nil {
-		return s.unrun(u, err)
+		return s.NotRun(u, err)
 	}
 	s.imported[path] = true
 	return nil

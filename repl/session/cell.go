@@ -54,14 +54,14 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			return err
 		}
 	}
-	pieces, err := s.split(r.N, src)
+	pieces, err := s.Split(r.N, src)
 	if err != nil {
 		return err
 	}
 	for len(pieces) > 0 {
-		var units [][]*unit
+		var units [][]*Unit
 		err := s.prepared(ctx, func() (err error) {
-			units, err = s.prepare(ctx, r.N, src, pieces)
+			units, err = s.Prepare(ctx, r.N, src, pieces)
 			return err
 		})
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		}
 	}
 	s.workers.give(w)
-	if _, given := r.failed.(checkGivenUp); given {
+	if _, given := r.failed.(GivenUp); given {
 		return ErrInterrupted
 	}
 	if r.failed != nil {
@@ -116,8 +116,8 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 
 // runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the
 // session, because what follows must be checked again.
-func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (done int, err error) {
-	var ran []*unit
+func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*Unit) (done int, err error) {
+	var ran []*Unit
 	defer func() {
 		if e := s.flush(ctx); err == nil {
 			err = e
@@ -129,14 +129,14 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 	running := 0 // units that have yet to run
 	for _, list := range units {
 		for _, u := range list {
-			if u.runs {
+			if u.Runs {
 				running++
 			}
 		}
 	}
 	for i, list := range units {
 		for _, u := range list {
-			if u.command != "" {
+			if u.Command != "" {
 				before := s.generation
 				if err := s.runCommand(ctx, r, u); err != nil {
 					return 0, err
@@ -147,7 +147,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 				continue
 			}
 			ran = append(ran, u)
-			if u.runs {
+			if u.Runs {
 				running--
 			}
 			quit, err := s.runUnit(ctx, r, u, running > 0)
@@ -166,9 +166,9 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*unit) (don
 }
 
 // runCommand runs a command line, and renders what it shows, like code of the cell.
-func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
+func (s *Session) runCommand(ctx context.Context, r *Result, u *Unit) error {
 	if s.opts.Commands == nil {
-		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.command)
+		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.Command)
 	}
 	outer := s.command
 	s.command = u
@@ -178,7 +178,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 		err   error
 	}
 	err := s.guarded(ctx, func() {
-		v, err := s.opts.Commands.Run(ctx, s, u.command)
+		v, err := s.opts.Commands.Run(ctx, s, u.Command)
 		if err != nil {
 			made.err = s.tellAt(u, r.N, err)
 		}
@@ -205,7 +205,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *unit) error {
 // runs is how packages of the user's have their units run.
 type runs struct{ s *Session }
 
-func (r runs) RunUnit(ctx context.Context, u *unit) error {
+func (r runs) RunUnit(ctx context.Context, u *Unit) error {
 	_, err := r.s.runUnit(ctx, &Result{}, u, false)
 	return err
 }
@@ -216,16 +216,16 @@ func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
 
 // runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted
 // holds what was assigned so far. More says that the cell has more to run after it.
-func (s *Session) runUnit(ctx context.Context, r *Result, u *unit, more bool) (quit bool, err error) {
+func (s *Session) runUnit(ctx context.Context, r *Result, u *Unit, more bool) (quit bool, err error) {
 	if u.Own != nil {
 		if s.locals.Ran(u.Own) {
 			return false, nil
 		}
 		defer func() { s.locals.Ended(u.Own, err) }()
 	}
-	for _, m := range u.moves {
-		if v := s.rt.Variable(m.from.Internal); v.IsValid() {
-			s.rt.Initially(m.to.Internal, v)
+	for _, m := range u.Moves {
+		if v := s.rt.Variable(m.From.Internal); v.IsValid() {
+			s.rt.Initially(m.To.Internal, v)
 		}
 	}
 	if err := s.load(u.Outs); err != nil {
@@ -233,19 +233,19 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *unit, more bool) (q
 	}
 	before := map[string]*world.Entity{}
 	for _, e := range u.Define {
-		before[e.Name] = s.world.Names[e.Name]
+		before[e.Name] = s.World.Names[e.Name]
 	}
-	s.world.Commit(&u.Change)
-	if u.program == nil {
+	s.World.Commit(&u.Change)
+	if u.Program == nil {
 		return false, nil
 	}
 	var left *result
-	if u.shown != nil {
+	if u.Shown != nil {
 		left = &result{n: r.N, u: u}
 	}
 	quit, err = s.execute(ctx, u, more, left.finish(s))
 	s.unassigned(u, before, err)
-	for _, old := range u.free {
+	for _, old := range u.Free {
 		s.rt.Free(old.Internal)
 	}
 	for _, o := range u.Outs {
@@ -278,7 +278,7 @@ func partial(err error) bool {
 // unassigned gives the variables back what they meant before the cell, which a unit has declared that failed
 // before it came to assign them: a name that was new is undeclared again, and one that had another type has
 // its old value.
-func (s *Session) unassigned(u *unit, before map[string]*world.Entity, err error) {
+func (s *Session) unassigned(u *Unit, before map[string]*world.Entity, err error) {
 	var failed *FailedError
 	var panicked *PanicError
 	if !errors.As(err, &failed) && !errors.As(err, &panicked) {
@@ -290,17 +290,17 @@ func (s *Session) unassigned(u *unit, before map[string]*world.Entity, err error
 	} else if m := s.markAt(lower.CellSlot); m != nil {
 		at = m.Pos
 	}
-	for _, name := range u.declaredFrom(at) {
-		now, old := s.world.Names[name], before[name]
+	for _, name := range u.DeclaredFrom(at) {
+		now, old := s.World.Names[name], before[name]
 		if now == nil || old != nil && old.Internal == now.Internal {
 			continue
 		}
 		if v := s.rt.Variable(now.Internal); v.IsValid() && !v.IsZero() {
 			continue // it was assigned, then or later
 		}
-		if delete(s.world.Names, name); old != nil {
-			s.world.Names[name] = old
-			u.free = slices.DeleteFunc(u.free, func(e *world.Entity) bool { return e == old })
+		if delete(s.World.Names, name); old != nil {
+			s.World.Names[name] = old
+			u.Free = slices.DeleteFunc(u.Free, func(e *world.Entity) bool { return e == old })
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (s *Session) unassigned(u *unit, before map[string]*world.Entity, err error
 // A result is what the trailing expression of a cell leaves.
 type result struct {
 	n      int
-	u      *unit
+	u      *Unit
 	values []reflect.Value
 	says   bool          // the values are more than nil errors
 	shown  display.Value // them, rendered
@@ -323,7 +323,7 @@ func (l *result) finish(s *Session) func() {
 	}
 	return func() {
 		values := s.rt.Shown()
-		if len(values) != len(l.u.shows) {
+		if len(values) != len(l.u.ShownTypes) {
 			return
 		}
 		l.values = values
@@ -337,8 +337,8 @@ func (l *result) begun() bool { return l != nil && len(l.values) > 0 }
 func (l *result) show(s *Session) {
 	shown := make([]display.Value, 0, len(l.values))
 	for i, v := range l.values {
-		t := l.u.shows[i]
-		if isError(t) && i == len(l.values)-1 && !l.u.listed {
+		t := l.u.ShownTypes[i]
+		if isError(t) && i == len(l.values)-1 && !l.u.Listed {
 			if err, ok := asError(v); ok {
 				l.err = tell(err)
 				return
@@ -347,7 +347,7 @@ func (l *result) show(s *Session) {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, display.Noted(s.format.Format(v, t), s.helper().NoteOf(l.u.shown, s.source(l.n))))
+		shown = append(shown, display.Noted(s.format.Format(v, t), s.helper().NoteOf(l.u.Shown, s.source(l.n))))
 	}
 	if l.says = len(shown) > 0; l.says {
 		l.shown = s.render(display.Tuple(shown), l.n)
@@ -364,7 +364,7 @@ func (l *result) take(s *Session, r *Result) error {
 		r.Out = true
 	}
 	if l.says {
-		s.outs.keep(l.n, l.u.shows[0], l.values[0])
+		s.outs.keep(l.n, l.u.ShownTypes[0], l.values[0])
 	}
 	return nil
 }
@@ -395,10 +395,10 @@ func tell(err error) error { return &told{err, err.Error()} }
 
 // tellAt is tell for the error of a command, with its line in front if the cell has more than the command,
 // unless the error names a place itself.
-func (s *Session) tellAt(u *unit, n int, err error) error {
+func (s *Session) tellAt(u *Unit, n int, err error) error {
 	t := &told{err, err.Error()}
 	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
-		line, _ := cell.LineCol(source, u.piece.From)
+		line, _ := cell.LineCol(source, u.Piece.From)
 		t.text = fmt.Sprintf("%s:%d: %s", world.CellName(n), line, t.text)
 	}
 	return t

@@ -91,7 +91,7 @@ func (s *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Obje
 // leaves nothing behind in the session's own.
 func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	if st.Ctx != nil && st.Ctx.Err() != nil {
-		panic(checkGivenUp{})
+		panic(GivenUp{})
 	}
 	c := &checked{files: files, pkg: types.NewPackage(st.Path, st.Name), info: newInfo(), names: map[types.Object]string{}}
 	declared := map[string]bool{}
@@ -279,9 +279,9 @@ func topLevel(o types.Object) bool {
 	return o.Parent() == nil || o.Parent().Parent() == types.Universe
 }
 
-// facts are what a check of a file finds out whose positions are those of another set. It leaves nothing
+// Facts are what a check of a file finds out whose positions are those of another set. It leaves nothing
 // behind.
-func (s *Compiler) facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
+func (s *Compiler) Facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
 	return s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
 }
 

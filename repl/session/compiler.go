@@ -19,7 +19,7 @@ import (
 // A Compiler compiles the cells of one session, or one program.
 type Compiler struct {
 	Config
-	world    *world.World // what cells have declared
+	World    *world.World // what cells have declared
 	fset     *token.FileSet
 	importer types.Importer
 	sizes    types.Sizes
@@ -39,7 +39,7 @@ type Compiler struct {
 	slot        int          // of the newest function
 	slots       map[int]bool // those whose variables the interpreter has
 
-	trace func(*ast.File) // for tests: sees what the interpreter is given
+	Trace func(*ast.File) // for tests: sees what the interpreter is given
 }
 
 // A Config is what a compiler needs from the session that it works for.
@@ -74,7 +74,7 @@ type Loader interface {
 	// Load checks the package that an import of a cell means, with those that it imports, unless they are
 	// loaded as they are. Units are to run before it is used, in their order. It is nil if the import does not
 	// mean one of the user's.
-	Load(spec *ast.ImportSpec) (p *Package, units []*unit, err error)
+	Load(spec *ast.ImportSpec) (p *Package, units []*Unit, err error)
 }
 
 // Advice finds what may have been meant where something is wrong. Package help has it.
@@ -93,7 +93,7 @@ type Package struct {
 
 // NewCompiler makes the compiler of an empty session.
 func NewCompiler(c Config) *Compiler {
-	s := &Compiler{Config: c, world: world.New(), fset: c.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
+	s := &Compiler{Config: c, World: world.New(), fset: c.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
 	s.packages, s.names = map[string]*Package{}, map[types.Object]string{}
 	s.importer = importer{stdlib.Importer(s.fset), s.packages}
 	s.imported, s.known, s.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
@@ -120,9 +120,9 @@ func (im importer) Import(path string) (*types.Package, error) {
 	return im.Importer.Import(path)
 }
 
-// functions are the declarations of functions that the interpreter knows by a name.
-func (s *Compiler) functions(name string) (list []*world.Decl) {
-	worlds := []*world.World{s.world}
+// Functions are the declarations of functions that the interpreter knows by a name.
+func (s *Compiler) Functions(name string) (list []*world.Decl) {
+	worlds := []*world.World{s.World}
 	for _, p := range s.packages {
 		worlds = append(worlds, p.World)
 	}
@@ -137,16 +137,16 @@ func (s *Compiler) functions(name string) (list []*world.Decl) {
 	return list
 }
 
-// mark is the statement with a number, or nil.
-func (s *Compiler) mark(n int) *lower.Mark {
+// Mark is the statement with a number, or nil.
+func (s *Compiler) Mark(n int) *lower.Mark {
 	if n < 1 || n > len(s.marks) {
 		return nil
 	}
 	return &s.marks[n-1]
 }
 
-// position is the place of a cell or file that code is from.
-func (s *Compiler) position(pos token.Pos) token.Position { return s.fset.Position(pos) }
+// Position is the place of a cell or file that code is from.
+func (s *Compiler) Position(pos token.Pos) token.Position { return s.fset.Position(pos) }
 
-// importPath is the package with a path, compiled or of the user's own.
-func (s *Compiler) importPath(path string) (*types.Package, error) { return s.importer.Import(path) }
+// Import is the package with a path, compiled or of the user's own.
+func (s *Compiler) Import(path string) (*types.Package, error) { return s.importer.Import(path) }

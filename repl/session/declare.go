@@ -18,14 +18,14 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// checkImport checks one import declaration. A package of the user's own comes with the units that run it.
-func (s *Compiler) checkImport(st *world.Stage, n int, src string, p cell.Piece) (units []*unit, err error) {
+// CheckImport checks one import declaration. A package of the user's own comes with the units that run it.
+func (s *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece) (units []*Unit, err error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", p.Text(src), "\n")
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{piece: p, cell: n, Change: world.Change{Imports: map[string]string{}}}
+	u := &Unit{Piece: p, cell: n, Change: world.Change{Imports: map[string]string{}}}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
 		own, more, err := s.Loader.Load(spec)
@@ -41,7 +41,7 @@ func (s *Compiler) checkImport(st *world.Stage, n int, src string, p cell.Piece)
 			if hint == "" {
 				hint = help.DidYouMean(path, stdlib.Paths())
 			}
-			return nil, &CheckError{Diags: []Diag{s.diagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
+			return nil, &CheckError{Diags: []Diag{s.DiagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
 		}
 		name := pkg.Name()
 		if spec.Name != nil {
@@ -62,7 +62,7 @@ func (s *Compiler) checkImport(st *world.Stage, n int, src string, p cell.Piece)
 // checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too:
 // callers see the new function, functions see the new type. What does not check any more with the new
 // declaration keeps the old one.
-func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*unit, error) {
+func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*Unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	text := p.Text(src)
 	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", text, "\n")
@@ -71,14 +71,14 @@ func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.
 	}
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || world.Receiver(f) == "") {
-			return nil, &CheckError{Diags: []Diag{s.diagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
+			return nil, &CheckError{Diags: []Diag{s.DiagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
 		}
 	}
 	user := s.userDecls(st, file, n, text, p.From, src, len("package "+world.PkgPath+";"))
 	if len(user) == 0 {
-		return &unit{piece: p, cell: n}, nil
+		return &Unit{Piece: p, cell: n}, nil
 	}
-	return s.redeclare(st, &unit{piece: p, cell: n, pos: file.Package}, user, nil)
+	return s.redeclare(st, &Unit{Piece: p, cell: n, pos: file.Package}, user, nil)
 }
 
 // userDecls takes a file apart into declarations and leaves out those that the session has already, word for
@@ -145,13 +145,13 @@ func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 
 // redeclare checks the user's declarations together with those that depend on what changes. Changed are names
 // of variables that get another type.
-func (s *Compiler) redeclare(st *world.Stage, u *unit, user []*declared, changed []string) (*unit, error) {
+func (s *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed []string) (*Unit, error) {
 	s.findSameTypes(st, user)
 	dropped := map[*world.Decl]bool{}
 	for {
 		again, moves := s.dependents(st, user, changed, dropped)
 		all := append(append([]*declared{}, user...), again...)
-		u.dropped = slices.Collect(maps.Keys(dropped))
+		u.Dropped = slices.Collect(maps.Keys(dropped))
 		if len(all) == 0 && len(moves) == 0 {
 			return u, nil
 		}
@@ -173,17 +173,17 @@ func (s *Compiler) redeclare(st *world.Stage, u *unit, user []*declared, changed
 	}
 }
 
-// renew declares again what uses the names and packages that have changed, and makes the unit that does so.
-func (s *Compiler) renew(st *world.Stage, changed []string) (*unit, error) {
+// Renew declares again what uses the names and packages that have changed, and makes the unit that does so.
+func (s *Compiler) Renew(st *world.Stage, changed []string) (*Unit, error) {
 	file, err := s.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.redeclare(st, &unit{pos: file.Package}, nil, changed)
+	u, err := s.redeclare(st, &Unit{pos: file.Package}, nil, changed)
 	if err != nil {
 		return nil, err
 	}
-	return u, s.build(st, u)
+	return u, s.Build(st, u)
 }
 
 // A redoing finds out what has to be declared again with the user's declarations.
@@ -298,7 +298,7 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 			if e.Kind != world.Var || moved[e.Name] {
 				return
 			}
-			if t := e.Obj.Type(); (s.mentions(st, t, r.redone) || s.mentionsOld(st, t)) && st.Movable(t) {
+			if t := e.Obj.Type(); (s.mentions(st, t, r.redone) || s.MadeOfOld(st, t)) && st.Movable(t) {
 				moved[e.Name], r.changed[e.Name], grown = true, true, true
 				moves = append(moves, e)
 			}
@@ -395,7 +395,7 @@ func (s *Compiler) drop(c *checked, all []*declared, dropped map[*world.Decl]boo
 }
 
 // defineDecls makes entities of what was declared.
-func (s *Compiler) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) error {
+func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) error {
 	u.Methods = map[string]map[string]*world.Decl{}
 	scope := u.checked.pkg.Scope()
 	for _, d := range u.decls {
@@ -428,7 +428,7 @@ func (s *Compiler) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) 
 			case e.Kind == world.Func && old != nil && old.Kind == world.Func && old.Internal != "":
 				e.Internal = old.Internal // the interpreter replaces functions, and callers keep what they were compiled with
 			case e.Kind != world.Const:
-				e.Internal = s.world.Fresh(name)
+				e.Internal = s.World.Fresh(name)
 			}
 			if old != nil && old.Kind == world.Var {
 				u.Gone = append(u.Gone, old)
@@ -454,19 +454,19 @@ func (s *Compiler) defineDecls(st *world.Stage, u *unit, moves []*world.Entity) 
 				u.Methods[d.Recv] = maps.Clone(st.MethodsOf(d.Recv))
 			}
 			if u.Methods[d.Recv] == nil {
-				return &CheckError{Diags: []Diag{s.diagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.Recv), "")}}
+				return &CheckError{Diags: []Diag{s.DiagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.Recv), "")}}
 			}
 			u.Methods[d.Recv][d.Name] = d.Decl
 		}
 	}
 	for _, from := range moves {
 		o := scope.Lookup(from.Name)
-		to := &world.Entity{Name: from.Name, Kind: world.Var, Obj: o, Cell: from.Cell, Kept: from.Kept, Internal: s.world.Fresh(from.Name)}
+		to := &world.Entity{Name: from.Name, Kind: world.Var, Obj: o, Cell: from.Cell, Kept: from.Kept, Internal: s.World.Fresh(from.Name)}
 		u.slots = append(u.slots, to)
-		u.moves = append(u.moves, move{from, to})
+		u.Moves = append(u.Moves, Move{from, to})
 		u.Define = append(u.Define, to)
 		if !from.Kept {
-			u.free = append(u.free, from)
+			u.Free = append(u.Free, from)
 		}
 	}
 	st.Apply(&u.Change)
@@ -505,8 +505,8 @@ func (s *Compiler) parseExpr(text string) (ast.Expr, error) {
 	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 }
 
-// mentionsOld says whether a type is written with one of a package that was reloaded.
-func (s *Compiler) mentionsOld(st *world.Stage, t types.Type) (found bool) {
+// MadeOfOld says whether a type is written with one of a package that was reloaded.
+func (s *Compiler) MadeOfOld(st *world.Stage, t types.Type) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) { found = found || st.Renewed(n) != nil })
 	return found
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-func (d *Diag) place() string {
+func (d *Diag) Place() string {
 	if d.File != "" {
 		return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Col)
 	}
@@ -27,7 +27,7 @@ func (d *Diag) place() string {
 
 // String is the message with its place, then the line and a caret line.
 func (d *Diag) String() string {
-	text := d.place() + ": " + d.Message
+	text := d.Place() + ": " + d.Message
 	if d.Hint != "" {
 		text += "; " + d.Hint
 	}
@@ -76,8 +76,8 @@ func (s *Compiler) diag(n, line, col, length int, msg, hint string) Diag {
 	return d
 }
 
-// diagAt makes a complaint about a place in the file set.
-func (s *Compiler) diagAt(pos token.Pos, length int, msg, hint string) Diag {
+// DiagAt makes a complaint about a place in the file set.
+func (s *Compiler) DiagAt(pos token.Pos, length int, msg, hint string) Diag {
 	p := s.fset.Position(pos)
 	d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, length, msg, hint)
 	if length == 0 {
@@ -117,7 +117,7 @@ func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 		}
 		said[te.Msg] = true
 		msg, hint := s.explain(st, c, te)
-		e.Diags = append(e.Diags, s.diagAt(te.Pos, 0, msg, hint))
+		e.Diags = append(e.Diags, s.DiagAt(te.Pos, 0, msg, hint))
 		if len(e.Diags) == 10 {
 			break
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// goName writes a type as Go's own messages, and %T, do: struct { A int; B interface {} }.
-func goName(t types.Type) string {
+// GoName writes a type as Go's own messages, and %T, do: struct { A int; B interface {} }.
+func GoName(t types.Type) string {
 	var b strings.Builder
 	writeName(&b, t, mainQualifier)
 	return b.String()
@@ -24,9 +24,9 @@ func mainQualifier(p *types.Package) string {
 	return p.Name()
 }
 
-// programPath is the path of a package as reflection tells it; it also qualifies the arguments of generic
+// ProgramPath is the path of a package as reflection tells it; it also qualifies the arguments of generic
 // types.
-func programPath(p *types.Package) string {
+func ProgramPath(p *types.Package) string {
 	if p.Path() == world.PkgPath {
 		return "main"
 	}
@@ -75,7 +75,7 @@ func writeNamed(b *strings.Builder, t *types.Named, qualifier types.Qualifier) {
 	b.WriteString(t.Obj().Name())
 	for i := range t.TypeArgs().Len() {
 		b.WriteString(map[bool]string{true: "[", false: ","}[i == 0])
-		writeName(b, t.TypeArgs().At(i), programPath)
+		writeName(b, t.TypeArgs().At(i), ProgramPath)
 	}
 	if t.TypeArgs().Len() > 0 {
 		b.WriteString("]")

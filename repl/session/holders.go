@@ -14,7 +14,7 @@ import (
 // goroutine. When the name gets another type, it goes on with the old one, and people are told who does.
 
 // holders are those that the statements of a unit make.
-func (s *Compiler) holders(u *unit) (made []*world.Holder) {
+func (s *Compiler) holders(u *Unit) (made []*world.Holder) {
 	c := u.checked
 	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
 		holds := map[string]types.Type{}

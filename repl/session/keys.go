@@ -36,7 +36,7 @@ func (ts *Types) Of(key int) types.Type {
 }
 
 // Name is how Go writes the type with a number.
-func (ts *Types) Name(key int) string { return goName(ts.Of(key)) }
+func (ts *Types) Name(key int) string { return GoName(ts.Of(key)) }
 
 // Base is the number of the type that has the methods of the type with this number: its own, or what it
 // points to.

@@ -12,7 +12,7 @@ import (
 )
 
 // Load checks the package of the user's that an import of a cell means, with those that it imports.
-func (ls *locals) Load(spec *ast.ImportSpec) (*Package, []*unit, error) {
+func (ls *locals) Load(spec *ast.ImportSpec) (*Package, []*Unit, error) {
 	dir, own := ls.folder(ls.home, strings.Trim(spec.Path.Value, "\"`"))
 	if !own {
 		return nil, nil, nil
@@ -27,7 +27,7 @@ func (ls *locals) Load(spec *ast.ImportSpec) (*Package, []*unit, error) {
 // loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
 // the package and, in the order in which they must run, the units of those that have not run yet. Above are
 // the packages whose imports have led here.
-func (ls *locals) loadLocal(dir string, above []*local) (*local, []*unit, error) {
+func (ls *locals) loadLocal(dir string, above []*local) (*local, []*Unit, error) {
 	for i, p := range above {
 		if p.Dir == dir {
 			var round []string
@@ -60,7 +60,7 @@ func (ls *locals) loadLocal(dir string, above []*local) (*local, []*unit, error)
 		return nil, nil, err
 	}
 	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ls.byPath)+1)
-	var units []*unit
+	var units []*Unit
 	if p.deps, units, err = ls.loadDeps(p, above); err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +73,7 @@ func (ls *locals) loadLocal(dir string, above []*local) (*local, []*unit, error)
 
 // loadDeps loads what a package imports: the packages by their paths in its files, and the units of those
 // that have not run yet.
-func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, units []*unit, err error) {
+func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, units []*Unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)
 	for _, f := range p.files {
@@ -119,7 +119,7 @@ func packagesOf(locals map[string]*local) map[string]*Package {
 func (ls *locals) importError(spec *ast.ImportSpec, err error) error {
 	var bad *badPackage
 	if errors.As(err, &bad) {
-		return ls.c.refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
+		return ls.c.Refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
 	}
 	return err
 }

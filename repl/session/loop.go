@@ -28,9 +28,9 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
 }
 
-// loop compiles statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
+// Loop compiles statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
 // the cell n, which is negative. Value is the variable for the value of the expression that they end in, or nil.
-func (s *Compiler) loop(n int, stmts string) (u *unit, value *world.Entity, err error) {
+func (s *Compiler) Loop(n int, stmts string) (u *Unit, value *world.Entity, err error) {
 	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {
 		return nil, nil, err
@@ -39,10 +39,10 @@ func (s *Compiler) loop(n int, stmts string) (u *unit, value *world.Entity, err 
 	if !ok || len(file.Decls) != 1 {
 		return nil, nil, errors.New("only statements can be compiled on their own")
 	}
-	st := s.world.Stage()
-	u = &unit{cell: n, pos: file.Package, runs: true}
+	st := s.World.Stage()
+	u = &Unit{cell: n, pos: file.Package, Runs: true}
 	list := cell.Body.List
-	u.Outs = s.outRefs(list)
+	u.Outs = s.OutRefs(list)
 	var extra []types.Object
 	for _, o := range u.Outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
@@ -58,11 +58,11 @@ func (s *Compiler) loop(n int, stmts string) (u *unit, value *world.Entity, err 
 		if es, ok := list[n-1].(*ast.ExprStmt); ok {
 			if ts := lower.Results(c.info.Types[es.X].Type); len(ts) == 1 && !isPrinting(c, es.X) {
 				result = es.X
-				value = &world.Entity{Name: "__value", Internal: s.world.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
+				value = &world.Entity{Name: "__value", Internal: s.World.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
 				u.slots = append(u.slots, value)
 			}
 		}
 	}
 	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, value) }
-	return u, value, s.build(st, u)
+	return u, value, s.Build(st, u)
 }

@@ -12,9 +12,9 @@ import (
 
 // program parses, checks, lowers and compiles a program as one unit, after the packages of the user's that it
 // imports. Its files stand where the cells 1, 2, … would.
-func (ls *locals) program(files []ProgramFile) ([]*unit, error) {
+func (ls *locals) program(files []ProgramFile) ([]*Unit, error) {
 	deps := map[string]*local{}
-	var units []*unit
+	var units []*Unit
 	var sources []File
 	for i, f := range files {
 		file, err := ls.parseMain(i+1, f.Source)
@@ -39,7 +39,7 @@ func (ls *locals) program(files []ProgramFile) ([]*unit, error) {
 	}
 	units = append(units, u)
 	for _, u := range units {
-		if err := ls.c.build(ls.c.world.Stage(), u); err != nil {
+		if err := ls.c.Build(ls.c.World.Stage(), u); err != nil {
 			return nil, err
 		}
 	}
@@ -57,12 +57,12 @@ func folderOf(f ProgramFile) string {
 
 // parseMain parses a file of a program as that of the cell n.
 func (ls *locals) parseMain(n int, text string) (*ast.File, error) {
-	file, err := ls.c.parseFile(n, text)
+	file, err := ls.c.ParseFile(n, text)
 	if err != nil {
 		return nil, err
 	}
 	if file.Name.Name != "main" {
-		return nil, ls.c.refusal(&lower.Error{Pos: file.Name.Pos(), Msg: fmt.Sprintf("got package %s, want package main", file.Name.Name)})
+		return nil, ls.c.Refusal(&lower.Error{Pos: file.Name.Pos(), Msg: fmt.Sprintf("got package %s, want package main", file.Name.Name)})
 	}
 	return file, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -47,7 +48,7 @@ func New(o Options) (*Session, error) {
 func (s *Session) start() error {
 	s.logger = log.New(s.errOut, "", log.LstdFlags)
 	numbers := new(Types)
-	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: goName, Path: programPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: GoName, Path: ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
 	}})
 	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: s.satisfies, Made: reflected.Of, Find: reflected.Find})
@@ -75,14 +76,14 @@ func (s *Session) begin() error {
 	if err := s.interp.Use("mcs/rt", "rt", s.rtSymbols()); err != nil {
 		return err
 	}
-	p, err := s.prelude()
+	p, err := s.Prelude()
 	if err != nil {
 		return err
 	}
 	if err := s.interp.Run(p); err != nil {
 		return err
 	}
-	stop, ok := s.rt.Variable(stopVar).Addr().Interface().(*bool)
+	stop, ok := s.rt.Variable(lower.StopVar).Addr().Interface().(*bool)
 	if !ok {
 		return errors.New("the interpreter's variables are not where they should be")
 	}

@@ -12,7 +12,7 @@ import (
 
 // news says what has become of names since the units began to run that have got another type: what they are,
 // and who goes on with what they were.
-func (s *Session) news(ran []*unit) (lines []string) {
+func (s *Session) news(ran []*Unit) (lines []string) {
 	say := func(line string) {
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
@@ -30,7 +30,7 @@ func (s *Session) news(ran []*unit) (lines []string) {
 				}
 				continue
 			}
-			if now.Kind == old.Kind && (sameShape(now.Obj.Type(), old.Obj.Type()) || world.TypeString(now.Obj.Type()) == world.TypeString(old.Obj.Type())) {
+			if now.Kind == old.Kind && (SameShape(now.Obj.Type(), old.Obj.Type()) || world.TypeString(now.Obj.Type()) == world.TypeString(old.Obj.Type())) {
 				continue
 			}
 			holders := s.holding(old)
@@ -44,12 +44,12 @@ func (s *Session) news(ran []*unit) (lines []string) {
 			was, is := help.Article(world.TypeString(old.Obj.Type())), help.Article(what)
 			say(fmt.Sprintf("%s is %s now, it was %s", old.Name, is, was) + keeping(holders))
 		}
-		for _, m := range u.moves { // the variable is another one
-			if holders := s.holding(m.from); len(holders) > 0 {
-				say(fmt.Sprintf("%s is of the new %s now", m.from.Name, world.TypeString(m.to.Obj.Type())) + keeping(holders))
+		for _, m := range u.Moves { // the variable is another one
+			if holders := s.holding(m.From); len(holders) > 0 {
+				say(fmt.Sprintf("%s is of the new %s now", m.From.Name, world.TypeString(m.To.Obj.Type())) + keeping(holders))
 			}
 		}
-		for _, d := range u.dropped {
+		for _, d := range u.Dropped {
 			say(d.Title() + " stays as it was: it does not fit what is new")
 		}
 	}
@@ -72,9 +72,9 @@ func keeping(holders []string) string {
 func (s *Session) meaning(old *world.Entity) *world.Entity {
 	recv, name, method := strings.Cut(old.Name, ".")
 	if !method {
-		return s.world.Names[old.Name]
+		return s.World.Names[old.Name]
 	}
-	t := s.world.Names[recv]
+	t := s.World.Names[recv]
 	if t == nil || t.Kind != world.Type {
 		return nil
 	}
@@ -88,12 +88,12 @@ func (s *Session) meaning(old *world.Entity) *world.Entity {
 // holding are those who hold on to a variable or function that its name means no longer.
 func (s *Session) holding(old *world.Entity) (list []string) {
 	running := len(s.rt.Goroutines()) > 0
-	for _, h := range s.world.Holders {
+	for _, h := range s.World.Holders {
 		t := h.Holds[old.Name]
 		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !running {
 			continue
 		}
-		if e := s.world.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
+		if e := s.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
 			continue // it has gone
 		}
 		if text := h.String(); !slices.Contains(list, text) {
@@ -105,7 +105,7 @@ func (s *Session) holding(old *world.Entity) (list []string) {
 
 // keepingType are the variables of a type that its name means no longer.
 func (s *Session) keepingType(old types.Object) (lines []string) {
-	for name, e := range s.world.Names {
+	for name, e := range s.World.Names {
 		if e.Kind != world.Var {
 			continue
 		}

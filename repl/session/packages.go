@@ -37,7 +37,7 @@ type local struct {
 
 	sum [sha256.Size]byte // of its files
 
-	unit *unit
+	unit *Unit
 	ran  bool
 	// symbols is made when a symbol's documentation is asked for.
 	symbols map[string]help.SymbolText
@@ -199,7 +199,7 @@ func (ls *locals) parseLocal(p *local) (err error) {
 	for _, f := range p.files {
 		f.n = firstFile + len(ls.files)
 		ls.files = append(ls.files, f)
-		if f.ast, err = ls.c.parseFile(f.n, f.text); err != nil {
+		if f.ast, err = ls.c.ParseFile(f.n, f.text); err != nil {
 			return err
 		}
 		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
@@ -209,7 +209,7 @@ func (ls *locals) parseLocal(p *local) (err error) {
 			name = f.ast.Name.Name
 		}
 		if got := f.ast.Name.Name; got != name {
-			return ls.c.refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
+			return ls.c.Refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
 		}
 		files = append(files, f)
 	}

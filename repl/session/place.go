@@ -100,9 +100,9 @@ func (s *Session) linesBefore(stmts string) int {
 		return 0
 	}
 	source := s.source(s.n)
-	line, _ := cell.LineCol(source, s.command.piece.From)
+	line, _ := cell.LineCol(source, s.command.Piece.From)
 	first, _, _ := strings.Cut(stmts, "\n")
-	for i, text := range strings.Split(s.command.piece.Text(source), "\n") {
+	for i, text := range strings.Split(s.command.Piece.Text(source), "\n") {
 		if text = strings.TrimSpace(text); i > 0 && text != "" && strings.HasSuffix(first, text) {
 			return line - 1 + i
 		}

@@ -10,12 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// stopVar is the variable that lowered code reads to see whether it is to stop.
-const stopVar = "__stop"
-
-// prelude compiles what declares the variables that lowered code shares with package rt, and ctx. Package rt
+// Prelude compiles what declares the variables that lowered code shares with package rt, and ctx. Package rt
 // must be known.
-func (s *Compiler) prelude() (*yaegi.Program, error) {
+func (s *Compiler) Prelude() (*yaegi.Program, error) {
 	if err := s.use("context"); err != nil {
 		return nil, err
 	}
@@ -28,7 +25,7 @@ var %[1]s, %[2]s, %[4]s int
 func init() { __rt.Var("%[3]s", &%[3]s); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s); __rt.Var("%[4]s", &%[4]s) }
 `
 	s.slots[lower.CellSlot], s.slots[lower.LiteralSlot], s.slots[lower.EngineSlot] = true, true, true
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot), stopVar, lower.MarkVar(lower.EngineSlot)), "")
+	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot), lower.StopVar, lower.MarkVar(lower.EngineSlot)), "")
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +40,7 @@ func init() { __rt.Var("%[3]s", &%[3]s); __rt.Var("ctx", &ctx); __rt.Var("%[1]s"
 		return nil, err
 	}
 	t := pkg.Scope().Lookup("Context").Type()
-	s.world.Version["ctx"] = 1
-	s.world.Names["ctx"] = &world.Entity{Name: "ctx", Internal: "ctx", Kind: world.Var, Obj: types.NewVar(token.NoPos, types.NewPackage(world.PkgPath, world.PkgPath), "ctx", t), Kept: true}
+	s.World.Version["ctx"] = 1
+	s.World.Names["ctx"] = &world.Entity{Name: "ctx", Internal: "ctx", Kind: world.Var, Obj: types.NewVar(token.NoPos, types.NewPackage(world.PkgPath, world.PkgPath), "ctx", t), Kept: true}
 	return p, nil
 }

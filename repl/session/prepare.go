@@ -9,18 +9,18 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// checkGivenUp is what a check panics with that was interrupted.
-type checkGivenUp struct{}
+// GivenUp is what a check panics with that was interrupted.
+type GivenUp struct{}
 
-// prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
-func (s *Compiler) prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*unit, error) {
+// Prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
+func (s *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*Unit, error) {
 	stage := func() *world.Stage {
-		st := s.world.Stage()
+		st := s.World.Stage()
 		st.Ctx = ctx
 		return st
 	}
 	st := stage()
-	units, err := s.checkPieces(st, n, src, pieces)
+	units, err := s.Check(st, n, src, pieces)
 	if err != nil {
 		// Perhaps a command before it would have declared what is missing.
 		i := lastCommand(pieces[:len(units)])
@@ -28,13 +28,13 @@ func (s *Compiler) prepare(ctx context.Context, n int, src string, pieces []cell
 			return nil, err
 		}
 		st = stage()
-		if units, err = s.checkPieces(st, n, src, pieces[:i+1]); err != nil {
+		if units, err = s.Check(st, n, src, pieces[:i+1]); err != nil {
 			return nil, err
 		}
 	}
 	for _, u := range units {
 		for _, part := range u {
-			if err := s.build(st, part); err != nil {
+			if err := s.Build(st, part); err != nil {
 				return nil, err
 			}
 		}
@@ -51,9 +51,9 @@ func lastCommand(pieces []cell.Piece) int {
 	return -1
 }
 
-// checkPieces checks pieces in order; each sees what those before it declare. On an error it returns the
+// Check checks pieces in order; each sees what those before it declare. On an error it returns the
 // units of the pieces before the one that is wrong, and that one.
-func (s *Compiler) checkPieces(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*unit, err error) {
+func (s *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*Unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
 		if p.Kind != cell.Command {
@@ -71,14 +71,14 @@ func (s *Compiler) checkPieces(st *world.Stage, n int, src string, pieces []cell
 	return units, nil
 }
 
-func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
-	var u *unit
+func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
+	var u *Unit
 	var err error
 	switch p.Kind {
 	case cell.Command:
-		return []*unit{{piece: p, cell: n, command: strings.TrimSpace(p.Text(src))}}, nil
+		return []*Unit{{Piece: p, cell: n, Command: strings.TrimSpace(p.Text(src))}}, nil
 	case cell.Import:
-		return s.checkImport(st, n, src, p)
+		return s.CheckImport(st, n, src, p)
 	case cell.Declaration:
 		u, err = s.checkDeclarations(st, n, src, p)
 	default:
@@ -87,7 +87,7 @@ func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, 
 	if err != nil {
 		return nil, err
 	}
-	return []*unit{u}, nil
+	return []*Unit{u}, nil
 }
 
 // isPrinting says whether an expression is a call of one of fmt's functions that print: its results are of no
@@ -105,8 +105,8 @@ func isPrinting(c *checked, e ast.Expr) bool {
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
 
-// split takes a cell apart.
-func (s *Compiler) split(n int, src string) ([]cell.Piece, error) {
+// Split takes a cell apart.
+func (s *Compiler) Split(n int, src string) ([]cell.Piece, error) {
 	tokens := cell.Scan(src)
 	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment is in no piece
 		line, col := cell.LineCol(src, f.At)

@@ -156,7 +156,7 @@ func (p *program) refusal(err error) error {
 		if d.File == "" {
 			d.File = p.fileName(d.Cell)
 		}
-		line := d.place() + ": " + d.Message
+		line := d.Place() + ": " + d.Message
 		if d.Hint != "" {
 			line += "; " + d.Hint
 		}

@@ -26,9 +26,9 @@ type Outs interface {
 	Last() *Out
 }
 
-// outRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns
+// OutRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns
 // these.
-func (s *Compiler) outRefs(list []ast.Stmt) (mentioned []*Out) {
+func (s *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 	variable := func(o *Out, pos token.Pos) *ast.Ident {
 		if !slices.Contains(mentioned, o) {
 			mentioned = append(mentioned, o)
@@ -51,7 +51,7 @@ func (s *Compiler) outRefs(list []ast.Stmt) (mentioned []*Out) {
 			return true
 		})
 	}
-	if s.world.Names["Out"] != nil {
+	if s.World.Names["Out"] != nil {
 		return mentioned
 	}
 	for _, stmt := range list {

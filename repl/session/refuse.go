@@ -22,7 +22,7 @@ var compilePlace = lazy.Regexp(`\b(\d+)/cell:(\d+):(\d+): `)
 
 // unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found
 // nothing wrong.
-func (s *Compiler) unrunnable(u *unit, file *ast.File, cause error) error {
+func (s *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
 	place := s.failingPlace(u, cause)
 	if place == nil {
 		place = s.failingStatement(file)
@@ -34,7 +34,7 @@ func (s *Compiler) unrunnable(u *unit, file *ast.File, cause error) error {
 		}
 		pos = place.Pos()
 	}
-	return &CheckError{Diags: []Diag{s.diagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
+	return &CheckError{Diags: []Diag{s.DiagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
 }
 
 // A spot is a place without extent.
@@ -44,7 +44,7 @@ func (p spot) Pos() token.Pos { return token.Pos(p) }
 func (p spot) End() token.Pos { return token.Pos(p) }
 
 // failingPlace is the place that the interpreter tells, or nil.
-func (s *Compiler) failingPlace(u *unit, cause error) ast.Node {
+func (s *Compiler) failingPlace(u *Unit, cause error) ast.Node {
 	m := compilePlace().FindStringSubmatch(cause.Error())
 	if m == nil {
 		return nil
@@ -177,17 +177,17 @@ func describeNode(info *types.Info, n ast.Node) string {
 	return ""
 }
 
-// unrun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it
+// NotRun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it
 // runs.
-func (s *Compiler) unrun(u *unit, cause error) error {
+func (s *Compiler) NotRun(u *Unit, cause error) error {
 	return &CheckError{Diags: []Diag{s.diag(u.cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
 }
 
-// refusal is the complaint about a construct that cannot be lowered.
-func (s *Compiler) refusal(err error) error {
+// Refusal is the complaint about a construct that cannot be lowered.
+func (s *Compiler) Refusal(err error) error {
 	var le *lower.Error
 	if errors.As(err, &le) {
-		return &CheckError{Diags: []Diag{s.diagAt(le.Pos, 0, le.Msg, "")}}
+		return &CheckError{Diags: []Diag{s.DiagAt(le.Pos, 0, le.Msg, "")}}
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 // A Runner runs what was compiled, for the session.
 type Runner interface {
 	// RunUnit commits a unit's declarations and runs its code, in the cell that ctx belongs to.
-	RunUnit(ctx context.Context, u *unit) error
+	RunUnit(ctx context.Context, u *Unit) error
 	// Changed says that names have another meaning: what follows in a cell is to be checked again.
 	Changed()
 	// Tell says something to the person.
@@ -101,8 +101,8 @@ func (ls *locals) refresh(ctx context.Context) {
 
 // imports are the packages of the user's that cells have imported, by their names.
 func (ls *locals) imports() (list []*local) {
-	paths := ls.c.world.Dots
-	for _, path := range ls.c.world.Imports {
+	paths := ls.c.World.Dots
+	for _, path := range ls.c.World.Imports {
 		paths = append(paths[:len(paths):len(paths)], path)
 	}
 	for _, path := range paths {
@@ -121,7 +121,7 @@ func (ls *locals) reload(ctx context.Context, p *local) (*local, error) {
 		return nil, err
 	}
 	for _, u := range units {
-		if err := ls.c.build(ls.c.world.Stage(), u); err != nil {
+		if err := ls.c.Build(ls.c.World.Stage(), u); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +136,7 @@ func (ls *locals) reload(ctx context.Context, p *local) (*local, error) {
 // rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use
 // them are declared again, and variables of their types get the new types, if those look the same inside.
 func (ls *locals) rebind(ctx context.Context, before map[string]*local) {
-	st := ls.c.world.Stage()
+	st := ls.c.World.Stage()
 	st.Reloaded = map[string]*types.Package{}
 	var lines, changed []string
 	for dir, old := range before {
@@ -146,31 +146,31 @@ func (ls *locals) rebind(ctx context.Context, before map[string]*local) {
 			lines = append(lines, now.shown+": reloaded"+anew(now))
 		}
 	}
-	for name, path := range ls.c.world.Imports {
+	for name, path := range ls.c.World.Imports {
 		if now := st.Reloaded[path]; now != nil {
-			ls.c.world.Imports[name] = now.Path()
+			ls.c.World.Imports[name] = now.Path()
 		}
 	}
-	for i, path := range ls.c.world.Dots {
+	for i, path := range ls.c.World.Dots {
 		if now := st.Reloaded[path]; now != nil {
-			ls.c.world.Dots[i] = now.Path()
-			st.Dots = ls.c.world.Dots
+			ls.c.World.Dots[i] = now.Path()
+			st.Dots = ls.c.World.Dots
 		}
 	}
 	ls.run.Changed()
-	u, err := ls.c.renew(st, changed)
+	u, err := ls.c.Renew(st, changed)
 	if err == nil {
 		err = ls.run.RunUnit(ctx, u)
 	}
 	if err != nil {
 		lines = append(lines, "functions of cells that use it stay as they were: "+err.Error())
 	} else {
-		for _, d := range u.dropped {
+		for _, d := range u.Dropped {
 			lines = append(lines, d.Title()+" stays as it was: it does not fit what is new")
 		}
 	}
-	for _, e := range ls.c.world.Names {
-		if e.Kind == world.Var && ls.c.mentionsOld(st, e.Obj.Type()) {
+	for _, e := range ls.c.World.Names {
+		if e.Kind == world.Var && ls.c.MadeOfOld(st, e.Obj.Type()) {
 			lines = append(lines, fmt.Sprintf("%s keeps the %s of before, which is made of something else now", e.Name, world.TypeString(e.Obj.Type())))
 		}
 	}

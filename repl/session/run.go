@@ -89,16 +89,16 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 
 // execute runs a unit's program and waits for its end. Finish is called like the last statement of it; more
 // says that the cell has more to run after it.
-func (s *Session) execute(ctx context.Context, u *unit, more bool, finish func()) (quit bool, err error) {
-	if !u.runs {
-		if err := s.interp.Run(u.program); err != nil {
-			return false, s.unrun(u, err)
+func (s *Session) execute(ctx context.Context, u *Unit, more bool, finish func()) (quit bool, err error) {
+	if !u.Runs {
+		if err := s.interp.Run(u.Program); err != nil {
+			return false, s.NotRun(u, err)
 		}
 		return false, nil
 	}
-	quit, err = s.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return s.interp.Run(u.program) })
+	quit, err = s.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return s.interp.Run(u.Program) })
 	if g := new(givenUp); errors.As(err, &g) {
-		err = s.unrun(u, g.cause)
+		err = s.NotRun(u, g.cause)
 	}
 	return quit, err
 }

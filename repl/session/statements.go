@@ -18,7 +18,7 @@ import (
 
 // checkStatements checks a run of statements. It is more than one unit where a variable is declared twice:
 // each declaration may give it another type.
-func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*unit, error) {
+func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parseStatements(n, line, col, p.Text(src))
 	if err != nil {
@@ -32,12 +32,12 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 	if err := s.substituteParams(cell.Body.List); err != nil {
 		return nil, err
 	}
-	var units []*unit
+	var units []*Unit
 	groups := groupStatements(cell.Body.List)
 	for len(groups) > 0 {
 		list := groups[0]
 		final := last && len(groups) == 1
-		u := &unit{piece: p, cell: n, pos: file.Package, runs: true}
+		u := &Unit{Piece: p, cell: n, pos: file.Package, Runs: true}
 		if err := s.checkGroup(st, file, cell, u, list, final && !p.Quiet, final); err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 		if i := s.retypes(st, u, list); i >= 0 && i < len(list)-1 {
 			// What follows sees functions that know the variable's new type: check it after those.
 			groups = append([][]ast.Stmt{list[i+1:]}, groups...)
-			u = &unit{piece: p, cell: n, pos: file.Package, runs: true}
+			u = &Unit{Piece: p, cell: n, pos: file.Package, Runs: true}
 			if err := s.checkGroup(st, file, cell, u, list[:i+1], false, false); err != nil {
 				return nil, err
 			}
@@ -65,10 +65,10 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 
 // retypes is the index of the first statement that gives a variable another type which functions of the
 // session use, or -1.
-func (s *Compiler) retypes(st *world.Stage, u *unit, list []ast.Stmt) int {
+func (s *Compiler) retypes(st *world.Stage, u *Unit, list []ast.Stmt) int {
 	used := map[string]bool{}
 	for _, old := range u.Gone {
-		used[old.Name] = s.usedByDecl(st, old.Name)
+		used[old.Name] = s.UsedByDecl(st, old.Name)
 	}
 	for i, stmt := range list {
 		for _, id := range topNames(stmt) {
@@ -82,17 +82,17 @@ func (s *Compiler) retypes(st *world.Stage, u *unit, list []ast.Stmt) int {
 
 // recheckUsers declares the functions again that use a variable whose type has changed; nil if there are
 // none.
-func (s *Compiler) recheckUsers(st *world.Stage, u *unit) (*unit, error) {
+func (s *Compiler) recheckUsers(st *world.Stage, u *Unit) (*Unit, error) {
 	var changed []string
 	for _, old := range u.Gone {
-		if s.usedByDecl(st, old.Name) {
+		if s.UsedByDecl(st, old.Name) {
 			changed = append(changed, old.Name)
 		}
 	}
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	return s.redeclare(st, &unit{piece: u.piece, cell: u.cell, pos: u.pos}, nil, changed)
+	return s.redeclare(st, &Unit{Piece: u.Piece, cell: u.cell, pos: u.pos}, nil, changed)
 }
 
 // groupStatements starts a new group where all the variables that a statement declares were declared before.
@@ -151,8 +151,8 @@ func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 
 // checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing
 // error is completed and the check repeated.
-func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *unit, list []ast.Stmt, show, final bool) error {
-	u.Outs = s.outRefs(list)
+func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *Unit, list []ast.Stmt, show, final bool) error {
+	u.Outs = s.OutRefs(list)
 	var extra []types.Object
 	for _, o := range u.Outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
@@ -190,9 +190,9 @@ func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 	}
 	if n := len(list); n > 0 && show {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok && !isPrinting(u.checked, es.X) {
-			u.shown = es.X
-			u.shows = lower.Shown(u.checked.info, es.X)
-			u.listed = listed(es.X) != nil
+			u.Shown = es.X
+			u.ShownTypes = lower.Shown(u.checked.info, es.X)
+			u.Listed = listed(es.X) != nil
 		}
 	}
 	return s.declareVars(st, u)
@@ -277,7 +277,7 @@ var addedValue = lazy.Regexp(`(__val\d+) \(variable of ([^)]*)\)`)
 
 // hideAdded has errors speak of calls instead of the names that completing the statements has given their
 // values.
-func (c *checked) hideAdded(u *unit) {
+func (c *checked) hideAdded(u *Unit) {
 	for i, e := range c.errs {
 		c.errs[i].Msg = addedValue().ReplaceAllStringFunc(e.Msg, func(text string) string {
 			m := addedValue().FindStringSubmatch(text)
@@ -297,7 +297,7 @@ func (c *checked) hideAdded(u *unit) {
 // so that m keeps what it had where the call fails: __checkValue stops the cell unless the call was
 // interrupted and has given a value nevertheless. It returns nil if there is nothing to complete. An
 // assignment that is completed has as many places as its call has results, so that it is not completed again.
-func (s *Compiler) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.Stmt {
+func (s *Compiler) completeErrors(c *checked, u *Unit, list []ast.Stmt) []ast.Stmt {
 	var out []ast.Stmt
 	for _, stmt := range list {
 		if !c.leavesErrorOut(stmt) {
@@ -330,7 +330,7 @@ func (s *Compiler) completeErrors(c *checked, u *unit, list []ast.Stmt) []ast.St
 }
 
 // complete is a call that gives n values and an error, with what assigns the values.
-func (u *unit) complete(call ast.Expr, n int, assign func(values []ast.Expr) ast.Stmt) []ast.Stmt {
+func (u *Unit) complete(call ast.Expr, n int, assign func(values []ast.Expr) ast.Stmt) []ast.Stmt {
 	add := func(kind string) string {
 		name := fmt.Sprintf("__%s%d", kind, len(u.added)+1)
 		u.added[name] = call
@@ -387,7 +387,7 @@ func callPos(e ast.Expr) token.Pos {
 
 // declareVars makes session variables of what the statements declare at the top. A variable of the same type
 // stays the same variable, so that closures see the new value.
-func (s *Compiler) declareVars(st *world.Stage, u *unit) error {
+func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
 	_, kept := usesOf(u.checked.info, u.body)
 	u.Holders = s.holders(u)
 	u.vars = map[types.Object]string{}
@@ -408,7 +408,7 @@ func (s *Compiler) declareVars(st *world.Stage, u *unit) error {
 				e.Internal, e.Kept = old.Internal, old.Kept
 				e.Obj = old.Obj
 			} else {
-				e.Internal = s.world.Fresh(id.Name)
+				e.Internal = s.World.Fresh(id.Name)
 				u.slots = append(u.slots, e)
 				if old != nil && old.Kind == world.Var {
 					u.Gone = append(u.Gone, old)
@@ -431,8 +431,8 @@ func (s *Compiler) declareVars(st *world.Stage, u *unit) error {
 		}
 	}
 	for _, old := range u.Gone {
-		if !old.Kept && !kept[old.Name] && !s.usedByDecl(st, old.Name) {
-			u.free = append(u.free, old)
+		if !old.Kept && !kept[old.Name] && !s.UsedByDecl(st, old.Name) {
+			u.Free = append(u.Free, old)
 		}
 	}
 	return nil
@@ -475,8 +475,8 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 	return found
 }
 
-// usedByDecl says whether a function of the session uses a variable.
-func (s *Compiler) usedByDecl(st *world.Stage, name string) bool {
+// UsedByDecl says whether a function of the session uses a variable.
+func (s *Compiler) UsedByDecl(st *world.Stage, name string) bool {
 	for _, d := range st.Decls() {
 		if d.Uses[name] {
 			return true
@@ -576,5 +576,5 @@ func (s *Compiler) substitute(name, value string, e *ast.Expr) error {
 }
 
 func (s *Compiler) badParam(pos token.Pos, name, value, want string) error {
-	return &CheckError{Diags: []Diag{s.diagAt(pos, 0, fmt.Sprintf("-p %s=%s: got %q, want %s as in the cell", name, value, value, want), "")}}
+	return &CheckError{Diags: []Diag{s.DiagAt(pos, 0, fmt.Sprintf("-p %s=%s: got %q, want %s as in the cell", name, value, value, want), "")}}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// A unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations,
+// A Unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations,
 // or some statements.
-type unit struct {
+type Unit struct {
 	world.Change
-	piece   cell.Piece
-	dropped []*world.Decl // of earlier cells, which do not check with what is new
+	Piece   cell.Piece
+	Dropped []*world.Decl // of earlier cells, which do not check with what is new
 	pos     token.Pos
 
-	command string       // of a command line
+	Command string       // of a command line
 	Own     *Package     // the package of the user's that it makes, if it does
 	st      *world.Stage // of that package
 	cell    int          // the number of the cell
@@ -31,29 +31,29 @@ type unit struct {
 	vars      map[types.Object]string // the interpreter's names of the variables that the statements declare
 	markSlots []int                   // for marks of functions, whose variables are new to the interpreter
 	slots     []*world.Entity         // variables that are new to the interpreter
-	moves     []move
-	free      []*world.Entity // variables to free when the unit has run
+	Moves     []Move
+	Free      []*world.Entity // variables to free when the unit has run
 
 	body  []ast.Stmt // statements
 	decls []*declared
 	// remade are generic functions that are declared again: instances of the first are made of the second.
 	remade [][2]types.Object
 
-	shown  ast.Expr // the trailing expression, if it is to be shown
-	shows  []types.Type
-	listed bool                                           // shown is a list of expressions
-	added  map[string]ast.Expr                            // variables that completing assignments has added, for the results of which call
-	Outs   []*Out                                         // results of earlier cells that it uses
-	loop   func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
+	Shown      ast.Expr // the trailing expression, if it is to be shown
+	ShownTypes []types.Type
+	Listed     bool                                           // shown is a list of expressions
+	added      map[string]ast.Expr                            // variables that completing assignments has added, for the results of which call
+	Outs       []*Out                                         // results of earlier cells that it uses
+	loop       func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
 
-	program   *yaegi.Program
-	runs      bool // the program has something to run, not only to declare
+	Program   *yaegi.Program
+	Runs      bool // the program has something to run, not only to declare
 	packages  []string
 	instances []*instance
 }
 
-// A move carries a variable over to a new declaration of the same type.
-type move struct{ from, to *world.Entity }
+// A Move carries a variable over to a new declaration of the same type.
+type Move struct{ From, To *world.Entity }
 
 // declared is a declaration of a unit with its syntax.
 type declared struct {
@@ -96,8 +96,8 @@ func (in *instance) is(generic types.Object, args []types.Type) bool {
 	return true
 }
 
-// declaredFrom are the names that the statements of a unit declare from a place on.
-func (u *unit) declaredFrom(at token.Pos) (names []string) {
+// DeclaredFrom are the names that the statements of a unit declare from a place on.
+func (u *Unit) DeclaredFrom(at token.Pos) (names []string) {
 	from := slices.IndexFunc(u.body, func(stmt ast.Stmt) bool { return stmt.Pos() == at })
 	if from < 0 {
 		return nil
@@ -112,8 +112,8 @@ func (u *unit) declaredFrom(at token.Pos) (names []string) {
 	return names
 }
 
-// mentions says whether the code of a unit mentions a function for which is says so.
-func (u *unit) mentions(is func(*types.Func) bool) bool {
+// Mentions says whether the code of a unit mentions a function for which is says so.
+func (u *Unit) Mentions(is func(*types.Func) bool) bool {
 	if u.checked == nil {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 // Vars returns what cells have declared, sorted by name. Values are read as they are now.
 func (s *Session) Vars() []Var {
 	var list []Var
-	for name, e := range s.world.Names {
+	for name, e := range s.World.Names {
 		if e.Cell == 0 { // predeclared
 			continue
 		}
@@ -24,7 +24,7 @@ func (s *Session) Vars() []Var {
 		}
 		list = append(list, v)
 	}
-	for name, path := range s.world.Imports {
+	for name, path := range s.World.Imports {
 		list = append(list, Var{Name: name, Kind: "import", Type: s.locals.title(path)})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
@@ -46,22 +46,22 @@ func (s *Session) value(e *world.Entity) (any, bool) {
 // Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure
 // uses it.
 func (s *Session) Delete(name string) error {
-	e := s.world.Names[name]
+	e := s.World.Names[name]
 	if e == nil || e.Cell == 0 {
-		if _, ok := s.world.Imports[name]; ok {
-			delete(s.world.Imports, name)
+		if _, ok := s.World.Imports[name]; ok {
+			delete(s.World.Imports, name)
 			s.generation++
 			return nil
 		}
 		return fmt.Errorf("delete: no cell has declared %s", name)
 	}
-	delete(s.world.Names, name)
-	delete(s.world.Methods, name)
+	delete(s.World.Names, name)
+	delete(s.World.Methods, name)
 	s.generation++
 	if e.Kind != world.Var {
 		return nil
 	}
-	if e.Kept || s.usedByDecl(s.world.Stage(), name) {
+	if e.Kept || s.UsedByDecl(s.World.Stage(), name) {
 		s.rt.Forget(e.Internal)
 	} else {
 		s.rt.Free(e.Internal)

@@ -37,9 +37,9 @@ func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.
 		return lower.Version{}, nil
 	}
 	sig := asFunction(f.Signature())
-	n := &version{name: name, stale: v.s.world.Fresh("·stale")}
+	n := &version{name: name, stale: v.s.World.Fresh("·stale")}
 	for _, old := range v.s.lineages[key] {
-		if sameShape(old.sig, sig) {
+		if SameShape(old.sig, sig) {
 			n.before = append(n.before, old)
 		}
 		if types.Identical(old.sig, sig) {
@@ -51,7 +51,7 @@ func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.
 		if err != nil {
 			return lower.Version{}, err
 		}
-		n.of, n.first, n.typ = &lineage{key: key, sig: sig, newest: v.s.world.Fresh("·newest")}, true, typ
+		n.of, n.first, n.typ = &lineage{key: key, sig: sig, newest: v.s.World.Fresh("·newest")}, true, typ
 	}
 	v.versions = append(v.versions, n)
 	return lower.Version{Stale: n.stale, Newest: n.of.newest}, nil
@@ -99,9 +99,9 @@ func (v *env) keepVersions() {
 	}
 }
 
-// sameShape says whether two types are identical but for named types that were declared again and are made of
+// SameShape says whether two types are identical but for named types that were declared again and are made of
 // the same: the values of one are, bit for bit, values of the other.
-func sameShape(a, b types.Type) bool {
+func SameShape(a, b types.Type) bool {
 	return types.Identical(a, b) || alike(a, b, map[[2]*types.Named]bool{})
 }
 

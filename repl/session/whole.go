@@ -16,12 +16,12 @@ import (
 
 // Package checks a package of the user's and makes the unit that runs its declarations and initial values.
 // Deps are the packages of the user's among its imports, by what these say. From then on cells can import it.
-func (s *Compiler) Package(p *Package, files []File, deps map[string]*Package) (*unit, error) {
+func (s *Compiler) Package(p *Package, files []File, deps map[string]*Package) (*Unit, error) {
 	p.World = world.New()
 	p.World.Path, p.World.Name = p.Path, files[0].Syntax.Name.Name
 	for _, f := range files {
 		if err := refuseDirectives(f.Syntax); err != nil {
-			return nil, s.refusal(err)
+			return nil, s.Refusal(err)
 		}
 	}
 	w := &whole{s: s, st: p.World.Stage(), files: files, deps: deps}
@@ -38,23 +38,23 @@ func (s *Compiler) Package(p *Package, files []File, deps map[string]*Package) (
 	}
 	u.Own, u.st = p, p.World.Stage()
 	u.Change = world.Change{}
-	u.runs = len(u.body) > 0
+	u.Runs = len(u.body) > 0
 	s.packages[p.Path] = p
 	return u, nil
 }
 
 // Program checks a program and makes the unit that runs it: its initial values, then main.
-func (s *Compiler) Program(files []File, deps map[string]*Package) (*unit, error) {
-	w := &whole{s: s, st: s.world.Stage(), files: files, deps: deps}
+func (s *Compiler) Program(files []File, deps map[string]*Package) (*Unit, error) {
+	w := &whole{s: s, st: s.World.Stage(), files: files, deps: deps}
 	u, main, err := w.check()
 	if err != nil {
 		return nil, err
 	}
 	if main == nil {
-		return nil, s.refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
+		return nil, s.Refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
 	}
 	w.call(u, main)
-	s.world.Commit(&u.Change)
+	s.World.Commit(&u.Change)
 	u.Change = world.Change{}
 	return u, nil
 }
@@ -91,7 +91,7 @@ type File struct {
 // check checks the package as the compiler would and makes a unit of it, whose statements give the variables
 // their initial values, in the order that Go gives them, and call the init functions. Main is the object of
 // func main.
-func (w *whole) check() (u *unit, main types.Object, err error) {
+func (w *whole) check() (u *Unit, main types.Object, err error) {
 	s := w.s
 	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].Syntax.Name.Name), info: newInfo(), names: map[types.Object]string{}}
 	for _, f := range w.files {
@@ -107,7 +107,7 @@ func (w *whole) check() (u *unit, main types.Object, err error) {
 	if len(c.errs) > 0 {
 		return nil, nil, s.complaints(w.st, c)
 	}
-	u = &unit{cell: w.files[0].N, pos: c.files[0].Package, checked: c, runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
+	u = &Unit{cell: w.files[0].N, pos: c.files[0].Package, checked: c, Runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
 	for _, f := range w.files {
 		imports, err := w.imports(u, f.Syntax)
 		if err != nil {
@@ -128,7 +128,7 @@ func (w *whole) check() (u *unit, main types.Object, err error) {
 }
 
 // imports are the names under which a file imports packages.
-func (w *whole) imports(u *unit, file *ast.File) (map[string]string, error) {
+func (w *whole) imports(u *Unit, file *ast.File) (map[string]string, error) {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
@@ -158,14 +158,14 @@ func (w *whole) imports(u *unit, file *ast.File) (map[string]string, error) {
 }
 
 // variables makes session variables of the package's variables.
-func (w *whole) variables(u *unit) {
+func (w *whole) variables(u *Unit) {
 	scope := u.checked.pkg.Scope()
 	for _, name := range scope.Names() {
 		v, ok := scope.Lookup(name).(*types.Var)
 		if !ok {
 			continue
 		}
-		e := &world.Entity{Name: name, Kind: world.Var, Obj: v, Internal: w.s.world.Fresh(name), Kept: true}
+		e := &world.Entity{Name: name, Kind: world.Var, Obj: v, Internal: w.s.World.Fresh(name), Kept: true}
 		u.vars[v] = e.Internal
 		u.slots = append(u.slots, e)
 		u.Define = append(u.Define, e)
@@ -173,7 +173,7 @@ func (w *whole) variables(u *unit) {
 }
 
 // body makes the unit's statements. It returns the object of func main.
-func (w *whole) body(u *unit) (main types.Object) {
+func (w *whole) body(u *Unit) (main types.Object) {
 	info := u.checked.info
 	for _, in := range info.InitOrder {
 		a := &ast.AssignStmt{TokPos: in.Rhs.Pos(), Tok: token.ASSIGN, Rhs: []ast.Expr{in.Rhs}}
@@ -189,7 +189,7 @@ func (w *whole) body(u *unit) (main types.Object) {
 		}
 		switch o := info.Defs[f.Name]; f.Name.Name {
 		case "init":
-			d.ents = []*world.Entity{{Name: "init", Kind: world.Func, Obj: o, Internal: w.s.world.Fresh("init")}}
+			d.ents = []*world.Entity{{Name: "init", Kind: world.Func, Obj: o, Internal: w.s.World.Fresh("init")}}
 			w.call(u, o)
 		case "main":
 			main = o
@@ -209,7 +209,7 @@ func (w *whole) use(info *types.Info, o types.Object, pos token.Pos) *ast.Ident 
 }
 
 // call adds a call of a function of the package to the unit's statements.
-func (w *whole) call(u *unit, o types.Object) {
+func (w *whole) call(u *Unit, o types.Object) {
 	c := &ast.CallExpr{Fun: w.use(u.checked.info, o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
 	u.checked.info.Types[c] = types.TypeAndValue{Type: (*types.Tuple)(nil)}
 	u.body = append(u.body, &ast.ExprStmt{X: c})
@@ -228,8 +228,8 @@ func (im relativeImporter) Import(path string) (*types.Package, error) {
 	return im.Importer.Import(path)
 }
 
-// parseFile parses a whole file; n is the number that stands for a cell's.
-func (s *Compiler) parseFile(n int, text string) (*ast.File, error) {
+// ParseFile parses a whole file; n is the number that stands for a cell's.
+func (s *Compiler) ParseFile(n int, text string) (*ast.File, error) {
 	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
 	var list scanner.ErrorList
 	if errors.As(err, &list) {
