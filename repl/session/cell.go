@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -59,7 +60,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 		return err
 	}
 	for len(pieces) > 0 {
-		var units [][]*Unit
+		var units [][]*compile.Unit
 		err := s.prepared(ctx, func() (err error) {
 			units, err = s.Prepare(ctx, r.N, src, pieces)
 			return err
@@ -105,7 +106,7 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 		}
 	}
 	s.workers.give(w)
-	if _, given := r.failed.(GivenUp); given {
+	if _, given := r.failed.(compile.GivenUp); given {
 		return ErrInterrupted
 	}
 	if r.failed != nil {
@@ -116,8 +117,8 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 
 // runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the
 // session, because what follows must be checked again.
-func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*Unit) (done int, err error) {
-	var ran []*Unit
+func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Unit) (done int, err error) {
+	var ran []*compile.Unit
 	defer func() {
 		if e := s.flush(ctx); err == nil {
 			err = e
@@ -166,7 +167,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*Unit) (don
 }
 
 // runCommand runs a command line, and renders what it shows, like code of the cell.
-func (s *Session) runCommand(ctx context.Context, r *Result, u *Unit) error {
+func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) error {
 	if s.opts.Commands == nil {
 		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.Command)
 	}
@@ -205,7 +206,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *Unit) error {
 // runs is how packages of the user's have their units run.
 type runs struct{ s *Session }
 
-func (r runs) RunUnit(ctx context.Context, u *Unit) error {
+func (r runs) RunUnit(ctx context.Context, u *compile.Unit) error {
 	_, err := r.s.runUnit(ctx, &Result{}, u, false)
 	return err
 }
@@ -216,7 +217,7 @@ func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
 
 // runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted
 // holds what was assigned so far. More says that the cell has more to run after it.
-func (s *Session) runUnit(ctx context.Context, r *Result, u *Unit, more bool) (quit bool, err error) {
+func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more bool) (quit bool, err error) {
 	if u.Own != nil {
 		if s.locals.Ran(u.Own) {
 			return false, nil
@@ -278,7 +279,7 @@ func partial(err error) bool {
 // unassigned gives the variables back what they meant before the cell, which a unit has declared that failed
 // before it came to assign them: a name that was new is undeclared again, and one that had another type has
 // its old value.
-func (s *Session) unassigned(u *Unit, before map[string]*world.Entity, err error) {
+func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, err error) {
 	var failed *FailedError
 	var panicked *PanicError
 	if !errors.As(err, &failed) && !errors.As(err, &panicked) {
@@ -308,7 +309,7 @@ func (s *Session) unassigned(u *Unit, before map[string]*world.Entity, err error
 // A result is what the trailing expression of a cell leaves.
 type result struct {
 	n      int
-	u      *Unit
+	u      *compile.Unit
 	values []reflect.Value
 	says   bool          // the values are more than nil errors
 	shown  display.Value // them, rendered
@@ -395,7 +396,7 @@ func tell(err error) error { return &told{err, err.Error()} }
 
 // tellAt is tell for the error of a command, with its line in front if the cell has more than the command,
 // unless the error names a place itself.
-func (s *Session) tellAt(u *Unit, n int, err error) error {
+func (s *Session) tellAt(u *compile.Unit, n int, err error) error {
 	t := &told{err, err.Error()}
 	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
 		line, _ := cell.LineCol(source, u.Piece.From)

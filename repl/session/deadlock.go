@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 )
 
 // A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself
@@ -24,7 +26,7 @@ var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.New
 	"context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.", "net/http.", "os/exec.", "testing."}
 
 // mayWake says whether the code of some units uses one of those.
-func mayWake(units []*Unit) bool {
+func mayWake(units []*compile.Unit) bool {
 	wakes := func(f *types.Func) bool {
 		if f.Pkg() == nil {
 			return false
@@ -32,7 +34,7 @@ func mayWake(units []*Unit) bool {
 		name := f.Pkg().Path() + "." + f.Name()
 		return slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) })
 	}
-	return slices.ContainsFunc(units, func(u *Unit) bool { return u.Mentions(wakes) })
+	return slices.ContainsFunc(units, func(u *compile.Unit) bool { return u.Mentions(wakes) })
 }
 
 // watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -172,8 +173,8 @@ func writePackages(b *strings.Builder) {
 		fmt.Fprintf(b, "| `%s` | %s |\n", path, strings.TrimPrefix(stdlib.WhyNot(path), "not available in cells: "))
 	}
 	b.WriteString("\n## Generic names of the standard library\n\nAll work but these.\n\n| name | why |\n|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(withoutSource)) {
-		fmt.Fprintf(b, "| `%s` | %s |\n", name, withoutSource[name])
+	for _, name := range slices.Sorted(maps.Keys(generic.Without)) {
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, generic.Without[name])
 	}
 }
 

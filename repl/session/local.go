@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
 // Load checks the package of the user's that an import of a cell means, with those that it imports.
-func (ls *locals) Load(spec *ast.ImportSpec) (*Package, []*Unit, error) {
+func (ls *locals) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Unit, error) {
 	dir, own := ls.folder(ls.home, strings.Trim(spec.Path.Value, "\"`"))
 	if !own {
 		return nil, nil, nil
@@ -27,7 +28,7 @@ func (ls *locals) Load(spec *ast.ImportSpec) (*Package, []*Unit, error) {
 // loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
 // the package and, in the order in which they must run, the units of those that have not run yet. Above are
 // the packages whose imports have led here.
-func (ls *locals) loadLocal(dir string, above []*local) (*local, []*Unit, error) {
+func (ls *locals) loadLocal(dir string, above []*local) (*local, []*compile.Unit, error) {
 	for i, p := range above {
 		if p.Dir == dir {
 			var round []string
@@ -60,7 +61,7 @@ func (ls *locals) loadLocal(dir string, above []*local) (*local, []*Unit, error)
 		return nil, nil, err
 	}
 	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ls.byPath)+1)
-	var units []*Unit
+	var units []*compile.Unit
 	if p.deps, units, err = ls.loadDeps(p, above); err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +74,7 @@ func (ls *locals) loadLocal(dir string, above []*local) (*local, []*Unit, error)
 
 // loadDeps loads what a package imports: the packages by their paths in its files, and the units of those
 // that have not run yet.
-func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, units []*Unit, err error) {
+func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)
 	for _, f := range p.files {
@@ -99,16 +100,16 @@ func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, un
 }
 
 // sources are the files as the compiler takes them.
-func (p *local) sources() (list []File) {
+func (p *local) sources() (list []compile.File) {
 	for _, f := range p.files {
-		list = append(list, File{N: f.n, Text: f.text, Syntax: f.ast})
+		list = append(list, compile.File{N: f.n, Text: f.text, Syntax: f.ast})
 	}
 	return list
 }
 
 // packagesOf are packages as code sees them.
-func packagesOf(locals map[string]*local) map[string]*Package {
-	list := make(map[string]*Package, len(locals))
+func packagesOf(locals map[string]*local) map[string]*compile.Package {
+	list := make(map[string]*compile.Package, len(locals))
 	for path, p := range locals {
 		list[path] = p.Package
 	}

@@ -7,22 +7,23 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
 // program parses, checks, lowers and compiles a program as one unit, after the packages of the user's that it
 // imports. Its files stand where the cells 1, 2, … would.
-func (ls *locals) program(files []ProgramFile) ([]*Unit, error) {
+func (ls *locals) program(files []ProgramFile) ([]*compile.Unit, error) {
 	deps := map[string]*local{}
-	var units []*Unit
-	var sources []File
+	var units []*compile.Unit
+	var sources []compile.File
 	for i, f := range files {
 		file, err := ls.parseMain(i+1, f.Source)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, File{N: i + 1, Text: f.Source, Syntax: file})
-		more, others, err := ls.loadDeps(&local{Package: &Package{Dir: folderOf(f)}, files: []*localFile{{ast: file}}}, nil)
+		sources = append(sources, compile.File{N: i + 1, Text: f.Source, Syntax: file})
+		more, others, err := ls.loadDeps(&local{Package: &compile.Package{Dir: folderOf(f)}, files: []*localFile{{ast: file}}}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
@@ -47,8 +48,8 @@ func New(o Options) (*Session, error) {
 // start makes the state of an empty session.
 func (s *Session) start() error {
 	s.logger = log.New(s.errOut, "", log.LstdFlags)
-	numbers := new(Types)
-	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: GoName, Path: ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+	numbers := new(compile.Types)
+	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: compile.GoName, Path: compile.ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
 	}})
 	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: s.satisfies, Made: reflected.Of, Find: reflected.Find})
@@ -58,7 +59,7 @@ func (s *Session) start() error {
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
 	s.locals = newLocals(runs{s}, home(s.opts))
-	s.Compiler = NewCompiler(Config{
+	s.Compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Loader: s.locals, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // news says what has become of names since the units began to run that have got another type: what they are,
 // and who goes on with what they were.
-func (s *Session) news(ran []*Unit) (lines []string) {
+func (s *Session) news(ran []*compile.Unit) (lines []string) {
 	say := func(line string) {
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
@@ -30,7 +31,7 @@ func (s *Session) news(ran []*Unit) (lines []string) {
 				}
 				continue
 			}
-			if now.Kind == old.Kind && (SameShape(now.Obj.Type(), old.Obj.Type()) || world.TypeString(now.Obj.Type()) == world.TypeString(old.Obj.Type())) {
+			if now.Kind == old.Kind && (compile.SameShape(now.Obj.Type(), old.Obj.Type()) || world.TypeString(now.Obj.Type()) == world.TypeString(old.Obj.Type())) {
 				continue
 			}
 			holders := s.holding(old)

@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -18,7 +19,7 @@ const keepBytes = 4 << 10
 
 // An out is the value of a cell's trailing expression.
 type out struct {
-	Out
+	compile.Out
 	value reflect.Value      // if it is small
 	weak  weak.Pointer[byte] // what a pointer, or a struct that is one pointer, points to
 	rtype reflect.Type       // of the value, for weak ones
@@ -36,7 +37,7 @@ func (os *outs) keep(n int, t types.Type, v reflect.Value) {
 	if old := os.list[os.last]; old != nil {
 		old.shrink()
 	}
-	o := &out{Out: Out{N: n, Var: fmt.Sprintf("__out_%d", n), Type: types.Default(t)}, value: v}
+	o := &out{Out: compile.Out{N: n, Var: fmt.Sprintf("__out_%d", n), Type: types.Default(t)}, value: v}
 	if b, ok := t.(*types.Basic); ok && b.Kind() == types.UntypedNil {
 		o.Type = types.NewInterfaceType(nil, nil)
 	}
@@ -44,7 +45,7 @@ func (os *outs) keep(n int, t types.Type, v reflect.Value) {
 }
 
 // Out is Out[n] as code gets at it, or nil.
-func (os *outs) Out(n int) *Out {
+func (os *outs) Out(n int) *compile.Out {
 	if o := os.list[n]; o != nil {
 		return &o.Out
 	}
@@ -52,7 +53,7 @@ func (os *outs) Out(n int) *Out {
 }
 
 // Last is the newest result as code gets at it, or nil.
-func (os *outs) Last() *Out { return os.Out(os.last) }
+func (os *outs) Last() *compile.Out { return os.Out(os.last) }
 
 // shrink lets go of a value that is not small.
 func (o *out) shrink() {
@@ -146,7 +147,7 @@ func (o *out) get() (reflect.Value, error) {
 func resultName(n int) string { return fmt.Sprintf("Out[%d]", n) }
 
 // load puts results into their variables, which may not exist yet.
-func (s *Session) load(list []*Out) error {
+func (s *Session) load(list []*compile.Out) error {
 	for _, o := range list {
 		v, err := s.outs.list[o.N].get()
 		if err != nil {

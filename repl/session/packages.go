@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -30,14 +31,14 @@ const firstFile = 1 << 30
 
 // A local is one version of a package of the user's.
 type local struct {
-	*Package
+	*compile.Package
 	shown string // how people call it: ./util
 	files []*localFile
 	deps  map[string]*local // by the path in the import declaration
 
 	sum [sha256.Size]byte // of its files
 
-	unit *Unit
+	unit *compile.Unit
 	ran  bool
 	// symbols is made when a symbol's documentation is asked for.
 	symbols map[string]help.SymbolText
@@ -53,7 +54,7 @@ type localFile struct {
 
 // locals are the packages of the user's that a session has loaded.
 type locals struct {
-	c    *Compiler
+	c    *compile.Compiler
 	run  Runner
 	home string // the folder that the imports of cells start from
 
@@ -145,7 +146,7 @@ func (e *badPackage) Error() string { return fmt.Sprintf("package %s: %s", e.sho
 
 // readLocal reads and parses the files of a folder that go build would take.
 func (ls *locals) readLocal(dir string) (*local, error) {
-	p := &local{Package: &Package{Dir: dir}, shown: ls.shownPath(dir)}
+	p := &local{Package: &compile.Package{Dir: dir}, shown: ls.shownPath(dir)}
 	if build.IsLocalImport("./"+p.shown) && !strings.HasPrefix(p.shown, ".") {
 		p.shown = "./" + p.shown
 	}

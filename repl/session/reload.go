@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // A Runner runs what was compiled, for the session.
 type Runner interface {
 	// RunUnit commits a unit's declarations and runs its code, in the cell that ctx belongs to.
-	RunUnit(ctx context.Context, u *Unit) error
+	RunUnit(ctx context.Context, u *compile.Unit) error
 	// Changed says that names have another meaning: what follows in a cell is to be checked again.
 	Changed()
 	// Tell says something to the person.
@@ -25,11 +26,11 @@ type Runner interface {
 }
 
 // Ran says whether the declarations and initial values of a package have run.
-func (ls *locals) Ran(p *Package) bool { return ls.byPath[p.Path].ran }
+func (ls *locals) Ran(p *compile.Package) bool { return ls.byPath[p.Path].ran }
 
 // Ended notes how they have. From then on the package is what cells see under its folder; one whose initial
 // values panic is not, and is loaded anew by the next import.
-func (ls *locals) Ended(p *Package, err error) {
+func (ls *locals) Ended(p *compile.Package, err error) {
 	if err != nil {
 		delete(ls.newest, p.Dir)
 		return

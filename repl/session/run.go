@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -89,7 +90,7 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 
 // execute runs a unit's program and waits for its end. Finish is called like the last statement of it; more
 // says that the cell has more to run after it.
-func (s *Session) execute(ctx context.Context, u *Unit, more bool, finish func()) (quit bool, err error) {
+func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finish func()) (quit bool, err error) {
 	if !u.Runs {
 		if err := s.interp.Run(u.Program); err != nil {
 			return false, s.NotRun(u, err)

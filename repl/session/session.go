@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 )
 
 // Options say how a session talks to the world. The zero value is usable: output is dropped, there is no
@@ -65,6 +66,14 @@ type Result struct {
 	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
 	Elapsed time.Duration   // from the start of the check to the end of the run
 }
+
+// What is wrong with a cell, and where.
+type (
+	// A CheckError says why a cell was refused before any of it ran. Nothing has changed.
+	CheckError = compile.CheckError
+	// A Diag is one complaint at a place of the cell, or of a file that it imports.
+	Diag = compile.Diag
+)
 
 // A PanicError is a panic in the user's code, with the user's frames only.
 type PanicError struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -31,7 +32,7 @@ type state struct {
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}
 
-	*Compiler
+	*compile.Compiler
 	interp *yaegi.Interp
 	rt     *rt.Runtime
 	locals *locals

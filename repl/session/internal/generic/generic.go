@@ -28,3 +28,12 @@ func Source(path string) (texts []string, ok bool) {
 	}
 	return texts, len(texts) > 0
 }
+
+// Without are the generic functions and types of the standard library that cells cannot use, with the reason.
+var Without = map[string]string{
+	"hash/maphash.Comparable":      "it hashes memory as the compiler lays it out",
+	"hash/maphash.WriteComparable": "it hashes memory as the compiler lays it out",
+	"iter.Seq":                     "it needs none: a sequence is written as the function that it is",
+	"iter.Seq2":                    "it needs none: a sequence is written as the function that it is",
+	"runtime.AddCleanup":           "values of cells live as long as the interpreter keeps them",
+}

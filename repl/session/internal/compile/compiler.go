@@ -1,4 +1,4 @@
-package session
+package compile
 
 import (
 	"go/ast"
@@ -91,8 +91,8 @@ type Package struct {
 	World *world.World
 }
 
-// NewCompiler makes the compiler of an empty session.
-func NewCompiler(c Config) *Compiler {
+// New makes the compiler of an empty session.
+func New(c Config) *Compiler {
 	s := &Compiler{Config: c, World: world.New(), fset: c.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
 	s.packages, s.names = map[string]*Package{}, map[types.Object]string{}
 	s.importer = importer{stdlib.Importer(s.fset), s.packages}

@@ -1,4 +1,4 @@
-package session
+package compile
 
 import (
 	"go/types"
