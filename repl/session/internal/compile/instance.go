@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -63,6 +64,9 @@ func (v *env) stageOf(pkg *types.Package) *world.Stage {
 // generic is the source of a generic declaration: a session's, or one of the packages that come as source.
 func (v *env) generic(o types.Object) (*world.Decl, *sourcePackage, error) {
 	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
+		if why := generic.Without[o.Pkg().Path()+"."+o.Name()]; why != "" {
+			return nil, nil, fmt.Errorf("%s.%s is not available in cells: %s", o.Pkg().Name(), o.Name(), why)
+		}
 		p, err := v.s.sources.load(o.Pkg().Path())
 		if err != nil {
 			return nil, nil, err
