@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"iter"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -150,3 +152,6 @@ func (s *Compiler) Position(pos token.Pos) token.Position { return s.fset.Positi
 
 // Import is the package with a path, compiled or of the user's own.
 func (s *Compiler) Import(path string) (*types.Package, error) { return s.importer.Import(path) }
+
+// Slots are those whose marks the interpreter has variables for.
+func (s *Compiler) Slots() iter.Seq[int] { return maps.Keys(s.slots) }
