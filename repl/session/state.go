@@ -22,7 +22,7 @@ type state struct {
 	n         int // the newest cell
 	history   []Cell
 	lastPanic *PanicError
-	command   *compile.Unit                // the command line that runs
+	command   *compile.Unit        // the command line that runs
 	lines     map[token.Pos]string // what the lines of marks are called
 	// generation counts the changes that commands make, after which the rest of a cell is checked again.
 	generation int
