@@ -49,16 +49,12 @@ func runKernels(ctx context.Context, c *call) (display.Value, error) {
 	if choice := c.choice("fuse"); choice != "" {
 		return valueOr(w.count(ctx, choice == "on"))
 	}
-	r := profile.Start()
-	_, _, err = w.once(ctx)
-	return valueOr(r.Stop(), err)
+	return valueOr(w.record(ctx, profile.Record))
 }
 
 // count records the launches of the work with fusion on or off.
 func (w *work) count(ctx context.Context, fused bool) (*profile.Recording, error) {
-	r := profile.Start()
-	_, _, err := w.once(tensor.WithFusion(ctx, fused))
-	return r.Stop(), err
+	return w.record(tensor.WithFusion(ctx, fused), profile.Record)
 }
 
 func valueOr(r *profile.Recording, err error) (display.Value, error) {
@@ -73,10 +69,8 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := w.once(ctx); err != nil {
+	if _, err := w.record(ctx, profile.Record); err != nil {
 		return nil, err
 	}
-	r := profile.StartTimed()
-	_, _, err = w.once(ctx)
-	return valueOr(r.Stop(), err)
+	return valueOr(w.record(ctx, profile.RecordTimed))
 }

@@ -63,7 +63,7 @@ func TestInterruptedTiming(t *testing.T) {
 	}
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(300*time.Millisecond, cancel)
+	time.AfterFunc(1500*time.Millisecond, cancel) // when its samples have begun
 	start := time.Now()
 	r := s.Run(ctx, "%timeit -t 1m time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)")
 	if time.Since(start) > 30*time.Second {

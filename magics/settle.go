@@ -1,40 +1,16 @@
 package magics
 
 import (
-	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"reflect"
-	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// settle evaluates all tensors that can be reached from v through exported fields, elements and pointers,
-// together, so that they share what they have in common. It says whether there were any.
-func settle(v any) (found bool, err error) {
-	list := tensorsIn(v)
-	if len(list) == 0 {
-		return false, nil
-	}
-	return true, tensor.Try(func() { tensor.Eval(list...) })
-}
-
-// spend computes what settle would evaluate, and gives the memory back: the tensors stay as lazy as they
-// were, for others that may have them.
-func spend(v any) error {
-	list := slices.DeleteFunc(tensorsIn(v), tensor.Tensor.Evaluated)
-	return tensor.Try(func() {
-		for i, t := range list {
-			list[i] = t.Detach()
-		}
-		tensor.Eval(list...)
-		tensor.Free(list...)
-	})
-}
-
+// tensorsIn lists the tensors that can be reached from v through exported fields, elements and pointers.
 func tensorsIn(v any) []tensor.Tensor {
 	s := settler{seen: map[seenPointer]bool{}}
 	s.value(reflect.ValueOf(v), 0)
@@ -105,11 +81,19 @@ func mayHoldTensor(t reflect.Type) bool {
 }
 
 // settleInputs evaluates the session's variables that a statement mentions, so that the statement is not
-// charged for what was left undone before it.
+// charged for what was left undone before it. A statement that is a variable asks for what was left undone.
 func (c *call) settleInputs(source string) error {
 	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil // the compiler has said what is wrong, or will
+	}
+	list := f.Decls[0].(*ast.FuncDecl).Body.List
+	if len(list) == 1 {
+		if es, ok := list[0].(*ast.ExprStmt); ok {
+			if _, ok := ast.Unparen(es.X).(*ast.Ident); ok {
+				return nil
+			}
+		}
 	}
 	mentioned := map[string]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -120,58 +104,10 @@ func (c *call) settleInputs(source string) error {
 	})
 	for _, v := range c.s.Vars() {
 		if v.Kind == "var" && mentioned[v.Name] {
-			if _, err := settle(v.Value); err != nil {
+			if err := tensor.Try(func() { tensor.Eval(tensorsIn(v.Value)...) }); err != nil {
 				return fmt.Errorf("%s: %w", v.Name, err)
 			}
 		}
 	}
 	return nil
 }
-
-// once runs the work and evaluates what it made.
-func (w *work) once(ctx context.Context) (v any, lazy bool, err error) {
-	err = w.stmt.Each(ctx, 1, func(made any) error {
-		v = made
-		lazy, err = settleResult(made)
-		return err
-	})
-	return v, lazy, err
-}
-
-// repeat runs the work n times. Lazy work is computed each time; other work runs in one loop of the
-// interpreter.
-func (w *work) repeat(ctx context.Context, lazy bool) func(n int) error {
-	return func(n int) error {
-		if !lazy {
-			_, err := w.stmt.Run(ctx, n)
-			return err
-		}
-		return w.stmt.Each(ctx, n, func(made any) error {
-			if err := failure(made); err != nil {
-				return err
-			}
-			return spend(made)
-		})
-	}
-}
-
-// settleResult evaluates what work made.
-func settleResult(made any) (lazy bool, err error) {
-	if err := failure(made); err != nil {
-		return false, err
-	}
-	return settle(made)
-}
-
-// failure is the error that the last of several results may be.
-func failure(made any) error {
-	if list, ok := made.(results); ok && len(list) > 0 {
-		if err, ok := list[len(list)-1].(error); ok {
-			return err
-		}
-	}
-	return nil
-}
-
-// results are the values of work that has several.
-type results = []any

@@ -26,18 +26,19 @@ func timingMagics() []*Magic {
 	}, {
 		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
 		Summary: "time a statement until the median is known to 2 %",
-		Help: "The statement is compiled once and run in blocks of at least 1 ms; what it makes is evaluated each time. Shown are\n" +
-			"the median, the middle half of the samples (IQR), the launches of one run, how fast its inputs and outputs moved as a\n" +
-			"share of what this machine can read, and what the interpreter alone costs for an empty statement. Nothing is\n" +
-			"subtracted.",
+		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
+			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
+			"cases, the shortest run, the middle half, the launches of one run, how fast its inputs and outputs moved as a share\n" +
+			"of what this machine can read, and what the interpreter alone costs for an empty statement. Nothing is subtracted.",
 		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)",
 		run:     runTimeit,
 	}, {
 		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
 		Summary: "compare statements, in turn, with the interval of the ratio",
 		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
-			"what the others are compared with; the brackets are the 95 % interval of the ratio of medians. -t is for each.\n" +
-			"Two statements cannot have the same name.",
+			"what the others are compared with, and is timed against itself as well: what it differs from itself by is no\n" +
+			"difference of the others. ~ means that a larger difference than it names is ruled out. -t is for each. Two\n" +
+			"statements cannot have the same name.",
 		Example: "%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
 		run:     runBench,
 	}}
@@ -48,18 +49,23 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := profile.Start()
-	start := time.Now()
-	v, _, err := w.once(ctx)
-	if err == nil {
-		err = device.Default().Sync()
-	}
-	wall := time.Since(start)
-	r.Stop()
+	var v any
+	var wall time.Duration
+	r := profile.Record(ctx, func(ctx context.Context) {
+		v, err = w.once(ctx, func(run func() error) error {
+			start := time.Now()
+			err := run()
+			if err == nil {
+				err = device.Default().Sync()
+			}
+			wall = time.Since(start)
+			return err
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
-	line := display.Text(units.Duration(wall) + " · " + r.Summary())
+	line := display.Text(strings.Join(append([]string{units.Duration(wall) + " · " + r.Summary()}, r.Notes()...), "\n"))
 	if shown := w.show(v); shown != nil {
 		return values{shown, line}, nil
 	}
@@ -101,10 +107,8 @@ func (c *call) prepare() (*work, error) {
 
 // A timing is what %timeit shows.
 type timing struct {
-	result *bench.Result
-	floor  float64 // seconds that the interpreter takes for an empty statement of the same shape
-	one    *profile.Recording
-	rate   string // how fast bytes moved, or why that is not shown
+	*bench.Result
+	rate string // how fast bytes moved, or why that is not shown
 }
 
 func runTimeit(ctx context.Context, c *call) (display.Value, error) {
@@ -112,49 +116,20 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	one, lazy, err := w.record(ctx)
+	m, err := c.measured(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	result, err := bench.Measure(ctx, w.repeat(ctx, lazy), bench.Options{Time: c.duration("t")})
+	defer m.ledger.Close()
+	result, err := bench.MeasureWork(ctx, m.bench(""), bench.Options{Time: c.duration("t")})
 	if err != nil {
 		return nil, err
 	}
-	t := &timing{result: result, one: one}
-	if t.floor, err = c.measureFloor(ctx, w, lazy); err != nil {
-		return nil, err
-	}
-	if one.Bytes() > 0 && ctx.Err() == nil {
+	t := &timing{Result: result}
+	if result.Refused == "" && result.Tally.Bytes > 0 && ctx.Err() == nil {
 		t.rate = t.limit(ctx)
 	}
 	return t, nil
-}
-
-// record runs the work twice, once to have plans built and once to count.
-func (w *work) record(ctx context.Context) (r *profile.Recording, lazy bool, err error) {
-	if _, lazy, err = w.once(ctx); err != nil || !lazy {
-		return new(profile.Recording), lazy, err
-	}
-	r = profile.Start()
-	_, _, err = w.once(ctx)
-	return r.Stop(), lazy, err
-}
-
-// measureFloor times an empty statement in the way in which w was timed.
-func (c *call) measureFloor(ctx context.Context, w *work, lazy bool) (float64, error) {
-	stmt, err := c.s.Compile(w.floor)
-	if err != nil {
-		return 0, err
-	}
-	empty := &work{source: w.floor, stmt: stmt}
-	r, err := bench.Measure(ctx, empty.repeat(ctx, lazy), bench.Options{Time: 100 * time.Millisecond})
-	if err != nil && ctx.Err() == nil {
-		return 0, err
-	}
-	if r == nil {
-		return 0, nil
-	}
-	return r.Median, nil
 }
 
 // limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading
@@ -165,7 +140,7 @@ func (t *timing) limit(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	flops, bytes := float64(t.one.Flops())/t.result.Median, float64(t.one.Bytes())/t.result.Median
+	flops, bytes := float64(t.Tally.Flops)/t.Median, float64(t.Tally.Bytes)/t.Median
 	peak, of := ceilings.Flops(dtype.F32), "of peak"
 	if _, f32 := bench.Share(flops, peak); !f32 && ceilings.Flops(dtype.BF16) > peak {
 		peak, of = ceilings.Flops(dtype.BF16), "of bf16's peak"
@@ -185,27 +160,30 @@ func (t *timing) limit(ctx context.Context) string {
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
 
-// StyledText is two lines, so that they fit a screen of 80 columns, and notes below them.
+// StyledText is three lines, so that they fit a screen of 80 columns, and notes below them.
 func (t *timing) StyledText(_ int, style display.Style) string {
-	r := t.result
-	line := fmt.Sprintf("%s  median of %s (IQR %s – %s)", style.Paint(display.Strong, units.Seconds(r.Median)),
-		units.Plural(int64(r.Runs()), "run"), units.Seconds(r.P25), units.Seconds(r.P75))
-	line += "\n" + style.Paint(display.Dim, t.facts())
-	notes := r.Notes
-	if t.floor > 0 && r.Median < 2*t.floor {
-		notes = append([]string{"most of this is the interpreter, not the work"}, notes...)
+	if t.Refused != "" {
+		return t.Result.Text(0)
 	}
-	for _, note := range notes {
-		line += "\n" + style.Paint(display.Dim, note)
+	lines := []string{
+		style.Paint(display.Strong, units.Seconds(t.Median)) + "  " + t.Sampled() + ", " + t.Certainty(),
+		style.Paint(display.Dim, t.Spread()),
+		style.Paint(display.Dim, t.facts()),
 	}
-	return line
+	if t.Floor > 0 && t.Median < 2*t.Floor {
+		lines = append(lines, style.Paint(display.Dim, "most of this is the interpreter, not the work"))
+	}
+	for _, note := range t.Notes {
+		lines = append(lines, style.Paint(display.Dim, note))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // facts are what stands behind the time.
 func (t *timing) facts() string {
 	var parts []string
-	if t.one.Launches > 0 {
-		parts = append(parts, units.Plural(int64(t.one.Launches), "launch"))
+	if t.Tally.Launches > 0 {
+		parts = append(parts, units.Plural(int64(t.Tally.Launches), "launch"))
 	}
 	if t.rate != "" {
 		parts = append(parts, t.rate)
@@ -214,7 +192,7 @@ func (t *timing) facts() string {
 	if facts != "" {
 		facts += " · "
 	}
-	return facts + "interpreter floor " + units.Seconds(t.floor)
+	return facts + "interpreter floor " + units.Seconds(t.Floor)
 }
 
 func runBench(ctx context.Context, c *call) (display.Value, error) {
@@ -229,8 +207,7 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.tellApart(split); err != nil {
 		return nil, err
 	}
-	cases := make([]bench.Case, len(split))
-	launches := make([]int, len(split))
+	works := make([]bench.Work, len(split))
 	for i, each := range split {
 		w, err := c.compile(each.source)
 		if err != nil {
@@ -239,18 +216,18 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 		if err := c.settleInputs(each.source); err != nil {
 			return nil, err
 		}
-		one, lazy, err := w.record(ctx)
+		m, err := c.measured(ctx, w)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", each.name, err)
+			return nil, err
 		}
-		cases[i] = bench.Case{Name: each.name, Run: w.repeat(ctx, lazy)}
-		launches[i] = one.Launches
+		defer m.ledger.Close()
+		works[i] = m.bench(each.name)
 	}
-	result, err := bench.Compare(ctx, cases, bench.Options{Time: c.duration("t")})
+	result, err := bench.CompareWorks(ctx, works, bench.Options{Time: c.duration("t")})
 	if err != nil {
 		return nil, err
 	}
-	return comparison(result, launches), nil
+	return comparison(result), nil
 }
 
 // tellApart makes sure that each case has a name of its own. Statements without a name that are the same are
@@ -270,21 +247,21 @@ func (c *call) tellApart(cases []benchCase) error {
 }
 
 // comparison is the table of %bench.
-func comparison(result *bench.Comparison, launches []int) display.Value {
+func comparison(result *bench.Comparison) display.Value {
 	t := display.NewTable("", ">median", "vs "+result.Lines[0].Name, ">launches")
-	var notes []string
 	for i, l := range result.Lines {
 		versus := display.Cell{}
 		if i > 0 {
 			versus = display.Cell{Text: l.Versus(), Value: l.Ratio, Role: verdictRoles[l.Verdict]}
 		}
-		t.Add(display.Cell{Text: l.Name, Role: display.Name}, display.SecondsCell(l.Result.Median), versus, launches[i])
-		for _, note := range l.Result.Notes {
-			notes = append(notes, l.Name+": "+note)
+		median := display.SecondsCell(l.Result.Median)
+		if l.Result.Refused != "" {
+			median = display.Cell{Text: "–"}
 		}
+		t.Add(display.Cell{Text: l.Name, Role: display.Name}, median, versus, l.Result.Tally.Launches)
 	}
-	t.Foot = strings.Join(append(notes, result.Notes...), "\n")
+	t.Foot = strings.Join(result.Remarks(), "\n")
 	return t
 }
 
-var verdictRoles = map[string]display.Role{"slower": display.Bad, "faster": display.Good, "same": display.Dim, "unknown": display.Dim}
+var verdictRoles = map[string]display.Role{"slower": display.Bad, "faster": display.Good, "same": display.Dim, "unknown": display.Dim, "refused": display.Bad}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -19,12 +20,12 @@ func (r *rounds) inspect(s *subject) (Tally, error) {
 		return t, err
 	}
 	var before, after runtime.MemStats
-	rec := profile.Start()
-	defer rec.Stop()
-	runtime.ReadMemStats(&before)
-	_, err := s.samples.time(1)
-	runtime.ReadMemStats(&after)
-	rec.Stop()
+	var err error
+	rec := profile.Record(scope.Context(), func(context.Context) {
+		runtime.ReadMemStats(&before)
+		_, err = s.samples.time(1)
+		runtime.ReadMemStats(&after)
+	})
 	return Tally{Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(),
 		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc)}, err
 }

@@ -63,7 +63,11 @@ func (c *Comparison) Text(int) string {
 		}
 		rows = append(rows, []string{l.Name, l.median(), versus})
 	}
-	lines := []string{units.Table(rows)}
+	return strings.Join(append([]string{units.Table(rows)}, c.Remarks()...), "\n")
+}
+
+// Remarks are what has to be said beside the figures: what was refused, what differs, and notes.
+func (c *Comparison) Remarks() (lines []string) {
 	for _, l := range c.Lines {
 		if l.Result.Refused != "" {
 			lines = append(lines, l.Name+": no time: "+l.Result.Refused)
@@ -78,7 +82,7 @@ func (c *Comparison) Text(int) string {
 	if len(c.Lines) > 1 && c.Same.Ratio > 0 {
 		lines = append(lines, c.Lines[0].Name+" against itself: "+c.Same.String())
 	}
-	return strings.Join(append(lines, c.Notes...), "\n")
+	return append(lines, c.Notes...)
 }
 
 func (l *Line) median() string {

@@ -66,9 +66,8 @@ func TestHalfPrecision(t *testing.T) {
 		if d, scale := tensor.MaxAbsDiff(got.Logits(ids), want.Logits(ids)), want.Logits(ids).Abs().Max().Item(); d > 1e-5*scale {
 			t.Errorf("%v: the logits differ by %g of %g", dt, d, scale)
 		}
-		r := profile.Start()
-		got.Logits(ids).Eval()
-		for _, k := range r.Stop().Kernels {
+		r := profile.Record(t.Context(), func(context.Context) { got.Logits(ids).Eval() })
+		for _, k := range r.Kernels {
 			if k.Name == "cast" && k.Launches > 1 { // that of the tokens' vectors
 				t.Errorf("%v: %d launches of %s, want the products to read the matrices", dt, k.Launches, k.Name)
 			}

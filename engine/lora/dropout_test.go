@@ -87,9 +87,7 @@ func TestDropoutLaunches(t *testing.T) {
 	launches := func(dropout float64) int {
 		l := lora.Wrap(w, lora.Config{Rank: 4, Dropout: dropout})
 		l.SetTraining(true)
-		rec := profile.Start()
-		l.Forward(x).Eval()
-		return rec.Stop().Launches
+		return profile.Record(t.Context(), func(context.Context) { l.Forward(x).Eval() }).Launches
 	}
 	if without, with := launches(0), launches(0.1); with != without+2 {
 		t.Errorf("got %d launches with dropout, %d without, want two more", with, without)

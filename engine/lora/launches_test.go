@@ -1,6 +1,7 @@
 package lora_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -99,14 +100,14 @@ func TestAdapterStepOnEveryDevice(t *testing.T) {
 			ad := inject(t, m, lora.Config{Rank: 4})
 			rule := optim.AdamW{}.New(ad.Params())
 			step := func(i int) *profile.Recording {
-				r := profile.Start()
-				loss := m.Loss(ids, ids)
-				grads := tensor.Grad(loss, nn.Values(ad.Params())...)
-				scale, norm := optim.ClipScale(grads, 1)
-				update := rule.Update(grads, 1e-3/float64(i+1), scale)
-				tensor.Eval(append(update.Tensors(), loss, norm)...)
-				update.Commit()
-				return r.Stop()
+				return profile.Record(t.Context(), func(context.Context) {
+					loss := m.Loss(ids, ids)
+					grads := tensor.Grad(loss, nn.Values(ad.Params())...)
+					scale, norm := optim.ClipScale(grads, 1)
+					update := rule.Update(grads, 1e-3/float64(i+1), scale)
+					tensor.Eval(append(update.Tensors(), loss, norm)...)
+					update.Commit()
+				})
 			}
 			step(0)
 			for i := 1; i < 4; i++ {
@@ -129,9 +130,7 @@ func TestAdapterStepOnEveryDevice(t *testing.T) {
 }
 
 func launched(ts []tensor.Tensor) int {
-	r := profile.Start()
-	tensor.Eval(ts...)
-	return r.Stop().Launches
+	return profile.Record(context.Background(), func(context.Context) { tensor.Eval(ts...) }).Launches
 }
 
 // onDevice runs f with dev as the default device.

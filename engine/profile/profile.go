@@ -2,18 +2,23 @@
 // need; copies between host and device; plans built and plans used again; and, when asked, the time that each
 // kernel took.
 //
-//	r := profile.Start()
-//	y.Eval()
-//	fmt.Println(r.Stop())
+//	r := profile.Record(ctx, func(context.Context) { y.Eval() })
+//	fmt.Println(r)
 //
-// Nothing is recorded, and nothing costs more than an atomic addition, unless a [Recording] is open.
-// Recordings may overlap; each sees everything that the process does while it is open.
+// A [Recording] belongs to a context. It has what is done within that, by the function or by goroutines that
+// work within the function's context; and what is done by goroutines without any context, because the
+// function may have started them. What others launched meanwhile is counted apart. Recordings may overlap,
+// and stand in each other.
+//
+// Nothing is recorded, and nothing costs more than an atomic addition, unless a Recording is open.
 package profile
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Kernel is what was recorded of all launches of one name.
@@ -25,86 +30,85 @@ type Kernel struct {
 	Time     time.Duration // on the device; 0 unless the recording is timed
 }
 
-// A Recording is what was done between Start and Stop. Its fields are complete after Stop.
+// A Merged is equal work that was asked for several times and done once.
+type Merged struct {
+	Op    string // with its result, "matmul f32[512 512]"
+	Times int    // how often it was asked for beyond the one time
+}
+
+// A Recording is what was done while a function ran.
 type Recording struct {
 	Kernels     []Kernel // in the order of their first launch
 	Launches    int
+	Others      int // launches that were made meanwhile within other contexts
 	Copies      int // between host and device, in either direction
 	CopiedBytes int64
 	PlansBuilt  int
 	PlansReused int
-	Wall        time.Duration // from Start to Stop
+	Merged      []Merged
+	Wall        time.Duration // that the function took
 	Timed       bool
-
-	start time.Time
-	index map[string]int // name -> place in Kernels
 }
 
-// Start begins a recording of counts.
-func Start() *Recording { return begin(false) }
+// Record calls f within a context that is made from ctx, and returns what was done within it.
+func Record(ctx context.Context, f func(ctx context.Context)) *Recording { return record(ctx, 0, f) }
 
-// StartTimed begins a recording with the time of each kernel. To measure it, devices run one kernel after the
-// other and wait for each: the whole then takes longer than without.
-func StartTimed() *Recording { return begin(true) }
-
-func begin(withTimes bool) *Recording {
-	r := &Recording{Timed: withTimes, start: time.Now(), index: map[string]int{}}
-	events.Listen((*recorder)(r))
-	return r
+// RecordTimed is Record with the time of each kernel. To measure it, devices run one kernel after the other
+// and wait for each: the whole then takes longer than without.
+func RecordTimed(ctx context.Context, f func(ctx context.Context)) *Recording {
+	return record(ctx, events.Times, f)
 }
 
-// Stop ends the recording and returns it. A second Stop changes nothing.
-func (r *Recording) Stop() *Recording {
-	if events.Ignore((*recorder)(r)) {
-		r.Wall = time.Since(r.start)
-	}
+func record(ctx context.Context, with events.Option, f func(context.Context)) *Recording {
+	ctx, counting := events.Open(ctx, with)
+	defer counting.Close()
+	start, before := time.Now(), events.Total()
+	scope.Within(ctx, func() { f(ctx) })
+	wall, all := time.Since(start), int(events.Total()-before)
+	r := collect(counting.Counts())
+	r.Wall, r.Timed, r.Others = wall, with == events.Times, max(0, all-r.Launches)
 	return r
 }
 
 // Total returns the number of launches since the process began.
 func Total() int64 { return events.Total() }
 
-// A recorder is a Recording as the engine sees it.
-type recorder Recording
-
-// WantsTimes says whether the recording is timed.
-func (r *recorder) WantsTimes() bool { return r.Timed }
-
-// Launched adds launches.
-func (r *recorder) Launched(launches []events.Launch, times []time.Duration, reused bool) {
-	if reused {
-		r.PlansReused++
-	} else {
-		r.PlansBuilt++
-	}
-	for i, l := range launches {
-		var took time.Duration
-		if r.Timed && i < len(times) {
-			took = times[i]
+// collect gathers what was counted by kernel.
+func collect(c events.Counts) *Recording {
+	r := &Recording{Copies: c.Copies, CopiedBytes: c.CopiedBytes}
+	kernels, merged := map[string]int{}, map[string]int{}
+	for _, runs := range c.Runs {
+		r.PlansBuilt += runs.Built
+		r.PlansReused += runs.Count - runs.Built
+		r.Launches += runs.Count * len(runs.Launches)
+		for i, l := range runs.Launches {
+			k := &r.Kernels[placeOf(kernels, l.Kernel, &r.Kernels)]
+			k.Name = l.Kernel
+			k.Launches += runs.Count
+			k.Bytes += int64(runs.Count) * l.Bytes
+			k.Flops += int64(runs.Count) * l.Flops
+			if runs.Times != nil {
+				k.Time += runs.Times[i]
+			}
 		}
-		r.add(l, took)
+		for _, m := range runs.Merged {
+			all := &r.Merged[placeOf(merged, m.Op, &r.Merged)]
+			all.Op = m.Op
+			all.Times += runs.Count * m.Times
+		}
 	}
+	return r
 }
 
-func (r *recorder) add(l events.Launch, took time.Duration) {
-	i, ok := r.index[l.Kernel]
+// placeOf returns where in list the element with a name stands, which is a new one at first.
+func placeOf[T any](places map[string]int, name string, list *[]T) int {
+	i, ok := places[name]
 	if !ok {
-		i = len(r.Kernels)
-		r.index[l.Kernel] = i
-		r.Kernels = append(r.Kernels, Kernel{Name: l.Kernel})
+		i = len(*list)
+		places[name] = i
+		*list = append(*list, *new(T))
 	}
-	k := &r.Kernels[i]
-	k.Launches++
-	k.Bytes += l.Bytes
-	k.Flops += l.Flops
-	k.Time += took
-	r.Launches++
-}
-
-// Copied adds a copy between host and device.
-func (r *recorder) Copied(bytes int64) {
-	r.Copies++
-	r.CopiedBytes += bytes
+	return i
 }
 
 // Bytes is the sum over all kernels.

@@ -1,39 +1,35 @@
 package profile
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// run reports launches as the engine does.
-func run(times []time.Duration, reused bool, launches ...events.Launch) {
-	if listened, wantTimes := events.Launching(len(launches)); listened {
-		if !wantTimes {
-			times = nil
-		}
-		events.Launched(launches, times, reused)
-	}
+// run reports launches as the engine does for a plan that ran within ctx.
+func run(ctx context.Context, w *events.Work, times ...time.Duration) {
+	events.Of(ctx).Ran(w, times, true)
 }
 
 var (
-	lora = events.Launch{Kernel: "lora_linear_rows", Bytes: 4509715, Flops: 8_500_000}
-	mul  = events.Launch{Kernel: "map_mul", Bytes: 2048, Flops: 256}
+	lora = &events.Work{Launches: []events.Launch{{Kernel: "lora_linear_rows", Bytes: 4509715, Flops: 8_500_000}}}
+	mul  = &events.Work{Launches: []events.Launch{{Kernel: "map_mul", Bytes: 2048, Flops: 256}}}
+	both = &events.Work{Launches: append(mul.Launches[:1:1], lora.Launches...)}
 )
 
-func TestRecording(t *testing.T) {
+func TestRecord(t *testing.T) {
 	before := Total()
-	run(nil, false, lora)
-	r := Start()
-	run(nil, true, lora)
-	events.Copied(1024)
-	if got := r.Stop(); got != r {
-		t.Error("Stop returned another recording")
-	}
-	run(nil, true, lora, mul)
+	run(t.Context(), lora)
+	r := Record(t.Context(), func(ctx context.Context) {
+		run(ctx, lora)
+		events.Copied(1024)
+	})
+	run(t.Context(), both)
 	events.Copied(1)
 	const want = "kernel            calls    bytes  flops\n" +
 		"lora_linear_rows      1  4.3 MiB  8.5 M\n" +
@@ -44,35 +40,56 @@ func TestRecording(t *testing.T) {
 	if n := Total() - before; n != 4 {
 		t.Errorf("Total grew by %d, want 4", n)
 	}
-	wall := r.Wall
-	if r.Stop(); r.Wall != wall || r.Launches != 1 {
-		t.Error("a second Stop changed the recording")
+}
+
+// A recording has what was done within its context, by whichever goroutine, and says how much others did.
+func TestWhoseLaunchesCount(t *testing.T) {
+	other, wait := context.WithCancel(t.Context()) // a context of its own
+	defer wait()
+	r := Record(t.Context(), func(ctx context.Context) {
+		for _, within := range []context.Context{ctx, context.WithValue(ctx, &scope.Key{}, 1), other} {
+			done := make(chan bool)
+			go scope.Within(within, func() {
+				defer close(done)
+				run(scope.Context(), mul)
+			})
+			<-done
+		}
+		done := make(chan bool)
+		go func() { // a goroutine that the function may have started
+			defer close(done)
+			run(scope.Context(), mul)
+		}()
+		<-done
+	})
+	if r.Launches != 3 || r.Others != 1 {
+		t.Errorf("got %d launches and %d of others, want 3 and 1", r.Launches, r.Others)
+	}
+	if text := r.String(); !strings.HasSuffix(text, "\n1 launch meanwhile by others, not counted above") {
+		t.Errorf("the others are missing in\n%s", text)
 	}
 }
 
-func TestOverlappingRecordings(t *testing.T) {
-	outer := Start()
-	run(nil, false, mul)
-	inner := StartTimed()
-	run([]time.Duration{time.Millisecond}, true, mul)
-	inner.Stop()
-	run(nil, true, mul)
-	outer.Stop()
+func TestNestedRecordings(t *testing.T) {
+	var inner *Recording
+	outer := Record(t.Context(), func(ctx context.Context) {
+		run(ctx, mul)
+		inner = RecordTimed(ctx, func(ctx context.Context) { run(ctx, mul, time.Millisecond) })
+		run(ctx, mul)
+	})
 	if outer.Launches != 3 || inner.Launches != 1 {
 		t.Errorf("got %d and %d launches, want 3 and 1", outer.Launches, inner.Launches)
 	}
 	if inner.DeviceTime() != time.Millisecond || outer.DeviceTime() != 0 {
 		t.Errorf("got times %v and %v, want them in the timed recording only", inner.DeviceTime(), outer.DeviceTime())
 	}
-	if outer.Bytes() != 3*mul.Bytes || outer.Flops() != 3*mul.Flops {
+	if one := mul.Launches[0]; outer.Bytes() != 3*one.Bytes || outer.Flops() != 3*one.Flops {
 		t.Errorf("got %d bytes, %d flops, want the sums", outer.Bytes(), outer.Flops())
 	}
 }
 
 func TestTimedText(t *testing.T) {
-	r := StartTimed()
-	run([]time.Duration{time.Millisecond, 3 * time.Millisecond}, true, mul, lora)
-	r.Stop()
+	r := RecordTimed(t.Context(), func(ctx context.Context) { run(ctx, both, time.Millisecond, 3*time.Millisecond) })
 	r.Wall = 5 * time.Millisecond
 	const want = "kernel            calls     time   share     each  GB/s  GFLOP/s\n" +
 		"lora_linear_rows      1  3.00 ms  75.0 %  3.00 ms  1.50     2.83\n" +
@@ -81,6 +98,18 @@ func TestTimedText(t *testing.T) {
 		"4.00 ms of 5.00 ms on the device, one kernel at a time"
 	if got := r.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Equal work that the planner has merged is named.
+func TestMerged(t *testing.T) {
+	twice := &events.Work{Launches: mul.Launches, Merged: []events.Merged{{Op: "mul f32[256]", Times: 1}}}
+	r := Record(t.Context(), func(ctx context.Context) {
+		run(ctx, twice)
+		run(ctx, twice)
+	})
+	if text := r.String(); !strings.HasSuffix(text, "\nmul f32[256] was asked for 2 times more, and computed once") {
+		t.Errorf("what was merged is missing in\n%s", text)
 	}
 }
 
@@ -100,10 +129,12 @@ func TestSummary(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	record := func(launches ...events.Launch) *Recording {
-		r := Start()
-		run(nil, true, launches...)
-		return r.Stop()
+	record := func(plans ...*events.Work) *Recording {
+		return Record(t.Context(), func(ctx context.Context) {
+			for _, w := range plans {
+				run(ctx, w)
+			}
+		})
 	}
 	d := Diff(record(mul, mul, mul), record(lora, mul))
 	const want = "kernel            calls  →  calls    bytes  →    bytes\n" +
@@ -119,27 +150,25 @@ func TestDiff(t *testing.T) {
 }
 
 func TestRecordingsFromManyGoroutines(t *testing.T) {
-	outer := Start()
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 100 {
-				r := Start()
-				run(nil, true, mul)
-				r.Stop()
-			}
-		})
-	}
-	group.Wait()
-	if outer.Stop(); outer.Launches != 800 {
+	outer := Record(t.Context(), func(ctx context.Context) {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 100 {
+					Record(ctx, func(ctx context.Context) { run(ctx, mul) })
+				}
+			})
+		}
+		group.Wait()
+	})
+	if outer.Launches != 800 {
 		t.Errorf("got %d launches, want 800", outer.Launches)
 	}
 }
 
 // When nobody listens, counting is all that a launch costs.
 func TestNoCostWithoutRecording(t *testing.T) {
-	launches := []events.Launch{mul} // a plan's
-	if n := testing.AllocsPerRun(100, func() { run(nil, true, launches...); events.Copied(8) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { run(t.Context(), mul); events.Copied(8) }); n != 0 {
 		t.Errorf("got %v allocations a launch, want 0", n)
 	}
 }

@@ -16,18 +16,35 @@ func (r *Recording) Text(int) string {
 		return r.timedText()
 	}
 	if len(r.Kernels) == 0 {
-		return r.Summary()
+		return r.with(r.Summary())
 	}
 	rows := [][]string{{"kernel", "calls", "bytes", "flops"}}
 	for _, k := range r.Kernels {
 		rows = append(rows, []string{k.Name, units.Int(int64(k.Launches)), units.Bytes(k.Bytes), units.Count(float64(k.Flops))})
 	}
-	return units.Table(rows) + "\n" + r.Summary()
+	return r.with(units.Table(rows), r.Summary())
+}
+
+// Notes are lines on what a reader could take for granted: that all that was asked for was computed, and that
+// nobody else was at work.
+func (r *Recording) Notes() (lines []string) {
+	for _, m := range r.Merged {
+		lines = append(lines, fmt.Sprintf("%s was asked for %s more, and computed once", m.Op, units.Plural(int64(m.Times), "time")))
+	}
+	if r.Others > 0 {
+		lines = append(lines, fmt.Sprintf("%s meanwhile by others, not counted above", units.Plural(int64(r.Others), "launch")))
+	}
+	return lines
+}
+
+// with appends the notes to a text.
+func (r *Recording) with(lines ...string) string {
+	return strings.Join(append(lines, r.Notes()...), "\n")
 }
 
 func (r *Recording) timedText() string {
 	if len(r.Kernels) == 0 {
-		return r.Summary()
+		return r.with(r.Summary())
 	}
 	kernels := slices.Clone(r.Kernels)
 	slices.SortStableFunc(kernels, func(a, b Kernel) int { return int(b.Time - a.Time) })
@@ -48,7 +65,7 @@ func (r *Recording) timedText() string {
 		rows = append(rows, row)
 	}
 	line := fmt.Sprintf("%s of %s on the device, one kernel at a time", units.Seconds(all), units.Seconds(r.Wall.Seconds()))
-	return units.Table(rows) + "\n" + r.Summary() + "\n" + line
+	return r.with(units.Table(rows), r.Summary(), line)
 }
 
 // Summary is the line "1 launch · 0 copies · plan cached".

@@ -276,10 +276,9 @@ func TestLaunches(t *testing.T) {
 		{"adapted, 300 rows", adapted, 300, "lora_down lora_linear_int4"},
 	} {
 		x := tensor.Randn(tt.rows, 128).Eval()
-		r := profile.Start()
-		tt.layer.Forward(x).Eval()
+		r := profile.Record(t.Context(), func(context.Context) { tt.layer.Forward(x).Eval() })
 		var names []string
-		for _, k := range r.Stop().Kernels {
+		for _, k := range r.Kernels {
 			names = append(names, k.Name)
 		}
 		slices.Sort(names)

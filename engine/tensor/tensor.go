@@ -13,9 +13,9 @@
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and
 // both shapes. A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
-// Reading order: tensor.go (handles, evaluation, parameters), within.go, free.go, compile.go, trace.go,
-// create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go, reduce.go, order.go, linear.go,
-// einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
+// Reading order: tensor.go (handles, evaluation, parameters), within.go, ledger.go, free.go, compile.go,
+// trace.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go, reduce.go, order.go,
+// linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
 package tensor
 
 import (
@@ -29,6 +29,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -53,6 +54,8 @@ func wrap(n *ir.Node) Tensor {
 	v.node.Store(n)
 	if tr := tracing(); tr != nil {
 		tr.inside[v] = true
+	} else if n.Handles() == 1 {
+		events.Made(n)
 	}
 	return Tensor{v}
 }

@@ -92,9 +92,7 @@ func TestSecondStepBuildsNoPlan(t *testing.T) {
 	if err := run.step(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	r := profile.Start()
-	err = run.step(context.Background())
-	r.Stop()
+	r := profile.Record(t.Context(), func(ctx context.Context) { err = run.step(ctx) })
 	if err != nil || r.PlansBuilt != 0 || r.Launches == 0 {
 		t.Errorf("the second step: %d plans built, %d launches, %v", r.PlansBuilt, r.Launches, err)
 	}

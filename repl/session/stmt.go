@@ -44,37 +44,30 @@ func (st *Stmt) HasValue() bool { return st.value.IsValid() }
 // Run runs the statements n times, and returns the value of the last time if they end in an expression.
 // Whatever is lazy in that value has not been evaluated. An error that the expression returns is an error.
 func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
-	if err := st.run(ctx, func() { st.loop(n) }); err != nil {
-		return nil, err
-	}
-	return st.last()
+	var v any
+	err := st.Within(ctx, func() (err error) {
+		v, err = st.Loop(n)
+		return err
+	})
+	return v, err
 }
 
-// Each runs the statements n times and gives the value of each time to each, until that returns an error. It
-// costs less than n calls of Run.
-func (st *Stmt) Each(ctx context.Context, n int, each func(v any) error) error {
+// Within calls f as cells run: what f evaluates obeys ctx, f is stopped as they are, and a panic in it is an
+// error. It is for f to call [Stmt.Loop], of any Stmt of the session, as often as it likes: entering and
+// leaving cost more than a short statement.
+func (st *Stmt) Within(ctx context.Context, f func() error) error {
+	st.s.settled()
 	var failed error
-	err := st.run(ctx, func() {
-		for range n {
-			st.loop(1)
-			v, err := st.last()
-			if err == nil {
-				err = each(v)
-			}
-			if failed = err; failed != nil {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := st.s.guarded(ctx, func() { failed = f() }); err != nil {
 		return err
 	}
 	return failed
 }
 
-func (st *Stmt) run(ctx context.Context, f func()) error {
-	st.s.settled()
-	return st.s.guarded(ctx, f)
+// Loop is Run for code that is within [Stmt.Within].
+func (st *Stmt) Loop(n int) (any, error) {
+	st.loop(n)
+	return st.last()
 }
 
 // last is the value of the run before.

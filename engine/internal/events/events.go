@@ -1,14 +1,22 @@
-// Package events tells listeners what the engine does: launches with the plans that they belong to, and
-// copies between host and device. Package profile listens for people.
+// Package events notes what the engine does, for those who want to know: launches with the plans that they
+// belong to, copies between host and device, and the nodes that code makes. Packages profile and tensor show
+// it to people.
 //
-// Without a listener an event costs an atomic operation.
+// A [Record] belongs to a context: it has what is done within that context ([scope.Within]) and no more. A
+// goroutine that is within no scope belongs to nobody; what it does stands in all records that are open,
+// because one of them may have started it.
+//
+// Without an open record an event costs an atomic operation.
 package events
 
 import (
-	"slices"
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Launch is one command that the engine gave to a device.
@@ -18,79 +26,95 @@ type Launch struct {
 	Flops  int64 // what the mathematics needs
 }
 
-// A Listener is told of what the whole process does. Its methods are called one at a time.
-type Listener interface {
-	// WantsTimes says whether it wants the time of each launch. The answer is always the same.
-	WantsTimes() bool
-	// Launched is told of the launches of one run of a plan. Times has one for each launch, or is nil. Reused
-	// says that the plan was built earlier.
-	Launched(launches []Launch, times []time.Duration, reused bool)
-	// Copied is told of a copy between host and device.
-	Copied(bytes int64)
+// Merged is equal work that a plan does once: Times is how often the graph asked for it beyond that.
+type Merged struct {
+	Op    string // with its result, "matmul f32[512 512]"
+	Times int
 }
+
+// Work is what one run of a plan does. It is the same in each run.
+type Work struct {
+	Launches []Launch
+	Merged   []Merged
+}
+
+// Records are told of the same events.
+type Records []*Record
 
 var (
+	key    = &scope.Key{Name: "record"}
 	total  atomic.Int64 // launches since the process began
-	open   atomic.Int32 // listeners
-	timed  atomic.Int32 // listeners that want times
-	mu     sync.Mutex
-	active []Listener
+	noting atomic.Int32 // open records that note nodes
+	opened struct {
+		sync.Mutex
+		all atomic.Pointer[Records] // nil if there are none; never changed in place
+	}
 )
-
-// Listen lets l be told of events until Ignore.
-func Listen(l Listener) {
-	mu.Lock()
-	defer mu.Unlock()
-	active = append(active, l)
-	open.Add(1)
-	if l.WantsTimes() {
-		timed.Add(1)
-	}
-}
-
-// Ignore ends Listen, and returns whether l was listening. Afterwards l is not called any more.
-func Ignore(l Listener) bool {
-	mu.Lock()
-	defer mu.Unlock()
-	i := slices.Index(active, l)
-	if i < 0 {
-		return false
-	}
-	active = slices.Delete(active, i, i+1)
-	open.Add(-1)
-	if l.WantsTimes() {
-		timed.Add(-1)
-	}
-	return true
-}
 
 // Total returns the number of launches since the process began.
 func Total() int64 { return total.Load() }
 
-// Launching counts n launches and says what to report about them: whether there are listeners, and whether
-// they want the time of each. It is called before the commands are submitted.
-func Launching(n int) (listened, wantTimes bool) {
-	total.Add(int64(n))
-	return open.Load() > 0, timed.Load() > 0
+// Of returns the records of what is done within ctx.
+func Of(ctx context.Context) Records {
+	all := opened.all.Load()
+	if all == nil {
+		return nil
+	}
+	if r, ok := ctx.Value(key).(*Record); ok {
+		return r.within
+	}
+	if ctx == context.Background() { // of a goroutine without a scope
+		return *all
+	}
+	return nil
 }
 
-// Launched tells the listeners of the launches of one run of a plan: see [Listener].
-func Launched(launches []Launch, times []time.Duration, reused bool) {
-	mu.Lock()
-	defer mu.Unlock()
-	for _, l := range active {
-		l.Launched(launches, times, reused)
+// Timed says whether one of the records wants the time of each launch.
+func (rs Records) Timed() bool {
+	for _, r := range rs {
+		if r.timed {
+			return true
+		}
+	}
+	return false
+}
+
+// Ran tells of one run of a plan, and counts its launches. Times has one for each launch, or is nil. Reused
+// says that the plan was built earlier.
+func (rs Records) Ran(w *Work, times []time.Duration, reused bool) {
+	total.Add(int64(len(w.Launches)))
+	for _, r := range rs {
+		r.ran(w, times, reused)
 	}
 }
 
-// Copied tells the listeners of a copy between host and device.
+// Computed tells that the nodes were computed, whether or not they have their values now.
+func (rs Records) Computed(nodes []*ir.Node) {
+	for _, r := range rs {
+		if r.notes {
+			r.computed(nodes)
+		}
+	}
+}
+
+// Copied tells of a copy between host and device.
 func Copied(bytes int64) {
-	if open.Load() == 0 {
+	if opened.all.Load() == nil {
 		return
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, l := range active {
-		l.Copied(bytes)
+	for _, r := range Of(scope.Context()) {
+		r.copied(bytes)
+	}
+}
+
+// Made tells of a node that code has a handle on.
+func Made(n *ir.Node) {
+	if noting.Load() == 0 {
+		return
+	}
+	for _, r := range Of(scope.Context()) {
+		if r.notes {
+			r.note(n)
+		}
 	}
 }

@@ -24,3 +24,23 @@ func History(n *Node) []*Node {
 	}
 	return order
 }
+
+// Pending calls visit for each of n's ancestors that has no value, once, and goes on to the ancestors of
+// those for which visit returns true. No evaluation ends meanwhile, so visit must not start one.
+func Pending(n *Node, visit func(*Node) bool) {
+	links.RLock()
+	defer links.RUnlock()
+	seen := map[*Node]bool{}
+	list := append([]*Node(nil), n.Src...)
+	for len(list) > 0 {
+		s := list[len(list)-1]
+		list = list[:len(list)-1]
+		if seen[s] || s.Value() != nil {
+			continue
+		}
+		seen[s] = true
+		if visit(s) {
+			list = append(list, s.Src...)
+		}
+	}
+}

@@ -34,6 +34,9 @@ type Node struct {
 	// they are evaluated, because a gradient may still be asked for.
 	Tracked bool
 	Origin  Origin
+	// Noted and Computed are when package events noted the node and a computation of it, by its count of
+	// runs. They are 0 as long as nothing is measured.
+	Noted, Computed atomic.Uint32
 
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Hold

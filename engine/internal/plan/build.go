@@ -13,20 +13,20 @@ import (
 
 // A plan is a list of commands with places to fill in.
 type plan struct {
-	dev      *backend.Device
-	cmds     []command
-	launches []events.Launch // what each command counts as
-	scalars  []expr
-	blocks   []int    // bytes of the memory that outputs get, each for itself
-	arena    int      // bytes that all values between launches share
-	taken    []taking // the leaf in whose memory each block may lie
-	atOnce   int      // the first of the commands that must all run or none
-	least    int      // bytes of them that live at once at most: no arena could be smaller
-	bytes    int64    // of the blocks and the arena
-	steps    int      // that it took to make the plan
-	outs     []output
-	used     uint64    // when, by the clock of the device's plans
-	states   sync.Pool // of *state
+	dev     *backend.Device
+	cmds    []command
+	work    *events.Work // what each run counts as
+	scalars []expr
+	blocks  []int    // bytes of the memory that outputs get, each for itself
+	arena   int      // bytes that all values between launches share
+	taken   []taking // the leaf in whose memory each block may lie
+	atOnce  int      // the first of the commands that must all run or none
+	least   int      // bytes of them that live at once at most: no arena could be smaller
+	bytes   int64    // of the blocks and the arena
+	steps   int      // that it took to make the plan
+	outs    []output
+	used    uint64    // when, by the clock of the device's plans
+	states  sync.Pool // of *state
 }
 
 // A command is a launch without its memory.
@@ -61,7 +61,7 @@ const maxKernels = 4096
 
 // build compiles a draft.
 func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
-	p := &plan{dev: dev, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken, atOnce: d.memory.atOnce}
+	p := &plan{dev: dev, work: &events.Work{Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken, atOnce: d.memory.atOnce}
 	for _, e := range d.launches {
 		kernel, err := all.kernel(dev, e.group)
 		if err != nil {
@@ -72,7 +72,7 @@ func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
 			cmd.bufs = append(cmd.bufs, d.source(b))
 		}
 		p.cmds = append(p.cmds, cmd)
-		p.launches = append(p.launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
+		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
 	}
 	for _, out := range d.outs {
 		b, ch := d.base(out)

@@ -53,6 +53,7 @@ type inputs struct {
 	consts  []ir.Scalar
 	nodes   []*ir.Node // that hold the leaves; nil for a leaf that no result may replace
 	readers int        // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
+	spend   bool       // the results are given back: none may lie in the memory of a leaf
 	keep    []int      // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
 }
 
@@ -76,17 +77,15 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if err := p.bind(s, in); err != nil {
 		return err
 	}
-	listened, timed := events.Launching(len(s.cmds))
+	records := events.Of(ctx)
 	var times []time.Duration
-	if timed {
+	if records.Timed() {
 		times = s.times
 	}
 	if err := p.submit(ctx, s, times); err != nil {
 		return err
 	}
-	if listened {
-		events.Launched(p.launches, times, reused)
-	}
+	records.Ran(p.work, times, reused)
 	p.markReplaced(s, in)
 	for i := range p.outs {
 		result(i, p.data(s, in, i))

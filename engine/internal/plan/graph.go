@@ -2,10 +2,12 @@ package plan
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -56,11 +58,12 @@ type graph struct {
 	outs    []int
 	same    map[string]int // common subexpressions
 	now     []int32        // what new values come from
+	merged  map[string]int // what was asked for again, and how often
 }
 
 // buildGraph translates what a walk found.
 func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
-	g := &graph{watch: watch, fuse: fuse, places: map[expr]int{}, same: map[string]int{}}
+	g := &graph{watch: watch, fuse: fuse, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}}
 	for _, d := range w.Leaves {
 		g.leaves = append(g.leaves, d.Layout)
 	}
@@ -120,13 +123,25 @@ func (g *graph) add(v value) int {
 		v = value{kind: empty, dtype: v.dtype, shape: v.shape}
 	}
 	key := v.key()
-	if i, ok := g.same[key]; ok && (g.fuse || v.kind != mapped && v.kind != heavy) {
+	computes := v.kind == mapped || v.kind == heavy
+	if i, ok := g.same[key]; ok && (g.fuse || !computes) {
+		if computes && v.node != nil {
+			g.merged[v.op.String()+" "+v.node.Type().String()]++
+		}
 		return i
 	}
 	v.from = g.now
 	g.values = append(g.values, v)
 	g.same[key] = len(g.values) - 1
 	return len(g.values) - 1
+}
+
+// merges lists the equal work that is done once.
+func (g *graph) merges() (list []events.Merged) {
+	for _, op := range slices.Sorted(maps.Keys(g.merged)) {
+		list = append(list, events.Merged{Op: op, Times: g.merged[op]})
+	}
+	return list
 }
 
 // key is equal for values that are equal whatever the leaves hold.

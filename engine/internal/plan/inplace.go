@@ -108,7 +108,7 @@ func (o *ordering) replacingLast() *ordering {
 // look finds out which blocks lie in the memory of leaves in this run.
 func (p *plan) look(s *state, in *inputs) {
 	for i, t := range p.taken {
-		s.takes[i] = t.leaf >= 0 && in.replaceable(t)
+		s.takes[i] = t.leaf >= 0 && !in.spend && in.replaceable(t)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
@@ -74,6 +75,23 @@ func CacheStats() (kept, reused, built int) {
 // nothing. Concurrent calls are safe. When ctx is done first, Run returns its cause (backend.ErrInterrupted
 // if it has none), and the nodes stay as they were.
 func Run(ctx context.Context, outs []*ir.Node) error {
+	return run(ctx, outs, false, func(n *ir.Node, d *ir.Data) {
+		if n.Value() != nil { // it stands in the list twice, or another goroutine was faster
+			d.Buf.(*backend.Block).Release()
+			return
+		}
+		n.SetValue(d)
+	})
+}
+
+// Spend computes what Run would compute, and gives the memory back: the nodes stay without values, for others
+// that may read them, and nothing is computed in the memory of a leaf.
+func Spend(ctx context.Context, outs []*ir.Node) error {
+	return run(ctx, outs, true, func(_ *ir.Node, d *ir.Data) { d.Buf.(*backend.Block).Release() })
+}
+
+// run computes those of the nodes that have no value, and gives result what each has come to.
+func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node, *ir.Data)) error {
 	todo := waiting(outs)
 	if len(todo) == 0 {
 		return nil
@@ -87,13 +105,12 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, &inputs{leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1}, reused, func(i int, d *ir.Data) {
-		if todo[i].Value() != nil { // it stands in the list twice, or another goroutine was faster
-			d.Buf.(*backend.Block).Release()
-			return
-		}
-		todo[i].SetValue(d)
-	})
+	in := &inputs{leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, spend: spend}
+	if err := p.run(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
+		return err
+	}
+	events.Of(ctx).Computed(w.Nodes)
+	return nil
 }
 
 // waiting lists the nodes that have no value yet.

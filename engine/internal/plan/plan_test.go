@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -23,10 +24,9 @@ func TestMain(m *testing.M) {
 
 // launches evaluates the tensors and returns the kernels' names.
 func launches(ts ...tensor.Tensor) []string {
-	r := profile.Start()
-	tensor.Eval(ts...)
+	r := profile.Record(context.Background(), func(context.Context) { tensor.Eval(ts...) })
 	var names []string
-	for _, k := range r.Stop().Kernels {
+	for _, k := range r.Kernels {
 		names = append(names, slices.Repeat([]string{k.Name}, k.Launches)...)
 	}
 	return names

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -73,11 +74,11 @@ func TestSecondStepBuildsNoPlan(t *testing.T) {
 	}
 	first := step(0)
 	_, _, before := plan.CacheStats()
-	r := profile.Start()
-	for n := 1; n < 4; n++ {
-		step(n)
-	}
-	r.Stop()
+	r := profile.Record(t.Context(), func(context.Context) {
+		for n := 1; n < 4; n++ {
+			step(n)
+		}
+	})
 	if _, _, built := plan.CacheStats(); built != before || r.PlansBuilt != 0 || r.PlansReused < 3 {
 		t.Errorf("later steps built %d plans and reused %d", built-before, r.PlansReused)
 	}

@@ -11,13 +11,14 @@ import (
 
 func profileSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Diff":       reflect.ValueOf(profile.Diff),
-		"Difference": reflect.ValueOf((*profile.Difference)(nil)),
-		"Kernel":     reflect.ValueOf((*profile.Kernel)(nil)),
-		"Recording":  reflect.ValueOf((*profile.Recording)(nil)),
-		"Start":      reflect.ValueOf(profile.Start),
-		"StartTimed": reflect.ValueOf(profile.StartTimed),
-		"Total":      reflect.ValueOf(profile.Total),
-		"WithPlaces": reflect.ValueOf(profile.WithPlaces),
+		"Diff":        reflect.ValueOf(profile.Diff),
+		"Difference":  reflect.ValueOf((*profile.Difference)(nil)),
+		"Kernel":      reflect.ValueOf((*profile.Kernel)(nil)),
+		"Merged":      reflect.ValueOf((*profile.Merged)(nil)),
+		"Record":      reflect.ValueOf(profile.Record),
+		"RecordTimed": reflect.ValueOf(profile.RecordTimed),
+		"Recording":   reflect.ValueOf((*profile.Recording)(nil)),
+		"Total":       reflect.ValueOf(profile.Total),
+		"WithPlaces":  reflect.ValueOf(profile.WithPlaces),
 	}
 }

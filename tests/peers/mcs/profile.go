@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"runtime"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -28,16 +28,14 @@ type kernel struct {
 func profiled(run func() []tensor.Tensor, n int) answer {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r, start := profile.StartTimed(), time.Now()
-	err := repeat(run, n)
-	took := time.Since(start)
-	r.Stop()
+	var err error
+	r := profile.RecordTimed(context.Background(), func(context.Context) { err = repeat(run, n) })
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		return answer{Absent: "failed: " + err.Error()}
 	}
 	each := 1 / float64(n)
-	p := &record{Seconds: took.Seconds() * each, Launches: float64(r.Launches) * each, Objects: float64(after.Mallocs-before.Mallocs) * each}
+	p := &record{Seconds: r.Wall.Seconds() * each, Launches: float64(r.Launches) * each, Objects: float64(after.Mallocs-before.Mallocs) * each}
 	for _, k := range r.Kernels {
 		p.Kernels = append(p.Kernels, kernel{k.Name, float64(k.Launches) * each, k.Time.Seconds() * each, float64(k.Flops) * each, float64(k.Bytes) * each})
 	}

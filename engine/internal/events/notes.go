@@ -1,0 +1,153 @@
+package events
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A record that notes nodes knows what code made in the run under way and has not computed. The nodes are
+// held until the end of the run: what code drops was made, too. What was computed is forgotten now and then,
+// so that a long run does not hold its past.
+const minSweep = 256
+
+// note adds a node that code has a handle on.
+func (r *Record) note(n *ir.Node) {
+	if n.Op == ir.Const || n.Value() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	n.Noted.Store(r.since)
+	r.counts.Made++
+	r.nodes = append(r.nodes, n)
+}
+
+// computed marks nodes, and forgets what has piled up.
+func (r *Record) computed(nodes []*ir.Node) {
+	now := turns.Load()
+	for _, n := range nodes {
+		n.Computed.Store(now)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.some = true
+	if len(r.nodes) >= r.sweep {
+		r.forget()
+		r.sweep = max(minSweep, 2*len(r.nodes))
+	}
+}
+
+// forget drops the nodes that were computed in this run, and those that [Record.Left] does not return because
+// a part was. The caller holds mu.
+func (r *Record) forget() {
+	kept := r.nodes[:0]
+	for _, n := range r.nodes {
+		switch {
+		case r.done(n):
+		case n.Readers() == 0 && r.begun(n):
+			r.counts.Left++
+		default:
+			kept = append(kept, n)
+		}
+	}
+	clear(r.nodes[len(kept):])
+	r.nodes = kept
+}
+
+// done says whether a node was computed in the run under way.
+func (r *Record) done(n *ir.Node) bool { return n.Value() != nil || n.Computed.Load() >= r.since }
+
+// Left returns the nodes that were made in the run under way, are not computed, and are read by no other such
+// node. When these are computed it is asked again, until there are none.
+//
+// A node is left out, and counted in [Counts], if most of what it takes was computed already for others: a
+// loss whose gradient was evaluated, and which nobody reads. To compute that would do the work of the run
+// twice.
+func (r *Record) Left() []*ir.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget()
+	var roots []*ir.Node
+	for _, n := range r.nodes {
+		if n.Readers() == 0 {
+			roots = append(roots, n)
+		}
+	}
+	for i := len(r.nodes) - 1; i >= 0 && len(roots) == 0; i-- {
+		if n := r.nodes[i]; !r.begun(n) { // what was to read it never came to be
+			roots = append(roots, n)
+		}
+	}
+	return roots
+}
+
+// begun says whether to compute n would do again, to a greater part, what was computed in the run under way
+// and whose value was not kept.
+func (r *Record) begun(n *ir.Node) bool {
+	if !r.some {
+		return false
+	}
+	missing, again := flops(n), int64(0)
+	ir.Pending(n, func(s *ir.Node) bool {
+		if s.Computed.Load() >= r.since {
+			again += flops(s)
+		} else {
+			missing += flops(s)
+		}
+		return true
+	})
+	return again > missing
+}
+
+// flops is what a node takes; a copy counts as little.
+func flops(n *ir.Node) int64 { return 1 + ir.RowOf(n.Op).Flops(n) }
+
+// Turn ends the run under way: what is noted from now on belongs to the next.
+func (r *Record) Turn() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.nodes)
+	r.nodes, r.sweep, r.some = r.nodes[:0], minSweep, false
+	r.since = turns.Add(1)
+}
+
+// Inputs returns what the nodes of the run under way read, has no value, and was made before the record was
+// opened: to compute it is no part of the run. Carried says whether they read what an earlier run of the
+// record has made and left without a value: then each run does the work of those before it, too.
+func (r *Record) Inputs() (inputs []*ir.Node, carried bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.nodes {
+		ir.Pending(n, func(s *ir.Node) (deeper bool) {
+			noted := s.Noted.Load()
+			switch {
+			case noted >= r.first && noted < r.since:
+				carried = true
+				return false
+			case noted < r.first && s.Handles() > 0 && s.Op != ir.Const:
+				inputs = append(inputs, s)
+				return false
+			}
+			return true
+		})
+	}
+	return inputs, carried
+}
+
+// Of says whether what is done within ctx is the record's.
+func (r *Record) Of(ctx context.Context) bool {
+	in, ok := ctx.Value(key).(*Record)
+	return ok && slices.Contains(in.within, r)
+}
+
+// Held returns how many nodes the record holds.
+func (r *Record) Held() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.nodes)
+}

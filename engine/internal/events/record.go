@@ -1,0 +1,168 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
+)
+
+// A Record is what was done within its context. It may be used by several goroutines.
+type Record struct {
+	timed, notes bool
+	within       Records // the record itself and those around it
+
+	mu     sync.Mutex
+	closed bool
+	counts Counts
+	last   int // the place in counts.Runs of the plan that ran last
+	places map[*Work]int
+
+	// What a record that notes nodes has of the run under way.
+	nodes []*ir.Node
+	some  bool   // something was computed
+	sweep int    // how many nodes to let come together before the computed ones are forgotten
+	since uint32 // when the run under way began
+	first uint32 // when the record was opened
+}
+
+// Counts are what a record has counted.
+type Counts struct {
+	Runs        []Runs // in the order of the first run
+	Copies      int
+	CopiedBytes int64
+	Made        int // nodes that were noted
+	Left        int // of those, how many were not computed because most of what they take was, for others
+}
+
+// Runs are those of one plan.
+type Runs struct {
+	*Work
+	Count, Built int             // how often it ran, and how often it was built for that
+	Times        []time.Duration // of each launch, the sum over all runs; nil unless the record is timed
+}
+
+// An Option says what a record has beside counts.
+type Option int
+
+const (
+	Times Option = 1 << iota // of each launch
+	Nodes                    // that code makes: see [Record.Left]
+)
+
+// turns counts runs of code whose nodes are noted, so that a node can say in which it was made or computed.
+var turns atomic.Uint32
+
+// Open begins a record, and returns the context that it belongs to. What is done within that is told to the
+// records of ctx as well, or to those of the calling goroutine's scope.
+func Open(ctx context.Context, with Option) (context.Context, *Record) {
+	r := &Record{timed: with&Times != 0, notes: with&Nodes != 0, places: map[*Work]int{}}
+	r.within = Records{r}
+	outer, ok := ctx.Value(key).(*Record)
+	if !ok {
+		outer, ok = scope.Context().Value(key).(*Record)
+	}
+	if ok {
+		r.within = append(r.within, outer.within...)
+	}
+	if r.notes {
+		r.first = turns.Add(1)
+		r.since, r.sweep = r.first, minSweep
+		noting.Add(1)
+	}
+	r.list(func(all Records) Records { return append(all, r) })
+	return context.WithValue(ctx, key, r), r
+}
+
+// Close ends a record; nothing is added to it any more. It says whether the record was open.
+func (r *Record) Close() bool {
+	r.mu.Lock()
+	was := !r.closed
+	r.closed, r.nodes = true, nil
+	r.mu.Unlock()
+	if !was {
+		return false
+	}
+	if r.notes {
+		noting.Add(-1)
+	}
+	r.list(func(all Records) Records { return slices.DeleteFunc(all, func(o *Record) bool { return o == r }) })
+	return true
+}
+
+// list changes the list of open records.
+func (r *Record) list(change func(Records) Records) {
+	opened.Lock()
+	defer opened.Unlock()
+	var all Records
+	if old := opened.all.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	if all = change(all); len(all) == 0 {
+		opened.all.Store(nil)
+		return
+	}
+	opened.all.Store(&all)
+}
+
+// Counts returns what was counted so far.
+func (r *Record) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.counts
+	c.Runs = slices.Clone(c.Runs)
+	for i, runs := range c.Runs {
+		c.Runs[i].Times = slices.Clone(runs.Times)
+	}
+	return c
+}
+
+// ran adds the launches of one run of a plan. A plan mostly runs many times in turn, and then costs a
+// comparison and two additions.
+func (r *Record) ran(w *Work, times []time.Duration, reused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	if r.last >= len(r.counts.Runs) || r.counts.Runs[r.last].Work != w {
+		r.last = r.place(w)
+	}
+	runs := &r.counts.Runs[r.last]
+	runs.Count++
+	if !reused {
+		runs.Built++
+	}
+	if r.timed && times != nil {
+		for i, t := range times {
+			runs.Times[i] += t
+		}
+	}
+}
+
+func (r *Record) place(w *Work) int {
+	i, ok := r.places[w]
+	if !ok {
+		i = len(r.counts.Runs)
+		r.places[w] = i
+		runs := Runs{Work: w}
+		if r.timed {
+			runs.Times = make([]time.Duration, len(w.Launches))
+		}
+		r.counts.Runs = append(r.counts.Runs, runs)
+	}
+	return i
+}
+
+func (r *Record) copied(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.counts.Copies++
+		r.counts.CopiedBytes += bytes
+	}
+}

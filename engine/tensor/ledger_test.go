@@ -1,0 +1,216 @@
+package tensor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// settled is what a run of work within a ledger comes to, when it has ended and when it has settled.
+func settled(t *testing.T, work func()) (at, all tensor.Sum, err error) {
+	t.Helper()
+	l := tensor.NewLedger(t.Context())
+	defer l.Close()
+	tensor.Within(l.Context(), work)
+	at = l.Sum()
+	err = l.Settle()
+	return at, l.Sum(), err
+}
+
+// Whatever code does with what it makes, it is computed: the products are counted, of which each takes
+// 2·8·8·8 operations.
+func TestLedgerComputesAllThatWasMade(t *testing.T) {
+	x, w := tensor.Randn(8, 8).Eval(), tensor.Randn(8, 8).Eval()
+	product := func(i int) tensor.Tensor { return x.MatMul(w.Add(i).Eval()) }
+	const flops = 2*8*8*8 + 64
+	kept := map[string]any{}
+	type box struct {
+		deep *box
+		y    tensor.Tensor
+	}
+	var local box
+	held := make(chan tensor.Tensor, 3)
+	for _, tt := range []struct {
+		name     string
+		work     func()
+		products int64
+	}{
+		{"dropped", func() { _ = product(1) }, 1},
+		{"a loop that keeps the last", func() {
+			var y tensor.Tensor
+			for i := range 5 {
+				y = product(i)
+			}
+			_ = y
+		}, 5},
+		{"in a map", func() { kept["a"] = []any{map[int]tensor.Tensor{1: product(1)}} }, 1},
+		{"in a field that nobody can reach", func() { local.deep = &box{y: product(1)} }, 1},
+		{"in a channel", func() { held <- product(1) }, 1},
+		{"in a closure", func() {
+			y := product(1)
+			kept["f"] = func() tensor.Tensor { return y }
+		}, 1},
+		{"in goroutines that are waited for", func() {
+			var all sync.WaitGroup
+			for i := range 3 {
+				all.Go(func() { _ = product(i) })
+			}
+			all.Wait()
+		}, 3},
+		{"freed", func() { y := product(1); y.Free() }, 1},
+		{"read by another", func() { _ = product(1).Reshape(64).Reshape(8, 8) }, 1},
+		{"computed by itself", func() { product(1).Eval() }, 1},
+		{"a part of what another shows", func() {
+			y := product(1)
+			_ = y.Reshape(64).At(0).Item()
+		}, 1},
+		{"lost in an op that failed", func() {
+			y := product(1)
+			_ = tensor.Try(func() { y.MatMul(tensor.Zeros(3, 3).Cast(dtype.F64)) })
+		}, 1},
+	} {
+		_, all, err := settled(t, tt.work)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := (all.Flops + flops/2) / flops; got != tt.products {
+			t.Errorf("%s: %d flops in %d launches, want those of %d products", tt.name, all.Flops, all.Launches, tt.products)
+		}
+	}
+}
+
+// What is settled stays as it was: lazy, and without memory of its own.
+func TestLedgerLeavesTensorsToTheirOwners(t *testing.T) {
+	x := tensor.Ones(512, 512).Eval()
+	var y tensor.Tensor
+	l := tensor.NewLedger(t.Context())
+	defer l.Close()
+	before := device.Default().Memory().InUse
+	for range 3 {
+		tensor.Within(l.Context(), func() { y = x.Add(1) })
+		if err := l.Settle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := device.Default().Memory().InUse; after != before {
+		t.Errorf("%d bytes are in use, want %d", after, before)
+	}
+	if y.Evaluated() || y.Sum().Item() != 2<<18 {
+		t.Errorf("got %v, want it lazy and right", y)
+	}
+	tensor.Within(l.Context(), func() { y = x.Add(2) })
+	if err := l.Eval(); err != nil || !y.Evaluated() {
+		t.Errorf("Eval left %v without a value: %v", y, err)
+	}
+}
+
+// Equal work is computed once where it is computed together, and the ledger says so.
+func TestLedgerNamesWhatWasMerged(t *testing.T) {
+	x := tensor.Randn(8, 8).Eval()
+	_, all, err := settled(t, func() {
+		for range 10 {
+			_ = x.MatMul(x)
+		}
+	})
+	if got := fmt.Sprint(all.Merged); err != nil || got != "[{matmul f32[8 8] 9}]" {
+		t.Errorf("got %v, %v, want the nine products that were merged", got, err)
+	}
+}
+
+// A training step drops a loss whose gradient was evaluated: to compute that would be the forward pass twice.
+func TestLedgerOfATrainingStep(t *testing.T) {
+	x, target := tensor.Randn(16, 32).Eval(), tensor.Randn(16, 32).Eval()
+	layer := nn.NewLinear(32, 32)
+	rule := optim.SGD{}.New(nn.Params(layer))
+	step := func() {
+		loss := layer.Forward(x).Sub(target).Square().Mean()
+		grads := tensor.Grad(loss, nn.Values(nn.Params(layer))...)
+		update := rule.Update(grads, 0.1, tensor.Tensor{})
+		tensor.Eval(update.Tensors()...)
+		update.Commit()
+	}
+	step()
+	at, all, err := settled(t, step)
+	if err != nil || all.Flops != at.Flops || all.Left != 1 {
+		t.Errorf("got %d flops after %d, %d left, %v; want nothing done again, and the loss left", all.Flops, at.Flops, all.Left, err)
+	}
+}
+
+// What an earlier cell has left is no part of a run, and what an earlier run has left makes runs grow.
+func TestLedgerInputs(t *testing.T) {
+	x := tensor.Randn(8, 8).Eval()
+	late := x.Exp()
+	l := tensor.NewLedger(t.Context())
+	defer l.Close()
+	run := func(work func()) error {
+		tensor.Within(l.Context(), work)
+		return errors.Join(l.Inputs(), l.Settle())
+	}
+	if err := run(func() { _ = late.MatMul(x) }); err != nil || !late.Evaluated() {
+		t.Errorf("the input: %v, %v, want it evaluated", late, err)
+	}
+	p := x
+	step := func() { p = p.Sub(x.Mul(0.1)) }
+	if err := run(step); err != nil {
+		t.Errorf("the first step: %v", err)
+	}
+	if err := run(step); !errors.Is(err, tensor.ErrCarried) {
+		t.Errorf("the second step: got %v, want %v", err, tensor.ErrCarried)
+	}
+}
+
+// What was made of a tensor that is gone cannot be computed: that is an error, so that no time is shown.
+func TestLedgerFails(t *testing.T) {
+	_, _, err := settled(t, func() {
+		x := tensor.Randn(300, 300).Eval()
+		_ = x.Exp()
+		x.Free()
+	})
+	if err == nil || !strings.Contains(err.Error(), "was freed") {
+		t.Errorf("got %v, want that it was freed", err)
+	}
+}
+
+// A long run does not hold what it has computed.
+func TestLedgerForgets(t *testing.T) {
+	x := tensor.Ones(64, 64).Eval()
+	l := tensor.NewLedger(t.Context())
+	defer l.Close()
+	tensor.Within(l.Context(), func() {
+		for range 10_000 {
+			x.Add(1).Eval().Free()
+		}
+	})
+	if n := tensor.LedgerNodes(l); n > 1000 {
+		t.Errorf("%d nodes of 10,000 are held", n)
+	}
+}
+
+// BenchmarkCounting is a kernel of some 5 µs with nobody listening, with a recording, and with a ledger.
+func BenchmarkCounting(b *testing.B) {
+	x := tensor.Randn(64, 64).Eval()
+	loop := func(b *testing.B, after func()) {
+		for b.Loop() {
+			y := x.MatMul(x)
+			y.Eval().Free()
+			after()
+		}
+	}
+	b.Run("off", func(b *testing.B) { tensor.Within(b.Context(), func() { loop(b, func() {}) }) })
+	b.Run("recording", func(b *testing.B) { profile.Record(b.Context(), func(context.Context) { loop(b, func() {}) }) })
+	b.Run("ledger", func(b *testing.B) {
+		l := tensor.NewLedger(b.Context())
+		defer l.Close()
+		tensor.Within(l.Context(), func() { loop(b, func() { _ = l.Settle() }) })
+	})
+}
