@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/presses"
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
@@ -29,8 +30,6 @@ func (s stopSignal) exitCode() int {
 }
 
 const (
-	// repeats is the longest pause between two signals that one held key sends.
-	repeats = 500 * time.Millisecond
 	// lastMoment is how long what runs has to stop, or to begin to save, when the system wants the process to
 	// end.
 	lastMoment = time.Second
@@ -48,30 +47,24 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
-		var last, told time.Time
-		for {
-			select {
-			case s := <-signals:
-				first, held := ctx.Err() == nil, time.Since(last) < repeats
-				last = time.Now()
-				switch {
-				case first:
-					cancel(stopSignal{s})
-					if s != os.Interrupt {
-						time.AfterFunc(lastMoment, func() { endBy(s) })
-					}
-				case held:
-				case len(durable.Saving()) == 0 || !told.IsZero() && time.Since(told) > lastSave:
-					os.Exit(stopSignal{s}.exitCode())
-				case told.IsZero():
-					told = time.Now()
-					fmt.Fprintf(os.Stderr, "mcs: saving %s; Ctrl-C ends mcs after it\n", savingNow())
-				}
-			case <-done:
-				signal.Stop(signals)
-				return
+		defer signal.Stop(signals)
+		var told time.Time
+		presses.Watch(signals, done, func(s os.Signal, again bool) {
+			first := ctx.Err() == nil
+			if first {
+				cancel(stopSignal{s})
 			}
-		}
+			switch {
+			case s != os.Interrupt:
+				time.AfterFunc(lastMoment, func() { endBy(s) })
+			case first || !again:
+			case len(durable.Saving()) == 0 || !told.IsZero() && time.Since(told) > lastSave:
+				os.Exit(stopSignal{s}.exitCode())
+			case told.IsZero():
+				told = time.Now()
+				fmt.Fprintf(os.Stderr, "mcs: saving %s; Ctrl-C ends mcs after it\n", savingNow())
+			}
+		})
 	}()
 	return ctx, func() {
 		close(done)

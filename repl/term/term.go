@@ -205,11 +205,12 @@ func (nb *notebook) interrupted(e *interruptError) {
 func (nb *notebook) run(ctx context.Context, cell string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var p presses
-	stop := nb.interrupts.each(func() {
+	meant := 0
+	stop := nb.interrupts.each(func(again bool) {
 		nb.progress.Echoed()
-		if p.count(time.Now()) {
-			nb.pressed(p.n, cancel)
+		if again || meant == 0 {
+			meant++
+			nb.pressed(meant, cancel)
 		}
 	})
 	nb.input.attach(ctx.Done())

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/presses"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
@@ -265,7 +266,7 @@ func TestInterrupts(t *testing.T) {
 			time.Sleep(33 * time.Millisecond)
 			p.Send("\x03")
 		}
-		time.Sleep(deliberate + 200*time.Millisecond)
+		time.Sleep(presses.Pause + 200*time.Millisecond)
 	}
 	hold()
 	if strings.Contains(p.Text(), "is dropped") {
