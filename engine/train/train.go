@@ -297,14 +297,18 @@ func (t *trainer) between(ctx context.Context) error {
 	return nil
 }
 
-// interrupted notes that the run was stopped, and saves it if it has a place for that.
+// interrupted notes that the run was stopped, and saves it if it has a place for that. A run that cannot be
+// saved is paused: who stopped it is not the matter then.
 func (t *trainer) interrupted(ctx context.Context) error {
 	t.history.Interrupted = true
-	err := error(&Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)})
 	if t.o.Checkpoint != "" {
-		tensor.Within(context.WithoutCancel(ctx), func() { err = errors.Join(err, t.save(t.due)) })
+		var err error
+		tensor.Within(context.WithoutCancel(ctx), func() { err = t.save(t.due) })
+		if err != nil {
+			return &Paused{Step: t.history.Steps(), Steps: t.o.Steps, Cause: err}
+		}
 	}
-	return err
+	return &Interrupted{Step: t.history.Steps(), Steps: t.o.Steps, Cause: context.Cause(ctx)}
 }
 
 // Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.

@@ -269,11 +269,12 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	return quit, err
 }
 
-// partial says whether an error is that of a call that was interrupted, or has paused.
+// partial says whether an error is that of a call that was interrupted, has paused, or has come to numbers
+// that are not finite after steps that were made.
 func partial(err error) bool {
-	interrupted, paused := new(train.Interrupted), new(train.Paused)
+	interrupted, paused, bad := new(train.Interrupted), new(train.Paused), new(train.NotFinite)
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &interrupted) || errors.As(err, &paused)
+		errors.As(err, &interrupted) || errors.As(err, &paused) || errors.As(err, &bad) && bad.Step > 1
 }
 
 // unassigned gives the variables back what they meant before the cell, which a unit has declared that failed

@@ -1,7 +1,10 @@
 package session
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -39,6 +42,49 @@ func TestFailedCallsKeepWhatWas(t *testing.T) {
 			}
 			if got, _, _ := strings.Cut(transcript(s, out, c.ask), "\n"); got != c.want {
 				t.Errorf("%s is %s, want %s", c.ask, got, c.want)
+			}
+		})
+	}
+}
+
+// A training that stops before its end leaves the steps that it has made, whatever has stopped it; one that was
+// interrupted with its cell says no more than that.
+func TestStoppedTrainingsAreAssigned(t *testing.T) {
+	const model = `m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 24, Seed: 1})
+text := strings.Repeat("func add(a, b int) int { return a + b }\n", 20)
+type failing struct { data.Source; at int; fail func() error }
+func (f failing) Batch(n int) (data.Batch, error) {
+	if n == f.at {
+		if err := f.fail(); err != nil { return data.Batch{}, err }
+	}
+	return f.Source.Batch(n)
+}
+windows := data.Windows(text, 16, 2); h := 7`
+	const cell = `h := train.Run(ctx, m, %s, train.Options{Steps: 100_000, LR: optim.Constant(1e-3), Seed: 7%s})`
+	for _, c := range []struct{ name, data, options, want string }{
+		{"an interruption", "windows", "", "interrupted"},
+		{"an interruption, into checkpoints", "windows", ", Checkpoint: dir, CheckpointEvery: 1, Resume: true", "interrupted"},
+		{"an interruption that cannot be saved", "failing{windows, 3, func() error { os.RemoveAll(dir); return os.WriteFile(dir, nil, 0o666) }}",
+			", Checkpoint: dir, CheckpointEvery: 1000", "not a directory; paused at step "},
+		{"a pause", "failing{windows, 3, func() error { return io.ErrNoProgress }}", "", "In[4]:1:12: multiple Read calls return no data or error; paused at step 3 of 100000"},
+		{"a number that is not finite", "failing{windows, 3, func() error { nn.Params(m)[0].Value().Set(nn.Params(m)[0].Value().Mul(math.NaN())); return nil }}", "",
+			"In[4]:1:12: train: step 4: the loss is NaN"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s, out := newSession(t, Options{Progress: func(_ string, done, _ int64, _ string) {
+				if done > 3 {
+					cancel()
+				}
+			}})
+			for _, cell := range []string{model, fmt.Sprintf("dir := %q", filepath.Join(t.TempDir(), "run")), `os.MkdirAll(filepath.Dir(dir), 0o777)`} {
+				run(t, s, cell)
+			}
+			if r := s.Run(ctx, fmt.Sprintf(cell, c.data, c.options)); r.Err == nil || !strings.Contains(r.Err.Error(), c.want) {
+				t.Errorf("got %v, want %s", r.Err, c.want)
+			}
+			if got := strings.TrimSpace(transcript(s, out, "h.Steps() > 2")); got != "true" {
+				t.Errorf("h.Steps() > 2 is %s, want true", got)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -224,6 +225,8 @@ func (s *Session) stop(n *rt.Run, cause error) (ended bool) {
 func (s *Session) outcome(n *rt.Run, c *rt.Cell) (quit bool, err error) {
 	o := n.Outcome()
 	switch cause := s.rt.Cause(c); {
+	case cause != nil && tellsOfStop(o):
+		return false, s.stopped(cause)
 	case o.Panicked && o.Stop == nil:
 		return false, s.panicked(o)
 	case o.Stop != nil:
@@ -234,6 +237,13 @@ func (s *Session) outcome(n *rt.Run, c *rt.Cell) (quit bool, err error) {
 		return o.Quit, errExited
 	}
 	return o.Quit, nil
+}
+
+// tellsOfStop says whether the error that has ended a cell is that of a call which was interrupted with it.
+func tellsOfStop(o rt.Outcome) bool {
+	failed, ok := o.Value.(rt.Failed)
+	interrupted := new(train.Interrupted)
+	return ok && (errors.Is(failed.Err, context.Canceled) || errors.As(failed.Err, &interrupted))
 }
 
 // errExited is how code ends that calls runtime.Goexit.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
@@ -166,14 +165,11 @@ func TestHeldCtrlCInTraining(t *testing.T) {
 	h := newHome(t)
 	p := h.open(nil)
 	h.train(p)
-	for range 60 {
-		p.Send(ctrlC)
-		time.Sleep(33 * time.Millisecond)
-	}
+	hold(t, p)
 	p.See("interrupted")
 	ready(p)
 	p.Send("h.Steps() > 1\r")
-	p.See("true")
+	p.See("]: true")
 	leave(t, p)
 	h.whole()
 }

@@ -145,7 +145,7 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 		l.fn = &function{cell: true, body: body}
 		l.hoistNames(body)
 		for i, s := range body {
-			if i > 0 { // what was before may have come back from compiled code after an interrupt
+			if i > 0 && !l.completes(body, i) { // what was before may have come back from compiled code after an interrupt
 				l.pos = s.Pos()
 				list = append(list, l.stopCheck())
 			}
@@ -161,6 +161,24 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 		}
 	})
 	return list, err
+}
+
+// completes says whether a statement belongs to the call before it, which has given a value and an error: what
+// a call has given when it was interrupted is assigned before the cell stops.
+func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
+	given := func(s ast.Stmt, name string) bool {
+		es, ok := s.(*ast.ExprStmt)
+		if !ok {
+			return false
+		}
+		call, ok := es.X.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		f, ok := call.Fun.(*ast.Ident)
+		return ok && f.Name == name
+	}
+	return given(body[i], CheckValue) || given(body[i-1], CheckValue) || given(body[i], Check)
 }
 
 // Loop rewrites statements into the body of a function that has a parameter n and runs them n times; value is
