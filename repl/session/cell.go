@@ -50,8 +50,8 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			s.lastPanic = internalPanic(p)
 		}
 	}()
-	if len(s.locals.watched) > 0 {
-		if err := s.prepared(ctx, func() error { s.locals.refresh(ctx); return nil }); err != nil {
+	if s.packages.Any() {
+		if err := s.prepared(ctx, func() error { s.packages.Refresh(ctx); return nil }); err != nil {
 			return err
 		}
 	}
@@ -219,10 +219,10 @@ func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
 // holds what was assigned so far. More says that the cell has more to run after it.
 func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more bool) (quit bool, err error) {
 	if u.Own != nil {
-		if s.locals.Ran(u.Own) {
+		if s.packages.Ran(u.Own) {
 			return false, nil
 		}
-		defer func() { s.locals.Ended(u.Own, err) }()
+		defer func() { s.packages.Ended(u.Own, err) }()
 	}
 	for _, m := range u.Moves {
 		if v := s.rt.Variable(m.From.Internal); v.IsValid() {

@@ -86,12 +86,12 @@ func (v seen) Outs(list []ast.Stmt) (extra []types.Object) {
 
 func (v seen) Package(path string) (*types.Package, error) { return v.s.Import(path) }
 
-func (v seen) Doc(path, symbol string) string { return v.s.locals.doc(path, symbol) }
+func (v seen) Doc(path, symbol string) string { return v.s.packages.Doc(path, symbol) }
 
-func (v seen) Title(path string) string { return v.s.locals.title(path) }
+func (v seen) Title(path string) string { return v.s.packages.Title(path) }
 
 func (v seen) SourceOf(path, symbol string) string {
-	return v.s.locals.source(path, symbol)
+	return v.s.packages.Source(path, symbol)
 }
 
 func (v seen) Text(pos token.Pos) (src string, line int) {

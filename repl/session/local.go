@@ -13,14 +13,14 @@ import (
 )
 
 // Load checks the package of the user's that an import of a cell means, with those that it imports.
-func (ls *locals) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Unit, error) {
-	dir, own := ls.folder(ls.home, strings.Trim(spec.Path.Value, "\"`"))
+func (ps *Packages) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Unit, error) {
+	dir, own := ps.folder(ps.home, strings.Trim(spec.Path.Value, "\"`"))
 	if !own {
 		return nil, nil, nil
 	}
-	p, units, err := ls.loadLocal(dir, nil)
+	p, units, err := ps.loadLocal(dir, nil)
 	if err != nil {
-		return nil, nil, ls.importError(spec, err)
+		return nil, nil, ps.importError(spec, err)
 	}
 	return p.Package, units, nil
 }
@@ -28,7 +28,7 @@ func (ls *locals) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Unit,
 // loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
 // the package and, in the order in which they must run, the units of those that have not run yet. Above are
 // the packages whose imports have led here.
-func (ls *locals) loadLocal(dir string, above []*local) (*local, []*compile.Unit, error) {
+func (ps *Packages) loadLocal(dir string, above []*local) (*local, []*compile.Unit, error) {
 	for i, p := range above {
 		if p.Dir == dir {
 			var round []string
@@ -38,15 +38,15 @@ func (ls *locals) loadLocal(dir string, above []*local) (*local, []*compile.Unit
 			return nil, nil, &badPackage{p.shown, "import cycle not allowed: " + strings.Join(round, " imports ")}
 		}
 	}
-	if !slices.Contains(ls.watched, dir) {
-		ls.watched = append(ls.watched, dir)
+	if !slices.Contains(ps.watched, dir) {
+		ps.watched = append(ps.watched, dir)
 	}
-	p, err := ls.readLocal(dir)
+	p, err := ps.readLocal(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	if old := ls.newest[dir]; old != nil && old.sum == p.sum {
-		deps, units, err := ls.loadDeps(old, above)
+	if old := ps.newest[dir]; old != nil && old.sum == p.sum {
+		deps, units, err := ps.loadDeps(old, above)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -57,36 +57,36 @@ func (ls *locals) loadLocal(dir string, above []*local) (*local, []*compile.Unit
 			return old, units, nil
 		}
 	}
-	if err := ls.parseLocal(p); err != nil {
+	if err := ps.parseLocal(p); err != nil {
 		return nil, nil, err
 	}
-	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ls.byPath)+1)
+	p.Path = fmt.Sprintf("%s%s@%d", lower.LocalPrefix, dir, len(ps.byPath)+1)
 	var units []*compile.Unit
-	if p.deps, units, err = ls.loadDeps(p, above); err != nil {
+	if p.deps, units, err = ps.loadDeps(p, above); err != nil {
 		return nil, nil, err
 	}
-	if p.unit, err = ls.c.Package(p.Package, p.sources(), packagesOf(p.deps)); err != nil {
+	if p.unit, err = ps.c.Package(p.Package, p.sources(), packagesOf(p.deps)); err != nil {
 		return nil, nil, err
 	}
-	ls.byPath[p.Path], ls.newest[dir] = p, p
+	ps.byPath[p.Path], ps.newest[dir] = p, p
 	return p, append(units, p.unit), nil
 }
 
 // loadDeps loads what a package imports: the packages by their paths in its files, and the units of those
 // that have not run yet.
-func (ls *locals) loadDeps(p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
+func (ps *Packages) loadDeps(p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)
 	for _, f := range p.files {
 		for _, spec := range f.ast.Imports {
 			importPath := strings.Trim(spec.Path.Value, "\"`")
-			dir, own := ls.folder(p.Dir, importPath)
+			dir, own := ps.folder(p.Dir, importPath)
 			if !own {
 				continue
 			}
-			dep, more, err := ls.loadLocal(dir, above)
+			dep, more, err := ps.loadLocal(dir, above)
 			if err != nil {
-				return nil, nil, ls.importError(spec, err)
+				return nil, nil, ps.importError(spec, err)
 			}
 			deps[importPath] = dep
 			for _, u := range more {
@@ -117,10 +117,10 @@ func packagesOf(locals map[string]*local) map[string]*compile.Package {
 }
 
 // importError gives an error about a package as a whole the place of the import that led to it.
-func (ls *locals) importError(spec *ast.ImportSpec, err error) error {
+func (ps *Packages) importError(spec *ast.ImportSpec, err error) error {
 	var bad *badPackage
 	if errors.As(err, &bad) {
-		return ls.c.Refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
+		return ps.c.Refusal(&lower.Error{Pos: spec.Path.Pos(), Msg: bad.Error()})
 	}
 	return err
 }

@@ -11,19 +11,24 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// program parses, checks, lowers and compiles a program as one unit, after the packages of the user's that it
+// A ProgramFile is a source file of a program.
+type ProgramFile struct {
+	Name, Source string
+}
+
+// Program parses, checks, lowers and compiles a program as one unit, after the packages of the user's that it
 // imports. Its files stand where the cells 1, 2, … would.
-func (ls *locals) program(files []ProgramFile) ([]*compile.Unit, error) {
+func (ps *Packages) Program(files []ProgramFile) ([]*compile.Unit, error) {
 	deps := map[string]*local{}
 	var units []*compile.Unit
 	var sources []compile.File
 	for i, f := range files {
-		file, err := ls.parseMain(i+1, f.Source)
+		file, err := ps.parseMain(i+1, f.Source)
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, compile.File{N: i + 1, Text: f.Source, Syntax: file})
-		more, others, err := ls.loadDeps(&local{Package: &compile.Package{Dir: folderOf(f)}, files: []*localFile{{ast: file}}}, nil)
+		more, others, err := ps.loadDeps(&local{Package: &compile.Package{Dir: folderOf(f)}, files: []*localFile{{ast: file}}}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -34,13 +39,13 @@ func (ls *locals) program(files []ProgramFile) ([]*compile.Unit, error) {
 			}
 		}
 	}
-	u, err := ls.c.Program(sources, packagesOf(deps))
+	u, err := ps.c.Program(sources, packagesOf(deps))
 	if err != nil {
 		return nil, err
 	}
 	units = append(units, u)
 	for _, u := range units {
-		if err := ls.c.Build(ls.c.World.Stage(), u); err != nil {
+		if err := ps.c.Build(ps.c.World.Stage(), u); err != nil {
 			return nil, err
 		}
 	}
@@ -57,13 +62,13 @@ func folderOf(f ProgramFile) string {
 }
 
 // parseMain parses a file of a program as that of the cell n.
-func (ls *locals) parseMain(n int, text string) (*ast.File, error) {
-	file, err := ls.c.ParseFile(n, text)
+func (ps *Packages) parseMain(n int, text string) (*ast.File, error) {
+	file, err := ps.c.ParseFile(n, text)
 	if err != nil {
 		return nil, err
 	}
 	if file.Name.Name != "main" {
-		return nil, ls.c.Refusal(&lower.Error{Pos: file.Name.Pos(), Msg: fmt.Sprintf("got package %s, want package main", file.Name.Name)})
+		return nil, ps.c.Refusal(&lower.Error{Pos: file.Name.Pos(), Msg: fmt.Sprintf("got package %s, want package main", file.Name.Name)})
 	}
 	return file, nil
 }

@@ -58,12 +58,12 @@ func (s *Session) start() error {
 		return err
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
-	s.locals = newLocals(runs{s}, home(s.opts))
 	s.Compiler = compile.New(compile.Config{
-		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Loader: s.locals, Outs: &s.outs, Advice: s.helper(), Text: s.text,
+		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})
-	s.locals.c = s.Compiler
+	s.packages = newPackages(s.Compiler, runs{s}, home(s.opts))
+	s.Loader = s.packages
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Full = s.guard.full
 	s.rt.Crashed = s.crashed
@@ -130,8 +130,8 @@ func (s *Session) LastPanic() *PanicError { return s.lastPanic }
 
 // text is the text of a cell, or of the file of a package that a number stands for, which has a name.
 func (s *Session) text(n int) (text, file string) {
-	if f := s.locals.file(n); f != nil {
-		return f.text, f.name
+	if text, file := s.packages.Text(n); file != "" {
+		return text, file
 	}
 	for i := len(s.history) - 1; i >= 0; i-- {
 		if s.history[i].N == n {

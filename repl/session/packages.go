@@ -52,8 +52,8 @@ type localFile struct {
 	ast  *ast.File
 }
 
-// locals are the packages of the user's that a session has loaded.
-type locals struct {
+// Packages are the packages of the user's that a session has loaded.
+type Packages struct {
 	c    *compile.Compiler
 	run  Runner
 	home string // the folder that the imports of cells start from
@@ -67,21 +67,26 @@ type locals struct {
 	kept    map[string]string // by folder: why the files as they are now were not loaded
 }
 
-func newLocals(run Runner, home string) *locals {
-	return &locals{run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
+// newPackages makes those of an empty session, whose cells import from the folder home.
+func newPackages(c *compile.Compiler, run Runner, home string) *Packages {
+	return &Packages{c: c, run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
 }
 
-// file is the file with a number, or nil if the number is a cell's.
-func (ls *locals) file(n int) *localFile {
-	if n < firstFile || n-firstFile >= len(ls.files) {
-		return nil
+// Any says whether any package was loaded, so that files may have changed.
+func (ps *Packages) Any() bool { return len(ps.watched) > 0 }
+
+// Text is the text and the name of the file with a number; empty if the number is a cell's.
+func (ps *Packages) Text(n int) (text, name string) {
+	if n < firstFile || n-firstFile >= len(ps.files) {
+		return "", ""
 	}
-	return ls.files[n-firstFile]
+	f := ps.files[n-firstFile]
+	return f.text, f.name
 }
 
 // folder is where an import path leads if it is one of the user's own packages: relative to the folder from,
 // or below the module path of the go.mod nearest to it.
-func (ls *locals) folder(from, importPath string) (dir string, ok bool) {
+func (ps *Packages) folder(from, importPath string) (dir string, ok bool) {
 	if build.IsLocalImport(importPath) {
 		return filepath.Join(from, filepath.FromSlash(importPath)), true
 	}
@@ -131,8 +136,8 @@ func modulePath(mod []byte) string {
 }
 
 // shownPath is how messages call a file or folder: as seen from the session's folder.
-func (ls *locals) shownPath(name string) string {
-	rel, err := filepath.Rel(ls.home, name)
+func (ps *Packages) shownPath(name string) string {
+	rel, err := filepath.Rel(ps.home, name)
 	if err != nil {
 		return name
 	}
@@ -145,8 +150,8 @@ type badPackage struct{ shown, why string }
 func (e *badPackage) Error() string { return fmt.Sprintf("package %s: %s", e.shown, e.why) }
 
 // readLocal reads and parses the files of a folder that go build would take.
-func (ls *locals) readLocal(dir string) (*local, error) {
-	p := &local{Package: &compile.Package{Dir: dir}, shown: ls.shownPath(dir)}
+func (ps *Packages) readLocal(dir string) (*local, error) {
+	p := &local{Package: &compile.Package{Dir: dir}, shown: ps.shownPath(dir)}
 	if build.IsLocalImport("./"+p.shown) && !strings.HasPrefix(p.shown, ".") {
 		p.shown = "./" + p.shown
 	}
@@ -177,7 +182,7 @@ func (ls *locals) readLocal(dir string) (*local, error) {
 			return fail("%v", err)
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
-		p.files = append(p.files, &localFile{name: ls.shownPath(filepath.Join(dir, name)), text: string(text)})
+		p.files = append(p.files, &localFile{name: ps.shownPath(filepath.Join(dir, name)), text: string(text)})
 	}
 	if len(p.files) == 0 {
 		return fail("no Go files in the folder that go build would take")
@@ -194,13 +199,13 @@ func buildContext() *build.Context {
 }
 
 // parseLocal parses the files of a package and gives them numbers.
-func (ls *locals) parseLocal(p *local) (err error) {
+func (ps *Packages) parseLocal(p *local) (err error) {
 	name := ""
 	var files []*localFile
 	for _, f := range p.files {
-		f.n = firstFile + len(ls.files)
-		ls.files = append(ls.files, f)
-		if f.ast, err = ls.c.ParseFile(f.n, f.text); err != nil {
+		f.n = firstFile + len(ps.files)
+		ps.files = append(ps.files, f)
+		if f.ast, err = ps.c.ParseFile(f.n, f.text); err != nil {
 			return err
 		}
 		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
@@ -210,7 +215,7 @@ func (ls *locals) parseLocal(p *local) (err error) {
 			name = f.ast.Name.Name
 		}
 		if got := f.ast.Name.Name; got != name {
-			return ls.c.Refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
+			return ps.c.Refusal(&lower.Error{Pos: f.ast.Name.Pos(), Msg: fmt.Sprintf("got package %s, want %s as in %s", got, name, path.Base(files[0].name))})
 		}
 		files = append(files, f)
 	}

@@ -11,11 +11,6 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A ProgramFile is a source file of a program.
-type ProgramFile struct {
-	Name, Source string
-}
-
 // A ProgramError says why a program was refused before any of it ran: one line for each complaint, as `go
 // vet` and `go run` write them, "file.go:3:7: message".
 type ProgramError struct {
@@ -52,7 +47,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 		s.history = append(s.history, Cell{N: i + 1, Source: f.Source})
 	}
 	defer s.flushStreams()
-	units, err := s.locals.program(files)
+	units, err := s.packages.Program(files)
 	if err != nil {
 		return statusRefused, p.refusal(err)
 	}

@@ -26,18 +26,18 @@ type Runner interface {
 }
 
 // Ran says whether the declarations and initial values of a package have run.
-func (ls *locals) Ran(p *compile.Package) bool { return ls.byPath[p.Path].ran }
+func (ps *Packages) Ran(p *compile.Package) bool { return ps.byPath[p.Path].ran }
 
 // Ended notes how they have. From then on the package is what cells see under its folder; one whose initial
 // values panic is not, and is loaded anew by the next import.
-func (ls *locals) Ended(p *compile.Package, err error) {
+func (ps *Packages) Ended(p *compile.Package, err error) {
 	if err != nil {
-		delete(ls.newest, p.Dir)
+		delete(ps.newest, p.Dir)
 		return
 	}
-	now := ls.byPath[p.Path]
+	now := ps.byPath[p.Path]
 	now.ran = true
-	ls.current[p.Dir] = now
+	ps.current[p.Dir] = now
 }
 
 // racy is how long after a change a file may change once more without looking different.
@@ -45,10 +45,10 @@ const racy = 100 * time.Millisecond
 
 // stamp tells whether the files of the packages may have changed, without reading them. It is empty if that
 // cannot be told because they have changed just now.
-func (ls *locals) stamp() string {
+func (ps *Packages) stamp() string {
 	var b strings.Builder
 	settled := time.Now().Add(-racy)
-	for _, dir := range ls.watched {
+	for _, dir := range ps.watched {
 		list, err := os.ReadDir(dir)
 		fmt.Fprintf(&b, "%s %v\n", dir, err)
 		for _, f := range list {
@@ -65,49 +65,49 @@ func (ls *locals) stamp() string {
 	return b.String()
 }
 
-// refresh loads packages again whose files have changed, or those of a package that they import. One that
+// Refresh loads packages again whose files have changed, or those of a package that they import. One that
 // cannot be loaded stays as it was, which is said once.
-func (ls *locals) refresh(ctx context.Context) {
-	if len(ls.watched) == 0 {
+func (ps *Packages) Refresh(ctx context.Context) {
+	if len(ps.watched) == 0 {
 		return
 	}
-	stamp := ls.stamp()
-	if stamp != "" && stamp == ls.stamped {
+	stamp := ps.stamp()
+	if stamp != "" && stamp == ps.stamped {
 		return
 	}
-	ls.stamped = stamp
-	for _, p := range ls.imports() {
+	ps.stamped = stamp
+	for _, p := range ps.imports() {
 		before := map[string]*local{}
-		for dir, q := range ls.current {
+		for dir, q := range ps.current {
 			before[dir] = q
 		}
-		again, err := ls.reload(ctx, p)
+		again, err := ps.reload(ctx, p)
 		if err != nil {
 			text := err.Error()
-			if said := slices.Collect(maps.Values(ls.kept)); !slices.Contains(said, text) {
-				ls.run.Tell("%s: not reloaded, it stays as it was:\n%s", p.shown, text)
+			if said := slices.Collect(maps.Values(ps.kept)); !slices.Contains(said, text) {
+				ps.run.Tell("%s: not reloaded, it stays as it was:\n%s", p.shown, text)
 			}
-			ls.kept[p.Dir] = text
+			ps.kept[p.Dir] = text
 			for dir, q := range before { // what had been reloaded for it
-				ls.current[dir], ls.newest[dir] = q, q
+				ps.current[dir], ps.newest[dir] = q, q
 			}
 			continue
 		}
-		delete(ls.kept, p.Dir)
+		delete(ps.kept, p.Dir)
 		if again != p {
-			ls.rebind(ctx, before)
+			ps.rebind(ctx, before)
 		}
 	}
 }
 
 // imports are the packages of the user's that cells have imported, by their names.
-func (ls *locals) imports() (list []*local) {
-	paths := ls.c.World.Dots
-	for _, path := range ls.c.World.Imports {
+func (ps *Packages) imports() (list []*local) {
+	paths := ps.c.World.Dots
+	for _, path := range ps.c.World.Imports {
 		paths = append(paths[:len(paths):len(paths)], path)
 	}
 	for _, path := range paths {
-		if p := ls.byPath[path]; p != nil && !slices.Contains(list, p) {
+		if p := ps.byPath[path]; p != nil && !slices.Contains(list, p) {
 			list = append(list, p)
 		}
 	}
@@ -116,18 +116,18 @@ func (ls *locals) imports() (list []*local) {
 }
 
 // reload loads and runs a package as its files are now.
-func (ls *locals) reload(ctx context.Context, p *local) (*local, error) {
-	again, units, err := ls.loadLocal(p.Dir, nil)
+func (ps *Packages) reload(ctx context.Context, p *local) (*local, error) {
+	again, units, err := ps.loadLocal(p.Dir, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range units {
-		if err := ls.c.Build(ls.c.World.Stage(), u); err != nil {
+		if err := ps.c.Build(ps.c.World.Stage(), u); err != nil {
 			return nil, err
 		}
 	}
 	for _, u := range units {
-		if err := ls.run.RunUnit(ctx, u); err != nil {
+		if err := ps.run.RunUnit(ctx, u); err != nil {
 			return nil, err
 		}
 	}
@@ -136,32 +136,32 @@ func (ls *locals) reload(ctx context.Context, p *local) (*local, error) {
 
 // rebind has cells see the packages that were reloaded since before: imports lead to them, functions that use
 // them are declared again, and variables of their types get the new types, if those look the same inside.
-func (ls *locals) rebind(ctx context.Context, before map[string]*local) {
-	st := ls.c.World.Stage()
+func (ps *Packages) rebind(ctx context.Context, before map[string]*local) {
+	st := ps.c.World.Stage()
 	st.Reloaded = map[string]*types.Package{}
 	var lines, changed []string
 	for dir, old := range before {
-		if now := ls.current[dir]; now != old {
+		if now := ps.current[dir]; now != old {
 			st.Reloaded[old.Path] = now.Types
 			changed = append(changed, old.Path)
 			lines = append(lines, now.shown+": reloaded"+anew(now))
 		}
 	}
-	for name, path := range ls.c.World.Imports {
+	for name, path := range ps.c.World.Imports {
 		if now := st.Reloaded[path]; now != nil {
-			ls.c.World.Imports[name] = now.Path()
+			ps.c.World.Imports[name] = now.Path()
 		}
 	}
-	for i, path := range ls.c.World.Dots {
+	for i, path := range ps.c.World.Dots {
 		if now := st.Reloaded[path]; now != nil {
-			ls.c.World.Dots[i] = now.Path()
-			st.Dots = ls.c.World.Dots
+			ps.c.World.Dots[i] = now.Path()
+			st.Dots = ps.c.World.Dots
 		}
 	}
-	ls.run.Changed()
-	u, err := ls.c.Renew(st, changed)
+	ps.run.Changed()
+	u, err := ps.c.Renew(st, changed)
 	if err == nil {
-		err = ls.run.RunUnit(ctx, u)
+		err = ps.run.RunUnit(ctx, u)
 	}
 	if err != nil {
 		lines = append(lines, "functions of cells that use it stay as they were: "+err.Error())
@@ -170,13 +170,13 @@ func (ls *locals) rebind(ctx context.Context, before map[string]*local) {
 			lines = append(lines, d.Title()+" stays as it was: it does not fit what is new")
 		}
 	}
-	for _, e := range ls.c.World.Names {
-		if e.Kind == world.Var && ls.c.MadeOfOld(st, e.Obj.Type()) {
+	for _, e := range ps.c.World.Names {
+		if e.Kind == world.Var && ps.c.MadeOfOld(st, e.Obj.Type()) {
 			lines = append(lines, fmt.Sprintf("%s keeps the %s of before, which is made of something else now", e.Name, world.TypeString(e.Obj.Type())))
 		}
 	}
 	sort.Strings(lines)
-	ls.run.Tell("%s", strings.Join(lines, "\n"))
+	ps.run.Tell("%s", strings.Join(lines, "\n"))
 }
 
 // anew says what a reload does to a package's variables, if it has any.

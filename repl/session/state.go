@@ -33,11 +33,11 @@ type state struct {
 	pending <-chan struct{}
 
 	*compile.Compiler
-	interp *yaegi.Interp
-	rt     *rt.Runtime
-	locals *locals
-	format *display.Formatter
-	outs   outs
+	interp   *yaegi.Interp
+	rt       *rt.Runtime
+	packages *Packages
+	format   *display.Formatter
+	outs     outs
 
 	// busy is held while a cell runs, and while completion or a hint looks at the session from another
 	// goroutine.

@@ -25,7 +25,7 @@ func (s *Session) Vars() []Var {
 		list = append(list, v)
 	}
 	for name, path := range s.World.Imports {
-		list = append(list, Var{Name: name, Kind: "import", Type: s.locals.title(path)})
+		list = append(list, Var{Name: name, Kind: "import", Type: s.packages.Title(path)})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
