@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	text, err := os.ReadFile(name)
 	if err == nil {
 		var status int
-		status, err = RunProgram(context.Background(), []ProgramFile{{name, string(text)}}, Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+		status, err = RunProgram(context.Background(), []ProgramFile{{Name: name, Source: string(text)}}, Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		if err == nil {
 			os.Exit(status)
 		}

@@ -39,7 +39,7 @@ func mayWake(units []*compile.Unit) bool {
 
 // watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines
 // that the process had when the program had not begun: seen later, the program's own could be among them.
-func (p *program) watchDeadlock(ctx context.Context, before map[uint64]bool) {
+func (p *programRun) watchDeadlock(ctx context.Context, before map[uint64]bool) {
 	wait, idle := deadlockEvery, 0
 	for {
 		select {
@@ -63,7 +63,7 @@ func (p *program) watchDeadlock(ctx context.Context, before map[uint64]bool) {
 
 // asleep says whether all goroutines of the program wait for each other, and for what its first one does.
 // Before are those that the process had when the program began.
-func (p *program) asleep(before map[uint64]bool) (state string, ok bool) {
+func (p *programRun) asleep(before map[uint64]bool) (state string, ok bool) {
 	own := p.s.rt.Goroutines()
 	if len(own) == 0 {
 		return "", false

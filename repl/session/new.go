@@ -19,6 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
+	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -62,7 +63,7 @@ func (s *Session) start() error {
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})
-	s.packages = newPackages(s.Compiler, runs{s}, home(s.opts))
+	s.packages = program.New(s.Compiler, runs{s}, home(s.opts))
 	s.Loader = s.packages
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Full = s.guard.full

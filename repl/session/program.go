@@ -7,9 +7,13 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
+
+// A ProgramFile is a source file of a program.
+type ProgramFile = program.File
 
 // A ProgramError says why a program was refused before any of it ran: one line for each complaint, as `go
 // vet` and `go run` write them, "file.go:3:7: message".
@@ -41,7 +45,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	if err != nil {
 		return statusRefused, err
 	}
-	p := &program{s: s, files: files, exit: make(chan int, 1)}
+	p := &programRun{s: s, files: files, exit: make(chan int, 1)}
 	s.program, s.Once = p, true
 	for i, f := range files {
 		s.history = append(s.history, Cell{N: i + 1, Source: f.Source})
@@ -90,20 +94,20 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 }
 
 // A program is what a session runs that was started for one: its files are the cells 1, 2, ….
-type program struct {
+type programRun struct {
 	s     *Session
 	files []ProgramFile
 	exit  chan int // gets the exit status when something else than the return of main ends the program
 }
 
 // end ends the program at once: nothing deferred runs, and the goroutine that has called it does not go on.
-func (p *program) end(status int) {
+func (p *programRun) end(status int) {
 	p.leave(status)
 	select {}
 }
 
 // leave has RunProgram return.
-func (p *program) leave(status int) {
+func (p *programRun) leave(status int) {
 	select {
 	case p.exit <- status:
 	default: // it is ending already
@@ -111,7 +115,7 @@ func (p *program) leave(status int) {
 }
 
 // report writes what the Go runtime would about a panic.
-func (p *program) report(w io.Writer, value any, text string, goroutine int, frames []Frame) {
+func (p *programRun) report(w io.Writer, value any, text string, goroutine int, frames []Frame) {
 	if errors.Is(asErrorValue(value), rt.ErrStack) {
 		text = "stack overflow"
 	}
@@ -133,7 +137,7 @@ func asErrorValue(v any) error {
 	return err
 }
 
-func (p *program) fileName(n int) string {
+func (p *programRun) fileName(n int) string {
 	if n < 1 || n > len(p.files) {
 		return "?"
 	}
@@ -141,7 +145,7 @@ func (p *program) fileName(n int) string {
 }
 
 // refusal words the complaints about the program with the names of its files.
-func (p *program) refusal(err error) error {
+func (p *programRun) refusal(err error) error {
 	var ce *CheckError
 	if !errors.As(err, &ce) {
 		return &ProgramError{Lines: []string{err.Error()}}

@@ -67,7 +67,7 @@ func interpret(t *testing.T, path string, out *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := RunProgram(t.Context(), []ProgramFile{{path, string(text)}}, Options{Stdout: out, Stderr: io.Discard})
+	status, err := RunProgram(t.Context(), []ProgramFile{{Name: path, Source: string(text)}}, Options{Stdout: out, Stderr: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

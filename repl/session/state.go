@@ -9,6 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
+	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -35,7 +36,7 @@ type state struct {
 	*compile.Compiler
 	interp   *yaegi.Interp
 	rt       *rt.Runtime
-	packages *Packages
+	packages *program.Packages
 	format   *display.Formatter
 	outs     outs
 
@@ -48,5 +49,5 @@ type state struct {
 	// halting is held while the interpreter is halted: code that begins then would be dropped.
 	halting sync.Mutex
 
-	program *program // if the session was made to run one
+	program *programRun // if the session was made to run one
 }

@@ -1,4 +1,4 @@
-package session
+package program
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// A ProgramFile is a source file of a program.
-type ProgramFile struct {
+// A File is a source file of a program.
+type File struct {
 	Name, Source string
 }
 
 // Program parses, checks, lowers and compiles a program as one unit, after the packages of the user's that it
 // imports. Its files stand where the cells 1, 2, … would.
-func (ps *Packages) Program(files []ProgramFile) ([]*compile.Unit, error) {
+func (ps *Packages) Program(files []File) ([]*compile.Unit, error) {
 	deps := map[string]*local{}
 	var units []*compile.Unit
 	var sources []compile.File
@@ -53,7 +53,7 @@ func (ps *Packages) Program(files []ProgramFile) ([]*compile.Unit, error) {
 }
 
 // folderOf is where a file of the program lies.
-func folderOf(f ProgramFile) string {
+func folderOf(f File) string {
 	dir, err := filepath.Abs(filepath.Dir(f.Name))
 	if err != nil {
 		return filepath.Dir(f.Name)

@@ -1,4 +1,4 @@
-package session
+package program
 
 import (
 	"bytes"
@@ -67,8 +67,8 @@ type Packages struct {
 	kept    map[string]string // by folder: why the files as they are now were not loaded
 }
 
-// newPackages makes those of an empty session, whose cells import from the folder home.
-func newPackages(c *compile.Compiler, run Runner, home string) *Packages {
+// New makes those of an empty session, whose cells import from the folder home.
+func New(c *compile.Compiler, run Runner, home string) *Packages {
 	return &Packages{c: c, run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
 }
 
