@@ -14,6 +14,9 @@ import (
 func (r *rounds) inspect(s *subject) (Tally, error) {
 	if s.Inspect != nil {
 		t, err := s.Inspect()
+		if t.Shapes == nil {
+			t.Shapes = shapes(t.Results)
+		}
 		if err == nil {
 			err = r.Clock.Sync()
 		}

@@ -96,7 +96,7 @@ func (r *rounds) same() Ratio {
 func (r *rounds) lines() []Line {
 	var list []Line
 	for i, s := range r.subjects {
-		l := Line{Name: s.Name, Result: r.result(s), Ratio: 1, Low: 1, High: 1, Verdict: "same"}
+		l := Line{Name: s.Name, Result: r.result(s), Ratio: 1, Low: 1, High: 1, Verdict: "same", Differs: s.differs.texts, Apart: s.differs.apart}
 		switch {
 		case l.Result.Refused != "" || list != nil && list[0].Result.Refused != "":
 			l.Ratio, l.Low, l.High, l.Verdict = 0, 0, 0, "refused"

@@ -48,7 +48,8 @@ type Tally struct {
 	Made     int        // nodes of tensors that the run made
 	Merged   int        // those of them that were equal to others and computed once
 	Refused  string     // why a time of this run would not be one of its work: nothing was launched for what it made
-	Results  []any      `json:"-"` // the values of the run: tensors, numbers, slices of numbers
+	Shapes   []string   // element types and shapes of its values: "f32[2 3]"
+	Results  []any      `json:"-"` // the values; they are compared with those of the first case, and then let go
 }
 
 // Comparison is what Compare measured: one line for each case, in their order. The first case is what the
@@ -73,4 +74,5 @@ type Line struct {
 	Verdict   string   // "slower", "faster", "same" (no difference larger than Options.Tolerance), "unknown" or "refused"
 	More      float64  // seconds of measuring that would tell, about, where the verdict is unknown; 0: not known
 	Differs   []string // how the work is another than the first's: shapes, element types, flops, launches, values
+	Apart     float64  // the largest difference of values, as a share of the first's largest value; below 0: not known
 }

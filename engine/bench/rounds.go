@@ -21,6 +21,7 @@ type subject struct {
 	samples, floor *sampler // floor is nil without a Floor
 	first          float64
 	before, tally  Tally // of the very first run, and of one after that
+	differs        difference
 	refused        string
 }
 
@@ -56,6 +57,7 @@ func (r *rounds) measure(ctx context.Context) (*Comparison, error) {
 			return nil, named(s.Name, err)
 		}
 	}
+	r.tellApart()
 	r.begin()
 	order := rand.New(rand.NewPCG(1, uint64(len(r.subjects))))
 	for restarts := 0; !r.interrupted; {
@@ -110,6 +112,19 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 	_, err = s.floor.calibrate(ctx, r.Time)
 	s.floor.visit = 1
 	return err
+}
+
+// tellApart says how the works differ, and lets go of their values: they may be large.
+func (r *rounds) tellApart() {
+	first := r.subjects[0]
+	for _, s := range r.subjects[1:] {
+		if s.refused == "" && first.refused == "" {
+			s.differs = differences(first.Name, first.tally, s.tally, r.Unchecked)
+		}
+	}
+	for _, s := range r.subjects {
+		s.before.Results, s.tally.Results = nil, nil
+	}
 }
 
 // begin drops all samples.

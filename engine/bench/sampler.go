@@ -19,6 +19,7 @@ const (
 	surelyLong   = time.Millisecond       // a run for which so much is not a hiccup's
 	manyRuns     = 4                      // of a run that may be shorter than it seems, to see that time grows
 	outweigh     = 100                    // so many times, about, what is done once must be what is done n times
+	outgrow      = 10                     // so many times the time of one run is that of maxBlock, at least
 	calibrates   = 5                      // times of which the smallest counts
 
 	maxPatience = 100 * time.Millisecond // for finding out how long one run takes
@@ -129,8 +130,11 @@ func (s *sampler) calibrateBlock(ctx context.Context, once, target, patience tim
 	took := once
 	for grown := false; ; grown = true {
 		for took < target {
-			if s.per >= maxBlock {
+			if s.per >= maxBlock && (took < blockTime || took < once*outgrow) {
 				return ignoresN(1, once, s.per, took), nil
+			}
+			if s.per >= maxBlock {
+				break
 			}
 			// Aim a little above, and never grow by more than ten times: the first runs are not typical.
 			grow := 10.0

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// Sides that do different work are named, also where the difference is one that people overlook.
+func TestDifferences(t *testing.T) {
+	x := tensor.Randn(8, 8).Eval()
+	given := func(v ...any) Tally { return Tally{Launches: 1, Flops: 1000, DType: dtype.F32, Results: v} }
+	for _, tt := range []struct {
+		name         string
+		first, other Tally
+		want         string // nothing: they are the same
+	}{
+		{"the same", given(x), given(x.Add(0).Eval()), ""},
+		{"rounding", given(x), given(x.Mul(1.000001).Eval()), ""},
+		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "gives values that differ by up to 0.1 % of the largest, and not only by rounding, than a"},
+		{"another shape", given(x), given(x.Sum(1).Eval()), "gives f32[8], and a f32[8 8]"},
+		{"another type", given(x), given(x.Cast(dtype.BF16).Eval()), "gives bf16[8 8], and a f32[8 8]"},
+		{"nothing", given(x), given(), "gives nothing, and a f32[8 8]"},
+		{"NaN", given(1.0), given(math.NaN()), "gives NaN where the other does not, in 1 place: than a"},
+		{"NaN in both", given(math.NaN()), given(math.NaN()), ""},
+		{"numbers", given([]int{1, 2}), given([]int{1, 3}), "gives values that differ by up to 50 % of the largest"},
+		{"text", given("a"), given("b"), "gives other values than a"},
+		{"less arithmetic", given(), Tally{Launches: 1, Flops: 500, DType: dtype.F32}, "does 500 FLOP of arithmetic, and a 1.00 kFLOP"},
+		{"more launches", given(), Tally{Launches: 4, Flops: 1000, DType: dtype.F32}, "makes 4 launches, and a 1"},
+		{"arithmetic in another type", given(), Tally{Launches: 1, Flops: 1000, DType: dtype.BF16}, "computes in bf16, and a in f32"},
+	} {
+		tt.first.Shapes, tt.other.Shapes = shapes(tt.first.Results), shapes(tt.other.Results)
+		got := differences("a", tt.first, tt.other, false)
+		if text := strings.Join(got.texts, "; "); !strings.HasPrefix(text, tt.want) || (text == "") != (tt.want == "") {
+			t.Errorf("%s: got %q, want %q", tt.name, text, tt.want)
+		}
+	}
+	if got := differences("a", given(1.0), given(2.0), true); got.texts != nil || got.apart >= 0 {
+		t.Errorf("unchecked: got %+v", got)
+	}
+}
+
+// Values are compared, and then given back, before anything is timed.
+func TestResultsAreLetGo(t *testing.T) {
+	inspect := func(v float64) func() (Tally, error) {
+		return func() (Tally, error) { return Tally{Results: []any{v}}, nil }
+	}
+	spin := func(n int) error {
+		for i := range n {
+			spun += float64(i)
+		}
+		return nil
+	}
+	c, err := CompareWorks(t.Context(), []Work{{Name: "a", Run: spin, Inspect: inspect(1)}, {Name: "b", Run: spin, Inspect: inspect(3)}}, Options{Time: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Lines[1]
+	if b.Apart != 2 || len(b.Differs) != 1 || b.Result.Tally.Results != nil || !slices.Equal(b.Result.Tally.Shapes, []string{"float64"}) {
+		t.Errorf("got %+v, %+v", b, b.Result.Tally)
+	}
+	if !strings.Contains(c.String(), "b: gives values that differ by up to 200 % of the largest") {
+		t.Errorf("got %s", c)
+	}
+}
+
+var spun float64
