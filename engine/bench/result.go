@@ -55,9 +55,10 @@ type Tally struct {
 // Comparison is what Compare measured: one line for each case, in their order. The first case is what the
 // others are compared with.
 type Comparison struct {
-	Lines []Line
-	Same  Ratio // the first case against itself: what this machine takes for a difference when there is none
-	Notes []string
+	Lines    []Line
+	Same     Ratio  // the first case against itself: what this machine takes for a difference when there is none
+	Baseline string // the name of what was saved and each case is compared with, in place of the first case
+	Notes    []string
 }
 
 // A Ratio of times with its interval; 0 for both of its ends: not known.

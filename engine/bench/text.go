@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -55,15 +56,23 @@ func (r *Result) JSON() ([]byte, error) { return json.Marshal(r) }
 
 // Text is a table: a line for each case with its median and how it compares with the first.
 func (c *Comparison) Text(int) string {
-	rows := [][]string{{"", "median", "vs " + c.Lines[0].Name}}
+	rows := [][]string{{"", "median", c.heading()}}
 	for i, l := range c.Lines {
 		versus := ""
-		if i > 0 {
+		if i > 0 || c.Baseline != "" {
 			versus = l.Versus()
 		}
 		rows = append(rows, []string{l.Name, l.median(), versus})
 	}
 	return strings.Join(append([]string{units.Table(rows)}, c.Remarks()...), "\n")
+}
+
+// heading says what the cases are compared with.
+func (c *Comparison) heading() string {
+	if c.Baseline != "" {
+		return "vs " + c.Baseline
+	}
+	return "vs " + c.Lines[0].Name
 }
 
 // Remarks are what has to be said beside the figures: what was refused, what differs, and notes.
@@ -72,14 +81,11 @@ func (c *Comparison) Remarks() (lines []string) {
 		if l.Result.Refused != "" {
 			lines = append(lines, l.Name+": no time: "+l.Result.Refused)
 		}
-		for _, d := range l.Differs {
-			lines = append(lines, l.Name+": "+d)
-		}
-		for _, note := range l.Result.Notes {
+		for _, note := range slices.Concat(l.Differs, l.Result.Notes) {
 			lines = append(lines, l.Name+": "+note)
 		}
 	}
-	if len(c.Lines) > 1 && c.Same.Ratio > 0 {
+	if len(c.Lines) > 1 && c.Baseline == "" && c.Same.Ratio > 0 {
 		lines = append(lines, c.Lines[0].Name+" against itself: "+c.Same.String())
 	}
 	return append(lines, c.Notes...)

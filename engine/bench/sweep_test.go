@@ -1,0 +1,68 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/internal/benchtest"
+)
+
+// Work that is a square of its parameter is seen to be one, and beside it one that is not.
+func TestSweep(t *testing.T) {
+	m := benchtest.New(1)
+	r, err := bench.ParseRange("n=1..8*2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := bench.MeasureSweep(t.Context(), r, func(n float64) ([]bench.Work, error) {
+		return []bench.Work{
+			{Name: "flat", Run: m.Work(3*time.Millisecond, 0.01)},
+			{Name: "square", Run: m.Work(time.Duration(n*n*float64(time.Millisecond)), 0.01)},
+		}, nil
+	}, bench.Options{Clock: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"flat": 0, "square": 2} {
+		if got, ok := s.Slope(name); !ok || math.Abs(got-want) > 0.02 {
+			t.Errorf("%s: grows with the power %v, %v, want %v", name, got, ok, want)
+		}
+	}
+	values, median, low, high := s.Series("square")
+	if len(values) != 4 || values[3] != 8 || math.Abs(median[3]/64e-3-1) > 0.02 || low[3] > median[3] || high[3] < median[3] {
+		t.Errorf("got %v, %v, [%v, %v]", values, median, low, high)
+	}
+	text := s.String()
+	for _, want := range []string{"n    flat  square", "vs flat", "× faster [", "× slower ["} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("got\n%s\nwant %q in it", text, want)
+		}
+	}
+	if _, err := s.JSON(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSweepEndsEarly(t *testing.T) {
+	m := benchtest.New(1)
+	r := bench.Range{Name: "n", Values: []float64{1, 2, 3}}
+	broken := errors.New("broken")
+	if _, err := bench.MeasureSweep(t.Context(), r, func(n float64) ([]bench.Work, error) { return nil, broken }, bench.Options{Clock: m}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "n = 1: ") {
+		t.Errorf("got %v, want n = 1: broken", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := bench.MeasureSweep(ctx, r, func(n float64) ([]bench.Work, error) {
+		if n == 3 {
+			cancel()
+		}
+		return []bench.Work{{Name: "a", Run: m.Work(time.Millisecond, 0.01)}}, nil
+	}, bench.Options{Clock: m})
+	if err != nil || len(s.Points) != 2 || !strings.Contains(s.String(), "interrupted at n = 3") {
+		t.Errorf("got %v, %v, want two points and a note", s, err)
+	}
+}
