@@ -17,6 +17,10 @@ import (
 // own shares, as that of math/rand is.
 func Within(ctx context.Context, f func()) { scope.Within(ctx, f) }
 
+// Context returns the context of the innermost Within around the caller, or the background context. Code that
+// starts a goroutine for its own work has that call Within with it.
+func Context() context.Context { return scope.Context() }
+
 // EvalContext computes tensors together, as [Eval] does, and obeys ctx. What Eval panics with it returns:
 // ctx's cause if it was stopped by that.
 func EvalContext(ctx context.Context, ts ...Tensor) error {

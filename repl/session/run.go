@@ -70,10 +70,18 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 	r = &running{s: s}
 	r.ctx = context.WithValue(s.settings(s.progress(own)), runningKey{}, r)
 	started := world.CellName(s.n)
+	// A goroutine cannot tell which of the marks are its own.
+	within := func(ctx context.Context, f func()) {
+		tensor.Within(profile.WithPlaces(ctx, func(string) string { return started }), f)
+	}
 	r.cell = s.rt.NewCell(rt.Hooks{
-		// Evaluations of lazy tensors stop with the cell. A goroutine cannot tell which of the marks are its own.
-		Around: func(f func()) {
-			tensor.Within(profile.WithPlaces(r.ctx, func(string) string { return started }), f)
+		Around: func(f func()) { within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
+		Fork: func() func(f func()) {
+			ctx := tensor.Context() // of what measures the code, for example
+			if s.running(ctx) != r {
+				ctx = r.ctx
+			}
+			return func(f func()) { within(ctx, f) }
 		},
 		GaveUp: func(p any) error {
 			if _, ok := rt.Value(p).(*tensor.Error); !ok || r.ctx.Err() == nil {

@@ -27,7 +27,7 @@ func (r *Runtime) BlockCalling(call func()) {
 	r.mu.Lock()
 	c := r.belongs(goroutine.Number())
 	r.mu.Unlock()
-	done := make(chan any, 1)
+	around, done := c.fork(), make(chan any, 1)
 	go func() {
 		leave := r.join(c)
 		defer func() {
@@ -35,7 +35,7 @@ func (r *Runtime) BlockCalling(call func()) {
 			leave()
 			done <- p
 		}()
-		c.within(call)
+		around(call)
 	}()
 	r.await(done, nil)
 }

@@ -25,7 +25,9 @@ type Cell struct {
 
 // Hooks are what a session has to do with the code of a cell. All may be nil.
 type Hooks struct {
-	Around func(f func())    // runs f, which is code of the cell, in whichever goroutine calls it
+	Around func(f func()) // runs f, which is code of the cell, in whichever goroutine calls it
+	// Fork returns what is around the code of a goroutine that the calling one starts; nil: Around.
+	Fork   func() (around func(f func()))
 	GaveUp func(p any) error // why the cell was told to stop, if a panic is how compiled code gives up for that; else nil
 	OnStop func(cause error) // called when the cell is told to stop
 }
@@ -219,6 +221,14 @@ func (r *Runtime) tell(o *Outcome, c *Cell) {
 	o.Value = GoError(o.Value)
 	o.Text = PanicText(o.Value)
 	o.Mute = r.Cause(c) != before
+}
+
+// fork is called by a goroutine that starts another one, whose code runs in what it returns.
+func (c *Cell) fork() (around func(f func())) {
+	if c.hooks.Fork == nil {
+		return c.within
+	}
+	return c.hooks.Fork()
 }
 
 func (c *Cell) within(f func()) {
@@ -477,9 +487,10 @@ func (r *Runtime) contain(where int, f func(), then func()) func() {
 	r.mu.Lock()
 	c := r.belongs(goroutine.Number())
 	r.mu.Unlock()
+	around := c.fork()
 	return func() {
 		defer r.join(c)()
-		c.within(func() { r.reported(c, where, f, then) })
+		around(func() { r.reported(c, where, f, then) })
 	}
 }
 
