@@ -2,9 +2,6 @@ package magics
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -53,124 +50,28 @@ func (w *work) loop(n int) (any, error) {
 // results are the values of work that has several.
 type results = []any
 
-// measured is work that runs often. All that a run makes is computed in it, before its clock stops, and
-// thrown away: the tensors that others hold stay as lazy as they were.
-type measured struct {
-	*work
-	floor  *work
-	ledger *tensor.Ledger
-	lazy   bool // runs leave something to compute: it is computed for each run by itself
-	extra  bool // results are to be computed that the runs do not make
-	runs   int  // that were inspected
-	tally  bench.Tally
-}
-
-// measured prepares work to run often. It is closed by the ledger.
-func (c *call) measured(ctx context.Context, w *work) (*measured, error) {
+// bench is the work as package bench times it. The tensors and numbers that it comes to are its results.
+func (c *call) bench(name string, w *work) (bench.Work, error) {
 	stmt, err := c.s.Compile(w.floor)
 	if err != nil {
-		return nil, err
+		return bench.Work{}, err
 	}
-	return &measured{work: w, floor: &work{source: w.floor, stmt: stmt}, ledger: tensor.NewLedger(ctx)}, nil
-}
-
-// bench is the work as package bench times it.
-func (m *measured) bench(name string) bench.Work {
-	return bench.Work{Name: name, Run: m.run, Around: m.around, Floor: m.runFloor, Inspect: m.inspect}
-}
-
-// around enters the session for a sample.
-func (m *measured) around(sample func() error) error {
-	return m.stmt.Within(m.ledger.Context(), sample)
-}
-
-// run is what is timed.
-func (m *measured) run(n int) error {
-	if !m.lazy {
-		if _, err := m.loop(n); err != nil {
-			return err
-		}
-		return m.ledger.Settle()
-	}
-	for range n {
-		made, err := m.loop(1)
-		if err == nil {
-			err = m.settle(made)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runFloor makes the calls of run around a statement that does nothing.
-func (m *measured) runFloor(n int) error {
-	if !m.lazy {
-		if _, err := m.floor.loop(n); err != nil {
-			return err
-		}
-		return m.ledger.Settle()
-	}
-	for range n {
-		if _, err := m.floor.loop(1); err != nil {
-			return err
-		}
-		if err := m.ledger.Settle(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *measured) settle(made any) error {
-	if m.extra {
-		return m.ledger.Settle(tensorsIn(made)...)
-	}
-	return m.ledger.Settle()
-}
-
-// inspect runs the work once, outside of the clock, and says what that did.
-func (m *measured) inspect() (bench.Tally, error) {
 	var made any
-	var err, carried error
-	var before, after runtime.MemStats
-	begun := m.ledger.Sum()
-	r := profile.Record(m.ledger.Context(), func(ctx context.Context) {
-		err = m.stmt.Within(ctx, func() (err error) {
-			runtime.ReadMemStats(&before)
-			made, err = m.loop(1)
-			if err != nil {
-				return err
-			}
-			if carried = m.ledger.Inputs(); carried != nil && !errors.Is(carried, tensor.ErrCarried) {
-				return carried
-			}
-			m.extra = m.extra || !m.ledger.Covers(tensorsIn(made)...)
-			err = m.settle(made)
-			runtime.ReadMemStats(&after)
+	run := func(n int) (err error) {
+		made, err = w.loop(n)
+		return err
+	}
+	return bench.Work{
+		Name: name, Run: run, Within: w.stmt.Within,
+		Floor: func(n int) error {
+			_, err := stmt.Loop(n)
 			return err
-		})
-	})
-	if err != nil {
-		return bench.Tally{}, err
-	}
-	all := m.ledger.Sum()
-	m.lazy = m.lazy || m.extra || all.Settled > begun.Settled
-	t := bench.Tally{
-		Launches: r.Launches, Flops: r.Flops(), Bytes: r.Bytes(), Made: all.Made - begun.Made,
-		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc),
-	}
-	for _, each := range r.Merged {
-		t.Merged += each.Times
-	}
-	m.runs++
-	if m.runs > 2 && (t.Launches > m.tally.Launches || t.Flops > m.tally.Flops) {
-		carried = fmt.Errorf("its work grows: a run launched %d kernels at first, and %d later", m.tally.Launches, t.Launches)
-	}
-	if carried != nil {
-		t.Refused = carried.Error() + "; -setup STATEMENT can give each run the same start"
-	}
-	m.tally = t
-	return t, nil
+		},
+		Results: func() (list []any) {
+			for _, t := range tensorsIn(made) {
+				list = append(list, t)
+			}
+			return list
+		},
+	}, nil
 }

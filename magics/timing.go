@@ -116,12 +116,11 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.measured(ctx, w)
+	timed, err := c.bench("", w)
 	if err != nil {
 		return nil, err
 	}
-	defer m.ledger.Close()
-	result, err := bench.MeasureWork(ctx, m.bench(""), bench.Options{Time: c.duration("t")})
+	result, err := bench.MeasureWork(ctx, timed, bench.Options{Time: c.duration("t")})
 	if err != nil {
 		return nil, err
 	}
@@ -216,12 +215,9 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 		if err := c.settleInputs(each.source); err != nil {
 			return nil, err
 		}
-		m, err := c.measured(ctx, w)
-		if err != nil {
+		if works[i], err = c.bench(each.name, w); err != nil {
 			return nil, err
 		}
-		defer m.ledger.Close()
-		works[i] = m.bench(each.name)
 	}
 	result, err := bench.CompareWorks(ctx, works, bench.Options{Time: c.duration("t")})
 	if err != nil {

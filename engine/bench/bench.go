@@ -1,11 +1,12 @@
 // Package bench times work so that the figures can be trusted: repeated until they are stable, on a device
 // that has finished, with their spread, and compared side by side instead of one after the other.
 //
-// What is timed is a function that runs the work n times and returns when everything that it made is
-// computed; tensors are lazy, so it must evaluate them. [Time] and [Measure] time one function, [Compare]
-// several in turn; [Work] is a function with all that can be said about it.
+// What is timed is a function that runs the work n times. All that it made is computed before the clock
+// stops, however it was kept or dropped. [Time] and [Measure] time one function, [Compare] several in turn;
+// [Work] is a function with all that can be said about it.
 //
-// Reading order: bench.go (what is asked), result.go (what is answered), clock.go, sampler.go (how long a
+// Reading order: bench.go (what is asked), result.go (what is answered), clock.go, settle.go (what a
+// run is), sampler.go (how long a
 // sample is), rounds.go (who is timed when), stats.go (what the samples say), text.go.
 package bench
 
@@ -49,13 +50,24 @@ func (o Options) withDefaults() Options {
 // A Case is one of the functions that [Compare] times.
 type Case struct {
 	Name string
-	Run  func(n int) error // runs the work n times and returns when all is computed
+	Run  func(n int) error // runs the work n times
 }
 
 // A Work is a function to time and what is known about it. Only Run is needed.
 type Work struct {
 	Name string
-	Run  func(n int) error // runs the work n times and returns when all is computed
+	Run  func(n int) error // runs the work n times; with an Inspect it returns when all is computed
+
+	// Within calls f within ctx: it enters what the work runs in, a session for example. Nil: tensor.Within.
+	// What a Run of nothing takes is taken off each sample then.
+	Within func(ctx context.Context, f func() error) error
+
+	// Each is Run for work that makes lazy tensors: it calls ran after each run. Without it Run(1) is called
+	// often.
+	Each func(n int, ran func() error) error
+
+	// Results returns what the last run has come to: tensors, numbers, slices of numbers.
+	Results func() []any
 
 	// Around calls sample once, and does what has to be done before and after outside of the clock: enter a
 	// session, restore what the work changes. Each sample is within one call.
@@ -71,12 +83,12 @@ type Work struct {
 
 	// Inspect runs the work once and says what that did; its error ends the measurement. It is called outside
 	// of the clock and of Around: for the very first run, after that, and when all samples are taken. Without
-	// it the launches are counted that the process makes meanwhile.
+	// it package bench counts, and computes in each run what that made: a tensor that was dropped, too.
 	Inspect func() (Tally, error)
 }
 
-// Time times f, which evaluates what it makes. It obeys the context of the goroutine (see tensor.Within).
-// What keeps f from being timed is in the result, which is never nil.
+// Time times f, with the evaluation of what it makes. It obeys the context of the goroutine (see
+// tensor.Within). What keeps f from being timed is in the result, which is never nil.
 func Time(f func()) *Result {
 	r, err := Measure(scope.Context(), func(n int) error {
 		for range n {
@@ -90,9 +102,8 @@ func Time(f func()) *Result {
 	return r
 }
 
-// Measure times fn(n), which runs the work n times and returns when everything that it made is computed. If
-// ctx ends it returns what it knows, with a note; without any sample that is ctx's error. An error of fn ends
-// it.
+// Measure times fn(n), which runs the work n times. What that made is computed inside of the clock. If ctx
+// ends it returns what it knows, with a note; without any sample that is ctx's error. An error of fn ends it.
 func Measure(ctx context.Context, fn func(n int) error, o Options) (*Result, error) {
 	return MeasureWork(ctx, Work{Run: fn}, o)
 }
@@ -124,5 +135,7 @@ func CompareWorks(ctx context.Context, works []Work, o Options) (*Comparison, er
 	if len(works) == 0 {
 		return nil, errors.New("bench: got nothing to compare")
 	}
+	works, end := settled(ctx, works)
+	defer end()
 	return newRounds(works, o.withDefaults()).measure(ctx)
 }

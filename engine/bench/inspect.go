@@ -3,34 +3,20 @@ package bench
 import (
 	"context"
 	"fmt"
-	"runtime"
 
-	"github.com/mcs-notebook/mcs/engine/internal/scope"
-	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 // inspect runs a work once and says what that did.
 func (r *rounds) inspect(s *subject) (Tally, error) {
-	if s.Inspect != nil {
-		t, err := s.Inspect()
-		if t.Shapes == nil {
-			t.Shapes = shapes(t.Results)
-		}
-		if err == nil {
-			err = r.Clock.Sync()
-		}
-		return t, err
+	t, err := s.Inspect()
+	if t.Shapes == nil {
+		t.Shapes = shapes(t.Results)
 	}
-	var before, after runtime.MemStats
-	var err error
-	rec := profile.Record(scope.Context(), func(context.Context) {
-		runtime.ReadMemStats(&before)
-		_, err = s.samples.time(1)
-		runtime.ReadMemStats(&after)
-	})
-	return Tally{Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(),
-		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc)}, err
+	if err == nil {
+		err = r.Clock.Sync()
+	}
+	return t, err
 }
 
 // remembers says that only the first run computed.
@@ -61,7 +47,7 @@ func (r *rounds) doubt(ctx context.Context, s *subject) (err error) {
 	if s.refused != "" || r.interrupted || len(s.samples.times) == 0 {
 		return nil
 	}
-	clock, _ := r.clockTime()
+	clock, _ := r.clockTime(s)
 	took := median(s.samples.samples(clock))
 	if took < r.Time.Seconds() && s.tally.Launches > 0 {
 		end, err := r.inspect(s)

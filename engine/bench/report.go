@@ -38,14 +38,19 @@ func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 }
 
 // clockTime is what the clock takes, and how far that is known: its two readings are not of the same moment
-// as the beginning and the end.
-func (r *rounds) clockTime() (takes, unsure float64) {
+// as the beginning and the end. To start a work and to stop it may take time, too.
+func (r *rounds) clockTime(s *subject) (takes, unsure float64) {
 	x := sorted(r.empty.times)
 	if len(x) == 0 {
 		return 0, 0
 	}
 	takes = quantile(x, 0.5)
-	return takes, max(takes/2, (quantile(x, 0.75)-quantile(x, 0.25))/2)
+	unsure = takes / 2
+	if s.idle != nil && len(s.idle.times) > 0 {
+		x = sorted(s.idle.times)
+		takes = quantile(x, 0.5)
+	}
+	return takes, max(unsure, (quantile(x, 0.75)-quantile(x, 0.25))/2)
 }
 
 // result makes the result of one work.
@@ -54,7 +59,7 @@ func (r *rounds) result(s *subject) *Result {
 	if s.refused != "" || len(s.samples.times) == 0 {
 		return res
 	}
-	clock, unsure := r.clockTime()
+	clock, unsure := r.clockTime(s)
 	res.Clock = clock
 	res.Times = s.samples.samples(clock)
 	res.Samples = len(res.Times)
@@ -74,6 +79,7 @@ func (r *rounds) result(s *subject) *Result {
 }
 
 func (r *rounds) notes(s *subject, res *Result) (notes []string) {
+	notes = append(notes, s.tally.Notes...)
 	if d := drift(res.Times); d > maxDrift || d < -maxDrift {
 		notes = append(notes, fmt.Sprintf("drifted by %+.0f %% while it was measured: other load, heat or a changing clock", 100*d))
 	}
@@ -88,7 +94,7 @@ func (r *rounds) notes(s *subject, res *Result) (notes []string) {
 
 // same is the first work against itself.
 func (r *rounds) same() Ratio {
-	clock, _ := r.clockTime()
+	clock, _ := r.clockTime(r.subjects[0])
 	return ratioInterval(r.again.rounds(clock), r.subjects[0].samples.rounds(clock))
 }
 
@@ -117,12 +123,13 @@ func (r *rounds) lines() []Line {
 // ratio compares a work with the first. The interval is wider by what the first differs from itself, and,
 // where one is timed in blocks and the other is not, by what is not known about the clock.
 func (r *rounds) ratio(s *subject) Ratio {
-	clock, unsure := r.clockTime()
 	first := r.subjects[0].samples
-	base, times := first.rounds(clock), s.samples.rounds(clock)
-	ratio := ratioInterval(times, base).widen(ratioInterval(r.again.rounds(clock), base).off())
+	firstClock, firstUnsure := r.clockTime(r.subjects[0])
+	clock, unsure := r.clockTime(s)
+	base, times := first.rounds(firstClock), s.samples.rounds(clock)
+	ratio := ratioInterval(times, base).widen(ratioInterval(r.again.rounds(firstClock), base).off())
 	if a, b := median(base), median(times); s.samples.per != first.per && a > 0 && b > 0 {
-		ratio = ratio.widen(unsure/float64(first.per)/a + unsure/float64(s.samples.per)/b)
+		ratio = ratio.widen(firstUnsure/float64(first.per)/a + unsure/float64(s.samples.per)/b)
 	}
 	return ratio
 }

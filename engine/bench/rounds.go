@@ -19,6 +19,7 @@ const (
 type subject struct {
 	Work
 	samples, floor *sampler // floor is nil without a Floor
+	idle           *sampler // a run of nothing, where that takes time; or nil
 	first          float64
 	before, tally  Tally // of the very first run, and of one after that
 	differs        difference
@@ -44,6 +45,9 @@ func newRounds(works []Work, o Options) *rounds {
 		s := &subject{Work: w, samples: newSampler(o.Clock, w)}
 		if w.Floor != nil {
 			s.floor = newSampler(o.Clock, Work{Run: w.Floor, Around: w.Around})
+		}
+		if w.Within != nil {
+			s.idle = newSampler(o.Clock, Work{Run: func(int) error { return w.Run(0) }, Around: w.Around})
 		}
 		r.subjects = append(r.subjects, s)
 	}
@@ -106,6 +110,16 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 	if s.refused != "" {
 		return nil
 	}
+	if s.idle != nil {
+		nothing, err := s.idle.smallest(ctx, 0, r.Time/leastShare)
+		if err != nil {
+			return err
+		}
+		s.samples.nothing = nothing
+		if s.floor != nil {
+			s.floor.nothing = nothing
+		}
+	}
 	if s.refused, err = s.samples.calibrate(ctx, r.Time); err != nil || s.floor == nil {
 		return err
 	}
@@ -152,6 +166,9 @@ func (r *rounds) samplers() []*sampler {
 		if s.floor != nil {
 			list = append(list, s.floor)
 		}
+		if s.idle != nil {
+			list = append(list, s.idle)
+		}
 	}
 	return list
 }
@@ -172,7 +189,7 @@ func (r *rounds) round(ctx context.Context, order *rand.Rand) error {
 
 func (r *rounds) nameOf(s *sampler) string {
 	for _, each := range r.subjects {
-		if s == each.samples || s == each.floor {
+		if s == each.samples || s == each.floor || s == each.idle {
 			return each.Name
 		}
 	}

@@ -32,11 +32,12 @@ type sampler struct {
 	around func(sample func() error) error
 	single bool
 
-	per       int       // runs in a sample
-	visit     int       // samples in a visit
-	times     []float64 // seconds of each sample, with what the clock takes
-	ends      []int     // where in times each visit ends
-	backwards int       // samples that ended before they began
+	nothing   time.Duration // what no runs take at least
+	per       int           // runs in a sample
+	visit     int           // samples in a visit
+	times     []float64     // seconds of each sample, with what the clock takes
+	ends      []int         // where in times each visit ends
+	backwards int           // samples that ended before they began
 }
 
 func newSampler(clock Clock, w Work) *sampler {
@@ -92,7 +93,7 @@ func (s *sampler) smallest(ctx context.Context, n int, patience time.Duration) (
 		}
 		spent += max(took, 1)
 	}
-	return least, nil
+	return max(0, least-s.nothing), nil
 }
 
 // calibrate finds how many runs are a sample, and says why it cannot: time that does not grow with n is not

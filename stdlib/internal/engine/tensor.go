@@ -25,6 +25,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"Combination":         reflect.ValueOf((*tensor.Combination)(nil)),
 		"Compile":             reflect.ValueOf(tensor.Compile),
 		"Concat":              reflect.ValueOf(tensor.Concat),
+		"Context":             reflect.ValueOf(tensor.Context),
 		"CosineSimilarity":    reflect.ValueOf(tensor.CosineSimilarity),
 		"CrossEntropy":        reflect.ValueOf(tensor.CrossEntropy),
 		"CrossEntropyOptions": reflect.ValueOf((*tensor.CrossEntropyOptions)(nil)),

@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+// settling is a work whose runs compute all that they make before the clock stops: tensors are lazy, so the
+// time of a run that left some would be that of building a graph. What runs make is thrown away, and memory
+// is given back at once.
+type settling struct {
+	Work
+	ledger  *tensor.Ledger
+	lazy    bool // runs leave tensors: each is one run by itself, so that equal work of several is not merged
+	results bool // those are to be computed, too, which may have been made before
+	carried error
+}
+
+// settled returns works that compute what they make, and a function that ends that. A work that is inspected
+// by its own function knows what it does.
+func settled(ctx context.Context, works []Work) (list []Work, end func()) {
+	var ledgers []*tensor.Ledger
+	for _, w := range works {
+		if w.Inspect == nil {
+			s := &settling{Work: w, ledger: tensor.NewLedger(ctx)}
+			ledgers = append(ledgers, s.ledger)
+			w.Run, w.Around, w.Inspect = s.run, s.around, s.inspect
+		}
+		list = append(list, w)
+	}
+	return list, func() {
+		for _, l := range ledgers {
+			l.Close()
+		}
+	}
+}
+
+// around does what has to be done around a sample, which is within the ledger's context.
+func (s *settling) around(sample func() error) error {
+	within := func() error { return s.within(s.ledger.Context(), sample) }
+	if s.Around != nil {
+		return s.Around(within)
+	}
+	return within()
+}
+
+func (s *settling) within(ctx context.Context, f func() error) (err error) {
+	if s.Within != nil {
+		return s.Within(ctx, f)
+	}
+	tensor.Within(ctx, func() { err = f() })
+	return err
+}
+
+// run is what is timed.
+func (s *settling) run(n int) error {
+	switch {
+	case s.lazy && s.Each != nil:
+		return s.Each(n, s.settle)
+	case s.lazy:
+		for range n {
+			if err := s.Run(1); err != nil {
+				return err
+			}
+			if err := s.settle(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := s.Run(n); err != nil {
+		return err
+	}
+	return s.ledger.Settle()
+}
+
+// settle computes what a run has left.
+func (s *settling) settle() error {
+	if s.results {
+		return s.ledger.Settle(s.tensors()...)
+	}
+	return s.ledger.Settle()
+}
+
+// tensors are those among the results of the last run.
+func (s *settling) tensors() (list []tensor.Tensor) {
+	if s.Results == nil {
+		return nil
+	}
+	for _, v := range s.Results() {
+		if t, ok := v.(tensor.Tensor); ok {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// inspect runs the work once and says what that did.
+func (s *settling) inspect() (t Tally, err error) {
+	var before, after runtime.MemStats
+	begun := s.ledger.Sum()
+	once := func() error {
+		runtime.ReadMemStats(&before)
+		if err := s.Run(1); err != nil {
+			return err
+		}
+		if s.carried = s.ledger.Inputs(); s.carried != nil && !errors.Is(s.carried, tensor.ErrCarried) {
+			return s.carried
+		}
+		s.results = s.results || !s.ledger.Covers(s.tensors()...)
+		err := s.settle()
+		runtime.ReadMemStats(&after)
+		return err
+	}
+	rec := profile.Record(s.ledger.Context(), func(ctx context.Context) {
+		within := func() error { return s.within(ctx, once) }
+		if s.Around == nil {
+			err = within()
+			return
+		}
+		err = s.Around(within)
+	})
+	if err != nil {
+		return Tally{}, err
+	}
+	all := s.ledger.Sum()
+	s.lazy = s.lazy || s.results || all.Settled > begun.Settled
+	t = Tally{
+		Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(), Made: all.Made - begun.Made, Left: all.Left - begun.Left,
+		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc),
+	}
+	for _, m := range rec.Merged {
+		t.Merged += m.Times
+	}
+	t.Notes = rec.Notes()
+	if t.Left > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("not in the time: %s that nobody read, and of which most was computed for others", units.Plural(int64(t.Left), "tensor")))
+	}
+	if s.carried != nil {
+		t.Refused = s.carried.Error()
+	}
+	if s.Results != nil {
+		t.Results = s.Results()
+	}
+	return t, nil
+}
