@@ -131,7 +131,7 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 		return err
 	}
 	defer b.Release()
-	events.Copied(int64(len(src)))
+	defer events.Copying(int64(len(src)))()
 	return d.backend.Upload(b.raw, offset, src)
 }
 
@@ -142,7 +142,7 @@ func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
 		return err
 	}
 	defer b.Release()
-	events.Copied(int64(len(dst)))
+	defer events.Copying(int64(len(dst)))()
 	return d.backend.Download(dst, b.raw, offset)
 }
 

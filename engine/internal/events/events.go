@@ -24,6 +24,7 @@ type Launch struct {
 	Kernel string
 	Bytes  int64 // inputs and outputs, each once: what the work needs, not what caches moved
 	Flops  int64 // what the mathematics needs
+	Detail *Detail
 }
 
 // Merged is equal work that a plan does once: Times is how often the graph asked for it beyond that.
@@ -97,13 +98,16 @@ func (rs Records) Computed(nodes []*ir.Node) {
 	}
 }
 
-// Copied tells of a copy between host and device.
-func Copied(bytes int64) {
+// Copying tells of a copy between host and device, which has ended when the result is called.
+func Copying(bytes int64) (done func()) {
 	if opened.all.Load() == nil {
-		return
+		return func() {}
 	}
-	for _, r := range Of(scope.Context()) {
-		r.copied(bytes)
+	began := time.Now()
+	return func() {
+		for _, r := range Of(scope.Context()) {
+			r.copied(bytes, began)
+		}
 	}
 }
 

@@ -13,14 +13,17 @@ import (
 
 // A Record is what was done within its context. It may be used by several goroutines.
 type Record struct {
-	timed, notes bool
-	within       Records // the record itself and those around it
+	timed, notes, traces bool
+
+	within Records // the record itself and those around it
 
 	mu     sync.Mutex
 	closed bool
 	counts Counts
 	last   int // the place in counts.Runs of the plan that ran last
 	places map[*Work]int
+	traced Traced
+	kept   int // launches and copies that are traced
 
 	// What a record that notes nodes has of the run under way.
 	nodes []*ir.Node
@@ -52,6 +55,7 @@ type Option int
 const (
 	Times Option = 1 << iota // of each launch
 	Nodes                    // that code makes: see [Record.Left]
+	Trace                    // each run by itself: see [Record.Traced]
 )
 
 // turns counts runs of code whose nodes are noted, so that a node can say in which it was made or computed.
@@ -60,7 +64,7 @@ var turns atomic.Uint32
 // Open begins a record, and returns the context that it belongs to. What is done within that is told to the
 // records of ctx as well, or to those of the calling goroutine's scope.
 func Open(ctx context.Context, with Option) (context.Context, *Record) {
-	r := &Record{timed: with&Times != 0, notes: with&Nodes != 0, places: map[*Work]int{}}
+	r := &Record{timed: with&Times != 0, notes: with&Nodes != 0, traces: with&Trace != 0, places: map[*Work]int{}}
 	r.within = Records{r}
 	outer, ok := ctx.Value(key).(*Record)
 	if !ok {
@@ -158,11 +162,15 @@ func (r *Record) place(w *Work) int {
 	return i
 }
 
-func (r *Record) copied(bytes int64) {
+func (r *Record) copied(bytes int64, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
 		r.counts.Copies++
 		r.counts.CopiedBytes += bytes
+		if r.traces && r.kept < mostTraced {
+			r.kept++
+			r.traced.Copies = append(r.traced.Copies, Copy{began, time.Since(began), bytes})
+		}
 	}
 }

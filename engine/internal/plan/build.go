@@ -16,6 +16,7 @@ type plan struct {
 	dev     *backend.Device
 	cmds    []command
 	work    *events.Work // what each run counts as
+	from    [][]int32    // the nodes that each launch comes from: places in the walk's Nodes
 	scalars []expr
 	blocks  []int    // bytes of the memory that outputs get, each for itself
 	arena   int      // bytes that all values between launches share
@@ -72,7 +73,8 @@ func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
 			cmd.bufs = append(cmd.bufs, d.source(b))
 		}
 		p.cmds = append(p.cmds, cmd)
-		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops})
+		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops, Detail: e.detail(kernel)})
+		p.from = append(p.from, e.sources())
 	}
 	for _, out := range d.outs {
 		b, ch := d.base(out)

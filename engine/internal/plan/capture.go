@@ -9,11 +9,12 @@ import (
 // A Captured is the plan of a graph that was thrown away: it runs with other leaves and constants of the same
 // structure.
 type Captured struct {
-	Leaves []*ir.Node // whose values a run needs, in this order
-	Consts []*ir.Node // and whose numbers
-	Key    [16]byte   // that of the walk: equal for graphs that are the same work
-	plan   *plan
-	in     inputs
+	Leaves  []*ir.Node // whose values a run needs, in this order
+	Consts  []*ir.Node // and whose numbers
+	Key     [16]byte   // that of the walk: equal for graphs that are the same work
+	plan    *plan
+	origins [][]ir.Origin // of the plan's launches
+	in      inputs
 }
 
 // Capture plans the evaluation of outs, which all live on one device and have no value yet. Nothing is
@@ -28,7 +29,7 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Captured{Key: w.Key, plan: p, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
+	c := &Captured{origins: p.originsIn(w), Key: w.Key, plan: p, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
 	for i, n := range w.Nodes {
 		if leaf := w.LeafOf[i]; leaf >= 0 {
 			c.Leaves[leaf] = n
@@ -44,6 +45,6 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 // others; keep says for each output which leaf it replaces, or -1. The value of an output that lies in the
 // memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
-	c.in = inputs{leaves: leaves, consts: consts, nodes: nodes, keep: keep}
+	c.in = inputs{asked: traceTime(ctx), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
 	return c.plan.run(ctx, &c.in, true, result)
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -51,10 +52,13 @@ func (p *plan) newState() *state {
 type inputs struct {
 	leaves  []*ir.Data
 	consts  []ir.Scalar
-	nodes   []*ir.Node // that hold the leaves; nil for a leaf that no result may replace
-	readers int        // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
-	spend   bool       // the results are given back: none may lie in the memory of a leaf
-	keep    []int      // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
+	nodes   []*ir.Node    // that hold the leaves; nil for a leaf that no result may replace
+	readers int           // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
+	spend   bool          // the results are given back: none may lie in the memory of a leaf
+	asked   time.Time     // when the evaluation was asked for, if somebody traces it
+	graph   *ir.Graph     // the walk; nil for a captured plan
+	origins [][]ir.Origin // of a captured plan
+	keep    []int         // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
 }
 
 // name is what an error calls a leaf.
@@ -68,6 +72,7 @@ func (in *inputs) name(leaf int) string {
 // run executes the plan and calls result with the value of each output; nothing holds it yet but the result
 // itself.
 func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
+	planned := traceTime(ctx)
 	if err := in.hold(); err != nil {
 		return err
 	}
@@ -82,10 +87,15 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if records.Timed() {
 		times = s.times
 	}
+	submitted := traceTime(ctx)
 	if err := p.submit(ctx, s, times); err != nil {
 		return err
 	}
 	records.Ran(p.work, times, reused)
+	if records.Tracing() {
+		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Submitted: submitted, Ended: time.Now(), Reused: reused,
+			Times: slices.Clone(times), Origins: p.originsOf(in)})
+	}
 	p.markReplaced(s, in)
 	for i := range p.outs {
 		result(i, p.data(s, in, i))

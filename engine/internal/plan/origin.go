@@ -1,8 +1,13 @@
 package plan
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"time"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -47,4 +52,63 @@ func originsOf(w *ir.Graph, nodes []int32) (list []ir.Origin) {
 		}
 	}
 	return list
+}
+
+// originsIn says where each launch of the plan of w comes from; it is nil if none of the nodes knows.
+func (p *plan) originsIn(w *ir.Graph) [][]ir.Origin {
+	if !slices.ContainsFunc(w.Nodes, func(n *ir.Node) bool { return n.Origin.Known() }) {
+		return nil
+	}
+	all := make([][]ir.Origin, len(p.from))
+	for i, nodes := range p.from {
+		all[i] = originsOf(w, nodes)
+	}
+	return all
+}
+
+// originsOf says where each launch of a run comes from.
+func (p *plan) originsOf(in *inputs) [][]ir.Origin {
+	if in.graph == nil {
+		return in.origins
+	}
+	return p.originsIn(in.graph)
+}
+
+// traceTime is the time, if somebody wants to know.
+func traceTime(ctx context.Context) time.Time {
+	if !events.Of(ctx).Tracing() {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// detail says what e's launch does.
+func (e *emitter) detail(kernel backend.Kernel) *events.Detail {
+	d := &events.Detail{Kind: e.group.Kind.String(), Kernel: kernel}
+	for i := range e.group.Insts {
+		in := &e.group.Insts[i]
+		op := events.Op{Name: fmt.Sprint(in.Op), DType: in.DType, Shape: in.Shape}
+		if in.Outs != nil {
+			op.DType, op.Shape = in.Outs[0].DType, in.Outs[0].Shape
+		}
+		d.Ops = append(d.Ops, op)
+	}
+	seen := map[int]bool{}
+	for i, in := range e.group.Inputs {
+		if in.Buf < 0 || seen[in.Buf] {
+			continue
+		}
+		seen[in.Buf] = true
+		id := e.bufs[in.Buf]
+		bytes := int64(touched(in.Layout) * in.DType.Size())
+		if e.inParts(i) {
+			bytes = 0 // no more than it writes, where it is counted
+		}
+		d.In = append(d.In, events.Value{ID: id, DType: in.DType, Shape: in.Layout.Shape, Bytes: bytes, Stored: e.values[id].kind == leaf})
+	}
+	for _, o := range e.group.Outputs {
+		id := e.bufs[o.Buf]
+		d.Out = append(d.Out, events.Value{ID: id, DType: o.DType, Shape: o.Shape, Bytes: e.written(o), Wanted: e.wanted[id]})
+	}
+	return d
 }

@@ -92,6 +92,7 @@ func Spend(ctx context.Context, outs []*ir.Node) error {
 
 // run computes those of the nodes that have no value, and gives result what each has come to.
 func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node, *ir.Data)) error {
+	asked := traceTime(ctx)
 	todo := waiting(outs)
 	if len(todo) == 0 {
 		return nil
@@ -105,7 +106,7 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 	if err != nil {
 		return err
 	}
-	in := &inputs{leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, spend: spend}
+	in := &inputs{asked: asked, graph: w, leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, spend: spend}
 	if err := p.run(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
 		return err
 	}

@@ -1,0 +1,105 @@
+package events
+
+import (
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Detail is what one launch of a plan does. It is the same in each run of the plan, and holds no tensor.
+type Detail struct {
+	Kind    string // "map", "reduce", "matmul", "row", "single"
+	Ops     []Op   // what is computed, in the order in which it is
+	In, Out []Value
+	Kernel  any // what the backend runs: it may be able to show its source
+}
+
+// An Op is one instruction of a kernel.
+type Op struct {
+	Name  string
+	DType dtype.Type
+	Shape []int
+}
+
+// A Value is memory that a launch reads or writes. Launches of one plan that name the same ID mean the same
+// value.
+type Value struct {
+	ID     int
+	DType  dtype.Type
+	Shape  []int
+	Bytes  int64
+	Stored bool // it was there before the run
+	Wanted bool // it is a result of the run
+}
+
+// A Run is one run of a plan, of a record that traces.
+type Run struct {
+	*Work
+	Began     time.Time       // when the evaluation was asked for
+	Planned   time.Time       // when its plan was there
+	Submitted time.Time       // when the device got the launches
+	Ended     time.Time       // when they were done
+	Reused    bool            // the plan was built earlier; if not, kernels were compiled before Planned
+	Times     []time.Duration // of each launch
+	Origins   [][]ir.Origin   // where each launch comes from; nil if that is not known
+}
+
+// A Copy is a copy between host and device, of a record that traces.
+type Copy struct {
+	Began time.Time
+	Took  time.Duration
+	Bytes int64
+}
+
+// A Traced is all that a record has traced, in its order in time.
+type Traced struct {
+	Runs    []Run
+	Copies  []Copy
+	Dropped int // launches that were too many to keep
+}
+
+// mostTraced is how many launches and copies a record keeps one by one.
+const mostTraced = 1 << 16
+
+// Tracing says whether one of the records keeps each run.
+func (rs Records) Tracing() bool {
+	for _, r := range rs {
+		if r.traces {
+			return true
+		}
+	}
+	return false
+}
+
+// Traced tells of one run of a plan in full, besides [Records.Ran].
+func (rs Records) Traced(run Run) {
+	for _, r := range rs {
+		if r.traces {
+			r.trace(run)
+		}
+	}
+}
+
+func (r *Record) trace(run Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	if r.kept+len(run.Launches) > mostTraced {
+		r.traced.Dropped += len(run.Launches)
+		return
+	}
+	r.kept += len(run.Launches)
+	r.traced.Runs = append(r.traced.Runs, run)
+}
+
+// Traced returns what was traced so far.
+func (r *Record) Traced() Traced {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.traced
+	t.Runs, t.Copies = t.Runs[:len(t.Runs):len(t.Runs)], t.Copies[:len(t.Copies):len(t.Copies)]
+	return t
+}
