@@ -56,6 +56,7 @@ type Flag struct {
 	Kind    FlagKind
 	Default string
 	Choices []string // of a Choice flag
+	Arg     string   // what help calls the value of a Text flag: "FILE"
 	Help    string
 }
 
@@ -67,6 +68,7 @@ const (
 	Integer
 	Duration
 	Choice
+	Text // a word, or any text in quotes
 )
 
 // A call is one use of a magic.
@@ -90,7 +92,7 @@ var table struct {
 // rows are all magics in the order in which help lists them.
 func rows() []*Magic {
 	table.once.Do(func() {
-		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), varMagics(), engineMagics(), fileMagics(), shellMagics()} {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), graphMagics(), varMagics(), engineMagics(), fileMagics(), shellMagics()} {
 			table.rows = append(table.rows, family...)
 		}
 	})
@@ -168,6 +170,8 @@ func (f *Flag) usage() string {
 		return "-" + f.Name + " TIME"
 	case Choice:
 		return "-" + f.Name + "=" + strings.Join(f.Choices, "|")
+	case Text:
+		return "-" + f.Name + " " + f.Arg
 	}
 	return "-" + f.Name
 }

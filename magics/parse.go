@@ -35,7 +35,12 @@ func (m *Magic) parse(args string) (flags map[string]any, rest string, err error
 		if f == nil {
 			return nil, "", m.unknownFlag(name)
 		}
-		if !given && f.Kind == Switch {
+		if f.Kind == Text {
+			after = strings.TrimLeft(args[1+len(name):], " \t=")
+			if text, after, err = quoted(after); err != nil {
+				return nil, "", fmt.Errorf("%s: -%s: %w", m.sign(), name, err)
+			}
+		} else if !given && f.Kind == Switch {
 			text = "true"
 		} else if !given {
 			text, after = nextWord(strings.TrimLeft(after, " \t"))
@@ -52,6 +57,19 @@ func nextWord(s string) (word, after string) {
 		return s[:end], s[end:]
 	}
 	return s, ""
+}
+
+// quoted reads a word, or a text in quotes, in which nothing is escaped.
+func quoted(s string) (text, after string, err error) {
+	if s == "" || !strings.ContainsRune("'\"`", rune(s[0])) {
+		text, after = nextWord(s)
+		return text, after, nil
+	}
+	text, after, ok := strings.Cut(s[1:], s[:1])
+	if !ok {
+		return "", "", fmt.Errorf("got %s, want a closing %s", s, s[:1])
+	}
+	return text, after, nil
 }
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
@@ -105,6 +123,9 @@ func (f *Flag) value(text string) (any, error) {
 		}
 		return d, nil
 	}
+	if f.Kind == Text {
+		return text, nil
+	}
 	if text != f.Default && !slices.Contains(f.Choices, text) {
 		return nil, fmt.Errorf("got %q, want %s", text, strings.Join(f.Choices, " or "))
 	}
@@ -114,6 +135,7 @@ func (f *Flag) value(text string) (any, error) {
 func (c *call) on(flag string) bool                { return c.flags[flag].(bool) }
 func (c *call) number(flag string) int             { return c.flags[flag].(int) }
 func (c *call) duration(flag string) time.Duration { return c.flags[flag].(time.Duration) }
+func (c *call) text(flag string) string            { return c.flags[flag].(string) }
 func (c *call) choice(flag string) string          { return c.flags[flag].(string) }
 
 // words splits what follows the flags.

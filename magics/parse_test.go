@@ -51,6 +51,29 @@ func TestParseFlags(t *testing.T) {
 	}
 }
 
+// The value of a text flag is a word, or anything in quotes.
+func TestParseText(t *testing.T) {
+	m := &Magic{Name: "m", Flags: []Flag{{Name: "o", Kind: Text, Arg: "FILE"}}}
+	for _, tt := range []struct{ args, text, rest, err string }{
+		{"x", "", "x", ""},
+		{"-o a.svg x", "a.svg", "x", ""},
+		{"-o=a.svg x", "a.svg", "x", ""},
+		{"-o 'launches <= 3' x", "launches <= 3", "x", ""},
+		{"-o=\"it's\" x", "it's", "x", ""},
+		{"-o `a\"b`\nx", `a"b`, "\nx", ""},
+		{"-o 'a x", "", "", "%m: -o: got 'a x, want a closing '"},
+	} {
+		flags, rest, err := m.parse(tt.args)
+		if tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("parse(%q): got error %v, want %q", tt.args, err, tt.err)
+			}
+		} else if err != nil || rest != tt.rest || flags["o"] != tt.text {
+			t.Errorf("parse(%q) = %v, %q, %v, want %q, %q", tt.args, flags, rest, err, tt.text, tt.rest)
+		}
+	}
+}
+
 func TestParseRanges(t *testing.T) {
 	in, err := parseRanges([]string{"2-4", "7"})
 	if err != nil {

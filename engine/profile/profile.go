@@ -47,6 +47,7 @@ type Recording struct {
 	PlansReused int
 	Merged      []Merged
 	Wall        time.Duration // that the function took
+	Trace       *Trace        `json:",omitempty"` // nil unless each launch was kept: see RecordTraced
 	Timed       bool
 }
 
@@ -66,7 +67,10 @@ func record(ctx context.Context, with events.Option, f func(context.Context)) *R
 	scope.Within(ctx, func() { f(ctx) })
 	wall, all := time.Since(start), int(events.Total()-before)
 	r := collect(counting.Counts())
-	r.Wall, r.Timed, r.Others = wall, with == events.Times, max(0, all-r.Launches)
+	r.Wall, r.Timed, r.Others = wall, with&events.Times != 0, max(0, all-r.Launches)
+	if with&events.Trace != 0 {
+		r.Trace = newTrace(counting.Traced(), start)
+	}
 	return r
 }
 

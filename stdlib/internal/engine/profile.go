@@ -11,14 +11,23 @@ import (
 
 func profileSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
-		"Diff":        reflect.ValueOf(profile.Diff),
-		"Difference":  reflect.ValueOf((*profile.Difference)(nil)),
-		"Kernel":      reflect.ValueOf((*profile.Kernel)(nil)),
-		"Merged":      reflect.ValueOf((*profile.Merged)(nil)),
-		"Record":      reflect.ValueOf(profile.Record),
-		"RecordTimed": reflect.ValueOf(profile.RecordTimed),
-		"Recording":   reflect.ValueOf((*profile.Recording)(nil)),
-		"Total":       reflect.ValueOf(profile.Total),
-		"WithPlaces":  reflect.ValueOf(profile.WithPlaces),
+		"Copy":         reflect.ValueOf((*profile.Copy)(nil)),
+		"Diff":         reflect.ValueOf(profile.Diff),
+		"Difference":   reflect.ValueOf((*profile.Difference)(nil)),
+		"Eval":         reflect.ValueOf((*profile.Eval)(nil)),
+		"Kernel":       reflect.ValueOf((*profile.Kernel)(nil)),
+		"Launch":       reflect.ValueOf((*profile.Launch)(nil)),
+		"Merged":       reflect.ValueOf((*profile.Merged)(nil)),
+		"Op":           reflect.ValueOf((*profile.Op)(nil)),
+		"Origin":       reflect.ValueOf((*profile.Origin)(nil)),
+		"Origins":      reflect.ValueOf(profile.Origins),
+		"Record":       reflect.ValueOf(profile.Record),
+		"RecordTimed":  reflect.ValueOf(profile.RecordTimed),
+		"RecordTraced": reflect.ValueOf(profile.RecordTraced),
+		"Recording":    reflect.ValueOf((*profile.Recording)(nil)),
+		"Total":        reflect.ValueOf(profile.Total),
+		"Trace":        reflect.ValueOf((*profile.Trace)(nil)),
+		"Value":        reflect.ValueOf((*profile.Value)(nil)),
+		"WithPlaces":   reflect.ValueOf(profile.WithPlaces),
 	}
 }

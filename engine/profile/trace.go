@@ -1,0 +1,175 @@
+package profile
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/events"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Trace is what was done, one by one, in its order in time. All times count from the start of the
+// recording.
+type Trace struct {
+	Launches []Launch
+	Evals    []Eval
+	Copies   []Copy
+	Dropped  int // launches that were too many to keep; the counts of the recording have them
+}
+
+// A Launch is one command to a device.
+type Launch struct {
+	Kernel string
+	Kind   string // "map", "reduce", "matmul", "row", "single"
+	Eval   int    // the evaluation that it belongs to: a place in Trace.Evals
+	Ops    []Op   // what was fused into it, in the order in which it is computed
+	Reads  []Value
+	Writes []Value
+	Bytes  int64         // inputs and outputs, each once
+	Flops  int64         // what the mathematics needs
+	Start  time.Duration // the launches of an evaluation are taken to follow each other without a gap
+	Time   time.Duration // on the device
+	From   []Origin
+
+	origins []ir.Origin
+	source  func() string
+}
+
+// An Op is one instruction of a kernel.
+type Op struct {
+	Name  string
+	DType dtype.Type
+	Shape []int
+}
+
+// A Value is memory that a launch reads or writes.
+type Value struct {
+	Launch int // of a value that is read: the launch that has made it, a place in Trace.Launches; -1 if it was there before
+	Write  int // which of that one's Writes
+	DType  dtype.Type
+	Shape  []int
+	Bytes  int64
+	Result bool // somebody holds it after the evaluation
+}
+
+// An Origin says where a launch comes from.
+type Origin struct {
+	Place string // "In[3]:2", or what else WithPlaces was told; empty if that is not known
+	Op    string // what was called: "matmul"; of a gradient, the operation whose gradient it is
+	Pass  string // "forward", "backward", "optimizer"
+}
+
+// An Eval is one evaluation: a plan that was made or found, and its launches.
+type Eval struct {
+	Launches  int
+	Reused    bool          // the plan was there; if not, it was made and its kernels compiled before Submitted
+	Start     time.Duration // when it was asked for
+	Planned   time.Duration // when its plan was there
+	Submitted time.Duration // when the device got the launches
+	End       time.Duration // when they were done
+	Busy      time.Duration // that the device computed
+}
+
+// A Copy is a copy between host and device.
+type Copy struct {
+	Start, Time time.Duration
+	Bytes       int64
+}
+
+// RecordTraced is RecordTimed, and keeps each launch by itself.
+func RecordTraced(ctx context.Context, f func(ctx context.Context)) *Recording {
+	return record(ctx, events.Times|events.Trace, f)
+}
+
+// newTrace is what a record has traced since start.
+func newTrace(t events.Traced, start time.Time) *Trace {
+	out := &Trace{Dropped: t.Dropped}
+	for _, run := range t.Runs {
+		out.addRun(run, start)
+	}
+	for _, c := range t.Copies {
+		out.Copies = append(out.Copies, Copy{c.Began.Sub(start), c.Took, c.Bytes})
+	}
+	return out
+}
+
+func (t *Trace) addRun(run events.Run, start time.Time) {
+	e := Eval{Launches: len(run.Launches), Reused: run.Reused, Start: run.Began.Sub(start), Planned: run.Planned.Sub(start),
+		Submitted: run.Submitted.Sub(start), End: run.Ended.Sub(start)}
+	for _, took := range run.Times {
+		e.Busy += took
+	}
+	at := e.End - e.Busy
+	makers := map[int]Value{}
+	for i, l := range run.Launches {
+		launch := Launch{Kernel: l.Kernel, Eval: len(t.Evals), Bytes: l.Bytes, Flops: l.Flops, Start: at}
+		if run.Times != nil {
+			launch.Time = run.Times[i]
+			at += launch.Time
+		}
+		if run.Origins != nil {
+			launch.origins = run.Origins[i]
+			launch.From = originsOf(run.Origins[i])
+		}
+		if l.Detail != nil {
+			launch.detail(l.Detail, len(t.Launches), makers)
+		}
+		t.Launches = append(t.Launches, launch)
+	}
+	t.Evals = append(t.Evals, e)
+}
+
+// detail fills in what the launch at place at does. Makers has who has made each value of the evaluation.
+func (l *Launch) detail(d *events.Detail, at int, makers map[int]Value) {
+	l.Kind = d.Kind
+	for _, op := range d.Ops {
+		l.Ops = append(l.Ops, Op(op))
+	}
+	for _, in := range d.In {
+		v := Value{Launch: -1, DType: in.DType, Shape: in.Shape, Bytes: in.Bytes}
+		if m, ok := makers[in.ID]; ok && !in.Stored {
+			v.Launch, v.Write = m.Launch, m.Write
+		}
+		l.Reads = append(l.Reads, v)
+	}
+	for i, out := range d.Out {
+		v := Value{Launch: at, Write: i, DType: out.DType, Shape: out.Shape, Bytes: out.Bytes, Result: out.Wanted}
+		makers[out.ID] = v
+		l.Writes = append(l.Writes, v)
+	}
+	if k, ok := d.Kernel.(interface{ Source() string }); ok {
+		l.source = k.Source
+	}
+}
+
+func originsOf(list []ir.Origin) []Origin {
+	out := make([]Origin, len(list))
+	for i, o := range list {
+		out[i] = Origin{o.Place, o.Op.String(), o.Pass.String()}
+	}
+	return out
+}
+
+// Source is the text or the assembly of what ran, if the device can say; otherwise it is empty.
+func (l *Launch) Source() string {
+	if l.source == nil {
+		return ""
+	}
+	return l.source()
+}
+
+// Origins writes down where launches come from: "In[3]:2 matmul, silu", "In[3]:2 backward of matmul". It is one
+// text for each place and pass.
+func Origins(launches ...*Launch) []string {
+	var all []ir.Origin
+	for _, l := range launches {
+		for _, o := range l.origins {
+			if !slices.Contains(all, o) {
+				all = append(all, o)
+			}
+		}
+	}
+	return ir.Origins(all)
+}
