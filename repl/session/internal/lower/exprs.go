@@ -285,6 +285,10 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 	switch e.Op {
 	case token.SHL, token.SHR:
 		y = l.shiftCount(y, e.Y)
+	case token.LAND, token.LOR:
+		if inert(x) {
+			x = l.binary(l.id("true"), token.LAND, x)
+		}
 	case token.EQL, token.NEQ:
 		x, y = l.alike(x, y, tx, ty)
 	case token.QUO:
@@ -294,6 +298,19 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 		}
 	}
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
+}
+
+// inert says whether the left operand of && or || may begin with a part that does nothing when it is run, a key
+// or a parenthesis: the interpreter would branch on that part's value instead of the operand's.
+func inert(x ast.Expr) (found bool) {
+	inspect(ast.Unparen(x), func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.KeyValueExpr, *ast.ParenExpr:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // shiftCount makes the count of a shift unsigned: the interpreter takes no other. One that is negative
