@@ -196,7 +196,7 @@ func allIdents(list []ast.Expr) bool {
 }
 
 // simplePlaces says whether the interpreter assigns to several places as Go does: they are variables, or
-// elements of one slice (a swap).
+// elements of one slice (a swap) whose indices call nothing, which would be called after the values.
 func simplePlaces(lhs []ast.Expr) bool {
 	if allIdents(lhs) {
 		for _, e := range lhs {
@@ -213,7 +213,7 @@ func simplePlaces(lhs []ast.Expr) bool {
 			return false
 		}
 		id, ok := x.X.(*ast.Ident)
-		if !ok || base != "" && base != id.Name {
+		if !ok || base != "" && base != id.Name || calls(x.Index) {
 			return false
 		}
 		base = id.Name

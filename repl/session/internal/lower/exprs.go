@@ -284,6 +284,9 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 	}
 	switch e.Op {
 	case token.SHL, token.SHR:
+		if lit, ok := ast.Unparen(x).(*ast.BasicLit); ok { // the interpreter would take the result for an untyped constant
+			x = l.call(l.typ(tx), lit)
+		}
 		y = l.shiftCount(y, e.Y)
 	case token.LAND, token.LOR:
 		if inert(x) {

@@ -167,7 +167,7 @@ func (l *Lowerer) viaVar(to types.Type, x ast.Expr, set func(v, dst ast.Expr) as
 }
 
 // untyped says whether the interpreter takes the type of x from where it is stored: x is a comparison, a
-// logical operation, or an append.
+// logical operation, a remainder, a shift, or an append.
 func untyped(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr:
@@ -175,7 +175,8 @@ func untyped(x ast.Expr) bool {
 		return ok && id.Name == "append"
 	case *ast.BinaryExpr:
 		switch x.Op {
-		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR:
+		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR,
+			token.REM, token.SHL, token.SHR:
 			return true
 		}
 	case *ast.UnaryExpr:
