@@ -20,11 +20,15 @@ import (
 // for each list of type arguments, with its type parameters declared as aliases of them. So the checker's
 // facts are about concrete types, and the interpreter never sees a type parameter.
 
+// maxInstances is how many instances a unit may need. The checker refuses code that needs endlessly many; this
+// holds for what it should not see.
+const maxInstances = 5000
+
 // makeInstances adds what the unit's code instantiates, and what that instantiates in turn.
 func (v *env) makeInstances() error {
 	for i := 0; len(v.todo) > 0; i++ {
-		if i > 500 {
-			return fmt.Errorf("%s: more than 500 instances: is it endlessly recursive?", v.todo[0].generic.Name())
+		if i == maxInstances {
+			return fmt.Errorf("%s: more than %d instances: is it endlessly recursive?", v.todo[0].generic.Name(), maxInstances)
 		}
 		in := v.todo[0]
 		v.todo, v.making = v.todo[1:], in
