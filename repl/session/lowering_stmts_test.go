@@ -12,7 +12,7 @@ func (w *randomWriter) statement() {
 		return
 	}
 	list := []func(){w.declare, w.declare, w.assign, w.assign, w.assign, w.opAssign, w.swap, w.ifElse, w.forLoop, w.rangeOver, w.switchOn, w.typeSwitch,
-		w.closure, w.deferred, w.channels, w.fields, w.generic, w.print, w.labelled, w.rangeFunc, w.shadow, w.localType, w.goroutines, w.results, w.arrays, w.maps, w.errors}
+		w.closure, w.deferred, w.channels, w.fields, w.generic, w.print, w.labelled, w.rangeFunc, w.shadow, w.localType, w.goroutines, w.results, w.arrays, w.maps, w.errors, w.more, w.more, w.more, w.more, w.more}
 	list[w.IntN(len(list))]()
 }
 

@@ -44,15 +44,19 @@ const randomHead = `package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
+	"time"
 )
 
 var _, _, _ = errors.New, slices.Max[[]int], sort.Ints
 
 var _ sync.Mutex
+
+var _, _ = maps.Keys[map[int]bool], time.Second
 
 func v[T any](x T) T { return x }
 
@@ -248,9 +252,12 @@ func variadic(p string, xs ...int) int {
 var global = map[string]int{"g": 1}
 
 `)
-	w.b.WriteString(text)
+	w.b.WriteString(moreDecls + text)
 	out := w.b.String()
 	for _, name := range []string{"S", "N", "E", "I", "Err"} {
+		out = replaceWord(out, name, name+suffix)
+	}
+	for _, name := range moreNames {
 		out = replaceWord(out, name, name+suffix)
 	}
 	for _, name := range []string{"twoOf", "fallible", "rec", "variadic", "global"} {
