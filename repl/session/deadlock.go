@@ -53,7 +53,7 @@ func (p *programRun) watchDeadlock(ctx context.Context, before map[uint64]bool) 
 			idle = 0
 		}
 		if idle == 2 {
-			fmt.Fprintf(p.s.errOut, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)
+			fmt.Fprintf(p.s.streams.Err, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)
 			p.leave(statusPanic)
 			return
 		}

@@ -14,59 +14,98 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A library has the compiled packages as code of the session's cells gets them.
-type library struct{ s *Session }
+// A Library has the compiled packages as code of a session's cells gets them.
+type Library struct {
+	rt      *rt.Runtime
+	streams *Streams
+	stdin   io.Reader
+	logger  *log.Logger // what package log's functions speak for
+	limits  Limits
+}
+
+// Limits are what a library leaves to the session.
+type Limits struct {
+	// Memory is how many bytes cells may take.
+	Memory func() uint64
+	// Exit is os.Exit: it ends a program, and leaves a cell.
+	Exit func(code int)
+	// Whole says that what runs is a program: its print writes as a compiled one's does.
+	Whole bool
+}
+
+// newLibrary makes the library of an empty session.
+func newLibrary(r *rt.Runtime, streams *Streams, stdin io.Reader, limits Limits) *Library {
+	if stdin == nil {
+		stdin = io.MultiReader()
+	}
+	return &Library{rt: r, streams: streams, stdin: stdin, logger: log.New(streams.Err, "", log.LstdFlags), limits: limits}
+}
 
 // Symbols are those of a package, under its name.
-func (l library) Symbols(path string) (name string, symbols map[string]reflect.Value, err error) {
+func (lib *Library) Symbols(path string) (name string, symbols map[string]reflect.Value, err error) {
 	symbols, ok := stdlib.Symbols(path)
 	if !ok {
 		return "", nil, fmt.Errorf("package %s: %s", path, stdlib.WhyNot(path))
 	}
 	name, _ = stdlib.Name(path)
-	return name, l.s.override(path, symbols), nil
+	return name, lib.override(path, symbols), nil
 }
 
 // Open makes the files that checked code mentions as os.Stdout and os.Stderr.
-func (l library) Open(info *types.Info) error { return l.s.openStreams(info) }
+func (lib *Library) Open(info *types.Info) error {
+	for _, o := range info.Uses {
+		v, ok := o.(*types.Var)
+		if !ok || v.IsField() || v.Pkg() == nil || v.Pkg().Path() != "os" {
+			continue
+		}
+		to := map[string]*Stream{"Stdout": lib.streams.Out, "Stderr": lib.streams.Err}[v.Name()]
+		if to == nil {
+			continue
+		}
+		if err := to.open(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // override replaces the functions of a package that would read or write the process's own streams, or wait in
 // a way that cannot be interrupted.
-func (s *Session) override(path string, symbols map[string]reflect.Value) map[string]reflect.Value {
+func (lib *Library) override(path string, symbols map[string]reflect.Value) map[string]reflect.Value {
 	var own map[string]any
 	switch path {
 	case "fmt":
-		in := s.stdin()
+		in := bufio.NewReader(lib.stdin)
 		own = map[string]any{
-			"Print":   func(a ...any) (int, error) { return fmt.Fprint(s.out.print(), a...) },
-			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(s.out.print(), f, a...) },
-			"Println": func(a ...any) (int, error) { return fmt.Fprintln(s.out.print(), a...) },
+			"Print":   func(a ...any) (int, error) { return fmt.Fprint(lib.streams.Out.print(), a...) },
+			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(lib.streams.Out.print(), f, a...) },
+			"Println": func(a ...any) (int, error) { return fmt.Fprintln(lib.streams.Out.print(), a...) },
 			"Scan":    func(a ...any) (int, error) { return fmt.Fscan(in, a...) },
 			"Scanf":   func(f string, a ...any) (int, error) { return fmt.Fscanf(in, f, a...) },
 			"Scanln":  func(a ...any) (int, error) { return fmt.Fscanln(in, a...) },
 		}
 	case "log":
-		l := s.logger
+		l := lib.logger
 		own = methodsFor(symbols, l)
 		own["Default"] = func() *log.Logger { return l }
-		own["Logger_Fatal"] = func(l *log.Logger, a ...any) { l.Print(a...); s.exit(1) }
-		own["Logger_Fatalf"] = func(l *log.Logger, f string, a ...any) { l.Printf(f, a...); s.exit(1) }
-		own["Logger_Fatalln"] = func(l *log.Logger, a ...any) { l.Println(a...); s.exit(1) }
-		own["Fatal"] = func(a ...any) { l.Print(a...); s.exit(1) }
-		own["Fatalf"] = func(f string, a ...any) { l.Printf(f, a...); s.exit(1) }
-		own["Fatalln"] = func(a ...any) { l.Println(a...); s.exit(1) }
+		own["Logger_Fatal"] = func(l *log.Logger, a ...any) { l.Print(a...); lib.limits.Exit(1) }
+		own["Logger_Fatalf"] = func(l *log.Logger, f string, a ...any) { l.Printf(f, a...); lib.limits.Exit(1) }
+		own["Logger_Fatalln"] = func(l *log.Logger, a ...any) { l.Println(a...); lib.limits.Exit(1) }
+		own["Fatal"] = func(a ...any) { l.Print(a...); lib.limits.Exit(1) }
+		own["Fatalf"] = func(f string, a ...any) { l.Printf(f, a...); lib.limits.Exit(1) }
+		own["Fatalln"] = func(a ...any) { l.Println(a...); lib.limits.Exit(1) }
 	case "log/slog":
-		own = s.slog(symbols)
+		own = lib.slog(symbols)
 	case "flag":
-		own = s.flags(symbols)
+		own = lib.flags(symbols)
 	case "testing":
-		own = map[string]any{"Benchmark": s.rt.Benchmark}
+		own = map[string]any{"Benchmark": lib.rt.Benchmark}
 	case "os":
-		own = map[string]any{"Exit": s.exit, "Stdout": reflect.ValueOf(&s.out.file).Elem(), "Stderr": reflect.ValueOf(&s.errOut.file).Elem()}
+		own = map[string]any{"Exit": lib.limits.Exit, "Stdout": reflect.ValueOf(&lib.streams.Out.file).Elem(), "Stderr": reflect.ValueOf(&lib.streams.Err.file).Elem()}
 	case "time":
-		own = map[string]any{"Sleep": s.rt.Sleep}
+		own = map[string]any{"Sleep": lib.rt.Sleep}
 	default:
-		own = s.waits(path)
+		own = lib.waits(path)
 	}
 	if own == nil {
 		return symbols
@@ -85,32 +124,17 @@ func (s *Session) override(path string, symbols map[string]reflect.Value) map[st
 	return merged
 }
 
-// exit is os.Exit: it ends a program, and leaves a cell with a request.
-func (s *Session) exit(code int) {
-	if s.program != nil {
-		s.program.end(code)
-	}
-	panic(stdlib.ExitRequest{Code: code})
-}
-
-func (s *Session) stdin() *bufio.Reader {
-	if s.opts.Stdin == nil {
-		return bufio.NewReader(io.MultiReader())
-	}
-	return bufio.NewReader(s.opts.Stdin)
-}
-
-// rtSymbols is package rt as lowered code sees it.
-func (s *Session) rtSymbols() map[string]reflect.Value {
-	r := s.rt
+// Runtime is package rt as lowered code sees it.
+func (lib *Library) Runtime() map[string]reflect.Value {
+	r := lib.rt
 	// A panic in a handler aborts the response, silently: it has been reported.
 	abort := r.ContainThen(func() { panic(http.ErrAbortHandler) })
 	symbols := map[string]reflect.Value{
 		"ContainHandler": reflect.ValueOf(abort),
 		"Pointer":        reflect.ValueOf((*unsafe.Pointer)(nil)),
 		"Defers":         reflect.ValueOf((*rt.Defers)(nil)), "Select": reflect.ValueOf((*rt.Select)(nil)),
-		"Print":   reflect.ValueOf(func(a ...any) { r.Print(s.errOut, "", "", s.program != nil, a...) }),
-		"Println": reflect.ValueOf(func(a ...any) { r.Print(s.errOut, " ", "\n", s.program != nil, a...) }),
+		"Print":   reflect.ValueOf(func(a ...any) { r.Print(lib.streams.Err, "", "", lib.limits.Whole, a...) }),
+		"Println": reflect.ValueOf(func(a ...any) { r.Print(lib.streams.Err, " ", "\n", lib.limits.Whole, a...) }),
 	}
 	for name, f := range map[string]any{
 		"MinInt": rt.Min[int], "MinInt64": rt.Min[int64], "MinUint64": rt.Min[uint64], "MinFloat64": rt.Min[float64], "MinString": rt.Min[string],

@@ -33,9 +33,9 @@ func methodsFor(symbols map[string]reflect.Value, value any) map[string]any {
 }
 
 // flags are the functions of package flag for a command line of the session.
-func (s *Session) flags(symbols map[string]reflect.Value) map[string]any {
+func (lib *Library) flags(symbols map[string]reflect.Value) map[string]any {
 	f := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
-	f.SetOutput(s.errOut)
+	f.SetOutput(lib.streams.Err)
 	usage := func() {
 		fmt.Fprintf(f.Output(), "Usage of %s:\n", f.Name())
 		f.PrintDefaults()
@@ -44,16 +44,16 @@ func (s *Session) flags(symbols map[string]reflect.Value) map[string]any {
 	own := methodsFor(symbols, f)
 	own["Usage"] = reflect.ValueOf(&usage).Elem()
 	own["CommandLine"] = reflect.ValueOf(&f).Elem()
-	own["Parse"] = func() { _ = s.parseFlags(f, os.Args[1:]) } // it does not return an error
-	own["FlagSet_Parse"] = s.parseFlags
+	own["Parse"] = func() { _ = lib.parseFlags(f, os.Args[1:]) } // it does not return an error
+	own["FlagSet_Parse"] = lib.parseFlags
 	return own
 }
 
-func (s *Session) parseFlags(f *flag.FlagSet, arguments []string) error {
+func (lib *Library) parseFlags(f *flag.FlagSet, arguments []string) error {
 	defer func() {
 		p := recover()
 		if exit, ok := p.(stdlib.ExitRequest); ok {
-			s.exit(exit.Code)
+			lib.limits.Exit(exit.Code)
 		}
 		if p != nil {
 			panic(p)
@@ -63,10 +63,10 @@ func (s *Session) parseFlags(f *flag.FlagSet, arguments []string) error {
 }
 
 // slog are the functions of package log/slog for a default logger of the session.
-func (s *Session) slog(symbols map[string]reflect.Value) map[string]any {
+func (lib *Library) slog(symbols map[string]reflect.Value) map[string]any {
 	level := new(slog.LevelVar)
 	var current atomic.Pointer[slog.Logger]
-	current.Store(slog.New(newLogHandler(s.logger, level)))
+	current.Store(slog.New(newLogHandler(lib.logger, level)))
 	own := map[string]any{}
 	for name := range methodsFor(symbols, current.Load()) {
 		t := symbols[name].Type()
@@ -82,8 +82,8 @@ func (s *Session) slog(symbols map[string]reflect.Value) map[string]any {
 	own["SetDefault"] = func(l *slog.Logger) {
 		current.Store(l)
 		if _, ours := l.Handler().(*logHandler); !ours { // then package log speaks through it
-			s.logger.SetOutput(&logBridge{l.Handler(), level})
-			s.logger.SetFlags(0)
+			lib.logger.SetOutput(&logBridge{l.Handler(), level})
+			lib.logger.SetFlags(0)
 		}
 	}
 	own["SetLogLoggerLevel"] = func(l slog.Level) (old slog.Level) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"go/token"
 	"io"
-	"log"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -33,13 +32,16 @@ var ErrInterrupted = errors.New("interrupted")
 const stackHeadroom = min(2<<30, math.MaxInt)
 
 // New starts a session.
-func New(o Options) (*Session, error) {
+func New(o Options) (*Session, error) { return open(o, nil) }
+
+// open starts a session for cells, or for a program.
+func open(o Options, p *programRun) (*Session, error) {
 	debug.SetMaxStack(stackHeadroom)
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect before the watchdog takes garbage for too much
 		debug.SetMemoryLimit(int64(min(memoryLimit(), math.MaxInt64)))
 	}
-	s := &Session{state{opts: o, killed: make(chan struct{}, 1), random: tensor.NewRNG(0)}}
-	s.out, s.errOut = newStreams(o)
+	s := &Session{state{opts: o, killed: make(chan struct{}, 1), random: tensor.NewRNG(0), program: p}}
+	s.streams = newStreams(o.Stdout, o.Stderr)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
@@ -48,7 +50,6 @@ func New(o Options) (*Session, error) {
 
 // start makes the state of an empty session.
 func (s *Session) start() error {
-	s.logger = log.New(s.errOut, "", log.LstdFlags)
 	numbers := new(compile.Types)
 	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: compile.GoName, Path: compile.ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
@@ -59,8 +60,9 @@ func (s *Session) start() error {
 		return err
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
+	s.library = newLibrary(s.rt, s.streams, s.opts.Stdin, Limits{Memory: func() uint64 { return memoryLimit() }, Exit: s.exit, Whole: s.program != nil})
 	s.Compiler = compile.New(compile.Config{
-		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: library{s}, Outs: &s.outs, Advice: s.helper(), Text: s.text,
+		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})
 	s.packages = program.New(s.Compiler, runs{s}, home(s.opts))
@@ -75,7 +77,7 @@ func (s *Session) start() error {
 
 // begin runs the prelude, so that package rt knows the interpreter's variables.
 func (s *Session) begin() error {
-	if err := s.interp.Use("mcs/rt", "rt", s.rtSymbols()); err != nil {
+	if err := s.interp.Use("mcs/rt", "rt", s.library.Runtime()); err != nil {
 		return err
 	}
 	p, err := s.Prelude()
@@ -100,8 +102,7 @@ func (s *Session) Close() error {
 		s.workers.end()
 		s.busy.Unlock()
 	}
-	s.out.close()
-	s.errOut.close()
+	s.streams.Close()
 	return nil
 }
 
@@ -118,7 +119,7 @@ func (s *Session) Reset() {
 func (s *Session) Next() int { return s.n + 1 }
 
 // Stdout is where cells print.
-func (s *Session) Stdout() io.Writer { return s.out }
+func (s *Session) Stdout() io.Writer { return s.streams.Out }
 
 // Dir is the folder that relative paths mean; empty for the process's own.
 func (s *Session) Dir() string { return s.opts.Dir }

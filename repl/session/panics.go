@@ -228,7 +228,7 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		o.Value, text = failed.Err, failed.Text
 	}
 	if s.program != nil {
-		s.program.report(s.errOut, o.Value, text, 2, nil)
+		s.program.report(s.streams.Err, o.Value, text, 2, nil)
 		s.program.end(statusPanic)
 	}
 	where := ""

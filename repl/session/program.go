@@ -41,16 +41,16 @@ const (
 // Goroutines that still run or wait when the program has ended are left behind: the caller is expected to end
 // the process.
 func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int, err error) {
-	s, err := New(o)
+	p := &programRun{files: files, exit: make(chan int, 1)}
+	s, err := open(o, p)
 	if err != nil {
 		return statusRefused, err
 	}
-	p := &programRun{s: s, files: files, exit: make(chan int, 1)}
-	s.program, s.Once = p, true
+	p.s = s
 	for i, f := range files {
 		s.history = append(s.history, Cell{N: i + 1, Source: f.Source})
 	}
-	defer s.flushStreams()
+	defer s.streams.Flush()
 	units, err := s.packages.Program(files)
 	if err != nil {
 		return statusRefused, p.refusal(err)
@@ -81,7 +81,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	case err == nil:
 		return 0, nil
 	case errors.As(err, &pe):
-		p.report(s.errOut, pe.Value, pe.text, 1, pe.Frames)
+		p.report(s.streams.Err, pe.Value, pe.text, 1, pe.Frames)
 		return statusPanic, nil
 	case errors.As(err, &exit):
 		return exit.Code, nil
@@ -162,4 +162,12 @@ func (p *programRun) refusal(err error) error {
 		e.Lines = append(e.Lines, line)
 	}
 	return e
+}
+
+// exit is os.Exit: it ends a program, and leaves a cell with a request.
+func (s *Session) exit(code int) {
+	if s.program != nil {
+		s.program.end(code)
+	}
+	panic(stdlib.ExitRequest{Code: code})
 }

@@ -125,7 +125,7 @@ func (s *Session) guarded(ctx context.Context, f func()) error {
 // supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The
 // code belongs to the cell that ctx belongs to.
 func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
-	defer s.flushStreams()
+	defer s.streams.Flush()
 	r := s.running(ctx)
 	if r == nil {
 		var leave func()

@@ -2,7 +2,6 @@ package session
 
 import (
 	"go/token"
-	"log"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -16,9 +15,9 @@ import (
 
 // state is everything behind a Session.
 type state struct {
-	opts        Options
-	out, errOut *stream
-	logger      *log.Logger // what package log's functions speak for
+	opts    Options
+	streams *Streams // where cells print
+	library *Library
 
 	n         int // the newest cell
 	history   []Cell

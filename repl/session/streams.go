@@ -3,53 +3,67 @@ package session
 import (
 	"bytes"
 	"crypto/rand"
-	"go/types"
 	"io"
 	"os"
 	"sync"
 )
 
-// A stream is where cells print: package fmt's functions write to it, and what cells know as os.Stdout (or
+// A Stream is where cells print: package fmt's functions write to it, and what cells know as os.Stdout (or
 // os.Stderr) is a file that leads to it. The file is made when a cell first mentions it: the write end of a
 // pipe, or the session's own stream if that is a file. Goroutines of earlier cells write to it like any other
 // code; nothing marks what is theirs.
-type stream struct {
+type Stream struct {
 	mu    *sync.Mutex // of both streams, which may lead to the same place
 	w     io.Writer
-	other *stream
+	other *Stream
 
 	file *os.File // the variable os.Stdout of cells; they may assign to it
 	pipe *pipe
 }
 
-// newStreams makes the streams for what cells know as os.Stdout and os.Stderr.
-func newStreams(o Options) (out, errOut *stream) {
+// Streams are what cells know as os.Stdout and os.Stderr.
+type Streams struct{ Out, Err *Stream }
+
+// newStreams makes the streams that lead to stdout and stderr; nil drops what is written.
+func newStreams(stdout, stderr io.Writer) *Streams {
 	mu := new(sync.Mutex)
-	out, errOut = &stream{mu: mu, w: o.Stdout, file: os.Stdout}, &stream{mu: mu, w: o.Stderr, file: os.Stderr}
-	out.other, errOut.other = errOut, out
-	for _, s := range []*stream{out, errOut} {
+	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout}, &Stream{mu: mu, w: stderr, file: os.Stderr}}
+	ss.Out.other, ss.Err.other = ss.Err, ss.Out
+	for _, s := range []*Stream{ss.Out, ss.Err} {
 		if s.w == nil {
 			s.w = io.Discard
 		}
 	}
-	return out, errOut
+	return ss
+}
+
+// Flush waits until what was written to the files has arrived.
+func (ss *Streams) Flush() {
+	ss.Out.flush()
+	ss.Err.flush()
+}
+
+// Close closes the files.
+func (ss *Streams) Close() {
+	ss.Out.close()
+	ss.Err.close()
 }
 
 // Write is for goroutines of cells at any time. What was written to the files before comes first.
-func (s *stream) Write(b []byte) (int, error) {
+func (s *Stream) Write(b []byte) (int, error) {
 	s.flush()
 	s.other.flush()
 	return s.write(b)
 }
 
-func (s *stream) write(b []byte) (int, error) {
+func (s *Stream) write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.w.Write(b)
 }
 
 // open makes the file.
-func (s *stream) open() error {
+func (s *Stream) open() error {
 	if s.pipe != nil {
 		return nil
 	}
@@ -68,7 +82,7 @@ func (s *stream) open() error {
 }
 
 // print is where fmt.Print goes: to the file, if a cell has put another in its place.
-func (s *stream) print() io.Writer {
+func (s *Stream) print() io.Writer {
 	if s.pipe != nil && s.file != s.pipe.in && s.file != nil {
 		return s.file
 	}
@@ -76,7 +90,7 @@ func (s *stream) print() io.Writer {
 }
 
 // flush waits until what was written to the file has arrived.
-func (s *stream) flush() {
+func (s *Stream) flush() {
 	s.mu.Lock()
 	p := s.pipe
 	s.mu.Unlock()
@@ -85,7 +99,7 @@ func (s *stream) flush() {
 	}
 }
 
-func (s *stream) close() {
+func (s *Stream) close() {
 	s.flush()
 	if s.pipe != nil {
 		_ = s.pipe.in.Close() // a cell may have closed it
@@ -155,27 +169,4 @@ func (p *pipe) flush() {
 	case <-p.arrived:
 	case <-p.ended:
 	}
-}
-
-// openStreams makes the files that checked code mentions as os.Stdout and os.Stderr.
-func (s *Session) openStreams(info *types.Info) error {
-	for _, o := range info.Uses {
-		v, ok := o.(*types.Var)
-		if !ok || v.IsField() || v.Pkg() == nil || v.Pkg().Path() != "os" {
-			continue
-		}
-		to := map[string]*stream{"Stdout": s.out, "Stderr": s.errOut}[v.Name()]
-		if to == nil {
-			continue
-		}
-		if err := to.open(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Session) flushStreams() {
-	s.out.flush()
-	s.errOut.flush()
 }

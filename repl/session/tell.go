@@ -9,5 +9,5 @@ import (
 // tell says something about cells to the person, beside what they print. Names and sources in it may come
 // from files: they are shown, not obeyed.
 func (s *Session) tell(format string, args ...any) {
-	fmt.Fprintln(s.errOut, fit.Text(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(s.streams.Err, fit.Text(fmt.Sprintf(format, args...)))
 }

@@ -9,9 +9,9 @@ import (
 
 // execWaits are the calls that wait for a command. Each starts the command before it waits in another
 // goroutine: so the goroutine that interrupts the wait reads Process only after Start has written it.
-func (s *Session) execWaits() map[string]any {
+func (lib *Library) execWaits() map[string]any {
 	wait := func(c *exec.Cmd) error {
-		return one(s, func() {
+		return one(lib, func() {
 			if c.Process != nil {
 				_ = c.Process.Kill() // it may have ended by itself
 			}
