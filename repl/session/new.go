@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"go/types"
 	"io"
 	"math"
 	"path/filepath"
@@ -54,7 +55,11 @@ func (s *Session) start() error {
 	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: compile.GoName, Path: compile.ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
 	}})
-	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: s.satisfies, Made: reflected.Of, Find: reflected.Find})
+	satisfies := func(t reflect.Type, iface int) bool {
+		i, ok := numbers.Of(iface).Underlying().(*types.Interface)
+		return ok && Satisfies(t, i)
+	}
+	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
 	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
 		return err

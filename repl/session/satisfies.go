@@ -7,12 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// satisfies says whether a compiled type has the methods of an interface.
-func (s *Session) satisfies(t reflect.Type, iface int) bool {
-	i, ok := s.Types.Of(iface).Underlying().(*types.Interface)
-	if !ok {
-		return false
-	}
+// Satisfies says whether a compiled type has the methods of an interface.
+func Satisfies(t reflect.Type, i *types.Interface) bool {
 	for m := range i.Methods() {
 		have, ok := t.MethodByName(m.Name())
 		if !ok {
