@@ -17,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
+	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
@@ -42,7 +43,7 @@ func open(o Options, p *programRun) (*Session, error) {
 		debug.SetMemoryLimit(int64(min(memoryLimit(), math.MaxInt64)))
 	}
 	s := &Session{state{opts: o, killed: make(chan struct{}, 1), random: tensor.NewRNG(0), program: p}}
-	s.streams = newStreams(o.Stdout, o.Stderr)
+	s.streams = library.NewStreams(o.Stdout, o.Stderr)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
@@ -57,7 +58,7 @@ func (s *Session) start() error {
 	}})
 	satisfies := func(t reflect.Type, iface int) bool {
 		i, ok := numbers.Of(iface).Underlying().(*types.Interface)
-		return ok && Satisfies(t, i)
+		return ok && library.Satisfies(t, i)
 	}
 	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
@@ -65,7 +66,7 @@ func (s *Session) start() error {
 		return err
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
-	s.library = newLibrary(s.rt, s.streams, s.opts.Stdin, Limits{Memory: func() uint64 { return memoryLimit() }, Exit: s.exit, Whole: s.program != nil})
+	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: func() uint64 { return memoryLimit() }, Exit: s.exit, Whole: s.program != nil})
 	s.Compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,

@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
+	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
@@ -16,8 +17,8 @@ import (
 // state is everything behind a Session.
 type state struct {
 	opts    Options
-	streams *Streams // where cells print
-	library *Library
+	streams *library.Streams // where cells print
+	library *library.Library
 
 	n         int // the newest cell
 	history   []Cell

@@ -1,4 +1,11 @@
-package session
+// Package library has the compiled packages as code of cells gets them: the standard library and mcs's own, but
+// for the functions that would use the streams of the process, end it, or wait where nobody can interrupt them.
+//
+// Think of it as a table: for the path of a package its symbols, with some in place of others. Nothing here
+// knows cells; what waits does so in package rt, which wakes it when its cell is stopped. Reading order:
+// library.go (which packages have replacements), streams.go (what cells print), logs.go (log, slog and flag),
+// waits.go with waits_exec.go and serve.go (what can wait), satisfies.go.
+package library
 
 import (
 	"bufio"
@@ -33,8 +40,8 @@ type Limits struct {
 	Whole bool
 }
 
-// newLibrary makes the library of an empty session.
-func newLibrary(r *rt.Runtime, streams *Streams, stdin io.Reader, limits Limits) *Library {
+// New makes the library of an empty session.
+func New(r *rt.Runtime, streams *Streams, stdin io.Reader, limits Limits) *Library {
 	if stdin == nil {
 		stdin = io.MultiReader()
 	}

@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ type Stream struct {
 // Streams are what cells know as os.Stdout and os.Stderr.
 type Streams struct{ Out, Err *Stream }
 
-// newStreams makes the streams that lead to stdout and stderr; nil drops what is written.
-func newStreams(stdout, stderr io.Writer) *Streams {
+// NewStreams makes the streams that lead to stdout and stderr; nil drops what is written.
+func NewStreams(stdout, stderr io.Writer) *Streams {
 	mu := new(sync.Mutex)
 	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout}, &Stream{mu: mu, w: stderr, file: os.Stderr}}
 	ss.Out.other, ss.Err.other = ss.Err, ss.Out
