@@ -146,7 +146,11 @@ func (r *Runtime) Recover() any {
 	if !ok {
 		return nil
 	}
-	return GoError(r.Open(Value(v))) // which may call a method of a cell
+	value := r.Open(Value(v)) // which may call a method of a cell
+	if _, thrown := v.(Thrown); thrown {
+		return value
+	}
+	return GoError(value)
 }
 
 // recovered takes the value of the panic that is under way.
@@ -177,7 +181,12 @@ func (r *Runtime) recovered() (v any, ok bool) {
 type Thrown struct{ Value any }
 
 // Panic is what panic(v) is lowered to.
-func (r *Runtime) Panic(v any) { panic(Thrown{v}) }
+func (r *Runtime) Panic(v any) {
+	if v == nil {
+		v = new(runtime.PanicNilError)
+	}
+	panic(Thrown{v})
+}
 
 // Value is the operand of the panic statement behind a recovered value.
 func Value(p any) any {

@@ -143,6 +143,7 @@ var goTexts = []struct{ has, means string }{
 	{"value method called using nil", "runtime error: invalid memory address or nil pointer dereference"},
 	{"Call using zero Value", "runtime error: invalid memory address or nil pointer dereference"},
 	{"Grow: slice overflow", "runtime error: growslice: len out of range"},
+	{"Method on nil interface value", "runtime error: invalid memory address or nil pointer dereference"},
 	{"call of nil function", "runtime error: invalid memory address or nil pointer dereference"},
 	{"using nil *", "runtime error: invalid memory address or nil pointer dereference"},
 	{"reflect.MakeSlice: negative len", "runtime error: makeslice: len out of range"},
