@@ -2,6 +2,8 @@ package magics
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -14,12 +16,22 @@ func kernelMagics() []*Magic {
 		Flags: []Flag{
 			{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}, Help: "with fusion on or off for this statement"},
 			{Name: "diff", Help: "count with fusion off and on, and show what fusion changed"},
+			{Name: "t", Help: "time each kernel"},
+			{Name: "w", Help: "with -t: one line for each shape, and all columns"},
+			{Name: "assert", Kind: Text, Arg: "CONDITION", Help: "fail unless it holds, of launches, kernels, copies, plans, bytes and flops"},
+			{Name: "source", Kind: Text, Arg: "KERNEL", Help: "show the program that ran as the kernel of that name"},
 		},
-		Summary: "count the kernels that a statement launches",
+		Summary: "count or time the kernels that a statement launches",
 		Help: "One launch is one command given to the device. Bytes are the inputs and outputs of the kernel, each once; flops are\n" +
-			"what the mathematics needs. Tensors that the statement reads are evaluated before, and are not counted.",
-		Example: "%kernels layer.Forward(x)\n%kernels -fuse=off layer.Forward(x)\n%kernels -diff layer.Forward(x)",
-		run:     runKernels,
+			"what the mathematics needs. Tensors that the statement reads are evaluated before, and are not counted.\n" +
+			"With -t the device runs one kernel at a time and is waited for: the times of kernels are right, the whole takes longer. If\n" +
+			"plans are made, the statement runs twice, and the second time is shown. bound is what a launch cannot be faster than: its\n" +
+			"arithmetic (comp) in its own type, its bytes (mem) from memory of the size that it works on, or that it is a launch at all. roof is\n" +
+			"the time that this takes on a device at its measured ceilings, as a share of the time that passed. What would be above 105 % is\n" +
+			"refused: it does not measure the device. %device -ceilings measures the ceilings.",
+		Example: "%kernels layer.Forward(x)\n%kernels -fuse=off layer.Forward(x)\n%kernels -diff layer.Forward(x)\n%kernels -t m.Logits(ids)\n" +
+			"%kernels -assert 'launches <= 3' layer.Forward(x)\n%kernels -source matmul_silu x.MatMul(w).Silu()",
+		run: runKernels,
 	}, {
 		Name: "profile", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Summary: "the time that each kernel of a statement takes, and its share",
@@ -47,9 +59,56 @@ func runKernels(ctx context.Context, c *call) (display.Value, error) {
 		return profile.Diff(plain, fused), nil
 	}
 	if choice := c.choice("fuse"); choice != "" {
-		return valueOr(w.count(ctx, choice == "on"))
+		ctx = tensor.WithFusion(ctx, choice == "on")
 	}
-	return valueOr(w.record(ctx, profile.Record))
+	var r *profile.Recording
+	var v display.Value
+	switch name := c.text("source"); {
+	case name != "":
+		return c.kernelSource(ctx, w, name)
+	case c.on("t") || c.on("w"):
+		r, v, err = valuesOr(c.kernelTimes(ctx, w))
+	default:
+		r, err = w.record(ctx, profile.Record)
+		v = r
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, c.holds(c.text("assert"), r)
+}
+
+func valuesOr(r *profile.Recording, k *kernelTimes, err error) (*profile.Recording, display.Value, error) {
+	return r, k, err
+}
+
+// kernelSource shows the programs that ran as kernels of a name.
+func (c *call) kernelSource(ctx context.Context, w *work, name string) (display.Value, error) {
+	r, err := w.record(ctx, profile.RecordTraced)
+	if err != nil {
+		return nil, err
+	}
+	var texts, names []string
+	for i := range r.Trace.Launches {
+		l := &r.Trace.Launches[i]
+		if !slices.Contains(names, l.Kernel) {
+			names = append(names, l.Kernel)
+		}
+		if text := l.Source(); l.Kernel == name && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, c.errorf("no kernel %s was launched, but %s", name, orNone(names))
+	}
+	return display.Text(strings.Join(texts, "\n\n")), nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 // count records the launches of the work with fusion on or off.

@@ -139,9 +139,7 @@ func (l *Launch) detail(d *events.Detail, at int, makers map[int]Value) {
 		makers[out.ID] = v
 		l.Writes = append(l.Writes, v)
 	}
-	if k, ok := d.Kernel.(interface{ Source() string }); ok {
-		l.source = k.Source
-	}
+	l.source = d.Source
 }
 
 func originsOf(list []ir.Origin) []Origin {
@@ -152,7 +150,8 @@ func originsOf(list []ir.Origin) []Origin {
 	return out
 }
 
-// Source is the text or the assembly of what ran, if the device can say; otherwise it is empty.
+// Source is the program that ran: the device's text or assembly if it has such, else the instructions that the
+// device's kernel was compiled from.
 func (l *Launch) Source() string {
 	if l.source == nil {
 		return ""

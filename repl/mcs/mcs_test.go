@@ -53,6 +53,8 @@ func TestCommandLine(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"sum.mcs":   "// %%\nn := 3\nfmt.Println(\"n is\", n)\n// %%\nn * 2\n",
 		"fails.mcs": "// %%\nx := 1\n\n// %%\nx.Foo\n// %%\nfmt.Println(\"not reached\")\n",
+		"fused.mcs": "x := tensor.Ones(9).Eval()\n%kernels -assert 'launches <= 1' x.Exp().Sin()\n",
+		"plain.mcs": "x := tensor.Ones(9).Eval()\n%kernels -fuse=off -assert 'launches <= 1' x.Exp().Sin()\n",
 		"exit.mcs":  "fmt.Println(\"bye\")\nos.Exit(3)\n",
 		"good.mcs":  "1 + 1\n// > 2\n// %%\nerrors.New(\"expected\")\n// > [..]expected[..]\n",
 		"bad.mcs":   "1 + 1\n// > 3\n\n2 + 2\n// > 4\n",
@@ -77,6 +79,8 @@ func TestCommandLine(t *testing.T) {
 		{"too few threads", "run --threads -1 -", "", "", "mcs: device: got \"cpu:-1\", want a number of threads from 1 to 1024 after the colon", 2},
 		{"a cell fails", "run fails.mcs", "", "", "fails.mcs:5: cell 2\nIn[2]:1:3: x.Foo undefined[..]\n...", 1},
 		{"a call that returns an error, too, inside of an expression", "run -", "i := strconv.Atoi(\"1\") + 1", "", "standard input:1: cell 1\nIn[1]:1:6: multiple-value strconv.Atoi(\"1\") [..]; it returns an error, too: assign it first, v := strconv.Atoi(\"1\")\n...", 1},
+		{"a condition holds", "run fused.mcs", "", "...\n1 launch · [..]", "", 0},
+		{"a condition does not hold", "run plain.mcs", "", "...\n2 launches · [..]", "plain.mcs:1: cell 1\nIn[1]:2: %kernels: launches <= 1 does not hold: launches is 2", 1},
 		{"a cell exits", "run exit.mcs", "", "bye", "", 3},
 		{"test passes", "test good.mcs", "", "ok    good.mcs  2 cells, [time]", "", 0},
 		{"test fails", "test good.mcs bad.mcs", "", "ok    good.mcs  2 cells, [time]\nFAIL  bad.mcs  2 cells, [time]\n" +

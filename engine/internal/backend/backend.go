@@ -64,6 +64,12 @@ type Kernel interface {
 	Name() string
 }
 
+// A SourceKernel is a Kernel that can show what runs, as the text or assembly of the device.
+type SourceKernel interface {
+	Kernel
+	Source() string
+}
+
 // A Cmd is one launch.
 type Cmd struct {
 	Kernel  Kernel

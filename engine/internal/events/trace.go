@@ -12,7 +12,7 @@ type Detail struct {
 	Kind    string // "map", "reduce", "matmul", "row", "single"
 	Ops     []Op   // what is computed, in the order in which it is
 	In, Out []Value
-	Kernel  any // what the backend runs: it may be able to show its source
+	Source  func() string // the text of what runs
 }
 
 // An Op is one instruction of a kernel.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -82,9 +83,23 @@ func traceTime(ctx context.Context) time.Time {
 	return time.Now()
 }
 
+// sourceOf returns a function that writes down what a kernel runs: the backend's own text if it has one, else
+// the group that it was compiled from.
+func sourceOf(k backend.Kernel, g *backend.Group) func() string {
+	if s, ok := k.(backend.SourceKernel); ok {
+		return s.Source
+	}
+	return func() string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s (%v)", g.Name, g.Kind)
+		describeGroup(&b, g)
+		return b.String()
+	}
+}
+
 // detail says what e's launch does.
 func (e *emitter) detail(kernel backend.Kernel) *events.Detail {
-	d := &events.Detail{Kind: e.group.Kind.String(), Kernel: kernel}
+	d := &events.Detail{Kind: e.group.Kind.String(), Source: sourceOf(kernel, e.group)}
 	for i := range e.group.Insts {
 		in := &e.group.Insts[i]
 		op := events.Op{Name: fmt.Sprint(in.Op), DType: in.DType, Shape: in.Shape}

@@ -5,18 +5,22 @@
 package engine
 
 import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"reflect"
 )
 
 func profileSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Bound":        reflect.ValueOf((*profile.Bound)(nil)),
+		"Compute":      reflect.ValueOf(profile.Compute),
 		"Copy":         reflect.ValueOf((*profile.Copy)(nil)),
 		"Diff":         reflect.ValueOf(profile.Diff),
 		"Difference":   reflect.ValueOf((*profile.Difference)(nil)),
 		"Eval":         reflect.ValueOf((*profile.Eval)(nil)),
 		"Kernel":       reflect.ValueOf((*profile.Kernel)(nil)),
 		"Launch":       reflect.ValueOf((*profile.Launch)(nil)),
+		"Memory":       reflect.ValueOf(profile.Memory),
 		"Merged":       reflect.ValueOf((*profile.Merged)(nil)),
 		"Op":           reflect.ValueOf((*profile.Op)(nil)),
 		"Origin":       reflect.ValueOf((*profile.Origin)(nil)),
@@ -25,9 +29,29 @@ func profileSymbols() map[string]reflect.Value {
 		"RecordTimed":  reflect.ValueOf(profile.RecordTimed),
 		"RecordTraced": reflect.ValueOf(profile.RecordTraced),
 		"Recording":    reflect.ValueOf((*profile.Recording)(nil)),
+		"Roof":         reflect.ValueOf((*profile.Roof)(nil)),
+		"_Roof":        reflect.ValueOf((*profileRoof)(nil)),
+		"Start":        reflect.ValueOf(profile.Start),
+		"Timing":       reflect.ValueOf((*profile.Timing)(nil)),
 		"Total":        reflect.ValueOf(profile.Total),
 		"Trace":        reflect.ValueOf((*profile.Trace)(nil)),
+		"Usage":        reflect.ValueOf((*profile.Usage)(nil)),
 		"Value":        reflect.ValueOf((*profile.Value)(nil)),
 		"WithPlaces":   reflect.ValueOf(profile.WithPlaces),
 	}
+}
+
+// profileRoof lets an interpreted type be a profile.Roof.
+type profileRoof struct {
+	IValue any
+	WFlops func(a0 dtype.Type) float64
+	WRead  func(a0 int64) float64
+}
+
+func (w profileRoof) Flops(a0 dtype.Type) float64 {
+	return w.WFlops(a0)
+}
+
+func (w profileRoof) Read(a0 int64) float64 {
+	return w.WRead(a0)
 }

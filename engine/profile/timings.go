@@ -1,0 +1,193 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// A Roof is how fast a device can be. bench.Ceilings is one.
+type Roof interface {
+	Flops(t dtype.Type) float64 // operations a second in a type
+	Read(bytes int64) float64   // bytes a second, of work on so many bytes
+}
+
+// A Bound is what a launch cannot be faster than.
+type Bound string
+
+const (
+	Compute Bound = "comp"   // its arithmetic
+	Memory  Bound = "mem"    // its bytes
+	Start   Bound = "launch" // that it is a launch at all
+)
+
+// A Timing is what a trace says of the launches of one kernel.
+type Timing struct {
+	Kernel string
+	DType  dtype.Type
+	Type   string // what it reads and makes, where launches are told apart by that: "f32[4 6] → f32[4]"
+	Calls  int
+	Total  time.Duration
+	Share  float64 // of the device's time
+	Mean   time.Duration
+	Median time.Duration
+	Min    time.Duration
+	Max    time.Duration
+	Bytes  int64 // of all launches
+	Flops  int64
+	// Least is how long the launches would take if each reached the ceiling that it is nearest to; Bound is
+	// which one that is, for most of that time. Roof is Least over Total: above 1 the figure does not measure
+	// the device. All three are zero without a roof.
+	Least time.Duration
+	Bound Bound
+	Roof  float64
+	From  []string // see Origins
+}
+
+// Impossible says that launches were faster than the device can be, beyond what two measurements differ by: see bench.Share.
+func (t *Timing) Impossible() bool { return t.Roof > 1.05 }
+
+// Intensity is operations a byte.
+func (t *Timing) Intensity() float64 { return float64(t.Flops) / float64(t.Bytes) }
+
+// Timings gathers the launches by kernel, and with shapes by what they write, the longest first. start is what
+// the shortest launch takes; roof may be nil.
+func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
+	at := map[string]int{}
+	var list []Timing
+	var took [][]time.Duration
+	var launches [][]*Launch
+	var bounds []map[Bound]float64
+	var all time.Duration
+	for i := range t.Launches {
+		l := &t.Launches[i]
+		key := l.Kernel
+		if shapes {
+			key += " " + l.shape()
+		}
+		k, ok := at[key]
+		if !ok {
+			k = len(list)
+			at[key] = k
+			timing := Timing{Kernel: l.Kernel, DType: l.DType()}
+			if shapes {
+				timing.Type = l.shape()
+			}
+			list, took, launches, bounds = append(list, timing), append(took, nil), append(launches, nil), append(bounds, map[Bound]float64{})
+		}
+		all += l.Time
+		took[k], launches[k] = append(took[k], l.Time), append(launches[k], l)
+		list[k].Bytes, list[k].Flops, list[k].Total = list[k].Bytes+l.Bytes, list[k].Flops+l.Flops, list[k].Total+l.Time
+		if roof != nil {
+			least, bound := l.Least(roof, start)
+			list[k].Least += least
+			bounds[k][bound] += least.Seconds()
+		}
+	}
+	for k := range list {
+		x := &list[k]
+		slices.Sort(took[k])
+		x.Calls = len(took[k])
+		x.Mean, x.Median = x.Total/time.Duration(x.Calls), median(took[k])
+		x.Min, x.Max = took[k][0], took[k][x.Calls-1]
+		x.From = Origins(launches[k]...)
+		if all > 0 {
+			x.Share = x.Total.Seconds() / all.Seconds()
+		}
+		if roof != nil && x.Total > 0 {
+			x.Roof = x.Least.Seconds() / x.Total.Seconds()
+			for _, b := range []Bound{Compute, Memory, Start} {
+				if x.Bound == "" || bounds[k][b] > bounds[k][x.Bound] {
+					x.Bound = b
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Timing) int { return int(b.Total - a.Total) })
+	return list
+}
+
+// Least is how long a launch would take if it reached the ceiling that it is nearest to.
+func (l *Launch) Least(roof Roof, start time.Duration) (time.Duration, Bound) {
+	seconds, bound := start.Seconds(), Start
+	if rate := roof.Flops(l.DType()); rate > 0 && float64(l.Flops)/rate > seconds {
+		seconds, bound = float64(l.Flops)/rate, Compute
+	}
+	if rate := roof.Read(l.Bytes); rate > 0 && float64(l.Bytes)/rate > seconds {
+		seconds, bound = float64(l.Bytes)/rate, Memory
+	}
+	return time.Duration(math.Round(seconds * 1e9)), bound
+}
+
+// DType is the type that a launch computes in: half precision where it reads nothing wider, or else the widest
+// that it reads. So a product of f32 is never held against what the device can do in bf16.
+func (l *Launch) DType() dtype.Type {
+	widest := dtype.Invalid
+	consider := func(t dtype.Type) {
+		if t.Float() && (widest == dtype.Invalid || t.Size() > widest.Size()) {
+			widest = t
+		}
+	}
+	for _, v := range l.Reads {
+		consider(v.DType)
+	}
+	if widest != dtype.Invalid {
+		return widest
+	}
+	for _, op := range l.Ops {
+		consider(op.DType)
+	}
+	if widest == dtype.Invalid && len(l.Writes) > 0 {
+		return l.Writes[0].DType
+	}
+	return widest
+}
+
+// shape writes what a launch reads and makes: "f32[4 5] f32[5 6] → f32[4 6]".
+func (l *Launch) shape() string {
+	texts := func(list []Value) string {
+		parts := make([]string, len(list))
+		for i, v := range list {
+			parts[i] = fmt.Sprintf("%v%v", v.DType, v.Shape)
+		}
+		return strings.Join(parts, " ")
+	}
+	return strings.TrimSpace(texts(l.Reads) + " → " + texts(l.Writes))
+}
+
+// median is that of a sorted list.
+func median(sorted []time.Duration) time.Duration {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// A Usage is how the time of a recording was spent.
+type Usage struct {
+	Wall     time.Duration
+	Busy     time.Duration // the device computed
+	Gaps     time.Duration // between and around the launches of evaluations: the device waited for its turn, or for memory
+	Planning time.Duration // plans were looked for, made and compiled
+	Copying  time.Duration
+	Compiled int // evaluations whose plan was made
+}
+
+// Usage adds up how the time of a traced recording was spent.
+func (r *Recording) Usage() Usage {
+	u := Usage{Wall: r.Wall}
+	for _, e := range r.Trace.Evals {
+		u.Busy += e.Busy
+		u.Planning += e.Planned - e.Start
+		u.Gaps += e.End - e.Planned - e.Busy
+		if !e.Reused {
+			u.Compiled++
+		}
+	}
+	for _, c := range r.Trace.Copies {
+		u.Copying += c.Time
+	}
+	return u
+}

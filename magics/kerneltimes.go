@@ -1,0 +1,231 @@
+package magics
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+// traced runs the work and keeps each launch. If a plan had to be made for it, the work runs once more, so that
+// the times are those of later runs; first is then the first recording, else the same.
+func (w *work) traced(ctx context.Context) (r, first *profile.Recording, err error) {
+	if first, err = w.record(ctx, profile.RecordTraced); err != nil || first.PlansBuilt == 0 {
+		return first, first, err
+	}
+	r, err = w.record(ctx, profile.RecordTraced)
+	return r, first, err
+}
+
+// kernelTimes is what %kernels -t shows.
+type kernelTimes struct {
+	Kernels  []profile.Timing
+	Usage    profile.Usage
+	Launches int
+	Evals    int
+	Copies   int
+	Copied   int64
+	Compiled int           // plans that were made in the first run
+	Making   time.Duration // that took
+	Ceilings bench.Ceilings
+	Start    time.Duration // the shortest launch
+	notes    []string
+	wide     bool
+	dropped  int
+}
+
+func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *kernelTimes, error) {
+	r, first, err := w.traced(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := &kernelTimes{Usage: r.Usage(), Launches: r.Launches, Evals: len(r.Trace.Evals), Copies: r.Copies, Copied: r.CopiedBytes, Compiled: first.PlansBuilt,
+		notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped}
+	for _, e := range first.Trace.Evals {
+		if !e.Reused {
+			k.Making += e.Planned - e.Start
+		}
+	}
+	if k.Launches == 0 {
+		return r, k, nil
+	}
+	if k.Ceilings, k.Start, err = roof(ctx); err != nil {
+		return nil, nil, c.errorf("%w", err)
+	}
+	k.Kernels = r.Trace.Timings(k.Ceilings, k.Start, k.wide)
+	return r, k, nil
+}
+
+// roof is what the default device can do, and what its shortest launch takes.
+func roof(ctx context.Context) (best bench.Ceilings, start time.Duration, err error) {
+	if best, err = bench.MeasureCeilings(ctx); err != nil {
+		return best, 0, err
+	}
+	err = tensor.Try(func() {
+		const tries = 50
+		x := tensor.Zeros(1).Eval()
+		r := profile.RecordTraced(ctx, func(context.Context) {
+			for range tries {
+				x.Neg().Eval()
+			}
+		})
+		for i, l := range r.Trace.Launches {
+			if i == 0 || l.Time < start {
+				start = l.Time
+			}
+		}
+	})
+	return best, start, err
+}
+
+// JSON is everything that the table has, times in nanoseconds.
+func (k *kernelTimes) JSON() ([]byte, error) { return json.Marshal(k) }
+
+func (k *kernelTimes) Text(width int) string { return k.StyledText(width, nil) }
+
+// roomy is the width from which the table has all its columns.
+const roomy = 100
+
+// StyledText is the table, where each launch comes from, and how the time was spent.
+func (k *kernelTimes) StyledText(width int, style display.Style) string {
+	if width <= 0 {
+		width = 80
+	}
+	if k.Launches == 0 {
+		return "nothing was launched"
+	}
+	lines := []string{k.table(width).StyledText(width, style)}
+	for i := range k.Kernels {
+		if from := k.Kernels[i].From; len(from) > 0 {
+			lines = append(lines, dimmed(style, k.Kernels[i].Kernel+" from "+strings.Join(from, " · "), width)...)
+		}
+	}
+	for _, text := range k.facts() {
+		lines = append(lines, dimmed(style, text, width)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func dimmed(style display.Style, text string, width int) (lines []string) {
+	for _, line := range display.Wrap(text, width, 2) {
+		lines = append(lines, style.Paint(display.Dim, line))
+	}
+	return lines
+}
+
+func (k *kernelTimes) table(width int) *display.Table {
+	columns := []string{"kernel", ">calls", ">total", ">%", ">avg"}
+	all := k.wide || width >= roomy
+	if all {
+		columns = append(columns, ">p50")
+	}
+	if k.wide {
+		columns = append(columns, ">min", ">max")
+	}
+	columns = append(columns, ">GFLOP/s", ">GB/s")
+	if all {
+		columns = append(columns, ">flop/B")
+	}
+	columns = append(columns, "bound", ">roof")
+	if k.wide {
+		columns = append(columns, "reads → writes")
+	}
+	t := display.NewTable(columns...)
+	for i := range k.Kernels {
+		x := &k.Kernels[i]
+		row := []any{display.Cell{Text: x.Kernel, Role: display.Name}, x.Calls, display.SecondsCell(x.Total.Seconds()),
+			display.Cell{Text: units.Digits(100 * x.Share), Value: x.Share}, display.SecondsCell(x.Mean.Seconds())}
+		if all {
+			row = append(row, display.SecondsCell(x.Median.Seconds()))
+		}
+		if k.wide {
+			row = append(row, display.SecondsCell(x.Min.Seconds()), display.SecondsCell(x.Max.Seconds()))
+		}
+		row = append(row, rate(x, x.Flops), rate(x, x.Bytes))
+		if all {
+			row = append(row, ratio(x))
+		}
+		row = append(row, string(x.Bound), roofCell(x))
+		if k.wide {
+			row = append(row, x.Type)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// rate is so much in billions a second. Where nothing is known to be done, or more than can be, there is none.
+func rate(x *profile.Timing, amount int64) display.Cell {
+	if amount == 0 || x.Total == 0 || x.Impossible() {
+		return display.Cell{Text: "–"}
+	}
+	r := float64(amount) / x.Total.Seconds() / 1e9
+	return display.Cell{Text: units.Digits(r), Value: r}
+}
+
+func ratio(x *profile.Timing) display.Cell {
+	if x.Flops == 0 || x.Bytes == 0 {
+		return display.Cell{Text: "–"}
+	}
+	return display.Cell{Text: units.Digits(x.Intensity()), Value: x.Intensity()}
+}
+
+func roofCell(x *profile.Timing) display.Cell {
+	cell := display.Cell{Text: units.Percent(x.Roof), Value: x.Roof}
+	if x.Impossible() {
+		cell.Text, cell.Role = "refused", display.Bad
+	}
+	return cell
+}
+
+// facts are the lines below the table.
+func (k *kernelTimes) facts() []string {
+	counts := []string{units.Plural(int64(k.Launches), "launch"), units.Plural(int64(k.Evals), "evaluation"), units.Plural(int64(k.Copies), "copy")}
+	if k.Copied > 0 {
+		counts[2] += " of " + units.Bytes(k.Copied)
+	}
+	if k.Compiled > 0 {
+		counts = append(counts, fmt.Sprintf("%s made in %s before", units.Plural(int64(k.Compiled), "plan"), units.Duration(k.Making)))
+	}
+	u := k.Usage
+	facts := []string{strings.Join(counts, " · "),
+		fmt.Sprintf("device busy %s of %s (%s), one kernel at a time · gaps %s · planning %s · copying %s", units.Duration(u.Busy), units.Duration(u.Wall),
+			units.Percent(u.Busy.Seconds()/max(u.Wall.Seconds(), 1e-9)), units.Duration(u.Gaps), units.Duration(u.Planning), units.Duration(u.Copying)),
+		"ceilings: " + k.ceilings()}
+	if k.dropped > 0 {
+		facts = append(facts, fmt.Sprintf("%s more were not timed one by one", units.Plural(int64(k.dropped), "launch")))
+	}
+	for i := range k.Kernels {
+		if x := &k.Kernels[i]; x.Impossible() {
+			facts = append(facts, fmt.Sprintf("%s: %s is %s times as fast as this device can be: not all of it was done, or its data lay nearer than any memory that was measured",
+				x.Kernel, units.Duration(x.Total), units.Digits(x.Roof)))
+		}
+	}
+	return append(facts, k.notes...)
+}
+
+// ceilings writes those down that kernels were held against.
+func (k *kernelTimes) ceilings() string {
+	var types []string
+	for i := range k.Kernels {
+		if t := k.Kernels[i].DType; t.Float() {
+			if text := fmt.Sprintf("%v %s", t, units.Rate(k.Ceilings.Flops(t), "FLOP/s")); !slices.Contains(types, text) {
+				types = append(types, text)
+			}
+		}
+	}
+	parts := append(types, "memory "+units.Rate(k.Ceilings.Behind(), "B/s"), "a launch "+units.Duration(k.Start))
+	text := strings.Join(parts, " · ")
+	if k.Ceilings.Doubt != "" {
+		text += "; " + k.Ceilings.Doubt
+	}
+	return text
+}
