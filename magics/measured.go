@@ -2,6 +2,7 @@ package magics
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -51,18 +52,25 @@ func (w *work) loop(n int) (any, error) {
 type results = []any
 
 // bench is the work as package bench times it. The tensors and numbers that it comes to are its results.
-func (c *call) bench(name string, w *work) (bench.Work, error) {
+func (c *call) bench(ctx context.Context, name string, w *work) (bench.Work, error) {
 	stmt, err := c.s.Compile(w.floor)
 	if err != nil {
 		return bench.Work{}, err
 	}
+	around, err := c.setup(ctx)
+	if err != nil {
+		return bench.Work{}, err
+	}
+	before := c.state(w.source, c.s.Assigned(w.source))
 	var made any
 	run := func(n int) (err error) {
 		made, err = w.loop(n)
 		return err
 	}
 	return bench.Work{
-		Name: name, Run: run, Within: w.stmt.Within,
+		Single: around != nil, Name: name, Run: run, Within: w.stmt.Within, Around: around,
+		Advice:  "-setup gives each the same start",
+		Restore: func() bool { return len(before.restore()) > 0 },
 		Floor: func(n int) error {
 			_, err := stmt.Loop(n)
 			return err
@@ -73,5 +81,23 @@ func (c *call) bench(name string, w *work) (bench.Work, error) {
 			}
 			return list
 		},
+	}, nil
+}
+
+// setup returns a function that runs what -setup says before a sample; nil without -setup.
+func (c *call) setup(ctx context.Context) (around func(sample func() error) error, err error) {
+	source := c.text("setup")
+	if source == "" {
+		return nil, nil
+	}
+	w, err := c.compile(source)
+	if err != nil {
+		return nil, err
+	}
+	return func(sample func() error) error {
+		if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
+			return fmt.Errorf("-setup: %w", err)
+		}
+		return sample()
 	}, nil
 }

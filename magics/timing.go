@@ -15,6 +15,7 @@ import (
 )
 
 func timingMagics() []*Magic {
+	setup := Flag{Name: "setup", Kind: Text, Arg: "'STATEMENT'", Help: "run this before each run, outside of the clock; in quotes if it has spaces"}
 	budget := Flag{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"}
 	return []*Magic{{
 		Name: "time", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
@@ -24,16 +25,19 @@ func timingMagics() []*Magic {
 		Example: "%time m.Logits(ids)",
 		run:     runTime,
 	}, {
-		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
+		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: []Flag{budget, setup},
 		Summary: "time a statement until the median is known to 2 %",
 		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
 			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
 			"cases, the shortest run, the middle half, the launches of one run, how fast its inputs and outputs moved as a share\n" +
-			"of what this machine can read, and what the interpreter alone costs for an empty statement. Nothing is subtracted.",
-		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)",
+			"of what this machine can read, and what the interpreter alone costs for an empty statement. Nothing is subtracted.\n" +
+			"Each run starts from the same state: variables of the session that the statement assigns to are put back, and so is\n" +
+			"the generator of random tensors. What a run changes elsewhere (in a map, a field, a closure, an optimizer) stays; if\n" +
+			"runs do more and more for that, there is no time, and -setup can give each the same start.",
+		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
 		run:     runTimeit,
 	}, {
-		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: []Flag{budget},
+		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: []Flag{budget, setup},
 		Summary: "compare statements, in turn, with the interval of the ratio",
 		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
 			"what the others are compared with, and is timed against itself as well: what it differs from itself by is no\n" +
@@ -116,7 +120,7 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	timed, err := c.bench("", w)
+	timed, err := c.bench(ctx, "", w)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +219,7 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 		if err := c.settleInputs(each.source); err != nil {
 			return nil, err
 		}
-		if works[i], err = c.bench(each.name, w); err != nil {
+		if works[i], err = c.bench(ctx, each.name, w); err != nil {
 			return nil, err
 		}
 	}

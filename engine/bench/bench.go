@@ -69,6 +69,14 @@ type Work struct {
 	// Results returns what the last run has come to: tensors, numbers, slices of numbers.
 	Results func() []any
 
+	// Restore puts back, outside of the clock, what the runs of a sample have changed, and says whether there
+	// was anything: then a sample is one run, however short, so that each run starts from the same state.
+	Restore func() (changed bool)
+
+	// Advice is how to give each run the same start, for work that is refused because it goes on from run to
+	// run.
+	Advice string
+
 	// Around calls sample once, and does what has to be done before and after outside of the clock: enter a
 	// session, restore what the work changes. Each sample is within one call.
 	Around func(sample func() error) error

@@ -32,7 +32,7 @@ const grown = 1.5
 
 // grows says that each run does more than the one before.
 func (s *subject) grows(end Tally) string {
-	const advice = ": each run starts from what the one before left"
+	advice := ": " + s.carries()
 	if then, now := max(s.before.Flops, s.tally.Flops), end.Flops; then > 0 && float64(now) > grown*float64(then) {
 		return fmt.Sprintf("a run did %s of arithmetic before the samples and %s after them%s", units.Rate(float64(then), "FLOP"), units.Rate(float64(now), "FLOP"), advice)
 	}
@@ -40,6 +40,14 @@ func (s *subject) grows(end Tally) string {
 		return fmt.Sprintf("a run made %s before the samples and %d after them%s", units.Plural(int64(then), "launch"), now, advice)
 	}
 	return ""
+}
+
+// carries says that runs go on from one another, and what can be done about that.
+func (w *Work) carries() string {
+	if w.Advice == "" {
+		return "each run starts from what the one before left"
+	}
+	return "each run starts from what the one before left; " + w.Advice
 }
 
 // doubt refuses a work whose time cannot be that of the same work, done each time.

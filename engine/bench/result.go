@@ -48,6 +48,7 @@ type Tally struct {
 	Made     int        // nodes of tensors that the run made
 	Merged   int        // those of them that were equal to others and computed once
 	Left     int        // those that were not computed, because most of what they take was, for others
+	Changes  bool       // something was changed, and put back: see Work.Restore
 	Notes    []string   // what a reader should know of the run
 	Refused  string     // why a time of this run would not be one of its work: nothing was launched for what it made
 	Shapes   []string   // element types and shapes of its values: "f32[2 3]"

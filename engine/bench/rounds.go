@@ -104,6 +104,7 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 	if s.tally, err = r.inspect(s); err != nil {
 		return err
 	}
+	s.samples.single = s.samples.single || s.tally.Changes
 	if s.refused = s.tally.Refused; s.refused == "" {
 		s.refused = s.remembers()
 	}

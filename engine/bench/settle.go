@@ -19,6 +19,7 @@ type settling struct {
 	ledger  *tensor.Ledger
 	lazy    bool // runs leave tensors: each is one run by itself, so that equal work of several is not merged
 	results bool // those are to be computed, too, which may have been made before
+	changes bool // runs change what Restore puts back
 	carried error
 }
 
@@ -43,11 +44,21 @@ func settled(ctx context.Context, works []Work) (list []Work, end func()) {
 
 // around does what has to be done around a sample, which is within the ledger's context.
 func (s *settling) around(sample func() error) error {
-	within := func() error { return s.within(s.ledger.Context(), sample) }
+	return s.restored(s.ledger.Context(), sample)
+}
+
+// restored calls f within ctx and puts back what it has changed.
+func (s *settling) restored(ctx context.Context, f func() error) (err error) {
+	within := func() error { return s.within(ctx, f) }
 	if s.Around != nil {
-		return s.Around(within)
+		err = s.Around(within)
+	} else {
+		err = within()
 	}
-	return within()
+	if s.Restore != nil && s.Restore() {
+		s.changes = true
+	}
+	return err
 }
 
 func (s *settling) within(ctx context.Context, f func() error) (err error) {
@@ -119,12 +130,7 @@ func (s *settling) inspect() (t Tally, err error) {
 		return err
 	}
 	rec := profile.Record(s.ledger.Context(), func(ctx context.Context) {
-		within := func() error { return s.within(ctx, once) }
-		if s.Around == nil {
-			err = within()
-			return
-		}
-		err = s.Around(within)
+		err = s.restored(ctx, once)
 	})
 	if err != nil {
 		return Tally{}, err
@@ -132,7 +138,7 @@ func (s *settling) inspect() (t Tally, err error) {
 	all := s.ledger.Sum()
 	s.lazy = s.lazy || s.results || all.Settled > begun.Settled
 	t = Tally{
-		Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(), Made: all.Made - begun.Made, Left: all.Left - begun.Left,
+		Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(), Made: all.Made - begun.Made, Left: all.Left - begun.Left, Changes: s.changes,
 		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc),
 	}
 	for _, m := range rec.Merged {
@@ -143,7 +149,7 @@ func (s *settling) inspect() (t Tally, err error) {
 		t.Notes = append(t.Notes, fmt.Sprintf("not in the time: %s that nobody read, and of which most was computed for others", units.Plural(int64(t.Left), "tensor")))
 	}
 	if s.carried != nil {
-		t.Refused = s.carried.Error()
+		t.Refused = s.carries()
 	}
 	if s.Results != nil {
 		t.Results = s.Results()

@@ -102,7 +102,7 @@ func onDevices(nodes []*ir.Node) (lists [][]*ir.Node) {
 }
 
 // ErrCarried says that runs go on from what those before them have made: each computes more than the last.
-var ErrCarried = errors.New("each run goes on from what the one before has made")
+var ErrCarried = errors.New("a run starts from what the one before left without values")
 
 // Inputs computes what the work of this run reads and was made before the ledger was opened, so that no run
 // is charged for it. It is called between two runs of which neither is measured, before Settle. ErrCarried is

@@ -268,6 +268,17 @@ func (t Tensor) Param() Tensor {
 // Snapshot returns another handle on today's value: it stays when t is Set to something else.
 func (t Tensor) Snapshot() Tensor { return wrap(t.node("snapshot")) }
 
+// Restore lets t, and whoever else holds it, have the value again that it had when was was made by Snapshot,
+// with its history. It says whether it had another one.
+func (t Tensor) Restore(was Tensor) (changed bool) {
+	outsideOnly("restore")
+	old, n := t.node("restore"), was.node("restore")
+	if old != n {
+		t.v.replace(old, n)
+	}
+	return old != n
+}
+
 // IsParam says whether the tensor is a parameter.
 func (t Tensor) IsParam() bool {
 	n := t.node("param")
