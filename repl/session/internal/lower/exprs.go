@@ -5,6 +5,8 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
 func (l *Lowerer) exprs(list []ast.Expr) []ast.Expr {
@@ -380,7 +382,7 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 	return false
 }
 
-// compare writes x == y where one side is an interface; nil means that the operator itself will do.
+// compare writes x == y where one side is an interface, or holds one; nil means that the operator itself will do.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	l.refuseHandles(tx, ty)
 	if isUnsafe(tx) && isNil(ty) {
@@ -392,8 +394,16 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 		}
 		return l.rt("SamePlace", x, y)
 	}
-	if !types.IsInterface(tx) && !types.IsInterface(ty) || isNil(tx) || isNil(ty) {
+	if !holdsInterface(tx) && !holdsInterface(ty) || isNil(tx) || isNil(ty) {
 		return nil
+	}
+	if !types.IsInterface(tx) && !types.IsInterface(ty) && !types.Identical(tx, ty) { // a struct with a name and one without
+		x, y = l.alike(x, y, tx, ty)
+		if types.AssignableTo(ty, tx) {
+			ty = tx
+		} else {
+			tx = ty
+		}
 	}
 	return l.rt("Equal", l.convert(x, tx, anyType), l.convert(y, ty, anyType))
 }
@@ -403,14 +413,14 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 func (l *Lowerer) refuseHandles(tx, ty types.Type) {
 	for _, t := range []types.Type{tx, ty} {
 		if holdsTensor(t) {
-			l.refuse(l.pos, "== would compare the handles of tensors, not their values: a.Eq(b) compares elements, tensor.AllClose(a, b, 1e-5, 1e-8) whole tensors, a.IsNone() tells the zero Tensor")
+			l.refuse(l.pos, rt.HandlesCompared)
 		}
 	}
 }
 
 // holdsTensor says whether == of a type compares tensors.
 func holdsTensor(t types.Type) bool {
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Name() == "Tensor" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == tensorPath {
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Name() == "Tensor" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == rt.TensorPath {
 		return true
 	}
 	switch t := t.Underlying().(type) {
@@ -425,9 +435,6 @@ func holdsTensor(t types.Type) bool {
 	}
 	return false
 }
-
-// tensorPath is the path of the package with the type Tensor.
-const tensorPath = "github.com/mcs-notebook/mcs/engine/tensor"
 
 var anyType = types.Universe.Lookup("any").Type()
 

@@ -51,6 +51,21 @@ func (l *Lowerer) risky(n ast.Node) bool {
 	return false
 }
 
+// riskySwitch says whether a statement is a switch that compares interfaces.
+func (l *Lowerer) riskySwitch(s ast.Stmt) bool {
+	sw, ok := s.(*ast.SwitchStmt)
+	if !ok || sw.Tag == nil {
+		return false
+	}
+	risky := holdsInterface(l.typeOf(sw.Tag))
+	for _, c := range sw.Body.List {
+		for _, e := range c.(*ast.CaseClause).List {
+			risky = risky || holdsInterface(l.typeOf(e))
+		}
+	}
+	return risky
+}
+
 func (l *Lowerer) riskyCall(e *ast.CallExpr) bool {
 	if l.info.Types[e.Fun].IsType() {
 		_, slice := l.typeOf(e.Args[0]).Underlying().(*types.Slice)

@@ -102,7 +102,7 @@ func (l *Lowerer) jumpedTo(name string) (found bool) {
 // mark notes that a statement begins, if something in it may panic.
 func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 	m := Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name}
-	risky, engine, interpreted := false, false, false
+	risky, engine, interpreted := l.riskySwitch(s), false, false
 	for _, n := range header(s) {
 		if n == nil {
 			continue

@@ -97,9 +97,6 @@ func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 	return false
 }
 
-// Equal is x == y for interfaces.
-func (r *Runtime) Equal(x, y any) bool { return x == y }
-
 // typeName is how Go writes the type of a value.
 func typeName(v reflect.Value, t *Type) string {
 	if t != nil {
