@@ -24,7 +24,7 @@ func (s *Session) boundsHint(e *PanicError) string {
 	if !ok || localIn(s.source(e.Diag.Cell), name) {
 		return ""
 	}
-	entity := s.World.Names[name]
+	entity := s.compiler.World.Names[name]
 	if entity == nil || entity.Kind != world.Var {
 		return ""
 	}

@@ -55,14 +55,14 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 			return err
 		}
 	}
-	pieces, err := s.Split(r.N, src)
+	pieces, err := s.compiler.Split(r.N, src)
 	if err != nil {
 		return err
 	}
 	for len(pieces) > 0 {
 		var units [][]*compile.Unit
 		err := s.prepared(ctx, func() (err error) {
-			units, err = s.Prepare(ctx, r.N, src, pieces)
+			units, err = s.compiler.Prepare(ctx, r.N, src, pieces)
 			return err
 		})
 		if err != nil {
@@ -234,9 +234,9 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	}
 	before := map[string]*world.Entity{}
 	for _, e := range u.Define {
-		before[e.Name] = s.World.Names[e.Name]
+		before[e.Name] = s.compiler.World.Names[e.Name]
 	}
-	s.World.Commit(&u.Change)
+	s.compiler.World.Commit(&u.Change)
 	if u.Program == nil {
 		return false, nil
 	}
@@ -293,15 +293,15 @@ func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, e
 		at = m.Pos
 	}
 	for _, name := range u.DeclaredFrom(at) {
-		now, old := s.World.Names[name], before[name]
+		now, old := s.compiler.World.Names[name], before[name]
 		if now == nil || old != nil && old.Internal == now.Internal {
 			continue
 		}
 		if v := s.rt.Variable(now.Internal); v.IsValid() && !v.IsZero() {
 			continue // it was assigned, then or later
 		}
-		if delete(s.World.Names, name); old != nil {
-			s.World.Names[name] = old
+		if delete(s.compiler.World.Names, name); old != nil {
+			s.compiler.World.Names[name] = old
 			u.Free = slices.DeleteFunc(u.Free, func(e *world.Entity) bool { return e == old })
 		}
 	}

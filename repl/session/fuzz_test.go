@@ -36,14 +36,14 @@ func FuzzCheck(f *testing.F) {
 			s.Reset()
 		}
 		s.Complete(src, len(src))
-		st := s.World.Stage()
-		units, err := s.Check(st, 1, src, cell.Join(cell.Split(src)))
+		st := s.compiler.World.Stage()
+		units, err := s.compiler.Check(st, 1, src, cell.Join(cell.Split(src)))
 		if err != nil {
 			return
 		}
 		for _, list := range units {
 			for _, u := range list {
-				if err := s.Build(st, u); err != nil {
+				if err := s.compiler.Build(st, u); err != nil {
 					if _, refused := err.(*CheckError); !refused {
 						t.Errorf("%s\n%v", src, err)
 					}

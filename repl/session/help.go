@@ -67,24 +67,24 @@ func (s *Session) helper() *help.Helper { return &help.Helper{Session: seen{s}} 
 // seen is the session as help sees it.
 type seen struct{ s *Session }
 
-func (v seen) World() *world.World { return v.s.World }
+func (v seen) World() *world.World { return v.s.compiler.World }
 
 func (v seen) Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
-	return v.s.Facts(fset, st, file, extra...)
+	return v.s.compiler.Facts(fset, st, file, extra...)
 }
 
 func (v seen) Import(st *world.Stage, decl string) {
-	_, _ = v.s.CheckImport(st, v.s.Next(), decl, cell.Piece{Kind: cell.Import, To: len(decl)}) // a wrong one imports nothing
+	_, _ = v.s.compiler.CheckImport(st, v.s.Next(), decl, cell.Piece{Kind: cell.Import, To: len(decl)}) // a wrong one imports nothing
 }
 
 func (v seen) Outs(list []ast.Stmt) (extra []types.Object) {
-	for _, o := range v.s.OutRefs(list) {
+	for _, o := range v.s.compiler.OutRefs(list) {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
 	}
 	return extra
 }
 
-func (v seen) Package(path string) (*types.Package, error) { return v.s.Import(path) }
+func (v seen) Package(path string) (*types.Package, error) { return v.s.compiler.Import(path) }
 
 func (v seen) Doc(path, symbol string) string { return v.s.packages.Doc(path, symbol) }
 
@@ -95,7 +95,7 @@ func (v seen) SourceOf(path, symbol string) string {
 }
 
 func (v seen) Text(pos token.Pos) (src string, line int) {
-	p := v.s.Position(pos)
+	p := v.s.compiler.Position(pos)
 	return v.s.source(yaegi.CellOf(p.Filename)), p.Line
 }
 

@@ -55,7 +55,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 	run(t, s, "kept := 41")
 	var hangs atomic.Bool
 	hangs.Store(true)
-	s.Trace = func(*ast.File) {
+	s.compiler.Trace = func(*ast.File) {
 		if hangs.Load() {
 			select {}
 		}

@@ -67,12 +67,12 @@ func (s *Session) start() error {
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
 	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: func() uint64 { return memoryLimit() }, Exit: s.exit, Whole: s.program != nil})
-	s.Compiler = compile.New(compile.Config{
+	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})
-	s.packages = program.New(s.Compiler, runs{s}, home(s.opts))
-	s.Loader = s.packages
+	s.packages = program.New(s.compiler, runs{s}, home(s.opts))
+	s.compiler.Loader = s.packages
 	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
 	s.rt.Full = s.guard.full
 	s.rt.Crashed = s.crashed
@@ -86,7 +86,7 @@ func (s *Session) begin() error {
 	if err := s.interp.Use("mcs/rt", "rt", s.library.Runtime()); err != nil {
 		return err
 	}
-	p, err := s.Prelude()
+	p, err := s.compiler.Prelude()
 	if err != nil {
 		return err
 	}

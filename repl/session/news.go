@@ -73,9 +73,9 @@ func keeping(holders []string) string {
 func (s *Session) meaning(old *world.Entity) *world.Entity {
 	recv, name, method := strings.Cut(old.Name, ".")
 	if !method {
-		return s.World.Names[old.Name]
+		return s.compiler.World.Names[old.Name]
 	}
-	t := s.World.Names[recv]
+	t := s.compiler.World.Names[recv]
 	if t == nil || t.Kind != world.Type {
 		return nil
 	}
@@ -89,12 +89,12 @@ func (s *Session) meaning(old *world.Entity) *world.Entity {
 // holding are those who hold on to a variable or function that its name means no longer.
 func (s *Session) holding(old *world.Entity) (list []string) {
 	running := len(s.rt.Goroutines()) > 0
-	for _, h := range s.World.Holders {
+	for _, h := range s.compiler.World.Holders {
 		t := h.Holds[old.Name]
 		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !running {
 			continue
 		}
-		if e := s.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
+		if e := s.compiler.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
 			continue // it has gone
 		}
 		if text := h.String(); !slices.Contains(list, text) {
@@ -106,7 +106,7 @@ func (s *Session) holding(old *world.Entity) (list []string) {
 
 // keepingType are the variables of a type that its name means no longer.
 func (s *Session) keepingType(old types.Object) (lines []string) {
-	for name, e := range s.World.Names {
+	for name, e := range s.compiler.World.Names {
 		if e.Kind != world.Var {
 			continue
 		}

@@ -167,7 +167,7 @@ func (s *Session) load(list []*compile.Out) error {
 func (s *Session) Whole(name string) (display.Value, error) {
 	f := *s.format
 	f.Whole = true
-	if e := s.World.Names[name]; e != nil && e.Kind == world.Var {
+	if e := s.compiler.World.Names[name]; e != nil && e.Kind == world.Var {
 		return f.Format(s.rt.Variable(e.Internal), e.Obj.Type()), nil
 	}
 	n := s.outs.last

@@ -59,8 +59,8 @@ func frames(list []Frame) string {
 func (s *Session) panicked(o rt.Outcome) error {
 	switch v := o.Value.(type) {
 	case rt.Failed:
-		m := s.Mark(v.Mark)
-		return &FailedError{Diag: s.DiagAt(m.Pos, 0, v.Text, ""), Err: v.Err, pos: m.Pos}
+		m := s.compiler.Mark(v.Mark)
+		return &FailedError{Diag: s.compiler.DiagAt(m.Pos, 0, v.Text, ""), Err: v.Err, pos: m.Pos}
 	case stdlib.ExitRequest:
 		return v
 	}
@@ -142,7 +142,7 @@ func (s *Session) display(internal string) string {
 }
 
 func (s *Session) frame(m *lower.Mark) Frame {
-	p := s.Position(m.Pos)
+	p := s.compiler.Position(m.Pos)
 	f := Frame{Cell: yaegi.CellOf(p.Filename), Line: p.Line, Col: p.Column, Func: m.Func}
 	if _, file := s.text(f.Cell); file != "" {
 		f.Cell, f.File = 0, file
@@ -155,12 +155,12 @@ func (s *Session) markAt(slot int) *lower.Mark {
 	if !v.IsValid() {
 		return nil
 	}
-	return s.Mark(int(v.Int()))
+	return s.compiler.Mark(int(v.Int()))
 }
 
 // functionMark is the statement that a declared function has begun.
 func (s *Session) functionMark(name string) *lower.Mark {
-	for _, d := range s.Functions(name) {
+	for _, d := range s.compiler.Functions(name) {
 		if m := s.markAt(d.Slot); m != nil && s.cellOf(m) == d.Cell {
 			return m
 		}
@@ -169,7 +169,7 @@ func (s *Session) functionMark(name string) *lower.Mark {
 }
 
 // cellOf is the number of the cell, or of the package's file, that a mark is in.
-func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.Position(m.Pos).Filename) }
+func (s *Session) cellOf(m *lower.Mark) int { return yaegi.CellOf(s.compiler.Position(m.Pos).Filename) }
 
 // panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or
 // somewhere in it.
@@ -184,7 +184,7 @@ func (s *Session) panicPlace(m *lower.Mark, value any) *Diag {
 	if call != nil {
 		pos = call.Pos
 	}
-	d := s.DiagAt(pos, 0, "", "")
+	d := s.compiler.DiagAt(pos, 0, "", "")
 	return &d
 }
 
@@ -214,7 +214,7 @@ func (s *Session) guardError(cause error) error {
 	e := &PanicError{Value: cause, text: cause.Error()}
 	if m := s.markAt(lower.CellSlot); m != nil {
 		f := s.frame(m)
-		d := s.DiagAt(m.Pos, 0, "", "")
+		d := s.compiler.DiagAt(m.Pos, 0, "", "")
 		e.Frames, e.Diag = []Frame{f}, &d
 	}
 	s.lastPanic = e
@@ -232,8 +232,8 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		s.program.end(statusPanic)
 	}
 	where := ""
-	if m := s.Mark(mark); m != nil {
-		d := s.DiagAt(m.Pos, 1, "", "")
+	if m := s.compiler.Mark(mark); m != nil {
+		d := s.compiler.DiagAt(m.Pos, 1, "", "")
 		where = d.Place() + ": "
 	}
 	s.tell("%spanic in goroutine: %s", where, text)

@@ -26,7 +26,7 @@ func (s *Session) place(op string) string {
 		return s.lineOf(m)
 	}
 	places := []*lower.Mark{m}
-	for slot := range s.Slots() {
+	for slot := range s.compiler.Slots() {
 		if c := s.markAt(slot); c != nil && c != m && slot != lower.EngineSlot && c.Mixed && mayCall(c, m) {
 			places = append(places, c)
 		}
@@ -80,7 +80,7 @@ func (s *Session) lineOf(m *lower.Mark) string {
 	if text, ok := s.lines[m.Pos]; ok {
 		return text
 	}
-	p := s.Position(m.Pos)
+	p := s.compiler.Position(m.Pos)
 	n, line := yaegi.CellOf(p.Filename), p.Line
 	text := fmt.Sprintf("%s:%d", world.CellName(n), line)
 	if n < 0 { // a statement that a command compiles: it is that of the cell that runs now

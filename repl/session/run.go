@@ -102,13 +102,13 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finish func()) (quit bool, err error) {
 	if !u.Runs {
 		if err := s.interp.Run(u.Program); err != nil {
-			return false, s.NotRun(u, err)
+			return false, s.compiler.NotRun(u, err)
 		}
 		return false, nil
 	}
 	quit, err = s.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return s.interp.Run(u.Program) })
 	if g := new(givenUp); errors.As(err, &g) {
-		err = s.NotRun(u, g.cause)
+		err = s.compiler.NotRun(u, g.cause)
 	}
 	return quit, err
 }

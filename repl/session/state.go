@@ -33,7 +33,7 @@ type state struct {
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}
 
-	*compile.Compiler
+	compiler *compile.Compiler
 	interp   *yaegi.Interp
 	rt       *rt.Runtime
 	packages *program.Packages

@@ -27,7 +27,7 @@ func TestLeftOutErrorsEnd(t *testing.T) {
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					_, err := s.Check(s.World.Stage(), 1, src, cell.Join(cell.Split(src)))
+					_, err := s.compiler.Check(s.compiler.World.Stage(), 1, src, cell.Join(cell.Split(src)))
 					if err != nil && strings.Contains(err.Error(), "__") {
 						t.Errorf("%s: %v", src, err)
 					}

@@ -21,7 +21,7 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	n := -1 - s.linesBefore(stmts)
 	s.history = append(s.history, Cell{N: n, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
-	u, value, err := s.Loop(n, stmts)
+	u, value, err := s.compiler.Loop(n, stmts)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestSuggestionsExist(t *testing.T) {
 			if !ok {
 				continue // $x.Method
 			}
-			pkg, err := s.Import(path)
+			pkg, err := s.compiler.Import(path)
 			if err != nil || pkg.Scope().Lookup(m[2]) == nil {
 				t.Errorf("%s: there is no %s.%s (%v)", text, m[1], m[2], err)
 			}

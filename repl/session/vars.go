@@ -14,7 +14,7 @@ import (
 // Vars returns what cells have declared, sorted by name. Values are read as they are now.
 func (s *Session) Vars() []Var {
 	var list []Var
-	for name, e := range s.World.Names {
+	for name, e := range s.compiler.World.Names {
 		if e.Cell == 0 { // predeclared
 			continue
 		}
@@ -24,7 +24,7 @@ func (s *Session) Vars() []Var {
 		}
 		list = append(list, v)
 	}
-	for name, path := range s.World.Imports {
+	for name, path := range s.compiler.World.Imports {
 		list = append(list, Var{Name: name, Kind: "import", Type: s.packages.Title(path)})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
@@ -46,22 +46,22 @@ func (s *Session) value(e *world.Entity) (any, bool) {
 // Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure
 // uses it.
 func (s *Session) Delete(name string) error {
-	e := s.World.Names[name]
+	e := s.compiler.World.Names[name]
 	if e == nil || e.Cell == 0 {
-		if _, ok := s.World.Imports[name]; ok {
-			delete(s.World.Imports, name)
+		if _, ok := s.compiler.World.Imports[name]; ok {
+			delete(s.compiler.World.Imports, name)
 			s.generation++
 			return nil
 		}
 		return fmt.Errorf("delete: no cell has declared %s", name)
 	}
-	delete(s.World.Names, name)
-	delete(s.World.Methods, name)
+	delete(s.compiler.World.Names, name)
+	delete(s.compiler.World.Methods, name)
 	s.generation++
 	if e.Kind != world.Var {
 		return nil
 	}
-	if e.Kept || s.UsedByDecl(s.World.Stage(), name) {
+	if e.Kept || s.compiler.UsedByDecl(s.compiler.World.Stage(), name) {
 		s.rt.Forget(e.Internal)
 	} else {
 		s.rt.Free(e.Internal)
@@ -82,14 +82,14 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 	if !isNamed || named.Obj().Pkg() == nil || !lower.Interpreted(named.Obj().Pkg()) || types.NewMethodSet(t).Lookup(named.Obj().Pkg(), name) == nil {
 		return "", false
 	}
-	text, err := s.rt.CallText(s.Types.Key(types.Unalias(t)), name, v)
+	text, err := s.rt.CallText(s.compiler.Types.Key(types.Unalias(t)), name, v)
 	return text, err == nil
 }
 
 // typeIn is the type of the value in an interface, if it was declared in a cell.
 func (s *Session) typeIn(v reflect.Value) types.Type {
 	if _, t := s.rt.Dynamic(v); t != nil {
-		return s.Types.Of(t.Key())
+		return s.compiler.Types.Of(t.Key())
 	}
 	return nil
 }
