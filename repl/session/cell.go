@@ -26,24 +26,24 @@ import (
 // that it was given, by which they are known as part of its cell.
 func (s *Session) Run(ctx context.Context, cell string) Result {
 	start := time.Now()
-	if s.running(ctx) == nil {
+	if !s.runner.Running(ctx) {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 	}
 	s.n++
-	own, leave := s.enter(ctx)
+	own, leave := s.runner.Enter(ctx)
 	defer leave()
 	r := Result{N: s.n}
 	s.history = append(s.history, Cell{N: s.n, Source: cell})
 	at := len(s.history) - 1
-	r.Err = s.runCell(own.ctx, &r, cell)
+	r.Err = s.runCell(own, &r, cell)
 	s.history[at].Err = r.Err != nil
 	r.Elapsed = time.Since(start)
 	return r
 }
 
 func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error) {
-	s.settled()
+	s.runner.Settle()
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
 			err = fmt.Errorf("%s: internal error: %v", world.CellName(r.N), p)
@@ -80,39 +80,38 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 // prepared has f check and build code, and waits for it, until ctx is cancelled: a check that does not end,
 // which would be a fault of this package, must not take the session with it.
 func (s *Session) prepared(ctx context.Context, f func() error) error {
-	type result struct {
-		err    error
-		failed any
-	}
-	done := make(chan result, 1)
-	w := s.workers.take()
-	w <- func() {
-		var r result
+	var err error
+	ended := s.runner.Do(ctx, func() {
 		defer func() {
-			r.failed = recover()
-			done <- r
+			p := recover()
+			if _, given := p.(compile.GivenUp); given {
+				err = ErrInterrupted
+			} else if p != nil {
+				panic(p)
+			}
 		}()
-		r.err = f()
+		err = f()
+	})
+	if !ended {
+		return fmt.Errorf("%w: the check of the cell does not end, which is a fault of mcs", ErrInterrupted)
 	}
-	var r result
-	select {
-	case r = <-done:
-	case <-ctx.Done():
-		select {
-		case r = <-done:
-		case <-time.After(grace / 2):
-			close(w)
-			return fmt.Errorf("%w: the check of the cell does not end, which is a fault of mcs", ErrInterrupted)
+	return err
+}
+
+// execute runs a unit's program and waits for its end. Finish is called like the last statement of it; more
+// says that the cell has more to run after it.
+func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finish func()) (quit bool, err error) {
+	if !u.Runs {
+		if err := s.interp.Run(u.Program); err != nil {
+			return false, s.compiler.NotRun(u, err)
 		}
+		return false, nil
 	}
-	s.workers.give(w)
-	if _, given := r.failed.(compile.GivenUp); given {
-		return ErrInterrupted
+	quit, err = s.runner.Run(ctx, u.Program, more, finish)
+	if g := new(GivenUp); errors.As(err, &g) {
+		err = s.compiler.NotRun(u, g.Cause)
 	}
-	if r.failed != nil {
-		panic(r.failed)
-	}
-	return r.err
+	return quit, err
 }
 
 // runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the
@@ -120,7 +119,7 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Unit) (done int, err error) {
 	var ran []*compile.Unit
 	defer func() {
-		if e := s.flush(ctx); err == nil {
+		if e := s.runner.Finish(ctx); err == nil {
 			err = e
 		}
 		for _, line := range s.news(ran) {
@@ -178,7 +177,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 		shown display.Value
 		err   error
 	}
-	err := s.guarded(ctx, func() {
+	err := s.runner.Guard(ctx, func() {
 		v, err := s.opts.Commands.Run(ctx, s, u.Command)
 		if err != nil {
 			made.err = s.tellAt(u, r.N, err)
@@ -187,7 +186,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 			made.shown = s.render(v, 0)
 		}
 	})
-	if left := new(leftError); errors.As(err, &left) {
+	if left := new(LeftError); errors.As(err, &left) {
 		return err
 	}
 	if made.shown != nil {
@@ -254,13 +253,13 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 			v.SetZero()
 		}
 	}
-	if errors.Is(err, errExited) {
+	if errors.Is(err, ErrExited) {
 		err = nil
 		if left.begun() {
-			err = s.guardError(errExited)
+			err = s.guardError(ErrExited)
 		}
 	}
-	if gone := new(leftError); left == nil || err != nil && !errors.Is(err, ErrInterrupted) || errors.As(err, &gone) {
+	if gone := new(LeftError); left == nil || err != nil && !errors.Is(err, ErrInterrupted) || errors.As(err, &gone) {
 		return quit, err
 	}
 	if e := left.take(s, r); err == nil {

@@ -2,13 +2,9 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"go/types"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 )
 
 // A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself
@@ -21,41 +17,24 @@ import (
 // rarer.
 const deadlockEvery = 50 * time.Millisecond
 
-// wakers are the functions and packages that make something happen though all goroutines wait.
-var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "context.WithTimeout",
-	"context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.", "net/http.", "os/exec.", "testing."}
-
-// mayWake says whether the code of some units uses one of those.
-func mayWake(units []*compile.Unit) bool {
-	wakes := func(f *types.Func) bool {
-		if f.Pkg() == nil {
-			return false
-		}
-		name := f.Pkg().Path() + "." + f.Name()
-		return slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) })
-	}
-	return slices.ContainsFunc(units, func(u *compile.Unit) bool { return u.Mentions(wakes) })
-}
-
-// watchDeadlock ends the program when all of its goroutines wait for each other. Before are the goroutines
-// that the process had when the program had not begun: seen later, the program's own could be among them.
-func (p *programRun) watchDeadlock(ctx context.Context, before map[uint64]bool) {
+// Deadlock waits until all goroutines of the program wait for each other, and says for what the first one does;
+// nothing, if ctx is cancelled before. Before are the goroutines that the process had when the program had not
+// begun: seen later, the program's own could be among them.
+func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state string) {
 	wait, idle := deadlockEvery, 0
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return ""
 		case <-time.After(wait):
 		}
 		start := time.Now()
-		state, ok := p.asleep(before)
+		state, ok := rn.asleep(before)
 		if idle++; !ok {
 			idle = 0
 		}
 		if idle == 2 {
-			fmt.Fprintf(p.s.streams.Err, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)
-			p.leave(statusPanic)
-			return
+			return state
 		}
 		wait = max(deadlockEvery, 50*time.Since(start))
 	}
@@ -63,8 +42,8 @@ func (p *programRun) watchDeadlock(ctx context.Context, before map[uint64]bool) 
 
 // asleep says whether all goroutines of the program wait for each other, and for what its first one does.
 // Before are those that the process had when the program began.
-func (p *programRun) asleep(before map[uint64]bool) (state string, ok bool) {
-	own := p.s.rt.Goroutines()
+func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
+	own := rn.rt.Goroutines()
 	if len(own) == 0 {
 		return "", false
 	}

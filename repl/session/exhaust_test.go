@@ -10,11 +10,9 @@ import (
 // What would use up the machine ends the cell, not the session. The limit is lowered so that the test may
 // reach it.
 func TestExhaustion(t *testing.T) {
-	defer func(f func() uint64) { memoryLimit = f; debug.SetMemoryLimit(math.MaxInt64) }(memoryLimit)
+	defer debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetMemoryLimit(math.MaxInt64)
-	memoryLimit = func() uint64 { return 512 << 20 }
-	defer func(f func() uint64) { wholeLimit = f }(wholeLimit)
-	wholeLimit = func() uint64 { return 896 << 20 }
+	limits := Limits{Memory: 512 << 20, Whole: 896 << 20}
 	const limit, huge = "memory limit reached", "more than cells may take"
 	for _, c := range []struct{ cell, want string }{
 		{"make([]int, 1<<40)", "make: 1099511627776 elements of 8 bytes are " + huge},
@@ -41,7 +39,7 @@ func TestExhaustion(t *testing.T) {
 		{"var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0)", "limit reached"},
 	} {
 		t.Run(c.cell, func(t *testing.T) {
-			s, _ := newSession(t, Options{})
+			s, _ := newSession(t, Options{limits: limits})
 			run(t, s, "kept := 41")
 			r := s.Run(t.Context(), c.cell)
 			if r.Err == nil || !strings.Contains(r.Err.Error(), c.want) {
@@ -56,15 +54,13 @@ func TestExhaustion(t *testing.T) {
 
 // Goroutines that earlier cells have left are guarded at the prompt, too, and the others go on.
 func TestGoroutinesAreGuarded(t *testing.T) {
-	defer func(f func() uint64) { memoryLimit = f }(memoryLimit)
-	memoryLimit = func() uint64 { return 512 << 20 }
 	for _, c := range []struct{ cell, want string }{
 		{"go func() { var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0) }()", "stack limit reached"},
 		{"go func() { xs := [][]byte{}; for { xs = append(xs, make([]byte, 1<<20)) } }()", "memory limit reached"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			told := make(chan string, 100)
-			s, err := New(Options{Stderr: writerFunc(func(b []byte) { told <- string(b) })})
+			s, err := New(Options{Stderr: writerFunc(func(b []byte) { told <- string(b) }), limits: Limits{Memory: 512 << 20}})
 			if err != nil {
 				t.Fatal(err)
 			}

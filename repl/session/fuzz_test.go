@@ -74,8 +74,6 @@ func FuzzCell(f *testing.F) {
 	for i := 0; i < len(seeds); i += 15 {
 		f.Add(seeds[i], uint64(i))
 	}
-	defer func(limit func() uint64, d time.Duration) { memoryLimit, grace = limit, d }(memoryLimit, grace)
-	memoryLimit = func() uint64 { return 1 << 30 }
 	var s *Session
 	n := 0
 	f.Fuzz(func(t *testing.T, cell string, seed uint64) {
@@ -84,7 +82,7 @@ func FuzzCell(f *testing.F) {
 				_ = s.Close() // it never fails
 			}
 			var err error
-			if s, err = New(Options{}); err != nil {
+			if s, err = New(Options{limits: Limits{Memory: 1 << 30}}); err != nil {
 				t.Fatal(err)
 			}
 			run(t, s, "keptByTheTest := 41")

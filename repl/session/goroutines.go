@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-// goroutineIDs is the set of the process's goroutines.
-func goroutineIDs() map[uint64]bool {
+// Goroutines is the set of the process's goroutines.
+func Goroutines() map[uint64]bool {
 	ids := map[uint64]bool{}
 	for _, g := range goroutines() {
 		ids[g.id] = true

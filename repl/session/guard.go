@@ -14,6 +14,7 @@ import (
 // A guard looks out for code of cells that uses up the machine: a cell that runs, and the goroutines that
 // earlier ones have left. It works while there are any.
 type guard struct {
+	limits   Limits
 	mu       sync.Mutex
 	watching bool
 	before   usage // when the newest run began: stacks that were deep once are given back only by collections
@@ -42,15 +43,15 @@ func measureUsage() usage {
 
 // over says whether more memory is in use than may be. Where too much was held already when the newest run
 // began, there must be room to give it up.
-func (u usage) over(before usage) bool {
-	return u.heap > max(memoryLimit(), before.heap+memoryLimit()/16) ||
-		u.heap+u.tensors > max(wholeLimit(), before.heap+before.tensors+wholeLimit()/16)
+func (l Limits) over(u, before usage) bool {
+	return u.heap > max(l.Memory, before.heap+l.Memory/16) ||
+		u.heap+u.tensors > max(l.Whole, before.heap+before.tensors+l.Whole/16)
 }
 
 // watch makes the guard look out from now on.
-func (g *guard) watch(s *Session) {
+func (g *guard) watch(rn *Runner) {
 	now := measureUsage()
-	if now.over(usage{}) {
+	if g.limits.over(now, usage{}) {
 		runtime.GC()
 		now = measureUsage()
 	}
@@ -59,7 +60,7 @@ func (g *guard) watch(s *Session) {
 	g.before = now
 	if !g.watching {
 		g.watching = true
-		go g.run(s)
+		go g.run(rn)
 	}
 }
 
@@ -68,23 +69,23 @@ func (g *guard) full() bool {
 	g.mu.Lock()
 	before := g.before
 	g.mu.Unlock()
-	if !measureUsage().over(before) {
+	if !g.limits.over(measureUsage(), before) {
 		return false
 	}
 	runtime.GC()
-	return measureUsage().over(before)
+	return g.limits.over(measureUsage(), before)
 }
 
-func (g *guard) run(s *Session) {
+func (g *guard) run(rn *Runner) {
 	var last usage
 	for {
 		every := watchEvery
-		if s.rt.Current() == nil {
+		if rn.rt.Current() == nil {
 			every = watchRarely
 		}
 		time.Sleep(every)
 		g.mu.Lock()
-		if !s.rt.Busy() {
+		if !rn.rt.Busy() {
 			g.watching = false
 			g.mu.Unlock()
 			return
@@ -92,22 +93,22 @@ func (g *guard) run(s *Session) {
 		before := g.before
 		g.mu.Unlock()
 		now := measureUsage()
-		doubles := now.heap > last.heap+memoryLimit()/4
+		doubles := now.heap > last.heap+g.limits.Memory/4
 		last = now
 		switch {
 		case now.stacks > before.stacks+stackLimit:
-			g.stopDeepest(s)
-		case now.over(before):
+			g.stopDeepest(rn)
+		case g.limits.over(now, before):
 			if !doubles { // that leaves no time: a collection waits for each copy of the whole
 				runtime.GC() // garbage counts, too, until it is collected
 				now = measureUsage()
 			}
 			switch {
-			case !now.over(before):
+			case !g.limits.over(now, before):
 			case now.stacks > before.stacks+stackLimit/8: // to unwind so many calls would take as much again
-				g.stopDeepest(s)
+				g.stopDeepest(rn)
 			default:
-				g.stopNewest(s)
+				g.stopNewest(rn)
 			}
 		}
 	}
@@ -115,78 +116,78 @@ func (g *guard) run(s *Session) {
 
 // stopDeepest stops the cell of the goroutine with the most calls. Unwinding a million of them one by one
 // would take long: the interpreter drops them.
-func (g *guard) stopDeepest(s *Session) {
+func (g *guard) stopDeepest(rn *Runner) {
 	if runtime.NumGoroutine() > manyGoroutines {
-		g.stopNewest(s)
+		g.stopNewest(rn)
 		return
 	}
 	deepest, depth := uint64(0), -1
 	for _, state := range goroutines() {
-		if state.depth > depth && s.rt.CellOf(state.id) != nil {
+		if state.depth > depth && rn.rt.CellOf(state.id) != nil {
 			deepest, depth = state.id, state.depth
 		}
 	}
-	cell := s.rt.CellOf(deepest)
+	cell := rn.rt.CellOf(deepest)
 	if cell == nil { // it has ended meanwhile
 		return
 	}
-	background := s.rt.Current() == nil
-	s.halted(func() {
-		s.rt.Drop(cell, rt.ErrStack)
-		for deadline := time.Now().Add(deepGrace); s.rt.CellOf(deepest) == cell && time.Now().Before(deadline); {
+	background := rn.rt.Current() == nil
+	rn.halted(func() {
+		rn.rt.Drop(cell, rt.ErrStack)
+		for deadline := time.Now().Add(deepGrace); rn.rt.CellOf(deepest) == cell && time.Now().Before(deadline); {
 			time.Sleep(watchEvery)
 		}
 	})
-	g.stoppedCell(s, rt.ErrStack, background)
+	g.stoppedCell(rn, rt.ErrStack, background)
 }
 
 // stopNewest stops the cell that runs; or else the newest of those that have left goroutines.
-func (g *guard) stopNewest(s *Session) {
+func (g *guard) stopNewest(rn *Runner) {
 	cause := error(rt.ErrMemory)
 	if n := runtime.NumGoroutine(); n > manyGoroutines {
 		cause = fmt.Errorf("%w: %d goroutines", rt.ErrMemory, n)
 	}
-	cell := s.rt.Current()
+	cell := rn.rt.Current()
 	background := cell == nil
 	if background {
-		cell = s.rt.Newest()
+		cell = rn.rt.Newest()
 	}
 	if cell == nil {
 		return
 	}
-	idle := s.rt.Idle(cell)
-	s.rt.Interrupt(cell, cause)
+	idle := rn.rt.Idle(cell)
+	rn.rt.Interrupt(cell, cause)
 	select {
 	case <-idle:
-	case <-time.After(grace / 4): // what doubles leaves no time to unwind
-		s.halted(func() {
+	case <-time.After(rn.Grace / 4): // what doubles leaves no time to unwind
+		rn.halted(func() {
 			select {
 			case <-idle:
-			case <-time.After(grace / 10):
+			case <-time.After(rn.Grace / 10):
 			}
 		})
 	}
-	g.stoppedCell(s, cause, background)
+	g.stoppedCell(rn, cause, background)
 }
 
 // halted calls f while the interpreter drops all code of cells that were told to stop where it is. That of
 // the others waits.
-func (s *Session) halted(f func()) {
-	s.halting.Lock()
-	defer s.halting.Unlock()
-	release := s.rt.Park()
+func (rn *Runner) halted(f func()) {
+	rn.halting.Lock()
+	defer rn.halting.Unlock()
+	release := rn.rt.Park()
 	defer release()
 	time.Sleep(watchEvery) // for the others to get there
-	number := s.interp.RunNumber()
-	s.interp.Halt()
-	defer s.interp.Resume(number)
+	number := rn.interp.RunNumber()
+	rn.interp.Halt()
+	defer rn.interp.Resume(number)
 	f()
 }
 
 // stoppedCell gives back what a cell held that was stopped, and tells of it if nobody waits for the cell.
-func (g *guard) stoppedCell(s *Session, cause error, background bool) {
+func (g *guard) stoppedCell(rn *Runner, cause error, background bool) {
 	if background {
-		s.tell("a goroutine of an earlier cell was stopped: %v", cause)
+		rn.host.Tell("a goroutine of an earlier cell was stopped: %v", cause)
 	}
 	runtime.GC()
 	g.mu.Lock()

@@ -1,18 +1,40 @@
 package session
 
-import "github.com/mcs-notebook/mcs/internal/machine"
+import (
+	"time"
 
-// machineMemory is what the process may have, or an ordinary machine's where that is not known.
-func machineMemory() uint64 {
-	if n := machine.Memory(); n > 0 {
-		return uint64(n)
-	}
-	return 16 << 30
+	"github.com/mcs-notebook/mcs/internal/machine"
+)
+
+// Limits are what cells may use.
+type Limits struct {
+	// Memory is how many bytes of the heap cells may use, Whole how many heap and tensors together.
+	Memory, Whole uint64
+	// Grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be
+	// stopped.
+	Grace time.Duration
 }
 
-// memoryLimit is how much of the heap cells may use: half of the memory, because what doubles is twice as
-// much before it can be stopped.
-var memoryLimit = func() uint64 { return machineMemory() / 2 }
+// Or has the limits of another where these have none.
+func (l Limits) Or(other Limits) Limits {
+	if l.Memory == 0 {
+		l.Memory = other.Memory
+	}
+	if l.Whole == 0 {
+		l.Whole = other.Whole
+	}
+	if l.Grace == 0 {
+		l.Grace = other.Grace
+	}
+	return l
+}
 
-// wholeLimit is how much heap and tensors may be together.
-var wholeLimit = func() uint64 { return machineMemory() / 8 * 7 }
+// MachineLimits are those of this machine: half of its memory for the heap, because what doubles is twice as
+// much before it can be stopped, and most of it for all together.
+func MachineLimits() Limits {
+	memory := uint64(16 << 30) // an ordinary machine's, where that is not known
+	if n := machine.Memory(); n > 0 {
+		memory = uint64(n)
+	}
+	return Limits{Memory: memory / 2, Whole: memory / 8 * 7, Grace: time.Second}
+}

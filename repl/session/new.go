@@ -26,9 +26,6 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// ErrInterrupted is the Result.Err of a cell that was stopped by the cancellation of its context.
-var ErrInterrupted = errors.New("interrupted")
-
 // stackHeadroom is how deep a goroutine's stack may grow before the process ends; the watchdog stops a cell
 // long before that.
 const stackHeadroom = min(2<<30, math.MaxInt)
@@ -38,11 +35,13 @@ func New(o Options) (*Session, error) { return open(o, nil) }
 
 // open starts a session for cells, or for a program.
 func open(o Options, p *programRun) (*Session, error) {
+	limits := o.limits.Or(MachineLimits())
 	debug.SetMaxStack(stackHeadroom)
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect before the watchdog takes garbage for too much
-		debug.SetMemoryLimit(int64(min(memoryLimit(), math.MaxInt64)))
+		debug.SetMemoryLimit(int64(min(limits.Memory, math.MaxInt64)))
 	}
-	s := &Session{state{opts: o, killed: make(chan struct{}, 1), random: tensor.NewRNG(0), program: p}}
+	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
+	s.runner = newRunner(host{s}, limits)
 	s.streams = library.NewStreams(o.Stdout, o.Stderr)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
@@ -66,15 +65,14 @@ func (s *Session) start() error {
 		return err
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
-	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: func() uint64 { return memoryLimit() }, Exit: s.exit, Whole: s.program != nil})
+	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
 	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})
 	s.packages = program.New(s.compiler, runs{s}, home(s.opts))
 	s.compiler.Loader = s.packages
-	s.rt.MaxAlloc = int(min(memoryLimit(), math.MaxInt))
-	s.rt.Full = s.guard.full
+	s.runner.Attach(s.interp, s.rt)
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial
 	s.format = &display.Formatter{Unwrap: s.rt.Unwrap, Method: s.callMethod, Dynamic: s.typeIn, Qualifier: world.Qualifier, Recovered: s.rt.Recovered}
@@ -105,7 +103,7 @@ func (s *Session) begin() error {
 func (s *Session) Close() error {
 	s.rt.InterruptAll(errors.New("the session has ended"))
 	if s.busy.TryLock() { // else a cell still runs
-		s.workers.end()
+		s.runner.Close()
 		s.busy.Unlock()
 	}
 	s.streams.Close()
@@ -181,9 +179,6 @@ func (s *Session) settings(ctx context.Context) context.Context {
 	return device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device)
 }
 
-// setContext gives the variable ctx its value.
-func (s *Session) setContext(ctx context.Context) {
-	if v := s.rt.Variable("ctx"); v.IsValid() {
-		v.Set(reflect.ValueOf(&ctx).Elem())
-	}
-}
+// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no
+// deferred function of it runs any more. Variables stay.
+func (s *Session) Kill() { s.runner.Kill() }

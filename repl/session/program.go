@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/types"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -58,7 +61,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	if !mayWake(units) {
 		watch, unwatch := context.WithCancel(ctx)
 		defer unwatch()
-		go p.watchDeadlock(watch, goroutineIDs())
+		go p.endAsleep(watch, Goroutines())
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -98,6 +101,31 @@ type programRun struct {
 	s     *Session
 	files []ProgramFile
 	exit  chan int // gets the exit status when something else than the return of main ends the program
+}
+
+// wakers are the functions and packages that make something happen though all goroutines wait.
+var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "context.WithTimeout",
+	"context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.", "net/http.", "os/exec.", "testing."}
+
+// mayWake says whether the code of some units uses one of those.
+func mayWake(units []*compile.Unit) bool {
+	wakes := func(f *types.Func) bool {
+		if f.Pkg() == nil {
+			return false
+		}
+		name := f.Pkg().Path() + "." + f.Name()
+		return slices.ContainsFunc(wakers, func(w string) bool { return name == w || strings.HasSuffix(w, ".") && strings.HasPrefix(name, w) })
+	}
+	return slices.ContainsFunc(units, func(u *compile.Unit) bool { return u.Mentions(wakes) })
+}
+
+// endAsleep ends the program when all of its goroutines wait for each other. Before are those that the process
+// had when the program had not begun.
+func (p *programRun) endAsleep(ctx context.Context, before map[uint64]bool) {
+	if state := p.s.runner.Deadlock(ctx, before); state != "" {
+		fmt.Fprintf(p.s.streams.Err, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)
+		p.leave(statusPanic)
+	}
 }
 
 // end ends the program at once: nothing deferred runs, and the goroutine that has called it does not go on.

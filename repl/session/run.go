@@ -3,51 +3,98 @@ package session
 import (
 	"context"
 	"errors"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/internal/durable"
-	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
-	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be
-// stopped.
-var grace = time.Second
+// ErrInterrupted is the error of a cell that was stopped by the cancellation of its context.
+var ErrInterrupted = errors.New("interrupted")
+
+// A Runner runs the code of one session's cells.
+type Runner struct {
+	Limits
+	host   Host
+	interp *yaegi.Interp
+	rt     *rt.Runtime
+
+	guard   guard
+	workers workers
+	killed  chan struct{}
+	// pending is the run that an interrupted cell has left behind in compiled code.
+	pending <-chan struct{}
+	// halting is held while the interpreter is halted: code that begins then would be dropped.
+	halting sync.Mutex
+}
+
+// A Host is the session for which cells run.
+type Host interface {
+	// Cell is what the cell that runs is called.
+	Cell() string
+	// Context is ctx with what the code of cells works by.
+	Context(ctx context.Context) context.Context
+	// Begin is called before code runs, with its context.
+	Begin(ctx context.Context)
+	// Place says which line runs an operation of the engine.
+	Place(op string) string
+	// Panicked is the error of a cell that has ended so, Stopped that of one that was stopped for a cause which
+	// is not that of its context.
+	Panicked(o rt.Outcome) error
+	Stopped(cause error) error
+	// Flush waits until what was printed has arrived.
+	Flush()
+	// Tell says something to the person.
+	Tell(format string, args ...any)
+}
+
+// newRunner makes the runner of a session.
+func newRunner(h Host, limits Limits) *Runner {
+	return &Runner{Limits: limits, host: h, guard: guard{limits: limits}, killed: make(chan struct{}, 1)}
+}
+
+// Attach has it run the code of an interpreter from now on.
+func (rn *Runner) Attach(in *yaegi.Interp, r *rt.Runtime) {
+	rn.interp, rn.rt = in, r
+	r.MaxAlloc = int(min(rn.Memory, math.MaxInt))
+	r.Full = rn.guard.full
+}
 
 // deepGrace is how long a stack of a million calls may take.
 const deepGrace = 20 * time.Second
 
-// settled waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops
+// Settle waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops
 // when it comes back to interpreted code.
-func (s *Session) settled() {
-	if s.pending == nil {
+func (rn *Runner) Settle() {
+	if rn.pending == nil {
 		return
 	}
 	select {
-	case <-s.pending:
-	case <-time.After(grace / 10):
-		s.tell("an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
+	case <-rn.pending:
+	case <-time.After(rn.Grace / 10):
+		rn.host.Tell("an interrupted cell is still inside compiled code, which cannot be stopped; it ends when that returns")
 	}
-	s.pending = nil
+	rn.pending = nil
 }
 
 // Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no
 // deferred function of it runs any more. Variables stay.
-func (s *Session) Kill() {
+func (rn *Runner) Kill() {
 	select {
-	case s.killed <- struct{}{}:
+	case rn.killed <- struct{}{}:
 	default: // it was said already
 	}
 }
 
 // A running is what the context of a cell carries: all that runs for the cell belongs to it.
 type running struct {
-	s    *Session
+	by   *Runner
 	cell *rt.Cell
 	ctx  context.Context
 }
@@ -55,30 +102,40 @@ type running struct {
 type runningKey struct{}
 
 // running is the cell of this session to which ctx belongs, or nil.
-func (s *Session) running(ctx context.Context) *running {
-	if r, ok := ctx.Value(runningKey{}).(*running); ok && r.s == s {
+func (rn *Runner) running(ctx context.Context) *running {
+	if r, ok := ctx.Value(runningKey{}).(*running); ok && r.by == rn {
 		return r
 	}
 	return nil
 }
 
+// Running says whether ctx is the context of a cell that runs.
+func (rn *Runner) Running(ctx context.Context) bool { return rn.running(ctx) != nil }
+
+// Enter makes a cell that ctx interrupts, and returns its context. From leave on, what the cell has started goes
+// on, whatever becomes of ctx.
+func (rn *Runner) Enter(ctx context.Context) (own context.Context, leave func()) {
+	r, leave := rn.enter(ctx)
+	return r.ctx, leave
+}
+
 // enter makes a cell that ctx interrupts, with a context of its own, until leave is called. From then on what
 // the cell has started goes on, whatever becomes of ctx.
-func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
+func (rn *Runner) enter(ctx context.Context) (r *running, leave func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	r = &running{s: s}
-	r.ctx = context.WithValue(s.settings(s.progress(own)), runningKey{}, r)
-	started := world.CellName(s.n)
+	r = &running{by: rn}
+	r.ctx = context.WithValue(rn.host.Context(own), runningKey{}, r)
+	started := rn.host.Cell()
 	// A goroutine cannot tell which of the marks are its own.
 	within := func(ctx context.Context, f func()) {
 		tensor.Within(profile.WithPlaces(ctx, func(string) string { return started }), f)
 	}
-	r.cell = s.rt.NewCell(rt.Hooks{
+	r.cell = rn.rt.NewCell(rt.Hooks{
 		Around: func(f func()) { within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
 		Fork: func() func(f func()) {
 			ctx := tensor.Context() // of what measures the code, for example
-			if s.running(ctx) != r {
+			if rn.running(ctx) != r {
 				ctx = r.ctx
 			}
 			return func(f func()) { within(ctx, f) }
@@ -87,7 +144,7 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 			if _, ok := rt.Value(p).(*tensor.Error); !ok || r.ctx.Err() == nil {
 				return nil
 			}
-			if cause := s.rt.Cause(r.cell); cause != nil {
+			if cause := rn.rt.Cause(r.cell); cause != nil {
 				return cause
 			}
 			return ErrInterrupted
@@ -97,26 +154,16 @@ func (s *Session) enter(ctx context.Context) (r *running, leave func()) {
 	return r, func() { detach() }
 }
 
-// execute runs a unit's program and waits for its end. Finish is called like the last statement of it; more
-// says that the cell has more to run after it.
-func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finish func()) (quit bool, err error) {
-	if !u.Runs {
-		if err := s.interp.Run(u.Program); err != nil {
-			return false, s.compiler.NotRun(u, err)
-		}
-		return false, nil
-	}
-	quit, err = s.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return s.interp.Run(u.Program) })
-	if g := new(givenUp); errors.As(err, &g) {
-		err = s.compiler.NotRun(u, g.cause)
-	}
-	return quit, err
+// Run runs a program and waits for its end. Finish is called like its last statement; more says that the cell
+// has more to run after it. The error is a [GivenUp] if none of it ran.
+func (rn *Runner) Run(ctx context.Context, p *yaegi.Program, more bool, finish func()) (quit bool, err error) {
+	return rn.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return rn.interp.Run(p) })
 }
 
-// guarded calls f as cells run: it is stopped as they are, and a panic in it is an error.
-func (s *Session) guarded(ctx context.Context, f func()) error {
-	_, err := s.supervise(ctx, rt.Part{}, func() error {
-		s.rt.Run(f)
+// Guard calls f as cells run: it is stopped as they are, and a panic in it is an error.
+func (rn *Runner) Guard(ctx context.Context, f func()) error {
+	_, err := rn.supervise(ctx, rt.Part{}, func() error {
+		rn.rt.Run(f)
 		return nil
 	})
 	return err
@@ -124,85 +171,82 @@ func (s *Session) guarded(ctx context.Context, f func()) error {
 
 // supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The
 // code belongs to the cell that ctx belongs to.
-func (s *Session) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
-	defer s.streams.Flush()
-	r := s.running(ctx)
+func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
+	defer rn.host.Flush()
+	r := rn.running(ctx)
 	if r == nil {
 		var leave func()
-		r, leave = s.enter(ctx)
+		r, leave = rn.enter(ctx)
 		defer leave()
 		ctx = r.ctx
 	}
-	placed := profile.WithPlaces(ctx, s.place)
+	placed := profile.WithPlaces(ctx, rn.host.Place)
 	p.Around = func(f func()) { tensor.Within(placed, f) }
-	s.setContext(ctx)
-	for _, slot := range []int{lower.CellSlot, lower.LiteralSlot, lower.EngineSlot} {
-		s.rt.Variable(lower.MarkVar(slot)).SetInt(0)
-	}
+	rn.host.Begin(ctx)
 	select {
-	case <-s.killed: // what ran has ended before it was killed
+	case <-rn.killed: // what ran has ended before it was killed
 	default:
 	}
-	s.halting.Lock()
-	n := s.rt.Begin(r.cell, p)
-	s.halting.Unlock()
-	s.guard.watch(s)
-	w := s.workers.take()
+	rn.halting.Lock()
+	n := rn.rt.Begin(r.cell, p)
+	rn.halting.Unlock()
+	rn.guard.watch(rn)
+	w := rn.workers.take()
 	failed := make(chan error, 1)
 	w <- func() { failed <- run() }
 	select {
 	case <-n.Ended():
-		s.workers.give(w)
-		return s.outcome(n, r.cell)
+		rn.workers.give(w)
+		return rn.outcome(n, r.cell)
 	case err := <-failed: // the interpreter has given up before the code ran
-		s.workers.give(w)
+		rn.workers.give(w)
 		select {
 		case <-n.Ended():
-			return s.outcome(n, r.cell)
+			return rn.outcome(n, r.cell)
 		default:
-			s.rt.Abandon(n)
-			return false, &givenUp{err}
+			rn.rt.Abandon(n)
+			return false, &GivenUp{err}
 		}
 	case <-ctx.Done():
-		s.rt.Interrupt(r.cell, ErrInterrupted)
+		rn.rt.Interrupt(r.cell, ErrInterrupted)
 	case <-r.cell.Stopped():
 	}
-	if close(w); !s.stop(n, s.rt.Cause(r.cell)) {
-		s.rt.Abandon(n)
-		s.pending = n.Ended()
-		return false, &leftError{s.rt.Cause(r.cell)}
+	if close(w); !rn.stop(n, rn.rt.Cause(r.cell)) {
+		rn.rt.Abandon(n)
+		rn.pending = n.Ended()
+		return false, &LeftError{rn.rt.Cause(r.cell)}
 	}
-	return s.outcome(n, r.cell)
+	return rn.outcome(n, r.cell)
 }
 
-// A givenUp is the error of code that the interpreter has given up before any of it ran.
-type givenUp struct{ cause error }
+// A GivenUp is the error of code that the interpreter has given up before any of it ran.
+type GivenUp struct{ Cause error }
 
-func (e *givenUp) Error() string { return e.cause.Error() }
+func (e *GivenUp) Error() string { return e.Cause.Error() }
 
-// A leftError is that of code that was left behind: it goes on inside of compiled code.
-type leftError struct{ cause error }
+// A LeftError is that of code that was left behind: it goes on inside of compiled code.
+type LeftError struct{ cause error }
 
-func (e *leftError) Error() string { return e.cause.Error() + ": compiled code is still running" }
+func (e *LeftError) Error() string { return e.cause.Error() + ": compiled code is still running" }
 
 // Unwrap is why the code was to stop.
-func (e *leftError) Unwrap() error { return e.cause }
+func (e *LeftError) Unwrap() error { return e.cause }
 
-// flush makes the deferred calls of a cell that has ended early.
-func (s *Session) flush(ctx context.Context) error {
-	if !s.running(ctx).cell.Waiting() {
+// Finish makes the deferred calls of a cell that has ended early.
+func (rn *Runner) Finish(ctx context.Context) error {
+	if !rn.running(ctx).cell.Waiting() {
 		return nil
 	}
-	_, err := s.supervise(ctx, rt.Part{Body: true}, func() error {
-		s.rt.Run(func() {})
+	_, err := rn.supervise(ctx, rt.Part{Body: true}, func() error {
+		rn.rt.Run(func() {})
 		return nil
 	})
 	return err
 }
 
 // stop waits for the end of a run that was told to stop. It reports whether it has ended.
-func (s *Session) stop(n *rt.Run, cause error) (ended bool) {
-	wait := grace
+func (rn *Runner) stop(n *rt.Run, cause error) (ended bool) {
+	wait := rn.Grace
 	if errors.Is(cause, rt.ErrStack) {
 		wait = deepGrace
 	}
@@ -210,7 +254,7 @@ func (s *Session) stop(n *rt.Run, cause error) (ended bool) {
 		select {
 		case <-n.Ended():
 			return true
-		case <-s.killed:
+		case <-rn.killed:
 			dropped = true
 		case <-time.After(wait):
 			if len(durable.Saving()) == 0 {
@@ -219,30 +263,30 @@ func (s *Session) stop(n *rt.Run, cause error) (ended bool) {
 			// A training that was stopped writes its checkpoint: that takes as long as it takes.
 		}
 	}
-	s.halted(func() {
+	rn.halted(func() {
 		select {
 		case <-n.Ended():
 			ended = true
-		case <-time.After(grace / 10):
+		case <-time.After(rn.Grace / 10):
 		}
 	})
 	return ended
 }
 
 // outcome is how a run has ended.
-func (s *Session) outcome(n *rt.Run, c *rt.Cell) (quit bool, err error) {
+func (rn *Runner) outcome(n *rt.Run, c *rt.Cell) (quit bool, err error) {
 	o := n.Outcome()
-	switch cause := s.rt.Cause(c); {
+	switch cause := rn.rt.Cause(c); {
 	case cause != nil && tellsOfStop(o):
-		return false, s.stopped(cause)
+		return false, rn.stopped(cause)
 	case o.Panicked && o.Stop == nil:
-		return false, s.panicked(o)
+		return false, rn.host.Panicked(o)
 	case o.Stop != nil:
-		return false, s.stopped(o.Stop)
+		return false, rn.stopped(o.Stop)
 	case cause != nil:
-		return false, s.stopped(cause)
+		return false, rn.stopped(cause)
 	case o.Exited:
-		return o.Quit, errExited
+		return o.Quit, ErrExited
 	}
 	return o.Quit, nil
 }
@@ -254,13 +298,16 @@ func tellsOfStop(o rt.Outcome) bool {
 	return ok && (errors.Is(failed.Err, context.Canceled) || errors.As(failed.Err, &interrupted))
 }
 
-// errExited is how code ends that calls runtime.Goexit.
-var errExited = errors.New("runtime.Goexit was called")
+// ErrExited is how code ends that calls runtime.Goexit.
+var ErrExited = errors.New("runtime.Goexit was called")
 
 // stopped is the error of a cell that was stopped.
-func (s *Session) stopped(cause error) error {
+func (rn *Runner) stopped(cause error) error {
 	if errors.Is(cause, ErrInterrupted) {
 		return ErrInterrupted
 	}
-	return s.guardError(cause)
+	return rn.host.Stopped(cause)
 }
+
+// Close ends the goroutines that have nothing to do.
+func (rn *Runner) Close() { rn.workers.end() }

@@ -11,9 +11,8 @@ import (
 // A cell that is stopped while a checkpoint is written ends when that is written, however long it takes, and
 // has what the call returned.
 func TestStopWaitsForASave(t *testing.T) {
-	defer func(d time.Duration) { grace = d }(grace)
-	grace = 100 * time.Millisecond
-	s, err := New(Options{Stdout: make(signal, 10)})
+	const grace = 100 * time.Millisecond
+	s, err := New(Options{Stdout: make(signal, 10), limits: Limits{Grace: grace}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,19 @@ package session
 import (
 	"context"
 	"fmt"
+	"go/token"
 	"io"
+	"sync"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
+	"github.com/mcs-notebook/mcs/repl/session/internal/library"
+	"github.com/mcs-notebook/mcs/repl/session/internal/program"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
 // Options say how a session talks to the world. The zero value is usable: output is dropped, there is no
@@ -49,6 +57,8 @@ type Options struct {
 	Render func(v display.Value, result int) display.Value
 	// Progress receives the live progress of long engine work; nil drops it.
 	Progress func(task string, done, total int64, note string)
+
+	limits Limits // of tests
 }
 
 // Commands runs the lines of a cell that are not Go. Package magics has the real one.
@@ -117,4 +127,32 @@ type Cell struct {
 }
 
 // A Session is a running notebook: its variables, its history, its interpreter.
-type Session struct{ state }
+type Session struct {
+	opts    Options
+	streams *library.Streams // where cells print
+	library *library.Library
+
+	n         int // the newest cell
+	history   []Cell
+	lastPanic *PanicError
+	command   *compile.Unit        // the command line that runs
+	lines     map[token.Pos]string // what the lines of marks are called
+	// generation counts the changes that commands make, after which the rest of a cell is checked again.
+	generation int
+	random     *tensor.RNG   // behind tensor.Randn and the like
+	device     device.Choice // the default of the cells
+
+	compiler *compile.Compiler
+	interp   *yaegi.Interp
+	rt       *rt.Runtime
+	runner   *Runner
+	packages *program.Packages
+	format   *display.Formatter
+	outs     outs
+
+	// busy is held while a cell runs, and while completion or a hint looks at the session from another
+	// goroutine.
+	busy sync.Mutex
+
+	program *programRun // if the session was made to run one
+}

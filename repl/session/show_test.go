@@ -31,9 +31,7 @@ func TestShowing(t *testing.T) {
 			"go func() { panic(T{}) }(); time.Sleep(100 * time.Millisecond); 1", "1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			defer func(f func() uint64) { memoryLimit = f }(memoryLimit)
-			memoryLimit = func() uint64 { return 1 << 30 }
-			s, out := newSession(t, Options{})
+			s, out := newSession(t, Options{limits: Limits{Memory: 1 << 30}})
 			transcript(s, out, "kept := 41")
 			s.n = 0
 			if c.before != "" {

@@ -17,7 +17,7 @@ type Stmt struct {
 
 // Compile checks and compiles statements or an expression.
 func (s *Session) Compile(stmts string) (*Stmt, error) {
-	s.settled()
+	s.runner.Settle()
 	n := -1 - s.linesBefore(stmts)
 	s.history = append(s.history, Cell{N: n, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
@@ -56,9 +56,9 @@ func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 // error. It is for f to call [Stmt.Loop], of any Stmt of the session, as often as it likes: entering and
 // leaving cost more than a short statement.
 func (st *Stmt) Within(ctx context.Context, f func() error) error {
-	st.s.settled()
+	st.s.runner.Settle()
 	var failed error
-	if err := st.s.guarded(ctx, func() { failed = f() }); err != nil {
+	if err := st.s.runner.Guard(ctx, func() { failed = f() }); err != nil {
 		return err
 	}
 	return failed

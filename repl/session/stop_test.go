@@ -103,11 +103,9 @@ func TestStops(t *testing.T) {
 // A cell whose deferred functions do not end, and one that waits in compiled code for good: the session
 // outlives both.
 func TestKill(t *testing.T) {
-	defer func(d time.Duration) { grace = d }(grace)
-	grace = 5 * time.Second
 	begun := make(signal, 1)
 	var out bytes.Buffer
-	s, err := New(Options{Stdout: begun, Stderr: &out})
+	s, err := New(Options{Stdout: begun, Stderr: &out, limits: Limits{Grace: 5 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +131,7 @@ func TestKill(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		cancel()
 	}()
-	grace = 300 * time.Millisecond
+	s.runner.Grace = 300 * time.Millisecond
 	if r := s.Run(ctx, "fmt.Print(3)\nlines.Scan()\nkept = 0"); !errors.Is(r.Err, ErrInterrupted) || r.Err.Error() != "interrupted: compiled code is still running" {
 		t.Errorf("got %v", r.Err)
 	}

@@ -1,6 +1,10 @@
 package session
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // Workers are the goroutines in which a session checks and runs cells, each does one thing after the other.
 // Their stacks have grown to what that takes, which would cost each cell a part of its time. A command that
@@ -55,4 +59,31 @@ func (w worker) work() {
 		f()
 	}
 	ended = true
+}
+
+// Do has a worker do f, which runs no code of cells, and waits for it; when ctx is cancelled, only a little more.
+// It reports whether f has ended. A panic of f is one of Do.
+func (rn *Runner) Do(ctx context.Context, f func()) (ended bool) {
+	failed := make(chan any, 1)
+	w := rn.workers.take()
+	w <- func() {
+		defer func() { failed <- recover() }()
+		f()
+	}
+	var p any
+	select {
+	case p = <-failed:
+	case <-ctx.Done():
+		select {
+		case p = <-failed:
+		case <-time.After(rn.Grace / 2):
+			close(w)
+			return false
+		}
+	}
+	rn.workers.give(w)
+	if p != nil {
+		panic(p)
+	}
+	return true
 }

@@ -33,7 +33,7 @@ type Library struct {
 // Limits are what a library leaves to the session.
 type Limits struct {
 	// Memory is how many bytes cells may take.
-	Memory func() uint64
+	Memory uint64
 	// Exit is os.Exit: it ends a program, and leaves a cell.
 	Exit func(code int)
 	// Whole says that what runs is a program: its print writes as a compiled one's does.

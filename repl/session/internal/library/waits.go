@@ -57,7 +57,7 @@ func (lib *Library) waits(path string) map[string]any {
 
 // checkSize panics if n times size bytes are more than cells may have, where Go would end the process.
 func (lib *Library) checkSize(what string, size, n int) {
-	if n > 0 && size > 0 && uint64(n) > lib.limits.Memory()/uint64(size) {
+	if n > 0 && size > 0 && uint64(n) > lib.limits.Memory/uint64(size) {
 		panic(rt.RuntimeError(fmt.Sprintf("%s: %d times %d bytes are more than cells may take", what, n, size)))
 	}
 }
