@@ -21,7 +21,7 @@ func (s *Session) Assigned(stmts string) []string {
 		return nil
 	}
 	f := &finder{methods: map[string][]*world.Decl{}, declared: map[string]*world.Decl{}, seen: map[*world.Decl]bool{}, names: map[string]bool{}}
-	for _, d := range s.World.Stage().Decls() {
+	for _, d := range s.compiler.World.Stage().Decls() {
 		if d.Recv != "" {
 			f.methods[d.Name] = append(f.methods[d.Name], d)
 		} else {
@@ -33,7 +33,7 @@ func (s *Session) Assigned(stmts string) []string {
 	f.look(file)
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(f.names)) {
-		if e := s.World.Names[name]; e != nil && e.Kind == world.Var && e.Cell > 0 {
+		if e := s.compiler.World.Names[name]; e != nil && e.Kind == world.Var && e.Cell > 0 {
 			list = append(list, name)
 		}
 	}
@@ -122,7 +122,7 @@ type Snapshot struct {
 func (s *Session) Snapshot(names ...string) *Snapshot {
 	p := new(Snapshot)
 	for _, name := range names {
-		e := s.World.Names[name]
+		e := s.compiler.World.Names[name]
 		if e == nil || e.Kind != world.Var {
 			continue
 		}
