@@ -139,6 +139,12 @@ func (l *launch) fail(format string, args ...any) {
 	l.failure.CompareAndSwap(nil, &err)
 }
 
+// pollEvery is after how many elements a loop over single elements asks whether to go on, some 1 ms.
+const pollEvery = 1 << 16
+
+// stopped asks, at some steps of a loop over single elements, whether the launch is to stop.
+func (l *launch) stopped(step int) bool { return step%pollEvery == 0 && l.pool.Stopped() }
+
 // Compile makes a kernel for g.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	compile := compileSingle

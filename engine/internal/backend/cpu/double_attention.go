@@ -125,7 +125,7 @@ func (a *doubleAttention) run(l *launch) {
 			head, i := row/a.tq, row%a.tq
 			h := a.head(x, head, scratch[worker*a.tk:][:a.tk])
 			s := a.score(worker, head, i, &h)
-			top, rest := logSumExp(s)
+			top, rest := logSumExp(s, func(yield func(lo, hi int) bool) { yield(0, len(s)) })
 			lse[row] = top + rest
 			o := out[row*a.dv:][:a.dv]
 			clear(o)

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"iter"
 	"math"
 	"unsafe"
 
@@ -28,60 +29,87 @@ func (k *rowKernel) runDouble(l *launch) {
 
 // doubleRows compute a row y from rows x, one for each operand of the full shape, and vectors w.
 var doubleRows = map[ir.Op]func(k *rowKernel, x, w [][]float64, y []float64){
-	ir.Softmax: func(_ *rowKernel, x, _ [][]float64, y []float64) {
-		top, rest := logSumExp(x[0])
-		for i, v := range x[0] {
-			y[i] = math.Exp(v - top - rest)
+	ir.Softmax: func(k *rowKernel, x, _ [][]float64, y []float64) {
+		top, rest := logSumExp(x[0], k.spans)
+		for lo, hi := range k.spans {
+			for i, v := range x[0][lo:hi] {
+				y[lo+i] = math.Exp(v - top - rest)
+			}
 		}
 	},
-	ir.LogSoftmax: func(_ *rowKernel, x, _ [][]float64, y []float64) {
-		top, rest := logSumExp(x[0])
-		for i, v := range x[0] {
-			y[i] = v - top - rest
+	ir.LogSoftmax: func(k *rowKernel, x, _ [][]float64, y []float64) {
+		top, rest := logSumExp(x[0], k.spans)
+		for lo, hi := range k.spans {
+			for i, v := range x[0][lo:hi] {
+				y[lo+i] = v - top - rest
+			}
 		}
 	},
-	ir.SoftmaxGrad: func(_ *rowKernel, x, _ [][]float64, d []float64) {
+	ir.SoftmaxGrad: func(k *rowKernel, x, _ [][]float64, d []float64) {
 		dot := 0.0
-		for i, y := range x[0] {
-			dot += y * x[1][i]
+		for lo, hi := range k.spans {
+			for i, y := range x[0][lo:hi] {
+				dot += y * x[1][lo+i]
+			}
 		}
-		for i, y := range x[0] {
-			d[i] = y * (x[1][i] - dot)
+		for lo, hi := range k.spans {
+			for i, y := range x[0][lo:hi] {
+				d[lo+i] = y * (x[1][lo+i] - dot)
+			}
 		}
 	},
-	ir.LogSoftmaxGrad: func(_ *rowKernel, x, _ [][]float64, d []float64) {
-		sum := sumOf(0, x[1])
-		for i, y := range x[0] {
-			d[i] = x[1][i] - math.Exp(y)*sum
+	ir.LogSoftmaxGrad: func(k *rowKernel, x, _ [][]float64, d []float64) {
+		sum := 0.0
+		for lo, hi := range k.spans {
+			sum = sumOf(sum, x[1][lo:hi])
+		}
+		for lo, hi := range k.spans {
+			for i, y := range x[0][lo:hi] {
+				d[lo+i] = x[1][lo+i] - math.Exp(y)*sum
+			}
 		}
 	},
 	ir.LayerNorm: func(k *rowKernel, x, w [][]float64, y []float64) {
 		mean, r := k.doubleMoments(x[0])
-		for i, v := range x[0] {
-			y[i] = (v-mean)*r*w[0][i] + w[1][i]
+		for lo, hi := range k.spans {
+			for i, v := range x[0][lo:hi] {
+				y[lo+i] = (v-mean)*r*w[0][lo+i] + w[1][lo+i]
+			}
 		}
 	},
 	ir.RMSNorm: func(k *rowKernel, x, w [][]float64, y []float64) {
 		_, r := k.doubleMoments(x[0])
-		for i, v := range x[0] {
-			y[i] = v * r * w[0][i]
+		for lo, hi := range k.spans {
+			for i, v := range x[0][lo:hi] {
+				y[lo+i] = v * r * w[0][lo+i]
+			}
 		}
 	},
 }
 
+// spans yields the borders of stretches of a row, and none any more when the launch is to stop.
+func (k *rowKernel) spans(yield func(lo, hi int) bool) {
+	for i := 0; i < k.n && !k.stopped(i) && yield(i, min(i+span, k.n)); i += span {
+	}
+}
+
 // logSumExp is ln Σ exp(x) as the greatest x and what is to be added. It is -Inf where every x is, and NaN
-// with one.
-func logSumExp(x []float64) (top, rest float64) {
+// with one. x is read by the spans that are given.
+func logSumExp(x []float64, spans iter.Seq2[int, int]) (top, rest float64) {
 	top = math.Inf(-1)
-	for _, v := range x {
-		top = max(top, v)
+	for lo, hi := range spans {
+		for _, v := range x[lo:hi] {
+			top = max(top, v)
+		}
 	}
 	if top-top != 0 {
 		return top, 0
 	}
 	sum := 0.0
-	for _, v := range x {
-		sum += math.Exp(v - top)
+	for lo, hi := range spans {
+		for _, v := range x[lo:hi] {
+			sum += math.Exp(v - top)
+		}
 	}
 	return top, math.Log(sum)
 }
@@ -90,11 +118,16 @@ func logSumExp(x []float64) (top, rest float64) {
 func (k *rowKernel) doubleMoments(x []float64) (mean, r float64) {
 	n := float64(k.n)
 	if k.op == ir.LayerNorm || k.op == ir.LayerNormGrad {
-		mean = sumOf(0, x) / n
+		for lo, hi := range k.spans {
+			mean = sumOf(mean, x[lo:hi])
+		}
+		mean /= n
 	}
 	squares := 0.0
-	for _, v := range x {
-		squares += (v - mean) * (v - mean)
+	for lo, hi := range k.spans {
+		for _, v := range x[lo:hi] {
+			squares += (v - mean) * (v - mean)
+		}
 	}
 	return mean, 1 / math.Sqrt(squares/n+k.attr.Float)
 }
@@ -170,20 +203,24 @@ func (k *rowKernel) doubleNormGrads(l *launch) {
 func (k *rowKernel) doubleNormGrad(x, w, dy, d, dw, db []float64) {
 	mean, r := k.doubleMoments(x)
 	var c1, c2 float64
-	for i, v := range x {
-		g := dy[i] * w[i]
-		c1 += g
-		c2 += g * (v - mean) * r
+	for lo, hi := range k.spans {
+		for i, v := range x[lo:hi] {
+			g := dy[lo+i] * w[lo+i]
+			c1 += g
+			c2 += g * (v - mean) * r
+		}
 	}
 	if k.op == ir.RMSNormGrad {
 		c1 = 0
 	}
 	c1, c2 = c1/float64(k.n), c2/float64(k.n)
-	for i, v := range x {
-		hat := (v - mean) * r
-		d[i] = r * (dy[i]*w[i] - c1 - hat*c2)
-		dw[i] += dy[i] * hat
-		db[i] += dy[i]
+	for lo, hi := range k.spans {
+		for i := lo; i < hi; i++ {
+			hat := (x[i] - mean) * r
+			d[i] = r * (dy[i]*w[i] - c1 - hat*c2)
+			dw[i] += dy[i] * hat
+			db[i] += dy[i]
+		}
 	}
 }
 

@@ -11,9 +11,13 @@ import (
 // operandShape is the shape of an operand.
 func operandShape(g *backend.Group, r backend.Ref) []int { return inputOf(g, r).Layout.Shape }
 
-// checkIndices reports the first index that does not exist. It says whether all do.
+// checkIndices reports the first index that does not exist. It says whether all do, and no when the launch is
+// to stop.
 func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
 	for n, i := range index {
+		if l.stopped(n) {
+			return false
+		}
 		if i < -int64(length) || i >= int64(length) {
 			l.fail("%v: index %d at position %d is out of range for axis %d of length %d", op, i, n, axis, length)
 			return false
@@ -56,7 +60,7 @@ func compileGather(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		defer x.release()
 		to := l.pointer(out)
 		l.pool.Range(outer*len(ix), max(1, mapGrain/inner), func(worker, lo, hi int) {
-			for c := lo; c < hi; c++ {
+			for c := lo; c < hi && !l.stopped(c); c++ {
 				o, n := c/len(ix), c%len(ix)
 				x.copyTo(worker, unsafe.Add(to, c*inner*size), (o*length+fromStart(ix[n], length))*inner, inner)
 			}
@@ -88,7 +92,7 @@ func compileGatherAlong(g *backend.Group, in *backend.Inst) (func(*launch), erro
 		from, to := x.all(l), l.pointer(out)
 		defer x.release()
 		l.pool.Range(len(ix), mapGrain, func(_, lo, hi int) {
-			for n := lo; n < hi; n++ {
+			for n := lo; n < hi && !l.stopped(n); n++ {
 				copyElement(size, to, n, from, place(n, fromStart(ix[n], length)))
 			}
 		})

@@ -15,7 +15,7 @@ type loops struct {
 	fold     func(op ir.Op, zero ir.Scalar) fold
 	column   func(op ir.Op, c *columnSums, p unsafe.Pointer, n int)
 	multiply func(p *problem, l *launch, a *arguments, batch, row int)
-	scanRun  func(s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool)
+	scanRun  func(l *launch, s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int)
 	scanRow  func(s scan, c *carries, out unsafe.Pointer, at int, x unsafe.Pointer, n int)
 	count    func(p unsafe.Pointer, lo, hi, length, inner int)
 	add      func(d, x unsafe.Pointer, n int)

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"math"
-	"slices"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -35,7 +34,7 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		if inner == 1 {
 			l.pool.Range(outer, max(1, mapGrain/length), func(worker, lo, hi int) {
 				for o := lo; o < hi; o++ {
-					to[o] = int64(argBest(register, least, x.fetch(worker, o*length, length), length))
+					to[o] = int64(argBest(l, register, least, x.fetch(worker, o*length, length), length))
 				}
 			})
 			return
@@ -48,6 +47,9 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			clear(best)
 			var keys [tile.Len]int64
 			for k := range length {
+				if l.stopped(k) {
+					return
+				}
 				row := x.fetch(worker, (o*length+k)*inner+first, n)
 				for i := range n {
 					if key := orderKey(register, row, i, least); k == 0 || key > keys[i] {
@@ -59,8 +61,8 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
-// argBest returns the position of a row's first best element.
-func argBest(t dtype.Type, least bool, row unsafe.Pointer, n int) int {
+// argBest returns the position of a row's first best element, or any when the launch is to stop.
+func argBest(l *launch, t dtype.Type, least bool, row unsafe.Pointer, n int) int {
 	if t == dtype.F32 {
 		best := vec.MaxOf
 		if least {
@@ -74,7 +76,7 @@ func argBest(t dtype.Type, least bool, row unsafe.Pointer, n int) int {
 		}
 	}
 	at, top := 0, orderKey(t, row, 0, least)
-	for i := 1; i < n; i++ {
+	for i := 1; i < n && !l.stopped(i); i++ {
 		if key := orderKey(t, row, i, least); key > top {
 			at, top = i, key
 		}
@@ -123,17 +125,30 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 		for len(selections) < l.pool.Threads() {
 			selections = append(selections, selection{})
 		}
+		defer func() {
+			for i := range selections {
+				selections[i].release()
+			}
+		}()
 		l.pool.Range(rows, max(1, mapGrain/n), func(worker, lo, hi int) {
 			for row := lo; row < hi && !l.pool.Stopped(); row++ {
-				s := &selections[worker]
-				s.best(tile.Register(t), compared.fetch(worker, row*n, n), n, k, reverse, l.pool.Stopped)
+				best := selections[worker].best(l, tile.Register(t), compared.fetch(worker, row*n, n), n, k, reverse)
 				if indices != nil {
-					copy(unsafe.Slice((*int64)(l.pointer(indices.Buf)), rows*k)[row*k:][:k], s.at)
+					to := unsafe.Slice((*int64)(l.pointer(indices.Buf)), rows*k)[row*k:][:k]
+					for j, b := range best {
+						if l.stopped(j) {
+							return
+						}
+						to[j] = int64(b.at)
+					}
 				}
 				if values != nil {
 					from := x.fetch(worker, row*n, n)
-					for j, i := range s.at {
-						copyElement(t.Size(), l.pointer(values.Buf), row*k+j, from, int(i))
+					for j, b := range best {
+						if l.stopped(j) {
+							return
+						}
+						copyElement(t.Size(), l.pointer(values.Buf), row*k+j, from, b.at)
 					}
 				}
 			}
@@ -141,58 +156,54 @@ func compileTopK(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	}, nil
 }
 
-// A selection keeps the best elements of a row, best first.
+// A selection finds the best elements of a row.
 type selection struct {
-	at            []int64
-	keys          []int64
+	kept          []ranked // the best so far, best first: for few
 	places, spare []ranked // while a row is sorted
+	pages         []byte   // where these lie, if they are large
 }
 
-// A ranked element says where it is in its row, and what it is ordered by.
+// A ranked element says where it is in its row, and what it is ordered by: the greater the better.
 type ranked struct {
 	key uint64
-	at  int64
+	at  int
 }
 
-// pollEvery is after how many steps a loop over single elements asks whether to go on.
-const pollEvery = 1 << 16
-
-func (s *selection) best(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool, stopped func() bool) {
-	s.at, s.keys = s.at[:0], s.keys[:0]
+// best returns the k best of a row of n, best first, or fewer when the launch is to stop. They are valid
+// until the next call.
+func (s *selection) best(l *launch, t dtype.Type, row unsafe.Pointer, n, k int, reverse bool) []ranked {
 	if k > 64 {
-		s.sort(t, row, n, k, reverse, stopped)
-		return
+		return s.sort(l, t, row, n, reverse)[:k]
 	}
-	for i := 0; i < n; i++ {
-		if i%pollEvery == 0 && stopped() {
-			return
-		}
-		if t == dtype.F32 && len(s.keys) == k {
+	s.kept = s.kept[:0]
+	for i := 0; i < n && !l.stopped(i); i++ {
+		if t == dtype.F32 && len(s.kept) == k {
 			if i += s.worse(row, i, n, reverse); i == n {
-				return
+				break
 			}
 		}
 		key := rankKey(t, row, i, reverse)
-		if len(s.keys) == k {
-			if key <= s.keys[k-1] {
+		if len(s.kept) == k {
+			if key <= s.kept[k-1].key {
 				continue
 			}
-			s.keys, s.at = s.keys[:k-1], s.at[:k-1]
+			s.kept = s.kept[:k-1]
 		}
-		j := len(s.keys)
-		s.keys, s.at = append(s.keys, 0), append(s.at, 0)
-		for ; j > 0 && s.keys[j-1] < key; j-- {
-			s.keys[j], s.at[j] = s.keys[j-1], s.at[j-1]
+		j := len(s.kept)
+		s.kept = append(s.kept, ranked{})
+		for ; j > 0 && s.kept[j-1].key < key; j-- {
+			s.kept[j] = s.kept[j-1]
 		}
-		s.keys[j], s.at[j] = key, int64(i)
+		s.kept[j] = ranked{key, i}
 	}
+	return s.kept
 }
 
 // worse returns how many float32 from place i on, up to the next multiple of pollEvery, are no better than
 // the worst that is kept, as far as looking at 64 at a time tells.
 func (s *selection) worse(row unsafe.Pointer, i, n int, reverse bool) int {
 	const together = 64
-	kept := *(*float32)(unsafe.Add(row, 4*s.at[len(s.at)-1]))
+	kept := *(*float32)(unsafe.Add(row, 4*s.kept[len(s.kept)-1].at))
 	from, end := i, min(n, (i/pollEvery+1)*pollEvery)
 	for ; i+together <= end; i += together {
 		at := unsafe.Add(row, 4*i)
@@ -203,24 +214,25 @@ func (s *selection) worse(row unsafe.Pointer, i, n int, reverse bool) int {
 	return i - from
 }
 
-// sort orders the whole row, byte by byte from the lowest: for many wanted elements. It ends early when
-// stopped says so.
-func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse bool, stopped func() bool) {
+// sort orders the whole row, byte by byte from the lowest: for many wanted elements. When the launch is to
+// stop, the order means nothing.
+func (s *selection) sort(l *launch, t dtype.Type, row unsafe.Pointer, n int, reverse bool) []ranked {
 	var counts [8][256]int
-	s.places, s.spare = slices.Grow(s.places[:0], n)[:n], slices.Grow(s.spare[:0], n)[:n]
+	s.reserve(n)
+	places, spare := s.places[:n], s.spare[:n]
 	for i := range n {
-		if i%pollEvery == 0 && stopped() {
-			return
+		if l.stopped(i) {
+			return places
 		}
-		key := ^(uint64(rankKey(t, row, i, reverse)) ^ 1<<63) // the greatest is the least, as unsigned integers
-		s.places[i] = ranked{key, int64(i)}
+		key := ^rankKey(t, row, i, reverse)
+		places[i] = ranked{key, i}
 		for digit := range counts {
 			counts[digit][byte(key>>(8*digit))]++
 		}
 	}
 	for digit := range counts {
 		count := &counts[digit]
-		if count[byte(s.places[0].key>>(8*digit))] == n {
+		if count[byte(places[0].key>>(8*digit))] == n {
 			continue // all alike
 		}
 		next := 0
@@ -228,24 +240,49 @@ func (s *selection) sort(t dtype.Type, row unsafe.Pointer, n, k int, reverse boo
 			count[i] = next
 			next += c
 		}
-		for i, p := range s.places {
-			if i%pollEvery == 0 && stopped() {
-				return
+		for i, p := range places {
+			if l.stopped(i) {
+				return places
 			}
 			at := &count[byte(p.key>>(8*digit))]
-			s.spare[*at] = p
+			spare[*at] = p
 			*at++
 		}
-		s.places, s.spare = s.spare, s.places
+		places, spare = spare, places
 	}
-	for _, p := range s.places[:k] {
-		s.at = append(s.at, p.at)
+	return places
+}
+
+// reserve makes room to sort n elements. Pages of the system cost their time where they are first written to,
+// by loops that can be stopped; to clear memory of Go's cannot be.
+func (s *selection) reserve(n int) {
+	if len(s.places) >= n {
+		return
+	}
+	bytes := 2 * n * int(unsafe.Sizeof(ranked{}))
+	var room []ranked
+	if s.pages = nil; bytes >= largeBuffer {
+		s.pages = systemPages(bytes)
+		room = elements[ranked](s.pages)
+	}
+	if s.pages == nil {
+		room = make([]ranked, 2*n)
+	}
+	s.places, s.spare = room[:n:n], room[n:2*n]
+}
+
+// release gives large memory back.
+func (s *selection) release() {
+	if s.pages != nil {
+		givePages(s.pages)
+		s.places, s.spare, s.pages = nil, nil, nil
 	}
 }
 
-// rankKey is orderKey, but with reverse NaN comes last.
-func rankKey(t dtype.Type, row unsafe.Pointer, i int, reverse bool) int64 {
-	key := orderKey(t, row, i, false)
+// rankKey maps element i to a number that is the greater the earlier it comes; with reverse the smallest come
+// first, and NaN last.
+func rankKey(t dtype.Type, row unsafe.Pointer, i int, reverse bool) uint64 {
+	key := uint64(orderKey(t, row, i, false)) ^ 1<<63
 	if reverse {
 		return ^key
 	}

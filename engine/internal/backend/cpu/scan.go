@@ -45,13 +45,13 @@ func compileCumSum(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			n := min(columns, inner-first)
 			if inner == 1 {
 				row := x.fetch(worker, o*length, length)
-				loopsOf[register].scanRun(step, sum, o*length, row, length, l.pool.Stopped)
+				loopsOf[register].scanRun(l, step, sum, o*length, row, length)
 				return
 			}
 			carry := &sums[worker]
 			*carry = carries{}
 			for k := range length {
-				if k%pollEvery == 0 && l.pool.Stopped() {
+				if l.stopped(k) {
 					return
 				}
 				if step.reverse {
@@ -79,12 +79,12 @@ type carries struct {
 	i [tile.Len]int64
 }
 
-// scanRun scans one run of n elements, or a part of it when stopped says so.
-func scanRun[T tile.Number, S int64 | float64](s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int, stopped func() bool) {
+// scanRun scans one run of n elements, or a part of it when the launch is to stop.
+func scanRun[T tile.Number, S int64 | float64](l *launch, s scan, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
 	var sum S
 	d, v := unsafe.Slice((*T)(out), at+n)[at:], unsafe.Slice((*T)(x), n)
 	for i := range n {
-		if i%pollEvery == 0 && stopped() {
+		if l.stopped(i) {
 			return
 		}
 		if s.reverse {

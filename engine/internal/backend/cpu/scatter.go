@@ -116,6 +116,9 @@ func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
 		o, r := c/ranges, c%ranges
 		lo, hi := s.length*r/ranges, s.length*(r+1)/ranges
 		for n := range ix {
+			if l.stopped(n) {
+				return
+			}
 			i := fromStart(ix[n], s.length)
 			if i < lo || i >= hi {
 				continue
@@ -136,6 +139,9 @@ func (s *scatter) combineElements(l *launch, result unsafe.Pointer, ix []int64) 
 			o, first := lo/s.inner, lo%s.inner
 			end := min(s.inner, first+hi-lo)
 			for n := range s.count {
+				if l.stopped(n) {
+					return
+				}
 				row := (o*s.count + n) * s.inner
 				for j := first; j < end; j++ {
 					to := (o*s.length+fromStart(ix[row+j], s.length))*s.inner + j

@@ -202,6 +202,7 @@ func widening(t dtype.Type) vec.ID {
 
 func (c *compiler) emit(fn vec.Func, d, a, b, x uint16) {
 	c.prog.code = append(c.prog.code, step{fn, d, a, b, x})
+	c.prog.work++
 }
 
 // inst compiles one instruction.
@@ -220,8 +221,14 @@ func (c *compiler) inst(i int) error {
 		return err
 	}
 	c.call(self, fn, in.Args...)
+	if c.dtypeOf(in.Args[len(in.Args)-1]) == dtype.F64 {
+		c.prog.work += doubleWork * int(in.Op.Operations())
+	}
 	return nil
 }
+
+// doubleWork is how much more an operation on float64, which is plain Go, takes than one on float32.
+const doubleWork = 8
 
 // call emits fn on args. All of them are loaded before the first is released, so that none is handed out too
 // early; the result may take the register of one that is used for the last time.

@@ -61,6 +61,7 @@ type Program struct {
 	scratch []int  // byte offset of the register of a slot, or -1 where Run sets the pointer
 	bytes   int    // scratch in all
 	code    []step // in order
+	work    int    // of the code for an element, where a vector instruction on float32 is 1
 	given   []operand
 	outs    []operand
 	views   []int // for each output the input that it is, as stored, or -1
