@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -108,7 +109,7 @@ func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finis
 		return false, nil
 	}
 	quit, err = s.runner.Run(ctx, u.Program, more, finish)
-	if g := new(GivenUp); errors.As(err, &g) {
+	if g := new(supervise.GivenUp); errors.As(err, &g) {
 		err = s.compiler.NotRun(u, g.Cause)
 	}
 	return quit, err
@@ -186,7 +187,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 			made.shown = s.render(v, 0)
 		}
 	})
-	if left := new(LeftError); errors.As(err, &left) {
+	if left := new(supervise.LeftError); errors.As(err, &left) {
 		return err
 	}
 	if made.shown != nil {
@@ -253,13 +254,13 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 			v.SetZero()
 		}
 	}
-	if errors.Is(err, ErrExited) {
+	if errors.Is(err, supervise.ErrExited) {
 		err = nil
 		if left.begun() {
-			err = s.guardError(ErrExited)
+			err = s.guardError(supervise.ErrExited)
 		}
 	}
-	if gone := new(LeftError); left == nil || err != nil && !errors.Is(err, ErrInterrupted) || errors.As(err, &gone) {
+	if gone := new(supervise.LeftError); left == nil || err != nil && !errors.Is(err, ErrInterrupted) || errors.As(err, &gone) {
 		return quit, err
 	}
 	if e := left.take(s, r); err == nil {

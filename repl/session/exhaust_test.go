@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
 // What would use up the machine ends the cell, not the session. The limit is lowered so that the test may
@@ -12,7 +14,7 @@ import (
 func TestExhaustion(t *testing.T) {
 	defer debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetMemoryLimit(math.MaxInt64)
-	limits := Limits{Memory: 512 << 20, Whole: 896 << 20}
+	limits := supervise.Limits{Memory: 512 << 20, Whole: 896 << 20}
 	const limit, huge = "memory limit reached", "more than cells may take"
 	for _, c := range []struct{ cell, want string }{
 		{"make([]int, 1<<40)", "make: 1099511627776 elements of 8 bytes are " + huge},
@@ -60,7 +62,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			told := make(chan string, 100)
-			s, err := New(Options{Stderr: writerFunc(func(b []byte) { told <- string(b) }), limits: Limits{Memory: 512 << 20}})
+			s, err := New(Options{Stderr: writerFunc(func(b []byte) { told <- string(b) }), limits: supervise.Limits{Memory: 512 << 20}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
 // FuzzCheck takes any text for a cell as far as it goes without being run: the session must neither crash nor
@@ -82,7 +83,7 @@ func FuzzCell(f *testing.F) {
 				_ = s.Close() // it never fails
 			}
 			var err error
-			if s, err = New(Options{limits: Limits{Memory: 1 << 30}}); err != nil {
+			if s, err = New(Options{limits: supervise.Limits{Memory: 1 << 30}}); err != nil {
 				t.Fatal(err)
 			}
 			run(t, s, "keptByTheTest := 41")

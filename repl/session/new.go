@@ -22,6 +22,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/made"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -35,13 +36,13 @@ func New(o Options) (*Session, error) { return open(o, nil) }
 
 // open starts a session for cells, or for a program.
 func open(o Options, p *programRun) (*Session, error) {
-	limits := o.limits.Or(MachineLimits())
+	limits := o.limits.Or(supervise.MachineLimits())
 	debug.SetMaxStack(stackHeadroom)
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect before the watchdog takes garbage for too much
 		debug.SetMemoryLimit(int64(min(limits.Memory, math.MaxInt64)))
 	}
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
-	s.runner = newRunner(host{s}, limits)
+	s.runner = supervise.New(host{s}, limits)
 	s.streams = library.NewStreams(o.Stdout, o.Stderr)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -61,7 +62,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	if !mayWake(units) {
 		watch, unwatch := context.WithCancel(ctx)
 		defer unwatch()
-		go p.endAsleep(watch, Goroutines())
+		go p.endAsleep(watch, supervise.Goroutines())
 	}
 	done := make(chan error, 1)
 	go func() {

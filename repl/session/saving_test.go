@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
 // A cell that is stopped while a checkpoint is written ends when that is written, however long it takes, and
 // has what the call returned.
 func TestStopWaitsForASave(t *testing.T) {
 	const grace = 100 * time.Millisecond
-	s, err := New(Options{Stdout: make(signal, 10), limits: Limits{Grace: grace}})
+	s, err := New(Options{Stdout: make(signal, 10), limits: supervise.Limits{Grace: grace}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/program"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
@@ -58,7 +59,7 @@ type Options struct {
 	// Progress receives the live progress of long engine work; nil drops it.
 	Progress func(task string, done, total int64, note string)
 
-	limits Limits // of tests
+	limits supervise.Limits // of tests
 }
 
 // Commands runs the lines of a cell that are not Go. Package magics has the real one.
@@ -76,6 +77,9 @@ type Result struct {
 	Err     error           // *CheckError, *PanicError, ErrInterrupted, a shown error value, or a command's error
 	Elapsed time.Duration   // from the start of the check to the end of the run
 }
+
+// ErrInterrupted is the Result.Err of a cell that was stopped by the cancellation of its context.
+var ErrInterrupted = supervise.ErrInterrupted
 
 // What is wrong with a cell, and where.
 type (
@@ -145,7 +149,7 @@ type Session struct {
 	compiler *compile.Compiler
 	interp   *yaegi.Interp
 	rt       *rt.Runtime
-	runner   *Runner
+	runner   *supervise.Runner
 	packages *program.Packages
 	format   *display.Formatter
 	outs     outs

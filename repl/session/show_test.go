@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
 // What a cell shows is computed and written while it runs, under its guard: whatever goes wrong is its error,
@@ -31,7 +33,7 @@ func TestShowing(t *testing.T) {
 			"go func() { panic(T{}) }(); time.Sleep(100 * time.Millisecond); 1", "1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, out := newSession(t, Options{limits: Limits{Memory: 1 << 30}})
+			s, out := newSession(t, Options{limits: supervise.Limits{Memory: 1 << 30}})
 			transcript(s, out, "kept := 41")
 			s.n = 0
 			if c.before != "" {

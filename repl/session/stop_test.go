@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
 // A signal is a writer that tells of what is written.
@@ -105,7 +107,7 @@ func TestStops(t *testing.T) {
 func TestKill(t *testing.T) {
 	begun := make(signal, 1)
 	var out bytes.Buffer
-	s, err := New(Options{Stdout: begun, Stderr: &out, limits: Limits{Grace: 5 * time.Second}})
+	s, err := New(Options{Stdout: begun, Stderr: &out, limits: supervise.Limits{Grace: 5 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

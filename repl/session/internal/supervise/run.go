@@ -1,4 +1,4 @@
-package session
+package supervise
 
 import (
 	"context"
@@ -54,8 +54,8 @@ type Host interface {
 	Tell(format string, args ...any)
 }
 
-// newRunner makes the runner of a session.
-func newRunner(h Host, limits Limits) *Runner {
+// New makes the runner of a session.
+func New(h Host, limits Limits) *Runner {
 	return &Runner{Limits: limits, host: h, guard: guard{limits: limits}, killed: make(chan struct{}, 1)}
 }
 
