@@ -7,6 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 // once runs the work and computes all that it made, which keeps its values. Timed is called for the run
@@ -33,27 +34,35 @@ func (w *work) record(ctx context.Context, how func(context.Context, func(contex
 	return r, err
 }
 
-// loop runs the statements n times and returns what the last time has made. The last of several results may
-// be an error.
+// loop runs the statements n times and returns what the last time has made.
 func (w *work) loop(n int) (any, error) {
 	made, err := w.stmt.Loop(n)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = failure(made)
 	}
+	return made, err
+}
+
+// failure is the error that the last of several results may be.
+func failure(made any) error {
 	if list, ok := made.(results); ok && len(list) > 0 {
 		if err, ok := list[len(list)-1].(error); ok {
-			return nil, err
+			return err
 		}
 	}
-	return made, nil
+	return nil
 }
 
 // results are the values of work that has several.
 type results = []any
 
-// bench is the work as package bench times it. The tensors and numbers that it comes to are its results.
+// bench is the work as package bench times it. The tensors that it comes to are its results.
 func (c *call) bench(ctx context.Context, name string, w *work) (bench.Work, error) {
-	stmt, err := c.s.Compile(w.floor)
+	each, err := c.s.CompileEach(w.text)
+	if err != nil {
+		return bench.Work{}, err
+	}
+	empty, err := c.emptied(w)
 	if err != nil {
 		return bench.Work{}, err
 	}
@@ -63,17 +72,20 @@ func (c *call) bench(ctx context.Context, name string, w *work) (bench.Work, err
 	}
 	before := c.state(w.source, c.s.Assigned(w.source))
 	var made any
-	run := func(n int) (err error) {
-		made, err = w.loop(n)
-		return err
-	}
 	return bench.Work{
-		Single: around != nil, Name: name, Run: run, Within: w.stmt.Within, Around: around,
-		Advice:  "-setup gives each the same start",
-		Restore: func() bool { return len(before.restore()) > 0 },
-		Floor: func(n int) error {
-			_, err := stmt.Loop(n)
+		Name: name, Within: w.stmt.Within, Around: around, Single: around != nil, Floor: empty.run,
+		Run: func(n int) (err error) {
+			made, err = w.loop(n)
 			return err
+		},
+		Each: func(n int, ran func() error) error {
+			empty.asks = true
+			return each.Each(n, func(v any) error {
+				if made = v; failure(v) != nil {
+					return failure(v)
+				}
+				return ran()
+			})
 		},
 		Results: func() (list []any) {
 			for _, t := range tensorsIn(made) {
@@ -81,7 +93,33 @@ func (c *call) bench(ctx context.Context, name string, w *work) (bench.Work, err
 			}
 			return list
 		},
+		Restore: func() bool { return len(before.restore()) > 0 },
+		Advice:  "-setup gives each the same start",
 	}, nil
+}
+
+// An emptied is work without what it does: what is left is the interpreter.
+type emptied struct {
+	loop, each *session.Stmt
+	asks       bool // something is done after each run
+}
+
+func (c *call) emptied(w *work) (*emptied, error) {
+	loop, err := c.s.Compile(w.floor)
+	if err != nil {
+		return nil, err
+	}
+	each, err := c.s.CompileEach(w.floor)
+	return &emptied{loop: loop, each: each}, err
+}
+
+// run runs nothing n times, in the way in which the work runs.
+func (e *emptied) run(n int) error {
+	if e.asks {
+		return e.each.Each(n, func(any) error { return nil })
+	}
+	_, err := e.loop.Loop(n)
+	return err
 }
 
 // setup returns a function that runs what -setup says before a sample; nil without -setup.

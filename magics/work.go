@@ -15,7 +15,8 @@ import (
 // work is a statement that a magic runs, compiled once. Its run gives back what it made, so that lazy tensors
 // in it can be evaluated: without that a timing would show how long it takes to build a graph.
 type work struct {
-	source string
+	source string // as it was typed
+	text   string // as it was compiled
 	stmt   *session.Stmt
 	kind   workKind
 	floor  string // what to compile to see what the interpreter alone costs for work of this shape
@@ -52,18 +53,18 @@ func (c *call) compile(source string) (*work, error) {
 	if before, last := trailingExpr(source, list); last != "" {
 		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", before, strings.Join(append(made, last), ", "))
 		if stmt, err := c.s.Compile(function); err == nil {
-			return &work{source, stmt, trailing, functionFloor}, nil
+			return &work{source, function, stmt, trailing, functionFloor}, nil
 		}
 	}
 	if len(made) > 0 {
 		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", source, strings.Join(made, ", "))
 		if stmt, err := c.s.Compile(function); err == nil {
-			return &work{source, stmt, statements, functionFloor}, nil
+			return &work{source, function, stmt, statements, functionFloor}, nil
 		}
 	}
 	// As it stands: for statements that make nothing, and for an error at the reader's own line and column.
 	stmt, err := c.s.Compile(source)
-	return &work{source, stmt, statements, functionFloor}, err
+	return &work{source, source, stmt, statements, functionFloor}, err
 }
 
 // maxResults is how many results of a call are looked at.
@@ -73,17 +74,17 @@ const maxResults = 5
 func (c *call) compileExpr(source string) (*work, error) {
 	stmt, err := c.s.Compile(source)
 	if err != nil || stmt.HasValue() {
-		return &work{source, stmt, expression, expressionFloor}, err
+		return &work{source, source, stmt, expression, expressionFloor}, err
 	}
 	names := "a"
 	for n := 2; n <= maxResults; n++ {
 		names += fmt.Sprintf(", a%d", n)
 		function := fmt.Sprintf("func() any { %s := %s\nreturn []any{%s} }()", names, source, names)
 		if several, err := c.s.Compile(function); err == nil {
-			return &work{source, several, severalValues, functionFloor}, nil
+			return &work{source, function, several, severalValues, functionFloor}, nil
 		}
 	}
-	return &work{source, stmt, expression, expressionFloor}, nil
+	return &work{source, source, stmt, expression, expressionFloor}, nil
 }
 
 // parseStatements reads a statement list; it is nil for text that is not Go.

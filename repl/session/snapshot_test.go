@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -68,5 +69,32 @@ func TestSnapshot(t *testing.T) {
 	}
 	if got := run("fmt.Sprintln(a, b, c, d, e, f(), x.Floats(), same)").Shown[0].Text(80); got != `"1 x [1 2] 3 [1 2] 1 [1 1] 7\n"` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestEach calls something after each run, with its value, until that returns an error.
+func TestEach(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "n := 0\nf := func() int { n++; return n }"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	st, err := s.CompileEach("f() * 10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []any
+	enough := errors.New("enough")
+	err = st.Within(t.Context(), func() error {
+		return errors.Join(st.Each(2, func(v any) error { got = append(got, v); return nil }), st.Each(9, func(v any) error { got = append(got, v); return enough }), st.Each(0, nil))
+	})
+	if fmt.Sprint(got) != "[10 20 30]" || !errors.Is(err, enough) {
+		t.Errorf("got %v, %v, want [10 20 30] and the error", got, err)
+	}
+	if v, err := st.Run(t.Context(), 2); err != nil || v != 50 {
+		t.Errorf("Run: got %v, %v, want 50", v, err)
 	}
 }

@@ -10,18 +10,25 @@ import (
 // A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench
 // need. The variables that it declares are its own. A Stmt of no statements is the interpreter's empty loop.
 type Stmt struct {
-	s     *Session
-	loop  func(n int)
-	value reflect.Value
+	s      *Session
+	loop   func(n int)
+	asking func(more func() bool) // nil for a Stmt of Compile
+	value  reflect.Value
 }
 
 // Compile checks and compiles statements or an expression.
-func (s *Session) Compile(stmts string) (*Stmt, error) {
+func (s *Session) Compile(stmts string) (*Stmt, error) { return s.compile(stmts, false) }
+
+// CompileEach is Compile for statements after each run of which something has to be done: see [Stmt.Each]. A
+// loop of them is slower.
+func (s *Session) CompileEach(stmts string) (*Stmt, error) { return s.compile(stmts, true) }
+
+func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 	s.runner.Settle()
 	n := -1 - s.linesBefore(stmts)
 	s.history = append(s.history, Cell{N: n, Source: stmts})
 	defer func() { s.history = s.history[:len(s.history)-1] }()
-	u, value, err := s.compiler.Loop(n, stmts)
+	u, value, err := s.compiler.Loop(n, stmts, each)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +38,10 @@ func (s *Session) Compile(stmts string) (*Stmt, error) {
 	if _, err := s.execute(context.Background(), u, false, nil); err != nil {
 		return nil, err
 	}
-	stmt := &Stmt{s: s, loop: s.rt.TakeLoop()}
+	stmt := &Stmt{s: s, loop: s.rt.TakeLoop(), asking: s.rt.TakeLoopAsking()}
+	if each {
+		stmt.loop = func(n int) { stmt.asking(func() bool { n--; return n >= 0 }) }
+	}
 	if value != nil {
 		stmt.value = s.rt.Variable(value.Internal)
 	}
@@ -68,6 +78,23 @@ func (st *Stmt) Within(ctx context.Context, f func() error) error {
 func (st *Stmt) Loop(n int) (any, error) {
 	st.loop(n)
 	return st.last()
+}
+
+// Each runs the statements n times, within [Stmt.Within], and calls ran with the value of each time, until that
+// returns an error. The Stmt is one of CompileEach.
+func (st *Stmt) Each(n int, ran func(v any) error) (err error) {
+	begun := 0
+	st.asking(func() bool {
+		if begun > 0 {
+			var v any
+			if v, err = st.last(); err == nil {
+				err = ran(v)
+			}
+		}
+		begun++
+		return err == nil && begun <= n
+	})
+	return err
 }
 
 // last is the value of the run before.

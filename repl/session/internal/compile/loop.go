@@ -10,27 +10,33 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// loopBody hands a function to package rt that runs the statements n times.
-func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, value *world.Entity) ([]ast.Stmt, error) {
+// loopBody hands a function to package rt that runs the statements n times, or that asks each time.
+func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks bool, value *world.Entity) ([]ast.Stmt, error) {
 	name := ""
 	if value != nil {
 		name = value.Internal
 	}
-	body, err := l.Loop(list, result, "__n", name)
+	body, err := l.Loop(list, result, "__n", asks, name)
 	if err != nil {
 		return nil, err
 	}
 	pos := v.u.pos
-	lit := &ast.FuncLit{Type: &ast.FuncType{Func: pos, Params: &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{v.id("__n")}, Type: v.id("int")}}}},
+	give, param := "Loop", ast.Expr(v.id("int"))
+	if asks {
+		results := &ast.FieldList{List: []*ast.Field{{Type: v.id("bool")}}}
+		give, param = "LoopAsking", &ast.FuncType{Func: pos, Params: &ast.FieldList{}, Results: results}
+	}
+	lit := &ast.FuncLit{Type: &ast.FuncType{Func: pos, Params: &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{v.id("__n")}, Type: param}}}},
 		Body: &ast.BlockStmt{Lbrace: pos, List: body, Rbrace: pos}}
 	bind := &ast.AssignStmt{Lhs: []ast.Expr{v.id("__f")}, TokPos: pos, Tok: token.DEFINE, Rhs: []ast.Expr{lit}}
-	call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id("Loop")}, Lparen: pos, Args: []ast.Expr{v.id("__f")}, Rparen: pos}
+	call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: v.id(lower.RT), Sel: v.id(give)}, Lparen: pos, Args: []ast.Expr{v.id("__f")}, Rparen: pos}
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
 }
 
-// Loop compiles statements that are to be run often, alone: what %timeit and %bench need. Their text is that of
+// Loop compiles statements that are to be run often, alone: what %timeit and %bench need. With asks the loop asks
+// before each run whether to go on. Their text is that of
 // the cell n, which is negative. Value is the variable for the value of the expression that they end in, or nil.
-func (s *Compiler) Loop(n int, stmts string) (u *Unit, value *world.Entity, err error) {
+func (s *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.Entity, err error) {
 	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {
 		return nil, nil, err
@@ -63,6 +69,6 @@ func (s *Compiler) Loop(n int, stmts string) (u *Unit, value *world.Entity, err 
 			}
 		}
 	}
-	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, value) }
+	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, asks, value) }
 	return u, value, s.Build(st, u)
 }

@@ -181,9 +181,10 @@ func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 	return given(body[i], CheckValue) || given(body[i-1], CheckValue) || given(body[i], Check)
 }
 
-// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; value is
-// the name of a variable that gets the value of the trailing expression, if that is not nil.
-func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n, value string) (list []ast.Stmt, err error) {
+// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; with asks
+// it runs them as long as the function n says so. Value is the name of a variable that gets the value of the
+// trailing expression, if that is not nil.
+func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, value string) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
 		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot, loops: 1}
@@ -195,8 +196,12 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n, value string) (list 
 		} else {
 			inner = append(inner, l.stmts(body)...)
 		}
-		list = []ast.Stmt{&ast.ForStmt{For: l.pos, Cond: l.binary(l.id(n), token.GTR, l.int(0)),
-			Post: &ast.IncDecStmt{X: l.id(n), TokPos: l.pos, Tok: token.DEC}, Body: l.block(inner...)}}
+		loop := &ast.ForStmt{For: l.pos, Cond: &ast.CallExpr{Fun: l.id(n), Lparen: l.pos, Rparen: l.pos}, Body: l.block(inner...)}
+		if !asks {
+			loop.Cond = l.binary(l.id(n), token.GTR, l.int(0))
+			loop.Post = &ast.IncDecStmt{X: l.id(n), TokPos: l.pos, Tok: token.DEC}
+		}
+		list = []ast.Stmt{loop}
 	})
 	return list, err
 }

@@ -85,6 +85,7 @@ type Runtime struct {
 	madeTypes sync.Map                // reflect.Type of a value in an interface -> *Type, nil for one of compiled code
 	shown     []reflect.Value
 	loop      func(n int)
+	asking    func(more func() bool)
 	MaxAlloc  int // bytes that one make may take
 	// Full reports whether code of cells has used up its memory; nil: it never has.
 	Full func() bool
@@ -284,6 +285,16 @@ func forwarded(f reflect.Value, args []reflect.Value, t reflect.Type) (results [
 
 // Loop is called by lowered code with the compiled form of a statement that will be run often.
 func (r *Runtime) Loop(f func(n int)) { r.loop = f }
+
+// LoopAsking is Loop for a form that asks before each run whether to go on.
+func (r *Runtime) LoopAsking(f func(more func() bool)) { r.asking = f }
+
+// TakeLoopAsking returns what LoopAsking was given.
+func (r *Runtime) TakeLoopAsking() func(more func() bool) {
+	f := r.asking
+	r.asking = nil
+	return f
+}
 
 // TakeLoop returns what Loop was given.
 func (r *Runtime) TakeLoop() func(n int) {
