@@ -175,9 +175,12 @@ func (s *Session) progress(ctx context.Context) context.Context {
 	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note) })
 }
 
-// settings is ctx with the session's own generator of random tensors and default device.
+// Guard is what stops evaluations of the session's cells that make a NaN or an infinity.
+func (s *Session) Guard() *tensor.Guard { return &s.finite }
+
+// settings is ctx with the session's own generator of random tensors, default device and guard.
 func (s *Session) settings(ctx context.Context) context.Context {
-	return device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device)
+	return device.WithChoice(tensor.WithRNG(tensor.WithGuard(ctx, &s.finite), s.random), &s.device)
 }
 
 // Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no

@@ -145,6 +145,7 @@ type Session struct {
 	generation int
 	random     *tensor.RNG   // behind tensor.Randn and the like
 	device     device.Choice // the default of the cells
+	finite     tensor.Guard  // stops evaluations of the cells that make a NaN or an infinity
 
 	compiler *compile.Compiler
 	interp   *yaegi.Interp

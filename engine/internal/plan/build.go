@@ -33,6 +33,7 @@ type plan struct {
 // A command is a launch without its memory.
 type command struct {
 	kernel  backend.Kernel
+	group   *backend.Group
 	bufs    []source
 	scalars []int // exprs
 }
@@ -68,7 +69,7 @@ func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		cmd := command{kernel: kernel, scalars: e.scalars}
+		cmd := command{kernel: kernel, group: e.group, scalars: e.scalars}
 		for _, b := range e.bufs {
 			cmd.bufs = append(cmd.bufs, d.source(b))
 		}

@@ -88,7 +88,8 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 		times = s.times
 	}
 	submitted := traceTime(ctx)
-	if err := p.submit(ctx, s, times); err != nil {
+	unsound, err := p.submit(ctx, s, in, times)
+	if err != nil {
 		return err
 	}
 	records.Ran(p.work, times, reused)
@@ -100,12 +101,19 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	for i := range p.outs {
 		result(i, p.data(s, in, i))
 	}
-	return nil
+	return unsound
 }
 
 // submit runs the commands. Those that change leaves and what comes after them are not stopped: a training
-// step is made or not made, never half.
-func (p *plan) submit(ctx context.Context, s *state, times []time.Duration) error {
+// step is made or not made, never half. Unsound is an error about their results, which are there all the same.
+func (p *plan) submit(ctx context.Context, s *state, in *inputs, times []time.Duration) (unsound, err error) {
+	if guarded(ctx) {
+		return p.submitGuarded(ctx, s, in, func(ctx context.Context, i int) error { return p.submitPart(ctx, s, times, i, i+1) })
+	}
+	return nil, p.submitAll(ctx, s, times)
+}
+
+func (p *plan) submitAll(ctx context.Context, s *state, times []time.Duration) error {
 	if err := p.submitPart(ctx, s, times, 0, p.atOnce); err != nil || p.atOnce == len(s.cmds) {
 		return err
 	}

@@ -1,0 +1,273 @@
+package plan
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/units"
+)
+
+var guard = &scope.Key{Name: "guard"}
+
+// WithGuard returns a context within which, as long as on says so, each launch is waited for and its result is
+// looked at: the first that has a NaN or an infinity is an error.
+func WithGuard(ctx context.Context, on *atomic.Bool) context.Context {
+	return context.WithValue(ctx, guard, on)
+}
+
+func guarded(ctx context.Context) bool {
+	on, _ := ctx.Value(guard).(*atomic.Bool)
+	return on != nil && on.Load()
+}
+
+// submitGuarded is submit that looks at each result. Launches that must all run or none do all run: then the
+// error says so afterwards, and what was made is valid.
+func (p *plan) submitGuarded(ctx context.Context, s *state, in *inputs, runs func(ctx context.Context, i int) error) (found, err error) {
+	for i := range s.cmds {
+		if i == p.atOnce {
+			ctx = context.WithoutCancel(ctx)
+		}
+		if err := runs(ctx, i); err != nil {
+			return nil, err
+		}
+		if found != nil {
+			continue
+		}
+		bad, err := p.unsound(s, i)
+		if err != nil {
+			return nil, err
+		}
+		if bad == nil {
+			continue
+		}
+		found = p.diagnose(ctx, s, in, i, bad)
+		if i < p.atOnce {
+			return nil, found
+		}
+	}
+	return found, nil
+}
+
+// A flaw is what is wrong with the numbers of a value.
+type flaw struct {
+	typ       ir.Type
+	nan, inf  int
+	first     int // the place of the first, in C order
+	low, high float64
+}
+
+// look counts what is no finite number, and finds the range of what is.
+func look(typ ir.Type, numbers func(yield func(float64) bool)) *flaw {
+	f := &flaw{typ: typ, first: -1, low: math.Inf(1), high: math.Inf(-1)}
+	i := 0
+	for x := range numbers {
+		switch {
+		case math.IsNaN(x):
+			f.nan++
+		case math.IsInf(x, 0):
+			f.inf++
+		default:
+			f.low, f.high = min(f.low, x), max(f.high, x)
+		}
+		if f.first < 0 && f.nan+f.inf > 0 {
+			f.first = i
+		}
+		i++
+	}
+	return f
+}
+
+func (f *flaw) bad() bool { return f.nan+f.inf > 0 }
+
+// what says how many of the numbers are none: "NaN in 3 of 20 elements of f32[4 5], the first at [0 4]".
+func (f *flaw) what() string {
+	name, n := "NaN", f.nan+f.inf
+	switch {
+	case f.nan == 0:
+		name = "infinity"
+	case f.inf > 0:
+		name = fmt.Sprintf("NaN (%d) and infinity (%d)", f.nan, f.inf)
+	}
+	text := fmt.Sprintf("%s in %d of %d elements of %v%v", name, n, ir.Size(f.typ.Shape), f.typ.DType, f.typ.Shape)
+	if at := coordinates(f.first, f.typ.Shape); len(at) > 0 {
+		text += fmt.Sprintf(", the first at %v", at)
+	}
+	return text
+}
+
+// spread is the range of the numbers: "f32[4 5] from -2 to 3.1".
+func (f *flaw) spread() string {
+	text := fmt.Sprintf("%v%v", f.typ.DType, f.typ.Shape)
+	if f.low <= f.high {
+		text += fmt.Sprintf(" from %s to %s", units.Float(f.low), units.Float(f.high))
+	}
+	if f.bad() {
+		text += fmt.Sprintf(" with %s", strings.Join(slices.DeleteFunc([]string{counted(f.nan, "NaN"), counted(f.inf, "infinity")}, func(s string) bool { return s == "" }), ", "))
+	}
+	return text
+}
+
+func counted(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func coordinates(i int, shape []int) []int {
+	at := make([]int, len(shape))
+	for k, d := range slices.Backward(shape) {
+		at[k], i = i%d, i/d
+	}
+	return at
+}
+
+// unsound looks at what launch i has written; it returns nil if all of it is finite.
+func (p *plan) unsound(s *state, i int) (*flaw, error) {
+	for _, o := range p.cmds[i].group.Outputs {
+		if !o.DType.Float() {
+			continue
+		}
+		f, err := p.lookAt(s.cmds[i].Bufs[o.Buf], ir.Type{DType: o.DType, Shape: o.Shape}, ir.Contiguous(o.Shape))
+		if err != nil || f.bad() {
+			return f, err
+		}
+	}
+	return nil, nil
+}
+
+// lookAt looks at numbers in the memory of the device.
+func (p *plan) lookAt(from backend.Slice, typ ir.Type, l ir.Layout) (*flaw, error) {
+	size, last := typ.DType.Size(), l.Offset
+	for k, d := range l.Shape {
+		if d == 0 {
+			return look(typ, func(func(float64) bool) {}), nil
+		}
+		last += max(0, (d-1)*l.Stride[k])
+	}
+	data := make([]byte, (last+1)*size)
+	if err := p.dev.Backend().Download(data, from.Buf, from.Offset); err != nil {
+		return nil, err
+	}
+	at := func(place int) float64 { return numberAt(typ.DType, data[place*size:]) }
+	return look(typ, func(yield func(float64) bool) {
+		index := make([]int, len(l.Shape))
+		for n, place := ir.Size(l.Shape), l.Offset; n > 0; n-- {
+			if !yield(at(place)) {
+				return
+			}
+			for k := len(index) - 1; k >= 0; k-- {
+				index[k]++
+				place += l.Stride[k]
+				if index[k] < l.Shape[k] {
+					break
+				}
+				place -= l.Stride[k] * l.Shape[k]
+				index[k] = 0
+			}
+		}
+	}), nil
+}
+
+func numberAt(dt dtype.Type, b []byte) float64 {
+	if dt == dtype.F32 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	v := ir.Load(dt, b)
+	if dt.Float() {
+		return v.F
+	}
+	return ir.FloatOf(dt, v.I)
+}
+
+// diagnose finds the operation of launch i that has made what is not finite, by computing its nodes one by
+// one. Where it cannot be told (the graph is gone, or what the launch has read) it is the launch that is named.
+func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *flaw) error {
+	if in.graph != nil && i < p.atOnce {
+		if err := p.diagnoseNodes(ctx, in.graph, p.from[i]); err != nil {
+			return err
+		}
+	}
+	var from, reads []string
+	if all := p.originsOf(in); all != nil {
+		from = ir.Origins(all[i])
+	}
+	group := p.cmds[i].group
+	for _, input := range group.Inputs {
+		if input.Buf < 0 || !input.DType.Float() {
+			continue
+		}
+		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool { return s.cmds[i].Bufs[o.Buf] == s.cmds[i].Bufs[input.Buf] })
+		if over {
+			reads = append(reads, fmt.Sprintf("%v%v, which was overwritten", input.DType, input.Layout.Shape))
+		} else if f, err := p.lookAt(s.cmds[i].Bufs[input.Buf], ir.Type{DType: input.DType, Shape: input.Layout.Shape}, input.Layout); err == nil {
+			reads = append(reads, f.spread())
+		}
+	}
+	return unfinite(group.Name, bad, strings.Join(from, " · "), reads)
+}
+
+// diagnoseNodes returns the error of the first node whose value is not finite, or nil.
+func (p *plan) diagnoseNodes(ctx context.Context, w *ir.Graph, nodes []int32) error {
+	ctx = WithFusion(context.WithValue(ctx, guard, (*atomic.Bool)(nil)), false)
+	see := func(n *ir.Node) *flaw {
+		if n.Outs != nil || !n.DType.Float() || Run(ctx, []*ir.Node{n}) != nil {
+			return nil
+		}
+		d := n.Value()
+		if d == nil || d.Freed {
+			return nil
+		}
+		b := d.Buf.(*backend.Block)
+		if !b.Hold() {
+			return nil
+		}
+		defer b.Release()
+		f, err := p.lookAt(backend.Slice{Buf: b.Raw()}, n.Type(), d.Layout)
+		if err != nil {
+			return nil
+		}
+		return f
+	}
+	for _, at := range nodes {
+		n := w.Nodes[at]
+		if n.Op == ir.Const {
+			continue
+		}
+		bad := see(n)
+		if bad == nil || !bad.bad() {
+			continue
+		}
+		var reads []string
+		for _, k := range w.Sources(int(at)) {
+			if src := w.Nodes[k]; src.Op != ir.Const {
+				if f := see(src); f != nil {
+					reads = append(reads, strings.TrimSpace(src.Name+" "+f.spread()))
+				}
+			}
+		}
+		return unfinite(n.Op.String(), bad, strings.Join(ir.Origins([]ir.Origin{n.Origin}), ""), reads)
+	}
+	return nil
+}
+
+// unfinite is the error of an operation or a launch.
+func unfinite(op string, bad *flaw, from string, reads []string) error {
+	text := "got " + bad.what() + ", want finite numbers"
+	if from != "" {
+		text += "; it comes from " + from
+	}
+	if len(reads) > 0 {
+		text += "; it reads " + strings.Join(reads, ", ")
+	}
+	return &ir.Error{Op: op, Msg: text}
+}
