@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -501,6 +502,7 @@ func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Str
 func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 	out := make([]ast.Expr, len(list))
 	at := 0 // the index of the element
+	seen := map[string]bool{}
 	for i, e := range list {
 		kv, ok := e.(*ast.KeyValueExpr)
 		if !ok {
@@ -515,7 +517,7 @@ func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 		}
 		k := kv.Key
 		if key != nil {
-			k = l.element(k, key)
+			k = l.literalKey(k, key, seen)
 		} else {
 			index, _ := constant.Int64Val(constant.ToInt(l.info.Types[k].Value))
 			at = int(index) + 1
@@ -524,6 +526,24 @@ func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 		out[i] = &ast.KeyValueExpr{Key: k, Colon: kv.Colon, Value: l.element(kv.Value, elem)}
 	}
 	return out
+}
+
+// literalKey writes a key of a literal of a map; seen are the constants among those before it. An instance has
+// one twice where two type parameters are one type; the interpreter would refuse it.
+func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) ast.Expr {
+	k, t := l.element(e, key), l.typeOf(e)
+	v := l.info.Types[e].Value
+	if v == nil {
+		return k
+	}
+	constant := fmt.Sprint(v.ExactString(), types.Unalias(types.Default(t)))
+	if seen[constant] {
+		return l.viaVar(key, k, func(v, dst ast.Expr) ast.Stmt {
+			return l.assign(token.ASSIGN, &ast.StarExpr{Star: l.pos, X: dst}, v)
+		}, key)
+	}
+	seen[constant] = true
+	return k
 }
 
 // dereferences says whether an element of a literal is made of what a pointer points to: of an element without
