@@ -62,7 +62,7 @@ func (s *Session) start() error {
 	}
 	s.rt = rt.New(rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find})
 	var err error
-	if s.interp, err = yaegi.New(s.rt.Trace); err != nil {
+	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, IsMark: lower.IsMark, Mark: s.rt.Word}); err != nil {
 		return err
 	}
 	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
@@ -96,7 +96,7 @@ func (s *Session) begin() error {
 	if !ok {
 		return errors.New("the interpreter's variables are not where they should be")
 	}
-	s.rt.Attach(&rt.Shared{Stop: stop})
+	s.rt.Attach(&rt.Shared{Stop: stop, Look: s.interp.Look})
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Each generic function of the packages that cells can import has source, or a reason not to.
 func TestGenericsHaveSource(t *testing.T) {
-	in, err := yaegi.New(func(string) {})
+	in, err := yaegi.New(yaegi.Hooks{Trace: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,16 +33,8 @@ const (
 	FirstSlot          // the first of those for declared functions
 )
 
-// entry is the code at the start of each function: endless recursion must be stoppable, too, and compiled
-// code that calls a function over and over.
-func (l *Lowerer) entry() []ast.Stmt {
-	if l.fn.cell {
-		return nil
-	}
-	return []ast.Stmt{l.stopCheck()}
-}
-
-// stopCheck is `if __stop { __rt.Stop() }`.
+// stopCheck is `if __stop { __rt.Stop() }`. Loops and functions need none: they look by themselves when
+// something has to stop (see package yaegi).
 func (l *Lowerer) stopCheck() ast.Stmt { return l.ifs(l.id(StopVar), l.do(l.rt("Stop"))) }
 
 // fieldNames are the names of a parameter, with lowered names for those that need one.
@@ -94,11 +86,11 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	}
 	if !deferred {
 		l.fn.shared = l.sharedNames(body)
-		list := append(append(l.entry(), l.zeroResults(out, sig)...), l.stmts(body.List)...)
+		list := append(l.zeroResults(out, sig), l.stmts(body.List)...)
 		return out, &ast.BlockStmt{Lbrace: body.Lbrace, List: list, Rbrace: body.Rbrace}
 	}
 	l.fn.defers = l.fresh("d")
-	list := append(l.entry(), l.zeroResults(out, sig)...)
+	list := l.zeroResults(out, sig)
 	param := &ast.Field{Names: []*ast.Ident{l.id(l.fn.defers)}, Type: &ast.StarExpr{X: l.sel(l.id(RT), "Defers")}}
 	inner := &ast.FuncLit{Type: &ast.FuncType{Func: l.pos, Params: &ast.FieldList{List: []*ast.Field{param}}}}
 	inner.Body = l.block(l.stmts(body.List)...)

@@ -131,13 +131,12 @@ func (l *Lowerer) simple(s ast.Stmt) ast.Stmt {
 	return l.do(l.call(l.lit(nil, list...)))
 }
 
-// loopBody rewrites the body of a loop, which tests for a stop first.
+// loopBody rewrites the body of a loop, and puts statements before it.
 func (l *Lowerer) loopBody(b *ast.BlockStmt, label string, kind targetKind, before ...ast.Stmt) *ast.BlockStmt {
 	l.push(label, kind)
 	defer l.pop()
 	l.pos = b.Pos()
-	list := append([]ast.Stmt{l.stopCheck()}, before...)
-	return &ast.BlockStmt{Lbrace: b.Lbrace, List: append(list, l.stmts(b.List)...), Rbrace: b.Rbrace}
+	return &ast.BlockStmt{Lbrace: b.Lbrace, List: append(before, l.stmts(b.List)...), Rbrace: b.Rbrace}
 }
 
 // perIteration is a loop whose variables are copied for each iteration. If the body changes them, the copies

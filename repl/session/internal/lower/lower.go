@@ -39,7 +39,12 @@ const StopVar = "__stop"
 // MarkVar is the interpreter's variable in which the functions with this slot note the statement that they
 // begin. It is a variable for each, not an array of them, because an element of an array costs each call of a
 // function more memory.
-func MarkVar(slot int) string { return "__mark" + strconv.Itoa(slot) }
+func MarkVar(slot int) string { return markVar + strconv.Itoa(slot) }
+
+// IsMark says whether a variable of the interpreter's is one of those for marks.
+func IsMark(name string) bool { return strings.HasPrefix(name, markVar) }
+
+const markVar = "__mark"
 
 // Env is what the rewriting needs to know of the session.
 type Env interface {
@@ -189,7 +194,7 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
 		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot, loops: 1}
 		l.hoistNames(body)
-		inner := []ast.Stmt{l.stopCheck()}
+		var inner []ast.Stmt
 		if result != nil {
 			inner = append(inner, l.stmts(body[:len(body)-1])...)
 			inner = append(append(inner, l.mark(body[len(body)-1])...), l.assign(token.ASSIGN, l.id(value), l.expr(result)))

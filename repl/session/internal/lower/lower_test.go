@@ -126,7 +126,7 @@ func TestLower(t *testing.T) {
 		{"a call through an interface finds the method by the value", "s Shape, n int", "n = s.Area()", "n = dispatch·Area(s)"},
 		{"a promoted one goes through the field", "h Holder, n int", "n = h.Area()", "n = dispatch·Area(h.Shape)"},
 		{"a compiled interface has its own methods", "e error, s string", "s = e.Error()", "s = e.Error()"},
-		{"recover works in a literal that is deferred", "", "defer func() { recover() }()", "__rt.Deferred(func(__d1 *__rt.Defers) { __mark3 = 1 __mark1 = 0 __d1.Add(func() func() { __f2 := func() { if __stop { __rt.Stop() } __mark1 = 1 __rt.Recover() } return __f2 }()) })"},
+		{"recover works in a literal that is deferred", "", "defer func() { recover() }()", "__rt.Deferred(func(__d1 *__rt.Defers) { __mark3 = 1 __mark1 = 0 __d1.Add(func() func() { __f2 := func() { __mark1 = 1 __rt.Recover() } return __f2 }()) })"},
 		{"and elsewhere only if defer has called", "x any", "x = recover()", "x = __rt.RecoverCalled()"},
 		{"an element that dereferences has a key", "p **Err, x []int", "x = []int{1, (*p).code}", "x = []int{1, 1: (*p).code}"},
 		{"a blank field has no value", "x struct{ _, y int }", "x = struct{ _, y int }{1, 2}", `x = struct { blank__0 int "json:\"-\" xml:\"-\"" y int "json:\"-\" xml:\"-\"" }{*new(int), 2}`},

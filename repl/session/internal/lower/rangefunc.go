@@ -105,8 +105,7 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 	l.fn.targets = append(l.fn.targets, r.target)
 	loops := l.fn.loops
 	l.fn.loops = 0
-	body := append([]ast.Stmt{l.stopCheck()}, copies...)
-	body = append(body, l.stmts(s.Body.List)...)
+	body := append(copies, l.stmts(s.Body.List)...)
 	l.fn.loops = loops
 	l.pop()
 	l.fn.ranges = l.fn.ranges[:len(l.fn.ranges)-1]

@@ -5,7 +5,7 @@ import "testing"
 // A goroutine belongs to the cell that starts it from then on, also while it has not begun yet.
 func TestGoBelongs(t *testing.T) {
 	r := testRuntime()
-	r.Attach(&Shared{Stop: new(bool)})
+	r.Attach(&Shared{Stop: new(bool), Look: func(bool) {}})
 	c := r.NewCell(Hooks{})
 	n := r.Begin(c, Part{Body: true})
 	wait, done := make(chan bool), make(chan bool)

@@ -2,8 +2,8 @@
 // code calls from here. Lowered code knows it as package __rt; every exported method of [Runtime] is one of
 // its functions.
 //
-// Interruption is cooperative. The interpreter has a global bool that lowered code tests in each loop and at
-// each function entry; when it is set, the code calls [Runtime.Stop], which panics with [Stopped]. So an
+// Interruption is cooperative. Once something has to stop, all code calls [Runtime.Stop] in each turn of a loop
+// and at each function's start, and between the statements of a cell; that panics with [Stopped]. So an
 // interrupted cell unwinds like any other panic: its deferred functions run, and closures that were made
 // earlier stay alive. (The interpreter's own way to stop a run invalidates each closure that was made before:
 // they do nothing from then on.)
@@ -44,15 +44,23 @@ var (
 
 // Shared are the interpreter's variables that both sides use.
 type Shared struct {
-	Stop *bool // tested by lowered code
+	Stop *bool         // tested by lowered code between the statements of a cell
+	Look func(on bool) // has all other code call [Runtime.Stop] in each turn of a loop and at each function's start
 }
 
-// stop sets the flag, hidden from the race detector: the interpreter knows no atomic read, and one in each
-// turn of a loop would cost more than the loop. A bool is written whole, and code that misses it once reads
-// it again in its next turn.
+// stop has code look whether it has to stop, or lets it run on.
+func (s *Shared) stop(on bool) {
+	if *s.Stop != on {
+		s.set(on)
+		s.Look(on)
+	}
+}
+
+// set sets the flag, hidden from the race detector: the interpreter knows no atomic read. A bool is written
+// whole, and code that misses it once reads it again at its next statement.
 //
 //go:norace
-func (s *Shared) stop(on bool) { *s.Stop = on }
+func (s *Shared) set(on bool) { *s.Stop = on }
 
 // A Runtime serves one session.
 type Runtime struct {

@@ -41,6 +41,15 @@ func (r *Runtime) Variable(name string) reflect.Value {
 	return p.Elem()
 }
 
+// Word is where the variable of type int with this name is; nil: there is none.
+func (r *Runtime) Word(name string) *int {
+	if v := r.Variable(name); v.IsValid() {
+		p, _ := v.Addr().Interface().(*int)
+		return p
+	}
+	return nil
+}
+
 // Free zeroes a variable and forgets it, so that what it held can be collected.
 func (r *Runtime) Free(name string) {
 	if v := r.Variable(name); v.IsValid() {

@@ -37,15 +37,24 @@ type Interp struct {
 	id     *uint64       // the interpreter's run number: code of another run stops at its next step
 	roots  reflect.Value // syntax trees that the interpreter keeps for its debugger
 	scopes reflect.Value // of packages; they keep the scopes inside of them, and so their code, for the debugger too
+	kinds  kinds
+	hooks  Hooks
+	points points
 }
 
 // A Program is compiled code.
-type Program struct{ p *interp.Program }
+type Program struct {
+	p         *interp.Program
+	generated bool // its steps are made
+}
 
-// New makes an interpreter. Each line that it writes about a panic passing through an interpreted function
-// goes to trace, in the goroutine that panics.
-func New(trace func(line string)) (*Interp, error) {
-	in := &Interp{i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(trace)})}
+// New makes an interpreter.
+func New(h Hooks) (*Interp, error) {
+	k, err := layout()
+	if err != nil {
+		return nil, err
+	}
+	in := &Interp{kinds: k, hooks: h, i: interp.New(interp.Options{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: traceWriter(h.Trace)})}
 	v := reflect.ValueOf(in.i).Elem()
 	id, roots, scopes := v.FieldByName("id"), v.FieldByName("roots"), v.FieldByName("scopes")
 	if !id.IsValid() || id.Kind() != reflect.Uint64 || !isSlice(roots) || !scopes.IsValid() || scopes.Kind() != reflect.Map {
@@ -110,7 +119,7 @@ func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
 		return nil, fmt.Errorf("the interpreter cannot compile this: %w", err)
 	}
 	sever(c)
-	return &Program{c}, nil
+	return &Program{p: c}, nil
 }
 
 // sever cuts the syntax trees of the program's declarations off the file's. While a panic passes through a
@@ -136,6 +145,7 @@ func sever(c *interp.Program) {
 
 // Run executes a program: its variables first, then its init function.
 func (in *Interp) Run(p *Program) error {
+	in.generate(p)
 	_, err := in.i.Execute(p.p)
 	return err
 }

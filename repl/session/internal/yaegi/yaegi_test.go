@@ -26,7 +26,7 @@ func compile(t *testing.T, in *Interp, cell int, text string) *Program {
 // says where it passed.
 func TestHaltAndResume(t *testing.T) {
 	var trace []string
-	in, err := New(func(line string) { trace = append(trace, line) })
+	in, err := New(Hooks{Trace: func(line string) { trace = append(trace, line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestCellOf(t *testing.T) {
 }
 
 func TestCompileRefuses(t *testing.T) {
-	in, err := New(func(string) {})
+	in, err := New(Hooks{Trace: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

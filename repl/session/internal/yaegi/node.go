@@ -1,0 +1,128 @@
+package yaegi
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/traefik/yaegi/interp"
+)
+
+// A node is a node of the interpreter's syntax tree: the fields that are used here, in the places that they
+// have there, which [layout] looks at.
+type node struct {
+	_      *opaque
+	child  []*node
+	anc    *node
+	_      []*opaque
+	start  *node // what of it runs first
+	tnext  *node // what runs next
+	fnext  *node // what runs next if it is false
+	_      *opaque
+	_      int64
+	findex int // where its value is in the frame
+	level  int // how many frames up
+	_, _   int
+	kind   uint
+	_      int
+	sym    *symbol // that it names, or nil
+	_, _   *opaque
+	_      []reflect.Type
+	_      *opaque
+	action uint
+	exec   step        // what it does; nil: not made yet
+	gen    func(*node) // makes that
+	_      any
+	rval   reflect.Value
+	ident  string
+}
+
+// A step runs a node and returns the next step; nil ends the function.
+type step func(*frame) step
+
+// A symbol is what a name means.
+type symbol struct {
+	_      uint
+	_, _   *opaque
+	_      []*opaque
+	_      *opaque
+	index  int // where its value is in the frame
+	_      reflect.Value
+	_      func(*node)
+	global bool
+}
+
+// A frame has the variables of a call.
+type frame struct {
+	_    uint64
+	_    *opaque
+	root *frame // that of the package
+	anc  *frame // that of the function around
+	data []reflect.Value
+}
+
+// opaque is what nothing here looks into.
+type opaque struct{}
+
+// kinds are the kinds of nodes that are told apart here.
+type kinds struct{ function, assignment uint }
+
+// layout looks whether the interpreter's nodes, symbols and frames are as they are taken for here, and how it
+// numbers the kinds of nodes.
+func layout() (k kinds, err error) {
+	root, ok := reflect.TypeFor[interp.Program]().FieldByName("root")
+	if !ok || root.Type.Kind() != reflect.Pointer {
+		return k, otherwise("programs")
+	}
+	n := root.Type.Elem()
+	if !fits(reflect.TypeFor[node](), n) {
+		return k, otherwise("nodes")
+	}
+	sym, _ := n.FieldByName("sym")
+	top, ok := reflect.TypeFor[interp.Interpreter]().FieldByName("frame")
+	if !ok || !fits(reflect.TypeFor[symbol](), sym.Type.Elem()) || !fits(reflect.TypeFor[frame](), top.Type.Elem()) {
+		return k, otherwise("variables")
+	}
+	kind, _ := n.FieldByName("kind")
+	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment} {
+		if *to, ok = numberOf(kind.Type, name); !ok {
+			return k, otherwise("kinds of nodes")
+		}
+	}
+	return k, nil
+}
+
+func otherwise(what string) error {
+	return fmt.Errorf("yaegi: this version keeps its %s in another way than v0.16.1", what)
+}
+
+// fits says whether a struct of the interpreter has the named fields of one of this package, of the same
+// kinds in the same places.
+func fits(own, its reflect.Type) bool {
+	if its.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range own.Fields() {
+		if f.Name == "_" {
+			continue
+		}
+		g, ok := its.FieldByName(f.Name)
+		if !ok || g.Offset != f.Offset || g.Type.Kind() != f.Type.Kind() || g.Type.Size() != f.Type.Size() {
+			return false
+		}
+	}
+	return true
+}
+
+// numberOf is the number of a type that is written as this name.
+func numberOf(t reflect.Type, name string) (uint, bool) {
+	v := reflect.New(t).Elem()
+	if !v.CanUint() || !t.Implements(reflect.TypeFor[fmt.Stringer]()) {
+		return 0, false
+	}
+	for i := range uint64(200) {
+		if v.SetUint(i); fmt.Sprint(v.Interface()) == name {
+			return uint(i), true
+		}
+	}
+	return 0, false
+}
