@@ -282,6 +282,21 @@ func TestMeasureNotes(t *testing.T) {
 	}
 }
 
+// On a busy machine it is said that the figure is not known, whatever its interval, and why.
+func TestMeasureOnABusyMachine(t *testing.T) {
+	m := benchtest.New(1)
+	m.Self = bench.Machine{Cores: 2, Others: 1.6}
+	r := measure(t, m, bench.Work{Run: m.Work(5*time.Millisecond, 0.001)}, bench.Options{})
+	const why = "the machine was not quiet: other processes keep 1.6 of 2 processors busy"
+	if _, ok := r.Known(); ok || !strings.Contains(r.String(), "not known: the machine was not quiet") || !strings.Contains(r.String(), why) {
+		t.Errorf("got %q, known: %v", r, ok)
+	}
+	c := compare(t, m, bench.Options{}, bench.Work{Name: "a", Run: m.Work(5*time.Millisecond, 0.001)}, bench.Work{Name: "b", Run: m.Work(5*time.Millisecond, 0.001)})
+	if strings.Count(c.String(), why) != 1 {
+		t.Errorf("got\n%s\nwant the reason once", c)
+	}
+}
+
 func TestMeasureEndsEarly(t *testing.T) {
 	broken := errors.New("broken")
 	m := benchtest.New(1)

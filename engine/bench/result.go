@@ -27,13 +27,14 @@ type Result struct {
 func (r *Result) Runs() int { return r.Samples * r.PerSample }
 
 // Known is the share of the median to which it is known: half the width of its interval. It reports false if
-// that is more than what was asked for, or not known at all.
+// that is more than what was asked for, or not known at all: for too few samples, and on a machine that was
+// not quiet, where other minutes would give another median.
 func (r *Result) Known() (share float64, ok bool) {
 	if r.Median <= 0 || r.High < r.Low {
 		return 0, false
 	}
 	share = (r.High - r.Low) / 2 / r.Median
-	return share, r.Samples >= minKnown && share <= r.Precision
+	return share, r.Samples >= minKnown && share <= r.Precision && len(r.Machine.Noise()) == 0
 }
 
 // A Tally is what one run did, as the engine and Go's runtime count it.

@@ -27,17 +27,19 @@ func (r *Result) Sampled() string {
 	return "median of " + units.Plural(int64(r.Samples), "run")
 }
 
-// Certainty says how well the median is known, and if that is less well than was asked for: "known to 0.8 %",
-// "time ran out: known to 8.1 %, not to 2 %".
+// Certainty says how well the median is known, and why it is less well than was asked for: "known to 0.8 %",
+// "time ran out: known to 8.1 %, not to 2 %", "not known: the machine was not quiet".
 func (r *Result) Certainty() string {
 	share, ok := r.Known()
 	switch {
+	case ok:
+		return "known to " + units.Percent(max(share, 0.001))
 	case r.Samples < minKnown:
 		return fmt.Sprintf("not known: less than %d samples", minKnown)
-	case !ok:
+	case share > r.Precision:
 		return fmt.Sprintf("time ran out: known to %s, not to %s", units.Percent(share), percent(r.Precision))
 	}
-	return "known to " + units.Percent(max(share, 0.001))
+	return "not known: the machine was not quiet"
 }
 
 // percent writes a share that a person chose: 2 %, 0.5 %.

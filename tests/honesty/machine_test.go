@@ -1,0 +1,250 @@
+package honesty
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+// What follows measures on this machine, and only with -long. A machine on which others work cannot be held to
+// the bars of a quiet one: there it is shown what was measured and why that is not judged, and held against one
+// thing, that nothing wrong is claimed.
+
+const realTrials = 100
+
+// chain runs a chain of multiplications, each of which waits for the one before, beginning with x: its time is
+// in proportion to its length, whatever the memory does.
+func chain(x uint64, length int) uint64 {
+	x |= 1
+	for range length {
+		x *= 0x9E3779B97F4A7C15
+	}
+	return x
+}
+
+var sink uint64
+
+// spin runs a chain n times, each after the other: a processor would run them side by side.
+func spin(length int) func(n int) error {
+	return func(n int) error {
+		for range n {
+			sink = chain(sink, length)
+		}
+		return nil
+	}
+}
+
+// perLink is how many seconds a link of a chain takes, by a clock that is read by hand: the median of blocks
+// of a millisecond.
+func perLink() float64 {
+	const length = 1_000_000
+	times := make([]float64, 15)
+	for i := range times {
+		start := time.Now()
+		sink = chain(sink, length)
+		times[i] = time.Since(start).Seconds() / length
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// enough is the share of trials on a quiet machine, below which nothing is judged.
+const enough = 0.5
+
+// A journal is of the trials of one kind: which of them the machine disturbed, and by what.
+type journal struct {
+	trials, quiet int
+	by            map[string]int
+}
+
+// note says whether the machine was quiet during a trial.
+func (j *journal) note(m bench.Machine) (quiet bool) {
+	if j.by == nil {
+		j.by = map[string]int{}
+	}
+	reasons := m.Noise()
+	for _, reason := range reasons {
+		// "other processes keep 1.6 of 2 processors busy": what, not how much.
+		kind, _, _ := strings.Cut(strings.TrimLeft(reason, "0123456789. %"), " keep")
+		j.by[kind]++
+	}
+	j.trials++
+	if len(reasons) == 0 {
+		j.quiet++
+	}
+	return len(reasons) == 0
+}
+
+// judge fails the test for figures that miss their bars, unless the machine was disturbed: then it says so.
+func (j *journal) judge(t *testing.T, failures []string) {
+	t.Helper()
+	if float64(j.quiet) < enough*float64(j.trials) {
+		t.Logf("NOT JUDGED: the machine was quiet in %d of %d trials only, disturbed by %v; it is %s", j.quiet, j.trials, j.by, bench.Survey(t.Context()))
+		for _, f := range failures {
+			t.Log("would have failed: " + f)
+		}
+		return
+	}
+	for _, f := range failures {
+		t.Error(f)
+	}
+}
+
+func TestSpinsOnThisMachine(t *testing.T) {
+	needLong(t)
+	for _, each := range spins {
+		t.Run(each.length.String(), func(t *testing.T) {
+			length := int(each.length.Seconds() / perLink())
+			var j journal
+			var errors []float64
+			held := 0
+			for range realTrials {
+				before := perLink()
+				r, err := bench.Measure(t.Context(), spin(length), bench.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				after := perLink()
+				if !j.note(r.Machine) {
+					if _, known := r.Known(); known || !strings.Contains(r.String(), "not known: ") && !strings.Contains(r.String(), "time ran out: ") {
+						t.Errorf("on a machine that was not quiet: got %q, want that it is not known", r)
+					}
+					continue
+				}
+				// The truth is known to how much the machine itself changed meanwhile.
+				low, high := min(before, after)*float64(length), max(before, after)*float64(length)
+				if r.Low <= high && low <= r.High {
+					held++
+				}
+				errors = append(errors, math.Abs(r.Median/((low+high)/2)-1))
+			}
+			if j.quiet == 0 {
+				j.judge(t, nil)
+				return
+			}
+			slices.Sort(errors)
+			typical := errors[j.quiet/2]
+			t.Logf("of %d trials on a quiet machine: error %.2f %% in the middle, %.2f %% in 95 of 100; %d intervals hold the truth", j.quiet, 100*typical, 100*errors[j.quiet*95/100], held)
+			var failures []string
+			if typical > each.within {
+				failures = append(failures, fmt.Sprintf("an error of %.2f %%, want at most %.0f %%", 100*typical, 100*each.within))
+			}
+			if float64(held) < holds*float64(j.quiet) {
+				failures = append(failures, fmt.Sprintf("%d of %d intervals hold the truth, want %.0f %%", held, j.quiet, 100*holds))
+			}
+			j.judge(t, failures)
+		})
+	}
+}
+
+// ours are ten statements of the engine, which are compared with themselves.
+func ours() map[string]func() {
+	x, w := tensor.Randn(128, 256).Eval(), tensor.Randn(256, 128).Eval()
+	return map[string]func(){
+		"x.Add(1)":                func() { x.Add(1).Eval() },
+		"x.MatMul(w)":             func() { x.MatMul(w).Eval() },
+		"x.Softmax(-1)":           func() { x.Softmax(-1).Eval() },
+		"x.Sum()":                 func() { x.Sum().Eval() },
+		"x.Exp()":                 func() { x.Exp().Eval() },
+		"x.Mul(x).Sum(1)":         func() { x.Mul(x).Sum(1).Eval() },
+		"x.Silu()":                func() { x.Silu().Eval() },
+		"x.Transpose().MatMul(x)": func() { x.Transpose().MatMul(x).Eval() },
+		"x.Max(1)":                func() { x.Max(1).Eval() },
+		"x.Sub(1).Abs()":          func() { x.Sub(1).Abs().Eval() },
+	}
+}
+
+func repeat(f func()) func(n int) error {
+	return func(n int) error {
+		for range n {
+			f()
+		}
+		return nil
+	}
+}
+
+// A pair of works, of which b takes ratio times as long as a.
+type pair struct {
+	name  string
+	ratio float64
+	a, b  func(n int) error
+}
+
+func TestComparisonsOnThisMachine(t *testing.T) {
+	needLong(t)
+	link := perLink()
+	var pairs []pair
+	for _, length := range []time.Duration{time.Millisecond, 20 * time.Microsecond, time.Microsecond} {
+		n := int(length.Seconds() / link)
+		pairs = append(pairs, pair{"equal spins of " + length.String(), 1, spin(n), spin(n)},
+			pair{"spins of " + length.String() + " and 5 % more", 1.05, spin(n), spin(n + n/20)},
+			pair{"spins of " + length.String() + " and 5 % less", 1 / 1.05, spin(n + n/20), spin(n)})
+	}
+	statements := ours()
+	names := make([]string, 0, len(statements))
+	for name := range statements {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, p := range pairs {
+		t.Run(p.name, func(t *testing.T) {
+			var j journal
+			verdicts := map[string]int{}
+			tryOut(t, &j, verdicts, p, realTrials)
+			judgeVerdicts(t, &j, verdicts, p.ratio)
+		})
+	}
+	t.Run("ten statements, each against itself", func(t *testing.T) {
+		var j journal
+		all := map[string]int{}
+		for _, name := range names {
+			verdicts := map[string]int{}
+			tryOut(t, &j, verdicts, pair{name, 1, repeat(statements[name]), repeat(statements[name])}, realTrials/len(names))
+			t.Logf("%s: %v", name, verdicts)
+			for v, n := range verdicts {
+				all[v] += n
+			}
+		}
+		judgeVerdicts(t, &j, all, 1)
+	})
+}
+
+func tryOut(t *testing.T, j *journal, verdicts map[string]int, p pair, trials int) {
+	for range trials {
+		c, err := bench.Compare(t.Context(), []bench.Case{{Name: "a", Run: p.a}, {Name: "b", Run: p.b}}, bench.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.note(c.Lines[1].Result.Machine)
+		verdicts[c.Lines[1].Verdict]++
+	}
+}
+
+// judgeVerdicts holds verdicts against what is right for a ratio. Few are wrong on any machine; on a quiet one
+// most are right, too.
+func judgeVerdicts(t *testing.T, j *journal, verdicts map[string]int, ratio float64) {
+	right, atLeast := expected(ratio)
+	t.Logf("%v", verdicts)
+	wrong := realTrials - verdicts[right] - verdicts["unknown"]
+	if float64(wrong) > (1-equals)*realTrials {
+		t.Errorf("%d of %d verdicts are wrong: %v; on a machine that is not quiet, too, they are to be right or unknown", wrong, realTrials, verdicts)
+	}
+	var failures []string
+	if float64(verdicts[right]) < atLeast*realTrials {
+		failures = append(failures, fmt.Sprintf("%v, want at least %.0f of 100 %s", verdicts, 100*atLeast, right))
+	}
+	j.judge(t, failures)
+}
+
+func needLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("measures on this machine for minutes; run with -long")
+	}
+}
