@@ -356,6 +356,30 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Works that take about as long are sampled alike, also where one is just above the bound for blocks: of runs
+// that take 5 or 15 µs the median is another than that of means of many. Works that take much longer are not
+// repeated for the sake of others.
+func TestCompareSamplesAlike(t *testing.T) {
+	m := benchtest.New(1)
+	uneven := func(share float64) func(n int) error {
+		return func(n int) error {
+			for range n {
+				m.Spend(5e-6 * share)
+				if m.Draw.IntN(3) == 0 {
+					m.Spend(10e-6 * share)
+				}
+			}
+			return nil
+		}
+	}
+	long := m.Work(5*time.Millisecond, 0.01)
+	c := compare(t, m, bench.Options{}, bench.Work{Name: "a", Run: uneven(1)}, bench.Work{Name: "b", Run: uneven(2.1)}, bench.Work{Name: "long", Run: long})
+	a, b, l := c.Lines[0].Result, c.Lines[1].Result, c.Lines[2].Result
+	if a.PerSample != b.PerSample || a.PerSample == 1 || l.PerSample != 1 || math.Abs(c.Lines[1].Ratio-2.1) > 0.05 {
+		t.Errorf("got %d, %d and %d runs a sample, ratio %v, want the same for two, 1 for the third, and 2.1", a.PerSample, b.PerSample, l.PerSample, c.Lines[1].Ratio)
+	}
+}
+
 // A machine that slows down in the middle slows both cases down: taking turns keeps the ratio.
 func TestCompareIsFairWhenTheMachineDrifts(t *testing.T) {
 	m := benchtest.New(1)

@@ -142,8 +142,31 @@ func (r *rounds) tellApart() {
 	}
 }
 
+// align gives works that take about as long the same number of runs in a sample and of samples in a visit:
+// the median of means of ten runs is another than that of a thousand, where some runs take longer.
+func (r *rounds) align() {
+	runs := 1
+	for _, s := range r.subjects {
+		if s.refused == "" {
+			runs = max(runs, s.samples.per)
+		}
+	}
+	visit := maxVisit
+	for _, s := range r.subjects {
+		if s.samples.join(runs); s.refused == "" && s.samples.per == runs {
+			visit = min(visit, s.samples.visit)
+		}
+	}
+	for _, s := range r.subjects {
+		if s.samples.per == runs {
+			s.samples.visit = min(visit, s.samples.visit)
+		}
+	}
+}
+
 // begin drops all samples.
 func (r *rounds) begin() {
+	r.align()
 	r.start, r.looked = r.Clock.Now(), 0
 	for _, s := range r.samplers() {
 		s.times, s.ends = nil, nil

@@ -32,12 +32,13 @@ type sampler struct {
 	around func(sample func() error) error
 	single bool
 
-	nothing   time.Duration // what no runs take at least
-	per       int           // runs in a sample
-	visit     int           // samples in a visit
-	times     []float64     // seconds of each sample, with what the clock takes
-	ends      []int         // where in times each visit ends
-	backwards int           // samples that ended before they began
+	nothing     time.Duration // what no runs take at least
+	per         int           // runs in a sample
+	visit       int           // samples in a visit
+	perRunLeast float64       // seconds that a run takes at least, as far as calibration saw
+	times       []float64     // seconds of each sample, with what the clock takes
+	ends        []int         // where in times each visit ends
+	backwards   int           // samples that ended before they began
 }
 
 func newSampler(clock Clock, w Work) *sampler {
@@ -148,16 +149,32 @@ func (s *sampler) calibrateBlock(ctx context.Context, once, target, patience tim
 			}
 		}
 		s.settle(took)
-		twice, err := s.smallest(ctx, 2*s.per, patience)
-		if err != nil {
+		fixed, err := s.fixed(ctx, patience)
+		fixed = min(fixed, once) // which holds all that is done once
+		if err != nil || grown || fixed < took/outweigh {
 			return "", err
-		}
-		fixed := 2*took - twice
-		if grown || fixed < took/outweigh {
-			return "", nil
 		}
 		target = min(maxBlockTime, fixed*outweigh)
 	}
+}
+
+// fixed is how much of the time of a sample does not depend on how many runs it has: the smaller of two
+// estimates, because another process may have made one of them.
+func (s *sampler) fixed(ctx context.Context, patience time.Duration) (least time.Duration, err error) {
+	for i := range 2 {
+		single, err := s.smallest(ctx, s.per, patience)
+		if err != nil {
+			return 0, err
+		}
+		double, err := s.smallest(ctx, 2*s.per, patience)
+		if err != nil {
+			return 0, err
+		}
+		if fixed := 2*single - double; i == 0 || fixed < least {
+			least = fixed
+		}
+	}
+	return least, nil
 }
 
 func ignoresN(few int, short time.Duration, many int, long time.Duration) string {
@@ -165,9 +182,18 @@ func ignoresN(few int, short time.Duration, many int, long time.Duration) string
 		units.Plural(int64(many), "run"), units.Duration(long))
 }
 
-// settle chooses how many samples are taken in a row, of which one takes at least least.
+// settle notes that a sample takes at least least, and chooses how many are taken in a row.
 func (s *sampler) settle(least time.Duration) {
+	s.perRunLeast = least.Seconds() / float64(s.per)
 	s.visit = min(maxVisit, max(1, int(visitTime/max(least, 1))))
+}
+
+// join makes samples of n runs, if that does not make them too long.
+func (s *sampler) join(n int) {
+	if took := time.Duration(s.perRunLeast * float64(n) * float64(time.Second)); !s.single && s.per < n && took <= maxBlockTime {
+		s.per = n
+		s.settle(took)
+	}
 }
 
 // sample takes the samples of one visit.
