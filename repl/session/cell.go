@@ -246,6 +246,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	}
 	quit, err = s.execute(ctx, u, more, left.finish(s))
 	s.unassigned(u, before, err)
+	s.renew(u.Replaced)
 	for _, old := range u.Free {
 		s.rt.Free(old.Internal)
 	}

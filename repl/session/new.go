@@ -53,7 +53,7 @@ func open(o Options, p *programRun) (*Session, error) {
 // start makes the state of an empty session.
 func (s *Session) start() error {
 	numbers := new(compile.Types)
-	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.Key, Name: compile.GoName, Path: compile.ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
+	reflected := made.New(made.Session{Type: numbers.Of, Key: numbers.NewestKey, Name: compile.GoName, Path: compile.ProgramPath, Invoke: func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 		return s.rt.InvokeFor(f, key, name, recv, args)
 	}})
 	satisfies := func(t reflect.Type, iface int) bool {

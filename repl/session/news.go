@@ -57,6 +57,21 @@ func (s *Session) news(ran []*compile.Unit) (lines []string) {
 	return lines
 }
 
+// renew has the types that were declared again and are made of the same stand for what they were: values that
+// an any holds have the new methods.
+func (s *Session) renew(replaced []*world.Entity) {
+	for _, old := range replaced {
+		was, ok := old.Obj.(*types.TypeName)
+		e := s.compiler.World.Names[old.Name]
+		if !ok || e == nil {
+			continue
+		}
+		if now, ok := e.Obj.(*types.TypeName); ok && now != was && !now.IsAlias() && compile.SameShape(was.Type(), now.Type()) {
+			s.rt.Renew(s.compiler.Types.Renew(was, now))
+		}
+	}
+}
+
 // keeping says who goes on with what a name was.
 func keeping(holders []string) string {
 	switch n := len(holders); n {

@@ -232,7 +232,7 @@ func TestHelpInNarrowTerminal(t *testing.T) {
 	p.Resize(40, 60)
 	p.Send("%help timeit\r")
 	p.See("time a statement until the median")
-	p.See("The statement is compiled once and run\nin blocks of at least 1 ms; what it\nmakes is evaluated each time.")
+	p.See("The statement is compiled once and run\nagain and again.")
 	leave(t, p)
 }
 

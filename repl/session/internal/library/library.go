@@ -150,7 +150,7 @@ func (lib *Library) Runtime() map[string]reflect.Value {
 		"Recover": r.Recover, "RecoverCalled": r.RecoverCalled, "Panic": r.Panic, "CheckMake": r.CheckMake, "Grown": r.Grown, "ShiftCount": r.ShiftCount, "NilUsed": r.NilUsed, "Rune": r.Rune, "Loop": r.Loop, "LoopAsking": r.LoopAsking,
 		"Show": r.Show, "Check": r.Check, "CheckValue": r.CheckValue, "Recv": r.Recv, "Send": r.Send, "NewSelect": r.NewSelect, "Wrap": r.Wrap,
 		"As": r.As, "AsInterface": r.AsInterface, "AsOwn": r.AsOwn, "Become": r.Become, "Box": r.Box, "Open": r.Open, "Dispatch": r.Dispatch, "Equal": r.Equal, "AssertFailed": r.AssertFailed,
-		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "Contain": r.Contain,
+		"ClearMap": r.ClearMap, "Quit": r.Quit, "ErrorsAs": r.ErrorsAs, "ErrorsAsType": r.ErrorsAsType, "Contain": r.Contain,
 		"PointerOf": r.PointerOf, "PointerAt": r.PointerAt, "Address": r.Address, "PointTo": r.PointTo, "SamePlace": r.SamePlace,
 		"PointerAdd": r.PointerAdd, "SliceAt": r.SliceAt, "DataOf": r.DataOf, "StringAt": r.StringAt, "StringData": r.StringData,
 		"Forward": r.Forward,

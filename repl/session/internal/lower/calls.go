@@ -167,7 +167,11 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		if e.Ellipsis.IsValid() && i == n-1 {
 			t = sig.Params().At(i).Type()
 		}
-		args = append(args, l.convert(rewrite(i, l.expr(a)), l.typeOf(a), t))
+		x := l.convert(rewrite(i, l.expr(a)), l.typeOf(a), t)
+		if t != nil && isAny(t) && l.inAny(l.typeOf(a)) && l.callsCompiled(e) { // which knows no type's newest declaration
+			x = l.rt("Open", x)
+		}
+		args = append(args, x)
 	}
 	if e.Ellipsis.IsValid() {
 		l.holdFuncs(args[:n-1], sig)
@@ -182,6 +186,19 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		}
 	}
 	return args, false
+}
+
+// callsCompiled says whether what is called is a function or method of compiled code.
+func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
+	var id *ast.Ident
+	switch f := ast.Unparen(e.Fun).(type) {
+	case *ast.Ident:
+		id = f
+	case *ast.SelectorExpr:
+		id = f.Sel
+	}
+	f, ok := l.info.Uses[id].(*types.Func)
+	return ok && f.Pkg() != nil && !Interpreted(f.Pkg())
 }
 
 // holdFuncs has functions among the arguments in front of a spread one come from variables: the interpreter
@@ -229,15 +246,20 @@ func isAny(t types.Type) bool {
 	return ok && i.Empty()
 }
 
-// errorsAs is errors.As for a target that is an interface of cells, whose methods package errors does not
-// see; nil for another.
+// errorsAs is errors.As for a target of a type of cells: package errors sees neither the methods of their
+// interfaces, nor that a type was declared again. It is nil for another target.
 func (l *Lowerer) errorsAs(e *ast.CallExpr) ast.Expr {
-	p, ok := l.typeOf(e.Args[1]).Underlying().(*types.Pointer)
-	if !ok || !l.inAny(p.Elem()) {
+	t := l.typeOf(e.Args[1])
+	p, ok := t.Underlying().(*types.Pointer)
+	if !ok || !l.inAny(p.Elem()) && !l.boxed(p.Elem()) {
 		return nil
 	}
 	err := l.convert(l.expr(e.Args[0]), l.typeOf(e.Args[0]), errorType)
-	return l.rt("ErrorsAs", err, l.expr(e.Args[1]), l.int(l.env.TypeKey(types.Unalias(p.Elem()))))
+	target, key := l.expr(e.Args[1]), l.int(l.env.TypeKey(types.Unalias(p.Elem())))
+	if l.inAny(p.Elem()) {
+		return l.rt("ErrorsAs", err, target, key)
+	}
+	return l.rt("ErrorsAsType", err, target, key, l.int(l.boxKey(t)))
 }
 
 func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {

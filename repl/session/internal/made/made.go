@@ -20,7 +20,9 @@ import (
 // A Session knows the types of cells by their numbers.
 type Session struct {
 	Type func(key int) types.Type
-	Key  func(t types.Type) int
+	// Key is the number of the type with its newest declarations: what has been made of earlier ones stands
+	// for that.
+	Key func(t types.Type) int
 	// Name is how Go writes the type, and Path the path of the package that declares it.
 	Name func(t types.Type) string
 	Path func(p *types.Package) string

@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -12,7 +13,7 @@ import (
 // number of that type if values of it come in boxes, or 0.
 func (r *Runtime) As(x, into any, key int) bool {
 	v, t := r.Dynamic(reflect.ValueOf(x))
-	if !v.IsValid() || t.Key() != key {
+	if !v.IsValid() || t == nil && key != 0 || t != nil && (key == 0 || r.typ(key) != t) {
 		return false
 	}
 	dst := reflect.ValueOf(into).Elem()
@@ -29,7 +30,7 @@ func (r *Runtime) AsInterface(x, into any) bool {
 	if dst.Kind() != reflect.Interface || x == nil {
 		return false
 	}
-	v := reflect.ValueOf(x)
+	v := reflect.ValueOf(r.current(x))
 	if !v.Type().Implements(dst.Type()) {
 		return false
 	}
@@ -63,7 +64,7 @@ func (r *Runtime) has(x any, iface int) bool {
 	case !v.IsValid():
 		return false
 	case t != nil:
-		return r.types.Implements(t.key, iface)
+		return r.types.Implements(t.key, r.typ(iface).key)
 	}
 	return r.types.Satisfies(v.Type(), iface)
 }
@@ -73,8 +74,23 @@ func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 	if target == nil {
 		panic(RuntimeError("errors: target must be a non-nil pointer"))
 	}
+	return chain(err, target, func(err error) bool { return r.AsOwn(err, target, iface) })
+}
+
+// ErrorsAsType is errors.As for a target that is a variable of a type of cells; elem is the number of the type,
+// and pointer that of the target's.
+func (r *Runtime) ErrorsAsType(err error, target any, elem, pointer int) bool {
+	boxed := r.Box(pointer, target)
+	if !r.renewed.Load() || reflect.ValueOf(target).IsNil() {
+		return errors.As(err, boxed)
+	}
+	return chain(err, boxed, func(err error) bool { return r.As(err, target, elem) })
+}
+
+// chain looks for the first error for which is holds, as package errors does.
+func chain(err error, target any, is func(error) bool) bool {
 	for err != nil {
-		if r.AsOwn(err, target, iface) {
+		if is(err) {
 			return true
 		}
 		if x, ok := err.(interface{ As(any) bool }); ok && x.As(target) {
@@ -85,7 +101,7 @@ func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 			err = x.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, e := range x.Unwrap() {
-				if r.ErrorsAs(e, target, iface) {
+				if chain(e, target, is) {
 					return true
 				}
 			}

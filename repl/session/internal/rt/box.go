@@ -95,6 +95,48 @@ func (r *Runtime) typ(key int) *Type {
 	return list[key]
 }
 
+// Renew has the types with some numbers be others from now on: types that were declared again and are made of
+// the same. So values that were made before, and code that was compiled before, go on as if they were new.
+func (r *Runtime) Renew(numbers map[int]int) {
+	for _, now := range numbers {
+		r.typ(now)
+	}
+	r.tables.Lock()
+	defer r.tables.Unlock()
+	var list []*Type
+	if have := r.numbered.Load(); have != nil {
+		list = slices.Clone(*have)
+	}
+	for old, now := range numbers {
+		for len(list) <= old {
+			list = append(list, nil)
+		}
+		for key, t := range list {
+			if key == old || t.Key() == old {
+				list[key] = list[now]
+			}
+		}
+	}
+	r.numbered.Store(&list)
+	r.madeTypes.Clear()
+	r.renewed.Store(true)
+}
+
+// current is a value in an interface with the newest declaration of its type.
+func (r *Runtime) current(x any) any {
+	if x == nil || !r.renewed.Load() {
+		return x
+	}
+	t := r.known(reflect.TypeOf(x))
+	if t == nil {
+		return x
+	}
+	if made := t.reflect(); made != reflect.TypeOf(x) {
+		return gotype.Retype(x, made)
+	}
+	return x
+}
+
 // known is what only the session knows of the type of a value in an interface; nil for a type of compiled
 // code.
 func (r *Runtime) known(made reflect.Type) *Type {
@@ -141,8 +183,8 @@ func as(t reflect.Type, v reflect.Value) reflect.Value {
 	return to
 }
 
-// Open is the value in a compiled interface as an any holds it.
-func (r *Runtime) Open(x any) any { return x }
+// Open is the value in an interface as an any of today holds it.
+func (r *Runtime) Open(x any) any { return r.current(x) }
 
 // Invoke calls a method of the type with this number, which is registered as a function whose first parameter
 // is the receiver or a pointer to it; recv is a value of the type or a pointer to one. The results are the

@@ -91,6 +91,7 @@ type Runtime struct {
 	methods   map[methodID]reflect.Value
 	numbered  atomic.Pointer[[]*Type] // by their numbers
 	madeTypes sync.Map                // reflect.Type of a value in an interface -> *Type, nil for one of compiled code
+	renewed   atomic.Bool             // types were declared again
 	shown     []reflect.Value
 	loop      func(n int)
 	asking    func(more func() bool)
