@@ -31,14 +31,14 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 	}
-	s.n++
+	s.past.n++
 	own, leave := s.runner.Enter(ctx)
 	defer leave()
-	r := Result{N: s.n}
-	s.history = append(s.history, Cell{N: s.n, Source: cell})
-	at := len(s.history) - 1
+	r := Result{N: s.past.n}
+	s.past.cells = append(s.past.cells, Cell{N: s.past.n, Source: cell})
+	at := len(s.past.cells) - 1
 	r.Err = s.runCell(own, &r, cell)
-	s.history[at].Err = r.Err != nil
+	s.past.cells[at].Err = r.Err != nil
 	r.Elapsed = time.Since(start)
 	return r
 }
@@ -48,7 +48,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
 			err = fmt.Errorf("%s: internal error: %v", world.CellName(r.N), p)
-			s.lastPanic = internalPanic(p)
+			s.past.lastPanic = internalPanic(p)
 		}
 	}()
 	if s.packages.Any() {
@@ -138,11 +138,11 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 	for i, list := range units {
 		for _, u := range list {
 			if u.Command != "" {
-				before := s.generation
+				before := s.past.generation
 				if err := s.runCommand(ctx, r, u); err != nil {
 					return 0, err
 				}
-				if s.generation != before {
+				if s.past.generation != before {
 					return i + 1, nil
 				}
 				continue
@@ -171,9 +171,9 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	if s.opts.Commands == nil {
 		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.Command)
 	}
-	outer := s.command
-	s.command = u
-	defer func() { s.command = outer }()
+	outer := s.past.command
+	s.past.command = u
+	defer func() { s.past.command = outer }()
 	var made struct {
 		shown display.Value
 		err   error
@@ -211,7 +211,7 @@ func (r runs) RunUnit(ctx context.Context, u *compile.Unit) error {
 	return err
 }
 
-func (r runs) Changed() { r.s.generation++ }
+func (r runs) Changed() { r.s.past.generation++ }
 
 func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
 
@@ -290,7 +290,7 @@ func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, e
 	at := token.NoPos
 	if failed != nil {
 		at = failed.pos
-	} else if m := s.markAt(lower.CellSlot); m != nil {
+	} else if m := s.places.markAt(lower.CellSlot); m != nil {
 		at = m.Pos
 	}
 	for _, name := range u.DeclaredFrom(at) {

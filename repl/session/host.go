@@ -12,7 +12,7 @@ import (
 // A host is the session as what runs its cells sees it.
 type host struct{ s *Session }
 
-func (h host) Cell() string { return world.CellName(h.s.n) }
+func (h host) Cell() string { return world.CellName(h.s.past.n) }
 
 func (h host) Context(ctx context.Context) context.Context { return h.s.settings(h.s.progress(ctx)) }
 
@@ -26,7 +26,7 @@ func (h host) Begin(ctx context.Context) {
 	}
 }
 
-func (h host) Place(op string) string { return h.s.place(op) }
+func (h host) Place(op string) string { return h.s.places.place(op) }
 
 func (h host) Panicked(o rt.Outcome) error { return h.s.panicked(o) }
 

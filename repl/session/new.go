@@ -65,7 +65,7 @@ func (s *Session) start() error {
 	if s.interp, err = yaegi.New(yaegi.Hooks{Trace: s.rt.Trace, Look: s.rt.Stop, IsMark: lower.IsMark, Mark: s.rt.Word}); err != nil {
 		return err
 	}
-	s.outs, s.lines = outs{list: map[int]*out{}}, map[token.Pos]string{}
+	s.outs = outs{list: map[int]*out{}}
 	s.library = library.New(s.rt, s.streams, s.opts.Stdin, library.Limits{Memory: s.runner.Memory, Exit: s.exit, Whole: s.program != nil})
 	s.compiler = compile.New(compile.Config{
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
@@ -73,6 +73,7 @@ func (s *Session) start() error {
 	})
 	s.packages = program.New(s.compiler, runs{s}, home(s.opts))
 	s.compiler.Loader = s.packages
+	s.places = places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}}
 	s.runner.Attach(s.interp, s.rt)
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial
@@ -114,14 +115,14 @@ func (s *Session) Close() error {
 // Reset forgets all that cells have declared. The numbers of cells go on, and so does the history.
 func (s *Session) Reset() {
 	s.rt.InterruptOthers(errors.New("the session was reset"))
-	s.generation++
+	s.past.generation++
 	if err := s.start(); err != nil {
 		panic(err) // it has worked in New
 	}
 }
 
 // Next is the number of the next cell.
-func (s *Session) Next() int { return s.n + 1 }
+func (s *Session) Next() int { return s.past.n + 1 }
 
 // Stdout is where cells print.
 func (s *Session) Stdout() io.Writer { return s.streams.Out }
@@ -130,22 +131,17 @@ func (s *Session) Stdout() io.Writer { return s.streams.Out }
 func (s *Session) Dir() string { return s.opts.Dir }
 
 // History returns the cells so far, the oldest first.
-func (s *Session) History() []Cell { return append([]Cell(nil), s.history...) }
+func (s *Session) History() []Cell { return append([]Cell(nil), s.past.cells...) }
 
 // LastPanic is the newest panic of a cell, or nil.
-func (s *Session) LastPanic() *PanicError { return s.lastPanic }
+func (s *Session) LastPanic() *PanicError { return s.past.lastPanic }
 
 // text is the text of a cell, or of the file of a package that a number stands for, which has a name.
 func (s *Session) text(n int) (text, file string) {
 	if text, file := s.packages.Text(n); file != "" {
 		return text, file
 	}
-	for i := len(s.history) - 1; i >= 0; i-- {
-		if s.history[i].N == n {
-			return s.history[i].Source, ""
-		}
-	}
-	return "", ""
+	return s.past.text(n), ""
 }
 
 // source is the text of a cell or of a package's file.

@@ -35,7 +35,7 @@ func (s *Session) news(ran []*compile.Unit) (lines []string) {
 				continue
 			}
 			holders := s.holding(old)
-			if len(holders) == 0 && (old.Kind != world.Var || now.Kind != world.Var || old.Cell == s.n) {
+			if len(holders) == 0 && (old.Kind != world.Var || now.Kind != world.Var || old.Cell == s.past.n) {
 				continue
 			}
 			what := now.Kind.String()

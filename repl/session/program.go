@@ -52,7 +52,7 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	}
 	p.s = s
 	for i, f := range files {
-		s.history = append(s.history, Cell{N: i + 1, Source: f.Source})
+		s.past.cells = append(s.past.cells, Cell{N: i + 1, Source: f.Source})
 	}
 	defer s.streams.Flush()
 	units, err := s.packages.Program(files)

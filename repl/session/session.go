@@ -18,7 +18,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"go/token"
 	"io"
 	"sync"
 	"time"
@@ -133,19 +132,13 @@ type Cell struct {
 // A Session is a running notebook: its variables, its history, its interpreter.
 type Session struct {
 	opts    Options
+	past    history
 	streams *library.Streams // where cells print
-	library *library.Library
+	library *library.Library // what they import
 
-	n         int // the newest cell
-	history   []Cell
-	lastPanic *PanicError
-	command   *compile.Unit        // the command line that runs
-	lines     map[token.Pos]string // what the lines of marks are called
-	// generation counts the changes that commands make, after which the rest of a cell is checked again.
-	generation int
-	random     *tensor.RNG   // behind tensor.Randn and the like
-	device     device.Choice // the default of the cells
-	finite     tensor.Guard  // stops evaluations of the cells that make a NaN or an infinity
+	random *tensor.RNG   // behind tensor.Randn and the like
+	device device.Choice // the default of the cells
+	finite tensor.Guard  // stops evaluations of the cells that make a NaN or an infinity
 
 	compiler *compile.Compiler
 	interp   *yaegi.Interp
@@ -154,6 +147,7 @@ type Session struct {
 	packages *program.Packages
 	format   *display.Formatter
 	outs     outs
+	places   places
 
 	// busy is held while a cell runs, and while completion or a hint looks at the session from another
 	// goroutine.

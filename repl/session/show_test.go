@@ -35,7 +35,7 @@ func TestShowing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, out := newSession(t, Options{limits: supervise.Limits{Memory: 1 << 30}})
 			transcript(s, out, "kept := 41")
-			s.n = 0
+			s.past.n = 0
 			if c.before != "" {
 				run(t, s, c.before)
 			}

@@ -25,9 +25,9 @@ func (s *Session) CompileEach(stmts string) (*Stmt, error) { return s.compile(st
 
 func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 	s.runner.Settle()
-	n := -1 - s.linesBefore(stmts)
-	s.history = append(s.history, Cell{N: n, Source: stmts})
-	defer func() { s.history = s.history[:len(s.history)-1] }()
+	n := -1 - s.places.linesBefore(stmts)
+	s.past.cells = append(s.past.cells, Cell{N: n, Source: stmts})
+	defer func() { s.past.cells = s.past.cells[:len(s.past.cells)-1] }()
 	u, value, err := s.compiler.Loop(n, stmts, each)
 	if err != nil {
 		return nil, err

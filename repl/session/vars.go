@@ -50,14 +50,14 @@ func (s *Session) Delete(name string) error {
 	if e == nil || e.Cell == 0 {
 		if _, ok := s.compiler.World.Imports[name]; ok {
 			delete(s.compiler.World.Imports, name)
-			s.generation++
+			s.past.generation++
 			return nil
 		}
 		return fmt.Errorf("delete: no cell has declared %s", name)
 	}
 	delete(s.compiler.World.Names, name)
 	delete(s.compiler.World.Methods, name)
-	s.generation++
+	s.past.generation++
 	if e.Kind != world.Var {
 		return nil
 	}

@@ -2,14 +2,26 @@ package session
 
 import (
 	"fmt"
+	"go/token"
 	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
+
+// places tell where code of cells is, from the marks that its statements set: those of a panic, and of the
+// operation of the engine that runs.
+type places struct {
+	compiler *compile.Compiler
+	rt       *rt.Runtime
+	past     *history
+	lines    map[token.Pos]string // what the lines of marks are called
+}
 
 // place says which line of a cell runs an operation of the engine: "In[3]:2". Only the goroutine of a cell's
 // body may ask, because marks are those of whichever goroutine has set them last.
@@ -17,17 +29,17 @@ import (
 // The newest statement that calls the engine has set a mark. It may have ended since: then its function has
 // returned to a statement that goes on to call the engine. If both may be meant, the one that names the
 // operation is; if both or none do, the text is "In[2]:1 or In[3]:2".
-func (s *Session) place(op string) string {
-	m := s.markAt(lower.EngineSlot)
+func (ps *places) place(op string) string {
+	m := ps.markAt(lower.EngineSlot)
 	if m == nil {
-		return s.lineOf(s.markAt(lower.CellSlot))
+		return ps.lineOf(ps.markAt(lower.CellSlot))
 	}
 	if m.Func == "" { // the cell's own statement: nothing can have called it
-		return s.lineOf(m)
+		return ps.lineOf(m)
 	}
 	places := []*lower.Mark{m}
-	for slot := range s.compiler.Slots() {
-		if c := s.markAt(slot); c != nil && c != m && slot != lower.EngineSlot && c.Mixed && mayCall(c, m) {
+	for slot := range ps.compiler.Slots() {
+		if c := ps.markAt(slot); c != nil && c != m && slot != lower.EngineSlot && c.Mixed && mayCall(c, m) {
 			places = append(places, c)
 		}
 	}
@@ -42,7 +54,7 @@ func (s *Session) place(op string) string {
 	}
 	lines := make([]string, len(places))
 	for i, p := range places {
-		lines[i] = s.lineOf(p)
+		lines[i] = ps.lineOf(p)
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), " or ")
@@ -73,39 +85,52 @@ func callsOp(name, op string) bool {
 }
 
 // lineOf is the line of a mark, "In[3]:2" or "util/util.go:12".
-func (s *Session) lineOf(m *lower.Mark) string {
+func (ps *places) lineOf(m *lower.Mark) string {
 	if m == nil {
-		return world.CellName(s.n)
+		return world.CellName(ps.past.n)
 	}
-	if text, ok := s.lines[m.Pos]; ok {
+	if text, ok := ps.lines[m.Pos]; ok {
 		return text
 	}
-	p := s.compiler.Position(m.Pos)
+	p := ps.compiler.Position(m.Pos)
 	n, line := yaegi.CellOf(p.Filename), p.Line
 	text := fmt.Sprintf("%s:%d", world.CellName(n), line)
 	if n < 0 { // a statement that a command compiles: it is that of the cell that runs now
-		return fmt.Sprintf("%s:%d", world.CellName(s.n), line-1-n)
+		return fmt.Sprintf("%s:%d", world.CellName(ps.past.n), line-1-n)
 	}
-	if _, file := s.text(n); file != "" {
+	if _, file := ps.compiler.Text(n); file != "" {
 		text = fmt.Sprintf("%s:%d", file, line)
 	}
-	s.lines[m.Pos] = text
+	ps.lines[m.Pos] = text
 	return text
 }
 
 // linesBefore counts the lines of the cell before a statement that a command compiles. The command may have
 // put something in front of the statement, but no line.
-func (s *Session) linesBefore(stmts string) int {
-	if s.command == nil {
+func (ps *places) linesBefore(stmts string) int {
+	if ps.past.command == nil {
 		return 0
 	}
-	source := s.source(s.n)
-	line, _ := cell.LineCol(source, s.command.Piece.From)
+	source := ps.past.text(ps.past.n)
+	line, _ := cell.LineCol(source, ps.past.command.Piece.From)
 	first, _, _ := strings.Cut(stmts, "\n")
-	for i, text := range strings.Split(s.command.Piece.Text(source), "\n") {
+	for i, text := range strings.Split(ps.past.command.Piece.Text(source), "\n") {
 		if text = strings.TrimSpace(text); i > 0 && text != "" && strings.HasSuffix(first, text) {
 			return line - 1 + i
 		}
 	}
 	return line - 1
+}
+
+func (ps *places) markAt(slot int) *lower.Mark {
+	v := ps.rt.Variable(lower.MarkVar(slot))
+	if !v.IsValid() {
+		return nil
+	}
+	return ps.compiler.Mark(int(v.Int()))
+}
+
+// cellOf is the number of the cell, or of the package's file, that a mark is in.
+func (ps *places) cellOf(m *lower.Mark) int {
+	return yaegi.CellOf(ps.compiler.Position(m.Pos).Filename)
 }
