@@ -86,7 +86,7 @@ func TestSplit(t *testing.T) {
 		{"aééé", 0.3, "aé", "éé"},
 		{"", 0.5, "", ""},
 		{"abc", 1, "abc", ""},
-		{"abc", -1, "", "abc"},
+		{"abc", 0, "", "abc"},
 	}
 	for _, test := range tests {
 		if first, rest := Split(test.text, test.share); first != test.first || rest != test.rest {

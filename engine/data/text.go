@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
@@ -113,8 +114,12 @@ func GoSource(pkg string) string {
 	return ""
 }
 
-// Split cuts a text in two: share (0.9) of it, and the rest. The cut is at a line's end when one is near.
+// Split cuts a text in two: share (0.9) of it, and the rest. The cut is at a line's end when one is near. A
+// share that is not from 0 to 1 panics with a *tensor.Error.
 func Split(text string, share float64) (first, rest string) {
+	if !(share >= 0 && share <= 1) {
+		panic(&tensor.Error{Op: "data.Split", Msg: fmt.Sprintf("got share %v, want one from 0 to 1", share)})
+	}
 	at := min(len(text), max(0, int(float64(len(text))*share)))
 	if i := strings.IndexByte(text[at:], '\n'); i >= 0 && i < 200 {
 		at += i + 1

@@ -5,6 +5,7 @@ package llm
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -46,7 +47,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check panics with a *tensor.Error for a shape that no model can have.
+// check panics with a *tensor.Error for lengths and numbers that no model can have.
 func (c Config) check() {
 	switch {
 	case c.Vocab < 1 || c.Layers < 1 || c.Width < 1 || c.Heads < 1:
@@ -57,6 +58,10 @@ func (c Config) check() {
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got width %d and %d heads, want heads of an even width", c.Width, c.Heads)})
 	case c.DType != dtype.Invalid && c.DType != dtype.F32 && c.DType != dtype.BF16 && c.DType != dtype.F16:
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got dtype %v, want f32, bf16 or f16", c.DType)})
+	case !(c.Eps >= 0) || math.IsInf(c.Eps, 0):
+		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got eps %v, want a finite number of at least 0", c.Eps)})
+	case !(c.Rope > 0) || math.IsInf(c.Rope, 0):
+		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got rope %v, want a positive finite number", c.Rope)})
 	case c.KVHeads < 1 || c.Heads%c.KVHeads != 0:
 		panic(&tensor.Error{Op: "llm.New", Msg: fmt.Sprintf("got %d query heads and %d key heads, want a multiple", c.Heads, c.KVHeads)})
 	}
@@ -101,7 +106,7 @@ type Model struct {
 
 // New makes a model with random weights: normal with standard deviation 0.02, and 0.02/√(2·Layers) for the
 // projections that write into the residual stream (Radford et al. 2019). The same Config gives the same
-// weights. It panics with a *tensor.Error for lengths that no model can have.
+// weights. It panics with a *tensor.Error for lengths and numbers that no model can have.
 func New(c Config) *Model {
 	c = c.withDefaults()
 	c.check()

@@ -14,21 +14,26 @@ type Linear struct {
 }
 
 // NewLinear returns a linear layer without bias. The weights are uniform in ±1/√in, from the session's
-// generator.
+// generator. As all constructors of this package, it panics with a *tensor.Error for lengths below 1.
 func NewLinear(in, out int) *Linear {
+	positive("nn.NewLinear", length{"in", in}, length{"out", out})
 	bound := 1 / math.Sqrt(float64(in))
 	return &Linear{Weight: tensor.Rand(in, out).Sub(0.5).Mul(2 * bound).Named("weight").Param()}
 }
 
 // NewLinearBias is NewLinear with a bias, which is 0.
 func NewLinearBias(in, out int) *Linear {
+	positive("nn.NewLinearBias", length{"in", in}, length{"out", out})
 	l := NewLinear(in, out)
 	l.Bias = tensor.Zeros(out).Named("bias").Param()
 	return l
 }
 
-// NewLinearNormal returns a linear layer without bias whose weights are normal with a standard deviation.
+// NewLinearNormal returns a linear layer without bias whose weights are normal with a standard deviation, a
+// finite number that is not negative.
 func NewLinearNormal(random *tensor.RNG, in, out int, deviation float64) *Linear {
+	positive("nn.NewLinearNormal", length{"in", in}, length{"out", out})
+	notNegative("nn.NewLinearNormal", "deviation", deviation)
 	return &Linear{Weight: random.Randn(in, out).Mul(deviation).Named("weight").Param()}
 }
 
@@ -64,8 +69,11 @@ type Embedding struct {
 	Weight tensor.Tensor // [vocabulary width]
 }
 
-// NewEmbedding returns an embedding with normal weights of a standard deviation.
+// NewEmbedding returns an embedding with normal weights of a standard deviation, a finite number that is not
+// negative.
 func NewEmbedding(random *tensor.RNG, vocabulary, width int, deviation float64) *Embedding {
+	positive("nn.NewEmbedding", length{"vocabulary", vocabulary}, length{"width", width})
+	notNegative("nn.NewEmbedding", "deviation", deviation)
 	return &Embedding{Weight: random.Randn(vocabulary, width).Mul(deviation).Named("weight").Param()}
 }
 

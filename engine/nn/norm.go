@@ -12,8 +12,10 @@ type RMSNorm struct {
 	Eps    float64
 }
 
-// NewRMSNorm returns a norm whose weight is 1.
+// NewRMSNorm returns a norm whose weight is 1. Eps is a finite number that is not negative.
 func NewRMSNorm(width int, eps float64) *RMSNorm {
+	positive("nn.NewRMSNorm", length{"width", width})
+	notNegative("nn.NewRMSNorm", "eps", eps)
 	return &RMSNorm{Weight: tensor.Ones(width).Named("weight").Param(), Eps: eps}
 }
 
@@ -34,8 +36,11 @@ type LayerNorm struct {
 	Eps          float64
 }
 
-// NewLayerNorm returns a norm whose weight is 1 and whose bias is 0.
+// NewLayerNorm returns a norm whose weight is 1 and whose bias is 0. Eps is a finite number that is not
+// negative.
 func NewLayerNorm(width int, eps float64) *LayerNorm {
+	positive("nn.NewLayerNorm", length{"width", width})
+	notNegative("nn.NewLayerNorm", "eps", eps)
 	return &LayerNorm{Weight: tensor.Ones(width).Named("weight").Param(), Bias: tensor.Zeros(width).Named("bias").Param(), Eps: eps}
 }
 

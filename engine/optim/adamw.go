@@ -11,9 +11,9 @@ import (
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019). A field that is 0 has its usual
 // value; WeightDecay is usually 0 with LoRA and 0.1 in pre-training.
 type AdamW struct {
-	Beta1       float64 // 0.9
-	Beta2       float64 // 0.999
-	Eps         float64 // 1e-8
+	Beta1       float64 // 0.9; at least 0 and less than 1
+	Beta2       float64 // 0.999; likewise
+	Eps         float64 // 1e-8; not negative
 	WeightDecay float64 // of all parameters: p −= rate·WeightDecay·p in each step
 }
 
@@ -32,7 +32,10 @@ func (a AdamW) withDefaults() AdamW {
 
 // New returns an AdamW optimizer. One step is one launch, however many parameters there are.
 func (a AdamW) New(params []nn.Param) Optimizer {
-	return &adamW{AdamW: a.withDefaults(), params: params, m: zeros(params), v: zeros(params)}
+	a = a.withDefaults()
+	must(checked("optim.AdamW", 1, setting{"Beta1", a.Beta1}, setting{"Beta2", a.Beta2}),
+		checked("optim.AdamW", unlimited, setting{"Eps", a.Eps}, setting{"WeightDecay", a.WeightDecay}))
+	return &adamW{AdamW: a, params: params, m: zeros(params), v: zeros(params)}
 }
 
 // String says the settings.
@@ -49,6 +52,7 @@ type adamW struct {
 }
 
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
+	checkStep("optim.AdamW", a.params, grads, rate)
 	values := nn.Values(a.params)
 	u := &Update{old: slices.Concat(values, a.m, a.v), private: 2 * len(values), step: &a.step, rate: constant(rate)}
 	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {

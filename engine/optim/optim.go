@@ -24,7 +24,8 @@ import (
 
 // A Rule is the settings of a method. Its zero value is usable.
 type Rule interface {
-	// New returns an optimizer for parameters, which must be trainable.
+	// New returns an optimizer for parameters, which must be trainable. It panics with a *tensor.Error for
+	// settings that mean nothing: NaN, negative numbers, a momentum of 1.
 	New(params []nn.Param) Optimizer
 	String() string
 }
@@ -32,7 +33,8 @@ type Rule interface {
 // An Optimizer applies a rule to a list of parameters.
 type Optimizer interface {
 	// Update says what one step does: the gradients, in the order of the parameters, are multiplied by scale
-	// (an f32 number, or none for 1) before they are used.
+	// (an f32 number, or none for 1) before they are used. It panics with a *tensor.Error if they are not as
+	// many or have other shapes than the parameters, and for a rate that is negative or not finite.
 	Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update
 	// State returns what must be kept to go on later exactly.
 	State() State
@@ -139,8 +141,11 @@ func constant(rate float64) func(int) float64 { return func(int) float64 { retur
 
 // ClipScale returns the global norm of the gradients, √Σg² over all of them, and the factor min(1,
 // limit/norm) that brings it down to limit (Pascanu et al. 2013). Both are f32 numbers that are not yet
-// evaluated.
+// evaluated. A limit that is negative or NaN panics with a *tensor.Error.
 func ClipScale(grads []tensor.Tensor, limit float64) (scale, norm tensor.Tensor) {
+	if !(limit >= 0) {
+		panic(&tensor.Error{Op: "optim.ClipScale", Msg: fmt.Sprintf("got limit %v, want at least 0", limit)})
+	}
 	ir.InPass(ir.Optimizer, func() {
 		norm = tensor.SumSquares(grads).Sqrt()
 		scale = tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1)

@@ -3,10 +3,12 @@ package optim
 import (
 	"fmt"
 	"math"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A Schedule is a learning rate that depends on the step. Make one with Constant, Cosine or Linear; or fill
-// in the fields. The zero Schedule is a learning rate of 0.
+// in the fields; Check says whether they mean something. The zero Schedule is a learning rate of 0.
 type Schedule struct {
 	Shape  Shape
 	Peak   float64
@@ -35,18 +37,33 @@ func (s Shape) String() string {
 	return shapeNames[s]
 }
 
-// Constant is always rate.
-func Constant(rate float64) Schedule { return Schedule{Shape: Flat, Peak: rate} }
+// Check returns an error that names the field whose number means nothing: NaN, an infinity, a negative one.
+func (s Schedule) Check() error {
+	const op = "optim.Schedule"
+	if s.Shape < 0 || int(s.Shape) >= len(shapeNames) {
+		return &tensor.Error{Op: op, Msg: fmt.Sprintf("got Shape %d, want Flat, CosineDecay or LinearDecay", int(s.Shape))}
+	}
+	return checked(op, unlimited, setting{"Peak", s.Peak}, setting{"Floor", s.Floor}, setting{"Warmup", float64(s.Warmup)}, setting{"Total", float64(s.Total)})
+}
+
+// made is a schedule of a constructor, which panics with a *tensor.Error for numbers that mean nothing.
+func made(s Schedule) Schedule {
+	must(s.Check())
+	return s
+}
+
+// Constant is always rate. As Cosine and Linear it panics with a *tensor.Error for numbers that mean nothing.
+func Constant(rate float64) Schedule { return made(Schedule{Shape: Flat, Peak: rate}) }
 
 // Cosine rises to peak in warmup steps and falls to 0 at step total along half a cosine (Loshchilov and
 // Hutter, SGDR, https://arxiv.org/abs/1608.03983, without restarts).
 func Cosine(peak float64, warmup, total int) Schedule {
-	return Schedule{Shape: CosineDecay, Peak: peak, Warmup: warmup, Total: total}
+	return made(Schedule{Shape: CosineDecay, Peak: peak, Warmup: warmup, Total: total})
 }
 
 // Linear rises to peak in warmup steps and falls to 0 at step total in a straight line.
 func Linear(peak float64, warmup, total int) Schedule {
-	return Schedule{Shape: LinearDecay, Peak: peak, Warmup: warmup, Total: total}
+	return made(Schedule{Shape: LinearDecay, Peak: peak, Warmup: warmup, Total: total})
 }
 
 // At returns the learning rate of a step, counted from 0. The first step of a warm-up already learns.

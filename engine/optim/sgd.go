@@ -10,13 +10,14 @@ import (
 // SGD is gradient descent with momentum, in PyTorch's form: d = g + WeightDecay·p, b = Momentum·b + d, p −=
 // rate·b; with Nesterov p −= rate·(d + Momentum·b).
 type SGD struct {
-	Momentum    float64
+	Momentum    float64 // at least 0 and less than 1
 	Nesterov    bool
-	WeightDecay float64
+	WeightDecay float64 // not negative
 }
 
 // New returns an SGD optimizer.
 func (s SGD) New(params []nn.Param) Optimizer {
+	must(checked("optim.SGD", 1, setting{"Momentum", s.Momentum}), checked("optim.SGD", unlimited, setting{"WeightDecay", s.WeightDecay}))
 	o := &sgd{SGD: s, params: params}
 	if s.Momentum != 0 {
 		o.b = zeros(params)
@@ -41,6 +42,7 @@ type sgd struct {
 }
 
 func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
+	checkStep("optim.SGD", s.params, grads, rate)
 	u := &Update{step: &s.step, rate: constant(rate)}
 	for i, param := range s.params {
 		if s.Momentum != 0 {

@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data"
@@ -59,14 +58,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Accumulate = max(1, o.Accumulate)
+	if o.Accumulate == 0 {
+		o.Accumulate = 1
+	}
 	if o.Optimizer == nil {
 		o.Optimizer = optim.AdamW{}
 	}
-	if o.EvalBatches <= 0 {
+	if o.EvalBatches == 0 {
 		o.EvalBatches = 8
 	}
-	if o.Keep <= 0 {
+	if o.Keep == 0 {
 		o.Keep = 2
 	}
 	return o
@@ -181,12 +182,21 @@ func (o Options) check(params []nn.Param) error {
 		return fmt.Errorf("train: got %d steps, want at least 1", o.Steps)
 	case o.LR == optim.Schedule{}:
 		return errors.New("train: the learning rate is missing: set LR, for example to optim.Cosine(3e-3, 30, steps)")
-	case !finite(o.LR.Peak) || !finite(o.LR.Floor):
-		return fmt.Errorf("train: got a learning rate of %v, want a finite one", o.LR)
-	case math.IsNaN(o.Clip):
-		return errors.New("train: got a Clip of NaN, want a number; 0 and +Inf clip nothing")
+	case !(o.Clip >= 0):
+		return fmt.Errorf("train: got a Clip of %v, want at least 0; 0 and +Inf clip nothing", o.Clip)
 	case len(params) == 0:
 		return errors.New("train: the model has no trainable weights")
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"Accumulate", o.Accumulate}, {"EvalEvery", o.EvalEvery}, {"EvalBatches", o.EvalBatches}, {"CheckpointEvery", o.CheckpointEvery}, {"Keep", o.Keep}} {
+		if n.value < 0 {
+			return fmt.Errorf("train: got %s %d, want at least 0", n.name, n.value)
+		}
+	}
+	if err := o.LR.Check(); err != nil {
+		return fmt.Errorf("train: LR: %w", err)
 	}
 	for _, p := range params {
 		if !p.Trainable() {

@@ -47,7 +47,7 @@ func compileArgBest(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 			clear(best)
 			var keys [tile.Len]int64
 			for k := range length {
-				if l.stopped(k) {
+				if l.stopped(k * columns) {
 					return
 				}
 				row := x.fetch(worker, (o*length+k)*inner+first, n)
