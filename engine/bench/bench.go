@@ -25,6 +25,7 @@ type Options struct {
 	Precision float64       // stop when the median is known to this share (95 % interval, half its width); 0: 0.02
 	Tolerance float64       // how large a difference may be that counts as none; 0: 0.03
 	Unchecked bool          // do not compare what the works of a comparison give
+	Cold      bool          // empty the caches before each sample, which is one run then
 	Clock     Clock         // nil: the machine's
 }
 

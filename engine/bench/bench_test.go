@@ -180,6 +180,62 @@ func TestSingle(t *testing.T) {
 	}
 }
 
+// With empty caches each sample is one run, and another time than with warm ones.
+func TestCold(t *testing.T) {
+	m := benchtest.New(1)
+	work := func(n int) error {
+		for range n {
+			if m.Cold {
+				m.Spend(20e-6)
+			}
+			m.Cold = false
+			m.Spend(5e-6)
+		}
+		return nil
+	}
+	entered := false
+	around := func(sample func() error) error {
+		entered = true
+		return sample()
+	}
+	for _, tt := range []struct {
+		cold bool
+		want float64
+	}{{false, 5e-6}, {true, 25e-6}} {
+		r := measure(t, m, bench.Work{Run: work, Around: around}, bench.Options{Cold: tt.cold})
+		if math.Abs(r.Median/tt.want-1) > 0.01 || (r.PerSample == 1) != tt.cold || !entered {
+			t.Errorf("cold %v: got %v s, %d runs a sample, want %v s", tt.cold, r.Median, r.PerSample, tt.want)
+		}
+	}
+}
+
+// Reading more than a cache holds takes longer after it was emptied.
+func TestEvict(t *testing.T) {
+	x := make([]byte, 256<<10)
+	sum := 0
+	read := func(n int) error {
+		for range n {
+			for at := 0; at < len(x); at += 64 {
+				sum += int(x[at])
+			}
+		}
+		return nil
+	}
+	o := bench.Options{Time: 200 * time.Millisecond}
+	warm, err := bench.Measure(t.Context(), read, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Cold = true
+	cold, err := bench.Measure(t.Context(), read, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cold.Min < 1.2*warm.Min {
+		t.Errorf("got %v s cold and %v s warm, at least, want more for empty caches", cold.Min, warm.Min)
+	}
+}
+
 // Functions that do not run the work n times are no measurement.
 func TestRefusesWhatIgnoresN(t *testing.T) {
 	for _, tt := range []struct {

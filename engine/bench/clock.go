@@ -18,21 +18,27 @@ type Clock interface {
 	Ceilings(ctx context.Context, again bool) (Ceilings, error)
 }
 
-// A deviceClock is the clock of this machine and the device that was the default when measuring began.
-type deviceClock struct {
-	start  time.Time
-	device device.Device
+// An Evictor is a [Clock] of a machine whose caches can be emptied, which Options.Cold asks for.
+type Evictor interface {
+	Evict()
 }
 
-func newDeviceClock() deviceClock { return deviceClock{time.Now(), device.Default()} }
+// A deviceClock is the clock of this machine and the device that was the default when measuring began.
+type deviceClock struct {
+	start    time.Time
+	device   device.Device
+	evicting evicting
+}
 
-func (c deviceClock) Now() time.Duration { return time.Since(c.start) }
+func newDeviceClock() *deviceClock { return &deviceClock{start: time.Now(), device: device.Default()} }
 
-func (c deviceClock) Sync() error { return c.device.Sync() }
+func (c *deviceClock) Now() time.Duration { return time.Since(c.start) }
 
-func (c deviceClock) Machine() Machine { return thisMachine(c.device) }
+func (c *deviceClock) Sync() error { return c.device.Sync() }
 
-func (c deviceClock) Ceilings(ctx context.Context, again bool) (Ceilings, error) {
+func (c *deviceClock) Machine() Machine { return thisMachine(c.device) }
+
+func (c *deviceClock) Ceilings(ctx context.Context, again bool) (Ceilings, error) {
 	if again {
 		return kept.again(ctx, c.device)
 	}

@@ -42,6 +42,9 @@ func newRounds(works []Work, o Options) *rounds {
 	r := &rounds{Options: o, empty: newSampler(o.Clock, Work{Run: func(int) error { return nil }})}
 	r.empty.visit = 10
 	for _, w := range works {
+		if e, ok := o.Clock.(Evictor); ok && o.Cold {
+			w.Single, w.Around = true, cold(e, w.Around)
+		}
 		s := &subject{Work: w, samples: newSampler(o.Clock, w)}
 		if w.Floor != nil {
 			s.floor = newSampler(o.Clock, Work{Run: w.Floor, Around: w.Around})
@@ -52,6 +55,20 @@ func newRounds(works []Work, o Options) *rounds {
 		r.subjects = append(r.subjects, s)
 	}
 	return r
+}
+
+// cold empties the caches before each sample, after all that is done around it.
+func cold(e Evictor, around func(func() error) error) func(func() error) error {
+	return func(sample func() error) error {
+		evicted := func() error {
+			e.Evict()
+			return sample()
+		}
+		if around == nil {
+			return evicted()
+		}
+		return around(evicted)
+	}
 }
 
 func (r *rounds) measure(ctx context.Context) (*Comparison, error) {

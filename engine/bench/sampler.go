@@ -186,6 +186,9 @@ func ignoresN(few int, short time.Duration, many int, long time.Duration) string
 func (s *sampler) settle(least time.Duration) {
 	s.perRunLeast = least.Seconds() / float64(s.per)
 	s.visit = min(maxVisit, max(1, int(visitTime/max(least, 1))))
+	if s.single {
+		s.visit = 1 // what is done around each sample may take longer than it
+	}
 }
 
 // join makes samples of n runs, if that does not make them too long.

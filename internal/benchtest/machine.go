@@ -24,7 +24,8 @@ type Machine struct {
 	Draw *rand.Rand
 	now  float64
 	due  []float64
-	Runs int // of all works
+	Runs int  // of all works
+	Cold bool // the caches are empty
 }
 
 // A Pause stops work again and again: after a time of which Every is the mean, for a time of which Length is
@@ -61,6 +62,12 @@ func (m *Machine) Ceilings(_ context.Context, again bool) (bench.Ceilings, error
 		return bench.Ceilings{}, nil
 	}
 	return m.Limits(again)
+}
+
+// Evict empties the caches: what takes how long in the next run is the work's to say, by Cold.
+func (m *Machine) Evict() {
+	m.Spend(10e-3)
+	m.Cold = true
 }
 
 // Elapsed is how many seconds have passed.
