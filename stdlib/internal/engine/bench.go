@@ -22,6 +22,8 @@ func benchSymbols() map[string]reflect.Value {
 		"Compare":              reflect.ValueOf(bench.Compare),
 		"CompareWorks":         reflect.ValueOf(bench.CompareWorks),
 		"Comparison":           reflect.ValueOf((*bench.Comparison)(nil)),
+		"Evictor":              reflect.ValueOf((*bench.Evictor)(nil)),
+		"_Evictor":             reflect.ValueOf((*benchEvictor)(nil)),
 		"Judgement":            reflect.ValueOf((*bench.Judgement)(nil)),
 		"Level":                reflect.ValueOf((*bench.Level)(nil)),
 		"Line":                 reflect.ValueOf((*bench.Line)(nil)),
@@ -71,4 +73,14 @@ func (w benchClock) Now() time.Duration {
 
 func (w benchClock) Sync() error {
 	return w.WSync()
+}
+
+// benchEvictor lets an interpreted type be a bench.Evictor.
+type benchEvictor struct {
+	IValue any
+	WEvict func()
+}
+
+func (w benchEvictor) Evict() {
+	w.WEvict()
 }
