@@ -12,14 +12,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// What follows measures on this machine, and only with -long. A machine on which others work cannot be held to
-// the bars of a quiet one: there it is shown what was measured and why that is not judged, and held against one
-// thing, that nothing wrong is claimed.
+// What follows measures on this machine, and only with -long. A machine on which others work cannot be held
+// to the bars of a quiet one: there it is shown what was measured and why that is not judged, and held
+// against one thing, that nothing wrong is claimed.
 
 const realTrials = 100
 
-// chain runs a chain of multiplications, each of which waits for the one before, beginning with x: its time is
-// in proportion to its length, whatever the memory does.
+// chain runs a chain of multiplications, each of which waits for the one before, beginning with x: its time
+// is in proportion to its length, whatever the memory does.
 func chain(x uint64, length int) uint64 {
 	x |= 1
 	for range length {
@@ -226,8 +226,8 @@ func tryOut(t *testing.T, j *journal, verdicts map[string]int, p pair, trials in
 	}
 }
 
-// judgeVerdicts holds verdicts against what is right for a ratio. Few are wrong on any machine; on a quiet one
-// most are right, too.
+// judgeVerdicts holds verdicts against what is right for a ratio. Few are wrong on any machine; on a quiet
+// one most are right, too.
 func judgeVerdicts(t *testing.T, j *journal, verdicts map[string]int, ratio float64) {
 	right, atLeast := expected(ratio)
 	t.Logf("%v", verdicts)

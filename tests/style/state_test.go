@@ -14,9 +14,9 @@ import (
 
 // What of the engine changes and belongs to the process, and why no context carries it. Variables that only
 // initialisation fills in are constants in all but name. Not seen here, because their types hide it: the
-// default device and the generator of code without settings of its own, as math/rand has one.
+// default device, the generator of code without settings of its own, as math/rand has one, and the ceilings
+// of the machine that package bench has measured, a cache.
 var processState = map[string]string{
-	"engine/bench.ceilings":                     "a cache: what the machine was measured to do",
 	"engine/internal/backend.registry":          "the machine has each device once: which are open",
 	"engine/internal/backend/cpu/gemm.blas":     "chosen when the processor is opened, before anything is computed",
 	"engine/internal/backend/cpu/isa.level":     "what the processor has; tests lower it",
