@@ -94,6 +94,9 @@ type Work struct {
 	// of the clock and of Around: for the very first run, after that, and when all samples are taken. Without
 	// it package bench counts, and computes in each run what that made: a tensor that was dropped, too.
 	Inspect func() (Tally, error)
+
+	// idle does what Run does beside the work; what that takes is taken off each sample.
+	idle func() error
 }
 
 // Time times f, with the evaluation of what it makes. It obeys the context of the goroutine (see

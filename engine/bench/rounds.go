@@ -49,8 +49,8 @@ func newRounds(works []Work, o Options) *rounds {
 		if w.Floor != nil {
 			s.floor = newSampler(o.Clock, Work{Run: w.Floor, Around: w.Around})
 		}
-		if w.Within != nil {
-			s.idle = newSampler(o.Clock, Work{Run: func(int) error { return w.Run(0) }, Around: w.Around})
+		if w.idle != nil {
+			s.idle = newSampler(o.Clock, Work{Run: func(int) error { return w.idle() }, Around: w.Around})
 		}
 		r.subjects = append(r.subjects, s)
 	}

@@ -31,7 +31,7 @@ func settled(ctx context.Context, works []Work) (list []Work, end func()) {
 		if w.Inspect == nil {
 			s := &settling{Work: w, ledger: tensor.NewLedger(ctx)}
 			ledgers = append(ledgers, s.ledger)
-			w.Run, w.Around, w.Inspect = s.run, s.around, s.inspect
+			w.Run, w.Around, w.Inspect, w.idle = s.run, s.around, s.inspect, s.idle
 		}
 		list = append(list, w)
 	}
@@ -87,6 +87,15 @@ func (s *settling) run(n int) error {
 	}
 	if err := s.Run(n); err != nil {
 		return err
+	}
+	return s.ledger.Settle()
+}
+
+// idle is what is timed without the work. Only a session's loop is known to do nothing for no runs: a function
+// may be one that ignores how many are asked for.
+func (s *settling) idle() error {
+	if s.Within != nil {
+		return s.run(0)
 	}
 	return s.ledger.Settle()
 }
