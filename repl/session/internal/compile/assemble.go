@@ -112,6 +112,10 @@ func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
 // generic code is made where it is instantiated.
 func (v *env) declarations(l *lower.Lowerer) error {
 	for _, d := range v.u.decls {
+		f, _ := d.node.(*ast.FuncDecl)
+		if f != nil && f.Body == nil {
+			return &lower.Error{Pos: f.Pos(), Msg: "missing function body"}
+		}
 		switch {
 		case d.method != nil:
 			if err := v.newMethod(l, d); err != nil {
@@ -123,10 +127,6 @@ func (v *env) declarations(l *lower.Lowerer) error {
 				return err
 			}
 		case d.Tok == token.FUNC:
-			f := d.node.(*ast.FuncDecl)
-			if f.Body == nil {
-				return &lower.Error{Pos: f.Pos(), Msg: "missing function body"}
-			}
 			name, display := f.Name.Name, f.Name.Name
 			if d.Recv == "" && len(d.ents) > 0 {
 				name = d.ents[0].Internal

@@ -70,7 +70,7 @@ func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.
 		return nil, err
 	}
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || world.Receiver(f) == "") {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || !s.ownReceiver(st, file, f)) {
 			return nil, &CheckError{Diags: []Diag{s.DiagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
 		}
 	}
@@ -79,6 +79,56 @@ func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.
 		return &Unit{Piece: p, cell: n}, nil
 	}
 	return s.redeclare(st, &Unit{Piece: p, cell: n, pos: file.Package}, user, nil)
+}
+
+// ownReceiver says whether a method's receiver names a type. Where it does so by an alias, the type's own name
+// is written for it: the checker does not find what an alias of this file means outside of it.
+func (s *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl) bool {
+	name := world.Receiver(f)
+	for range maxAliases {
+		var to ast.Expr
+		if spec := typeSpec(file, name); spec != nil && spec.Assign.IsValid() {
+			to = ast.Unparen(spec.Type)
+		} else if e := st.Lookup(name); spec == nil && e != nil && e.Kind == world.Type {
+			if t, ok := e.Obj.Type().(*types.Alias); ok {
+				to = s.typeExpr(st, t.Rhs(), f.Pos())
+			}
+		}
+		pointer := false
+		if p, ok := to.(*ast.StarExpr); ok {
+			to, pointer = ast.Unparen(p.X), true
+		}
+		id, ok := to.(*ast.Ident)
+		if to == nil || ok && types.Universe.Lookup(id.Name) != nil {
+			return name != ""
+		}
+		if !ok {
+			return false
+		}
+		if _, twice := ast.Unparen(f.Recv.List[0].Type).(*ast.StarExpr); twice && pointer {
+			return false
+		}
+		name = id.Name
+		world.SetReceiver(f, name, pointer)
+	}
+	return false
+}
+
+// maxAliases is how many aliases of aliases a receiver may be behind.
+const maxAliases = 20
+
+// typeSpec is the declaration of a type in a file; nil if there is none.
+func typeSpec(file *ast.File, name string) *ast.TypeSpec {
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
+			for _, spec := range g.Specs {
+				if spec := spec.(*ast.TypeSpec); spec.Name.Name == name {
+					return spec
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // userDecls takes a file apart into declarations and leaves out those that the session has already, word for
@@ -131,6 +181,7 @@ func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 		old := st.MethodsOf(d.Recv)[d.Name]
 		return old != nil && old.Src == d.Src
 	}
+	known := false
 	for _, name := range d.Names {
 		if name == "_" {
 			continue
@@ -139,8 +190,9 @@ func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 		if e == nil || e.Decl == nil || e.Decl.Src != d.Src {
 			return false
 		}
+		known = true
 	}
-	return len(d.Names) > 0
+	return known
 }
 
 // redeclare checks the user's declarations together with those that depend on what changes. Changed are names
@@ -338,6 +390,9 @@ func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, m
 			return nil, err
 		}
 		d.node, d.method = f.Decls[0], nil
+		if f, ok := d.node.(*ast.FuncDecl); ok && d.Recv != "" {
+			world.SetReceiver(f, d.Recv, d.Pointer)
+		}
 		s.placeMethod(st, d, types)
 		blankForeign(st, d)
 		files = append(files, f)

@@ -98,6 +98,7 @@ var rules = []rule{
 	{lazy.Regexp(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), hint("it returns an error, too: assign it first, v := $1")},
 	{lazy.Regexp(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
 	{lazy.Regexp(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
+	{lazy.Regexp(`^(?:method )?(\w+)[·.](\w+) (?:redeclared in this block|already declared at )`), (*advisor).methodAgain},
 	{lazy.Regexp(`^missing function body$`), hint("the opening brace stands on the line of func")},
 	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), hint("$1 is a constant")},
 	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), hint("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
@@ -425,6 +426,11 @@ func (a *advisor) constructor(msg string, m []string) (string, string) {
 }
 
 // appendUnused is about append(xs, x) as a statement, whose result is lost.
+// methodAgain writes a method that is declared twice as a person knows it.
+func (a *advisor) methodAgain(_ string, m []string) (string, string) {
+	return fmt.Sprintf("method %s.%s already declared", m[1], m[2]), ""
+}
+
 func (a *advisor) appendUnused(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
 }
@@ -446,7 +452,7 @@ func DidYouMean(name string, candidates []string) string {
 	sort.Strings(candidates)
 	lower := strings.ToLower(name)
 	for _, c := range candidates {
-		if c == name || c == "_" || strings.HasPrefix(c, "__") {
+		if c == name || c == "_" || strings.HasPrefix(c, "__") || strings.Contains(c, "·") { // a method, as the checker sees it
 			continue
 		}
 		d := 2 * distance(lower, strings.ToLower(c))

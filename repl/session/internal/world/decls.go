@@ -42,6 +42,27 @@ func Receiver(f *ast.FuncDecl) string {
 	return ""
 }
 
+// SetReceiver writes the name of a type for an alias of it that a method's receiver has; pointer says that the
+// alias is of a pointer to the type.
+func SetReceiver(f *ast.FuncDecl, name string, pointer bool) {
+	if Receiver(f) == name {
+		return
+	}
+	field := f.Recv.List[0]
+	t := ast.Unparen(field.Type)
+	star, written := t.(*ast.StarExpr)
+	if written {
+		t = ast.Unparen(star.X)
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		var own ast.Expr = &ast.Ident{Name: name, NamePos: id.NamePos}
+		if pointer || written {
+			own = &ast.StarExpr{Star: id.NamePos, X: own}
+		}
+		field.Type = own
+	}
+}
+
 // ReceiverParams are the names that a method gives its type's parameters.
 func ReceiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
 	t := ast.Unparen(f.Recv.List[0].Type)
