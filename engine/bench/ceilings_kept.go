@@ -56,6 +56,19 @@ const (
 	recent = time.Minute              // ceilings that were measured so short a time ago would be the same again
 )
 
+// known returns the ceilings that are there without measuring.
+func (k *keeper) known(d device.Device) (c Ceilings, ok bool) {
+	k.Lock()
+	defer k.Unlock()
+	key := ceilingKey(d)
+	if c, ok = k.of[key]; !ok {
+		if c, ok = k.load(key); ok {
+			k.of[key] = c
+		}
+	}
+	return c, ok
+}
+
 // get returns ceilings that are no older than age.
 func (k *keeper) get(ctx context.Context, d device.Device, age time.Duration) (Ceilings, error) {
 	k.Lock()

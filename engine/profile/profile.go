@@ -17,6 +17,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
@@ -46,6 +47,7 @@ type Recording struct {
 	PlansBuilt  int
 	PlansReused int
 	Merged      []Merged
+	DType       dtype.Type    // in which arithmetic was done: of several the narrowest; Invalid: there was none
 	Wall        time.Duration // that the function took
 	Trace       *Trace        `json:",omitempty"` // nil unless each launch was kept: see RecordTraced
 	Timed       bool
@@ -91,6 +93,9 @@ func collect(c events.Counts) *Recording {
 			k.Launches += runs.Count
 			k.Bytes += int64(runs.Count) * l.Bytes
 			k.Flops += int64(runs.Count) * l.Flops
+			if t := typeOf(l); l.Flops > 0 && t.Float() && (r.DType == dtype.Invalid || t.Size() < r.DType.Size()) {
+				r.DType = t
+			}
 			if runs.Times != nil {
 				k.Time += runs.Times[i]
 			}
@@ -102,6 +107,20 @@ func collect(c events.Counts) *Recording {
 		}
 	}
 	return r
+}
+
+// typeOf is the type that a launch computes in.
+func typeOf(of events.Launch) dtype.Type {
+	var l Launch
+	if of.Detail != nil {
+		for _, v := range of.Detail.In {
+			l.Reads = append(l.Reads, Value{DType: v.DType})
+		}
+		for _, op := range of.Detail.Ops {
+			l.Ops = append(l.Ops, Op{DType: op.DType})
+		}
+	}
+	return l.DType()
 }
 
 // placeOf returns where in list the element with a name stands, which is a new one at first.
