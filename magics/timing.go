@@ -2,6 +2,7 @@ package magics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -21,7 +23,7 @@ func timingMagics() []*Magic {
 		Name: "time", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Summary: "run once: the value, the time, the launches",
 		Help: "What the statement makes is evaluated and the device has finished before the clock stops. Variables that\n" +
-			"it declares are its own.",
+			"it declares stay; those that it assigns to are put back.",
 		Example: "%time m.Logits(ids)",
 		run:     runTime,
 	}, {
@@ -49,31 +51,86 @@ func timingMagics() []*Magic {
 }
 
 func runTime(ctx context.Context, c *call) (display.Value, error) {
+	source, err := c.need("statement")
+	if err != nil {
+		return nil, err
+	}
+	var o oneRun
+	if declares(source) {
+		if err := c.settleInputs(source); err != nil {
+			return nil, err
+		}
+		o.Recording = profile.Record(ctx, func(ctx context.Context) { err = c.declareTimed(ctx, source, &o) })
+		if err != nil {
+			return nil, err
+		}
+		return c.timeLine(ctx, &o), nil
+	}
 	w, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
+	before := c.state(source, c.assignedHere(source))
 	var v any
-	var wall time.Duration
-	r := profile.Record(ctx, func(ctx context.Context) {
-		v, err = w.once(ctx, func(run func() error) error {
-			start := time.Now()
-			err := run()
-			if err == nil {
-				err = device.Default().Sync()
-			}
-			wall = time.Since(start)
-			return err
-		})
-	})
+	o.Recording = profile.Record(ctx, func(ctx context.Context) { v, err = w.once(ctx, o.time) })
+	o.putBack = before.restore()
 	if err != nil {
 		return nil, err
 	}
-	line := display.Text(strings.Join(append([]string{units.Duration(wall) + " · " + r.Summary()}, r.Notes()...), "\n"))
+	line := c.timeLine(ctx, &o)
 	if shown := w.show(v); shown != nil {
 		return values{shown, line}, nil
 	}
 	return line, nil
+}
+
+// oneRun is what %time measures.
+type oneRun struct {
+	*profile.Recording
+	wall    time.Duration
+	putBack []string
+}
+
+// time adds the time of a run, with that of the device.
+func (o *oneRun) time(run func() error) error {
+	start := time.Now()
+	err := run()
+	if err == nil {
+		err = device.Default().Sync()
+	}
+	o.wall += time.Since(start)
+	return err
+}
+
+// declareTimed runs statements whose variables stay, and computes what they make.
+func (c *call) declareTimed(ctx context.Context, source string, o *oneRun) error {
+	l := tensor.NewLedger(ctx)
+	defer l.Close()
+	var failed error
+	err := c.s.Declare(l.Context(), source, func(run func()) {
+		failed = errors.Join(failed, o.time(func() error {
+			run()
+			return l.Eval()
+		}))
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// timeLine says how long one run took, unless that cannot be true, and what it did.
+func (c *call) timeLine(ctx context.Context, o *oneRun) display.Value {
+	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Bytes: o.Bytes(), DType: o.DType}
+	took := units.Duration(o.wall)
+	if refused, err := bench.Believe(ctx, tally, o.wall.Seconds()); err == nil && refused != "" {
+		took = "no time: " + refused
+	}
+	lines := append([]string{took + " · " + o.Summary()}, o.Notes()...)
+	if len(o.putBack) > 0 {
+		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
+	}
+	return display.Text(strings.Join(lines, "\n"))
 }
 
 // show is the value of an expression, or nil if there is none to show.

@@ -158,6 +158,50 @@ func (c *call) assigned(list []ast.Stmt) []string {
 	return names
 }
 
+// declares says whether statements declare variables at their top level, and end in no value to show.
+func declares(source string) bool {
+	list := parseStatements(source)
+	if len(list) == 0 {
+		return false
+	}
+	if _, value := list[len(list)-1].(*ast.ExprStmt); value {
+		return false
+	}
+	return slices.ContainsFunc(list, func(s ast.Stmt) bool {
+		a, ok := s.(*ast.AssignStmt)
+		_, decl := s.(*ast.DeclStmt)
+		return decl || ok && a.Tok == token.DEFINE
+	})
+}
+
+// assignedHere are the variables of the session that statements assign to by themselves, not in a function that
+// they call.
+func (c *call) assignedHere(source string) (names []string) {
+	for _, s := range parseStatements(source) {
+		ast.Inspect(s, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				if n.Tok != token.DEFINE {
+					for _, e := range n.Lhs {
+						names = appendIdent(names, e)
+					}
+				}
+			case *ast.IncDecStmt:
+				names = appendIdent(names, n.X)
+			}
+			return true
+		})
+	}
+	return names
+}
+
+func appendIdent(names []string, e ast.Expr) []string {
+	if id, ok := e.(*ast.Ident); ok && !slices.Contains(names, id.Name) {
+		return append(names, id.Name)
+	}
+	return names
+}
+
 // A benchCase is one of the statements that %bench compares.
 type benchCase struct {
 	name, source string

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
+	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
 // A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench
@@ -46,6 +47,23 @@ func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 		stmt.value = s.rt.Variable(value.Internal)
 	}
 	return stmt, nil
+}
+
+// Declare runs statements that a command was given as a part of the command's cell: what they declare is the
+// session's from then on. Around is called for the code alone, which run runs, without what it takes to check it.
+func (s *Session) Declare(ctx context.Context, stmts string, around func(run func())) error {
+	n := -1 - s.places.linesBefore(stmts)
+	s.past.cells = append(s.past.cells, Cell{N: n, Source: stmts})
+	defer func() { s.past.cells = s.past.cells[:len(s.past.cells)-1] }()
+	r := Result{N: n}
+	err := s.runCell(supervise.WithAround(ctx, around), &r, stmts)
+	for _, e := range s.compiler.World.Names {
+		if e.Cell == n {
+			e.Cell = s.past.n
+		}
+	}
+	s.past.generation++
+	return err
 }
 
 // HasValue says whether the statements end in an expression with one value, which Run returns.

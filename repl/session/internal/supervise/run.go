@@ -169,6 +169,13 @@ func (rn *Runner) Guard(ctx context.Context, f func()) error {
 	return err
 }
 
+type aroundKey struct{}
+
+// WithAround returns a context for code that runs in calls of around, which calls run: a command has a clock in it.
+func WithAround(ctx context.Context, around func(run func())) context.Context {
+	return context.WithValue(ctx, aroundKey{}, around)
+}
+
 // supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The
 // code belongs to the cell that ctx belongs to.
 func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
@@ -182,6 +189,9 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	}
 	placed := profile.WithPlaces(ctx, rn.host.Place)
 	p.Around = func(f func()) { tensor.Within(placed, f) }
+	if around, ok := ctx.Value(aroundKey{}).(func(run func())); ok {
+		p.Around = func(f func()) { tensor.Within(placed, func() { around(f) }) }
+	}
 	rn.host.Begin(ctx)
 	select {
 	case <-rn.killed: // what ran has ended before it was killed
