@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"go/types"
 	"reflect"
 	"slices"
 	"strings"
@@ -211,6 +212,8 @@ func (r runs) RunUnit(ctx context.Context, u *compile.Unit) error {
 	return err
 }
 
+func (r runs) Renewed(was, now *types.TypeName) { r.s.renew(was, now) }
+
 func (r runs) Changed() { r.s.past.generation++ }
 
 func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
@@ -246,7 +249,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	}
 	quit, err = s.execute(ctx, u, more, left.finish(s))
 	s.unassigned(u, before, err)
-	s.renew(u.Replaced)
+	s.renewAll(u.Replaced)
 	for _, old := range u.Free {
 		s.rt.Free(old.Internal)
 	}

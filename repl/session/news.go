@@ -57,18 +57,25 @@ func (s *Session) news(ran []*compile.Unit) (lines []string) {
 	return lines
 }
 
-// renew has the types that were declared again and are made of the same stand for what they were: values that
-// an any holds have the new methods.
-func (s *Session) renew(replaced []*world.Entity) {
+// renewAll has the types that were declared again take the place of those before.
+func (s *Session) renewAll(replaced []*world.Entity) {
 	for _, old := range replaced {
 		was, ok := old.Obj.(*types.TypeName)
 		e := s.compiler.World.Names[old.Name]
 		if !ok || e == nil {
 			continue
 		}
-		if now, ok := e.Obj.(*types.TypeName); ok && now != was && !now.IsAlias() && compile.SameShape(was.Type(), now.Type()) {
-			s.rt.Renew(s.compiler.Types.Renew(was, now))
+		if now, ok := e.Obj.(*types.TypeName); ok {
+			s.renew(was, now)
 		}
+	}
+}
+
+// renew has a type stand for what its name was before, if it is made of the same: values that an any holds have
+// the new methods.
+func (s *Session) renew(was, now *types.TypeName) {
+	if now != was && !now.IsAlias() && !was.IsAlias() && compile.SameShape(was.Type(), now.Type()) {
+		s.rt.Renew(s.compiler.Types.Renew(was, now))
 	}
 }
 

@@ -21,6 +21,8 @@ type Runner interface {
 	RunUnit(ctx context.Context, u *compile.Unit) error
 	// Changed says that names have another meaning: what follows in a cell is to be checked again.
 	Changed()
+	// Renewed says that a type was declared again.
+	Renewed(was, now *types.TypeName)
 	// Tell says something to the person.
 	Tell(format string, args ...any)
 }
@@ -143,6 +145,7 @@ func (ps *Packages) rebind(ctx context.Context, before map[string]*local) {
 	for dir, old := range before {
 		if now := ps.current[dir]; now != old {
 			st.Reloaded[old.Path] = now.Types
+			ps.renewTypes(old.Types, now.Types)
 			changed = append(changed, old.Path)
 			lines = append(lines, now.shown+": reloaded"+anew(now))
 		}
@@ -177,6 +180,16 @@ func (ps *Packages) rebind(ctx context.Context, before map[string]*local) {
 	}
 	sort.Strings(lines)
 	ps.run.Tell("%s", strings.Join(lines, "\n"))
+}
+
+// renewTypes has the types of a package that was reloaded take the place of those before.
+func (ps *Packages) renewTypes(old, now *types.Package) {
+	for _, name := range old.Scope().Names() {
+		was, ok := old.Scope().Lookup(name).(*types.TypeName)
+		if again, same := now.Scope().Lookup(name).(*types.TypeName); ok && same {
+			ps.run.Renewed(was, again)
+		}
+	}
 }
 
 // anew says what a reload does to a package's variables, if it has any.
