@@ -32,11 +32,17 @@ func engineMagics() []*Magic {
 		run:     runDevice,
 	}, {
 		Name: "mem", Family: "Engine",
-		Flags:   []Flag{{Name: "free", Help: "first collect garbage and give back memory that is kept for reuse"}},
+		Flags: []Flag{
+			{Name: "free", Help: "first collect garbage and give back memory that is kept for reuse"},
+			{Name: "by", Kind: Choice, Choices: []string{"tensor", "cell", "variable"}, Help: "what tensors hold, by tensor, by the line that made them, or by variable"},
+			{Name: "n", Kind: Integer, Default: "20", Help: "with -by: list so many"},
+		},
 		Summary: "memory in use on each device and in Go's heap",
 		Help: "In use: tensors that something still refers to. Kept: memory of freed tensors, for the next ones. Peak: the most so far. " +
-			"Plan: what the largest evaluation so far took for its results and on the way to them.",
-		Example: "%mem\n%mem -free",
+			"Plan: what the largest evaluation so far took for its results and on the way to them.\n" +
+			"With -by: the memory that holds values of tensors, from a kilobyte on, with the line that made them and the variables that they can\n" +
+			"be reached from. Garbage is collected before; what no variable holds belongs to goroutines, closures, or graphs that wait.",
+		Example: "%mem\n%mem -free\n%mem -by cell",
 		run:     runMem,
 	}}
 }
@@ -101,14 +107,19 @@ func runMem(_ context.Context, c *call) (display.Value, error) {
 	if err := c.nothing(); err != nil {
 		return nil, err
 	}
-	if c.on("free") {
+	if c.on("free") || c.choice("by") != "" {
 		// Twice: what finalizers of the first collection let go is collected by the second.
 		runtime.GC()
 		runtime.GC()
+	}
+	if c.on("free") {
 		for _, d := range device.List() {
 			d.FreeCache()
 		}
 		debug.FreeOSMemory()
+	}
+	if by := c.choice("by"); by != "" {
+		return c.memoryBy(by, max(c.number("n"), 1)), nil
 	}
 	t := display.NewTable("memory", ">in use", ">peak", ">plan", ">kept", ">of")
 	for _, d := range device.List() {

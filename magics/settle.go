@@ -18,8 +18,9 @@ func tensorsIn(v any) []tensor.Tensor {
 }
 
 type settler struct {
-	found []tensor.Tensor
-	seen  map[seenPointer]bool
+	found   []tensor.Tensor
+	private bool // look into fields that are not exported, too, as far as they can be addressed
+	seen    map[seenPointer]bool
 }
 
 type seenPointer struct {
@@ -54,8 +55,11 @@ func (s *settler) value(v reflect.Value, depth int) {
 		s.value(v.Elem(), depth+1)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				s.value(v.Field(i), depth+1)
+			switch f := v.Field(i); {
+			case v.Type().Field(i).IsExported():
+				s.value(f, depth+1)
+			case s.private && f.CanAddr():
+				s.value(reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem(), depth+1)
 			}
 		}
 	case reflect.Slice, reflect.Array:

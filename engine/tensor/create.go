@@ -20,6 +20,7 @@ func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name str
 		check("tensor", d.Upload(buf, 0, data))
 	}
 	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
+	backend.Note(leaf)
 	if tr := tracing(); tr != nil {
 		tr.origin[leaf] = origin{arg: -1, made: leaf.Value()}
 	}

@@ -240,11 +240,11 @@ func (p *replay) run(now *invocation) []Tensor {
 	for i, o := range p.outs {
 		switch {
 		case i < p.results:
-			made[i] = wrap(ir.NewLeaf(o.dev, o.DType, value(i), ""))
+			made[i] = holding(o.dev, o.DType, value(i))
 		case i < p.results+len(p.sets):
 			p.sets[i-p.results].become(value(i))
 		default:
-			made[i-len(p.sets)] = wrap(ir.NewLeaf(o.dev, o.DType, value(i), ""))
+			made[i-len(p.sets)] = holding(o.dev, o.DType, value(i))
 		}
 	}
 	rest := made[p.results:]

@@ -16,6 +16,7 @@ type Device struct {
 	memory    memory
 	collected func(n int) ir.Buffer // nil if all memory must be freed
 	planned   atomic.Int64          // bytes of the largest plan that ran
+	live      live
 }
 
 // NewDevice makes a device of a backend. Tests use it for devices of their own; all other code calls Open.
@@ -43,6 +44,7 @@ type Block struct {
 	raw     ir.Buffer
 	bytes   int
 	holders atomic.Int32 // 0: the memory was given back
+	made    atomic.Pointer[Maker]
 
 	cleanup runtime.Cleanup // of memory that is not Go's
 }

@@ -81,6 +81,7 @@ func Run(ctx context.Context, outs []*ir.Node) error {
 			return
 		}
 		n.SetValue(d)
+		backend.Note(n)
 	})
 }
 
