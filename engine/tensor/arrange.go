@@ -38,7 +38,7 @@ func rangeOn(like *ir.Node, n int) Tensor {
 }
 
 // OneHot puts a new last axis of length classes behind integers: f32 1 at the place that the integer names
-// and 0 elsewhere; only 0 for an integer that names none.
+// and 0 elsewhere; an integer outside of 0 to classes−1 gives 0 everywhere.
 func (t Tensor) OneHot(classes int) Tensor {
 	n := t.node("one_hot")
 	if !n.DType.Int() {
@@ -176,8 +176,8 @@ func (t Tensor) Diff(axis int) Tensor {
 	return t.Slice(axis, 1, n).Sub(t.Slice(axis, 0, n-1))
 }
 
-// Roll moves the elements of an axis forward by so many places; those that leave it at the end come in at the
-// start.
+// Roll moves the elements of an axis forward by so many places; elements that leave the axis at its end come
+// in at its start.
 func (t Tensor) Roll(axis, places int) Tensor {
 	n := t.Len(axis)
 	if n == 0 {

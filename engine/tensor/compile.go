@@ -28,14 +28,14 @@ import (
 // inside of f is an error; [Callback] gets values after each call.
 //
 // The function may be called by several goroutines; calls run one after the other. f itself must not start
-// goroutines that compute. A tensor that f gets at but by an argument or a handle, such as a parameter behind
-// the history of a result from outside, is refused.
+// goroutines that compute. f may reach tensors by its arguments and by handles only: a parameter behind the
+// history of a result from outside is refused.
 func Compile(f func(args ...Tensor) []Tensor) func(args ...Tensor) []Tensor {
 	c := &compiled{f: f}
 	return c.call
 }
 
-// Varying is a number that changes: f is asked for it now, and in a compiled function in each call.
+// Varying is a number that changes: Varying asks f for it now, and a compiled function in each call.
 func Varying(f func() float64) Tensor { return wrap(varying(backend.Default(), dtype.F32, f)) }
 
 func varying(dev ir.Device, dt dtype.Type, f func() float64) *ir.Node {
@@ -46,8 +46,8 @@ func varying(dev ir.Device, dt dtype.Type, f func() float64) *ir.Node {
 	return n
 }
 
-// Callback evaluates tensors and calls f with them; in a compiled function after each call, in their order. f
-// must not keep the tensors, whose memory is given back then.
+// Callback evaluates tensors and calls f with them. In a compiled function that happens after each call, in
+// the order of the Callbacks. f must not keep the tensors: they are freed when it returns.
 func Callback(f func(values []Tensor), ts ...Tensor) {
 	tr := tracing()
 	if tr == nil {

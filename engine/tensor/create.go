@@ -29,7 +29,7 @@ func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name str
 
 // hostRoom fails when the host cannot hold so many elements: Go would end the process.
 func hostRoom(op string, elements, size int) {
-	if elements >= 0 && elements < 1<<20 { // to ask for less would cost more than to have it
+	if elements >= 0 && elements < 1<<20 { // to ask whether there is room for so few costs more than the room
 		return
 	}
 	limit := device.CPU().Memory().Total

@@ -12,8 +12,8 @@ import (
 )
 
 // FirstNonFinite looks for the first tensor on the way to t that holds NaN or an infinity, and describes it;
-// "" if there is none. It evaluates every step on the way by itself, so it is slow: it is for finding out why
-// a loss is NaN. An infinity that does not depend on a parameter (as in a mask) is not what it looks for.
+// it returns "" if all are finite. It evaluates every step on the way by itself, so it is slow: it is for
+// finding out why a loss is NaN. It passes over infinities that depend on no parameter, as in a mask.
 func FirstNonFinite(t Tensor) string {
 	for _, n := range ir.History(t.node("first_non_finite")) {
 		if n.Outs != nil || !n.DType.Float() {

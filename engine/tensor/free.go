@@ -11,15 +11,15 @@ import (
 // freed is the op of the node that a freed tensor is left with: it says what the tensor was.
 const freed = ir.Invalid
 
-// Free says that nobody needs these tensors any more: their memory is the next result's, which finds it in
-// the caches. Without it memory comes back as well, but only when Go's collector has run, so that a loop
-// works on memory that the caches have forgotten.
+// Free gives the memory of tensors back at once: the next result gets it while the caches still hold it. A
+// program that does not call Free gets memory back only when Go's collector has run, so that a loop works on
+// memory that the caches have forgotten.
 //
-// A tensor that was freed is an error to use, by all copies of its handle; [Tensor.Freed] tells. To free it
-// again, or to free the zero Tensor, is none. Other tensors stay as they are: memory that a view, a
-// [Tensor.Snapshot], a parameter that was Set to t, or an evaluation under way still needs is given back when
-// they are done with it. What was made from t and not yet evaluated cannot be evaluated any more, which an
-// error says then, unless t itself was computed from a parameter: then it is computed again.
+// After that it is an error to use the tensor by any copy of its handle; [Tensor.Freed] is true. To free it
+// again, or to free the zero Tensor, does nothing. Other tensors keep their values: while a view, a
+// [Tensor.Snapshot], a parameter that was Set to t, or an evaluation under way needs the memory, they hold
+// it. A tensor that was made from t and not yet evaluated cannot be evaluated any more: that is an error. The
+// exception is a t that was computed from a parameter, which is computed again.
 func Free(ts ...Tensor) {
 	for _, t := range ts {
 		t.Free()
@@ -60,7 +60,7 @@ func gone(n *ir.Node) bool {
 	return n.Op == freed || d != nil && d.Freed
 }
 
-// letGo drops a handle on n, and the value with the last one.
+// letGo drops a handle on n. With the last handle it gives n's value back.
 func letGo(n *ir.Node) {
 	if !n.Drop() {
 		return
@@ -88,8 +88,8 @@ func (v *value) replace(old, n *ir.Node) {
 	old.Drop()
 }
 
-// move gives t the value of y, which is freed. What t held before is given back, too, if t was the only
-// handle on it and no more than so many operations read it, or if y took its memory.
+// move gives t the value of y and frees y. It also gives the memory of t's old value back, if t was the only
+// handle on it and at most so many operations read it, or if y lies in that memory.
 func move(t, y Tensor, readers int) {
 	if tracing() != nil {
 		t.Set(y)
@@ -105,7 +105,7 @@ func move(t, y Tensor, readers int) {
 		old.Drop()
 		return
 	}
-	letGo(old) // also where y took the memory: what still reads it must say so
+	letGo(old) // also where y lies in the memory: what still reads the old value must say so
 }
 
 func init() {

@@ -29,8 +29,8 @@ func Grad(loss Tensor, params ...Tensor) []Tensor {
 
 // Checkpoint returns f(x). Gradients through it compute f again instead of keeping what it computed on the
 // way (Chen et al. 2016): the memory of a deep model is then that of one layer and the inputs of all, for one
-// forward pass more. Results are the same. What f makes is not for use outside of it: a gradient for it would
-// have to go through the first time.
+// forward pass more. Results are the same. The tensors that f makes must not be used outside of it: their
+// gradients would have to go through the first computation.
 func Checkpoint(f func(x Tensor) Tensor, x Tensor) Tensor {
 	start := x.node("checkpoint")
 	return wrap(apply(ir.Checkpoint, ir.Attr{}, f(x).node("checkpoint"), start))
@@ -44,8 +44,9 @@ type AdamWStep struct {
 	At                                 func() (lr float64, step int) // says LR and Step; in a compiled function in each call
 	Guard                              Tensor                        // a number, for example the loss: if it is not finite, nothing changes; none: 0
 
-	// InPlace says that params, m and v will be replaced by the results and not be read again: then the
-	// results take their memory, unless somebody else could see that.
+	// InPlace says that the caller will replace params, m and v by the results and not read them again: then
+	// the results take their memory, unless another handle, a view, or an operation that waits to read them
+	// could see that.
 	InPlace bool
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// The guard names the operation that made the first NaN or infinity, within whatever kernel, and what it read.
+// The guard names the operation that made the first NaN or infinity, within whatever kernel, and what it
+// read.
 func TestGuard(t *testing.T) {
 	var g tensor.Guard
 	g.Set(true)

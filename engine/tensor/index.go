@@ -71,9 +71,8 @@ const (
 )
 
 // Put returns t with updates put into its slices at index along an axis, as the combination says. The updates
-// have the shape that Take would give. Unlike with Overwrite, t stays what it is, and gradients flow: where
-// updates replace, to the one that stays; where the least or greatest stays, in equal shares to those that
-// tie.
+// have the shape that Take would give. Gradients flow, as they do not through Overwrite: where updates
+// replace, to the one that stays; where the least or greatest stays, in equal shares to those that tie.
 func (t Tensor) Put(axis int, index, updates Tensor, how Combination) Tensor {
 	if how == Accumulate {
 		return t.ScatterAdd(axis, index, updates)

@@ -38,7 +38,7 @@ type replay struct {
 	got     []*ir.Data
 }
 
-// An argument is the type of one; layout has no shape for a number.
+// An argument says what an argument has to be; layout has no shape for a number.
 type argument struct {
 	dev    ir.Device
 	dtype  dtype.Type
@@ -53,7 +53,7 @@ func argumentOf(n *ir.Node) argument {
 	return a
 }
 
-// An output is one of the plan, or a leaf as it is.
+// An output is a value that the plan computes, or a leaf as it is.
 type output struct {
 	ir.Type
 	dev   ir.Device
@@ -131,7 +131,7 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 	}
 }
 
-// takes says whether the replay is for such arguments.
+// takes says whether the replay can be used for these arguments.
 func (p *replay) takes(args []*ir.Node) bool {
 	return p.fusion == plan.Fused(scope.Context()) && slices.EqualFunc(p.args, args, func(a argument, n *ir.Node) bool {
 		b := argumentOf(n)
@@ -143,8 +143,7 @@ func sameLayout(a, b ir.Layout) bool {
 	return a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Stride, b.Stride) && (a.Shape == nil) == (b.Shape == nil)
 }
 
-// bind looks up the leaves' values. It returns false if one of them lies otherwise in memory than in the
-// trace.
+// bind looks up the leaves' values. It returns false if the layout of one of them is not that of the trace.
 func (p *replay) bind(args []*ir.Node) bool {
 	for i, from := range p.leaves {
 		d, n := from.value(args)
@@ -256,8 +255,8 @@ func (p *replay) run(now *invocation) []Tensor {
 	return made[:p.results:p.results]
 }
 
-// hold makes those outputs that are leaves as they are holders of their memory, so that nothing replaces it,
-// and lists them.
+// hold holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and lists
+// them.
 func (p *replay) hold(now *invocation) (stored []*ir.Data) {
 	for _, o := range p.outs {
 		if o.index >= 0 {
@@ -272,8 +271,8 @@ func (p *replay) hold(now *invocation) (stored []*ir.Data) {
 	return stored
 }
 
-// become gives the box a value that was computed in its place. Its former memory is given back if nobody sees
-// it.
+// become gives the box a value that was computed in its place. Its old memory is given back if no operation
+// and no other handle can see it.
 func (v *value) become(d *ir.Data) {
 	old := v.node.Load()
 	if old.Value() == d { // changed in place

@@ -178,7 +178,7 @@ func (t Tensor) sliceAxis(axis, start, stop, step int) Tensor {
 	return wrap(apply(ir.Slice, ir.Attr{Ints: b}, n))
 }
 
-// Select takes one element of an axis, which goes away; a negative index counts from the end.
+// Select takes the element at an index of an axis and drops the axis; a negative index counts from the end.
 func (t Tensor) Select(axis, index int) Tensor {
 	a, i := placeOf("select", t.node("select"), axis, index)
 	return t.sliceAxis(a, i, i+1, 1).Squeeze(a)

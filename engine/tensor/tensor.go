@@ -7,8 +7,8 @@
 // Methods are for what has a subject (x.MatMul(w), x.Sum(-1)), package functions for what makes a tensor
 // (Zeros, Randn) or treats several alike (Concat, Where, Grad). Operands of arithmetic may be tensors or
 // plain Go numbers; shapes broadcast as in NumPy. Two dtypes meet in the one that [dtype.Promote] gives; a
-// number takes the tensor's, which must have it, but a fraction makes f32 of integers. What is no integer of
-// integers (a quotient, a mean, a root) is f32; their sums and products along axes are of 64 bits.
+// number takes the tensor's, which must have it, but a fraction makes f32 of integers. Quotients, means and
+// roots of integers are f32; their sums and products along axes have 64 bits.
 //
 // A wrong shape or dtype is the caller's mistake: the operation panics with an [*Error] that names it and
 // both shapes. A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
@@ -37,7 +37,7 @@ import (
 )
 
 // A Tensor is a handle on an n-dimensional array. Copies of a Tensor are the same tensor: [Tensor.Set]
-// changes what all of them hold. The zero Tensor is none; [Tensor.IsNone] tells.
+// changes what all of them hold. The zero Tensor is no tensor; [Tensor.IsNone] is true for it alone.
 type Tensor struct {
 	v *value
 }
@@ -60,7 +60,7 @@ func wrap(n *ir.Node) Tensor {
 	return Tensor{v}
 }
 
-// node returns what the tensor holds; op names who asks, for the error.
+// node returns what the tensor holds. The error that it panics with names op, the operation that asks.
 func (t Tensor) node(op string) *ir.Node {
 	if t.v == nil {
 		fail(op, "got no tensor (a zero Tensor)")
@@ -135,7 +135,7 @@ func pick(tuple *ir.Node, index int) Tensor {
 	return wrap(apply(ir.Pick, ir.Attr{Index: index}, tuple))
 }
 
-// IsNone says whether t is the zero Tensor.
+// IsNone says whether t is the zero Tensor, which holds nothing.
 func (t Tensor) IsNone() bool { return t.v == nil }
 
 // Shape returns the lengths of the axes; empty for a single number.
@@ -212,7 +212,7 @@ func (t Tensor) Eval() Tensor {
 	return t
 }
 
-// Evaluated says whether the values are there already.
+// Evaluated says whether the tensor was computed already.
 func (t Tensor) Evaluated() bool { return t.node("evaluated").Value() != nil }
 
 // Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the
@@ -224,7 +224,7 @@ func (t Tensor) Plan() string {
 	return text
 }
 
-// Set lets t, and whoever else holds it, have y's value; y is evaluated and its history is not kept. Shape,
+// Set gives all handles on t the value of y; y is evaluated and its history is not kept. Shape,
 // dtype and device must agree. A parameter stays one. A view that was not evaluated by itself (x.At(0),
 // x.Transpose()) is refused, because x would stay as it is: Overwrite and Put replace elements.
 func (t Tensor) Set(y Tensor) {

@@ -10,9 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// A trace watches a function that is being compiled: where its leaves come from, which numbers vary, what it
-// sets. Within the function a box from outside holds a placeholder, a leaf of its own with the box's value of
-// today.
+// A trace watches a function that is being compiled: it notes where leaves come from, which numbers vary, and
+// which boxes the function sets. Within the function a box from outside holds a placeholder: a leaf of the
+// trace's own that has the box's value of today.
 type trace struct {
 	inside    map[*value]bool                          // boxes that the function made
 	now       map[*value]*ir.Node                      // what boxes from outside hold within the function
@@ -60,14 +60,14 @@ func tracing() *trace {
 	return tr
 }
 
-// within calls f, whose operations tr watches if it is not nil.
+// within calls f and watches its operations; a nil trace keeps any other from watching them.
 func (tr *trace) within(f func()) {
 	traces.Add(1)
 	defer traces.Add(-1)
 	scope.Within(context.WithValue(scope.Context(), tracedBy, tr), f)
 }
 
-// outsideOnly refuses what needs a value.
+// outsideOnly refuses, in a function that is being compiled, an operation that needs a value.
 func outsideOnly(op string) {
 	if tracing() != nil {
 		fail(op, "got a tensor of a function that is being compiled, where nothing has its value yet: take it as a result, or with Callback")
@@ -102,7 +102,7 @@ func (tr *trace) placeholder(n *ir.Node, from origin) *ir.Node {
 	return leaf
 }
 
-// vary makes a constant one that has its number from f in each call.
+// vary lets the constant n have its number from f in each call.
 func (tr *trace) vary(n *ir.Node, f func(*invocation) ir.Scalar) *ir.Node {
 	n.Attr.Flags |= ir.Varies
 	tr.numbers[n] = f
@@ -153,7 +153,8 @@ func (tr *trace) free(v *value) {
 	v.node.Store(gravestone(v.node.Load()))
 }
 
-// draw notes the random tensor of a generator.
+// draw notes that the function draws a random tensor from r, which stands at s: in each call the constants
+// key and counter have the numbers of that call.
 func (tr *trace) draw(r *RNG, s RNGState, key, counter *ir.Node) {
 	k := len(tr.draws)
 	if r == tr.generator {

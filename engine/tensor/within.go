@@ -12,9 +12,9 @@ import (
 // [WithRNG], device.WithChoice). Within calls nest; the innermost context alone says when work stops, and a
 // setting that it lacks is that of the one around it.
 //
-// A goroutine that f starts has no context: it calls Within itself. Without Within nothing is stopped, fusion
-// is on, and the generator and the default device are the process's, which all code without a setting of its
-// own shares, as that of math/rand is.
+// A goroutine that f starts has no context: it calls Within itself. Without Within nothing stops evaluations,
+// fusion is on, and the generator and the default device are those that all such code of the process shares,
+// as it shares the generator of math/rand.
 func Within(ctx context.Context, f func()) { scope.Within(ctx, f) }
 
 // Context returns the context of the innermost Within around the caller, or the background context. Code that

@@ -17,7 +17,7 @@ import (
 )
 
 // A Backend runs kernels on one device. All methods may be called by several goroutines; the commands of one
-// Submit run one after the other, those of several may take turns or run side by side.
+// Submit run one after the other; those of several Submits may take turns or run side by side.
 type Backend interface {
 	// Info says what the device is and can do.
 	Info() Info
@@ -101,15 +101,15 @@ type Slice struct {
 //	Row     elementwise prologue over the full shape, one FamilyRow instruction on its result, elementwise epilogue over
 //	        the row op's first result. Further operands of the row op (weights, dy) come straight from inputs. Cross
 //	        entropy and its gradient have neither prologue nor epilogue.
-//	Single  one instruction of any other op; its operands are inputs. The result of an ir.Overwrite may have its base's memory,
-//	        those of an ir.AdamW with the flag InPlace that of what they replace.
+//	Single  one instruction of any other op; its operands are inputs. With the flag InPlace, the result of an ir.Overwrite
+//	        may lie in the memory of its base, and those of an ir.AdamW in the memory of what they replace.
 //
 // The result of a CrossEntropyGrad may lie in the memory of its logits: each of its elements is stored after
 // the same element of the logits was read for the last time. No other output overlaps an input.
 //
-// Any value may be an output but a prologue's; a result of an instruction that is no output and that no other
-// instruction uses (the gradient of a frozen weight) need not be computed. An index that is out of range is
-// found when the group runs: Submit returns an error then.
+// Every value but a prologue's may be an output. A backend need not compute a result that is neither an
+// output nor an argument of another instruction: the gradient of a frozen weight. It finds an index that is
+// out of range when the group runs; Submit then returns an error.
 type Group struct {
 	Name    string
 	Kind    Kind
@@ -120,7 +120,7 @@ type Group struct {
 	Bytes   int64 // each input and output once
 }
 
-// A Kind is a shape of group.
+// A Kind says what a group may consist of; see Group.
 type Kind uint8
 
 const (
@@ -155,7 +155,8 @@ type Inst struct {
 	Args  []Ref
 }
 
-// A Ref names a value of the group: instruction r when r ≥ 0, input ^r when r < 0. Result selects of a tuple.
+// A Ref names a value of the group: what instruction Index computes or, when Index is negative, input ^Index.
+// Of an op with several results, Result says which.
 type Ref struct {
 	Index  int
 	Result int
@@ -179,8 +180,8 @@ type Output struct {
 // OutOfMemory says that a device has no room.
 type OutOfMemory struct {
 	Device     string
-	Want, Free int64 // bytes; Free is -1 if unknown
-	Held       string
+	Want, Free int64  // bytes; Free is -1 if unknown
+	Held       string // what has the memory
 }
 
 func (e *OutOfMemory) Error() string {

@@ -37,8 +37,8 @@ func (d *Device) Backend() Backend { return d.backend }
 
 // A Block is memory of a device. It is the ir.Buffer of nodes. It counts its holders: nodes whose value it
 // is, and evaluations that use it. When the last holder releases it, the next allocation gets the memory
-// while the caches still hold it. A holder need not release it: then the collector finds the memory, only
-// later.
+// while the caches still hold it. A holder that is forgotten need not release it: then the collector finds
+// the memory, only later.
 type Block struct {
 	dev     *Device
 	raw     ir.Buffer
@@ -72,7 +72,7 @@ func (b *Block) Hold() bool {
 	}
 }
 
-// Release lets go; the last holder's gives the memory back at once.
+// Release makes the caller a holder no longer. The last one gives the memory back at once.
 func (b *Block) Release() {
 	if b.holders.Add(-1) != 0 {
 		return
@@ -85,7 +85,7 @@ func (b *Block) Release() {
 	}
 }
 
-// Holders is how many there are: 0 when the memory was given back.
+// Holders is how many holders the block has: 0 when the memory was given back.
 func (b *Block) Holders() int { return int(b.holders.Load()) }
 
 // smallBlock is the size in bytes up to which a block's memory is an object of Go's, if the backend is a
@@ -93,9 +93,9 @@ func (b *Block) Holders() int { return int(b.holders.Load()) }
 // do not count as the device's memory.
 const smallBlock = 1 << 10
 
-// Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. If there is not
-// enough, it frees what is kept for reuse, lets the collector find unused blocks, and tries once
-// more before it returns an *OutOfMemory.
+// Alloc returns uninitialised memory, perhaps recycled, whose one holder is the caller. When the backend has
+// too little, Alloc frees the buffers that are kept for reuse, lets the collector find blocks that nothing
+// refers to, and tries once more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
 	if d.collected != nil && 0 <= n && n <= smallBlock {
 		b := &Block{dev: d, raw: d.collected(n), bytes: n}
@@ -117,7 +117,7 @@ type lease struct {
 	raw ir.Buffer
 }
 
-// giveBack only queues: it may run at any time, and must not call into a driver.
+// giveBack only queues the buffer: the collector may call it at any time, and it must not call into a driver.
 func giveBack(l lease) { l.dev.memory.queue(l.raw) }
 
 // Scratch returns memory as Alloc does, but without a Block: the caller gives it back by GiveBack.
@@ -148,7 +148,7 @@ func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
 	return d.backend.Download(dst, b.raw, offset)
 }
 
-// own holds a block of the device; the caller releases it.
+// own returns the block that a buffer of the device is, and holds it; the caller releases it.
 func (d *Device) own(buf ir.Buffer) (*Block, error) {
 	b, ok := buf.(*Block)
 	if !ok || b.dev != d {

@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// memory is a device's caching allocator. What comes back is kept in lists by size class, because a training
-// step asks for the same sizes again and again. Freed buffers arrive in a queue of their own, so that a
-// cleanup never waits for an allocation.
+// memory is a device's caching allocator. A buffer that comes back is kept in the list of its size class,
+// because a training step asks for the same sizes again and again. Freed buffers arrive in a queue of their
+// own, so that a cleanup never waits for an allocation.
 type memory struct {
 	name    string
 	backend Backend
@@ -130,7 +130,7 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 	return raw, nil
 }
 
-// due says whether to look for memory that is no longer used.
+// due says whether it is time to ask the collector for blocks that nothing refers to.
 func (m *memory) due() bool {
 	if m.served > max(collectAfter, m.inUse/2) {
 		return true

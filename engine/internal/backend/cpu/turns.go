@@ -59,7 +59,7 @@ type waiter struct {
 // need is how many processors b's launches take.
 func (t *turns) need(b *Backend) int { return min(b.pool.Threads(), t.size) }
 
-// take waits for a turn of b's for so much work. It returns nil when ctx is done first.
+// take waits until b may run a list of so much work. It returns nil when ctx is done first.
 func (t *turns) take(ctx context.Context, b *Backend, work time.Duration) *launch {
 	if t.need(b) == t.size && t.quick.CompareAndSwap(idle, whole) {
 		return &b.launch
@@ -79,15 +79,15 @@ func (t *turns) take(ctx context.Context, b *Backend, work time.Duration) *launc
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.queue, w)
-	if i < 0 { // its turn came meanwhile
+	if i < 0 { // the list's turn came meanwhile
 		return w.launch
 	}
 	t.leave(i)
-	t.admit() // the lists that waited behind it
+	t.admit() // the lists behind this one need not wait for it any more
 	return nil
 }
 
-// share writes into the other fields what quick said, and sets quick to shared.
+// share sets quick to shared, after it has written into the other fields what quick said.
 func (t *turns) share() {
 	for {
 		switch old := t.quick.Load(); {
@@ -151,7 +151,7 @@ func (b *Backend) lane(all bool) *launch {
 	return l
 }
 
-// done ends a turn of b's.
+// done ends a turn of b's and gives its processors to the lists that wait.
 func (t *turns) done(b *Backend, l *launch) {
 	if t.quick.Load() == whole && t.quick.CompareAndSwap(whole, idle) {
 		return
@@ -163,13 +163,13 @@ func (t *turns) done(b *Backend, l *launch) {
 		threads = 1
 		b.lanes = append(b.lanes, l)
 	}
-	b.used = max(0, b.used-threads) // a turn that began while all was idle was not counted
+	b.used = max(0, b.used-threads) // this turn was not counted if nothing else ran when it began
 	t.free += threads
 	t.admit()
 }
 
-// overdue says whether other lists have waited for the end of a turn for longer than slice. It keeps in since
-// when they were first seen.
+// overdue says whether other lists have waited for the end of a turn for longer than slice. It writes into
+// since when it first saw them.
 func (t *turns) overdue(since *time.Time) bool {
 	if t.waiting.Load() == 0 {
 		return false

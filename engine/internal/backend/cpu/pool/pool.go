@@ -1,18 +1,19 @@
 // Package pool runs loops on a fixed set of worker goroutines that stay alive between loops.
 //
 // Kernels are short: many last a few microseconds, and a training step launches hundreds in a row. So a
-// worker without work looks out for some for a while before it sleeps. A loop never waits for a worker that
-// has not arrived: its chunks are not assigned, each worker that arrives claims some, and the goroutine that
-// started the loop works, too. On a machine that is busy with something else the loop is slower, never stuck.
+// worker that has no work looks for some for a while before it sleeps. A loop never waits for a worker that
+// has not arrived: chunks are not assigned to workers, each worker that arrives claims some, and the
+// goroutine that started the loop works, too. On a machine that is busy with something else a loop is slower,
+// never stuck.
 //
 // Each loop ends with a barrier: what one loop wrote, the next one reads. Phases of one launch are loops in a
 // row.
 //
 // Half of the cost of a short loop is that one processor has to see what another one wrote, 0.1 to 0.2 µs
-// each time. So a loop starts with the write of one line of memory, at which all workers look. A worker that
-// is done says so in a line of its own. No worker registers for a loop or signs off. A sleeping worker
-// arrives some 3 µs after it was woken, or 15 when its processor slept, too; waking it costs the waking
-// goroutine 4 µs. So short loops let workers sleep ([Pool.Expect]).
+// each time. So the goroutine that starts a loop writes one line of memory, which all workers watch, and a
+// worker that has done its chunks says so in a line of its own. No worker registers for a loop or signs off.
+// A sleeping worker arrives some 3 µs after it was woken, or 15 when its processor slept, too; to wake it
+// takes the waking goroutine 4 µs. So short loops let workers sleep ([Pool.Expect]).
 package pool
 
 import (
@@ -116,7 +117,8 @@ func (p *Pool) Close() {
 // Watch makes loops end early once flag is set. A nil flag ends the watching.
 func (p *Pool) Watch(flag *atomic.Bool) { p.stop.Store(flag) }
 
-// Stopped says whether the watched flag is set. Long chunks ask now and then and return when it is.
+// Stopped says whether the watched flag is set. The body of a long chunk asks now and then, and returns when
+// it is.
 func (p *Pool) Stopped() bool {
 	flag := p.stop.Load()
 	return flag != nil && flag.Load()

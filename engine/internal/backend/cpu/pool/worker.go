@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A worker that finds no work looks out for some for at least leastPatience and at most mostPatience before
-// it sleeps. Most launches of a busy session follow each other within mostPatience.
+// A worker that finds no work looks for some for at least leastPatience and at most mostPatience before it
+// sleeps. Most launches of a busy session follow each other within mostPatience.
 const (
 	leastPatience = 25 * time.Microsecond
 	mostPatience  = 400 * time.Microsecond
@@ -20,14 +20,14 @@ const burst = 32
 // A worker starts each loop with its own span of the chunks, so that in equal loops one after the other the
 // same worker meets the same memory. When its span is done it helps with those of other workers.
 type worker struct {
-	// claimed is the era in which a chunk of the span was last claimed, with the first chunk that is not
-	// claimed yet. If it is the era of an earlier loop, no chunk is.
+	// claimed is the era in which a worker last claimed a chunk of the span, with the first chunk that no
+	// worker has claimed yet. While it is the era of an earlier loop, all chunks are free.
 	claimed atomic.Uint64
 	// done is the era in which the worker last did chunks, with how many it did.
 	done atomic.Uint64
 	// doing is what done will be at the next report.
 	doing era
-	// began is the last era for which the worker itself came.
+	// began is the last era in which the worker itself took chunks; others may claim some of its span before.
 	began atomic.Uint64
 	_     [96]byte // processors fetch lines by twos
 }
@@ -61,7 +61,7 @@ func (w *worker) claim(e era, lo, hi, leave int, all bool) (chunk, n int) {
 	}
 }
 
-// count adds n done chunks to the next report.
+// count adds n chunks, which the worker has done, to its next report.
 func (w *worker) count(e era, n int) {
 	if w.doing.number() != e.number() {
 		w.doing = era(e.with(0))
@@ -69,7 +69,7 @@ func (w *worker) count(e era, n int) {
 	w.doing += era(n)
 }
 
-// report lets other goroutines see what was counted, and with it what the chunks have written.
+// report lets other goroutines see the chunks that were counted, and with them the memory that they wrote.
 func (w *worker) report() {
 	if d := uint64(w.doing); w.done.Load() != d {
 		w.done.Store(d)
@@ -78,10 +78,10 @@ func (w *worker) report() {
 
 var epoch = time.Now()
 
-// now is a time that never goes back.
+// now is a time that never goes back, for differences.
 func now() time.Duration { return time.Since(epoch) }
 
-// work is a worker's life.
+// work is what a worker does until the pool is closed.
 func (p *Pool) work(id int) {
 	var last era
 	patience := mostPatience
@@ -106,8 +106,8 @@ func (p *Pool) wanted(last era) bool {
 	return era(p.loop.state.Load()) != last || p.closed.Load()
 }
 
-// linger waits for a loop without sleeping, and says whether one came. It keeps its processor in short bursts
-// only, so that neither the collector nor another goroutine has to wait for it.
+// linger waits for a loop without sleeping, and says whether one came. The worker keeps its processor in
+// short bursts only, so that neither the collector nor another goroutine has to wait for it.
 func (p *Pool) linger(last era, patience time.Duration) bool {
 	for until := now() + patience; now() < until; runtime.Gosched() {
 		for range burst {
