@@ -7,6 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -56,8 +57,9 @@ func failure(made any) error {
 // results are the values of work that has several.
 type results = []any
 
-// bench is the work as package bench times it. The tensors that it comes to are its results.
-func (c *call) bench(ctx context.Context, name string, w *work) (bench.Work, error) {
+// bench is the work as package bench times it. The tensors that it comes to are its results; what it prints after
+// its first run is dropped.
+func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mute) (bench.Work, error) {
 	each, err := c.s.CompileEach(w.text)
 	if err != nil {
 		return bench.Work{}, err
@@ -71,9 +73,21 @@ func (c *call) bench(ctx context.Context, name string, w *work) (bench.Work, err
 		return bench.Work{}, err
 	}
 	before := c.state(w.source, c.s.Assigned(w.source))
+	inspected := false
 	var made any
 	return bench.Work{
-		Name: name, Within: w.stmt.Within, Around: around, Single: around != nil, Floor: empty.run,
+		Name: name, Within: w.stmt.Within, Single: around != nil, Floor: empty.run,
+		Around: func(sample func() error) error {
+			if around != nil {
+				run := sample
+				sample = func() error { return around(run) }
+			}
+			if !inspected { // the first run may print
+				inspected = true
+				return sample()
+			}
+			return mute.While(sample)
+		},
 		Run: func(n int) (err error) {
 			made, err = w.loop(n)
 			return err
@@ -138,4 +152,12 @@ func (c *call) setup(ctx context.Context) (around func(sample func() error) erro
 		}
 		return sample()
 	}, nil
+}
+
+// dropped is a note on what timed runs have printed.
+func dropped(m *session.Mute) []string {
+	if m.Lines() == 0 {
+		return nil
+	}
+	return []string{"dropped " + units.Plural(int64(m.Lines()), "line") + " that later runs printed"}
 }

@@ -177,7 +177,8 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	timed, err := c.bench(ctx, "", w)
+	ctx, mute := c.s.Mute(ctx)
+	timed, err := c.bench(ctx, "", w, mute)
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +186,7 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	result.Notes = append(result.Notes, dropped(mute)...)
 	t := &timing{Result: result}
 	if result.Refused == "" && result.Tally.Bytes > 0 && ctx.Err() == nil {
 		t.rate = t.limit(ctx)
@@ -267,6 +269,7 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.tellApart(split); err != nil {
 		return nil, err
 	}
+	ctx, mute := c.s.Mute(ctx)
 	works := make([]bench.Work, len(split))
 	for i, each := range split {
 		w, err := c.compile(each.source)
@@ -276,7 +279,7 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 		if err := c.settleInputs(each.source); err != nil {
 			return nil, err
 		}
-		if works[i], err = c.bench(ctx, each.name, w); err != nil {
+		if works[i], err = c.bench(ctx, each.name, w, mute); err != nil {
 			return nil, err
 		}
 	}
@@ -284,6 +287,7 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	result.Notes = append(result.Notes, dropped(mute)...)
 	return comparison(result), nil
 }
 

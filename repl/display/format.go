@@ -261,5 +261,11 @@ func Render(v Value, width int, style Style) Value { return rendering(Styled(v, 
 
 type rendering string
 
+// Written is the text of what [Render] made; other values have none yet.
+func Written(v Value) (text string, ok bool) {
+	r, ok := v.(rendering)
+	return string(r), ok
+}
+
 func (r rendering) Text(int) string              { return string(r) }
 func (r rendering) StyledText(int, Style) string { return string(r) }

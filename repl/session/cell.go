@@ -150,6 +150,7 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 			}
 			ran = append(ran, u)
 			if u.Runs {
+				s.showNow(r)
 				running--
 			}
 			quit, err := s.runUnit(ctx, r, u, running > 0)
@@ -165,6 +166,22 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 		}
 	}
 	return len(units), nil
+}
+
+// showNow prints what commands of the cell have to show before code runs that may print. What the front end has
+// not made text of waits in the result.
+func (s *Session) showNow(r *Result) {
+	if s.opts.Stdout == nil {
+		return
+	}
+	for len(r.Shown) > 0 {
+		text, ok := display.Written(r.Shown[0])
+		if !ok {
+			return
+		}
+		s.streams.Out.Line(strings.TrimRight(text, "\n"))
+		r.Shown = r.Shown[1:]
+	}
 }
 
 // runCommand runs a command line, and renders what it shows, like code of the cell.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -147,6 +149,12 @@ func (p *Snapshot) Restore() (changed []string) {
 	}
 	return changed
 }
+
+// A Mute drops and counts what code within its context prints, while it is on.
+type Mute = library.Mute
+
+// Mute returns a context with a Mute.
+func (s *Session) Mute(ctx context.Context) (context.Context, *Mute) { return s.streams.Mute(ctx) }
 
 // memory is that of a variable itself.
 func memory(v reflect.Value) []byte {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A Stream is where cells print: package fmt's functions write to it, and what cells know as os.Stdout (or
@@ -19,6 +21,10 @@ type Stream struct {
 
 	file *os.File // the variable os.Stdout of cells; they may assign to it
 	pipe *pipe
+
+	// What follows is guarded by mu.
+	begun bool // a line that has not ended
+	mute  *Mute
 }
 
 // Streams are what cells know as os.Stdout and os.Stderr.
@@ -51,6 +57,9 @@ func (ss *Streams) Close() {
 
 // Write is for goroutines of cells at any time. What was written to the files before comes first.
 func (s *Stream) Write(b []byte) (int, error) {
+	if m, ok := tensor.Context().Value(muteKey{}).(*Mute); ok && m.drop(b) {
+		return len(b), nil
+	}
 	s.flush()
 	s.other.flush()
 	return s.write(b)
@@ -59,7 +68,34 @@ func (s *Stream) Write(b []byte) (int, error) {
 func (s *Stream) write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(b) > 0 {
+		s.begun = b[len(b)-1] != '\n'
+		s.other.begun = false
+	}
 	return s.w.Write(b)
+}
+
+// piped takes what was written to the file, by whichever code.
+func (s *Stream) piped(b []byte) (int, error) {
+	s.mu.Lock()
+	m := s.mute
+	s.mu.Unlock()
+	if m != nil && m.drop(b) {
+		return len(b), nil
+	}
+	return s.write(b)
+}
+
+// Line writes a text on lines of its own.
+func (s *Stream) Line(text string) {
+	s.flush()
+	s.mu.Lock()
+	begun := s.begun
+	s.mu.Unlock()
+	if begun {
+		text = "\n" + text
+	}
+	_, _ = s.write([]byte(text + "\n")) // it fails if the reader of the session's output has gone
 }
 
 // open makes the file.
@@ -71,7 +107,7 @@ func (s *Stream) open() error {
 		s.file = f
 		return nil
 	}
-	p, err := newPipe(s.write)
+	p, err := newPipe(s.piped)
 	if err != nil {
 		return err
 	}
