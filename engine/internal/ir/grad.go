@@ -8,8 +8,8 @@ import (
 )
 
 // Grad returns the gradients of loss, which has one element of a floating-point dtype, for each of params:
-// nodes of the params' types. It walks the graph backwards once and lets the row of each op write its part;
-// only nodes on a way from a param to the loss take part, so what is frozen costs nothing. No gradient flows
+// nodes of the params' types. It walks the graph backwards once, and the row of each op writes its part. Only
+// nodes on a way from a param to the loss take part, so frozen weights cost nothing. No gradient flows
 // through integers and Bool.
 //
 // A param that the loss does not reach is an error that names it, and so is an op on the way that has no
@@ -62,8 +62,8 @@ type reverse struct {
 	blame blame
 }
 
-// flows are the gradients that flowed into one value. Their sum is written down when all are there: that of
-// thousands of products, the uses of one weight, is one node.
+// flows are the gradients that flowed into one value. Their sum is written down when all are there, so that
+// the sum of thousands of products, the uses of one weight, is one node.
 type flows []*Node
 
 // order lists the nodes between params and loss, sources first, and fills on. It returns nil if ctx is done
@@ -86,7 +86,7 @@ func (r *reverse) order(ctx context.Context, loss *Node, params []*Node) []*Node
 		if f.next < len(flowing(n)) && differentiable(n) && !r.floor[n] {
 			s := n.Src[f.next]
 			f.next++
-			// Below a node that is not tracked there is no tracked one.
+			// A node that is not tracked has no tracked ancestors.
 			if _, seen := r.on[s]; !seen && (s.Tracked || !all) {
 				stack = append(stack, frame{n: s})
 			}
@@ -156,7 +156,7 @@ func (r *reverse) step(n *Node) error {
 	return nil
 }
 
-// applyRule calls a rule, which may refuse.
+// applyRule calls a rule and turns its refusal into an error.
 func applyRule(row *Row, n *Node, dy []*Node) (grads []*Node, err error) {
 	defer func() {
 		switch p := recover().(type) {

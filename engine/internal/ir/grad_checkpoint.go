@@ -1,8 +1,8 @@
 package ir
 
 // again hands the gradient of a checkpoint on: what lies between its x and its y is written down a second
-// time, from a copy of x that is made when dy is there, and dy flows through that. So nothing of the first
-// time is needed any more, and the second time cannot be found equal to the first and computed early.
+// time, from a copy of x that is made when dy is there, and dy flows through that. So the backward pass needs
+// nothing of the first time, and the planner cannot take the second time for the first and compute it early.
 func (r *reverse) again(n, dy *Node) error {
 	y, x := n.Src[0], n.Src[1]
 	from := build(Again, Attr{}, x, dy)

@@ -8,9 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// The gradients of norms, losses and attention are single ops, which are fast and have no rule of their own.
-// Where such an op is itself differentiated, it is written down once more with ops that have one, and these
-// are differentiated.
+// The gradients of norms, losses and attention are single ops: fast, and without a rule. A second derivative
+// writes such an op down once more, with ops that have rules, and differentiates those.
 
 // nothing stands in a rule's answer for an operand to which no gradient flows, as it depends on the others.
 var nothing = new(Node)
@@ -91,14 +90,14 @@ func composeCrossEntropyGrad(n *Node) []*Node {
 	return []*Node{choose(column(ignored), like(x, 0), d)}
 }
 
-// gradAttentionGrad has nothing to say to o and the logsumexp, which depend on q, k and v.
+// gradAttentionGrad gives no gradient for o and the logsumexp: they depend on q, k and v.
 func gradAttentionGrad(n *Node, dy []*Node) []*Node {
 	grads := composed(composeAttentionGrad, 0, 1, 2, 5)(n, dy)
 	grads[3], grads[4] = nothing, nothing
 	return grads
 }
 
-// composeAttentionGrad computes o again, so that what its operand depends on counts here.
+// composeAttentionGrad computes o again from q, k and v, so that gradients flow through it to them.
 func composeAttentionGrad(n *Node) []*Node {
 	q, k, v, do := n.Src[0], n.Src[1], n.Src[2], n.Src[5]
 	// The query heads that share a key head stand one below the other.

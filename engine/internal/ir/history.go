@@ -25,8 +25,8 @@ func History(n *Node) []*Node {
 	return order
 }
 
-// Pending calls visit for each of n's ancestors that has no value, once, and goes on to the ancestors of
-// those for which visit returns true. No evaluation ends meanwhile, so visit must not start one.
+// Pending calls visit once for each of n's ancestors that has no value, and goes on to the ancestors of those
+// for which visit returns true. Until it returns no evaluation can end, so visit must not start one.
 func Pending(n *Node, visit func(*Node) bool) {
 	links.RLock()
 	defer links.RUnlock()

@@ -156,8 +156,8 @@ func (l Layout) Flip(axes []int) Layout {
 	return r
 }
 
-// Reshape returns the same elements in C order under another shape of the same size, and whether a layout can
-// say that without copying.
+// Reshape returns the same elements in C order under another shape of the same size, and false if no layout
+// expresses that: then the elements have to be copied.
 func (l Layout) Reshape(shape []int) (Layout, bool) {
 	r := Layout{Shape: slices.Clone(shape), Stride: make([]int, len(shape)), Offset: l.Offset}
 	if l.Size() == 0 {

@@ -20,8 +20,8 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 	return n, nil
 }
 
-// uncounted is New for nodes that may turn out to be of no use: they do not count as readers of their sources
-// yet.
+// uncounted is New for nodes that may turn out to be of no use: they are not yet counted as readers of their
+// sources.
 func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 	if len(src) == 0 {
 		return nil, &Error{op.String(), "got no operands, want at least one"}
@@ -53,8 +53,8 @@ func (n *Node) count() {
 	}
 }
 
-// countFrom counts n and what it is computed from. Rules write down more than is wanted, so only what a
-// gradient came to consist of reads anything.
+// countFrom counts n and the nodes that it is computed from. Gradient rules write down more nodes than are
+// wanted; only those that a gradient came to consist of count as readers.
 func countFrom(n *Node) {
 	list := []*Node{n}
 	for len(list) > 0 {

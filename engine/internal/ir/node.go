@@ -1,8 +1,8 @@
 // Package ir is the engine's graph: what is to be computed, before package plan decides how.
 //
 // A [Node] applies one op of the op table to other nodes. All that the engine knows of an op stands in its
-// A [Node] applies one op of the op table to other nodes. All that the engine knows of an op stands in its
-// grow backwards, its structural hash recognises it, and package plan runs it.
+// [Row]: the shape of the result, the gradient, the cost. A graph is nodes that point to their sources. [Grad]
+// makes it grow backwards, its structural hash recognises it, and package plan runs it.
 //
 // Nodes are immutable with one exception: a node that was evaluated holds its [Data]. If no gradient can go
 // through it any more, it forgets its sources, so that a long computation does not keep its past alive.
@@ -27,8 +27,8 @@ type Node struct {
 	Attr  Attr
 	Src   []*Node // nil once an untracked node is evaluated; another goroutine may do that, so read it from a Graph
 	Dev   Device
-	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. Often empty,
-	// and given when the node is there already.
+	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. It is often
+	// empty, and may be given after the node was made.
 	Name string
 	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when
 	// they are evaluated, because a gradient may still be asked for.
@@ -91,21 +91,20 @@ func (n *Node) SetValue(d *Data) {
 	}
 }
 
-// Hold counts one more handle on the node, Drop one less. A handle that was lost counts on, so more may be
-// counted than there are, and never fewer.
+// Hold counts one more handle on the node, Drop one less. A program that forgets a handle does not drop it:
+// so the count may be too large, and is never too small.
 func (n *Node) Hold() { n.handles.Add(1) }
 
 // Drop returns whether it was the last handle.
 func (n *Node) Drop() bool { return n.handles.Add(-1) == 0 }
 
-// Handles and Readers are how many handles there are on the node, and how many sources of other nodes it
-// became.
+// Handles is how many handles are on the node; Readers is how often it became the source of another node.
 func (n *Node) Handles() int { return int(n.handles.Load()) }
 func (n *Node) Readers() int { return int(n.readers.Load()) }
 
-// Free takes the node's value away and returns it, nil if there is none. What still reads the node computes
-// it again if it knows its sources, as everything does that was computed from a parameter; else it finds Data
-// that says Freed.
+// Free takes the node's value away and returns it, nil if there is none. An evaluation that reads the node
+// later computes it again if the node knows its sources, as all that was computed from a parameter does; else
+// it finds Data that says Freed.
 func (n *Node) Free() *Data {
 	links.Lock()
 	defer links.Unlock()

@@ -40,7 +40,7 @@ func (g *Graph) Sources(i int) []int32 { return g.edges[g.first[i]:g.first[i+1]]
 // walkers keeps the memory of walks, so that a small evaluation allocates little.
 var walkers = sync.Pool{New: func() any { return &walker{place: map[*Node]int32{}} }}
 
-// keptNodes is how large the memory may be that is kept: clearing it costs every later walk.
+// keptNodes is how many nodes a walk may have whose memory is kept: later walks have to clear all of it.
 const keptNodes = 256
 
 // Walk collects the graph of outs, which all live on one device. Release gives it back. When ctx is done
@@ -102,8 +102,8 @@ type frame struct {
 	next int
 }
 
-// visit appends root and what it needs. It does not recurse: a training loop that nobody evaluates can be
-// deep.
+// visit appends root and what it needs. It does not recurse, because a training loop that is never evaluated
+// makes a deep graph.
 func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 	w.push(root)
 	for len(w.stack) > 0 {
@@ -167,9 +167,9 @@ const (
 	MinusOneConst
 )
 
-// Class says which of the numbers with rules of their own a Const is. Zero is none: x·0 is not 0 for NaN, x+0
-// is not x for -0, and a learning rate that starts at 0 would cost a plan. Integers have no class, because
-// they are positions and random counters, which pass through 1 on their way.
+// Class says whether a Const is one of the numbers that the planner has rules for. Zero is not one of them:
+// x·0 is not 0 for NaN, x+0 is not x for -0, and a learning rate that starts at 0 would cost a plan. Integers
+// have no class, because they are positions and random counters, which pass through 1 on their way.
 func (n *Node) Class() ConstClass {
 	if !n.DType.Float() || n.Attr.Flags&Varies != 0 {
 		return AnyConst
