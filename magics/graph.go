@@ -131,8 +131,8 @@ func boxOf(l *profile.Launch) diagram.Box {
 	return box
 }
 
-// opsOf lists what was fused: "matmul f32[4 6] → silu → sum f32[4]". A type stands where it is another one than
-// before.
+// opsOf lists what was fused: "matmul f32[4 6] → silu → sum f32[4]". A type stands where it is another one
+// than before.
 func opsOf(l *profile.Launch) string {
 	var parts []string
 	for i, op := range l.Ops {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-// traced runs the work and keeps each launch. If a plan had to be made for it, the work runs once more, so that
-// the times are those of later runs; first is then the first recording, else the same.
+// traced runs the work and keeps each launch. If a plan had to be made for it, the work runs once more, so
+// that the times are those of later runs; first is then the first recording, else the same.
 func (w *work) traced(ctx context.Context) (r, first *profile.Recording, err error) {
 	if first, err = w.record(ctx, profile.RecordTraced); err != nil || first.PlansBuilt == 0 {
 		return first, first, err
@@ -162,7 +162,8 @@ func (k *kernelTimes) table(width int) *display.Table {
 	return t
 }
 
-// rate is so much in billions a second. Where nothing is known to be done, or more than can be, there is none.
+// rate is so much in billions a second. Where nothing is known to be done, or more than can be, there is
+// none.
 func rate(x *profile.Timing, amount int64) display.Cell {
 	if amount == 0 || x.Total == 0 || x.Impossible() {
 		return display.Cell{Text: "–"}

@@ -174,8 +174,8 @@ func declares(source string) bool {
 	})
 }
 
-// assignedHere are the variables of the session that statements assign to by themselves, not in a function that
-// they call.
+// assignedHere are the variables of the session that statements assign to by themselves, not in a function
+// that they call.
 func (c *call) assignedHere(source string) (names []string) {
 	for _, s := range parseStatements(source) {
 		ast.Inspect(s, func(n ast.Node) bool {

@@ -91,8 +91,8 @@ func (s *settling) run(n int) error {
 	return s.ledger.Settle()
 }
 
-// idle is what is timed without the work. Only a session's loop is known to do nothing for no runs: a function
-// may be one that ignores how many are asked for.
+// idle is what is timed without the work. Only a session's loop is known to do nothing for no runs: a
+// function may be one that ignores how many are asked for.
 func (s *settling) idle() error {
 	if s.Within != nil {
 		return s.run(0)

@@ -48,14 +48,15 @@ type Timing struct {
 	From  []string // see Origins
 }
 
-// Impossible says that launches were faster than the device can be, beyond what two measurements differ by: see bench.Share.
+// Impossible says that launches were faster than the device can be, beyond what two measurements differ by:
+// see bench.Share.
 func (t *Timing) Impossible() bool { return t.Roof > 1.05 }
 
 // Intensity is operations a byte.
 func (t *Timing) Intensity() float64 { return float64(t.Flops) / float64(t.Bytes) }
 
-// Timings gathers the launches by kernel, and with shapes by what they write, the longest first. start is what
-// the shortest launch takes; roof may be nil.
+// Timings gathers the launches by kernel, and with shapes by what they write, the longest first. start is
+// what the shortest launch takes; roof may be nil.
 func (t *Trace) Timings(roof Roof, start time.Duration, shapes bool) []Timing {
 	at := map[string]int{}
 	var list []Timing
@@ -123,8 +124,8 @@ func (l *Launch) Least(roof Roof, start time.Duration) (time.Duration, Bound) {
 	return time.Duration(math.Round(seconds * 1e9)), bound
 }
 
-// DType is the type that a launch computes in: half precision where it reads nothing wider, or else the widest
-// that it reads. So a product of f32 is never held against what the device can do in bf16.
+// DType is the type that a launch computes in: half precision where it reads nothing wider, or else the
+// widest that it reads. So a product of f32 is never held against what the device can do in bf16.
 func (l *Launch) DType() dtype.Type {
 	widest := dtype.Invalid
 	consider := func(t dtype.Type) {

@@ -32,8 +32,8 @@ func launched(kernel string, t dtype.Type, bytes, flops int64, took time.Duratio
 	return profile.Launch{Kernel: kernel, Bytes: bytes, Flops: flops, Time: took, Reads: []profile.Value{value(t, 2)}, Writes: []profile.Value{value(t, 2)}}
 }
 
-// Each kernel is held against what bounds it: the arithmetic of its own type, memory of the size that it works
-// on, or the shortest launch. A figure above that is not cut down to it.
+// Each kernel is held against what bounds it: the arithmetic of its own type, memory of the size that it
+// works on, or the shortest launch. A figure above that is not cut down to it.
 func TestTimings(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {

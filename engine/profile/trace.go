@@ -150,8 +150,8 @@ func originsOf(list []ir.Origin) []Origin {
 	return out
 }
 
-// Source is the program that ran: the device's text or assembly if it has such, else the instructions that the
-// device's kernel was compiled from.
+// Source is the program that ran: the device's text or assembly if it has such, else the instructions that
+// the device's kernel was compiled from.
 func (l *Launch) Source() string {
 	if l.source == nil {
 		return ""
@@ -159,8 +159,8 @@ func (l *Launch) Source() string {
 	return l.source()
 }
 
-// Origins writes down where launches come from: "In[3]:2 matmul, silu", "In[3]:2 backward of matmul". It is one
-// text for each place and pass.
+// Origins writes down where launches come from: "In[3]:2 matmul, silu", "In[3]:2 backward of matmul". It is
+// one text for each place and pass.
 func Origins(launches ...*Launch) []string {
 	var all []ir.Origin
 	for _, l := range launches {

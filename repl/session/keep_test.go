@@ -47,8 +47,8 @@ func TestFailedCallsKeepWhatWas(t *testing.T) {
 	}
 }
 
-// A training that stops before its end leaves the steps that it has made, whatever has stopped it; one that was
-// interrupted with its cell says no more than that.
+// A training that stops before its end leaves the steps that it has made, whatever has stopped it; one that
+// was interrupted with its cell says no more than that.
 func TestStoppedTrainingsAreAssigned(t *testing.T) {
 	const model = `m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 24, Seed: 1})
 text := strings.Repeat("func add(a, b int) int { return a + b }\n", 20)

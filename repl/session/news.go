@@ -71,8 +71,8 @@ func (s *Session) renewAll(replaced []*world.Entity) {
 	}
 }
 
-// renew has a type stand for what its name was before, if it is made of the same: values that an any holds have
-// the new methods.
+// renew has a type stand for what its name was before, if it is made of the same: values that an any holds
+// have the new methods.
 func (s *Session) renew(was, now *types.TypeName) {
 	if now != was && !now.IsAlias() && !was.IsAlias() && compile.SameShape(was.Type(), now.Type()) {
 		s.rt.Renew(s.compiler.Types.Renew(was, now))

@@ -120,8 +120,8 @@ func mayWake(units []*compile.Unit) bool {
 	return slices.ContainsFunc(units, func(u *compile.Unit) bool { return u.Mentions(wakes) })
 }
 
-// endAsleep ends the program when all of its goroutines wait for each other. Before are those that the process
-// had when the program had not begun.
+// endAsleep ends the program when all of its goroutines wait for each other. Before are those that the
+// process had when the program had not begun.
 func (p *programRun) endAsleep(ctx context.Context, before map[uint64]bool) {
 	if state := p.s.runner.Deadlock(ctx, before); state != "" {
 		fmt.Fprintf(p.s.streams.Err, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)

@@ -3,11 +3,18 @@
 // A cell never reaches the interpreter as text. It is split into pieces (command lines, declarations,
 // statements: package cell), type-checked by go/types against everything that the session knows, lowered to
 // the part of Go that the interpreter runs correctly, and run as the body of a function that assigns typed
-// session variables. Reading order: cell.go (from text to result), internal/world (what the session knows),
-// check.go, statements.go and declare.go (what a cell means), build.go, assemble.go and internal/lower (from
-// Go to what the interpreter runs), run.go, guard.go and internal/rt (running, stopping), panics.go; then
-// program.go, packages.go, local.go and reload.go (whole programs, packages of the user's own). Help for the
-// person who types is internal/help, which only reads; help.go is what it sees.
+// session variables.
+//
+// This package wires that together; each step is a package below it. Package compile takes text to units that
+// can run, supervise runs and stops them, program has whole programs and the packages of the user's own,
+// library what cells import, help what helps the person who types. What is left here is what a session is to
+// its front end: the history of cells, what they show, the results that they left (Out[n]), and where their
+// code is.
+//
+// Reading order: session.go (what there is), new.go (how it is put together), cell.go (from a cell to its
+// result), out.go and history.go; panics.go, frames.go and places.go (where code is, and how that is told);
+// news.go (what is told of names that changed); stmt.go and snapshot.go (statements that run often, on their
+// own); program.go; help.go and host.go (the session as help and supervise see it).
 //
 // A Session serves one cell at a time. It knows nothing of terminals: what a cell prints goes to
 // Options.Stdout, what it shows is in the Result.
@@ -133,25 +140,24 @@ type Cell struct {
 type Session struct {
 	opts    Options
 	past    history
-	streams *library.Streams // where cells print
-	library *library.Library // what they import
+	streams *library.Streams  // where cells print
+	runner  *supervise.Runner // runs them
+	random  *tensor.RNG       // behind tensor.Randn and the like
+	device  device.Choice     // the default of the cells
+	finite  tensor.Guard      // stops evaluations of the cells that make a NaN or an infinity
+	program *programRun       // if the session was made to run one
 
-	random *tensor.RNG   // behind tensor.Randn and the like
-	device device.Choice // the default of the cells
-	finite tensor.Guard  // stops evaluations of the cells that make a NaN or an infinity
-
-	compiler *compile.Compiler
+	// What a reset makes anew.
 	interp   *yaegi.Interp
 	rt       *rt.Runtime
-	runner   *supervise.Runner
-	packages *program.Packages
-	format   *display.Formatter
-	outs     outs
-	places   places
+	library  *library.Library   // what cells import
+	compiler *compile.Compiler  // what they have declared, and what they mean
+	packages *program.Packages  // of the user's own
+	places   places             // where their code is
+	outs     outs               // their results
+	format   *display.Formatter // shows them
 
 	// busy is held while a cell runs, and while completion or a hint looks at the session from another
 	// goroutine.
 	busy sync.Mutex
-
-	program *programRun // if the session was made to run one
 }

@@ -50,7 +50,8 @@ func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 }
 
 // Declare runs statements that a command was given as a part of the command's cell: what they declare is the
-// session's from then on. Around is called for the code alone, which run runs, without what it takes to check it.
+// session's from then on. Around is called for the code alone, which run runs, without what it takes to check
+// it.
 func (s *Session) Declare(ctx context.Context, stmts string, around func(run func())) error {
 	n := -1 - s.places.linesBefore(stmts)
 	s.past.cells = append(s.past.cells, Cell{N: n, Source: stmts})
@@ -98,8 +99,8 @@ func (st *Stmt) Loop(n int) (any, error) {
 	return st.last()
 }
 
-// Each runs the statements n times, within [Stmt.Within], and calls ran with the value of each time, until that
-// returns an error. The Stmt is one of CompileEach.
+// Each runs the statements n times, within [Stmt.Within], and calls ran with the value of each time, until
+// that returns an error. The Stmt is one of CompileEach.
 func (st *Stmt) Each(n int, ran func(v any) error) (err error) {
 	begun := 0
 	st.asking(func() bool {

@@ -105,7 +105,8 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 }
 
 // submit runs the commands. Those that change leaves and what comes after them are not stopped: a training
-// step is made or not made, never half. Unsound is an error about their results, which are there all the same.
+// step is made or not made, never half. Unsound is an error about their results, which are there all the
+// same.
 func (p *plan) submit(ctx context.Context, s *state, in *inputs, times []time.Duration) (unsound, err error) {
 	if guarded(ctx) {
 		return p.submitGuarded(ctx, s, in, func(ctx context.Context, i int) error { return p.submitPart(ctx, s, times, i, i+1) })

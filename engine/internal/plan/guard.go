@@ -18,8 +18,8 @@ import (
 
 var guard = &scope.Key{Name: "guard"}
 
-// WithGuard returns a context within which, as long as on says so, each launch is waited for and its result is
-// looked at: the first that has a NaN or an infinity is an error.
+// WithGuard returns a context within which, as long as on says so, each launch is waited for and its result
+// is looked at: the first that has a NaN or an infinity is an error.
 func WithGuard(ctx context.Context, on *atomic.Bool) context.Context {
 	return context.WithValue(ctx, guard, on)
 }
@@ -190,7 +190,8 @@ func numberAt(dt dtype.Type, b []byte) float64 {
 }
 
 // diagnose finds the operation of launch i that has made what is not finite, by computing its nodes one by
-// one. Where it cannot be told (the graph is gone, or what the launch has read) it is the launch that is named.
+// one. Where it cannot be told (the graph is gone, or what the launch has read) it is the launch that is
+// named.
 func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *flaw) error {
 	if in.graph != nil && i < p.atOnce {
 		if err := p.diagnoseNodes(ctx, in.graph, p.from[i]); err != nil {

@@ -1,3 +1,19 @@
+// Package compile takes the text of cells to programs that can run. It runs nothing, and knows of no
+// goroutine, no stop and no stream.
+//
+// Think of it as a compiler that is never done: a [Compiler] keeps what earlier cells have declared (package
+// world) and compiles the next cell against it. A cell becomes a list of [Unit]s, each of which is checked,
+// built and run as a whole. Checking a unit gives its meaning: go/types' facts, and the change that it makes
+// to the world when it runs. Building lowers its syntax (package lower asks about names through an env) and
+// hands the interpreter a file. What depends on something that is declared anew is compiled again with it,
+// from its source.
+//
+// Reading order: compiler.go (what is kept, what is asked of a session), unit.go, prepare.go (a cell into
+// units), check.go (parsing, checking, what a name means); what a unit means: statements.go with list.go and
+// outs.go, declare.go with sametypes.go and holders.go, whole.go (programs and packages), loop.go; how it is
+// built: build.go, assemble.go, instance.go with source.go (generic code), versions.go (functions that are
+// declared again), types.go with gonames.go, prelude.go; what is said when something is wrong: diag.go and
+// refuse.go.
 package compile
 
 import (
@@ -74,8 +90,8 @@ type Library interface {
 // A Loader finds the packages of the user's own. Package program has the real one.
 type Loader interface {
 	// Load checks the package that an import of a cell means, with those that it imports, unless they are
-	// loaded as they are. Units are to run before it is used, in their order. It is nil if the import does not
-	// mean one of the user's.
+	// loaded as they are. Units are to run before it is used, in their order. It is nil if the import does
+	// not mean one of the user's.
 	Load(spec *ast.ImportSpec) (p *Package, units []*Unit, err error)
 }
 

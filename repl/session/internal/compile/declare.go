@@ -81,8 +81,8 @@ func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.
 	return s.redeclare(st, &Unit{Piece: p, cell: n, pos: file.Package}, user, nil)
 }
 
-// ownReceiver says whether a method's receiver names a type. Where it does so by an alias, the type's own name
-// is written for it: the checker does not find what an alias of this file means outside of it.
+// ownReceiver says whether a method's receiver names a type. Where it does so by an alias, the type's own
+// name is written for it: the checker does not find what an alias of this file means outside of it.
 func (s *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl) bool {
 	name := world.Receiver(f)
 	for range maxAliases {

@@ -20,8 +20,8 @@ import (
 // for each list of type arguments, with its type parameters declared as aliases of them. So the checker's
 // facts are about concrete types, and the interpreter never sees a type parameter.
 
-// maxInstances is how many instances a unit may need. The checker refuses code that needs endlessly many; this
-// holds for what it should not see.
+// maxInstances is how many instances a unit may need. The checker refuses code that needs endlessly many;
+// this holds for what it should not see.
 const maxInstances = 5000
 
 // makeInstances adds what the unit's code instantiates, and what that instantiates in turn.

@@ -33,9 +33,9 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks 
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
 }
 
-// Loop compiles statements that are to be run often, alone: what %timeit and %bench need. With asks the loop asks
-// before each run whether to go on. Their text is that of
-// the cell n, which is negative. Value is the variable for the value of the expression that they end in, or nil.
+// Loop compiles statements that are to be run often, alone: what %timeit and %bench need. With asks the loop
+// asks before each run whether to go on. Their text is that of the cell n, which is negative. Value is the
+// variable for the value of the expression that they end in, or nil.
 func (s *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.Entity, err error) {
 	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {

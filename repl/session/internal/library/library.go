@@ -1,5 +1,6 @@
-// Package library has the compiled packages as code of cells gets them: the standard library and mcs's own, but
-// for the functions that would use the streams of the process, end it, or wait where nobody can interrupt them.
+// Package library has the compiled packages as code of cells gets them: the standard library and mcs's own,
+// but for the functions that would use the streams of the process, end it, or wait where nobody can interrupt
+// them.
 //
 // Think of it as a table: for the path of a package its symbols, with some in place of others. Nothing here
 // knows cells; what waits does so in package rt, which wakes it when its cell is stopped. Reading order:

@@ -306,8 +306,8 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
 }
 
-// inert says whether the left operand of && or || may begin with a part that does nothing when it is run, a key
-// or a parenthesis: the interpreter would branch on that part's value instead of the operand's.
+// inert says whether the left operand of && or || may begin with a part that does nothing when it is run, a
+// key or a parenthesis: the interpreter would branch on that part's value instead of the operand's.
 func inert(x ast.Expr) (found bool) {
 	inspect(ast.Unparen(x), func(n ast.Node) bool {
 		switch n.(type) {
@@ -383,7 +383,8 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 	return false
 }
 
-// compare writes x == y where one side is an interface, or holds one; nil means that the operator itself will do.
+// compare writes x == y where one side is an interface, or holds one; nil means that the operator itself will
+// do.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	l.refuseHandles(tx, ty)
 	if isUnsafe(tx) && isNil(ty) {
@@ -466,8 +467,8 @@ func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 	return out
 }
 
-// structElements writes the elements of a literal of the type t, which is the struct u. With keys are those that
-// the interpreter cannot do without: elements that dereference, and functions for a compiled type.
+// structElements writes the elements of a literal of the type t, which is the struct u. With keys are those
+// that the interpreter cannot do without: elements that dereference, and functions for a compiled type.
 func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Struct) []ast.Expr {
 	var out, fields []ast.Expr
 	n, named := types.Unalias(t).(*types.Named)
@@ -528,8 +529,8 @@ func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 	return out
 }
 
-// literalKey writes a key of a literal of a map; seen are the constants among those before it. An instance has
-// one twice where two type parameters are one type; the interpreter would refuse it.
+// literalKey writes a key of a literal of a map; seen are the constants among those before it. An instance
+// has one twice where two type parameters are one type; the interpreter would refuse it.
 func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) ast.Expr {
 	k, t := l.element(e, key), l.typeOf(e)
 	v := l.info.Types[e].Value
@@ -546,8 +547,8 @@ func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) a
 	return k
 }
 
-// dereferences says whether an element of a literal is made of what a pointer points to: of an element without
-// a key the interpreter asks the type before it knows that the star is none of a type.
+// dereferences says whether an element of a literal is made of what a pointer points to: of an element
+// without a key the interpreter asks the type before it knows that the star is none of a type.
 func dereferences(x ast.Expr) (found bool) {
 	if star, ok := x.(*ast.StarExpr); ok { // which it gets right
 		return dereferences(star.X)

@@ -168,8 +168,8 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 	return list, err
 }
 
-// completes says whether a statement belongs to the call before it, which has given a value and an error: what
-// a call has given when it was interrupted is assigned before the cell stops.
+// completes says whether a statement belongs to the call before it, which has given a value and an error:
+// what a call has given when it was interrupted is assigned before the cell stops.
 func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 	given := func(s ast.Stmt, name string) bool {
 		es, ok := s.(*ast.ExprStmt)
@@ -186,9 +186,9 @@ func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 	return given(body[i], CheckValue) || given(body[i-1], CheckValue) || given(body[i], Check)
 }
 
-// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; with asks
-// it runs them as long as the function n says so. Value is the name of a variable that gets the value of the
-// trailing expression, if that is not nil.
+// Loop rewrites statements into the body of a function that has a parameter n and runs them n times; with
+// asks it runs them as long as the function n says so. Value is the name of a variable that gets the value of
+// the trailing expression, if that is not nil.
 func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, value string) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)

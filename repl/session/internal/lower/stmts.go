@@ -137,8 +137,8 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 	return list
 }
 
-// enginePrefix begins the paths of the packages that the engine is made of. A call of one of them costs so much
-// more than a mark that each can have one.
+// enginePrefix begins the paths of the packages that the engine is made of. A call of one of them costs so
+// much more than a mark that each can have one.
 const enginePrefix = "github.com/mcs-notebook/mcs/engine/"
 
 // calledPackage is the package of the function or method that a call names; nil, if it calls a value.

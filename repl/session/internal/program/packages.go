@@ -1,3 +1,13 @@
+// Package program has what comes in whole files: programs, as `go run` takes them, and packages of the user's
+// own, which cells and programs import from folders.
+//
+// Think of a package as a world of its own that is compiled once for each state of its files: package compile
+// checks and builds it, and what was made with an earlier version keeps the types of that version. [Packages]
+// finds the folders, reads and numbers the files, and watches them: before each cell it loads again what has
+// changed, and has the cells see that instead. It runs nothing itself; a [Runner] does.
+//
+// Reading order: packages.go (finding and reading), local.go (loading, with what is imported), reload.go,
+// program.go (whole programs), docs.go.
 package program
 
 import (
@@ -23,8 +33,6 @@ import (
 // Packages of the user's own come as source: `import "./dir"`, or a path below the module path of the nearest
 // go.mod. Each is a world of its own, checked and run like a cell's, under a path that no compiled package
 // has and that counts the versions: what was made with an earlier version keeps the types of that version.
-//
-// packages.go finds and reads them, local.go checks them, reload.go watches their files.
 
 // firstFile is the number of the first file of a package; smaller numbers are cells.
 const firstFile = 1 << 30

@@ -77,8 +77,8 @@ func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 	return chain(err, target, func(err error) bool { return r.AsOwn(err, target, iface) })
 }
 
-// ErrorsAsType is errors.As for a target that is a variable of a type of cells; elem is the number of the type,
-// and pointer that of the target's.
+// ErrorsAsType is errors.As for a target that is a variable of a type of cells; elem is the number of the
+// type, and pointer that of the target's.
 func (r *Runtime) ErrorsAsType(err error, target any, elem, pointer int) bool {
 	boxed := r.Box(pointer, target)
 	if !r.renewed.Load() || reflect.ValueOf(target).IsNil() {

@@ -2,8 +2,8 @@
 // code calls from here. Lowered code knows it as package __rt; every exported method of [Runtime] is one of
 // its functions.
 //
-// Interruption is cooperative. Once something has to stop, all code calls [Runtime.Stop] in each turn of a loop
-// and at each function's start, and between the statements of a cell; that panics with [Stopped]. So an
+// Interruption is cooperative. Once something has to stop, all code calls [Runtime.Stop] in each turn of a
+// loop and at each function's start, and between the statements of a cell; that panics with [Stopped]. So an
 // interrupted cell unwinds like any other panic: its deferred functions run, and closures that were made
 // earlier stay alive. (The interpreter's own way to stop a run invalidates each closure that was made before:
 // they do nothing from then on.)

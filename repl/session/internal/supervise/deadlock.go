@@ -17,9 +17,9 @@ import (
 // rarer.
 const deadlockEvery = 50 * time.Millisecond
 
-// Deadlock waits until all goroutines of the program wait for each other, and says for what the first one does;
-// nothing, if ctx is cancelled before. Before are the goroutines that the process had when the program had not
-// begun: seen later, the program's own could be among them.
+// Deadlock waits until all goroutines of the program wait for each other, and says for what the first one
+// does; nothing, if ctx is cancelled before. Before are the goroutines that the process had when the program
+// had not begun: seen later, the program's own could be among them.
 func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state string) {
 	wait, idle := deadlockEvery, 0
 	for {

@@ -10,8 +10,8 @@ import (
 type Limits struct {
 	// Memory is how many bytes of the heap cells may use, Whole how many heap and tensors together.
 	Memory, Whole uint64
-	// Grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot be
-	// stopped.
+	// Grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot
+	// be stopped.
 	Grace time.Duration
 }
 

@@ -1,3 +1,16 @@
+// Package supervise runs what cells have been compiled to, and stops it: when a context is cancelled, when
+// memory or stacks run out, or when a person insists.
+//
+// Think of a cell as what is stopped together (an [rt.Cell]): the parts of it that run one after the other,
+// and the goroutines that they start, which outlive them. A [Runner] begins a part, waits for its end in one
+// goroutine while a worker runs it in another, and tells package rt to unwind it when it is to stop. What
+// does not unwind within the grace is dropped by the interpreter; what is inside of compiled code then is
+// left behind, and ends when it comes back. A guard looks out for memory and stacks as long as any code of
+// cells runs.
+//
+// Nothing here knows what a cell means: it is given programs, and a [Host] that makes errors of how they end.
+// Reading order: run.go, worker.go, guard.go with limits.go and goroutines.go, deadlock.go (for whole
+// programs).
 package supervise
 
 import (
@@ -44,8 +57,8 @@ type Host interface {
 	Begin(ctx context.Context)
 	// Place says which line runs an operation of the engine.
 	Place(op string) string
-	// Panicked is the error of a cell that has ended so, Stopped that of one that was stopped for a cause which
-	// is not that of its context.
+	// Panicked is the error of a cell that has ended so, Stopped that of one that was stopped for a cause
+	// which is not that of its context.
 	Panicked(o rt.Outcome) error
 	Stopped(cause error) error
 	// Flush waits until what was printed has arrived.
@@ -112,8 +125,8 @@ func (rn *Runner) running(ctx context.Context) *running {
 // Running says whether ctx is the context of a cell that runs.
 func (rn *Runner) Running(ctx context.Context) bool { return rn.running(ctx) != nil }
 
-// Enter makes a cell that ctx interrupts, and returns its context. From leave on, what the cell has started goes
-// on, whatever becomes of ctx.
+// Enter makes a cell that ctx interrupts, and returns its context. From leave on, what the cell has started
+// goes on, whatever becomes of ctx.
 func (rn *Runner) Enter(ctx context.Context) (own context.Context, leave func()) {
 	r, leave := rn.enter(ctx)
 	return r.ctx, leave
@@ -171,7 +184,8 @@ func (rn *Runner) Guard(ctx context.Context, f func()) error {
 
 type aroundKey struct{}
 
-// WithAround returns a context for code that runs in calls of around, which calls run: a command has a clock in it.
+// WithAround returns a context for code that runs in calls of around, which calls run: a command has a clock
+// in it.
 func WithAround(ctx context.Context, around func(run func())) context.Context {
 	return context.WithValue(ctx, aroundKey{}, around)
 }

@@ -61,8 +61,8 @@ func (w worker) work() {
 	ended = true
 }
 
-// Do has a worker do f, which runs no code of cells, and waits for it; when ctx is cancelled, only a little more.
-// It reports whether f has ended. A panic of f is one of Do.
+// Do has a worker do f, which runs no code of cells, and waits for it; when ctx is cancelled, only a little
+// more. It reports whether f has ended. A panic of f is one of Do.
 func (rn *Runner) Do(ctx context.Context, f func()) (ended bool) {
 	failed := make(chan any, 1)
 	w := rn.workers.take()

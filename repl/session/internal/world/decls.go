@@ -42,8 +42,8 @@ func Receiver(f *ast.FuncDecl) string {
 	return ""
 }
 
-// SetReceiver writes the name of a type for an alias of it that a method's receiver has; pointer says that the
-// alias is of a pointer to the type.
+// SetReceiver writes the name of a type for an alias of it that a method's receiver has; pointer says that
+// the alias is of a pointer to the type.
 func SetReceiver(f *ast.FuncDecl, name string, pointer bool) {
 	if Receiver(f) == name {
 		return
