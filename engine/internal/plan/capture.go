@@ -41,9 +41,9 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	return c, nil
 }
 
-// Run is for one call at a time. nodes are those that hold the leaves which results replace, nil for the
-// others; keep says for each output which leaf it replaces, or -1. The value of an output that lies in the
-// memory of that leaf is the leaf's own Data.
+// Run runs the plan; only one goroutine at a time may call it. nodes has the node that holds each leaf which
+// a result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1.
+// The value of an output that lies in the memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	c.in = inputs{asked: traceTime(ctx), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
 	return c.plan.run(ctx, &c.in, true, result)

@@ -156,8 +156,8 @@ func (c *clustering) needsArgs(k *cluster, f func(user, arg int) bool) {
 	}
 }
 
-// independent says whether a and b can become one cluster: neither needs the other through a third. Direct
-// needs are for the caller to judge.
+// independent says whether a and b can become one cluster: neither needs the other through a third. The
+// caller judges what they need of each other directly.
 func (c *clustering) independent(a, b *cluster) bool { return !c.through(a, b) && !c.through(b, a) }
 
 // depends says whether k needs, directly or through others, something that target computes.
@@ -170,8 +170,8 @@ func (c *clustering) depends(k, target *cluster) bool {
 	return direct || c.through(k, target)
 }
 
-// through says whether k needs, by way of other clusters, something that target computes. If that takes long
-// to find out it says yes: clusters that much lies between stay apart.
+// through says whether k needs, by way of other clusters, something that target computes. When the search
+// takes long it says yes: then so much lies between the two that they may as well stay apart.
 func (c *clustering) through(k, target *cluster) bool {
 	enough := c.steps + mostSearched
 	c.searches++
@@ -231,9 +231,9 @@ func (c *clustering) merge(a, b *cluster) {
 	c.raise(a)
 }
 
-// raise hands on how far k reaches to whatever uses k's values. How late k is it hands on for a while: that
-// is no more than a hint, and what joins an early cluster late would make everything between them late, again
-// and again.
+// raise hands on how far k reaches to all clusters that use k's values. How late k is it hands on to some of
+// them only: lateness is a hint, and an early cluster that a late value joins would make everything between
+// the two late, again and again.
 func (c *clustering) raise(k *cluster) {
 	list := append(c.stack[:0], k)
 	for hint := mostRaised; len(list) > 0; hint-- {

@@ -60,7 +60,7 @@ func (c *clustering) schedule() *ordering {
 				o.exports[i] = append(o.exports[i], v)
 			}
 		}
-		// What a value nobody needs would read is not read.
+		// A launch does not read what only values that no other launch needs would read.
 		o.uses[i] = c.emit(k, o.exports[i]).uses
 		c.counted.clear()
 		for _, u := range o.uses[i] {

@@ -13,8 +13,7 @@ import (
 type use struct {
 	base  int
 	chain chain
-	// inlinable says that the value may as well be computed where it is read: it is an operand of elementwise
-	// work.
+	// inlinable says that the cluster may compute the value itself: it is an operand of elementwise work.
 	inlinable bool
 }
 
@@ -152,8 +151,8 @@ func (g *graph) readsCodes(x *value, b int) bool {
 	return g.fuse && x.op == ir.MatMul && g.values[b].op == ir.Dequantize
 }
 
-// narrow returns what is stored in half precision where the value b is it in f32, or −1: products widen what
-// they read.
+// narrow returns the value in half precision of which b is a conversion to f32, or −1: products can widen it
+// while they read it.
 func (g *graph) narrow(b int) int {
 	x := &g.values[b]
 	if !g.fuse || x.kind != mapped || x.op != ir.Cast || x.dtype != dtype.F32 {
@@ -245,7 +244,7 @@ func (e *emitter) finish() {
 }
 
 // inParts says whether the launch reads only as much of input i as it writes: the table of a gather, or the
-// base that an overwriting changes.
+// base of an overwrite.
 func (e *emitter) inParts(i int) bool {
 	if e.k.kind != backend.Single {
 		return false

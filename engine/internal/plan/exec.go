@@ -48,7 +48,7 @@ func (p *plan) newState() *state {
 	return s
 }
 
-// inputs is what a run brings along.
+// inputs are the leaves and numbers that a plan is run with.
 type inputs struct {
 	leaves  []*ir.Data
 	consts  []ir.Scalar
@@ -214,8 +214,8 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 	return &ir.Data{Buf: b, Layout: o.layout}
 }
 
-// release takes the state back without what would keep memory alive. Outputs that became values have holders
-// of their own.
+// release takes the state back, and lets go of all memory. Outputs that became values have holders of their
+// own.
 func (p *plan) release(s *state) {
 	if s.arena != nil {
 		p.dev.GiveBack(s.arena)

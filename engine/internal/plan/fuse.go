@@ -186,7 +186,7 @@ func (c *clustering) join(v int) {
 	}
 }
 
-// heavier prefers clusters that are no plain maps, and then the one whose values come last.
+// heavier prefers other clusters to plain maps, and of two alike the one whose values come last.
 func heavier(a, b *cluster) bool {
 	if (a.kind == backend.Map) != (b.kind == backend.Map) {
 		return b.kind == backend.Map
@@ -214,7 +214,8 @@ func (c *clustering) mayJoin(v int, k *cluster) bool {
 	return c.readable(v, k, shape) && c.fits(k, c.owner[v]) && c.independent(k, c.owner[v])
 }
 
-// joinsRow: an epilogue sees a row op's first result only, and only if that has the row's shape.
+// joinsRow says whether v can be part of the epilogue of the row cluster k: an epilogue sees a row op's first
+// result only, and only if that has the row's shape.
 func (c *clustering) joinsRow(v int, k *cluster) bool {
 	h := &c.values[k.heavy[0]]
 	if h.op == ir.CrossEntropy || h.op == ir.CrossEntropyGrad {

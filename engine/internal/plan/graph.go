@@ -103,8 +103,8 @@ func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
 // bigView is the size, in bytes, from which a result is not allowed to keep a much larger one in memory.
 const bigView = 1 << 20
 
-// output returns a value whose memory an evaluated node can hold. A small part of a large value that nobody
-// asked for, the last row of all logits, is copied out of it.
+// output returns a value whose memory an evaluated node can hold. A small part of a large value that is not
+// wanted itself, such as the last row of all logits, is copied out of it.
 func (g *graph) output(o int, wanted []bool) int {
 	base, c := g.base(o)
 	b := &g.values[base]
@@ -160,7 +160,7 @@ func (v *value) key() string {
 	return string(b)
 }
 
-// constant adds a number. Its value may be relied on when it is part of the walk's key.
+// constant adds a number. Rules may rely on its value when that is part of the walk's key.
 func (g *graph) constant(n *ir.Node, input int) int {
 	e := expr{dtype: n.DType, input: input}
 	if input < 0 || n.Class() != ir.AnyConst {
@@ -244,11 +244,10 @@ func (g *graph) layout(v int) ir.Layout {
 	return ir.Contiguous(x.shape)
 }
 
-// mostSteps is how long a chain may be: each step of a longer one would be looked at again for each that
-// follows.
+// mostSteps is how long a chain may be: each view looks at all steps before it again.
 const mostSteps = 64
 
-// view adds a view. What no layout can express is copied first.
+// view adds a view. It copies the value first if no layout can express the view.
 func (g *graph) view(arg int, s step) int {
 	x := &g.values[arg]
 	if x.kind == scalar {
@@ -268,7 +267,7 @@ func (g *graph) view(arg int, s step) int {
 	return g.add(value{kind: view, dtype: x.dtype, shape: s.shape, args: []int{base}, chain: c})
 }
 
-// tryView is view where a copy is out of the question.
+// tryView is view for callers that can do without it: it never copies.
 func (g *graph) tryView(arg int, steps ...step) (int, bool) {
 	if g.values[arg].kind == scalar || g.values[arg].kind == empty {
 		return arg, false

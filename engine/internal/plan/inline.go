@@ -8,7 +8,7 @@ import (
 
 // inlining decides which elementwise values are never written to memory: a cluster that only one other
 // cluster reads becomes part of it (the prologue of a reduction, a transposed operand), and what is cheap is
-// computed again by each of its readers. It keeps for each value who reads it.
+// computed again by each of its readers. It knows the readers of each value.
 type inlining struct {
 	*clustering
 	uses    map[*cluster][]use
@@ -158,8 +158,8 @@ func (in *inlining) part(v int) []int {
 const (
 	// cheap is the cost up to which a value is rather computed again than written and read.
 	cheap = 4
-	// slow is the number of operations from which an op is no vector instruction but a series, or a division
-	// and more.
+	// slow is the number of operations from which an op counts as slow: a series, or a division and more,
+	// instead of a vector instruction.
 	slow = 4
 )
 

@@ -112,10 +112,11 @@ func (p *plan) look(s *state, in *inputs) {
 	}
 }
 
-// replaceable says whether nobody can see a leaf but the maker of the operation that replaces it: no other
-// handle is on its node, nothing else holds its memory (a view, a run under way), and, unless they count as
-// lost, no operation waits to read it that this run does not replace it for. Whether somebody still holds the
-// result of such an operation only the collector could tell, so a weight that a loss was computed from stays.
+// replaceable says whether only the maker of the operation that replaces a leaf can see the leaf. That takes
+// three things: there is no other handle on its node; no view and no other run holds its memory; and no
+// operation but the run's own was made from it, unless such operations count as lost. Only the collector
+// could tell whether a program still holds the result of an operation, so a weight that a loss was computed
+// from stays.
 func (in *inputs) replaceable(t taking) bool {
 	n := in.nodes[t.leaf]
 	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && in.leaves[t.leaf].Buf.(*backend.Block).Holders() == 2

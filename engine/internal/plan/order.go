@@ -79,8 +79,8 @@ func (o *ordering) most(list []int) int {
 	return most
 }
 
-// freed returns how much memory nobody needs after launch i; left is how many launches have yet to read each
-// value. With done, the launch counts as made.
+// freed returns how much memory no launch needs after launch i; left is how many launches have yet to read
+// each value. With done, launch i counts as made.
 func (o *ordering) freed(i int, left []int, done bool) (bytes int) {
 	for _, v := range o.reads[i] {
 		v = o.home(v)

@@ -9,10 +9,10 @@
 // binding leaves, numbers and fresh memory to a list of commands, and one Submit.
 //
 // Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation
-// (watch.go): where a rule would look at everything for each value it looks at so much and no more.
+// (watch.go): a rule that would have to look at everything for each value looks at a bounded part of it.
 //
-// A plan knows no tensor: leaves and constants come from each walk anew. So the second step of a training
-// builds none.
+// A plan holds no tensor: leaves and constants come from each walk anew. So the second step of a training
+// builds no plan.
 package plan
 
 import (
@@ -40,7 +40,8 @@ func Fused(ctx context.Context) bool {
 	return on || !said
 }
 
-// maxPlans is how many plans are kept for a device. Beyond it the one that was not used for longest goes.
+// maxPlans is how many plans are kept for a device. The plan that was used least recently makes room for
+// more.
 const maxPlans = 256
 
 // plans holds the plans of a device.
@@ -136,8 +137,8 @@ func walk(ctx context.Context, outs []*ir.Node) (*backend.Device, *ir.Graph, err
 	return dev, w, nil
 }
 
-// find returns the plan of a walk. A new one is built while the cache is open for other goroutines: long
-// graphs take long.
+// find returns the plan of a walk. While it builds a new one it does not lock the cache, because long graphs
+// take long.
 func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
 	all, key := plansOf(dev), planKey{w.Key, Fused(ctx)}
 	if p := all.find(key); p != nil {

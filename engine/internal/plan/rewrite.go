@@ -6,7 +6,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// rewrite applies the rules that need to know who uses a value, until none applies.
+// rewrite applies the rules that need to know the users of a value, until none applies.
 func (g *graph) rewrite() {
 	r := &rewriting{graph: g, outsAt: map[int][]int{}, sums: map[int]bool{}}
 	order := g.order()
@@ -30,7 +30,7 @@ func (g *graph) rewrite() {
 	}
 }
 
-// rewriting knows who uses each value, while rules replace values.
+// rewriting knows the users of each value, while rules replace values.
 type rewriting struct {
 	*graph
 	uses   []int         // how many values that are needed use each value, not through views; an output counts too
@@ -64,8 +64,8 @@ func (r *rewriting) useArgs(v int, f func(base int)) {
 	}
 }
 
-// use gives v so many uses more. If it is needed from then on, or no longer, it counts as a user itself, or
-// no longer.
+// use gives v so many uses more, or less. With its first use v itself becomes a user of its arguments, and
+// with the last one it is no user any more.
 func (r *rewriting) use(v, more int) {
 	type change struct{ v, more int }
 	for list := []change{{v, more}}; len(list) > 0; {
@@ -82,9 +82,9 @@ func (r *rewriting) use(v, more int) {
 	}
 }
 
-// addProducts turns a·b + c·d, which nobody else uses, into one product of two pairs. The gradient of an
-// input that went into several products is such a sum, and so is an adapted layer that somebody wrote out by
-// hand.
+// addProducts turns a·b + c·d into one product of two pairs, if nothing else uses the two products. The
+// gradient of an input that went into several products is such a sum, and so is an adapted layer that is
+// written out by hand.
 func (g *rewriting) addProducts(v int) bool {
 	x := &g.values[v]
 	if x.kind != mapped || x.op != ir.Add {

@@ -7,9 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An expr is a number that a plan knows before anything is launched: a constant of the graph, which may be
+// An expr is a number that a run knows before it launches anything: a constant of the graph, which may be
 // another one in each run, a literal, or arithmetic on those. Constant folding turns values into exprs, so
-// that it holds for whatever numbers a later run brings.
+// that a plan is right for the numbers of later runs, too.
 type expr struct {
 	dtype dtype.Type
 	input int       // which constant of the walk, or literal, or computed

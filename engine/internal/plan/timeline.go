@@ -52,8 +52,7 @@ func (t *timeline) add(i int) {
 }
 
 // during returns the slots that stay at some time from first to last, by their offset, and where the highest
-// ends. It returns none if there are very many: to look at each of so many for each other one would take too
-// long.
+// ends. If there are very many it returns no slots: to compare each with each other would take too long.
 func (t *timeline) during(first, last int) (near []slot, top int) {
 	t.found.clear()
 	t.near = t.near[:0]
