@@ -48,9 +48,9 @@ type Timing struct {
 	From  []string // see Origins
 }
 
-// Impossible says that launches were faster than the device can be, beyond what two measurements differ by:
-// see bench.Share.
-func (t *Timing) Impossible() bool { return t.Roof > 1.05 }
+// Impossible says that launches were faster than the device can be, beyond what two measurements differ by
+// (bench.Share) and by how much the ceilings may be too low: trust is 1 where nothing speaks against them.
+func (t *Timing) Impossible(trust float64) bool { return t.Roof > 1.05*trust }
 
 // Intensity is operations a byte.
 func (t *Timing) Intensity() float64 { return float64(t.Flops) / float64(t.Bytes) }

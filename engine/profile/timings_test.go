@@ -53,7 +53,7 @@ func TestTimings(t *testing.T) {
 	} {
 		trace := profile.Trace{Launches: c.launches}
 		got := trace.Timings(machine{}, 2*us, false)
-		if len(got) != 1 || got[0].Bound != c.bound || got[0].Roof < c.roof*0.999 || got[0].Roof > c.roof*1.001 || got[0].Impossible() != c.impossible {
+		if len(got) != 1 || got[0].Bound != c.bound || got[0].Roof < c.roof*0.999 || got[0].Roof > c.roof*1.001 || got[0].Impossible(1) != c.impossible {
 			t.Errorf("%s: got %+v, want %s at %v", c.name, got, c.bound, c.roof)
 		}
 	}

@@ -26,6 +26,9 @@ const (
 type Series struct {
 	Name string
 	X, Y []float64
+	// Marks says that the points are not joined, in a plot of lines, and that the name stands beside the last
+	// of them.
+	Marks bool
 }
 
 // A Plot is what is drawn.

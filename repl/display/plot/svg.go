@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -97,10 +98,15 @@ func (p *Plot) svgSeries(b *strings.Builder, k int, x, y axis) {
 			continue
 		}
 		px, py := svgX(x.at(vx)), svgY(y.at(vy))
-		switch p.Kind {
-		case Points:
+		switch {
+		case s.Marks && p.Kind == Lines:
+			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", px, py, colour)
+			if i == s.len()-1 {
+				svgText(b, px+7, py+4, "start", s.Name)
+			}
+		case p.Kind == Points:
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s" fill-opacity="0.7"/>`+"\n", px, py, colour)
-		case Bars:
+		case p.Kind == Bars:
 			foot := svgY(0)
 			if !y.log {
 				foot = svgY(math.Min(math.Max(y.at(0), 0), 1))
@@ -120,8 +126,16 @@ func (p *Plot) svgLegend(b *strings.Builder) {
 	if len(p.Series) < 2 {
 		return
 	}
+	row, marks := 0, slices.ContainsFunc(p.Series, func(s Series) bool { return s.Marks })
 	for k, s := range p.Series {
-		y := float64(marginTop + 14 + 16*k)
+		if s.Marks && p.Kind == Lines {
+			continue
+		}
+		y := float64(marginTop + 14 + 16*row)
+		if marks {
+			y = svgHeight - marginBottom - 10 - float64(16*row) // where a roof leaves room
+		}
+		row++
 		fmt.Fprintf(b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s" stroke-width="3"/>`+"\n",
 			svgWidth-marginRight-24, y-4, svgWidth-marginRight-6, y-4, palette[k%len(palette)])
 		svgText(b, svgWidth-marginRight-30, y, "end", s.Name)

@@ -194,11 +194,11 @@ func (p *Plot) trace(c *canvas, k int, x, y axis) {
 		switch {
 		case p.Kind == Bars:
 			c.bar(k, x.at(vx-half), x.at(vx+half), y, vy)
-		case p.Kind == Lines && joined:
+		case p.Kind == Lines && joined && !s.Marks:
 			c.segment(k, px, py, dx, dy)
 		default:
 			c.dot(k, dx, dy)
-			if p.Kind == Points && s.len() < 200 { // a few single dots are easily overlooked
+			if (p.Kind == Points || s.Marks) && s.len() < 200 { // a few single dots are easily overlooked
 				c.dot(k, dx^1, dy)
 				c.dot(k, dx, dy^1)
 				c.dot(k, dx^1, dy^1)

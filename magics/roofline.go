@@ -1,0 +1,95 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/display/plot"
+)
+
+func rooflineMagics() []*Magic {
+	return []*Magic{{
+		Name: "roofline", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE.svg", Help: "write the plot to a file"}},
+		Summary: "plot the kernels of a statement against what the device can do",
+		Help: "Across: operations for each byte that a kernel reads or writes. Up: the arithmetic that it did in a second. The lines are the\n" +
+			"ceilings that were measured: memory behind the caches on the left, arithmetic in each type on the right. A kernel above the slope\n" +
+			"found its data in a cache; one above the level did not do all its work, and is left out. Times are those of %kernels -t.",
+		Example: "%roofline m.Logits(ids)\n%roofline -o roof.svg layer.Forward(x)",
+		run:     runRoofline,
+	}}
+}
+
+func runRoofline(ctx context.Context, c *call) (display.Value, error) {
+	w, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	file := c.text("o")
+	if file != "" && filepath.Ext(file) != ".svg" {
+		return nil, c.errorf("-o %s: want a name that ends in .svg", file)
+	}
+	r, _, err := w.traced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Trace.Launches) == 0 {
+		return display.Text("nothing was launched"), nil
+	}
+	best, start, err := roof(ctx)
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	k := &kernelTimes{Ceilings: best, Start: start, Kernels: r.Trace.Timings(best, start, false)}
+	p, notes := roofline(k)
+	if file != "" {
+		return c.wrote(file, []byte(p.SVG()))
+	}
+	return values{display.Plotted{Plot: p}, display.Text(strings.Join(append([]string{"ceilings: " + k.ceilings()}, notes...), "\n"))}, nil
+}
+
+// roofline draws the kernels, and says what is not drawn.
+func roofline(k *kernelTimes) (p *plot.Plot, notes []string) {
+	p = &plot.Plot{Title: "roofline", XLabel: "flop/B", YLabel: "FLOP/s", LogX: true, LogY: true}
+	var marks []plot.Series
+	low, high := math.Inf(1), 0.0
+	peaks := map[string]float64{}
+	for i := range k.Kernels {
+		x := &k.Kernels[i]
+		rate := float64(x.Flops) / x.Total.Seconds()
+		switch {
+		case x.Flops == 0 || x.Bytes == 0:
+			notes = append(notes, fmt.Sprintf("%s: no arithmetic, %s", x.Kernel, units.Rate(float64(x.Bytes)/x.Total.Seconds(), "B/s")))
+			continue
+		case k.impossible(x):
+			notes = append(notes, fmt.Sprintf("%s: %s times as fast as this device can be: not all of it was done", x.Kernel, units.Digits(x.Roof)))
+			continue
+		case x.Bound == profile.Start:
+			notes = append(notes, fmt.Sprintf("%s: as short as a launch, so neither line bounds it", x.Kernel))
+		}
+		at := x.Intensity()
+		low, high = min(low, at), max(high, at)
+		if x.DType.Float() {
+			peaks[x.DType.String()] = k.Ceilings.Flops(x.DType)
+		}
+		marks = append(marks, plot.Series{Name: x.Kernel, X: []float64{at}, Y: []float64{rate}, Marks: true})
+	}
+	if len(marks) == 0 {
+		return p, notes
+	}
+	for _, name := range slices.Sorted(maps.Keys(peaks)) {
+		ridge := peaks[name] / k.Ceilings.Behind()
+		from, to := min(low, ridge)/4, max(high, ridge)*4
+		p.Series = append(p.Series, plot.Series{Name: name, X: []float64{from, ridge, to}, Y: []float64{from * k.Ceilings.Behind(), peaks[name], peaks[name]}})
+	}
+	p.Series = append(p.Series, marks...)
+	return p, notes
+}
