@@ -72,7 +72,7 @@ func wanted(entry fs.DirEntry, except, extensions []string) bool {
 	return !entry.IsDir() && (len(extensions) == 0 || has(extensions)) && !has(except)
 }
 
-// readOne returns a file's text, or nothing when it is no text.
+// readOne returns a file's text, or "" if the file is not text in UTF-8.
 func readOne(file string, room int64) (string, error) {
 	stat, err := os.Stat(file) // a link counts as what it points to
 	if err != nil {

@@ -56,8 +56,8 @@ type Batches struct {
 }
 
 // Windows cuts text into windows of length tokens (bytes) and gives them out batch at a time. In one epoch
-// every window comes once; the next epoch cuts at other places. A text that is too short is reported by the
-// first Batch.
+// every window comes once; the next epoch cuts at other places. Batch returns an error for lengths below 1
+// and for a text that is too short.
 func Windows(text string, length, batch int) *Batches {
 	return &Batches{text: text, length: length, batch: batch, epoch: -1}
 }
@@ -70,8 +70,8 @@ func (b *Batches) Len() int {
 	return max(1, (len(b.text)-b.length)/b.length)
 }
 
-// Batch returns batch n, counted from 0. Windows that are left at an epoch's end come together with the next
-// epoch's first.
+// Batch returns batch n, counted from 0. At the end of an epoch a batch takes the windows that are left and
+// the first ones of the next epoch.
 func (b *Batches) Batch(n int) (Batch, error) {
 	if n < 0 || b.length < 1 || b.batch < 1 {
 		return Batch{}, fmt.Errorf("data: windows: got length %d, batch %d, number %d, want positive ones", b.length, b.batch, n)

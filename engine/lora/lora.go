@@ -29,8 +29,8 @@ type Config struct {
 	Targets string
 	// RankStabilized makes scale = Alpha/√Rank (Kalajdzievski 2023).
 	RankStabilized bool
-	// Dropout is the probability with which an element of x is left out on the adapter's way, in training
-	// only; the others are divided by 1 − Dropout. What is left out follows from [tensor.Seed].
+	// Dropout is the probability with which the adapter does not see an element of x, in training only; it
+	// sees the others divided by 1 − Dropout. Which elements these are follows from [tensor.Seed].
 	Dropout float64
 	Seed    uint64 // of A's random values
 }
@@ -86,7 +86,8 @@ func parts(base nn.Layer, dt dtype.Type) (weight, bias tensor.Tensor) {
 }
 
 // Wrap puts an adapter beside a layer, plain or quantised, and freezes the layer. A is uniform in ±1/√in, B
-// is 0: at first nothing changes. It panics with a *tensor.Error for numbers that Inject refuses.
+// is 0: at first the layer computes what it did. Wrap panics with a *tensor.Error for numbers that Inject
+// refuses.
 func Wrap(base nn.Layer, c Config) *Linear {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -178,9 +179,9 @@ func (l *Linear) Parameters() int {
 // Merged says whether the adapter is part of the base's weight now.
 func (l *Linear) Merged() bool { return !l.before.IsNone() || l.codes != nil }
 
-// Merge adds scale·A·B to the base's weight. The weight as it was is kept for Unmerge, which costs its
-// memory. A quantised base is replaced by a plain one in f32 meanwhile, because the sum would not fit its
-// codes; its own codes are what is kept.
+// Merge adds scale·A·B to the base's weight. It keeps the weight as it was for Unmerge, which costs as much
+// memory again. A plain base in f32 stands in for a quantised one until Unmerge, because the sum would not
+// fit the codes; then the codes are kept.
 func (l *Linear) Merge() {
 	if l.Merged() {
 		return
@@ -311,8 +312,8 @@ type slot struct {
 	layer *nn.Layer
 }
 
-// A projection is what every layer of linears is: it multiplies by a weight [In Out], stored in whatever
-// form.
+// A projection is a layer that multiplies by a weight [In Out], which it may store in any form: all that
+// linears lists.
 type projection interface {
 	nn.Layer
 	In() int

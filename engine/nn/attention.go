@@ -66,10 +66,11 @@ func (c *Cache) Grow(room, batch, heads, d int) {
 	}
 }
 
-// Continue is Forward for tokens that follow those in the cache, at positions i64 [T]. The cache then has
-// them too; its tensors are lazy until they are evaluated, and then take the memory of those before. What
-// still reads those, a result of an earlier Continue that was not evaluated with the cache, is an error then.
-// A Snapshot of Keys and Values keeps both: another cache can go on from it.
+// Continue is Forward for tokens that follow those in the cache, at positions i64 [T], and adds them to the
+// cache. Evaluate its result together with Keys and Values: these are lazy at first, and take the memory of
+// the Keys and Values before when they are evaluated. An older result that was never evaluated cannot be
+// evaluated any more then, which is an error. Snapshots of Keys and Values stay: another cache can go on from
+// them.
 func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor {
 	q, k, v := a.heads(x, positions)
 	c.Keys = owned.Overwrite(c.Keys, 2, positions, k).(tensor.Tensor).Detach()

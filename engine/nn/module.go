@@ -32,15 +32,13 @@ type Layer interface {
 	Forward(x tensor.Tensor) tensor.Tensor
 }
 
-// Counted is what a module or layer is, too, that stores its parameters in another form than weights: [Size]
-// asks it.
+// A module or layer that stores its parameters in another form than weights is also Counted: [Size] asks it.
 type Counted interface {
-	// Parameters is how many there are.
+	// Parameters is the number of parameters that are no weights.
 	Parameters() int
 }
 
-// TrainingAware is what a module or layer is, too, that behaves differently in training: [SetTraining] tells
-// it.
+// A module or layer that behaves differently in training is also TrainingAware: [SetTraining] tells it.
 type TrainingAware interface {
 	SetTraining(on bool)
 }
@@ -167,8 +165,8 @@ func Count(params []Param) int {
 }
 
 // Convert stores the matrices of m in another floating-point dtype, BF16 say. Vectors (norms, biases) stay as
-// they are, and a layer computes in the dtype of what comes in, if that is wider: products widen a matrix
-// while they read it. What was trainable stays so.
+// they are, and a layer computes in the dtype of its input, if that is wider: products widen a matrix while
+// they read it. Trainable weights stay trainable.
 //
 // The weight of a Linear that has no more outputs than inputs is stored turned, with the inputs of an output
 // side by side: few rows, as in generation, are multiplied at the rate at which the weight can be read, which
@@ -246,7 +244,8 @@ func Hash(params []Param) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// SetTraining tells the parts of m that are [TrainingAware] (dropout) what is going on.
+// SetTraining tells the parts of m that are [TrainingAware], such as dropout, whether the model is in
+// training.
 func SetTraining(m Module, on bool) {
 	tell := func(x any) {
 		if t, ok := x.(TrainingAware); ok {

@@ -53,8 +53,9 @@ type State struct {
 type Update struct {
 	old []tensor.Tensor
 	new []tensor.Tensor // nil until Tensors or Commit makes them
-	// make returns the new values, in the order of old. With inPlace they will replace the old ones and may
-	// take their memory; then they are the old ones if guard, a number, is there and not finite.
+	// make returns the new values, in the order of old. With inPlace the caller will replace the old values
+	// by them, whose memory they may take. If guard, a number, is there and not finite they equal the old
+	// ones.
 	make    func(inPlace bool, guard tensor.Tensor) []tensor.Tensor
 	rate    func(step int) float64
 	private int  // the last so many of old are the optimizer's memory, which nothing but one operation of the update reads
@@ -76,9 +77,9 @@ func (u *Update) made(inPlace bool, guard tensor.Tensor) {
 	ir.InPass(ir.Optimizer, func() { u.new = u.make(inPlace, guard) })
 }
 
-// At makes rate the learning rate of the step, in place of the number that Update was given: a schedule's At.
-// In a compiled function (tensor.Compile) it is asked in each call, for the number of steps that were made by
-// then.
+// At makes rate, such as a schedule's At, the learning rate of the step in place of the number that Update
+// was given. A compiled function (tensor.Compile) asks rate in each call, with the number of steps that were
+// made by then.
 func (u *Update) At(rate func(step int) float64) *Update {
 	u.rate = rate
 	return u
@@ -96,10 +97,11 @@ func (u *Update) Commit() {
 	tensor.Callback(func([]tensor.Tensor) { *u.step++ })
 }
 
-// CommitIf computes the step together with guard, a number, and others, and commits it if guard is finite:
-// for the loss and the norm of the gradients, which say whether the step is sound. It returns whether it is;
-// if not, nothing changes. In a function that is being compiled it cannot know that, and returns true; in its
-// calls the rest holds as well.
+// CommitIf computes the step together with guard, a number, and others. It commits the step if guard is
+// finite, and says whether it did; otherwise nothing changes. A loss and the norm of the gradients, added up,
+// make a guard that is finite if the step is sound. In a function that is being compiled CommitIf returns
+// true, since no value is known there; in each call of the compiled function the step is made only if guard
+// is finite.
 func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	if u.new == nil {
 		u.made(true, guard)
@@ -166,7 +168,7 @@ func zeros(params []nn.Param) []tensor.Tensor {
 	return list
 }
 
-// memory is a named list of tensors, one for each parameter.
+// memory is what an optimizer remembers under a name: a tensor for each parameter.
 type memory struct {
 	name    string // "m": the tensor of parameter p is called "m.p"
 	tensors []tensor.Tensor

@@ -58,13 +58,14 @@ type state struct {
 // maxState bounds the history of a run: some ten million steps.
 const maxState = 1 << 30
 
-// savedState is what a checkpoint was written of, so that it is not written twice.
+// savedState says which state of the run has a checkpoint, so that it is not written twice.
 type savedState struct {
 	step int
 	due  bool
 }
 
-// openCheckpoints makes the folder's checkpoints those of the run: it resumes or refuses if there are some.
+// openCheckpoints takes the folder for the run. If it holds checkpoints the run resumes from them, or is
+// refused.
 func (t *trainer) openCheckpoints() error {
 	t.base = nn.Hash(untrained(t.model, t.params))
 	steps, err := checkpoints(t.o.Checkpoint)
@@ -86,7 +87,7 @@ func untrained(m nn.Module, params []nn.Param) []nn.Param {
 	return slices.DeleteFunc(nn.Params(m), func(p nn.Param) bool { return trained[p.Value()] })
 }
 
-// resume goes on from the newest checkpoint that is whole. One that is whole but of another run is an error.
+// resume goes on from the newest checkpoint that is whole. If that belongs to another run it is an error.
 func (t *trainer) resume(steps []int) error {
 	var damaged []error
 	for _, step := range steps {
@@ -198,7 +199,7 @@ func (t *trainer) load(dir string, step int) error {
 	return nil
 }
 
-// same says what differs between the run and a checkpoint's, if anything.
+// same returns an error that says what differs between this run and that of a checkpoint, or nil.
 func (t *trainer) same(s state) error {
 	if s.Signature == "" {
 		return errors.New("it does not say which options its run had: an earlier version could not write an infinite Clip")
@@ -215,7 +216,7 @@ func (t *trainer) same(s state) error {
 	return nil
 }
 
-// save writes a checkpoint, unless it is there, and then removes the ones that are too old.
+// save writes a checkpoint, unless the state has one already, and then removes those that are too old.
 func (t *trainer) save(due bool) error {
 	step := t.history.Steps()
 	if t.saved == (savedState{step, due}) {

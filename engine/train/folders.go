@@ -32,8 +32,8 @@ func isCheckpoint(name string) bool {
 	return ok
 }
 
-// lockCheckpoints makes the folder if need be, and takes it for this run; a process that dies lets go of it.
-// What a crash left in it is removed.
+// lockCheckpoints makes the folder if need be, and locks it for this run; the lock ends with the process,
+// too. It removes what a crash has left in the folder.
 func lockCheckpoints(dir string) (*durable.Lock, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("train: checkpoint: %w", err)
@@ -49,8 +49,8 @@ func lockCheckpoints(dir string) (*durable.Lock, error) {
 	return lock, nil
 }
 
-// savesWhenStopped counts the run as one that is being saved from the moment at which it is asked to stop. So
-// what ends the process then waits until the step that is under way has ended and the checkpoint is written.
+// savesWhenStopped lets the run count as a save under way from the moment at which it is asked to stop. So a
+// signal that ends the process waits until the step has ended and the checkpoint is written.
 func savesWhenStopped(ctx context.Context, dir string) (done func()) {
 	ends := make(chan func(), 1)
 	stop := context.AfterFunc(ctx, func() { ends <- durable.Begin(dir) })

@@ -48,7 +48,7 @@ func (h *History) First() float64 {
 	return h.Loss[0]
 }
 
-// Last is the mean loss of the last steps, at most ten and at most a tenth of all: one batch says little.
+// Last is the mean loss of the last steps, at most ten and at most a tenth of all, as one batch says little.
 func (h *History) Last() float64 {
 	n := min(10, max(1, len(h.Loss)/10))
 	if len(h.Loss) == 0 {
@@ -88,7 +88,7 @@ func lossText(loss float64) string {
 	return fmt.Sprintf("%.3f", loss)
 }
 
-// rate says how much was learnt from in a second: tokens, where the data has tokens.
+// rate says how many tokens were learnt from in a second, or how many examples if the data has no tokens.
 func rate(tokens, examples int, seconds float64) string {
 	if tokens > 0 {
 		return units.Int(int64(float64(tokens)/seconds)) + " tok/s"

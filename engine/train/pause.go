@@ -20,7 +20,7 @@ type paused struct {
 // pausedKey is what a weight keeps its paused runs under.
 type pausedKey struct{}
 
-// pausedAt returns the runs that wait beside a weight.
+// pausedAt returns the interrupted runs that a weight keeps.
 func pausedAt(weight tensor.Tensor) *paused {
 	list, _ := owned.Notes(weight).LoadOrStore(pausedKey{}, new(paused))
 	return list.(*paused)
@@ -35,7 +35,7 @@ func pause(t *trainer) {
 }
 
 // takePaused returns the interrupted run that these arguments mean, the newest if there are several, or nil.
-// It waits no longer then.
+// The weight no longer keeps it then.
 func takePaused(m Model, d data.Source, o Options, params []nn.Param) *trainer {
 	list := pausedAt(params[0].Value())
 	list.Lock()

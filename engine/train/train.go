@@ -49,9 +49,9 @@ type Options struct {
 	Resume          bool   // go on from the folder's newest checkpoint, if there is one
 
 	// Compile replays the first step instead of building the graph anew in each (see tensor.Compile): for
-	// small models, whose steps are short, and when the Loss does the same in each step. What it prints is
-	// printed in the 1st, 2nd, 3rd, 5th, 9th … step only; behaviour that depends on the step is an error in
-	// one of those. The results are the same bit for bit.
+	// small models, whose steps are short, and whose Loss does the same in each step. Loss runs in the 1st,
+	// 2nd, 3rd, 5th, 9th … step only, and prints in those; if it computes something else than before, that is
+	// an error. The results are the same bit for bit.
 	Compile bool
 
 	Seed uint64 // of the run's own generator for dropout and whatever else is random in a step; 0: tensor.DefaultRNG as it stands
@@ -134,10 +134,11 @@ type trainer struct {
 	base      string // hash of the weights that are not trained; only with checkpoints
 }
 
-// Run trains. When ctx is cancelled it returns the history with an *Interrupted; loss or gradients that are
-// not finite give a *NotFinite; where a checkpoint cannot be written or data cannot be read, it returns a
-// *Paused. One process at a time trains into a checkpoint folder. Only ctx stops it: a run in a goroutine of
-// its own, with a context of its own, goes on when the cell that started it has ended.
+// Run trains. It returns the history, with an *Interrupted when ctx is cancelled, a *NotFinite when the loss
+// or a gradient is not finite, and a *Paused when a checkpoint cannot be written or data cannot be read.
+// Options that mean nothing are errors. One process at a time trains into a checkpoint folder. Only ctx stops
+// Run: in a goroutine of its own, with a context of its own, it goes on when the cell that started it has
+// ended.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
 	o = o.withDefaults()
 	params := o.Params
