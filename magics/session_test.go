@@ -93,6 +93,32 @@ func TestInterruptedEvaluation(t *testing.T) {
 	}
 }
 
+// What %del forgets is given back to the system at once.
+func TestDelGivesMemoryBack(t *testing.T) {
+	s, err := session.New(session.Options{Commands: magics.Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run := func(cell string) {
+		if r := s.Run(t.Context(), cell); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	const bytes = 4 << 20
+	memory := func() int64 { return device.Default().Memory().InUse }
+	run("keep := 1\n%del keep")
+	before := memory()
+	run("x := tensor.Ones(1024, 1024).Eval()\nm := map[string]tensor.Tensor{\"y\": tensor.Ones(1024, 1024).Eval()}")
+	if grown := memory() - before; grown < 2*bytes {
+		t.Fatalf("%d bytes are in use for two tensors", grown)
+	}
+	run("%del x m")
+	if left := memory() - before; left >= bytes {
+		t.Errorf("%d bytes are in use, want what there was before", left)
+	}
+}
+
 func TestComplete(t *testing.T) {
 	s, err := session.New(session.Options{Dir: t.TempDir(), Commands: magics.Table{}})
 	if err != nil {

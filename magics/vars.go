@@ -3,8 +3,11 @@ package magics
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -100,12 +103,29 @@ func runDel(_ context.Context, c *call) (display.Value, error) {
 			return nil, c.errorf("%s is not a name of the session; nothing was deleted", name)
 		}
 	}
+	large := false
+	for _, v := range c.s.Vars() {
+		large = large || slices.Contains(names, v.Name) && len(tensorsIn(v.Value)) > 0
+	}
 	for _, name := range names {
 		if err := c.s.Delete(name); err != nil {
 			return nil, c.errorf("%w", err)
 		}
 	}
+	if large {
+		giveBack()
+	}
 	return nil, nil
+}
+
+// giveBack returns the memory of tensors that nothing refers to any more to the system. The first collection finds
+// them; the second ends when what the first has found was given back.
+func giveBack() {
+	runtime.GC()
+	runtime.GC()
+	for _, d := range device.List() {
+		d.FreeCache()
+	}
 }
 
 func runTraceback(_ context.Context, c *call) (display.Value, error) {

@@ -1,0 +1,326 @@
+package honesty
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// A notebook is a real session whose values are looked at as they are.
+type notebook struct {
+	t *testing.T
+	*session.Session
+	printed lockedBuffer
+}
+
+func open(t *testing.T) *notebook {
+	t.Helper()
+	n := &notebook{t: t}
+	s, err := session.New(session.Options{Commands: magics.Table{}, Stdout: &n.printed, Render: func(v display.Value, _ int) display.Value { return v }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	n.Session = s
+	return n
+}
+
+// run runs a cell that works, and returns what it shows last.
+func (n *notebook) run(cell string) display.Value {
+	n.t.Helper()
+	r := n.Run(n.t.Context(), cell)
+	if r.Err != nil {
+		n.t.Fatalf("%s\n%v", cell, r.Err)
+	}
+	if len(r.Shown) == 0 {
+		return display.Text("")
+	}
+	return r.Shown[len(r.Shown)-1]
+}
+
+// timed is the result of a %timeit.
+func (n *notebook) timed(cell string) *bench.Result {
+	n.t.Helper()
+	r := new(bench.Result)
+	decode(n.t, n.run(cell), r)
+	return r
+}
+
+func decode(t *testing.T, v display.Value, into any) {
+	t.Helper()
+	js, err := v.(interface{ JSON() ([]byte, error) }).JSON()
+	if err == nil {
+		err = json.Unmarshal(js, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.b.String()
+	l.b.Reset()
+	return text
+}
+
+// size is the side of the matrices: a product takes many times as long as building its graph.
+const (
+	size    = 192
+	product = 2 * size * size * size // operations
+)
+
+const matrices = `x, w := tensor.Randn(192, 192).Eval(), tensor.Randn(192, 192).Eval()
+g := tensor.Randn(192, 192).Eval()
+p, y := x, x
+m := map[string]tensor.Tensor{"p": x}
+list := make([]tensor.Tensor, 3)
+box := struct{ Deep *struct{ Y tensor.Tensor } }{&struct{ Y tensor.Tensor }{}}
+ch := make(chan tensor.Tensor, 1<<20)
+on := true
+func step() { y = x.MatMul(w) }
+func update() { p = p.Sub(g.Mul(0.1)) }`
+
+// fastest is the least time that a product takes in compiled code.
+func fastest() float64 {
+	x, w := tensor.Randn(size, size).Eval(), tensor.Randn(size, size).Eval()
+	least := time.Hour
+	for range 30 {
+		start := time.Now()
+		x.MatMul(w).Eval().Free()
+		least = min(least, time.Since(start))
+	}
+	return least.Seconds()
+}
+
+// Building a graph is not computing: whatever a statement does with the tensors that it makes, its time is that of
+// the products.
+func TestGraphBuildingIsNotTheTime(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	least := fastest()
+	for _, tt := range []struct {
+		statement string
+		products  int
+	}{
+		{`x.MatMul(w)`, 1},
+		{`_ = x.MatMul(w)`, 1},
+		{`var q = x.MatMul(w); _ = q`, 1},
+		{`step()`, 1},
+		{`for i := range 3 { _ = x.MatMul(w.Add(i)) }`, 3},
+		{`if on { _ = x.MatMul(w) }`, 1},
+		{`m["y"] = x.MatMul(w)`, 1},
+		{`list[1] = x.MatMul(w)`, 1},
+		{`box.Deep.Y = x.MatMul(w)`, 1},
+		{`ch <- x.MatMul(w)`, 1},
+		{`func() func() tensor.Tensor { z := x.MatMul(w); return func() tensor.Tensor { return z } }()`, 1},
+		{`done := make(chan bool); go func() { _ = x.MatMul(w); close(done) }(); <-done`, 1},
+		{`var all sync.WaitGroup; all.Go(func() { _ = x.MatMul(w) }); all.Wait()`, 1},
+		{`z := x.MatMul(w); z.Free()`, 1},
+		{`x.MatMul(w).Eval()`, 1},
+	} {
+		r := n.timed("%timeit -t 100ms " + tt.statement)
+		switch got := r.Tally.Flops / product; {
+		case r.Refused != "":
+			t.Errorf("%s: no time: %s", tt.statement, r.Refused)
+		case got != int64(tt.products):
+			t.Errorf("%s: did the work of %d products, want %d", tt.statement, got, tt.products)
+		case r.Median < least*float64(tt.products)/2:
+			t.Errorf("%s: got %v s for %d products, of which the fastest took %v s", tt.statement, r.Median, tt.products, least)
+		}
+	}
+	text := n.run(`%bench -t 200ms step() ; x.MatMul(w)`).Text(80)
+	if m := claim.FindStringSubmatch(text); m != nil {
+		if times, err := strconv.ParseFloat(m[1], 64); err != nil || times > 3 {
+			t.Errorf("step() against its own product: got\n%s", text)
+		}
+	}
+}
+
+// claim is that one statement takes another's time so many times.
+var claim = regexp.MustCompile(`([0-9.]+)× (?:slower|faster)`)
+
+// The same holds for compiled programs without an Eval.
+func TestGraphBuildingInPrograms(t *testing.T) {
+	x, w := tensor.Randn(size, size).Eval(), tensor.Randn(size, size).Eval()
+	if r := bench.Time(func() { _ = x.MatMul(w) }); r.Tally.Flops != product || r.Median < fastest()/2 {
+		t.Errorf("bench.Time: got %v with %d flops, the fastest product takes %v s", r, r.Tally.Flops, fastest())
+	}
+	c, err := bench.Compare(t.Context(), []bench.Case{
+		{Name: "lazy", Run: func(n int) error {
+			for range n {
+				_ = x.MatMul(w)
+			}
+			return nil
+		}},
+		{Name: "evaluated", Run: func(n int) error {
+			for range n {
+				x.MatMul(w).Eval()
+			}
+			return nil
+		}},
+	}, bench.Options{Time: 200 * time.Millisecond})
+	if err != nil || c.Lines[0].Result.Tally.Launches != 1 || c.Lines[1].Ratio > 3 {
+		t.Errorf("bench.Compare: got %v, %v", c, err)
+	}
+}
+
+// Equal work that is computed once is named, and what cannot be computed has no time.
+func TestWorkThatWasNotDone(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	if text := n.run(`%timeit -t 50ms for range 10 { _ = x.MatMul(w) }`).Text(80); !strings.Contains(text, "matmul f32[192 192] was asked for 9 times more, and computed once") {
+		t.Errorf("ten equal products: got\n%s", text)
+	}
+	for name, cell := range map[string]string{
+		"of a tensor that was freed": "%timeit -t 50ms z := x.Add(1).Eval(); _ = z.Exp(); z.Free()",
+	} {
+		if r := n.Run(t.Context(), cell); r.Err == nil {
+			t.Errorf("%s: got %s, want an error", name, r.Shown[0].Text(80))
+		}
+	}
+}
+
+// Each run starts from the same state, and so does what follows; where that cannot be, there is no time.
+func TestStateDoesNotGrow(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	n.run("before := p.Snapshot()\ncalls := 0")
+	const flops = 2 * size * size
+	for _, statement := range []string{`p = p.Sub(g.Mul(0.1))`, `update()`, `p.Set(p.Sub(g.Mul(0.1)))`, `calls++; p = p.Sub(g.Mul(0.1))`} {
+		if r := n.timed("%timeit -t 50ms " + statement); r.Refused != "" || r.Tally.Flops != flops {
+			t.Errorf("%s: got %d flops a run, want %d; %s", statement, r.Tally.Flops, flops, r.Refused)
+		}
+		n.run("%time " + statement)
+		if text := n.run("tensor.MaxAbsDiff(p, before) + float64(calls)").Text(80); statement != "update()" && text != "0 float64" {
+			t.Errorf("%s: p and calls have changed by %s", statement, text)
+		}
+		n.run("p, calls = before, 0")
+	}
+	for _, statement := range []string{
+		`m["p"] = m["p"].Sub(g.Mul(0.1))`,
+		`box.Deep.Y = func() tensor.Tensor { if box.Deep.Y.IsNone() { return x }; return box.Deep.Y.Sub(g) }()`,
+	} {
+		if r := n.timed("%timeit -t 50ms " + statement); !strings.Contains(r.Refused, "each run starts from what the one before left; -setup gives each the same start") {
+			t.Errorf("%s: got %v", statement, r)
+		}
+	}
+	if r := n.timed(`%timeit -t 50ms -setup 'm["p"] = x' m["p"] = m["p"].Sub(g.Mul(0.1))`); r.Refused != "" || r.Tally.Flops != flops {
+		t.Errorf("with -setup: got %v, %d flops", r, r.Tally.Flops)
+	}
+}
+
+// What was computed once and is then returned has no time that beats the machine.
+func TestMemoHasNoTime(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	n.run(`memo := map[int]tensor.Tensor{}
+func product() tensor.Tensor {
+	if _, ok := memo[1]; !ok { memo[1] = x.MatMul(w).Eval() }
+	return memo[1]
+}
+var have tensor.Tensor
+func remembered() tensor.Tensor {
+	if have.IsNone() { have = x.MatMul(w).Eval() }
+	return have
+}`)
+	if r := n.timed(`%timeit -t 50ms product()`); !strings.Contains(r.Refused, "computed once") {
+		t.Errorf("a memo in a map: got %v", r)
+	}
+	if r := n.timed(`%timeit -t 50ms remembered()`); r.Refused == "" && r.Tally.Flops != product {
+		t.Errorf("a memo in a variable, which is put back: got %v with %d flops", r, r.Tally.Flops)
+	}
+	if text := n.run(`%bench -t 50ms product() ; x.MatMul(w)`).Text(80); !strings.Contains(text, "makes 1 launch, and product() 0") && !strings.Contains(text, "not compared") {
+		t.Errorf("a memo against its product: that it computes nothing is missing in\n%s", text)
+	}
+	calls := 0
+	ignores := func(int) error {
+		calls++
+		_ = x512(calls).Sum().Item()
+		return nil
+	}
+	if r, err := bench.Measure(t.Context(), ignores, bench.Options{Time: 50 * time.Millisecond}); err != nil || r.Refused == "" {
+		t.Errorf("a function that ignores n: got %v, %v", r, err)
+	}
+}
+
+func x512(i int) tensor.Tensor { return tensor.Full(float64(i), 64, 64).Eval() }
+
+// Sides of a comparison that do different work are named.
+func TestDifferentWorkIsNamed(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	for _, tt := range []struct{ cell, want string }{
+		{`x.MatMul(w) ; x.Slice(0, 0, 96).MatMul(w)`, "gives f32[96 192]"},
+		{`x.MatMul(w) ; x.MatMul(w).MatMul(w)`, "makes 2 launches"},
+		{`x.MatMul(w) ; w.MatMul(x)`, "gives values that differ"},
+		{`x.MatMul(w) ; x.Cast(dtype.BF16).MatMul(w.Cast(dtype.BF16)).Cast(dtype.F32)`, "bf16"},
+		{`a := x.MatMul(w).Mul(2) ; b := x.MatMul(w)`, "gives values that differ"},
+	} {
+		text := n.run("%bench -t 50ms " + tt.cell).Text(80)
+		if !strings.Contains(text, tt.want) {
+			t.Errorf("%s: want %q in\n%s", tt.cell, tt.want, text)
+		}
+		if strings.Contains(text, "mean") { // of ratios, for example
+			t.Errorf("%s: averages what is not to be averaged:\n%s", tt.cell, text)
+		}
+	}
+	if text := n.run(`%bench -t 50ms a := x.MatMul(w) ; b := x.MatMul(w)`).Text(80); strings.Contains(text, "gives") || strings.Contains(text, "makes") {
+		t.Errorf("equal work: got\n%s", text)
+	}
+}
+
+// A variable that was left undone is computed inside of the clock, and what others launch is theirs.
+func TestWhoseWorkItIs(t *testing.T) {
+	n := open(t)
+	n.run(matrices)
+	n.run("late := x.MatMul(w)")
+	if text := n.run("%time late").Text(80); !strings.Contains(text, "· 1 launch ·") {
+		t.Errorf("%%time of a lazy variable: got\n%s", text)
+	}
+	n.run("stop := make(chan bool)\nstarted := make(chan bool)\ngo func() { close(started); for { select { case <-stop: return; default: x.Add(1).Eval() } } }()\n<-started")
+	defer n.run("close(stop)")
+	r := struct{ Launches, Others int }{}
+	for range 20 {
+		decode(t, n.run("%kernels for range 20 { x.MatMul(w).Eval() }"), &r)
+		if r.Launches != 20 {
+			t.Errorf("%d launches of 20", r.Launches)
+		}
+		if r.Others > 0 {
+			return
+		}
+	}
+	t.Error("the others' launches are not counted apart")
+}
+
+// What timed runs print does not flood the screen.
+func TestTimedPrints(t *testing.T) {
+	n := open(t)
+	text := n.run(`%timeit -t 50ms fmt.Println("x")`).Text(80)
+	if got := n.printed.take(); got != "x\n" || !strings.Contains(text, "lines that later runs printed") {
+		t.Errorf("printed %q and\n%s", got, text)
+	}
+}
