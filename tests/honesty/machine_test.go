@@ -1,6 +1,7 @@
 package honesty
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,6 +82,11 @@ func (j *journal) note(m bench.Machine) (quiet bool) {
 	return len(reasons) == 0
 }
 
+// hopeless says, after some trials, that the machine will not be quiet in enough of them.
+func (j *journal) hopeless() bool {
+	return j.trials >= realTrials/5 && float64(j.quiet) < enough/2*float64(j.trials)
+}
+
 // judge fails the test for figures that miss their bars, unless the machine was disturbed: then it says so.
 func (j *journal) judge(t *testing.T, failures []string) {
 	t.Helper()
@@ -96,41 +102,56 @@ func (j *journal) judge(t *testing.T, failures []string) {
 	}
 }
 
+// A trial is one measurement of a spin of known length.
+type trial struct {
+	error float64 // a share of the truth
+	held  bool    // its interval holds the truth
+}
+
+// figures are the middle of the errors, and how many intervals hold the truth.
+func figures(trials []trial) (typical float64, held int, text string) {
+	if len(trials) == 0 {
+		return 0, 0, "no trials"
+	}
+	slices.SortFunc(trials, func(a, b trial) int { return cmp.Compare(a.error, b.error) })
+	for _, each := range trials {
+		if each.held {
+			held++
+		}
+	}
+	typical = trials[len(trials)/2].error
+	return typical, held, fmt.Sprintf("error %.2f %% in the middle, %.2f %% in 95 of 100; %d of %d intervals hold the truth",
+		100*typical, 100*trials[len(trials)*95/100].error, held, len(trials))
+}
+
 func TestSpinsOnThisMachine(t *testing.T) {
 	needLong(t)
 	for _, each := range spins {
 		t.Run(each.length.String(), func(t *testing.T) {
 			length := int(each.length.Seconds() / perLink())
 			var j journal
-			var errors []float64
-			held := 0
-			for range realTrials {
+			var quiet, all []trial
+			for j.trials < realTrials && !j.hopeless() {
 				before := perLink()
 				r, err := bench.Measure(t.Context(), spin(length), bench.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				after := perLink()
-				if !j.note(r.Machine) {
-					if _, known := r.Known(); known || !strings.Contains(r.String(), "not known: ") && !strings.Contains(r.String(), "time ran out: ") {
-						t.Errorf("on a machine that was not quiet: got %q, want that it is not known", r)
-					}
-					continue
-				}
 				// The truth is known to how much the machine itself changed meanwhile.
+				after := perLink()
 				low, high := min(before, after)*float64(length), max(before, after)*float64(length)
-				if r.Low <= high && low <= r.High {
-					held++
+				one := trial{math.Abs(r.Median/((low+high)/2) - 1), r.Low <= high && low <= r.High}
+				all = append(all, one)
+				if j.note(r.Machine) {
+					quiet = append(quiet, one)
+				} else if _, known := r.Known(); known || !strings.Contains(r.String(), "not known: ") && !strings.Contains(r.String(), "time ran out: ") {
+					t.Errorf("on a machine that was not quiet: got %q, want that it is not known", r)
 				}
-				errors = append(errors, math.Abs(r.Median/((low+high)/2)-1))
 			}
-			if j.quiet == 0 {
-				j.judge(t, nil)
-				return
-			}
-			slices.Sort(errors)
-			typical := errors[j.quiet/2]
-			t.Logf("of %d trials on a quiet machine: error %.2f %% in the middle, %.2f %% in 95 of 100; %d intervals hold the truth", j.quiet, 100*typical, 100*errors[j.quiet*95/100], held)
+			_, _, text := figures(all)
+			t.Log("all trials: " + text)
+			typical, held, text := figures(quiet)
+			t.Log("on a quiet machine: " + text)
 			var failures []string
 			if typical > each.within {
 				failures = append(failures, fmt.Sprintf("an error of %.2f %%, want at most %.0f %%", 100*typical, 100*each.within))
@@ -216,7 +237,7 @@ func TestComparisonsOnThisMachine(t *testing.T) {
 }
 
 func tryOut(t *testing.T, j *journal, verdicts map[string]int, p pair, trials int) {
-	for range trials {
+	for end := j.trials + trials; j.trials < end && !j.hopeless(); {
 		c, err := bench.Compare(t.Context(), []bench.Case{{Name: "a", Run: p.a}, {Name: "b", Run: p.b}}, bench.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -231,12 +252,12 @@ func tryOut(t *testing.T, j *journal, verdicts map[string]int, p pair, trials in
 func judgeVerdicts(t *testing.T, j *journal, verdicts map[string]int, ratio float64) {
 	right, atLeast := expected(ratio)
 	t.Logf("%v", verdicts)
-	wrong := realTrials - verdicts[right] - verdicts["unknown"]
-	if float64(wrong) > (1-equals)*realTrials {
-		t.Errorf("%d of %d verdicts are wrong: %v; on a machine that is not quiet, too, they are to be right or unknown", wrong, realTrials, verdicts)
+	wrong := j.trials - verdicts[right] - verdicts["unknown"]
+	if float64(wrong) > (1-equals)*float64(j.trials) {
+		t.Errorf("%d of %d verdicts are wrong: %v; on a machine that is not quiet, too, they are to be right or unknown", wrong, j.trials, verdicts)
 	}
 	var failures []string
-	if float64(verdicts[right]) < atLeast*realTrials {
+	if float64(verdicts[right]) < atLeast*float64(j.trials) {
 		failures = append(failures, fmt.Sprintf("%v, want at least %.0f of 100 %s", verdicts, 100*atLeast, right))
 	}
 	j.judge(t, failures)
