@@ -48,6 +48,9 @@ type Judgement struct {
 // Holds says whether the assertion is true, and surely so.
 func (j Judgement) Holds() bool { return j.Verdict == "true" }
 
+// String is the verdict with the figures.
+func (j Judgement) String() string { return j.Text }
+
 // ParseAssertion reads `a <= 1.1*b` about cases of those names: a case, a factor times a case (1.1*a, a*1.1,
 // a/2) or a duration (5ms) on both sides of <, <=, > or >=. Instead of its time, a.launches, a.flops,
 // a.bytes, a.allocs and a.heap (bytes) of a case can be asked, against a number or those of another one.
@@ -126,6 +129,9 @@ func caseTerm(text string, names []string) (term, bool) {
 	}
 	return term{}, false
 }
+
+// String is the assertion as it was written.
+func (a Assertion) String() string { return a.Text }
 
 // Judge says whether the assertion holds for what was measured: "true" or "false" where the interval leaves
 // no doubt.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/benchtest"
 )
 
@@ -444,4 +445,20 @@ func TestCompareIsFairWhenTheMachineDrifts(t *testing.T) {
 	if l := c.Lines[1]; math.Abs(l.Ratio-1.5) > 0.05 || l.Verdict != "slower" {
 		t.Errorf("got ratio %v [%v, %v] %s, want 1.5 slower", l.Ratio, l.Low, l.High, l.Verdict)
 	}
+}
+
+// In a program, and in a loop, a result is a value: no clock, no context and no Eval are needed.
+func TestTime(t *testing.T) {
+	x := tensor.Randn(64, 64).Eval()
+	r := bench.Time(func() { x.Exp().Sum() })
+	if r.Tally.Launches == 0 || r.Median <= 0 || !strings.Contains(r.Text(80), "median of ") {
+		t.Errorf("got %+v, %q, want the time of what was launched", r.Tally, r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tensor.Within(ctx, func() {
+		if r := bench.Time(func() {}); r == nil || r.Refused == "" || r.Median != 0 {
+			t.Errorf("interrupted: got %+v, want a result that says so", r)
+		}
+	})
 }

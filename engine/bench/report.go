@@ -37,20 +37,19 @@ func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 	return c, nil
 }
 
-// clockTime is what the clock takes, and how far that is known: its two readings are not of the same moment
-// as the beginning and the end. To start a work and to stop it may take time, too.
+// clockTime is what the clock takes, with what is done to start a work and to stop it, and how far that is
+// known: a processor does some of it while it already works, and a reading is not of the moment of its call.
 func (r *rounds) clockTime(s *subject) (takes, unsure float64) {
-	x := sorted(r.empty.times)
+	x := r.empty.times
+	if s.idle != nil && len(s.idle.times) > 0 {
+		x = s.idle.times
+	}
 	if len(x) == 0 {
 		return 0, 0
 	}
+	x = sorted(x)
 	takes = quantile(x, 0.5)
-	unsure = takes / 2
-	if s.idle != nil && len(s.idle.times) > 0 {
-		x = sorted(s.idle.times)
-		takes = quantile(x, 0.5)
-	}
-	return takes, max(unsure, (quantile(x, 0.75)-quantile(x, 0.25))/2)
+	return takes, max(takes/2, (quantile(x, 0.75)-quantile(x, 0.25))/2)
 }
 
 // result makes the result of one work.

@@ -133,7 +133,11 @@ func (l *Line) Versus() string {
 	}
 	text += fmt.Sprintf(" [%.2f, %.2f]", l.Low, l.High)
 	if l.More > 0 {
-		text += fmt.Sprintf(", %s more would tell", units.Seconds(math.Ceil(l.More)))
+		more := fmt.Sprintf("%.0f s", math.Ceil(l.More))
+		if l.More > 59 {
+			more = units.Seconds(l.More)
+		}
+		text += ", " + more + " more would tell"
 	}
 	return text
 }

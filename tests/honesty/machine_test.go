@@ -41,18 +41,25 @@ func spin(length int) func(n int) error {
 	}
 }
 
-// perLink is how many seconds a link of a chain takes, by a clock that is read by hand: the median of blocks
-// of a millisecond.
-func perLink() float64 {
-	const length = 1_000_000
+// byHand is how many seconds a spin of a length takes, by a clock that is read by hand: the median of blocks of a
+// millisecond or more.
+func byHand(length int) float64 {
+	run := spin(length)
+	n := max(1, 1_000_000/length)
 	times := make([]float64, 15)
 	for i := range times {
 		start := time.Now()
-		sink = chain(sink, length)
-		times[i] = time.Since(start).Seconds() / length
+		_ = run(n)
+		times[i] = time.Since(start).Seconds() / float64(n)
 	}
 	slices.Sort(times)
 	return times[len(times)/2]
+}
+
+// lengthOf is how long a chain is that takes so long.
+func lengthOf(d time.Duration) int {
+	const some = 1_000_000
+	return int(d.Seconds() / byHand(some) * some)
 }
 
 // enough is the share of trials on a quiet machine, below which nothing is judged.
@@ -128,18 +135,18 @@ func TestSpinsOnThisMachine(t *testing.T) {
 	needLong(t)
 	for _, each := range spins {
 		t.Run(each.length.String(), func(t *testing.T) {
-			length := int(each.length.Seconds() / perLink())
+			length := lengthOf(each.length)
 			var j journal
 			var quiet, all []trial
 			for j.trials < realTrials && !j.hopeless() {
-				before := perLink()
+				before := byHand(length)
 				r, err := bench.Measure(t.Context(), spin(length), bench.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				// The truth is known to how much the machine itself changed meanwhile.
-				after := perLink()
-				low, high := min(before, after)*float64(length), max(before, after)*float64(length)
+				after := byHand(length)
+				low, high := min(before, after), max(before, after)
 				one := trial{math.Abs(r.Median/((low+high)/2) - 1), r.Low <= high && low <= r.High}
 				all = append(all, one)
 				if j.note(r.Machine) {
@@ -199,10 +206,9 @@ type pair struct {
 
 func TestComparisonsOnThisMachine(t *testing.T) {
 	needLong(t)
-	link := perLink()
 	var pairs []pair
 	for _, length := range []time.Duration{time.Millisecond, 20 * time.Microsecond, time.Microsecond} {
-		n := int(length.Seconds() / link)
+		n := lengthOf(length)
 		pairs = append(pairs, pair{"equal spins of " + length.String(), 1, spin(n), spin(n)},
 			pair{"spins of " + length.String() + " and 5 % more", 1.05, spin(n), spin(n + n/20)},
 			pair{"spins of " + length.String() + " and 5 % less", 1 / 1.05, spin(n + n/20), spin(n)})
