@@ -118,7 +118,11 @@ func (l *Lowerer) index(e *ast.IndexExpr) ast.Expr {
 	if m, ok := l.typeOf(e.X).Underlying().(*types.Map); ok {
 		key = l.mapKey(key, l.typeOf(e.Index), m)
 	}
-	return &ast.IndexExpr{X: l.expr(e.X), Lbrack: e.Lbrack, Index: key, Rbrack: e.Rbrack}
+	x := l.expr(e.X)
+	if isPointer(l.typeOf(e.X)) { // the interpreter takes no address of an element of *p if p is written for it
+		x = &ast.ParenExpr{X: &ast.StarExpr{Star: e.Pos(), X: x}}
+	}
+	return &ast.IndexExpr{X: x, Lbrack: e.Lbrack, Index: key, Rbrack: e.Rbrack}
 }
 
 // mapKey converts a key to the type that the map has; the interpreter finds no type for a nil.
@@ -258,14 +262,8 @@ func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
 	case token.ARROW:
 		return l.receive(e)
 	case token.AND:
-		switch x := ast.Unparen(e.X).(type) {
-		case *ast.CompositeLit:
-			return &ast.UnaryExpr{OpPos: e.OpPos, Op: token.AND, X: l.composite(x, l.typeOf(x))}
-		case *ast.IndexExpr:
-			if isPointer(l.typeOf(x.X)) { // the interpreter takes no address of an element of *p if p is written for it
-				array := &ast.ParenExpr{X: &ast.StarExpr{Star: e.OpPos, X: l.expr(x.X)}}
-				return l.addr(&ast.IndexExpr{X: array, Lbrack: x.Lbrack, Index: l.expr(x.Index), Rbrack: x.Rbrack})
-			}
+		if x, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
+			return l.addr(l.composite(x, l.typeOf(x)))
 		}
 	}
 	return &ast.UnaryExpr{OpPos: e.OpPos, Op: e.Op, X: l.expr(e.X)}
