@@ -166,6 +166,10 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		t := parameter(sig, i)
 		if e.Ellipsis.IsValid() && i == n-1 {
 			t = sig.Params().At(i).Type()
+			if isNil(l.typeOf(a)) { // the interpreter finds no type for it
+				args = append(args, l.zero(t))
+				continue
+			}
 		}
 		x := l.convert(rewrite(i, l.expr(a)), l.typeOf(a), t)
 		if t != nil && isAny(t) && l.inAny(l.typeOf(a)) && l.callsCompiled(e) { // which knows no type's newest declaration
@@ -175,6 +179,11 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 	}
 	if e.Ellipsis.IsValid() {
 		l.holdFuncs(args[:n-1], sig)
+	}
+	if sig.Variadic() && len(args) == n-1 && !l.callsCompiled(e) { // the interpreter would make a list that is not nil
+		l.pos = e.Pos()
+		l.holdFuncs(args, sig)
+		return append(args, l.zero(sig.Params().At(n-1).Type())), true
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
@@ -509,6 +518,9 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	}
 	for _, a := range e.Args[1:] {
 		x := l.expr(a)
+		if e.Ellipsis.IsValid() && isNil(l.typeOf(a)) {
+			x = l.zero(l.typeOf(e))
+		}
 		if ok && !e.Ellipsis.IsValid() {
 			x = l.convert(x, l.typeOf(a), s.Elem())
 		}

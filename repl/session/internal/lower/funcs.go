@@ -261,7 +261,7 @@ func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 // later turns a call that a defer or go statement puts off into a literal without parameters, and gives it to
 // use in a scope in which the function and the arguments have been evaluated.
 func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) ast.Stmt {
-	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && len(e.Args) == 0 && lit.Type.Results == nil {
+	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
 		return use(l.framed(l.bareLit(lit)))
 	}
 	b := &binding{l: l}
