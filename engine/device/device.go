@@ -21,7 +21,7 @@ import (
 )
 
 // A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same
-// device; the zero Device is none.
+// device. The zero Device is no device.
 type Device struct {
 	dev *backend.Device
 }
@@ -127,8 +127,8 @@ func Lookup(name string) (Device, error) {
 	return Device{d}, nil
 }
 
-// List returns the devices of this machine, the fastest first, and those with a number of threads that were
-// looked up.
+// List returns the devices of this machine, the fastest first. It includes devices with a number of threads
+// ("cpu:4") once a program has looked them up.
 func List() []Device {
 	var list []Device
 	for _, d := range backend.List() {

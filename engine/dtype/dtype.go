@@ -61,7 +61,7 @@ func (t Type) Size() int { return types[t].size }
 // Float says whether t is a floating-point type.
 func (t Type) Float() bool { return t >= F16 && t <= F64 }
 
-// Int says whether t is an integer type; Bool is none.
+// Int says whether t is an integer type; Bool does not count as one.
 func (t Type) Int() bool { return t >= U8 && t <= I64 }
 
 // Signed says whether t has negative numbers.

@@ -59,8 +59,8 @@ func largest(scores []float32) int {
 	return best
 }
 
-// negligible is how far below the best a score may be, in units of the temperature, to have any part: a
-// vocabulary of a million such tokens has less than 2⁻⁵³ of the probability.
+// negligible is how far below the best a score may be, in units of the temperature, before the token can be
+// left out: a million tokens further below have less than 2⁻⁵³ of the probability together.
 const negligible = 51
 
 // candidates lists the tokens that Temperature and TopK leave.
@@ -89,7 +89,7 @@ func (o Sampling) candidates(scores []float32, best int) []candidate {
 }
 
 // nucleus keeps the best candidates, as many as have the share p of the total weight together, and returns
-// their weight. Those that could all be missing without the others losing that share need not be sorted.
+// their weight. It does not sort the worst ones, without which the others have that share as well.
 func nucleus(list []candidate, p, total float64) ([]candidate, float64) {
 	least := (1 - p) * total / float64(2*len(list))
 	list = slices.DeleteFunc(list, func(c candidate) bool { return c.weight < least })

@@ -14,8 +14,7 @@ import (
 
 func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
 
-// Sampling says how the next token is chosen. Numbers that mean nothing, such as a negative or NaN one, are
-// errors.
+// Sampling says how the next token is chosen. Negative numbers and NaN are errors.
 type Sampling struct {
 	Tokens      int     // how many to make; 0 means 64
 	Temperature float64 // divides the scores; 0 always takes the best
@@ -39,7 +38,7 @@ func (o Sampling) check() error {
 }
 
 // Generate goes on from a prompt of bytes, for a model whose vocabulary is the 256 bytes. It returns the
-// prompt and what follows. When ctx is done it returns what there is, with the cause.
+// prompt and what follows. When ctx is done it returns the text so far, with the cause.
 func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string, error) {
 	if m.Config.Vocab != 256 {
 		return "", fmt.Errorf("generate: got a vocabulary of %d, want 256 (bytes); use GenerateTokens", m.Config.Vocab)
@@ -57,8 +56,8 @@ func (m *Model) Generate(ctx context.Context, prompt string, o Sampling) (string
 }
 
 // GenerateTokens goes on from at least one token. It returns the prompt and what follows. When ctx is done it
-// returns what there is, with the cause. An empty prompt, tokens that the model does not have and a Sampling
-// that means nothing are errors.
+// returns the tokens so far, with the cause. An empty prompt, tokens that the model does not have and numbers
+// of a Sampling that mean nothing are errors.
 func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([]int, error) {
 	if len(prompt) == 0 {
 		return nil, fmt.Errorf("generate: got an empty prompt, want at least one token")

@@ -15,8 +15,8 @@ import (
 // lanes is the number of outputs in a block.
 const lanes = 16
 
-// Quantize stores a floating-point matrix [in out] in codes. It is an error if an element is no finite
-// number; the error says which, and the tensor's name.
+// Quantize stores a floating-point matrix [in out] in codes. An element that is infinite or NaN is an error,
+// which says where it is and the tensor's name.
 func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -70,8 +70,8 @@ func (e *encoder) at(k, n int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(e.data[4*(k*e.out+n):]))
 }
 
-// run encodes all blocks, on all processors. It returns the place of the first element that is no finite
-// number, or −1.
+// run encodes all blocks, on all processors. It returns the place of the first element that is infinite or
+// NaN, or −1.
 func (e *encoder) run() (at int) {
 	blocks := (e.out + lanes - 1) / lanes
 	first := atomic.Int64{}
@@ -128,8 +128,8 @@ func (e *encoder) group(block, group int) (bad int) {
 	return -1
 }
 
-// read copies the weights of a group; what is beyond the matrix is 0. It returns the place of the first that
-// is no finite number, or −1.
+// read copies the weights of a group, with 0 beyond the matrix. It returns the place of the first that is
+// infinite or NaN, or −1.
 func (e *encoder) read(tile *[lanes][128]float32, block, group int) int {
 	outputs := min(lanes, e.out-block*lanes)
 	for i := range min(e.Group, e.in-group*e.Group) {

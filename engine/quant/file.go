@@ -108,7 +108,7 @@ func (l *loader) fail(format string, args ...any) error {
 	return fmt.Errorf("quant: %s: %s", l.path, fmt.Sprintf(format, args...))
 }
 
-// prepare fills commit with what is to be done.
+// prepare fills commit with the changes to the model.
 func (l *loader) prepare(m nn.Module) error {
 	replaced := map[string]bool{} // weights of layers that go
 	for _, name := range slices.Sorted(maps.Keys(l.layers)) {
@@ -224,7 +224,8 @@ func (l *loader) parts(name string, w *Weight) error {
 	return err
 }
 
-// sizes returns what a layer that may be replaced maps, and its bias.
+// sizes returns the lengths of the rows that go into and come out of a layer that may be replaced, and its
+// bias.
 func sizes(layer nn.Layer) (in, out int, bias tensor.Tensor, err error) {
 	switch l := layer.(type) {
 	case *nn.Linear:

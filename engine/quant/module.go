@@ -24,10 +24,10 @@ func (r *Report) String() string {
 	return fmt.Sprintf("%v: %s · %s → %s", r.Config, units.Plural(int64(len(r.Layers)), "layer"), units.Bytes(r.Before), units.Bytes(r.After))
 }
 
-// Module quantises the linear layers and embeddings of m that targets choose, as nn.Targeted says; without
-// targets those of AllLinear, which embeddings are not among ("embed_tokens" chooses that of a decoder). The
-// rest of the model stays as it is, trainable or frozen. When a layer cannot be quantised, or none is chosen,
-// m is unchanged.
+// Module quantises the linear layers and embeddings of m that targets choose, as nn.Targeted says. Without
+// targets it takes AllLinear, which chooses no embedding ("embed_tokens" chooses that of a decoder). The rest
+// of the model stays as it is, trainable or frozen. If a layer cannot be quantised, or no layer is chosen,
+// that is an error and m is unchanged.
 func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

@@ -2,13 +2,13 @@
 //
 // A [Weight] is a matrix [in out] whose numbers are codes: unsigned integers of 8 or 4 bits. Codes of one
 // output share a scale, and perhaps a zero point, along a group of 32, 64 or 128 consecutive inputs; a weight
-// is scale·(code − zero). What a product costs with few rows is reading the weight, so a model in 4 bits
+// is scale·(code − zero). A product with few rows takes the time of reading the weight, so a model in 4 bits
 // answers up to seven times as fast as in f32, and its weights need a seventh of the memory. Nothing else
-// changes: activations stay what they are, gradients flow to the input as through any linear layer, and an
-// adapter beside a quantised layer trains (QLoRA; Dettmers and others 2023).
+// changes: activations keep their dtype, gradients flow to the input as through any linear layer, and an
+// adapter beside a quantised layer can be trained (QLoRA; Dettmers and others 2023).
 //
-// [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. What comes back differs
-// from what went in by at most half a scale.
+// [Quantize] makes a Weight of a tensor, [Module] exchanges the layers of a model. A quantised number differs
+// from the one that it stands for by at most half a scale.
 //
 // # How a weight is quantised
 //
@@ -18,8 +18,7 @@
 //	Affine     s = (max(w,0) − min(w,0))/(2^bits−1), zero = round(−min(w,0)/s), code = round(w/s) + zero, within 0…2^bits−1
 //
 // round goes to the nearest integer, ties to even. So 0 is always exact. A group of zeros, or one whose scale
-// would be less than the least normal f32, gets the scale 0 and becomes zeros. NaN and infinities are
-// refused.
+// would be less than the least normal f32, gets the scale 0 and becomes zeros. NaN and infinities are errors.
 //
 // # How it lies in memory
 //
@@ -80,7 +79,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check refuses what there is not.
+// check returns an error for a configuration that this package does not have.
 func (c Config) check() error {
 	switch {
 	case c.Bits != 4 && c.Bits != 8:
@@ -122,7 +121,7 @@ func (w *Weight) Bytes() int {
 	return n
 }
 
-// tensors lists the parts that there are.
+// tensors lists codes, scales and, if the scheme has them, zero points.
 func (w *Weight) tensors() []tensor.Tensor {
 	list := []tensor.Tensor{w.Codes, w.Scales}
 	if !w.Zeros.IsNone() {

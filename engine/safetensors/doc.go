@@ -6,9 +6,9 @@
 //
 // A file is accepted only if it is exactly that: no duplicate names, nothing but UTF-8, every byte of the
 // data in exactly one tensor. A refusal is a [FormatError], which says what is wrong, in which tensor and at
-// which byte. Nothing is allocated on the word of a file: the header's length is held against the file's size
-// first, and so is each tensor's. A header of more than 4 MiB must describe at least as many bytes of data,
-// and costs a few times its length.
+// which byte. A length that a file gives is compared with the file's size before memory is allocated for it:
+// that of the header, and that of each tensor. A header of more than 4 MiB must describe at least as many
+// bytes of data. Reading a header takes a few times its length of memory.
 //
 // Files are read with ReadAt, never mapped into memory: a mapped file that another program truncates
 // kills the process.

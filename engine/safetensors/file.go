@@ -102,8 +102,7 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 // memory.
 const plainHeader = 4 << 20
 
-// headerOutOfProportion says what is wrong with a header of so many bytes for so many bytes of data, if
-// anything.
+// headerOutOfProportion says what is wrong with a header of so many bytes for so many bytes of data, or "".
 func headerOutOfProportion(length, data int64) string {
 	if length <= plainHeader || length <= data {
 		return ""
@@ -160,7 +159,7 @@ func (f *File) checkData(size int64) error {
 	return nil
 }
 
-// sizeOf is the number of bytes of a tensor; not ok when it overflows or is no whole number.
+// sizeOf is the number of bytes of a tensor; it is not ok if that overflows or is not a whole number.
 func sizeOf(dtype string, shape []int) (int64, bool) {
 	total := uint64(typeBits[dtype])
 	for _, n := range shape {
@@ -195,7 +194,7 @@ func (f *File) Tensors() []Info {
 	return list
 }
 
-// Metadata returns the file's __metadata__; empty when there is none.
+// Metadata returns the file's __metadata__, empty if it has none.
 func (f *File) Metadata() map[string]string {
 	m := make(map[string]string, len(f.metadata))
 	for k, v := range f.metadata {

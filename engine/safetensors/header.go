@@ -23,7 +23,7 @@ type scanner struct {
 	shapes []int
 }
 
-// What no file of a model comes near, but would cost far more memory than it has bytes.
+// Limits that no file of a model comes near. A file beyond them could take far more memory than it has bytes.
 const (
 	maxRank     = 64
 	maxMetadata = 1 << 16
@@ -347,7 +347,7 @@ func (s *scanner) hex4(at int) rune {
 	return r
 }
 
-// next returns the byte here and goes past it; 0 at the end, which no caller accepts.
+// next returns the byte here and goes past it. At the end it returns 0, which no caller accepts.
 func (s *scanner) next() byte {
 	if s.pos >= len(s.src) {
 		return 0
@@ -363,7 +363,7 @@ func (s *scanner) skip() int {
 	return s.pos
 }
 
-// peek returns the next byte that is no blank, or 0 at the end.
+// peek skips blanks and returns the byte after them, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.skip() == len(s.src) {
 		return 0

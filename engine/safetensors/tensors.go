@@ -58,7 +58,7 @@ func Load(path string) (tensors map[string]tensor.Tensor, metadata map[string]st
 	return tensors, f.Metadata(), nil
 }
 
-// Save writes tensors and metadata as the file at path, which at no time is there in part.
+// Save writes tensors and metadata as the file at path: readers find the old file or the whole new one.
 func Save(path string, tensors map[string]tensor.Tensor, metadata map[string]string) error {
 	entries, err := Entries(tensors)
 	if err != nil {

@@ -22,7 +22,8 @@ type Entry struct {
 	Data  []byte // C order, little endian
 }
 
-// WriteFile makes or replaces the file at path, which at no time is there in part: see package durable.
+// WriteFile makes or replaces the file at path. Readers find the old file or the whole new one: see package
+// durable.
 func WriteFile(path string, entries []Entry, metadata map[string]string) error {
 	entries, header, err := encodeHeader(entries, metadata)
 	if err != nil {
