@@ -10,29 +10,9 @@ import (
 func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 	switch s.Tok {
 	case token.ASSIGN, token.DEFINE:
-		return append(l.plainAssign(s), l.grown(s)...)
+		return l.plainAssign(s)
 	}
-	return append(l.opAssign(s), l.grown(s)...)
-}
-
-// largeText is how long a string has to be before each sum that is assigned asks whether memory is left.
-const largeText = 16 << 20
-
-// grown asks, behind an assignment of a sum of strings, whether memory is left. A string that is added to
-// itself takes all that there is before a guard beside it gets to run.
-func (l *Lowerer) grown(s *ast.AssignStmt) []ast.Stmt {
-	if len(s.Lhs) != 1 || isBlank(s.Lhs[0]) || calls(s.Lhs[0]) {
-		return nil
-	}
-	sum, ok := ast.Unparen(s.Rhs[0]).(*ast.BinaryExpr)
-	if s.Tok != token.ADD_ASSIGN && (!ok || sum.Op != token.ADD || l.info.Types[sum].Value != nil) {
-		return nil
-	}
-	if b, ok := l.typeOf(s.Lhs[0]).Underlying().(*types.Basic); !ok || b.Info()&types.IsString == 0 {
-		return nil
-	}
-	l.pos = s.Pos()
-	return []ast.Stmt{l.ifs(l.binary(l.call(l.id("len"), l.expr(s.Lhs[0])), token.GTR, l.int(largeText)), l.do(l.rt("Grown")))}
+	return l.opAssign(s)
 }
 
 func (l *Lowerer) plainAssign(s *ast.AssignStmt) []ast.Stmt {

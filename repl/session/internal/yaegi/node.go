@@ -1,8 +1,10 @@
 package yaegi
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/traefik/yaegi/interp"
 )
@@ -57,18 +59,21 @@ type frame struct {
 	_    *opaque
 	root *frame // that of the package
 	anc  *frame // that of the function around
-	data []reflect.Value
+	data []value
 }
 
 // opaque is what nothing here looks into.
 type opaque struct{}
 
-// kinds are the kinds of nodes that are told apart here.
-type kinds struct{ function, assignment uint }
+// kinds are the kinds of nodes that are told apart here, and the signs of all operations by their numbers.
+type kinds struct {
+	function, assignment uint
+	actions              []string
+}
 
 // layout looks whether the interpreter's nodes, symbols and frames are as they are taken for here, and how it
 // numbers the kinds of nodes.
-func layout() (k kinds, err error) {
+var layout = sync.OnceValues(func() (k kinds, err error) {
 	root, ok := reflect.TypeFor[interp.Program]().FieldByName("root")
 	if !ok || root.Type.Kind() != reflect.Pointer {
 		return k, otherwise("programs")
@@ -82,14 +87,25 @@ func layout() (k kinds, err error) {
 	if !ok || !fits(reflect.TypeFor[symbol](), sym.Type.Elem()) || !fits(reflect.TypeFor[frame](), top.Type.Elem()) {
 		return k, otherwise("variables")
 	}
+	if !valuesFit() {
+		return k, errors.New("yaegi: package reflect keeps values in another way than Go 1.26")
+	}
 	kind, _ := n.FieldByName("kind")
 	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment} {
 		if *to, ok = numberOf(kind.Type, name); !ok {
 			return k, otherwise("kinds of nodes")
 		}
 	}
+	action, _ := n.FieldByName("action")
+	for i := range uint64(numbers) {
+		name, ok := nameOf(action.Type, i)
+		if !ok {
+			return k, otherwise("operations")
+		}
+		k.actions = append(k.actions, name)
+	}
 	return k, nil
-}
+})
 
 func otherwise(what string) error {
 	return fmt.Errorf("yaegi: this version keeps its %s in another way than v0.16.1", what)
@@ -113,14 +129,23 @@ func fits(own, its reflect.Type) bool {
 	return true
 }
 
-// numberOf is the number of a type that is written as this name.
-func numberOf(t reflect.Type, name string) (uint, bool) {
+// numbers is more than there are kinds of nodes, or of operations.
+const numbers = 200
+
+// nameOf is the name of a number of a type that has names for them.
+func nameOf(t reflect.Type, number uint64) (name string, ok bool) {
 	v := reflect.New(t).Elem()
 	if !v.CanUint() || !t.Implements(reflect.TypeFor[fmt.Stringer]()) {
-		return 0, false
+		return "", false
 	}
-	for i := range uint64(200) {
-		if v.SetUint(i); fmt.Sprint(v.Interface()) == name {
+	v.SetUint(number)
+	return v.Interface().(fmt.Stringer).String(), true
+}
+
+// numberOf is the number of a type that has this name.
+func numberOf(t reflect.Type, name string) (number uint, ok bool) {
+	for i := range uint64(numbers) {
+		if got, ok := nameOf(t, i); ok && got == name {
 			return uint(i), true
 		}
 	}

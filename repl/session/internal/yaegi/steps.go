@@ -9,7 +9,8 @@ import (
 )
 
 // The interpreter makes a step of each node, and a step has the next ones in it. They are made here, as it
-// would make them, because two things that each turn of a loop needs are to cost nothing there.
+// would make them, because two things that each turn of a loop needs are to cost nothing there, and some are
+// made quicker (quick.go).
 //
 // Where a loop comes round, a step is not in the one before it, since it is made later: that one looks into
 // the node. So does a call, for the first step of the function. These are the points at which code can be
@@ -27,6 +28,8 @@ type Hooks struct {
 	// Mark is where the variable is that marks with this name assign; nil: the name is none of a mark's, or
 	// the variable is not known yet.
 	Mark func(name string) *int
+	// Grown is called where a sum of strings has become long.
+	Grown func()
 	// IsMark says whether a name is that of a variable for marks.
 	IsMark func(name string) bool
 }
@@ -143,7 +146,7 @@ type generator struct {
 
 // walk makes the steps of the functions in a tree.
 func (g *generator) walk(n *node) {
-	if f := n.anc; n.kind == g.in.kinds.function && f != nil && len(f.child) == 4 && f.child[3].start != nil {
+	if f := n.anc; n.kind == g.in.function && f != nil && len(f.child) == 4 && f.child[3].start != nil {
 		start := f.child[3].start
 		reset(start)
 		if g.set(start); f.child[1].ident != "init" {
@@ -181,9 +184,11 @@ func (g *generator) set(n *node) {
 			g.set(next)
 		}
 	}
-	if n.gen(n); n.kind == g.in.kinds.assignment {
+	n.gen(n)
+	if n.kind == g.in.assignment {
 		g.in.mark(n)
 	}
+	g.in.quicken(n)
 }
 
 // mark makes the step of an assignment that is a mark.

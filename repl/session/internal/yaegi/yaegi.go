@@ -37,7 +37,7 @@ type Interp struct {
 	id     *uint64       // the interpreter's run number: code of another run stops at its next step
 	roots  reflect.Value // syntax trees that the interpreter keeps for its debugger
 	scopes reflect.Value // of packages; they keep the scopes inside of them, and so their code, for the debugger too
-	kinds  kinds
+	kinds
 	hooks  Hooks
 	points points
 }

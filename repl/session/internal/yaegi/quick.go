@@ -1,0 +1,378 @@
+package yaegi
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// What loops are made of, sums, products and comparisons of variables, takes the interpreter a dozen calls:
+// one for each operand, and one for each way to get at it. Here it is one step that looks at what the
+// variables hold, and leaves to the interpreter's own step all that is not an int, a float64 or a string. So a
+// cell has time for what it does beside: marks, and asking for memory where a text has become long.
+
+// largeText is how long a sum of strings has to be before it asks whether memory is left. A string that is
+// added to itself takes all that there is before a guard beside it gets to run.
+const largeText = 16 << 20
+
+// A value is a reflect.Value: its bits say what it is and whether it is a variable, and ptr where that is.
+// [layout] looks whether it is so.
+type value struct {
+	_    *opaque
+	ptr  unsafe.Pointer
+	bits uintptr
+}
+
+const (
+	heldBit     = 1 << 7 // of what is where ptr points
+	settableBit = 1 << 8 // of a variable
+
+	intBits    = uintptr(reflect.Int) | heldBit
+	floatBits  = uintptr(reflect.Float64) | heldBit
+	stringBits = uintptr(reflect.String) | heldBit
+	boolBits   = uintptr(reflect.Bool) | heldBit
+)
+
+// valuesFit says whether values are as they are taken for here.
+func valuesFit() bool {
+	n, x, s, ok := 1, 2.0, "3", true
+	if reflect.TypeFor[value]().Size() != reflect.TypeFor[reflect.Value]().Size() {
+		return false
+	}
+	fits := func(variable any, bits uintptr) bool {
+		p := reflect.ValueOf(variable)
+		v, c := p.Elem(), reflect.ValueOf(p.Elem().Interface())
+		own, copied := (*value)(unsafe.Pointer(&v)), (*value)(unsafe.Pointer(&c))
+		return own.bits == bits|settableBit && own.ptr == p.UnsafePointer() && copied.bits == bits && copied.ptr != nil
+	}
+	return fits(&n, intBits) && fits(&x, floatBits) && fits(&s, stringBits) && fits(&ok, boolBits)
+}
+
+// A place is where a node's value is: in the frame that is so many levels up, or the package's (-1).
+type place struct{ index, level int }
+
+const rootLevel = -1
+
+var none value
+
+// of is the value at the place; the zero Value if there is none.
+func (p place) of(f *frame) *value {
+	if p.level != 0 {
+		f = p.up(f)
+	}
+	if uint(p.index) < uint(len(f.data)) {
+		return &f.data[p.index]
+	}
+	return &none
+}
+
+func (p place) up(f *frame) *frame {
+	if p.level == rootLevel {
+		return f.root
+	}
+	for range p.level {
+		f = f.anc
+	}
+	return f
+}
+
+// placeOf finds where a node has its value, as the interpreter does; nowhere if that is no frame.
+func placeOf(n *node) (p place, ok bool) {
+	switch {
+	case n.rval.IsValid():
+		return p, false
+	case n.sym != nil && n.sym.global:
+		p = place{n.sym.index, rootLevel}
+	case n.sym != nil:
+		p = place{n.sym.index, n.level}
+	default:
+		p = place{n.findex, n.level}
+	}
+	return p, p.index >= 0 && p.level >= rootLevel
+}
+
+// variable is placeOf for a node that is the name of a variable.
+func variable(n *node) (place, bool) {
+	if n.sym == nil {
+		return place{}, false
+	}
+	return placeOf(n)
+}
+
+// An operation is a node of two operands: the first is at a place, the second may be a constant.
+type operation struct {
+	sign     byte // the first character of its sign
+	equal    bool // there is a = behind it
+	to, x, y place
+	constant reflect.Value // y, if it is one
+	grown    func()        // is called when a text has become long
+
+	plain     step // the interpreter's own
+	next      step // what follows
+	otherwise step // what follows where a comparison is false
+}
+
+// quicken makes a quicker step of a node that has one, if it may.
+func (in *Interp) quicken(n *node) {
+	if n.action >= uint(len(in.actions)) || n.exec == nil {
+		return
+	}
+	o := operation{plain: n.exec, next: exec(n.tnext), otherwise: exec(n.tnext), grown: in.hooks.Grown}
+	if n.fnext != nil {
+		o.otherwise = exec(n.fnext)
+	}
+	sign := in.actions[n.action]
+	switch sign {
+	case "++", "--":
+		if to, ok := variable(n.child[0]); ok {
+			o.to = to
+			n.exec = o.counts(sign == "++")
+		}
+	case "+=", "-=", "*=":
+		if o.operands(n, sign) {
+			o.to = o.x
+			n.exec = o.calculates()
+		} else if to, ok := placeOf(n.child[0]); ok && sign == "+=" {
+			o.to = to
+			n.exec = o.measures()
+		}
+	case "+", "-", "*":
+		if o.operands(n, sign) {
+			n.exec = o.calculates()
+		}
+	case "/", "%":
+		if o.operands(n, sign) {
+			n.exec = o.divides()
+		}
+	case "<", "<=", ">", ">=", "==", "!=":
+		if o.operands(n, sign) {
+			n.exec = o.compares()
+		}
+	case "branch":
+		if to, ok := variable(n); ok {
+			o.to = to
+			n.exec = o.branches()
+		}
+	}
+}
+
+// exec is the step of a node that comes next; nil after the last.
+func exec(n *node) step {
+	if n == nil {
+		return nil
+	}
+	return n.exec
+}
+
+// operands finds the places of an operation's result and operands.
+func (o *operation) operands(n *node, sign string) (ok bool) {
+	if len(n.child) != 2 { // of one operand
+		return false
+	}
+	o.sign, o.equal = sign[0], len(sign) == 2
+	if o.x, ok = placeOf(n.child[0]); !ok || n.child[0].sym == nil && (sign == "+=" || sign == "-=" || sign == "*=") {
+		return false
+	}
+	if o.constant = n.child[1].rval; !o.constant.IsValid() {
+		if o.y, ok = placeOf(n.child[1]); !ok {
+			return false
+		}
+	}
+	o.to, ok = placeOf(n)
+	return ok
+}
+
+func (o operation) counts(up bool) step {
+	by := 1
+	if !up {
+		by = -1
+	}
+	to, plain, next := o.to, o.plain, o.next
+	return func(f *frame) step {
+		if v := to.of(f); v.bits == intBits|settableBit {
+			*(*int)(v.ptr) += by
+			return next
+		}
+		return plain(f)
+	}
+}
+
+func (o operation) calculates() step {
+	switch c := o.constant; {
+	case !c.IsValid():
+		return o.calculatesBoth()
+	case c.Kind() == reflect.Int:
+		return calculatesWith(o, int(c.Int()), intBits)
+	case c.Kind() == reflect.Float64:
+		return calculatesWith(o, c.Float(), floatBits)
+	case c.Kind() == reflect.String && o.sign == '+':
+		return o.adds(c.String())
+	}
+	return o.plain
+}
+
+func calculatesWith[T int | float64](o operation, c T, bits uintptr) step {
+	sign, to, x, plain, next := o.sign, o.to, o.x, o.plain, o.next
+	return func(f *frame) step {
+		if d, x := to.of(f), x.of(f); d.bits == bits|settableBit && x.bits&^settableBit == bits {
+			*(*T)(d.ptr) = calculate(sign, *(*T)(x.ptr), c)
+			return next
+		}
+		return plain(f)
+	}
+}
+
+func (o operation) calculatesBoth() step {
+	sign, to, x, y, plain, next := o.sign, o.to, o.x, o.y, o.plain, o.next
+	return func(f *frame) step {
+		d, x, y := to.of(f), x.of(f), y.of(f)
+		if both := x.bits &^ settableBit; both == y.bits&^settableBit && d.bits == both|settableBit {
+			switch both {
+			case intBits:
+				*(*int)(d.ptr) = calculate(sign, *(*int)(x.ptr), *(*int)(y.ptr))
+				return next
+			case floatBits:
+				*(*float64)(d.ptr) = calculate(sign, *(*float64)(x.ptr), *(*float64)(y.ptr))
+				return next
+			case stringBits:
+				o.add(d, *(*string)(x.ptr), *(*string)(y.ptr))
+				return next
+			}
+		}
+		return plain(f)
+	}
+}
+
+// divides is for an int and a constant: that it is not 0 need be looked at once.
+func (o operation) divides() step {
+	if c := o.constant; !c.IsValid() || c.Kind() != reflect.Int || c.Int() == 0 {
+		return o.plain
+	}
+	by, rest, to, x, plain, next := int(o.constant.Int()), o.sign == '%', o.to, o.x, o.plain, o.next
+	return func(f *frame) step {
+		d, x := to.of(f), x.of(f)
+		switch {
+		case d.bits != intBits|settableBit || x.bits&^settableBit != intBits:
+			return plain(f)
+		case rest:
+			*(*int)(d.ptr) = *(*int)(x.ptr) % by
+		default:
+			*(*int)(d.ptr) = *(*int)(x.ptr) / by
+		}
+		return next
+	}
+}
+
+func calculate[T int | float64](sign byte, x, y T) T {
+	switch sign {
+	case '+':
+		return x + y
+	case '-':
+		return x - y
+	}
+	return x * y
+}
+
+func (o operation) adds(c string) step {
+	return func(f *frame) step {
+		if d, x := o.to.of(f), o.x.of(f); d.bits == stringBits|settableBit && x.bits&^settableBit == stringBits {
+			o.add(d, *(*string)(x.ptr), c)
+			return o.next
+		}
+		return o.plain(f)
+	}
+}
+
+// add sets a string to a sum and asks whether memory is left if that has become long.
+func (o *operation) add(d *value, x, y string) {
+	s := x + y
+	if *(*string)(d.ptr) = s; len(s) > largeText && o.grown != nil {
+		o.grown()
+	}
+}
+
+// measures asks for memory after the sum of a string that is no variable of its own: an element, a field.
+func (o operation) measures() step {
+	return func(f *frame) step {
+		next := o.plain(f)
+		if v := o.to.of(f); v.bits&^settableBit == stringBits && len(*(*string)(v.ptr)) > largeText && o.grown != nil {
+			o.grown()
+		}
+		return next
+	}
+}
+
+func (o operation) compares() step {
+	switch c := o.constant; {
+	case !c.IsValid():
+		return o.comparesBoth()
+	case c.Kind() == reflect.Int:
+		return comparesWith(o, int(c.Int()), intBits)
+	case c.Kind() == reflect.Float64:
+		return comparesWith(o, c.Float(), floatBits)
+	}
+	return o.plain
+}
+
+func comparesWith[T int | float64](o operation, c T, bits uintptr) step {
+	sign, equal, to, x, plain, next, otherwise := o.sign, o.equal, o.to, o.x, o.plain, o.next, o.otherwise
+	return func(f *frame) step {
+		d, x := to.of(f), x.of(f)
+		if d.bits != boolBits|settableBit || x.bits&^settableBit != bits {
+			return plain(f)
+		}
+		holds := compare(sign, equal, *(*T)(x.ptr), c)
+		if *(*bool)(d.ptr) = holds; holds {
+			return next
+		}
+		return otherwise
+	}
+}
+
+func (o operation) comparesBoth() step {
+	sign, equal, to, x, y, plain, next, otherwise := o.sign, o.equal, o.to, o.x, o.y, o.plain, o.next, o.otherwise
+	return func(f *frame) step {
+		d, x, y := to.of(f), x.of(f), y.of(f)
+		var holds bool
+		switch both := x.bits &^ settableBit; {
+		case both != y.bits&^settableBit || d.bits != boolBits|settableBit:
+			return plain(f)
+		case both == intBits:
+			holds = compare(sign, equal, *(*int)(x.ptr), *(*int)(y.ptr))
+		case both == floatBits:
+			holds = compare(sign, equal, *(*float64)(x.ptr), *(*float64)(y.ptr))
+		default:
+			return plain(f)
+		}
+		if *(*bool)(d.ptr) = holds; holds {
+			return next
+		}
+		return otherwise
+	}
+}
+
+// branches is for a variable that is a condition.
+func (o operation) branches() step {
+	to, plain, next, otherwise := o.to, o.plain, o.next, o.otherwise
+	return func(f *frame) step {
+		switch v := to.of(f); {
+		case v.bits&^settableBit != boolBits:
+			return plain(f)
+		case *(*bool)(v.ptr):
+			return next
+		}
+		return otherwise
+	}
+}
+
+// compare says whether a comparison holds, whose sign begins with a character and has a = behind that or not.
+func compare[T int | float64](sign byte, equal bool, x, y T) bool {
+	switch sign {
+	case '<':
+		return x < y || equal && x == y
+	case '>':
+		return x > y || equal && x == y
+	case '=':
+		return x == y
+	}
+	return x != y
+}
