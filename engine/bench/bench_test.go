@@ -454,6 +454,9 @@ func TestTime(t *testing.T) {
 	if r.Tally.Launches == 0 || r.Median <= 0 || !strings.Contains(r.Text(80), "median of ") {
 		t.Errorf("got %+v, %q, want the time of what was launched", r.Tally, r)
 	}
+	if r.Tally.Device <= 0 || r.Tally.Heap <= 0 || r.Host() < 0 {
+		t.Errorf("got %+v, %v s on the host, want what the device and the host did", r.Tally, r.Host())
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	tensor.Within(ctx, func() {

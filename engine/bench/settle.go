@@ -20,6 +20,7 @@ type settling struct {
 	lazy    bool // runs leave tensors: each is one run by itself, so that equal work of several is not merged
 	results bool // those are to be computed, too, which may have been made before
 	changes bool // runs change what Restore puts back
+	counted int  // inspections; later ones ask for the time of each kernel, too
 	carried error
 }
 
@@ -138,7 +139,11 @@ func (s *settling) inspect() (t Tally, err error) {
 		runtime.ReadMemStats(&after)
 		return err
 	}
-	rec := profile.Record(s.ledger.Context(), func(ctx context.Context) {
+	record := profile.Record
+	if s.counted++; s.counted > beforeSamples {
+		record = profile.RecordTimed
+	}
+	rec := record(s.ledger.Context(), func(ctx context.Context) {
 		err = s.restored(ctx, once)
 	})
 	if err != nil {
@@ -148,6 +153,7 @@ func (s *settling) inspect() (t Tally, err error) {
 	s.lazy = s.lazy || s.results || all.Settled > begun.Settled
 	t = Tally{
 		Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(), DType: rec.DType, Made: all.Made - begun.Made, Left: all.Left - begun.Left, Changes: s.changes,
+		Device: rec.DeviceTime().Seconds(),
 		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc),
 	}
 	for _, m := range rec.Merged {
