@@ -14,8 +14,8 @@ import (
 
 // Attention goes over the keys in blocks and never holds all scores of a query (Dao et al. 2022,
 // FlashAttention): a block of scores stays in the cache from its first product to its second. Keys and values
-// are packed once for all the queries that look at them; with a causal mask, blocks that no query of a block
-// may see are left out.
+// are packed once for all the queries that look at them; with a causal mask, a block of queries skips the
+// blocks of keys that none of them may see.
 const (
 	queryBlock = vec.ColumnsApart
 	keyBlock   = 256
@@ -129,7 +129,7 @@ func (h *heads) addMask(worker, batch, head, i, j, n int, scores unsafe.Pointer)
 	}
 }
 
-// hidden is the scores of keys that a query may not look at.
+// hidden are scores of keys that a query may not look at.
 var hidden = func() (r [keyBlock]float32) {
 	for i := range r {
 		r[i] = float32(math.Inf(-1))

@@ -10,8 +10,8 @@ import (
 )
 
 // A fewTask is all of few queries of several heads that look at the same keys: its rows are the queries of
-// the first head, those of the second, and so on. Reading keys and values is what it costs, so they are read
-// as they lie.
+// the first head, those of the second, and so on. Its time is that of reading keys and values, so it reads
+// them as they lie.
 type fewTask struct {
 	*attention
 	l      *launch

@@ -7,7 +7,7 @@ import (
 )
 
 // attention computes o = softmax(scale·q·kᵀ + mask)·v, and the logarithm of the sum that each softmax divides
-// by. A query that may look nowhere gives 0.
+// by. A query that may see no key gives 0.
 type attention struct {
 	heads
 	out, lse *backend.Output // nil if it is not wanted

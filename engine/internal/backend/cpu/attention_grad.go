@@ -16,9 +16,8 @@ import (
 //
 //	dp = do·vᵀ   ds = p∘(dp − do·o)   dq = scale·ds·k   dk = scale·dsᵀ·q   dv = pᵀ·do
 //
-// A task is a head of keys with some of the blocks of queries that look at it. If there are fewer heads than
-// threads want, the blocks of a head are dealt out to several tasks, each with sums of its own, which are
-// added up at the end.
+// A task is a head of keys with some of the blocks of queries that look at it. If there are few heads,
+// several tasks share the blocks of a head, each with sums of its own, which are added up at the end.
 type attentionGrad struct {
 	heads
 	do                   tensor4
@@ -78,7 +77,7 @@ func newAttentionGrad(g *backend.Group, h heads) (func(*launch), error) {
 	return a.run, nil
 }
 
-// bindAll prepares everything that is read through operands; releaseAll lets go of it.
+// bindAll binds all operands to a launch; releaseAll lets go of its memory.
 func (a *attentionGrad) bindAll(l *launch) {
 	a.bind(l)
 	for _, o := range []*operand{a.outRows, a.lse, a.doRows} {

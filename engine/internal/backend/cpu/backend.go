@@ -66,7 +66,7 @@ func (b *Backend) Info() backend.Info {
 	}
 }
 
-// threads says how many threads there are, and on how many processors if these are fewer.
+// threads says how many threads the backend has, and on how many processors if these are fewer.
 func (b *Backend) threads() string {
 	text := "1 thread"
 	n := b.pool.Threads()
@@ -79,8 +79,8 @@ func (b *Backend) threads() string {
 	return text
 }
 
-// A kernel is a compiled group. What it was compiled to keeps what it needs for a launch: so for launches
-// side by side the group is compiled once more, or as often as there are such.
+// A kernel is a compiled group. The compiled function has memory for one launch at a time, so for launches
+// side by side the group is compiled again, as often as launches run at the same time.
 type kernel struct {
 	name    string
 	work    time.Duration // about, on one thread
@@ -122,8 +122,8 @@ func (k *kernel) runBeside(l *launch) {
 	k.mu.Unlock()
 }
 
-// A launch is what a kernel gets to work with. It is used again by later launches; a kernel keeps nothing of
-// it.
+// A launch is what a kernel gets to work with: a pool, the memory of the command, scratch memory. Later
+// launches use it again, so a kernel keeps nothing of it.
 type launch struct {
 	pool    *pool.Pool
 	bufs    [][]byte // by Input.Buf and Output.Buf, each from its slice's offset on
@@ -133,7 +133,7 @@ type launch struct {
 	beside  bool // with one thread, others may run at the same time
 }
 
-// fail makes Submit return an error, the first that is reported: an index that does not exist, say.
+// fail lets Submit return an error, for example of an index that does not exist; the first one counts.
 func (l *launch) fail(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	l.failure.CompareAndSwap(nil, &err)
@@ -169,8 +169,8 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	return k, nil
 }
 
-// workOf is about how long one thread takes for a group: enough to tell what is worth waking others for. Of a
-// group that does not say what it takes nothing is known but that it may be long.
+// workOf is about how long one thread takes for a group, which tells whether it is worth to wake others. A
+// group that does not say its bytes may take long.
 func workOf(g *backend.Group) time.Duration {
 	if g.Bytes == 0 {
 		return time.Millisecond

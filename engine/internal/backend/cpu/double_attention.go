@@ -60,7 +60,7 @@ func (a *doubleAttention) inputs(l *launch) (x [][]float64, release func()) {
 	}
 }
 
-// output returns where a result is stored, or scratch if it is not wanted.
+// output returns where a result is stored, or scratch memory if no output is that result.
 func (a *doubleAttention) output(l *launch, i, n int) []float64 {
 	if a.outs[i] == nil {
 		return elements[float64](l.scratch.bytes(8 * n))

@@ -70,7 +70,7 @@ func (w *doubleWeight) take(l *launch, to unsafe.Pointer, index []int64) {
 	})
 }
 
-// A writtenWeight is a quantised weight that a product of float64 wants written out first.
+// A writtenWeight is a quantised weight that is written out before a product of float64 reads it.
 type writtenWeight struct {
 	quant ir.Quant
 	parts [3]place

@@ -87,14 +87,14 @@ var doubleRows = map[ir.Op]func(k *rowKernel, x, w [][]float64, y []float64){
 	},
 }
 
-// spans yields the borders of stretches of a row, and none any more when the launch is to stop.
+// spans yields the borders of stretches of a row. It ends early when the launch is to stop.
 func (k *rowKernel) spans(yield func(lo, hi int) bool) {
 	for i := 0; i < k.n && !k.stopped(i) && yield(i, min(i+span, k.n)); i += span {
 	}
 }
 
 // logSumExp is ln Σ exp(x) as the greatest x and what is to be added. It is -Inf where every x is, and NaN
-// with one. x is read by the spans that are given.
+// with one. It reads x span by span.
 func logSumExp(x []float64, spans iter.Seq2[int, int]) (top, rest float64) {
 	top = math.Inf(-1)
 	for lo, hi := range spans {

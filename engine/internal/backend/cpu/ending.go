@@ -6,8 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/gemm"
 )
 
-// An ending is what follows a product: it runs on each part of the result as soon as that is complete, while
-// it is in the cache. There are two: program, and rounding for what a program would do slower.
+// An ending is the work after a product. It runs on each part of the result as soon as that is complete,
+// while the part is in the cache. There are two: program, and rounding, which does less and is faster.
 type ending interface {
 	// bind points it at the memory of a launch, and release forgets that.
 	bind(l *launch, scratch []byte)
@@ -55,8 +55,8 @@ func (p *program) part(worker int, r gemm.Part) {
 	}
 }
 
-// A rounding stores the product as numbers of fewer bits, and that is all. A program does the same, but asks
-// more for a short row.
+// A rounding only stores the product as numbers of fewer bits. A program could do that, too, but takes longer
+// for a short row.
 type rounding struct {
 	m, n int // of a matrix of the batch
 	to   place

@@ -11,8 +11,8 @@ import (
 // operandShape is the shape of an operand.
 func operandShape(g *backend.Group, r backend.Ref) []int { return inputOf(g, r).Layout.Shape }
 
-// checkIndices reports the first index that does not exist. It says whether all do, and no when the launch is
-// to stop.
+// checkIndices says whether all indices exist, and fails the launch with the first that does not. It also
+// returns false when the launch is to stop.
 func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
 	for n, i := range index {
 		if l.stopped(n) {

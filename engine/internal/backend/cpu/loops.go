@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// loops are those over registers of one Go type. What is faster for F32, by package vec, is decided where it
-// is used.
+// loops are the loops over registers of one Go type. Where package vec is faster for F32, their callers use
+// that.
 type loops struct {
 	fold     func(op ir.Op, zero ir.Scalar) fold
 	column   func(op ir.Op, c *columnSums, p unsafe.Pointer, n int)

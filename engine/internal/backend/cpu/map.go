@@ -75,7 +75,7 @@ type workerState struct {
 	bound bool
 }
 
-// bind says that the states are wanted for a launch.
+// bind prepares the states for a launch.
 func (p *perWorker) bind(l *launch) {
 	p.release()
 	p.launch = l

@@ -170,8 +170,8 @@ func (m *matMul) results(size int, e epilogue) (list []result) {
 }
 
 // sums is where the sums of the product raw are gathered, as numbers of reg: where the product itself is
-// wanted; or else in the only result, if it is as wide, which the ending then changes in place. Sums of
-// float32 are otherwise not kept.
+// stored, if it is. Otherwise it is the only result, if that is as wide: the ending then changes the sums in
+// place. Other sums of float32 are not kept.
 func (m *matMul) sums(results []result, raw backend.Ref, reg dtype.Type, size int) place {
 	at := slices.IndexFunc(results, func(r result) bool { return r.value == raw && r.place.dtype == reg })
 	switch {

@@ -60,7 +60,7 @@ func (b *Backend) Alloc(n int) (ir.Buffer, error) {
 // AllocCollected returns memory that the collector frees: see [backend.CollectedAllocator].
 func (b *Backend) AllocCollected(n int) ir.Buffer { return &buffer{bytes: alignedBytes(n)} }
 
-// Free gives memory back. Nothing may use it any more.
+// Free gives memory back. The caller must not use it any more.
 func (b *Backend) Free(buf ir.Buffer) {
 	p := buf.(*buffer)
 	b.memory.inUse.Add(-int64(len(p.bytes)))

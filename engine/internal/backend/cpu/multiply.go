@@ -16,7 +16,7 @@ type multiplier interface {
 	multiply(l *launch, scratch []byte, a *arguments)
 }
 
-// newMultiplier returns the multiplier for products of t. What it needs of the problem it reads when it runs.
+// newMultiplier returns the multiplier for products of t. It reads the problem only when it runs.
 func newMultiplier(p *problem, t dtype.Type) multiplier {
 	switch tile.Register(t) {
 	case dtype.F32:
@@ -27,8 +27,8 @@ func newMultiplier(p *problem, t dtype.Type) multiplier {
 	return &plainProduct{problem: p, row: loopsOf[t].multiply}
 }
 
-// arguments are where a product's operands and its result are during a launch. They are kept with the phase,
-// so that a launch makes none.
+// arguments say where a product's operands and its result are during a launch. The phase keeps them, so that
+// a launch allocates none.
 type arguments struct {
 	a, b          []unsafe.Pointer // of each term; of a quantised weight b is its codes
 	scales, zeros []unsafe.Pointer // of a quantised weight; nil otherwise

@@ -253,8 +253,8 @@ func (s *selection) sort(l *launch, t dtype.Type, row unsafe.Pointer, n int, rev
 	return places
 }
 
-// reserve makes room to sort n elements. Pages of the system cost their time where they are first written to,
-// by loops that can be stopped; to clear memory of Go's cannot be.
+// reserve makes room to sort n elements. It takes large memory from the system in pages, which take their
+// time when the loops first write to them: those can be stopped, and Go cannot while it clears memory.
 func (s *selection) reserve(n int) {
 	if len(s.places) >= n {
 		return

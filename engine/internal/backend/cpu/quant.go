@@ -12,7 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// nowhere is the place of what does not exist.
+// nowhere is the place of a value that is not in memory.
 var nowhere = place{buf: -1, offset: -1}
 
 // rightOperand is operand for the right-hand side of a product, which may be a quantised weight: then it

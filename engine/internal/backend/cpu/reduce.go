@@ -33,14 +33,14 @@ type reduction struct {
 	length int
 }
 
-// A resultTile holds finished results until the epilogue takes them.
+// A resultTile holds finished results until the epilogue reads them.
 type resultTile [tile.Len]uint64
 
 const (
 	// splitLength is how many elements of one result are summed in a piece. How sums are cut never depends on
 	// the number of threads, so neither do results.
 	splitLength = 1 << 15
-	// splitTasks is how many pieces are made, about, of sums of rows of which there are few.
+	// splitTasks is about how many pieces are made of all sums when there are few of them.
 	splitTasks = 32
 	// fetchLength is how many elements are evaluated before they are folded.
 	fetchLength = 1 << 10

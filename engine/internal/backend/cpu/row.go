@@ -215,7 +215,7 @@ func (k *rowKernel) choose(l *launch) {
 }
 
 func (k *rowKernel) run(l *launch) {
-	// A loss has elements also where a row has none.
+	// A loss has elements even if its rows have length 0.
 	if k.n == 0 && k.op != ir.CrossEntropy || k.rows == 0 && len(k.extra) == 0 {
 		return
 	}
