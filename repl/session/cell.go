@@ -363,7 +363,7 @@ func (l *result) show(s *Session) {
 		t := l.u.ShownTypes[i]
 		if isError(t) && i == len(l.values)-1 && !l.u.Listed {
 			if err, ok := asError(v); ok {
-				l.err = tell(err)
+				l.err = asTold(err)
 				return
 			}
 			if len(l.values) > 1 || world.IsError(t) {
@@ -414,9 +414,9 @@ type told struct {
 	text string
 }
 
-func tell(err error) error { return &told{err, err.Error()} }
+func asTold(err error) error { return &told{err, err.Error()} }
 
-// tellAt is tell for the error of a command, with its line in front if the cell has more than the command,
+// tellAt is asTold for the error of a command, with its line in front if the cell has more than the command,
 // unless the error names a place itself.
 func (s *Session) tellAt(u *compile.Unit, n int, err error) error {
 	t := &told{err, err.Error()}

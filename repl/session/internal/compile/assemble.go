@@ -53,17 +53,11 @@ func (v *env) assemble() (*ast.File, error) {
 			slots = append(slots, v.varDecl(o.Var, v.spelled(x)))
 		}
 	}
-	if err := v.makeInstances(); err != nil {
-		return nil, err
-	}
 	body, err := v.initBody(l)
 	if err != nil {
 		return nil, err
 	}
 	var told []ast.Stmt
-	if err := v.makeInstances(); err != nil {
-		return nil, err
-	}
 	for _, slot := range u.markSlots {
 		name := lower.MarkVar(slot)
 		slots = append(slots, v.varDecl(name, v.id("int")))
@@ -254,9 +248,10 @@ func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	return body, nil
 }
 
-// methods tells package rt of the methods of the unit's types.
+// methods makes what the unit instantiates, and tells package rt of the methods of its types and instances. To
+// tell of a method may instantiate what it is written with, so it goes on until there is nothing more to make.
 func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
-	list := v.made
+	var list []types.Type
 	for _, d := range v.u.decls {
 		if t := v.st.Lookup(d.Recv); d.method != nil && !t.Decl.Generic { // values in interfaces have it, too
 			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t.Obj.Type())), ValuePos: v.u.pos}
@@ -271,23 +266,38 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 			}
 		}
 	}
-	for _, t := range list {
-		if types.IsInterface(t) {
-			continue
+	for told := 0; len(list) > 0 || len(v.todo) > 0 || told < len(v.made); list = nil {
+		if err := v.makeInstances(); err != nil {
+			return err
 		}
-		set := types.NewMethodSet(types.NewPointer(t))
-		for i := range set.Len() {
-			f := set.At(i).Obj().(*types.Func)
-			if !f.Exported() && !lower.Interpreted(f.Pkg()) {
-				continue
-			}
-			lit, err := l.MethodFunc(t, set.At(i), v.u.pos)
-			if err != nil {
+		list = append(list, v.made[told:]...)
+		told = len(v.made)
+		for _, t := range list {
+			if err := v.methodsOf(l, t, rtCall); err != nil {
 				return err
 			}
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t)), ValuePos: v.u.pos}
-			rtCall("Method", key, v.str(f.Id()), lit)
 		}
+	}
+	return nil
+}
+
+// methodsOf tells package rt of the methods of a type.
+func (v *env) methodsOf(l *lower.Lowerer, t types.Type, rtCall func(string, ...ast.Expr)) error {
+	if types.IsInterface(t) {
+		return nil
+	}
+	set := types.NewMethodSet(types.NewPointer(t))
+	for i := range set.Len() {
+		f := set.At(i).Obj().(*types.Func)
+		if !f.Exported() && !lower.Interpreted(f.Pkg()) {
+			continue
+		}
+		lit, err := l.MethodFunc(t, set.At(i), v.u.pos)
+		if err != nil {
+			return err
+		}
+		key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t)), ValuePos: v.u.pos}
+		rtCall("Method", key, v.str(f.Id()), lit)
 	}
 	return nil
 }

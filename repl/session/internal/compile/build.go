@@ -261,7 +261,7 @@ func (s *Compiler) importPackage(u *Unit, path string) error {
 	if s.imported[path] {
 		return nil
 	}
-	if err := s.use(path); err != nil {
+	if err := s.know(path); err != nil {
 		return err
 	}
 	file, err := s.parse(0, 1, 1, "", fmt.Sprintf("package %s; import %s %q", world.PkgPath, s.alias(path), path), "")
@@ -275,8 +275,8 @@ func (s *Compiler) importPackage(u *Unit, path string) error {
 	return nil
 }
 
-// use makes a compiled package known to the interpreter.
-func (s *Compiler) use(path string) error {
+// know makes a compiled package known to the interpreter.
+func (s *Compiler) know(path string) error {
 	if s.known[path] {
 		return nil
 	}

@@ -61,7 +61,7 @@ func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.Fi
 	if l == 1 {
 		c += col - 1
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.Advice.SyntaxHint(text, off, msg))}}
+	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.Advice.SyntaxAdvice(text, off, msg))}}
 }
 
 // identifiers calls f for all identifiers of the files.
@@ -203,10 +203,10 @@ func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qua
 	return nil
 }
 
-// uses are the names of the session's package scope that code mentions, with methods as T.M and the paths of
+// namesIn are the names of the session's package scope that code mentions, with methods as T.M and the paths of
 // packages of the user's, and the variables among them that it may keep beyond its run: those that a closure
 // or a goroutine uses and those whose address is taken.
-func uses(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
+func namesIn(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 	mentioned, kept = map[string]bool{}, map[string]bool{}
 	note := func(n ast.Node, into map[string]bool) {
 		ast.Inspect(n, func(n ast.Node) bool {

@@ -97,7 +97,7 @@ type Loader interface {
 
 // Advice finds what may have been meant where something is wrong. Package help has it.
 type Advice interface {
-	SyntaxHint(text string, off int, msg string) string
+	SyntaxAdvice(text string, off int, msg string) string
 	Suggest(st *world.Stage, c *help.Facts, pos token.Pos, msg string) (newMsg, hint string)
 }
 

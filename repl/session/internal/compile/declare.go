@@ -350,7 +350,7 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 			if e.Kind != world.Var || moved[e.Name] {
 				return
 			}
-			if t := e.Obj.Type(); (s.mentions(st, t, r.redone) || s.MadeOfOld(st, t)) && st.Movable(t) {
+			if t := e.Obj.Type(); (s.madeOf(st, t, r.redone) || s.MadeOfOld(st, t)) && st.Movable(t) {
 				moved[e.Name], r.changed[e.Name], grown = true, true, true
 				moves = append(moves, e)
 			}
@@ -359,8 +359,8 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 	return r.again, moves
 }
 
-// mentions says whether a type is made of one of the named types as they are now.
-func (s *Compiler) mentions(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
+// madeOf says whether a type is made of one of the named types as they are now.
+func (s *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) {
 		o := n.Origin().Obj()
 		if e := st.Lookup(o.Name()); names[o.Name()] && e != nil && e.Obj == types.Object(o) {
@@ -454,11 +454,11 @@ func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 	u.Methods = map[string]map[string]*world.Decl{}
 	scope := u.checked.pkg.Scope()
 	for _, d := range u.decls {
-		mentioned, _ := uses(u.checked.info, d.node)
+		mentioned, _ := namesIn(u.checked.info, d.node)
 		fresh := *d.Decl
 		fresh.Uses = mentioned
 		if f, ok := d.node.(*ast.FuncDecl); ok {
-			fresh.TypeUses = signatureUses(u.checked.info, f)
+			fresh.TypeUses = signatureNames(u.checked.info, f)
 		}
 		for _, name := range d.Names {
 			delete(fresh.Uses, name)

@@ -13,7 +13,7 @@ import (
 // Prelude compiles what declares the variables that lowered code shares with package rt, and ctx. Package rt
 // must be known.
 func (s *Compiler) Prelude() (*yaegi.Program, error) {
-	if err := s.use("context"); err != nil {
+	if err := s.know("context"); err != nil {
 		return nil, err
 	}
 	const text = `package mcs

@@ -167,11 +167,11 @@ func mentionsName(list *ast.FieldList, name string) (found bool) {
 	return found
 }
 
-// signatureUses are the names of the session that a function's signature mentions.
-func signatureUses(info *types.Info, f *ast.FuncDecl) map[string]bool {
-	names, _ := uses(info, f.Type)
+// signatureNames are the names of the session that a function's signature mentions.
+func signatureNames(info *types.Info, f *ast.FuncDecl) map[string]bool {
+	names, _ := namesIn(info, f.Type)
 	if f.Recv != nil {
-		more, _ := uses(info, f.Recv)
+		more, _ := namesIn(info, f.Recv)
 		maps.Copy(names, more)
 	}
 	return names

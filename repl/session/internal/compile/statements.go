@@ -388,7 +388,7 @@ func callPos(e ast.Expr) token.Pos {
 // declareVars makes session variables of what the statements declare at the top. A variable of the same type
 // stays the same variable, so that closures see the new value.
 func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
-	_, kept := usesOf(u.checked.info, u.body)
+	_, kept := namesInList(u.checked.info, u.body)
 	u.Holders = s.holders(u)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*world.Entity{}
@@ -438,9 +438,9 @@ func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
 	return nil
 }
 
-// usesOf is uses for a list of statements.
-func usesOf(info *types.Info, list []ast.Stmt) (mentioned, kept map[string]bool) {
-	return uses(info, &ast.BlockStmt{List: list})
+// namesInList is namesIn for a list of statements.
+func namesInList(info *types.Info, list []ast.Stmt) (mentioned, kept map[string]bool) {
+	return namesIn(info, &ast.BlockStmt{List: list})
 }
 
 // closes says whether a closure, a goroutine or a pointer in the statements may keep the variable.

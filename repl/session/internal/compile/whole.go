@@ -143,7 +143,7 @@ func (w *whole) imports(u *Unit, file *ast.File) (map[string]string, error) {
 		switch name {
 		case "_":
 			if w.deps[path] == nil {
-				err = w.s.use(path)
+				err = w.s.know(path)
 			}
 		case ".":
 			u.Dots = append(u.Dots, pkg.Path())
@@ -178,7 +178,7 @@ func (w *whole) body(u *Unit) (main types.Object) {
 	for _, in := range info.InitOrder {
 		a := &ast.AssignStmt{TokPos: in.Rhs.Pos(), Tok: token.ASSIGN, Rhs: []ast.Expr{in.Rhs}}
 		for _, v := range in.Lhs {
-			a.Lhs = append(a.Lhs, w.use(info, v, v.Pos()))
+			a.Lhs = append(a.Lhs, w.ident(info, v, v.Pos()))
 		}
 		u.body = append(u.body, a)
 	}
@@ -198,8 +198,8 @@ func (w *whole) body(u *Unit) (main types.Object) {
 	return main
 }
 
-// use is an identifier for an object.
-func (w *whole) use(info *types.Info, o types.Object, pos token.Pos) *ast.Ident {
+// ident is an identifier for an object.
+func (w *whole) ident(info *types.Info, o types.Object, pos token.Pos) *ast.Ident {
 	id := &ast.Ident{Name: o.Name(), NamePos: pos}
 	if o.Name() != "_" {
 		info.Uses[id] = o
@@ -210,7 +210,7 @@ func (w *whole) use(info *types.Info, o types.Object, pos token.Pos) *ast.Ident 
 
 // call adds a call of a function of the package to the unit's statements.
 func (w *whole) call(u *Unit, o types.Object) {
-	c := &ast.CallExpr{Fun: w.use(u.checked.info, o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
+	c := &ast.CallExpr{Fun: w.ident(u.checked.info, o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
 	u.checked.info.Types[c] = types.TypeAndValue{Type: (*types.Tuple)(nil)}
 	u.body = append(u.body, &ast.ExprStmt{X: c})
 }

@@ -80,8 +80,8 @@ var ForeignLines = idioms(
 	`^\w+\s*=\s*\w+\s*=`, "an assignment has no value: write two",
 )
 
-// SyntaxHint says how to write in Go what stands at off of a text that does not parse.
-func (h *Helper) SyntaxHint(text string, off int, msg string) string {
+// SyntaxAdvice says how to write in Go what stands at off of a text that does not parse.
+func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
 	line = strings.TrimSpace(line)
@@ -93,7 +93,7 @@ func (h *Helper) SyntaxHint(text string, off int, msg string) string {
 		}
 	}
 	if rest, ok := strings.CutPrefix(line, "import "); ok {
-		return importHint(strings.Fields(rest))
+		return importAdvice(strings.Fields(rest))
 	}
 	if goLine := h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
 		return goLine
@@ -109,8 +109,8 @@ func (h *Helper) SyntaxHint(text string, off int, msg string) string {
 	return ""
 }
 
-// importHint is what to write for `import numpy as np`.
-func importHint(words []string) string {
+// importAdvice is what to write for `import numpy as np`.
+func importAdvice(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}

@@ -33,8 +33,8 @@ type rule struct {
 	advise  func(a *advisor, msg string, m []string) (newMsg, hint string)
 }
 
-// hint makes the advice of a rule that leaves the message as it is; $1 … are the message's groups.
-func hint(text string) func(*advisor, string, []string) (string, string) {
+// advice is that of a rule that leaves the message as it is; $1 … are the message's groups.
+func advice(text string) func(*advisor, string, []string) (string, string) {
 	return func(_ *advisor, msg string, m []string) (string, string) {
 		text := text
 		for i := range m {
@@ -46,7 +46,7 @@ func hint(text string) func(*advisor, string, []string) (string, string) {
 
 // goOr makes the advice to write the line as Go, if it reads as Python, or else what hint would say.
 func goOr(text string) func(*advisor, string, []string) (string, string) {
-	otherwise := hint(text)
+	otherwise := advice(text)
 	return func(a *advisor, msg string, m []string) (string, string) {
 		if goLine := a.inGo(); goLine != "" {
 			return msg, goLine
@@ -76,32 +76,32 @@ var rules = []rule{
 	{lazy.Regexp(`^undefined: (\w+)\.(\w+)$`), (*advisor).undefinedMember},
 	{lazy.Regexp(`^undefined: (\w+)$`), (*advisor).undefinedName},
 	{lazy.Regexp(`^(.*)\.(\w+) undefined \(type (.*) has no field or method (\w+)\)$`), (*advisor).noMember},
-	{lazy.Regexp(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), hint("$2 is a field: write $1.$2")},
-	{lazy.Regexp(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), hint("convert one of them: $4($1) or $3($2)")},
+	{lazy.Regexp(`^invalid operation: cannot call (\S+)\.(\w+) \(variable of type `), advice("$2 is a field: write $1.$2")},
+	{lazy.Regexp(`^invalid operation: (\S+) [-+*/%&|^<>=!]+ (\S+) \(mismatched types ` + numeric + ` and ` + numeric + `\)$`), advice("convert one of them: $4($1) or $3($2)")},
 	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types (?:untyped )?string and `), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
 	{lazy.Regexp(`^invalid operation: (.+) \+ (.+) \(mismatched types .* and (?:untyped )?string\)`), goOr("a string is made with fmt.Sprint(…) or fmt.Sprintf")},
-	{lazy.Regexp(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), hint("write strings.Repeat($1, $2)")},
-	{lazy.Regexp(`^invalid operation: (\S+) == nil \(mismatched types`), hint("only pointers, slices, maps, channels, functions and interfaces can be nil")},
-	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(slice can only`), hint("write slices.Equal($1, $2)")},
-	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(map can only`), hint("write maps.Equal($1, $2)")},
+	{lazy.Regexp(`^invalid operation: (.+) \* (.+) \(mismatched types untyped string and untyped int\)`), advice("write strings.Repeat($1, $2)")},
+	{lazy.Regexp(`^invalid operation: (\S+) == nil \(mismatched types`), advice("only pointers, slices, maps, channels, functions and interfaces can be nil")},
+	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(slice can only`), advice("write slices.Equal($1, $2)")},
+	{lazy.Regexp(`^invalid operation: (\S+) == (\S+) \(map can only`), advice("write maps.Equal($1, $2)")},
 	{lazy.Regexp(`^invalid operation: operator \+ not defined on (\S+) \(variable of type \[\]`), goOr("slices are joined with append($1, ys...) or slices.Concat")},
-	{lazy.Regexp(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), hint("write $1 == 0")},
+	{lazy.Regexp(`^invalid operation: operator ! not defined on (\S+) \(variable of type (?:u?int|float)`), advice("write $1 == 0")},
 	{lazy.Regexp(`^invalid operation: operator .* not defined on (\S+) \(variable of (?:struct )?type tensor\.Tensor`), goOr("tensors have methods: Add, Sub, Mul, Div, MatMul")},
 	{lazy.Regexp(`^non-boolean condition in `), (*advisor).condition},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), hint("convert it: $3($1)")},
-	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), hint("pass its address: &$1")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:int|integer|float|)(?: ?type )` + numeric + `\) as ` + numeric + ` value`), advice("convert it: $3($1)")},
+	{lazy.Regexp(`^cannot use (\S+) \((?:variable|value) of (?:\w+ )?type (\S+)\) as .*\(method (\w+) has pointer receiver\)`), advice("pass its address: &$1")},
 	{lazy.Regexp(`^cannot use .* as .* value in assignment`), (*advisor).anew},
-	{lazy.Regexp(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), hint("write strconv.Atoi($1)")},
-	{lazy.Regexp(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), hint("write strconv.ParseFloat($1, 64)")},
-	{lazy.Regexp(`^cannot convert (.+) \(.*\) to type string$`), hint("write fmt.Sprint($1)")},
-	{lazy.Regexp(`^use of untyped nil in `), hint("nil alone has no type: write var x []int, var err error, …")},
-	{lazy.Regexp(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), hint("it returns an error, too: assign it first, v := $1")},
+	{lazy.Regexp(`^cannot convert (\w+|"[-0-9]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type u?int\d*$`), advice("write strconv.Atoi($1)")},
+	{lazy.Regexp(`^cannot convert (\w+|"[-0-9.]+") \((?:untyped string constant|(?:variable|value) of type string)\) to type float\d*$`), advice("write strconv.ParseFloat($1, 64)")},
+	{lazy.Regexp(`^cannot convert (.+) \(.*\) to type string$`), advice("write fmt.Sprint($1)")},
+	{lazy.Regexp(`^use of untyped nil in `), advice("nil alone has no type: write var x []int, var err error, …")},
+	{lazy.Regexp(`^multiple-value (.+) \(value of type \((.*), error\)\) in single-value context`), advice("it returns an error, too: assign it first, v := $1")},
 	{lazy.Regexp(`^append\((\w+), .* is not used$`), (*advisor).appendUnused},
 	{lazy.Regexp(`^(?:too many|not enough) arguments in (?:conversion to|call to) (\w+)\.(\w+)`), (*advisor).constructor},
 	{lazy.Regexp(`^(?:method )?(\w+)[·.](\w+) (?:redeclared in this block|already declared at )`), (*advisor).methodAgain},
-	{lazy.Regexp(`^missing function body$`), hint("the opening brace stands on the line of func")},
-	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), hint("$1 is a constant")},
-	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), hint("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
+	{lazy.Regexp(`^missing function body$`), advice("the opening brace stands on the line of func")},
+	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), advice("$1 is a constant")},
+	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), advice("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
 	{lazy.Regexp(`^too many return values`), (*advisor).topReturn},
 	{lazy.Regexp(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
 }
