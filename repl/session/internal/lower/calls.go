@@ -187,7 +187,7 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 	}
 	if sig.Variadic() && !e.Ellipsis.IsValid() && len(args) >= n {
 		elem := variadicElem(sig.Params().At(n - 1).Type())
-		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) {
+		if hasMethods(elem) && !l.inAny(elem) || isAny(elem) && l.slicesOfAny(e.Args[n-1:]) || ownElement(elem) || l.callsField(e) {
 			l.pos = e.Args[n-1].Pos()
 			lit := &ast.CompositeLit{Type: l.typ(types.NewSlice(elem)), Lbrace: l.pos, Elts: args[n-1:], Rbrace: l.pos}
 			l.holdFuncs(args[:n-1], sig)
@@ -195,6 +195,17 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 		}
 	}
 	return args, false
+}
+
+// callsField says whether what is called is a field of a struct: the interpreter takes its last parameter for
+// one that is not variadic.
+func (l *Lowerer) callsField(e *ast.CallExpr) bool {
+	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	sel := l.info.Selections[f]
+	return sel != nil && sel.Kind() == types.FieldVal
 }
 
 // callsCompiled says whether what is called is a function or method of compiled code.

@@ -145,9 +145,22 @@ func sever(c *interp.Program) {
 
 // Run executes a program: its variables first, then its init function.
 func (in *Interp) Run(p *Program) error {
-	in.generate(p)
+	if err := in.steps(p); err != nil {
+		return err
+	}
 	_, err := in.i.Execute(p.p)
 	return err
+}
+
+// steps makes a program's steps, or says what the interpreter finds wrong then.
+func (in *Interp) steps(p *Program) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the interpreter cannot compile this: %v", r)
+		}
+	}()
+	in.generate(p)
+	return nil
 }
 
 // Halt makes all interpreted code stop at its next step, without unwinding: nothing deferred runs. Resume

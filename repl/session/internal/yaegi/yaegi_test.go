@@ -83,3 +83,15 @@ func TestCompileRefuses(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// What the interpreter finds wrong only when it makes a program's steps is an error, too.
+func TestRunRefuses(t *testing.T) {
+	in, err := New(Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compile(t, in, 1, "type T struct{ f func(...int) int }; func init() { t := T{func(xs ...int) int { return 0 }}; t.f(1, 2) }")
+	if err := in.Run(p); err == nil || !strings.Contains(err.Error(), "cannot compile") {
+		t.Errorf("got error %v", err)
+	}
+}
