@@ -57,8 +57,8 @@ func failure(made any) error {
 // results are the values of work that has several.
 type results = []any
 
-// bench is the work as package bench times it. The tensors that it comes to are its results; what it prints after
-// its first run is dropped.
+// bench is the work as package bench times it. The tensors that it comes to are its results; what it prints
+// after its first run is dropped.
 func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mute) (bench.Work, error) {
 	each, err := c.s.CompileEach(w.text)
 	if err != nil {

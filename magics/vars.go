@@ -118,8 +118,8 @@ func runDel(_ context.Context, c *call) (display.Value, error) {
 	return nil, nil
 }
 
-// giveBack returns the memory of tensors that nothing refers to any more to the system. The first collection finds
-// them; the second ends when what the first has found was given back.
+// giveBack returns the memory of tensors that nothing refers to any more to the system. The first collection
+// finds them; the second ends when what the first has found was given back.
 func giveBack() {
 	runtime.GC()
 	runtime.GC()

@@ -168,8 +168,8 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 	return len(units), nil
 }
 
-// showNow prints what commands of the cell have to show before code runs that may print. What the front end has
-// not made text of waits in the result.
+// showNow prints what commands of the cell have to show before code runs that may print. What the front end
+// has not made text of waits in the result.
 func (s *Session) showNow(r *Result) {
 	if s.opts.Stdout == nil {
 		return

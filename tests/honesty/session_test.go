@@ -116,8 +116,8 @@ func fastest() float64 {
 	return least.Seconds()
 }
 
-// Building a graph is not computing: whatever a statement does with the tensors that it makes, its time is that of
-// the products.
+// Building a graph is not computing: whatever a statement does with the tensors that it makes, its time is
+// that of the products.
 func TestGraphBuildingIsNotTheTime(t *testing.T) {
 	n := open(t)
 	n.run(matrices)

@@ -23,8 +23,8 @@ func (ss *Streams) Mute(ctx context.Context) (context.Context, *Mute) {
 	return context.WithValue(ctx, muteKey{}, m), m
 }
 
-// While calls f, and is on meanwhile. What other code writes to the variables os.Stdout and os.Stderr themselves
-// cannot be told from what f writes to them, and is dropped, too.
+// While calls f, and is on meanwhile. What other code writes to the variables os.Stdout and os.Stderr
+// themselves cannot be told from what f writes to them, and is dropped, too.
 func (m *Mute) While(f func() error) error {
 	m.set(true)
 	defer m.set(false)
