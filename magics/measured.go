@@ -119,11 +119,15 @@ type emptied struct {
 }
 
 func (c *call) emptied(w *work) (*emptied, error) {
-	loop, err := c.s.Compile(w.floor)
+	text := c.floor(w.text)
+	loop, err := c.s.Compile(text)
 	if err != nil {
-		return nil, err
+		text = cheapest // a type of the session that has another name here, for example
+		if loop, err = c.s.Compile(text); err != nil {
+			return nil, err
+		}
 	}
-	each, err := c.s.CompileEach(w.floor)
+	each, err := c.s.CompileEach(text)
 	return &emptied{loop: loop, each: each}, err
 }
 

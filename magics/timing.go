@@ -2,16 +2,11 @@ package magics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/profile"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -32,7 +27,7 @@ func timingMagics() []*Magic {
 		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
 			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
 			"cases, the shortest run, the middle half, the launches of one run, how fast its inputs and outputs moved as a share\n" +
-			"of what this machine can read, and what the interpreter alone costs for an empty statement. Nothing is subtracted.\n" +
+			"of what this machine can read, and what the interpreter alone costs for the statement with empty functions. Nothing is subtracted.\n" +
 			"Each run starts from the same state: variables of the session that the statement assigns to are put back, and so is\n" +
 			"the generator of random tensors. What a run changes elsewhere (in a map, a field, a closure, an optimizer) stays; if\n" +
 			"runs do more and more for that, there is no time, and -setup can give each the same start.",
@@ -48,109 +43,6 @@ func timingMagics() []*Magic {
 		Example: "%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
 		run:     runBench,
 	}}
-}
-
-func runTime(ctx context.Context, c *call) (display.Value, error) {
-	source, err := c.need("statement")
-	if err != nil {
-		return nil, err
-	}
-	var o oneRun
-	if declares(source) {
-		if err := c.settleInputs(source); err != nil {
-			return nil, err
-		}
-		o.Recording = profile.Record(ctx, func(ctx context.Context) { err = c.declareTimed(ctx, source, &o) })
-		if err != nil {
-			return nil, err
-		}
-		return c.timeLine(ctx, &o), nil
-	}
-	w, err := c.prepare()
-	if err != nil {
-		return nil, err
-	}
-	before := c.state(source, c.assignedHere(source))
-	var v any
-	o.Recording = profile.Record(ctx, func(ctx context.Context) { v, err = w.once(ctx, o.time) })
-	o.putBack = before.restore()
-	if err != nil {
-		return nil, err
-	}
-	line := c.timeLine(ctx, &o)
-	if shown := w.show(v); shown != nil {
-		return values{shown, line}, nil
-	}
-	return line, nil
-}
-
-// oneRun is what %time measures.
-type oneRun struct {
-	*profile.Recording
-	wall    time.Duration
-	putBack []string
-}
-
-// time adds the time of a run, with that of the device.
-func (o *oneRun) time(run func() error) error {
-	start := time.Now()
-	err := run()
-	if err == nil {
-		err = device.Default().Sync()
-	}
-	o.wall += time.Since(start)
-	return err
-}
-
-// declareTimed runs statements whose variables stay, and computes what they make.
-func (c *call) declareTimed(ctx context.Context, source string, o *oneRun) error {
-	l := tensor.NewLedger(ctx)
-	defer l.Close()
-	var failed error
-	err := c.s.Declare(l.Context(), source, func(run func()) {
-		failed = errors.Join(failed, o.time(func() error {
-			run()
-			return l.Eval()
-		}))
-	})
-	if err != nil {
-		return err
-	}
-	return failed
-}
-
-// timeLine says how long one run took, unless that cannot be true, and what it did.
-func (c *call) timeLine(ctx context.Context, o *oneRun) display.Value {
-	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Bytes: o.Bytes(), DType: o.DType}
-	took := units.Duration(o.wall)
-	if refused, err := bench.Believe(ctx, tally, o.wall.Seconds()); err == nil && refused != "" {
-		took = "no time: " + refused
-	}
-	lines := append([]string{took + " · " + o.Summary()}, o.Notes()...)
-	if len(o.putBack) > 0 {
-		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
-	}
-	return display.Text(strings.Join(lines, "\n"))
-}
-
-// show is the value of an expression, or nil if there is none to show.
-func (w *work) show(v any) display.Value {
-	list, _ := v.(results)
-	switch {
-	case w.kind == expression && v != nil:
-		return display.Format(v)
-	case w.kind == trailing && len(list) > 0 && list[len(list)-1] != nil:
-		return display.Format(list[len(list)-1])
-	case w.kind != severalValues:
-		return nil
-	}
-	var shown []display.Value
-	for _, each := range list {
-		if each != nil { // a nil error
-			shown = append(shown, display.Format(each))
-		}
-	}
-	return display.Tuple(shown)
 }
 
 // prepare compiles a magic's statement and evaluates what it will read.

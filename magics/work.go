@@ -12,59 +12,25 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// work is a statement that a magic runs, compiled once. Its run gives back what it made, so that lazy tensors
-// in it can be evaluated: without that a timing would show how long it takes to build a graph.
+// work is a statement that a magic runs, compiled once.
 type work struct {
-	source string // as it was typed
-	text   string // as it was compiled
-	stmt   *session.Stmt
-	kind   workKind
-	floor  string // what to compile to see what the interpreter alone costs for work of this shape
+	source  string // as it was typed
+	text    string // as it was compiled
+	stmt    *session.Stmt
+	several bool // the value is a list: the results of a call
 }
 
-// A workKind says what the value of a run is.
-type workKind int
-
-const (
-	expression    workKind = iota
-	severalValues          // the values of a call, as results
-	statements             // the variables that were assigned, as results, or nothing
-	trailing               // the same, and the value of the expression at the end behind them
-)
-
-// The floor of an expression is the cheapest expression, that of a statement list an empty function call.
-const (
-	expressionFloor = "0"
-	functionFloor   = "func() any { return nil }()"
-)
-
-// compile checks and compiles a statement list or an expression. Of `y := f(x)` the right side is what runs;
-// other statements become a function that returns the variables they assign.
+// compile checks and compiles statements or an expression. Of `y := f(x)` the right side is what runs.
 func (c *call) compile(source string) (*work, error) {
 	source = strings.TrimSuffix(strings.TrimSpace(source), ";")
 	if _, err := parser.ParseExpr(source); err == nil {
 		return c.compileExpr(source)
 	}
-	list := parseStatements(source)
-	if value := onlyDefinition(source, list); value != "" {
+	if value := onlyDefinition(source, parseStatements(source)); value != "" {
 		return c.compileExpr(value)
 	}
-	made := c.assigned(list)
-	if before, last := trailingExpr(source, list); last != "" {
-		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", before, strings.Join(append(made, last), ", "))
-		if stmt, err := c.s.Compile(function); err == nil {
-			return &work{source, function, stmt, trailing, functionFloor}, nil
-		}
-	}
-	if len(made) > 0 {
-		function := fmt.Sprintf("func() any { %s\nreturn []any{%s} }()", source, strings.Join(made, ", "))
-		if stmt, err := c.s.Compile(function); err == nil {
-			return &work{source, function, stmt, statements, functionFloor}, nil
-		}
-	}
-	// As it stands: for statements that make nothing, and for an error at the reader's own line and column.
 	stmt, err := c.s.Compile(source)
-	return &work{source, source, stmt, statements, functionFloor}, err
+	return &work{source: source, text: source, stmt: stmt}, err
 }
 
 // maxResults is how many results of a call are looked at.
@@ -74,17 +40,17 @@ const maxResults = 5
 func (c *call) compileExpr(source string) (*work, error) {
 	stmt, err := c.s.Compile(source)
 	if err != nil || stmt.HasValue() {
-		return &work{source, source, stmt, expression, expressionFloor}, err
+		return &work{source: source, text: source, stmt: stmt}, err
 	}
 	names := "a"
 	for n := 2; n <= maxResults; n++ {
 		names += fmt.Sprintf(", a%d", n)
 		function := fmt.Sprintf("func() any { %s := %s\nreturn []any{%s} }()", names, source, names)
 		if several, err := c.s.Compile(function); err == nil {
-			return &work{source, function, several, severalValues, functionFloor}, nil
+			return &work{source: source, text: function, stmt: several, several: true}, nil
 		}
 	}
-	return &work{source, source, stmt, expression, expressionFloor}, nil
+	return &work{source: source, text: source, stmt: stmt}, nil
 }
 
 // parseStatements reads a statement list; it is nil for text that is not Go.
@@ -123,51 +89,9 @@ func trailingExpr(source string, list []ast.Stmt) (before, last string) {
 	return source[:at], source[at : int(es.End())-1-len(statementsBefore)]
 }
 
-// assigned returns the variables that statements leave values in: those that they declare at their top level,
-// and those of the session that they assign to anywhere.
-func (c *call) assigned(list []ast.Stmt) []string {
-	var names []string
-	add := func(e ast.Expr) {
-		if ident, ok := e.(*ast.Ident); ok && ident.Name != "_" && !slices.Contains(names, ident.Name) {
-			names = append(names, ident.Name)
-		}
-	}
-	for _, s := range list {
-		if a, ok := s.(*ast.AssignStmt); ok {
-			for _, lhs := range a.Lhs {
-				add(lhs)
-			}
-		}
-	}
-	session := map[string]bool{}
-	for _, v := range c.s.Vars() {
-		session[v.Name] = v.Kind == "var"
-	}
-	for _, s := range list {
-		ast.Inspect(s, func(n ast.Node) bool {
-			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
-				for _, lhs := range a.Lhs {
-					if ident, ok := lhs.(*ast.Ident); ok && session[ident.Name] {
-						add(lhs)
-					}
-				}
-			}
-			return true
-		})
-	}
-	return names
-}
-
-// declares says whether statements declare variables at their top level, and end in no value to show.
+// declares says whether statements declare variables.
 func declares(source string) bool {
-	list := parseStatements(source)
-	if len(list) == 0 {
-		return false
-	}
-	if _, value := list[len(list)-1].(*ast.ExprStmt); value {
-		return false
-	}
-	return slices.ContainsFunc(list, func(s ast.Stmt) bool {
+	return slices.ContainsFunc(parseStatements(source), func(s ast.Stmt) bool {
 		a, ok := s.(*ast.AssignStmt)
 		_, decl := s.(*ast.DeclStmt)
 		return decl || ok && a.Tok == token.DEFINE

@@ -1,0 +1,87 @@
+package magics
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// cheapest is the cheapest statement that the interpreter runs.
+const cheapest = "0"
+
+// floor is what to compile to see what the interpreter alone costs for statements: their own calls of the
+// session's functions, with empty bodies. Functions and methods of compiled packages cannot be emptied; where
+// there are calls of those, or none at all, it is the cheapest statement.
+func (c *call) floor(text string) string {
+	if _, err := parser.ParseExpr(text); err != nil && parseStatements(text) == nil {
+		return cheapest
+	}
+	types := map[string]string{}
+	for _, v := range c.s.Vars() {
+		if v.Kind == "func" {
+			types[v.Name] = v.Type
+		}
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+text+"\n}", parser.SkipObjectResolution)
+	if err != nil {
+		return cheapest
+	}
+	emptied, others := false, false
+	astutil.Apply(file.Decls[0].(*ast.FuncDecl).Body, nil, func(at *astutil.Cursor) bool {
+		n, ok := at.Node().(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if _, literal := n.Fun.(*ast.FuncLit); literal {
+			return true
+		}
+		id, ok := n.Fun.(*ast.Ident)
+		if empty := emptyFunction(types[identName(id)]); ok && empty != nil {
+			n.Fun, emptied = empty, true
+		} else {
+			others = true
+		}
+		return true
+	})
+	if !emptied || others {
+		return cheapest
+	}
+	var out bytes.Buffer
+	for _, s := range file.Decls[0].(*ast.FuncDecl).Body.List {
+		if err := printer.Fprint(&out, token.NewFileSet(), s); err != nil {
+			return cheapest
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+func identName(id *ast.Ident) string {
+	if id == nil {
+		return ""
+	}
+	return id.Name
+}
+
+// emptyFunction is a function of a type that does nothing; nil if the text is no function type.
+func emptyFunction(typ string) *ast.FuncLit {
+	e, err := parser.ParseExpr(typ)
+	f, ok := e.(*ast.FuncType)
+	if err != nil || !ok || f.TypeParams != nil {
+		return nil
+	}
+	body := &ast.BlockStmt{}
+	if f.Results != nil {
+		for _, r := range f.Results.List {
+			if len(r.Names) == 0 {
+				r.Names = []*ast.Ident{ast.NewIdent("_")}
+			}
+		}
+		body.List = []ast.Stmt{&ast.ReturnStmt{}}
+	}
+	return &ast.FuncLit{Type: f, Body: body}
+}

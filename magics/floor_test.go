@@ -1,0 +1,48 @@
+package magics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// The floor of a statement has its calls of the session's functions, which do nothing.
+func TestFloor(t *testing.T) {
+	s, err := session.New(session.Options{Commands: Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r := s.Run(t.Context(), "x := tensor.Ones(2)\nn := 0\nfunc f(a int, rest ...string) (int, error) { n++; return a, nil }\nfunc g(t tensor.Tensor) tensor.Tensor { n++; return t }\nfunc h() { n++ }"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	c := &call{s: s, magic: Lookup("timeit")}
+	for _, tt := range []struct{ text, want string }{
+		{"h()", "func() { }()"},
+		{"g(g(x))", "func(t tensor.Tensor) (_ tensor.Tensor) { return }(func(t tensor.Tensor) (_ tensor.Tensor) { return }(x))"},
+		{"a, err := f(1, \"b\"); _, _ = a, err", "a, err := func(a int, rest ...string) (_ int, _ error) { return }(1, \"b\") _, _ = a, err"},
+		{"for range 3 { h() }", "for range 3 { func() { }() }"},
+		{"1 + n", "0"},
+		{"x.Add(1)", "0"},
+		{"g(x.Add(1))", "0"},
+		{"strconv.Itoa(n)", "0"},
+		{"n = 3", "0"},
+		{"not Go", "0"},
+	} {
+		got := c.floor(tt.text)
+		if flat := strings.Join(strings.Fields(got), " "); flat != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.text, flat, tt.want)
+		}
+		st, err := s.Compile(got)
+		if err == nil {
+			_, err = st.Run(t.Context(), 3)
+		}
+		if err != nil {
+			t.Errorf("%s: the floor %q: %v", tt.text, got, err)
+		}
+	}
+	if r := s.Run(t.Context(), "n"); r.Shown[0].Text(80) != "0" {
+		t.Errorf("the floors have called functions: n is %s", r.Shown[0].Text(80))
+	}
+}

@@ -1,0 +1,132 @@
+package magics
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+func runTime(ctx context.Context, c *call) (display.Value, error) {
+	source, err := c.need("statement")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.settleInputs(source); err != nil {
+		return nil, err
+	}
+	var o oneRun
+	before := c.state(source, c.assignedHere(source))
+	o.Recording = profile.Record(ctx, func(ctx context.Context) {
+		l := tensor.NewLedger(ctx)
+		defer l.Close()
+		err = c.runOnce(l, source, &o)
+	})
+	o.putBack = before.restore()
+	if err != nil {
+		return nil, err
+	}
+	line := o.line(ctx)
+	if o.shown != nil {
+		return values{o.shown, line}, nil
+	}
+	return line, nil
+}
+
+// oneRun is what %time measures.
+type oneRun struct {
+	*profile.Recording
+	wall    time.Duration
+	shown   display.Value // nil if there is none
+	putBack []string
+}
+
+// runOnce runs statements and computes what they make. Variables that they declare are the session's; the
+// value of an expression at their end is shown.
+func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
+	last := source
+	if declares(source) {
+		source, last = trailingExpr(source, parseStatements(source))
+		if last == "" {
+			source = strings.TrimSpace(c.rest)
+		}
+		var failed error
+		err := c.s.Declare(l.Context(), source, func(run func()) {
+			failed = errors.Join(failed, o.time(func() error {
+				run()
+				if last != "" {
+					return nil // the rest belongs to it
+				}
+				return l.Eval()
+			}))
+		})
+		if err = errors.Join(err, failed); err != nil || last == "" {
+			return err
+		}
+	}
+	w, err := c.compile(last)
+	if err != nil {
+		return err
+	}
+	return w.stmt.Within(l.Context(), func() error {
+		var made any
+		err := o.time(func() (err error) {
+			if made, err = w.loop(1); err != nil {
+				return err
+			}
+			return l.Eval(tensorsIn(made)...)
+		})
+		o.shown = w.show(made)
+		return err
+	})
+}
+
+// time adds the time of a run, with that of the device.
+func (o *oneRun) time(run func() error) error {
+	start := time.Now()
+	err := run()
+	if err == nil {
+		err = device.Default().Sync()
+	}
+	o.wall += time.Since(start)
+	return err
+}
+
+// line says how long the run took, unless that cannot be true, and what it did.
+func (o *oneRun) line(ctx context.Context) display.Value {
+	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Bytes: o.Bytes(), DType: o.DType}
+	took := units.Duration(o.wall)
+	if refused, err := bench.Believe(ctx, tally, o.wall.Seconds()); err == nil && refused != "" {
+		took = "no time: " + refused
+	}
+	lines := append([]string{took + " · " + o.Summary()}, o.Notes()...)
+	if len(o.putBack) > 0 {
+		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
+	}
+	return display.Text(strings.Join(lines, "\n"))
+}
+
+// show is the value of an expression, or nil if there is none to show.
+func (w *work) show(v any) display.Value {
+	list, _ := v.(results)
+	switch {
+	case w.several:
+		var shown []display.Value
+		for _, each := range list {
+			if each != nil { // a nil error
+				shown = append(shown, display.Format(each))
+			}
+		}
+		return display.Tuple(shown)
+	case v != nil:
+		return display.Format(v)
+	}
+	return nil
+}
