@@ -1,7 +1,10 @@
 package session
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -30,6 +33,14 @@ func TestExhaustion(t *testing.T) {
 		{"tensor.Zeros(1<<20, 1<<20).Eval()", "out of memory"},
 		{"var xs [][]byte; for { xs = append(xs, make([]byte, 16<<20)) }", limit},
 		{`s := "x"; for { s += s }`, limit},
+		{`s := "x"; g := func(s string) string { return s + s }; for { s = g(s) }`, limit},
+		{`var f func(string) string; f = func(s string) string { return f(s + s) }; f("x")`, limit},
+		{`s := "x"; for { s = strings.Join([]string{s, s}, "") }`, limit},
+		{`s, t := "x", "y"; for { s, t = t, s + t }`, limit},
+		{"xs := []int{1}; for { xs = append(xs, xs...) }", limit},
+		{"xs := []int{1}; for { xs = slices.Concat(xs, xs) }", limit},
+		{`var b bytes.Buffer; b.WriteString("x"); for { b.Write(b.Bytes()) }`, limit},
+		{`var b strings.Builder; b.WriteString("x"); for { b.WriteString(b.String()) }`, limit},
 		{"m := map[int][1024]int{}; for i := 0; ; i++ { m[i] = [1024]int{} }", limit},
 		{"type N struct { next *N; pad [1000]int }; var n *N; for { n = &N{next: n} }", limit},
 		{"ch := make(chan []byte, 1<<20); for { ch <- make([]byte, 1<<20) }", limit},
@@ -43,7 +54,11 @@ func TestExhaustion(t *testing.T) {
 		t.Run(c.cell, func(t *testing.T) {
 			s, _ := newSession(t, Options{limits: limits})
 			run(t, s, "kept := 41")
+			peak := peakMemory(t)
 			r := s.Run(t.Context(), c.cell)
+			if most := uint64(4) * limits.Memory; peak() > most {
+				t.Errorf("the process has grown by %d bytes, want at most %d", peak(), most)
+			}
 			if r.Err == nil || !strings.Contains(r.Err.Error(), c.want) {
 				t.Errorf("got %v, want %s", r.Err, c.want)
 			}
@@ -52,6 +67,24 @@ func TestExhaustion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// peakMemory begins to measure by how much the process grows; 0 where the system does not tell.
+func peakMemory(t *testing.T) (peak func() uint64) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+	highest := func() (kib uint64) {
+		text, _ := os.ReadFile("/proc/self/status")
+		for line := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+				fmt.Sscan(rest, &kib)
+			}
+		}
+		return kib << 10
+	}
+	before := highest()
+	return func() uint64 { return highest() - before }
 }
 
 // Goroutines that earlier cells have left are guarded at the prompt, too, and the others go on.

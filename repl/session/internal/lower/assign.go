@@ -10,7 +10,7 @@ import (
 func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 	switch s.Tok {
 	case token.ASSIGN, token.DEFINE:
-		return l.plainAssign(s)
+		return append(l.plainAssign(s), l.grown(s)...)
 	}
 	return l.opAssign(s)
 }

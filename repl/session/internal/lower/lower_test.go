@@ -114,6 +114,8 @@ func TestLower(t *testing.T) {
 		{"a slice of any beside others is one argument", "xs []any", "take(1, xs, 2)", "take(1, []any{xs, 2}...)"},
 		{"compiled code gets a value with its type", "f F", "json.Marshal(f)", "encoding_json.Marshal(__rt.Box(1, f))"},
 		{"and a pointer with the type of what it points to", "b []byte, f F", "json.Unmarshal(b, &f)", "encoding_json.Unmarshal(b, __rt.Box(1, &f))"},
+		{"a slice that may double asks for memory", "xs []int", "xs = append(xs, xs...)", "xs = append(xs, xs...)\nif len(xs) > 2097152 { __rt.Grown() }"},
+		{"but not behind each element", "xs []int", "xs = append(xs, 1)", "xs = append(xs, 1)"},
 		{"what is dynamic has the newest of its type", "b []byte, x any", "json.Unmarshal(b, x)", "encoding_json.Unmarshal(b, __rt.Open(x))"},
 		{"a container gets the box", "l *list.List, f F", "l.PushBack(f)", "l.PushBack(__rt.Box(1, f))"},
 		{"a key is converted", "m map[any]int, f F", "m[f] = 1; delete(m, f)", "m[__rt.Box(1, f)] = 1\ndelete(m, __rt.Box(1, f))"},

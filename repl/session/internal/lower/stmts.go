@@ -228,7 +228,7 @@ func (l *Lowerer) exprStmt(s *ast.ExprStmt) []ast.Stmt {
 	if !ok || l.info.Types[e.Fun].IsType() {
 		return []ast.Stmt{l.assign(token.ASSIGN, l.id("_"), l.expr(x))}
 	}
-	return []ast.Stmt{l.do(l.expr(x))}
+	return append([]ast.Stmt{l.do(l.expr(x))}, l.grownBuffer(e)...)
 }
 
 func (l *Lowerer) ifStmt(s *ast.IfStmt) ast.Stmt {
