@@ -1,5 +1,4 @@
-// Package backendtest is the conformance suite of backends: a backend that passes it may run what people
-// compute.
+// Package backendtest is the conformance suite that a backend has to pass.
 //
 // [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over
 // shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over
@@ -59,7 +58,7 @@ func Run(t *testing.T, open func() (backend.Backend, error)) {
 	}
 }
 
-// withoutCases are the rows that are no work of a backend by themselves; every other case uses them.
+// withoutCases are the rows that give a backend no work by themselves; all other cases use them.
 var withoutCases = map[ir.Op]bool{ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.Detach: true, ir.Checkpoint: true}
 
 func newReference(t *testing.T) *backend.Device {
@@ -177,7 +176,7 @@ func Evaluate(dev *backend.Device, name string, dt dtype.Type, c Case) (results 
 	return results, nil
 }
 
-// errors: what a backend has to notice by itself, because it depends on the data.
+// errors runs cases with mistakes that depend on the data, so that the backend itself has to notice them.
 func (s *suite) errors(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -159,6 +159,11 @@ func gatherCases(op ir.Op, combination int) []Case {
 				}
 				return b.New(op, attr, x, b.Places(shape[axis], along...), b.Normal(dt, along...))
 			})
+			if op == ir.Overwrite {
+				add(fmt.Sprintf("axis %d, index %v, in place", axis, index), func(b *B, dt dtype.Type) *ir.Node {
+					return b.New(op, ir.Attr{Axis: axis, Flags: ir.InPlace}, b.Normal(dt, shape...), b.Places(shape[axis], index...), b.Normal(dt, taken...))
+				})
+			}
 		}
 	}
 	add("many rows, strided", func(b *B, dt dtype.Type) *ir.Node {

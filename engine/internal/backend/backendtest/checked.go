@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A checked backend runs every launch on the reference too, on the same inputs, and compares. So a wrong
-// kernel is found by itself, and not by what it does to the end of a long graph.
+// A checked backend runs every launch on the reference too, on the same inputs, and compares the results. So
+// it names the wrong kernel, where the end of a long graph would only show that there is one.
 type checked struct {
 	backend.Backend
 	exact backend.Backend

@@ -82,7 +82,7 @@ func copyOf(t *testing.T, b backend.Backend, n int) backend.Cmd {
 	return cmd
 }
 
-// times: each command of a timed list has taken some time.
+// times checks that each command of a timed list has taken some time.
 func (s *suite) times(t *testing.T, b backend.Backend) {
 	cmds := []backend.Cmd{copyOf(t, b, 1<<16), copyOf(t, b, 1<<16)}
 	times := make([]time.Duration, len(cmds))
@@ -96,7 +96,8 @@ func (s *suite) times(t *testing.T, b backend.Backend) {
 	}
 }
 
-// interrupt: a context that is done stops a list of commands, at once or between them, with its cause.
+// interrupt checks that a context that is done stops a list of commands, at once or between them, with its
+// cause.
 func (s *suite) interrupt(t *testing.T) {
 	b := s.dev.Backend()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,7 +123,7 @@ func (s *suite) interrupt(t *testing.T) {
 	}
 }
 
-// together: several goroutines evaluate on one device.
+// together lets several goroutines evaluate on one device.
 func (s *suite) together(t *testing.T) {
 	c := casesOf(ir.MatMul)[10]
 	want, err := Evaluate(s.exact, "together", dtype.F32, c)

@@ -104,8 +104,7 @@ func compileRow(g *backend.Group) (func(*launch), error) {
 	return k.run, nil
 }
 
-// rowShape is the shape that the op sees: that of its first operand, or of its result when a scalar stands
-// for it.
+// rowShape is the shape that the op sees: that of its first operand, or of its result when that is a number.
 func rowShape(g *backend.Group, in *backend.Inst) []int {
 	if in.Outs == nil {
 		return in.Shape

@@ -11,8 +11,8 @@ import (
 // finite says whether a row's maximum is a number that can be subtracted.
 func finite(x float32) bool { return x-x == 0 }
 
-// maxOf is the largest element of a row. If that is a number, NaN is passed over: whatever is computed with
-// it is NaN, and so is every sum of that.
+// maxOf is the largest element of a row. It passes over NaN beside a number: what is computed from the NaN is
+// NaN, and so are the sums of that.
 func (k *rowKernel) maxOf(row unsafe.Pointer) float32 {
 	top := float32(math.Inf(-1))
 	k.chunks(func(o, n int) { top = max(top, vec.MaxOfNumbers(unsafe.Add(row, o), n)) })
@@ -99,9 +99,9 @@ func rmsNormRow(k *rowKernel, x, w []unsafe.Pointer, at int, _, d unsafe.Pointer
 	k.chunks(func(o, n int) { k.last.scaleMul(unsafe.Add(d, o), unsafe.Add(row, o), unsafe.Add(w[0], o), r, n) })
 }
 
-// normPieceRows is how many rows, at least, add to one partial gradient of the weights, and partialBytes
-// about how much memory all of these may take. Neither depends on the number of threads, so the sums do not,
-// either.
+// normPieceRows is how many rows, at least, add to one partial gradient of the weights. partialBytes is about
+// how much memory all partial gradients may take. Neither depends on the number of threads, so neither do the
+// sums.
 const (
 	normPieceRows = 16
 	partialBytes  = 16 << 20
@@ -186,7 +186,7 @@ func (k *rowKernel) layerNormGradRow(x, w, dy, d, dw, db unsafe.Pointer) {
 	c1, c2 := float32(g/n), float32(gc*float64(r)/n)
 	k.chunks(func(o, n int) {
 		x, w, dy := unsafe.Add(x, o), unsafe.Add(w, o), unsafe.Add(dy, o)
-		// Two loops: stores of which some miss the caches and others do not hold each other up.
+		// Two loops, because stores past the caches and stores to them would hold each other up.
 		k.last.normGrad(unsafe.Add(d, o), x, w, dy, mean, r, c1, c2, n)
 		vec.NormGradParams(unsafe.Add(dw, o), unsafe.Add(db, o), x, dy, mean, r, n)
 	})
@@ -207,7 +207,8 @@ func (k *rowKernel) rmsNormGradRow(x, w, dy, d, dw, _ unsafe.Pointer) {
 	})
 }
 
-// target returns the class of a row, or -1 if the row is ignored; it reports one that does not exist.
+// target returns the class of a row, or -1 if the row is ignored. A class that does not exist fails the
+// launch.
 func (k *rowKernel) target(l *launch, targets unsafe.Pointer, row int) int {
 	t := *(*int64)(unsafe.Add(targets, 8*row))
 	switch {
@@ -220,7 +221,7 @@ func (k *rowKernel) target(l *launch, targets unsafe.Pointer, row int) int {
 	return int(t)
 }
 
-// runCrossEntropy reads each row once: the maximum and the sum are brought up to date chunk by chunk.
+// runCrossEntropy reads each row once: each chunk brings the maximum and the sum up to date.
 func (k *rowKernel) runCrossEntropy(l *launch) {
 	targets := k.column.Fetch(0, k.rows)[0]
 	lse, wanted := k.extra[1]

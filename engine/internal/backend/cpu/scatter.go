@@ -25,7 +25,7 @@ type scatter struct {
 	combine              func(d, x unsafe.Pointer, n int)
 }
 
-// compileScatter is for all scatters that leave their base as it is.
+// compileScatter compiles all scatters that leave their base as it is: every one but Overwrite.
 func compileScatter(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	s := &scatter{op: in.Op, axis: in.Attr.Axis, out: g.Outputs[0], register: tile.Register(in.DType)}
 	s.outer, s.length, s.inner = around(in.Shape, in.Attr.Axis)
@@ -71,8 +71,8 @@ func oneForSlices(g *backend.Group, index backend.Ref, axis int) (*backend.Group
 	return &alone, true
 }
 
-// run copies the base, combines it with the updates, and stores the result. That is made where it is stored
-// unless it has to be rounded.
+// run copies the base to where the result is stored and combines it with the updates there. A result that has
+// to be rounded is made in scratch memory.
 func (s *scatter) run(l *launch) {
 	n := s.outer * s.length * s.inner
 	ix := s.index.indices(l)
@@ -102,8 +102,8 @@ func (s *scatter) run(l *launch) {
 	}
 }
 
-// combineSlices: each worker owns a range of the base's slices and goes through all indices, so each is
-// combined in the order of the indices.
+// combineSlices gives each worker a range of the base's slices. The worker goes through all indices, so that
+// it combines each slice with its updates in the order of the indices.
 func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
 	s.updates.reserve(s.inner).bind(l)
 	defer s.updates.release()
@@ -129,8 +129,8 @@ func (s *scatter) combineSlices(l *launch, result unsafe.Pointer, ix []int64) {
 	})
 }
 
-// combineElements: each worker owns some of the columns along the axis, and goes through the updates of each
-// in their order.
+// combineElements gives each worker some of the columns along the axis. The worker goes through the updates
+// of each column in their order.
 func (s *scatter) combineElements(l *launch, result unsafe.Pointer, ix []int64) {
 	x, size := s.updates.all(l), s.register.Size()
 	defer s.updates.release()

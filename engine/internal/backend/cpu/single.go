@@ -36,7 +36,7 @@ var singles = map[ir.Op]compiler{
 	ir.DequantizeTake: compileDequantizeTake,
 }
 
-// compileSingle runs an op that stands alone.
+// compileSingle compiles a group whose one instruction stands alone.
 func compileSingle(g *backend.Group) (func(*launch), error) {
 	if len(g.Insts) != 1 {
 		return nil, fmt.Errorf("got %d instructions, want one", len(g.Insts))

@@ -69,7 +69,7 @@ func headsOf(in *backend.Inst, q, k, v value, mask []value) heads {
 	return h
 }
 
-// scores returns the scaled and masked scores of one query; -Inf where it may not look.
+// scores returns the scaled and masked scores of one query, with -Inf for keys that it may not see.
 func (h *heads) scores(q, k value, b, head, i int) []float64 {
 	s := make([]float64, h.Tk)
 	for j := range s {
@@ -109,7 +109,7 @@ func (h *heads) each(f func(b, head, i int)) {
 	}
 }
 
-// attention is softmax(scale·q·kᵀ + mask)·v, and the logsumexp of the scores. A query that may look nowhere
+// attention is softmax(scale·q·kᵀ + mask)·v, and the logsumexp of the scores. A query that may see no key
 // gives 0.
 func attention(in *backend.Inst, a []value) []value {
 	q, k, v := a[0], a[1], a[2]

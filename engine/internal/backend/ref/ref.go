@@ -5,7 +5,8 @@
 // and without tricks. A result of type F32, F16 or BF16 is rounded to float32 after each instruction; F16 and
 // BF16 are rounded once more when they are stored, and wherever a cast asks for it. F64 is kept as it is.
 //
-// Tests may [Disturb] it, to see how far correct results can lie apart.
+// Within a context that is [Disturbed] it computes a little wrong, which shows how far correct results can
+// lie apart.
 //
 // Reading order: ref.go, value.go, then a file for each family of ops.
 package ref

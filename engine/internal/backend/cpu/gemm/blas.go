@@ -9,14 +9,14 @@ import (
 )
 
 // A BLAS computes c = a·b + beta·c for matrices whose rows lie lda, ldb and ldc elements apart; a and b may
-// be transposed, and c is not read if beta is 0. It is the system's, has threads of its own and cannot be
-// stopped.
+// be transposed, and c is not read if beta is 0. The system provides it, with threads of its own, and nothing
+// can stop it before it is done.
 type BLAS func(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c unsafe.Pointer, ldc int)
 
 var blas BLAS
 
 // UseBLAS lets f compute the products of float32 that have more than a few rows; nil gives them back to this
-// package. It is for the start of a process: products that exist already must not be run any more.
+// package. A process calls it before it makes products; those that it has made must not be run any more.
 func UseBLAS(f BLAS) { blas = f }
 
 // blasWork is how many multiply-adds a BLAS is given at a time, as it cannot be stopped: some 10 ms for a

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// choose returns the micro-kernel for operands of these types: the one that this machine should take the
-// least time with. area is how many results a kernel would have to compute.
+// choose returns the micro-kernel for operands of these types with which this machine should be fastest. area
+// is how many results a kernel would have to compute.
 func choose(a, b micro.Elem, area func(*micro.Kernel) float64) *micro.Kernel {
 	if a == micro.BF16 && b == micro.BF16 {
 		if k := bf16Kernel(); k != nil {
@@ -39,8 +39,8 @@ func area(k *micro.Kernel, m, n int) float64 {
 	return float64(roundUp(m, k.Rows)) * cols
 }
 
-// bf16Kernel returns the micro-kernel for products of two bf16 operands, nil where widening them is as fast:
-// some processors have instructions for them that are no gain.
+// bf16Kernel returns the micro-kernel for products of two bf16 operands. It is nil where the operands may as
+// well be widened: the instructions for bf16 of some processors are no faster.
 func bf16Kernel() *micro.Kernel {
 	if k := fastestBF16(); k != nil && slices.Contains(micro.BF16Kernels(), k) {
 		return k
@@ -73,8 +73,8 @@ var speed = func() (all [isa.NumSets]func() []float64) {
 
 // measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they
 // run short of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile
-// nearer to a square. It takes some milliseconds, and can choose nothing wrong but speed, because all
-// micro-kernels give the same bits.
+// nearer to a square. Measuring takes some milliseconds. A wrong choice costs time and changes no result,
+// because all micro-kernels give the same bits.
 func measure(set isa.Set) []float64 {
 	kernels := micro.Kernels(set)
 	rates := make([]float64, len(kernels))

@@ -9,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Few is the number of rows up to which reading the right operand is what a product costs, whatever the
+// Few is the number of rows up to which a product takes the time of reading its right operand, on any
 // machine.
 const Few = 8
 

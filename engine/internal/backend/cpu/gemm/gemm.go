@@ -4,13 +4,13 @@
 // straight through, and the blocks are as large as the caches. K is cut into pieces of [depth]. The operand
 // with fewer lines is packed by all workers together; then they share out the other's lines, and each packs
 // what it takes itself, right before it is used: that way it is read from memory once and stays in a core's
-// second-level cache. f16 and bf16 operands are widened when they are packed, and any strides are legal,
-// because packing is what reads them. Where the processor has faster instructions for bf16 (a matrix unit,
+// second-level cache. Packing widens f16 and bf16 operands, and it alone reads operands, so any strides are
+// legal. Where the processor has faster instructions for bf16 (a matrix unit,
 // AMX; or VDPBF16PS), products of two bf16 operands go there as they are; tiles are loaded from rows that
 // need no packing.
 //
 // A product with few rows packs no right operand: it reads it once, as it lies, at the speed of memory.
-// Results that only an epilogue wants are gathered in memory of the worker's own and handed on; see
+// Results that only an epilogue reads are gathered in memory of the worker's own and handed on; see
 // [NewPassing].
 //
 // An element's products are added in the order of k within pieces of fixed length, so a result does not

@@ -40,7 +40,7 @@ func castFloat32(from, to dtype.Type) vec.Func {
 	return integers[to].from32
 }
 
-// toInt32 leaves runs of numbers that an int32 holds, which most are, to the vector function.
+// toInt32 uses the vector function for runs of numbers that an int32 holds, as most do.
 func toInt32(d, a, b, c unsafe.Pointer, n int) {
 	const within = 1<<31 - 128 // the largest float32 below 2³¹
 	if vec.MaxOf(a, n) <= within && vec.MinOf(a, n) >= -within {
@@ -62,7 +62,8 @@ func castFloat64(to dtype.Type) vec.Func {
 	return integers[to].from64
 }
 
-// castInteger converts integers of a Go type. One that is no wider is the lower bits, with a sign or without.
+// castInteger converts integers of a Go type. A result that is not wider has the lower bits, with a sign or
+// without.
 func castInteger[A Integer](to dtype.Type) vec.Func {
 	switch to {
 	case dtype.F32:

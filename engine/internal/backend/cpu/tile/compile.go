@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A compiler holds what is known while a program is made.
+// A compiler is a program in the making, with what is known of its values.
 type compiler struct {
 	spec Spec
 	prog *Program
@@ -104,7 +104,7 @@ func (c *compiler) slot(offset int) uint16 {
 	return uint16(c.prog.slots - 1)
 }
 
-// register returns a slot with a register for elements of t, one that was given back if there is one.
+// register returns a slot with a register for elements of t, if possible one that was released.
 func (c *compiler) register(t dtype.Type) uint16 {
 	c.prog.tiled = true
 	size := Len * t.Size()
@@ -230,8 +230,8 @@ func (c *compiler) inst(i int) error {
 // doubleWork is how much more an operation on float64, which is plain Go, takes than one on float32.
 const doubleWork = 8
 
-// call emits fn on args. All of them are loaded before the first is released, so that none is handed out too
-// early; the result may take the register of one that is used for the last time.
+// call emits fn on args. It loads all of them before it releases the first, so that no register is used again
+// too early; the result may take the register of an argument that is used for the last time.
 func (c *compiler) call(self backend.Ref, fn vec.Func, args ...backend.Ref) {
 	var slots [3]uint16
 	for k, r := range args {

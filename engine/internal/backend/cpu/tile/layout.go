@@ -3,7 +3,7 @@ package tile
 import "github.com/mcs-notebook/mcs/engine/internal/ir"
 
 // A walk is how an input's elements lie, seen from linear indices of the iteration space: the fewest
-// dimensions that express it, outermost first. No dimensions means one element for all indices.
+// dimensions that express it, outermost first. A walk without dimensions has one element for all indices.
 type walk struct {
 	dims []dim
 }
