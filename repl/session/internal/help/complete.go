@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -229,7 +230,7 @@ func (c *candidates) sorted() []Completion {
 		}
 		return strings.Compare(a.Text, b.Text)
 	})
-	var list []Completion
+	list := make([]Completion, 0, min(len(c.list), MaxListed))
 	for i, x := range c.list {
 		if x.match != c.list[0].match || i == MaxListed {
 			break
@@ -265,11 +266,10 @@ func (c *candidates) members(x ast.Expr) {
 	}
 	docs := c.h.fieldComments(c.st, tv.Type)
 	for _, o := range members(tv.Type) {
-		doc := c.h.memberDoc(c.st, tv.Type, o)
-		if doc == "" {
-			doc = docs[o.Name()]
+		about := func() (string, string) {
+			return detail(o), cmp.Or(c.h.memberDoc(c.st, tv.Type, o), docs[o.Name()])
 		}
-		c.add(Completion{Text: o.Name(), Kind: kindOfObject(o), Detail: detail(o), Doc: doc}, o.Type(), ownGroup)
+		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
 	}
 }
 

@@ -175,9 +175,23 @@ func firstSentence(doc string) string {
 // sentence is the first sentence of a text, on one line.
 func sentence(doc string) string {
 	doc, _, _ = strings.Cut(doc, "\n\n")
-	doc = strings.Join(strings.Fields(doc), " ")
-	if i := strings.Index(doc, ". "); i >= 0 {
-		return doc[:i+1]
+	for from := 0; ; { // where it ends comes first: texts are long, and a list has hundreds
+		i := strings.IndexByte(doc[from:], '.')
+		if i < 0 {
+			break
+		}
+		if from += i + 1; from < len(doc) && strings.IndexByte(" \n\t\r", doc[from]) >= 0 {
+			doc = doc[:from]
+			break
+		}
 	}
-	return doc
+	var b strings.Builder
+	b.Grow(len(doc))
+	for word := range strings.FieldsSeq(doc) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }
