@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"go/types"
 	"reflect"
 	"slices"
 	"strings"
@@ -220,20 +219,6 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	}
 	return err
 }
-
-// runs is how packages of the user's have their units run.
-type runs struct{ s *Session }
-
-func (r runs) RunUnit(ctx context.Context, u *compile.Unit) error {
-	_, err := r.s.runUnit(ctx, &Result{}, u, false)
-	return err
-}
-
-func (r runs) Renewed(was, now *types.TypeName) { r.s.renew(was, now) }
-
-func (r runs) Changed() { r.s.past.generation++ }
-
-func (r runs) Tell(format string, args ...any) { r.s.tell(format, args...) }
 
 // runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted
 // holds what was assigned so far. More says that the cell has more to run after it.

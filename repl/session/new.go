@@ -71,7 +71,7 @@ func (s *Session) start() error {
 		Interp: s.interp, Types: numbers, Reflect: s.rt.Reflect, Library: s.library, Outs: &s.outs, Advice: s.helper(), Text: s.text,
 		Params: s.opts.Params, Once: s.program != nil,
 	})
-	s.packages = program.New(s.compiler, runs{s}, home(s.opts))
+	s.packages = program.New(s.compiler, host{s}, home(s.opts))
 	s.compiler.Loader = s.packages
 	s.places = places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}}
 	s.runner.Attach(s.interp, s.rt)
