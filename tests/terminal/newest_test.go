@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestNothingIsStale: what is declared again is what everybody calls from then on, a name that gets another type
-// is told with those that keep the old one, and a file of the user's own that changes takes everybody along.
+// TestNothingIsStale: what is declared again is what everybody calls from then on; a notice names those that
+// keep the old one where a name gets another type; a file of the user's own that changes takes everybody
+// along.
 func TestNothingIsStale(t *testing.T) {
 	h := newHome(t)
 	const shop = "package shop\n\ntype Item struct{ Price int }\n\n"

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// What is added to itself doubles, and takes all the memory that there is before a guard beside it gets to run.
-// So code that may double something asks behind that whether memory is left, if the result is large.
+// What is added to itself doubles, and takes all the memory that there is before a guard beside it gets to
+// run. So code that may double something asks behind that whether memory is left, if the result is large.
 
 // large is how many bytes a string or slice has to have before the question is asked.
 const large = 16 << 20
@@ -41,8 +41,9 @@ func (l *Lowerer) askMemory(n ast.Expr, limit int) ast.Stmt {
 	return l.ifs(l.binary(n, token.GTR, l.int(limit)), l.do(l.rt("Grown")))
 }
 
-// grows says whether the value of an expression may be several times as large as what it is made of. Appending
-// single elements makes a slice grow slowly enough for the guard, and is too frequent to ask behind it.
+// grows says whether the value of an expression may be several times as large as what it is made of.
+// Appending single elements makes a slice grow slowly enough for the guard, and is too frequent to ask behind
+// it.
 func (l *Lowerer) grows(e ast.Expr) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	switch {
