@@ -1,8 +1,8 @@
 // Package ir is the engine's graph: what is to be computed, before package plan decides how.
 //
 // A [Node] applies one op of the op table to other nodes. All that the engine knows of an op stands in its
-// [Row]: the rules of shapes, types and gradients, its cost and its name. [New] builds a graph, [Grad] lets it
-// grow backwards, its structural hash recognises it, and package plan runs it.
+// [Row]: the rules of shapes, types and gradients, its cost and its name. [New] builds a graph, [Grad] lets
+// it grow backwards, its structural hash recognises it, and package plan runs it.
 //
 // Nodes are immutable with one exception: a node that was evaluated holds its [Data]. If no gradient can go
 // through it any more, it forgets its sources, so that a long computation does not keep its past alive.
