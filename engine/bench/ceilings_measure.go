@@ -18,7 +18,7 @@ import (
 const (
 	ceilingTime  = 80 * time.Millisecond
 	longEnough   = 10 * time.Millisecond
-	smallestSize = 64 // times smaller than the largest is where sizes begin
+	smallestSize = 8 // times smaller than the largest is where sizes begin
 
 	productSize = 1024     // rows and columns of the largest matrix product
 	largestData = 64 << 20 // bytes that are read to get past the caches, at most
