@@ -19,8 +19,8 @@ type Live struct {
 }
 
 // LiveMemory lists the memory of all devices that holds values of tensors, as far as it was asked where these
-// come from when they were made (profile.WithPlaces). Values of less than a kilobyte are left out: they lie in
-// Go's heap.
+// come from when they were made (profile.WithPlaces). Values of less than a kilobyte are left out: they lie
+// in Go's heap.
 func LiveMemory() (list []Live) {
 	for _, d := range backend.List() {
 		for _, b := range d.Live() {

@@ -41,8 +41,8 @@ func spin(length int) func(n int) error {
 	}
 }
 
-// byHand is how many seconds a spin of a length takes, by a clock that is read by hand: the median of blocks of a
-// millisecond or more.
+// byHand is how many seconds a spin of a length takes, by a clock that is read by hand: the median of blocks
+// of a millisecond or more.
 func byHand(length int) float64 {
 	run := spin(length)
 	n := max(1, 1_000_000/length)

@@ -24,8 +24,8 @@ type live struct {
 
 const minSweep = 256
 
-// Note lets n's memory know that it was made for n, if n knows where it comes from. Small blocks, which do not
-// count as the device's memory, are not noted.
+// Note lets n's memory know that it was made for n, if n knows where it comes from. Small blocks, which do
+// not count as the device's memory, are not noted.
 func Note(n *ir.Node) {
 	d := n.Value()
 	if !n.Origin.Known() || d == nil {

@@ -248,8 +248,9 @@ func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	return body, nil
 }
 
-// methods makes what the unit instantiates, and tells package rt of the methods of its types and instances. To
-// tell of a method may instantiate what it is written with, so it goes on until there is nothing more to make.
+// methods makes what the unit instantiates, and tells package rt of the methods of its types and instances.
+// To tell of a method may instantiate what it is written with, so it goes on until there is nothing more to
+// make.
 func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
 	var list []types.Type
 	for _, d := range v.u.decls {

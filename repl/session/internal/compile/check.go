@@ -203,9 +203,9 @@ func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qua
 	return nil
 }
 
-// namesIn are the names of the session's package scope that code mentions, with methods as T.M and the paths of
-// packages of the user's, and the variables among them that it may keep beyond its run: those that a closure
-// or a goroutine uses and those whose address is taken.
+// namesIn are the names of the session's package scope that code mentions, with methods as T.M and the paths
+// of packages of the user's, and the variables among them that it may keep beyond its run: those that a
+// closure or a goroutine uses and those whose address is taken.
 func namesIn(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 	mentioned, kept = map[string]bool{}, map[string]bool{}
 	note := func(n ast.Node, into map[string]bool) {

@@ -7,8 +7,8 @@ import (
 
 // What loops are made of, sums, products and comparisons of variables, takes the interpreter a dozen calls:
 // one for each operand, and one for each way to get at it. Here it is one step that looks at what the
-// variables hold, and leaves to the interpreter's own step all that is not an int, a float64 or a string. So a
-// cell has time for what it does beside: marks, and asking for memory where a text has become long.
+// variables hold, and leaves to the interpreter's own step all that is not an int, a float64 or a string. So
+// a cell has time for what it does beside: marks, and asking for memory where a text has become long.
 
 // largeText is how long a sum of strings has to be before it asks whether memory is left. A string that is
 // added to itself takes all that there is before a guard beside it gets to run.
