@@ -34,6 +34,7 @@ func (c *Comparison) Benchfmt() ([]byte, error) {
 			size += 2
 		}
 		if len(r.Times) == 0 {
+			fmt.Fprintf(&out, "# %s: no time: %s\n", oneLine(l.Name), oneLine(r.Refused)) // who reads the format passes over it
 			continue
 		}
 		for _, x := range batches(r.Times, size) {
@@ -74,15 +75,17 @@ func (r *Result) benchmarkName(name string) string {
 func (m Machine) config() (list []benchfmt.Config) {
 	goos, goarch, _ := strings.Cut(m.OS, "/")
 	for _, each := range []struct{ key, value string }{
-		{"goos", goos}, {"goarch", goarch}, {"cpu", m.CPU}, {"go", m.Go}, {"device", m.Device}, {"mcs", engineVersion()}, {"power", m.Power},
+		{"goos", goos}, {"goarch", goarch}, {"cpu", m.CPU}, {"go", m.Go}, {"device", m.Device}, {"mcs", m.Engine}, {"power", m.Power},
 		{"processors", strconv.Itoa(m.Cores)}, {"mhz", known(m.MHz - 1)}, {"load", known(m.Load)}, {"steal", known(m.Steal)}, {"others", known(m.Others)},
 	} {
-		if value := strings.Join(strings.Fields(each.value), " "); value != "" {
+		if value := oneLine(each.value); value != "" {
 			list = append(list, benchfmt.Config{Key: each.key, Value: []byte(value), File: true})
 		}
 	}
 	return list
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // known is a number, or nothing for one below 0.
 func known(x float64) string {

@@ -100,6 +100,32 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// The reason for which there is no time stands in every text.
+func TestRefusedInEveryText(t *testing.T) {
+	const reason = "it ignores n"
+	c := measured(t)
+	c.Lines[1].Result = &bench.Result{Refused: reason}
+	text := map[string]string{"Text": c.Text(80), "Markdown": c.Markdown(), "Histogram": c.Lines[1].Result.Histogram(40)}
+	for name, f := range map[string]func() ([]byte, error){"Benchfmt": c.Benchfmt, "CSV": c.CSV, "JSON": c.JSON} {
+		b, err := f()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[name] = string(b)
+	}
+	for name, got := range text {
+		if !strings.Contains(got, reason) {
+			t.Errorf("%s: got\n%s\nwant the reason in it", name, got)
+		}
+	}
+	reader := benchfmt.NewReader(strings.NewReader(text["Benchfmt"]), "refused")
+	for reader.Scan() {
+		if r, ok := reader.Result().(*benchfmt.Result); !ok || !strings.Contains(r.Name.String(), "name=a-") {
+			t.Errorf("got %+v, want the results of a alone", reader.Result())
+		}
+	}
+}
+
 func TestHistogram(t *testing.T) {
 	r := &bench.Result{Median: 2e-3}
 	for i := range 1000 {
@@ -120,7 +146,7 @@ func TestHistogram(t *testing.T) {
 	if got := same.Histogram(20); !strings.HasPrefix(got, "█\n█\n▲ median\n1.00 s") {
 		t.Errorf("all the same: got\n%s", got)
 	}
-	if got := (&bench.Result{Refused: "it ignores n"}).Histogram(20); got != "" {
+	if got := (&bench.Result{Refused: "it ignores n"}).Histogram(20); got != "no time: it ignores n" {
 		t.Errorf("nothing measured: got %q", got)
 	}
 }

@@ -22,7 +22,7 @@ var bars = []rune(" ▁▂▃▄▅▆▇█")
 // is said.
 func (r *Result) Histogram(width int) string {
 	if len(r.Times) == 0 || r.Refused != "" {
-		return ""
+		return "no time: " + r.Refused
 	}
 	width = max(width, 20)
 	x := sorted(r.Times)

@@ -19,6 +19,7 @@ type Machine struct {
 	Threads int     // GOMAXPROCS
 	OS      string  // "linux/amd64"
 	Go      string  // "go1.26.1"
+	Engine  string  // the version of mcs, and of the commit where that is known
 	Device  string  // "cpu: 2 threads, avx512"
 	MHz     float64 // the clock of the fastest processor; 0: not known
 	Power   string  // "mains", "battery", or "" if it is not known
@@ -40,7 +41,7 @@ const (
 
 func thisMachine(d device.Device) Machine {
 	return Machine{CPU: machine.CPU(), Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
-		Go: runtime.Version(), Device: d.String() + ": " + d.Info().Detail, MHz: machine.MHz(), Power: machine.Power(), Load: machine.Load(),
+		Go: runtime.Version(), Engine: engineVersion(), Device: d.String() + ": " + d.Info().Detail, MHz: machine.MHz(), Power: machine.Power(), Load: machine.Load(),
 		Steal: -1, Others: -1, used: machine.Used()}
 }
 

@@ -117,10 +117,12 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 	if s.before, err = r.inspect(s); err != nil {
 		return err
 	}
-	s.first = (r.Clock.Now() - start).Seconds()
+	second := r.Clock.Now()
+	s.first = (second - start).Seconds()
 	if s.tally, err = r.inspect(s); err != nil {
 		return err
 	}
+	took := r.Clock.Now() - second
 	s.samples.single = s.samples.single || s.tally.Changes
 	if s.refused = s.tally.Refused; s.refused == "" {
 		s.refused = s.remembers()
@@ -138,8 +140,13 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 			s.floor.nothing = nothing
 		}
 	}
-	if s.refused, err = s.samples.calibrate(ctx, r.Time); err != nil || s.floor == nil {
+	if took >= maxPatience {
+		s.samples.settle(took) // nothing is to be found out of a run that long
+	} else if s.refused, err = s.samples.calibrate(ctx, r.Time); err != nil {
 		return err
+	}
+	if s.floor == nil {
+		return nil
 	}
 	_, err = s.floor.calibrate(ctx, r.Time)
 	s.floor.visit = 1
