@@ -32,13 +32,6 @@ func kernelMagics() []*Magic {
 		Example: "%kernels layer.Forward(x)\n%kernels -fuse=off layer.Forward(x)\n%kernels -diff layer.Forward(x)\n%kernels -t m.Logits(ids)\n" +
 			"%kernels -assert 'launches <= 3' layer.Forward(x)\n%kernels -source matmul_silu x.MatMul(w).Silu()",
 		run: runKernels,
-	}, {
-		Name: "profile", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
-		Summary: "the time that each kernel of a statement takes, and its share",
-		Help: "Kernels run one at a time, each until the device has finished: their times are right, the whole takes longer than\n" +
-			"usual. The statement has run once before, so that building plans is not measured.",
-		Example: "%profile m.Logits(ids)",
-		run:     runProfile,
 	}}
 }
 
@@ -121,15 +114,4 @@ func valueOr(r *profile.Recording, err error) (display.Value, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-func runProfile(ctx context.Context, c *call) (display.Value, error) {
-	w, err := c.prepare()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.record(ctx, profile.Record); err != nil {
-		return nil, err
-	}
-	return valueOr(w.record(ctx, profile.RecordTimed))
 }

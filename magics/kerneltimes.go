@@ -191,8 +191,11 @@ func ratio(x *profile.Timing) display.Cell {
 
 func (k *kernelTimes) roofCell(x *profile.Timing) display.Cell {
 	cell := display.Cell{Text: units.Percent(x.Roof), Value: x.Roof}
-	if k.impossible(x) {
+	switch {
+	case k.impossible(x):
 		cell.Text, cell.Role = "refused", display.Bad
+	case x.Impossible(1):
+		cell.Text = "?" // the ceilings are in doubt
 	}
 	return cell
 }
@@ -237,6 +240,9 @@ func (k *kernelTimes) ceilings() string {
 	text := strings.Join(parts, " · ")
 	if k.Ceilings.Doubt != "" {
 		text += "; " + k.Ceilings.Doubt
+		if slices.ContainsFunc(k.Kernels, func(x profile.Timing) bool { return x.Impossible(1) && !k.impossible(&x) }) {
+			text += ", so ? stands for a share of more than all"
+		}
 	}
 	return text
 }

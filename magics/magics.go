@@ -92,7 +92,7 @@ var table struct {
 // rows are all magics in the order in which help lists them.
 func rows() []*Magic {
 	table.once.Do(func() {
-		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), graphMagics(), guardMagics(), rooflineMagics(), varMagics(), engineMagics(), fileMagics(), shellMagics()} {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), guardMagics(), rooflineMagics(), varMagics(), engineMagics(), fileMagics(), shellMagics()} {
 			table.rows = append(table.rows, family...)
 		}
 	})

@@ -64,6 +64,7 @@ type Origin struct {
 // An Eval is one evaluation: a plan that was made or found, and its launches.
 type Eval struct {
 	Launches  int
+	Stack     []string      // the places that were under way (WithPlaces), the outermost first
 	Reused    bool          // the plan was there; if not, it was made and its kernels compiled before Submitted
 	Start     time.Duration // when it was asked for
 	Planned   time.Duration // when its plan was there
@@ -96,7 +97,7 @@ func newTrace(t events.Traced, start time.Time) *Trace {
 }
 
 func (t *Trace) addRun(run events.Run, start time.Time) {
-	e := Eval{Launches: len(run.Launches), Reused: run.Reused, Start: run.Began.Sub(start), Planned: run.Planned.Sub(start),
+	e := Eval{Launches: len(run.Launches), Stack: run.Stack, Reused: run.Reused, Start: run.Began.Sub(start), Planned: run.Planned.Sub(start),
 		Submitted: run.Submitted.Sub(start), End: run.Ended.Sub(start)}
 	for _, took := range run.Times {
 		e.Busy += took

@@ -29,7 +29,12 @@ type places struct {
 // The newest statement that calls the engine has set a mark. It may have ended since: then its function has
 // returned to a statement that goes on to call the engine. If both may be meant, the one that names the
 // operation is; if both or none do, the text is "In[2]:1 or In[3]:2".
+//
+// Without an operation it is all lines that are under way, the outermost first.
 func (ps *places) place(op string) string {
+	if op == "" {
+		return strings.Join(ps.stack(), "\n")
+	}
 	m := ps.markAt(lower.EngineSlot)
 	if m == nil {
 		return ps.lineOf(ps.markAt(lower.CellSlot))
@@ -58,6 +63,42 @@ func (ps *places) place(op string) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), " or ")
+}
+
+// stack finds the way from the statement that runs to the newest one that calls the engine: over statements of
+// which each may have called the function of the next.
+func (ps *places) stack() []string {
+	top, m := ps.markAt(lower.LiteralSlot), ps.markAt(lower.EngineSlot)
+	if top == nil {
+		top = ps.markAt(lower.CellSlot)
+	}
+	if top == nil || m == nil {
+		return nil
+	}
+	var marks []*lower.Mark // of all functions
+	for slot := range ps.compiler.Slots() {
+		if c := ps.markAt(slot); slot >= lower.FirstSlot && c != nil {
+			marks = append(marks, c)
+		}
+	}
+	from := map[*lower.Mark]*lower.Mark{top: nil} // whoever may have called each
+	for list := []*lower.Mark{top}; len(list) > 0; list = list[1:] {
+		for _, c := range marks {
+			if _, seen := from[c]; !seen && mayCall(list[0], c) {
+				from[c] = list[0]
+				list = append(list, c)
+			}
+		}
+	}
+	if _, found := from[m]; !found {
+		return []string{ps.lineOf(top), ps.lineOf(m)}
+	}
+	var lines []string
+	for ; m != nil; m = from[m] {
+		lines = append(lines, ps.lineOf(m))
+	}
+	slices.Reverse(lines)
+	return lines
 }
 
 // mayCall says whether the statement c may have called the function of m: a literal may have any name.
@@ -96,7 +137,9 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	n, line := yaegi.CellOf(p.Filename), p.Line
 	text := fmt.Sprintf("%s:%d", world.CellName(n), line)
 	if n < 0 { // a statement that a command compiles: it is that of the cell that runs now
-		return fmt.Sprintf("%s:%d", world.CellName(ps.past.n), line-1-n)
+		// What the command has put behind the statement belongs to its last line.
+		last := strings.Count(strings.TrimRight(ps.past.text(ps.past.n), " \t\n"), "\n") + 1
+		return fmt.Sprintf("%s:%d", world.CellName(ps.past.n), min(line-1-n, last))
 	}
 	if _, file := ps.compiler.Text(n); file != "" {
 		text = fmt.Sprintf("%s:%d", file, line)

@@ -40,6 +40,7 @@ type Run struct {
 	Planned   time.Time       // when its plan was there
 	Submitted time.Time       // when the device got the launches
 	Ended     time.Time       // when they were done
+	Stack     []string        // the places that were under way: see ir.Stack
 	Reused    bool            // the plan was built earlier; if not, kernels were compiled before Planned
 	Times     []time.Duration // of each launch
 	Origins   [][]ir.Origin   // where each launch comes from; nil if that is not known

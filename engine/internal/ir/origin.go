@@ -78,6 +78,16 @@ func InPass(p Pass, f func()) {
 	scope.Within(context.WithValue(scope.Context(), origins, &asker{a.place, p}), f)
 }
 
+// Stack is where the program is: all places under way, the outermost first; nil if nobody asks.
+func Stack() []string {
+	if a := asking(); a != nil {
+		if text := a.place(""); text != "" {
+			return strings.Split(text, "\n")
+		}
+	}
+	return nil
+}
+
 // asking returns who wants to know the origin of nodes, or nil.
 func asking() *asker {
 	a, _ := scope.Context().Value(origins).(*asker)

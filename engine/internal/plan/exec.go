@@ -94,7 +94,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	}
 	records.Ran(p.work, times, reused)
 	if records.Tracing() {
-		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Submitted: submitted, Ended: time.Now(), Reused: reused,
+		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Submitted: submitted, Ended: time.Now(), Reused: reused, Stack: ir.Stack(),
 			Times: slices.Clone(times), Origins: p.originsOf(in)})
 	}
 	p.markReplaced(s, in)

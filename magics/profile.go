@@ -1,0 +1,268 @@
+package magics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+func profileMagics() []*Magic {
+	budget := Flag{Name: "t", Kind: Duration, Default: "1s", Help: "repeat the statement for so long"}
+	runs := Flag{Name: "n", Kind: Integer, Default: "0", Help: "repeat it so often instead"}
+	return []*Magic{{
+		Name: "profile", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Flags: []Flag{budget, runs,
+			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json) or a profile for go tool pprof (.pb.gz)"}},
+		Summary: "where the time of a statement goes: lines of cells, and kernels",
+		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
+			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
+			"asks for them. For the time in Go the line under way is looked at a thousand times a second, which stops nothing: a line that cannot\n" +
+			"fail counts to the one before it, a function in which nothing can fail to the line that calls it, and what a line goes on to do\n" +
+			"after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
+			"-n 1 runs the statement once: for those that change something.",
+		Example: "%profile m.Logits(ids)\n%profile -n 1 step()\n%profile -o flame.svg m.Logits(ids)\n%profile -o trace.json m.Logits(ids)",
+		run:     runProfile,
+	}, {
+		Name: "lprof", Family: "Timing", Args: "FUNCTION CALL", Takes: TakesGo,
+		Flags:   []Flag{budget, runs},
+		Summary: "the time of each line of a function that a cell has declared",
+		Help: "The call runs as in %profile. A line has the time that passed while it was under way, with all that it called. Of a line that could\n" +
+			"not fail the time is that of the line before it.",
+		Example: "%lprof attention model.Forward(x)",
+		run:     runLineProfile,
+	}}
+}
+
+// profiled is what %profile and %lprof have measured.
+type profiled struct {
+	runs    []time.Duration
+	starts  []time.Duration // of the runs, since sampling began
+	began   time.Duration   // of the recording, since sampling began
+	record  *profile.Recording
+	samples []session.Sample
+	spans   []span
+}
+
+// A span is a time in which one thing was done.
+type span struct {
+	at, took time.Duration
+	lines    []string // of cells, the outermost first
+	in       string   // "kernels", "engine", "Go"
+	what     string   // the kernel
+}
+
+// profiled runs the work over and over, looked at.
+func (c *call) profiled(ctx context.Context, w *work) (p *profiled, err error) {
+	n, budget := c.number("n"), c.duration("t")
+	if n != 1 {
+		if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
+			return nil, err
+		}
+	}
+	p = &profiled{}
+	sampling, start := c.s.Sample(), time.Now()
+	timed := func(run func() error) error {
+		at := time.Now()
+		err := run()
+		p.starts, p.runs = append(p.starts, at.Sub(start)), append(p.runs, time.Since(at))
+		return err
+	}
+	p.record = profile.RecordTraced(ctx, func(ctx context.Context) {
+		p.began = time.Since(start)
+		for begun := time.Now(); err == nil && ctx.Err() == nil; {
+			_, err = w.once(ctx, timed)
+			if n > 0 && len(p.runs) >= n || n <= 0 && time.Since(begun) >= budget {
+				return
+			}
+		}
+	})
+	p.samples = sampling.Stop()
+	p.span()
+	return p, err
+}
+
+// span divides the time. What evaluations take is known, and so is the line that asks for each. What passes
+// besides counts to the line of the nearest sample: so a sample that comes late, because the processors are
+// busy with kernels, gives no line the time of the kernels.
+func (p *profiled) span() {
+	t := p.record.Trace
+	launch := 0
+	for _, e := range t.Evals {
+		for range e.Launches {
+			l := &t.Launches[launch]
+			p.spans = append(p.spans, span{p.began + l.Start, l.Time, e.Stack, "kernels", l.Kernel})
+			launch++
+		}
+		p.spans = append(p.spans, span{p.began + e.Start, e.End - e.Start - e.Busy, e.Stack, "engine", ""})
+	}
+	ends, from, eval, run := p.began+p.record.Wall, p.began, 0, 0
+	between := func(to time.Duration, lines []string) {
+		rest := time.Duration(0)
+		for ; run < len(p.runs); run++ { // what passes between runs is none of the statement's
+			end := p.starts[run] + p.runs[run]
+			rest += max(0, min(to, end)-max(from, p.starts[run]))
+			if end > to {
+				break
+			}
+		}
+		for ; eval < len(t.Evals); eval++ {
+			e := &t.Evals[eval]
+			rest -= max(0, min(to, p.began+e.End)-max(from, p.began+e.Start))
+			if p.began+e.End > to {
+				break
+			}
+		}
+		if rest > 0 {
+			p.spans = append(p.spans, span{from, rest, lines, "Go", ""})
+		}
+		from = to
+	}
+	seen := p.samplesOfRuns()
+	for i, s := range seen {
+		to := ends
+		if i+1 < len(seen) {
+			to = min(ends, (s.At+seen[i+1].At)/2)
+		}
+		if to > from {
+			between(to, s.Lines)
+		}
+	}
+	if len(seen) == 0 {
+		between(ends, nil)
+	}
+}
+
+// samplesOfRuns are those within runs: between them marks are left of the run before.
+func (p *profiled) samplesOfRuns() (list []session.Sample) {
+	run := 0
+	for _, s := range p.samples {
+		for run < len(p.runs) && p.starts[run]+p.runs[run] < s.At {
+			run++
+		}
+		if run < len(p.runs) && p.starts[run] <= s.At {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func runProfile(ctx context.Context, c *call) (display.Value, error) {
+	file := c.text("o")
+	if known := strings.HasSuffix(file, ".pb.gz") || slices.Contains([]string{".svg", ".json"}, filepath.Ext(file)); file != "" && !known {
+		return nil, c.errorf("-o %s: want a name that ends in .svg, .json or .pb.gz", file)
+	}
+	w, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.profiled(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		text, err := p.file(file)
+		if err != nil {
+			return nil, c.errorf("%w", err)
+		}
+		return c.wrote(file, text)
+	}
+	shown := values{c.lineTable(p)}
+	if len(p.record.Trace.Launches) > 0 {
+		k := &kernelTimes{Usage: p.record.Usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
+			notes: p.record.Notes(), dropped: p.record.Trace.Dropped}
+		if k.Ceilings, k.Start, err = roof(ctx); err != nil {
+			return nil, c.errorf("%w", err)
+		}
+		k.Kernels = p.record.Trace.Timings(k.Ceilings, k.Start, false)
+		shown = append(shown, k)
+	}
+	return append(shown, display.Text(p.summary())), nil
+}
+
+// summary says how often the statement ran and how long that took.
+func (p *profiled) summary() string {
+	sorted := slices.Sorted(slices.Values(p.runs))
+	n := len(sorted)
+	text := fmt.Sprintf("%s, median %s", units.Plural(int64(n), "run"), units.Duration((sorted[(n-1)/2]+sorted[n/2])/2))
+	if n > 1 {
+		text += fmt.Sprintf(" (IQR %s – %s)", units.Duration(sorted[n/4]), units.Duration(sorted[(3*n-1)/4]))
+	}
+	text += fmt.Sprintf(" · %s", units.Plural(int64(len(p.samples)), "sample"))
+	return text
+}
+
+// lineTable is the time by line of cells.
+func (c *call) lineTable(p *profiled) display.Value {
+	type row struct {
+		line  string
+		time  time.Duration
+		doing map[string]time.Duration
+	}
+	var rows []*row
+	var all time.Duration
+	for _, s := range p.spans {
+		line := "unknown"
+		if n := len(s.lines); n > 0 {
+			line = s.lines[n-1]
+		}
+		i := slices.IndexFunc(rows, func(r *row) bool { return r.line == line })
+		if i < 0 {
+			i = len(rows)
+			rows = append(rows, &row{line: line, doing: map[string]time.Duration{}})
+		}
+		rows[i].time += s.took
+		rows[i].doing[s.in] += s.took
+		all += s.took
+	}
+	if len(rows) == 0 {
+		return display.Text("nothing took any time")
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(b.time, a.time) })
+	t := display.NewTable("line", ">time", ">%", "in", "source")
+	const most = 20
+	for _, r := range rows[:min(most, len(rows))] {
+		t.Add(display.Cell{Text: r.line, Role: display.Name}, display.SecondsCell(r.time.Seconds()), display.Cell{Text: units.Digits(100 * r.time.Seconds() / all.Seconds())},
+			shares(r.doing, r.time), display.Cell{Text: c.sourceLine(r.line), Role: display.Code})
+	}
+	if n := len(rows) - most; n > 0 {
+		t.Foot = fmt.Sprintf("%d more lines", n)
+	}
+	return t
+}
+
+// shares lists what a line was doing, the longest first: "kernels 80 %, engine 20 %".
+func shares(doing map[string]time.Duration, all time.Duration) string {
+	var names []string
+	for name := range doing {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(doing[b], doing[a]), cmp.Compare(a, b)) })
+	var parts []string
+	for _, name := range names[:min(2, len(names))] {
+		parts = append(parts, fmt.Sprintf("%s %s", name, units.Percent(doing[name].Seconds()/max(all.Seconds(), 1e-12))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sourceLine is the text of a line that a place names; empty if that is not one of a cell's lines.
+func (c *call) sourceLine(place string) string {
+	var n, line int
+	if _, err := fmt.Sscanf(place, "In[%d]:%d", &n, &line); err != nil {
+		return ""
+	}
+	for _, cell := range c.s.History() {
+		if lines := strings.Split(cell.Source, "\n"); cell.N == n && line >= 1 && line <= len(lines) {
+			return strings.TrimSpace(lines[line-1])
+		}
+	}
+	return ""
+}

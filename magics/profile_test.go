@@ -1,0 +1,104 @@
+package magics
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+const ms = time.Millisecond
+
+// recorded is a statement that ran twice, 45 ms in all. Two evaluations were asked for by In[1]:2, which In[2]:1
+// has called; the second one's samples came late.
+func recorded() *profiled {
+	asked := []string{"In[2]:1", "In[1]:2"}
+	p := &profiled{runs: []time.Duration{19 * ms, 26 * ms}, starts: []time.Duration{1 * ms, 21 * ms}, began: 1 * ms, record: &profile.Recording{Wall: 50 * ms, Kernels: []profile.Kernel{{Name: "matmul"}}, Trace: &profile.Trace{
+		Evals: []profile.Eval{
+			{Launches: 1, Start: 10 * ms, Planned: 11 * ms, Submitted: 11 * ms, End: 15 * ms, Busy: 4 * ms, Stack: asked},
+			{Launches: 1, Start: 20 * ms, Planned: 20 * ms, Submitted: 20 * ms, End: 40 * ms, Busy: 20 * ms, Stack: asked, Reused: true},
+		},
+		Launches: []profile.Launch{{Kernel: "matmul", Eval: 0, Start: 11 * ms, Time: 4 * ms}, {Kernel: "matmul", Eval: 1, Start: 20 * ms, Time: 20 * ms}},
+		Copies:   []profile.Copy{{Start: 45 * ms, Time: 1 * ms, Bytes: 4}},
+	}}}
+	for _, s := range []struct {
+		at    int
+		lines string
+	}{{2, "In[2]:1 In[1]:1"}, {6, "In[2]:1 In[1]:1"}, {18, "In[2]:1 In[1]:2"}, {46, "In[2]:2"}} {
+		p.samples = append(p.samples, session.Sample{At: time.Duration(s.at) * ms, Lines: strings.Fields(s.lines), Memory: 8})
+	}
+	p.span()
+	return p
+}
+
+// All time of the runs counts once: that of evaluations to the line that asked for them, what is left to the nearest sample.
+func TestSpans(t *testing.T) {
+	took := map[string]time.Duration{}
+	for _, s := range recorded().spans {
+		took[strings.Join(s.stack(), " ")] += s.took
+	}
+	want := map[string]time.Duration{
+		"In[2]:1 In[1]:2 kernels matmul": 24 * ms,
+		"In[2]:1 In[1]:2 engine":         1 * ms,
+		"In[2]:1 In[1]:1 Go":             10 * ms,
+		"In[2]:1 In[1]:2 Go":             4 * ms,
+		"In[2]:2 Go":                     6 * ms,
+	}
+	var all time.Duration
+	for stack, d := range want {
+		all += d
+		if took[stack] != d {
+			t.Errorf("%s: got %v, want %v", stack, took[stack], d)
+		}
+	}
+	if len(took) != len(want) || all != 45*ms {
+		t.Errorf("got %v", took)
+	}
+}
+
+func TestProfileFiles(t *testing.T) {
+	p := recorded()
+	text, err := p.file("x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace struct {
+		TraceEvents []traceEvent
+	}
+	if err := json.Unmarshal(text, &trace); err != nil {
+		t.Fatal(err)
+	}
+	has := func(want traceEvent) bool {
+		return slices.ContainsFunc(trace.TraceEvents, func(e traceEvent) bool {
+			return e.Name == want.Name && e.Phase == want.Phase && e.Time == want.Time && e.Took == want.Took && e.TID == want.TID
+		})
+	}
+	for _, want := range []traceEvent{
+		{Name: "matmul", Phase: "X", Time: 12000, Took: 4000, TID: trackDevice},
+		{Name: "In[1]:1", Phase: "X", Time: 2000, Took: 4000, TID: trackLines},
+		{Name: "run 2", Phase: "X", Time: 21000, Took: 26000, TID: trackRuns},
+		{Name: "evaluation 1", Phase: "X", Time: 11000, Took: 5000, TID: trackEvals},
+		{Name: "plan and compile", Phase: "X", Time: 11000, Took: 1000, TID: trackEvals},
+		{Name: "copy", Phase: "X", Time: 46000, Took: 1000, TID: trackCopies},
+		{Name: "memory of tensors", Phase: "C", Time: 46000},
+	} {
+		if !has(want) {
+			t.Errorf("no event %+v in\n%s", want, text)
+		}
+	}
+	svg, err := p.file("x.svg")
+	if err != nil || !strings.Contains(string(svg), "<title>In[1]:2 29.0 ms (64.4 %)</title>") || !strings.Contains(string(svg), "<title>matmul 24.0 ms (53.3 %)</title>") {
+		t.Errorf("got %v\n%s", err, svg)
+	}
+}
+
+func TestProfileSummary(t *testing.T) {
+	p := recorded()
+	if got, want := p.summary(), "2 runs, median 22.5 ms (IQR 19.0 ms – 26.0 ms) · 4 samples"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
