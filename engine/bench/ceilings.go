@@ -84,6 +84,10 @@ func (c Ceilings) Refuse(t Tally, seconds float64) string {
 // work gets a share of a processor.
 const doubtful = 10
 
+// cached is how much faster than the fastest level something must be to be refused: how fast data moves that
+// caches hold depends on how it lies in them.
+const cached = 2
+
 // above says by what factor the work beats a ceiling (below 1: it does not), and why that is refused.
 func (c Ceilings) above(t Tally, seconds float64) (share float64, reason string) {
 	if seconds <= 0 {
@@ -104,11 +108,11 @@ func (c Ceilings) above(t Tally, seconds float64) (share float64, reason string)
 	}
 	if level := c.fastest(); t.Bytes > 0 && level.Rate > 0 {
 		rate := float64(t.Bytes) / seconds
-		moved, ok := Share(rate, level.Rate*trust)
-		share = max(share, moved*trust)
-		if !ok {
+		moved, _ := Share(rate, level.Rate)
+		share = max(share, moved/cached)
+		if moved > cached*trust {
 			return share, fmt.Sprintf("%s would be %s as much as %s gives: not all of it was read, or what was computed once was returned",
-				units.Rate(rate, "B/s"), times(moved*trust), level.Name)
+				units.Rate(rate, "B/s"), times(moved), level.Name)
 		}
 	}
 	return share, ""

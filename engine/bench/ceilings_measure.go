@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -37,27 +38,28 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 		if !slices.Contains(d.Info().DTypes, t) {
 			continue
 		}
-		rates, err := ratesOf(ctx, productSize, func(n int) (func(), float64) {
+		sizes, err := ratesOf(ctx, productSize, func(n int) (func(), float64) {
 			a := ramp(n*n).Mul(1.0/float64(n*n)).Reshape(n, n).Cast(t).Eval()
 			return func() { a.MatMul(a).Eval() }, 2 * float64(n) * float64(n) * float64(n)
 		})
 		if err != nil {
 			return Ceilings{}, err
 		}
-		c.Arithmetic[t.String()] = slices.Max(rates)
-		doubts = append(doubts, unsteady(t.String(), rates))
+		// A smaller product may do more a second: it stays in a cache.
+		c.Arithmetic[t.String()] = slices.Max(slices.Concat(sizes...))
+		doubts = append(doubts, unsteady(t.String(), sizes[len(sizes)-1]))
 	}
 	for _, l := range levels(machine.Caches()) {
-		rates, err := ratesOf(ctx, int(l.Size/4), func(n int) (func(), float64) {
-			x := ramp(n)
-			return func() { x.Sum().Eval() }, 4 * float64(n)
-		})
-		if err != nil {
-			return Ceilings{}, err
+		for _, kind := range moving {
+			sizes, err := ratesOf(ctx, int(l.Size/4), kind)
+			if err != nil {
+				return Ceilings{}, err
+			}
+			rates := sizes[len(sizes)-1]
+			l.Rate = max(l.Rate, slices.Max(rates))
+			doubts = append(doubts, unsteady(l.Name, rates))
 		}
-		l.Rate = slices.Max(rates)
 		c.Memory = append(c.Memory, l)
-		doubts = append(doubts, unsteady(l.Name, rates))
 	}
 	// What was measured with is large: it must not count as the session's.
 	runtime.GC()
@@ -71,6 +73,20 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 		}
 	}
 	return c, nil
+}
+
+// moving are works that little but memory limits, on about n numbers: reading alone, and reading two and
+// writing one, which a cache may do faster.
+var moving = []func(n int) (work func(), bytes float64){
+	func(n int) (func(), float64) {
+		x := ramp(n)
+		return func() { x.Sum().Eval() }, 4 * float64(n)
+	},
+	func(n int) (func(), float64) {
+		n = max(1, n/2)
+		x, y := ramp(n), ramp(n)
+		return func() { tensor.Free(x.Mul(y).Eval()) }, 12 * float64(n)
+	},
 }
 
 // levels are the sizes of data for which reading is measured: half of each cache, because something else is
@@ -109,15 +125,14 @@ func try(ctx context.Context, f func()) error {
 	return tensor.Try(func() { tensor.Within(ctx, f) })
 }
 
-// ratesOf returns the rates of the largest size of work that the device does in reasonable time, of several
-// runs.
-// Make returns the work of a size and its amount.
-func ratesOf(ctx context.Context, largest int, make func(n int) (func(), float64)) (rates []float64, err error) {
+// ratesOf returns the rates of work of several sizes, the largest last: several rates of the largest that the
+// device does in reasonable time, one of each smaller. Make returns the work of a size and its amount.
+func ratesOf(ctx context.Context, largest int, make func(n int) (func(), float64)) (sizes [][]float64, err error) {
 	err = try(ctx, func() {
 		for n := max(1, largest/smallestSize); n <= largest; n *= 2 {
 			work, amount := make(n)
 			work() // builds the plan and fetches the data
-			rates = nil
+			var rates []float64
 			took := time.Duration(0)
 			for spent := time.Duration(0); spent < ceilingTime && ctx.Err() == nil; spent += took {
 				start := time.Now()
@@ -128,6 +143,9 @@ func ratesOf(ctx context.Context, largest int, make func(n int) (func(), float64
 					break // a larger one tells more
 				}
 			}
+			if len(rates) > 0 {
+				sizes = append(sizes, rates)
+			}
 			if took > longEnough {
 				return
 			}
@@ -136,8 +154,8 @@ func ratesOf(ctx context.Context, largest int, make func(n int) (func(), float64
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err == nil && len(rates) == 0 {
-		err = fmt.Errorf("bench: got no time to measure a ceiling")
+	if err == nil && len(sizes) == 0 {
+		err = errors.New("bench: got no time to measure a ceiling")
 	}
-	return rates, err
+	return sizes, err
 }

@@ -57,6 +57,7 @@ func TestRefuse(t *testing.T) {
 		{"a busy machine's ceiling is too low", doubtful, product(dtype.F32), 2e9 / 200e9, ""},
 		{"but not by any factor", doubtful, product(dtype.F32), 2e9 / 88e12, "88.0 TFLOP/s would be 1467 times"},
 		{"from a cache", slowMachine, Tally{Bytes: 1e9}, 1e9 / 90e9, ""},
+		{"from a cache, as its data happen to lie", slowMachine, Tally{Bytes: 1e9}, 1e9 / 180e9, ""},
 		{"from nowhere", slowMachine, Tally{Bytes: 1e9}, 1e9 / 900e9, "900 GB/s would be 9.00 times as much as L2 gives"},
 		{"nothing is claimed", slowMachine, Tally{}, 1e-9, ""},
 		{"no ceilings are known", Ceilings{}, product(dtype.F32), 1e-9, ""},
