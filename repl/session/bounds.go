@@ -13,9 +13,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// boundsHint says how long the slice was whose index was out of range: the interpreter's panic does not. It
-// is known where one line at the top of a cell indexes one variable of the session; then it is that one, as
-// it still is.
+// boundsHint gives the length of the slice whose index was out of range, because the interpreter's panic
+// leaves it out. It is known only where one line at the top of a cell indexes one variable of the session.
+// The length is the variable's current one.
 func (s *Session) boundsHint(e *PanicError) string {
 	if _, fault := e.Value.(runtime.Error); !fault || !strings.HasSuffix(e.text, "out of range") || e.Diag == nil || e.Diag.Cell == 0 || len(e.Frames) > 1 || len(e.Frames) == 1 && e.Frames[0].Func != "" {
 		return ""
@@ -46,7 +46,7 @@ func (s *Session) boundsHint(e *PanicError) string {
 
 func first(v any, _ bool) any { return v }
 
-// onlyIndexed is the one variable that a line of Go indexes or slices.
+// onlyIndexed returns the name of the only variable that a line of Go indexes or slices.
 func onlyIndexed(line string) (name string, ok bool) {
 	line = strings.TrimSuffix(strings.TrimSpace(line), "{")
 	f, err := parser.ParseFile(token.NewFileSet(), "", "package p;func _(){"+line+"\n}", parser.SkipObjectResolution)
@@ -77,8 +77,7 @@ func onlyIndexed(line string) (name string, ok bool) {
 	return name, simple && len(indexed) == 1
 }
 
-// localIn says whether a cell may declare a name inside of a block, where it hides the variable of the
-// session.
+// localIn says whether a cell may declare a name inside of a block, where it hides the session's variable.
 func localIn(cell, name string) bool {
 	declared := regexp.MustCompile(`(?m)^(.*)\b` + regexp.QuoteMeta(name) + `\b[\w, ]*(?::=| [\w\[\]*.]+ =)`)
 	for _, m := range declared.FindAllStringSubmatch(cell, -1) {

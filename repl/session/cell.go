@@ -19,12 +19,12 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// Run runs one cell: Go, command lines, or both. It is checked as a whole before any of it runs; only what
-// follows a command line that changes the session is checked after that. Cancelling ctx interrupts the cell,
-// which keeps the variables that it has assigned.
+// Run runs one cell: Go, command lines, or both. The whole cell is checked before any of it runs. Only the
+// pieces after a command line that changes the session are checked later. Cancelling ctx interrupts the
+// cell; variables that it has assigned keep their new values.
 //
-// One cell runs at a time: another caller waits. A command that runs cells in turn does so with the context
-// that it was given, by which they are known as part of its cell.
+// One cell runs at a time: another caller waits. A command that runs cells in turn passes on its own
+// context, and Run knows such cells by that context as part of the command's cell.
 func (s *Session) Run(ctx context.Context, cell string) Result {
 	start := time.Now()
 	if !s.runner.Running(ctx) {
@@ -78,8 +78,8 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	return nil
 }
 
-// prepared has f check and build code, and waits for it, until ctx is cancelled: a check that does not end,
-// which would be a fault of this package, must not take the session with it.
+// prepared has f check and build code, and waits for it until ctx is cancelled. A check that hangs is a
+// fault of this package, but it must not make the session hang as well.
 func (s *Session) prepared(ctx context.Context, f func() error) error {
 	var err error
 	ended := s.runner.Do(ctx, func() {
@@ -99,8 +99,8 @@ func (s *Session) prepared(ctx context.Context, f func() error) error {
 	return err
 }
 
-// execute runs a unit's program and waits for its end. Finish is called like the last statement of it; more
-// says that the cell has more to run after it.
+// execute runs a unit's program and waits for its end. The program calls finish as its last statement.
+// More says that more of the cell runs after this program.
 func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finish func()) (quit bool, err error) {
 	if !u.Runs {
 		if err := s.interp.Run(u.Program); err != nil {
@@ -115,8 +115,8 @@ func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finis
 	return quit, err
 }
 
-// runUnits runs the units of pieces and says of how many. It stops early after a command that has changed the
-// session, because what follows must be checked again.
+// runUnits runs the units of pieces and returns the number of pieces that ran. It stops early after a
+// command that has changed the session, because the rest of the cell must be checked again.
 func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Unit) (done int, err error) {
 	var ran []*compile.Unit
 	defer func() {
@@ -167,8 +167,8 @@ func (s *Session) runUnits(ctx context.Context, r *Result, units [][]*compile.Un
 	return len(units), nil
 }
 
-// showNow prints what commands of the cell have to show before code runs that may print. What the front end
-// has not made text of waits in the result.
+// showNow prints the values that commands of the cell show, before code runs that may print. A value that
+// the front end has not rendered as text stays in the result.
 func (s *Session) showNow(r *Result) {
 	if s.opts.Stdout == nil {
 		return
@@ -183,7 +183,7 @@ func (s *Session) showNow(r *Result) {
 	}
 }
 
-// runCommand runs a command line, and renders what it shows, like code of the cell.
+// runCommand runs a command line, and renders its value, as is done for code of the cell.
 func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) error {
 	if s.opts.Commands == nil {
 		return fmt.Errorf("%s: %s: this session has no commands", world.CellName(r.N), u.Command)
@@ -220,8 +220,8 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	return err
 }
 
-// runUnit commits a unit's declarations and runs its code. A variable of a cell that panics or is interrupted
-// holds what was assigned so far. More says that the cell has more to run after it.
+// runUnit commits a unit's declarations and runs its code. After a panic or an interrupt, the variables
+// hold the values assigned so far. More says that more of the cell runs after this unit.
 func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more bool) (quit bool, err error) {
 	if u.Own != nil {
 		if s.packages.Ran(u.Own) {
@@ -275,17 +275,16 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	return quit, err
 }
 
-// partial says whether an error is that of a call that was interrupted, has paused, or has come to numbers
-// that are not finite after steps that were made.
+// partial says whether a call that returned this error also returned a result worth keeping: it was
+// interrupted, it paused, or its numbers became infinite or NaN after some steps.
 func partial(err error) bool {
 	interrupted, paused, bad := new(train.Interrupted), new(train.Paused), new(train.NotFinite)
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &interrupted) || errors.As(err, &paused) || errors.As(err, &bad) && bad.Step > 1
 }
 
-// unassigned gives the variables back what they meant before the cell, which a unit has declared that failed
-// before it came to assign them: a name that was new is undeclared again, and one that had another type has
-// its old value.
+// unassigned takes back the declarations of a unit that failed before it assigned its variables. A name
+// that was new is undeclared again. A name that had another type has its old type and value again.
 func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, err error) {
 	var failed *FailedError
 	var panicked *PanicError
@@ -304,7 +303,7 @@ func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, e
 			continue
 		}
 		if v := s.rt.Variable(now.Internal); v.IsValid() && !v.IsZero() {
-			continue // it was assigned, then or later
+			continue // it was assigned, now or later
 		}
 		if delete(s.compiler.World.Names, name); old != nil {
 			s.compiler.World.Names[name] = old
@@ -313,18 +312,18 @@ func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, e
 	}
 }
 
-// A result is what the trailing expression of a cell leaves.
+// A result is the value of a cell's trailing expression.
 type result struct {
 	n      int
 	u      *compile.Unit
 	values []reflect.Value
-	says   bool          // the values are more than nil errors
-	shown  display.Value // them, rendered
-	err    error         // that the expression has returned
+	says   bool          // there is more to show than nil errors
+	shown  display.Value // the values, rendered
+	err    error         // the error that the expression returned
 }
 
-// finish is the last thing that the cell does: it renders the values. What it makes is looked at when the
-// cell has ended.
+// finish returns the last call that the cell makes, which renders the values. The session reads the
+// rendered values when the cell has ended.
 func (l *result) finish(s *Session) func() {
 	if l == nil {
 		return nil
@@ -362,7 +361,7 @@ func (l *result) show(s *Session) {
 	}
 }
 
-// take adds what the cell has left to its result, and keeps it as Out[n].
+// take adds the cell's value to its result, and keeps it as Out[n].
 func (l *result) take(s *Session, r *Result) error {
 	if l.err != nil {
 		return l.err
@@ -377,7 +376,7 @@ func (l *result) take(s *Session, r *Result) error {
 	return nil
 }
 
-// render makes what the front end shows of a value; nil, if it was stopped meanwhile.
+// render renders a value for the front end. It returns nil if the cell was stopped meanwhile.
 func (s *Session) render(v display.Value, result int) display.Value {
 	c := s.rt.Current()
 	before := s.rt.Cause(c)
@@ -393,7 +392,8 @@ func (s *Session) render(v display.Value, result int) display.Value {
 	return shown
 }
 
-// told is an error with its text: that may be made by code of a cell, which runs inside of cells only.
+// told is an error together with its text. Code of a cell may make that text, and such code runs inside of
+// cells only, so the text is made early.
 type told struct {
 	error
 	text string
@@ -401,8 +401,8 @@ type told struct {
 
 func asTold(err error) error { return &told{err, err.Error()} }
 
-// tellAt is asTold for the error of a command, with its line in front if the cell has more than the command,
-// unless the error names a place itself.
+// tellAt is asTold for the error of a command. It puts the command's line in front if the cell has more
+// than the command, unless the error names a place itself.
 func (s *Session) tellAt(u *compile.Unit, n int, err error) error {
 	t := &told{err, err.Error()}
 	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
@@ -414,5 +414,5 @@ func (s *Session) tellAt(u *compile.Unit, n int, err error) error {
 
 func (t *told) Error() string { return t.text }
 
-// Unwrap is the error itself.
+// Unwrap returns the error without its text.
 func (t *told) Unwrap() error { return t.error }

@@ -11,13 +11,13 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// traceLine is what the interpreter writes about a function that a panic leaves: 3/cell:2:5: panic:
+// traceLine matches a line of the interpreter about a function that a panic leaves: 3/cell:2:5: panic:
 // mcs.f(...).
 var traceLine = lazy.Regexp(`^(\d+)/cell:(\d+):(\d+): panic: mcs\.?([^(]*)\(`)
 
-// userFrames are the calls of cells' code that a panic went through. The interpreter tells the functions, but
-// it takes the function around a literal for the literal, and its places are those of any statement of the
-// same kind; so the places come from the marks.
+// userFrames returns the calls of cells' code that a panic went through, and the place of the panic. The
+// interpreter names the functions, but it confuses a function literal with the function around it, and its
+// places may be those of another statement of the same kind. So the places come from the marks.
 func (ps *places) userFrames(trace []string, value any) (list []Frame, place *Diag) {
 	add := func(m *lower.Mark) {
 		if m == nil {
@@ -49,7 +49,7 @@ func (ps *places) userFrames(trace []string, value any) (list []Frame, place *Di
 			continue
 		}
 		if name == "cell" {
-			break // what called it, if anything did, is the statement below
+			break // its caller, if it has one, is the statement below
 		}
 		add(ps.functionMark(name))
 	}
@@ -59,7 +59,7 @@ func (ps *places) userFrames(trace []string, value any) (list []Frame, place *Di
 	return list, place
 }
 
-// display is the name that marks have for a function of the interpreter's.
+// display returns the name that marks use for a function, from the interpreter's name for it.
 func (ps *places) display(internal string) string {
 	if internal == "cell" {
 		return ""
@@ -79,7 +79,7 @@ func (ps *places) frame(m *lower.Mark) Frame {
 	return f
 }
 
-// functionMark is the statement that a declared function has begun.
+// functionMark returns the mark of the newest statement in a declared function.
 func (ps *places) functionMark(name string) *lower.Mark {
 	for _, d := range ps.compiler.Functions(name) {
 		if m := ps.markAt(d.Slot); m != nil && ps.cellOf(m) == d.Cell {
@@ -89,8 +89,8 @@ func (ps *places) functionMark(name string) *lower.Mark {
 	return nil
 }
 
-// panicPlace is where a statement panicked: at the call of the tensor op that says so, at its only call, or
-// somewhere in it.
+// panicPlace returns the place in a statement that panicked: the call of the tensor op that the panic
+// names, or the statement's only call, or the whole statement.
 func (ps *places) panicPlace(m *lower.Mark, value any) *Diag {
 	var call *lower.Call
 	if te, ok := value.(tensorError); ok {
@@ -106,9 +106,8 @@ func (ps *places) panicPlace(m *lower.Mark, value any) *Diag {
 	return &d
 }
 
-// opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It is not
-// found if several might be meant. What fails in an evaluation is the last of the calls that have made the
-// value.
+// opCall finds the call that an op's name stands for: matmul is MatMul, layer_norm is LayerNorm. It
+// returns nil if several calls fit. An evaluation fails in the last of the calls that made the value.
 func opCall(calls []lower.Call, op string) *lower.Call {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c lower.Call) bool { return c.Name == lower.Values })
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
@@ -122,7 +121,7 @@ func opCall(calls []lower.Call, op string) *lower.Call {
 		}
 	}
 	if found == nil && (len(calls) == 1 || op == "eval" && len(calls) > 0) {
-		return &calls[0] // the outermost one
+		return &calls[0] // the outermost call
 	}
 	return found
 }

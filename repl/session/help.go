@@ -12,21 +12,21 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// What help tells, as front ends have it.
+// Types of package help, for front ends.
 type (
 	// A Completion is one way to go on at the cursor.
 	Completion = help.Completion
 	// A Hint says what belongs where the cursor is.
 	Hint = help.Hint
-	// An Info is what `name?` tells; a Group of its members is made of Items.
+	// An Info is the answer to `name?`. A Group of its members is made of Items.
 	Info  = help.Info
 	Group = help.Group
 	Item  = help.Item
 )
 
-// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos.
-// The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
-// Completing command lines is up to whoever has the commands.
+// Complete lists ways to go on at byte pos of a cell, the likeliest first. Each replaces the bytes
+// from…pos. The cell may be unfinished or wrong. Any goroutine may call it; while a cell runs the list is
+// empty. Complete does not complete command lines: the package that has the commands does.
 func (s *Session) Complete(src string, pos int) (from int, list []Completion) {
 	pos = min(max(pos, 0), len(src))
 	if !s.busy.TryLock() {
@@ -36,14 +36,15 @@ func (s *Session) Complete(src string, pos int) (from int, list []Completion) {
 	return s.helper().Complete(src, pos)
 }
 
-// CompletePath completes the path of a file, relative to the session's folder; from is where its last element
-// begins. Folders end with a separator. Hidden files are listed when a dot is typed.
+// CompletePath completes the path of a file, relative to the session's folder. From is where the last
+// element of the path begins. Folders end with a separator. Hidden files are listed only after a dot.
 func (s *Session) CompletePath(path string) (from int, list []Completion) {
 	return s.helper().CompletePath(path)
 }
 
-// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell.
-// The cell may be unfinished or wrong. Any goroutine may ask; while a cell runs there is no answer.
+// Hint describes the innermost call, conversion, instantiation or struct literal around byte pos of a
+// cell. The cell may be unfinished or wrong. Any goroutine may call it; while a cell runs there is no
+// hint.
 func (s *Session) Hint(src string, pos int) (Hint, bool) {
 	if !s.busy.TryLock() {
 		return Hint{}, false
@@ -52,19 +53,19 @@ func (s *Session) Hint(src string, pos int) (Hint, bool) {
 	return s.helper().Hint(src, min(max(pos, 0), len(src)))
 }
 
-// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression,
-// which it does not evaluate.
+// Inspect describes a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression.
+// It does not evaluate the expression.
 func (s *Session) Inspect(expr string) (Info, error) { return s.helper().Inspect(expr) }
 
-// Source is the source of what an Info tells about: as it was typed, for what a cell or a package of the
-// user's declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the
-// standard library.
+// Source returns the source of the declaration that an Info describes. For declarations of a cell or of
+// the user's packages it is the text as typed. For the engine it comes from the copy inside mcs, and for
+// the standard library from the Go installation, if there is one.
 func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
 
-// helper is help about the session as it is now.
+// helper returns the help for the session in its current state.
 func (s *Session) helper() *help.Helper { return &help.Helper{Session: seen{s}} }
 
-// seen is the session as help sees it.
+// seen implements the view of the session that package help needs.
 type seen struct{ s *Session }
 
 func (v seen) World() *world.World { return v.s.compiler.World }
@@ -74,7 +75,7 @@ func (v seen) Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra 
 }
 
 func (v seen) Import(st *world.Stage, decl string) {
-	_, _ = v.s.compiler.CheckImport(st, v.s.Next(), decl, cell.Piece{Kind: cell.Import, To: len(decl)}) // a wrong one imports nothing
+	_, _ = v.s.compiler.CheckImport(st, v.s.Next(), decl, cell.Piece{Kind: cell.Import, To: len(decl)})
 }
 
 func (v seen) Outs(list []ast.Stmt) (extra []types.Object) {

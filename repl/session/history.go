@@ -2,17 +2,17 @@ package session
 
 import "github.com/mcs-notebook/mcs/repl/session/internal/compile"
 
-// A history is what a session remembers of its cells when they have ended. A reset does not forget it.
+// A history is the session's memory of its ended cells. A reset does not clear it.
 type history struct {
-	n         int // the newest cell
+	n         int // number of the newest cell
 	cells     []Cell
-	command   *compile.Unit // the command line that runs
+	command   *compile.Unit // the command line that runs now
 	lastPanic *PanicError
 	// generation counts the changes that commands make, after which the rest of a cell is checked again.
 	generation int
 }
 
-// text is the text of a cell.
+// text returns the text of a cell.
 func (h *history) text(n int) string {
 	for i := len(h.cells) - 1; i >= 0; i-- {
 		if h.cells[i].N == n {

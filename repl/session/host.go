@@ -11,14 +11,14 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A host is the session as those see it who run its cells, and who load the packages of the user's.
+// A host gives packages supervise and program the parts of a session that they need.
 type host struct{ s *Session }
 
 func (h host) Cell() string { return world.CellName(h.s.past.n) }
 
 func (h host) Context(ctx context.Context) context.Context { return h.s.settings(h.s.progress(ctx)) }
 
-// Begin gives the variable ctx its value, and forgets where code was.
+// Begin sets the variable ctx, and forgets the marks of earlier code.
 func (h host) Begin(ctx context.Context) {
 	if v := h.s.rt.Variable("ctx"); v.IsValid() {
 		v.Set(reflect.ValueOf(&ctx).Elem())
@@ -38,7 +38,7 @@ func (h host) Flush() { h.s.streams.Flush() }
 
 func (h host) Tell(format string, args ...any) { h.s.tell(format, args...) }
 
-// RunUnit runs a unit of a package of the user's.
+// RunUnit runs a unit of one of the user's packages.
 func (h host) RunUnit(ctx context.Context, u *compile.Unit) error {
 	_, err := h.s.runUnit(ctx, &Result{}, u, false)
 	return err

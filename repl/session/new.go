@@ -27,8 +27,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// stackHeadroom is how deep a goroutine's stack may grow before the process ends; the watchdog stops a cell
-// long before that.
+// stackHeadroom is the depth in bytes at which Go ends the process because of one goroutine's stack. The
+// watchdog stops a cell long before.
 const stackHeadroom = min(2<<30, math.MaxInt)
 
 // New starts a session.
@@ -38,7 +38,7 @@ func New(o Options) (*Session, error) { return open(o, nil) }
 func open(o Options, p *programRun) (*Session, error) {
 	limits := o.limits.Or(supervise.MachineLimits())
 	debug.SetMaxStack(stackHeadroom)
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect before the watchdog takes garbage for too much
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // collect garbage before the watchdog counts it as memory in use
 		debug.SetMemoryLimit(int64(min(limits.Memory, math.MaxInt64)))
 	}
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
@@ -81,7 +81,7 @@ func (s *Session) start() error {
 	return s.begin()
 }
 
-// begin runs the prelude, so that package rt knows the interpreter's variables.
+// begin runs the prelude, which gives package rt the interpreter's variables.
 func (s *Session) begin() error {
 	if err := s.interp.Use("mcs/rt", "rt", s.library.Runtime()); err != nil {
 		return err
@@ -101,10 +101,10 @@ func (s *Session) begin() error {
 	return nil
 }
 
-// Close ends the session. What still runs is told to stop.
+// Close ends the session and interrupts code that still runs.
 func (s *Session) Close() error {
 	s.rt.InterruptAll(errors.New("the session has ended"))
-	if s.busy.TryLock() { // else a cell still runs
+	if s.busy.TryLock() { // otherwise a cell still runs
 		s.runner.Close()
 		s.busy.Unlock()
 	}
@@ -112,12 +112,12 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Reset forgets all that cells have declared. The numbers of cells go on, and so does the history.
+// Reset forgets all declarations of cells. The history stays, and the numbers of cells go on.
 func (s *Session) Reset() {
 	s.rt.InterruptOthers(errors.New("the session was reset"))
 	s.past.generation++
 	if err := s.start(); err != nil {
-		panic(err) // it has worked in New
+		panic(err) // the same call succeeded in New
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *Session) Next() int { return s.past.n + 1 }
 // Stdout is where cells print.
 func (s *Session) Stdout() io.Writer { return s.streams.Out }
 
-// Dir is the folder that relative paths mean; empty for the process's own.
+// Dir is the folder that relative paths start from. An empty string is the process's folder.
 func (s *Session) Dir() string { return s.opts.Dir }
 
 // History returns the cells so far, the oldest first.
@@ -136,7 +136,8 @@ func (s *Session) History() []Cell { return append([]Cell(nil), s.past.cells...)
 // LastPanic is the newest panic of a cell, or nil.
 func (s *Session) LastPanic() *PanicError { return s.past.lastPanic }
 
-// text is the text of a cell, or of the file of a package that a number stands for, which has a name.
+// text returns the text of a cell. If the number stands for a file of a package, it returns that file's
+// text and its name.
 func (s *Session) text(n int) (text, file string) {
 	if text, file := s.packages.Text(n); file != "" {
 		return text, file
@@ -150,7 +151,7 @@ func (s *Session) source(n int) string {
 	return text
 }
 
-// home is the folder that the imports of cells start from.
+// home returns the folder that the imports of cells start from.
 func home(o Options) string {
 	dir := o.Source
 	if dir == "" {
@@ -163,7 +164,7 @@ func home(o Options) string {
 	return abs
 }
 
-// progress gives a context the sink of progress events.
+// progress returns ctx with the session's sink of progress events.
 func (s *Session) progress(ctx context.Context) context.Context {
 	if s.opts.Progress == nil {
 		return ctx
@@ -171,14 +172,14 @@ func (s *Session) progress(ctx context.Context) context.Context {
 	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note) })
 }
 
-// Guard is what stops evaluations of the session's cells that make a NaN or an infinity.
+// Guard is the guard that stops an evaluation of the session's cells when it makes a NaN or an infinity.
 func (s *Session) Guard() *tensor.Guard { return &s.finite }
 
-// settings is ctx with the session's own generator of random tensors, default device and guard.
+// settings returns ctx with the session's generator of random tensors, default device and guard.
 func (s *Session) settings(ctx context.Context) context.Context {
 	return device.WithChoice(tensor.WithRNG(tensor.WithGuard(ctx, &s.finite), s.random), &s.device)
 }
 
-// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no
-// deferred function of it runs any more. Variables stay.
+// Kill ends a cell that was interrupted and does not stop. Its code is abandoned where it is, and its
+// deferred functions do not run. Variables stay.
 func (s *Session) Kill() { s.runner.Kill() }

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// news says what has become of names since the units began to run that have got another type: what they are,
-// and who goes on with what they were.
+// news describes the names whose type has changed since the units began to run: the new meaning of each
+// name, and the functions and goroutines that still use the old one.
 func (s *Session) news(ran []*compile.Unit) (lines []string) {
 	say := func(line string) {
 		if !slices.Contains(lines, line) {
@@ -45,7 +45,7 @@ func (s *Session) news(ran []*compile.Unit) (lines []string) {
 			was, is := help.Article(world.TypeString(old.Obj.Type())), help.Article(what)
 			say(fmt.Sprintf("%s is %s now, it was %s", old.Name, is, was) + keeping(holders))
 		}
-		for _, m := range u.Moves { // the variable is another one
+		for _, m := range u.Moves { // the name now means another variable
 			if holders := s.holding(m.From); len(holders) > 0 {
 				say(fmt.Sprintf("%s is of the new %s now", m.From.Name, world.TypeString(m.To.Obj.Type())) + keeping(holders))
 			}
@@ -57,7 +57,7 @@ func (s *Session) news(ran []*compile.Unit) (lines []string) {
 	return lines
 }
 
-// renewAll has the types that were declared again take the place of those before.
+// renewAll makes redeclared types take the place of their earlier versions.
 func (s *Session) renewAll(replaced []*world.Entity) {
 	for _, old := range replaced {
 		was, ok := old.Obj.(*types.TypeName)
@@ -71,15 +71,15 @@ func (s *Session) renewAll(replaced []*world.Entity) {
 	}
 }
 
-// renew has a type stand for what its name was before, if it is made of the same: values that an any holds
-// have the new methods.
+// renew makes a type stand for the earlier type of its name, if both have the same underlying type. Values
+// of the earlier type that an any holds then have the new methods.
 func (s *Session) renew(was, now *types.TypeName) {
 	if now != was && !now.IsAlias() && !was.IsAlias() && compile.SameShape(was.Type(), now.Type()) {
 		s.rt.Renew(s.compiler.Types.Renew(was, now))
 	}
 }
 
-// keeping says who goes on with what a name was.
+// keeping words the list of functions and variables that still use the old meaning of a name.
 func keeping(holders []string) string {
 	switch n := len(holders); n {
 	case 0:
@@ -91,7 +91,7 @@ func keeping(holders []string) string {
 	}
 }
 
-// meaning is what the name of a variable, function, type or method is now.
+// meaning returns the entity that the name of a variable, function, type or method means now.
 func (s *Session) meaning(old *world.Entity) *world.Entity {
 	recv, name, method := strings.Cut(old.Name, ".")
 	if !method {
@@ -108,7 +108,7 @@ func (s *Session) meaning(old *world.Entity) *world.Entity {
 	return nil
 }
 
-// holding are those who hold on to a variable or function that its name means no longer.
+// holding lists the declarations that still use a variable or function after its name got a new meaning.
 func (s *Session) holding(old *world.Entity) (list []string) {
 	running := len(s.rt.Goroutines()) > 0
 	for _, h := range s.compiler.World.Holders {
@@ -117,7 +117,7 @@ func (s *Session) holding(old *world.Entity) (list []string) {
 			continue
 		}
 		if e := s.compiler.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
-			continue // it has gone
+			continue // the variable was deleted
 		}
 		if text := h.String(); !slices.Contains(list, text) {
 			list = append(list, text)
@@ -126,7 +126,7 @@ func (s *Session) holding(old *world.Entity) (list []string) {
 	return list
 }
 
-// keepingType are the variables of a type that its name means no longer.
+// keepingType lists the variables whose type is an earlier version of a redeclared type.
 func (s *Session) keepingType(old types.Object) (lines []string) {
 	for name, e := range s.compiler.World.Names {
 		if e.Kind != world.Var {

@@ -13,26 +13,26 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// keepBytes is the size up to which a result is kept as Out[n]. A bigger one, and whatever is behind a
-// pointer (a tensor, a model), is kept only as long as something else does.
+// keepBytes is the largest size of a result that Out[n] keeps. A larger result, and any value behind a
+// pointer (a tensor, a model), lives only as long as something else refers to it.
 const keepBytes = 4 << 10
 
 // An out is the value of a cell's trailing expression.
 type out struct {
 	compile.Out
-	value reflect.Value      // if it is small
-	weak  weak.Pointer[byte] // what a pointer, or a struct that is one pointer, points to
-	rtype reflect.Type       // of the value, for weak ones
-	size  string             // why it was not kept
+	value reflect.Value      // set if it is small
+	weak  weak.Pointer[byte] // the target of a value that is a pointer, or a struct of one pointer
+	rtype reflect.Type       // the value's type, if weak is set
+	size  string             // why the value was not kept
 }
 
 // outs are the results that cells can mention.
 type outs struct {
 	list map[int]*out
-	last int // the newest
+	last int // number of the newest result
 }
 
-// keep stores a result. The newest one is held as it is, whatever its size: it is _.
+// keep stores a result. The newest result is the variable _, so it is kept whatever its size.
 func (os *outs) keep(n int, t types.Type, v reflect.Value) {
 	if old := os.list[os.last]; old != nil {
 		old.shrink()
@@ -44,7 +44,7 @@ func (os *outs) keep(n int, t types.Type, v reflect.Value) {
 	os.list[n], os.last = o, n
 }
 
-// Out is Out[n] as code gets at it, or nil.
+// Out returns Out[n] as the compiler needs it, or nil.
 func (os *outs) Out(n int) *compile.Out {
 	if o := os.list[n]; o != nil {
 		return &o.Out
@@ -52,10 +52,10 @@ func (os *outs) Out(n int) *compile.Out {
 	return nil
 }
 
-// Last is the newest result as code gets at it, or nil.
+// Last returns the newest result as the compiler needs it, or nil.
 func (os *outs) Last() *compile.Out { return os.Out(os.last) }
 
-// shrink lets go of a value that is not small.
+// shrink drops a value that is not small.
 func (o *out) shrink() {
 	v := o.value
 	if !v.IsValid() || small(v, 0) <= keepBytes {
@@ -69,7 +69,7 @@ func (o *out) shrink() {
 	o.size = fmt.Sprintf("it is larger than %d bytes", keepBytes)
 }
 
-// onlyPointer is the pointer that v consists of, or nil.
+// onlyPointer returns the pointer of a value that consists of one pointer, or nil.
 func onlyPointer(v reflect.Value) unsafe.Pointer {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -82,12 +82,12 @@ func onlyPointer(v reflect.Value) unsafe.Pointer {
 	return nil
 }
 
-// smallDepth is how deep a value may be nested that is kept.
+// smallDepth is the deepest nesting of a value that Out[n] keeps.
 const smallDepth = 20
 
-// small is the size of a value with all that it holds, counted up to a bit more than keepBytes. What it
-// points to does not count as small, however little it is, and what is nested deep, as all that holds itself
-// is, does not either.
+// small returns the size in bytes of a value with everything it contains. It stops counting a bit above
+// keepBytes. The target of a pointer is never small, whatever its size. Nor is a deeply nested value, so a
+// value that contains itself ends the count.
 func small(v reflect.Value, depth int) int {
 	if !v.IsValid() {
 		return 0
@@ -125,7 +125,7 @@ func small(v reflect.Value, depth int) int {
 	return n
 }
 
-// get is the value, if something has kept it.
+// get returns the value, if it still exists.
 func (o *out) get() (reflect.Value, error) {
 	if o.value.IsValid() || o.rtype == nil {
 		return o.value, nil
@@ -143,10 +143,10 @@ func (o *out) get() (reflect.Value, error) {
 	return v, nil
 }
 
-// resultName is how people call the result of a cell.
+// resultName returns the name of a cell's result for messages.
 func resultName(n int) string { return fmt.Sprintf("Out[%d]", n) }
 
-// load puts results into their variables, which may not exist yet.
+// load puts results into their interpreter variables, which it declares if they are missing.
 func (s *Session) load(list []*compile.Out) error {
 	for _, o := range list {
 		v, err := s.outs.list[o.N].get()
@@ -162,8 +162,8 @@ func (s *Session) load(list []*compile.Out) error {
 	return nil
 }
 
-// Whole is a value as a result shows it, with nothing left out: that of a variable, of Out[n], or of the last
-// result for "_" and "".
+// Whole returns a value as a result shows it, but complete. The name is a variable or Out[n]; "_" and ""
+// mean the last result.
 func (s *Session) Whole(name string) (display.Value, error) {
 	f := *s.format
 	f.Whole = true

@@ -13,14 +13,14 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A tensorError is a panic of the engine: a wrong shape or dtype is the caller's mistake, and shown like a
-// compile error.
+// A tensorError is a panic of the engine. A wrong shape or dtype is a mistake of the calling code, so it
+// is shown like a compile error.
 type tensorError interface {
 	error
 	TensorOp() string
 }
 
-// Error is the place, the message, the line with a caret, and where the function was called.
+// Error gives the place, the message, the line with a caret, and the calls that led there.
 func (e *PanicError) Error() string {
 	msg := e.text
 	if _, ok := e.Value.(tensorError); !ok {
@@ -38,7 +38,7 @@ func (e *PanicError) Error() string {
 	return d.String() + frames(rest)
 }
 
-// frames lists calls, innermost first.
+// frames formats calls, innermost first.
 func frames(list []Frame) string {
 	var b strings.Builder
 	for _, f := range list {
@@ -50,7 +50,7 @@ func frames(list []Frame) string {
 	return b.String()
 }
 
-// panicked is the error of a cell that has panicked.
+// panicked returns the error of a cell that has panicked.
 func (s *Session) panicked(o rt.Outcome) error {
 	switch v := o.Value.(type) {
 	case rt.Failed:
@@ -68,8 +68,8 @@ func (s *Session) panicked(o rt.Outcome) error {
 	return e
 }
 
-// panicText is what a panic says. Where its value cannot be asked, because that panics in turn or does not
-// end, it is the value's type.
+// panicText returns the text of a panic's value. If the value's own methods panic or do not end, it is the
+// value's type.
 func panicText(o rt.Outcome) string {
 	if !o.Mute {
 		return o.Text
@@ -77,7 +77,7 @@ func panicText(o rt.Outcome) string {
 	return fmt.Sprintf("%T (which panics when it is asked what it says)", o.Value)
 }
 
-// guardError says where a cell was stopped that would have used up the machine.
+// guardError says where the watchdog stopped a cell that would have exhausted the machine.
 func (s *Session) guardError(cause error) error {
 	e := &PanicError{Value: cause, text: cause.Error()}
 	if m := s.places.markAt(lower.CellSlot); m != nil {
@@ -116,7 +116,7 @@ func isError(t types.Type) bool {
 	return types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
-// asError is the error in a variable, if it is not nil.
+// asError returns the error in a variable, if it is not nil.
 func asError(v reflect.Value) (error, bool) {
 	if v.Kind() == reflect.Interface && v.IsNil() {
 		return nil, false
@@ -129,7 +129,7 @@ func asError(v reflect.Value) (error, bool) {
 	return err, ok && err != nil
 }
 
-// A FailedError is an error that a top-level statement returned and left out: it stops the cell.
+// A FailedError is an error that a top-level statement returned and did not assign. It stops the cell.
 type FailedError struct {
 	Diag Diag
 	Err  error
@@ -139,5 +139,5 @@ type FailedError struct {
 
 func (e *FailedError) Error() string { return e.Diag.String() }
 
-// Unwrap is the error that was returned.
+// Unwrap returns the error of the statement.
 func (e *FailedError) Unwrap() error { return e.Err }

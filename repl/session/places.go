@@ -14,23 +14,23 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// places tell where code of cells is, from the marks that its statements set: those of a panic, and of the
-// operation of the engine that runs.
+// places finds positions in code of cells from the marks that statements set: the position of a panic, and
+// the one of the engine operation that runs.
 type places struct {
 	compiler *compile.Compiler
 	rt       *rt.Runtime
 	past     *history
-	lines    map[token.Pos]string // what the lines of marks are called
+	lines    map[token.Pos]string // the names of the lines of marks
 }
 
-// place says which line of a cell runs an operation of the engine: "In[3]:2". Only the goroutine of a cell's
-// body may ask, because marks are those of whichever goroutine has set them last.
+// place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
+// cell's body may call it, because all goroutines set the same marks.
 //
-// The newest statement that calls the engine has set a mark. It may have ended since: then its function has
-// returned to a statement that goes on to call the engine. If both may be meant, the one that names the
-// operation is; if both or none do, the text is "In[2]:1 or In[3]:2".
+// The newest statement that calls the engine has set a mark. That statement may have ended since: then its
+// function has returned to a statement that itself calls the engine. If both statements fit, the one that
+// names the operation is chosen. If both or neither name it, the text is "In[2]:1 or In[3]:2".
 //
-// Without an operation it is all lines that are under way, the outermost first.
+// If op is empty, it returns all lines that are running, the outermost first.
 func (ps *places) place(op string) string {
 	if op == "" {
 		return strings.Join(ps.stack(), "\n")
@@ -39,7 +39,7 @@ func (ps *places) place(op string) string {
 	if m == nil {
 		return ps.lineOf(ps.markAt(lower.CellSlot))
 	}
-	if m.Func == "" { // the cell's own statement: nothing can have called it
+	if m.Func == "" { // the cell's own statement: no function of a cell called it
 		return ps.lineOf(m)
 	}
 	places := []*lower.Mark{m}
@@ -65,8 +65,8 @@ func (ps *places) place(op string) string {
 	return strings.Join(slices.Compact(lines), " or ")
 }
 
-// stack finds the way from the statement that runs to the newest one that calls the engine: over statements of
-// which each may have called the function of the next.
+// stack returns the lines from the running statement of the cell to the newest statement that calls the
+// engine. Each statement may have called the function that has the next.
 func (ps *places) stack() []string {
 	top, m := ps.markAt(lower.LiteralSlot), ps.markAt(lower.EngineSlot)
 	if top == nil {
@@ -81,7 +81,7 @@ func (ps *places) stack() []string {
 			marks = append(marks, c)
 		}
 	}
-	from := map[*lower.Mark]*lower.Mark{top: nil} // whoever may have called each
+	from := map[*lower.Mark]*lower.Mark{top: nil} // a possible caller of each
 	for list := []*lower.Mark{top}; len(list) > 0; list = list[1:] {
 		for _, c := range marks {
 			if _, seen := from[c]; !seen && mayCall(list[0], c) {
@@ -101,7 +101,8 @@ func (ps *places) stack() []string {
 	return lines
 }
 
-// mayCall says whether the statement c may have called the function of m: a literal may have any name.
+// mayCall says whether the statement of mark c may have called the function of mark m. A function literal
+// may have any name.
 func mayCall(c, m *lower.Mark) bool {
 	if strings.HasSuffix(m.Func, ".func") || m.Func == "func" {
 		return true
@@ -110,7 +111,7 @@ func mayCall(c, m *lower.Mark) bool {
 	return slices.ContainsFunc(c.Calls, func(c lower.Call) bool { return c.Name == name })
 }
 
-// callsOp says whether the function of the engine called name is that of an op: LayerNorm of layer_norm.
+// callsOp says whether the engine's function called name computes an op: LayerNorm computes layer_norm.
 func callsOp(name, op string) bool {
 	i := 0
 	for _, r := range name {
@@ -125,7 +126,7 @@ func callsOp(name, op string) bool {
 	return i > 0 && i == len(op)
 }
 
-// lineOf is the line of a mark, "In[3]:2" or "util/util.go:12".
+// lineOf names the line of a mark: "In[3]:2" or "util/util.go:12".
 func (ps *places) lineOf(m *lower.Mark) string {
 	if m == nil {
 		return world.CellName(ps.past.n)
@@ -136,8 +137,8 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	p := ps.compiler.Position(m.Pos)
 	n, line := yaegi.CellOf(p.Filename), p.Line
 	text := fmt.Sprintf("%s:%d", world.CellName(n), line)
-	if n < 0 { // a statement that a command compiles: it is that of the cell that runs now
-		// What the command has put behind the statement belongs to its last line.
+	if n < 0 { // a statement that a command compiled: its line is in the cell that runs now
+		// Code that the command puts behind the statement belongs to the cell's last line.
 		last := strings.Count(strings.TrimRight(ps.past.text(ps.past.n), " \t\n"), "\n") + 1
 		return fmt.Sprintf("%s:%d", world.CellName(ps.past.n), min(line-1-n, last))
 	}
@@ -148,8 +149,8 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	return text
 }
 
-// linesBefore counts the lines of the cell before a statement that a command compiles. The command may have
-// put something in front of the statement, but no line.
+// linesBefore counts the lines of the cell before a statement that a command compiles. The command may put
+// code in front of the statement, but no line.
 func (ps *places) linesBefore(stmts string) int {
 	if ps.past.command == nil {
 		return 0
@@ -173,7 +174,7 @@ func (ps *places) markAt(slot int) *lower.Mark {
 	return ps.compiler.Mark(int(v.Int()))
 }
 
-// cellOf is the number of the cell, or of the package's file, that a mark is in.
+// cellOf returns the number of the cell, or of the package's file, that has a mark.
 func (ps *places) cellOf(m *lower.Mark) int {
 	return yaegi.CellOf(ps.compiler.Position(m.Pos).Filename)
 }

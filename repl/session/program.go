@@ -19,14 +19,14 @@ import (
 // A ProgramFile is a source file of a program.
 type ProgramFile = program.File
 
-// A ProgramError says why a program was refused before any of it ran: one line for each complaint, as `go
-// vet` and `go run` write them, "file.go:3:7: message".
+// A ProgramError says why a program was refused before any of it ran. It has one line for each complaint,
+// as `go vet` and `go run` write them: "file.go:3:7: message".
 type ProgramError struct {
 	Lines []string
 	cause error
 }
 
-// Unwrap is what the interpreter said of a program that only it refuses, or nil.
+// Unwrap returns the interpreter's error for a program that only the interpreter refuses, otherwise nil.
 func (e *ProgramError) Unwrap() error { return e.cause }
 
 func (e *ProgramError) Error() string { return strings.Join(e.Lines, "\n") }
@@ -37,13 +37,13 @@ const (
 	statusPanic   = 2
 )
 
-// RunProgram runs the files of a package main as `go run` does, and returns the exit status: what the program
-// gave os.Exit, 0 when main returned, 2 after a panic, whose text goes to Options.Stderr. A program that is
-// no Go, or that cannot be run rightly, is refused with a *ProgramError and does nothing. When ctx is
-// cancelled the program is stopped, with ErrInterrupted.
+// RunProgram runs the files of a package main as `go run` does, and returns the exit status: the argument
+// of os.Exit, 0 when main returned, 2 after a panic, whose text goes to Options.Stderr. A program that is
+// not valid Go, or that the interpreter cannot run correctly, is refused with a *ProgramError and has no
+// effect. When ctx is cancelled the program is stopped, with ErrInterrupted.
 //
-// Goroutines that still run or wait when the program has ended are left behind: the caller is expected to end
-// the process.
+// Goroutines that still run or wait at the end of the program are left behind: the caller is expected to
+// end the process.
 func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int, err error) {
 	p := &programRun{files: files, exit: make(chan int, 1)}
 	s, err := open(o, p)
@@ -97,18 +97,19 @@ func RunProgram(ctx context.Context, files []ProgramFile, o Options) (status int
 	return statusRefused, err
 }
 
-// A program is what a session runs that was started for one: its files are the cells 1, 2, ….
+// A programRun is the program of a session that RunProgram has made. The program's files are the cells 1,
+// 2, ….
 type programRun struct {
 	s     *Session
 	files []ProgramFile
-	exit  chan int // gets the exit status when something else than the return of main ends the program
+	exit  chan int // gets the exit status if the program ends before main returns
 }
 
-// wakers are the functions and packages that make something happen though all goroutines wait.
+// wakers are the functions and packages that can cause an event while all goroutines wait.
 var wakers = []string{"time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "context.WithTimeout",
 	"context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.", "net/http.", "os/exec.", "testing."}
 
-// mayWake says whether the code of some units uses one of those.
+// mayWake says whether the code of some units uses one of the wakers.
 func mayWake(units []*compile.Unit) bool {
 	wakes := func(f *types.Func) bool {
 		if f.Pkg() == nil {
@@ -120,8 +121,8 @@ func mayWake(units []*compile.Unit) bool {
 	return slices.ContainsFunc(units, func(u *compile.Unit) bool { return u.Mentions(wakes) })
 }
 
-// endAsleep ends the program when all of its goroutines wait for each other. Before are those that the
-// process had when the program had not begun.
+// endAsleep ends the program when all of its goroutines wait for each other. Before lists the goroutines
+// that existed when the program began.
 func (p *programRun) endAsleep(ctx context.Context, before map[uint64]bool) {
 	if state := p.s.runner.Deadlock(ctx, before); state != "" {
 		fmt.Fprintf(p.s.streams.Err, "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [%s]:\nmain.main()\n", state)
@@ -129,13 +130,13 @@ func (p *programRun) endAsleep(ctx context.Context, before map[uint64]bool) {
 	}
 }
 
-// end ends the program at once: nothing deferred runs, and the goroutine that has called it does not go on.
+// end ends the program at once. No deferred function runs, and the goroutine that called end stops there.
 func (p *programRun) end(status int) {
 	p.leave(status)
 	select {}
 }
 
-// leave has RunProgram return.
+// leave makes RunProgram return.
 func (p *programRun) leave(status int) {
 	select {
 	case p.exit <- status:
@@ -143,7 +144,7 @@ func (p *programRun) leave(status int) {
 	}
 }
 
-// report writes what the Go runtime would about a panic.
+// report writes the text of the Go runtime about a panic.
 func (p *programRun) report(w io.Writer, value any, text string, goroutine int, frames []Frame) {
 	if errors.Is(asErrorValue(value), rt.ErrStack) {
 		text = "stack overflow"
@@ -173,7 +174,7 @@ func (p *programRun) fileName(n int) string {
 	return p.files[n-1].Name
 }
 
-// refusal words the complaints about the program with the names of its files.
+// refusal puts the names of the program's files into the complaints about it.
 func (p *programRun) refusal(err error) error {
 	var ce *CheckError
 	if !errors.As(err, &ce) {
@@ -193,7 +194,7 @@ func (p *programRun) refusal(err error) error {
 	return e
 }
 
-// exit is os.Exit: it ends a program, and leaves a cell with a request.
+// exit is os.Exit. It ends a program; in a cell it asks the front end to leave.
 func (s *Session) exit(code int) {
 	if s.program != nil {
 		s.program.end(code)

@@ -14,9 +14,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// Assigned returns the variables of the session that statements may assign to: by themselves, or in functions
-// and methods of the session that they mention, or that those mention. What a closure in a variable assigns
-// to is not known, nor what is changed through a pointer, a map or a slice.
+// Assigned returns the session's variables that statements may assign to: in the statements themselves, or
+// in functions and methods of the session that they mention, directly or through others. Assignments in a
+// closure that a variable holds are not found, nor are changes through a pointer, a map or a slice.
 func (s *Session) Assigned(stmts string) []string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func _() {"+stmts+"\n}", parser.SkipObjectResolution)
 	if err != nil {
@@ -42,12 +42,12 @@ func (s *Session) Assigned(stmts string) []string {
 	return list
 }
 
-// A finder follows code into the functions of the session that it mentions.
+// A finder follows mentions from code into functions of the session.
 type finder struct {
 	declared map[string]*world.Decl
-	methods  map[string][]*world.Decl // by name, of whichever type
+	methods  map[string][]*world.Decl // by name, of all types
 	seen     map[*world.Decl]bool
-	names    map[string]bool // that are assigned to
+	names    map[string]bool // names that the code assigns to
 }
 
 func (f *finder) look(n ast.Node) {
@@ -81,7 +81,7 @@ func (f *finder) look(n ast.Node) {
 	})
 }
 
-// assign notes the variables that stand at the root of places: p of p, p.field and p[i].
+// assign notes the variables at the root of assigned expressions: p of p, p.field and p[i].
 func (f *finder) assign(places ...ast.Expr) {
 	for _, e := range places {
 		for e != nil {
@@ -102,7 +102,7 @@ func (f *finder) assign(places ...ast.Expr) {
 	}
 }
 
-// follow looks at a function's or method's declaration, once.
+// follow reads the declaration of a function or method, once.
 func (f *finder) follow(d *world.Decl) {
 	if d == nil || f.seen[d] {
 		return
@@ -113,14 +113,14 @@ func (f *finder) follow(d *world.Decl) {
 	}
 }
 
-// A Snapshot is what variables held when it was made. What a pointer, a slice or a map leads to is not part
-// of it.
+// A Snapshot has copies of the values of variables. It does not copy the targets of pointers, slices and
+// maps.
 type Snapshot struct {
 	names     []string
 	vars, was []reflect.Value
 }
 
-// Snapshot remembers what variables hold now.
+// Snapshot copies the current values of variables.
 func (s *Session) Snapshot(names ...string) *Snapshot {
 	p := new(Snapshot)
 	for _, name := range names {
@@ -139,7 +139,7 @@ func (s *Session) Snapshot(names ...string) *Snapshot {
 	return p
 }
 
-// Restore gives the variables back what they held, and returns the names of those that held something else.
+// Restore gives the variables their saved values, and returns the names of those that had changed.
 func (p *Snapshot) Restore() (changed []string) {
 	for i, v := range p.vars {
 		if !slices.Equal(memory(v), memory(p.was[i])) {
@@ -150,13 +150,13 @@ func (p *Snapshot) Restore() (changed []string) {
 	return changed
 }
 
-// A Mute drops and counts what code within its context prints, while it is on.
+// A Mute drops and counts the output of code within its context, while it is on.
 type Mute = library.Mute
 
 // Mute returns a context with a Mute.
 func (s *Session) Mute(ctx context.Context) (context.Context, *Mute) { return s.streams.Mute(ctx) }
 
-// memory is that of a variable itself.
+// memory returns the bytes of a variable itself, without the targets of its pointers.
 func memory(v reflect.Value) []byte {
 	return unsafe.Slice((*byte)(v.Addr().UnsafePointer()), v.Type().Size())
 }

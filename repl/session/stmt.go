@@ -8,20 +8,20 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
-// A Stmt is a piece of Go that was checked and compiled once and can be run often: what %timeit and %bench
-// need. The variables that it declares are its own. A Stmt of no statements is the interpreter's empty loop.
+// A Stmt is a piece of Go that is checked and compiled once and can run often, for %timeit and %bench. The
+// variables that it declares are local to it. A Stmt without statements is the interpreter's empty loop.
 type Stmt struct {
 	s      *Session
 	loop   func(n int)
-	asking func(more func() bool) // nil for a Stmt of Compile
+	asking func(more func() bool) // nil if Compile made the Stmt
 	value  reflect.Value
 }
 
 // Compile checks and compiles statements or an expression.
 func (s *Session) Compile(stmts string) (*Stmt, error) { return s.compile(stmts, false) }
 
-// CompileEach is Compile for statements after each run of which something has to be done: see [Stmt.Each]. A
-// loop of them is slower.
+// CompileEach is Compile for a caller that does something after each run of the statements: see
+// [Stmt.Each]. A loop over them is slower.
 func (s *Session) CompileEach(stmts string) (*Stmt, error) { return s.compile(stmts, true) }
 
 func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
@@ -49,9 +49,9 @@ func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 	return stmt, nil
 }
 
-// Declare runs statements that a command was given as a part of the command's cell: what they declare is the
-// session's from then on. Around is called for the code alone, which run runs, without what it takes to check
-// it.
+// Declare runs statements that a command was given, as a part of the command's cell: their declarations
+// become the session's. Around is called with run, which runs the code alone, without the check and the
+// build.
 func (s *Session) Declare(ctx context.Context, stmts string, around func(run func())) error {
 	n := -1 - s.places.linesBefore(stmts)
 	s.past.cells = append(s.past.cells, Cell{N: n, Source: stmts})
@@ -70,8 +70,8 @@ func (s *Session) Declare(ctx context.Context, stmts string, around func(run fun
 // HasValue says whether the statements end in an expression with one value, which Run returns.
 func (st *Stmt) HasValue() bool { return st.value.IsValid() }
 
-// Run runs the statements n times, and returns the value of the last time if they end in an expression.
-// Whatever is lazy in that value has not been evaluated. An error that the expression returns is an error.
+// Run runs the statements n times. If they end in an expression it returns the expression's last value,
+// which may still be lazy, or the error that the expression returned.
 func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 	var v any
 	err := st.Within(ctx, func() (err error) {
@@ -81,9 +81,9 @@ func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 	return v, err
 }
 
-// Within calls f as cells run: what f evaluates obeys ctx, f is stopped as they are, and a panic in it is an
-// error. It is for f to call [Stmt.Loop], of any Stmt of the session, as often as it likes: entering and
-// leaving cost more than a short statement.
+// Within calls f as cells run: evaluations of f obey ctx, f is stopped like a cell, and a panic in it
+// becomes an error. Entering and leaving cost more than a short statement, so f calls [Stmt.Loop] as often
+// as it needs, for any Stmt of the session.
 func (st *Stmt) Within(ctx context.Context, f func() error) error {
 	st.s.runner.Settle()
 	var failed error
@@ -93,14 +93,14 @@ func (st *Stmt) Within(ctx context.Context, f func() error) error {
 	return failed
 }
 
-// Loop is Run for code that is within [Stmt.Within].
+// Loop is Run for callers inside of [Stmt.Within].
 func (st *Stmt) Loop(n int) (any, error) {
 	st.loop(n)
 	return st.last()
 }
 
-// Each runs the statements n times, within [Stmt.Within], and calls ran with the value of each time, until
-// that returns an error. The Stmt is one of CompileEach.
+// Each runs the statements n times, inside of [Stmt.Within], and calls ran with the value of each run
+// until ran returns an error. CompileEach must have made the Stmt.
 func (st *Stmt) Each(n int, ran func(v any) error) (err error) {
 	begun := 0
 	st.asking(func() bool {
@@ -116,7 +116,7 @@ func (st *Stmt) Each(n int, ran func(v any) error) (err error) {
 	return err
 }
 
-// last is the value of the run before.
+// last returns the value of the newest run.
 func (st *Stmt) last() (any, error) {
 	if !st.value.IsValid() {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	fit "github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// tell says something about cells to the person, beside what they print. Names and sources in it may come
-// from files: they are shown, not obeyed.
+// tell prints a notice about cells to the person. Names and sources in it may come from files, so escape
+// sequences in them are shown, not sent to the terminal.
 func (s *Session) tell(format string, args ...any) {
 	fmt.Fprintln(s.streams.Err, fit.Text(fmt.Sprintf(format, args...)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// Vars returns what cells have declared, sorted by name. Values are read as they are now.
+// Vars returns the declarations of cells with their current values, sorted by name.
 func (s *Session) Vars() []Var {
 	var list []Var
 	for name, e := range s.compiler.World.Names {
@@ -31,7 +31,7 @@ func (s *Session) Vars() []Var {
 	return list
 }
 
-// value is the value of a variable now.
+// value returns the current value of a variable.
 func (s *Session) value(e *world.Entity) (any, bool) {
 	v := s.rt.Variable(e.Internal)
 	if !v.IsValid() {
@@ -43,8 +43,8 @@ func (s *Session) value(e *world.Entity) (any, bool) {
 	return nil, true
 }
 
-// Delete forgets a variable, function, type or import. What a variable held can be collected unless a closure
-// uses it.
+// Delete forgets a variable, function, type or import. The value of a variable can then be collected,
+// unless a closure uses it.
 func (s *Session) Delete(name string) error {
 	e := s.compiler.World.Names[name]
 	if e == nil || e.Cell == 0 {
@@ -86,7 +86,7 @@ func (s *Session) callMethod(v reflect.Value, t types.Type, name string) (text s
 	return text, err == nil
 }
 
-// typeIn is the type of the value in an interface, if it was declared in a cell.
+// typeIn returns the type of the value in an interface, if it was declared in a cell.
 func (s *Session) typeIn(v reflect.Value) types.Type {
 	if _, t := s.rt.Dynamic(v); t != nil {
 		return s.compiler.Types.Of(t.Key())
