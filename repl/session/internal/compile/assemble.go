@@ -11,10 +11,10 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// What a unit becomes for the interpreter: a file that declares its variables, types and functions, and whose
-// init function tells package rt of them and has its statements run.
+// The interpreter gets a unit as a file that declares the unit's variables, types and functions. The
+// file's init function registers them with package rt and has the unit's statements run.
 
-// assemble writes the file that the interpreter gets.
+// assemble writes the file for the interpreter.
 func (v *env) assemble() (*ast.File, error) {
 	u := v.u
 	l := lower.New(v, u.checked.info)
@@ -81,8 +81,8 @@ func (v *env) assemble() (*ast.File, error) {
 
 func (v *env) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: v.u.pos} }
 
-// spelled gives a type of a variable a name if it has fields in it: the interpreter takes their names for
-// those of variables, which it wants to be initialised first.
+// spelled gives a name to the type of a variable if the type has fields. Otherwise the interpreter takes
+// the fields' names for variables, which it wants initialised first.
 func (v *env) spelled(x ast.Expr) ast.Expr {
 	fields := false
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -102,8 +102,8 @@ func (v *env) varDecl(name string, t ast.Expr) ast.Decl {
 	return &ast.GenDecl{Tok: token.VAR, TokPos: v.u.pos, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{v.id(name)}, Type: t}}}
 }
 
-// declarations lowers the unit's type and function declarations. Constants are folded where they are used,
-// generic code is made where it is instantiated.
+// declarations lowers the unit's type and function declarations. Constants are folded at their uses, and
+// generic code is made at its instantiations, so neither is declared.
 func (v *env) declarations(l *lower.Lowerer) error {
 	for _, d := range v.u.decls {
 		f, _ := d.node.(*ast.FuncDecl)
@@ -141,7 +141,7 @@ func (v *env) declarations(l *lower.Lowerer) error {
 	return nil
 }
 
-// key is what identifies a function, whatever becomes of it, by the name that panics give it.
+// key identifies a function across all its versions, from its name in panics.
 func (v *env) key(display string) string {
 	if v.u.Own != nil {
 		return v.u.Own.Dir + ": " + display
@@ -149,7 +149,7 @@ func (v *env) key(display string) string {
 	return display
 }
 
-// lowerFunc lowers a function as a version of those with the key.
+// lowerFunc lowers a function as a new version of the functions with this key.
 func (v *env) lowerFunc(l *lower.Lowerer, info *types.Info, f *ast.FuncDecl, key, name, display string, slot int) error {
 	fn := info.Defs[f.Name].(*types.Func)
 	if f.Recv != nil {
@@ -172,7 +172,8 @@ func (v *env) genericType(name string) bool {
 	return e != nil && e.Decl != nil && e.Decl.Generic
 }
 
-// newMethod lowers a method of a type that stays as it is, for a generic one that of all instances.
+// newMethod lowers a new method of a type that is not declared again. For a generic type it does so for
+// all instances.
 func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
 	t := v.st.Lookup(d.Recv)
 	if !t.Decl.Generic {
@@ -187,7 +188,7 @@ func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
 	return nil
 }
 
-// typeDecl declares a type to the interpreter under the name of its version.
+// typeDecl declares a type to the interpreter under the name of its newest version.
 func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
 	for _, e := range ents {
 		o := e.Obj.(*types.TypeName)
@@ -203,13 +204,13 @@ func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
 	return nil
 }
 
-// isConstraint says whether a type is an interface that only type parameters can have.
+// isConstraint says whether a type is an interface that only type parameters may use.
 func isConstraint(t types.Type) bool {
 	i, ok := t.Underlying().(*types.Interface)
 	return ok && !i.IsMethodSet()
 }
 
-// cellFunc is the function that has the unit's statements as its body.
+// cellFunc makes the function whose body is the unit's statements.
 func (v *env) cellFunc(l *lower.Lowerer) error {
 	body, err := v.statements(l)
 	if err != nil {
@@ -226,8 +227,8 @@ func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
 	return v.u.loop(v, l)
 }
 
-// initBody is the function that runs a unit: it tells package rt of the unit's variables and methods, then
-// has its statements run.
+// initBody makes the body of the function that runs a unit: it registers the unit's variables and methods
+// with package rt, then has the statements run.
 func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	rtCall := func(name string, args ...ast.Expr) { body = append(body, v.rtCall(name, args...)) }
 	for _, e := range v.u.slots {
@@ -248,9 +249,9 @@ func (v *env) initBody(l *lower.Lowerer) (body []ast.Stmt, err error) {
 	return body, nil
 }
 
-// methods makes what the unit instantiates, and tells package rt of the methods of its types and instances.
-// To tell of a method may instantiate what it is written with, so it goes on until there is nothing more to
-// make.
+// methods makes the instances that the unit needs, and registers the methods of its types and instances
+// with package rt. Registering a method may need further instances, so the loop ends only when no new
+// instance is left.
 func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error {
 	var list []types.Type
 	for _, d := range v.u.decls {
@@ -282,7 +283,7 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 	return nil
 }
 
-// methodsOf tells package rt of the methods of a type.
+// methodsOf registers the methods of a type with package rt.
 func (v *env) methodsOf(l *lower.Lowerer, t types.Type, rtCall func(string, ...ast.Expr)) error {
 	if types.IsInterface(t) {
 		return nil
@@ -303,7 +304,7 @@ func (v *env) methodsOf(l *lower.Lowerer, t types.Type, rtCall func(string, ...a
 	return nil
 }
 
-// tellVar tells package rt of a variable.
+// tellVar makes the statement that registers a variable with package rt.
 func (v *env) tellVar(name string) ast.Stmt {
 	return v.rtCall("Var", v.str(name), &ast.UnaryExpr{OpPos: v.u.pos, Op: token.AND, X: v.id(name)})
 }

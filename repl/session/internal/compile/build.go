@@ -14,25 +14,26 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// An env answers the lowering's questions about one unit.
+// An env answers the questions of package lower about one unit.
 type env struct {
 	s     *Compiler
-	st    *world.Stage // what the unit's package sees
-	cells *world.Stage // what cells see
+	st    *world.Stage // the scope of the unit's package
+	cells *world.Stage // the scope of cells
 	u     *Unit
 	types []ast.Decl
 	funcs []ast.Decl
-	vars  map[types.Object]string // of the unit, and of the instances that it needs
+	vars  map[types.Object]string // the interpreter's names of variables of the unit and of its instances
 	todo  []*instance
 	// making is the instance whose code is being lowered, or nil.
 	making *instance
-	made   []types.Type // instances of generic types that the unit has made, and types whose methods are all promoted
-	// dispatchers are the variables for calls of interface methods that the unit declares, in order.
+	made   []types.Type // instances of generic types that the unit has made, and types all of whose methods are promoted
+	// dispatchers are the unit's variables for calls of interface methods, in order.
 	dispatchers []dispatcher
 	versions    []*version
 }
 
-// A dispatcher is a variable that gets a function that calls an interface's method.
+// A dispatcher is a variable of the interpreter. It holds a function that calls a method through an
+// interface.
 type dispatcher struct {
 	dispatchKey
 	name string
@@ -44,7 +45,7 @@ type dispatchKey struct {
 	sig    int // the number of its signature
 }
 
-// Name is the interpreter's name of an object of the session.
+// Name returns the interpreter's name of an object of the session.
 func (v *env) Name(o types.Object) string {
 	if name, ok := v.vars[o]; ok {
 		return name
@@ -60,7 +61,7 @@ func (v *env) Name(o types.Object) string {
 	return v.s.names[o]
 }
 
-// Package is the interpreter's name of a compiled package, which is imported once in a session.
+// Package returns the interpreter's name of a compiled package, which a session imports once.
 func (v *env) Package(path string) string {
 	alias := v.s.alias(path)
 	if !v.s.imported[path] {
@@ -90,7 +91,7 @@ func (s *Compiler) alias(path string) string {
 	return a
 }
 
-// Instance names an instance and has it made with the unit.
+// Instance names an instance of generic code, and has it made with the unit.
 func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
 	generic = v.s.sources.compiled(generic)
 	for _, list := range [][]*instance{v.s.instances[generic], v.u.instances} {
@@ -100,7 +101,7 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 			}
 		}
 	}
-	if m := v.making; m != nil && !lower.Interpreted(m.generic.Pkg()) { // the code of a package is in no cell
+	if m := v.making; m != nil && !lower.Interpreted(m.generic.Pkg()) { // cells do not show the code of a package
 		pos = m.pos
 	}
 	in := &instance{pos: pos, generic: generic, args: args, name: v.s.World.Fresh(generic.Name() + "__of")}
@@ -109,20 +110,20 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 	return in.name, nil
 }
 
-// Mark numbers a statement.
+// Mark numbers a statement and keeps its mark.
 func (v *env) Mark(m lower.Mark) int {
 	v.s.marks = append(v.s.marks, m)
 	return len(v.s.marks)
 }
 
-// Slot notes that the unit needs the variable of a slot.
+// Slot notes that the unit needs a slot's variable.
 func (v *env) Slot(slot int) {
 	if !v.s.slots[slot] && !slices.Contains(v.u.markSlots, slot) {
 		v.u.markSlots = append(v.u.markSlots, slot)
 	}
 }
 
-// LocalType names a type that is declared in a function, and declares it at the top.
+// LocalType names a type that is declared inside of a function, and declares it at the top of the file.
 func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) string {
 	name := v.s.World.Fresh(o.Name() + "__local")
 	v.s.typeNames[o] = name
@@ -131,7 +132,7 @@ func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) s
 	return name
 }
 
-// Dispatcher names the variable for calls of an interface's method.
+// Dispatcher names the variable for calls of an interface's method, and declares it if it is new.
 func (v *env) Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string {
 	key := dispatchKey{method, v.s.Types.Key(sig)}
 	if name := v.s.dispatchers[key]; name != "" {
@@ -148,7 +149,7 @@ func (v *env) Dispatcher(method string, sig *types.Signature, typ func() ast.Exp
 	return d.name
 }
 
-// TypeKey numbers a type.
+// TypeKey returns the number of a type.
 func (v *env) TypeKey(t types.Type) int {
 	if p, ok := t.(*types.Pointer); ok {
 		v.unnamedMethods(types.Unalias(p.Elem()))
@@ -157,7 +158,7 @@ func (v *env) TypeKey(t types.Type) int {
 	return v.s.Types.Key(t)
 }
 
-// SelfMade makes a type that is written with itself and tells the interpreter of it.
+// SelfMade makes a type whose definition mentions the type itself, and registers it with the interpreter.
 func (v *env) SelfMade(t types.Type) string {
 	key := v.TypeKey(t)
 	name := fmt.Sprintf("Self%d", key)
@@ -171,7 +172,8 @@ func (v *env) SelfMade(t types.Type) string {
 // TypeName writes a type as Go's own messages do.
 func (v *env) TypeName(t types.Type) string { return GoName(t) }
 
-// unnamedMethods has the methods of a struct type without a name made: they are those of what it embeds.
+// unnamedMethods makes the methods of a struct type without a name: it has only those of its embedded
+// fields.
 func (v *env) unnamedMethods(t types.Type) {
 	if _, ok := t.(*types.Struct); !ok || types.NewMethodSet(types.NewPointer(t)).Len() == 0 {
 		return
@@ -227,7 +229,7 @@ func (s *Compiler) Build(st *world.Stage, u *Unit) error {
 	return nil
 }
 
-// scope notes the interpreter's names of all that the unit sees and declares.
+// scope collects the interpreter's names of the objects that the unit uses and declares.
 func (v *env) scope(u *Unit) {
 	scope := u.checked.pkg.Scope()
 	for o, name := range u.checked.names {
@@ -255,8 +257,8 @@ func (v *env) scope(u *Unit) {
 	}
 }
 
-// importPackage imports a package for all cells. It has a file of its own: the interpreter keeps an import
-// even of a file that it fails to compile.
+// importPackage imports a package for all cells, in a file of its own, because the interpreter keeps an
+// import even if it then fails to compile the rest of the file.
 func (s *Compiler) importPackage(u *Unit, path string) error {
 	if s.imported[path] {
 		return nil
@@ -275,7 +277,7 @@ func (s *Compiler) importPackage(u *Unit, path string) error {
 	return nil
 }
 
-// know makes a compiled package known to the interpreter.
+// know registers a compiled package with the interpreter.
 func (s *Compiler) know(path string) error {
 	if s.known[path] {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A checked is what the type checker found out about some files.
+// A checked is the result of the type checker for some files.
 type checked struct {
 	files []*ast.File
 	pkg   *types.Package
@@ -28,8 +28,8 @@ type checked struct {
 	names map[types.Object]string // the interpreter's names of the session's objects that the files use
 }
 
-// parse parses text, which stands at the given line and column of a cell, with prefix before it and suffix
-// behind it. Positions are those of the cell.
+// parse parses text, with prefix before it and suffix behind it. Line and col are the place of the text in
+// the cell, and positions are those of the cell.
 func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
 	name := yaegi.FileName(n)
 	src := prefix + text + suffix
@@ -41,7 +41,7 @@ func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.Fi
 	if err == nil {
 		return file, nil
 	}
-	// The parser has reported positions before it knew where the text stands.
+	// The parser has reported these positions before the place of the text was known to it.
 	var list scanner.ErrorList
 	if !errors.As(err, &list) {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.Fi
 	off, msg := max(list[0].Pos.Offset-len(prefix), 0), list[0].Msg
 	fault, whole := cell.Check(text)
 	switch {
-	case !whole && (off >= len(text) || strings.HasPrefix(fault.Message, "unexpected")): // the reader knows which bracket
+	case !whole && (off >= len(text) || strings.HasPrefix(fault.Message, "unexpected")): // package cell knows which bracket
 		off, msg = fault.At, fault.Message
 	case off >= len(text):
 		off = len(text)
@@ -64,7 +64,7 @@ func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.Fi
 	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.Advice.SyntaxAdvice(text, off, msg))}}
 }
 
-// identifiers calls f for all identifiers of the files.
+// identifiers calls f for each identifier of the files.
 func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -81,14 +81,14 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 	}
 }
 
-// check type-checks files of one package. Only the names that occur in them are put into its scope, so that a
-// cell costs the same however much the session knows.
+// check type-checks files of one package. Its scope gets only the names that occur in the files, so the
+// cost of a cell does not grow with the session.
 func (s *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	return s.checkIn(s.fset, st, files, extra...)
 }
 
-// checkIn is check for files whose positions are those of another set: what is checked while it is typed
-// leaves nothing behind in the session's own.
+// checkIn is check for files that belong to another file set. Help uses it for unfinished cells, because
+// it then leaves nothing in the session's own set.
 func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	if st.Ctx != nil && st.Ctx.Err() != nil {
 		panic(GivenUp{})
@@ -106,7 +106,7 @@ func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 	for _, o := range extra {
 		if o != nil && !declared[o.Name()] {
 			declared[o.Name()] = true
-			if p, ok := o.(*types.PkgName); ok { // an import is one of the package that is checked
+			if p, ok := o.(*types.PkgName); ok { // an import belongs to the package that is checked
 				o = types.NewPkgName(token.NoPos, c.pkg, p.Name(), p.Imported())
 			}
 			c.pkg.Scope().Insert(o)
@@ -126,8 +126,9 @@ func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 	})
 	conf := types.Config{Importer: s.importer, Sizes: s.sizes, Error: func(err error) {
 		var te types.Error
-		// What a cell declares and does not use, a later one may. Field access is compared by package
-		// pointer, and each check has a package of its own.
+		// A variable or import that this cell does not use may be used by a later cell. The checker
+		// compares unexported fields by package pointer, and each check has its own package, so such
+		// complaints are wrong.
 		if errors.As(err, &te) && !strings.Contains(te.Msg, "and not used") && !strings.HasPrefix(te.Msg, "implicit assignment to unexported field") {
 			c.errs = append(c.errs, te)
 		}
@@ -137,10 +138,10 @@ func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 	return c
 }
 
-// parenthesize puts names that the files do not declare, where they alone make up a type declaration, into
-// parentheses, and returns what takes them off again. In type B A the checker looks for the declaration of A
-// in its own files, to see whether the two go round in a circle, and fails where there is none; for (A) it
-// does not ask.
+// parenthesize puts a type's definition into parentheses if it is only a name that the files do not
+// declare. It returns a function that takes the parentheses off again. For type B A the checker looks for
+// the declaration of A in its own files, to find cycles, and fails if there is no such declaration. For
+// type B (A) it does not look.
 func parenthesize(files []*ast.File, own map[string]bool) (undo func()) {
 	names := map[*ast.TypeSpec]ast.Expr{}
 	for _, f := range files {
@@ -175,8 +176,8 @@ func newInfo() *types.Info {
 	}
 }
 
-// resolve is what a name of a cell means that the cell does not declare itself; nil if it is predeclared or
-// unknown. A package that was not imported is found only in front of a dot.
+// resolve returns the meaning of a name that the cell uses but does not declare. It is nil if the name is
+// predeclared or unknown. A package that was not imported is found only in front of a dot.
 func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
 	if e := st.Lookup(name); e != nil {
 		return e.Obj
@@ -203,9 +204,9 @@ func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qua
 	return nil
 }
 
-// namesIn are the names of the session's package scope that code mentions, with methods as T.M and the paths
-// of packages of the user's, and the variables among them that it may keep beyond its run: those that a
-// closure or a goroutine uses and those whose address is taken.
+// namesIn returns the names of the session that code mentions: package-level names, methods as T.M, and
+// paths of the user's packages. Kept are the variables among them that may stay in use after the code has
+// run, because a closure or a goroutine uses them or their address is taken.
 func namesIn(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
 	mentioned, kept = map[string]bool{}, map[string]bool{}
 	note := func(n ast.Node, into map[string]bool) {
@@ -248,7 +249,7 @@ func namesIn(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) 
 	return mentioned, kept
 }
 
-// receiverType is the named type that a method was declared for.
+// receiverType returns the named type that a method was declared for.
 func receiverType(f *types.Func) (n *types.Named, ok bool) {
 	recv := f.Signature().Recv()
 	if recv == nil {
@@ -262,7 +263,7 @@ func receiverType(f *types.Func) (n *types.Named, ok bool) {
 	return n, ok
 }
 
-// topLevel says whether an object of the session's package is one of the session's, not local to a function.
+// topLevel says whether an object is declared at the top level of the session, not inside of a function.
 func topLevel(o types.Object) bool {
 	switch v := o.(type) {
 	case *types.PkgName, *types.Label:
@@ -279,13 +280,12 @@ func topLevel(o types.Object) bool {
 	return o.Parent() == nil || o.Parent().Parent() == types.Universe
 }
 
-// Facts are what a check of a file finds out whose positions are those of another set. It leaves nothing
-// behind.
+// Facts checks a file of another file set for package help. It leaves nothing in the session.
 func (s *Compiler) Facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
 	return s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
 }
 
-// facts are what help may know of a check.
+// facts returns the part of a check that help may use.
 func (c *checked) facts() *help.Facts {
 	return &help.Facts{Files: c.files, Pkg: c.pkg, Info: c.info, Errs: c.errs}
 }

@@ -1,19 +1,18 @@
-// Package compile takes the text of cells to programs that can run. It runs nothing, and knows of no
-// goroutine, no stop and no stream.
+// Package compile turns the text of cells into units that can run. It runs nothing, and has no goroutines,
+// stops or streams.
 //
-// Think of it as a compiler that is never done: a [Compiler] keeps what earlier cells have declared (package
-// world) and compiles the next cell against it. A cell becomes a list of [Unit]s, each of which is checked,
-// built and run as a whole. Checking a unit gives its meaning: go/types' facts, and the change that it makes
-// to the world when it runs. Building lowers its syntax (package lower asks about names through an env) and
-// hands the interpreter a file. What depends on something that is declared anew is compiled again with it,
-// from its source.
+// A [Compiler] keeps the declarations of earlier cells (package world) and compiles the next cell against
+// them. A cell becomes a list of [Unit]s. Each unit is checked, built and run as a whole. Checking finds
+// the unit's meaning: the facts of go/types, and the change to the world when the unit runs. Building
+// lowers the unit's syntax (package lower asks an env for names) and gives a file to the interpreter. When
+// a name is declared again, its dependents are compiled again from their source.
 //
-// Reading order: compiler.go (what is kept, what is asked of a session), unit.go, prepare.go (a cell into
-// units), check.go (parsing, checking, what a name means); what a unit means: statements.go with list.go and
-// outs.go, declare.go with sametypes.go and holders.go, whole.go (programs and packages), loop.go; how it is
-// built: build.go, assemble.go, instance.go with source.go (generic code), versions.go (functions that are
-// declared again), types.go with gonames.go, prelude.go; what is said when something is wrong: diag.go and
-// refuse.go.
+// Reading order: compiler.go (the state, and the parts that a session supplies), unit.go, prepare.go (a
+// cell into units), check.go (parsing, checking, the meaning of names). The meaning of a unit:
+// statements.go with list.go and outs.go, declare.go with sametypes.go and holders.go, whole.go (programs
+// and packages), loop.go. Building: build.go, assemble.go, instance.go with source.go (generic code),
+// versions.go (functions that are declared again), types.go with gonames.go, prelude.go. Error messages:
+// diag.go and refuse.go.
 package compile
 
 import (
@@ -37,30 +36,30 @@ import (
 // A Compiler compiles the cells of one session, or one program.
 type Compiler struct {
 	Config
-	World    *world.World // what cells have declared
+	World    *world.World // the declarations of cells
 	fset     *token.FileSet
 	importer types.Importer
 	sizes    types.Sizes
 	sources  *sources
 
-	packages  map[string]*Package     // of the user's own, by path
-	names     map[types.Object]string // the interpreter's, of what those declare
-	imported  map[string]bool         // paths that the interpreter has an import of
-	known     map[string]bool         // paths whose symbols it has
-	aliases   map[string]string       // its name of a package -> path
+	packages  map[string]*Package     // the user's own packages, by path
+	names     map[types.Object]string // the interpreter's names of those packages' objects
+	imported  map[string]bool         // paths that the interpreter has imported
+	known     map[string]bool         // paths whose symbols the interpreter has
+	aliases   map[string]string       // the interpreter's name of a package -> path
 	typeNames map[*types.TypeName]string
 	instances map[types.Object][]*instance
-	// dispatchers are the variables with the functions that call interface methods.
+	// dispatchers are the variables with functions that call interface methods.
 	dispatchers map[dispatchKey]string
-	lineages    map[string][]*lineage // of functions
+	lineages    map[string][]*lineage // versions of functions
 	marks       []lower.Mark
 	slot        int          // of the newest function
-	slots       map[int]bool // those whose variables the interpreter has
+	slots       map[int]bool // slots whose variables the interpreter has
 
-	Trace func(*ast.File) // for tests: sees what the interpreter is given
+	Trace func(*ast.File) // for tests: gets each file of the interpreter
 }
 
-// A Config is what a compiler needs from the session that it works for.
+// A Config has the parts of a session that its compiler needs.
 type Config struct {
 	Interp  *yaegi.Interp
 	Types   *Types
@@ -68,42 +67,42 @@ type Config struct {
 	Loader  Loader
 	Outs    Outs
 	Advice  Advice
-	// Text is the text of a cell, or of the file of a package that a number stands for; then the file has a
-	// name.
+	// Text returns the text of a cell. If n stands for a file of a package, it returns that file's text
+	// and its name.
 	Text func(n int) (text, file string)
-	// Reflect makes the type with a number.
+	// Reflect returns the run-time type for a type's number.
 	Reflect func(key int) reflect.Type
-	// Params take the place of the literals of variables with their names.
+	// Params replace the literals of variables with their names.
 	Params map[string]string
-	// Once says that what is compiled is one program: nothing is declared again.
+	// Once says that the compiler compiles one program, which declares nothing twice.
 	Once bool
 }
 
-// A Library has the compiled packages as code of cells gets them.
+// A Library supplies the compiled packages for code of cells.
 type Library interface {
-	// Symbols are those of a package, under its name.
+	// Symbols returns a package's name and its symbols by name.
 	Symbols(path string) (name string, symbols map[string]reflect.Value, err error)
-	// Open makes ready what checked code mentions, before it is compiled.
+	// Open prepares the packages that checked code mentions, before the code is compiled.
 	Open(info *types.Info) error
 }
 
-// A Loader finds the packages of the user's own. Package program has the real one.
+// A Loader finds the user's own packages. Package program implements it.
 type Loader interface {
-	// Load checks the package that an import of a cell means, with those that it imports, unless they are
-	// loaded as they are. Units are to run before it is used, in their order. It is nil if the import does
-	// not mean one of the user's.
+	// Load checks the package that an import of a cell means, and the packages that it imports, unless
+	// their newest versions are loaded. The units must run, in order, before the package is used. P is nil
+	// if the import does not mean one of the user's packages.
 	Load(spec *ast.ImportSpec) (p *Package, units []*Unit, err error)
 }
 
-// Advice finds what may have been meant where something is wrong. Package help has it.
+// Advice finds suggestions for wrong code. Package help implements it.
 type Advice interface {
 	SyntaxAdvice(text string, off int, msg string) string
 	Suggest(st *world.Stage, c *help.Facts, pos token.Pos, msg string) (newMsg, hint string)
 }
 
-// A Package is one version of a package of the user's, as code that imports it sees it.
+// A Package is one version of a package of the user's, for code that imports it.
 type Package struct {
-	Path  string // of its types: the folder and the version
+	Path  string // path of its types: the folder and the version
 	Dir   string
 	Types *types.Package
 	World *world.World
@@ -124,8 +123,8 @@ func New(c Config) *Compiler {
 	return s
 }
 
-// An importer gives go/types the packages that cells can import: the compiled ones, and the user's own by the
-// paths of their versions.
+// An importer gives go/types the packages that cells can import: the compiled packages, and the user's own
+// packages by the paths of their versions.
 type importer struct {
 	types.Importer
 	packages map[string]*Package
@@ -138,7 +137,7 @@ func (im importer) Import(path string) (*types.Package, error) {
 	return im.Importer.Import(path)
 }
 
-// Functions are the declarations of functions that the interpreter knows by a name.
+// Functions returns the declarations of functions that have this name in the interpreter.
 func (s *Compiler) Functions(name string) (list []*world.Decl) {
 	worlds := []*world.World{s.World}
 	for _, p := range s.packages {
@@ -155,7 +154,7 @@ func (s *Compiler) Functions(name string) (list []*world.Decl) {
 	return list
 }
 
-// Mark is the statement with a number, or nil.
+// Mark returns the statement with a number, or nil.
 func (s *Compiler) Mark(n int) *lower.Mark {
 	if n < 1 || n > len(s.marks) {
 		return nil
@@ -163,11 +162,11 @@ func (s *Compiler) Mark(n int) *lower.Mark {
 	return &s.marks[n-1]
 }
 
-// Position is the place of a cell or file that code is from.
+// Position returns the place of code in a cell or file.
 func (s *Compiler) Position(pos token.Pos) token.Position { return s.fset.Position(pos) }
 
-// Import is the package with a path, compiled or of the user's own.
+// Import returns the package with a path: a compiled one or one of the user's.
 func (s *Compiler) Import(path string) (*types.Package, error) { return s.importer.Import(path) }
 
-// Slots are those whose marks the interpreter has variables for.
+// Slots returns the slots whose mark variables the interpreter has.
 func (s *Compiler) Slots() iter.Seq[int] { return maps.Keys(s.slots) }

@@ -18,7 +18,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// CheckImport checks one import declaration. A package of the user's own comes with the units that run it.
+// CheckImport checks one import declaration. For a package of the user's, the units include those that run
+// the package.
 func (s *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece) (units []*Unit, err error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", p.Text(src), "\n")
@@ -59,9 +60,9 @@ func (s *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece)
 	return append(units, u), nil
 }
 
-// checkDeclarations checks declarations. What depends on a name that they declare anew is declared anew, too:
-// callers see the new function, functions see the new type. What does not check any more with the new
-// declaration keeps the old one.
+// checkDeclarations checks declarations. Earlier declarations that depend on a name declared here are
+// declared again: callers see the new function, functions see the new type. A dependent that no longer
+// checks keeps using the old declaration.
 func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*Unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	text := p.Text(src)
@@ -81,8 +82,8 @@ func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.
 	return s.redeclare(st, &Unit{Piece: p, cell: n, pos: file.Package}, user, nil)
 }
 
-// ownReceiver says whether a method's receiver names a type. Where it does so by an alias, the type's own
-// name is written for it: the checker does not find what an alias of this file means outside of it.
+// ownReceiver says whether a method's receiver names a type. If it names an alias, ownReceiver writes the
+// type's own name instead, because the checker resolves an alias only inside of one file.
 func (s *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl) bool {
 	name := world.Receiver(f)
 	for range maxAliases {
@@ -114,10 +115,10 @@ func (s *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl)
 	return false
 }
 
-// maxAliases is how many aliases of aliases a receiver may be behind.
+// maxAliases is the longest chain of aliases behind a receiver.
 const maxAliases = 20
 
-// typeSpec is the declaration of a type in a file; nil if there is none.
+// typeSpec returns the declaration of a type in a file, or nil.
 func typeSpec(file *ast.File, name string) *ast.TypeSpec {
 	for _, d := range file.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
@@ -131,11 +132,11 @@ func typeSpec(file *ast.File, name string) *ast.TypeSpec {
 	return nil
 }
 
-// userDecls takes a file apart into declarations and leaves out those that the session has already, word for
-// word. In the file, text has prefix bytes in front of it.
+// userDecls splits a file into declarations, without those that the session already has word for word. In
+// the file, prefix bytes stand before text.
 func (s *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
 	base := s.fset.File(file.FileStart)
-	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // into text
+	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // offset in text
 	var list []*declared
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
 		d := &world.Decl{Tok: tok, Cell: n, Src: lead + text[at(from):at(to)], Names: world.DeclaredBy(node)}
@@ -175,7 +176,8 @@ func (s *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string
 	return list
 }
 
-// same says whether the session has a declaration already: a cell that is run again need not change anything.
+// same says whether the session already has this declaration: running a cell again need not change
+// anything.
 func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 	if d.Recv != "" {
 		old := st.MethodsOf(d.Recv)[d.Name]
@@ -195,8 +197,8 @@ func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 	return known
 }
 
-// redeclare checks the user's declarations together with those that depend on what changes. Changed are names
-// of variables that get another type.
+// redeclare checks the user's declarations together with the declarations that depend on them. Changed are
+// the names of variables whose type changes.
 func (s *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed []string) (*Unit, error) {
 	s.findSameTypes(st, user)
 	dropped := map[*world.Decl]bool{}
@@ -225,7 +227,7 @@ func (s *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed
 	}
 }
 
-// Renew declares again what uses the names and packages that have changed, and makes the unit that does so.
+// Renew makes the unit that declares again the declarations that use the changed names and packages.
 func (s *Compiler) Renew(st *world.Stage, changed []string) (*Unit, error) {
 	file, err := s.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
 	if err != nil {
@@ -238,19 +240,19 @@ func (s *Compiler) Renew(st *world.Stage, changed []string) (*Unit, error) {
 	return u, s.Build(st, u)
 }
 
-// A redoing finds out what has to be declared again with the user's declarations.
+// A redoing collects the earlier declarations that must be declared again with the user's.
 type redoing struct {
 	st      *world.Stage
-	mine    map[string]bool // keys and names of what the user declares
+	mine    map[string]bool // keys and names of the user's declarations
 	changed map[string]bool // names with a new meaning
-	coded   map[string]bool // functions, and methods by their keys, that only have new code
-	redone  map[string]bool // types that are declared again as they were
+	coded   map[string]bool // functions, and methods by their keys, that only get new code
+	redone  map[string]bool // types that are declared again unchanged
 	dropped map[*world.Decl]bool
 	list    map[*world.Decl]*declared
 	again   []*declared
 }
 
-// include has an earlier declaration made again. Code says that its type stays what it is.
+// include adds an earlier declaration. Code says that its type stays the same.
 func (r *redoing) include(d *world.Decl, code bool) bool {
 	if d == nil || r.dropped[d] || r.mine[d.Key()] || d.Tok == token.TYPE && !r.st.KeepsShape(d) {
 		return false
@@ -282,7 +284,7 @@ func (r *redoing) include(d *world.Decl, code bool) bool {
 	return true
 }
 
-// code has a function made again that keeps its type.
+// code adds a function whose type stays the same.
 func (r *redoing) code(s *Compiler, d *world.Decl) bool {
 	if t := r.st.Lookup(d.Recv); t != nil && t.Kind == world.Type && t.Decl.Generic && r.list[d] == nil {
 		if f := s.oldHead(r.st, d); f == nil {
@@ -292,7 +294,7 @@ func (r *redoing) code(s *Compiler, d *world.Decl) bool {
 	return r.include(d, true)
 }
 
-// method has a method made again with its type.
+// method adds a method together with its type.
 func (r *redoing) method(d *world.Decl) bool {
 	grown := r.include(d, false)
 	if e := r.st.Lookup(d.Recv); e != nil && e.Kind == world.Type && !r.mine[d.Recv] && r.include(e.Decl, false) {
@@ -301,7 +303,8 @@ func (r *redoing) method(d *world.Decl) bool {
 	return grown
 }
 
-// dependents are the session's declarations that have to be made again, and the variables whose type is.
+// dependents returns the session's declarations that must be made again, and the variables whose type must
+// be.
 func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []string, dropped map[*world.Decl]bool) (again []*declared, moves []*world.Entity) {
 	r := &redoing{st: st, mine: map[string]bool{}, changed: map[string]bool{}, coded: map[string]bool{}, redone: map[string]bool{}, dropped: dropped, list: map[*world.Decl]*declared{}}
 	for _, name := range changedVars {
@@ -359,7 +362,7 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 	return r.again, moves
 }
 
-// madeOf says whether a type is made of one of the named types as they are now.
+// madeOf says whether a type mentions one of the named types in its current version.
 func (s *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) {
 		o := n.Origin().Obj()
@@ -370,7 +373,7 @@ func (s *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) 
 	return found
 }
 
-// checkDecls checks declarations; variables that will be of a redone type are seen with that type.
+// checkDecls checks declarations. Variables whose type is declared again are checked with the new type.
 func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
@@ -403,7 +406,7 @@ func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, m
 	return s.checkMoved(st, pos, files, moves), nil
 }
 
-// blankForeign takes the names out of a group of constants that have got another meaning since.
+// blankForeign replaces the names in a group of constants that have another meaning by now with blanks.
 func blankForeign(st *world.Stage, d *declared) {
 	g, ok := d.node.(*ast.GenDecl)
 	if !ok {
@@ -420,8 +423,8 @@ func blankForeign(st *world.Stage, d *declared) {
 	}
 }
 
-// checkMoved checks declarations that use variables of a type that is among them. The variables are declared
-// beside them, by the expression of their type.
+// checkMoved checks declarations that use variables whose type is declared with them. It declares the
+// variables beside them, by the expression of their type.
 func (s *Compiler) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
 	f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
@@ -431,8 +434,8 @@ func (s *Compiler) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File,
 	return s.check(st, append(files, f))
 }
 
-// drop leaves out declarations of earlier cells that do not check any more. It reports false if the errors
-// are the user's.
+// drop leaves out earlier declarations that no longer check. It reports false if the errors are in the
+// user's declarations.
 func (s *Compiler) drop(c *checked, all []*declared, dropped map[*world.Decl]bool) bool {
 	some := false
 	for _, te := range c.errs {
@@ -449,7 +452,7 @@ func (s *Compiler) drop(c *checked, all []*declared, dropped map[*world.Decl]boo
 	return some
 }
 
-// defineDecls makes entities of what was declared.
+// defineDecls makes entities of the declarations.
 func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) error {
 	u.Methods = map[string]map[string]*world.Decl{}
 	scope := u.checked.pkg.Scope()
@@ -481,7 +484,7 @@ func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 			e := &world.Entity{Name: name, Obj: o, Cell: d.Cell, Decl: d.Decl, Kind: map[token.Token]world.Kind{token.CONST: world.Const, token.FUNC: world.Func, token.TYPE: world.Type}[d.Tok]}
 			switch {
 			case e.Kind == world.Func && old != nil && old.Kind == world.Func && old.Internal != "":
-				e.Internal = old.Internal // the interpreter replaces functions, and callers keep what they were compiled with
+				e.Internal = old.Internal // the interpreter replaces functions, and callers keep the function that they were compiled with
 			case e.Kind != world.Const:
 				e.Internal = s.World.Fresh(name)
 			}
@@ -531,13 +534,13 @@ func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 // markSlots is the number of slots for marks.
 const markSlots = 1 << 10
 
-// nextSlot gives a function a slot for its marks. They are used again when there are no more.
+// nextSlot gives a function a slot for its marks. When all slots are taken, functions share them.
 func (s *Compiler) nextSlot() int {
 	s.slot++
 	return lower.FirstSlot + s.slot%(markSlots-lower.FirstSlot)
 }
 
-// typeExpr writes a type as source that can be checked in any unit.
+// typeExpr writes a type as source that is valid in any unit.
 func (s *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == world.PkgPath {
@@ -555,12 +558,12 @@ func (s *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Ex
 	return x
 }
 
-// parseExpr parses an expression that no cell has written.
+// parseExpr parses an expression that is not from a cell.
 func (s *Compiler) parseExpr(text string) (ast.Expr, error) {
 	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 }
 
-// MadeOfOld says whether a type is written with one of a package that was reloaded.
+// MadeOfOld says whether a type mentions a type of a package's earlier version.
 func (s *Compiler) MadeOfOld(st *world.Stage, t types.Type) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) { found = found || st.Renewed(n) != nil })
 	return found

@@ -25,7 +25,7 @@ func (d *Diag) Place() string {
 	return fmt.Sprintf("In[%d]:%d:%d", d.Cell, d.Line, d.Col)
 }
 
-// String is the message with its place, then the line and a caret line.
+// String gives the message with its place, then the source line and a line of carets.
 func (d *Diag) String() string {
 	text := d.Place() + ": " + d.Message
 	if d.Hint != "" {
@@ -34,7 +34,7 @@ func (d *Diag) String() string {
 	return text + d.pointer()
 }
 
-// pointer is the source line and the carets below it.
+// pointer gives the source line and the carets below it.
 func (d *Diag) pointer() string {
 	if strings.TrimSpace(d.Source) == "" {
 		return ""
@@ -63,10 +63,10 @@ func (e *CheckError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap is what the interpreter said of code that only it refuses, or nil.
+// Unwrap returns the interpreter's error for code that only the interpreter refuses, otherwise nil.
 func (e *CheckError) Unwrap() error { return e.cause }
 
-// diag makes a complaint; line and col are those of the cell.
+// diag makes a complaint; line and col count in the cell.
 func (s *Compiler) diag(n, line, col, length int, msg, hint string) Diag {
 	text, file := s.Text(n)
 	d := Diag{Cell: n, Line: line, Col: col, Len: length, Message: msg, Hint: hint, File: file, Source: cell.Line(text, line)}
@@ -86,7 +86,7 @@ func (s *Compiler) DiagAt(pos token.Pos, length int, msg, hint string) Diag {
 	return d
 }
 
-// tokenLength is the length of the token that starts at a column.
+// tokenLength returns the length in bytes of the token that starts at a column.
 func tokenLength(line string, col int) int {
 	if col < 1 || col > len(line) {
 		return 1
@@ -104,12 +104,12 @@ var (
 	haveWant  = lazy.Regexp(`\n\thave (.*)\n\twant (.*)$`)
 )
 
-// complaints turns the checker's errors into diagnostics, in the order of their places.
+// complaints turns the checker's errors into diagnostics, sorted by place.
 func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 	e := &CheckError{}
 	said := map[string]bool{}
 	for _, te := range c.errs {
-		if strings.HasPrefix(te.Msg, "\t") { // a continuation of the error before
+		if strings.HasPrefix(te.Msg, "\t") { // continues the previous error
 			continue
 		}
 		if said[te.Msg] && strings.HasPrefix(te.Msg, "undefined: ") {
@@ -128,7 +128,7 @@ func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 	return e
 }
 
-// explain words a message for cells and finds a suggestion.
+// explain rewords a message of the checker for cells and finds a suggestion.
 func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hint string) {
 	msg = localPath().ReplaceAllStringFunc(te.Msg, func(path string) string {
 		if p := s.packages[strings.Trim(path, `"`)]; p != nil {
@@ -144,13 +144,13 @@ func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hi
 	return s.Advice.Suggest(st, c.facts(), te.Pos, msg)
 }
 
-// A CheckError says why a cell was refused before any of it ran. Nothing has changed.
+// A CheckError says why a cell was refused before any of it ran. The session has not changed.
 type CheckError struct {
 	Diags []Diag
-	cause error // what the interpreter says, of code that only it refuses
+	cause error // the interpreter's error, for code that only the interpreter refuses
 }
 
-// A Diag is one complaint at a place of the cell, or of a file that it imports.
+// A Diag is one complaint about a place in the cell, or in a file that it imports.
 type Diag struct {
 	Cell      int    // cell number
 	File      string // of an imported package; Cell is 0

@@ -9,14 +9,14 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// GoName writes a type as Go's own messages, and %T, do: struct { A int; B interface {} }.
+// GoName writes a type as Go's own messages and %T do: struct { A int; B interface {} }.
 func GoName(t types.Type) string {
 	var b strings.Builder
 	writeName(&b, t, mainQualifier)
 	return b.String()
 }
 
-// mainQualifier writes types as a program's own messages do.
+// mainQualifier qualifies types as the messages of a compiled program do.
 func mainQualifier(p *types.Package) string {
 	if p.Path() == world.PkgPath {
 		return "main"
@@ -24,8 +24,8 @@ func mainQualifier(p *types.Package) string {
 	return p.Name()
 }
 
-// ProgramPath is the path of a package as reflection tells it; it also qualifies the arguments of generic
-// types.
+// ProgramPath returns the path of a package as reflection reports it. It also qualifies the arguments of
+// generic types.
 func ProgramPath(p *types.Package) string {
 	if p.Path() == world.PkgPath {
 		return "main"
@@ -37,7 +37,7 @@ func writeName(b *strings.Builder, t types.Type, qualifier types.Qualifier) {
 	write := func(t types.Type) { writeName(b, t, qualifier) }
 	switch t := types.Unalias(t).(type) {
 	case *types.Basic:
-		b.WriteString(types.Typ[t.Kind()].Name()) // byte is uint8
+		b.WriteString(types.Typ[t.Kind()].Name()) // the type byte is written uint8
 	case *types.Named:
 		writeNamed(b, t, qualifier)
 	case *types.Pointer:

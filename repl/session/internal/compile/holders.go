@@ -10,10 +10,10 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// What a cell has made may hold on to a variable or function of the session: a closure, a pointer, a
-// goroutine. When the name gets another type, it goes on with the old one, and people are told who does.
+// Closures, pointers and goroutines of a cell may keep using a variable or function of the session. When
+// its name gets another type, they continue to use the old one, and a notice names them.
 
-// holders are those that the statements of a unit make.
+// holders returns the holders that the statements of a unit make.
 func (s *Compiler) holders(u *Unit) (made []*world.Holder) {
 	c := u.checked
 	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
@@ -65,7 +65,7 @@ func (s *Compiler) holders(u *Unit) (made []*world.Holder) {
 	return made
 }
 
-// registers are the functions whose callers keep nothing, but that keep what they are given.
+// registers are functions that keep their arguments, although their callers keep no result.
 var registers = map[string]bool{"http.HandleFunc": true, "http.Handle": true, "time.AfterFunc": true, "context.AfterFunc": true, "runtime.SetFinalizer": true}
 
 func nodes(list []ast.Expr) (out []ast.Node) {
@@ -75,12 +75,13 @@ func nodes(list []ast.Expr) (out []ast.Node) {
 	return out
 }
 
-// calledCode is what a goroutine runs and uses.
+// calledCode returns the code that a go statement runs, and its arguments.
 func (c *checked) calledCode(call *ast.CallExpr) []ast.Node {
 	return append(nodes(call.Args), call.Fun)
 }
 
-// baseName is the session's variable that an expression is, or is in; empty for another.
+// baseName returns the session's variable at the root of an expression, or "" if it is not one of the
+// session's.
 func (c *checked) baseName(e ast.Expr) string {
 	for {
 		switch x := ast.Unparen(e).(type) {
@@ -105,8 +106,8 @@ func (c *checked) baseName(e ast.Expr) string {
 	}
 }
 
-// held notes the session's names that a value goes on using: those in function literals that are not called
-// at once, the variables that it points to, and functions that are not called.
+// held notes the session's names that a value may continue to use: those in function literals that are not
+// called at once, the variables that it points to, and functions that are not called.
 func (c *checked) held(root ast.Node, into map[string]types.Type) {
 	called := map[ast.Node]bool{}
 	all := func(n ast.Node) {
@@ -124,7 +125,7 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 			if c.info.Types[n.Fun].IsType() || keepsFuncs(c.info.Types[n].Type) {
 				return true
 			}
-			for _, a := range n.Args { // what gives no more than a number has kept nothing
+			for _, a := range n.Args { // a call that returns at most a number keeps nothing
 				called[ast.Unparen(a)] = true
 			}
 		case *ast.FuncLit:
@@ -161,7 +162,7 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 	}
 }
 
-// hold notes what an identifier means, if that is the session's.
+// hold notes the name of an identifier, if the session declares it.
 func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 	o := c.info.Uses[id]
 	if o == nil || o.Pkg() == nil || o.Pkg().Path() != world.PkgPath {
@@ -179,11 +180,11 @@ func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 	}
 }
 
-// atTop says whether an object is declared by a statement at the top of the cell.
+// atTop says whether a statement at the top of the cell declares an object.
 func (c *checked) atTop(o types.Object) bool {
 	depth := 0
 	for scope := o.Parent(); scope != nil && scope != c.pkg.Scope(); scope = scope.Parent() {
-		depth++ // the function's, and the file's
+		depth++ // the scopes of the function and of the file
 	}
 	return o.Pkg() == c.pkg && depth == 2
 }
@@ -191,7 +192,8 @@ func (c *checked) atTop(o types.Object) bool {
 // keepsFuncs says whether a value of a type may hold on to functions.
 func keepsFuncs(t types.Type) bool { return keepsFuncsOf(t, nil) }
 
-// keepsFuncsOf is keepsFuncs for a type within others, of which one may be a slice of itself.
+// keepsFuncsOf is keepsFuncs for a type inside of others; a type may contain itself, as in a slice of
+// itself.
 func keepsFuncsOf(t types.Type, within []types.Type) bool {
 	if t == nil || slices.Contains(within, t) {
 		return false

@@ -16,15 +16,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// Generic code is made concrete before it is lowered: the source of a generic function is checked once more
-// for each list of type arguments, with its type parameters declared as aliases of them. So the checker's
-// facts are about concrete types, and the interpreter never sees a type parameter.
+// Generic code is made concrete before it is lowered. For each list of type arguments the source of a
+// generic function is checked once more, with its type parameters declared as aliases of the arguments. So
+// the checker's facts are about concrete types, and the interpreter never sees a type parameter.
 
-// maxInstances is how many instances a unit may need. The checker refuses code that needs endlessly many;
-// this holds for what it should not see.
+// maxInstances limits the instances of a unit. The checker refuses code that needs endlessly many; the
+// limit is for cases that the checker misses.
 const maxInstances = 5000
 
-// makeInstances adds what the unit's code instantiates, and what that instantiates in turn.
+// makeInstances makes the instances that the unit's code uses, and the instances that those use in turn.
 func (v *env) makeInstances() error {
 	for i := 0; len(v.todo) > 0; i++ {
 		if i == maxInstances {
@@ -43,7 +43,7 @@ func (v *env) makeInstances() error {
 		le := new(lower.Error)
 		switch {
 		case err == nil:
-		case errors.As(err, &le) && !lower.Interpreted(in.generic.Pkg()): // of a package's code, which no cell shows
+		case errors.As(err, &le) && !lower.Interpreted(in.generic.Pkg()): // the error is in a package's code, which cells do not show
 			return &lower.Error{Pos: in.pos, Msg: fmt.Sprintf("%s.%s: %s", in.generic.Pkg().Name(), in.generic.Name(), le.Msg)}
 		case errors.As(err, &ce) || errors.As(err, &le):
 			return err
@@ -54,7 +54,7 @@ func (v *env) makeInstances() error {
 	return nil
 }
 
-// stageOf is what the code of a package sees: the cells', or one of the user's own.
+// stageOf returns the scope of a package's code: that of cells, or of one of the user's packages.
 func (v *env) stageOf(pkg *types.Package) *world.Stage {
 	if pkg == nil || pkg.Path() == v.st.Path {
 		return v.st
@@ -65,7 +65,8 @@ func (v *env) stageOf(pkg *types.Package) *world.Stage {
 	return v.cells
 }
 
-// generic is the source of a generic declaration: a session's, or one of the packages that come as source.
+// generic returns the source of a generic declaration: of the session, or of a package that comes as
+// source.
 func (v *env) generic(o types.Object) (*world.Decl, *sourcePackage, error) {
 	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
 		if why := generic.Without[o.Pkg().Path()+"."+o.Name()]; why != "" {
@@ -87,7 +88,7 @@ func (v *env) generic(o types.Object) (*world.Decl, *sourcePackage, error) {
 	return nil, nil, fmt.Errorf("the source of generic %s is gone", o.Name())
 }
 
-// source parses a declaration, with positions of the cell that it is from.
+// source parses a declaration, with positions of the cell that it comes from.
 func (v *env) source(d *world.Decl, p *sourcePackage) (ast.Decl, error) {
 	if p != nil {
 		f, err := parser.ParseFile(v.s.fset, yaegi.FileName(0), "package "+world.PkgPath+";"+d.Src+"\n", parser.SkipObjectResolution)
@@ -116,7 +117,7 @@ func bind(params []*ast.Ident, args []types.Type) (objs []types.Object) {
 	return objs
 }
 
-// imports are the packages that the file of a declaration imports.
+// imports returns the packages that the file of a declaration imports.
 func (v *env) imports(d *world.Decl) (objs []types.Object) {
 	for name, path := range d.Imports {
 		if p, err := v.s.importer.Import(path); err == nil {
@@ -153,8 +154,8 @@ func (v *env) funcInstance(in *instance) error {
 	return v.lowerInstance(f, p, st, append(objs, v.imports(d)...), in.key(), st.Display(d.Names[0]), d.Slot)
 }
 
-// lowerInstance checks and lowers a function whose type parameters are bound. A method comes as a function
-// with its receiver as the first parameter.
+// lowerInstance checks and lowers a function whose type parameters are bound. It gets a method as a
+// function whose first parameter is the receiver.
 func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, objs []types.Object, key, display string, slot int) error {
 	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.Name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
@@ -177,8 +178,8 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, 
 	return v.lowerFunc(lower.New(v, c.info), c.info, f, key, f.Name.Name, display, slot)
 }
 
-// allowVain drops complaints about cases and assertions that can never hold: with type parameters they are
-// right.
+// allowVain drops complaints about cases and assertions that can never succeed: they are valid in code
+// with type parameters.
 func (c *checked) allowVain() {
 	c.errs = slices.DeleteFunc(c.errs, func(e types.Error) bool {
 		for _, prefix := range []string{"impossible type ", "duplicate case ", "duplicate key ", "\t"} {
@@ -228,7 +229,7 @@ func (v *env) typeInstance(in *instance) error {
 	return nil
 }
 
-// methodInstance makes a method of an instance of a generic type.
+// methodInstance makes a method for an instance of a generic type.
 func (v *env) methodInstance(in *instance, m *world.Decl, p *sourcePackage) error {
 	node, err := v.source(m, p)
 	if err != nil {
@@ -245,8 +246,8 @@ func (v *env) methodInstance(in *instance, m *world.Decl, p *sourcePackage) erro
 	return v.lowerInstance(f, p, st, append(objs, v.imports(m)...), in.key()+"."+m.Name, st.Display(m.Display()), m.Slot)
 }
 
-// nameBlanks names what a method leaves without a name, so that it can be written as a function with its
-// receiver as the first parameter: the receiver, all parameters, and blank type parameters.
+// nameBlanks names the unnamed and blank parameters of a method: the receiver, all parameters, and type
+// parameters. The method can then be written as a function whose first parameter is the receiver.
 func nameBlanks(f *ast.FuncDecl) {
 	for _, list := range [][]*ast.Field{f.Recv.List, f.Type.Params.List} {
 		for _, field := range list {
@@ -264,7 +265,7 @@ func nameBlanks(f *ast.FuncDecl) {
 
 func (v *env) genericMethods(o types.Object) (list []*world.Decl, p *sourcePackage, err error) {
 	if o.Parent() != nil && o.Parent() != o.Pkg().Scope() {
-		return nil, nil, nil // declared in a function
+		return nil, nil, nil // declared inside of a function
 	}
 	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
 		p, err = v.s.sources.load(o.Pkg().Path())

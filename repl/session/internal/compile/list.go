@@ -10,12 +10,12 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// valuesFunc is what stands for the list of expressions that a cell ends in.
+// valuesFunc stands for the list of expressions at the end of a cell.
 var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatureType(nil, nil, nil,
 	types.NewTuple(types.NewVar(token.NoPos, nil, "values", types.NewSlice(types.Universe.Lookup("any").Type()))), nil, true))
 
-// parseStatements parses statements, which stand at the given line and column of a cell, as the body of a
-// function. The last of them may be a list of expressions, `a, b`, which Go has not: it becomes a call of
+// parseStatements parses statements as the body of a function. Line and col are the place of the text in
+// the cell. The last statement may be a list of expressions, `a, b`, which is not Go: it becomes a call of
 // valuesFunc.
 func (s *Compiler) parseStatements(n, line, col int, text string) (*ast.File, error) {
 	items := listItems(text)
@@ -46,10 +46,11 @@ func (s *Compiler) parseStatements(n, line, col int, text string) (*ast.File, er
 	return file, nil
 }
 
-// listItems are the expressions of a text that ends in a list of several; nil if it ends in something else.
+// listItems returns the expressions of the list at the end of a text, or nil if the text does not end in a
+// list.
 func listItems(text string) (items []cell.Piece) {
 	comma := false
-	start := true // of a statement
+	start := true // at the start of a statement
 	for _, t := range cell.Code(cell.ScanGo(text)) {
 		if start {
 			items, comma, start = []cell.Piece{{From: t.From, To: len(text)}}, false, false
@@ -83,7 +84,7 @@ func listItems(text string) (items []cell.Piece) {
 	return items
 }
 
-// listed are the expressions of a list, or nil if e is none.
+// listed returns the expressions of a list, or nil if e is not a list.
 func listed(e ast.Expr) []ast.Expr {
 	if call, ok := e.(*ast.CallExpr); ok {
 		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == lower.Values {
@@ -93,7 +94,7 @@ func listed(e ast.Expr) []ast.Expr {
 	return nil
 }
 
-// evaluated is a list of expressions that is not to be shown, as an assignment to nothing.
+// evaluated turns a list of expressions that is not shown into an assignment to blanks.
 func evaluated(list []ast.Stmt) []ast.Stmt {
 	n := len(list)
 	if n == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// loopBody hands a function to package rt that runs the statements n times, or that asks each time.
+// loopBody gives package rt a function that runs the statements n times, or that asks before each run.
 func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks bool, value *world.Entity) ([]ast.Stmt, error) {
 	name := ""
 	if value != nil {
@@ -33,9 +33,9 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks 
 	return []ast.Stmt{bind, &ast.ExprStmt{X: call}}, nil
 }
 
-// Loop compiles statements that are to be run often, alone: what %timeit and %bench need. With asks the loop
-// asks before each run whether to go on. Their text is that of the cell n, which is negative. Value is the
-// variable for the value of the expression that they end in, or nil.
+// Loop compiles statements alone that run often, for %timeit and %bench. With asks, the loop asks before
+// each run whether to continue. N is the negative number that stands for the text. Value is the variable
+// for the value of the expression at the end of the statements, or nil.
 func (s *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.Entity, err error) {
 	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {

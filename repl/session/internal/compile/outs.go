@@ -10,24 +10,24 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 )
 
-// An Out is the result of an earlier cell, as code gets at it that mentions it.
+// An Out is the result of an earlier cell, for code that mentions it.
 type Out struct {
 	N        int
-	Var      string // that has the value while such code runs
+	Var      string // the variable with the value while such code runs
 	Type     types.Type
 	declared bool // the interpreter has the variable
 }
 
 // Outs are the results of earlier cells.
 type Outs interface {
-	// Out is Out[n], or nil.
+	// Out returns Out[n], or nil.
 	Out(n int) *Out
-	// Last is the newest one, for which _ stands, or nil.
+	// Last returns the newest result, which _ means, or nil.
 	Last() *Out
 }
 
-// OutRefs replaces `_`, where a value is meant, and Out[n] by the variables of those results, and returns
-// these.
+// OutRefs replaces Out[n], and `_` where a value is needed, by the variables of the results, and returns
+// these results.
 func (s *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 	variable := func(o *Out, pos token.Pos) *ast.Ident {
 		if !slices.Contains(mentioned, o) {
@@ -78,7 +78,7 @@ func (s *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 	return mentioned
 }
 
-// replaceExprs replaces the expressions in a statement for which f returns another.
+// replaceExprs replaces each expression in a statement for which f returns another.
 func replaceExprs(stmt ast.Stmt, f func(ast.Expr) ast.Expr) {
 	astutil.Apply(stmt, func(c *astutil.Cursor) bool {
 		if e, ok := c.Node().(ast.Expr); ok {
@@ -90,7 +90,7 @@ func replaceExprs(stmt ast.Stmt, f func(ast.Expr) ast.Expr) {
 	}, nil)
 }
 
-// assignedTo are the places of a node where a blank stands for no variable.
+// assignedTo returns the places of a node where a blank is assigned to.
 func assignedTo(n ast.Node) (list []ast.Expr) {
 	names := func(ids []*ast.Ident) {
 		for _, id := range ids {

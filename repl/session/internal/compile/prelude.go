@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// Prelude compiles what declares the variables that lowered code shares with package rt, and ctx. Package rt
-// must be known.
+// Prelude compiles the declarations of ctx and of the variables that lowered code shares with package rt.
+// The interpreter must have package rt.
 func (s *Compiler) Prelude() (*yaegi.Program, error) {
 	if err := s.know("context"); err != nil {
 		return nil, err

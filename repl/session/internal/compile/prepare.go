@@ -9,10 +9,11 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// GivenUp is what a check panics with that was interrupted.
+// GivenUp is the panic value of a check that was interrupted.
 type GivenUp struct{}
 
-// Prepare checks and builds pieces up to the first after which the rest may have to be checked anew.
+// Prepare checks and builds pieces, up to the first command after which the rest may have to be checked
+// again.
 func (s *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*Unit, error) {
 	stage := func() *world.Stage {
 		st := s.World.Stage()
@@ -22,7 +23,7 @@ func (s *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell
 	st := stage()
 	units, err := s.Check(st, n, src, pieces)
 	if err != nil {
-		// Perhaps a command before it would have declared what is missing.
+		// A command before this piece might have declared the missing name.
 		i := lastCommand(pieces[:len(units)])
 		if i < 0 {
 			return nil, err
@@ -51,8 +52,8 @@ func lastCommand(pieces []cell.Piece) int {
 	return -1
 }
 
-// Check checks pieces in order; each sees what those before it declare. On an error it returns the
-// units of the pieces before the one that is wrong, and that one.
+// Check checks pieces in order; each piece sees the declarations of the pieces before it. On an error it
+// returns the units of the pieces before the wrong one, and the wrong one.
 func (s *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*Unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
@@ -90,8 +91,8 @@ func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, 
 	return []*Unit{u}, nil
 }
 
-// isPrinting says whether an expression is a call of one of fmt's functions that print: its results are of no
-// interest.
+// isPrinting says whether an expression is a call of one of fmt's print functions, whose results are not
+// shown.
 func isPrinting(c *checked, e ast.Expr) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
@@ -105,10 +106,10 @@ func isPrinting(c *checked, e ast.Expr) bool {
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
 
-// Split takes a cell apart.
+// Split splits a cell into pieces.
 func (s *Compiler) Split(n int, src string) ([]cell.Piece, error) {
 	tokens := cell.Scan(src)
-	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment is in no piece
+	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment belongs to no piece
 		line, col := cell.LineCol(src, f.At)
 		return nil, &CheckError{Diags: []Diag{s.diag(n, line, col, 2, f.Message, "")}}
 	}

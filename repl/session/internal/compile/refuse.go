@@ -13,15 +13,13 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// What the lowering does not know to be impossible, the interpreter may still fail to compile. Its messages
-// are about code that the person has not written, so they become the cause of a refusal that names the
-// construct at its place.
+// The interpreter may fail to compile code that the lowering accepts. Its messages are about lowered code,
+// not about the person's, so each becomes the cause of a refusal that names the construct and its place.
 
-// compilePlace is the place in a message of the interpreter.
+// compilePlace matches a place in a message of the interpreter.
 var compilePlace = lazy.Regexp(`\b(\d+)/cell:(\d+):(\d+): `)
 
-// unrunnable refuses a unit that the interpreter does not compile: the checker and the lowering have found
-// nothing wrong.
+// unrunnable refuses a unit that only the interpreter does not compile.
 func (s *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
 	place := s.failingPlace(u, cause)
 	if place == nil {
@@ -37,13 +35,13 @@ func (s *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
 	return &CheckError{Diags: []Diag{s.DiagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
 }
 
-// A spot is a place without extent.
+// A spot is a place without length.
 type spot token.Pos
 
 func (p spot) Pos() token.Pos { return token.Pos(p) }
 func (p spot) End() token.Pos { return token.Pos(p) }
 
-// failingPlace is the place that the interpreter tells, or nil.
+// failingPlace returns the place in the interpreter's message, or nil.
 func (s *Compiler) failingPlace(u *Unit, cause error) ast.Node {
 	m := compilePlace().FindStringSubmatch(cause.Error())
 	if m == nil {
@@ -71,9 +69,9 @@ func (s *Compiler) failingPlace(u *Unit, cause error) ast.Node {
 	return nil
 }
 
-// failingStatement finds the statement that the interpreter does not compile by compiling less: one function
-// after the other with the bodies of all others left out, then less and less of the one that fails. The
-// functions of a program only may be tried, because in a session they would replace those that are there.
+// failingStatement finds the statement that the interpreter does not compile, by compiling less: each
+// function alone, with the bodies of all others left out, then fewer and fewer statements of the one that
+// fails. It is for programs only: in a session the attempts would replace the session's functions.
 func (s *Compiler) failingStatement(file *ast.File) ast.Node {
 	fails := func(f *ast.FuncDecl, n int) bool { // with the first n statements of f
 		try := &ast.File{Package: file.Package, Name: file.Name}
@@ -107,7 +105,7 @@ func (s *Compiler) failingStatement(file *ast.File) ast.Node {
 	return nil
 }
 
-// innermost is the smallest node that begins at a place, or that the place is in.
+// innermost returns the smallest node that begins at a place or contains it.
 func innermost(files []*ast.File, pos token.Pos, fset *token.FileSet) (found ast.Node) {
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -177,8 +175,7 @@ func describeNode(info *types.Info, n ast.Node) string {
 	return ""
 }
 
-// NotRun is the refusal of a unit that was compiled, but that the interpreter gives up on before any of it
-// runs.
+// NotRun refuses a unit that was compiled, but that the interpreter rejects before any of it runs.
 func (s *Compiler) NotRun(u *Unit, cause error) error {
 	return &CheckError{Diags: []Diag{s.diag(u.cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A function or method that is declared again with the type that it had only gets new code. So nothing that
-// has its type from it is declared again: types keep their identity, variables their place, and values in
-// interfaces their type.
+// A function or method that is declared again with the same type only gets new code. Its dependents are
+// not declared again: types keep their identity, variables their storage, and values in interfaces their
+// type.
 
-// findSameTypes notes which functions and methods of the user's have the type that they had.
+// findSameTypes notes the user's functions and methods whose type is the same as before.
 func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 	declares := declaredTypes(user)
 	before := map[*declared]*world.Decl{}
@@ -45,7 +45,7 @@ func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 			continue
 		}
 		head := *f
-		head.Body = nil // bodies may be wrong, which is said later
+		head.Body = nil // bodies may be wrong, which is reported later
 		names[d] = [2]string{f.Name.Name, was.Name.Name}
 		file.Decls = append(file.Decls, &head, was)
 	}
@@ -59,8 +59,8 @@ func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 	}
 }
 
-// oldHead is an earlier declaration of a function or method, as a function without its body, under a name of
-// its own.
+// oldHead returns an earlier declaration of a function or method, as a function without a body, under
+// another name.
 func (s *Compiler) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
 	file, err := s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Compiler) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
 	return f
 }
 
-// declaredTypes are the types among declarations.
+// declaredTypes returns the names of the types among declarations.
 func declaredTypes(list []*declared) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range list {
@@ -87,7 +87,7 @@ func declaredTypes(list []*declared) map[string]bool {
 	return names
 }
 
-// placeMethod has a method checked as a function if its type is not declared with it.
+// placeMethod makes the checker see a method as a function if its type is not declared with it.
 func (s *Compiler) placeMethod(st *world.Stage, d *declared, types map[string]bool) {
 	if d.method != nil {
 		d.node, d.method = d.method, nil
@@ -101,8 +101,8 @@ func (s *Compiler) placeMethod(st *world.Stage, d *declared, types map[string]bo
 	}
 }
 
-// asFunction is a method as a function whose first parameter is the receiver, under a name that no cell can
-// have; nil where that cannot be written.
+// asFunction writes a method as a function whose first parameter is the receiver. Its name is not possible
+// in cells. It returns nil if the method cannot be written so.
 func (s *Compiler) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDecl) *ast.FuncDecl {
 	nameBlanks(method)
 	params, ok := s.typeParams(st, d, method)
@@ -119,8 +119,8 @@ func (s *Compiler) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDe
 	return &f
 }
 
-// typeParams declares the type parameters of a method's receiver as those of its type are declared.
-// Constraints that mention parameters which the method calls otherwise are not written.
+// typeParams declares the type parameters of a method's receiver with the constraints of its type. A
+// constraint that mentions a parameter for which the method has another name is left out.
 func (s *Compiler) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
 	names := world.ReceiverParams(method)
 	if len(names) == 0 {
@@ -167,7 +167,7 @@ func mentionsName(list *ast.FieldList, name string) (found bool) {
 	return found
 }
 
-// signatureNames are the names of the session that a function's signature mentions.
+// signatureNames returns the session's names that a function's signature mentions.
 func signatureNames(info *types.Info, f *ast.FuncDecl) map[string]bool {
 	names, _ := namesIn(info, f.Type)
 	if f.Recv != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// sources are the packages whose generic functions come as source.
+// sources are the packages whose generic functions come as source, not compiled.
 type sources struct {
 	s      *Compiler
 	loaded map[string]*sourcePackage
@@ -70,9 +70,8 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 	return p, nil
 }
 
-// compiled is the object of the compiled package that stands for one of a source package; other objects are
-// returned as they are, and so is one that the compiled package does not tell of. Cells know the compiled
-// one.
+// compiled returns the object of the compiled package that corresponds to an object of a source package,
+// because cells know the compiled package. It returns any other object unchanged.
 func (ss *sources) compiled(o types.Object) types.Object {
 	if p := ss.loaded[o.Pkg().Path()]; p == nil || p.pkg != o.Pkg() {
 		return o

@@ -16,8 +16,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// checkStatements checks a run of statements. It is more than one unit where a variable is declared twice:
-// each declaration may give it another type.
+// checkStatements checks a run of statements. The result is more than one unit if a variable is declared
+// twice, because each declaration may give it another type.
 func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	file, err := s.parseStatements(n, line, col, p.Text(src))
@@ -43,7 +43,8 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 		}
 		groups = groups[1:]
 		if i := s.retypes(st, u, list); i >= 0 && i < len(list)-1 {
-			// What follows sees functions that know the variable's new type: check it after those.
+			// The statements after it use functions that know the variable's new type: check them after
+			// those functions.
 			groups = append([][]ast.Stmt{list[i+1:]}, groups...)
 			u = &Unit{Piece: p, cell: n, pos: file.Package, Runs: true}
 			if err := s.checkGroup(st, file, cell, u, list[:i+1], false, false); err != nil {
@@ -63,8 +64,8 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 	return units, nil
 }
 
-// retypes is the index of the first statement that gives a variable another type which functions of the
-// session use, or -1.
+// retypes returns the index of the first statement that gives another type to a variable that functions of
+// the session use, or -1.
 func (s *Compiler) retypes(st *world.Stage, u *Unit, list []ast.Stmt) int {
 	used := map[string]bool{}
 	for _, old := range u.Gone {
@@ -80,8 +81,8 @@ func (s *Compiler) retypes(st *world.Stage, u *Unit, list []ast.Stmt) int {
 	return -1
 }
 
-// recheckUsers declares the functions again that use a variable whose type has changed; nil if there are
-// none.
+// recheckUsers declares again the functions that use a variable whose type has changed. It returns nil if
+// no function does.
 func (s *Compiler) recheckUsers(st *world.Stage, u *Unit) (*Unit, error) {
 	var changed []string
 	for _, old := range u.Gone {
@@ -95,7 +96,7 @@ func (s *Compiler) recheckUsers(st *world.Stage, u *Unit) (*Unit, error) {
 	return s.redeclare(st, &Unit{Piece: u.Piece, cell: u.cell, pos: u.pos}, nil, changed)
 }
 
-// groupStatements starts a new group where all the variables that a statement declares were declared before.
+// groupStatements starts a new group before a statement all of whose variables were declared before.
 func groupStatements(list []ast.Stmt) (groups [][]ast.Stmt) {
 	declared := map[string]bool{}
 	start := 0
@@ -119,7 +120,7 @@ func groupStatements(list []ast.Stmt) (groups [][]ast.Stmt) {
 	return append(groups, list[start:])
 }
 
-// topNames are the names that a statement at the top of a cell declares.
+// topNames returns the names that a statement at the top of a cell declares.
 func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 	add := func(id *ast.Ident) {
 		if id.Name != "_" {
@@ -149,8 +150,8 @@ func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 	return ids
 }
 
-// checkGroup checks statements as the body of a function. A top-level assignment that leaves out a trailing
-// error is completed and the check repeated.
+// checkGroup checks statements as the body of a function. It completes a top-level assignment that leaves
+// out a trailing error, and then checks again.
 func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *Unit, list []ast.Stmt, show, final bool) error {
 	u.Outs = s.OutRefs(list)
 	var extra []types.Object
@@ -179,7 +180,7 @@ func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 			first = c
 		}
 		completed := s.completeErrors(c, u, list)
-		if completed == nil && c.mentionsAdded() { // something other than an error is missing on the left
+		if completed == nil && c.mentionsAdded() { // more than an error is missing on the left
 			c = first
 		}
 		if completed == nil {
@@ -198,7 +199,7 @@ func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 	return s.declareVars(st, u)
 }
 
-// checkFunc and checkValueFunc are what an added error is given to; see completeErrors.
+// checkFunc and checkValueFunc are called with an added error; see completeErrors.
 var (
 	checkFunc      = types.NewFunc(token.NoPos, nil, lower.Check, types.NewSignatureType(nil, nil, nil, types.NewTuple(errParam), nil, false))
 	checkValueFunc = types.NewFunc(token.NoPos, nil, lower.CheckValue, types.NewSignatureType(nil, nil, nil,
@@ -206,7 +207,8 @@ var (
 	errParam = types.NewVar(token.NoPos, nil, "err", types.Universe.Lookup("error").Type())
 )
 
-// dropUnused forgives a trailing expression for not being used: it is shown, or hidden by a semicolon.
+// dropUnused removes the complaint that a trailing expression is not used: it is shown, or hidden by a
+// semicolon.
 func (c *checked) dropUnused(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
@@ -224,8 +226,8 @@ func (c *checked) dropUnused(list []ast.Stmt) {
 	c.errs = kept
 }
 
-// limitShown complains about a constant that is shown and that its default type cannot hold: Go sees it
-// without a type.
+// limitShown complains about a shown constant that overflows its default type. Go itself treats the
+// constant as untyped.
 func (c *checked) limitShown(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
@@ -246,7 +248,7 @@ func (c *checked) limitShown(list []ast.Stmt) {
 		types.ExprString(es.X), tv.Type, tv.Value, types.Default(tv.Type))})
 }
 
-// overflows says whether a number is too large for the type that an untyped constant of its kind gets.
+// overflows says whether a number overflows the default type of an untyped constant of its kind.
 func overflows(v constant.Value, t types.Type) bool {
 	switch t {
 	case types.Typ[types.Int]:
@@ -262,7 +264,7 @@ func overflows(v constant.Value, t types.Type) bool {
 	return false
 }
 
-// mentionsAdded says whether an error is about what completing the statements has added.
+// mentionsAdded says whether an error is about names that completeErrors has added.
 func (c *checked) mentionsAdded() bool {
 	for _, e := range c.errs {
 		if strings.Contains(e.Msg, checkFunc.Name()) {
@@ -272,11 +274,10 @@ func (c *checked) mentionsAdded() bool {
 	return false
 }
 
-// addedValue is how an error calls a value that completing the statements has named.
+// addedValue matches the name of a variable that completeErrors has added.
 var addedValue = lazy.Regexp(`(__val\d+) \(variable of ([^)]*)\)`)
 
-// hideAdded has errors speak of calls instead of the names that completing the statements has given their
-// values.
+// hideAdded rewords errors to mention calls instead of the names that completeErrors has added.
 func (c *checked) hideAdded(u *Unit) {
 	for i, e := range c.errs {
 		c.errs[i].Msg = addedValue().ReplaceAllStringFunc(e.Msg, func(text string) string {
@@ -329,7 +330,8 @@ func (s *Compiler) completeErrors(c *checked, u *Unit, list []ast.Stmt) []ast.St
 	return out
 }
 
-// complete is a call that gives n values and an error, with what assigns the values.
+// complete makes the statements for a call that returns n values and an error; assign makes the statement
+// that assigns the values.
 func (u *Unit) complete(call ast.Expr, n int, assign func(values []ast.Expr) ast.Stmt) []ast.Stmt {
 	add := func(kind string) string {
 		name := fmt.Sprintf("__%s%d", kind, len(u.added)+1)
@@ -352,7 +354,7 @@ func (u *Unit) complete(call ast.Expr, n int, assign func(values []ast.Expr) ast
 	return []ast.Stmt{first, check(checkValueFunc, id(err), id(values[0].(*ast.Ident).Name)), assign(values), check(checkFunc, id(err))}
 }
 
-// leavesErrorOut says whether a statement assigns all results of a call but the last, which is an error.
+// leavesErrorOut says whether a statement assigns all results of a call but a trailing error.
 func (c *checked) leavesErrorOut(stmt ast.Stmt) bool {
 	places := 0
 	var value ast.Expr
@@ -375,7 +377,7 @@ func (c *checked) leavesErrorOut(stmt ast.Stmt) bool {
 	return ok && results.Len() == places+1 && world.IsError(results.At(places).Type())
 }
 
-// callPos is where a call names its function.
+// callPos returns the place of the function's name in a call.
 func callPos(e ast.Expr) token.Pos {
 	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
 		if sel, ok := c.Fun.(*ast.SelectorExpr); ok {
@@ -385,8 +387,8 @@ func callPos(e ast.Expr) token.Pos {
 	return e.Pos()
 }
 
-// declareVars makes session variables of what the statements declare at the top. A variable of the same type
-// stays the same variable, so that closures see the new value.
+// declareVars makes session variables of the variables that the statements declare at the top. A variable
+// that keeps its type stays the same variable, so closures see the new value.
 func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
 	_, kept := namesInList(u.checked.info, u.body)
 	u.Holders = s.holders(u)
@@ -443,7 +445,7 @@ func namesInList(info *types.Info, list []ast.Stmt) (mentioned, kept map[string]
 	return namesIn(info, &ast.BlockStmt{List: list})
 }
 
-// closes says whether a closure, a goroutine or a pointer in the statements may keep the variable.
+// closes says whether a closure, a goroutine or a pointer in the statements may keep the variable in use.
 func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 	has := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
@@ -485,7 +487,8 @@ func (s *Compiler) UsedByDecl(st *world.Stage, name string) bool {
 	return false
 }
 
-// substituteParams replaces the literal in `name := literal` by the parameter of that name (-p name=value).
+// substituteParams replaces the literal in `name := literal` by the parameter with that name (-p
+// name=value).
 func (s *Compiler) substituteParams(list []ast.Stmt) error {
 	if len(s.Params) == 0 {
 		return nil

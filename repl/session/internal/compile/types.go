@@ -7,17 +7,18 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Types are the types that code asks for while it runs, each with a number. Goroutines of cells ask while
-// others are added.
+// Types numbers the types that code needs while it runs. Goroutines of cells read it while the compiler
+// adds types.
 type Types struct {
 	mu   sync.RWMutex
 	keys typeutil.Map // type -> number
-	list []types.Type // by their numbers, which begin with 1
-	// renewed are the types that were declared again and are made of the same: the old one, and the newer.
+	list []types.Type // by number, from 1
+	// renewed maps a type that was declared again, with the same underlying type, to its newer
+	// declaration.
 	renewed map[*types.TypeName]*types.TypeName
 }
 
-// Key is the number of a type.
+// Key returns the number of a type.
 func (ts *Types) Key(t types.Type) int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -34,18 +35,18 @@ func (ts *Types) key(t types.Type) int {
 	return k
 }
 
-// Of is the type with a number.
+// Of returns the type with a number.
 func (ts *Types) Of(key int) types.Type {
 	ts.mu.RLock()
 	defer ts.mu.RUnlock()
 	return ts.list[key-1]
 }
 
-// Name is how Go writes the type with a number.
+// Name returns the type with a number as Go writes it.
 func (ts *Types) Name(key int) string { return GoName(ts.Of(key)) }
 
-// Base is the number of the type that has the methods of the type with this number: its own, or what it
-// points to.
+// Base returns the number of the type that declares the methods of a numbered type: the type itself, or
+// the target of a pointer.
 func (ts *Types) Base(key int) int {
 	if p, ok := ts.Of(key).(*types.Pointer); ok {
 		return ts.Key(types.Unalias(p.Elem()))
@@ -59,9 +60,9 @@ func (ts *Types) Implement(key, iface int) bool {
 	return ok && types.Implements(ts.Of(key), i)
 }
 
-// Renew has a type stand for an earlier declaration of it, whose values are its own bit for bit, and returns
-// for each number of a type that is written with the earlier one that of the type which is written with the
-// newest.
+// Renew makes a type stand for an earlier declaration of it whose values have the same bits. For each
+// numbered type that mentions the earlier declaration, it returns the number of the same type with the
+// newest declarations.
 func (ts *Types) Renew(old, now *types.TypeName) map[int]int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -78,14 +79,14 @@ func (ts *Types) Renew(old, now *types.TypeName) map[int]int {
 	return numbers
 }
 
-// NewestKey is the number of a type as it is written with the newest declarations.
+// NewestKey returns the number of a type after its parts are replaced by their newest declarations.
 func (ts *Types) NewestKey(t types.Type) int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.key(ts.newest(t))
 }
 
-// newest is a type written with the newest declarations of the types in it.
+// newest returns a type whose parts are replaced by their newest declarations.
 func (ts *Types) newest(t types.Type) types.Type {
 	if len(ts.renewed) == 0 {
 		return t
@@ -138,7 +139,7 @@ func (ts *Types) newestNamed(t *types.Named) types.Type {
 		return origin.Type()
 	}
 	n, err := types.Instantiate(nil, origin.Type(), args, false)
-	if err != nil { // it has other parameters now
+	if err != nil { // its type parameters have changed
 		return t
 	}
 	return n

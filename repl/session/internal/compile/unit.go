@@ -14,54 +14,55 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
 
-// A Unit is a part of a cell that is checked, compiled and run as a whole: a command line, some declarations,
-// or some statements.
+// A Unit is a part of a cell that is checked, compiled and run as a whole: a command line, some
+// declarations, or some statements.
 type Unit struct {
 	world.Change
 	Piece   cell.Piece
-	Dropped []*world.Decl // of earlier cells, which do not check with what is new
+	Dropped []*world.Decl // declarations of earlier cells that no longer check
 	pos     token.Pos
 
-	Command string       // of a command line
-	Own     *Package     // the package of the user's that it makes, if it does
-	st      *world.Stage // of that package
+	Command string       // the text of a command line
+	Own     *Package     // the user's package that the unit makes, or nil
+	st      *world.Stage // the scope of that package
 	cell    int          // the number of the cell
 
 	checked   *checked
 	vars      map[types.Object]string // the interpreter's names of the variables that the statements declare
-	markSlots []int                   // for marks of functions, whose variables are new to the interpreter
+	markSlots []int                   // slots for marks of functions, whose variables are new to the interpreter
 	slots     []*world.Entity         // variables that are new to the interpreter
 	Moves     []Move
 	Free      []*world.Entity // variables to free when the unit has run
 
 	body  []ast.Stmt // statements
 	decls []*declared
-	// remade are generic functions that are declared again: instances of the first are made of the second.
+	// remade pairs a generic function with its new declaration, from which instances are made now.
 	remade [][2]types.Object
 
-	Shown      ast.Expr // the trailing expression, if it is to be shown
+	Shown      ast.Expr // the trailing expression, if it is shown
 	ShownTypes []types.Type
 	Listed     bool                                           // shown is a list of expressions
-	added      map[string]ast.Expr                            // variables that completing assignments has added, for the results of which call
-	Outs       []*Out                                         // results of earlier cells that it uses
-	loop       func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compile: makes the body of the cell function
+	added      map[string]ast.Expr                            // variables that completeErrors has added, for the result
+	Outs       []*Out                                         // results of earlier cells that the unit uses
+	loop       func(*env, *lower.Lowerer) ([]ast.Stmt, error) // for Compiler.Loop: makes the body of the cell function
 
 	Program   *yaegi.Program
-	Runs      bool // the program has something to run, not only to declare
+	Runs      bool // the program runs code, and does not only declare names
 	packages  []string
 	instances []*instance
 }
 
-// A Move carries a variable over to a new declaration of the same type.
+// A Move copies a variable's value to a new declaration of the same type.
 type Move struct{ From, To *world.Entity }
 
 // declared is a declaration of a unit with its syntax.
 type declared struct {
 	*world.Decl
 	node ast.Decl
-	user bool // written in this cell, not carried over from an earlier one
-	code bool // of a function: it has the type that it had
-	// method is what a method was written as whose type is not declared with it: node is a function then.
+	user bool // written in this cell, not copied from an earlier one
+	code bool // of a function: its type stays the same
+	// method is the original of a method that is checked as a function, because its type is not declared
+	// with it; node is that function.
 	method *ast.FuncDecl
 	ents   []*world.Entity
 }
@@ -71,10 +72,10 @@ type instance struct {
 	generic types.Object
 	args    []types.Type
 	name    string
-	pos     token.Pos // where it is wanted
+	pos     token.Pos // the place of its first use
 }
 
-// key identifies the instance, whatever the versions of what it is made of.
+// key identifies the instance, in all versions of its parts.
 func (in *instance) key() string {
 	args := make([]string, len(in.args))
 	for i, t := range in.args {
@@ -96,7 +97,7 @@ func (in *instance) is(generic types.Object, args []types.Type) bool {
 	return true
 }
 
-// DeclaredFrom are the names that the statements of a unit declare from a place on.
+// DeclaredFrom returns the names that the statements of a unit declare from a place on.
 func (u *Unit) DeclaredFrom(at token.Pos) (names []string) {
 	from := slices.IndexFunc(u.body, func(stmt ast.Stmt) bool { return stmt.Pos() == at })
 	if from < 0 {
@@ -112,7 +113,7 @@ func (u *Unit) DeclaredFrom(at token.Pos) (names []string) {
 	return names
 }
 
-// Mentions says whether the code of a unit mentions a function for which is says so.
+// Mentions says whether the code of a unit mentions a function for which is returns true.
 func (u *Unit) Mentions(is func(*types.Func) bool) bool {
 	if u.checked == nil {
 		return false

@@ -9,29 +9,31 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A function that is declared again is what everybody calls from then on. Code that is compiled later calls
-// the newest declaration by its name; what has been compiled before, and who has got hold of the function as
-// a value, calls the declaration that it knows, and that hands the call on (see [lower.Version]).
+// A function that is declared again replaces its earlier declarations for all callers. Code that is
+// compiled later calls the newest declaration by its name. Code that was compiled earlier, and every copy
+// of the function as a value, calls the declaration that it knows, and that declaration passes the call on
+// (see [lower.Version]).
 
-// A lineage is a function's declarations with one signature, written with the same declarations of types.
+// A lineage is the list of a function's declarations that have one signature, with the same declarations
+// of types.
 type lineage struct {
-	key    string           // of the function: whose declarations they are
+	key    string           // key of the function
 	sig    *types.Signature // with the receiver as its first parameter
-	newest string           // the variable that all but the newest call
-	stale  string           // the flag of the newest
+	newest string           // the variable that the older versions call
+	stale  string           // the flag of the newest version
 }
 
 // A version is a declaration that a unit adds to a lineage.
 type version struct {
 	of     *lineage
-	first  bool       // only the unit has it
-	before []*lineage // whose declarations it takes the place of
+	first  bool       // the lineage is new with the unit
+	before []*lineage // lineages whose declarations the version replaces
 	stale  string
-	name   string // of the function in the interpreter
+	name   string // name of the function in the interpreter
 	typ    ast.Expr
 }
 
-// version makes a version of the function that has this key and the interpreter's name.
+// version makes a new version of the function that has this key and this name in the interpreter.
 func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.Version, error) {
 	if v.s.Once {
 		return lower.Version{}, nil
@@ -57,7 +59,8 @@ func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.
 	return lower.Version{Stale: n.stale, Newest: n.of.newest}, nil
 }
 
-// asFunction is the signature of a method as that of a function. Parameters and results have no names.
+// asFunction returns the signature of a method as that of a function. Parameters and results have no
+// names.
 func asFunction(sig *types.Signature) *types.Signature {
 	var params, results []*types.Var
 	add := func(list *[]*types.Var, v *types.Var) {
@@ -75,7 +78,7 @@ func asFunction(sig *types.Signature) *types.Signature {
 	return types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), types.NewTuple(results...), sig.Variadic())
 }
 
-// declareVersions declares the variables of the unit's versions, and has earlier versions call them.
+// declareVersions declares the variables of the unit's versions, and makes earlier versions call them.
 func (v *env) declareVersions() (vars []ast.Decl, tell []ast.Stmt) {
 	addr := func(name string) ast.Expr { return &ast.UnaryExpr{OpPos: v.u.pos, Op: token.AND, X: v.id(name)} }
 	for _, n := range v.versions {
@@ -90,7 +93,7 @@ func (v *env) declareVersions() (vars []ast.Decl, tell []ast.Stmt) {
 	return vars, tell
 }
 
-// keepVersions notes the versions of a unit that was compiled.
+// keepVersions keeps the versions of a unit after it was compiled.
 func (v *env) keepVersions() {
 	for _, n := range v.versions {
 		if n.of.stale = n.stale; n.first {
@@ -99,8 +102,8 @@ func (v *env) keepVersions() {
 	}
 }
 
-// SameShape says whether two types are identical but for named types that were declared again and are made of
-// the same: the values of one are, bit for bit, values of the other.
+// SameShape says whether two types are identical, if types that were declared again with the same
+// underlying type count as the same. A value of one is then, bit for bit, a value of the other.
 func SameShape(a, b types.Type) bool {
 	return types.Identical(a, b) || alike(a, b, map[[2]*types.Named]bool{})
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // Package checks a package of the user's and makes the unit that runs its declarations and initial values.
-// Deps are the packages of the user's among its imports, by what these say. From then on cells can import it.
+// Deps are those of the user's packages that it imports, by import path. Cells can import the package from
+// then on.
 func (s *Compiler) Package(p *Package, files []File, deps map[string]*Package) (*Unit, error) {
 	p.World = world.New()
 	p.World.Path, p.World.Name = p.Path, files[0].Syntax.Name.Name
@@ -59,7 +60,7 @@ func (s *Compiler) Program(files []File, deps map[string]*Package) (*Unit, error
 	return u, nil
 }
 
-// refuseDirectives refuses what only a compiler does for a comment.
+// refuseDirectives refuses comments that only a compiler obeys.
 func refuseDirectives(f *ast.File) error {
 	for _, group := range f.Comments {
 		for _, c := range group.List {
@@ -81,16 +82,15 @@ type whole struct {
 	deps  map[string]*Package
 }
 
-// A File is a source file of a package or program. Its number stands where a cell's would.
+// A File is a source file of a package or program. Its number is used like a cell's.
 type File struct {
 	N      int
 	Text   string
 	Syntax *ast.File
 }
 
-// check checks the package as the compiler would and makes a unit of it, whose statements give the variables
-// their initial values, in the order that Go gives them, and call the init functions. Main is the object of
-// func main.
+// check checks the package as the compiler would, and makes a unit of it. The unit's statements initialise
+// the variables in Go's order and call the init functions. Main is the object of func main.
 func (w *whole) check() (u *Unit, main types.Object, err error) {
 	s := w.s
 	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].Syntax.Name.Name), info: newInfo(), names: map[types.Object]string{}}
@@ -127,7 +127,7 @@ func (w *whole) check() (u *Unit, main types.Object, err error) {
 	return u, w.body(u), nil
 }
 
-// imports are the names under which a file imports packages.
+// imports returns the names under which a file imports packages.
 func (w *whole) imports(u *Unit, file *ast.File) (map[string]string, error) {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
@@ -198,7 +198,7 @@ func (w *whole) body(u *Unit) (main types.Object) {
 	return main
 }
 
-// ident is an identifier for an object.
+// ident makes an identifier for an object.
 func (w *whole) ident(info *types.Info, o types.Object, pos token.Pos) *ast.Ident {
 	id := &ast.Ident{Name: o.Name(), NamePos: pos}
 	if o.Name() != "_" {
@@ -215,7 +215,7 @@ func (w *whole) call(u *Unit, o types.Object) {
 	u.body = append(u.body, &ast.ExprStmt{X: c})
 }
 
-// A relativeImporter is an importer for files whose imports of the user's own packages are known.
+// A relativeImporter imports for files whose imports of the user's packages are known.
 type relativeImporter struct {
 	types.Importer
 	deps map[string]*Package
@@ -228,7 +228,7 @@ func (im relativeImporter) Import(path string) (*types.Package, error) {
 	return im.Importer.Import(path)
 }
 
-// ParseFile parses a whole file; n is the number that stands for a cell's.
+// ParseFile parses a whole file; n is the number that stands for it.
 func (s *Compiler) ParseFile(n int, text string) (*ast.File, error) {
 	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
 	var list scanner.ErrorList
