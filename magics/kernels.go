@@ -108,10 +108,3 @@ func orNone(names []string) string {
 func (w *work) count(ctx context.Context, fused bool) (*profile.Recording, error) {
 	return w.record(tensor.WithFusion(ctx, fused), profile.Record)
 }
-
-func valueOr(r *profile.Recording, err error) (display.Value, error) {
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
-}

@@ -19,10 +19,10 @@ func (c *call) memoryBy(by string, most int) display.Value {
 	list := tensor.LiveMemory()
 	holders := c.holders(list)
 	type group struct {
-		name, other string
-		tensors     int
-		bytes       int64
-		others      []string
+		name    string
+		tensors int
+		bytes   int64
+		others  []string
 	}
 	groups := map[string]*group{}
 	var order []*group

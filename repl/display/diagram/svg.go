@@ -16,6 +16,7 @@ const (
 	gapAcross  = 28
 	gapDown    = 56
 	marginAll  = 16
+	lineGap    = 12 // between lines beside boxes
 )
 
 // fills and strokes are those of boxes by tone. Boxes have a light ground of their own and dark text; lines
@@ -36,16 +37,33 @@ type spot struct {
 // SVG draws the diagram: boxes in rows by the longest way to each, and lines between them.
 func (d *Diagram) SVG() string {
 	spots, width, height := d.layout()
+	level := d.level()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="11">`+"\n",
-		width, height, width, height)
+	lines := 0 // that go past rows of boxes
+	past := func(from, to int) (x float64) {
+		for i, s := range spots {
+			if level[from] < level[i] && level[i] < level[to] {
+				x = max(x, s.x+s.w)
+			}
+		}
+		if x > 0 {
+			lines++
+			x += lineGap * float64(lines)
+			width = max(width, x+marginAll)
+		}
+		return x
+	}
+	var drawn strings.Builder
 	for i, box := range d.Boxes {
 		for k, in := range box.In {
 			if in.Box >= 0 {
-				d.line(&b, spots[in.Box], spots[i], k, len(box.In), in.Label)
+				d.line(&drawn, spots[in.Box], spots[i], k, len(box.In), past(in.Box, i), in.Label)
 			}
 		}
 	}
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="11">`+"\n",
+		width, height, width, height)
+	b.WriteString(drawn.String())
 	for i, box := range d.Boxes {
 		s := spots[i]
 		fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="6" fill="%s" stroke="%s"/>`+"\n", s.x, s.y, s.w, s.h, fills[box.Tone], strokes[box.Tone])
@@ -130,12 +148,18 @@ func (d *Diagram) size(i int) spot {
 	return spot{w: charWidth*float64(widest) + 2*padding, h: lineHeight*float64(len(text)) + 2*padding - 4, text: text}
 }
 
-// line draws value k of n that one box reads of another.
-func (d *Diagram) line(b *strings.Builder, from, to spot, k, n int, label string) {
+// line draws value k of n that one box reads of another. If rows of boxes lie between them it goes past these at
+// x.
+func (d *Diagram) line(b *strings.Builder, from, to spot, k, n int, x float64, label string) {
 	x0, y0 := from.x+from.w/2, from.y+from.h
 	x1, y1 := to.x+to.w*float64(k+1)/float64(n+1), to.y
 	bend := max((y1-y0)/2, gapDown/2)
-	fmt.Fprintf(b, `<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" fill="none" stroke="%s" stroke-width="1.3"/>`+"\n", x0, y0, x0, y0+bend, x1, y1-bend, x1, y1-6, colourLine)
+	path := fmt.Sprintf("C%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0+bend, x1, y1-bend, x1, y1-6)
+	if x > 0 {
+		path = fmt.Sprintf("C%.1f %.1f %.1f %.1f %.1f %.1f V%.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0+gapDown/2, x, y0+gapDown/4, x, y0+gapDown,
+			y1-gapDown, x, y1-gapDown/4, x1, y1-gapDown/2, x1, y1-6)
+	}
+	fmt.Fprintf(b, `<path d="M%.1f %.1f %s" fill="none" stroke="%s" stroke-width="1.3"/>`+"\n", x0, y0, path, colourLine)
 	fmt.Fprintf(b, `<path d="M%.1f %.1f l-4 -7 h8 z" fill="%s"/>`+"\n", x1, y1, colourLine)
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" font-size="9">%s</text>`+"\n", x1+6, y1-12-11*float64(k%3), colourLine, html.EscapeString(label))
 }
