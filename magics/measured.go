@@ -12,7 +12,8 @@ import (
 )
 
 // once runs the work and computes all that it made, which keeps its values. Timed is called for the run
-// alone, without what it takes to enter the session and to leave it.
+// alone, without what it takes to enter the session and to leave it. What the run has changed is put back,
+// where w.restore can do that: the next run is to start where this one did.
 func (w *work) once(ctx context.Context, timed func(run func() error) error) (v any, err error) {
 	l := tensor.NewLedger(ctx)
 	defer l.Close()
@@ -24,6 +25,9 @@ func (w *work) once(ctx context.Context, timed func(run func() error) error) (v 
 			return l.Eval(tensorsIn(v)...)
 		})
 	})
+	if w.restore != nil {
+		w.restore()
+	}
 	return v, err
 }
 

@@ -13,8 +13,8 @@ import (
 
 const ms = time.Millisecond
 
-// recorded is a statement that ran twice, 45 ms in all. Two evaluations were asked for by In[1]:2, which In[2]:1
-// has called; the second one's samples came late.
+// recorded is a statement that ran twice, 45 ms in all. Two evaluations were asked for by In[1]:2, which
+// In[2]:1 has called; the second one's samples came late.
 func recorded() *profiled {
 	asked := []string{"In[2]:1", "In[1]:2"}
 	p := &profiled{runs: []time.Duration{19 * ms, 26 * ms}, starts: []time.Duration{1 * ms, 21 * ms}, began: 1 * ms, record: &profile.Recording{Wall: 50 * ms, Kernels: []profile.Kernel{{Name: "matmul"}}, Trace: &profile.Trace{
@@ -35,7 +35,8 @@ func recorded() *profiled {
 	return p
 }
 
-// All time of the runs counts once: that of evaluations to the line that asked for them, what is left to the nearest sample.
+// All time of the runs counts once: that of evaluations to the line that asked for them, what is left to the
+// nearest sample.
 func TestSpans(t *testing.T) {
 	took := map[string]time.Duration{}
 	for _, s := range recorded().spans {

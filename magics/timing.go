@@ -55,7 +55,11 @@ func (c *call) prepare() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, c.settleInputs(source)
+	if err := c.settleInputs(source); err != nil {
+		return nil, err
+	}
+	w.restore = c.state(w.source, c.s.Assigned(w.source)).restore
+	return w, nil
 }
 
 // A timing is what %timeit shows.

@@ -17,7 +17,8 @@ type work struct {
 	source  string // as it was typed
 	text    string // as it was compiled
 	stmt    *session.Stmt
-	several bool // the value is a list: the results of a call
+	several bool                      // the value is a list: the results of a call
+	restore func() (changed []string) // puts back what a run has changed; or nil
 }
 
 // compile checks and compiles statements or an expression. Of `y := f(x)` the right side is what runs.
