@@ -13,6 +13,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
@@ -146,6 +147,11 @@ func Compare(ctx context.Context, cases []Case, o Options) (*Comparison, error) 
 func CompareWorks(ctx context.Context, works []Work, o Options) (*Comparison, error) {
 	if len(works) == 0 {
 		return nil, errors.New("bench: got nothing to compare")
+	}
+	for i, w := range works {
+		if w.Run == nil {
+			return nil, fmt.Errorf("bench: case %d (%q) has no Run", i, w.Name)
+		}
 	}
 	works, end := settled(ctx, works)
 	defer end()

@@ -317,6 +317,14 @@ func TestRefusedCase(t *testing.T) {
 	if c = compare(t, m, bench.Options{}, ignores, bench.Work{Name: "a", Run: m.Work(time.Millisecond, 0.01)}); c.Lines[1].Verdict != "refused" || c.Lines[1].Result.Median == 0 {
 		t.Errorf("the first is refused: got %+v", c.Lines[1])
 	}
+	if text := c.String(); strings.Contains(text, "against itself") {
+		t.Errorf("the first is refused: got\n%s", text)
+	}
+	m = benchtest.New(1)
+	once = m.Work(time.Millisecond/2, 0.01)
+	if c = compare(t, m, bench.Options{}, ignores, ignores); m.Elapsed() > 0.1 || c.Lines[0].Verdict != "refused" || c.Lines[1].Verdict != "refused" {
+		t.Errorf("all are refused: got %s after %v s", c, m.Elapsed())
+	}
 }
 
 func TestMeasureNotes(t *testing.T) {
@@ -377,6 +385,27 @@ func TestMeasureEndsEarly(t *testing.T) {
 	}
 	if _, err := bench.Compare(t.Context(), nil, bench.Options{}); err == nil {
 		t.Error("nothing to compare: got no error")
+	}
+	if _, err := bench.Compare(t.Context(), []bench.Case{{Name: "a"}}, bench.Options{}); err == nil || err.Error() != `bench: case 0 ("a") has no Run` {
+		t.Errorf("without a function: got error %v", err)
+	}
+}
+
+// An interrupt between the last sample and the end loses nothing.
+func TestInterruptedAtTheEnd(t *testing.T) {
+	m := benchtest.New(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	run := m.Work(50*time.Millisecond, 0.01)
+	calls := 0
+	r, err := bench.MeasureWork(ctx, bench.Work{Run: run, Inspect: func() (bench.Tally, error) {
+		if calls++; calls > 2 {
+			cancel()
+			return bench.Tally{}, context.Canceled
+		}
+		return bench.Tally{Launches: 1}, run(1)
+	}}, bench.Options{Clock: m})
+	if err != nil || r.Samples < 10 || !strings.Contains(r.String(), "interrupted") {
+		t.Errorf("got %v, %v, want what was measured, and a note", r, err)
 	}
 }
 

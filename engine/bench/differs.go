@@ -81,7 +81,7 @@ func shapeOf(v any) string {
 }
 
 // apart is the largest difference of values as a share of the largest value, and what is to be said about it:
-// nothing as long as it is what rounding makes.
+// nothing as long as it is what rounding makes. It is -1 where they differ otherwise than by a share.
 func apart(first, other []any) (share float64, text string) {
 	rounding := 0.0
 	for i := range first {
@@ -89,12 +89,12 @@ func apart(first, other []any) (share float64, text string) {
 		y, fine := numbers(other[i])
 		if !ok || !fine {
 			if !same(first[i], other[i]) {
-				return math.Inf(1), "gives other values"
+				return -1, "gives other values"
 			}
 			continue
 		}
 		if len(x) != len(y) {
-			return math.Inf(1), "gives other shapes"
+			return -1, "gives other shapes"
 		}
 		largest, difference, nan := 0.0, 0.0, 0
 		for j := range x {
@@ -109,7 +109,10 @@ func apart(first, other []any) (share float64, text string) {
 			}
 		}
 		if nan > 0 {
-			return math.Inf(1), fmt.Sprintf("gives NaN where the other does not, in %s:", units.Plural(int64(nan), "place"))
+			return -1, fmt.Sprintf("gives NaN where the other does not, in %s:", units.Plural(int64(nan), "place"))
+		}
+		if math.IsInf(difference, 0) || largest == 0 && difference > 0 {
+			return -1, "gives other values"
 		}
 		if difference > 0 {
 			share = max(share, difference/largest)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ func TestDifferences(t *testing.T) {
 		{"another type", given(x), given(x.Cast(dtype.BF16).Eval()), "gives bf16[8 8], and a f32[8 8]"},
 		{"nothing", given(x), given(), "gives nothing, and a f32[8 8]"},
 		{"NaN", given(1.0), given(math.NaN()), "gives NaN where the other does not, in 1 place: than a"},
+		{"infinity", given(1.0), given(math.Inf(1)), "gives other values than a"},
+		{"infinities", given(math.Inf(1)), given(math.Inf(1)), ""},
+		{"only zeros", given(0.0), given(1.0), "gives other values than a"},
 		{"NaN in both", given(math.NaN()), given(math.NaN()), ""},
 		{"numbers", given([]int{1, 2}), given([]int{1, 3}), "gives values that differ by up to 50 % of the largest"},
 		{"text", given("a"), given("b"), "gives other values than a"},
@@ -37,6 +41,9 @@ func TestDifferences(t *testing.T) {
 		got := differences("a", tt.first, tt.other, false)
 		if text := strings.Join(got.texts, "; "); !strings.HasPrefix(text, tt.want) || (text == "") != (tt.want == "") {
 			t.Errorf("%s: got %q, want %q", tt.name, text, tt.want)
+		}
+		if _, err := json.Marshal(got.apart); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 	if got := differences("a", given(1.0), given(2.0), true); got.texts != nil || got.apart >= 0 {

@@ -65,6 +65,10 @@ func (r *rounds) doubt(ctx context.Context, s *subject) (err error) {
 	if took < r.Time.Seconds() && s.tally.Launches > 0 {
 		for i := range deviceTimes {
 			end, err := r.inspect(s)
+			if err != nil && ctx.Err() != nil {
+				r.interrupted = true
+				return nil
+			}
 			if err != nil {
 				return err
 			}

@@ -24,11 +24,11 @@ func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 			return nil, named(s.Name, err)
 		}
 	}
-	c := &Comparison{Lines: r.lines(), Same: Ratio{1, 1, 1}}
+	c := &Comparison{Lines: r.lines()}
 	if r.interrupted {
 		c.Notes = append(c.Notes, "interrupted: this is what was known by then")
 	}
-	if len(r.subjects) > 1 {
+	if r.again != nil && r.subjects[0].refused == "" {
 		c.Same = r.same().finite()
 	}
 	for _, reason := range r.machine.Noise() {

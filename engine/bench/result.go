@@ -60,7 +60,7 @@ type Tally struct {
 // others are compared with.
 type Comparison struct {
 	Lines    []Line
-	Same     Ratio  // the first case against itself: what this machine takes for a difference when there is none
+	Same     Ratio  // the first case against itself: what this machine takes for a difference when there is none; 0: not measured
 	Baseline string // the name of what was saved and each case is compared with, in place of the first case
 	Notes    []string
 }

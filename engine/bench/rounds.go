@@ -195,7 +195,8 @@ func (r *rounds) begin() {
 	for _, s := range r.samplers() {
 		s.times, s.ends = nil, nil
 	}
-	if len(r.subjects) > 1 {
+	r.again = nil
+	if len(r.subjects) > 1 && r.subjects[0].refused == "" {
 		r.again = r.subjects[0].samples.copy()
 	}
 }
