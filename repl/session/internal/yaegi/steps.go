@@ -193,7 +193,10 @@ func (g *generator) set(n *node) {
 
 // mark makes the step of an assignment that is a mark.
 func (in *Interp) mark(n *node) {
-	if len(n.child) != 2 || in.hooks.IsMark == nil || !in.hooks.IsMark(n.child[0].ident) || !n.child[1].rval.CanInt() || n.tnext == nil {
+	if len(n.child) != 2 || in.hooks.IsMark == nil || !in.hooks.IsMark(n.child[0].ident) || !n.child[1].rval.CanInt() {
+		return
+	}
+	if n.tnext == nil || n.tnext.exec == nil { // nothing comes next
 		return
 	}
 	plain, next, name, number := n.exec, n.tnext.exec, n.child[0].ident, int(n.child[1].rval.Int())
