@@ -60,6 +60,8 @@ func TestCommandLine(t *testing.T) {
 		"bad.mcs":   "1 + 1\n// > 3\n\n2 + 2\n// > 4\n",
 		"prog.go":   "package main\nimport (\"fmt\"; \"os\")\nfunc main() { fmt.Println(os.Args[1:], twice(2)); if len(os.Args) > 2 { panic(os.Args[2]) } }\n",
 		"util.go":   "package main\nfunc twice(n int) int { return 2 * n }\n",
+		"times.mcs": "x := tensor.Randn(192, 192).Eval()\np := x\nfmt.Println(\"before\")\n%timeit -t 50ms _ = x.MatMul(x)\nfmt.Println(\"after\")\n" +
+			"%timeit -t 20ms fmt.Println(\"hello\")\n%timeit -t 20ms p = p.Sub(x)\n%time y := x.MatMul(x)\nfmt.Println(y.Evaluated(), tensor.MaxAbsDiff(p, x))\n",
 		"notes.txt": "",
 	})
 	for _, tt := range []struct {
@@ -72,6 +74,8 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"version", "version", "", "mcs [..] · go [..]", "", 0},
 		{"run", "run sum.mcs", "", "n is 3\n6", "", 0},
+		{"run commands that time", "run times.mcs", "", "before\n[time]  median of [..]\n95 % [..]\n1 launch, [..]\n...\nafter\nhello\n[time]  median of [..]\n...\n" +
+			"dropped [number] lines that later runs printed\n...\n1 launch, [..]\n...\n[time] · 1 launch · [..]\ntrue 0", "", 0},
 		{"run with a parameter", "run sum.mcs -p n=5", "", "n is 5\n10", "", 0},
 		{"run standard input", "run -", "a := 20\na + 1", "21", "", 0},
 		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},
