@@ -8,30 +8,31 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// A Sample says what the statements of a command were doing at one time.
+// A Sample says which code of a command's statements ran at one moment.
 type Sample struct {
 	At     time.Duration // since sampling began
-	Lines  []string      // the lines of cells that were under way, the outermost first: "In[3]:2"
-	Memory int64         // that tensors hold, in bytes
+	Lines  []string      // the lines of cells that were running, the outermost first: "In[3]:2"
+	Memory int64         // held by tensors, in bytes
 }
 
-// A Sampling looks at a session's code from time to time, while a command runs statements. It reads the marks
-// that statements set, which stops nothing.
+// A Sampling looks at a session's code from time to time, while a command runs statements. It reads the
+// marks that statements set, and stops nothing.
 //
-// A mark says which statement a function has begun, not that it has returned. So the lines are those of the
-// statement that the command runs, of the function that this may have called whose mark has changed last, and
-// so on: what a statement goes on to do after a function has returned counts to the function.
+// A mark says that a function has begun a statement, not that the function has returned. So the lines are:
+// the statement that the command runs; then, of the functions that it may have called, the one whose mark
+// changed last; and so on. The work of a statement after a call has returned is counted to the called
+// function.
 type Sampling struct {
 	s     *Session
 	slots []int
-	marks []*int // of each slot, the variable that statements note themselves in
+	marks []*int // of each slot, the variable that has its mark
 	began time.Time
 	looks []look
 	stop  chan struct{}
 	done  chan struct{}
 }
 
-// A look is a sample that is not yet understood.
+// A look is a sample before it is interpreted.
 type look struct {
 	at     time.Duration
 	memory int64
@@ -41,7 +42,7 @@ type look struct {
 // sampleEvery is the time between two looks, which take a microsecond or two.
 const sampleEvery = time.Millisecond
 
-// Sample begins to look at what the session's code does, from the goroutine of a command. Stop must follow.
+// Sample begins to sample the session's code, from the goroutine of a command. The caller must call Stop.
 func (s *Session) Sample() *Sampling {
 	p := &Sampling{s: s, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	for slot := range s.compiler.Slots() {
@@ -85,7 +86,7 @@ func (p *Sampling) Stop() []Sample {
 	close(p.stop)
 	<-p.done
 	var samples []Sample
-	changed := make([]int, len(p.slots)) // when each mark was another one last
+	changed := make([]int, len(p.slots)) // when each mark changed last
 	for i := range p.looks {
 		l := &p.looks[i]
 		for k, m := range l.marks {

@@ -22,10 +22,10 @@ type Completion struct {
 	Doc    string // first sentence, or empty
 }
 
-// Complete lists ways to go on at byte pos of a cell, the likeliest first; they replace the bytes from…pos.
-// They begin with what is typed; if nothing does, in another case; if nothing does either, they have its
-// letters in order from the start of a word. Where a type is wanted of a value, what has that type comes
-// first. The cell may be unfinished or wrong.
+// Complete lists ways to go on at byte pos of a cell, the likeliest first. Each replaces the bytes
+// from…pos. They begin with the typed letters; if no name does, with the letters in another case; if none
+// does either, they have the letters in order from the start of a word. Where a value of a type is wanted,
+// values of that type come first. The cell may be unfinished or wrong.
 func (h *Helper) Complete(cell string, pos int) (from int, list []Completion) {
 	pl := h.place(cell, pos)
 	if pl == nil {
@@ -45,22 +45,22 @@ func (h *Helper) Complete(cell string, pos int) (from int, list []Completion) {
 	return pl.start + pl.From, c.sorted()
 }
 
-// candidates are the completions that have been found for a place.
+// candidates collects the completions for a place.
 type candidates struct {
 	*place
 	after  string     // the cell behind the cursor
-	want   types.Type // of the value at the cursor; nil if any will do
+	want   types.Type // type of the value at the cursor; nil if any type fits
 	typing bool       // a type is wanted
 	list   []candidate
 	seen   map[string]bool
 }
 
-// A candidate is a completion with its order: lower ranks come first.
+// A candidate is a completion with its ranks: lower ranks come first.
 type candidate struct {
 	Completion
-	about func() (detail, doc string) // nil if they are there; few of many candidates are ever seen
-	match int                         // how it matches what is typed: prefix, prefix in another case, letters in order
-	fit   int                         // how its type matches the one that is wanted: 0 exactly
+	about func() (detail, doc string) // nil if they are set; looked up late, because few candidates are listed
+	match int                         // how it matches the typed letters: prefix, prefix in another case, letters in order
+	fit   int                         // how its type matches the wanted type: 0 exactly
 	group int                         // where it is declared: the nearer, the lower
 }
 
@@ -102,7 +102,7 @@ func (c *candidates) find() {
 		c.labels()
 		return
 	case *ast.FuncDecl, *ast.LabeledStmt:
-		return // a new name
+		return // the cursor is in a new name
 	case *ast.Field:
 		if parent.Type != id && len(parent.Names) > 0 {
 			return
@@ -133,10 +133,10 @@ func (c *candidates) innermost() ast.Node {
 	return c.path[len(c.path)-1]
 }
 
-// add takes a candidate of a type (nil: it has none) if it matches what is typed.
+// add adds a candidate that matches the typed letters. T is its type, nil if it has none.
 func (c *candidates) add(x Completion, t types.Type, group int) { c.addWith(x, nil, t, group) }
 
-// addWith is add for a candidate whose signature and documentation are looked up when they are needed.
+// addWith is add for a candidate whose signature and documentation are looked up later.
 func (c *candidates) addWith(x Completion, about func() (detail, doc string), t types.Type, group int) {
 	if c.seen[x.Text] || strings.HasPrefix(x.Text, "__") || strings.HasPrefix(x.Text, cursor.Name) || x.Text == "cell__" || x.Text == "_" {
 		return
@@ -152,8 +152,8 @@ func (c *candidates) addWith(x Completion, about func() (detail, doc string), t 
 	c.list = append(c.list, candidate{x, about, match, c.fits(x.Kind, t), group})
 }
 
-// matches says how a name matches what is typed: 0 for a prefix, 1 for one in another case, 2 if the name has
-// its letters in their order, the first one at the start of a word, and 3 if only in another case.
+// matches ranks a name against the typed letters: 0 for a prefix, 1 for a prefix in another case, 2 if the
+// name has the letters in order, the first at the start of a word, and 3 if only in another case.
 func matches(name, typed string) (rank int, ok bool) {
 	if strings.HasPrefix(name, typed) {
 		return 0, true
@@ -178,8 +178,8 @@ func matches(name, typed string) (rank int, ok bool) {
 	return rank, rank > 0
 }
 
-// subsequence says whether a name begins with the first letter of what is typed and has the others behind it,
-// in order; cased, that no capital is matched by a small letter.
+// subsequence says whether a name begins with the first typed letter and has the others behind it, in
+// order. Cased says that each typed capital is a capital in the name.
 func subsequence(name, typed string) (cased, ok bool) {
 	cased = true
 	for i, r := range typed {
@@ -197,7 +197,7 @@ func subsequence(name, typed string) (cased, ok bool) {
 	return cased, true
 }
 
-// fits says how well a candidate's type fits the one that is wanted.
+// fits ranks a candidate's type against the wanted type.
 func (c *candidates) fits(kind string, t types.Type) int {
 	if c.typing || c.want == nil || t == nil || kind == "type" || kind == "package" {
 		return 2
@@ -217,10 +217,10 @@ func (c *candidates) fits(kind string, t types.Type) int {
 	return 2
 }
 
-// MaxListed is how many completions are listed: a person does not scroll further.
+// MaxListed is the largest number of listed completions: nobody scrolls further.
 const MaxListed = 500
 
-// sorted are the candidates in order, each with its documentation.
+// sorted returns the candidates in order, each with its documentation.
 func (c *candidates) sorted() []Completion {
 	slices.SortFunc(c.list, func(a, b candidate) int {
 		for _, d := range [...]int{a.match - b.match, a.fit - b.fit, a.group - b.group} {
@@ -243,7 +243,7 @@ func (c *candidates) sorted() []Completion {
 	return list
 }
 
-// members completes what follows a dot.
+// members completes the name after a dot.
 func (c *candidates) members(x ast.Expr) {
 	if id, ok := x.(*ast.Ident); ok {
 		if name, ok := c.Info.Uses[id].(*types.PkgName); ok {
@@ -273,7 +273,7 @@ func (c *candidates) members(x ast.Expr) {
 	}
 }
 
-// exported completes the name of something in a package.
+// exported completes the name of a package's exported object.
 func (c *candidates) exported(pkg *types.Package) {
 	for _, name := range pkg.Scope().Names() {
 		if o := pkg.Scope().Lookup(name); o.Exported() {
@@ -283,7 +283,7 @@ func (c *candidates) exported(pkg *types.Package) {
 	}
 }
 
-// literalFields completes a key of a struct literal: the fields that it does not have yet.
+// literalFields completes a key of a struct literal, from the fields that the literal does not set yet.
 func (c *candidates) literalFields(at int) {
 	l := c.Inner()
 	if l.Inside != cursor.Elements || l.Key != "" || l.Commas > len(l.Keys) {
@@ -322,7 +322,7 @@ func (c *candidates) literalFields(at int) {
 	c.want = want
 }
 
-// keysAfter are the keys of a literal behind the cursor.
+// keysAfter returns the keys of a literal behind the cursor.
 func keysAfter(src string) (keys []string) {
 	list := cell.Code(cell.ScanGo(src))
 	depth := 0

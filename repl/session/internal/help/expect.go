@@ -6,8 +6,7 @@ import (
 	"go/types"
 )
 
-// expectAt finds out which type is wanted of node i of the path, which is what the cursor's name is or
-// belongs to.
+// expectAt finds the type wanted at node i of the path, which is the cursor's name or contains it.
 func (c *candidates) expectAt(i int) {
 	x := c.path[i]
 	for i > 0 {
@@ -29,7 +28,7 @@ func (c *candidates) expectAt(i int) {
 	}
 }
 
-// typePosition says whether node i of the path, x, stands where a type does.
+// typePosition says whether node i of the path, x, stands in the place of a type.
 func (c *candidates) typePosition(x ast.Node, i int) bool {
 	if i == 0 {
 		return false
@@ -80,8 +79,8 @@ func (c *candidates) generic(x ast.Expr) bool {
 	return false
 }
 
-// wanted is the type that parent, node i of the path, wants of its part x; nil if it wants none in
-// particular.
+// wanted returns the type that parent, node i of the path, wants of its part x, or nil if any type will
+// do.
 func (c *candidates) wanted(parent, x ast.Node, i int) types.Type {
 	switch p := parent.(type) {
 	case *ast.CallExpr:
@@ -149,7 +148,7 @@ func underlying(t types.Type) types.Type {
 	return t.Underlying()
 }
 
-// argument is the type of the parameter that an argument of a call is for.
+// argument returns the type of the parameter for an argument of a call.
 func (c *candidates) argument(call *ast.CallExpr, x ast.Node) types.Type {
 	at := -1
 	for i, a := range call.Args {
@@ -209,8 +208,8 @@ func isTypeParam(t types.Type) bool {
 	return ok
 }
 
-// element is the type of a value in a composite literal, or of a key of a map; i is where the path has the
-// element.
+// element returns the type of a value in a composite literal, or of a key of a map. I is the index of the
+// element in the path.
 func (c *candidates) element(kv *ast.KeyValueExpr, x ast.Node, i int) types.Type {
 	lit, ok := c.path[i-1].(*ast.CompositeLit)
 	if !ok {
@@ -254,7 +253,7 @@ func (c *candidates) assigned(p *ast.AssignStmt, x ast.Node) types.Type {
 	return nil
 }
 
-// operand is the type of the other operand.
+// operand returns the type of the other operand.
 func (c *candidates) operand(p *ast.BinaryExpr, x ast.Node) types.Type {
 	switch p.Op {
 	case token.LAND, token.LOR:
@@ -289,7 +288,7 @@ func (c *candidates) unary(p *ast.UnaryExpr, i int) types.Type {
 	return nil
 }
 
-// wantedType is the type that is wanted of node i of the path.
+// wantedType returns the type that is wanted of node i of the path.
 func (c *candidates) wantedType(i int) types.Type {
 	if i == 0 {
 		return nil
@@ -297,7 +296,7 @@ func (c *candidates) wantedType(i int) types.Type {
 	return c.wanted(c.path[i-1], c.path[i], i-1)
 }
 
-// result is the type of a result of the function around a return statement.
+// result returns the type of a result of the function around a return statement.
 func (c *candidates) result(p *ast.ReturnStmt, x ast.Node, i int) types.Type {
 	at := 0
 	for k, r := range p.Results {
@@ -325,7 +324,7 @@ func (c *candidates) result(p *ast.ReturnStmt, x ast.Node, i int) types.Type {
 	return nil
 }
 
-// tag is the type of what a switch switches on; path[i] is the clause.
+// tag returns the type of the value that a switch compares; path[i] is the clause.
 func (c *candidates) tag(i int) types.Type {
 	if i < 2 {
 		return nil

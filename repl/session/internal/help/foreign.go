@@ -14,11 +14,11 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// maxForeign bounds the lines that are read as Python: a line that people type is short.
+// maxForeign is the largest number of bytes that are read as Python: typed lines are short.
 const maxForeign = 500
 
-// translated is "write …" with the Go for line n of a cell that cannot be run, and the block below it, if
-// they read as Python. What it says to write checks as the line of the cell that it stands for.
+// translated returns "write …" with the Go for line n of a cell and the block below it, if they read as
+// Python. The Go checks in the place of the line.
 func (h *Helper) translated(st *world.Stage, src string, n int) string {
 	lines := strings.Split(src, "\n")
 	if n < 1 || n > len(lines) {
@@ -36,7 +36,7 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 	return "write " + text
 }
 
-// statementsAbove are the lines of a cell before line n, if they can stand in a function.
+// statementsAbove returns the lines of a cell before line n, if they can stand in a function.
 func statementsAbove(cell string, n int) string {
 	lines := strings.Split(cell, "\n")
 	above := strings.Join(lines[:min(n-1, len(lines))], "\n") + "\n"
@@ -46,13 +46,13 @@ func statementsAbove(cell string, n int) string {
 	return above
 }
 
-// sameCode says whether two lines differ in blanks only, or in the case of letters: that is a misspelt name.
+// sameCode says whether two lines differ in blanks or the case of letters only. Then a name is misspelt.
 func sameCode(a, b string) bool {
 	blank := func(s string) string { return strings.NewReplacer(" ", "", "\t", "", ";", "").Replace(s) }
 	return strings.EqualFold(blank(a), blank(b))
 }
 
-// foreign is the session for package python.
+// foreign is package python's view of the session.
 type foreign struct {
 	h      *Helper
 	st     *world.Stage
@@ -114,8 +114,8 @@ func (f *foreign) Exported(pkg, name string) string {
 	return ""
 }
 
-// checks says whether a line can be pasted: it checks where the original stands. Names that are
-// not declared are left to the person who typed them.
+// checks says whether a line can be pasted: it checks in the place of the original. The line may use
+// undeclared names of the original.
 func (f *foreign) checks(line, original string) bool {
 	if strings.HasPrefix(line, "%") {
 		return true
@@ -140,8 +140,8 @@ func (f *foreign) checks(line, original string) bool {
 	return true
 }
 
-// check checks a file with one declaration; nil if it does not parse. It leaves nothing behind in the
-// session.
+// check checks a file with one declaration. It returns nil if the file does not parse. It leaves nothing
+// in the session.
 func (f *foreign) check(decl string) *Facts {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+";"+decl, parser.SkipObjectResolution)
@@ -154,8 +154,8 @@ func (f *foreign) check(decl string) *Facts {
 // commented matches a value with a comment that looks like an operand: n // 2.
 var commented = lazy.Regexp(`[\w)\]]\s*//\s*(\d[\d.]*|[A-Za-z_]\w*)\s*$`)
 
-// doubt is a note beside a value whose Go means something else than the same text does in a
-// formula: n^2, n // 2.
+// doubt returns a note for a value whose Go means something else than the same text in a formula: n^2, n
+// // 2.
 func (h *Helper) doubt(x ast.Expr, cell string) string {
 	note := ""
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -164,7 +164,7 @@ func (h *Helper) doubt(x ast.Expr, cell string) string {
 			return true
 		}
 		power, ok := b.Y.(*ast.BasicLit)
-		last := b.X // of 2*n^3 the n: in a formula powers come first
+		last := b.X // the n of 2*n^3: in a formula powers come first
 		for {
 			factors, ok := last.(*ast.BinaryExpr)
 			if !ok {
@@ -190,8 +190,8 @@ func (h *Helper) doubt(x ast.Expr, cell string) string {
 	return note
 }
 
-// NoteOf is what is said behind a value that an expression gave: where a function is declared, or what the
-// expression may have been meant to be.
+// NoteOf returns the note behind the value of an expression: where a function is declared, or what was
+// probably meant.
 func (h *Helper) NoteOf(x ast.Expr, src string) string {
 	if place := h.placeOfFunc(x); place != "" {
 		return place

@@ -1,10 +1,11 @@
-// Package help is help for the person who types: what can follow at the cursor, the parameters of the call
-// around it, what is known about a name, and what may have been meant where the checker complains.
+// Package help answers the person who types: completions at the cursor, the parameters of the call around
+// it, the documentation of a name, and suggestions for the checker's complaints.
 //
-// It reads only. A [Helper] sees a notebook through [Session]; the text before the cursor is made whole
-// (package cursor), checked as if the cell were finished there, and looked at. Reading order: help.go,
-// place.go (where the cursor is), complete.go with expect.go, names.go, members.go and paths.go, hint.go,
-// inspect.go with reading.go, then suggest.go with idioms.go and foreign.go.
+// It changes nothing. A [Helper] sees a notebook through [Session]. The text before the cursor is
+// completed (package cursor) and checked as if the cell ended there; the checker's facts answer the
+// question. Reading order: help.go, place.go (the code around the cursor), complete.go with expect.go,
+// names.go, members.go and paths.go, hint.go, inspect.go with reading.go, then suggest.go with idioms.go
+// and foreign.go.
 package help
 
 import (
@@ -16,36 +17,37 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A Helper helps the person who types: it completes, hints, suggests and tells about names. It reads only.
+// A Helper completes, hints, suggests and describes names. It changes nothing.
 type Helper struct{ Session }
 
-// A Session is what a helper sees of a session.
+// A Session is a helper's view of a session.
 type Session interface {
-	// World is what cells have declared.
+	// World returns the declarations of cells.
 	World() *world.World
-	// Check type-checks a file as far as it goes; extra are declared beside it. It leaves nothing behind.
+	// Check type-checks a file as far as possible; extra are declared beside it. It leaves nothing in the
+	// session.
 	Check(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *Facts
-	// Import makes the imports of a declaration visible in st; those that are wrong import nothing.
+	// Import makes the imports of a declaration visible in st; a wrong import is ignored.
 	Import(st *world.Stage, decl string)
-	// Outs replaces Out[n] and _ in statements, and returns the variables that stand for them.
+	// Outs replaces Out[n] and _ in statements, and returns the variables that replace them.
 	Outs(list []ast.Stmt) []types.Object
-	// Package is the package with a path, compiled or of the user's own.
+	// Package returns the package with a path: a compiled one or one of the user's.
 	Package(path string) (*types.Package, error)
-	// Doc, Title and SourceOf tell about a package of either kind: what [stdlib.Doc] has of a symbol, how
-	// people call the package, and the source of a symbol of the user's.
+	// Doc, Title and SourceOf describe a package of either kind: the text of [stdlib.Doc] for a symbol,
+	// the package's usual name, and the source of a symbol of the user's.
 	Doc(path, symbol string) string
 	Title(path string) string
 	SourceOf(path, symbol string) string
-	// Text is the text of the cell or file that has a position, and its line there.
+	// Text returns the text of the cell or file at a position, and the line there.
 	Text(pos token.Pos) (src string, line int)
-	// Value and Shown are what a variable holds now, and how that looks as a result.
+	// Value returns the current value of a variable, Shown the value as a result shows it.
 	Value(e *world.Entity) (any, bool)
 	Shown(e *world.Entity) display.Value
-	// Dir is the folder of relative paths.
+	// Dir returns the folder that relative paths start from.
 	Dir() string
 }
 
-// Facts are what the type checker found out about some files.
+// Facts are the results of the type checker for some files.
 type Facts struct {
 	Files []*ast.File
 	Pkg   *types.Package

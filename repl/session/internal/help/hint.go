@@ -12,16 +12,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A Hint says what belongs where the cursor is: the parameters of the call that it is in, or the fields of
-// the struct.
+// A Hint shows what fits at the cursor: the parameters of the call around it, or the fields of the struct.
 type Hint struct {
 	Signature string // on one line
 	From, To  int    // bytes of Signature that name the active parameter; equal if there is none
 	Doc       string // first sentence, or empty
 }
 
-// Hint tells about the innermost call, conversion, instantiation or struct literal around byte pos of a cell.
-// The cell may be unfinished or wrong.
+// Hint describes the innermost call, conversion, instantiation or struct literal around byte pos of a
+// cell. The cell may be unfinished or wrong.
 func (h *Helper) Hint(cell string, pos int) (Hint, bool) {
 	pl := h.place(cell, pos)
 	if pl == nil || pl.Facts == nil {
@@ -55,12 +54,12 @@ func (h *Helper) Hint(cell string, pos int) (Hint, bool) {
 	return Hint{}, false
 }
 
-// position is a level's bracket in the checked file.
+// position returns the position of a level's bracket in the checked file.
 func (pl *place) position(l *cursor.Level) token.Pos {
 	return pl.file.FileStart + token.Pos(pl.base+l.Off)
 }
 
-// callAt is the call whose arguments a level is.
+// callAt returns the call whose arguments are in a level.
 func (pl *place) callAt(l *cursor.Level) *ast.CallExpr {
 	at := pl.position(l)
 	for _, n := range pl.path {
@@ -71,7 +70,7 @@ func (pl *place) callAt(l *cursor.Level) *ast.CallExpr {
 	return nil
 }
 
-// literalAt is the composite literal that a level is, with its type.
+// literalAt returns the composite literal of a level, with its type.
 func (pl *place) literalAt(l *cursor.Level) (*ast.CompositeLit, types.Type) {
 	at := pl.position(l)
 	for _, n := range pl.path {
@@ -114,7 +113,7 @@ func (pl *place) callHint(l *cursor.Level) (Hint, bool) {
 	return Hint{w.String(), w.from, w.to, pl.docOf(fun, o)}, true
 }
 
-// coreSignature is the signature that a value of the type is called with.
+// coreSignature returns the signature for calling a value of the type.
 func coreSignature(t types.Type) (*types.Signature, bool) {
 	if p, ok := types.Unalias(t).(*types.TypeParam); ok {
 		t = p.Constraint()
@@ -126,7 +125,7 @@ func coreSignature(t types.Type) (*types.Signature, bool) {
 	return sig, ok
 }
 
-// object is what an expression names, or nil.
+// object returns the object that an expression names, or nil.
 func (pl *place) object(x ast.Expr) types.Object {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
@@ -141,7 +140,7 @@ func (pl *place) object(x ast.Expr) types.Object {
 	return nil
 }
 
-// name is how a hint calls what is called: pkg.Func, or the name of a method alone.
+// name returns a hint's name for a called expression: pkg.Func, or the name of a method alone.
 func (pl *place) name(x ast.Expr) string {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
@@ -161,7 +160,7 @@ func (pl *place) name(x ast.Expr) string {
 	return "func"
 }
 
-// docOf is the first sentence about what is called.
+// docOf returns the first sentence about a called object.
 func (pl *place) docOf(x ast.Expr, o types.Object) string {
 	if o == nil {
 		return ""
@@ -174,7 +173,7 @@ func (pl *place) docOf(x ast.Expr, o types.Object) string {
 	return pl.h.objectDoc(pl.st, o)
 }
 
-// typeArgHint tells about the type parameters of a generic function or type that is being instantiated.
+// typeArgHint describes the type parameters of a generic function or type at its instantiation.
 func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
 	at := pl.position(l)
 	for _, n := range pl.path {
@@ -212,8 +211,8 @@ func (pl *place) typeArgHint(l *cursor.Level) (Hint, bool) {
 	return Hint{}, false
 }
 
-// literalHint tells about the fields of a struct whose literal the cursor is in; inner says that it is in no
-// bracket inside of it.
+// literalHint describes the fields of the struct whose literal is around the cursor. Inner says that no
+// other bracket is between them.
 func (pl *place) literalHint(l *cursor.Level, inner bool) (Hint, bool) {
 	_, t := pl.literalAt(l)
 	if t == nil {
@@ -291,8 +290,8 @@ func conversionHint(t types.Type) Hint {
 	return Hint{w.String(), w.from, w.to, "conversion"}
 }
 
-// Builtins are the signatures of the predeclared functions, their parameters separated by commas, and what
-// they do.
+// Builtins has the signatures of the predeclared functions, with parameters separated by commas, and their
+// documentation.
 var Builtins = map[string]struct{ params, result, Doc string }{
 	"append":  {"slice []T, elems ...T", "[]T", "The slice with elems behind its elements; the result may share its memory."},
 	"cap":     {"v []T", "int", "How many elements fit without new memory; of a channel, the size of its buffer."},
@@ -338,7 +337,7 @@ func builtinHint(name string, arg int) (Hint, bool) {
 	return Hint{w.String(), w.from, w.to, b.Doc}, true
 }
 
-// A signatureWriter writes a signature and notes where its active part is.
+// A signatureWriter writes a signature and notes the place of its active parameter.
 type signatureWriter struct {
 	strings.Builder
 	from, to int
@@ -401,8 +400,8 @@ func (w *signatureWriter) params(sig *types.Signature, arg int) {
 	}
 }
 
-// objectDoc is the first sentence about an object: from the documentation of what is compiled into mcs, or
-// from the comment that a cell has before a declaration.
+// objectDoc returns the first sentence about an object, from the documentation in mcs, or from the comment
+// before its declaration in a cell.
 func (h *Helper) objectDoc(st *world.Stage, o types.Object) string {
 	if o.Pkg() == nil {
 		return Builtins[o.Name()].Doc

@@ -8,10 +8,10 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// People come from other languages. What they type is no Go, or Go that means something else; these tables
-// say the Go way beside the checker's message.
+// People come from other languages. They may type text that is not Go, or Go with another meaning. These
+// tables have the Go way, shown beside the checker's message.
 
-// An idiom is a line of another language and what to write instead.
+// An idiom is a line of another language and the advice for it.
 type idiom struct {
 	line func() *regexp.Regexp
 	Say  string // $1 … are the groups of line
@@ -80,7 +80,7 @@ var ForeignLines = idioms(
 	`^\w+\s*=\s*\w+\s*=`, "an assignment has no value: write two",
 )
 
-// SyntaxAdvice says how to write in Go what stands at off of a text that does not parse.
+// SyntaxAdvice says how to write in Go the code at offset off of a text that does not parse.
 func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	start := strings.LastIndexByte(text[:off], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
@@ -109,7 +109,7 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	return ""
 }
 
-// importAdvice is what to write for `import numpy as np`.
+// importAdvice returns the advice for `import numpy as np`.
 func importAdvice(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -124,7 +124,7 @@ func importAdvice(words []string) string {
 	return `an import has its path in quotes: import "fmt"`
 }
 
-// Modules are what people import in Python.
+// Modules maps the Python modules that people import to advice.
 var Modules = map[string]string{
 	"numpy":        "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
 	"np":           "tensors are in package tensor, which is there without an import: tensor.Zeros(2, 3)",
@@ -146,7 +146,7 @@ var Modules = map[string]string{
 	"subprocess":   "package os/exec is there as exec; !command runs a command of the shell",
 }
 
-// ForeignNames are names that other languages have, and Go's.
+// ForeignNames maps names of other languages to Go's.
 var ForeignNames = map[string]string{
 	"None": "it is called nil", "null": "it is called nil", "NULL": "it is called nil", "nullptr": "it is called nil",
 	"True": "it is called true", "False": "it is called false",

@@ -13,19 +13,19 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// An Info is what `name?` tells.
+// An Info is the answer to `name?`.
 type Info struct {
 	Name, Type, Kind string
 	Doc              string // declaration and comment
-	Source           string // of what a cell or a package of the user's declares; see ReadSource for the others
-	Cell             int    // where; 0 for what comes with mcs
+	Source           string // of a declaration in a cell or in a package of the user's; see ReadSource for the others
+	Cell             int    // number of the cell that declares it; 0 for symbols that come with mcs
 	Place            string // In[3]:2, if a cell declared it
-	Value            any    // of a variable, now
+	Value            any    // current value of a variable
 	HasValue         bool
-	Shown            display.Value // how the value looks as a result
+	Shown            display.Value // the value as a result shows it
 	Groups           []Group
 
-	path, symbol string // of what is compiled
+	path, symbol string // of a compiled symbol
 }
 
 // A Group lists members of one kind: "fields", "methods", "functions", "types", "constants", "variables".
@@ -37,8 +37,8 @@ type Group struct {
 // An Item is a member: its name, its signature or type, the first sentence about it.
 type Item struct{ Name, Detail, Doc string }
 
-// Inspect tells about a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression,
-// which it does not evaluate.
+// Inspect describes a name, a member (pkg.Name, Type.Method, x.Field), a keyword or any other expression.
+// It does not evaluate the expression.
 func (h *Helper) Inspect(expr string) (Info, error) {
 	expr = strings.TrimSpace(expr)
 	if k, ok := keywords[expr]; ok {
@@ -126,8 +126,8 @@ func (h *Helper) inspectEntity(st *world.Stage, e *world.Entity) Info {
 	return info
 }
 
-// placeOfFunc is where a cell has declared the function that an expression names; empty for every other
-// expression.
+// placeOfFunc returns the place where a cell has declared the function that an expression names. It is
+// empty for every other expression.
 func (h *Helper) placeOfFunc(x ast.Expr) string {
 	if id, ok := x.(*ast.Ident); ok {
 		if e := h.World().Names[id.Name]; e != nil && e.Kind == world.Func {
@@ -137,7 +137,7 @@ func (h *Helper) placeOfFunc(x ast.Expr) string {
 	return ""
 }
 
-// placeOf is where a cell has declared something.
+// placeOf returns the place where a cell has declared an entity.
 func (h *Helper) placeOf(e *world.Entity) string {
 	switch {
 	case e.Cell == 0:
@@ -151,7 +151,7 @@ func (h *Helper) placeOf(e *world.Entity) string {
 	return world.CellName(e.Cell)
 }
 
-// typeDoc is the documentation of a compiled type.
+// typeDoc returns the documentation of a compiled type.
 func (h *Helper) typeDoc(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -189,7 +189,7 @@ func (h *Helper) inspectPackage(path string) (Info, error) {
 	return info, nil
 }
 
-// group adds the groups that have items.
+// group adds those of the groups that have items.
 func (i *Info) group(groups ...Group) {
 	for _, g := range groups {
 		if len(g.Items) > 0 {
@@ -219,7 +219,7 @@ func (h *Helper) inspectSymbol(path, name string) (Info, error) {
 	return info, nil
 }
 
-// inspectMember tells about a field or method of an operand, or of a type that a cell declared.
+// inspectMember describes a field or method of an operand, or of a type that a cell declared.
 func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr) (Info, bool) {
 	operand := strings.TrimSuffix(strings.TrimSpace(expr), "."+x.Sel.Name)
 	var t types.Type
@@ -257,7 +257,7 @@ func (h *Helper) inspectMember(st *world.Stage, expr string, x *ast.SelectorExpr
 	return Info{}, false
 }
 
-// qualifiedType is the type that pkg.Name names.
+// qualifiedType returns the type that pkg.Name names.
 func (h *Helper) qualifiedType(st *world.Stage, sel *ast.SelectorExpr) types.Type {
 	id, ok := sel.X.(*ast.Ident)
 	if !ok || st.Lookup(id.Name) != nil {
@@ -291,7 +291,7 @@ func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 	i.group(fields, methods)
 }
 
-// exprType is the type of an expression that the session could evaluate, or nil.
+// exprType returns the type of an expression that the session could evaluate, or nil.
 func (h *Helper) exprType(st *world.Stage, expr string) types.Type {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)

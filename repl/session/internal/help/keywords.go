@@ -1,6 +1,6 @@
 package help
 
-// keywords are Go's keywords: how each is written, and what it does.
+// keywords maps each keyword of Go to its form and its meaning.
 var keywords = map[string]struct{ form, doc string }{
 	"break":       {"break [Label]", "Leaves the innermost for, switch or select, or the one with the label."},
 	"case":        {"case x, y:", "A clause of a switch or select. It does not fall into the next one."},

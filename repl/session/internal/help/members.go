@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// members are the fields and methods that can follow a dot after a value of the type, sorted by name.
+// members returns the fields and methods that can follow a dot after a value of the type, sorted by name.
 func members(t types.Type) (list []types.Object) {
 	seen := map[string]bool{}
 	add := func(o types.Object) {
@@ -33,7 +33,7 @@ func members(t types.Type) (list []types.Object) {
 	return list
 }
 
-// fields calls f for the fields of a struct, and for those of what it embeds.
+// fields calls f for the fields of a struct and of its embedded structs.
 func fields(t types.Type, depth int, f func(types.Object)) {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -76,7 +76,7 @@ func kindOfObject(o types.Object) string {
 	return "var"
 }
 
-// detail is an object's signature or type.
+// detail returns an object's signature or type.
 func detail(o types.Object) string {
 	switch o := o.(type) {
 	case *types.Func:
@@ -102,7 +102,7 @@ func detail(o types.Object) string {
 	return types.TypeString(o.Type(), world.Qualifier)
 }
 
-// memberDoc is the first sentence about a method or field of a compiled type.
+// memberDoc returns the first sentence about a method or field of a compiled type.
 func (h *Helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string {
 	owner := ownerName(t, o)
 	if o.Pkg() == nil || o.Pkg().Path() == world.PkgPath {
@@ -117,7 +117,7 @@ func (h *Helper) memberDoc(st *world.Stage, t types.Type, o types.Object) string
 	return ""
 }
 
-// fieldComments are the comments of the fields of a struct type that a cell has declared, by name.
+// fieldComments returns the comments of the fields of a struct type that a cell has declared, by name.
 func (h *Helper) fieldComments(st *world.Stage, t types.Type) map[string]string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -150,7 +150,7 @@ func (h *Helper) fieldComments(st *world.Stage, t types.Type) map[string]string 
 	return docs
 }
 
-// ownerName is the name of the type that a member belongs to.
+// ownerName returns the name of the type that a member belongs to.
 func ownerName(t types.Type, o types.Object) string {
 	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
 		t = f.Signature().Recv().Type()
@@ -164,7 +164,7 @@ func ownerName(t types.Type, o types.Object) string {
 	return ""
 }
 
-// firstSentence is the start of a documentation text: what follows the declaration.
+// firstSentence returns the first sentence of a documentation text, after the declaration.
 func firstSentence(doc string) string {
 	if _, comment, ok := strings.Cut(doc, "\n\n"); ok {
 		doc = comment
@@ -172,10 +172,10 @@ func firstSentence(doc string) string {
 	return sentence(doc)
 }
 
-// sentence is the first sentence of a text, on one line.
+// sentence returns the first sentence of a text, on one line.
 func sentence(doc string) string {
 	doc, _, _ = strings.Cut(doc, "\n\n")
-	for from := 0; ; { // where it ends comes first: texts are long, and a list has hundreds
+	for from := 0; ; { // the end is found first: texts are long, and a list has hundreds of them
 		i := strings.IndexByte(doc[from:], '.')
 		if i < 0 {
 			break

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// names completes a name that stands alone: locals of the unfinished cell, what the cell and the session have
-// declared, packages, what is predeclared.
+// names completes a name without a dot: locals of the unfinished cell, declarations of the cell and the
+// session, packages, predeclared names.
 func (c *candidates) names() {
 	for scope := c.Pkg.Scope().Innermost(c.at); scope != nil && scope != types.Universe && scope != c.Pkg.Scope(); scope = scope.Parent() {
 		for _, name := range scope.Names() {
@@ -45,12 +45,12 @@ func (c *candidates) names() {
 	}
 }
 
-// nilFits says whether a name is nil, and that can be what is wanted.
+// nilFits says whether a name is nil, and nil fits the wanted type.
 func (c *candidates) nilFits(name string) bool {
 	return name == "nil" && c.want != nil && types.AssignableTo(types.Typ[types.UntypedNil], c.want)
 }
 
-// object adds what an object is.
+// object adds an object with its kind.
 func (c *candidates) object(o types.Object, group int) {
 	if p, ok := o.(*types.PkgName); ok {
 		c.pkgName(p.Name(), p.Imported().Path(), group)
@@ -74,7 +74,7 @@ func (c *candidates) object(o types.Object, group int) {
 	}
 }
 
-// packages adds the packages that are imported, and those that would be by use.
+// packages adds the imported packages, and those that a mention imports.
 func (c *candidates) packages() {
 	for _, imports := range []map[string]string{c.st.Imports, c.st.World.Imports} {
 		for name, path := range imports {
@@ -134,7 +134,7 @@ func (c *candidates) constants() {
 		if !ok || !o.Exported() || !types.Identical(o.Type(), c.want) || used[text] {
 			continue
 		}
-		// The name alone is enough to type, but what is inserted has the package.
+		// The typed letters may match the name alone, but the inserted text has the package.
 		match, ok := matches(name, c.Prefix)
 		if _, whole := matches(text, c.Prefix); !ok && !whole {
 			continue
@@ -144,7 +144,7 @@ func (c *candidates) constants() {
 	}
 }
 
-// usedCases are the names that the clauses of the switch around the cursor have already.
+// usedCases returns the names in the clauses of the switch around the cursor.
 func (c *candidates) usedCases() map[string]bool {
 	used := map[string]bool{}
 	for i := len(c.path) - 1; i >= 0; i-- {
@@ -162,7 +162,7 @@ func (c *candidates) usedCases() map[string]bool {
 	return used
 }
 
-// keywords adds those that can stand at the cursor.
+// keywords adds the keywords that can stand at the cursor.
 func (c *candidates) keywords() {
 	var list []string
 	if c.Prefix != "" {

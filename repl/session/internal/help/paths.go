@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// completeString completes what stands in a string: the path of a package after import, that of a file where
-// one is likely.
+// completeString completes the text of a string: the path of a package after import, and the path of a
+// file where one is likely.
 func (pl *place) completeString(before string) (from int, list []Completion) {
 	text := pl.Prefix
 	if pl.Facts == nil { // an import
@@ -30,15 +30,14 @@ func (pl *place) completeString(before string) (from int, list []Completion) {
 	}
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || pl.pathWanted() {
 		from, list = pl.h.CompletePath(text)
-		// What would have to be escaped is left to the typist.
+		// A name that would have to be escaped is left out.
 		list = slices.DeleteFunc(list, func(c Completion) bool { return strings.ContainsAny(c.Text, "\"\\`\n") })
 		return len(before) - len(text) + from, list
 	}
 	return len(before), nil
 }
 
-// pathWanted says whether the string at the cursor is the argument for a parameter that is called like a
-// path.
+// pathWanted says whether the string at the cursor is the argument of a parameter with a name like path.
 func (pl *place) pathWanted() bool {
 	l := pl.Inner()
 	if l.Inside != cursor.Parens || !l.Call {
@@ -69,8 +68,8 @@ func (pl *place) pathWanted() bool {
 	return false
 }
 
-// CompletePath completes the path of a file, relative to the session's folder; from is where its last element
-// begins. Folders end with a separator. Hidden files are listed when a dot is typed.
+// CompletePath completes the path of a file, relative to the session's folder. From is where the last
+// element of the path begins. Folders end with a separator. Hidden files are listed only after a dot.
 func (h *Helper) CompletePath(path string) (from int, list []Completion) {
 	dir, prefix := filepath.Split(path)
 	folder := dir

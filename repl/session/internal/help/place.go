@@ -13,14 +13,13 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A place is a cursor in a cell that is being typed, with what the type checker knows about the code around
-// it. The text before the cursor is made whole and checked as if the cell were finished there; nothing of it
-// has to be right.
+// A place is a cursor in an unfinished cell, with the type checker's facts about the code around it. The
+// text before the cursor is completed and checked as if the cell ended there. Any part of it may be wrong.
 type place struct {
 	*cursor.Place
 	h     *Helper
-	st    *world.Stage // the session as the imports of the cell leave it
-	start int          // offset in the cell of the statement or declaration that the cursor is in
+	st    *world.Stage // the session with the imports of the cell
+	start int          // offset in the cell of the statement or declaration around the cursor
 	file  *ast.File
 	base  int // offset in the file of that statement or declaration
 	at    token.Pos
@@ -29,10 +28,11 @@ type place struct {
 	path  []ast.Node     // from the file down to the cursor's identifier or bracket
 }
 
-// maxRepairs is how many lines of a cell may be broken before the cursor's before checking gives up on them.
+// maxRepairs is the largest number of broken lines before the cursor's line. With more, the cell is not
+// checked.
 const maxRepairs = 4
 
-// place checks a cell at a byte. It is nil where there is no Go.
+// place checks a cell at a byte. It returns nil if the cursor is not in Go.
 func (h *Helper) place(src string, pos int) *place {
 	pl := &place{h: h, st: h.World().Stage()}
 	head := src[:pos]
@@ -66,7 +66,8 @@ func (h *Helper) place(src string, pos int) *place {
 	return pl
 }
 
-// before sorts what comes before the statement or declaration at the cursor, and says of what kind that is.
+// before sorts the pieces before the statement or declaration at the cursor into declarations and
+// statements, and returns the kind of the one at the cursor.
 func (pl *place) before(head string, pieces []cell.Piece, decls, stmts *strings.Builder) (kind cell.Kind) {
 	pl.start = len(head)
 	for i, p := range pieces {
@@ -91,13 +92,13 @@ func (pl *place) before(head string, pieces []cell.Piece, decls, stmts *strings.
 	return kind
 }
 
-// lastStatement is where the last statement or declaration of a piece begins, and whether it is still being
-// typed.
+// lastStatement returns the offset of the last statement or declaration of a piece, and whether it is
+// unfinished.
 func lastStatement(src string) (start int, open bool) {
 	begin := true
 	for _, t := range cell.Code(cell.ScanGo(src)) {
 		if t.Ends() && t.Depth == 0 {
-			begin = t.From < len(src) // the end of the text ends no line
+			begin = t.From < len(src) // the end of the text does not end a line
 			continue
 		}
 		if begin {
@@ -110,8 +111,8 @@ func lastStatement(src string) (start int, open bool) {
 	return start, true
 }
 
-// laterDecls are the declarations that a cell has after the statement or declaration that begins at start and
-// has the cursor in it.
+// laterDecls returns the declarations of a cell after the statement or declaration that begins at start
+// and has the cursor in it.
 func laterDecls(src string, start, pos int) string {
 	rest := ""
 	for _, t := range cell.ScanGo(src[start:]) {
@@ -129,7 +130,8 @@ func laterDecls(src string, start, pos int) string {
 	return b.String()
 }
 
-// variables are what the statements before a declaration declare: it sees them.
+// variables returns the variables that the statements before a declaration declare: the declaration sees
+// them.
 func (pl *place) variables(decls, stmts string) (list []types.Object) {
 	if strings.TrimSpace(stmts) == "" {
 		return nil
@@ -161,8 +163,8 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 	return list
 }
 
-// check parses and checks the text with the cursor at byte at, between prefix and suffix. Lines that do not
-// parse are left out.
+// check parses and checks the text with the cursor at byte at, between prefix and suffix. It leaves out
+// lines that do not parse.
 func (pl *place) check(prefix, text, suffix string, at int) {
 	src := []byte(prefix + text + suffix)
 	pl.base = len(prefix)
@@ -183,7 +185,7 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 	for _, d := range pl.file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if ok && (pl.at < f.Pos() || pl.at > f.End()) {
-			f.Body = nil // what it does is of no interest
+			f.Body = nil // its body is not needed
 		}
 		if ok && f.Body != nil && f.Name.Name == "cell__" {
 			outs = pl.h.Outs(f.Body.List)
@@ -194,8 +196,8 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 	pl.path = pathTo(pl.file, pl.at)
 }
 
-// checkUnfinished checks what may be wrong in any way. The type checker does not promise to survive all of
-// that, and completion must not end a session.
+// checkUnfinished checks code that may be wrong in any way. The type checker may panic on such code, and a
+// panic in completion must not end a session.
 func (h *Helper) checkUnfinished(fset *token.FileSet, st *world.Stage, file *ast.File, extra []types.Object) (c *Facts) {
 	defer func() {
 		if recover() != nil {
@@ -205,8 +207,8 @@ func (h *Helper) checkUnfinished(fset *token.FileSet, st *world.Stage, file *ast
 	return h.Check(fset, st, file, extra...)
 }
 
-// foreignMethods turns methods of types that the file does not declare, which the type checker wants in one
-// package, into functions with the receiver as their first parameter.
+// foreignMethods turns methods of types that the file does not declare into functions, with the receiver
+// as their first parameter. The type checker wants a method in the package of its type.
 func foreignMethods(file *ast.File) {
 	declared := map[string]bool{}
 	for _, d := range file.Decls {
@@ -231,8 +233,8 @@ func foreignMethods(file *ast.File) {
 	}
 }
 
-// blankBroken replaces the first line with a syntax error by blanks, if it is before the cursor and its
-// brackets match.
+// blankBroken replaces the first line with a syntax error by blanks, if the line is before the cursor and
+// its brackets match.
 func blankBroken(src []byte, err error, cursor int) bool {
 	list, ok := err.(scanner.ErrorList)
 	if !ok {
@@ -262,7 +264,7 @@ func blankBroken(src []byte, err error, cursor int) bool {
 	return false
 }
 
-// found says whether the cursor's name has survived the parser.
+// found says whether the cursor's name is still there after parsing.
 func (pl *place) found() bool {
 	if len(pl.path) == 0 {
 		return false
@@ -276,7 +278,7 @@ func (pl *place) afterIf() bool {
 	return pl.Prev == token.RBRACE && pl.Inner().First == token.IF && !pl.Begins
 }
 
-// lastLine checks the last line alone: what is before it does not parse.
+// lastLine checks the last line alone, because the text before it does not parse.
 func (pl *place) lastLine(src, open, shut string) {
 	line := strings.LastIndexByte(src, '\n') + 1
 	last := cursor.At(src[line:])
@@ -290,11 +292,11 @@ func (pl *place) lastLine(src, open, shut string) {
 	pl.base -= line
 }
 
-// nestMark begins a block in the function that the statements of a cell are checked as.
+// nestMark begins a block in the function that has the statements of a cell.
 const nestMark = "{;"
 
-// nest opens a block before each statement that declares a name for the second time: in a cell it may, with
-// another type.
+// nest opens a block before each statement that declares a name for the second time: a cell may do so,
+// with another type.
 func nest(stmts string) string {
 	list := cell.Code(cell.ScanGo(stmts))
 	seen := map[string]bool{}
@@ -328,13 +330,13 @@ func nest(stmts string) string {
 	return stmts
 }
 
-// pathTo are the nodes around a position, the innermost last.
+// pathTo returns the nodes around a position, the innermost last.
 func pathTo(file *ast.File, at token.Pos) (path []ast.Node) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if n == nil || at < n.Pos() || at > n.End() {
 			return false
 		}
-		// Of two neighbours that touch at the position, the later one counts.
+		// If two neighbours touch at the position, the later one counts.
 		for len(path) > 0 && !encloses(path[len(path)-1], n) {
 			path = path[:len(path)-1]
 		}

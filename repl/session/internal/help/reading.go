@@ -20,9 +20,9 @@ import (
 // enginePath begins the import paths of the engine's packages.
 const enginePath = "github.com/mcs-notebook/mcs/engine/"
 
-// ReadSource is the source of what an Info tells about: as it was typed, for what a cell or a package of the
-// user's declares; from the copy in mcs, for the engine; from the Go installation, if there is one, for the
-// standard library.
+// ReadSource returns the source of the declaration that an Info describes. For declarations of a cell or
+// of the user's packages it is the text as typed. For the engine it comes from the copy inside mcs, and
+// for the standard library from the Go installation, if there is one.
 func (i Info) ReadSource() (string, error) {
 	switch {
 	case i.Source != "":
@@ -44,7 +44,7 @@ func (i Info) ReadSource() (string, error) {
 	return "", fmt.Errorf("%s is not in the Go files of %s: assembly, or another platform's", i.symbol, i.path)
 }
 
-// PackageFiles are the texts of the Go files of a package that is compiled into mcs.
+// PackageFiles returns the texts of the Go files of a package that is compiled into mcs.
 func PackageFiles(pkg string) (texts []string, err error) {
 	dir, own := strings.CutPrefix(pkg, enginePath)
 	var files fs.FS = engine.Source
@@ -77,7 +77,7 @@ func PackageFiles(pkg string) (texts []string, err error) {
 	return texts, nil
 }
 
-// declarationIn is the declaration of a symbol, Name or Type.Name, with its comment.
+// declarationIn returns the declaration of a symbol, Name or Type.Name, with its comment.
 func declarationIn(texts []string, symbol string) string {
 	for _, text := range texts {
 		if !strings.Contains(text, symbol[strings.LastIndexByte(symbol, '.')+1:]) {
@@ -99,10 +99,10 @@ func declarationIn(texts []string, symbol string) string {
 	return ""
 }
 
-// A SymbolText is what the source of a package says about one of its symbols.
+// A SymbolText is the documentation and the source of a package's symbol.
 type SymbolText struct{ Doc, Source string }
 
-// Symbols notes what a file declares, under the names that [stdlib.Doc] has for symbols.
+// Symbols collects the declarations of a file, under the names of symbols that [stdlib.Doc] uses.
 func Symbols(src string, file *ast.File, into map[string]SymbolText) {
 	text := func(from, to token.Pos) string { return src[from-file.FileStart : to-file.FileStart] }
 	add := func(name, declaration, source string, comments ...*ast.CommentGroup) {

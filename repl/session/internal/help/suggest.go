@@ -19,7 +19,7 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 )
 
-// An advisor finds what the user may have meant where the checker complains.
+// An advisor finds what the user probably meant where the checker complains.
 type advisor struct {
 	h   *Helper
 	st  *world.Stage
@@ -27,13 +27,13 @@ type advisor struct {
 	pos token.Pos
 }
 
-// A rule is a form of the checker's messages and what to say beside it. It may change the message.
+// A rule matches a form of the checker's messages and gives advice. It may change the message.
 type rule struct {
 	message func() *regexp.Regexp
 	advise  func(a *advisor, msg string, m []string) (newMsg, hint string)
 }
 
-// advice is that of a rule that leaves the message as it is; $1 … are the message's groups.
+// advice makes a rule's function that leaves the message as it is; $1 … are the message's groups.
 func advice(text string) func(*advisor, string, []string) (string, string) {
 	return func(_ *advisor, msg string, m []string) (string, string) {
 		text := text
@@ -44,7 +44,7 @@ func advice(text string) func(*advisor, string, []string) (string, string) {
 	}
 }
 
-// goOr makes the advice to write the line as Go, if it reads as Python, or else what hint would say.
+// goOr makes a rule's function that advises the line as Go if it reads as Python, and otherwise the text.
 func goOr(text string) func(*advisor, string, []string) (string, string) {
 	otherwise := advice(text)
 	return func(a *advisor, msg string, m []string) (string, string) {
@@ -55,7 +55,7 @@ func goOr(text string) func(*advisor, string, []string) (string, string) {
 	}
 }
 
-// numeric is a type that a value can be converted to with its name alone.
+// numeric matches a type whose name alone converts a value.
 const numeric = `((?:u?int(?:8|16|32|64)?)|float(?:32|64))`
 
 var rules = []rule{
@@ -119,19 +119,19 @@ func (h *Helper) Suggest(st *world.Stage, c *Facts, pos token.Pos, msg string) (
 	return msg, a.inGo()
 }
 
-// line is the line of the complaint.
+// line returns the line of the complaint.
 func (a *advisor) line() string {
 	text, n := a.h.Text(a.pos)
 	return cell.Line(text, n)
 }
 
-// inGo is the line of the complaint as Go, if it reads as Python.
+// inGo returns the line of the complaint as Go, if it reads as Python.
 func (a *advisor) inGo() string {
 	text, n := a.h.Text(a.pos)
 	return a.h.translated(a.st, text, n)
 }
 
-// path are the nodes around the place of the complaint, the innermost first.
+// path returns the nodes around the place of the complaint, the innermost first.
 func (a *advisor) path() []ast.Node {
 	for _, f := range a.c.Files {
 		if f.FileStart <= a.pos && a.pos <= f.FileEnd || f.Pos() <= a.pos && a.pos < f.End() {
@@ -142,7 +142,7 @@ func (a *advisor) path() []ast.Node {
 	return nil
 }
 
-// earlierType is about a value of a type that was declared anew since.
+// earlierType explains a value of a type that was declared again since.
 func (a *advisor) earlierType(msg string, m []string) (string, string) {
 	if m[1] != m[2] {
 		return msg, ""
@@ -211,7 +211,7 @@ func (a *advisor) undefinedName(msg string, m []string) (string, string) {
 	return msg, near
 }
 
-// names are what the session and the cell have declared.
+// names returns the names that the session and the cell declare.
 func (a *advisor) names() (list []string) {
 	a.st.All(func(e *world.Entity) { list = append(list, e.Name) })
 	for name := range a.h.World().Imports {
@@ -236,10 +236,10 @@ func packageNames() (list []string) {
 	return list
 }
 
-// common are the packages that a bare name is looked for in.
+// common lists the packages that are searched for a bare name.
 var common = []string{"fmt", "math", "strings", "strconv", "slices", "maps", "errors", "os", "time", "sort"}
 
-// exportedAs finds what a name without a package may mean: Println and println are fmt.Println, sqrt is
+// exportedAs finds the meaning of a name without a package: Println and println are fmt.Println, sqrt is
 // math.Sqrt.
 func (h *Helper) exportedAs(name string) string {
 	paths := append(slices.Clone(common), stdlib.Engine()...)
@@ -272,7 +272,7 @@ func assigned(files []*ast.File, pos token.Pos) (found bool) {
 	return found
 }
 
-// selector is the selection whose name the complaint is about, and whether it is called.
+// selector returns the selection whose name the complaint is about, and whether it is called.
 func (a *advisor) selector() (sel *ast.SelectorExpr, called bool) {
 	path := a.path()
 	for i, n := range path {
@@ -329,7 +329,7 @@ func (h *Helper) exports(path, name string) bool {
 	return err == nil && token.IsExported(name) && p.Scope().Lookup(name) != nil
 }
 
-// family is the key of a type's values in foreignMembers.
+// family returns the key of a type's values in foreignMembers.
 func family(t types.Type) string {
 	if strings.HasSuffix(t.String(), "/tensor.Tensor") {
 		return "tensor"
@@ -353,7 +353,7 @@ func family(t types.Type) string {
 	return ""
 }
 
-// topReturn is about return at the top of a cell.
+// topReturn explains a return at the top of a cell.
 func (a *advisor) topReturn(msg string, _ []string) (string, string) {
 	for _, n := range a.path() {
 		switch n := n.(type) {
@@ -369,7 +369,7 @@ func (a *advisor) topReturn(msg string, _ []string) (string, string) {
 	return msg, ""
 }
 
-// condition is about `if n`.
+// condition explains `if n`.
 func (a *advisor) condition(msg string, _ []string) (string, string) {
 	for _, n := range a.path() {
 		e, ok := n.(ast.Expr)
@@ -392,7 +392,7 @@ func (a *advisor) condition(msg string, _ []string) (string, string) {
 	return msg, ""
 }
 
-// anew is about the assignment of another type to a variable of the session, which := allows.
+// anew explains the assignment of another type to a variable of the session, which := allows.
 func (a *advisor) anew(msg string, _ []string) (string, string) {
 	for _, n := range a.path() {
 		as, ok := n.(*ast.AssignStmt)
@@ -416,7 +416,7 @@ func Article(t string) string {
 	return "a " + t
 }
 
-// constructor is about nn.Linear(3, 4), where Linear is a type and NewLinear makes one.
+// constructor explains nn.Linear(3, 4), where Linear is a type and NewLinear makes one.
 func (a *advisor) constructor(msg string, m []string) (string, string) {
 	o, _ := a.c.Pkg.Scope().Lookup(m[1]).(*types.PkgName)
 	if o == nil || o.Imported().Scope().Lookup("New"+m[2]) == nil {
@@ -435,9 +435,9 @@ func (a *advisor) appendUnused(msg string, m []string) (string, string) {
 	return msg, fmt.Sprintf("write %s = append(%s, …)", m[1], m[1])
 }
 
-// DidYouMean suggests the candidate that is nearest to a misspelt name: one of two letters may differ in
-// their case, one of five in one letter, longer ones in two or three. Letters are missing rather than too
-// many.
+// DidYouMean suggests the candidate that is nearest to a misspelt name. Names of two letters may differ in
+// case, names of five in one letter, longer names in two or three. Missing letters are likelier than added
+// ones.
 func DidYouMean(name string, candidates []string) string {
 	most := 3
 	switch n := len(name); {
@@ -452,14 +452,14 @@ func DidYouMean(name string, candidates []string) string {
 	sort.Strings(candidates)
 	lower := strings.ToLower(name)
 	for _, c := range candidates {
-		if c == name || c == "_" || strings.HasPrefix(c, "__") || strings.Contains(c, "·") { // a method, as the checker sees it
+		if c == name || c == "_" || strings.HasPrefix(c, "__") || strings.Contains(c, "·") { // a method, under the checker's name
 			continue
 		}
 		d := 2 * distance(lower, strings.ToLower(c))
-		if len(name) >= 5 && strings.HasPrefix(strings.ToLower(c), lower) { // it is not finished
+		if len(name) >= 5 && strings.HasPrefix(strings.ToLower(c), lower) { // the name is unfinished
 			d = min(d, 2) - 1
 		}
-		// Of two that are as near, a letter that was left out is likelier than one too many or another one.
+		// Of two equally near names, a left-out letter is likelier than an added or a wrong one.
 		_, leftOut := subsequence(c, name)
 		if d < least || d == least && best != "" && len(best) < len(name) && leftOut {
 			best, least = c, d

@@ -1,9 +1,9 @@
-// Package cursor reads Go that is being typed: where in it the cursor stands, and what would make the text
-// before the cursor whole, so that it can be parsed and checked as if it were finished.
+// Package cursor reads unfinished Go: it finds the construct around the cursor, and the text that
+// completes the code before the cursor, so that it can be parsed and checked.
 //
-// It works on tokens alone. A stack of open brackets remembers for each what is inside of it (a block, a
-// composite literal, fields of a type, arguments) and which header (if, for, switch, case) still waits for
-// its body. Closing that stack from the inside out is the rest of the text.
+// It works on tokens alone. A stack has the open brackets. Each remembers its contents (a block, a
+// composite literal, fields of a type, arguments) and its header (if, for, switch, case) that still waits
+// for a body. Closing the stack from the inside out gives the rest of the text.
 package cursor
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// Name is the identifier that stands in a completed text where the cursor is.
+// Name is the identifier at the cursor in a completed text.
 const Name = "cursor__"
 
-// Kind says in what the cursor stands.
+// A Kind is the kind of text around the cursor.
 type Kind int
 
 const (
 	Code    Kind = iota
-	Comment      // nothing to say
+	Comment      // no completions there
 	String       // in a string literal, interpreted or raw
 	Literal      // in a number or a character
 )
 
-// Inside says what an open bracket holds.
+// Inside is the kind of an open bracket's contents.
 type Inside int
 
 const (
@@ -41,43 +41,43 @@ const (
 	TopLevel               // no bracket: the text itself
 )
 
-// A Level is an open bracket at the cursor.
+// A Level is an open bracket before the cursor.
 type Level struct {
-	Off    int // of the bracket; -1 for the text itself
+	Off    int // offset of the bracket; -1 for the text itself
 	Inside Inside
 	Call   bool // Parens that follow an operand: arguments
 	Params bool // Parens of a function's parameters or results, or its receiver
-	Commas int  // at this level, in the current statement
+	Commas int  // number of commas at this level in the current statement
 	Keys   []string
 	Key    string      // Elements: the key whose value the cursor is in
 	First  token.Token // of the current statement
 	Header token.Token // IF, FOR, SWITCH, SELECT, CASE: waits for its body
 
-	clauses bool   // Cases: there was one
+	clauses bool   // Cases: there was a clause
 	start   bool   // the next token begins a statement
 	count   int    // tokens of the current statement
 	semis   int    // in the header
 	assign  bool   // the statement has an assignment that is not a range clause
-	ranged  bool   // it has a range clause
+	ranged  bool   // the statement has a range clause
 	fn      bool   // a func whose body may follow
 	call    bool   // go or defer
-	last    string // an identifier that may become a key
+	last    string // an identifier that may be a key
 }
 
-// A Place is where a cursor stands.
+// A Place describes a cursor.
 type Place struct {
 	Kind   Kind
-	From   int     // offset of what is being typed: the identifier, or what is in the string
-	Prefix string  // that much of it is there
-	Levels []Level // what is open, the text itself first
-	Rest   string  // what makes the text before From whole; has Name in it unless an operand is already there
+	From   int     // offset of the typed word: the identifier, or the contents of the string
+	Prefix string  // the typed part of the word
+	Levels []Level // the open brackets, the text itself first
+	Rest   string  // completes the text before From; it contains Name unless an operand is already there
 	Begins bool    // a statement may begin here
 	Prev   token.Token
 	// Literal is the offset at which a string literal begins.
 	Literal int
 }
 
-// Inner is the innermost level.
+// Inner returns the innermost level.
 func (p *Place) Inner() *Level { return &p.Levels[len(p.Levels)-1] }
 
 // At reads the text before a cursor.
@@ -111,7 +111,7 @@ func At(src string) *Place {
 	return p
 }
 
-// trailingName is the identifier that a text ends with.
+// trailingName returns the identifier at the end of a text.
 func trailingName(src string) string {
 	i := len(src)
 	for i > 0 {
@@ -124,7 +124,7 @@ func trailingName(src string) string {
 	return src[i:]
 }
 
-// Whole is the completed text, and where in it the cursor stands.
+// Whole returns the completed text, and the offset of the cursor in it.
 func (p *Place) Whole(src string) (text string, at int) {
 	cut := p.From
 	if p.Kind == String {
@@ -139,7 +139,7 @@ type reader struct {
 	levels []Level
 }
 
-// scan reads the tokens, and finds out whether the text ends in the middle of a literal or comment.
+// scan reads the tokens, and finds whether the text ends inside of a literal or comment.
 func (r *reader) scan(p *Place) {
 	for _, t := range cell.ScanGo(r.src) {
 		last := t.To == len(r.src)
@@ -156,7 +156,7 @@ func (r *reader) scan(p *Place) {
 		case t.Tok == token.CHAR && t.Open && last:
 			p.Kind = Literal
 			return
-		case t.Tok == cell.LineEnd && t.From == len(r.src): // the reader ends the last line; the typist has not
+		case t.Tok == cell.LineEnd && t.From == len(r.src): // package cell ends the last line, but it is unfinished
 			continue
 		}
 		r.tokens = append(r.tokens, t)
@@ -165,7 +165,7 @@ func (r *reader) scan(p *Place) {
 
 func (r *reader) top() *Level { return &r.levels[len(r.levels)-1] }
 
-// at is the token with index i, or one that is none.
+// at returns the token with index i, or an illegal token if there is none.
 func (r *reader) at(i int) token.Token {
 	if i < 0 || i >= len(r.tokens) {
 		return token.ILLEGAL
@@ -182,7 +182,7 @@ func operandEnd(t token.Token) bool {
 	return false
 }
 
-// step takes one token into account.
+// step updates the stack for one token.
 func (r *reader) step(i int) {
 	l, t := r.top(), r.tokens[i]
 	if l.start && !t.Ends() && l.Inside != Brackets {
@@ -280,9 +280,9 @@ func (r *reader) brace(i int) {
 	r.push(Level{Off: r.tokens[i].From, Inside: inside, start: inside != Elements})
 }
 
-// literalType says whether what stands before token i, a brace in a header, is the type of a composite
-// literal that may stand there without parentheses: []T, map[K]V, struct{…}. An index expression ends in its
-// bracket, these do not.
+// literalType says whether the tokens before token i, a brace in a header, are the type of a composite
+// literal that may stand there without parentheses: []T, map[K]V, struct{…}. An index expression ends with
+// a bracket; these types do not.
 func (r *reader) literalType(i int) bool {
 	i--
 	if r.at(i) == token.RBRACE {
@@ -325,7 +325,8 @@ func (r *reader) wanted(p *Place) bool {
 	return l.Params || prev == token.RBRACK && r.typeBracket(n-1)
 }
 
-// typeBracket says whether the bracket that token i closes began a type: nothing before it could be indexed.
+// typeBracket says whether the bracket that token i closes began a type: no operand before it could be
+// indexed.
 func (r *reader) typeBracket(i int) bool {
 	depth := 0
 	for ; i >= 0; i-- {
@@ -341,7 +342,7 @@ func (r *reader) typeBracket(i int) bool {
 	return false
 }
 
-// rest is what makes the text whole.
+// rest returns the text that completes the code.
 func (r *reader) rest(p *Place) string {
 	var b strings.Builder
 	switch {
@@ -353,7 +354,7 @@ func (r *reader) rest(p *Place) string {
 		b.WriteString(p.Prefix)
 	case r.wanted(p):
 		if l := r.top(); l.Inside == Cases && !l.clauses {
-			b.WriteString("default: ") // nothing else can stand there
+			b.WriteString("default: ") // only a clause can stand there
 		}
 		b.WriteString(Name)
 	}
@@ -363,7 +364,7 @@ func (r *reader) rest(p *Place) string {
 	return b.String()
 }
 
-// list says whether the current statement is a list of operands: they will be assigned to.
+// list says whether the current statement is a list of operands, to be assigned to.
 func (l *Level) list() bool {
 	if l.Commas == 0 || l.assign || l.ranged {
 		return false
@@ -375,7 +376,7 @@ func (l *Level) list() bool {
 	return false
 }
 
-// finish ends the statement that a level is in the middle of, and the level.
+// finish ends the current statement of a level, and the level.
 func (l *Level) finish(b *strings.Builder) {
 	if l.call && !strings.HasSuffix(b.String(), ")") {
 		b.WriteString("()")

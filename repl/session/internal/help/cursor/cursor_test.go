@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each text is what stands before the cursor. Rest makes it whole, inside tells about the open brackets.
+// Each text is the code before the cursor. Rest completes it, inside lists the kinds of the open brackets.
 func TestAt(t *testing.T) {
 	for _, c := range []struct{ src, prefix, rest string }{
 		{"", "", "cursor__\n"},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An argument of a call; name is that of a keyword argument.
+// An argument of a call; name is set for a keyword argument.
 type argument struct {
 	name string
 	value
@@ -33,7 +33,7 @@ func (p *reader) call(f value) value {
 	return p.called(f, args)
 }
 
-// called is the call of f, which may be a function or a method that Go has not.
+// called translates the call of f, which may be a function or method that Go does not have.
 func (p *reader) called(f value, args []argument) value {
 	if v, ok := p.foreign(f, args); ok {
 		return v
@@ -44,8 +44,8 @@ func (p *reader) called(f value, args []argument) value {
 	return p.plainCall(f, args)
 }
 
-// plainCall is a call of a Go function: keyword arguments are the fields of the options that it takes, or
-// stand in their place.
+// plainCall translates a call of a Go function. Keyword arguments become the fields of its options, or
+// arguments in their place.
 func (p *reader) plainCall(f value, args []argument) value {
 	var list []value
 	var named []argument
@@ -80,7 +80,7 @@ func (p *reader) plainCall(f value, args []argument) value {
 	return simple("%s(%s)", f.in(primary), texts(list))
 }
 
-// constructor is nn.Linear(4, 8), which is nn.NewLinear(4, 8).
+// constructor translates nn.Linear(4, 8) to nn.NewLinear(4, 8).
 func (p *reader) constructor(f value, args []value) value {
 	if pkg, name, ok := strings.Cut(f.text, "."); ok {
 		return simple("%s.New%s(%s)", pkg, name, texts(args))
@@ -89,7 +89,7 @@ func (p *reader) constructor(f value, args []value) value {
 	return value{}
 }
 
-// fields are the fields of a literal for keyword arguments.
+// fields writes keyword arguments as the fields of a literal.
 func fields(s *types.Struct, named []argument) string {
 	var parts []string
 	for _, a := range named {

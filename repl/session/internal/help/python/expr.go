@@ -43,7 +43,7 @@ func (p *reader) arrow() bool {
 	return false
 }
 
-// lambda reads a function. Its parameters get the first type that its body can be computed with.
+// lambda reads a function. Its parameters get the first type that fits its body.
 func (p *reader) lambda() value {
 	p.take("lambda")
 	bracket := p.take("(")
@@ -61,13 +61,12 @@ func (p *reader) lambda() value {
 	return simple("%s", p.function("func", params, nil))
 }
 
-// parameterTypes are tried in turn for parameters that have no type.
+// parameterTypes are tried in order for parameters without a type.
 var parameterTypes = []string{"int", "float64", "string", "tensor.Tensor", "[]int", "[]float64"}
 
-// function writes a function that returns the expression that is read next. Types may be those of some
-// parameters.
+// function writes a function that returns the next expression. Types has the known types of parameters.
 func (p *reader) function(head string, params []string, types map[string]string) string {
-	if p.loops > 1 { // functions in functions: each would try all types for each type of the one around it
+	if p.loops > 1 { // functions in functions: each would try all types for each type of the outer one
 		giveUp()
 	}
 	start := p.i
@@ -135,7 +134,7 @@ func (p *reader) not() value {
 	return p.comparison()
 }
 
-// zero compares a number, string, slice or map with the value that counts as false in Python.
+// zero compares a number, string, slice or map with its value that is false in Python.
 func (p *reader) zero(v value) (string, bool) {
 	switch f, _ := p.family(v); f {
 	case integer, float:
@@ -148,7 +147,7 @@ func (p *reader) zero(v value) (string, bool) {
 	return "", false
 }
 
-// comparisons are Python's operators, and JavaScript's, with Go's and the method of tensors.
+// comparisons are Python's and JavaScript's operators, with Go's operator and the method of tensors.
 var comparisons = []struct{ op, goOp, method string }{
 	{"==", "==", "Eq"}, {"===", "==", "Eq"}, {"!=", "!=", "Ne"}, {"!==", "!=", "Ne"},
 	{"<=", "<=", "Le"}, {">=", ">=", "Ge"}, {"<", "<", "Lt"}, {">", ">", "Gt"},
@@ -184,7 +183,7 @@ func (p *reader) comparisonNext() bool {
 	return false
 }
 
-// compare reads an operator and what x is compared with, y.
+// compare reads an operator and y, the operand after it.
 func (p *reader) compare(x value) (v, y value, ok bool) {
 	switch {
 	case p.at("not") && p.peek("in"):
@@ -234,7 +233,7 @@ func (p *reader) contains(x, list value) value {
 	return simple("slices.Contains(%s, %s)", list.goText(), x.goText())
 }
 
-// tensors is a method of tensors for an operator, if one of the operands is a tensor.
+// tensors calls a method of tensors for an operator, if one of the operands is a tensor.
 func (p *reader) tensors(x, y value, method string) (value, bool) {
 	switch {
 	case p.is(x, tensorFamily):
@@ -247,7 +246,8 @@ func (p *reader) tensors(x, y value, method string) (value, bool) {
 	return simple("tensor.Scalar(%s).%s(%s)", x.goText(), method, y.goText()), true
 }
 
-// sameNumbers are the texts of two operands; where one is an integer and the other a float, it is converted.
+// sameNumbers returns the texts of two operands. If one is an integer and the other a float, the integer
+// is converted.
 func (p *reader) sameNumbers(x, y value, prec int) (a, b string) {
 	fx, constX := p.family(x)
 	fy, constY := p.family(y)
@@ -364,7 +364,7 @@ func (p *reader) power(x, y value) value {
 	return simple("math.Pow(%s, %s)", p.asFloat(x), p.asFloat(y))
 }
 
-// asFloat is a value that functions of package math take.
+// asFloat returns a value as an argument for package math.
 func (p *reader) asFloat(v value) string {
 	if f, untyped := p.family(v); f == integer && !untyped {
 		return "float64(" + v.goText() + ")"

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// functions are those of Python that Go has under another name or not at all, as patterns: $1 and $2 are the
-// arguments, of which there must be as many.
+// functions maps Python's functions to Go, as patterns. $1 and $2 are the arguments; their number must
+// match.
 var functions = map[string]string{
 	"str": "fmt.Sprint($1)", "repr": "fmt.Sprint($1)", "type": `fmt.Sprintf("%T", $1)`, "open": "os.Open($1)", "ord": "[]rune($1)[0]",
 	"chr": "string(rune($1))", "console.log": "fmt.Println($1)", "bool": "$1 != 0", "time.sleep": "time.Sleep($1 * time.Second)",
@@ -16,10 +16,11 @@ var functions = map[string]string{
 	"os.path.exists": "os.Stat($1)", "rand.choice": "$1[rand.IntN(len($1))]", "list": "slices.Clone($1)", "del": "delete($1, $2)", "tensor": "tensor.From($1)", "array": "tensor.From($1)",
 }
 
-// special are functions of Python whose Go depends on what they are given; false: not on this.
+// special has the functions whose Go depends on their arguments. They return false if they do not know the
+// arguments.
 var special map[string]func(p *reader, args []argument) (value, bool)
 
-func init() { // what is in the table reads expressions, which may call what is in the table
+func init() { // the table's functions read expressions, which may use the table
 	special = map[string]func(p *reader, args []argument) (value, bool){
 		"print": printed, "len": length, "sum": sum, "range": ranged, "list": list, "set": set, "max": extreme("Max"), "min": extreme("Min"),
 		"abs": absolute, "round": rounded, "int": toInt, "float": toFloat, "sorted": sorted, "reversed": reversed, "isinstance": isInstance,
@@ -27,7 +28,7 @@ func init() { // what is in the table reads expressions, which may call what is 
 	}
 }
 
-// foreign is a call of a function that Go has not by this name.
+// foreign translates a call of a function that Go does not have under this name.
 func (p *reader) foreign(f value, args []argument) (value, bool) {
 	if p.typeOf(f.text) != nil {
 		return value{}, false
@@ -98,7 +99,7 @@ func printed(p *reader, args []argument) (value, bool) {
 	return simple("%s(%s)", name, texts(list)), true
 }
 
-// only is the one argument of a call.
+// only returns the argument of a call with one argument.
 func only(args []argument) (value, bool) {
 	if len(args) != 1 || args[0].name != "" || args[0].either != nil {
 		return value{}, false
@@ -227,7 +228,7 @@ func toFloat(p *reader, args []argument) (value, bool) {
 	return simple("float64(%s)", v.goText()), true
 }
 
-// ranged is range(n) outside of a loop: a slice of numbers.
+// ranged translates range(n) outside of a loop: a slice of numbers.
 func ranged(p *reader, args []argument) (value, bool) {
 	v, ok := only(args)
 	if !ok {
@@ -302,7 +303,7 @@ func isInstance(p *reader, args []argument) (value, bool) {
 	return simple("%s", ok), true
 }
 
-// goTypes are Python's names of types, as annotations and conversions have them.
+// goTypes maps Python's types in annotations and conversions to Go's.
 var goTypes = map[string]string{
 	"float": "float64", "str": "string", "bytes": "[]byte", "list": "[]int", "dict": "map[string]any", "object": "any", "Tensor": "tensor.Tensor",
 	"torch.Tensor": "tensor.Tensor", "np.ndarray": "tensor.Tensor", "number": "float64", "boolean": "bool",
@@ -315,8 +316,8 @@ func goType(name string) string {
 	return name
 }
 
-// methods are what Python and JavaScript call on values, by family and by name in small letters, as patterns;
-// $x is the value.
+// methods maps methods of Python and JavaScript to Go, by family and by lower-case name, as patterns; $x
+// is the value.
 var methods = map[family]map[string][]string{
 	slice: {
 		"append": {"$x = append($x, $1)"}, "push": {"$x = append($x, $1)"}, "add": {"$x = append($x, $1)"}, "extend": {"$x = append($x, $1...)"},
@@ -359,8 +360,7 @@ var methods = map[family]map[string][]string{
 	},
 }
 
-// Member is the Go for a member of a value, x.name, that Go has not, or empty. What its arguments are is left
-// open.
+// Member returns the Go for a member x.name that Go does not have, or "". It leaves its arguments open.
 func Member(t types.Type, x, name string) string {
 	f, _ := familyOf(t)
 	for _, pattern := range methods[f][strings.ToLower(name)] {
@@ -369,7 +369,7 @@ func Member(t types.Type, x, name string) string {
 	return ""
 }
 
-// method is a call of a method that the value has not; f is x.name.
+// method translates a call of a method that the value does not have; f is x.name.
 func (p *reader) method(f value, args []argument) (value, bool) {
 	dot := strings.LastIndexByte(f.text, '.')
 	if dot < 0 || p.typeOf(f.text) != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-// A subscript is one of the parts of x[a, b:c].
+// A subscript is one part of x[a, b:c].
 type subscript struct {
 	at               value // of an index
 	ranged           bool  // a range: low:high:step
@@ -16,7 +16,7 @@ type subscript struct {
 	hasStep, newAxis bool // None adds an axis
 }
 
-// subscripts reads what stands in the brackets of an index.
+// subscripts reads the contents of the brackets of an index.
 func (p *reader) subscripts() (list []subscript) {
 	for !p.take("]") {
 		var s subscript
@@ -81,7 +81,7 @@ func (p *reader) index(x value) value {
 	return simple("%s[%s:%s]", x.in(primary), low, high)
 }
 
-// fromEnd is an index of x; a negative one counts from the end.
+// fromEnd writes an index of x; a negative one counts from the end.
 func (p *reader) fromEnd(x, i value) string {
 	if back, ok := strings.CutPrefix(i.text, "-"); ok && !p.is(x, mapFamily) {
 		return fmt.Sprintf("len(%s)-%s", x.text, back)
@@ -97,8 +97,8 @@ func (p *reader) reversed(x value) value {
 	return simple("%s", name)
 }
 
-// result is the name of a variable for a value that takes statements to make: what it is assigned to, if that
-// is new.
+// result returns a name for a value that needs statements: the name that it is assigned to, if that is
+// new.
 func (p *reader) result(name string) string {
 	if p.target == "" {
 		return p.fresh(name)
@@ -108,7 +108,7 @@ func (p *reader) result(name string) string {
 	return name
 }
 
-// mask matches the Go of tensors that are true where something is to be taken.
+// mask matches the Go of tensors that are true at the elements to take.
 var mask = lazy.Regexp(`\.(?:Gt|Ge|Lt|Le|Eq|Ne|And|Or|Not|IsNaN|IsIn)\([^()]*\)$`)
 
 // tensorIndex is x[…] of a tensor. The last axis comes first, so that the axes before it keep their numbers.
@@ -150,7 +150,7 @@ func (p *reader) tensorIndex(x value, list []subscript) value {
 	return simple("%s", text)
 }
 
-// indices is the list of plain indices that subscripts are, if they are.
+// indices writes subscripts as a list of plain indices, if they all are.
 func indices(list []subscript) (string, bool) {
 	parts := make([]string, len(list))
 	for i, s := range list {

@@ -18,7 +18,7 @@ func (p *reader) statements() string {
 	}
 }
 
-// statement reads one statement. What its expressions need comes before it.
+// statement reads one statement, and puts the statements that its expressions need before it.
 func (p *reader) statement() string {
 	outer := p.before
 	p.before = nil
@@ -65,7 +65,7 @@ func (p *reader) one() string {
 	return p.assignment()
 }
 
-// arguments reads the arguments of a call, all of them without names.
+// arguments reads the arguments of a call, none of them named.
 func (p *reader) arguments() []value {
 	p.i += 2
 	args, _ := p.items(")")
@@ -82,7 +82,7 @@ func (p *reader) declares(t string) bool {
 	return false
 }
 
-// body reads what a block does: behind a colon, in braces, or nothing, and then it does what is given.
+// body reads the block behind a colon or in braces. If there is no block, it returns otherwise.
 func (p *reader) body(opening, otherwise string) (text string) {
 	if p.take("{") {
 		return p.braced()
@@ -97,7 +97,7 @@ func (p *reader) body(opening, otherwise string) (text string) {
 	return text
 }
 
-// braced is the body of a block that is written as in Go: as it is, if it parses.
+// braced returns the body of a block that is written as in Go, unchanged, if it parses.
 func (p *reader) braced() string {
 	start, depth := p.i, 1
 	for ; !p.at(end); p.i++ {
@@ -148,7 +148,7 @@ func (p *reader) ifStatement() string {
 	return header + p.body(header, `fmt.Println("yes")`) + " }"
 }
 
-// truth is a condition; a value of another type is true where it is not zero or empty.
+// truth writes a condition; a value of another type is true if it is not zero or empty.
 func (p *reader) truth(v value) string {
 	if zero, ok := p.zero(v); ok {
 		return strings.Replace(zero, " == ", " != ", 1)
@@ -307,14 +307,14 @@ func (p *reader) assignment() string {
 	if x.either != nil {
 		return p.conditional(x, "fmt.Println(%s)", "fmt.Println(%s)")
 	}
-	if strings.HasPrefix(x.text, "!") { // at the start of a line that is a command of the shell
+	if strings.HasPrefix(x.text, "!") { // a command of the shell, at the start of a line
 		return "(" + x.text + ")"
 	}
 	return x.text
 }
 
-// shellLine says whether what is assigned is !command, as in IPython: !name of a name that the session does
-// not know.
+// shellLine says whether !command is assigned, as in IPython: the text is !name, and the session does not
+// know the name.
 func (p *reader) shellLine() bool {
 	command := p.toks[p.i+2]
 	return command.kind == word && p.typeOf(command.text) == nil
@@ -326,7 +326,7 @@ func (p *reader) conditional(x value, yes, no string) string {
 	return fmt.Sprintf("if %s { "+yes+" } else { "+no+" }", p.truth(e.condition), e.yes.goText(), e.no.goText())
 }
 
-// assigns says whether an assignment comes on this line.
+// assigns says whether an assignment follows on this line.
 func (p *reader) assigns() bool {
 	for _, t := range p.toks[p.i:] {
 		if t.is("=") || t.is(":=") {
@@ -365,7 +365,7 @@ func (p *reader) several(start int) string {
 	return strings.Join(names, ", ") + " " + op + " " + strings.Join(values, ", ")
 }
 
-// assign is x = …; what it assigns to is declared if it is new or of another type.
+// assign translates x = …; it declares x if it is new or of another type.
 func (p *reader) assign(x value, target []token) string {
 	name := ""
 	if len(target) > 0 && target[0].kind == word && x.text == target[0].text {
@@ -389,13 +389,13 @@ func (p *reader) assign(x value, target []token) string {
 		e := y.either
 		declare := p.operator(name, e.no)
 		return fmt.Sprintf("%s %s %s; if %s { %[1]s = %[5]s }", name, declare, e.no.goText(), p.truth(e.condition), e.yes.goText())
-	case y.text == name: // it was made under its name
+	case y.text == name: // the statements that make it use this name
 		return name
 	}
 	return name + " " + p.operator(name, y) + " " + y.goText()
 }
 
-// operator is = for a variable that can hold the value, and := otherwise.
+// operator returns = for a variable that can hold the value, and := otherwise.
 func (p *reader) operator(name string, v value) string {
 	have, want := p.typeOf(name), p.typeOf(v.text)
 	if have != nil && want != nil && types.AssignableTo(types.Default(want), have) {
@@ -404,7 +404,7 @@ func (p *reader) operator(name string, v value) string {
 	return ":="
 }
 
-// assignElement assigns to an element of something.
+// assignElement assigns to an element.
 func (p *reader) assignElement(x, y value) string {
 	if t, at, ok := strings.Cut(strings.TrimSuffix(x.text, ")"), ".At("); ok && p.is(x, tensorFamily) && !strings.ContainsAny(at, ",()") {
 		update := fmt.Sprintf("tensor.FullLike(%s.Slice(0, %s, %[2]s+1), %s)", t, at, y.goText())
@@ -423,7 +423,7 @@ func (p *reader) assignElement(x, y value) string {
 func (p *reader) update(x value, op string) string {
 	y := p.expr()
 	simpleOp := assigning[op]
-	if p.is(y, stringFamily) && !p.is(x, stringFamily) { // that is wrong in Python, too
+	if p.is(y, stringFamily) && !p.is(x, stringFamily) { // wrong in Python, too
 		giveUp()
 	}
 	if op == "**=" {

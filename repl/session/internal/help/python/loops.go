@@ -74,7 +74,7 @@ func (p *reader) over(x value, names []string) string {
 	return fmt.Sprintf("for _, %s := range %s { ", names[0], x.goText())
 }
 
-// iterators are what loops go over in Python and that is not a value in Go.
+// iterators translates loops over Python's iterators that are not a value in Go.
 var iterators map[string]func(p *reader, names []string, args []value) string
 
 func init() { // they read expressions
@@ -136,7 +136,7 @@ func backwards(p *reader, names []string, args []value) string {
 	return fmt.Sprintf("for _, %s := range slices.Backward(%s) { ", names[0], args[0].goText())
 }
 
-// loopNames are the variables that an opening declares and that are meant to be used.
+// loopNames returns the variables of an opening that its body should use.
 func loopNames(opening string) (names []string) {
 	header, rest, _ := strings.Cut(opening, "{ ")
 	declared := strings.TrimPrefix(header, "for ")

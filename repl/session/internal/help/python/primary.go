@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// primary reads an operand with what is called, selected and indexed behind it.
+// primary reads an operand with the calls, members and indices behind it.
 func (p *reader) primary() value {
 	v := p.atom()
 	for {
@@ -25,7 +25,7 @@ func (p *reader) primary() value {
 	}
 }
 
-// constants are Python's names of values, and JavaScript's.
+// constants maps values of Python and JavaScript to Go.
 var constants = map[string]string{"True": "true", "False": "false", "None": "nil", "null": "nil", "undefined": "nil"}
 
 func (p *reader) atom() value {
@@ -53,7 +53,7 @@ func (p *reader) atom() value {
 	return value{}
 }
 
-// strings reads strings, of which neighbours are one.
+// strings reads strings; neighbours are joined.
 func (p *reader) strings() value {
 	var all []string
 	for p.tok().kind == text {
@@ -111,7 +111,7 @@ func (p *reader) formatted(body string) string {
 	return fmt.Sprintf("fmt.Sprintf(%s, %s)", quote(token{text: format.String()}), strings.Join(args, ", "))
 }
 
-// verbOf is fmt's verb for a format of Python: .2f, 5d, >10.
+// verbOf returns fmt's verb for a format of Python: .2f, 5d, >10.
 func verbOf(format string) string {
 	format = strings.TrimLeft(format, ">")
 	if n := len(format); n > 0 && strings.ContainsRune("dfgexXbo", rune(format[n-1])) {
@@ -120,7 +120,7 @@ func verbOf(format string) string {
 	return "%" + strings.TrimSuffix(format, "s") + "v"
 }
 
-// inner translates an expression that stands in a string.
+// inner translates an expression inside of a string.
 func (p *reader) inner(expr string) string {
 	q := newReader(expr, p.s)
 	q.scope, q.open, q.loops, q.taken = p.scope, p.open, 1, p.taken
@@ -171,7 +171,7 @@ func (p *reader) list() value {
 	return p.literal(items)
 }
 
-// comprehended says whether the bracket that is read has a `for` of its own.
+// comprehended says whether the current bracket has a `for` of its own.
 func (p *reader) comprehended(closing string) bool {
 	depth := 0
 	for _, t := range p.toks[p.i:] {
@@ -189,7 +189,7 @@ func (p *reader) comprehended(closing string) bool {
 	return false
 }
 
-// skipTo goes on to the `for` of a comprehension.
+// skipTo advances to the `for` of a comprehension.
 func (p *reader) skipTo(word string) {
 	depth := 0
 	for !(depth == 0 && p.at(word)) {
@@ -205,7 +205,8 @@ func (p *reader) skipTo(word string) {
 	}
 }
 
-// comprehension reads [v*v for v in xs if v > 1] or {k: v for …}, which is a loop before the statement.
+// comprehension reads [v*v for v in xs if v > 1] or {k: v for …}, which becomes a loop before the
+// statement.
 func (p *reader) comprehension(closing string) value {
 	if p.loops > 0 {
 		giveUp()
@@ -264,7 +265,7 @@ func (p *reader) comprehension(closing string) value {
 	return simple("%s", list)
 }
 
-// closed are the braces that close the blocks of an opening.
+// closed returns the braces that close the blocks of an opening.
 func closed(opening string) string {
 	return strings.Repeat(" }", strings.Count(opening, "{")-strings.Count(opening, "}"))
 }
@@ -301,12 +302,12 @@ func (p *reader) braces() value {
 	return simple("map[%s]%s{%s}", p.common(keys), p.common(elems), strings.Join(pairs, ", "))
 }
 
-// modules are packages of Python with the Go package that has most of what they have.
+// modules maps packages of Python to the nearest Go package.
 var modules = map[string]string{
 	"tensor.random": "tensor", "tensor.nn": "nn", "tensor.optim": "optim", "nn.functional": "tensor", "np": "tensor", "numpy": "tensor", "torch": "tensor", "F": "tensor", "jnp": "tensor", "random": "rand", "re": "regexp",
 }
 
-// renamed are functions of packages that have another name in Go.
+// renamed maps functions of Python's packages to their names in Go.
 var renamed = map[string]string{
 	"tensor.array": "tensor.From", "tensor.tensor": "tensor.From", "tensor.asarray": "tensor.From", "tensor.cat": "tensor.Concat",
 	"tensor.concatenate": "tensor.Concat", "tensor.manual_seed": "tensor.Seed", "tensor.arange": "tensor.Range",
@@ -315,7 +316,7 @@ var renamed = map[string]string{
 	"json.dumps": "json.Marshal", "rand.random": "rand.Float64", "nn.linear": "nn.NewLinear", "optim.Adam": "optim.AdamW",
 }
 
-// member is x.name, by Go's name for it.
+// member translates x.name to Go's name for it.
 func (p *reader) member(x value, name string) value {
 	t := p.typeOf(x.text)
 	if t == nil && (gotoken.IsIdentifier(x.text) || modules[x.text] != "") {
@@ -345,7 +346,7 @@ func (p *reader) member(x value, name string) value {
 	return v
 }
 
-// packageMember is pkg.name.
+// packageMember translates pkg.name.
 func (p *reader) packageMember(pkg, name string) value {
 	if to, ok := modules[pkg]; ok {
 		pkg = to
@@ -359,7 +360,7 @@ func (p *reader) packageMember(pkg, name string) value {
 	return simple("%s.%s", pkg, name)
 }
 
-// sameLetters is the exported member of a type whose name has the same letters, whatever their case.
+// sameLetters returns the exported member of a type that has the same name in any case.
 func sameLetters(t types.Type, name string) types.Object {
 	name = strings.ReplaceAll(name, "_", "")
 	set := types.NewMethodSet(types.NewPointer(t))

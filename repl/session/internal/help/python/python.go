@@ -19,18 +19,17 @@ import (
 	"strings"
 )
 
-// A Session is what a translation asks about the session that the line was typed in.
+// A Session answers questions about the session in which the line was typed.
 type Session interface {
-	// TypeOf is the type of a Go expression between some statements, or nil: the statements before it may
-	// open blocks, such as `for _, v := range xs {`, which those behind it close.
+	// TypeOf returns the type of a Go expression between some statements, or nil. The statements before it
+	// may open blocks, such as `for _, v := range xs {`, which those behind it close.
 	TypeOf(before, expr, after string) types.Type
-	// Exported is what a package, called by its name, calls a name whose letters may differ in their case, or
-	// empty.
+	// Exported returns the exported name of a package that equals name in any case, or "".
 	Exported(pkg, name string) string
 }
 
-// Line is the Go for one line of Python, on one line as well, or empty for a line that is not understood. A
-// line that only opens a block gets a body that shows its variables, so that it runs as it stands.
+// Line returns the Go for one line of Python, on one line, or "" for a line that it does not understand. A
+// line that only opens a block gets a body that shows its variables, so the result can run.
 func Line(line string, s Session) (goLine string) {
 	p := newReader(line, s)
 	defer func() {
@@ -49,7 +48,7 @@ func Line(line string, s Session) (goLine string) {
 	return text
 }
 
-// notUnderstood is panicked with to leave the parser; Line recovers it.
+// notUnderstood is the panic value that leaves the parser; Line recovers it.
 type notUnderstood struct{}
 
 // A reader translates the tokens of a line from the left to the right.
@@ -58,10 +57,10 @@ type reader struct {
 	line   string
 	toks   []token
 	i      int
-	scope  string          // the Go before the expression that is read: statements, and blocks that are open
-	open   int             // how many blocks are
-	before []string        // statements that an expression of this statement needs before itself
-	loops  int             // comprehensions that are read: nothing can be put before the statement for what is in them
+	scope  string          // the Go before the current expression: statements and open blocks
+	open   int             // number of open blocks
+	before []string        // statements that the current statement needs before it
+	loops  int             // depth of comprehensions: their parts cannot put statements before the statement
 	target string          // the variable that the expression is assigned to: a list can be made in it
 	taken  map[string]bool // names that the translation has given
 }
@@ -76,7 +75,7 @@ func (p *reader) peek(text string) bool {
 	return p.i+1 < len(p.toks) && p.toks[p.i+1].is(text)
 }
 
-// take goes on behind a token if it comes next.
+// take advances past a token if it comes next.
 func (p *reader) take(text string) bool {
 	if p.at(text) {
 		p.i++
@@ -102,7 +101,7 @@ func (p *reader) name() string {
 	return t.text
 }
 
-// typeOf is the type of a Go expression here, or nil.
+// typeOf returns the type of a Go expression here, or nil.
 func (p *reader) typeOf(expr string) types.Type {
 	if _, err := parser.ParseExpr(expr); err != nil {
 		return nil
@@ -110,7 +109,7 @@ func (p *reader) typeOf(expr string) types.Type {
 	return p.s.TypeOf(p.scope, expr, strings.Repeat("\n}", p.open))
 }
 
-// first puts a statement before the one that is read.
+// first puts a statement before the current one.
 func (p *reader) first(format string, args ...any) {
 	if p.loops > 0 {
 		giveUp()
@@ -120,7 +119,7 @@ func (p *reader) first(format string, args ...any) {
 	p.scope += s + "\n"
 }
 
-// fresh is a name that the session does not use yet.
+// fresh returns a name that the session does not use yet.
 func (p *reader) fresh(name string) string {
 	free := name
 	for n := 2; p.taken[free] || p.typeOf(free) != nil; n++ {
@@ -130,7 +129,7 @@ func (p *reader) fresh(name string) string {
 	return free
 }
 
-// inBlock calls f with a block opened around what it reads.
+// inBlock calls f with a block opened around the text that f reads.
 func (p *reader) inBlock(opening string, f func()) {
 	scope, open := p.scope, p.open
 	p.scope += opening + "\n"
@@ -139,8 +138,8 @@ func (p *reader) inBlock(opening string, f func()) {
 	p.scope, p.open = scope, open
 }
 
-// Block is the first of some lines with the block below it that it opens, on one line: `for x in xs:` and
-// below it ` print(x)`. It is empty if blocks are nested, which take more than a line in Go, too.
+// Block returns the first of some lines with the block that it opens, on one line: `for x in xs:` and
+// below it ` print(x)`. It is empty if blocks are nested, because their Go needs more lines as well.
 func Block(lines []string) string {
 	first := strings.TrimSpace(lines[0])
 	if !strings.HasSuffix(first, ":") {
@@ -153,7 +152,7 @@ func Block(lines []string) string {
 		switch {
 		case text == "":
 		case indent(line) <= indent(lines[0]):
-			if strings.HasPrefix(text, "el") || strings.HasPrefix(text, "except") { // else, elif: more of the statement
+			if strings.HasPrefix(text, "el") || strings.HasPrefix(text, "except") { // else, elif: part of the statement
 				return ""
 			}
 			return first + " " + strings.Join(body, "; ")

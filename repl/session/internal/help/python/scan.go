@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// A kind is what a token is.
+// A kind is the kind of a token.
 type kind int
 
 const (
@@ -15,7 +15,7 @@ const (
 	text // of a string
 )
 
-// A token of a line. That of a string has what stands between the quotes, as it is written, and the prefix.
+// A token of a line. A string's token has its text between the quotes, unchanged, and its prefix.
 type token struct {
 	kind   kind
 	text   string
@@ -76,7 +76,7 @@ func scan(line string) (list []token) {
 
 func isLetter(c rune) bool { return c == '_' || c >= 0x80 || unicode.IsLetter(c) }
 
-// unclosed is the body of a string without an end: no translation has it.
+// unclosed is the body of a string without an end, which no translation accepts.
 const unclosed = "\x00unclosed"
 
 // quoted reads a string with its quotes, one or three: its length and what stands between them.
@@ -95,7 +95,7 @@ func quoted(s string) (length int, body string) {
 	return len(s), unclosed
 }
 
-// numberLength is how long the number at the start of s is.
+// numberLength returns the length in bytes of the number at the start of s.
 func numberLength(s string) int {
 	n := 0
 	for n < len(s) {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// A value is a piece of Go that stands for a Python expression.
+// A value is the Go for a Python expression.
 type value struct {
 	text string
-	prec int // of its outermost operator, as Go counts; see the constants
+	prec int // precedence of its outermost operator, as in Go; see the constants
 	// either is set for `a if c else b`, which is a statement in Go.
 	either *either
-	items  []value // of a list or tuple that was written down
+	items  []value // of a list or tuple literal
 	tuple  bool
 }
 
 // An either is a conditional expression.
 type either struct{ condition, yes, no value }
 
-// Precedences of Go's operators; primary is anything that can be called and selected from.
+// Precedences of Go's operators; a primary can be called and selected from.
 const (
 	orPrec = 1 + iota
 	andPrec
@@ -34,7 +34,7 @@ func simple(format string, args ...any) value {
 	return value{text: fmt.Sprintf(format, args...), prec: primary}
 }
 
-// in is the value's text as an operand of an operator with this precedence.
+// in returns the value's text as an operand of an operator with this precedence.
 func (v value) in(prec int) string {
 	if v.either != nil {
 		giveUp()
@@ -45,10 +45,10 @@ func (v value) in(prec int) string {
 	return v.text
 }
 
-// Go is the value's text where anything may stand.
+// goText returns the value's text for a place where any expression may stand.
 func (v value) goText() string { return v.in(0) }
 
-// A family is what values of related types have in common.
+// A family is a group of related types.
 type family int
 
 const (
@@ -62,7 +62,7 @@ const (
 	boolean
 )
 
-// familyOf is the family of a type, and whether it is that of an untyped constant.
+// familyOf returns the family of a type, and whether the type is that of an untyped constant.
 func familyOf(t types.Type) (f family, untyped bool) {
 	if t == nil {
 		return unknown, false
@@ -91,7 +91,7 @@ func familyOf(t types.Type) (f family, untyped bool) {
 	return unknown, false
 }
 
-// family is the family of a value.
+// family returns the family of a value.
 func (p *reader) family(v value) (f family, untyped bool) {
 	if v.either != nil {
 		return unknown, false
@@ -115,7 +115,7 @@ func typeText(t types.Type) string {
 	})
 }
 
-// element is the text of the type of a slice's or map's elements, or any.
+// element returns the text of the type of a slice's or map's elements, or any.
 func (p *reader) element(v value) string {
 	switch t := p.typeOf(v.text); u := under(t).(type) {
 	case *types.Slice:
@@ -135,7 +135,7 @@ func under(t types.Type) types.Type {
 	return t.Underlying()
 }
 
-// common is the text of a type that all values have: that of floats where there are integers, too.
+// common returns the text of a type that all values have. For integers and floats it is that of floats.
 func (p *reader) common(list []value) string {
 	found := ""
 	for _, v := range list {
@@ -159,7 +159,7 @@ func (p *reader) common(list []value) string {
 	return found
 }
 
-// literal is a slice with these elements.
+// literal writes a slice with these elements.
 func (p *reader) literal(list []value) value {
 	inner := make([]string, len(list))
 	nested := len(list) > 0
