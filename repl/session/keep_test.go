@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,38 @@ func TestFailedCallsKeepWhatWas(t *testing.T) {
 			var refused *CheckError
 			if r := s.Run(t.Context(), c.cell); r.Err == nil || errors.As(r.Err, &refused) {
 				t.Fatalf("%s: got %v, want an error that it returns", c.cell, r.Err)
+			}
+			if got, _, _ := strings.Cut(transcript(s, out, c.ask), "\n"); got != c.want {
+				t.Errorf("%s is %s, want %s", c.ask, got, c.want)
+			}
+		})
+	}
+}
+
+// A cell that is interrupted leaves what it has assigned, zeros too, and what the other names meant before.
+func TestInterruptedCellsKeepWhatWas(t *testing.T) {
+	const before = `n := "seven"; spin := func() int { close(begun); for { } }; zero := func() int { return 0 }`
+	for _, c := range []struct{ name, cell, ask, want string }{
+		{"a declaration with another type", "n := spin()", "n", `"seven"`},
+		{"a declaration with the same type", "n := fmt.Sprint(spin())", "n", `"seven"`},
+		{"a name that was new", "m := spin()", "m", "In[4]:1:1: undefined: m"},
+		{"a zero that was assigned", "n := zero(); spin()", "n", "0"},
+		{"a zero that was assigned before a loop", "n := zero(); close(begun); for { }", "n", "0"},
+		{"a zero that was assigned, and what follows", "a, n := zero(), zero(); b := spin()", "a, n", "0, 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, out := newSession(t, Options{})
+			run(t, s, "begun := make(chan bool)")
+			run(t, s, before)
+			at := slices.IndexFunc(s.Vars(), func(v Var) bool { return v.Name == "begun" })
+			begun := s.Vars()[at].Value.(chan bool)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-begun
+				cancel()
+			}()
+			if r := s.Run(ctx, c.cell); !errors.Is(r.Err, ErrInterrupted) {
+				t.Fatalf("%s: got %v, want an interruption", c.cell, r.Err)
 			}
 			if got, _, _ := strings.Cut(transcript(s, out, c.ask), "\n"); got != c.want {
 				t.Errorf("%s is %s, want %s", c.ask, got, c.want)

@@ -152,7 +152,7 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 		for i, s := range body {
 			if i > 0 && !l.completes(body, i) { // what was before may have come back from compiled code after an interrupt
 				l.pos = s.Pos()
-				list = append(list, l.stopCheck())
+				list = append(list, l.stopBefore(s)...)
 			}
 			es, ok := s.(*ast.ExprStmt)
 			switch {

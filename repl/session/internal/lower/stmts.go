@@ -101,8 +101,27 @@ func (l *Lowerer) jumpedTo(name string) (found bool) {
 
 // mark notes that a statement begins, if something in it may panic.
 func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
-	m := Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name}
-	risky, engine, interpreted := l.riskySwitch(s), false, false
+	m, risky, engine := l.marked(s)
+	if !risky {
+		return nil
+	}
+	l.pos = s.Pos()
+	n := l.env.Mark(m)
+	list := []ast.Stmt{l.setMark(l.fn.slot, n)}
+	if engine {
+		list = append(list, l.setMark(EngineSlot, n))
+	}
+	if l.fn.slot != LiteralSlot && l.hasLiterals() {
+		list = append(list, l.setMark(LiteralSlot, 0)) // so that a mark of theirs is newer than this one
+	}
+	return list
+}
+
+// marked is the mark of a statement, and says whether something in it may panic or calls the engine.
+func (l *Lowerer) marked(s ast.Stmt) (m Mark, risky, engine bool) {
+	m = Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name}
+	risky = l.riskySwitch(s)
+	interpreted := false
 	for _, n := range header(s) {
 		if n == nil {
 			continue
@@ -121,20 +140,8 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 			return true
 		})
 	}
-	if !risky {
-		return nil
-	}
-	l.pos = s.Pos()
 	m.Mixed = engine && interpreted
-	n := l.env.Mark(m)
-	list := []ast.Stmt{l.setMark(l.fn.slot, n)}
-	if engine {
-		list = append(list, l.setMark(EngineSlot, n))
-	}
-	if l.fn.slot != LiteralSlot && l.hasLiterals() {
-		list = append(list, l.setMark(LiteralSlot, 0)) // so that a mark of theirs is newer than this one
-	}
-	return list
+	return m, risky, engine
 }
 
 // enginePrefix begins the paths of the packages that the engine is made of. A call of one of them costs so
