@@ -121,7 +121,7 @@ func (c commands) Run(ctx context.Context, s *Session, line string) (display.Val
 }
 
 func TestCommands(t *testing.T) {
-	s, _ := newSession(t, Options{Commands: commands{
+	s, out := newSession(t, Options{Commands: commands{
 		"%say": func(context.Context, *Session) (display.Value, error) { return display.Text("said"), nil },
 		"%load": func(ctx context.Context, s *Session) (display.Value, error) {
 			return nil, s.Run(ctx, "loaded := 5\nfunc twice(n int) int { return 2 * n }").Err
@@ -138,8 +138,9 @@ func TestCommands(t *testing.T) {
 		{"%say\nundefinedq", "said", "In[7]:2:1: undefined: undefinedq\n    undefinedq\n    ^^^^^^^^^^"},
 		{"%del\nloaded", "", "In[8]:2:1: undefined: loaded\n    loaded\n    ^^^^^^"},
 	} {
+		out.Reset()
 		r := s.Run(t.Context(), c.cell)
-		var shown []string
+		shown := strings.Fields(out.String()) // what commands show before code runs
 		for _, v := range r.Shown {
 			shown = append(shown, v.Text(80))
 		}

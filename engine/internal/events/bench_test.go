@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// BenchmarkRan is what a launch costs: with nobody listening, with a record, and with one deep in contexts, as
-// those of a session are. One that takes 5 µs may cost 50 ns more.
+// BenchmarkRan is what a launch costs: with nobody listening, with a record, and with one deep in contexts,
+// as those of a session are. One that takes 5 µs may cost 50 ns more.
 func BenchmarkRan(b *testing.B) {
 	w := &Work{Launches: []Launch{{Kernel: "matmul", Bytes: 1, Flops: 1}}}
 	nodes := []*ir.Node{{}, {}, {}}

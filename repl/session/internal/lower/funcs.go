@@ -37,8 +37,9 @@ const (
 // something has to stop (see package yaegi).
 func (l *Lowerer) stopCheck() ast.Stmt { return l.ifs(l.id(StopVar), l.do(l.rt("Stop"))) }
 
-// stopBefore is stopCheck between two statements of a cell. A cell that is stopped here, or in a statement that
-// needs no mark otherwise, has a mark that says that the statement before was done: what it declared is kept.
+// stopBefore is stopCheck between two statements of a cell. A cell that is stopped here, or in a statement
+// that needs no mark otherwise, has a mark that says that the statement before was done: what it declared is
+// kept.
 func (l *Lowerer) stopBefore(s ast.Stmt) []ast.Stmt {
 	done := l.setMark(l.fn.slot, l.env.Mark(Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name}))
 	if _, risky, _ := l.marked(s); !risky {
