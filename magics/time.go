@@ -28,6 +28,7 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 		l := tensor.NewLedger(ctx)
 		defer l.Close()
 		err = c.runOnce(l, source, &o)
+		o.left = l.Sum().Left
 	})
 	o.putBack = before.restore()
 	if err != nil {
@@ -45,6 +46,7 @@ type oneRun struct {
 	*profile.Recording
 	wall    time.Duration
 	shown   display.Value // nil if there is none
+	left    int           // tensors that were not computed: see tensor.Sum
 	putBack []string
 }
 
@@ -107,6 +109,9 @@ func (o *oneRun) line(ctx context.Context) display.Value {
 		took = "no time: " + refused
 	}
 	lines := append([]string{took + " · " + o.Summary()}, o.Notes()...)
+	if o.left > 0 {
+		lines = append(lines, bench.LeftOut(o.left))
+	}
 	if len(o.putBack) > 0 {
 		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
 	}

@@ -109,6 +109,11 @@ func (s *settling) settle() error {
 	return s.ledger.Settle()
 }
 
+// LeftOut is a note on n tensors that a run made and that were not computed: see tensor.Sum.
+func LeftOut(n int) string {
+	return fmt.Sprintf("not in the time: %s that nobody read, and of which most was computed for others", units.Plural(int64(n), "tensor"))
+}
+
 // tensors are those among the results of the last run.
 func (s *settling) tensors() (list []tensor.Tensor) {
 	if s.Results == nil {
@@ -161,7 +166,7 @@ func (s *settling) inspect() (t Tally, err error) {
 	}
 	t.Notes = rec.Notes()
 	if t.Left > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("not in the time: %s that nobody read, and of which most was computed for others", units.Plural(int64(t.Left), "tensor")))
+		t.Notes = append(t.Notes, LeftOut(t.Left))
 	}
 	if s.carried != nil {
 		t.Refused = s.carries()

@@ -25,6 +25,7 @@ func benchSymbols() map[string]reflect.Value {
 		"Evictor":              reflect.ValueOf((*bench.Evictor)(nil)),
 		"_Evictor":             reflect.ValueOf((*benchEvictor)(nil)),
 		"Judgement":            reflect.ValueOf((*bench.Judgement)(nil)),
+		"LeftOut":              reflect.ValueOf(bench.LeftOut),
 		"Level":                reflect.ValueOf((*bench.Level)(nil)),
 		"Line":                 reflect.ValueOf((*bench.Line)(nil)),
 		"Load":                 reflect.ValueOf(bench.Load),

@@ -1,0 +1,23 @@
+package terminal
+
+import "testing"
+
+// TestTimesComeInOrder: what a cell prints and what its commands show stands where it was made, timed statements
+// print once, and what %time declares is there.
+func TestTimesComeInOrder(t *testing.T) {
+	p := newHome(t).open(nil)
+	cell := func(text string, see ...string) {
+		t.Helper()
+		ready(p)
+		p.Send(pasteStart + text + pasteEnd + "\r")
+		for _, s := range see {
+			p.See(s)
+		}
+	}
+	cell("x := tensor.Randn(64, 64).Eval()", "In [2]:")
+	cell("fmt.Println(\"fir\" + \"st\")\n%time y := x.MatMul(x)\nfmt.Println(\"sec\" + \"ond\")", "first", "· 1 launch ·", "second")
+	cell("y.Evaluated()", "Out[3]: true")
+	cell("%timeit -t 50ms fmt.Println(\"pri\" + \"nted\")", "printed", "median of", "lines that later runs printed")
+	cell("%timeit -t 50ms _ = x.MatMul(x)", "median of", "1 launch,")
+	leave(t, p)
+}
