@@ -107,9 +107,10 @@ func (r *rounds) lines() []Line {
 			l.Ratio, l.Low, l.High, l.Verdict = 0, 0, 0, "refused"
 		case i > 0:
 			ratio := r.ratio(s)
-			l.Verdict = ratio.verdict(r.Tolerance)
+			l.Verdict = r.verdict(ratio)
 			if l.Verdict == "unknown" {
-				l.More = ratio.more(r.Tolerance, r.spent().Seconds())
+				spent := r.spent().Seconds()
+				l.More = max(ratio.more(r.Tolerance, spent), r.same().more(r.Tolerance, spent))
 			}
 			ratio = ratio.finite()
 			l.Ratio, l.Low, l.High = ratio.Ratio, ratio.Low, ratio.High
@@ -131,6 +132,16 @@ func (r *rounds) ratio(s *subject) Ratio {
 		ratio = ratio.widen(firstUnsure/float64(first.per)/a + unsure/float64(s.samples.per)/b)
 	}
 	return ratio
+}
+
+// verdict is that of a ratio to the first work. Where the first is not known to be the same as itself, nothing
+// else is.
+func (r *rounds) verdict(ratio Ratio) string {
+	v := ratio.verdict(r.Tolerance)
+	if v == "same" && r.same().verdict(r.Tolerance) != "same" {
+		return "unknown"
+	}
+	return v
 }
 
 // verdict says what the interval says: "slower" and "faster" where it leaves no doubt that there is a

@@ -317,7 +317,7 @@ func (r *rounds) known() bool {
 		return false
 	}
 	for _, s := range r.subjects[1:] {
-		if s.refused == "" && r.subjects[0].refused == "" && r.ratio(s).verdict(r.Tolerance) == "unknown" {
+		if s.refused == "" && r.subjects[0].refused == "" && r.verdict(r.ratio(s)) == "unknown" {
 			return false
 		}
 	}
