@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -90,30 +89,13 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	return t, nil
 }
 
-// limit says how near one run came to the limit of the device that it is nearest to: arithmetic or reading
-// memory. A rate above a measured ceiling does not measure the device, and is not shown as one. What is
-// faster than f32 products can be is held against those of bf16.
+// limit says how near one run came to the limit of the device that it is nearest to.
 func (t *timing) limit(ctx context.Context) string {
 	ceilings, err := bench.MeasureCeilings(ctx)
 	if err != nil {
 		return ""
 	}
-	flops, bytes := float64(t.Tally.Flops)/t.Median, float64(t.Tally.Bytes)/t.Median
-	peak, of := ceilings.Flops(dtype.F32), "of peak"
-	if _, f32 := bench.Share(flops, peak); !f32 && ceilings.Flops(dtype.BF16) > peak {
-		peak, of = ceilings.Flops(dtype.BF16), "of bf16's peak"
-	}
-	computes, honest := bench.Share(flops, peak)
-	reads, fits := bench.Share(bytes, ceilings.Behind())
-	switch {
-	case computes > reads && !honest:
-		return "more arithmetic than the device can do (" + units.Rate(peak, "FLOP/s") + "): not all of it was done"
-	case computes > reads:
-		return units.Rate(flops, "FLOP/s") + " = " + units.Percent(computes) + " " + of
-	case !fits:
-		return "faster than memory (" + units.Rate(ceilings.Behind(), "B/s") + "): its data stayed in a cache"
-	}
-	return units.Rate(bytes, "B/s") + " = " + units.Percent(reads) + " of read bandwidth"
+	return ceilings.Nearest(t.Tally, t.Median)
 }
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }

@@ -68,6 +68,30 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
+func TestNearest(t *testing.T) {
+	doubtful := slowMachine
+	doubtful.Doubt = "measured while the machine was not quiet"
+	for _, tt := range []struct {
+		name     string
+		ceilings Ceilings
+		tally    Tally
+		seconds  float64
+		want     string
+	}{
+		{"arithmetic", slowMachine, Tally{Flops: 48e9, Bytes: 1e6, DType: dtype.F32}, 1, "48.0 GFLOP/s = 80 % of what f32 reaches"},
+		{"in bf16", slowMachine, Tally{Flops: 48e9, Bytes: 1e6, DType: dtype.BF16}, 1, "48.0 GFLOP/s = 20 % of what bf16 reaches"},
+		{"memory", slowMachine, Tally{Flops: 1e9, Bytes: 9e9, DType: dtype.F32}, 1, "9.00 GB/s = 90 % of what memory gives"},
+		{"a cache", slowMachine, Tally{Bytes: 1e6}, 1e6 / 50e9, "50.0 GB/s = 50 % of what L2 gives"},
+		{"data that stayed near", slowMachine, Tally{Bytes: 9e9}, 0.1, "90.0 GB/s, more than memory was seen to give (10.0 GB/s): its data stayed nearer"},
+		{"a ceiling that is too low", doubtful, Tally{Flops: 90e9, DType: dtype.F32}, 1, "90.0 GFLOP/s, a share of an unknown peak: it was measured while the machine was not quiet"},
+		{"nothing is known", slowMachine, Tally{}, 1, ""},
+	} {
+		if got := tt.ceilings.Nearest(tt.tally, tt.seconds); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 // A keeper with ceilings that a test gives instead of measuring.
 func testKeeper(dir string, measure func() (Ceilings, error)) *keeper {
 	return &keeper{of: map[string]Ceilings{}, dir: func() (string, error) { return dir, nil },
