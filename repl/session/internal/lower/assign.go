@@ -41,7 +41,7 @@ func (l *Lowerer) plainAssign(s *ast.AssignStmt) []ast.Stmt {
 	if s.Tok == token.ASSIGN {
 		return append(out, l.assignTo(lhs, ts, s.Rhs, token.ASSIGN)...)
 	}
-	if !define { // session variables, and perhaps a local one for an error that was left out
+	if !define { // session variables, and perhaps a local variable for a left-out error
 		for i, e := range s.Lhs {
 			if o := l.info.Defs[e.(*ast.Ident)]; o != nil && l.env.Name(o) == "" && !isBlank(e) {
 				out = append(out, l.declare(lhs[i].(*ast.Ident).Name, l.typ(ts[i])))
@@ -52,8 +52,8 @@ func (l *Lowerer) plainAssign(s *ast.AssignStmt) []ast.Stmt {
 	return l.defineTo(s, lhs, ts)
 }
 
-// defineTo is := in a function: new variables are declared with the type that the checker gave them, unless
-// that is what the interpreter finds itself.
+// defineTo writes := in a function: it declares new variables with the checker's types, unless the
+// interpreter infers the same types.
 func (l *Lowerer) defineTo(s *ast.AssignStmt, lhs []ast.Expr, ts []types.Type) []ast.Stmt {
 	var decls []ast.Stmt
 	var names []*ast.Ident
@@ -97,7 +97,7 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 		values[i] = l.expr(e)
 		if len(rhs) == len(lhs) && ts[i] != nil {
 			values[i] = l.convert(values[i], l.typeOf(e), ts[i])
-			if len(rhs) > 1 && isNil(l.typeOf(e)) { // the interpreter finds no type for it
+			if len(rhs) > 1 && isNil(l.typeOf(e)) { // the interpreter finds no type for nil here
 				values[i] = l.zero(ts[i])
 			}
 		}
@@ -114,8 +114,8 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 		lhs = lhs[:1]
 	}
 	if len(lhs) == 1 && len(rhs) == 1 && isBlank(lhs[0]) && !isNil(t) {
-		// The interpreter does not evaluate everything whose value is dropped, and finds no type for some of
-		// it.
+		// The interpreter does not evaluate every value that is dropped, and finds no type for some of
+		// them.
 		v := l.fresh("v")
 		t = types.Default(t)
 		if nameable(t) {
@@ -136,8 +136,8 @@ func (l *Lowerer) assignTo(lhs []ast.Expr, ts []types.Type, rhs []ast.Expr, tok 
 	return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: tok, Rhs: values}}
 }
 
-// assignAll is a, b = x, y. The interpreter cannot do it with interfaces: those are assigned one after the
-// other, from variables, to places whose operands have been evaluated.
+// assignAll writes a, b = x, y. The interpreter cannot do this with interfaces: they are assigned one by
+// one, from variables, to places whose operands have been evaluated.
 func (l *Lowerer) assignAll(lhs, values, from []ast.Expr, ts []types.Type, tok token.Token) []ast.Stmt {
 	interfaces := false
 	for i, e := range from {
@@ -175,8 +175,9 @@ func allIdents(list []ast.Expr) bool {
 	return true
 }
 
-// simplePlaces says whether the interpreter assigns to several places as Go does: they are variables, or
-// elements of one slice (a swap) whose indices call nothing, which would be called after the values.
+// simplePlaces says whether the interpreter assigns to several places as Go does. The places are
+// variables, or elements of one slice (a swap) whose indices contain no call: the interpreter would make
+// that call after it has evaluated the values.
 func simplePlaces(lhs []ast.Expr) bool {
 	if allIdents(lhs) {
 		for _, e := range lhs {
@@ -212,8 +213,8 @@ func (l *Lowerer) assignPlaces(places, values []ast.Expr) (list []ast.Stmt) {
 	return append(list, placesFirst(sets)...)
 }
 
-// placesFirst puts the assignments to variables behind the others: an element or a field that is assigned
-// beside is that of the variable's old value.
+// placesFirst puts the assignments to variables last: an element or a field assigned in the same statement
+// belongs to the variable's old value.
 func placesFirst(sets []ast.Stmt) (list []ast.Stmt) {
 	var last []ast.Stmt
 	for _, s := range sets {
@@ -236,8 +237,8 @@ func (l *Lowerer) wrapped(places, results []types.Type) bool {
 	return false
 }
 
-// assignResults assigns the results of a call, which are of the types ts, to places of the types to: their
-// operands are evaluated before the call.
+// assignResults assigns the results of a call, which have the types ts, to places of the types to. It
+// evaluates the operands of the places before the call.
 func (l *Lowerer) assignResults(lhs []ast.Expr, to []types.Type, call ast.Expr, ts []types.Type) []ast.Stmt {
 	if len(ts) != len(lhs) {
 		return []ast.Stmt{&ast.AssignStmt{Lhs: lhs, TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{call}}}
@@ -268,7 +269,7 @@ func (l *Lowerer) stableAll(list []ast.Expr) (places []ast.Expr, before []ast.St
 	return places, before
 }
 
-// stable evaluates the operands of a place, so that assignments cannot change which place it is.
+// stable evaluates the operands of a place, so that an assignment cannot make it another place.
 func (l *Lowerer) stable(x ast.Expr) (place ast.Expr, before []ast.Stmt) {
 	bind := func(e ast.Expr) ast.Expr {
 		if _, lit := e.(*ast.BasicLit); lit {
@@ -287,9 +288,9 @@ func (l *Lowerer) stable(x ast.Expr) (place ast.Expr, before []ast.Stmt) {
 	return x, nil
 }
 
-// temps puts the values of a multiple assignment that are more than a look-up into variables first: the
-// interpreter lets a call among them write to its place at once and then skips the assignment, with all the
-// others.
+// temps stores the values of a multiple assignment in variables first, unless they are simple look-ups.
+// The interpreter lets a call among the values write to its place at once, and then skips all assignments
+// of the statement.
 func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.Stmt) {
 	for i, x := range values {
 		switch ast.Unparen(x).(type) {
@@ -307,9 +308,9 @@ func (l *Lowerer) temps(values, from []ast.Expr, ts []types.Type) (list []ast.St
 	return list
 }
 
-// replaces says whether the interpreter, when it assigns such a value to a variable, may put a new variable
-// in its place, or let a function use the variable as its result before it returns: code that has a pointer
-// to it, or a closure over it, would see that.
+// replaces says whether the interpreter may replace the variable when it assigns such a value to it, or
+// may let a function use the variable as its result before the function returns. A pointer to the variable
+// or a closure over it would see that.
 func replaces(x ast.Expr) bool {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr, *ast.CompositeLit:
@@ -320,8 +321,8 @@ func replaces(x ast.Expr) bool {
 	return false
 }
 
-// shared says whether other code may see a variable: it is the session's, or a closure or pointer in this
-// function has it.
+// shared says whether other code may see a variable: the session's variables, and variables that a closure
+// or pointer in this function has.
 func (l *Lowerer) shared(x ast.Expr) bool {
 	id, ok := x.(*ast.Ident)
 	if !ok || id.Name == "_" {

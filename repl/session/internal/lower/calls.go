@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// builtin is the name of the predeclared function that is called, or empty.
+// builtin returns the name of the predeclared function that is called, or "".
 func (l *Lowerer) builtin(e *ast.CallExpr) string {
 	switch f := ast.Unparen(e.Fun).(type) {
 	case *ast.Ident:
@@ -58,7 +58,7 @@ func (l *Lowerer) callExpr(e *ast.CallExpr) ast.Expr {
 	return out
 }
 
-// callee is the function of a call. A literal that is called at once needs no frame of its own.
+// callee returns the function of a call. A literal that is called at once needs no frame of its own.
 func (l *Lowerer) callee(f ast.Expr) ast.Expr {
 	if lit, ok := ast.Unparen(f).(*ast.FuncLit); ok {
 		return l.bareLit(lit)
@@ -66,7 +66,8 @@ func (l *Lowerer) callee(f ast.Expr) ast.Expr {
 	return l.expr(f)
 }
 
-// spreadCall is f(g()) where g has several results that cannot be handed on as they are; nil if they can.
+// spreadCall writes f(g()) where g has several results that need rewriting. It returns nil if they can be
+// passed on unchanged.
 func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
 	if len(e.Args) != 1 {
 		return nil
@@ -117,8 +118,8 @@ func (l *Lowerer) spreadCall(e *ast.CallExpr, sig *types.Signature) ast.Expr {
 	return out
 }
 
-// slicesOfAny says whether one of the arguments for a variadic parameter of type any is a slice of any: the
-// interpreter would take it for all of them.
+// slicesOfAny says whether an argument for a variadic parameter of type any is itself a slice of any: the
+// interpreter would take that slice for all the arguments.
 func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
 	for _, a := range args {
 		t := l.typeOf(a)
@@ -129,14 +130,14 @@ func (l *Lowerer) slicesOfAny(args []ast.Expr) bool {
 	return false
 }
 
-// ownElement says whether a type is a slice of itself: the interpreter would take one for a slice of such
-// slices.
+// ownElement says whether a type is a slice of itself: the interpreter would take a value of it for a
+// slice of such values.
 func ownElement(t types.Type) bool {
 	s, ok := t.Underlying().(*types.Slice)
 	return ok && types.Identical(s.Elem(), t)
 }
 
-// parameter is the type of the i-th argument of a call.
+// parameter returns the type of the parameter for the i-th argument of a call.
 func parameter(sig *types.Signature, i int) types.Type {
 	n := sig.Params().Len()
 	switch {
@@ -149,12 +150,12 @@ func parameter(sig *types.Signature, i int) types.Type {
 }
 
 // arguments writes the arguments of a call. The interpreter cannot pass interpreted values as a variadic
-// parameter of an interface type: those become a slice (spread).
+// parameter of an interface type, so they become a slice (spread).
 func (l *Lowerer) arguments(e *ast.CallExpr, sig *types.Signature) (args []ast.Expr, spread bool) {
 	return l.argumentsAs(e, sig, func(_ int, x ast.Expr) ast.Expr { return x })
 }
 
-// argumentsAs is arguments with each argument rewritten before it becomes what the parameter is.
+// argumentsAs is arguments with each argument rewritten before it is converted to the parameter's type.
 func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite func(i int, x ast.Expr) ast.Expr) (args []ast.Expr, spread bool) {
 	n := sig.Params().Len()
 	if len(e.Args) == 1 {
@@ -172,7 +173,7 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 			}
 		}
 		x := l.convert(rewrite(i, l.expr(a)), l.typeOf(a), t)
-		if t != nil && isAny(t) && l.inAny(l.typeOf(a)) && l.callsCompiled(e) { // which knows no type's newest declaration
+		if t != nil && isAny(t) && l.inAny(l.typeOf(a)) && l.callsCompiled(e) { // compiled code knows only old types
 			x = l.rt("Open", x)
 		}
 		args = append(args, x)
@@ -197,8 +198,8 @@ func (l *Lowerer) argumentsAs(e *ast.CallExpr, sig *types.Signature, rewrite fun
 	return args, false
 }
 
-// callsField says whether what is called is a field of a struct: the interpreter takes its last parameter for
-// one that is not variadic.
+// callsField says whether a field of a struct is called: the interpreter ignores that its last parameter
+// is variadic.
 func (l *Lowerer) callsField(e *ast.CallExpr) bool {
 	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -208,7 +209,7 @@ func (l *Lowerer) callsField(e *ast.CallExpr) bool {
 	return sel != nil && sel.Kind() == types.FieldVal
 }
 
-// callsCompiled says whether what is called is a function or method of compiled code.
+// callsCompiled says whether the called function or method is compiled code.
 func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 	var id *ast.Ident
 	switch f := ast.Unparen(e.Fun).(type) {
@@ -221,8 +222,8 @@ func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 	return ok && f.Pkg() != nil && !Interpreted(f.Pkg())
 }
 
-// holdFuncs has functions among the arguments in front of a spread one come from variables: the interpreter
-// would hand over what it knows of a declared function.
+// holdFuncs puts functions among the arguments before a spread one into variables: the interpreter would
+// pass its own description of a declared function.
 func (l *Lowerer) holdFuncs(args []ast.Expr, sig *types.Signature) {
 	for i, x := range args {
 		if t := sig.Params().At(i).Type(); isFunc(t) {
@@ -266,8 +267,8 @@ func isAny(t types.Type) bool {
 	return ok && i.Empty()
 }
 
-// errorsAs is errors.As for a target of a type of cells: package errors sees neither the methods of their
-// interfaces, nor that a type was declared again. It is nil for another target.
+// errorsAs writes errors.As for a target whose type is declared in cells. Package errors sees neither the
+// methods of the cells' interfaces nor that a type was declared again. It returns nil for another target.
 func (l *Lowerer) errorsAs(e *ast.CallExpr) ast.Expr {
 	t := l.typeOf(e.Args[1])
 	p, ok := t.Underlying().(*types.Pointer)
@@ -299,7 +300,7 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 		typ = &ast.ParenExpr{Lparen: l.pos, X: typ, Rparen: l.pos}
 	}
 	if types.IsInterface(t) || isFunc(t) {
-		// T(x) for an interface: assigning to a variable is the conversion that the interpreter does right.
+		// T(x) for an interface: the interpreter converts correctly when it assigns to a variable.
 		v := l.fresh("v")
 		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), l.convert(x, from, t)), l.ret(l.id(v))))
 	}
@@ -385,7 +386,8 @@ func (l *Lowerer) spreadBuiltin(e *ast.CallExpr, name string, results *types.Tup
 	return l.call(&ast.FuncLit{Type: ft, Body: l.block(body)}, values)
 }
 
-// arrayLength is the length of the array that a pointer points to, which may be nil; nil for another operand.
+// arrayLength writes the length of an array behind a pointer, which may be nil. It returns nil for another
+// operand.
 func (l *Lowerer) arrayLength(e *ast.CallExpr) ast.Expr {
 	t := l.typeOf(e.Args[0])
 	p, ok := t.Underlying().(*types.Pointer)
@@ -403,8 +405,8 @@ func (l *Lowerer) arrayLength(e *ast.CallExpr) ast.Expr {
 	return l.call(lit, x)
 }
 
-// minMax writes min and max, which the interpreter does not know, as calls of package rt, in a type that
-// holds all values of the operands' type.
+// minMax writes min and max, which the interpreter does not have, as calls of package rt, in a type that
+// can hold all values of the operands' type.
 func (l *Lowerer) minMax(e *ast.CallExpr, name string) ast.Expr {
 	t := types.Default(l.typeOf(e))
 	wide := types.Typ[types.Int]
@@ -488,7 +490,7 @@ func (l *Lowerer) makeCall(e *ast.CallExpr) ast.Expr {
 	return l.call(l.id("make"), args...)
 }
 
-// elementSize is the size of what one element of a slice, channel or map takes.
+// elementSize returns the size in bytes of one element of a slice, channel or map.
 func (l *Lowerer) elementSize(t types.Type) int {
 	switch u := t.Underlying().(type) {
 	case *types.Map:

@@ -90,7 +90,8 @@ func (l *Lowerer) selectStmt(s *ast.SelectStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, out))
 }
 
-// comm rewrites the communication of a select case: what prepares it, and what begins its body.
+// comm rewrites the communication of a select case into statements before the select and statements that
+// begin the case's body.
 func (l *Lowerer) comm(c *ast.CommClause, sel string) (setup, body []ast.Stmt) {
 	l.pos = c.Pos()
 	var recv *ast.UnaryExpr

@@ -125,7 +125,7 @@ func (l *Lowerer) index(e *ast.IndexExpr) ast.Expr {
 	return &ast.IndexExpr{X: x, Lbrack: e.Lbrack, Index: key, Rbrack: e.Rbrack}
 }
 
-// mapKey converts a key to the type that the map has; the interpreter finds no type for a nil.
+// mapKey converts a key to the map's key type; the interpreter finds no type for nil.
 func (l *Lowerer) mapKey(x ast.Expr, t types.Type, m *types.Map) ast.Expr {
 	if isNil(t) {
 		return l.zero(m.Key())
@@ -181,8 +181,8 @@ func (l *Lowerer) qualified(p *types.Package, e *ast.SelectorExpr) ast.Expr {
 	return l.sel(x, e.Sel.Name)
 }
 
-// methodValue writes x.Method, where it is not called, as a function literal with x bound: the interpreter
-// takes the receiver for a parameter.
+// methodValue writes x.Method as a function literal with x bound, if the method is not called: the
+// interpreter takes the receiver for a parameter.
 func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	f := sel.Obj().(*types.Func)
 	recv := f.Signature().Recv().Type()
@@ -199,7 +199,7 @@ func (l *Lowerer) methodValue(e *ast.SelectorExpr, sel *types.Selection) ast.Exp
 		args = append(args, l.id(names[i]))
 	}
 	r, bt := l.fresh("r"), t
-	copied := isPointer(t) && !isPointer(recv) && !types.IsInterface(recv) // what it points to is copied now
+	copied := isPointer(t) && !isPointer(recv) && !types.IsInterface(recv) // the target of the pointer is copied now
 	if copied {
 		bt = recv
 	}
@@ -304,8 +304,8 @@ func (l *Lowerer) binaryExpr(e *ast.BinaryExpr) ast.Expr {
 	return &ast.BinaryExpr{X: x, OpPos: e.OpPos, Op: e.Op, Y: y}
 }
 
-// inert says whether the left operand of && or || may begin with a part that does nothing when it is run, a
-// key or a parenthesis: the interpreter would branch on that part's value instead of the operand's.
+// inert says whether the left operand of && or || may begin with a part that runs no code, a key or a
+// parenthesis: the interpreter would branch on the value of that part, not of the operand.
 func inert(x ast.Expr) (found bool) {
 	inspect(ast.Unparen(x), func(n ast.Node) bool {
 		switch n.(type) {
@@ -317,8 +317,8 @@ func inert(x ast.Expr) (found bool) {
 	return found
 }
 
-// shiftCount makes the count of a shift unsigned: the interpreter takes no other. One that is negative
-// panics.
+// shiftCount makes the count of a shift unsigned, because the interpreter accepts no other. A negative
+// count panics.
 func (l *Lowerer) shiftCount(x ast.Expr, e ast.Expr) ast.Expr {
 	l.pos = e.Pos()
 	tv := l.info.Types[e]
@@ -335,7 +335,8 @@ func (l *Lowerer) shiftCount(x ast.Expr, e ast.Expr) ast.Expr {
 	return l.rt("ShiftCount", l.call(l.id("int"), x))
 }
 
-// alike gives operands of == that may be assigned to each other one type: the interpreter compares no others.
+// alike gives operands of == one type if they are assignable to each other: the interpreter compares no
+// others.
 func (l *Lowerer) alike(x, y ast.Expr, tx, ty types.Type) (ast.Expr, ast.Expr) {
 	if isUntyped(tx) || isUntyped(ty) || types.Identical(tx, ty) {
 		return x, y
@@ -381,8 +382,8 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 	return false
 }
 
-// compare writes x == y where one side is an interface, or holds one; nil means that the operator itself will
-// do.
+// compare writes x == y if one side is an interface or contains one. It returns nil if the operator itself
+// is correct.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	l.refuseHandles(tx, ty)
 	if isUnsafe(tx) && isNil(ty) {
@@ -408,8 +409,7 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 	return l.rt("Equal", l.convert(x, tx, anyType), l.convert(y, ty, anyType))
 }
 
-// refuseHandles refuses == where tensors are compared: it would say whether two handles are the same one,
-// whatever the values are.
+// refuseHandles refuses == of tensors: it would compare the handles, whatever the values are.
 func (l *Lowerer) refuseHandles(tx, ty types.Type) {
 	for _, t := range []types.Type{tx, ty} {
 		if holdsTensor(t) {
@@ -465,8 +465,9 @@ func (l *Lowerer) composite(e *ast.CompositeLit, t types.Type) ast.Expr {
 	return out
 }
 
-// structElements writes the elements of a literal of the type t, which is the struct u. With keys are those
-// that the interpreter cannot do without: elements that dereference, and functions for a compiled type.
+// structElements writes the elements of a literal of type t, whose struct is u. It gives keys only to
+// elements that the interpreter cannot compile without: elements that dereference, and functions for a
+// compiled type.
 func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Struct) []ast.Expr {
 	var out, fields []ast.Expr
 	n, named := types.Unalias(t).(*types.Named)
@@ -479,7 +480,7 @@ func (l *Lowerer) structElements(e *ast.CompositeLit, t types.Type, u *types.Str
 			out = append(out, &ast.KeyValueExpr{Key: l.id(l.fieldName(v)), Colon: kv.Colon, Value: value})
 			continue
 		}
-		if u.Field(i).Name() == "_" { // it has no value, and == does not look at it
+		if u.Field(i).Name() == "_" { // the blank field has no value, and == ignores it
 			if calls(elt) {
 				l.refuse(elt.Pos(), "a call for a blank field is not available in cells")
 			}
@@ -527,8 +528,8 @@ func (l *Lowerer) elements(list []ast.Expr, key, elem types.Type) []ast.Expr {
 	return out
 }
 
-// literalKey writes a key of a literal of a map; seen are the constants among those before it. An instance
-// has one twice where two type parameters are one type; the interpreter would refuse it.
+// literalKey writes a key of a map literal; seen has the constant keys before it. An instance may have one
+// key twice, if two type parameters are the same type; the interpreter would refuse the literal.
 func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) ast.Expr {
 	k, t := l.element(e, key), l.typeOf(e)
 	v := l.info.Types[e].Value
@@ -545,10 +546,10 @@ func (l *Lowerer) literalKey(e ast.Expr, key types.Type, seen map[string]bool) a
 	return k
 }
 
-// dereferences says whether an element of a literal is made of what a pointer points to: of an element
-// without a key the interpreter asks the type before it knows that the star is none of a type.
+// dereferences says whether an element of a literal dereferences a pointer: for an element without a key
+// the interpreter first takes the star for that of a pointer type.
 func dereferences(x ast.Expr) (found bool) {
-	if star, ok := x.(*ast.StarExpr); ok { // which it gets right
+	if star, ok := x.(*ast.StarExpr); ok { // the interpreter gets this one right
 		return dereferences(star.X)
 	}
 	ast.Inspect(x, func(n ast.Node) bool {

@@ -12,7 +12,7 @@ type function struct {
 	cell     bool // the statements of a cell
 	sig      *types.Signature
 	name     string   // for marks
-	slot     int      // where this function notes the statement that it begins
+	slot     int      // where this function notes the statement that it has begun
 	deferred bool     // it is a literal that is deferred where it is written
 	named    bool     // its results have names
 	names    []string // those names
@@ -21,7 +21,7 @@ type function struct {
 	body     []ast.Stmt
 	loops    int // how many loops of this function are around the statement at hand
 	targets  []*target
-	shared   map[string]bool // names of variables that closures or pointers may have; nil: any may be
+	shared   map[string]bool // names of variables that closures or pointers may have; nil: any variable
 	ranges   []*rangeFunc
 }
 
@@ -33,8 +33,8 @@ const (
 	FirstSlot          // the first of those for declared functions
 )
 
-// stopCheck is `if __stop { __rt.Stop() }`. Loops and functions need none: they look by themselves when
-// something has to stop (see package yaegi).
+// stopCheck writes `if __stop { __rt.Stop() }`. Loops and functions need none: the interpreter checks
+// there (see package yaegi).
 func (l *Lowerer) stopCheck() ast.Stmt { return l.ifs(l.id(StopVar), l.do(l.rt("Stop"))) }
 
 // stopBefore is stopCheck between two statements of a cell. A cell that is stopped here, or in a statement
@@ -112,8 +112,8 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	return out, l.block(list...)
 }
 
-// zeroResults gives named results their first value: the interpreter takes the variable for them that the
-// caller assigns to, with what that holds.
+// zeroResults sets named results to zero: the interpreter takes the variable that the caller assigns to
+// for them, with its present value.
 func (l *Lowerer) zeroResults(ft *ast.FuncType, sig *types.Signature) (list []ast.Stmt) {
 	if !l.fn.named {
 		return nil
@@ -128,8 +128,8 @@ func (l *Lowerer) zeroResults(ft *ast.FuncType, sig *types.Signature) (list []as
 	return list
 }
 
-// sharedNames are the variables that a function's body may change while something else can see them: those of
-// its surroundings, and those that its closures, goroutines or pointers have.
+// sharedNames returns the variables that a function's body may change while other code can see them:
+// variables of the surroundings, and variables that closures, goroutines or pointers have.
 func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 	names := map[string]bool{}
 	add := func(n ast.Node) {
@@ -257,8 +257,8 @@ func (l *Lowerer) bareLit(e *ast.FuncLit) *ast.FuncLit {
 	return &ast.FuncLit{Type: ft, Body: body}
 }
 
-// funcLit rewrites a literal. In a loop, the interpreter makes all closures of one literal share what the
-// loop body declares, if the literal is passed on without being bound to a variable first; and it resets the
+// funcLit rewrites a literal. In a loop, all closures of one literal share the variables of the loop body,
+// if the literal is passed on without being bound to a variable first. The interpreter also resets the
 // frame slot of the literal when one of them returns. A frame of its own for each avoids both.
 func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 	lit := l.bareLit(e)
@@ -269,8 +269,8 @@ func (l *Lowerer) funcLit(e *ast.FuncLit) ast.Expr {
 	return l.call(l.lit(l.signature(l.typeOf(e).Underlying().(*types.Signature), nil), l.define(f, lit), l.ret(l.id(f))))
 }
 
-// later turns a call that a defer or go statement puts off into a literal without parameters, and gives it to
-// use in a scope in which the function and the arguments have been evaluated.
+// later turns a call of a defer or go statement into a literal without parameters, and passes it to use,
+// in a scope where the function and the arguments have been evaluated.
 func (l *Lowerer) later(e *ast.CallExpr, use func(lit ast.Expr) ast.Stmt) ast.Stmt {
 	if lit, ok := ast.Unparen(e.Fun).(*ast.FuncLit); ok && lit.Type.Params.NumFields() == 0 && lit.Type.Results == nil {
 		return use(l.framed(l.bareLit(lit)))
@@ -289,12 +289,12 @@ func (l *Lowerer) framed(lit *ast.FuncLit) ast.Expr {
 	return l.call(l.lit(lit.Type, l.define(f, lit), l.ret(l.id(f))))
 }
 
-// A binding collects what has to be evaluated before a call is put off.
+// A binding collects the operands to evaluate before a call is deferred.
 type binding struct {
 	l      *Lowerer
 	params []*ast.Field
 	args   []ast.Expr
-	checks []ast.Stmt // what panics if a receiver is nil
+	checks []ast.Stmt // statements that panic if a receiver is nil
 }
 
 func (b *binding) bind(x ast.Expr, t types.Type) ast.Expr {
@@ -329,8 +329,8 @@ func (b *binding) call(e *ast.CallExpr) ast.Expr {
 	return l.callExpr(&bound)
 }
 
-// ident binds a source expression and returns a source identifier for it, which the rules for calls can go on
-// with.
+// ident binds a source expression and returns a source identifier for it, so that the rules for calls
+// apply to it.
 func (b *binding) ident(e ast.Expr, t types.Type) *ast.Ident {
 	x := b.bind(b.l.expr(e), t).(*ast.Ident)
 	id := &ast.Ident{Name: x.Name, NamePos: e.Pos()}
@@ -411,7 +411,7 @@ func (l *Lowerer) goStmt(s *ast.GoStmt) ast.Stmt {
 	return l.later(s.Call, func(lit ast.Expr) ast.Stmt { return l.do(l.rt("Go", l.int(mark), lit)) })
 }
 
-// returnStmt returns, or leaves the results in variables where the body is inside of a literal.
+// returnStmt returns, or stores the results in variables if the body is inside of a literal.
 func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	fn := l.fn
 	if n := len(fn.ranges); n > 0 {
@@ -449,8 +449,8 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	return append(l.setResults(fn.results, results, s), l.ret())
 }
 
-// spreadReturn is return f() where f has several results, of which some have to be converted: they are put
-// into variables first.
+// spreadReturn writes return f() where some of f's results must be converted: it stores them in variables
+// first.
 func (l *Lowerer) spreadReturn(s *ast.ReturnStmt) (before []ast.Stmt, out *ast.ReturnStmt) {
 	if len(s.Results) != 1 {
 		return nil, nil
@@ -481,8 +481,8 @@ func (l *Lowerer) spreadReturn(s *ast.ReturnStmt) (before []ast.Stmt, out *ast.R
 	return append(before, assign), out
 }
 
-// bindFuncs puts declared functions that are returned into variables: the interpreter would return what it
-// knows of them.
+// bindFuncs puts returned declared functions into variables: the interpreter would return its own
+// description of them.
 func (l *Lowerer) bindFuncs(s *ast.ReturnStmt, results []ast.Expr) (before []ast.Stmt) {
 	for i, e := range s.Results {
 		id, ok := ast.Unparen(e).(*ast.Ident)
@@ -515,7 +515,7 @@ func (l *Lowerer) results(s *ast.ReturnStmt) []ast.Expr {
 	return out
 }
 
-// setResults assigns the operands of a return statement to the variables that stand for the results.
+// setResults assigns the operands of a return statement to the result variables.
 func (l *Lowerer) setResults(names []string, values []ast.Expr, s *ast.ReturnStmt) []ast.Stmt {
 	lhs := make([]ast.Expr, len(names))
 	for i, n := range names {

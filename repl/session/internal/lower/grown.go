@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// What is added to itself doubles, and takes all the memory that there is before a guard beside it gets to
-// run. So code that may double something asks behind that whether memory is left, if the result is large.
+// A value that is appended to itself doubles, and can take all memory before the memory guard runs. So
+// code that may double a value checks the memory afterwards, if the result is large.
 
-// large is how many bytes a string or slice has to have before the question is asked.
+// large is the least size in bytes of a string or slice for which the memory is checked.
 const large = 16 << 20
 
-// grown asks behind an assignment of a slice that was appended to another, or of what a call has made. Behind
-// sums of strings the interpreter asks.
+// grown checks the memory after an assignment of a slice that was appended to another, or of a call's
+// result. For sums of strings the interpreter does so itself.
 func (l *Lowerer) grown(s *ast.AssignStmt) (list []ast.Stmt) {
 	if len(s.Lhs) != len(s.Rhs) {
 		return nil
@@ -41,9 +41,8 @@ func (l *Lowerer) askMemory(n ast.Expr, limit int) ast.Stmt {
 	return l.ifs(l.binary(n, token.GTR, l.int(limit)), l.do(l.rt("Grown")))
 }
 
-// grows says whether the value of an expression may be several times as large as what it is made of.
-// Appending single elements makes a slice grow slowly enough for the guard, and is too frequent to ask behind
-// it.
+// grows says whether the value of an expression may be several times as large as its operands. Appending
+// single elements makes a slice grow slowly enough for the guard, and is too frequent for a check.
 func (l *Lowerer) grows(e ast.Expr) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	switch {
@@ -57,7 +56,7 @@ func (l *Lowerer) grows(e ast.Expr) bool {
 	return slices.ContainsFunc(call.Args, func(a ast.Expr) bool { return mayBeLong(l.typeOf(a)) })
 }
 
-// mayBeLong says whether a type is one of strings or slices.
+// mayBeLong says whether a type's values are strings or slices.
 func mayBeLong(t types.Type) bool {
 	switch t := t.Underlying().(type) {
 	case *types.Basic:
@@ -68,7 +67,7 @@ func mayBeLong(t types.Type) bool {
 	return false
 }
 
-// grownBuffer asks behind a call that writes to a buffer something of itself.
+// grownBuffer checks the memory after a call that writes a buffer's own contents to it.
 func (l *Lowerer) grownBuffer(e *ast.CallExpr) []ast.Stmt {
 	f, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"go/types"
 )
 
-// guarded is the function of the receiver and the arguments that stands for a method of a compiled type that
-// would end the process. The tables of package stdlib have it.
+// guarded returns the function that replaces a method of a compiled type that would end the process. It
+// takes the receiver and the arguments. The tables of package stdlib have it.
 func guarded(m *types.Func) (name string, ok bool) {
 	if m.Pkg() == nil {
 		return "", false
@@ -21,8 +21,8 @@ func guarded(m *types.Func) (name string, ok bool) {
 	return name, ok
 }
 
-// waiting are the methods that a cell may wait in for long, or that end the process where they should panic,
-// with the names under which package session has them.
+// waiting maps methods that a cell may wait in for long, or that end the process where they should panic,
+// to their names in package session.
 var waiting = map[string]string{
 	"(*sync.Mutex).Lock": "Mutex_Lock", "(*sync.Mutex).Unlock": "Mutex_Unlock", "(*sync.RWMutex).Lock": "RWMutex_Lock",
 	"(*sync.RWMutex).Unlock": "RWMutex_Unlock", "(*sync.RWMutex).RLock": "RWMutex_RLock", "(*sync.RWMutex).RUnlock": "RWMutex_RUnlock",
@@ -67,8 +67,8 @@ func (l *Lowerer) refuseEnd(pos token.Pos, from, to types.Type) {
 	}
 }
 
-// callbacks are the functions that call one of their arguments in a goroutine of their own, with its index: a
-// panic there would end the process.
+// callbacks maps functions that call one of their arguments in another goroutine to the index of that
+// argument: a panic there would end the process.
 var callbacks = map[string]int{
 	"time.AfterFunc": 1, "context.AfterFunc": 1, "(*sync.WaitGroup).Go": 0, "(*testing.B).RunParallel": 0, "runtime.SetFinalizer": 1,
 	"(*net/http.Server).RegisterOnShutdown": 0, "net/http.HandleFunc": 1, "(*net/http.ServeMux).HandleFunc": 1,
@@ -88,8 +88,8 @@ func (l *Lowerer) guardedCall(e *ast.CallExpr, f *ast.SelectorExpr) ast.Expr {
 	return call
 }
 
-// contained writes a call whose i-th argument is called in another goroutine: a panic in it is reported like
-// that of a goroutine of the cell.
+// contained writes a call whose i-th argument is called in another goroutine: a panic in it is reported
+// like that of a cell's goroutine.
 func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {
 	sig := l.typeOf(e.Fun).Underlying().(*types.Signature)
 	f, ok := l.typeOf(e.Args[i]).Underlying().(*types.Signature)
@@ -102,7 +102,7 @@ func (l *Lowerer) contained(e *ast.CallExpr, i int) ast.Expr {
 	return &ast.CallExpr{Fun: l.callee(e.Fun), Lparen: e.Lparen, Args: args, Rparen: e.Rparen}
 }
 
-// contain writes the function f so that a panic in it is reported and ends nothing else.
+// contain writes the function f so that a panic in it is reported and does not end the process.
 func (l *Lowerer) contain(e ast.Expr, f ast.Expr, sig *types.Signature) ast.Expr {
 	l.pos = e.Pos()
 	mark := l.int(l.env.Mark(Mark{Pos: e.Pos(), End: e.End(), Func: l.fn.name}))

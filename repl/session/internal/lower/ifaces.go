@@ -6,10 +6,10 @@ import (
 	"go/types"
 )
 
-// What becomes of values on their way into interfaces; package rt says how they are carried there.
+// How values become values of interfaces. Package rt says how interfaces hold them.
 
-// ownType says whether a named type is known to the interpreter only: a cell has declared it, or it is an
-// instance of a generic type.
+// ownType says whether only the interpreter has a named type: a cell has declared it, or it is an instance
+// of a generic type.
 func (l *Lowerer) ownType(n *types.Named) bool {
 	o := n.Origin().Obj()
 	if o.Pkg() == nil {
@@ -41,13 +41,14 @@ func (l *Lowerer) inAny(t types.Type) bool {
 	return types.IsInterface(t) && (isAny(t) || l.ownInterface(t))
 }
 
-// boxed says whether values of a type need a box in an interface: reflection takes the type for another one.
+// boxed says whether values of a type need a box in an interface, because reflection would report another
+// type.
 func (l *Lowerer) boxed(t types.Type) bool {
 	t = types.Unalias(t)
 	if known, ok := l.boxes[t]; ok {
 		return known
 	}
-	l.boxes[t] = false // of a type within itself the rest decides
+	l.boxes[t] = false // for a type that contains itself, the other parts decide
 	yes := l.needsBox(t)
 	l.boxes[t] = yes
 	return yes
@@ -83,7 +84,7 @@ func (l *Lowerer) needsBox(t types.Type) bool {
 	return false
 }
 
-// boxKey is the number of a type whose values come in boxes; 0 of another.
+// boxKey returns the number of a type whose values need boxes, and 0 for another type.
 func (l *Lowerer) boxKey(t types.Type) int {
 	if !l.boxed(t) {
 		return 0
@@ -104,8 +105,8 @@ func (l *Lowerer) converts(from, to types.Type) bool {
 	return true
 }
 
-// structConversion says whether values are assigned of which one has a struct type with a name and the other
-// the same without: the interpreter takes them for different types.
+// structConversion says whether one of the types is a struct type with a name and the other the same
+// struct without one: the interpreter takes them for different types.
 func structConversion(from, to types.Type) bool {
 	if from == nil || to == nil || types.Identical(from, to) {
 		return false
@@ -115,8 +116,8 @@ func structConversion(from, to types.Type) bool {
 	return a && b
 }
 
-// convert makes the implicit conversion of x to an interface type explicit, or to a struct type with or
-// without a name.
+// convert makes an implicit conversion of x explicit: to an interface type, or between a struct type with
+// a name and one without.
 func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	if structConversion(from, to) {
 		return l.call(&ast.ParenExpr{Lparen: l.pos, X: l.typ(to), Rparen: l.pos}, x)
@@ -158,7 +159,8 @@ func (l *Lowerer) reinterface(x ast.Expr, from, to types.Type) ast.Expr {
 	return l.viaVar(to, x, func(v, dst ast.Expr) ast.Stmt { return l.do(l.rt("Become", v, dst)) }, from)
 }
 
-// viaVar is a literal, called with x, that has a statement set a variable of the type to, and returns that.
+// viaVar makes a literal, called with x, in which a statement sets a variable of the type to, and which
+// returns that variable.
 func (l *Lowerer) viaVar(to types.Type, x ast.Expr, set func(v, dst ast.Expr) ast.Stmt, from types.Type) ast.Expr {
 	v, i := l.fresh("v"), l.fresh("i")
 	lit := l.lit(l.typ(to), l.declare(i, l.typ(to)), set(l.id(v), l.addr(l.id(i))), l.ret(l.id(i)))

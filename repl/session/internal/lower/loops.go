@@ -59,8 +59,8 @@ func (l *Lowerer) branch(s *ast.BranchStmt) []ast.Stmt {
 	return l.jump(s.Tok, l.fn.targets[i], s)
 }
 
-// jump goes to a target: by the statement itself, or out of the function literals that ranges over functions
-// made.
+// jump goes to a target: by the statement itself, or out of the function literals of ranges over
+// functions.
 func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt {
 	inner := l.innermostRange()
 	switch {
@@ -74,8 +74,8 @@ func (l *Lowerer) jump(tok token.Token, t *target, s *ast.BranchStmt) []ast.Stmt
 	}
 }
 
-// forStmt gives each iteration its own variables where a program can tell (Go 1.22; the interpreter has one
-// set).
+// forStmt gives each iteration its own variables, as Go 1.22 does, if the program can see the difference.
+// The interpreter has one set.
 func (l *Lowerer) forStmt(s *ast.ForStmt, label string) []ast.Stmt {
 	var shared []types.Object
 	assigned := false
@@ -111,7 +111,7 @@ func (l *Lowerer) plainFor(s *ast.ForStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, out))
 }
 
-// initOf rewrites the statement that a loop begins with.
+// initOf rewrites the first statement of a loop.
 func (l *Lowerer) initOf(s ast.Stmt) []ast.Stmt { return l.plain(s, "") }
 
 // scoped is a statement with others before it, in a block of their own.
@@ -345,7 +345,7 @@ func elementTypes(t types.Type) (key, value types.Type) {
 	return nil, nil
 }
 
-// arrayLen is the length of an array, or of what a pointer to an array points to.
+// arrayLen returns the length of an array, or of the array behind a pointer.
 func arrayLen(t types.Type) (n int64, ok bool) {
 	if p, is := t.Underlying().(*types.Pointer); is {
 		t = p.Elem()
@@ -422,9 +422,9 @@ func (l *Lowerer) rangeString(s *ast.RangeStmt, label string) []ast.Stmt {
 	return l.scoped(head, l.withLabel(label, loop))
 }
 
-// rangeVar is the name of an iteration variable in the rewritten loop (empty: none is needed), and what
-// copies it at the start of the body: to a fresh variable that a closure can keep, or to the place that `for
-// x = range` assigns.
+// rangeVar returns the name of an iteration variable in the rewritten loop, or "" if none is needed, and
+// the statements that copy it at the start of the body: to a fresh variable that a closure can keep, or to
+// the place that `for x = range` assigns.
 func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name string, copies []ast.Stmt) {
 	if e == nil {
 		return "", nil
@@ -439,7 +439,7 @@ func (l *Lowerer) rangeVar(s *ast.RangeStmt, e ast.Expr, t types.Type) (name str
 	}
 	o := l.info.Defs[id]
 	own := l.renamed(o, id.Name).(*ast.Ident).Name
-	counts := e == s.Key && l.assigned(o, s.Body) // the interpreter goes on from where the body has set it to
+	counts := e == s.Key && l.assigned(o, s.Body) // the interpreter counts on from the value that the body has assigned
 	if !l.captured(o, s.Body) && !counts {
 		return own, nil
 	}

@@ -1,12 +1,14 @@
 // Package lower rewrites type-checked Go into the part of Go that the interpreter (yaegi v0.16.1) runs
 // correctly.
 //
-// It works with the checker's facts: constants are folded, types are written out, instances of generic code
-// are named, so that the interpreter infers as little as possible. Each rule stands beside the fault that it
-// cures. Code that no rule can make right is refused by name, at its position.
+// It uses the checker's facts: constants are folded, types are written out, and instances of generic code
+// get names, so the interpreter infers as little as possible. Each rule stands beside the fault of the
+// interpreter that it works around. Code that no rule can make correct is refused by name, at its
+// position.
 //
-// Reading order: lower.go (entry points), types.go, ifaces.go (values in interfaces), methods.go, exprs.go,
-// calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go (function bodies: defer, marks), chans.go.
+// Reading order: lower.go (entry points), types.go, ifaces.go (values in interfaces), methods.go,
+// exprs.go, calls.go, stmts.go, assign.go, loops.go, switches.go, funcs.go (function bodies: defer,
+// marks), chans.go.
 package lower
 
 import (
@@ -18,77 +20,78 @@ import (
 	"strings"
 )
 
-// RT is the name under which lowered code knows package rt.
+// RT is the name of package rt in lowered code.
 const RT = "__rt"
 
-// CellsPath is the path of the package that cells belong to; the paths of packages that are loaded from
+// CellsPath is the path of the package that cells belong to. The paths of packages that are loaded from
 // source begin with LocalPrefix.
 const (
 	CellsPath   = "mcs"
 	LocalPrefix = "mcs:"
 )
 
-// Interpreted says whether the interpreter runs a package's code, so that its types are the interpreter's.
+// Interpreted says whether the interpreter runs a package's code. Then its types are the interpreter's.
 func Interpreted(p *types.Package) bool {
 	return p.Path() == CellsPath || strings.HasPrefix(p.Path(), LocalPrefix)
 }
 
-// StopVar is the interpreter's variable that lowered code tests to learn that it has to stop.
+// StopVar is the interpreter's variable that is true when lowered code has to stop.
 const StopVar = "__stop"
 
-// MarkVar is the interpreter's variable in which the functions with this slot note the statement that they
-// begin. It is a variable for each, not an array of them, because an element of an array costs each call of a
-// function more memory.
+// MarkVar returns the name of the interpreter's variable for a slot: functions with this slot set it to
+// the number of each statement that they begin. Each slot has its own variable, not an element of an
+// array, because an element of an array costs each call of a function more memory.
 func MarkVar(slot int) string { return markVar + strconv.Itoa(slot) }
 
-// IsMark says whether a variable of the interpreter's is one of those for marks.
+// IsMark says whether a variable of the interpreter holds marks.
 func IsMark(name string) bool { return strings.HasPrefix(name, markVar) }
 
 const markVar = "__mark"
 
-// Env is what the rewriting needs to know of the session.
+// Env answers the rewriting's questions about the session.
 type Env interface {
-	// Name is the interpreter's name of an object of the session (or of its package scope), or empty if o is
-	// local.
+	// Name returns the interpreter's name of an object of the session (or of its package scope), or "" if
+	// o is local.
 	Name(o types.Object) string
-	// Package is the interpreter's name for a compiled package.
+	// Package returns the interpreter's name for a compiled package.
 	Package(path string) string
-	// Instance is the interpreter's name of an instance of a generic function or type.
+	// Instance returns the interpreter's name of an instance of a generic function or type.
 	Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error)
-	// Mark numbers a statement, so that a panic can be placed; fn is the function that it is in.
+	// Mark numbers a statement, so that a panic in it has a place.
 	Mark(at Mark) int
-	// Slot is told of each slot that the code notes marks in: [MarkVar] of it must be declared.
+	// Slot is called for each slot that the code uses: the variable [MarkVar] must be declared.
 	Slot(slot int)
-	// LocalType is the interpreter's name of a type that is declared in a function, which no other type has.
-	// It is declared beside the session's types.
+	// LocalType returns a unique name in the interpreter for a type that is declared inside of a function.
+	// The type is declared beside the session's types.
 	LocalType(o *types.TypeName, declare func(name string) ast.Decl) string
-	// Dispatcher is the variable of a function type that calls a method with this name ([types.Func.Id]) and
-	// signature of the value in its first argument, an interface.
+	// Dispatcher returns the name of a function variable for calls through interfaces. The function calls
+	// a method with this name ([types.Func.Id]) and signature; the interface value is its first argument.
 	Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string
-	// TypeKey numbers a type, so that values keep it in interfaces.
+	// TypeKey returns the number by which values in interfaces keep a type.
 	TypeKey(t types.Type) int
-	// SelfMade is the name in package rt of a type that is written with itself, and that the session makes.
+	// SelfMade returns the name in package rt of a type that the session makes because its definition
+	// mentions the type itself.
 	SelfMade(t types.Type) string
 	// TypeName writes a type as Go's own messages do.
 	TypeName(t types.Type) string
 }
 
-// A Version is one declaration of a function among those of a session. When the variable Stale is set, it
-// does nothing but call what the variable Newest holds, so that all who have got hold of it call the newest
-// declaration. The zero Version is of a function that is never declared again.
+// A Version is one declaration of a function in a session. When the variable Stale is set, the function
+// only calls the function in the variable Newest, so every copy of it calls the newest declaration. The
+// zero Version is of a function that is never declared again.
 type Version struct{ Stale, Newest string }
 
-// A Mark is a place that a panic can be traced to.
+// A Mark is a statement that a panic can be traced to.
 type Mark struct {
 	Pos, End token.Pos
 	Func     string // "f", "(*T).M"; empty for a cell's own statements
 	Calls    []Call
-	// Mixed says that the statement calls both the engine and functions of cells. When one of these has
-	// returned, EngineSlot may still have a mark of it while the statement goes on to call the engine.
+	// Mixed says that the statement calls both the engine and functions of cells. When such a function has
+	// returned, EngineSlot may still have its mark while the statement itself calls the engine.
 	Mixed bool
 }
 
-// A Call is a call within a statement: its function's name and where that is written.
+// A Call is a call within a statement: its function's name and the place of that name.
 type Call struct {
 	Name string
 	Pos  token.Pos
@@ -111,10 +114,10 @@ type Lowerer struct {
 	// deferred is the literal that the newest defer statement calls, or nil.
 	deferred *ast.FuncLit
 	fn       *function
-	// locals are variables, types and functions of a function that need another name.
+	// locals maps variables, types and functions inside of functions to other names, if they need one.
 	locals map[types.Object]string
 	sizes  types.Sizes
-	boxes  map[types.Type]bool // the types that are known to need a box, or not
+	boxes  map[types.Type]bool // whether a type needs a box, for types that were asked about
 }
 
 // New makes a Lowerer for code that was checked with info.
@@ -142,15 +145,15 @@ func (l *Lowerer) refuse(pos token.Pos, format string, args ...any) {
 }
 
 // Cell rewrites the statements of a cell into the body of a function. Top-level variables have become
-// assignments to session variables; a top-level defer runs when the cell ends; an error that a top-level call
-// returns and nobody takes stops the cell. Shown is the trailing expression whose values are handed over, or
-// nil.
+// assignments to session variables. A top-level defer runs when the cell ends. An error that a top-level
+// call returns and the cell does not assign stops the cell. Shown is the trailing expression whose values
+// the session gets, or nil.
 func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		l.fn = &function{cell: true, body: body}
 		l.hoistNames(body)
 		for i, s := range body {
-			if i > 0 && !l.completes(body, i) { // what was before may have come back from compiled code after an interrupt
+			if i > 0 && !l.completes(body, i) { // compiled code before it may have returned because of an interrupt
 				l.pos = s.Pos()
 				list = append(list, l.stopBefore(s)...)
 			}
@@ -168,8 +171,8 @@ func (l *Lowerer) Cell(body []ast.Stmt, shown ast.Expr) (list []ast.Stmt, err er
 	return list, err
 }
 
-// completes says whether a statement belongs to the call before it, which has given a value and an error:
-// what a call has given when it was interrupted is assigned before the cell stops.
+// completes says whether a statement completes the call before it, which has returned a value and an
+// error. The value of an interrupted call is assigned before the cell stops.
 func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 	given := func(s ast.Stmt, name string) bool {
 		es, ok := s.(*ast.ExprStmt)
@@ -187,8 +190,8 @@ func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 }
 
 // Loop rewrites statements into the body of a function that has a parameter n and runs them n times; with
-// asks it runs them as long as the function n says so. Value is the name of a variable that gets the value of
-// the trailing expression, if that is not nil.
+// asks it runs them as long as the function n returns true. Value is the name of a variable that gets the
+// value of the expression result, if that is not nil.
 func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, value string) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
@@ -211,7 +214,7 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 	return list, err
 }
 
-// show hands the values of an expression to the session.
+// show passes the values of an expression to the session.
 func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 	ts := Shown(l.info, e)
 	if len(ts) == 0 {
@@ -237,14 +240,14 @@ func (l *Lowerer) show(e ast.Expr) []ast.Stmt {
 	return append(append(decls, assign...), shows...)
 }
 
-// Check and CheckValue are the names of the functions that are given the error which a top-level assignment
-// leaves out; CheckValue gets the first of the values beside it, too.
+// Check and CheckValue are the names of functions that get the error which a top-level assignment leaves
+// out. CheckValue also gets the first of the values beside it.
 const (
 	Check      = "__check"
 	CheckValue = "__checkValue"
 )
 
-// Values is the name of the function whose call stands for a list of expressions at the end of a cell.
+// Values is the name of a function whose call stands for a list of expressions at the end of a cell.
 const Values = "__values"
 
 func isValues(e ast.Expr) bool {
@@ -256,7 +259,7 @@ func isValues(e ast.Expr) bool {
 	return ok && id.Name == Values
 }
 
-// Shown are the types of the values that a trailing expression shows.
+// Shown returns the types of the values that a trailing expression shows.
 func Shown(info *types.Info, e ast.Expr) (list []types.Type) {
 	if !isValues(e) {
 		return Results(info.Types[e].Type)
@@ -267,7 +270,7 @@ func Shown(info *types.Info, e ast.Expr) (list []types.Type) {
 	return list
 }
 
-// Results are the types of the values that an expression has.
+// Results returns the types of an expression's values.
 func Results(t types.Type) (list []types.Type) {
 	switch t := t.(type) {
 	case nil:
@@ -364,7 +367,8 @@ func (l *Lowerer) Func(d *ast.FuncDecl, name, display string, slot int, version 
 	return out, err
 }
 
-// handOn is what a function begins with, so that its newest declaration is what is called.
+// handOn writes the first statements of a function, which pass a call on to the function's newest
+// declaration.
 func (l *Lowerer) handOn(v Version, ft *ast.FuncType) []ast.Stmt {
 	l.pos = ft.Pos()
 	call := l.call(l.id(v.Newest))
@@ -388,8 +392,8 @@ func (l *Lowerer) Type(t types.Type, pos token.Pos) (x ast.Expr, err error) {
 	return x, err
 }
 
-// TypeDecl declares a type under a name of the interpreter's. Structs get a tag that makes them differ from
-// each other for reflection, which does not see their names.
+// TypeDecl declares a type under a name of the interpreter's. Structs get a tag that makes them different
+// types for reflection, which does not see their names.
 func (l *Lowerer) TypeDecl(name string, t types.Type, pos token.Pos) (d ast.Decl, err error) {
 	err = guard(func() {
 		l.pos = pos
@@ -407,7 +411,7 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 		if !l.onlySelfMade(t, map[types.Type]bool{}) {
 			l.refuse(pos, "type %s refers to itself outside of a struct, and to other types of cells, which is not available in cells", strings.TrimPrefix(l.env.TypeName(t), "main."))
 		}
-		// The interpreter gets it as it gets compiled types.
+		// The interpreter gets it in the way of compiled types.
 		spec := &ast.TypeSpec{Name: l.id(name), Assign: l.pos, Type: l.sel(l.id(RT), l.env.SelfMade(types.Unalias(t)))}
 		return &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{spec}}
 	}
@@ -424,9 +428,8 @@ func (l *Lowerer) typeDecl(name string, t types.Type) ast.Decl {
 	return &ast.GenDecl{Tok: token.TYPE, TokPos: l.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: l.id(name), Type: x}}}
 }
 
-// nameLocals gives local objects whose names mean something else to lowered code a name of their own:
-// predeclared names (the interpreter confuses them, and lowered code uses them) and names of lowered packages
-// and variables.
+// nameLocals renames local objects whose names mean something else in lowered code: predeclared names (the
+// interpreter confuses them, and lowered code uses them), and names of lowered packages and variables.
 func (l *Lowerer) nameLocals(root ast.Node) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -523,8 +526,8 @@ func (l *Lowerer) binary(x ast.Expr, op token.Token, y ast.Expr) ast.Expr {
 	return &ast.BinaryExpr{X: x, OpPos: l.pos, Op: op, Y: y}
 }
 
-// zero is the zero value of a type as an expression: *new(T), which is not nil for an interface in the
-// interpreter.
+// zero writes the zero value of a type as *new(T), which the interpreter does not take for nil if T is an
+// interface.
 func (l *Lowerer) zero(t types.Type) ast.Expr {
 	if types.IsInterface(t) {
 		v := l.fresh("z")

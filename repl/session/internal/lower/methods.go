@@ -6,13 +6,13 @@ import (
 	"go/types"
 )
 
-// The interpreter sees neither methods nor interfaces with methods of its own: it finds methods late, slowly
-// and by names that several types share. A method is lowered to a function that takes the receiver first; an
-// interface that a cell declares, to any; a call through one, to a call of package rt that finds the method
-// by the value's type.
+// The interpreter gets no methods and no interfaces with methods from cells: it would find methods late,
+// slowly, and by names that several types share. A method is lowered to a function whose first parameter
+// is the receiver. An interface that a cell declares is lowered to any. A call through an interface is
+// lowered to a call of package rt, which finds the method by the value's type.
 
-// MethodName is the interpreter's name of a method. The dot in the middle of the line is in no name of a
-// cell.
+// MethodName returns the interpreter's name of a method. It contains a middle dot, which no name of a cell
+// does.
 func (l *Lowerer) MethodName(m *types.Func) string {
 	return l.typ(deref(types.Unalias(m.Signature().Recv().Type()))).(*ast.Ident).Name + "·" + m.Name()
 }
@@ -23,7 +23,7 @@ func (l *Lowerer) invoke(x ast.Expr, t types.Type, sel *types.Selection, args ..
 	return l.invokeOn(x, t, sel.Obj().(*types.Func), args...)
 }
 
-// invokeOn writes the call of a method that a value of type t, or a pointer to it, has by itself.
+// invokeOn writes the call of a method that is declared for type t, or for a pointer to it.
 func (l *Lowerer) invokeOn(x ast.Expr, t types.Type, m *types.Func, args ...ast.Expr) *ast.CallExpr {
 	if types.IsInterface(t) {
 		if l.inAny(t) {
@@ -44,7 +44,7 @@ func (l *Lowerer) invokeOn(x ast.Expr, t types.Type, m *types.Func, args ...ast.
 	return l.call(l.sel(x, m.Name()), args...)
 }
 
-// receiver makes a receiver of type recv of x, which is one or a pointer to one.
+// receiver makes a receiver of type recv from x, which is a recv or a pointer to one.
 func (l *Lowerer) receiver(x ast.Expr, t, recv types.Type) ast.Expr {
 	switch {
 	case isPointer(recv) && !isPointer(t):
@@ -55,8 +55,8 @@ func (l *Lowerer) receiver(x ast.Expr, t, recv types.Type) ast.Expr {
 	return x
 }
 
-// walk applies the embedded fields that a selection goes through, all but the last step, and says of what
-// type the result is.
+// walk writes the embedded fields on the way to a selected member, without the last step, and returns the
+// type that it reaches.
 func (l *Lowerer) walk(x ast.Expr, t types.Type, sel *types.Selection) (ast.Expr, types.Type) {
 	for _, i := range sel.Index()[:len(sel.Index())-1] {
 		f := deref(t).Underlying().(*types.Struct).Field(i)
@@ -65,7 +65,7 @@ func (l *Lowerer) walk(x ast.Expr, t types.Type, sel *types.Selection) (ast.Expr
 	return x, t
 }
 
-// dispatcher is the variable with the function that calls an interface's method.
+// dispatcher returns the variable with the function that calls an interface's method.
 func (l *Lowerer) dispatcher(m *types.Func) string {
 	sig := m.Signature()
 	plain := types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
@@ -83,14 +83,14 @@ func deref(t types.Type) types.Type {
 	return t
 }
 
-// MethodFunc is a method of t, or of a pointer to it, as a function that takes the receiver, or a pointer to
-// it, first.
+// MethodFunc writes a method of t, or of a pointer to it, as a function whose first parameter is the
+// receiver, or a pointer to it.
 func (l *Lowerer) MethodFunc(t types.Type, sel *types.Selection, pos token.Pos) (x ast.Expr, err error) {
 	err = guard(func() {
 		l.pos = pos
 		m := sel.Obj().(*types.Func)
 		sig := m.Signature()
-		if n, ok := types.Unalias(t).(*types.Named); ok && len(sel.Index()) == 1 && l.ownType(n) { // it is one already
+		if n, ok := types.Unalias(t).(*types.Named); ok && len(sel.Index()) == 1 && l.ownType(n) { // it is such a function already
 			x = l.id(l.MethodName(m))
 			return
 		}

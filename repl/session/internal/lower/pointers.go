@@ -43,7 +43,7 @@ func (l *Lowerer) unsafeConversion(x ast.Expr, from, to types.Type) ast.Expr {
 	return l.call(l.typ(to), x)
 }
 
-// unsafeCall is a call of a function of package unsafe that is no constant.
+// unsafeCall writes a call of a function of package unsafe that is not a constant.
 func (l *Lowerer) unsafeCall(e *ast.CallExpr, name string) ast.Expr {
 	arg := func(i int) ast.Expr { return l.expr(e.Args[i]) }
 	length := func() ast.Expr { return l.call(l.id("int"), arg(1)) }

@@ -6,9 +6,8 @@ import (
 	"go/types"
 )
 
-// A rangeFunc is a range over a function whose body is being rewritten into a function literal. Leaving the
-// body for somewhere outside of it is noted as a number in a state variable; the code after the call acts on
-// it.
+// A rangeFunc is a range over a function whose body is being rewritten into a function literal. A jump out
+// of the body stores a number in a state variable; the code after the call acts on it.
 type rangeFunc struct {
 	state   string // the variable, shared by nested ranges over functions
 	results []string
@@ -148,7 +147,7 @@ func (l *Lowerer) returnVars(r *rangeFunc) (decls []ast.Stmt) {
 	return decls
 }
 
-// exits acts on the state that the body has left.
+// exits acts on the state after the call of the body.
 func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
 	outer := l.innermostRange()
 	beyond := false

@@ -7,8 +7,8 @@ import (
 	"go/types"
 )
 
-// risky says whether a node by itself, without what is in it, may panic: a mark is worth its cost only before
-// what may.
+// risky says whether a node may panic, without its parts: a mark is worth its cost only before code that
+// may panic.
 func (l *Lowerer) risky(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:

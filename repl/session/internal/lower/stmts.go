@@ -29,7 +29,7 @@ func (l *Lowerer) stmt(s ast.Stmt) []ast.Stmt {
 	return append(out, l.plain(s, "")...)
 }
 
-// plain rewrites a statement; label is the one that it carries.
+// plain rewrites a statement; label is the statement's label, or "".
 func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	l.pos = s.Pos()
 	switch s := s.(type) {
@@ -72,8 +72,8 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	return nil
 }
 
-// labeled rewrites a labeled statement. The label of a loop is placed by the rule for the loop; one that a
-// goto names is a statement of its own, which tests for a stop because the jump may go back.
+// labeled rewrites a labeled statement. The rule for a loop places the loop's label. A label for goto
+// becomes a statement of its own, which checks for a stop because the jump may go back.
 func (l *Lowerer) labeled(s *ast.LabeledStmt) []ast.Stmt {
 	name := s.Label.Name
 	head := append([]ast.Stmt{}, l.mark(s.Stmt)...)
@@ -144,8 +144,8 @@ func (l *Lowerer) marked(s ast.Stmt) (m Mark, risky, engine bool) {
 	return m, risky, engine
 }
 
-// enginePrefix begins the paths of the packages that the engine is made of. A call of one of them costs so
-// much more than a mark that each can have one.
+// enginePrefix begins the import paths of the engine's packages. A call of one of them costs so much more
+// than a mark that each can have one.
 const enginePrefix = "github.com/mcs-notebook/mcs/engine/"
 
 // calledPackage is the package of the function or method that a call names; nil, if it calls a value.
@@ -190,7 +190,7 @@ func call(e *ast.CallExpr) Call {
 	return Call{"", e.Pos()}
 }
 
-// header is what a statement evaluates before its body.
+// header returns the expressions that a statement evaluates before its body.
 func header(s ast.Stmt) []ast.Node {
 	var list []ast.Node
 	add := func(n ast.Node, ok bool) {
@@ -297,8 +297,8 @@ func (l *Lowerer) declStmt(s *ast.DeclStmt) []ast.Stmt {
 	return out
 }
 
-// varSpec declares each variable with its type and then assigns: the interpreter infers types of its own
-// otherwise.
+// varSpec declares each variable with its type and then assigns: otherwise the interpreter infers types of
+// its own.
 func (l *Lowerer) varSpec(s *ast.ValueSpec) []ast.Stmt {
 	var lhs []ast.Expr
 	var types []types.Type

@@ -30,7 +30,7 @@ func (l *Lowerer) switchStmt(s *ast.SwitchStmt, label string) []ast.Stmt {
 		c := c.(*ast.CaseClause)
 		clause := &ast.CaseClause{Case: c.Case, Colon: c.Colon}
 		var cond ast.Expr
-		for _, e := range c.List { // the interpreter looks at one condition of a list only
+		for _, e := range c.List { // the interpreter evaluates only one condition of a list
 			x := l.expr(e)
 			l.pos = c.Pos()
 			if tag != nil {
@@ -68,8 +68,8 @@ func leavesDefault(s *ast.SwitchStmt) bool {
 	return false
 }
 
-// pickCase makes a switch on conditions one on the number of a clause, which the statements that it returns
-// find out.
+// pickCase turns a switch on conditions into a switch on the number of a clause. The statements that it
+// returns find that number.
 func (l *Lowerer) pickCase(s *ast.SwitchStmt) []ast.Stmt {
 	pick := l.fresh("k")
 	var chain ast.Stmt

@@ -65,7 +65,8 @@ func (l *Lowerer) typ(t types.Type) ast.Expr {
 	return nil
 }
 
-// maxArray is the size of the largest array: the memory of arrays is taken before anything can check it.
+// maxArray is the size in bytes of the largest array: the memory of an array is taken before any check can
+// run.
 const maxArray = 1 << 30
 
 func (l *Lowerer) basic(t *types.Basic) ast.Expr {
@@ -117,8 +118,8 @@ func (l *Lowerer) named(t *types.Named) ast.Expr {
 	return l.sel(l.id(l.env.Package(o.Pkg().Path())), o.Name())
 }
 
-// selfMade says whether a type is written with itself other than in a struct or an interface: the interpreter
-// can make no such types. In is a part of it.
+// selfMade says whether a type's definition mentions the type itself other than in a struct or an
+// interface: the interpreter cannot make such types. In is a part of the type.
 func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	in = types.Unalias(in)
 	if types.Identical(t, in) {
@@ -153,8 +154,8 @@ func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	return false
 }
 
-// onlySelfMade says whether the types of cells that a type is written with are all written with themselves:
-// the interpreter has no other types than reflection for those.
+// onlySelfMade says whether all types of cells in a type are self-made: for these the interpreter has the
+// same types as reflection.
 func (l *Lowerer) onlySelfMade(t types.Type, seen map[types.Type]bool) bool {
 	t = types.Unalias(t)
 	if seen[t] {
@@ -205,8 +206,8 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 		}
 		tag := t.Tag(i)
 		if !v.Exported() && !v.Embedded() {
-			// The interpreter exports every field, and so encoders would see it. They take the first key of
-			// their name.
+			// The interpreter exports every field, so encoders would see this one. They use the first key
+			// of their name.
 			tag = strings.TrimSpace(`json:"-" xml:"-" ` + tag)
 		}
 		if tag != "" {
@@ -217,8 +218,8 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 	return &ast.StructType{Struct: l.pos, Fields: fields}
 }
 
-// fieldName is the interpreter's name of a field. It differs from Go's when the field embeds a type that has
-// a version or is an instance.
+// fieldName returns the interpreter's name of a field. It differs from Go's if the field embeds a type
+// that has a version or is an instance.
 func (l *Lowerer) fieldName(v *types.Var) string {
 	if !v.Embedded() || types.IsInterface(v.Type()) {
 		return v.Name()
@@ -269,9 +270,9 @@ func variadicElem(t types.Type) types.Type {
 	return types.Typ[types.Byte]
 }
 
-// constant writes a constant of type t. The interpreter loses bits of big ones and the types of untyped ones,
-// so each constant expression is folded to one literal, with a conversion unless the literal has the type by
-// itself.
+// constant writes a constant of type t. The interpreter loses bits of large constants and the types of
+// untyped ones, so each constant expression is folded to one literal, with a conversion unless the literal
+// has the type already.
 func (l *Lowerer) constant(v constant.Value, t types.Type) ast.Expr {
 	t = types.Default(t)
 	b, ok := t.Underlying().(*types.Basic)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// As sets *into to the value in the interface x and reports true if it has into's element type; key is the
-// number of that type if values of it come in boxes, or 0.
+// As sets *into to the value in the interface x and returns true if the value has into's element type. Key
+// is the number of that type if its values come in boxes, otherwise 0.
 func (r *Runtime) As(x, into any, key int) bool {
 	v, t := r.Dynamic(reflect.ValueOf(x))
 	if !v.IsValid() || t == nil && key != 0 || t != nil && (key == 0 || r.typ(key) != t) {
@@ -23,8 +23,8 @@ func (r *Runtime) As(x, into any, key int) bool {
 	return Move(dst, v)
 }
 
-// AsInterface sets *into, a variable of a compiled interface type, to the value in x and reports true if that
-// has the methods.
+// AsInterface sets *into, a variable of a compiled interface type, to the value in x, and returns true if
+// the value has the methods.
 func (r *Runtime) AsInterface(x, into any) bool {
 	dst := reflect.ValueOf(into).Elem()
 	if dst.Kind() != reflect.Interface || x == nil {
@@ -38,7 +38,7 @@ func (r *Runtime) AsInterface(x, into any) bool {
 	return true
 }
 
-// Become sets *into, a variable of a compiled interface type, to the value in x, which is known to have the
+// Become sets *into, a variable of a compiled interface type, to the value in x, which must have the
 // methods.
 func (r *Runtime) Become(x, into any) {
 	if x != nil && !r.AsInterface(x, into) {
@@ -47,8 +47,8 @@ func (r *Runtime) Become(x, into any) {
 	}
 }
 
-// AsOwn sets *into, a variable of an interface type that a cell has declared, to the value in x and reports
-// true if that has the methods; key is the number of the interface type.
+// AsOwn sets *into, a variable of an interface type that a cell has declared, to the value in x, and
+// returns true if the value has the methods. Key is the number of the interface type.
 func (r *Runtime) AsOwn(x any, into *any, key int) bool {
 	if !r.has(x, key) {
 		return false
@@ -69,7 +69,8 @@ func (r *Runtime) has(x any, iface int) bool {
 	return r.types.Satisfies(v.Type(), iface)
 }
 
-// ErrorsAs is errors.As for a target that is a variable of an interface type of cells, which has this number.
+// ErrorsAs is errors.As for a target that is a variable of a cells' interface type; iface is the number of
+// that type.
 func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 	if target == nil {
 		panic(RuntimeError("errors: target must be a non-nil pointer"))
@@ -77,8 +78,8 @@ func (r *Runtime) ErrorsAs(err error, target *any, iface int) bool {
 	return chain(err, target, func(err error) bool { return r.AsOwn(err, target, iface) })
 }
 
-// ErrorsAsType is errors.As for a target that is a variable of a type of cells; elem is the number of the
-// type, and pointer that of the target's.
+// ErrorsAsType is errors.As for a target that is a variable of a cells' type; elem is the number of the
+// type, and pointer the number of the target's type.
 func (r *Runtime) ErrorsAsType(err error, target any, elem, pointer int) bool {
 	boxed := r.Box(pointer, target)
 	if !r.renewed.Load() || reflect.ValueOf(target).IsNil() {
@@ -87,7 +88,7 @@ func (r *Runtime) ErrorsAsType(err error, target any, elem, pointer int) bool {
 	return chain(err, boxed, func(err error) bool { return r.As(err, target, elem) })
 }
 
-// chain looks for the first error for which is holds, as package errors does.
+// chain looks for the first error for which is returns true, in the order of package errors.
 func chain(err error, target any, is func(error) bool) bool {
 	for err != nil {
 		if is(err) {
@@ -113,7 +114,7 @@ func chain(err error, target any, is func(error) bool) bool {
 	return false
 }
 
-// typeName is how Go writes the type of a value.
+// typeName returns the type of a value as Go writes it.
 func typeName(v reflect.Value, t *Type) string {
 	if t != nil {
 		return t.String()
@@ -121,9 +122,9 @@ func typeName(v reflect.Value, t *Type) string {
 	return v.Type().String()
 }
 
-// AssertFailed panics as a type assertion of x does; from and to are the types as Go writes them. Iface is
-// the number of the interface type that was asked for, or 0; missing, the method that the value's type might
-// lack.
+// AssertFailed panics like a failed type assertion of x. From and to are the types as Go writes them.
+// Methods are those of the wanted interface type, of which the value's type may lack one; empty for
+// another type.
 func (r *Runtime) AssertFailed(x any, from, to string, methods string) {
 	if from == "any" {
 		from = "interface {}"
@@ -143,10 +144,12 @@ func (r *Runtime) AssertFailed(x any, from, to string, methods string) {
 	panic(RuntimeError(fmt.Sprintf("interface conversion: %s is %s, not %s", from, has, to)))
 }
 
-// plainName is the name of a method as it is written: one that is not exported is known with its package.
+// plainName returns the name of a method as Go writes it: the name of an unexported method is stored with
+// its package.
 func plainName(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-// missing is the first of the methods, whose names are separated by spaces, that a value does not have.
+// missing returns the first of the methods, whose names are separated by spaces, that a value does not
+// have.
 func (r *Runtime) missing(v reflect.Value, t *Type, methods string) string {
 	names := strings.Fields(methods)
 	for _, name := range names {
@@ -164,9 +167,9 @@ func (r *Runtime) ClearMap(m any) {
 	}
 }
 
-// Print is the predeclared print, and with a separator and an end println. What Go prints of slices and maps,
-// their address, tells nothing to a person whose fingers know another print, and is different in every run:
-// unless raw is set they are printed as package fmt does.
+// Print is the predeclared print, and with a separator and an end println. Go prints the addresses of
+// slices and maps, which are different in every run and of no use to a person who expects the print of
+// another language. Unless raw is set, they are printed as package fmt does.
 func (r *Runtime) Print(w io.Writer, separator, end string, raw bool, args ...any) {
 	var b strings.Builder
 	for i, a := range args {
@@ -186,7 +189,7 @@ func (r *Runtime) Print(w io.Writer, separator, end string, raw bool, args ...an
 	fmt.Fprint(w, b.String()+end)
 }
 
-// printed is a value as the Go runtime prints it, but for slices and maps.
+// printed formats a value as the Go runtime prints it, except slices and maps.
 func printed(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -207,7 +210,7 @@ func printed(v reflect.Value) string {
 
 func printedFloat(f float64, bits int) string { return strconv.FormatFloat(f, 'g', -1, bits) }
 
-// Quit notes that a cell has executed a return statement: nothing that follows it in the cell runs.
+// Quit notes that a cell has executed a return statement: the rest of the cell does not run.
 func (r *Runtime) Quit() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

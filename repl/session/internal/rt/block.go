@@ -8,13 +8,13 @@ import (
 	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
-// Blocking calls of compiled code cannot be interrupted. Those that people wait in are made in another
-// goroutine, and it is the waiting for that which is given up.
+// A blocking call of compiled code cannot be interrupted. The calls that people wait in are made in
+// another goroutine. An interrupt ends the wait for that goroutine, not the call.
 
-// Block makes a call that may wait for long. When the cell is interrupted, it is left behind, after unblock,
-// if that is not nil, had a chance to end it.
+// Block makes a call that may wait for long. An interrupt of the cell calls unblock, if it is not nil,
+// which may end the call, and otherwise leaves the call behind.
 func (r *Runtime) Block(call, unblock func()) {
-	done := make(chan any, 1) // what the call panicked with
+	done := make(chan any, 1) // the panic value of the call
 	go func() {
 		defer func() { done <- recover() }()
 		call()
@@ -60,7 +60,8 @@ func (r *Runtime) await(done <-chan any, unblock func()) {
 	}
 }
 
-// Lock locks a mutex. One that is given up is unlocked again when it is locked at last.
+// Lock locks a mutex. If the cell stops waiting, the mutex is unlocked again as soon as the call has
+// locked it.
 func (r *Runtime) Lock(try func() bool, lock, unlock func()) {
 	if try() {
 		return
@@ -77,8 +78,8 @@ func (r *Runtime) Lock(try func() bool, lock, unlock func()) {
 	})
 }
 
-// Unlock unlocks a mutex, or panics where the mutex itself would end the process. Free locks it if it is not
-// locked.
+// Unlock unlocks a mutex, and panics where the mutex itself would end the process. Free locks the mutex if
+// it is not locked.
 func (r *Runtime) Unlock(what string, free func() bool, undo, unlock func()) {
 	if free() {
 		undo()
@@ -87,7 +88,7 @@ func (r *Runtime) Unlock(what string, free func() bool, undo, unlock func()) {
 	unlock()
 }
 
-// CondWait is c.Wait. It returns or panics with the lock held, as the code around it expects.
+// CondWait calls c.Wait. It returns or panics with the lock held, as the caller expects.
 func (r *Runtime) CondWait(c *sync.Cond) {
 	back := make(chan struct{})
 	r.Block(func() {
@@ -99,7 +100,7 @@ func (r *Runtime) CondWait(c *sync.Cond) {
 			select {
 			case <-back:
 				return
-			case <-time.After(time.Millisecond): // it had not begun to wait
+			case <-time.After(time.Millisecond): // the goroutine had not begun to wait
 			}
 		}
 	})

@@ -10,26 +10,26 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
-// How values of interpreted types are carried in interfaces. The interpreter makes the reflect type of `type
-// F float64` the one of float64, and exports every field of a struct. That is the type of variables in
-// interpreted code, and other code never sees it: on its way into an interface a value gets the type that the
-// compiler would have given it, which package gotype makes, with its name, its fields and its methods. The
-// value itself stays as it is, because both types lie in memory in the same way; so a pointer goes on to
-// point to the interpreter's variable, and what is behind it needs no conversion.
+// How interfaces hold values of interpreted types. For `type F float64` the interpreter uses the reflect
+// type float64, and it exports every field of a struct. Variables in interpreted code have such types, and
+// other code never sees them. When a value goes into an interface, it gets the type that the compiler
+// would have given it, with its name, its fields and its methods; package gotype makes that type. The
+// value itself does not change, because both types have the same layout in memory. So a pointer still
+// points to the interpreter's variable, and its target needs no conversion.
 //
-// Lowered code knows two kinds of interfaces only: any, which also stands for the interfaces that cells
-// declare, and compiled interfaces with methods. Both hold what they would hold in a compiled program.
+// Lowered code has two kinds of interfaces only: any, which also stands for the interfaces that cells
+// declare, and compiled interfaces with methods. Both hold the same values as in a compiled program.
 
-// A Type stands for a Go type that only the session knows.
+// A Type is a Go type that only the session knows.
 type Type struct {
 	r    *Runtime
 	key  int // its number
-	base int // the number of the named type that it is, or points to
-	// made is the type of its values in interfaces, and like that of the interpreter's variables.
+	base int // the number of the named type: this type, or the target of this pointer type
+	// made is the type of the values in interfaces, and like the type of the interpreter's variables.
 	made, like atomic.Pointer[reflect.Type]
 }
 
-// Key is the type's number, 0 for a nil Type.
+// Key returns the type's number, and 0 for a nil Type.
 func (t *Type) Key() int {
 	if t == nil {
 		return 0
@@ -39,7 +39,7 @@ func (t *Type) Key() int {
 
 func (t *Type) String() string { return t.r.types.Name(t.key) }
 
-// Box is the value v of the type with this number as the value of an interface.
+// Box returns v, a value of the type with this number, as an interface holds it.
 func (r *Runtime) Box(key int, v any) any {
 	t := r.typ(key)
 	made := t.reflect()
@@ -59,7 +59,7 @@ func (r *Runtime) Box(key int, v any) any {
 	return gotype.Retype(v, made)
 }
 
-// Reflect is the type with this number as values in interfaces have it.
+// Reflect returns the type with this number, as values in interfaces have it.
 func (r *Runtime) Reflect(key int) reflect.Type { return r.typ(key).reflect() }
 
 // reflect is the type of the values in interfaces.
@@ -95,8 +95,8 @@ func (r *Runtime) typ(key int) *Type {
 	return list[key]
 }
 
-// Renew has the types with some numbers be others from now on: types that were declared again and are made of
-// the same. So values that were made before, and code that was compiled before, go on as if they were new.
+// Renew maps the numbers of types that were declared again with the same underlying type to the newer
+// types. Earlier values and earlier compiled code then behave like new ones.
 func (r *Runtime) Renew(numbers map[int]int) {
 	for _, now := range numbers {
 		r.typ(now)
@@ -137,8 +137,7 @@ func (r *Runtime) current(x any) any {
 	return x
 }
 
-// known is what only the session knows of the type of a value in an interface; nil for a type of compiled
-// code.
+// known returns the session's Type of a value in an interface, or nil for a type of compiled code.
 func (r *Runtime) known(made reflect.Type) *Type {
 	if t, ok := r.madeTypes.Load(made); ok {
 		return t.(*Type)
@@ -152,8 +151,8 @@ func (r *Runtime) known(made reflect.Type) *Type {
 	return t
 }
 
-// Dynamic is the value in an interface as the interpreter has it in variables, and its type if only the
-// session knows that.
+// Dynamic returns the value in an interface as the interpreter has it in variables, and its Type if only
+// the session knows the type.
 func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, *Type) {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -171,7 +170,7 @@ func (r *Runtime) Dynamic(v reflect.Value) (reflect.Value, *Type) {
 	return v, t
 }
 
-// as is v as a value of another type that lies in memory in the same way.
+// as returns v as a value of another type with the same layout in memory.
 func as(t reflect.Type, v reflect.Value) reflect.Value {
 	if v.Type() == t {
 		return v
@@ -183,12 +182,12 @@ func as(t reflect.Type, v reflect.Value) reflect.Value {
 	return to
 }
 
-// Open is the value in an interface as an any of today holds it.
+// Open returns the value in an interface with the newest declaration of its type.
 func (r *Runtime) Open(x any) any { return r.current(x) }
 
-// Invoke calls a method of the type with this number, which is registered as a function whose first parameter
-// is the receiver or a pointer to it; recv is a value of the type or a pointer to one. The results are the
-// interpreter's.
+// Invoke calls a method of the type with this number. The method is registered as a function whose first
+// parameter is the receiver or a pointer to it; recv is a value of the type or a pointer to one. The
+// results are the interpreter's.
 func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 	m := r.method(key, name)
 	if !m.IsValid() {
@@ -216,8 +215,8 @@ func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflec
 	return m.Call(all)
 }
 
-// InvokeFor is Invoke for a function of another type, the parameters and results of which lie in memory as
-// those of the method do.
+// InvokeFor is Invoke for a function type whose parameters and results have the same layout in memory as
+// the method's.
 func (r *Runtime) InvokeFor(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value {
 	results := r.Invoke(key, name, recv, args)
 	for i, v := range results {
@@ -226,8 +225,8 @@ func (r *Runtime) InvokeFor(f reflect.Type, key int, name string, recv reflect.V
 	return results
 }
 
-// Dispatch sets *p, a function variable, to the call of a method by its name: the first parameter is an
-// interface with the receiver in it.
+// Dispatch sets *p, a function variable, to a function that calls a method by name. Its first parameter is
+// an interface with the receiver.
 func (r *Runtime) Dispatch(name string, p any) {
 	f := reflect.ValueOf(p).Elem()
 	variadic := f.Type().IsVariadic()
@@ -250,8 +249,8 @@ func (r *Runtime) Dispatch(name string, p any) {
 	}))
 }
 
-// Method tells of a method of an interpreted type, as a function that takes the receiver, or a pointer to it,
-// first.
+// Method registers a method of an interpreted type, as a function whose first parameter is the receiver or
+// a pointer to it.
 func (r *Runtime) Method(key int, name string, f any) {
 	r.tables.Lock()
 	defer r.tables.Unlock()
@@ -269,7 +268,7 @@ type methodID struct {
 	name string
 }
 
-// CallText calls the method Error or String of v, which is of the type with this number.
+// CallText calls the method Error or String of v, a value of the type with this number.
 func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, err error) {
 	x := r.Box(key, v.Interface())
 	e, isError := x.(error)
@@ -288,12 +287,12 @@ func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, 
 
 var errNoText = errors.New("no such method")
 
-// errorText is the text of an error as that of a Stringer.
+// errorText makes an error a Stringer.
 type errorText struct{ err error }
 
 func (e errorText) String() string { return e.err.Error() }
 
-// addressed is a pointer to a copy of v.
+// addressed returns a pointer to a copy of v.
 func addressed(v reflect.Value) reflect.Value {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)

@@ -7,23 +7,24 @@ import (
 	"github.com/mcs-notebook/mcs/internal/goroutine"
 )
 
-// A Cell is what is stopped together: the code of a cell, which runs in parts, what it defers, what shows its
-// values, and the goroutines that it has started. These may go on when the cell has ended.
+// A Cell is the code that is stopped together: the code of a cell, which runs in parts, its deferred
+// calls, the code that shows its values, and the goroutines that it has started. The goroutines may
+// continue after the cell has ended.
 type Cell struct {
 	hooks   Hooks
-	number  int           // counts cells
-	stopped chan struct{} // closed when it is told to stop
+	number  int           // number of the cell
+	stopped chan struct{} // closed when the cell has to stop
 
-	// What follows is guarded by Runtime.mu.
+	// Runtime.mu guards the rest.
 	stop    error         // why it has to stop
-	dropped bool          // the interpreter drops its code where it is: nothing unwinds
-	members int           // goroutines that run its code
-	idle    chan struct{} // closed when the last of those has ended; nil: no goroutine waits for that
+	dropped bool          // the interpreter abandons its code where it is: nothing unwinds
+	members int           // number of goroutines that run its code
+	idle    chan struct{} // closed when the last of these goroutines has ended; nil: no goroutine waits for that
 	defers  *Defers       // of the part that runs
 	carried []func()      // deferred by the parts that have run
 }
 
-// Hooks are what a session has to do with the code of a cell. All may be nil.
+// Hooks are the session's functions for the code of a cell. All may be nil.
 type Hooks struct {
 	Around func(f func()) // runs f, which is code of the cell, in whichever goroutine calls it
 	// Fork returns what is around the code of a goroutine that the calling one starts; nil: Around.
