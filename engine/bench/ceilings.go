@@ -58,8 +58,8 @@ func (c Ceilings) level(bytes int64) Level {
 	return Level{}
 }
 
-// Nearest says how near work of one run, in so many seconds, came to the ceiling that it is nearest to:
-// "48.0 GFLOP/s = 80 % of what f32 reaches", "9.1 GB/s = 91 % of what memory gives". It is empty for work of which
+// Nearest says how near work of one run, in so many seconds, came to the ceiling that it is nearest to: "48.0
+// GFLOP/s = 80 % of what f32 reaches", "9.1 GB/s = 91 % of what memory gives". It is empty for work of which
 // neither arithmetic nor bytes are known.
 func (c Ceilings) Nearest(t Tally, seconds float64) string {
 	if seconds <= 0 {

@@ -134,8 +134,8 @@ func (r *rounds) ratio(s *subject) Ratio {
 	return ratio
 }
 
-// verdict is that of a ratio to the first work. Where the first is not known to be the same as itself, nothing
-// else is.
+// verdict is that of a ratio to the first work. Where the first is not known to be the same as itself,
+// nothing else is.
 func (r *rounds) verdict(ratio Ratio) string {
 	v := ratio.verdict(r.Tolerance)
 	if v == "same" && r.same().verdict(r.Tolerance) != "same" {

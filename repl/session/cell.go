@@ -283,8 +283,9 @@ func partial(err error) bool {
 		errors.As(err, &interrupted) || errors.As(err, &paused) || errors.As(err, &bad) && bad.Step > 1
 }
 
-// unassigned takes back the declarations of a unit that failed or was stopped before it assigned its variables.
-// A name that was new is undeclared again. A name that had another type has its old type and value again.
+// unassigned takes back the declarations of a unit that failed or was stopped before it assigned its
+// variables. A name that was new is undeclared again. A name that had another type has its old type and value
+// again.
 func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, err error) {
 	var failed *FailedError
 	var panicked *PanicError

@@ -11,9 +11,9 @@
 // Package session connects them. It also keeps what front ends need: the history of cells, the values that
 // they show, their results (Out[n]), and the places of their code.
 //
-// Reading order: session.go (the types), new.go (how a session is put together), cell.go (from a cell to
-// its result), out.go and history.go; panics.go, frames.go and places.go (where code is); news.go (notices
-// about names that changed); stmt.go and snapshot.go (statements that commands run often); sampling.go; program.go;
+// Reading order: session.go (the types), new.go (how a session is put together), cell.go (from a cell to its
+// result), out.go and history.go; panics.go, frames.go and places.go (where code is); news.go (notices about
+// names that changed); stmt.go and snapshot.go (statements that commands run often); sampling.go; program.go;
 // help.go and host.go (the session as packages help and supervise see it).
 //
 // A Session runs one cell at a time. It has no terminal: output of a cell goes to Options.Stdout, its

@@ -148,8 +148,8 @@ func (d *Diagram) size(i int) spot {
 	return spot{w: charWidth*float64(widest) + 2*padding, h: lineHeight*float64(len(text)) + 2*padding - 4, text: text}
 }
 
-// line draws value k of n that one box reads of another. If rows of boxes lie between them it goes past these at
-// x.
+// line draws value k of n that one box reads of another. If rows of boxes lie between them it goes past these
+// at x.
 func (d *Diagram) line(b *strings.Builder, from, to spot, k, n int, x float64, label string) {
 	x0, y0 := from.x+from.w/2, from.y+from.h
 	x1, y1 := to.x+to.w*float64(k+1)/float64(n+1), to.y
