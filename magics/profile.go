@@ -192,12 +192,18 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 func (p *profiled) summary() string {
 	sorted := slices.Sorted(slices.Values(p.runs))
 	n := len(sorted)
-	text := fmt.Sprintf("%s, median %s", units.Plural(int64(n), "run"), units.Duration((sorted[(n-1)/2]+sorted[n/2])/2))
+	text := fmt.Sprintf("%s, median %s", units.Plural(int64(n), "run"), units.Duration(p.median()))
 	if n > 1 {
 		text += fmt.Sprintf(" (IQR %s – %s)", units.Duration(sorted[n/4]), units.Duration(sorted[(3*n-1)/4]))
 	}
 	text += fmt.Sprintf(" · %s", units.Plural(int64(len(p.samples)), "sample"))
 	return text
+}
+
+// median is that of the runs.
+func (p *profiled) median() time.Duration {
+	sorted := slices.Sorted(slices.Values(p.runs))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // lineTable is the time by line of cells.

@@ -21,6 +21,9 @@ type places struct {
 	rt       *rt.Runtime
 	past     *history
 	lines    map[token.Pos]string // the names of the lines of marks
+
+	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
+	commandCell int
 }
 
 // place names the line of a cell that runs an operation of the engine: "In[3]:2". Only the goroutine of a
@@ -72,8 +75,11 @@ func (ps *places) stack() []string {
 	if top == nil {
 		top = ps.markAt(lower.CellSlot)
 	}
-	if top == nil || m == nil {
+	switch {
+	case top == nil || m == nil:
 		return nil
+	case top == m:
+		return []string{ps.lineOf(m)}
 	}
 	var marks []*lower.Mark // of all functions
 	for slot := range ps.compiler.Slots() {
@@ -134,13 +140,21 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	if text, ok := ps.lines[m.Pos]; ok {
 		return text
 	}
+	if text, ok := ps.commands[m.Pos]; ok && ps.commandCell == ps.past.n {
+		return text
+	}
 	p := ps.compiler.Position(m.Pos)
 	n, line := yaegi.CellOf(p.Filename), p.Line
 	text := fmt.Sprintf("%s:%d", world.CellName(n), line)
 	if n < 0 { // a statement that a command compiled: its line is in the cell that runs now
 		// Code that the command puts behind the statement belongs to the cell's last line.
 		last := strings.Count(strings.TrimRight(ps.past.text(ps.past.n), " \t\n"), "\n") + 1
-		return fmt.Sprintf("%s:%d", world.CellName(ps.past.n), min(line-1-n, last))
+		text := fmt.Sprintf("%s:%d", world.CellName(ps.past.n), min(line-1-n, last))
+		if ps.commandCell != ps.past.n {
+			ps.commands, ps.commandCell = map[token.Pos]string{}, ps.past.n
+		}
+		ps.commands[m.Pos] = text
+		return text
 	}
 	if _, file := ps.compiler.Text(n); file != "" {
 		text = fmt.Sprintf("%s:%d", file, line)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
@@ -17,6 +18,7 @@ type plan struct {
 	cmds    []command
 	work    *events.Work // what each run counts as
 	from    [][]int32    // the nodes that each launch comes from: places in the walk's Nodes
+	known   atomic.Pointer[knownOrigins]
 	scalars []expr
 	blocks  []int    // bytes of the memory that outputs get, each for itself
 	arena   int      // bytes that all values between launches share

@@ -72,7 +72,8 @@ func (in *inputs) name(leaf int) string {
 // run executes the plan and calls result with the value of each output; nothing holds it yet but the result
 // itself.
 func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i int, d *ir.Data)) error {
-	planned := traceTime(ctx)
+	records := events.Of(ctx)
+	planned := traceTime(records)
 	if err := in.hold(); err != nil {
 		return err
 	}
@@ -82,12 +83,11 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if err := p.bind(s, in); err != nil {
 		return err
 	}
-	records := events.Of(ctx)
 	var times []time.Duration
 	if records.Timed() {
 		times = s.times
 	}
-	submitted := traceTime(ctx)
+	submitted := traceTime(records)
 	unsound, err := p.submit(ctx, s, in, times)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,16 +54,30 @@ func originsOf(w *ir.Graph, nodes []int32) (list []ir.Origin) {
 	return list
 }
 
-// originsIn says where each launch of the plan of w comes from; it is nil if none of the nodes knows.
+// originsIn says where each launch of the plan of w comes from; it is nil if none of the nodes knows. A plan
+// that runs in a loop mostly comes from the same lines, which are remembered.
 func (p *plan) originsIn(w *ir.Graph) [][]ir.Origin {
 	if !slices.ContainsFunc(w.Nodes, func(n *ir.Node) bool { return n.Origin.Known() }) {
 		return nil
 	}
-	all := make([][]ir.Origin, len(p.from))
-	for i, nodes := range p.from {
-		all[i] = originsOf(w, nodes)
+	if k := p.known.Load(); k != nil && slices.EqualFunc(k.nodes, w.Nodes, func(o ir.Origin, n *ir.Node) bool { return o == n.Origin }) {
+		return k.launches
 	}
-	return all
+	k := &knownOrigins{launches: make([][]ir.Origin, len(p.from))}
+	for _, n := range w.Nodes {
+		k.nodes = append(k.nodes, n.Origin)
+	}
+	for i, nodes := range p.from {
+		k.launches[i] = originsOf(w, nodes)
+	}
+	p.known.Store(k)
+	return k.launches
+}
+
+// knownOrigins are those of the nodes of a walk and of the launches that these came to. They do not change.
+type knownOrigins struct {
+	nodes    []ir.Origin
+	launches [][]ir.Origin
 }
 
 // originsOf says where each launch of a run comes from.
@@ -76,8 +89,8 @@ func (p *plan) originsOf(in *inputs) [][]ir.Origin {
 }
 
 // traceTime is the time, if somebody wants to know.
-func traceTime(ctx context.Context) time.Time {
-	if !events.Of(ctx).Tracing() {
+func traceTime(records events.Records) time.Time {
+	if !records.Tracing() {
 		return time.Time{}
 	}
 	return time.Now()

@@ -94,7 +94,7 @@ func Spend(ctx context.Context, outs []*ir.Node) error {
 
 // run computes those of the nodes that have no value, and gives result what each has come to.
 func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node, *ir.Data)) error {
-	asked := traceTime(ctx)
+	asked := traceTime(events.Of(ctx))
 	todo := waiting(outs)
 	if len(todo) == 0 {
 		return nil
