@@ -10,8 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Two ways to the same result take turns, so that a machine that slows down slows both down. A function
-// evaluates what it makes: tensors are lazy.
+// Two ways to the same result take turns, so that a machine that slows down slows both down.
 func ExampleCompare() {
 	x := tensor.Randn(64, 256).Eval()
 	work := func(f func() tensor.Tensor) func(n int) error {
@@ -47,4 +46,33 @@ func ExampleShare() {
 	// Output:
 	// 0.8 true
 	// false
+}
+
+// A function and nothing else: what it makes is computed inside of the clock, and the result is a value.
+func ExampleTime() {
+	x := tensor.Randn(64, 64).Eval()
+	r := bench.Time(func() { x.Add(1) })
+	fmt.Println(r.Tally.Launches, "launch, in less than a second:", r.Median < 1)
+	// Output: 1 launch, in less than a second: true
+}
+
+// An assertion about what was measured is true, false or not known.
+func ExampleParseAssertion() {
+	fast := &bench.Result{Median: 10e-3, Low: 9.9e-3, High: 10.1e-3, Samples: 100}
+	slow := &bench.Result{Median: 20e-3, Low: 19.8e-3, High: 20.2e-3, Samples: 100}
+	measured := &bench.Comparison{Lines: []bench.Line{
+		{Name: "fused", Result: fast, Ratio: 1, Low: 1, High: 1},
+		{Name: "plain", Result: slow, Ratio: 2, Low: 1.98, High: 2.02},
+	}}
+	for _, text := range []string{"fused <= 0.6*plain", "plain < 15ms", "plain <= 2*fused"} {
+		a, err := bench.ParseAssertion(text, []string{"fused", "plain"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(text, "is", a.Judge(measured).Verdict)
+	}
+	// Output:
+	// fused <= 0.6*plain is true
+	// plain < 15ms is false
+	// plain <= 2*fused is not known
 }
