@@ -46,6 +46,7 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 // a result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1.
 // The value of an output that lies in the memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
-	c.in = inputs{asked: traceTime(events.Of(ctx)), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
+	records := events.Of(ctx)
+	c.in = inputs{records: records, asked: traceTime(records), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
 	return c.plan.run(ctx, &c.in, true, result)
 }

@@ -94,7 +94,8 @@ func Spend(ctx context.Context, outs []*ir.Node) error {
 
 // run computes those of the nodes that have no value, and gives result what each has come to.
 func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node, *ir.Data)) error {
-	asked := traceTime(events.Of(ctx))
+	records := events.Of(ctx)
+	asked := traceTime(records)
 	todo := waiting(outs)
 	if len(todo) == 0 {
 		return nil
@@ -108,11 +109,11 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 	if err != nil {
 		return err
 	}
-	in := &inputs{asked: asked, graph: w, leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, spend: spend}
+	in := &inputs{records: records, asked: asked, graph: w, leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, spend: spend}
 	if err := p.run(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
 		return err
 	}
-	events.Of(ctx).Computed(w.Nodes)
+	records.Computed(w.Nodes)
 	return nil
 }
 
