@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -76,11 +77,14 @@ type call struct {
 	s     *session.Session
 	magic *Magic
 	flags map[string]any // by name, every flag of the row: bool, int, time.Duration or string
+	clock bench.Clock    // nil: the machine's
 	rest  string         // what follows the flags; for %% the rest of the line and the cell's other lines
 }
 
 // Table is the table of magics; it implements session.Commands.
-type Table struct{}
+type Table struct {
+	Clock bench.Clock // what %timeit and %bench measure with; nil: the machine's
+}
 
 var _ session.Commands = Table{}
 
@@ -114,7 +118,7 @@ func Lookup(name string) *Magic {
 }
 
 // Run runs one command line, or a whole cell that begins with %%.
-func (Table) Run(ctx context.Context, s *session.Session, line string) (display.Value, error) {
+func (t Table) Run(ctx context.Context, s *session.Session, line string) (display.Value, error) {
 	name, args, whole := cell.ParseCommand(line)
 	m := Lookup(name)
 	switch {
@@ -128,7 +132,7 @@ func (Table) Run(ctx context.Context, s *session.Session, line string) (display.
 		return nil, err
 	}
 	var v display.Value
-	tensor.Within(ctx, func() { v, err = m.run(ctx, &call{s: s, magic: m, flags: flags, rest: rest}) })
+	tensor.Within(ctx, func() { v, err = m.run(ctx, &call{s: s, magic: m, clock: t.Clock, flags: flags, rest: rest}) })
 	var stopped *tensor.Error
 	if ctx.Err() != nil && errors.As(err, &stopped) {
 		err = session.ErrInterrupted // an evaluation that ctx has stopped

@@ -3,6 +3,7 @@ package magics
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
@@ -11,8 +12,6 @@ import (
 )
 
 func timingMagics() []*Magic {
-	setup := Flag{Name: "setup", Kind: Text, Arg: "'STATEMENT'", Help: "run this before each run, outside of the clock; in quotes if it has spaces"}
-	budget := Flag{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"}
 	return []*Magic{{
 		Name: "time", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Summary: "run once: the value, the time, the launches",
@@ -21,7 +20,7 @@ func timingMagics() []*Magic {
 		Example: "%time m.Logits(ids)",
 		run:     runTime,
 	}, {
-		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: []Flag{budget, setup},
+		Name: "timeit", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
 		Summary: "time a statement until the median is known to 2 %",
 		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
 			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
@@ -29,18 +28,24 @@ func timingMagics() []*Magic {
 			"of what this machine can read, and what the interpreter alone costs for the statement with empty functions. Nothing is subtracted.\n" +
 			"Each run starts from the same state: variables of the session that the statement assigns to are put back, and so is\n" +
 			"the generator of random tensors. What a run changes elsewhere (in a map, a field, a closure, an optimizer) stays; if\n" +
-			"runs do more and more for that, there is no time, and -setup can give each the same start.",
-		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
+			"runs do more and more for that, there is no time, and -setup can give each the same start.\n" +
+			"The last line is what the machine did meanwhile; one that is not quiet is named beforehand, too. In -assert and among\n" +
+			"saved figures the statement is called by its text, or y if it is y := EXPR. -save keeps figures in the user's cache\n" +
+			"folder; -save, -o and -assert are about full caches, not those that -cold empties. An assertion that is not surely true\n" +
+			"is an error: mcs run ends with exit code 1.",
+		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
 		run:     runTimeit,
 	}, {
-		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: []Flag{budget, setup},
+		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
 		Summary: "compare statements, in turn, with the interval of the ratio",
 		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
 			"what the others are compared with, and is timed against itself as well: what it differs from itself by is no\n" +
 			"difference of the others. ~ means that a larger difference than it names is ruled out. -t is for each. Two\n" +
-			"statements cannot have the same name.",
-		Example: "%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
-		run:     runBench,
+			"statements cannot have the same name. With -vs each is compared with the one of its name that was saved, which was\n" +
+			"measured at another time: only larger differences can be told.",
+		Example: "%bench -assert 'fused <= 1.1*plain' fused := x.Mul(2).Exp() ; plain := x.Mul(2).Eval().Exp()\n" +
+			"%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
+		run: runBench,
 	}}
 }
 
@@ -64,29 +69,24 @@ func (c *call) prepare() (*work, error) {
 // A timing is what %timeit shows.
 type timing struct {
 	*bench.Result
+	of   *measurement
 	rate string // how fast bytes moved, or why that is not shown
 }
 
 func runTimeit(ctx context.Context, c *call) (display.Value, error) {
-	w, err := c.prepare()
+	source, err := c.need("statement")
 	if err != nil {
 		return nil, err
 	}
-	ctx, mute := c.s.Mute(ctx)
-	timed, err := c.bench(ctx, "", w, mute)
-	if err != nil {
+	m, err := c.measure(ctx, []benchCase{named(source)})
+	if m == nil {
 		return nil, err
 	}
-	result, err := bench.MeasureWork(ctx, timed, bench.Options{Time: c.duration("t")})
-	if err != nil {
-		return nil, err
-	}
-	result.Notes = append(result.Notes, dropped(mute)...)
-	t := &timing{Result: result}
-	if result.Refused == "" && result.Tally.Bytes > 0 && ctx.Err() == nil {
+	t := &timing{Result: m.Lines[0].Result, of: m}
+	if t.Refused == "" && t.Tally.Bytes > 0 && ctx.Err() == nil {
 		t.rate = t.limit(ctx)
 	}
-	return t, nil
+	return t, err
 }
 
 // limit says how near one run came to the limit of the device that it is nearest to.
@@ -100,23 +100,37 @@ func (t *timing) limit(ctx context.Context) string {
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
 
-// StyledText is three lines, so that they fit a screen of 80 columns, and notes below them.
+// StyledText is lines that fit a screen of 80 columns, with what flags ask for and notes below them.
 func (t *timing) StyledText(_ int, style display.Style) string {
+	below := slices.Concat(t.more(), t.of.Notes, t.of.changes(), t.of.said, []string{t.of.machine()})
 	if t.Refused != "" {
-		return t.Result.Text(0)
+		return strings.Join(append([]string{t.Result.Text(0)}, below...), "\n")
 	}
-	lines := []string{
-		style.Paint(display.Strong, units.Seconds(t.Median)) + "  " + t.Sampled() + ", " + t.Certainty(),
-		style.Paint(display.Dim, t.Spread()),
-		style.Paint(display.Dim, t.facts()),
-	}
+	lines := []string{style.Paint(display.Strong, units.Seconds(t.Median)) + "  " + t.Sampled() + ", " + t.Certainty()}
+	dim := []string{t.Spread(), t.facts()}
 	if t.Floor > 0 && t.Median < 2*t.Floor {
-		lines = append(lines, style.Paint(display.Dim, "most of this is the interpreter, not the work"))
+		dim = append(dim, "most of this is the interpreter, not the work")
 	}
-	for _, note := range t.Notes {
-		lines = append(lines, style.Paint(display.Dim, note))
+	for _, line := range slices.Concat(dim, t.Notes, below) {
+		lines = append(lines, style.Paint(display.Dim, line))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// more are the lines that flags ask for.
+func (t *timing) more() (lines []string) {
+	if then := t.of.then; then != nil {
+		lines = append(lines, "vs "+then.Baseline+": "+then.Lines[0].Versus())
+	}
+	if t.of.cold != nil {
+		lines = append(lines, "cold: "+medianCell(t.of.cold.Lines[0].Result).Text)
+	}
+	if t.of.wide {
+		parts := []string{"first run " + secondsCell(t.First).Text, "host " + secondsCell(t.Host()).Text, "device " + secondsCell(t.Tally.Device).Text,
+			units.Plural(int64(t.Tally.Allocs), "allocation") + " of " + units.Bytes(int64(t.Tally.Heap))}
+		lines = append(lines, strings.Join(parts, " · "))
+	}
+	return lines
 }
 
 // facts are what stands behind the time.
@@ -147,26 +161,11 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.tellApart(split); err != nil {
 		return nil, err
 	}
-	ctx, mute := c.s.Mute(ctx)
-	works := make([]bench.Work, len(split))
-	for i, each := range split {
-		w, err := c.compile(each.source)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.settleInputs(each.source); err != nil {
-			return nil, err
-		}
-		if works[i], err = c.bench(ctx, each.name, w, mute); err != nil {
-			return nil, err
-		}
-	}
-	result, err := bench.CompareWorks(ctx, works, bench.Options{Time: c.duration("t")})
-	if err != nil {
+	m, err := c.measure(ctx, split)
+	if m == nil {
 		return nil, err
 	}
-	result.Notes = append(result.Notes, dropped(mute)...)
-	return comparison(result), nil
+	return m.table(), err
 }
 
 // tellApart makes sure that each case has a name of its own. Statements without a name that are the same are
@@ -184,23 +183,3 @@ func (c *call) tellApart(cases []benchCase) error {
 	}
 	return nil
 }
-
-// comparison is the table of %bench.
-func comparison(result *bench.Comparison) display.Value {
-	t := display.NewTable("", ">median", "vs "+result.Lines[0].Name, ">launches")
-	for i, l := range result.Lines {
-		versus := display.Cell{}
-		if i > 0 {
-			versus = display.Cell{Text: l.Versus(), Value: l.Ratio, Role: verdictRoles[l.Verdict]}
-		}
-		median := display.SecondsCell(l.Result.Median)
-		if l.Result.Refused != "" {
-			median = display.Cell{Text: "–"}
-		}
-		t.Add(display.Cell{Text: l.Name, Role: display.Name}, median, versus, l.Result.Tally.Launches)
-	}
-	t.Foot = strings.Join(result.Remarks(), "\n")
-	return t
-}
-
-var verdictRoles = map[string]display.Role{"slower": display.Bad, "faster": display.Good, "same": display.Dim, "unknown": display.Dim, "refused": display.Bad}

@@ -136,14 +136,17 @@ type benchCase struct {
 func splitCases(text string) []benchCase {
 	var cases []benchCase
 	for _, piece := range cell.Split(text) {
-		source := strings.TrimSpace(piece.Text(text))
-		name := source
-		if list := parseStatements(source); len(list) == 1 {
-			if a, ok := list[0].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
-				name = a.Lhs[0].(*ast.Ident).Name
-			}
-		}
-		cases = append(cases, benchCase{name, source})
+		cases = append(cases, named(strings.TrimSpace(piece.Text(text))))
 	}
 	return cases
+}
+
+// named is a statement with its name: that of `name := expr`, or its text.
+func named(source string) benchCase {
+	if list := parseStatements(source); len(list) == 1 {
+		if a, ok := list[0].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
+			return benchCase{a.Lhs[0].(*ast.Ident).Name, source}
+		}
+	}
+	return benchCase{source, source}
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"time"
@@ -104,6 +105,28 @@ func (m Machine) String() string {
 		parts = append(parts, fmt.Sprintf("load %.1f", m.Load))
 	}
 	return strings.Join(append(parts, m.Noise()...), " · ")
+}
+
+// Brief is what the machine did meanwhile, in a few words: "2 processors at 2900 MHz · load 0.4 · 0.1 of them
+// busy with other work · steal 0 %". What is not known is left out.
+func (m Machine) Brief() string {
+	text := units.Plural(int64(m.Cores), "processor")
+	if m.MHz > 0 {
+		text += fmt.Sprintf(" at %.0f MHz", m.MHz)
+	}
+	if m.Load >= 0 {
+		text += fmt.Sprintf(" · load %.1f", m.Load)
+	}
+	if m.Others >= 0 {
+		text += fmt.Sprintf(" · %.1f of them busy with other work", m.Others)
+	}
+	if m.Steal >= 0 {
+		text += " · steal " + percent(math.Round(100*m.Steal)/100)
+	}
+	if m.Power == "battery" {
+		text += " · on battery"
+	}
+	return text
 }
 
 // differs says in what the machine is another than the one of other figures.

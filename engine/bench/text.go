@@ -128,6 +128,9 @@ func (l *Line) Versus() string {
 		return "not compared"
 	}
 	text := "not known"
+	if l.Ratio == 0 {
+		return "not compared"
+	}
 	if l.Low <= 0 {
 		return text + ": too few rounds"
 	}

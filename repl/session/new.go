@@ -127,6 +127,9 @@ func (s *Session) Next() int { return s.past.n + 1 }
 // Stdout is where cells print.
 func (s *Session) Stdout() io.Writer { return s.streams.Out }
 
+// Stderr is where cells and the session write what is beside their output.
+func (s *Session) Stderr() io.Writer { return s.streams.Err }
+
 // Dir is the folder that relative paths start from. An empty string is the process's folder.
 func (s *Session) Dir() string { return s.opts.Dir }
 

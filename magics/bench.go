@@ -1,0 +1,327 @@
+package magics
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/repl/display"
+)
+
+// measuringFlags are those of %timeit and %bench.
+func measuringFlags() []Flag {
+	return []Flag{
+		{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"},
+		{Name: "setup", Kind: Text, Arg: "'STATEMENT'", Help: "run this before each run, outside of the clock; in quotes if it has spaces"},
+		{Name: "cold", Kind: Switch, Help: "measure again with the caches emptied before each run, and show that beside it"},
+		{Name: "w", Kind: Switch, Help: "show all: host and device time, allocations, the first run, what the machine is"},
+		{Name: "hist", Kind: Switch, Help: "draw how often which time was measured"},
+		{Name: "save", Kind: Text, Arg: "NAME", Help: "keep the samples as a baseline; a name that ends in .json is a file"},
+		{Name: "vs", Kind: Text, Arg: "NAME", Help: "compare with what -save has kept, and say in what the machine is another one"},
+		{Name: "assert", Kind: Text, Arg: "'CONDITION'", Help: "fail unless this is surely so: 'a <= 1.1*b', 'a < 5ms', 'a.allocs <= 10'"},
+		{Name: "o", Kind: Text, Arg: "FILE", Help: "write the figures to FILE.txt (for benchstat), .json, .csv or .md"},
+	}
+}
+
+// An inquiry is what the flags of %timeit and %bench ask about the figures. It is checked before any of them
+// is measured.
+type inquiry struct {
+	assertion *bench.Assertion  // -assert; nil: none
+	baseline  *bench.Comparison // -vs; nil: none
+	encode    encoder           // -o; nil: no file
+}
+
+// An encoder writes a comparison in the format of a kind of files.
+type encoder func(*bench.Comparison) ([]byte, error)
+
+var encoders = map[string]encoder{
+	".txt":  (*bench.Comparison).Benchfmt,
+	".json": (*bench.Comparison).JSON,
+	".csv":  (*bench.Comparison).CSV,
+	".md":   func(c *bench.Comparison) ([]byte, error) { return []byte(c.Markdown()), nil },
+}
+
+// inquire reads the flags for cases of those names.
+func (c *call) inquire(names []string) (q inquiry, err error) {
+	if text := c.text("assert"); text != "" {
+		a, err := bench.ParseAssertion(text, names)
+		if err != nil {
+			return q, c.errorf("-%w", err)
+		}
+		q.assertion = &a
+	}
+	if name := c.text("vs"); name != "" {
+		if q.baseline, err = bench.Load(c.baseline(name)); err != nil {
+			return q, c.errorf("-vs: %w; -save keeps one", err)
+		}
+	}
+	if file := c.text("o"); file != "" {
+		if q.encode = encoders[filepath.Ext(file)]; q.encode == nil {
+			return q, c.errorf("-o: got %s, want a name that ends in .txt, .json, .csv or .md", file)
+		}
+	}
+	return q, nil
+}
+
+// baseline is the name of a baseline; one that is a file lies in the session's folder.
+func (c *call) baseline(name string) string {
+	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
+		return c.path(name)
+	}
+	return name
+}
+
+// beforehand says what disturbs the machine before anything is measured on it.
+func (c *call) beforehand(ctx context.Context) {
+	var noise []string
+	if c.clock != nil {
+		noise = c.clock.Machine().Noise()
+	} else {
+		noise = bench.Survey(ctx).Noise()
+	}
+	for _, reason := range noise {
+		fmt.Fprintln(c.s.Stderr(), "the machine is not quiet: "+reason)
+	}
+}
+
+// A measurement is what %timeit and %bench have measured, and what their flags have made of it.
+type measurement struct {
+	*bench.Comparison
+	cold *bench.Comparison // with empty caches; nil without -cold
+	then *bench.Comparison // with a baseline instead of the first; nil without -vs
+	wide bool              // -w
+	said []string          // histograms, assertions that hold, what was written where
+}
+
+// measure times statements as the flags say. Where an assertion does not hold there is a measurement beside
+// the error.
+func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, error) {
+	names := make([]string, len(cases))
+	for i, each := range cases {
+		names[i] = each.name
+	}
+	q, err := c.inquire(names)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.sample(ctx, cases)
+	if err != nil {
+		return nil, err
+	}
+	return m, c.conclude(ctx, m, q)
+}
+
+// sample times statements, with full caches and with empty ones.
+func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, error) {
+	ctx, mute := c.s.Mute(ctx)
+	works := make([]bench.Work, len(cases))
+	for i, each := range cases {
+		w, err := c.compile(each.source)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.settleInputs(each.source); err != nil {
+			return nil, err
+		}
+		if works[i], err = c.bench(ctx, each.name, w, mute); err != nil {
+			return nil, err
+		}
+	}
+	c.beforehand(ctx)
+	o := bench.Options{Time: c.duration("t"), Clock: c.clock}
+	m := &measurement{wide: c.on("w")}
+	var err error
+	if m.Comparison, err = timed(ctx, works, o); err != nil {
+		return nil, err
+	}
+	if o.Cold = c.on("cold"); o.Cold && ctx.Err() == nil {
+		if m.cold, err = timed(ctx, works, o); err != nil {
+			return nil, err
+		}
+	}
+	m.Notes = append(m.Notes, dropped(mute)...)
+	return m, nil
+}
+
+// timed compares works, or times one.
+func timed(ctx context.Context, works []bench.Work, o bench.Options) (*bench.Comparison, error) {
+	if len(works) > 1 {
+		return bench.CompareWorks(ctx, works, o)
+	}
+	r, err := bench.MeasureWork(ctx, works[0], o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Table(works[0].Name), nil
+}
+
+// conclude does with a measurement what the flags ask for. The error is that of an assertion that does not
+// hold, or is not known to, as well.
+func (c *call) conclude(ctx context.Context, m *measurement, q inquiry) error {
+	if c.on("hist") {
+		m.said = append(m.said, m.histograms()...)
+	}
+	if q.baseline != nil {
+		m.against(c.text("vs"), q.baseline)
+	}
+	if name := c.text("save"); name != "" && ctx.Err() != nil {
+		m.said = append(m.said, "not saved: it was interrupted")
+	} else if name != "" {
+		if err := m.Save(c.baseline(name)); err != nil {
+			return c.errorf("-save: %w", err)
+		}
+		m.said = append(m.said, "saved as "+name+"; -vs "+name+" compares with it")
+	}
+	if q.encode != nil {
+		text, err := q.encode(m.Comparison)
+		if err != nil {
+			return c.errorf("-o: %w", err)
+		}
+		wrote, err := c.wrote(c.text("o"), text)
+		if err != nil {
+			return err
+		}
+		m.said = append(m.said, wrote.Text(0))
+	}
+	if q.assertion != nil {
+		j := q.assertion.Judge(m.Comparison)
+		if !j.Holds() {
+			return c.errorf("-assert: %s", j)
+		}
+		m.said = append(m.said, j.String())
+	}
+	return nil
+}
+
+// against compares a measurement with a baseline. One statement is compared with one, whatever it was then.
+func (m *measurement) against(name string, baseline *bench.Comparison) {
+	was := baseline.Lines[0].Name
+	alone := len(m.Lines) == 1 && len(baseline.Lines) == 1 && was != m.Lines[0].Name
+	if alone {
+		baseline.Lines[0].Name = m.Lines[0].Name
+	}
+	if m.then = m.Against(name, baseline, 0); alone {
+		m.then.Notes = append(m.then.Notes, "it was "+was)
+	}
+}
+
+// histogramWidth is how many columns a histogram has: its lines fit a screen of 80.
+const histogramWidth = 60
+
+// histograms draw the samples of each statement, with full caches and with empty ones.
+func (m *measurement) histograms() (list []string) {
+	draw := func(of *bench.Comparison, how string) {
+		for _, l := range of.Lines {
+			if text := l.Result.Histogram(histogramWidth); text != "" {
+				list = append(list, l.Name+how, text)
+			}
+		}
+	}
+	draw(m.Comparison, "")
+	if m.cold != nil {
+		draw(m.cold, " (cold)")
+	}
+	return list
+}
+
+// machine is the line about the machine: what it did meanwhile, or all that is known of it.
+func (m *measurement) machine() string {
+	machine := m.Lines[0].Result.Machine
+	if m.wide {
+		return machine.String() + "\n" + machine.Brief()
+	}
+	return machine.Brief()
+}
+
+// A column of the table of %bench.
+type benchColumn struct {
+	name string
+	of   func(i int, l bench.Line) any
+}
+
+// columns are those that the flags ask for.
+func (m *measurement) columns() []benchColumn {
+	list := []benchColumn{
+		{"", func(_ int, l bench.Line) any { return display.Cell{Text: l.Name, Role: display.Name} }},
+		{">median", func(_ int, l bench.Line) any { return medianCell(l.Result) }},
+	}
+	if m.then != nil {
+		list = append(list, benchColumn{"vs " + m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) }})
+	} else {
+		list = append(list, benchColumn{"vs " + m.Lines[0].Name, func(i int, l bench.Line) any {
+			if i == 0 {
+				return ""
+			}
+			return versusCell(l)
+		}})
+	}
+	if m.cold != nil {
+		list = append(list, benchColumn{">cold", func(i int, _ bench.Line) any { return medianCell(m.cold.Lines[i].Result) }})
+	}
+	if m.wide {
+		list = append(list,
+			benchColumn{">min", func(_ int, l bench.Line) any { return secondsCell(l.Result.Min) }},
+			benchColumn{">first", func(_ int, l bench.Line) any { return secondsCell(l.Result.First) }},
+			benchColumn{">host", func(_ int, l bench.Line) any { return secondsCell(l.Result.Host()) }},
+			benchColumn{">device", func(_ int, l bench.Line) any { return secondsCell(l.Result.Tally.Device) }},
+			benchColumn{">allocs", func(_ int, l bench.Line) any { return int64(l.Result.Tally.Allocs) }},
+			benchColumn{">heap", func(_ int, l bench.Line) any { return display.BytesCell(int64(l.Result.Tally.Heap)) }})
+	}
+	return append(list, benchColumn{">launches", func(_ int, l bench.Line) any { return l.Result.Tally.Launches }})
+}
+
+// table is what %bench shows.
+func (m *measurement) table() *display.Table {
+	columns := m.columns()
+	names := make([]string, len(columns))
+	for i, column := range columns {
+		names[i] = column.name
+	}
+	t := display.NewTable(names...)
+	for i, l := range m.Lines {
+		row := make([]any, len(columns))
+		for j, column := range columns {
+			row[j] = column.of(i, l)
+		}
+		t.Add(row...)
+	}
+	t.Foot = strings.Join(slices.Concat(m.Remarks(), m.changes(), m.said, []string{m.machine()}), "\n")
+	return t
+}
+
+// changes are what is another than when the baseline was measured: works, and the machine.
+func (m *measurement) changes() (lines []string) {
+	if m.then == nil {
+		return nil
+	}
+	for _, l := range m.then.Lines {
+		for _, d := range l.Differs {
+			lines = append(lines, l.Name+": "+d)
+		}
+	}
+	return append(lines, m.then.Notes[len(m.Notes):]...)
+}
+
+func medianCell(r *bench.Result) display.Cell {
+	if r.Refused != "" {
+		return display.Cell{Text: "–"}
+	}
+	return display.SecondsCell(r.Median)
+}
+
+// secondsCell is a time that may not be known.
+func secondsCell(s float64) display.Cell {
+	if s <= 0 {
+		return display.Cell{Text: "–"}
+	}
+	return display.SecondsCell(s)
+}
+
+func versusCell(l bench.Line) display.Cell {
+	return display.Cell{Text: l.Versus(), Value: l.Ratio, Role: verdictRoles[l.Verdict]}
+}
+
+var verdictRoles = map[string]display.Role{"slower": display.Bad, "faster": display.Good, "same": display.Dim, "unknown": display.Dim, "refused": display.Bad}

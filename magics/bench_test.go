@@ -1,0 +1,232 @@
+package magics_test
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/magics"
+	"github.com/mcs-notebook/mcs/repl/session"
+)
+
+// A ticking clock is ahead of the true one by what cells have spent: that is the timeout of http.DefaultClient,
+// which the process has in common with its cells. If it is odd the caches are empty. Next to what is spent,
+// what the cells truly take is nothing.
+type ticking struct {
+	start   time.Time
+	machine bench.Machine
+}
+
+func (c *ticking) Now() time.Duration {
+	return time.Since(c.start) + http.DefaultClient.Timeout
+}
+
+func (c *ticking) Sync() error            { return nil }
+func (c *ticking) Machine() bench.Machine { return c.machine }
+func (c *ticking) Evict()                 { http.DefaultClient.Timeout |= 1 }
+
+func (c *ticking) Ceilings(context.Context, bool) (bench.Ceilings, error) {
+	return bench.Ceilings{}, nil
+}
+
+// spend is for cells: it takes some times five seconds, and five more with empty caches.
+const spend = `func spend(fives int) {
+	if http.DefaultClient.Timeout&1 == 1 {
+		fives += 5
+	}
+	http.DefaultClient.Timeout = http.DefaultClient.Timeout&^1 + time.Duration(fives)*5*time.Second
+}`
+
+// A simulated session has a clock that moves when its cells say so.
+type simulated struct {
+	*testing.T
+	*session.Session
+	stderr strings.Builder
+}
+
+func simulate(t *testing.T, m bench.Machine) *simulated {
+	t.Helper()
+	http.DefaultClient.Timeout = 0
+	t.Cleanup(func() { http.DefaultClient.Timeout = 0 })
+	n := &simulated{T: t}
+	s, err := session.New(session.Options{Dir: t.TempDir(), Stderr: &n.stderr, Commands: magics.Table{Clock: &ticking{time.Now(), m}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	n.Session = s
+	n.shows(spend, "")
+	return n
+}
+
+// shows runs a cell that works, and looks for each line of want in what it shows, in that order.
+func (n *simulated) shows(cell, want string) {
+	n.Helper()
+	if got, err := n.shown(cell); err != nil {
+		n.Errorf("%s\n%v", cell, err)
+	} else {
+		n.contains(cell, got, want)
+	}
+}
+
+func (n *simulated) contains(cell, got, want string) {
+	n.Helper()
+	rest := got
+	for line := range strings.Lines(want) {
+		line = strings.TrimSpace(line)
+		at := strings.Index(rest, line)
+		if at < 0 {
+			n.Errorf("%s\ngot:\n%s\nwant in it:\n%s", cell, got, line)
+			return
+		}
+		rest = rest[at+len(line):]
+	}
+}
+
+func (n *simulated) shown(cell string) (text string, err error) {
+	r := n.Session.Run(n.Context(), cell)
+	for _, v := range r.Shown {
+		text += v.Text(80)
+	}
+	return text, r.Err
+}
+
+func (n *simulated) read(file string) string {
+	n.Helper()
+	text, err := os.ReadFile(filepath.Join(n.Dir(), file))
+	if err != nil {
+		n.Error(err)
+	}
+	return string(text)
+}
+
+var quiet = bench.Machine{CPU: "Cray-1", Cores: 2, Threads: 2, OS: "linux/amd64", Go: "go1.26", Device: "cpu", MHz: 80, Load: 0.5, Steal: 0, Others: 0.1}
+
+// What stands beside the figures, and what the flags of %timeit and %bench add to it. In their order: what is
+// compared with a baseline was saved before.
+func TestMeasuringFlags(t *testing.T) {
+	n := simulate(t, quiet)
+	for _, tt := range []struct{ name, cell, want string }{
+		{"the machine stands with each result", "%timeit -t 10m spend(3)", `
+			15.0 s  median of 11 runs, known to 0.1 %
+			95 % [15.0 s, 15.0 s] · min 15.0 s · middle half 15.0 s – 15.0 s
+			interpreter floor
+			2 processors at 80 MHz · load 0.5 · 0.1 of them busy with other work · steal 0 %`},
+		{"and with each table", "%bench -t 10m a := spend(3) ; b := spend(6)", `
+			   median  vs a                       launches
+			a  15.0 s                                    0
+			b  30.0 s  2.00× slower [2.00, 2.00]         0
+			a against itself: 1× [1, 1]
+			2 processors at 80 MHz · load 0.5 · 0.1 of them busy with other work · steal 0 %`},
+		{"empty caches have a figure of their own", "%timeit -t 10m -cold spend(3)", "15.0 s  median\ncold: 40.0 s"},
+		{"and a column", "%bench -t 10m -cold a := spend(3) ; b := spend(1)", `
+			   median  vs a                         cold  launches
+			a  15.0 s                             40.0 s         0
+			b  5.00 s  3.00× faster [3.00, 3.00]  30.0 s         0`},
+		{"all that is known", "%timeit -t 10m -w spend(3)", `
+			first run
+			host – · device – ·
+			allocations of
+			Cray-1 · 2 processors · cpu · linux/amd64 · go1.26 · 80 MHz · load 0.5`},
+		{"as a table", "%bench -t 10m -w a := spend(3) ; b := spend(1)", `
+			   median  vs a             min   first  host  device  allocs     heap  launches
+			a  15.0 s                15.0 s
+			–       –
+			Cray-1`},
+		{"how often which time", "%timeit -t 10m -hist spend(3)", "spend(3)\n█\n▲ median"},
+		{"a baseline", "%bench -t 10m -save base.json a := spend(3) ; b := spend(6)", "saved as base.json; -vs base.json compares with it"},
+		{"each is compared with its own", "%bench -t 10m -vs base.json a := spend(6) ; b := spend(3) ; c := spend(6)", `
+			   median  vs base.json               launches
+			a  30.0 s  2.00× slower [2.00, 2.00]         0
+			b  15.0 s  2.00× faster [2.00, 2.00]         0
+			c  30.0 s  not compared                      0
+			c: is not in base.json`},
+		{"a statement by itself", "%timeit -t 10m -save one.json spend(3)", "saved as one.json"},
+		{"is compared as it is now", "%timeit -t 10m -vs one.json spend(6)", "30.0 s\nvs one.json: 2.00× slower [2.00, 2.00]\nit was spend(3)"},
+		{"what surely holds", "%bench -t 10m -assert 'a <= 1.1*b' a := spend(3) ; b := spend(6)",
+			"a <= 1.1*b: true (a takes 15.0 s, b takes 30.0 s; left over right 0.455 [0.455,"},
+		{"of one statement", "%timeit -t 10m -assert 'spend(3) < 20s' spend(3)", "spend(3) < 20s: true (spend(3) takes 15.0 s, 20.0 s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n.T = t
+			n.shows(tt.cell, tt.want)
+		})
+	}
+}
+
+// What fails says why; the figures of an assertion that does not hold are shown all the same.
+func TestMeasuringFlagErrors(t *testing.T) {
+	n := simulate(t, quiet)
+	for _, tt := range []struct{ name, cell, shown, err string }{
+		{"false", "%bench -t 10m -assert 'b <= 1.1*a' a := spend(3) ; b := spend(6)", "2.00× slower",
+			"%bench: -assert: b <= 1.1*a: false (b takes 30.0 s, a takes 15.0 s; left over right 1.82 [1.82, 1.82])"},
+		{"too few samples to know", "%timeit -t 1s -assert 'spend(3) < 20s' spend(3)", "15.0 s",
+			"%timeit: -assert: spend(3) < 20s: not known"},
+		{"no condition", "%bench -assert 'a' a := spend(3) ; b := spend(6)", "", "%bench: -assert: got \"a\", want two sides"},
+		{"no such case", "%bench -assert 'a < c' a := spend(3) ; b := spend(6)", "", "%bench: -assert: got \"c\", want a number"},
+		{"no baseline", "%timeit -vs none.json spend(3)", "", "%timeit: -vs: bench: there is no baseline"},
+		{"no format", "%timeit -o out.xml spend(3)", "", "%timeit: -o: got out.xml, want a name that ends in .txt, .json, .csv or .md"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n.T = t
+			shown, err := n.shown(tt.cell)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			n.contains(tt.cell, err.Error(), tt.err)
+			if n.contains(tt.cell, shown, tt.shown); tt.shown == "" && shown != "" {
+				t.Errorf("shows %q before it fails", shown)
+			}
+		})
+	}
+}
+
+// A machine that is not quiet is named before anything is measured on it, and another one than that of the
+// baseline with the result.
+func TestMeasuringOnAnotherMachine(t *testing.T) {
+	n := simulate(t, quiet)
+	file := filepath.Join(n.Dir(), "base.json")
+	n.shows("%timeit -t 10m -save base.json spend(3)", "saved as base.json")
+	if n.stderr.Len() > 0 {
+		t.Errorf("a quiet machine is said to be %q", n.stderr.String())
+	}
+	busy := quiet
+	busy.CPU, busy.Steal, busy.Others = "Cray-2", 0.2, 1.5
+	n = simulate(t, busy)
+	n.shows("%timeit -t 10m -vs "+file+" spend(3)", "vs "+file+"\nanother machine: processor: Cray-2, then Cray-1")
+	n.contains("stderr", n.stderr.String(), `
+		the machine is not quiet: other processes keep 1.5 of 2 processors busy
+		the machine is not quiet: 20 % of the processors' time is given to other machines`)
+}
+
+// benchstat reads what -o writes into a .txt.
+func TestBenchmarkFile(t *testing.T) {
+	n := simulate(t, quiet)
+	if _, err := n.shown("%bench -t 10m -o out.txt a := spend(3) ; b := spend(6)"); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for r := benchfmt.NewReader(strings.NewReader(n.read("out.txt")), "out.txt"); r.Scan(); {
+		switch rec := r.Result().(type) {
+		case *benchfmt.Result:
+			sec, _ := rec.Value("sec/op")
+			got[rec.Name.String()] = sec
+			if rec.GetConfig("cpu") != "Cray-1" {
+				t.Errorf("cpu: %q", rec.GetConfig("cpu"))
+			}
+		case *benchfmt.SyntaxError:
+			t.Error(rec)
+		}
+	}
+	if len(got) != 2 || math.Abs(got["Work/name=a-2"]-15) > 0.02 || math.Abs(got["Work/name=b-2"]-30) > 0.02 {
+		t.Errorf("got %v, want 15 s and 30 s", got)
+	}
+}
