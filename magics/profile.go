@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -70,20 +71,29 @@ func (c *call) profiled(ctx context.Context, w *work) (p *profiled, err error) {
 	}
 	p = &profiled{}
 	sampling, start := c.s.Sample(), time.Now()
-	timed := func(run func() error) error {
-		at := time.Now()
-		err := run()
-		p.starts, p.runs = append(p.starts, at.Sub(start)), append(p.runs, time.Since(at))
-		return err
-	}
+	// The session is entered once: entering it for each run would draw samples to the ends of runs, because
+	// that is where goroutines change.
 	p.record = profile.RecordTraced(ctx, func(ctx context.Context) {
 		p.began = time.Since(start)
-		for begun := time.Now(); err == nil && ctx.Err() == nil; {
-			_, err = w.once(ctx, timed)
-			if n > 0 && len(p.runs) >= n || n <= 0 && time.Since(begun) >= budget {
-				return
+		l := tensor.NewLedger(ctx)
+		defer l.Close()
+		err = w.stmt.Within(l.Context(), func() error {
+			for begun := time.Now(); ctx.Err() == nil; {
+				at := time.Now()
+				v, err := w.loop(1)
+				if err == nil {
+					err = l.Eval(tensorsIn(v)...)
+				}
+				p.starts, p.runs = append(p.starts, at.Sub(start)), append(p.runs, time.Since(at))
+				if w.restore != nil {
+					w.restore()
+				}
+				if err != nil || n > 0 && len(p.runs) >= n || n <= 0 && time.Since(begun) >= budget {
+					return err
+				}
 			}
-		}
+			return nil
+		})
 	})
 	p.samples = sampling.Stop()
 	p.span()
