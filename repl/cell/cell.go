@@ -1,13 +1,14 @@
-// Package cell reads the text of a cell: its tokens, its statements, declarations and command lines, whether
-// it can be run, and if not what is missing where.
+// Package cell reads the text of a cell: its tokens, its statements, declarations and command lines,
+// whether it can run, and if not, what is missing and where.
 //
-// A cell is Go with lines between its statements that are not: %name …, !command, name?. Such a line counts
-// only where a statement may begin. In a raw string, a comment or brackets it is what Go makes of it. A cell
+// A cell is Go with command lines between its statements: %name …, !command, name?. A command line begins
+// only where a statement may begin. In a raw string, a comment or brackets the same text is Go. A cell
 // that begins with %% is one command as a whole.
 //
-// Cells are unfinished most of the time, so nothing here parses, and no text is refused: [Scan] tiles any
-// text with tokens, [Split] cuts it, [Check] says what is wrong. Code that has to know where in a cell
-// something stands asks this package. Reading order: token.go, piece.go, check.go, update.go, within.go.
+// Cells are unfinished most of the time, so this package does not parse, and it refuses no text: [Scan]
+// tiles any text with tokens, [Split] cuts it into pieces, [Check] finds the first fault. All code that
+// needs positions in a cell uses this package. Reading order: token.go, piece.go, check.go, update.go,
+// within.go.
 package cell
 
 import (
@@ -15,12 +16,12 @@ import (
 	"strings"
 )
 
-// Whole says whether a text is one command as a whole: it begins with %%.
+// Whole says whether a text is one command as a whole, which begins with %%.
 func Whole(src string) bool { return strings.HasPrefix(strings.TrimSpace(src), "%%") }
 
-// ParseCommand takes a command apart: its name without the sign in front, what follows, and whether it takes
-// a whole cell. The names of the others are those of the table of commands: "!" for a command of the shell,
-// "?" and "??" behind a name. For %name? the name is "help".
+// ParseCommand splits a command into its name without the sign in front, and the text behind the name.
+// Whole says that the command takes a whole cell. Names without letters are "!" for a command of the
+// shell, and "?" and "??" behind a name. For %name? the name is "help".
 func ParseCommand(text string) (name, args string, whole bool) {
 	text = strings.TrimSpace(text)
 	if args, ok := strings.CutPrefix(text, "!"); ok {
@@ -44,13 +45,14 @@ func ParseCommand(text string) (name, args string, whole bool) {
 	return "?", strings.TrimSuffix(text, "?"), false
 }
 
-// LineCol is the position of a byte of src, both counted from 1; columns are bytes, as Go counts them.
+// LineCol returns the position of a byte of src. Line and col count from 1, and col counts bytes, as Go
+// does.
 func LineCol(src string, off int) (line, col int) {
 	line = 1 + strings.Count(src[:off], "\n")
 	return line, off - strings.LastIndexByte(src[:off], '\n')
 }
 
-// Line is the n-th line of src, counted from 1; empty if there is none.
+// Line returns the n-th line of src, counted from 1, or "" if there is none.
 func Line(src string, n int) string {
 	lines := strings.Split(src, "\n")
 	if n < 1 || n > len(lines) {
@@ -59,7 +61,7 @@ func Line(src string, n int) string {
 	return lines[n-1]
 }
 
-// CommentAbove is the comment on the lines right above byte off of a cell, without its slashes.
+// CommentAbove returns the comment on the lines right above byte off of a cell, without its slashes.
 func CommentAbove(src string, off int) string {
 	var lines []string
 	end := strings.LastIndexByte(src[:off], '\n')

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A Fault is what keeps a text from being a whole cell.
+// A Fault is the reason why a text is not a complete cell.
 type Fault struct {
 	At      int    // the byte: of the bracket, the quote, the operator
 	Message string // as the parser would say it: "unexpected )", "string literal not terminated", "missing }"
-	Missing string // what a line that follows may bring: a bracket, the end of a literal, "an operand"; empty: none can help
+	Missing string // what a later line may add: a bracket, the end of a literal, "an operand"; empty: no line can help
 }
 
-// Check finds what keeps a text from being a whole cell: the first thing that no further line can mend (a
-// closing bracket too many or of another kind, a string or rune without its end), or else what the text waits
-// for. What the parser and the type checker may find is not looked for.
+// Check finds why a text is not a complete cell. That is the first error that no later line can mend (an
+// extra closing bracket or one of another kind, a string or rune without its end), or else the missing
+// text. It does not look for errors that the parser and the type checker find.
 func Check(src string) (f Fault, ok bool) { return CheckTokens(src, Scan(src)) }
 
 // Incomplete says whether a cell waits for another line.
@@ -23,7 +23,7 @@ func Incomplete(src string) bool {
 	return !ok && f.Missing != ""
 }
 
-// CheckTokens is Check for a text whose tokens are there.
+// CheckTokens is Check for a text that was scanned already.
 func CheckTokens(src string, list []Token) (f Fault, ok bool) {
 	if Whole(src) {
 		if strings.HasSuffix(src, "\n") {

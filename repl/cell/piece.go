@@ -2,15 +2,15 @@ package cell
 
 import "go/token"
 
-// A Piece is a stretch of a cell of one kind.
+// A Piece is a stretch of a cell of one kind: a command line, declarations, or statements.
 type Piece struct {
 	Kind     Kind
 	From, To int     // bytes of the cell, without the semicolon or line break that ends the piece
-	Quiet    bool    // ends in a semicolon that was typed: what it makes is not shown
+	Quiet    bool    // ends in a typed semicolon: its value is not shown
 	Tokens   []Token // without the end
 }
 
-// A Kind says what a piece is.
+// A Kind is the kind of a piece.
 type Kind int
 
 const (
@@ -24,14 +24,14 @@ func (k Kind) String() string {
 	return [...]string{"statement", "declaration", "import", "command"}[k]
 }
 
-// Text is what a piece covers.
+// Text returns the text of a piece.
 func (p Piece) Text(src string) string { return src[p.From:p.To] }
 
-// Split cuts a cell at the ends of its statements, outside of brackets. Comments between two pieces are in
-// neither; one behind a statement, on its line, belongs to the statement.
+// Split cuts a cell into pieces at the ends of its statements, outside of brackets. A comment between two
+// pieces belongs to neither; a comment behind a statement, on its line, belongs to the statement.
 func Split(src string) []Piece { return SplitTokens(src, Scan(src)) }
 
-// SplitTokens is Split for a text whose tokens are there.
+// SplitTokens is Split for a text that was scanned already.
 func SplitTokens(src string, list []Token) (pieces []Piece) {
 	if Whole(src) {
 		return []Piece{{Kind: Command, To: len(src), Tokens: list}}
@@ -81,7 +81,7 @@ func Join(list []Piece) (pieces []Piece) {
 	return pieces
 }
 
-// Name is the name that a piece declares with func; empty for a method and for all else.
+// Name returns the name that a piece declares with func, and "" for a method and for all other pieces.
 func (p Piece) Name(src string) string {
 	if code := p.code(); p.Kind == Declaration && code(0).Tok == token.FUNC && code(1).Tok == token.IDENT {
 		return code(1).Text(src)
@@ -100,8 +100,8 @@ func (p Piece) code() func(n int) Token {
 	}
 }
 
-// kindOf looks at the first tokens of a piece. Func and a bracket begin a method if a name and a bracket
-// follow what is in the brackets, and otherwise a function value.
+// kindOf finds the kind of a piece from its first tokens. Func and a bracket begin a method if a name and
+// a bracket follow the closing bracket, and otherwise a function value.
 func kindOf(list []Token) Kind {
 	if list[0].Command {
 		return Command

@@ -20,21 +20,21 @@ type Token struct {
 // Tokens that Go has not.
 const (
 	LineEnd token.Token = 1000 + iota // the end of a line that ends a statement; empty at the end of the text
-	Sign                              // what makes a line a command: %name, %%name, !name, and ? or ?? at its end
-	Words                             // what follows !name
+	Sign                              // the sign of a command line: %name, %%name, !name, and ? or ?? at the end
+	Words                             // the text behind !name
 )
 
-// Text is what a token covers.
+// Text returns the text of a token.
 func (t Token) Text(src string) string { return src[t.From:t.To] }
 
-// Raw says whether a token is a raw string: blanks in it are data.
+// Raw says whether a token is a raw string, in which blanks are data.
 func (t Token) Raw(src string) bool { return t.Tok == token.STRING && src[t.From] == '`' }
 
-// Ends says whether a token can end a statement: a semicolon, written or not. A command goes to the end of
-// its line, with the semicolons in it.
+// Ends says whether a token can end a statement: a semicolon, typed or implied. A command extends to the
+// end of its line, with the semicolons in it.
 func (t Token) Ends() bool { return t.Tok == LineEnd || t.Tok == token.SEMICOLON && !t.Command }
 
-// Nesting is 1 for an opening bracket, -1 for a closing one, 0 for all else.
+// Nesting returns 1 for an opening bracket, -1 for a closing one, 0 for any other token.
 func Nesting(t token.Token) int {
 	switch t {
 	case token.LPAREN, token.LBRACK, token.LBRACE:
@@ -45,7 +45,7 @@ func Nesting(t token.Token) int {
 	return 0
 }
 
-// Scan gives the tokens of a text.
+// Scan returns the tokens of a text.
 func Scan(src string) []Token {
 	list := make([]Token, 0, len(src)/4+1)
 	newReader(src, func(t Token) bool {
@@ -55,7 +55,7 @@ func Scan(src string) []Token {
 	return list
 }
 
-// ScanGo gives the tokens of Go, whose lines cannot be commands.
+// ScanGo returns the tokens of Go, in which no line is a command.
 func ScanGo(src string) (list []Token) {
 	r := newReader(src, func(t Token) bool {
 		list = append(list, t)
@@ -66,7 +66,7 @@ func ScanGo(src string) (list []Token) {
 	return list
 }
 
-// Code leaves the comments out.
+// Code returns the tokens without the comments.
 func Code(list []Token) []Token {
 	code := make([]Token, 0, len(list))
 	for _, t := range list {

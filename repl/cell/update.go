@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Update gives the tokens of src, in the place of list, which are those of old. What was typed changes a line
-// or two: only from the line break before it to one behind it is scanned again.
+// Update returns the tokens of src. List has the tokens of old, an earlier state of the text. Typing
+// changes a line or two, so Update scans only from the line break before the change to one behind it.
 func Update(list []Token, old, src string) []Token {
 	if Whole(old) != Whole(src) {
 		return Scan(src)
@@ -31,7 +31,7 @@ func Update(list []Token, old, src string) []Token {
 	}
 	shift := len(src) - len(old)
 	var fresh []Token
-	rest := len(list) // of the old tokens, what stays behind the fresh ones
+	rest := len(list) // the old tokens from here on stay, behind the fresh ones
 	r.take = func(t Token) bool {
 		fresh = append(fresh, t)
 		if t.From < len(src)-tail || !t.breaks() {
@@ -52,6 +52,6 @@ func Update(list []Token, old, src string) []Token {
 	return slices.Replace(list, first, rest, fresh...)
 }
 
-// breaks says whether a token is the end of a statement at a line break: of what is before it, only the open
-// brackets matter to what follows.
+// breaks says whether a token ends a statement at a line break. Of the text before it, only the open
+// brackets affect the text behind it.
 func (t Token) breaks() bool { return t.Tok == LineEnd && t.To > t.From }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Within is the string, rune or comment that byte pos of the text is inside of: behind its first byte and
-// before its last one, or at the end of one that has no end yet.
+// Within returns the string, rune or comment around byte pos of the text: pos is behind its first byte and
+// before its last one, or at its end if it is unfinished.
 func Within(src string, list []Token, pos int) (Token, bool) {
 	i := sort.Search(len(list), func(i int) bool { return list[i].To >= pos })
 	for ; i < len(list) && list[i].From < pos; i++ {
@@ -21,8 +21,8 @@ func Within(src string, list []Token, pos int) (Token, bool) {
 	return Token{}, false
 }
 
-// Indent is how deep the line after the text is indented, in steps, if the text ends where the line does: one
-// step for each line that has opened brackets, none inside of a raw string.
+// Indent returns the indentation, in steps, of a line after the text, if the text ends at the end of a
+// line: one step for each line that has opened brackets, and 0 inside of a raw string.
 func Indent(src string) int {
 	list := Scan(src)
 	if t, ok := Within(src, list, len(src)); ok && t.Raw(src) {
@@ -50,15 +50,15 @@ func Indent(src string) int {
 				steps = steps[:n-1]
 			}
 		}
-		if t.Command && t.Tok == LineEnd { // what is open there ends with the line
+		if t.Command && t.Tok == LineEnd { // brackets that the command opens end with its line
 			depth, steps = 0, nil
 		}
 	}
 	return depth
 }
 
-// Partner is the place of the bracket that belongs to the bracket at byte pos; at is -1 if there is none.
-// Bracket says whether a bracket is at pos at all.
+// Partner returns the place of the bracket that belongs to the bracket at byte pos, or -1 if there is
+// none. Bracket says whether there is a bracket at pos.
 func Partner(list []Token, pos int) (at int, bracket bool) {
 	i := sort.Search(len(list), func(i int) bool { return list[i].From >= pos })
 	if i == len(list) || list[i].From != pos {

@@ -13,7 +13,7 @@ type question struct {
 	pos  int
 }
 
-// An answer is what the session says about a place: its completions, or its hint.
+// An answer is the session's answer about a place: completions, or a hint.
 type answer struct {
 	question
 	completing bool
@@ -21,7 +21,7 @@ type answer struct {
 	list       []session.Completion
 	hint       session.Hint
 	hinted     bool
-	failed     any // what the session panicked with
+	failed     any // the value of the session's panic
 }
 
 // An asker asks the session about the cell that is being typed. Keys never wait for it: it asks one question
@@ -65,7 +65,7 @@ func (a *asker) completions(q question) (answer, bool) {
 	}
 }
 
-// askHint asks what belongs at a place; false: another question has not been answered yet.
+// askHint asks for the hint at a place. It returns false if an earlier question is not answered yet.
 func (a *asker) askHint(q question) bool {
 	if a.busy || a.hint == nil {
 		return false
@@ -94,7 +94,7 @@ func (a *asker) settle() {
 	}
 }
 
-// A hint is the line below the cell that says what belongs where the cursor is.
+// A hint is the line below the cell with the session's hint for the place of the cursor.
 type hint struct {
 	of    question // the place that was asked about last
 	shown bool
@@ -110,7 +110,7 @@ func (e *cellEditor) askHint() {
 	}
 }
 
-// answer takes what the session said.
+// answer uses the session's answer.
 func (e *cellEditor) answer(a answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"github.com/mcs-notebook/mcs/repl/term/paint"
 )
 
-// What stands below the cell: a menu, a hint, or a search.
+// The lines below the cell: a menu, a hint, or a search.
 
 // menuRows is how many completions are seen at once.
 const menuRows = 8
 
-// rows shows the menu: names, what they are, and what the chosen one does.
+// rows draws the menu: names, their kinds, and the documentation of the chosen one.
 func (m *menu) rows(th theme) func(width, rows int) []paint.Row {
 	return func(width, rows int) []paint.Row {
 		n := min(len(m.list), menuRows, max(rows-1, 1))
@@ -44,7 +44,8 @@ func (m *menu) rows(th theme) func(width, rows int) []paint.Row {
 	}
 }
 
-// foot is what the chosen completion does, and where it stands in a list that is longer than what is shown.
+// foot returns the documentation of the chosen completion, and its number in a list that is longer than
+// the menu.
 func (m *menu) foot(n int) string {
 	var parts []string
 	if m.selected >= 0 && m.list[m.selected].Doc != "" {
@@ -82,14 +83,14 @@ func (h *hint) row(th theme) func(width, rows int) []paint.Row {
 	}
 }
 
-// missingRow shows what the next line has to bring before Return runs the cell.
+// missingRow shows what the next line must add before Return runs the cell.
 func missingRow(th theme, what string) func(width, rows int) []paint.Row {
 	return func(width, _ int) []paint.Row {
 		return []paint.Row{paint.NewRow(width, th.span("  … missing "+what, grey))}
 	}
 }
 
-// row shows what is being searched for.
+// row shows the text of the search.
 func (s *search) row(th theme) func(width, rows int) []paint.Row {
 	return func(width, _ int) []paint.Row {
 		label := "  search: "

@@ -15,7 +15,7 @@ func named(c key.Code) key.Key   { return key.Key{Code: c} }
 func shifted(c key.Code) key.Key { return key.Key{Code: c, Mod: key.Shift} }
 func ctrled(c key.Code) key.Key  { return key.Key{Code: c, Mod: key.Ctrl} }
 
-// bindings say what keys do that type nothing; docs/cells.md lists them for people.
+// bindings maps keys that type no text to their operations; docs/cells.md lists them.
 var bindings map[key.Key]func(*cellEditor)
 
 // chords are the second keys behind Ctrl-X.
@@ -96,7 +96,7 @@ func (e *cellEditor) enter() {
 	}
 }
 
-// run runs the cell as it stands, wherever the cursor is. What is missing is for the session to say.
+// run runs the cell as it is, wherever the cursor is. If something is missing, the session says so.
 func (e *cellEditor) run() { e.submit(e.buf.Text()) }
 
 // takeSuggestion inserts the suggestion that is shown, up to its first n bytes.
@@ -191,7 +191,7 @@ func (e *cellEditor) deleteOrLeave() {
 	e.result = &result{err: io.EOF}
 }
 
-// clear clears the screen but for the cell.
+// clear clears the screen except the cell.
 func (e *cellEditor) clear() {
 	e.view.painter.Raw("\x1b[H\x1b[2J")
 	e.view.restart()

@@ -70,7 +70,7 @@ func (t theme) code(src string) string {
 	var b strings.Builder
 	for token := range tokens.Stdlib() {
 		c := chromaColour(token)
-		// A colour that spans lines would leak into whatever a front end puts at the start of a line.
+		// A colour that spans lines would also colour text that a front end puts at the start of a line.
 		for i, line := range strings.Split(token.Value, "\n") {
 			if i > 0 {
 				b.WriteByte('\n')

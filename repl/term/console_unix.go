@@ -13,8 +13,8 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// tty is the process's own terminal. Its raw mode is chzyer/readline's, which leaves the processing of output
-// on: what other goroutines and crashes print keeps its lines.
+// tty is the process's own terminal. Its raw mode is that of chzyer/readline, which leaves the processing
+// of output on: output of other goroutines and of crashes keeps its lines.
 type tty struct {
 	*os.File
 	saved   *readline.State // nil: not raw

@@ -25,8 +25,8 @@ func (e *dumbEditor) Older(func() []string)       {}
 func (e *dumbEditor) Status(string)               {}
 func (e *dumbEditor) Close() error                { return nil }
 
-// ReadCell reads lines until they are a cell; the prompt of the next one says what is missing. A text that
-// was put into the cell before cannot be changed: it is the cell.
+// ReadCell reads lines until they are a complete cell; the prompt of the next line says what is missing. A
+// text that was put into the cell before cannot be edited: it is the cell.
 func (e *dumbEditor) ReadCell(n int) (string, error) {
 	prompt := fmt.Sprintf("In [%d]: ", n)
 	text := ""
@@ -59,7 +59,7 @@ func (e *dumbEditor) ReadCell(n int) (string, error) {
 	}
 }
 
-// readLine reads one line and leaves what follows it to the next reader.
+// readLine reads one line. The text behind it stays for the next reader.
 func (e *dumbEditor) readLine() (string, error) {
 	interrupted, stop := e.interrupts.next()
 	defer stop()

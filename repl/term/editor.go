@@ -16,7 +16,7 @@ type editor interface {
 	// ReadCell gives the n-th cell when the person has submitted it. The error is io.EOF (Ctrl-D) or an
 	// *interruptError.
 	ReadCell(n int) (string, error)
-	// Remember adds a cell to what can be recalled.
+	// Remember adds a cell to the history that can be recalled.
 	Remember(cell string)
 	// Older adds the cells of earlier runs, which load reads while the prompt is there already.
 	Older(load func() []string)
@@ -24,8 +24,8 @@ type editor interface {
 	Prefill(text string)
 	// Print writes whole lines to the terminal, above the cell that is being typed if there is one.
 	Print(b []byte) (int, error)
-	// Status shows a line that is not complete, or progress, above the cell that is being typed; it replaces
-	// the one before.
+	// Status shows an unfinished line or progress above the cell that is being typed. It replaces the
+	// earlier status.
 	Status(line string)
 	Close() error
 }
@@ -44,7 +44,7 @@ type console interface {
 	Raw() error
 	Cooked() error
 	Size() (columns, rows int)
-	// Reflows says whether the terminal wraps what it shows anew when its width changes.
+	// Reflows says whether the terminal wraps shown text again when its width changes.
 	Reflows() bool
 	// Ahead is how many bytes were typed before Raw: Return is a line feed in them.
 	Ahead() int
@@ -192,7 +192,7 @@ func (e *cellEditor) ReadCell(n int) (string, error) {
 	}
 }
 
-// begin makes the terminal ready for the n-th cell, and gives what was typed ahead.
+// begin prepares the terminal for the n-th cell, and returns the bytes that were typed ahead.
 func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -256,7 +256,7 @@ func (e *cellEditor) feed(b []byte) {
 	e.keys.Feed(b)
 }
 
-// step obeys the keys that are complete and draws what they made. Idle says that the person may look at it.
+// step obeys the complete keys and draws the result. Idle says that the person may see it.
 func (e *cellEditor) step(idle bool) *result {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -276,7 +276,7 @@ func (e *cellEditor) step(idle bool) *result {
 	return e.result
 }
 
-// late takes the start of a sequence that was not completed for what it is.
+// late takes the bytes of an unfinished sequence as single keys.
 func (e *cellEditor) late() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -339,7 +339,7 @@ func (e *cellEditor) suspend() {
 	e.view.restart()
 }
 
-// finish shows the whole cell with what marks its end, and gives the terminal back.
+// finish shows the whole cell with its end mark, and gives the terminal back.
 func (e *cellEditor) finish(mark string) {
 	e.search, e.menu, e.hint = nil, nil, hint{}
 	e.sized()

@@ -13,7 +13,7 @@ type span struct {
 	colour   colour
 }
 
-// spansOf finds what is coloured in the text of a cell while it is typed, from its tokens.
+// spansOf returns the coloured spans of a cell that is being typed, from its tokens.
 func spansOf(src string, tokens []cell.Token) (spans []span) {
 	for _, t := range tokens {
 		if c := tokenColour(t.Tok, t.Text(src)); c != none {

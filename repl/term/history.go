@@ -93,8 +93,8 @@ func remember(cells []string, cell string) []string {
 // quoted is a word of six letters or more in quotes, somewhere behind on the line.
 const quoted = `[^\n]*["` + "`" + `][^"` + "`" + `\s]{6,}["` + "`" + `]`
 
-// secrets are signs that a cell holds what must not be found in a file: a password or key in quotes or in an
-// address, or something that has the form of a known kind of key.
+// secrets matches signs of a text that must not be found in a file: a password or key in quotes or in an
+// address, or a text in the form of a known kind of key.
 var secrets = lazy.Regexp(`(?i)(passw(or)?d|passphrase|secret|credential|api_?key|access_?key|auth_?key|auth_?token|access_?token|_token)` + quoted + `|` +
 	`\b(pw|pwd|pass)\b` + quoted + `|` +
 	`[a-z]://[^/\s"@:]*:[^/\s"@]+@|` +
@@ -151,8 +151,8 @@ func historyLine(cell string) []byte {
 	return append(line, '\n')
 }
 
-// historyCell reads what historyLine wrote. Of what json.Marshal writes of a string, strconv.Unquote reads
-// everything alike in a tenth of the time; every start reads the whole history.
+// historyCell reads a line of historyLine. For the strings that json.Marshal writes, strconv.Unquote gives
+// the same result in a tenth of the time, and every start reads the whole history.
 func historyCell(line []byte) (cell string, ok bool) {
 	text := strings.TrimRight(string(line), "\r\n")
 	if !strings.HasPrefix(text, `"`) {

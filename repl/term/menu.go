@@ -13,12 +13,13 @@ import (
 type menu struct {
 	from     int                  // they replace the bytes from here to the cursor
 	all      []session.Completion // as the session gave them
-	list     []session.Completion // those that fit what was typed since
+	list     []session.Completion // the completions that still fit the typed word
 	selected int                  // -1: none
-	top      int                  // the first one that is shown
+	top      int                  // the first visible one
 }
 
-// complete answers Tab: it adds what all completions have in common, and opens a menu if there are several.
+// complete answers Tab: it adds the common prefix of all completions, and opens a menu if there are
+// several.
 func (e *cellEditor) complete() {
 	if e.buf.InIndent() || e.buf.InRaw() {
 		e.buf.Type("\t")
@@ -51,7 +52,7 @@ func (e *cellEditor) completed(a answer) {
 	e.narrow()
 }
 
-// commonPrefix is what all completions begin with.
+// commonPrefix returns the common prefix of all completions.
 func commonPrefix(list []session.Completion) string {
 	common := list[0].Text
 	for _, c := range list[1:] {
@@ -72,8 +73,8 @@ func (e *cellEditor) accept(from int, c session.Completion) {
 	e.buf.Replace(from, e.buf.Pos(), c.Text)
 }
 
-// narrow keeps what fits the word before the cursor: first what begins with it, then what does but for
-// capital letters, then what has its letters in order.
+// narrow keeps the completions that fit the word before the cursor: first those that begin with it, then
+// those that do in another case, then those that have its letters in order.
 func (e *cellEditor) narrow() {
 	m := e.menu
 	pos := e.buf.Pos()
@@ -110,8 +111,8 @@ func subsequence(word, text string) bool {
 	return word == ""
 }
 
-// pressMenu obeys a key while a menu is open. False: the key means what it always does; the menu may be
-// closed.
+// pressMenu obeys a key while a menu is open. It returns false if the key has its usual meaning; the menu
+// may then be closed.
 func (e *cellEditor) pressMenu(k key.Key) bool {
 	m := e.menu
 	switch {
@@ -146,8 +147,8 @@ func (e *cellEditor) pressMenu(k key.Key) bool {
 	return true
 }
 
-// enterMenu takes the chosen completion. Return submits as always if none is chosen, or if it is there
-// already.
+// enterMenu takes the chosen completion. Return submits the cell as usual if none is chosen, or if the
+// text has it already.
 func (e *cellEditor) enterMenu() bool {
 	m := e.menu
 	e.menu = nil

@@ -23,7 +23,7 @@ func (e *cellEditor) editOutside() {
 	e.buf.Replace(0, len(e.buf.Text()), text)
 }
 
-// editText edits a text with the person's own editor: $VISUAL, $EDITOR, or what the system always has.
+// editText edits a text with the person's editor: $VISUAL, $EDITOR, or the system's default.
 func editText(text string) (string, error) {
 	dir, err := os.MkdirTemp("", "mcs")
 	if err != nil {

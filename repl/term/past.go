@@ -2,16 +2,16 @@ package term
 
 import "strings"
 
-// past is what can be recalled: the cells of this run and of earlier ones, the oldest first.
+// past has the cells that can be recalled, of this run and of earlier ones, the oldest first.
 type past struct {
 	cells   []string
 	changed map[int]string // cells that were recalled and changed, until a cell is submitted
-	at      int            // the cell that is shown; len(cells) is the one that is being typed
-	prefix  string         // what the cells must begin with
+	at      int            // index of the shown cell; len(cells) is the one that is being typed
+	prefix  string         // the recalled cells begin with it
 	shown   string         // the cell as it was recalled
 	walking bool           // nothing was typed since a cell was recalled
 
-	ghostOf, ghost string // the last suggestion, and for what
+	ghostOf, ghost string // the last suggestion, and the text that it is for
 }
 
 func (p *past) add(cell string) {
@@ -30,7 +30,7 @@ func (p *past) older(cells []string) {
 // restart begins at the newest end.
 func (p *past) restart() { p.at, p.walking, p.changed = len(p.cells), false, nil }
 
-// edited is told of each change of the text.
+// edited must be called at each change of the text.
 func (p *past) edited(text string) {
 	if text != p.shown {
 		p.walking = false
@@ -48,8 +48,8 @@ func (p *past) text(i int) string {
 	return ""
 }
 
-// step gives the next cell in a direction (-1 older, 1 newer) that begins with what stands before the cursor
-// and is not the one that is shown.
+// step returns the next cell in a direction (-1 older, 1 newer) that begins with the text before the
+// cursor and is not the shown one.
 func (p *past) step(direction int, text, before string) (cell string, ok bool) {
 	if !p.walking {
 		p.prefix = before
@@ -63,7 +63,7 @@ func (p *past) step(direction int, text, before string) (cell string, ok bool) {
 	return "", false
 }
 
-// jump gives the oldest cell (-1), or the one that was being typed (1).
+// jump returns the oldest cell (-1), or the one that was being typed (1).
 func (p *past) jump(direction int, text string) (cell string, ok bool) {
 	to := len(p.cells)
 	if direction < 0 {
@@ -88,8 +88,8 @@ func (p *past) leave(to int, text string) {
 	p.at, p.walking, p.shown = to, true, p.text(to)
 }
 
-// suggest is how the newest cell goes on that begins with text; what looks like a secret is never shown
-// unasked.
+// suggest returns the rest of the newest cell that begins with text. It never suggests a text that looks
+// like a secret.
 func (p *past) suggest(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""

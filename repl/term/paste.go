@@ -12,9 +12,8 @@ var (
 	blankPrompt = lazy.Regexp(`^In \[\d+\]:$|^>>>$|^\$$`)
 )
 
-// withoutPrompts takes the cells out of a piece of a session that was copied from a terminal or a page, of
-// this notebook or of another one: prompts go, and so does what the cells have put out. Other text stays as
-// it is.
+// withoutPrompts extracts the cells from a text copied from a session of this or another notebook: it
+// removes prompts and the output of cells. It leaves other text unchanged.
 func withoutPrompts(text string) string {
 	lines := strings.Split(text, "\n")
 	if !cellPrompt().MatchString(lines[0]) {

@@ -11,11 +11,11 @@ import (
 // A search goes through the history while its text is typed (Ctrl-R).
 type search struct {
 	query     string
-	at        int // the cell that is shown; len(cells): none yet
+	at        int // index of the shown cell; len(cells): none yet
 	match     int // where in it, -1: nowhere
 	direction int
 	failed    bool
-	before    edit.Buffer // what was there when the search began
+	before    edit.Buffer // the text before the search began
 }
 
 func (e *cellEditor) startSearch(direction int) {
@@ -23,7 +23,8 @@ func (e *cellEditor) startSearch(direction int) {
 	e.search = &search{at: len(e.past.cells), match: -1, direction: direction, before: e.buf}
 }
 
-// pressSearch obeys a key in a search. False: the search is over, and the key means what it always does.
+// pressSearch obeys a key in a search. It returns false if the search is over and the key has its usual
+// meaning.
 func (e *cellEditor) pressSearch(k key.Key) bool {
 	s := e.search
 	switch {
@@ -49,8 +50,8 @@ func (e *cellEditor) pressSearch(k key.Key) bool {
 		e.searchFor(s.query + string(rune(k.Code)))
 	case k.Code == key.None:
 	case s.failed && s.match < 0:
-		// The cell that is shown is not what the query says: no key takes it, least of all Return, which
-		// would run it.
+		// The shown cell does not match the query: no key takes it, least of all Return, which would run
+		// it.
 		e.buf, e.search = s.before, nil
 	default:
 		e.search = nil
@@ -59,7 +60,7 @@ func (e *cellEditor) pressSearch(k key.Key) bool {
 	return true
 }
 
-// searchFor looks for another text, from the newest cell or from the one that is shown.
+// searchFor looks for another text, from the newest cell or from the shown one.
 func (e *cellEditor) searchFor(query string) {
 	s := e.search
 	longer := strings.HasPrefix(query, s.query)
@@ -89,7 +90,7 @@ func (e *cellEditor) searchFrom(i, direction int, not string) {
 	}
 	cell, at := e.past.find(s.query, i, direction, not)
 	if s.failed = cell < 0; s.failed {
-		if not == "" { // the query is nowhere; otherwise the cell that is shown is the last one that has it
+		if not == "" { // no cell has the query; otherwise the shown cell is the last that has it
 			s.match = -1
 		}
 		return

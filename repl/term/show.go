@@ -10,19 +10,17 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A preloader is a value with cells that can be recalled with the arrow keys once it was shown: what %load
-// gives.
+// A preloader is a value with cells that the arrow keys recall once the value was shown, as %load returns.
 type preloader interface {
 	Preload() []string
 }
 
-// An editable is a value with a text that the person wants to edit: what %edit gives.
+// An editable is a value with a text that the person wants to edit, as %edit returns.
 type editable interface {
 	Edit() string
 }
 
-// edit lets the person change a text with a program of their own, and puts what they made of it into the next
-// cell.
+// edit lets the person change a text with an editor, and puts the result into the next cell.
 func (nb *notebook) edit(text string) {
 	changed, err := editText(text)
 	if err != nil {
@@ -32,7 +30,7 @@ func (nb *notebook) edit(text string) {
 	nb.editor.Prefill(changed)
 }
 
-// prompt stands in front of the value of In[n]; there is none in front of what commands show.
+// prompt returns the prompt of the value of In[n], and "" for values of commands.
 func prompt(n int) string {
 	if n == 0 {
 		return ""
@@ -40,8 +38,8 @@ func prompt(n int) string {
 	return fmt.Sprintf("Out[%d]: ", n)
 }
 
-// render writes a value for the terminal as it is now, while its cell runs. What the notebook has to do
-// something with is left as it is: it comes from commands, and holds no values of cells.
+// render writes a value for the terminal in its current state, while the cell runs. It leaves values
+// unchanged that the notebook itself uses: commands return them, and they contain no values of cells.
 func (nb *notebook) render(v display.Value, result int) display.Value {
 	switch v.(type) {
 	case preloader, editable:
@@ -50,7 +48,7 @@ func (nb *notebook) render(v display.Value, result int) display.Value {
 	return display.Render(v, columns()-len(prompt(result)), nb.theme.style())
 }
 
-// show prints what a cell has to show.
+// show prints the values of a cell.
 func (nb *notebook) show(r session.Result) {
 	for i, v := range r.Shown {
 		if v == nil {

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// errCancelled is what a read gives that was given up before anything was typed.
+// errCancelled is the error of a read that was given up before anything was typed.
 var errCancelled = errors.New("read cancelled")
 
-// A source shares one blocking reader, the terminal, between readers that may give up: the editor, and a cell
-// that reads standard input and is interrupted. A read of a terminal cannot be interrupted; what a read that
-// was given up brings later goes to the next reader.
+// A source shares one blocking reader, the terminal, between readers that may give up: the editor, and a
+// cell that reads standard input and is interrupted. A read of a terminal cannot be interrupted; if its
+// reader has given up, the text that it brings goes to the next reader.
 type source struct {
 	reads  chan struct{}
 	chunks chan chunk
@@ -40,7 +40,7 @@ func newSource(r io.Reader) *source {
 	return s
 }
 
-// ask makes chunks receive what is typed next. The goroutine that receives it calls answered.
+// ask makes chunks receive the next typed text. The goroutine that receives it calls answered.
 func (s *source) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *source) answered() {
 	s.pending = false
 }
 
-// take gives what was read and not used, without waiting.
+// take returns text that was read and not used, without waiting.
 func (s *source) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *source) take() []byte {
 	return rest
 }
 
-// read gives what is there, or waits for more until cancel is closed.
+// read returns the available text, or waits for more until cancel is closed.
 func (s *source) read(p []byte, cancel <-chan struct{}) (int, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -98,7 +98,7 @@ func (s *source) read(p []byte, cancel <-chan struct{}) (int, error) {
 	return n, nil
 }
 
-// unread puts bytes back in front of what comes next.
+// unread puts bytes back in front of the unread ones.
 func (s *source) unread(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (in *cellInput) attach(cancel <-chan struct{}) {
 	in.cancel = cancel
 }
 
-// Read reads what the person types while the cell runs. An interrupted cell reads the end of the file, and so
-// does what outlives its cell.
+// Read reads text that the person types while the cell runs. An interrupted cell reads the end of the
+// file, and so do goroutines that outlive their cell.
 func (in *cellInput) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	cancel := in.cancel
@@ -137,7 +137,7 @@ func (in *cellInput) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// yield gives up what was typed ahead, for a cell that reads standard input. The keyboard sends Return as a
+// yield returns the text typed ahead, for a cell that reads standard input. The keyboard sends Return as a
 // carriage return.
 func (e *cellEditor) yield() []byte {
 	e.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableSequences makes the console obey escape sequences. A console that cannot shows them, which is all
-// that an error could say.
+// enableSequences makes the console obey escape sequences. A console that cannot do so shows them as text,
+// so an error would add nothing.
 func enableSequences() {
 	out := windows.Handle(os.Stdout.Fd())
 	var mode uint32

@@ -1,11 +1,11 @@
-// Package term is the notebook in a terminal: it reads cells, runs them in a session and shows what they
-// give.
+// Package term is the notebook in a terminal: it reads cells, runs them in a session and shows their
+// values.
 //
-// The terminal is the process's own. Bytes come in through a source that the editor and running cells share
-// (source.go), become keys (package key), operations on a buffer (bindings.go, package edit) and rows on the
-// screen (view.go, package paint); a cell that is submitted runs in a [Session], and its results go out
-// coloured by a theme. Reading order: term.go, show.go, editor.go, bindings.go, view.go, then what hangs on
-// them: past.go and search.go (the history), menu.go, ask.go and below.go (what the session knows about the
+// The terminal is the process's own. Bytes come in through a source that the editor and running cells
+// share (source.go). They become keys (package key), operations on a buffer (bindings.go, package edit)
+// and rows on the screen (view.go, package paint). A submitted cell runs in a [Session], and its values
+// are printed in the colours of a theme. Reading order: term.go, show.go, editor.go, bindings.go, view.go;
+// then past.go and search.go (the history), menu.go, ask.go and below.go (the session's answers about the
 // place of the cursor), console_unix.go.
 package term
 
@@ -30,7 +30,7 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// A Session is what the terminal needs of a session; *session.Session is one.
+// A Session is the terminal's view of a session; *session.Session implements it.
 type Session interface {
 	Run(ctx context.Context, cell string) session.Result
 	Next() int
@@ -39,7 +39,7 @@ type Session interface {
 	Close() error
 }
 
-// Options say what the notebook works with.
+// Options configure the notebook.
 type Options struct {
 	// Open starts the session. The terminal has filled in the streams and the progress; Open adds the rest.
 	Open func(session.Options) (Session, error)
@@ -52,7 +52,7 @@ type Options struct {
 	Preload []string
 }
 
-// IsTerminal says whether a person sits at both ends: standard input and standard output are terminals.
+// IsTerminal says whether standard input and standard output are both terminals.
 func IsTerminal() bool {
 	return xterm.IsTerminal(int(os.Stdin.Fd())) && xterm.IsTerminal(int(os.Stdout.Fd()))
 }
@@ -70,7 +70,8 @@ type notebook struct {
 	hinted     int                         // Ctrl-C on empty lines in a row
 }
 
-// Run is the notebook: it returns when the person leaves (nil), when the terminal goes away or ctx ends.
+// Run runs the notebook. It returns nil when the person leaves, when the terminal goes away, or when ctx
+// ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -189,7 +190,7 @@ func (nb *notebook) loop(ctx context.Context) error {
 	}
 }
 
-// interrupted answers Ctrl-C while nothing runs: a person who presses it again wants to leave.
+// interrupted answers Ctrl-C while no cell runs: a second press leaves the notebook.
 func (nb *notebook) interrupted(e *interruptError) {
 	if !e.empty {
 		nb.hinted = 0
@@ -201,7 +202,7 @@ func (nb *notebook) interrupted(e *interruptError) {
 	}
 }
 
-// run runs one cell and shows what it gives.
+// run runs one cell and shows its values.
 func (nb *notebook) run(ctx context.Context, cell string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -248,18 +249,19 @@ func (nb *notebook) pressed(n int, cancel func()) {
 const (
 	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
 	exitTerminated  = 143 // 128 + SIGTERM
-	// lastMoment is how long what runs has to stop, or to begin to save, when the process is to end.
+	// lastMoment is the time for running code to stop, or to begin to save, before the process ends.
 	lastMoment = 800 * time.Millisecond
 	// lastSave is how long it may then take to save.
 	lastSave = 30 * time.Second
 )
 
-// leaveSoon ends the process whatever the session does then, but not in the middle of a file.
+// leaveSoon ends the process after lastMoment, whatever the session does then, but not in the middle of
+// writing a file.
 func (nb *notebook) leaveSoon(code int) *time.Timer {
 	return time.AfterFunc(lastMoment, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lastSave)
 		defer cancel()
-		_ = durable.Settle(ctx) // what takes longer stays as it was
+		_ = durable.Settle(ctx) // a file that takes longer keeps its old contents
 		nb.leave(code)
 	})
 }

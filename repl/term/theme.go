@@ -25,7 +25,7 @@ const (
 	boldGreen colour = "1;32"
 
 	paired colour = "1;4" // brackets that belong together
-	found  colour = "7"   // what a search has found
+	found  colour = "7"   // matches of a search
 	chosen colour = "1;36"
 )
 

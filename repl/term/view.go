@@ -9,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/term/paint"
 )
 
-// A scene is what the editor wants to be seen.
+// A scene is the content that the editor wants on the screen.
 type scene struct {
 	prompt string
 	text   string
@@ -48,7 +48,7 @@ type view struct {
 
 	scanned string // the text that tokens are of
 	tokens  []cell.Token
-	missing string          // what a text of several lines waits for
+	missing string          // what a text of several lines still needs
 	cells   [2][]paint.Cell // memory of the frame on the screen and of the next one, in turn
 	topLine int             // the first line of the cell that is shown, and
 	topRow  int             // how many of its rows are not
@@ -102,7 +102,7 @@ func (v *view) window(s scene, room int) paint.Frame {
 		}
 		v.topRow = max(v.topRow, f.Y-room+1)
 		below := len(f.Rows) - v.topRow
-		if below < room && last == len(starts)-1 && (v.topRow > 0 || v.topLine > 0) { // there is room for what is above
+		if below < room && last == len(starts)-1 && (v.topRow > 0 || v.topLine > 0) { // there is room for the lines above
 			if v.topRow > 0 {
 				v.topRow = max(v.topRow-(room-below), 0)
 			}
@@ -211,7 +211,7 @@ func (v *view) text(l *paint.Layout, s scene, spans []span, from, to int) []span
 	return spans
 }
 
-// scan keeps what is known of the text up to date.
+// scan updates the data about the text.
 func (v *view) scan(text string) {
 	if v.scanned != text {
 		v.tokens = cell.Update(v.tokens, v.scanned, text)
@@ -231,8 +231,7 @@ func (v *view) coloured(text string, from, to int) []span {
 	return spansOf(text, v.tokens[first:last])
 }
 
-// marked adds to spans what depends on the cursor: brackets that belong together, and what a search has
-// found.
+// marked adds spans that depend on the cursor: matching brackets, and the matches of a search.
 func (v *view) marked(s scene, spans []span) []span {
 	if s.match[1] > s.match[0] {
 		return overlay(spans, span{s.match[0], s.match[1], found})

@@ -1,10 +1,10 @@
-// Package edit is the text of a cell while it is typed: a [Buffer] with a cursor and the operations that keys
-// stand for.
+// Package edit is the text of a cell while it is typed: a [Buffer] with a cursor, and the operations of
+// keys.
 //
-// It does no input or output and knows no screen. The text is what the session will get, with tabs as
-// indentation; the cursor is a byte offset that never splits what a person sees as one character. Every
-// change goes through replace, which is how undo knows it. Files: buffer.go (text, cursor, undo), move.go
-// (motions), kill.go (cutting and pasting), code.go (what depends on the text being Go).
+// It does no input or output and knows no screen. The session gets the text unchanged, with tabs as
+// indentation. The cursor is a byte offset that is never inside of one visible character. Every change
+// goes through replace, which records it for undo. Files: buffer.go (text, cursor, undo), move.go
+// (motions), kill.go (cutting and pasting), code.go (operations for Go text).
 package edit
 
 import (
@@ -28,7 +28,7 @@ type Buffer struct {
 	kills      ring
 }
 
-// An action is what the newest operation was, for those that go on where the one before has stopped.
+// An action is the kind of the newest operation, for operations that continue the one before.
 type action int
 
 const (
@@ -49,13 +49,13 @@ type change struct {
 // undoLimit is how many bytes of text the undo history may hold.
 const undoLimit = 16 << 20
 
-// Text is the whole text.
+// Text returns the whole text.
 func (b *Buffer) Text() string { return b.text }
 
-// Pos is the cursor, in bytes.
+// Pos returns the cursor, as a byte offset.
 func (b *Buffer) Pos() int { return b.pos }
 
-// Set replaces the text as a whole, without a way to undo it; the cut texts stay.
+// Set replaces the whole text and forgets the changes to undo; the cut texts stay.
 func (b *Buffer) Set(text string, pos int) {
 	*b = Buffer{text: strings.ReplaceAll(text, "\r", ""), kills: b.kills}
 	b.place(pos)
@@ -67,7 +67,7 @@ func (b *Buffer) Place(pos int) {
 	b.place(pos)
 }
 
-// Break ends what would go on: the next change is undone by itself.
+// Break ends a row of operations: the next change is undone by itself.
 func (b *Buffer) Break() { b.begin(other) }
 
 func (b *Buffer) begin(a action) { b.before, b.action = b.action, a }
@@ -78,7 +78,7 @@ func (b *Buffer) place(pos int) {
 		pos++
 	}
 	b.pos = pos
-	if pos == 0 || pos == len(b.text) || b.text[pos] < utf8.RuneSelf { // nothing joins with what is before it
+	if pos == 0 || pos == len(b.text) || b.text[pos] < utf8.RuneSelf { // no character joins with the one before it
 		return
 	}
 	start := strings.LastIndexByte(b.text[:pos], '\n') + 1
@@ -88,7 +88,7 @@ func (b *Buffer) place(pos int) {
 	}
 }
 
-// replace is the one place where the text changes. The cursor goes behind the new text.
+// replace makes every change of the text. The cursor goes behind the new text.
 func (b *Buffer) replace(from, to int, text string) {
 	if from == to && text == "" {
 		return
@@ -107,7 +107,7 @@ func (b *Buffer) replace(from, to int, text string) {
 	b.place(from + len(text))
 }
 
-// merge adds a change to the one before: what was typed in a row is undone word by word.
+// merge adds a change to the one before, so that text typed in a row is undone word by word.
 func (b *Buffer) merge(c change) bool {
 	n := len(b.undo)
 	if n == 0 || b.action != typing || b.before != typing || c.old != "" || c.new == "\n" {
@@ -121,7 +121,7 @@ func (b *Buffer) merge(c change) bool {
 	return true
 }
 
-// Undo takes back the newest change; false: there is none.
+// Undo takes back the newest change. It returns false if there is none.
 func (b *Buffer) Undo() bool {
 	b.begin(other)
 	n := len(b.undo)
@@ -136,7 +136,7 @@ func (b *Buffer) Undo() bool {
 	return true
 }
 
-// Redo makes the change again that was undone last; false: there is none.
+// Redo makes the newest undone change again. It returns false if there is none.
 func (b *Buffer) Redo() bool {
 	b.begin(other)
 	n := len(b.redo)
@@ -151,7 +151,7 @@ func (b *Buffer) Redo() bool {
 	return true
 }
 
-// Type inserts what a key types.
+// Type inserts the text of a key.
 func (b *Buffer) Type(s string) {
 	b.begin(typing)
 	b.replace(b.pos, b.pos, s)

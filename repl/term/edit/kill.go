@@ -5,17 +5,17 @@ import "unicode"
 // A ring holds the texts that were cut, the newest last.
 type ring struct {
 	texts []string
-	at    int // the one that was yanked
+	at    int // index of the text that was pasted
 	from  int // where it was put
 }
 
 const ringSize = 32
 
-// kill cuts the bytes from…to. What is cut in a row is one text.
+// kill cuts the bytes from…to. Cuts in a row become one text.
 func (b *Buffer) kill(from, to int) {
 	b.begin(killing)
 	if from == to {
-		if b.before != killing { // nothing was cut: the next text is one of its own
+		if b.before != killing { // nothing was cut: the next cut is a text of its own
 			b.action = other
 		}
 		return
@@ -58,7 +58,7 @@ func (b *Buffer) KillBlank()     { b.kill(b.back(func(r rune) bool { return !uni
 func (b *Buffer) KillWordLeft()  { b.kill(b.back(wordRune), b.pos) }
 func (b *Buffer) KillWordRight() { b.kill(b.pos, b.wordRight()) }
 
-// Yank inserts the text that was cut last.
+// Yank inserts the newest cut text.
 func (b *Buffer) Yank() {
 	n := len(b.kills.texts)
 	if n == 0 {
@@ -70,7 +70,7 @@ func (b *Buffer) Yank() {
 	b.replace(b.pos, b.pos, b.kills.texts[n-1])
 }
 
-// YankPop replaces the text that was just inserted by the one that was cut before it.
+// YankPop replaces the text that was just inserted by the one cut before it.
 func (b *Buffer) YankPop() {
 	if b.action != yanking {
 		return

@@ -76,8 +76,8 @@ func (b *Buffer) Finish() { b.Place(len(b.text)) }
 // indentLen is how many blanks s begins with.
 func indentLen(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// Up and Down move to the line above or below and keep the column, as far as lines are long enough; false:
-// there is no such line.
+// Up and Down move to the line above or below and keep the column, as far as lines are long enough. They
+// return false if there is no such line.
 func (b *Buffer) Up() bool {
 	start := b.lineStart()
 	if start == 0 {
@@ -125,8 +125,8 @@ func advance(column int, cluster string) int {
 	return ClusterColumns(cluster)
 }
 
-// ClusterColumns is how many columns a character takes on the screen: 2 for most of those from East Asia and
-// emoji. What a screen cannot show takes one, for the sign that stands for it.
+// ClusterColumns returns the number of columns of a character on the screen: 2 for most characters from
+// East Asia and emoji. A character that a screen cannot show takes one column, for a sign in its place.
 func ClusterColumns(cluster string) int {
 	if len(cluster) == 1 {
 		return 1
@@ -134,7 +134,7 @@ func ClusterColumns(cluster string) int {
 	return max(runewidth.StringWidth(cluster), 1)
 }
 
-// Columns is how many columns a line takes, with tabs as indentation.
+// Columns returns the number of columns of a line, with tabs as indentation.
 func Columns(line string) int {
 	column := 0
 	for clusters := graphemes.FromString(line); clusters.Next(); {

@@ -24,25 +24,25 @@ type Decoder struct {
 	seen    int // bytes of an open paste that hold no end of it
 }
 
-// Feed adds bytes to what waits to be decoded.
+// Feed adds bytes to decode.
 func (d *Decoder) Feed(b []byte) { d.buf = append(d.buf, b...) }
 
-// Blank says whether the next byte that waits is a blank or a tab.
+// Blank says whether the next undecoded byte is a blank or a tab.
 func (d *Decoder) Blank() bool { return len(d.buf) > 0 && (d.buf[0] == ' ' || d.buf[0] == '\t') }
 
-// Open says whether the bytes that wait are the start of a key that is not complete: after a while Next(true)
-// takes them for what they are. A paste stays open however long it takes.
+// Open says whether the undecoded bytes are the start of an unfinished key: after a while Next(true) takes
+// them as single keys. A paste stays open however long it takes.
 func (d *Decoder) Open() bool { return len(d.buf) > 0 && !d.pasting }
 
-// Take gives up what waits and returns it.
+// Take removes the undecoded bytes and returns them.
 func (d *Decoder) Take() []byte {
 	rest := d.buf
 	*d = Decoder{}
 	return rest
 }
 
-// Next gives the next key; ok is false if more bytes are needed. Final says that no more will come soon, so
-// that the bytes of an incomplete sequence are keys of their own.
+// Next returns the next key; ok is false if more bytes are needed. Final says that no more bytes will come
+// soon, so that the bytes of an unfinished sequence are single keys.
 func (d *Decoder) Next(final bool) (k Key, ok bool) {
 	for len(d.buf) > 0 {
 		if d.pasting {
@@ -70,7 +70,7 @@ func (d *Decoder) drop(n int) {
 	}
 }
 
-// paste looks for the end of a paste in what came since it last looked.
+// paste looks for the end of a paste in the bytes that are new since the last look.
 func (d *Decoder) paste() (Key, bool) {
 	i := bytes.Index(d.buf[d.seen:], pasteEnd)
 	if i < 0 {
@@ -84,8 +84,8 @@ func (d *Decoder) paste() (Key, bool) {
 	return k, true
 }
 
-// Clean keeps what can stand in a cell: line breaks of all kinds become one, other control characters and
-// byte order marks go, and bytes that are not UTF-8 become U+FFFD.
+// Clean keeps the characters that may stand in a cell: all kinds of line breaks become one, other control
+// characters and byte order marks go, and bytes that are not UTF-8 become U+FFFD.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexByte(s, '\r') >= 0 {
@@ -142,7 +142,7 @@ func decodeEscape(b []byte, final bool) (k Key, n int) {
 		}
 		return Key{}, 0
 	}
-	within := b[:min(len(b), maxSequence)] // what comes later ends none, however much is there already
+	within := b[:min(len(b), maxSequence)] // later bytes do not end a sequence, however many there are already
 	switch b[1] {
 	case '[':
 		k, n = decodeCSI(within)
@@ -169,13 +169,13 @@ func decodeEscape(b []byte, final bool) (k Key, n int) {
 		}
 	}
 	if n == 0 && (final || len(b) >= maxSequence && b[1] != ']') {
-		// What looked like a sequence was Alt with a key.
+		// The bytes were Alt with a key, not a sequence.
 		return Key{Code: Code(b[1]), Mod: Alt}, 2
 	}
 	return k, n
 }
 
-// decodeString swallows what terminals answer to questions: it ends in BEL or ESC \.
+// decodeString swallows answers of terminals, which end in BEL or ESC \.
 func decodeString(b []byte) (Key, int) {
 	for i := 2; i < len(b); i++ {
 		switch {
@@ -244,8 +244,8 @@ func decodeCSI(b []byte) (Key, int) {
 	return csiKey(string(b[2:end]), b[end]), end + 1
 }
 
-// rxvtShift says whether a sequence ends here, with the dollar sign that rxvt sends for Shift. It is also
-// part of what terminals answer to questions, which begins with a question mark.
+// rxvtShift says whether a sequence ends here, with the dollar sign that rxvt sends for Shift. Answers of
+// terminals contain that sign as well; they begin with a question mark.
 func rxvtShift(seq []byte) bool { return seq[len(seq)-1] == '$' && seq[0] != '?' }
 
 // csiKey names the key of CSI params final.
@@ -287,7 +287,7 @@ func unicodeKey(n int) (Key, bool) {
 	return Key{Code: Code(n)}, true
 }
 
-// numbers are the first three parameters, 0 where there is none.
+// numbers returns the first three parameters, with 0 for a missing one.
 func numbers(params string) (n [3]int) {
 	for i, p := range strings.SplitN(params, ";", 4) {
 		if i < len(n) {

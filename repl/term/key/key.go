@@ -1,22 +1,22 @@
-// Package key tells keys apart: the bytes that a terminal sends become [Key] values.
+// Package key turns the bytes that a terminal sends into [Key] values.
 //
 // A terminal sends text as UTF-8, Ctrl with a letter as a control character, Alt as ESC in front, and
-// everything else as an escape sequence of which each terminal has its own dialect. The [Decoder] knows those
-// of xterm, tmux, screen, rxvt, the Linux console and the two extended encodings (CSI … u, CSI 27 ; … ~). It
-// keeps no clock: the reader of the terminal says when nothing more has come for a while, so that ESC was the
-// key.
+// every other key as an escape sequence, in a dialect of its own. The [Decoder] knows the dialects of
+// xterm, tmux, screen, rxvt, the Linux console and the two extended encodings (CSI … u, CSI 27 ; … ~). It
+// has no clock: the reader of the terminal says when no byte has come for a while, so that a single ESC
+// was a key.
 package key
 
 import "strings"
 
-// A Key is one key as it was pressed, or one paste. Keys are comparable, so that a map can say what they do.
+// A Key is one pressed key, or one paste. Keys are comparable, so they can be the keys of a map.
 type Key struct {
 	Code Code
 	Mod  Mod
 	Text string // of a Paste
 }
 
-// A Code is the rune that a key types, or the name of a key that types none.
+// A Code is the rune that a key types, or the name of a key that types no text.
 type Code rune
 
 // Keys that type nothing lie above Unicode.
@@ -40,10 +40,10 @@ const (
 	F1    // F2…F12 follow
 )
 
-// F is the n-th function key.
+// F returns the n-th function key.
 func F(n int) Code { return F1 + Code(n-1) }
 
-// A Mod is a set of keys that are held.
+// A Mod is a set of modifier keys.
 type Mod uint8
 
 // The values are xterm's, which sends 1 + the sum.
@@ -60,7 +60,7 @@ var names = map[Code]string{
 	' ': "Space",
 }
 
-// String is the key's name as documentation writes it: Ctrl-Left, Alt-f, x.
+// String returns the key's name in documentation: Ctrl-Left, Alt-f, x.
 func (k Key) String() string {
 	var b strings.Builder
 	for _, m := range []struct {

@@ -1,10 +1,10 @@
-// Package paint draws what a person edits on a terminal.
+// Package paint draws text that a person edits on a terminal.
 //
-// A [Layout] turns styled text into a [Frame]: rows of cells as wide as the window, and the cursor's place. A
-// [Painter] knows which frame the terminal shows and writes what turns it into another one: only what
-// differs. A frame hangs below whatever was printed before; nothing here knows or asks where on the screen
-// that is, so all motion is relative to the frame's first row. Only what every terminal since the VT100's
-// successors does is used: no terminfo, no questions.
+// A [Layout] turns styled text into a [Frame]: rows of cells as wide as the window, and the cursor's
+// place. A [Painter] knows the frame on the terminal and writes only the differences to another one. A
+// frame hangs below earlier output. The package does not know its place on the screen, so all motion is
+// relative to the frame's first row. It uses only sequences that all successors of the VT100 know: no
+// terminfo, no questions.
 package paint
 
 import (
@@ -26,7 +26,7 @@ type Cell struct {
 	Style   Style
 }
 
-// A Row is a line of the screen. What follows its cells is blank.
+// A Row is a line of the screen, blank behind its cells.
 type Row []Cell
 
 // columns is how much of the window's width the row takes.
@@ -37,8 +37,7 @@ func (r Row) columns() (n int) {
 	return n
 }
 
-// A Frame is what the terminal is to show, and where the cursor is: row Y of Rows, column X, both counted
-// from 0.
+// A Frame is the content of the terminal with the cursor: row Y of Rows, column X, both counted from 0.
 type Frame struct {
 	Rows []Row
 	X, Y int
@@ -50,7 +49,7 @@ type Span struct {
 	Style Style
 }
 
-// A Layout puts text into rows. Lines that are too long go on in the next row.
+// A Layout puts text into rows. A line that is too long continues in the next row.
 type Layout struct {
 	width  int
 	margin int // where rows after the first begin
@@ -63,7 +62,7 @@ type Layout struct {
 	memory []Cell // that rows are cut from
 }
 
-// NewLayout lays out for a window of width columns; all rows but the first begin at column margin.
+// NewLayout makes a layout for a window of width columns; all rows but the first begin at column margin.
 func NewLayout(width, margin int) *Layout {
 	l := &Layout{width: max(width, 2), rows: []Row{nil}}
 	if margin <= l.width/2 {

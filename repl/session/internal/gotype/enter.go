@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// The code of a method of a compiled type is at an address, and is called without the context that a closure
-// has. So there are entries in assembly, each of which calls the closure that has its number.
+// The code of a method of a compiled type has an address, and is called without the context of a closure.
+// So there are entries in assembly; each calls the closure with its number.
 
 // maxEntries is how many entries there are: two for each method of a type's values, one for each other of its
 // pointers.
@@ -35,7 +35,7 @@ var _, _ = entries, enterClosure
 func entries()
 func enterClosure()
 
-// enter makes code of a function: what calls it calls f.
+// enter returns the address of code that calls f.
 func enter(f reflect.Value) (code unsafe.Pointer, err error) {
 	entered.Lock()
 	defer entered.Unlock()

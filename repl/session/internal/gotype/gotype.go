@@ -25,12 +25,12 @@ import (
 	"unsafe"
 )
 
-// A Type is a type that is being made, together with the type of pointers to it.
+// A Type is a type under construction, with the type of pointers to it.
 type Type struct {
 	t, pointer *block
 }
 
-// A block is one description with what follows it in memory.
+// A block is a description and the data behind it in memory.
 type block struct {
 	*rtype
 	uncommon *uncommonType
@@ -38,7 +38,7 @@ type block struct {
 	methods  []methodType
 }
 
-// A Head is what is known of a type before it is defined.
+// A Head has the properties of a type that are known before it is defined.
 type Head struct {
 	Kind reflect.Kind
 	// Text is how the type is written: main.Point, or struct { x int }. Defined says that it has a name,
@@ -100,18 +100,18 @@ func (b *block) copyLayout(like *rtype) {
 	b.flags |= like.flags &^ (flagUncommon | flagExtraStar | flagNamed)
 }
 
-// Reflect is the type for package reflect.
+// Reflect returns the type for package reflect.
 func (t *Type) Reflect() reflect.Type { return reflected(t.t.rtype) }
 
-// A Field is one of a struct.
+// A Field is a field of a struct.
 type Field struct {
 	Name, Tag string
 	Type      reflect.Type
 	Embedded  bool
 }
 
-// Define says what the type is made of: it gets the layout and the elements of another, whose kind it has.
-// That may be done first with a type that only lies in memory in the same way, and then with the right one.
+// Define gives the type the layout and the elements of another type, which has the same kind. It may be
+// called first with a type that only has the right layout in memory, and then with the right type.
 func (t *Type) Define(under reflect.Type) {
 	from := unsafe.Pointer(describe(under))
 	to := unsafe.Pointer(t.t.rtype)
@@ -150,7 +150,7 @@ func (t *Type) Define(under reflect.Type) {
 	}
 }
 
-// DefineStruct says what a struct is made of; path is the package that its fields belong to.
+// DefineStruct gives the type the fields of a struct; path is the package of the fields.
 func (t *Type) DefineStruct(path string, fields []Field) {
 	plain := make([]reflect.StructField, len(fields))
 	blank := false
@@ -175,22 +175,22 @@ func (t *Type) DefineStruct(path string, fields []Field) {
 	}
 }
 
-// SetField gives a field of a struct a type that lies in memory, and is compared, as the one does that it was
-// defined with.
+// SetField gives a field of a struct another type, with the same layout and the same comparison as the
+// type that it was defined with.
 func (t *Type) SetField(i int, typ reflect.Type) {
 	(*structType)(unsafe.Pointer(t.t.rtype)).fields[i].typ = describe(typ)
 }
 
-// A Method is an exported method. Type is its type without the receiver. Call is what it does: the receiver
-// is a value of the type, or a pointer to it where the method is one of those.
+// A Method is an exported method. Type is its type without the receiver. Call is its code: the receiver is
+// a value of the type, or a pointer to it for a pointer method.
 type Method struct {
 	Name string
 	Type reflect.Type
 	Call func(recv reflect.Value, args []reflect.Value) []reflect.Value
 }
 
-// SetMethods gives the type, and the pointers to it, as many methods as were declared. It fails when the
-// program has no room for the code of more methods.
+// SetMethods sets the methods of the type and of pointers to it, of the numbers that were declared. It
+// fails when the program has no more entries for the code of methods.
 func (t *Type) SetMethods(values, pointers []Method) error {
 	this := t.Reflect()
 	code, err := t.pointer.setMethods(reflect.PointerTo(this), pointers, nil)
@@ -240,13 +240,13 @@ func (m Method) function(recv reflect.Type) reflect.Value {
 	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value { return m.Call(args[0], args[1:]) })
 }
 
-// Retype is x with the type t, which must lie in memory as the type of x does.
+// Retype returns x with the type t, which must have the same layout in memory as the type of x.
 func Retype(x any, t reflect.Type) any {
 	(*eface)(unsafe.Pointer(&x)).typ = describe(t)
 	return x
 }
 
-// SameLayout says whether values of one type may be taken for values of the other, as far as their sizes and
+// SameLayout says whether values of one type can be used as values of the other, as far as sizes and
 // pointers tell.
 func SameLayout(t, u reflect.Type) bool {
 	a, b := describe(t), describe(u)

@@ -67,7 +67,7 @@ var remadeTypes = []struct{ like, under reflect.Type }{
 	{reflect.TypeFor[struct{ a, B int }](), nil},
 }
 
-// A made type answers package reflect as the compiler's does.
+// A made type answers package reflect like the compiler's type.
 func TestTypesAreAsTheCompilers(t *testing.T) {
 	for _, test := range remadeTypes {
 		got, want := remade(test.like, test.under).Reflect(), test.like
@@ -95,7 +95,7 @@ func TestTypesAreAsTheCompilers(t *testing.T) {
 	}
 }
 
-// Values become values of a made type where they lie.
+// Values become values of a made type without being moved.
 func TestRetypedValues(t *testing.T) {
 	made := remade(reflect.TypeFor[point](), nil).Reflect()
 	p := point{1, 2, 3, "tag", 4}
@@ -125,8 +125,8 @@ func TestRetypedValues(t *testing.T) {
 	}
 }
 
-// A made type has methods that interfaces, reflection and type assertions find, whatever their receivers and
-// arguments are.
+// Interfaces, reflection and type assertions find the methods of a made type, with all kinds of receivers
+// and arguments.
 func TestMethods(t *testing.T) {
 	type words struct{ a, b string }
 	for _, like := range []any{celsius(36.6), words{"a", "b"}, list{1, 2}, struct{ p *int }{new(int)}, struct{}{}} {
@@ -183,7 +183,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// What types refer to, each other or themselves, is made before they are complete.
+// Types that refer to each other or to themselves can be used before they are complete.
 func TestTypesReferToThemselves(t *testing.T) {
 	node := Declare(Head{Kind: reflect.Struct, Text: "main.Node", Path: "main", Defined: true})
 	kids := Declare(Head{Kind: reflect.Slice, Text: "main.Kids", Path: "main", Defined: true})

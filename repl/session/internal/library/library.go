@@ -1,11 +1,11 @@
-// Package library has the compiled packages as code of cells gets them: the standard library and mcs's own,
-// but for the functions that would use the streams of the process, end it, or wait where nobody can interrupt
-// them.
+// Package library has the compiled packages for code of cells: the standard library and mcs's own. It
+// replaces the functions that would use the streams of the process, end the process, or wait without an
+// interrupt.
 //
-// Think of it as a table: for the path of a package its symbols, with some in place of others. Nothing here
-// knows cells; what waits does so in package rt, which wakes it when its cell is stopped. Reading order:
-// library.go (which packages have replacements), streams.go (what cells print), logs.go (log, slog and flag),
-// waits.go with waits_exec.go and serve.go (what can wait), satisfies.go.
+// It is a table: for the path of a package its symbols, some of them replaced. It knows no cells.
+// Functions that wait do so in package rt, which wakes them when their cell is stopped. Reading order:
+// library.go (the packages with replacements), streams.go (the output of cells), logs.go (log, slog and
+// flag), waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
 package library
 
 import (
@@ -22,22 +22,22 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A Library has the compiled packages as code of a session's cells gets them.
+// A Library has the compiled packages for code of a session's cells.
 type Library struct {
 	rt      *rt.Runtime
 	streams *Streams
 	stdin   io.Reader
-	logger  *log.Logger // what package log's functions speak for
+	logger  *log.Logger // the logger of package log's functions
 	limits  Limits
 }
 
-// Limits are what a library leaves to the session.
+// Limits are functions of the session in place of the process's.
 type Limits struct {
 	// Memory is how many bytes cells may take.
 	Memory uint64
 	// Exit is os.Exit: it ends a program, and leaves a cell.
 	Exit func(code int)
-	// Whole says that what runs is a program: its print writes as a compiled one's does.
+	// Whole says that the code is a whole program: its print writes like a compiled program's.
 	Whole bool
 }
 
@@ -49,7 +49,7 @@ func New(r *rt.Runtime, streams *Streams, stdin io.Reader, limits Limits) *Libra
 	return &Library{rt: r, streams: streams, stdin: stdin, logger: log.New(streams.Err, "", log.LstdFlags), limits: limits}
 }
 
-// Symbols are those of a package, under its name.
+// Symbols returns a package's name and its symbols by name.
 func (lib *Library) Symbols(path string) (name string, symbols map[string]reflect.Value, err error) {
 	symbols, ok := stdlib.Symbols(path)
 	if !ok {
@@ -59,7 +59,7 @@ func (lib *Library) Symbols(path string) (name string, symbols map[string]reflec
 	return name, lib.override(path, symbols), nil
 }
 
-// Open makes the files that checked code mentions as os.Stdout and os.Stderr.
+// Open makes the files os.Stdout and os.Stderr if checked code mentions them.
 func (lib *Library) Open(info *types.Info) error {
 	for _, o := range info.Uses {
 		v, ok := o.(*types.Var)
@@ -132,7 +132,7 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 	return merged
 }
 
-// Runtime is package rt as lowered code sees it.
+// Runtime returns package rt's symbols for lowered code.
 func (lib *Library) Runtime() map[string]reflect.Value {
 	r := lib.rt
 	// A panic in a handler aborts the response, silently: it has been reported.

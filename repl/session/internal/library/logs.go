@@ -94,7 +94,7 @@ func (lib *Library) slog(symbols map[string]reflect.Value) map[string]any {
 	return own
 }
 
-// A logBridge makes records of what package log writes, as slog.SetDefault has it.
+// A logBridge turns the lines of package log into records, as slog.SetDefault does.
 type logBridge struct {
 	to    slog.Handler
 	level slog.Leveler

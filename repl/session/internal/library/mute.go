@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A Mute drops and counts what code within its context prints, while it is on.
+// A Mute drops and counts the output of code within its context, while it is on.
 type Mute struct {
 	streams *Streams
 
@@ -17,14 +17,14 @@ type Mute struct {
 
 type muteKey struct{}
 
-// Mute returns a context within which what is printed is dropped while the Mute is on.
+// Mute returns a context within which output is dropped while the Mute is on.
 func (ss *Streams) Mute(ctx context.Context) (context.Context, *Mute) {
 	m := &Mute{streams: ss}
 	return context.WithValue(ctx, muteKey{}, m), m
 }
 
-// While calls f, and is on meanwhile. What other code writes to the variables os.Stdout and os.Stderr
-// themselves cannot be told from what f writes to them, and is dropped, too.
+// While calls f with the Mute on. Text that other code writes to the files os.Stdout and os.Stderr
+// meanwhile looks the same as f's, and is dropped, too.
 func (m *Mute) While(f func() error) error {
 	m.set(true)
 	defer m.set(false)
@@ -55,7 +55,7 @@ func (m *Mute) drop(b []byte) bool {
 	return m.on
 }
 
-// Lines is how many were dropped.
+// Lines returns the number of dropped lines.
 func (m *Mute) Lines() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

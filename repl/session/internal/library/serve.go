@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// handlers are what cells have registered with http.Handle and http.HandleFunc. A cell that is run again
-// registers the same patterns: the last one wins, where http.DefaultServeMux would panic.
+// handlers are the handlers that cells have registered with http.Handle and http.HandleFunc. A cell that
+// runs again registers the same patterns: the newest wins, where http.DefaultServeMux would panic.
 type handlers struct {
 	mu   sync.Mutex
 	mux  *http.ServeMux
@@ -34,8 +34,8 @@ func (h *handlers) handle(pattern string, handler http.Handler) {
 	h.list[pattern] = current
 }
 
-// registering are the functions of package net/http that register handlers. What serves without handlers of
-// its own serves those of the session.
+// registering returns the functions of package net/http that register handlers. A server without handlers
+// of its own uses those of the session.
 func (h *handlers) registering() map[string]any {
 	http.DefaultServeMux = h.mux
 	return map[string]any{

@@ -10,10 +10,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Stream is where cells print: package fmt's functions write to it, and what cells know as os.Stdout (or
-// os.Stderr) is a file that leads to it. The file is made when a cell first mentions it: the write end of a
-// pipe, or the session's own stream if that is a file. Goroutines of earlier cells write to it like any other
-// code; nothing marks what is theirs.
+// A Stream is an output of cells: package fmt's functions write to it, and os.Stdout (or os.Stderr) of
+// cells is a file that leads to it. The file is made when a cell first mentions it: the write end of a
+// pipe, or the session's own stream if that is a file. Goroutines of earlier cells write to it like any
+// other code; their output is not marked.
 type Stream struct {
 	mu    *sync.Mutex // of both streams, which may lead to the same place
 	w     io.Writer
@@ -22,15 +22,15 @@ type Stream struct {
 	file *os.File // the variable os.Stdout of cells; they may assign to it
 	pipe *pipe
 
-	// What follows is guarded by mu.
+	// mu guards the rest.
 	begun bool // a line that has not ended
 	mute  *Mute
 }
 
-// Streams are what cells know as os.Stdout and os.Stderr.
+// Streams are os.Stdout and os.Stderr of cells.
 type Streams struct{ Out, Err *Stream }
 
-// NewStreams makes the streams that lead to stdout and stderr; nil drops what is written.
+// NewStreams makes streams that lead to stdout and stderr; nil drops the output.
 func NewStreams(stdout, stderr io.Writer) *Streams {
 	mu := new(sync.Mutex)
 	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout}, &Stream{mu: mu, w: stderr, file: os.Stderr}}
@@ -43,7 +43,7 @@ func NewStreams(stdout, stderr io.Writer) *Streams {
 	return ss
 }
 
-// Flush waits until what was written to the files has arrived.
+// Flush waits until all text written to the files has arrived.
 func (ss *Streams) Flush() {
 	ss.Out.flush()
 	ss.Err.flush()
@@ -55,7 +55,7 @@ func (ss *Streams) Close() {
 	ss.Err.close()
 }
 
-// Write is for goroutines of cells at any time. What was written to the files before comes first.
+// Write may be called by goroutines of cells at any time. Earlier text from the files is written first.
 func (s *Stream) Write(b []byte) (int, error) {
 	if m, ok := tensor.Context().Value(muteKey{}).(*Mute); ok && m.drop(b) {
 		return len(b), nil
@@ -75,7 +75,7 @@ func (s *Stream) write(b []byte) (int, error) {
 	return s.w.Write(b)
 }
 
-// piped takes what was written to the file, by whichever code.
+// piped takes text that any code has written to the file.
 func (s *Stream) piped(b []byte) (int, error) {
 	s.mu.Lock()
 	m := s.mute
@@ -125,7 +125,7 @@ func (s *Stream) print() io.Writer {
 	return s
 }
 
-// flush waits until what was written to the file has arrived.
+// flush waits until all text written to the file has arrived.
 func (s *Stream) flush() {
 	s.mu.Lock()
 	p := s.pipe
@@ -142,8 +142,8 @@ func (s *Stream) close() {
 	}
 }
 
-// A pipe carries what is written to a file to a function. In the stream of bytes a token that nobody can
-// guess asks for a word when everything before it has arrived.
+// A pipe passes the text written to a file to a function. A token in the stream of bytes, which nobody can
+// guess, asks for a signal when all text before it has arrived.
 type pipe struct {
 	in      *os.File
 	token   []byte

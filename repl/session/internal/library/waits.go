@@ -103,11 +103,11 @@ func (lib *Library) syncWaits() map[string]any {
 	}
 }
 
-// past is a deadline that ends what waits now.
+// past returns a deadline that ends a wait at once.
 func past() time.Time { return time.Unix(1, 0) }
 
 func (lib *Library) netWaits() map[string]any {
-	// read waits for a connection; one that is given up is woken, and can be used again.
+	// read waits for a connection. A read that is given up is woken, and the connection can be used again.
 	type deadlined interface {
 		SetReadDeadline(time.Time) error
 	}

@@ -58,8 +58,8 @@ func (lib *Library) execWaits() map[string]any {
 	}
 }
 
-// firstAndLast keeps what an ExitError shows of the standard error, as Cmd.Output does: the first and the
-// last 32 KiB.
+// firstAndLast keeps the part of the standard error that an ExitError shows, as Cmd.Output does: the first
+// and the last 32 KiB.
 type firstAndLast struct {
 	first, last []byte
 	omitted     int

@@ -1,5 +1,5 @@
-// Package made makes the types that cells declare as reflection would have them from a compiler: from what
-// the checker knows of a type comes what compiled code gets to see of its values in interfaces.
+// Package made makes the reflection types that a compiler would make for the types of cells. It starts
+// from the checker's types; compiled code sees the results in interfaces.
 package made
 
 import (
@@ -20,8 +20,8 @@ import (
 // A Session knows the types of cells by their numbers.
 type Session struct {
 	Type func(key int) types.Type
-	// Key is the number of the type with its newest declarations: what has been made of earlier ones stands
-	// for that.
+	// Key returns the number of a type with its newest declarations, so types made for earlier
+	// declarations stand for it.
 	Key func(t types.Type) int
 	// Name is how Go writes the type, and Path the path of the package that declares it.
 	Name func(t types.Type) string
@@ -30,22 +30,22 @@ type Session struct {
 	Invoke func(f reflect.Type, key int, name string, recv reflect.Value, args []reflect.Value) []reflect.Value
 }
 
-// Types are the types of a session that have been made.
+// Types are the made types of a session.
 type Types struct {
 	s     Session
 	mu    sync.Mutex
 	made  typeutil.Map                // types.Type -> reflect.Type
 	from  map[reflect.Type]types.Type // the other way
 	found map[reflect.Type]types.Type // the same of types that compiled code does not have
-	todo  []func()                    // what is left to do before the types that were begun are complete
+	todo  []func()                    // tasks left before the types that were begun are complete
 }
 
-// New makes no types yet.
+// New returns an empty set of types.
 func New(s Session) *Types {
 	return &Types{s: s, from: map[reflect.Type]types.Type{}, found: map[reflect.Type]types.Type{}}
 }
 
-// Of is the type with this number.
+// Of returns the type with this number.
 func (m *Types) Of(key int) reflect.Type {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,8 +187,8 @@ func (m *Types) defineStruct(made *gotype.Type, s *types.Struct) {
 	})
 }
 
-// shape is a type that lies in memory as t does, and is compared in the same way, but mentions no other type
-// unless values of that are inside of its own. So it can be had while types are made that refer to t.
+// shape returns a type with the same layout and comparison as t that mentions other types only if their
+// values are inside of its own. So it exists while the types that t refers to are still being made.
 func (m *Types) shape(t types.Type) reflect.Type {
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
@@ -268,7 +268,7 @@ func (m *Types) method(key int, f *types.Func) gotype.Method {
 	}}
 }
 
-// Find is the number of a type that reflection has, if it is made of types of cells; else 0.
+// Find returns the number of a reflection type that contains types of cells, and otherwise 0.
 func (m *Types) Find(r reflect.Type) int {
 	m.mu.Lock()
 	t := m.origin(r)
@@ -279,7 +279,7 @@ func (m *Types) Find(r reflect.Type) int {
 	return m.s.Key(t)
 }
 
-// mentions says whether a type is one that package gotype has made, or is written with one.
+// mentions says whether package gotype has made a type, or a type inside of it.
 func (m *Types) mentions(r reflect.Type) bool {
 	if m.found[r] != nil || r.Name() != "" {
 		return m.found[r] != nil
@@ -304,8 +304,8 @@ func (m *Types) mentions(r reflect.Type) bool {
 	return false
 }
 
-// origin is the type of cells that reflection knows as r, or nil. It may be one that no cell has mentioned:
-// reflection makes slices, pointers and maps of what there is.
+// origin returns the type of cells that reflection knows as r, or nil. No cell need have mentioned it:
+// reflection makes slices, pointers and maps of existing types.
 func (m *Types) origin(r reflect.Type) types.Type {
 	if t := m.found[r]; t != nil || !m.mentions(r) {
 		return t

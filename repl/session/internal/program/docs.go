@@ -2,8 +2,8 @@ package program
 
 import "github.com/mcs-notebook/mcs/stdlib"
 
-// Doc is what is known about a symbol of a package, compiled or the user's, as [stdlib.Doc] has it: the
-// declaration, and after a blank line the comment.
+// Doc returns the documentation of a symbol of a compiled package or of the user's, in the form of
+// [stdlib.Doc]: the declaration, and after a blank line the comment.
 func (ps *Packages) Doc(path, symbol string) string {
 	if p := ps.byPath[path]; p != nil {
 		return p.symbol(symbol).Doc
@@ -11,7 +11,7 @@ func (ps *Packages) Doc(path, symbol string) string {
 	return stdlib.Doc(path, symbol)
 }
 
-// Title is how people call the package with this path: ./util for one of their own.
+// Title returns the usual name of the package with this path: ./util for one of the user's.
 func (ps *Packages) Title(path string) string {
 	if p := ps.byPath[path]; p != nil {
 		return p.shown
@@ -19,7 +19,7 @@ func (ps *Packages) Title(path string) string {
 	return path
 }
 
-// Source is the source of a symbol of one of the user's packages, or empty.
+// Source returns the source of a symbol of one of the user's packages, or "".
 func (ps *Packages) Source(path, symbol string) string {
 	if p := ps.byPath[path]; p != nil {
 		return p.symbol(symbol).Source

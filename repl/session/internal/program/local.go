@@ -12,7 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 )
 
-// Load checks the package of the user's that an import of a cell means, with those that it imports.
+// Load checks the user's package that an import of a cell means, and the packages that it imports.
 func (ps *Packages) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Unit, error) {
 	dir, own := ps.folder(ps.home, strings.Trim(spec.Path.Value, "\"`"))
 	if !own {
@@ -25,8 +25,8 @@ func (ps *Packages) Load(spec *ast.ImportSpec) (*compile.Package, []*compile.Uni
 	return p.Package, units, nil
 }
 
-// loadLocal loads the package in a folder and what it imports, unless they are loaded as they are. It returns
-// the package and, in the order in which they must run, the units of those that have not run yet. Above are
+// loadLocal loads the package in a folder and its imports, unless the newest versions are loaded. It
+// returns the package, and the units that have not run yet, in the order in which they must run. Above are
 // the packages whose imports have led here.
 func (ps *Packages) loadLocal(dir string, above []*local) (*local, []*compile.Unit, error) {
 	for i, p := range above {
@@ -72,8 +72,8 @@ func (ps *Packages) loadLocal(dir string, above []*local) (*local, []*compile.Un
 	return p, append(units, p.unit), nil
 }
 
-// loadDeps loads what a package imports: the packages by their paths in its files, and the units of those
-// that have not run yet.
+// loadDeps loads the imports of a package: the packages by their paths in its files, and the units that
+// have not run yet.
 func (ps *Packages) loadDeps(p *local, above []*local) (deps map[string]*local, units []*compile.Unit, err error) {
 	deps = map[string]*local{}
 	above = append(above[:len(above):len(above)], p)

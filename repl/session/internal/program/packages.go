@@ -1,12 +1,12 @@
-// Package program has what comes in whole files: programs, as `go run` takes them, and packages of the user's
-// own, which cells and programs import from folders.
+// Package program loads whole files: programs, as `go run` takes them, and the user's own packages, which
+// cells and programs import from folders.
 //
-// Think of a package as a world of its own that is compiled once for each state of its files: package compile
-// checks and builds it, and what was made with an earlier version keeps the types of that version. [Packages]
-// finds the folders, reads and numbers the files, and watches them: before each cell it loads again what has
-// changed, and has the cells see that instead. It runs nothing itself; a [Runner] does.
+// Each package is a world of its own. It is compiled once for each state of its files: package compile
+// checks and builds it, and values that an earlier version made keep the types of that version. [Packages]
+// finds the folders, reads and numbers the files, and watches them: before each cell it loads changed
+// packages again, and cells use the new versions. It runs nothing itself; a [Runner] does.
 //
-// Reading order: packages.go (finding and reading), local.go (loading, with what is imported), reload.go,
+// Reading order: packages.go (finding and reading), local.go (loading, with imports), reload.go,
 // program.go (whole programs), docs.go.
 package program
 
@@ -30,9 +30,10 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// Packages of the user's own come as source: `import "./dir"`, or a path below the module path of the nearest
-// go.mod. Each is a world of its own, checked and run like a cell's, under a path that no compiled package
-// has and that counts the versions: what was made with an earlier version keeps the types of that version.
+// The user's packages come as source: `import "./dir"`, or a path below the module path of the nearest
+// go.mod. Each is a world of its own, checked and run like a cell's. Its path is different from that of
+// every compiled package and contains its version: values that an earlier version made keep the types of
+// that version.
 
 // firstFile is the number of the first file of a package; smaller numbers are cells.
 const firstFile = 1 << 30
@@ -60,7 +61,7 @@ type localFile struct {
 	ast  *ast.File
 }
 
-// Packages are the packages of the user's that a session has loaded.
+// Packages are the user's packages that a session has loaded.
 type Packages struct {
 	c    *compile.Compiler
 	run  Runner
@@ -69,21 +70,21 @@ type Packages struct {
 	files   []*localFile
 	byPath  map[string]*local
 	newest  map[string]*local // by folder: loaded last, perhaps not run yet
-	current map[string]*local // by folder: what cells see
+	current map[string]*local // by folder: the packages that cells see
 	watched []string          // all folders that were loaded from
-	stamped string            // what they looked like when they were read last
+	stamped string            // the state of their files when they were read last
 	kept    map[string]string // by folder: why the files as they are now were not loaded
 }
 
-// New makes those of an empty session, whose cells import from the folder home.
+// New makes the packages of an empty session, whose cells import from the folder home.
 func New(c *compile.Compiler, run Runner, home string) *Packages {
 	return &Packages{c: c, run: run, home: home, byPath: map[string]*local{}, newest: map[string]*local{}, current: map[string]*local{}, kept: map[string]string{}}
 }
 
-// Any says whether any package was loaded, so that files may have changed.
+// Any says whether a package was loaded, so that its files may have changed.
 func (ps *Packages) Any() bool { return len(ps.watched) > 0 }
 
-// Text is the text and the name of the file with a number; empty if the number is a cell's.
+// Text returns the text and the name of the file with a number, or "" if the number is a cell's.
 func (ps *Packages) Text(n int) (text, name string) {
 	if n < firstFile || n-firstFile >= len(ps.files) {
 		return "", ""

@@ -16,8 +16,8 @@ type File struct {
 	Name, Source string
 }
 
-// Program parses, checks, lowers and compiles a program as one unit, after the packages of the user's that it
-// imports. Its files stand where the cells 1, 2, … would.
+// Program parses, checks, lowers and compiles a program as one unit, after the user's packages that it
+// imports. Its files get the numbers of the cells 1, 2, ….
 func (ps *Packages) Program(files []File) ([]*compile.Unit, error) {
 	deps := map[string]*local{}
 	var units []*compile.Unit

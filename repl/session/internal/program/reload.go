@@ -15,11 +15,11 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// A Runner runs what was compiled, for the session.
+// A Runner runs compiled units for the session.
 type Runner interface {
 	// RunUnit commits a unit's declarations and runs its code, in the cell that ctx belongs to.
 	RunUnit(ctx context.Context, u *compile.Unit) error
-	// Changed says that names have another meaning: what follows in a cell is to be checked again.
+	// Changed says that names have another meaning: the rest of a cell must be checked again.
 	Changed()
 	// Renewed says that a type was declared again.
 	Renewed(was, now *types.TypeName)
@@ -30,8 +30,8 @@ type Runner interface {
 // Ran says whether the declarations and initial values of a package have run.
 func (ps *Packages) Ran(p *compile.Package) bool { return ps.byPath[p.Path].ran }
 
-// Ended notes how they have. From then on the package is what cells see under its folder; one whose initial
-// values panic is not, and is loaded anew by the next import.
+// Ended notes the end of a package's run. Without an error, cells see the package under its folder from
+// now on. A package whose initial values panic is loaded again by the next import.
 func (ps *Packages) Ended(p *compile.Package, err error) {
 	if err != nil {
 		delete(ps.newest, p.Dir)
@@ -45,8 +45,8 @@ func (ps *Packages) Ended(p *compile.Package, err error) {
 // racy is how long after a change a file may change once more without looking different.
 const racy = 100 * time.Millisecond
 
-// stamp tells whether the files of the packages may have changed, without reading them. It is empty if that
-// cannot be told because they have changed just now.
+// stamp describes the files of the packages without reading them, to tell whether they may have changed.
+// It is empty if they changed so recently that their times cannot tell.
 func (ps *Packages) stamp() string {
 	var b strings.Builder
 	settled := time.Now().Add(-racy)
@@ -67,8 +67,8 @@ func (ps *Packages) stamp() string {
 	return b.String()
 }
 
-// Refresh loads packages again whose files have changed, or those of a package that they import. One that
-// cannot be loaded stays as it was, which is said once.
+// Refresh loads packages again whose files, or whose imports' files, have changed. A package that cannot
+// be loaded keeps its old version, with one notice.
 func (ps *Packages) Refresh(ctx context.Context) {
 	if len(ps.watched) == 0 {
 		return
@@ -90,7 +90,7 @@ func (ps *Packages) Refresh(ctx context.Context) {
 				ps.run.Tell("%s: not reloaded, it stays as it was:\n%s", p.shown, text)
 			}
 			ps.kept[p.Dir] = text
-			for dir, q := range before { // what had been reloaded for it
+			for dir, q := range before { // the packages reloaded for it
 				ps.current[dir], ps.newest[dir] = q, q
 			}
 			continue
@@ -192,7 +192,7 @@ func (ps *Packages) renewTypes(old, now *types.Package) {
 	}
 }
 
-// anew says what a reload does to a package's variables, if it has any.
+// anew describes the effect of a reload on a package's variables, or is empty if it has none.
 func anew(p *local) string {
 	for _, e := range p.World.Names {
 		if e.Kind == world.Var {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
-// The types of these tests, by their numbers: F and G are both float64 to reflection, L is []any, E a string
-// that is an error. The base of a pointer's number is that of what it points to.
+// The types of these tests, by their numbers: F and G are both float64 to reflection, L is []any, E a
+// string that is an error. The base of a pointer's number is that of its target.
 const (
 	typeF = iota + 1
 	typeG
@@ -21,7 +21,7 @@ const (
 	ifaceArea // an interface with the method Area, which F has
 )
 
-// testKinds are what the types are made of.
+// testKinds are the reflection types of the tests' types.
 var testKinds = map[int]reflect.Type{typeF: reflect.TypeFor[float64](), typeG: reflect.TypeFor[float64](), typeL: reflect.TypeFor[[]any](), typeE: reflect.TypeFor[string]()}
 
 func testRuntime() *Runtime {
@@ -202,7 +202,7 @@ func TestCompiledCodeSeesTypes(t *testing.T) {
 	}
 }
 
-// What a panic prints names the type, as Go does.
+// The text of a panic names the type, as Go does.
 func TestPanicText(t *testing.T) {
 	r := testRuntime()
 	for _, test := range []struct {

@@ -26,14 +26,16 @@ type Cell struct {
 
 // Hooks are the session's functions for the code of a cell. All may be nil.
 type Hooks struct {
-	Around func(f func()) // runs f, which is code of the cell, in whichever goroutine calls it
-	// Fork returns what is around the code of a goroutine that the calling one starts; nil: Around.
-	Fork   func() (around func(f func()))
-	GaveUp func(p any) error // why the cell was told to stop, if a panic is how compiled code gives up for that; else nil
+	Around func(f func()) // runs f, which is code of the cell, in the goroutine that calls it
+	// Fork returns the Around for a goroutine that the calling goroutine starts; nil: Around.
+	Fork func() (around func(f func()))
+	// GaveUp returns why the cell was told to stop, if compiled code gives up with the panic p for that
+	// reason; otherwise nil.
+	GaveUp func(p any) error
 	OnStop func(cause error) // called when the cell is told to stop
 }
 
-// NewCell makes a cell of which nothing has run yet.
+// NewCell makes a cell before any of its code runs.
 func (r *Runtime) NewCell(h Hooks) *Cell {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +74,7 @@ type Run struct {
 	cell   *Cell
 	outer  *Run // which was under way when this one began: that of a command that runs Go
 	part   bool // of the cell's body, to whose end calls are deferred
-	more   bool // the body has more to run after it: what was deferred waits
+	more   bool // more of the body runs after it: deferred calls wait
 	quit   bool // it has executed a return statement
 	around func(f func())
 	finish func()
@@ -84,8 +86,8 @@ type Run struct {
 type Outcome struct {
 	Panicked bool
 	Stop     error    // why it was stopped, if that is why it panicked
-	Value    any      // what it panicked with
-	Text     string   // what the value says
+	Value    any      // the value of its panic
+	Text     string   // the text of the value
 	Mute     bool     // the value could not be asked: that panics in turn, or does not end
 	Trace    []string // the interpreter's lines about that, innermost function first
 	Stack    []byte   // the goroutine's stack
@@ -93,15 +95,15 @@ type Outcome struct {
 	Exited   bool     // it has called runtime.Goexit, or was dropped
 }
 
-// A Part says what a run is. The zero Part is code that has nothing to do with the body of the cell, like a
-// command or the rendering of a value.
+// A Part describes a run. The zero Part is code outside of the body of the cell, like a command or the
+// rendering of a value.
 type Part struct {
 	Body bool // it is part of the cell's body
-	More bool // the body has more to run after it, so that what it defers must wait
+	More bool // more of the body runs after it, so deferred calls must wait
 	// Around is that of the code itself; nil: that of the cell.
 	Around func(f func())
-	// Finish is called when the code has run to its end, before what was deferred, like the last of its
-	// statements.
+	// Finish is called when the code has run to its end, before the deferred calls, like its last
+	// statement.
 	Finish func()
 }
 
@@ -126,7 +128,7 @@ func (n *Run) Ended() <-chan struct{} { return n.ended }
 // Outcome is how the run ended; ask when it has.
 func (n *Run) Outcome() Outcome { return n.out }
 
-// Abandon gives up a run that does not end: what begins from now on does not belong to it.
+// Abandon gives up a run that does not end: later code does not belong to it.
 func (r *Runtime) Abandon(n *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,8 +145,8 @@ func (r *Runtime) leave(n *Run) {
 	}
 }
 
-// Run is called by lowered code with the body of a cell, and by package session with what it runs like one.
-// It ends the run that was begun last; the last part of a body makes the calls that the cell has deferred.
+// Run is called by lowered code with the body of a cell, and by package session with code that runs like
+// one. It ends the run that was begun last. The last part of a body makes the deferred calls of the cell.
 func (r *Runtime) Run(body func()) {
 	g := goroutine.Number()
 	r.mu.Lock()
@@ -158,7 +160,7 @@ func (r *Runtime) Run(body func()) {
 	if n.part {
 		r.mu.Lock()
 		defers.calls, c.carried, c.defers = c.carried, nil, defers
-		if c.stop != nil { // what it deferred is to be called, and nothing else
+		if c.stop != nil { // only its deferred calls are still to be made
 			defers.value, defers.pending = Stopped{c.stop}, true
 		}
 		r.mu.Unlock()
@@ -205,7 +207,8 @@ func (r *Runtime) contained(n *Run, f func()) {
 	n.out.Exited = false
 }
 
-// tell finds out what a panic means while the cell is still guarded: code of the cell may have to say it.
+// tell finds the text of a panic while the cell is still guarded, because code of the cell may make the
+// text.
 func (r *Runtime) tell(o *Outcome, c *Cell) {
 	p, before := o.Value, r.Cause(c)
 	if stop, ok := p.(Stopped); ok {
@@ -224,7 +227,7 @@ func (r *Runtime) tell(o *Outcome, c *Cell) {
 	o.Mute = r.Cause(c) != before
 }
 
-// fork is called by a goroutine that starts another one, whose code runs in what it returns.
+// fork is called by a goroutine that starts another one; the other one runs its code inside of around.
 func (c *Cell) fork() (around func(f func())) {
 	if c.hooks.Fork == nil {
 		return c.within
@@ -322,7 +325,7 @@ func (r *Runtime) wakeAll() {
 	r.woken = make(chan struct{})
 }
 
-// settle clears the stop flag once everything that was told to stop has ended, or is making its deferred
+// settle clears the stop flag once all code that was told to stop has ended, or is making its deferred
 // calls. The caller holds mu.
 func (r *Runtime) settle() {
 	if r.parked != nil {
@@ -337,8 +340,8 @@ func (r *Runtime) settle() {
 	r.stopping.Store(false)
 }
 
-// Park holds the goroutines that have not been told to stop at their next step, until release is called. So
-// the interpreter can be halted, which drops all code that runs, and they outlive that.
+// Park stops the goroutines that have not been told to stop, at their next step, until release is called.
+// So they survive when the interpreter is halted, which abandons all running code.
 func (r *Runtime) Park() (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -357,8 +360,8 @@ func (r *Runtime) Park() (release func()) {
 	}
 }
 
-// belongs gives the cell of this goroutine: a worker of the engine that calls back belongs to what runs now.
-// The caller holds mu.
+// belongs returns the cell of goroutine g. A worker of the engine that calls back belongs to the running
+// cell. The caller holds mu.
 func (r *Runtime) belongs(g uint64) *Cell {
 	if c := r.cells[g]; c != nil {
 		return c
@@ -412,8 +415,9 @@ func (r *Runtime) Current() *Cell {
 	return r.run.cell
 }
 
-// cause is why this goroutine has to stop; nil if it has not, or is making its deferred calls already. Parked
-// is not nil if it has to wait until that is closed, or its cell is told to stop.
+// cause returns why this goroutine has to stop, or nil if it does not have to, or is making its deferred
+// calls already. If parked is not nil, the goroutine has to wait until parked is closed, or its cell is
+// told to stop.
 func (r *Runtime) cause() (parked, stopped <-chan struct{}, cause error) {
 	if !r.stopping.Load() {
 		return nil, nil, nil
@@ -431,7 +435,7 @@ func (r *Runtime) cause() (parked, stopped <-chan struct{}, cause error) {
 	return r.parked, c.stopped, nil
 }
 
-// givesUp is what a panic means: itself, or that the cell stops.
+// givesUp returns the meaning of a panic: the panic itself, or the stop of its cell.
 func (r *Runtime) givesUp(p any) any {
 	if p == nil {
 		return nil
@@ -449,8 +453,8 @@ func (r *Runtime) givesUp(p any) any {
 	return p
 }
 
-// Recovered is what a panic says that code of cells ends with which is called by compiled code. A cell that
-// was told to stop goes on doing so.
+// Recovered returns the text of a panic that ends code of cells called by compiled code. If the cell was
+// told to stop, it goes on stopping.
 func (r *Runtime) Recovered(p any) string {
 	if p := r.givesUp(p); p != nil {
 		if _, stopped := p.(Stopped); stopped {
@@ -460,8 +464,9 @@ func (r *Runtime) Recovered(p any) string {
 	return PanicText(Value(p))
 }
 
-// Go starts f. A panic in it is reported and ends nothing else. The goroutine belongs to the cell from now
-// on, though it may begin when the cell has ended: until then it is known by a number that none has.
+// Go starts f in a goroutine. A panic in f is reported and does not end the process. The goroutine belongs
+// to the cell from now on, though it may begin after the cell has ended: until then it has a number that
+// no goroutine has.
 func (r *Runtime) Go(where int, f func()) {
 	r.mu.Lock()
 	r.started++
@@ -479,7 +484,8 @@ func (r *Runtime) Go(where int, f func()) {
 // this one. A panic in it is reported and ends nothing else.
 func (r *Runtime) Contain(where int, f func()) func() { return r.contain(where, f, func() {}) }
 
-// ContainThen is Contain for compiled code that has to be told: then is called after the report.
+// ContainThen is Contain for compiled code that needs to know of the panic: then is called after the
+// report.
 func (r *Runtime) ContainThen(then func()) func(where int, f func()) func() {
 	return func(where int, f func()) func() { return r.contain(where, f, then) }
 }
@@ -495,7 +501,7 @@ func (r *Runtime) contain(where int, f func(), then func()) func() {
 	}
 }
 
-// reported runs f and reports its panic, whose value may be told by code of the cell, too.
+// reported runs f and reports its panic. Code of the cell may make the text of the panic's value.
 func (r *Runtime) reported(c *Cell, where int, f func(), then func()) {
 	n := new(Run)
 	r.contained(n, f)

@@ -16,15 +16,15 @@ import (
 type Defers struct {
 	r       *Runtime
 	calls   []func()
-	value   any  // what the function panicked with
+	value   any  // the value of the function's panic
 	pending bool // value is set and no function has recovered it
 }
 
 // Add defers a call.
 func (d *Defers) Add(f func()) { d.calls = append(d.calls, f) }
 
-// Deferred runs body and then what it deferred, newest first, as Go does: also when body panics, and going on
-// when a deferred call panics in turn.
+// Deferred runs body and then its deferred calls, newest first, as Go does: also when body panics, and
+// also when a deferred call panics in turn.
 func (r *Runtime) Deferred(body func(*Defers)) {
 	d := &Defers{r: r}
 	d.around(body)
@@ -32,10 +32,10 @@ func (r *Runtime) Deferred(body func(*Defers)) {
 
 func (d *Defers) around(body func(*Defers)) {
 	d.protect(body)
-	d.finish() // not inside of the recovery: a panic there would keep the stack of the one before
+	d.finish() // not inside of the recovery: a panic there would keep the stack of the earlier one
 }
 
-// protect runs body and notes what it panics with.
+// protect runs body and keeps the value of its panic.
 func (d *Defers) protect(body func(*Defers)) {
 	returned := false
 	defer func() {
@@ -53,9 +53,9 @@ func (d *Defers) protect(body func(*Defers)) {
 	returned = true
 }
 
-// finish makes the deferred calls and panics with what is left unrecovered. While any function is unwinding,
-// the innermost activation is where recover looks: it finds nothing to recover in one that has returned
-// normally.
+// finish makes the deferred calls, and panics again if no call has recovered. While a function unwinds,
+// recover looks at the innermost activation: in one that has returned normally it finds nothing to
+// recover.
 func (d *Defers) finish() {
 	var g uint64
 	for len(d.calls) > 0 {
@@ -108,8 +108,8 @@ func (r *Runtime) Defer(f func()) {
 	c.defers.Add(f)
 }
 
-// RecoverCalled is Recover for a function that may be called by another than defer: it recovers only in one
-// that was deferred itself, by a literal that does nothing but call it.
+// RecoverCalled is Recover for a function that another call than defer may reach: it recovers only if the
+// function was deferred itself, by a literal that only calls it.
 func (r *Runtime) RecoverCalled() any {
 	if !deferredItself() {
 		return nil
@@ -117,9 +117,9 @@ func (r *Runtime) RecoverCalled() any {
 	return r.Recover()
 }
 
-// deferredItself says whether the interpreted function that has called this was called by the literal that
-// Defers.call calls: there are two interpreted functions on the stack above that, not counting those whose
-// body Deferred runs, and those that hand the call on to their newest declaration.
+// deferredItself says whether the interpreted function that called this was called by the literal that
+// Defers.call calls. Then there are two interpreted functions on the stack above, not counting functions
+// whose body Deferred runs, and functions that pass the call on to their newest declaration.
 func deferredItself() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -139,8 +139,8 @@ func deferredItself() bool {
 	}
 }
 
-// Recover is what recover() is lowered to in a function literal that is deferred where it is written. It does
-// not stop the unwinding of a cell that was interrupted.
+// Recover is the lowered recover() in a function literal that is deferred where it is written. It does not
+// stop the unwinding of a cell that was interrupted.
 func (r *Runtime) Recover() any {
 	v, ok := r.recovered()
 	if !ok {
@@ -180,7 +180,7 @@ func (r *Runtime) recovered() (v any, ok bool) {
 // A Thrown carries the value of a panic statement through the interpreter, which would wrap it otherwise.
 type Thrown struct{ Value any }
 
-// Panic is what panic(v) is lowered to.
+// Panic is the lowered panic(v).
 func (r *Runtime) Panic(v any) {
 	if v == nil {
 		v = new(runtime.PanicNilError)

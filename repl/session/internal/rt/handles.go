@@ -9,7 +9,7 @@ const TensorPath = "github.com/mcs-notebook/mcs/engine/tensor"
 // only the values in interfaces do, the comparison panics.
 const HandlesCompared = "== would compare the handles of tensors, not their values: a.Eq(b) compares elements, tensor.AllClose(a, b, 1e-5, 1e-8) whole tensors, a.IsNone() tells the zero Tensor"
 
-// Equal is x == y for interfaces, and for what holds interfaces.
+// Equal is x == y for interfaces, and for types that contain interfaces.
 func (r *Runtime) Equal(x, y any) bool {
 	switch x.(type) {
 	case nil, bool, int, string, float64:

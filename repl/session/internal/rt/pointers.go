@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// What package unsafe does, for lowered code: the interpreter has no such pointers of its own, but its
-// variables lie in memory as Go's do.
+// Package unsafe for lowered code: the interpreter has no unsafe pointers, but its variables have the same
+// layout in memory as Go's.
 
 // PointerOf is unsafe.Pointer(p) for a pointer p.
 func (r *Runtime) PointerOf(p any) unsafe.Pointer { return reflect.ValueOf(p).UnsafePointer() }

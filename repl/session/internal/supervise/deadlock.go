@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A program whose goroutines all wait for each other is ended as Go's runtime ends it. The runtime itself
-// cannot tell: the session's own goroutines are never all asleep. So from time to time the states of the
-// program's goroutines are read off their stacks. What cannot be judged does not count as a deadlock:
-// goroutines that compiled code has started, and programs that use what wakes goroutines from outside, like
-// timers and connections.
+// A program whose goroutines all wait for each other ends as Go's runtime would end it. The runtime itself
+// never sees this, because the session's own goroutines are never all asleep. So from time to time the
+// session reads the states of the program's goroutines from their stacks. In doubt there is no deadlock:
+// if compiled code has started goroutines, or if the program uses something that wakes goroutines from
+// outside, like timers and connections.
 
 // deadlockEvery is the time between two looks; two must find all asleep. Where a look takes long, they are
 // rarer.
 const deadlockEvery = 50 * time.Millisecond
 
-// Deadlock waits until all goroutines of the program wait for each other, and says for what the first one
-// does; nothing, if ctx is cancelled before. Before are the goroutines that the process had when the program
-// had not begun: seen later, the program's own could be among them.
+// Deadlock waits until all goroutines of the program wait for each other. State is the reason why the
+// first one waits, or "" if ctx was cancelled before. Before has the goroutines that existed before the
+// program began, because a later look could include the program's own.
 func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state string) {
 	wait, idle := deadlockEvery, 0
 	for {
@@ -40,8 +40,8 @@ func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state s
 	}
 }
 
-// asleep says whether all goroutines of the program wait for each other, and for what its first one does.
-// Before are those that the process had when the program began.
+// asleep says whether all goroutines of the program wait for each other, and why its first one waits.
+// Before has the goroutines that existed before the program began.
 func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
 	own := rn.rt.Goroutines()
 	if len(own) == 0 {

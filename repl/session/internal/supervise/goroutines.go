@@ -9,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-// Goroutines is the set of the process's goroutines.
+// Goroutines returns the set of the process's goroutines.
 func Goroutines() map[uint64]bool {
 	ids := map[uint64]bool{}
 	for _, g := range goroutines() {
@@ -18,7 +18,7 @@ func Goroutines() map[uint64]bool {
 	return ids
 }
 
-// A goroutineState is what the runtime tells about a goroutine.
+// A goroutineState is the runtime's description of a goroutine.
 type goroutineState struct {
 	id             uint64
 	state, creator string
@@ -32,7 +32,7 @@ var (
 	goroutineElided  = lazy.Regexp(`(?m)^\.\.\.(\d+) frames elided`)
 )
 
-// goroutines are all of the process, or none if their stacks are too much to read.
+// goroutines returns all goroutines of the process, or nil if their stacks are too long to read.
 func goroutines() (list []goroutineState) {
 	buf := make([]byte, 1<<20)
 	n := runtime.Stack(buf, true)
@@ -67,11 +67,11 @@ func (g goroutineState) inside(method string) bool {
 	return bytes.Contains(g.stack, []byte("/rt.(*"+method+"("))
 }
 
-// waitsFor is what a goroutine waits for that only another goroutine can give, in the runtime's words; empty
-// if it waits for nothing, or for something else.
+// waitsFor returns why a goroutine waits for another one, in the runtime's words. It is empty if the
+// goroutine does not wait, or waits for something else.
 func (g goroutineState) waitsFor() string {
 	switch {
-	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // what it waited for may have come
+	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // its wait may be over
 		return ""
 	case g.inside("Select).never"):
 		return "select (no cases)"

@@ -159,7 +159,7 @@ func (g *guard) stopNewest(rn *Runner) {
 	rn.rt.Interrupt(cell, cause)
 	select {
 	case <-idle:
-	case <-time.After(rn.Grace / 4): // what doubles leaves no time to unwind
+	case <-time.After(rn.Grace / 4): // a value that doubles leaves no time to unwind
 		rn.halted(func() {
 			select {
 			case <-idle:
@@ -170,8 +170,8 @@ func (g *guard) stopNewest(rn *Runner) {
 	g.stoppedCell(rn, cause, background)
 }
 
-// halted calls f while the interpreter drops all code of cells that were told to stop where it is. That of
-// the others waits.
+// halted calls f while the interpreter abandons all code of cells that were told to stop. Code of other
+// cells waits meanwhile.
 func (rn *Runner) halted(f func()) {
 	rn.halting.Lock()
 	defer rn.halting.Unlock()
@@ -184,7 +184,7 @@ func (rn *Runner) halted(f func()) {
 	f()
 }
 
-// stoppedCell gives back what a cell held that was stopped, and tells of it if nobody waits for the cell.
+// stoppedCell releases the memory of a stopped cell, and reports the stop if nobody waits for the cell.
 func (g *guard) stoppedCell(rn *Runner, cause error, background bool) {
 	if background {
 		rn.host.Tell("a goroutine of an earlier cell was stopped: %v", cause)

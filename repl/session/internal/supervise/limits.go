@@ -6,16 +6,16 @@ import (
 	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
-// Limits are what cells may use.
+// Limits bound the memory of cells, and the time that they take to stop.
 type Limits struct {
-	// Memory is how many bytes of the heap cells may use, Whole how many heap and tensors together.
+	// Memory is the largest heap of cells in bytes, Whole the largest heap with tensors.
 	Memory, Whole uint64
-	// Grace is how long an interrupted cell may take to end: compiled code that does not look at ctx cannot
-	// be stopped.
+	// Grace is the time that an interrupted cell has to end: compiled code that does not look at ctx
+	// cannot be stopped.
 	Grace time.Duration
 }
 
-// Or has the limits of another where these have none.
+// Or returns l with the limits of other where l's are 0.
 func (l Limits) Or(other Limits) Limits {
 	if l.Memory == 0 {
 		l.Memory = other.Memory
@@ -29,8 +29,8 @@ func (l Limits) Or(other Limits) Limits {
 	return l
 }
 
-// MachineLimits are those of this machine: half of its memory for the heap, because what doubles is twice as
-// much before it can be stopped, and most of it for all together.
+// MachineLimits returns the limits for this machine: half of its memory for the heap, because a value may
+// double before its cell is stopped, and most of the memory for everything together.
 func MachineLimits() Limits {
 	memory := uint64(16 << 30) // an ordinary machine's, where that is not known
 	if n := machine.Memory(); n > 0 {

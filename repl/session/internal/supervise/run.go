@@ -1,16 +1,15 @@
-// Package supervise runs what cells have been compiled to, and stops it: when a context is cancelled, when
-// memory or stacks run out, or when a person insists.
+// Package supervise runs compiled cells, and stops them: when a context is cancelled, when memory or
+// stacks run out, or when the person insists.
 //
-// Think of a cell as what is stopped together (an [rt.Cell]): the parts of it that run one after the other,
-// and the goroutines that they start, which outlive them. A [Runner] begins a part, waits for its end in one
-// goroutine while a worker runs it in another, and tells package rt to unwind it when it is to stop. What
-// does not unwind within the grace is dropped by the interpreter; what is inside of compiled code then is
-// left behind, and ends when it comes back. A guard looks out for memory and stacks as long as any code of
-// cells runs.
+// Code is stopped by the cell (an [rt.Cell]): the parts of the cell, which run one after the other, and
+// the goroutines that they start, which may outlive the parts. A [Runner] has a worker run each part in
+// one goroutine and waits for its end in another. To stop a cell it tells package rt to unwind the cell's
+// code. Code that does not unwind within the grace period is abandoned by the interpreter. A call that is
+// inside of compiled code then is left behind, and ends when it returns. A guard watches memory and stacks
+// as long as any code of cells runs.
 //
-// Nothing here knows what a cell means: it is given programs, and a [Host] that makes errors of how they end.
-// Reading order: run.go, worker.go, guard.go with limits.go and goroutines.go, deadlock.go (for whole
-// programs).
+// The package knows programs, not cells: a [Host] turns their ends into errors. Reading order: run.go,
+// worker.go, guard.go with limits.go and goroutines.go, deadlock.go (for whole programs).
 package supervise
 
 import (
@@ -47,21 +46,21 @@ type Runner struct {
 	halting sync.Mutex
 }
 
-// A Host is the session for which cells run.
+// A Host is the session whose cells a Runner runs.
 type Host interface {
-	// Cell is what the cell that runs is called.
+	// Cell returns the name of the running cell.
 	Cell() string
-	// Context is ctx with what the code of cells works by.
+	// Context returns ctx with the session's settings for code of cells.
 	Context(ctx context.Context) context.Context
 	// Begin is called before code runs, with its context.
 	Begin(ctx context.Context)
 	// Place says which line runs an operation of the engine.
 	Place(op string) string
-	// Panicked is the error of a cell that has ended so, Stopped that of one that was stopped for a cause
-	// which is not that of its context.
+	// Panicked returns the error of a cell that panicked, Stopped the error of a cell that was stopped for
+	// another cause than the end of its context.
 	Panicked(o rt.Outcome) error
 	Stopped(cause error) error
-	// Flush waits until what was printed has arrived.
+	// Flush waits until all printed text has arrived.
 	Flush()
 	// Tell says something to the person.
 	Tell(format string, args ...any)
@@ -72,7 +71,7 @@ func New(h Host, limits Limits) *Runner {
 	return &Runner{Limits: limits, host: h, guard: guard{limits: limits}, killed: make(chan struct{}, 1)}
 }
 
-// Attach has it run the code of an interpreter from now on.
+// Attach makes the runner run the code of an interpreter from now on.
 func (rn *Runner) Attach(in *yaegi.Interp, r *rt.Runtime) {
 	rn.interp, rn.rt = in, r
 	r.MaxAlloc = int(min(rn.Memory, math.MaxInt))
@@ -82,8 +81,8 @@ func (rn *Runner) Attach(in *yaegi.Interp, r *rt.Runtime) {
 // deepGrace is how long a stack of a million calls may take.
 const deepGrace = 20 * time.Second
 
-// Settle waits a little for a run that an earlier cell has left behind, and then goes on beside it: it stops
-// when it comes back to interpreted code.
+// Settle waits a little for a run that an earlier cell has left behind. A run that still goes on stops
+// when it returns to interpreted code.
 func (rn *Runner) Settle() {
 	if rn.pending == nil {
 		return
@@ -96,8 +95,8 @@ func (rn *Runner) Settle() {
 	rn.pending = nil
 }
 
-// Kill makes a cell end that was interrupted and does not stop: its code is dropped where it is, and no
-// deferred function of it runs any more. Variables stay.
+// Kill ends a cell that was interrupted and does not stop. Its code is abandoned where it is, and its
+// deferred functions do not run. Variables stay.
 func (rn *Runner) Kill() {
 	select {
 	case rn.killed <- struct{}{}:
@@ -105,7 +104,7 @@ func (rn *Runner) Kill() {
 	}
 }
 
-// A running is what the context of a cell carries: all that runs for the cell belongs to it.
+// A running is in the context of a cell. All code that runs for the cell belongs to it.
 type running struct {
 	by   *Runner
 	cell *rt.Cell
@@ -122,18 +121,18 @@ func (rn *Runner) running(ctx context.Context) *running {
 	return nil
 }
 
-// Running says whether ctx is the context of a cell that runs.
+// Running says whether ctx is the context of a running cell.
 func (rn *Runner) Running(ctx context.Context) bool { return rn.running(ctx) != nil }
 
-// Enter makes a cell that ctx interrupts, and returns its context. From leave on, what the cell has started
-// goes on, whatever becomes of ctx.
+// Enter makes a cell that ctx interrupts, and returns the cell's context. After leave, the goroutines of
+// the cell continue, even if ctx ends.
 func (rn *Runner) Enter(ctx context.Context) (own context.Context, leave func()) {
 	r, leave := rn.enter(ctx)
 	return r.ctx, leave
 }
 
-// enter makes a cell that ctx interrupts, with a context of its own, until leave is called. From then on what
-// the cell has started goes on, whatever becomes of ctx.
+// enter makes a cell that ctx interrupts, with a context of its own, until leave is called. After that the
+// goroutines of the cell continue, even if ctx ends.
 func (rn *Runner) enter(ctx context.Context) (r *running, leave func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -147,7 +146,7 @@ func (rn *Runner) enter(ctx context.Context) (r *running, leave func()) {
 	r.cell = rn.rt.NewCell(rt.Hooks{
 		Around: func(f func()) { within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
 		Fork: func() func(f func()) {
-			ctx := tensor.Context() // of what measures the code, for example
+			ctx := tensor.Context() // of a command that measures the code, for example
 			if rn.running(ctx) != r {
 				ctx = r.ctx
 			}
@@ -167,13 +166,13 @@ func (rn *Runner) enter(ctx context.Context) (r *running, leave func()) {
 	return r, func() { detach() }
 }
 
-// Run runs a program and waits for its end. Finish is called like its last statement; more says that the cell
-// has more to run after it. The error is a [GivenUp] if none of it ran.
+// Run runs a program and waits for its end. The program calls finish as its last statement; more says that
+// more of the cell runs after it. The error is a [GivenUp] if nothing of the program ran.
 func (rn *Runner) Run(ctx context.Context, p *yaegi.Program, more bool, finish func()) (quit bool, err error) {
 	return rn.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return rn.interp.Run(p) })
 }
 
-// Guard calls f as cells run: it is stopped as they are, and a panic in it is an error.
+// Guard calls f as cells run: f is stopped like a cell, and a panic in it becomes an error.
 func (rn *Runner) Guard(ctx context.Context, f func()) error {
 	_, err := rn.supervise(ctx, rt.Part{}, func() error {
 		rn.rt.Run(f)
@@ -184,8 +183,8 @@ func (rn *Runner) Guard(ctx context.Context, f func()) error {
 
 type aroundKey struct{}
 
-// WithAround returns a context for code that runs in calls of around, which calls run: a command has a clock
-// in it.
+// WithAround returns a context whose code runs inside of calls of around, which calls run. A command
+// measures time so.
 func WithAround(ctx context.Context, around func(run func())) context.Context {
 	return context.WithValue(ctx, aroundKey{}, around)
 }
@@ -208,7 +207,7 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	}
 	rn.host.Begin(ctx)
 	select {
-	case <-rn.killed: // what ran has ended before it was killed
+	case <-rn.killed: // the code ended before it was killed
 	default:
 	}
 	rn.halting.Lock()
@@ -243,20 +242,20 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	return rn.outcome(n, r.cell)
 }
 
-// A GivenUp is the error of code that the interpreter has given up before any of it ran.
+// A GivenUp is the error of code that the interpreter rejected before any of it ran.
 type GivenUp struct{ Cause error }
 
 func (e *GivenUp) Error() string { return e.Cause.Error() }
 
-// A LeftError is that of code that was left behind: it goes on inside of compiled code.
+// A LeftError is the error of code that was left behind: it still runs inside of compiled code.
 type LeftError struct{ cause error }
 
 func (e *LeftError) Error() string { return e.cause.Error() + ": compiled code is still running" }
 
-// Unwrap is why the code was to stop.
+// Unwrap returns the reason to stop the code.
 func (e *LeftError) Unwrap() error { return e.cause }
 
-// Finish makes the deferred calls of a cell that has ended early.
+// Finish makes the deferred calls of a cell that ended early.
 func (rn *Runner) Finish(ctx context.Context) error {
 	if !rn.running(ctx).cell.Waiting() {
 		return nil
@@ -268,7 +267,7 @@ func (rn *Runner) Finish(ctx context.Context) error {
 	return err
 }
 
-// stop waits for the end of a run that was told to stop. It reports whether it has ended.
+// stop waits for the end of a run that was told to stop, and returns whether it has ended.
 func (rn *Runner) stop(n *rt.Run, cause error) (ended bool) {
 	wait := rn.Grace
 	if errors.Is(cause, rt.ErrStack) {
@@ -333,5 +332,5 @@ func (rn *Runner) stopped(cause error) error {
 	return rn.host.Stopped(cause)
 }
 
-// Close ends the goroutines that have nothing to do.
+// Close ends the idle goroutines.
 func (rn *Runner) Close() { rn.workers.end() }

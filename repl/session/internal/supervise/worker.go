@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Workers are the goroutines in which a session checks and runs cells, each does one thing after the other.
-// Their stacks have grown to what that takes, which would cost each cell a part of its time. A command that
-// runs cells holds one while those have another.
+// Workers are the goroutines in which a session checks and runs cells, each one task after the other.
+// Their stacks have grown already, which would otherwise cost each cell time. A command that runs cells
+// occupies one worker while the cells run in another.
 type workers struct {
 	mu   sync.Mutex
 	idle []worker
 }
 
-// A worker is what a goroutine takes its work from. It ends when that is closed.
+// A worker receives the tasks of a goroutine. The goroutine ends when it is closed.
 type worker chan func()
 
-// take returns a worker that has nothing to do. Give it back when it has done what it was given; close it if
-// nobody waits for that.
+// take returns an idle worker. Give it back when its task has ended; close it if nobody waits for the
+// task.
 func (w *workers) take() worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,8 +61,8 @@ func (w worker) work() {
 	ended = true
 }
 
-// Do has a worker do f, which runs no code of cells, and waits for it; when ctx is cancelled, only a little
-// more. It reports whether f has ended. A panic of f is one of Do.
+// Do has a worker call f, which runs no code of cells, and waits for it. When ctx is cancelled it waits
+// only a little longer. It returns whether f has ended. A panic of f becomes a panic of Do.
 func (rn *Runner) Do(ctx context.Context, f func()) (ended bool) {
 	failed := make(chan any, 1)
 	w := rn.workers.take()

@@ -2,7 +2,7 @@ package world
 
 import "go/ast"
 
-// DeclaredBy are the names that a declaration adds to the package scope.
+// DeclaredBy returns the names that a declaration adds to the package scope.
 func DeclaredBy(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -24,7 +24,7 @@ func DeclaredBy(d ast.Decl) (names []string) {
 	return names
 }
 
-// Receiver is the name of a method's type.
+// Receiver returns the name of a method's type.
 func Receiver(f *ast.FuncDecl) string {
 	t := ast.Unparen(f.Recv.List[0].Type)
 	if p, ok := t.(*ast.StarExpr); ok {
@@ -42,8 +42,8 @@ func Receiver(f *ast.FuncDecl) string {
 	return ""
 }
 
-// SetReceiver writes the name of a type for an alias of it that a method's receiver has; pointer says that
-// the alias is of a pointer to the type.
+// SetReceiver replaces an alias in a method's receiver by the name of its type; pointer says that the
+// alias is of a pointer to the type.
 func SetReceiver(f *ast.FuncDecl, name string, pointer bool) {
 	if Receiver(f) == name {
 		return
@@ -63,7 +63,7 @@ func SetReceiver(f *ast.FuncDecl, name string, pointer bool) {
 	}
 }
 
-// ReceiverParams are the names that a method gives its type's parameters.
+// ReceiverParams returns a method's names for the parameters of its type.
 func ReceiverParams(f *ast.FuncDecl) (ids []*ast.Ident) {
 	t := ast.Unparen(f.Recv.List[0].Type)
 	if p, ok := t.(*ast.StarExpr); ok {

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// A Holder is something that a statement has made and that goes on using names of the session as they were.
+// A Holder is a closure, pointer or goroutine that a statement has made and that still uses names of the
+// session with their meaning at that time.
 type Holder struct {
-	Name    string                // of the variable that it is in; empty for a goroutine, or what compiled code has got
+	Name    string                // of the variable that has it; empty for a goroutine, or a value that compiled code keeps
 	Running bool                  // it is a goroutine, else without a name a callback
 	Cell    int                   // where it was made
 	Line    int                   // in that cell
@@ -25,8 +26,8 @@ func (h *Holder) String() string {
 	return fmt.Sprintf("the callback of %s:%d", CellName(h.Cell), h.Line)
 }
 
-// hold adds what a unit's statements have made, in place of what the same lines made before. What holds
-// nothing is not kept: there is one for each assignment of a long session.
+// hold adds the holders of a unit's statements, in place of the holders that the same lines made before.
+// It drops holders without names: each assignment of a long session makes one.
 func (w *World) hold(made []*Holder) {
 	made = slices.DeleteFunc(made, func(h *Holder) bool { return len(h.Holds) == 0 })
 	for _, h := range made {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Qualifier writes types without the package that cells belong to.
+// Qualifier writes types without the package of cells.
 func Qualifier(p *types.Package) string {
 	if p.Path() == PkgPath {
 		return ""
@@ -15,7 +15,7 @@ func Qualifier(p *types.Package) string {
 
 func TypeString(t types.Type) string { return types.TypeString(types.Default(t), Qualifier) }
 
-// WalkNamed calls f for the named types that a type is written with.
+// WalkNamed calls f for the named types inside of a type.
 func WalkNamed(t types.Type, f func(*types.Named)) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -47,7 +47,7 @@ func WalkNamed(t types.Type, f func(*types.Named)) {
 	}
 }
 
-// Renewed is the package that a type's package was reloaded as, or nil.
+// Renewed returns the newer version of a type's package after a reload, or nil.
 func (st *Stage) Renewed(n *types.Named) *types.Package {
 	if st.Reloaded == nil || n.Obj().Pkg() == nil {
 		return nil
@@ -55,8 +55,8 @@ func (st *Stage) Renewed(n *types.Named) *types.Package {
 	return st.Reloaded[n.Obj().Pkg().Path()]
 }
 
-// Movable says whether values of a type are values, bit for bit, of the same type written with the packages
-// that were reloaded.
+// Movable says whether values of a type have the same bits as values of the same type with the reloaded
+// packages.
 func (st *Stage) Movable(t types.Type) bool {
 	seen := map[*types.Named]bool{}
 	same := true
@@ -78,13 +78,13 @@ func (st *Stage) Movable(t types.Type) bool {
 	return same
 }
 
-// KeepsShape says whether the type that a cell has declared is made of what it was, after a reload.
+// KeepsShape says whether a reload leaves the underlying type of a cell's type the same.
 func (st *Stage) KeepsShape(d *Decl) bool {
 	e := st.Lookup(d.Names[0])
 	return e == nil || st.Reloaded == nil || st.Movable(e.Obj.Type().Underlying())
 }
 
-// shape writes what a type is made of, whatever the version of a package.
+// shape writes a type's underlying type without the versions of packages.
 func shape(t types.Type) string { return Unversioned(t.Underlying()) }
 
 // Unversioned writes a type without the versions of packages.
@@ -107,7 +107,7 @@ func IsError(t types.Type) bool {
 	return types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
-// TypeOf is an entity's type as Go writes it.
+// TypeOf writes an entity's type as Go does.
 func TypeOf(e *Entity) string {
 	if t, ok := e.Obj.(*types.TypeName); ok {
 		return types.TypeString(t.Type().Underlying(), Qualifier)

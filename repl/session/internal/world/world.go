@@ -1,10 +1,10 @@
-// Package world is what a session knows of the code in it: the names that cells have declared, with the
-// source of their declarations; the imports; and what a cell that is being checked will change.
+// Package world has a session's knowledge of its code: the names that cells have declared, with the source
+// of their declarations; the imports; and the changes of a cell that is being checked.
 //
-// A [World] belongs to the cells, or to a package of the user's own. A [Stage] lies over it while a cell is
-// checked, a [Change] is what becomes of it when the cell runs. Nothing here checks or runs. Reading order:
-// world.go, decls.go (what declarations say about themselves), types.go (types as cells write them, and
-// whether they are still the same).
+// A [World] belongs to the cells, or to one of the user's packages. A [Stage] lies over it while a cell is
+// checked. A [Change] is the effect of a part of a cell on the world when the part runs. The package
+// neither checks nor runs code. Reading order: world.go, decls.go (names in declarations), types.go (types
+// as cells write them, and whether they are still the same).
 package world
 
 import (
@@ -30,8 +30,8 @@ const (
 
 func (k Kind) String() string { return [...]string{"var", "const", "func", "type"}[k] }
 
-// An Entity is something that a cell has declared at its top level. It does not change: a new declaration of
-// the name makes a new entity.
+// An Entity is a top-level declaration of a cell. It does not change: a new declaration of the name makes
+// a new entity.
 type Entity struct {
 	Name     string
 	Internal string // its name in the interpreter
@@ -42,15 +42,15 @@ type Entity struct {
 	Kept     bool  // var: a closure or a pointer may use it after the name has another meaning
 }
 
-// A Decl is the source of a const, func or type declaration, or of a method. It is checked and compiled again
-// when something that it uses is declared anew.
+// A Decl is the source of a const, func or type declaration, or of a method. It is checked and compiled
+// again when a name that it uses is declared again.
 type Decl struct {
 	Tok        token.Token // CONST, FUNC or TYPE
 	Cell       int
 	Line, Col  int
 	Src        string
 	Comment    string   // on the lines above it
-	Names      []string // what it declares; none for a method
+	Names      []string // the declared names; none for a method
 	Recv, Name string   // of a method: its type's name and its own
 	Pointer    bool     // of a method: its receiver is one
 	Generic    bool
@@ -60,7 +60,7 @@ type Decl struct {
 	Slot       int               // func: for its marks
 }
 
-// Key identifies what a declaration declares.
+// Key returns a string that identifies the declared objects.
 func (d *Decl) Key() string {
 	if d.Recv != "" {
 		return d.Recv + "." + d.Name
@@ -68,7 +68,7 @@ func (d *Decl) Key() string {
 	return fmt.Sprint(d.Names)
 }
 
-// Display is how a panic calls a function: f, T.M or (*T).M.
+// Display returns the name of a function in panics: f, T.M or (*T).M.
 func (d *Decl) Display() string {
 	switch {
 	case d.Pointer:
@@ -79,7 +79,7 @@ func (d *Decl) Display() string {
 	return d.Names[0]
 }
 
-// CodeName is what those who call a function have among their uses.
+// CodeName returns the name of a function in the uses of its callers.
 func (d *Decl) CodeName() string {
 	if d.Recv != "" {
 		return d.Key()
@@ -97,7 +97,7 @@ func Touches(uses, names map[string]bool) bool {
 	return false
 }
 
-// Title is how messages call what is declared.
+// Title returns the name of a declaration for messages.
 func (d *Decl) Title() string {
 	if d.Recv != "" {
 		return d.Key()
@@ -105,7 +105,7 @@ func (d *Decl) Title() string {
 	return strings.Join(d.Names, ", ")
 }
 
-// A World is everything that cells have declared, or the files of a package.
+// A World has all declarations of cells, or of the files of a package.
 type World struct {
 	Path, Name string // of the package
 	Names      map[string]*Entity
@@ -120,7 +120,7 @@ func New() *World {
 	return &World{Path: PkgPath, Name: PkgPath, Names: map[string]*Entity{}, Methods: map[string]map[string]*Decl{}, Imports: map[string]string{}, Version: map[string]int{}}
 }
 
-// A Stage is what a cell that is being checked will change in the world. Nothing is changed before all of the
+// A Stage collects the changes of a cell that is being checked. The world changes only after the whole
 // cell has been checked.
 type Stage struct {
 	*World
@@ -158,7 +158,7 @@ func (st *Stage) MethodsOf(name string) map[string]*Decl {
 	return st.World.Methods[name]
 }
 
-// All calls f for every entity that there is.
+// All calls f for every entity of the world and the stage.
 func (st *Stage) All(f func(*Entity)) {
 	for _, e := range st.names {
 		if e != nil {
@@ -172,7 +172,7 @@ func (st *Stage) All(f func(*Entity)) {
 	}
 }
 
-// Decls are all declarations, methods too, in the order of their cells.
+// Decls returns all declarations, with methods, in the order of their cells.
 func (st *Stage) Decls() []*Decl {
 	seen := map[*Decl]bool{}
 	var list []*Decl
@@ -200,7 +200,8 @@ func (st *Stage) Decls() []*Decl {
 	return list
 }
 
-// Display is how a panic calls a function: what is not a cell's has its package in front.
+// Display returns the name of a function in panics. If the function is not a cell's, its package stands in
+// front.
 func (w *World) Display(name string) string {
 	if w.Path == PkgPath {
 		return name
@@ -208,7 +209,7 @@ func (w *World) Display(name string) string {
 	return w.Name + "." + name
 }
 
-// Fresh is a name that the interpreter has not seen yet.
+// Fresh returns a name that the interpreter has not seen yet.
 func (w *World) Fresh(name string) string {
 	w.Version[name]++
 	if n := w.Version[name]; n > 1 || types.Universe.Lookup(name) != nil || name == "init" || name == "main" || name == "cell" {
@@ -217,7 +218,7 @@ func (w *World) Fresh(name string) string {
 	return name
 }
 
-// A Change is what a part of a cell does to the world when it starts to run.
+// A Change is the effect of a part of a cell on the world when the part starts to run.
 type Change struct {
 	Define  []*Entity
 	Methods map[string]map[string]*Decl // replaced, by type name
@@ -259,7 +260,8 @@ func (st *Stage) Apply(c *Change) {
 	st.Dots = append(st.Dots[:len(st.Dots):len(st.Dots)], c.Dots...)
 }
 
-// FunctionBefore is the session's declaration that that of a function or method takes the place of, or nil.
+// FunctionBefore returns the session's declaration that the declaration of a function or method replaces,
+// or nil.
 func (st *Stage) FunctionBefore(d *Decl) *Decl {
 	switch {
 	case d.Tok != token.FUNC:
@@ -276,8 +278,8 @@ func (st *Stage) FunctionBefore(d *Decl) *Decl {
 	return nil
 }
 
-// IsMethod says whether the interpreter's function of this name is a method, or that of an instance of a
-// generic type.
+// IsMethod says whether the interpreter's function with this name is a method, or a method of an instance
+// of a generic type.
 func (w *World) IsMethod(d *Decl, name string) bool {
 	recv, method, ok := strings.Cut(name, "·")
 	return ok && method == d.Name && (recv == w.InternalName(d.Recv) || strings.HasPrefix(recv, d.Recv+"__of"))
@@ -290,5 +292,5 @@ func (w *World) InternalName(name string) string {
 	return ""
 }
 
-// CellName is how errors call a cell, In[3].
+// CellName returns the name of a cell in errors, In[3].
 func CellName(n int) string { return fmt.Sprintf("In[%d]", n) }

@@ -16,9 +16,9 @@ type node struct {
 	child  []*node
 	anc    *node
 	_      []*opaque
-	start  *node // what of it runs first
-	tnext  *node // what runs next
-	fnext  *node // what runs next if it is false
+	start  *node // the first step of the node
+	tnext  *node // the next node
+	fnext  *node // the next node if the condition is false
 	_      *opaque
 	_      int64
 	findex int // where its value is in the frame
@@ -31,7 +31,7 @@ type node struct {
 	_      []reflect.Type
 	_      *opaque
 	action uint
-	exec   step        // what it does; nil: not made yet
+	exec   step        // its step; nil: not made yet
 	gen    func(*node) // makes that
 	_      any
 	rval   reflect.Value
@@ -41,7 +41,7 @@ type node struct {
 // A step runs a node and returns the next step; nil ends the function.
 type step func(*frame) step
 
-// A symbol is what a name means.
+// A symbol is the meaning of a name.
 type symbol struct {
 	_      uint
 	_, _   *opaque
@@ -62,10 +62,11 @@ type frame struct {
 	data []value
 }
 
-// opaque is what nothing here looks into.
+// opaque is a part that this package never reads.
 type opaque struct{}
 
-// kinds are the kinds of nodes that are told apart here, and the signs of all operations by their numbers.
+// kinds has the numbers of the node kinds that this package distinguishes, and the signs of all operations
+// by number.
 type kinds struct {
 	function, assignment uint
 	actions              []string

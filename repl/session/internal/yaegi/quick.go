@@ -5,17 +5,17 @@ import (
 	"unsafe"
 )
 
-// What loops are made of, sums, products and comparisons of variables, takes the interpreter a dozen calls:
-// one for each operand, and one for each way to get at it. Here it is one step that looks at what the
-// variables hold, and leaves to the interpreter's own step all that is not an int, a float64 or a string. So
-// a cell has time for what it does beside: marks, and asking for memory where a text has become long.
+// Sums, products and comparisons of variables are the body of most loops. The interpreter makes a dozen
+// calls for each: one for each operand, and more to reach its value. Here each is one step, which reads
+// the variables directly, and leaves all operands but int, float64 and string to the interpreter's own
+// step. The time that this saves pays for marks, and for checking memory when a string has become long.
 
-// largeText is how long a sum of strings has to be before it asks whether memory is left. A string that is
-// added to itself takes all that there is before a guard beside it gets to run.
+// largeText is the least length in bytes of a sum of strings for which memory is checked. A string that is
+// added to itself can take all memory before the memory guard runs.
 const largeText = 16 << 20
 
-// A value is a reflect.Value: its bits say what it is and whether it is a variable, and ptr where that is.
-// [layout] looks whether it is so.
+// A value mirrors reflect.Value: bits has the kind and whether the value is a variable, ptr its place.
+// [layout] checks this.
 type value struct {
 	_    *opaque
 	ptr  unsafe.Pointer
@@ -23,7 +23,7 @@ type value struct {
 }
 
 const (
-	heldBit     = 1 << 7 // of what is where ptr points
+	heldBit     = 1 << 7 // the value is in the memory at ptr
 	settableBit = 1 << 8 // of a variable
 
 	intBits    = uintptr(reflect.Int) | heldBit
@@ -54,7 +54,7 @@ const rootLevel = -1
 
 var none value
 
-// of is the value at the place; the zero Value if there is none.
+// of returns the value at the place, or the zero Value if there is none.
 func (p place) of(f *frame) *value {
 	if p.level != 0 {
 		f = p.up(f)
@@ -107,8 +107,8 @@ type operation struct {
 	grown    func()        // is called when a text has become long
 
 	plain     step // the interpreter's own
-	next      step // what follows
-	otherwise step // what follows where a comparison is false
+	next      step // the next step
+	otherwise step // the next step if a comparison is false
 }
 
 // quicken makes a quicker step of a node that has one, if it may.
@@ -290,7 +290,7 @@ func (o *operation) add(d *value, x, y string) {
 	}
 }
 
-// measures asks for memory after the sum of a string that is no variable of its own: an element, a field.
+// measures checks memory after a sum of strings that is not assigned to a variable: an element, a field.
 func (o operation) measures() step {
 	return func(f *frame) step {
 		next := o.plain(f)
@@ -364,7 +364,8 @@ func (o operation) branches() step {
 	}
 }
 
-// compare says whether a comparison holds, whose sign begins with a character and has a = behind that or not.
+// compare returns the result of a comparison. Sign is the first character of its operator, equal says that
+// = follows.
 func compare[T int | float64](sign byte, equal bool, x, y T) bool {
 	switch sign {
 	case '<':

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Quick steps do what Go does, for all that they take on and all that they leave to the interpreter.
+// Quick steps do the same as Go, for the operands that they handle and for those that they leave to the
+// interpreter.
 func TestQuickSteps(t *testing.T) {
 	for _, test := range []struct{ name, code, want string }{
 		{"int", "a, b := 7, -3; host.See(a+b, a-b, a*b, a/2, a%2, b/2, b%2)", "4 10 -21 3 1 -1 -1"},
@@ -60,7 +61,7 @@ func fib(k int) int { if k < 2 { return k }; return fib(k-1) + fib(k-2) }
 	}
 }
 
-// A sum of strings that has become long asks for memory, wherever it goes.
+// A sum of strings that has become long checks memory, wherever it is stored.
 func TestGrown(t *testing.T) {
 	for _, code := range []string{"s := host.Long(); s += `a`", "s := host.Long(); r := s + `a`; s = r", "host.Take(host.Long() + host.Long())",
 		"m := map[int]string{1: host.Long()}; m[1] += `a`", "type P struct{ s string }; p := P{host.Long()}; p.s += `a`", "s := host.Long(); func() { s += s }()"} {

@@ -9,12 +9,12 @@ import (
 	"unsafe"
 )
 
-// The interpreter gives structs that refer to each other reflection types whose fields have each other's
-// types, and leaves placeholders of its own where a struct refers to itself through a map of functions. So
-// recursive types are compiled before the code that uses them, and get types that are made here: structs with
-// placeholders for what is not there yet, whose fields are set to the right types when all of them are. A
-// placeholder has the layout of what it stands for, because a struct refers to another that is not complete
-// only behind a pointer, slice, map, channel or function.
+// For structs that refer to each other the interpreter makes reflection types with the fields' types
+// exchanged. For a struct that refers to itself through a map of functions it leaves placeholders. So
+// recursive types are compiled before the code that uses them, and get types that are made here: first
+// structs with placeholders for missing types, then, when all are made, the right types of the fields. A
+// placeholder has the layout of the missing type, because a struct refers to an incomplete struct only
+// behind a pointer, slice, map, channel or function.
 
 // typesFirst compiles the type declarations of a file that has structs, and returns the file without them.
 func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
@@ -57,7 +57,7 @@ func tagged(s *ast.TypeSpec) bool {
 	return ok && len(t.Fields.List) > 0 && t.Fields.List[0].Tag != nil && strings.Contains(t.Fields.List[0].Tag.Value, "mcs:")
 }
 
-// typeNamed is what the interpreter knows of a type, or the zero itype.
+// typeNamed returns the interpreter's description of a type, or the zero itype.
 func (in *Interp) typeNamed(pkg, name string) itype {
 	scope := in.scopes.MapIndex(reflect.ValueOf(pkg))
 	if !scope.IsValid() {
@@ -197,7 +197,8 @@ func (g *typeGraph) references(t itype, into map[string]bool, seen map[unsafe.Po
 	}
 }
 
-// repair makes the types of structs that refer to themselves, perhaps by way of others, or to one that does.
+// repair makes the types of structs that refer to themselves, directly or through others, or to such a
+// struct.
 func (g *typeGraph) repair() {
 	g.refers = map[string]map[string]bool{}
 	for name, t := range g.known {
@@ -230,7 +231,7 @@ func (g *typeGraph) repair() {
 	}
 }
 
-// circular says whether a struct refers to itself, or to one that does.
+// circular says whether a struct refers to itself, or to a struct that does.
 func (g *typeGraph) circular(name string) bool {
 	for other := range g.refers[name] {
 		if g.refers[other][other] {
@@ -240,7 +241,7 @@ func (g *typeGraph) circular(name string) bool {
 	return false
 }
 
-// make makes the type of a struct, with placeholders for what is not made yet.
+// make makes the type of a struct, with placeholders for types that are not made yet.
 func (g *typeGraph) make(name string) {
 	g.making[name] = true
 	var fields []reflect.StructField
@@ -259,8 +260,8 @@ func (g *typeGraph) field(f field, n int, whole bool) reflect.StructField {
 	return reflect.StructField{Name: name, Type: g.reflectType(f.t, whole), Tag: reflect.StructTag(f.tag), Anonymous: f.embedded && n == 1}
 }
 
-// reflectType is the reflection type of a type. Whole says that it is part of something whose layout depends
-// on it.
+// reflectType returns the reflection type of a type. Whole says that the layout of another type depends on
+// it.
 func (g *typeGraph) reflectType(t itype, whole bool) reflect.Type {
 	if name := g.nameOf(t); name != "" {
 		if g.made[name] == nil && whole && !g.making[name] {
@@ -316,7 +317,7 @@ func (g *typeGraph) reflectTypes(list []itype) (out []reflect.Type) {
 	return out
 }
 
-// set tells the interpreter the types of all that the structs are written with.
+// set gives the interpreter the types of all parts of the structs.
 func (g *typeGraph) set(t itype, seen map[unsafe.Pointer]bool) {
 	if p := t.v.Addr().UnsafePointer(); seen[p] {
 		return
@@ -335,8 +336,8 @@ func (g *typeGraph) set(t itype, seen map[unsafe.Pointer]bool) {
 // placeholder stands for a struct that is not there yet.
 type placeholder struct{}
 
-// setFieldType sets the type of a field of a struct that reflect has made; it must have the layout of the one
-// before.
+// setFieldType sets the type of a field of a struct that reflect has made. The new type must have the
+// layout of the old one.
 func setFieldType(s reflect.Type, i int, t reflect.Type) {
 	(*runtimeStruct)(typePointer(s)).fields[i].typ = typePointer(t)
 }
@@ -344,7 +345,7 @@ func setFieldType(s reflect.Type, i int, t reflect.Type) {
 // typePointer is the runtime's description of a type.
 func typePointer(t reflect.Type) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&t))[1] }
 
-// runtimeStruct is internal/abi.StructType: what the runtime knows of a struct type.
+// runtimeStruct is internal/abi.StructType, the runtime's description of a struct type.
 type runtimeStruct struct {
 	_      [2]uintptr        // size, bytes with pointers
 	_      [4]byte           // hash

@@ -8,25 +8,25 @@ import (
 	"weak"
 )
 
-// The interpreter makes a step of each node, and a step has the next ones in it. They are made here, as it
-// would make them, because two things that each turn of a loop needs are to cost nothing there, and some are
-// made quicker (quick.go).
+// The interpreter makes a step of each node, and each step contains the next ones. This package makes the
+// steps instead, in the same way, for two reasons. Each turn of a loop needs two extras that must cost
+// nothing. And some steps are made faster (quick.go).
 //
-// Where a loop comes round, a step is not in the one before it, since it is made later: that one looks into
-// the node. So does a call, for the first step of the function. These are the points at which code can be
-// made to look whether it has to stop, as long as something has to, by another step in the node.
+// At the end of a loop, the first step cannot be contained in the last one, because it is made later: the
+// last one reads it from the node. A call reads the first step of its function in the same way. So code
+// can be made to check for a stop at these points: while something has to stop, the node has another step.
 //
-// A mark, which is the assignment of a number to a variable, is one store instead of a step of the
-// interpreter with its reflection.
+// A mark is the assignment of a number to a variable. It is one store here, not a step of the interpreter
+// with its reflection.
 
-// Hooks are what code calls.
+// Hooks are functions that interpreted code calls.
 type Hooks struct {
 	Trace func(line string) // a line about a panic that passes through an interpreted function, in its goroutine
-	// Look is called at the start of each function and in each turn of a loop while the interpreter is told
-	// to look ([Interp.Look]). It may panic.
+	// Look is called at the start of each function and in each turn of a loop while looking is on
+	// ([Interp.Look]). It may panic.
 	Look func()
-	// Mark is where the variable is that marks with this name assign; nil: the name is none of a mark's, or
-	// the variable is not known yet.
+	// Mark returns the variable that the marks with this name set. It is nil if the name is not a mark's,
+	// or the variable does not exist yet.
 	Mark func(name string) *int
 	// Grown is called where a sum of strings has become long.
 	Grown func()
@@ -38,7 +38,7 @@ type Hooks struct {
 type points struct {
 	mu      sync.Mutex
 	list    []point
-	sweepAt int  // how long the list may get until those are dropped whose code is gone
+	sweepAt int  // length of the list at which points of code that is gone are dropped
 	looking bool // code looks
 	fence   atomic.Int32
 }
@@ -46,11 +46,11 @@ type points struct {
 // A point is a node that is looked into each time.
 type point struct {
 	node  weak.Pointer[node]
-	exec  step // what the node does; only while code looks
+	exec  step // the node's step; set only while code looks
 	looks step // and looks before
 }
 
-// Look makes all code look, or lets it run on.
+// Look makes all code call Hooks.Look, or stops it doing so.
 func (in *Interp) Look(on bool) {
 	p := &in.points
 	p.mu.Lock()
@@ -63,8 +63,8 @@ func (in *Interp) Look(on bool) {
 	in.divert(p.list)
 }
 
-// divert has nodes do what they should from now on. Goroutines see each step as a whole: all are made before
-// the first of them is in its place.
+// divert gives nodes their other steps. All steps are made before the first is stored, and goroutines see
+// each one complete.
 func (in *Interp) divert(list []point) {
 	p := &in.points
 	for i := range list {
@@ -167,8 +167,8 @@ func reset(n *node) {
 	}
 }
 
-// set makes the step of a node, after those that it goes on with. One of those that is being made itself, of
-// which this one is a part, is where a loop comes round.
+// set makes the step of a node, after the steps that follow it. A following step that is being made itself
+// contains this one: there a loop ends.
 func (g *generator) set(n *node) {
 	if n == nil || n.exec != nil {
 		return

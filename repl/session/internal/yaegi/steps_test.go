@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Whatever goes on for ever looks when it is told to, and what it panics with ends it. Afterwards it runs as
-// before.
+// Code that runs for ever calls Look when it is told to, and a panic of Look ends it. Afterwards it runs
+// as before.
 func TestLook(t *testing.T) {
 	stopped := errors.New("stopped")
 	for _, test := range []struct{ name, code string }{
@@ -77,7 +77,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What is known of code that is gone goes, too.
+// The data about code that is gone is dropped.
 func TestLookForgets(t *testing.T) {
 	in, err := New(Hooks{Trace: func(string) {}})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestLookForgets(t *testing.T) {
 	}
 }
 
-// A mark is set where the variable is, in order with what is around it.
+// A mark sets its variable, in order with the code around it.
 func TestMark(t *testing.T) {
 	place, seen := 0, []int{}
 	in, err := New(Hooks{Trace: func(string) {}, IsMark: func(name string) bool { return name == "mark" }, Mark: func(string) *int { return &place }})

@@ -22,10 +22,10 @@ import (
 	"github.com/traefik/yaegi/interp"
 )
 
-// FileName is the name under which the cell with this number must be parsed.
+// FileName is the name for parsing the cell with this number.
 func FileName(cell int) string { return fmt.Sprintf("%d/cell", cell) }
 
-// CellOf is the number of the cell with this file name, or 0.
+// CellOf returns the number of the cell with this file name, or 0.
 func CellOf(file string) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(file, "/cell"))
 	return n
@@ -75,8 +75,8 @@ func settable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
 
-// forget drops what the interpreter keeps for its debugger only: else each cell would stay in memory for
-// ever.
+// forget drops the data that the interpreter keeps for its debugger only; otherwise each cell would stay
+// in memory.
 func (in *Interp) forget() {
 	in.roots.SetZero()
 	for s := in.scopes.MapRange(); s.Next(); {
@@ -93,12 +93,12 @@ func (w traceWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FileSet is the file set for parsing what is to be compiled.
+// FileSet returns the file set for parsing code to compile.
 func (in *Interp) FileSet() *token.FileSet { return in.i.FileSet() }
 
-// Use makes a compiled package known under its import path. The doubled slash keeps the interpreter from
-// recognising package fmt, for which it would replace functions of its own and compile its version of package
-// slices.
+// Use registers a compiled package under its import path. The doubled slash keeps the interpreter from
+// recognising package fmt, some functions of which it would replace by its own, and from compiling its
+// version of package slices.
 func (in *Interp) Use(importPath, name string, symbols map[string]reflect.Value) error {
 	return in.i.Use(interp.Exports{importPath + "//" + name: symbols})
 }
@@ -123,8 +123,8 @@ func (in *Interp) Compile(file *ast.File) (p *Program, err error) {
 }
 
 // sever cuts the syntax trees of the program's declarations off the file's. While a panic passes through a
-// function, the interpreter looks through all that is above it for a place, which it never finds: that cost
-// each panic time in proportion to the file, for each function on its way.
+// function, the interpreter searches all nodes above it for a place, and never finds one. Without the cut,
+// each panic would cost time in proportion to the file, for each function on its way.
 func sever(c *interp.Program) {
 	root := reflect.ValueOf(c).Elem().FieldByName("root")
 	if !root.IsValid() || root.Kind() != reflect.Pointer || root.IsNil() {
@@ -152,7 +152,7 @@ func (in *Interp) Run(p *Program) error {
 	return err
 }
 
-// steps makes a program's steps, or says what the interpreter finds wrong then.
+// steps makes a program's steps, or returns the error that the interpreter finds then.
 func (in *Interp) steps(p *Program) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -163,13 +163,12 @@ func (in *Interp) steps(p *Program) (err error) {
 	return nil
 }
 
-// Halt makes all interpreted code stop at its next step, without unwinding: nothing deferred runs. Resume
-// must follow when it has ended.
+// Halt makes all interpreted code stop at its next step, without unwinding: no deferred function runs. The
+// caller must call Resume when the code has ended.
 func (in *Interp) Halt() { atomic.AddUint64(in.id, 1) }
 
-// Resume makes closures work again that were made before Halt: they carry the number of the run that made
-// them.
+// Resume makes closures from before Halt work again: they have the number of the run that made them.
 func (in *Interp) Resume(run uint64) { atomic.StoreUint64(in.id, run) }
 
-// RunNumber is what Resume needs; read it before Halt.
+// RunNumber returns the argument of Resume; read it before Halt.
 func (in *Interp) RunNumber() uint64 { return atomic.LoadUint64(in.id) }

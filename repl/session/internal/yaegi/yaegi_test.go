@@ -84,7 +84,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// What the interpreter finds wrong only when it makes a program's steps is an error, too.
+// An error that the interpreter finds only when it makes a program's steps is returned, too.
 func TestRunRefuses(t *testing.T) {
 	in, err := New(Hooks{})
 	if err != nil {

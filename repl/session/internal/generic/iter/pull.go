@@ -1,8 +1,8 @@
 // Package iter is the generic part of the standard package iter.
 package iter
 
-// Pull makes a sequence one whose values are asked for. The sequence runs in a goroutine of its own, one of
-// the two at a time.
+// Pull returns functions that get a sequence's values one by one. The sequence runs in a goroutine of its
+// own; only one of the two runs at a time.
 func Pull[V any](seq func(yield func(V) bool)) (next func() (V, bool), stop func()) {
 	next2, stop := Pull2(func(yield func(V, bool) bool) {
 		seq(func(v V) bool { return yield(v, true) })

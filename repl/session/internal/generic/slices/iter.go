@@ -56,7 +56,7 @@ func Sorted[E cmp.Ordered](seq iter.Seq[E]) []E {
 	return s
 }
 
-// SortedFunc is Sorted with an order of one's own.
+// SortedFunc is Sorted with a given order.
 func SortedFunc[E any](seq iter.Seq[E], order func(E, E) int) []E {
 	s := Collect(seq)
 	SortFunc(s, order)

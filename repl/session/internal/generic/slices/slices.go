@@ -16,7 +16,7 @@ func Equal[S ~[]E, E comparable](s1, s2 S) bool {
 	return true
 }
 
-// EqualFunc is Equal with an equality of one's own.
+// EqualFunc is Equal with a given equality.
 func EqualFunc[S1 ~[]E1, S2 ~[]E2, E1, E2 any](s1 S1, s2 S2, eq func(E1, E2) bool) bool {
 	if len(s1) != len(s2) {
 		return false
@@ -45,7 +45,7 @@ func Compare[S ~[]E, E cmp.Ordered](s1, s2 S) int {
 	return 0
 }
 
-// CompareFunc is Compare with an order of one's own.
+// CompareFunc is Compare with a given order.
 func CompareFunc[S1 ~[]E1, S2 ~[]E2, E1, E2 any](s1 S1, s2 S2, order func(E1, E2) int) int {
 	for i, v1 := range s1 {
 		if i >= len(s2) {
@@ -71,7 +71,7 @@ func Index[S ~[]E, E comparable](s S, v E) int {
 	return -1
 }
 
-// IndexFunc returns the index of the first element with f, or -1.
+// IndexFunc returns the index of the first element for which f is true, or -1.
 func IndexFunc[S ~[]E, E any](s S, f func(E) bool) int {
 	for i := range s {
 		if f(s[i]) {
@@ -84,7 +84,7 @@ func IndexFunc[S ~[]E, E any](s S, f func(E) bool) int {
 // Contains reports whether v is in s.
 func Contains[S ~[]E, E comparable](s S, v E) bool { return Index(s, v) >= 0 }
 
-// ContainsFunc reports whether an element with f is in s.
+// ContainsFunc reports whether f is true for an element of s.
 func ContainsFunc[S ~[]E, E any](s S, f func(E) bool) bool { return IndexFunc(s, f) >= 0 }
 
 // Insert inserts values at index i.
@@ -95,7 +95,7 @@ func Insert[S ~[]E, E any](s S, i int, v ...E) S {
 	return append(s, tail...)
 }
 
-// Delete removes s[i:j] and zeroes what is left over at the end.
+// Delete removes s[i:j] and zeroes the elements left over at the end.
 func Delete[S ~[]E, E any](s S, i, j int) S {
 	_ = s[i:j:len(s)]
 	if i == j {
@@ -116,7 +116,7 @@ func zeroRest[S ~[]E, E any](s S, n int) {
 	}
 }
 
-// DeleteFunc removes the elements with del.
+// DeleteFunc removes the elements for which del is true.
 func DeleteFunc[S ~[]E, E any](s S, del func(E) bool) S {
 	k, n := 0, len(s)
 	for _, v := range s {
@@ -155,7 +155,7 @@ func Compact[S ~[]E, E comparable](s S) S {
 	return CompactFunc(s, func(a, b E) bool { return a == b })
 }
 
-// CompactFunc is Compact with an equality of one's own.
+// CompactFunc is Compact with a given equality.
 func CompactFunc[S ~[]E, E any](s S, eq func(E, E) bool) S {
 	if len(s) < 2 {
 		return s

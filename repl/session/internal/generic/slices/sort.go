@@ -10,7 +10,7 @@ func Sort[S ~[]E, E cmp.Ordered](x S) {
 	sort.Slice(x, func(i, j int) bool { return cmp.Less(x[i], x[j]) })
 }
 
-// SortFunc sorts in an order of one's own; it is not stable.
+// SortFunc sorts in a given order; it is not stable.
 func SortFunc[S ~[]E, E any](x S, order func(a, b E) int) {
 	sort.Slice(x, func(i, j int) bool { return order(x[i], x[j]) < 0 })
 }
@@ -30,7 +30,7 @@ func IsSorted[S ~[]E, E cmp.Ordered](x S) bool {
 	return true
 }
 
-// IsSortedFunc reports whether x is in an order of one's own.
+// IsSortedFunc reports whether x is in a given order.
 func IsSortedFunc[S ~[]E, E any](x S, order func(a, b E) int) bool {
 	for i := len(x) - 1; i > 0; i-- {
 		if order(x[i], x[i-1]) < 0 {
@@ -97,7 +97,7 @@ func BinarySearch[S ~[]E, E cmp.Ordered](x S, target E) (int, bool) {
 	return BinarySearchFunc(x, target, func(a, b E) int { return cmp.Compare(a, b) })
 }
 
-// BinarySearchFunc is BinarySearch with an order of one's own.
+// BinarySearchFunc is BinarySearch with a given order.
 func BinarySearchFunc[S ~[]E, E, T any](x S, target T, order func(E, T) int) (int, bool) {
 	i, j := 0, len(x)
 	for i < j {

@@ -3,7 +3,7 @@ package sync
 
 import "sync"
 
-// OnceValue returns a function that calls f once and then returns what it returned.
+// OnceValue returns a function that calls f once and returns f's result each time.
 func OnceValue[T any](f func() T) func() T {
 	var once sync.Once
 	var result T

@@ -1,6 +1,6 @@
-// Package unique is the generic part of the standard package unique: handles are equal if their values are.
-// They share no memory. What a handle holds is exported, because its method is checked as code of another
-// package.
+// Package unique is the generic part of the standard package unique: handles are equal if their values
+// are. Equal values do not share memory. The field of a handle is exported, because its method is checked
+// as code of another package.
 package unique
 
 // A Handle is a globally unique identity for a value.
