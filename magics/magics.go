@@ -4,8 +4,8 @@
 // completion and docs/magics.md are made from the rows. A magic knows the session and the engine, never the
 // terminal: it returns a display.Value and the front end chooses how to show it.
 //
-// Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go, engine.go,
-// shell.go.
+// Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
+// kerneltimes.go, profile.go, lprof.go, roofline.go, graph.go, guard.go, memory.go, engine.go, shell.go.
 package magics
 
 //go:generate go run ./gen
