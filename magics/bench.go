@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 // measuringFlags are those of %timeit and %bench.
@@ -16,6 +18,7 @@ func measuringFlags() []Flag {
 	return []Flag{
 		{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"},
 		{Name: "setup", Kind: Text, Arg: "'STATEMENT'", Help: "run this before each run, outside of the clock; in quotes if it has spaces"},
+		{Name: "sweep", Kind: Text, Arg: "NAME=VALUES", Help: "measure with each number in place of NAME: n=4..64*2, n=0..100+25, n=1,3,10"},
 		{Name: "cold", Kind: Switch, Help: "measure again with the caches emptied before each run, and show that beside it"},
 		{Name: "w", Kind: Switch, Help: "show all: host and device time, allocations, the first run, what the machine is"},
 		{Name: "hist", Kind: Switch, Help: "draw how often which time was measured"},
@@ -29,6 +32,7 @@ func measuringFlags() []Flag {
 // An inquiry is what the flags of %timeit and %bench ask about the figures. It is checked before any of them
 // is measured.
 type inquiry struct {
+	sweep     *bench.Range      // -sweep; nil: none
 	assertion *bench.Assertion  // -assert; nil: none
 	baseline  *bench.Comparison // -vs; nil: none
 	encode    encoder           // -o; nil: no file
@@ -46,6 +50,13 @@ var encoders = map[string]encoder{
 
 // inquire reads the flags for cases of those names.
 func (c *call) inquire(names []string) (q inquiry, err error) {
+	if text := c.text("sweep"); text != "" {
+		r, err := bench.ParseRange(text)
+		if err != nil {
+			return q, c.errorf("-%w", err)
+		}
+		q.sweep = &r
+	}
 	if text := c.text("assert"); text != "" {
 		a, err := bench.ParseAssertion(text, names)
 		if err != nil {
@@ -90,10 +101,12 @@ func (c *call) beforehand(ctx context.Context) {
 // A measurement is what %timeit and %bench have measured, and what their flags have made of it.
 type measurement struct {
 	*bench.Comparison
-	cold *bench.Comparison // with empty caches; nil without -cold
-	then *bench.Comparison // with a baseline instead of the first; nil without -vs
-	wide bool              // -w
-	said []string          // histograms, assertions that hold, what was written where
+	cold  *bench.Comparison // with empty caches; nil without -cold
+	then  *bench.Comparison // with a baseline instead of the first; nil without -vs
+	wide  bool              // -w
+	each  int               // statements of each value of a sweep: all, without one
+	sweep *bench.Sweep      // nil without -sweep; its lines are those of the comparison
+	said  []string          // histograms, assertions that hold, what was written where
 }
 
 // measure times statements as the flags say. Where an assertion does not hold there is a measurement beside
@@ -107,16 +120,25 @@ func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, er
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.sample(ctx, cases)
+	var m *measurement
+	if q.sweep != nil {
+		m, err = c.sweep(ctx, cases, *q.sweep)
+	} else {
+		m, err = c.sample(ctx, cases)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return m, c.conclude(ctx, m, q)
 }
 
-// sample times statements, with full caches and with empty ones.
-func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, error) {
-	ctx, mute := c.s.Mute(ctx)
+// options are what the flags say about the measuring.
+func (c *call) options() bench.Options {
+	return bench.Options{Time: c.duration("t"), Clock: c.clock}
+}
+
+// works compiles statements and evaluates what they will read.
+func (c *call) works(ctx context.Context, cases []benchCase, mute *session.Mute) ([]bench.Work, error) {
 	works := make([]bench.Work, len(cases))
 	for i, each := range cases {
 		w, err := c.compile(each.source)
@@ -130,10 +152,19 @@ func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, err
 			return nil, err
 		}
 	}
+	return works, nil
+}
+
+// sample times statements, with full caches and with empty ones.
+func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, error) {
+	ctx, mute := c.s.Mute(ctx)
+	works, err := c.works(ctx, cases, mute)
+	if err != nil {
+		return nil, err
+	}
 	c.beforehand(ctx)
-	o := bench.Options{Time: c.duration("t"), Clock: c.clock}
-	m := &measurement{wide: c.on("w")}
-	var err error
+	o := c.options()
+	m := &measurement{wide: c.on("w"), each: len(cases)}
 	if m.Comparison, err = timed(ctx, works, o); err != nil {
 		return nil, err
 	}
@@ -187,11 +218,27 @@ func (c *call) conclude(ctx context.Context, m *measurement, q inquiry) error {
 		m.said = append(m.said, wrote.Text(0))
 	}
 	if q.assertion != nil {
-		j := q.assertion.Judge(m.Comparison)
+		return c.judge(m, *q.assertion)
+	}
+	return nil
+}
+
+// judge says that an assertion holds, of a sweep for each value, or returns the error that it does not.
+func (c *call) judge(m *measurement, a bench.Assertion) error {
+	if m.sweep == nil {
+		j := a.Judge(m.Comparison)
 		if !j.Holds() {
 			return c.errorf("-assert: %s", j)
 		}
 		m.said = append(m.said, j.String())
+		return nil
+	}
+	for _, p := range m.sweep.Points {
+		j, at := a.Judge(p.Comparison), m.sweep.Parameter+" = "+units.Float(p.Value)+": "
+		if !j.Holds() {
+			return c.errorf("-assert: %s%s", at, j)
+		}
+		m.said = append(m.said, at+j.String())
 	}
 	return nil
 }
@@ -250,9 +297,9 @@ func (m *measurement) columns() []benchColumn {
 	}
 	if m.then != nil {
 		list = append(list, benchColumn{"vs " + m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) }})
-	} else {
-		list = append(list, benchColumn{"vs " + m.Lines[0].Name, func(i int, l bench.Line) any {
-			if i == 0 {
+	} else if m.each > 1 {
+		list = append(list, benchColumn{"vs " + m.first(), func(i int, l bench.Line) any {
+			if i%m.each == 0 {
 				return ""
 			}
 			return versusCell(l)
@@ -271,6 +318,14 @@ func (m *measurement) columns() []benchColumn {
 			benchColumn{">heap", func(_ int, l bench.Line) any { return display.BytesCell(int64(l.Result.Tally.Heap)) }})
 	}
 	return append(list, benchColumn{">launches", func(_ int, l bench.Line) any { return l.Result.Tally.Launches }})
+}
+
+// first is the name of the statement that the others are compared with.
+func (m *measurement) first() string {
+	if m.sweep != nil {
+		return m.sweep.Names()[0]
+	}
+	return m.Lines[0].Name
 }
 
 // table is what %bench shows.

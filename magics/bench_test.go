@@ -17,9 +17,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A ticking clock is ahead of the true one by what cells have spent: that is the timeout of http.DefaultClient,
-// which the process has in common with its cells. If it is odd the caches are empty. Next to what is spent,
-// what the cells truly take is nothing.
+// A ticking clock is ahead of the true one by what cells have spent: that is the timeout of
+// http.DefaultClient, which the process has in common with its cells. If it is odd the caches are empty. Next
+// to what is spent, what the cells truly take is nothing.
 type ticking struct {
 	start   time.Time
 	machine bench.Machine
@@ -205,6 +205,66 @@ func TestMeasuringOnAnotherMachine(t *testing.T) {
 	n.contains("stderr", n.stderr.String(), `
 		the machine is not quiet: other processes keep 1.5 of 2 processors busy
 		the machine is not quiet: 20 % of the processors' time is given to other machines`)
+}
+
+// With -sweep each number stands in place of a name, in the statements and in -setup. What is asked of the
+// figures is asked of each.
+func TestSweep(t *testing.T) {
+	n := simulate(t, quiet)
+	n.shows("type box struct{ n int }\nb := box{2}\nk := 0", "")
+	for _, tt := range []struct{ name, cell, want string }{
+		{"of one statement", "%timeit -t 10m -sweep n=1..4*2 spend(n)", `
+			n  spend(n)
+			1    5.00 s
+			2    10.0 s
+			4    20.0 s
+			spend(n) grows as n^1.0
+			2 processors at 80 MHz
+			s spend(n)
+			20 ┤
+			⣀⠤
+			n`},
+		{"of several, with a field of that name", "%bench -t 10m -sweep n=1,3 a := spend(n) ; b := spend(b.n*n)", `
+			n       a       b  vs a
+			1  5.00 s  10.0 s  2.00× slower [2.00, 2.00]
+			3  15.0 s  30.0 s  2.00× slower [2.00, 2.00]
+			a grows as n^1.0
+			b grows as n^1.0`},
+		{"with -setup", "%timeit -t 10m -setup 'k = 2*n' -sweep n=1,2 spend(k+n)", "1      15.0 s\n2      30.0 s"},
+		{"with empty caches", "%timeit -t 10m -cold -sweep n=1,3 spend(n)", `
+			spend(n) n=1  5.00 s  30.0 s
+			spend(n) n=3  15.0 s  40.0 s`},
+		{"saved", "%timeit -t 10m -save sweep.json -sweep n=1,3 spend(n)", "saved as sweep.json"},
+		{"against that", "%timeit -t 10m -vs sweep.json -sweep n=1,3 spend(2*n)", `
+			not compared`},
+		{"each value against its own", "%bench -t 10m -save two.json -sweep n=1,3 a := spend(n) ; b := spend(2*n)", "saved as two.json"},
+		{"then", "%bench -t 10m -vs two.json -sweep n=1,3 a := spend(2*n) ; b := spend(2*n)", `
+			a n=1  10.0 s  2.00× slower [2.00, 2.00]
+			b n=1  10.0 s  ~ no difference
+			a n=3  30.0 s  2.00× slower [2.00, 2.00]`},
+		{"asserted for each", "%bench -t 10m -assert 'a < b' -sweep n=1,3 a := spend(n) ; b := spend(2*n)", `
+			n = 1: a < b: true
+			n = 3: a < b: true`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n.T = t
+			n.shows(tt.cell, tt.want)
+		})
+	}
+	n.T = t
+	for cell, want := range map[string]string{
+		"%timeit -sweep n=4..1 spend(n)":                                    `%timeit: -sweep: got "n=4..1", want values that grow`,
+		"%timeit -sweep n=1,2 spend(k)":                                     "%timeit: -sweep: n is in no statement",
+		"%timeit -sweep b=1,2 spend(x.b)":                                   "%timeit: -sweep: b is in no statement",
+		"%timeit -sweep 2n=1,2 spend(n)":                                    `%timeit: -sweep: got "2n", want a name and values`,
+		"%timeit -sweep k=1,2 k = 3; spend(k)":                              "%timeit: -sweep: k = 3; spend(k) sets k",
+		"%timeit -t 10m -sweep n=1,2 -assert 'spend(n) < 9s' spend(n)":      "%timeit: -assert: n = 2: spend(n) < 9s: false",
+		"%bench -sweep n=1,2 a := spend(n) ; b := tensor.Ones(n).MatMul(n)": "%bench: n = 1: ",
+	} {
+		if _, err := n.shown(cell); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", cell, err, want)
+		}
+	}
 }
 
 // benchstat reads what -o writes into a .txt.

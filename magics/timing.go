@@ -32,8 +32,9 @@ func timingMagics() []*Magic {
 			"The last line is what the machine did meanwhile; one that is not quiet is named beforehand, too. In -assert and among\n" +
 			"saved figures the statement is called by its text, or y if it is y := EXPR. -save keeps figures in the user's cache\n" +
 			"folder; -save, -o and -assert are about full caches, not those that -cold empties. An assertion that is not surely true\n" +
-			"is an error: mcs run ends with exit code 1.",
-		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
+			"is an error: mcs run ends with exit code 1. -sweep shows a line for each value, and a plot; with -save, -vs and -o a\n" +
+			"statement is then called \"a n=64\", and -assert has to hold for each.",
+		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
 		run:     runTimeit,
 	}, {
 		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
@@ -81,6 +82,9 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	m, err := c.measure(ctx, []benchCase{named(source)})
 	if m == nil {
 		return nil, err
+	}
+	if m.sweep != nil {
+		return m.swept(), err
 	}
 	t := &timing{Result: m.Lines[0].Result, of: m}
 	if t.Refused == "" && t.Tally.Bytes > 0 && ctx.Err() == nil {
@@ -164,6 +168,9 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	m, err := c.measure(ctx, split)
 	if m == nil {
 		return nil, err
+	}
+	if m.sweep != nil {
+		return m.swept(), err
 	}
 	return m.table(), err
 }

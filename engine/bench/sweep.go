@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,6 +111,24 @@ func MeasureSweep(ctx context.Context, r Range, make func(value float64) ([]Work
 		s.Points = append(s.Points, Point{v, c})
 	}
 	return s, nil
+}
+
+// Comparison is the sweep as one comparison, for what saves and exports those: a line for each value and
+// case, with the value behind the name, "a n=64". Ratios are those of each value.
+func (s *Sweep) Comparison() *Comparison {
+	c := &Comparison{Notes: slices.Clone(s.Notes)}
+	for _, p := range s.Points {
+		for _, l := range p.Comparison.Lines {
+			l.Name += " " + s.Parameter + "=" + units.Float(p.Value)
+			c.Lines = append(c.Lines, l)
+		}
+		for _, note := range p.Comparison.Notes {
+			if !slices.Contains(c.Notes, note) {
+				c.Notes = append(c.Notes, note)
+			}
+		}
+	}
+	return c
 }
 
 // Names are the names of the cases.

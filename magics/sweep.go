@@ -1,0 +1,212 @@
+package magics
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/display/plot"
+)
+
+// sweep times statements once for each value of -sweep, which stands in place of its name.
+func (c *call) sweep(ctx context.Context, cases []benchCase, r bench.Range) (*measurement, error) {
+	if !token.IsIdentifier(r.Name) {
+		return nil, c.errorf("-sweep: got %q, want a name and values, as in n=4..64*2", r.Name)
+	}
+	if err := c.sweeps(cases, r.Name); err != nil {
+		return nil, err
+	}
+	ctx, mute := c.s.Mute(ctx)
+	c.beforehand(ctx)
+	works := func(value float64) ([]bench.Work, error) {
+		at, list := c.at(cases, r.Name, value)
+		return at.works(ctx, list, mute)
+	}
+	m := &measurement{wide: c.on("w"), each: len(cases)}
+	o := c.options()
+	var err error
+	if m.sweep, err = bench.MeasureSweep(ctx, r, works, o); err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	if m.Comparison = m.sweep.Comparison(); c.on("cold") && ctx.Err() == nil {
+		o.Cold = true
+		cold, err := bench.MeasureSweep(ctx, r, works, o)
+		if err != nil {
+			return nil, c.errorf("%w", err)
+		}
+		if len(cold.Points) == len(m.sweep.Points) {
+			m.cold = cold.Comparison()
+		}
+	}
+	m.Notes = append(m.Notes, dropped(mute)...)
+	return m, nil
+}
+
+// sweeps says what is wrong with a name that statements are to have for a number.
+func (c *call) sweeps(cases []benchCase, name string) error {
+	found := false
+	for _, source := range append([]string{c.text("setup")}, sources(cases)...) {
+		at, sets := uses(source, name)
+		if sets {
+			return c.errorf("-sweep: %s sets %s, which -sweep gives its values", source, name)
+		}
+		found = found || len(at) > 0
+	}
+	if !found {
+		return c.errorf("-sweep: %s is in no statement", name)
+	}
+	return nil
+}
+
+func sources(cases []benchCase) (list []string) {
+	for _, each := range cases {
+		list = append(list, each.source)
+	}
+	return list
+}
+
+// at is the call and its statements with a number in place of a name. What they are called stays.
+func (c *call) at(cases []benchCase, name string, value float64) (*call, []benchCase) {
+	at := *c
+	at.flags = maps.Clone(c.flags)
+	at.flags["setup"] = replaced(c.text("setup"), name, value)
+	list := slices.Clone(cases)
+	for i := range list {
+		list[i].source = replaced(list[i].source, name, value)
+	}
+	return &at, list
+}
+
+// replaced is a statement with a number in place of a name: a whole one as it would be typed.
+func replaced(source, name string, value float64) string {
+	text := strconv.FormatFloat(value, 'g', -1, 64)
+	if value == math.Trunc(value) && math.Abs(value) < 1<<53 {
+		text = strconv.FormatInt(int64(value), 10)
+	}
+	if value < 0 {
+		text = "(" + text + ")"
+	}
+	at, _ := uses(source, name)
+	for _, i := range slices.Backward(at) {
+		source = source[:i] + text + source[i+len(name):]
+	}
+	return source
+}
+
+// uses are the places in a statement where a name stands for a variable, and whether the statement sets or
+// declares one of that name.
+func uses(source, name string) (at []int, sets bool) {
+	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
+	if err != nil {
+		return nil, false // the compiler will say what is wrong
+	}
+	other := map[*ast.Ident]bool{} // fields and labels
+	is := func(list ...ast.Expr) bool {
+		return slices.ContainsFunc(list, func(e ast.Expr) bool {
+			id, ok := e.(*ast.Ident)
+			return ok && id.Name == name
+		})
+	}
+	idents := func(list []*ast.Ident) bool {
+		return slices.ContainsFunc(list, func(id *ast.Ident) bool { return id.Name == name })
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			other[n.Sel] = true
+		case *ast.KeyValueExpr:
+			if id, ok := n.Key.(*ast.Ident); ok {
+				other[id] = true
+			}
+		case *ast.AssignStmt:
+			sets = sets || is(n.Lhs...)
+		case *ast.IncDecStmt:
+			sets = sets || is(n.X)
+		case *ast.RangeStmt:
+			sets = sets || is(n.Key, n.Value)
+		case *ast.Field:
+			sets = sets || idents(n.Names)
+		case *ast.ValueSpec:
+			sets = sets || idents(n.Names)
+		case *ast.UnaryExpr:
+			sets = sets || n.Op == token.AND && is(n.X)
+		case *ast.Ident:
+			if n.Name == name && !other[n] {
+				at = append(at, int(n.Pos())-1-len(statementsBefore))
+			}
+		}
+		return true
+	})
+	slices.Sort(at)
+	return at, sets
+}
+
+// swept is what a sweep shows: a line for each value, and a plot. What other flags ask for has columns of
+// its own, which need a line for each statement.
+func (m *measurement) swept() display.Value {
+	t := m.table()
+	if m.then == nil && m.cold == nil && !m.wide {
+		t = m.pivot(t.Foot)
+	}
+	if len(m.sweep.Points) < 2 {
+		return t
+	}
+	return values{t, m.plot()}
+}
+
+// pivot is the table with a line for each value.
+func (m *measurement) pivot(foot string) *display.Table {
+	names := m.sweep.Names()
+	head := []string{">" + m.sweep.Parameter}
+	for i, name := range names {
+		if head = append(head, ">"+name); i > 0 {
+			head = append(head, "vs "+names[0])
+		}
+	}
+	t := display.NewTable(head...)
+	for _, p := range m.sweep.Points {
+		row := []any{display.Cell{Text: units.Float(p.Value), Value: p.Value, Role: display.Name}}
+		for i, l := range p.Comparison.Lines {
+			if row = append(row, medianCell(l.Result)); i > 0 {
+				row = append(row, versusCell(l))
+			}
+		}
+		t.Add(row...)
+	}
+	t.Foot = strings.Join(append(m.slopes(), foot), "\n")
+	return t
+}
+
+// slopes say how the time of each statement grows.
+func (m *measurement) slopes() (lines []string) {
+	for _, name := range m.sweep.Names() {
+		if power, ok := m.sweep.Slope(name); ok {
+			lines = append(lines, name+" grows as "+m.sweep.Parameter+"^"+strconv.FormatFloat(power, 'f', 1, 64))
+		}
+	}
+	return lines
+}
+
+// plot draws the times of each statement. Where values are multiplied both axes are logarithmic, so that a
+// power of them is a straight line.
+func (m *measurement) plot() display.Value {
+	p := &plot.Plot{XLabel: m.sweep.Parameter, YLabel: "s"}
+	for _, name := range m.sweep.Names() {
+		x, y, _, _ := m.sweep.Series(name)
+		p.Series = append(p.Series, plot.Series{Name: name, X: x, Y: y})
+	}
+	v := func(i int) float64 { return m.sweep.Points[i].Value }
+	last := len(m.sweep.Points) - 1
+	p.LogX = v(0) > 0 && last > 1 && v(2)-v(1) > v(1)-v(0)
+	p.LogY = p.LogX
+	return display.Plotted{Plot: p}
+}
