@@ -36,7 +36,7 @@ func editCell(_ context.Context, c *call) (display.Value, error) {
 	return nil, c.errorf("there is no cell %d", n)
 }
 
-// lastCell is the newest cell that is more than commands about the session, also one that failed.
+// lastCell returns the newest cell with code, not only commands about the session. It may have failed.
 func (c *call) lastCell() (display.Value, error) {
 	cells := c.s.History()
 	for i := len(cells) - 1; i >= 0; i-- {

@@ -108,7 +108,7 @@ func runMem(_ context.Context, c *call) (display.Value, error) {
 		return nil, err
 	}
 	if c.on("free") || c.choice("by") != "" {
-		// Twice: what finalizers of the first collection let go is collected by the second.
+		// Twice: the second collection frees the memory that finalizers of the first released.
 		runtime.GC()
 		runtime.GC()
 	}

@@ -121,7 +121,8 @@ func loadFile(_ context.Context, c *call) (display.Value, error) {
 // loaded are cells from a file.
 type loaded []string
 
-// shownLines bounds what %load shows: the cells are in the history, where they can be read and edited.
+// shownLines is the number of lines that %load shows: the cells are in the history, where they can be read
+// and edited.
 const shownLines = 200
 
 func (l loaded) Text(width int) string { return l.StyledText(width, nil) }
@@ -172,7 +173,7 @@ func saveFile(_ context.Context, c *call) (display.Value, error) {
 	return display.Text(words[0] + ": " + units.Plural(int64(len(cells)), "cell")), nil
 }
 
-// fileText is what a file of this name holds for the cells.
+// fileText returns the text of a file with this name for the cells.
 func fileText(name string, cells []string) (string, error) {
 	switch filepath.Ext(name) {
 	case ".go":
@@ -187,7 +188,8 @@ func fileText(name string, cells []string) (string, error) {
 	return "", fmt.Errorf("got %s, want a name that ends in .mcs or .go", name)
 }
 
-// saved is what a file keeps of a cell: nothing of one that failed, and no lines about the session as such.
+// saved returns the text of a cell for a file: nothing for a cell that failed, and no commands about the
+// session itself.
 func saved(c session.Cell) string {
 	if c.Err {
 		return ""
@@ -203,7 +205,7 @@ func saved(c session.Cell) string {
 	return strings.TrimSpace(source)
 }
 
-// writeNew writes a file that is not there, or with replace one that may be.
+// writeNew writes a new file, or with replace also over an existing one.
 func writeNew(path, text string, replace bool) error {
 	if _, err := os.Lstat(path); err == nil && !replace {
 		return fmt.Errorf("%s exists; -f replaces it", path)

@@ -57,14 +57,14 @@ func tensorOf(v any) (t tensor.Tensor, ok bool) {
 	return t, false
 }
 
-// An inspection shows what is known about a name. It fits a screen, unless all was asked for.
+// An inspection describes a name. It fits a screen, unless the person asked for everything.
 type inspection struct {
 	session.Info
 	all              bool
 	source, noSource string
 	tensor           *tensor.Tensor
 	stats            *stats // of an evaluated tensor
-	plan             string // of one that is not
+	plan             string // of a tensor that is not evaluated
 }
 
 // A drawnInspection is that of a tensor with values: it can be drawn as their histogram.
@@ -115,7 +115,7 @@ func (v inspection) StyledText(width int, style display.Style) string {
 	return strings.Join(w.lines, "\n")
 }
 
-// JSON is what is known, without the value.
+// JSON returns the description without the value.
 func (v inspection) JSON() ([]byte, error) {
 	type group struct {
 		Title string         `json:"title"`
@@ -128,7 +128,7 @@ func (v inspection) JSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"name": v.Name, "kind": v.Kind, "type": v.Type, "doc": v.Doc, "place": v.Place, "members": groups, "source": v.source})
 }
 
-// docText is the documentation; of a variable's type it is what it is for, in a paragraph.
+// docText returns the documentation. For the type of a variable it is one paragraph.
 func (v inspection) docText() string {
 	if v.Kind != "var" && v.Kind != "field" && v.Kind != "expression" || v.all {
 		return v.Doc
@@ -173,7 +173,7 @@ func (w *page) block(heading, text string) {
 	}
 }
 
-// value writes what a variable holds. A tensor that is not evaluated stays so.
+// value writes the value of a variable. It does not evaluate a tensor.
 func (w *page) value(v inspection) {
 	if v.tensor != nil {
 		w.add(tensorLine(*v.tensor))

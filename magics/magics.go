@@ -1,8 +1,8 @@
 // Package magics is the one table of commands that are not Go: %time, %kernels, %whos, !command, name?.
 //
-// A [Magic] is a row: name, kind, flags, one line of summary, long help, and the function that runs it. Help,
-// completion and docs/magics.md are made from the rows. A magic knows the session and the engine, never the
-// terminal: it returns a display.Value and the front end chooses how to show it.
+// A [Magic] is a row: name, kind, flags, one line of summary, long help, and the function that runs it.
+// Help, completion and docs/magics.md are made from the rows. A magic knows the session and the engine,
+// but not the terminal: it returns a display.Value and the front end chooses how to show it.
 //
 // Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
 // kerneltimes.go, profile.go, lprof.go, roofline.go, graph.go, guard.go, memory.go, engine.go, shell.go.
@@ -28,10 +28,10 @@ import (
 type Magic struct {
 	Name    string // without the percent sign; "!", "?" and "??" are written as such
 	Family  string // heading under which help lists it
-	Args    string // what follows the flags, as help writes it: "STATEMENT", "[FILE]"
+	Args    string // the arguments after the flags, in the form of help: "STATEMENT", "[FILE]"
 	Flags   []Flag
 	Cell    bool   // whether %%name takes the whole cell as its argument
-	Takes   Takes  // what the arguments are: for completion
+	Takes   Takes  // the kind of the arguments, for completion
 	Summary string // one line
 	Help    string // the rest, wrapped by hand
 	Example string // lines that a reader can type
@@ -39,7 +39,7 @@ type Magic struct {
 	run func(ctx context.Context, c *call) (display.Value, error)
 }
 
-// Takes says what the arguments of a magic are.
+// Takes is a kind of arguments.
 type Takes int
 
 const (
@@ -57,7 +57,7 @@ type Flag struct {
 	Kind    FlagKind
 	Default string
 	Choices []string // of a Choice flag
-	Arg     string   // what help calls the value of a Text flag: "FILE"
+	Arg     string   // help's name for the value of a Text flag: "FILE"
 	Help    string
 }
 
@@ -78,7 +78,7 @@ type call struct {
 	magic *Magic
 	flags map[string]any // by name, every flag of the row: bool, int, time.Duration or string
 	clock bench.Clock    // nil: the machine's
-	rest  string         // what follows the flags; for %% the rest of the line and the cell's other lines
+	rest  string         // the text after the flags; for %% the rest of the line and the cell's other lines
 }
 
 // Table is the table of magics; it implements session.Commands.

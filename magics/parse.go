@@ -138,7 +138,7 @@ func (c *call) duration(flag string) time.Duration { return c.flags[flag].(time.
 func (c *call) text(flag string) string            { return c.flags[flag].(string) }
 func (c *call) choice(flag string) string          { return c.flags[flag].(string) }
 
-// words splits what follows the flags.
+// words splits the text after the flags.
 func (c *call) words() []string { return strings.Fields(c.rest) }
 
 // errorf is an error that begins with the magic's name.
@@ -146,7 +146,7 @@ func (c *call) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", c.magic.sign(), fmt.Errorf(format, args...))
 }
 
-// need returns the arguments, or says what is missing.
+// need returns the arguments. Without any, the error says that what is missing.
 func (c *call) need(what string) (string, error) {
 	rest := strings.TrimSpace(c.rest)
 	if rest == "" {
@@ -155,7 +155,7 @@ func (c *call) need(what string) (string, error) {
 	return rest, nil
 }
 
-// nothing refuses arguments of a magic that takes none.
+// nothing returns an error if a magic without arguments was given some.
 func (c *call) nothing() error {
 	if rest := strings.TrimSpace(c.rest); rest != "" {
 		return fmt.Errorf("%s: got %q, takes no arguments", c.magic.sign(), rest)

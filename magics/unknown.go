@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// foreign are commands of IPython's that mcs has under another name or as Go, by name. $args is what
-// followed; a text that begins with "write " ends in a line that can be pasted.
+// foreign maps commands of IPython to mcs's commands or to Go. $args is the text after the command; a text
+// that begins with "write " ends in a line that can be pasted.
 var foreign = map[string]string{
 	"cd": `write os.Chdir($dir)`, "pwd": "write os.Getwd()", "ls": "write !ls $args", "ll": "write !ls -l $args", "cat": "write !cat $args",
 	"mkdir": "write !mkdir $args", "rm": "write !rm $args", "cp": "write !cp $args", "mv": "write !mv $args", "sx": "write !$args",
@@ -27,7 +27,7 @@ var foreign = map[string]string{
 	"python":     "write !python $args", "R": "cells are Go",
 }
 
-// unknown says that there is no such command, and what may have been meant.
+// unknown returns the error for a command that does not exist, with a suggestion.
 func unknown(name, args string) error {
 	if name == "" && args != "" { // % time x
 		return fmt.Errorf("%%: a command stands right behind the sign; write %%%s", args)
@@ -50,7 +50,7 @@ func unknown(name, args string) error {
 	return fmt.Errorf("%%%s: no such command; %%help lists them", name)
 }
 
-// fillIn puts what followed a command into what is to be written instead.
+// fillIn puts the arguments of a command into the text of a suggestion.
 func fillIn(text, args string) string {
 	dir := args
 	if dir == "" {

@@ -60,9 +60,10 @@ var docs = struct {
 	packages map[string]map[string]string
 }{packages: map[string]map[string]string{}}
 
-// Doc returns what is known about a symbol of a package: its declaration, and after a blank line its comment
-// (the first sentence for the standard library, the whole of it for the engine). A method or field is
-// "Type.Name", the package itself "". It is empty for a symbol that has none.
+// Doc returns the documentation of a symbol of a package: its declaration, and after a blank line its
+// comment (the first sentence for the standard library, all of it for the engine). The symbol of a method
+// or field is "Type.Name", that of the package itself is "". Doc returns "" for a symbol without
+// documentation.
 func Doc(path, symbol string) string {
 	docs.Lock()
 	defer docs.Unlock()

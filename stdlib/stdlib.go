@@ -1,10 +1,10 @@
-// Package stdlib is what a cell can import: Go's standard library, but for what leftout.go lists, and all of
-// the engine, as three kinds of generated data for each package: the interpreter's symbol table ([Symbols]),
-// the types ([Importer]) and the documentation ([Doc]).
+// Package stdlib has the packages that a cell can import: Go's standard library without the packages in
+// leftout.go, and the public packages of the engine. For each package there are three kinds of generated
+// data: the interpreter's symbol table ([Symbols]), the types ([Importer]) and the documentation ([Doc]).
 //
-// Nothing is unpacked before it is asked for: a table is built and types are read when a cell first uses the
-// package. Run `go generate ./stdlib` after a change of an exported engine name or its comment; a test says
-// when it is due.
+// Data is unpacked only on demand: when a cell first uses the package, its table is built and its types
+// are read. Run `go generate ./stdlib` after a change of an exported engine name or its comment; a test
+// fails when it is due.
 package stdlib
 
 import (
@@ -19,10 +19,11 @@ import (
 
 //go:generate go run ./gen
 
-// ExitRequest is the panic value of os.Exit and log.Fatal in a cell: the session decides what becomes of it.
+// ExitRequest is the panic value of os.Exit and log.Fatal in a cell. The session decides what happens
+// then.
 type ExitRequest = std.ExitRequest
 
-// ParseFlags is f.Parse(arguments), but where that would end the process it panics with an [ExitRequest].
+// ParseFlags is f.Parse(arguments), but panics with an [ExitRequest] where f.Parse would end the process.
 func ParseFlags(f *flag.FlagSet, arguments []string) error { return std.ParseFlags(f, arguments) }
 
 // preferred settles which package a bare name means where several have it.
@@ -91,8 +92,8 @@ func Name(path string) (name string, ok bool) {
 	return p.Name, true
 }
 
-// ImportFor returns the import path that a name in a cell means when nothing was imported under it. An engine
-// package comes before one of the standard library.
+// ImportFor returns the import path for a name in a cell that no import declares. A package of the engine
+// comes before one of the standard library.
 func ImportFor(name string) (path string, ok bool) {
 	for _, p := range engine.Packages {
 		if p.Name == name {

@@ -1,6 +1,6 @@
-// Package benchtest simulates machines, so that what package bench says about time can be held against the
-// truth. Time moves only when work runs and when the clock is read; what disturbs the work is drawn from a
-// seed.
+// Package benchtest simulates machines, so that the figures of package bench can be compared with the
+// truth. Time passes only when work runs and when the clock is read. Disturbances of the work are random,
+// from a seed.
 package benchtest
 
 import (
@@ -14,12 +14,12 @@ import (
 
 // A Machine is a simulated bench.Clock. Its fields are set before it measures.
 type Machine struct {
-	Reading time.Duration                            // what one reading of the clock takes
-	Speed   []func(t float64) float64                // by what work takes longer at t seconds
-	Pauses  []Pause                                  // what interrupts work
-	Steps   func(t float64) float64                  // what the clock shows too much at t seconds
-	Self    bench.Machine                            // what Machine returns
-	Limits  func(again bool) (bench.Ceilings, error) // what Ceilings returns; nil: no ceiling is known
+	Reading time.Duration                            // time of one reading of the clock
+	Speed   []func(t float64) float64                // factors on the time of work at t seconds
+	Pauses  []Pause                                  // interruptions of work
+	Steps   func(t float64) float64                  // error of the clock at t seconds, added to each reading
+	Self    bench.Machine                            // result of Machine
+	Limits  func(again bool) (bench.Ceilings, error) // result of Ceilings; nil: no ceiling is known
 
 	Draw *rand.Rand
 	now  float64
@@ -28,14 +28,14 @@ type Machine struct {
 	Cold bool // the caches are empty
 }
 
-// A Pause stops work again and again: after a time of which Every is the mean, for a time of which Length is
-// the mean. With Regular both are always the same, as those of a collector are, about.
+// A Pause stops work again and again: on average Every passes between pauses, and a pause takes Length.
+// With Regular both are nearly constant, as for a garbage collector.
 type Pause struct {
 	Every, Length float64
 	Regular       bool
 }
 
-// New is a quiet machine whose clock takes 40 ns.
+// New returns a quiet machine whose clock takes 40 ns.
 func New(seed uint64) *Machine {
 	return &Machine{Reading: 40 * time.Nanosecond, Draw: rand.New(rand.NewPCG(seed, 1))}
 }
@@ -53,10 +53,10 @@ func (m *Machine) Now() time.Duration {
 // Sync has nothing to wait for.
 func (m *Machine) Sync() error { return nil }
 
-// Machine says what was set.
+// Machine returns the field Self.
 func (m *Machine) Machine() bench.Machine { return m.Self }
 
-// Ceilings are those that were set.
+// Ceilings calls the field Limits.
 func (m *Machine) Ceilings(_ context.Context, again bool) (bench.Ceilings, error) {
 	if m.Limits == nil {
 		return bench.Ceilings{}, nil
@@ -64,16 +64,16 @@ func (m *Machine) Ceilings(_ context.Context, again bool) (bench.Ceilings, error
 	return m.Limits(again)
 }
 
-// Evict empties the caches: what takes how long in the next run is the work's to say, by Cold.
+// Evict empties the caches: Cold says how much longer the work's next run takes.
 func (m *Machine) Evict() {
 	m.Spend(10e-3)
 	m.Cold = true
 }
 
-// Elapsed is how many seconds have passed.
+// Elapsed returns the simulated time in seconds.
 func (m *Machine) Elapsed() float64 { return m.now }
 
-// Work takes d a run, give or take a share of noise, each run another.
+// Work returns work that takes d for each run, with relative random noise.
 func (m *Machine) Work(d time.Duration, noise float64) func(n int) error {
 	return func(n int) error {
 		m.Runs += n
@@ -82,7 +82,7 @@ func (m *Machine) Work(d time.Duration, noise float64) func(n int) error {
 	}
 }
 
-// Spend lets work of so many seconds run, on a quiet machine.
+// Spend lets work of so many seconds run, as a quiet machine would.
 func (m *Machine) Spend(seconds float64) {
 	for _, f := range m.Speed {
 		seconds *= f(m.now)
@@ -113,13 +113,13 @@ func (m *Machine) wait(p Pause) float64 {
 	return p.Every * m.Draw.ExpFloat64()
 }
 
-// Drift makes work slower by a share of what it takes, each second.
+// Drift makes work slower by a share of its time for each second that passes.
 func Drift(share float64) func(t float64) float64 {
 	return func(t float64) float64 { return 1 + share*t }
 }
 
-// TwoLevels makes work slower by a share for half of the time: the clock of a processor that changes between
-// two frequencies, each for so many seconds.
+// TwoLevels makes work slower by a share for half of the time: the clock of a processor that alternates
+// between two frequencies, each for so many seconds.
 func TwoLevels(share, each float64) func(t float64) float64 {
 	return func(t float64) float64 {
 		if int(t/each)%2 == 0 {

@@ -1,13 +1,13 @@
-// Package durable writes files that are either complete or as they were before.
+// Package durable writes files so that they are complete, or as they were before.
 //
-// A file is written under a temporary name in its own folder, synced, renamed over the final name, and then
-// the folder is synced, because a rename alone may be lost with the power. A folder of files is made the same
-// way. A reader never sees half of either. What an interrupted write leaves has the mark [TempMark] in its
-// name, and goes with the next write of the same file, or with [Tidy].
+// A file is written under a temporary name in its own folder, synced, and renamed to the final name. Then
+// the folder is synced, because a power failure may undo the rename alone. A folder of files is made in
+// the same way. A reader never sees half of either. The remains of an interrupted write have the mark
+// [TempMark] in their names. The next write of the same file removes them, or [Tidy] does.
 //
-// A file that is replaced keeps its mode and, where the system lets it, its owner; a link stays a link, and
-// the file that it points to is replaced. Other names of the file (hard links) keep the old content. A file
-// that may not be written is not replaced, although its folder would allow it.
+// A file that is replaced keeps its mode and, where the system allows it, its owner. A link stays a link,
+// and the file that it points to is replaced. Other names of the file (hard links) keep the old content. A
+// read-only file is not replaced, although its folder would allow it.
 //
 // Reading order: durable.go, folder.go, set.go, lock.go, saving.go.
 package durable
@@ -32,7 +32,8 @@ import (
 // TempMark is part of the name of everything that is not yet complete. Twelve hexadecimal digits follow it.
 const TempMark = ".partial-"
 
-// system is what the package asks of the operating system. A test replaces it to fail at each call in turn.
+// system has the calls of the operating system that the package uses. A test replaces it to make each call
+// fail in turn.
 type system interface {
 	create(path string, perm fs.FileMode, old fs.FileInfo) (file, error) // fails if path exists
 	mkdir(path string) error                                             // fails if path exists
@@ -50,7 +51,7 @@ type file interface {
 
 // A Writer writes durably. The zero Writer uses the operating system's files.
 type Writer struct {
-	// Perm is the mode of a file that was not there before, of which the umask is taken away; 0 means 0o666.
+	// Perm is the mode of a new file before the umask is applied; 0 means 0o666.
 	Perm fs.FileMode
 
 	sys system
@@ -63,18 +64,18 @@ func (w Writer) system() system {
 	return osSystem{}
 }
 
-// WriteFile makes or replaces the file at path with what write produces.
+// WriteFile makes or replaces the file at path with the output of write.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return Writer{}.WriteFile(path, write)
 }
 
-// Text writes a string, for WriteFile.
+// Text returns a function for WriteFile that writes a string.
 func Text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// WriteFile makes or replaces the file at path with what write produces. After an error the file is as it
-// was; the error names path, whatever the temporary file is called.
+// WriteFile makes or replaces the file at path with the output of write. After an error the file is
+// unchanged. The error names path, not the temporary file.
 func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
 	defer Begin(path)()
 	real, old, err := destination(path)
@@ -171,8 +172,8 @@ func named(err error, temp, path string) error {
 	return err
 }
 
-// leftoverAge is how old a temporary file must be before another writer takes it for one that a crash left: a
-// writer locks its file only after it has made it.
+// leftoverAge is the age from which a temporary file counts as the remains of a crash. Younger ones may
+// have a writer: it locks its file only after it has made it.
 const leftoverAge = time.Minute
 
 // clearLeftovers removes the temporary files of path that no process writes any more. A failure does not

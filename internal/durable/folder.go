@@ -15,7 +15,7 @@ import (
 // two folders in one step.
 const oldMark = ".replaced-"
 
-// A Folder is a folder that is being written. It appears under its name when it is committed.
+// A Folder is a folder that is being written. Commit gives it its name.
 type Folder struct {
 	sys        system
 	path, temp string
@@ -26,8 +26,8 @@ type Folder struct {
 // NewFolder starts the folder that will be called path.
 func NewFolder(path string) (*Folder, error) { return Writer{}.NewFolder(path) }
 
-// NewFolder starts the folder that will be called path. Its parent must exist, and what has its name now must
-// be a folder, too. The caller commits or drops it.
+// NewFolder starts the folder that will be called path. Its parent must exist. If path exists, it must be
+// a folder. The caller must call Commit or Drop.
 func (w Writer) NewFolder(path string) (*Folder, error) {
 	if stat, err := os.Lstat(path); err == nil && !stat.IsDir() {
 		return nil, fmt.Errorf("%s is a %s, want a folder", path, regular.Kind(stat.Mode()))
@@ -43,7 +43,7 @@ func (w Writer) NewFolder(path string) (*Folder, error) {
 	return &Folder{sys: sys, path: path, temp: temp, end: Begin(path)}, nil
 }
 
-// Path is where a file of the folder is until the folder is committed.
+// Path returns the path of a file of the folder before Commit.
 func (f *Folder) Path(name string) string { return filepath.Join(f.temp, name) }
 
 // WriteFile adds a synced file to the folder.
@@ -55,9 +55,9 @@ func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Commit gives the folder its name. A folder that had the name is replaced in one step. Where the system has
-// no such step there are two, and what lies between them is mended by Tidy; after an error the old folder is
-// back.
+// Commit gives the folder its name. It replaces a folder with that name in one step, or, on systems
+// without such a step, in two; Tidy repairs an interruption between them. After an error the old folder
+// has its name again.
 func (f *Folder) Commit() error {
 	if f.done {
 		return fmt.Errorf("%s: the folder was committed or dropped before", f.path)
@@ -83,7 +83,7 @@ func (f *Folder) Commit() error {
 	return nil
 }
 
-// replace renames the folder and returns where the one is that had its name, if there was one.
+// replace renames the folder and returns the new path of the replaced folder, if there was one.
 func (f *Folder) replace() (old string, err error) {
 	if _, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) {
 		return "", f.sys.rename(f.temp, f.path)
@@ -103,7 +103,7 @@ func (f *Folder) replace() (old string, err error) {
 	return old, nil
 }
 
-// Drop removes what was written, unless the folder was committed. It is meant for defer.
+// Drop removes the written files, unless the folder was committed. It is meant for defer.
 func (f *Folder) Drop() {
 	if !f.done {
 		f.done = true
@@ -112,7 +112,8 @@ func (f *Folder) Drop() {
 	}
 }
 
-// RemoveFolder removes a folder and all that is in it. A crash leaves the whole folder, or what Tidy removes.
+// RemoveFolder removes a folder with its contents. A crash leaves the whole folder, or remains that Tidy
+// removes.
 func RemoveFolder(path string) error {
 	defer Begin(path)()
 	temp, err := tempName(path)
@@ -125,9 +126,9 @@ func RemoveFolder(path string) error {
 	return os.RemoveAll(temp)
 }
 
-// Tidy removes from dir what writes of files and folders left that were interrupted, if ours says that they
-// are the caller's. A folder that was being replaced gets its name back. No other process may be writing
-// there: see TryLock.
+// Tidy removes from dir the remains of interrupted writes of those files and folders for which ours
+// returns true. A folder whose replacement was interrupted gets its name back. No other process may write
+// there meanwhile: see TryLock.
 func Tidy(dir string, ours func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

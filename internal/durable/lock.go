@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A Lock is held by one process at a time, and in it by one caller. It ends with the process, however that
-// ends.
+// A Lock is held by one process at a time, and by one caller in it. It ends with the process, however the
+// process ends.
 type Lock struct{ f *os.File }
 
 // HeldError is the error of a lock that another process holds.
@@ -34,9 +34,9 @@ func (e *HeldError) Error() string {
 // errLocked is the error of tryLock for a file that is locked.
 var errLocked = errors.New("locked")
 
-// TryLock takes the lock whose file is path. The file is made if need be, and stays: a file that is removed
-// could be locked by one process under its old name and by another under its new one. Where the file system
-// has no locks, nothing is locked and nothing fails.
+// TryLock takes the lock whose file is path. It makes the file if needed. The file stays: if it were
+// removed, one process could lock the removed file and another a new one. On a file system without locks
+// it locks nothing and returns no error.
 func TryLock(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|regular.OpenNonblock, 0o666)
 	if err != nil {
@@ -57,7 +57,7 @@ func TryLock(path string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
-// WaitLock is TryLock that tries again until patience is over.
+// WaitLock calls TryLock again and again until patience has passed.
 func WaitLock(path string, patience time.Duration) (*Lock, error) {
 	var held *HeldError
 	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -68,7 +68,7 @@ func WaitLock(path string, patience time.Duration) (*Lock, error) {
 	}
 }
 
-// Unlock lets go of the lock. Of a nil Lock it does nothing.
+// Unlock releases the lock. On a nil Lock it does nothing.
 func (l *Lock) Unlock() {
 	if l != nil {
 		l.f.Truncate(0)
@@ -79,7 +79,7 @@ func (l *Lock) Unlock() {
 // processWord begins what this process writes into a lock's file.
 func processWord() string { return fmt.Sprintf("process %d ", os.Getpid()) }
 
-// printable leaves out of a lock file's text what cannot be printed.
+// printable removes unprintable characters from the text of a lock's file.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\ufffd' {

@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// saving is what the process is writing at this moment. It belongs to the process because that is what ends:
-// whoever is about to end it asks here what would be lost.
+// saving has the files that the process is writing. It is global because the process as a whole ends: code
+// that is about to end it can ask what would be lost.
 var saving struct {
 	sync.Mutex
 	paths map[string]int
 	idle  chan struct{} // closed when nothing is being written any more; nil while nothing is
 }
 
-// Begin notes that path is being written, until end is called. All writes of this package do that by
-// themselves.
+// Begin notes that path is being written, until end is called. All writes of this package call it.
 func Begin(path string) (end func()) {
 	saving.Lock()
 	defer saving.Unlock()
@@ -45,7 +44,8 @@ func Saving() []string {
 	return slices.Sorted(maps.Keys(saving.paths))
 }
 
-// Settle waits until the process is writing nothing, or ctx is done; the error is then the context's.
+// Settle waits until the process is writing no file, or until ctx is done; then it returns the context's
+// error.
 func Settle(ctx context.Context) error {
 	for {
 		saving.Lock()

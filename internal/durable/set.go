@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// A Set is some files of a folder that belong together, such as weights and what they mean. No system
-// replaces several files in one step. So the old ones are first put aside, the key before the others, and the
-// new key comes last: where the key is missing, another program sees that something is missing, and Path
-// finds the old files.
+// A Set is a set of files in one folder that belong together, such as weights and their configuration. No
+// system replaces several files in one step. So WriteSet first sets the old files aside, the key file
+// first, and writes the new key file last. While the key file is missing, other programs see that the set
+// is incomplete, and Path finds the old files.
 type Set struct {
 	Dir string
 	Key string // the name without which the others mean nothing
@@ -26,10 +26,12 @@ type Member struct {
 	Write func(io.Writer) error
 }
 
-// WriteSet makes or replaces the members' files, the key among them. After an error they are as they were.
+// WriteSet makes or replaces the members' files, with the key among them. After an error the files are
+// unchanged.
 func WriteSet(s Set, members []Member) error { return Writer{}.WriteSet(s, members) }
 
-// WriteSet makes or replaces the members' files, the key among them. After an error they are as they were.
+// WriteSet makes or replaces the members' files, with the key among them. After an error the files are
+// unchanged.
 func (w Writer) WriteSet(s Set, members []Member) error {
 	defer Begin(s.Dir)()
 	if err := s.mend(); err != nil {
@@ -46,7 +48,8 @@ func (w Writer) WriteSet(s Set, members []Member) error {
 	return err
 }
 
-// Path is where a reader finds the file of that name: beside it, if the set's last write was interrupted.
+// Path returns the path at which a reader finds the file with this name: the file set aside, if the last
+// write was interrupted.
 func (s Set) Path(name string) string {
 	path := filepath.Join(s.Dir, name)
 	keys := asides(filepath.Join(s.Dir, s.Key))
@@ -59,7 +62,7 @@ func (s Set) Path(name string) string {
 	return path // the write ended before it came to this file
 }
 
-// mend undoes a write that was interrupted, or removes what one left that was not.
+// mend undoes an interrupted write, or removes the remains of a complete one.
 func (s Set) mend() error {
 	_, err := os.Stat(filepath.Join(s.Dir, s.Key))
 	complete := err == nil
@@ -99,7 +102,7 @@ func restore(path string, complete bool) error {
 	return nil
 }
 
-// asides lists what stands beside a file because a Set put it aside.
+// asides lists the files beside path that a Set has set aside.
 func asides(path string) []string {
 	real, _, err := resolve(path)
 	if err != nil {
@@ -192,7 +195,7 @@ func (t *replacement) commit() error {
 	}
 	for _, f := range t.files {
 		if f.aside != "" {
-			t.sys.removeAll(f.aside) // what stays goes with the next write
+			t.sys.removeAll(f.aside) // the next write removes what cannot be removed now
 		}
 	}
 	return nil

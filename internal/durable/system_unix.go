@@ -25,8 +25,8 @@ func tryLock(f *os.File) error {
 	}
 }
 
-// keepOwner gives the file the owner and group of the one that it replaces. Only root may in general; for
-// others the file is theirs.
+// keepOwner gives the file the owner and group of the file that it replaces. In general only root may do
+// so; otherwise the file belongs to the caller.
 func keepOwner(f *os.File, old fs.FileInfo) {
 	if stat, ok := old.Sys().(*syscall.Stat_t); ok && (int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid()) {
 		f.Chown(int(stat.Uid), int(stat.Gid))

@@ -4,5 +4,5 @@ package goroutine
 
 func current() uintptr
 
-// word reads 8 bytes of what the runtime knows of a goroutine.
+// word reads 8 bytes of the runtime's description of a goroutine.
 func word(of, offset uintptr) uint64

@@ -1,8 +1,8 @@
-// Package goroutine tells goroutines apart.
+// Package goroutine identifies goroutines.
 //
-// Go gives a goroutine no name on purpose, so that programs do not make state depend on one. Here it is for
-// the opposite: what a function builds while it is traced must be told from what other goroutines build at
-// the same time, and a cell's goroutines from those of other cells.
+// Go hides the identity of goroutines on purpose, so that programs do not make state depend on it. mcs
+// needs it to keep state apart: the nodes of a traced function from nodes that other goroutines make at
+// the same time, and the goroutines of a cell from those of other cells.
 package goroutine
 
 import (
@@ -13,11 +13,12 @@ import (
 	"sync"
 )
 
-// Current returns a number that no other goroutine has as long as the calling one lives: the address of what
-// the runtime knows of it, or where that cannot be had its number in the text of a stack.
+// Current returns a number that no other goroutine has as long as the calling one lives. It is the address
+// of the runtime's description of the goroutine, or, where that is not available, the goroutine's number
+// from the text of a stack.
 func Current() uintptr { return current() }
 
-// Number returns the number by which stacks name the calling goroutine, "goroutine 18 [running]:". No other
+// Number returns the number of the calling goroutine in stack traces, "goroutine 18 [running]:". No other
 // goroutine of the process ever has it.
 func Number() uint64 {
 	if at := numberAt(); at > 0 {
@@ -26,9 +27,9 @@ func Number() uint64 {
 	return written()
 }
 
-// numberAt is how many bytes into what the runtime knows of a goroutine its number stands, 0 if that cannot
-// be told. Nothing promises the place, so it is looked for: in three goroutines there has to be one place
-// alone that has the number that each one's stack begins with.
+// numberAt is the offset of a goroutine's number in the runtime's description of it, in bytes, or 0 if it
+// cannot be found. The runtime does not promise the offset, so it is searched for: the numbers of three
+// goroutines, known from their stacks, must be at one offset only.
 var numberAt = sync.OnceValue(func() uintptr {
 	const words = 32
 	common := ^uint32(0)

@@ -1,5 +1,4 @@
-// Package lazy makes when it is first used what few runs of the program need, so that the program starts
-// sooner.
+// Package lazy makes rarely used values at their first use, so that the program starts sooner.
 package lazy
 
 import (
@@ -7,8 +6,8 @@ import (
 	"sync"
 )
 
-// Regexp returns a function that gives the regular expression, which the first call compiles. That call
-// panics if the text is none.
+// Regexp returns a function for a regular expression, which its first call compiles. That call panics if
+// the text is not a regular expression.
 func Regexp(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

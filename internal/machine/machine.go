@@ -1,4 +1,4 @@
-// Package machine says what the machine has on which the process runs, and what it is doing.
+// Package machine describes the machine on which the process runs, and its load.
 package machine
 
 import (
@@ -8,32 +8,32 @@ import (
 
 var once = sync.OnceValue(memory)
 
-// Memory is how many bytes of memory the machine has, or the control groups (containers, services) that the
-// process is in leave of them; 0 if that is not known.
+// Memory returns the machine's memory in bytes, or the smaller limit of the process's control groups
+// (containers, services). It is 0 if that is not known.
 func Memory() int64 { return once() }
 
 var model = sync.OnceValue(cpuModel)
 
-// CPU is the name of the processor's model, "" if it is not known.
+// CPU returns the name of the processor's model, "" if it is not known.
 func CPU() string { return model() }
 
 var caches = sync.OnceValue(cacheSizes)
 
-// Caches are the sizes in bytes of the processor's data caches, the first level's first; empty if they are
-// not known.
+// Caches returns the sizes in bytes of the processor's data caches, from the first level on. It is empty
+// if they are not known.
 func Caches() []int64 { return caches() }
 
-// Load is how many threads of all processes could run, the mean of the last minute; below 0 if that is not
-// known.
+// Load returns the number of threads of all processes that were ready to run, averaged over the last
+// minute. It is negative if that is not known.
 func Load() float64 { return load() }
 
-// MHz is the clock of the fastest processor at the moment; 0 if it is not known.
+// MHz returns the present clock rate of the fastest processor, 0 if it is not known.
 func MHz() float64 { return megahertz() }
 
-// Power is where the power comes from: "mains", "battery", or "" if that is not known.
+// Power returns the source of power: "mains", "battery", or "" if it is not known.
 func Power() string { return power() }
 
-// Usage is how long the processors worked since the machine started, all together, and how long they did for
+// Usage is the working time of all processors together since the machine started, and the part of it for
 // this process.
 type Usage struct {
 	Known  bool
@@ -43,5 +43,5 @@ type Usage struct {
 	Own    time.Duration // for this process
 }
 
-// Used is the Usage until now.
+// Used returns the Usage until now.
 func Used() Usage { return used() }

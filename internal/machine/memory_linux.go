@@ -65,8 +65,8 @@ func cgroupLimit(root fs.FS) (limit int64) {
 	return limit
 }
 
-// groups are the control groups of this process, in the hierarchy of version 2 and in that of version 1 for
-// memory; "" if there is none.
+// groups are the control groups of this process, in the hierarchy of version 2, and in version 1's
+// hierarchy for memory. "" means that there is none.
 type groups struct{ v1, v2 string }
 
 func memoryGroups(root fs.FS) (g groups) {
@@ -88,7 +88,7 @@ func memoryGroups(root fs.FS) (g groups) {
 	return g
 }
 
-// readLimit is the number in a file; 0 if there is none, as for "max".
+// readLimit returns the number in a file, or 0 if it has none, as for "max".
 func readLimit(root fs.FS, name string) int64 {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -23,7 +23,8 @@ func cacheSizes() (sizes []int64) {
 	return sizes
 }
 
-// load reads struct loadavg: three numbers of 32 bits and, after a gap, what they are multiples of.
+// load reads struct loadavg: three numbers of 32 bits and, after a gap, the scale that they are multiplied
+// by.
 func load() float64 {
 	raw, err := unix.SysctlRaw("vm.loadavg")
 	if err != nil || len(raw) < 24 {
@@ -36,7 +37,7 @@ func load() float64 {
 	return float64(binary.LittleEndian.Uint32(raw)) / float64(scale)
 }
 
-// What follows needs calls that the system offers to C programs only.
+// The rest needs system calls that only C programs can make.
 
 func megahertz() float64 { return 0 }
 func power() string      { return "" }

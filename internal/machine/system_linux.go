@@ -127,8 +127,8 @@ func powerIn(root fs.FS) string {
 // tick is the unit of /proc/stat: USER_HZ, which is 100 for every program on every machine that Go runs on.
 const tick = 10 * time.Millisecond
 
-// usedIn reads what all processors did: user, nice, system, idle, waiting for devices, two kinds of
-// interrupts, stolen. What guests of this machine did is in the first two.
+// usedIn reads the time that all processors spent: user, nice, system, idle, waiting for devices, two
+// kinds of interrupts, stolen. Time of this machine's guests is part of the first two.
 func usedIn(root fs.FS) Usage {
 	text, _ := fs.ReadFile(root, "proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")

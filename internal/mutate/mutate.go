@@ -1,5 +1,5 @@
-// Package mutate damages files for tests: whatever mcs reads must be refused or be right, and never end the
-// process.
+// Package mutate damages files for tests. mcs must refuse a damaged file or read it correctly, and never
+// end the process.
 package mutate
 
 import (
@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// tokens are what stands in the formats that mcs reads, and what programs trip over.
+// tokens are parts of the formats that mcs reads, and values that often break programs.
 var tokens = []string{
 	"0", "-1", "1e999", "9223372036854775807", "18446744073709551616", "null", "[]", "{}", `""`, `"`, ",", ":", "[", "]", "{", "}",
 	"\x00", "\xff", "\x1b[2J", "\u2028", "\n", "\r\n", `\`, `\ud800`, "// %%\n", "// > ", "`", "%", "NaN", "\xff\xff\xff\xff\xff\xff\xff\xff",
 }
 
-// Each calls f with n mutants of whole. The seed decides which.
+// Each calls f with n mutants of whole, chosen by the seed.
 func Each(seed uint64, n int, whole []byte, f func(i int, mutant []byte)) {
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -18,8 +18,8 @@ const (
 	Pause = ticks * tick
 )
 
-// Watch calls press for each signal that a key sends, until the channel or done is closed. Again says that
-// there was a pause before it; without one it is a repeat of the signal before.
+// Watch calls press for each signal from a key, until the channel or done is closed. Again says that there
+// was a pause before the signal; otherwise the signal is the repeat of a held key.
 func Watch(signals <-chan os.Signal, done <-chan struct{}, press func(s os.Signal, again bool)) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

@@ -1,8 +1,8 @@
-// Package regular opens files that a person names, and only those that are files.
+// Package regular opens files that a person names, and refuses devices, pipes, sockets and folders.
 //
-// A device, a named pipe or a socket in place of a file can block for good or go on without end, and a folder
-// can be opened but not read. So whatever mcs reads goes through [Open]: links are followed, and what is not
-// a regular file is refused before anything waits. [Read] and [Text] also bound what they take into memory.
+// A device, a named pipe or a socket in place of a file can block for good or never end, and a folder can
+// be opened but not read. So mcs opens all its input with [Open]: it follows links, and refuses anything
+// but a regular file before it waits. [Read] and [Text] also limit the number of bytes.
 package regular
 
 import (
@@ -52,7 +52,7 @@ func check(path string, stat fs.FileInfo) error {
 	return fmt.Errorf("%s is a %s, want a regular file", path, Kind(stat.Mode()))
 }
 
-// Kind says in a word or two what a file of this mode is.
+// Kind names the kind of a file with this mode.
 func Kind(mode fs.FileMode) string {
 	switch mode.Type() {
 	case 0:
@@ -84,7 +84,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return ReadFrom(f, path, limit)
 }
 
-// ReadFrom returns what r gives up to its end. More than limit bytes are an error, which names r by name.
+// ReadFrom returns all bytes of r. More than limit bytes are an error; errors call r by name.
 func ReadFrom(r io.Reader, name string, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(b)) > limit {
@@ -109,7 +109,8 @@ func Text(path string, limit int64) (string, error) {
 	return CheckText(b, path)
 }
 
-// CheckText returns b as a string if it is text. The error names where it stops being one.
+// CheckText returns b as a string if it is text. The error gives the place of the first byte that is not
+// text.
 func CheckText(b []byte, name string) (string, error) {
 	at := bytes.IndexByte(b, 0)
 	for i := 0; at < 0 && i < len(b); {

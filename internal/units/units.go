@@ -1,5 +1,5 @@
-// Package units writes times, sizes, counts and rates with their units, and tables of them, as both halves of
-// mcs show them.
+// Package units writes times, sizes, counts and rates with their units, and tables of them, in one way for
+// the engine and the session.
 package units
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Duration writes d with three significant digits and the unit that fits: 12.3 µs, 1.00 s, 2 min 03 s.
+// Duration writes d with three significant digits and a suitable unit: 12.3 µs, 1.00 s, 2 min 03 s.
 func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
 
 // Seconds writes a time in seconds as [Duration] does, and knows fractions of a nanosecond.

@@ -1,6 +1,6 @@
-// Package visible makes text fit for a terminal: what would move the cursor, change the window's title or
-// hide other text is shown as an escape of Go. Names, errors and sources come from files, and whoever made a
-// file must not decide what a terminal does. What a person's own program prints is not touched.
+// Package visible makes text safe for a terminal: characters that would move the cursor, change the
+// window's title or hide other text become escapes of Go. Names, errors and sources come from files, and
+// the author of a file must not control the terminal. Output of the person's own program is not changed.
 package visible
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-// Text returns s with everything escaped but letters, marks, signs, spaces, tabs and line breaks: "\x1b",
-// "\u202e", "\xff". The line break of Windows becomes a plain one.
+// Text returns s with all characters escaped except letters, marks, signs, spaces, tabs and line breaks:
+// "\x1b", "\u202e", "\xff". The line break of Windows becomes a plain one.
 func Text(s string) string {
 	if plain(s) {
 		return s

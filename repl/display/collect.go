@@ -127,8 +127,8 @@ func (w *writer) entries(v reflect.Value, t types.Type, depth int) doc {
 // An entry of a map. A key that is NaN cannot be looked up, so the value is kept beside it.
 type entry struct{ key, value reflect.Value }
 
-// firstEntries are the entries of a map in the order of their keys: all if they are few, else the first ones.
-// Of a map that is too large to look at there are none.
+// firstEntries returns the entries of a map in the order of their keys: all of them if they are few,
+// otherwise the first ones. For a very large map it returns none.
 func (w *writer) firstEntries(v reflect.Value) []entry {
 	if v.Len() > maxKeys && !w.f.Whole {
 		return nil
@@ -182,7 +182,7 @@ func (w *writer) less(a, b reflect.Value) bool {
 	return w.keyText(a) < w.keyText(b)
 }
 
-// keyText is the text of a key that has no order of its own.
+// keyText returns the text of a key whose type has no order.
 func (w *writer) keyText(v reflect.Value) string {
 	inner := w.f.writer()
 	return inner.value(v, nil, 1).flat()
@@ -232,7 +232,7 @@ func fieldName(t reflect.Type, i int) string {
 	return name
 }
 
-// pointer writes what a pointer points to, behind an ampersand.
+// pointer writes the target of a pointer, behind an ampersand.
 func (w *writer) pointer(v reflect.Value, t types.Type, depth int) doc {
 	if v.IsNil() {
 		return atom("nil")
@@ -260,7 +260,7 @@ func (w *writer) pointer(v reflect.Value, t types.Type, depth int) doc {
 	return d
 }
 
-// function says what can be called with what; a compiled function says which it is.
+// function writes a function's signature, and the name of a compiled function.
 func (w *writer) function(v reflect.Value, s *types.Signature, t types.Type) doc {
 	if isNil(v) {
 		return atom("nil")
@@ -271,8 +271,7 @@ func (w *writer) function(v reflect.Value, s *types.Signature, t types.Type) doc
 	return doc{text: types.TypeString(s, w.f.qualifier()), typed: true}
 }
 
-// compiledName is the name of a compiled function, or empty for closures and for what an interpreter has
-// made.
+// compiledName returns the name of a compiled function, and "" for closures and interpreted functions.
 func compiledName(v reflect.Value) string {
 	f := runtime.FuncForPC(v.Pointer())
 	if f == nil {

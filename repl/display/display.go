@@ -1,21 +1,22 @@
 // Package display turns values into something a person can look at.
 //
-// Whatever mcs shows is a [Value]: it can always be written as text for a terminal of a given width, and it
-// may offer richer renderings by having more methods ([HTMLer], [SVGer], [JSONer]). Nothing in here prints: a
-// front end (the terminal, a script, later a web page or a Jupyter kernel) picks the rendering it can use.
+// Everything that mcs shows is a [Value]: it can be written as text for a terminal of a given width. It
+// may offer more renderings by more methods ([HTMLer], [SVGer], [JSONer]). The package prints nothing: a
+// front end (the terminal, a script, later a web page or a Jupyter kernel) chooses the rendering that it
+// can use.
 //
-// The interfaces use only built-in types, so that the engine's types (tensors, training curves, kernel
-// tables) can offer renderings without knowing this package.
+// The interfaces use only built-in types, so the engine's types (tensors, training curves, kernel tables)
+// can offer renderings without importing this package.
 package display
 
-// A Value can be shown as text. Width is the number of columns there are; 0 means that it is unknown, and the
-// value then uses 80. The text has no trailing newline and no terminal escapes.
+// A Value can be shown as text. Width is the number of columns; 0 means that it is unknown, and the value
+// then uses 80. The text has no trailing newline and no terminal escapes.
 type Value interface {
 	Text(width int) string
 }
 
-// An HTMLer can be shown as an HTML fragment. It must be safe to insert: the value has escaped whatever it
-// holds.
+// An HTMLer can be shown as an HTML fragment. The fragment is safe to insert: the value has escaped its
+// contents.
 type HTMLer interface {
 	HTML() string
 }
@@ -30,13 +31,14 @@ type JSONer interface {
 	JSON() ([]byte, error)
 }
 
-// A Briefer says in one line what it is, without computing anything: how a tensor looks inside of a struct.
+// A Briefer describes itself in one line, without computing anything. So a tensor looks inside of a
+// struct.
 type Briefer interface {
 	Brief() string
 }
 
-// Styles mark up spans of text for a front end that has colours. A Value that wants colours in a terminal has
-// a StyledText method beside Text; stripping the styles gives Text.
+// A Styler can mark spans of its text with a Style, for a front end that has colours. Without the marks,
+// StyledText equals Text.
 type Styler interface {
 	StyledText(width int, style Style) string
 }
@@ -44,15 +46,15 @@ type Styler interface {
 // Style paints a span of text in a role. The nil Style paints nothing.
 type Style func(role Role, text string) string
 
-// A Role says what a span of text is, so that a theme can choose its colour.
+// A Role is the meaning of a span of text, for which a theme chooses a colour.
 type Role int
 
 const (
 	Plain   Role = iota
 	Dim          // secondary facts: units, elisions
 	Strong       // the figure that the reader came for
-	Good         // better than what it is compared with
-	Bad          // worse than what it is compared with, errors
+	Good         // better than the value it is compared with
+	Bad          // worse than the value it is compared with, errors
 	Heading      // names of columns
 	Name         // names of variables, kernels, files
 	Code         // Go source: a front end that can colours its tokens
@@ -62,7 +64,7 @@ const (
 	Series4
 )
 
-// Paint applies s to text, and is text itself for the nil Style.
+// Paint applies s to text. The nil Style leaves text unchanged.
 func (s Style) Paint(role Role, text string) string {
 	if s == nil {
 		return text
@@ -76,7 +78,7 @@ type Text string
 // Text returns the string.
 func (t Text) Text(int) string { return string(t) }
 
-// Noted is v with a note behind it; v itself for no note.
+// Noted returns v with a note behind it, or v itself if the note is empty.
 func Noted(v Value, note string) Value {
 	if note == "" {
 		return v

@@ -13,20 +13,20 @@ import (
 	"github.com/mcs-notebook/mcs/internal/visible"
 )
 
-// A Formatter turns Go values into Values. It takes the static type beside the value because reflect does not
-// know the names that interpreted code declared: it has no name for an interpreted type, and yaegi stores a
-// field x as Xx. The zero Formatter formats compiled values.
+// A Formatter turns Go values into Values. It takes the static type with the value, because reflect does
+// not know the names that cells declare: it has no name for an interpreted type, and yaegi stores a field
+// x as Xx. The zero Formatter formats compiled values.
 type Formatter struct {
-	// Unwrap digs the value out of what an interpreter wraps around it. nil: values are what they seem.
+	// Unwrap removes the interpreter's wrapping from a value. nil: values are not wrapped.
 	Unwrap func(reflect.Value) reflect.Value
-	// Method calls a method `func() string` (String, Error) of a value whose type was declared in interpreted
-	// code and whose methods reflect therefore does not see. nil, or false: there is none.
+	// Method calls a method `func() string` (String, Error) of a value whose type a cell has declared,
+	// because reflect does not see such methods. nil or false: the value has no such method.
 	Method func(v reflect.Value, t types.Type, name string) (string, bool)
 	// Dynamic tells the type of the value in an interface if that was declared in interpreted code; nil: it
 	// was not.
 	Dynamic func(v reflect.Value) types.Type
-	// Recovered is what a method says that has panicked with p. It panics in turn where that is no fault of
-	// the value, but ends the showing. nil: p as package fmt writes it.
+	// Recovered returns the text for a method that has panicked with p. If the panic ends the showing and
+	// is not the value's fault, it panics again. nil: p as package fmt writes it.
 	Recovered func(p any) string
 	// Qualifier names packages in types. nil: the package's name.
 	Qualifier types.Qualifier
@@ -34,9 +34,9 @@ type Formatter struct {
 	Whole bool
 }
 
-// Format shows v, whose static type is t (nil: what reflect says). A value that can show itself (it has a
-// method Text(width int) string, or is plottable) does; everything else is written as Go would write it,
-// followed by its type where the text does not already say it.
+// Format shows v, whose static type is t (nil: the type that reflect reports). A value that can show
+// itself (it has a method Text(width int) string, or can be plotted) does so. Any other value is written
+// as Go would write it, with its type behind it where the text does not show the type.
 func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
 	if d := f.dynamic(v, t); d != nil {
 		t = d
@@ -50,7 +50,7 @@ func (f *Formatter) Format(v reflect.Value, t types.Type) Value {
 	return &formatted{f: f, v: v, t: t}
 }
 
-// recovered is what a panic says.
+// recovered returns the text of a panic.
 func (f *Formatter) recovered(p any) string {
 	if f.Recovered == nil {
 		return fmt.Sprint(p)
@@ -61,7 +61,8 @@ func (f *Formatter) recovered(p any) string {
 // Format shows a compiled value; see [Formatter.Format].
 func Format(v any) Value { return new(Formatter).Format(reflect.ValueOf(v), nil) }
 
-// Own gives the Value that v brings along: v itself if it is one, its plot if it has data to plot.
+// Own returns the Value of a value that can show itself: v itself if it is a Value, its plot if it has
+// data to plot.
 func Own(v any) (Value, bool) {
 	switch v := v.(type) {
 	case *big.Int: // the argument of its Text is a base
@@ -188,7 +189,8 @@ func (f *Formatter) typeName(v reflect.Value, t types.Type) string {
 // reflectNames writes types as people do.
 var reflectNames = strings.NewReplacer("interface {}", "any", "[]uint8", "[]byte", "main.", "")
 
-// errorTypes names the types of an error and of those that it wraps, but for the ones that only carry text.
+// errorTypes names the types of an error and of the errors that it wraps, except types that only carry
+// text.
 func errorTypes(err error) string {
 	var names []string
 	for depth := 0; err != nil && depth < 8; depth++ {
@@ -215,7 +217,7 @@ func (f *Formatter) qualifier() types.Qualifier {
 	return func(p *types.Package) string { return p.Name() }
 }
 
-// Tuple shows several values of one expression: side by side if each fits on a line, else one below the
+// Tuple shows several values of one expression: side by side if each fits on a line, otherwise below each
 // other.
 func Tuple(values []Value) Value {
 	if len(values) == 1 {
@@ -245,9 +247,9 @@ func (t tuple) StyledText(width int, style Style) string {
 	return strings.Join(texts, separator)
 }
 
-// Styled is v's styled text if it has one, else its text. Every front end that writes text shows values
-// through it: what a value has from a file (a name, a source) cannot move the cursor or do anything else but
-// be seen.
+// Styled returns v's styled text if it has one, otherwise its text. Every front end that writes text shows
+// values through it. Text in a value may come from a file (a name, a source): it is escaped, so it cannot
+// move the cursor or send other sequences.
 func Styled(v Value, width int, style Style) string {
 	if s, ok := v.(Styler); ok && style != nil {
 		return visible.Styled(s.StyledText(width, style))
@@ -255,13 +257,13 @@ func Styled(v Value, width int, style Style) string {
 	return visible.Text(v.Text(width))
 }
 
-// Render is v as it is now, written by [Styled]: nothing of v is computed or called any more. Whatever asks
-// for its text gets that, for the width and in the style that it was written for.
+// Render returns v as a finished text, written by [Styled] for this width and style: showing it later
+// computes and calls nothing of v.
 func Render(v Value, width int, style Style) Value { return rendering(Styled(v, width, style)) }
 
 type rendering string
 
-// Written is the text of what [Render] made; other values have none yet.
+// Written returns the text of a value that [Render] has made; ok is false for other values.
 func Written(v Value) (text string, ok bool) {
 	r, ok := v.(rendering)
 	return string(r), ok

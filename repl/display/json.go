@@ -14,8 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// JSON is the value as data: structs and maps are objects, numbers that JSON cannot write are strings. What
-// is too deep or too long ends in "…".
+// JSON returns the value as data: structs and maps are objects, and numbers that JSON cannot write are
+// strings. A part that is too deep or too long ends in "…".
 func (d *formatted) JSON() (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -37,7 +37,7 @@ func (d *formatted) HTML() string {
 // SVG draws the text.
 func (d *formatted) SVG() string { return textSVG(d.Text(100)) }
 
-// json is a value made of what encoding/json writes.
+// json returns a value of types that encoding/json can write.
 func (w *writer) json(v reflect.Value, t types.Type, depth int) any {
 	static := v
 	v = w.f.unwrap(v)

@@ -16,9 +16,9 @@ import (
 // redrawEvery limits a live line to 10 changes a second: more cannot be read and costs the terminal work.
 const redrawEvery = 100 * time.Millisecond
 
-// Progress shows how far long work is. On a terminal it is one line that is drawn again and again; elsewhere
-// it is a plain line for every 10 % that is done. Everything else that is printed meanwhile goes through
-// Write, so that the live line stays below it. Its methods may be called from several goroutines.
+// Progress shows the progress of long work. On a terminal it is one line that is drawn again and again;
+// elsewhere it is a plain line for every 10 %. All other output meanwhile goes through Write, so the live
+// line stays below it. Several goroutines may call its methods.
 type Progress struct {
 	out   io.Writer
 	live  bool
@@ -31,11 +31,11 @@ type Progress struct {
 	shown   bool      // the live line is on the screen
 	drawn   time.Time // when it was last drawn
 	percent int64     // the tenth that was last reported in a plain line
-	midLine bool      // what was printed last does not end in a newline
+	midLine bool      // the last output does not end in a newline
 	echoed  bool      // … because the terminal wrote there itself
 }
 
-// state is what Update was last told.
+// state has the arguments of the last Update.
 type state struct {
 	task        string
 	done, total int64
@@ -44,8 +44,8 @@ type state struct {
 	active      bool
 }
 
-// NewProgress shows progress on out; live says that out is a terminal that understands escape sequences,
-// width (nil: 80) how many columns it has now.
+// NewProgress shows progress on out. Live says that out is a terminal that understands escape sequences,
+// and width returns its columns (nil: 80).
 func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progress {
 	if width == nil {
 		width = func() int { return 80 }
@@ -53,8 +53,8 @@ func NewProgress(out io.Writer, live bool, width func() int, style Style) *Progr
 	return &Progress{out: out, live: live, width: width, style: style, now: time.Now}
 }
 
-// Update says that done of total steps of task are done (total 0: how many there are is unknown); note is
-// what the work has to say now. A new task, or a task that starts over, ends the line of the one before.
+// Update says that done of total steps of task are done (total 0: the number is unknown); note is the
+// work's current message. A new task, or a task that starts again, ends the line of the task before.
 func (p *Progress) Update(task string, done, total int64, note string) {
 	task, note = visible.Line(task), visible.Line(note)
 	p.mu.Lock()
@@ -107,15 +107,15 @@ func (p *Progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Echoed says that the terminal itself has written behind the last output: the ^C of an interrupt. The live
-// line, if there is one, will be drawn over it.
+// Echoed says that the terminal itself has written behind the last output: the ^C of an interrupt. The
+// live line, if there is one, is drawn over it.
 func (p *Progress) Echoed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.midLine, p.echoed = !p.shown, !p.shown
 }
 
-// FreshLine starts a new line unless the last one that was printed is complete.
+// FreshLine starts a new line unless the last output ended one.
 func (p *Progress) FreshLine() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,8 +22,8 @@ const (
 	minTableLen = 2  // elements of a slice that is shown as a table
 )
 
-// table is a slice or map of structs as rows and columns; nil for every other value. A row is an element, a
-// column a field. Structs that say themselves what they are stay elements.
+// table returns a slice or map of structs as a table, or nil for any other value. A row is an element, a
+// column a field. Structs with a String or Error method stay elements.
 func (w *writer) table(v reflect.Value, t types.Type, width int) *Table {
 	rows := w.f.unwrap(v)
 	if !rows.IsValid() || w.f.speaksFor(rows, t) {
@@ -49,7 +49,7 @@ func (w *writer) table(v reflect.Value, t types.Type, width int) *Table {
 	return b.table
 }
 
-// A structType is what is known about the structs that are rows.
+// A structType has the columns of structs that are rows.
 type structType struct {
 	typ     reflect.Type
 	static  types.Type
@@ -58,7 +58,8 @@ type structType struct {
 	numbers []bool // aligned right
 }
 
-// structOf is the struct that a type is or points to, with its columns; nil if it is none, or has no fields.
+// structOf returns the struct of a type, or of a pointer type's target, with its columns. It returns nil
+// for other types and for structs without fields.
 func (f *Formatter) structOf(rt reflect.Type, t types.Type) *structType {
 	if rt.Kind() == reflect.Pointer {
 		rt, t = rt.Elem(), elemType(t)
@@ -85,8 +86,8 @@ func (f *Formatter) structOf(rt reflect.Type, t types.Type) *structType {
 
 func isNumber(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Complex128 }
 
-// dynamic is the type of a value: t, but of what is in an interface the one that was declared in interpreted
-// code. It is nil if only reflection knows it.
+// dynamic returns the type of a value: t, or for the value in an interface the type that a cell has
+// declared. It returns nil if only reflection knows the type.
 func (f *Formatter) dynamic(v reflect.Value, t types.Type) types.Type {
 	if t != nil && !types.IsInterface(t) {
 		return t
@@ -97,7 +98,7 @@ func (f *Formatter) dynamic(v reflect.Value, t types.Type) types.Type {
 	return nil
 }
 
-// speaksFor says whether a value has methods that say what it is.
+// speaksFor says whether a value has methods that describe it.
 func (f *Formatter) speaksFor(v reflect.Value, t types.Type) bool {
 	if v.CanInterface() {
 		switch v.Interface().(type) {
@@ -251,7 +252,7 @@ func (b *tableBuilder) fit(width int) {
 	}
 }
 
-// foot says how many rows there are of which type, and what is not shown.
+// foot writes the number and the type of the rows, and what the table leaves out.
 func (b *tableBuilder) foot(rows reflect.Value, t types.Type, width int) {
 	parts := []string{units.Int(int64(rows.Len())) + " rows", b.f.typeName(rows, t)}
 	if len(b.dropped) > 0 {

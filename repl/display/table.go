@@ -27,15 +27,15 @@ type Column struct {
 	Prose bool // sentences: broken at blanks where the screen is narrow, and not cut
 }
 
-// A Cell of a table: its text, and the value behind it for JSON (nil: the text).
+// A Cell of a table: its text, and its value for JSON (nil: the text).
 type Cell struct {
 	Text  string
 	Value any
 	Role  Role
 }
 
-// NewTable makes a table; a column whose name starts with '>' is aligned right, one whose name starts with
-// '~' is prose.
+// NewTable makes a table. A column whose name starts with '>' is aligned right, and one whose name starts
+// with '~' has sentences, which may be broken at blanks.
 func NewTable(columns ...string) *Table {
 	t := new(Table)
 	for _, name := range columns {
@@ -72,15 +72,16 @@ func (t *Table) Add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// BytesCell is a size, SecondsCell a time in seconds.
+// BytesCell is a cell with a size in bytes, SecondsCell a cell with a time in seconds.
 func BytesCell(n int64) Cell     { return Cell{Text: units.Bytes(n), Value: n} }
 func SecondsCell(s float64) Cell { return Cell{Text: units.Seconds(s), Value: s} }
 
 // Text writes the table with two blanks between columns.
 func (t *Table) Text(width int) string { return t.StyledText(width, nil) }
 
-// StyledText is Text with headings and cells painted in their roles. The widest left column gives way if the
-// table is wider than the screen; if that is not enough, each row is written as lines of its own.
+// StyledText is Text with headings and cells painted in their roles. If the table is wider than the
+// screen, the widest left column becomes narrower; if that is not enough, each row is written on several
+// lines.
 func (t *Table) StyledText(width int, style Style) string {
 	if width <= 0 {
 		width = 80

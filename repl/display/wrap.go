@@ -6,9 +6,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Wrap breaks the lines of a text that are wider than width columns at blanks. What goes on in another line
-// is indented by hang columns more than the line that it belongs to. A word that is wider than a line stays
-// whole, as do lines that begin with a tab: those are code.
+// Wrap breaks lines that are wider than width columns at blanks. The continuation of a line is indented by
+// hang columns more than the line. A word that is wider than a line stays whole, and so do lines that
+// begin with a tab, which are code.
 func Wrap(text string, width, hang int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -43,7 +43,7 @@ func wrapLine(text string, width, first, rest int) (lines []string) {
 	}
 }
 
-// Reflow joins the lines of paragraphs. Lines that are indented are code or lists and stay.
+// Reflow joins the lines of paragraphs. Indented lines are code or lists and stay as they are.
 func Reflow(text string) string {
 	var b strings.Builder
 	lines := strings.Split(text, "\n")
@@ -62,7 +62,7 @@ func Reflow(text string) string {
 	return b.String()
 }
 
-// Prose is a Value that is sentences: they are broken at blanks so that they fit the width.
+// Prose is a Value of sentences, which are broken at blanks to fit the width.
 type Prose string
 
 // Text wraps the sentences.

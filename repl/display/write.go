@@ -24,13 +24,13 @@ const (
 	maxNested   = 200     // bytes of a string inside another value
 	maxParts    = 5000    // values in all: a tree of slices may be wide at every depth
 	maxKeys     = 1 << 20 // keys of a map that are looked at to find those that come first
-	elision     = "…"     // stands for what is left out
+	elision     = "…"     // in place of left-out parts
 )
 
-// seeAll is how a person sees what was left out.
+// seeAll tells the person how to see the left-out parts.
 const seeAll = "%show shows all"
 
-// Limits of what is shown; whole ones are for a person who asked for everything.
+// Limits of shown parts; the whole ones are for a person who asked for everything.
 type limits struct{ elements, headTail, text, nested, depth, parts int }
 
 var (
@@ -60,7 +60,7 @@ type seenPointer struct {
 	typ reflect.Type
 }
 
-// more is what stands for n elements that are left out.
+// more writes the note for n elements that are left out.
 func more(n int) doc { return atom(elision + " " + units.Int(int64(n)) + " more " + elision) }
 
 func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
@@ -130,7 +130,8 @@ func (w *writer) value(v reflect.Value, t types.Type, depth int) doc {
 	return atom(fmt.Sprint(v))
 }
 
-// speaks lets errors, times and Stringers say what they are. One that panics says so, in its place.
+// speaks writes the text of errors, times and Stringers by their own methods. If a method panics, the text
+// says so.
 func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc, ok bool) {
 	if isNil(v) {
 		return doc{}, false
@@ -186,8 +187,8 @@ func (w *writer) speaks(static, v reflect.Value, t types.Type, depth int) (d doc
 	return doc{}, false
 }
 
-// clean is what a method said, fit for a terminal: nothing in it moves the cursor, and it is not endless.
-// Inside another value it stays on one line.
+// clean makes the text of a method fit for a terminal: it escapes control characters and limits the
+// length. Inside of another value it puts the text on one line.
 func (w *writer) clean(s string, depth int) string {
 	limit := w.limit.text
 	if strings.Contains(s, "\n") {

@@ -88,8 +88,8 @@ func runFile(ctx context.Context, name string, args []string) error {
 	return nil
 }
 
-// streams returns where a script's output goes and what shows its progress: on a terminal the live line
-// stands below the output, elsewhere progress is lines of standard error.
+// streams returns the writer for a script's output, and the display of its progress: on a terminal a live
+// line below the output, elsewhere lines on standard error.
 func streams() (io.Writer, *display.Progress) {
 	if isTerminal(os.Stdout) && os.Getenv("TERM") != "dumb" {
 		p := display.NewProgress(os.Stdout, true, func() int { return columns(os.Stdout) }, nil)
@@ -179,7 +179,7 @@ func testFile(ctx context.Context, f *mcsfile.File, update bool) (ok bool, err e
 	return false, nil
 }
 
-// updateFile rewrites a file's expected output if it does not match, and says what it did.
+// updateFile rewrites a file's expected output if it does not match, and prints what it did.
 func updateFile(f *mcsfile.File, report *script.Report) error {
 	if f.Name == "standard input" {
 		return errors.New("test -u: standard input cannot be rewritten")

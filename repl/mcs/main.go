@@ -1,7 +1,7 @@
 // Command mcs is a notebook in a terminal for experiments with tensors, LoRA and training.
 //
-// This package only wires: cobra's commands to packages term and script, and both to a session with the
-// magics.
+// This package only connects others: cobra's commands with packages term and script, and both with a
+// session and its magics.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	exitFailed = 1
 	exitUsage  = 2
-	// exitInterrupted is what a shell gives a process that SIGINT has ended.
+	// exitInterrupted is a shell's exit code for a process that SIGINT has ended.
 	exitInterrupted = 130
 )
 

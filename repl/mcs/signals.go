@@ -21,7 +21,7 @@ type stopSignal struct{ os.Signal }
 
 func (s stopSignal) Error() string { return "stopped by " + s.String() }
 
-// exitCode is what a shell gives a process that the signal has ended.
+// exitCode returns a shell's exit code for a process that the signal has ended.
 func (s stopSignal) exitCode() int {
 	if n, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(n)
@@ -30,17 +30,18 @@ func (s stopSignal) exitCode() int {
 }
 
 const (
-	// lastMoment is how long what runs has to stop, or to begin to save, when the system wants the process to
-	// end.
+	// lastMoment is the time for running code to stop, or to begin to save, before the system ends the
+	// process.
 	lastMoment = time.Second
 	// lastSave is how long it may then take to save.
 	lastSave = 30 * time.Second
 )
 
-// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or SIGHUP, for what runs
-// without a terminal of its own (package term deals with the notebook's). The first asks what runs to stop,
-// and a run of training saves. A Ctrl-C after that ends the process, but neither a held key nor anything else
-// ends a save halfway. After SIGTERM or SIGHUP the process ends by itself if what runs does not stop.
+// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or SIGHUP. It is for
+// commands without a terminal of their own; package term handles the notebook's signals. The first signal
+// asks running code to stop, and a training run saves. A later Ctrl-C ends the process, but neither a held
+// key nor any other signal interrupts a save. After SIGTERM or SIGHUP the process ends by itself if
+// running code does not stop.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -78,7 +79,7 @@ func endBy(s os.Signal) {
 	os.Exit(stopSignal{s}.exitCode())
 }
 
-// stoppedBy gives the exit code of what a signal has stopped.
+// stoppedBy returns the exit code for a run that a signal has stopped.
 func stoppedBy(ctx context.Context) (code exitCode, ok bool) {
 	var s stopSignal
 	ok = errors.As(context.Cause(ctx), &s)
@@ -88,14 +89,14 @@ func stoppedBy(ctx context.Context) (code exitCode, ok bool) {
 	return code, ok
 }
 
-// settle waits for what is being saved, for some time.
+// settle waits for files that are being saved, for a limited time.
 func settle() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
 	defer cancel()
 	durable.Settle(ctx)
 }
 
-// savingNow names what is being written.
+// savingNow names the files that are being written.
 func savingNow() string {
 	names := durable.Saving()
 	for i, name := range names {

@@ -78,7 +78,8 @@ func align(want []pattern, got []string) []edit {
 	return edits
 }
 
-// after returns what is left to align behind an edit at line i of the expected and j of the output.
+// after returns the lines left to align behind an edit at line i of the expected lines and j of the
+// output.
 func (op editOp) after(i, j int) (int, int) {
 	switch op {
 	case keep, replace:
@@ -156,9 +157,9 @@ func shorten(lines []string) []string {
 	return out
 }
 
-// Update returns the expected lines that output matches, as close to the old ones as can be: a line that
-// still matches stays as it is, a changed line keeps its matchers where they still apply, `...` keeps
-// covering what is between its neighbours.
+// Update returns expected lines that output matches, as close to the old ones as possible: a line that
+// still matches stays, a changed line keeps its matchers where they still apply, and `...` still covers
+// the lines between its neighbours.
 func Update(want []string, output string) []string {
 	patterns, got := compileAll(want), outputLines(output)
 	if matchLines(patterns, got) {

@@ -30,7 +30,7 @@ type token struct {
 	want  float64
 	bound float64 // tolerance, or the limit of a count
 	op    string  // how a count is compared
-	name  string  // what is counted
+	name  string  // the name of the counted thing
 }
 
 type tokenKind int
@@ -74,7 +74,7 @@ func compile(line string) pattern {
 	return p
 }
 
-// matcher reads the matcher that matcherSyntax found; it reports false for one whose numbers are none.
+// matcher reads the matcher that matcherSyntax found. It returns false if its numbers are not numbers.
 func matcher(line string, m []int) (token, bool) {
 	group := func(i int) string {
 		if m[2*i] < 0 {
@@ -123,8 +123,8 @@ func (p *pattern) addText(text string) {
 	}
 }
 
-// regexp joins the tokens; word says what a literal becomes. Each token that Match or rewrite must look at is
-// a group.
+// regexp joins the tokens; word returns the expression for a literal. Each token that Match or rewrite
+// needs is a group.
 func (p *pattern) regexp(word func(token) string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`^\s*`)
@@ -148,8 +148,8 @@ func (p *pattern) regexp(word func(token) string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// blanks says what the run of blanks at token i matches: none are needed before the line, or before a last
-// [..] that matches nothing.
+// blanks returns the expression for the run of blanks at token i: none are needed before the line, or
+// before a last [..] that matches nothing.
 func (p *pattern) blanks(i int) string {
 	beforeLast := i+2 == len(p.tokens) && p.tokens[i+1].kind == anyText
 	if i == 0 || beforeLast {
@@ -167,7 +167,7 @@ func countedName(name string) string {
 	return `(?i:` + regexp.QuoteMeta(stem) + `(?:es|s)?)`
 }
 
-// match says whether the line of output is what the pattern expects.
+// match says whether a line of output matches the pattern.
 func (p *pattern) match(line string) bool {
 	if strings.TrimRight(line, " \t") == strings.TrimRight(p.line, " \t") {
 		return true
@@ -231,8 +231,8 @@ func parseNumber(s string) (float64, error) {
 	return strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(s), 64)
 }
 
-// Match says whether output is what the expected lines allow. Blanks at line ends and empty lines at the end
-// of the output do not count; in a line with a matcher any run of blanks equals any other, because columns
+// Match says whether output matches the expected lines. Blanks at line ends and empty lines at the end of
+// the output do not count. In a line with a matcher any run of blanks equals any other, because columns
 // move with the width of the numbers in them.
 func Match(want []string, output string) bool {
 	return matchLines(compileAll(want), outputLines(output))

@@ -1,6 +1,6 @@
-// Package script runs .mcs files: cell by cell ([Run]), the output held against the expected lines ([Match])
-// and, when asked, written back ([Report.Update]). Package mcsfile reads the files. Reading order: match.go,
-// align.go, run.go.
+// Package script runs .mcs files cell by cell ([Run]), compares the output with the expected lines
+// ([Match]), and writes new expected lines into the text ([Report.Update]). Package mcsfile reads the
+// files. Reading order: match.go, align.go, run.go.
 package script
 
 import (
@@ -18,37 +18,37 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A Runner runs cells one after the other. *session.Session is one.
+// A Runner runs cells one after the other. *session.Session implements it.
 type Runner interface {
 	Run(ctx context.Context, cell string) session.Result
 }
 
 // Options say how a file is run.
 type Options struct {
-	// Open starts a session that prints to stdout and renders what it shows as text; expected output is
-	// written for 80 columns.
+	// Open starts a session that prints to stdout and renders values as text. Expected output is written
+	// for 80 columns.
 	Open func(stdout io.Writer) (Runner, error)
-	// Stdout receives what the cells print and show, as it comes. nil drops it.
+	// Stdout receives the output and the values of cells as they come. nil drops them.
 	Stdout io.Writer
-	// Check holds every cell's output against what the file expects. Without it only a cell that fails is
-	// looked at: an error that the file expects is none.
+	// Check compares every cell's output with the expected output. Without it only errors count, and an
+	// error that the file expects is not one.
 	Check bool
 	// Record goes on after a cell that has expected output and fails, so that Update can write the error
 	// down.
 	Record bool
 }
 
-// A Report is what became of a run.
+// A Report is the result of a run.
 type Report struct {
 	Cells      int // that ran
 	Mismatches []Mismatch
 	Failed     *Failure
 	Recorded   []Failure // errors that Update will write down as expected
-	Exit       int       // what os.Exit in a cell asked for
+	Exit       int       // exit code of os.Exit in a cell
 	outputs    map[*mcsfile.Cell]string
 }
 
-// A Mismatch is a cell whose output is not what the file expects.
+// A Mismatch is a cell whose output differs from the expected one.
 type Mismatch struct {
 	Cell *mcsfile.Cell
 	N    int    // the cell's number in the session
@@ -63,11 +63,11 @@ type Failure struct {
 	Err  error
 }
 
-// OK says whether everything ran and matched.
+// OK says whether all cells ran and matched.
 func (r *Report) OK() bool { return r.Failed == nil && len(r.Mismatches) == 0 && r.Exit == 0 }
 
-// Run runs the file's cells in a new session, up to the first that fails in a way that the file does not
-// expect. The error is about starting the session; what happens in cells is in the Report.
+// Run runs the file's cells in a new session, up to the first cell with an error that the file does not
+// expect. The returned error is about starting the session; errors of cells are in the Report.
 func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
@@ -118,8 +118,7 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	return report, nil
 }
 
-// show writes what a cell has to show, each value on lines of its own. Output is what the cell has printed so
-// far.
+// show writes the values of a cell, each on lines of its own. Output is the cell's printed text so far.
 func show(w io.Writer, output *bytes.Buffer, result session.Result) {
 	for _, v := range result.Shown {
 		freshLine(w, output)
@@ -148,8 +147,7 @@ func Where(f *mcsfile.File, cell *mcsfile.Cell, n int) string {
 	return fmt.Sprintf("%s:%d: cell %d", visible.Line(f.Name), cell.Line, n)
 }
 
-// Update returns the file's text with the expected output of the cells that ran replaced by what they put out
-// where it did not match.
+// Update returns the file's text with new expected output for the cells that ran and did not match.
 func (r *Report) Update(f *mcsfile.File) string {
 	want := map[*mcsfile.Cell][]string{}
 	for cell, output := range r.outputs {

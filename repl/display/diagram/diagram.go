@@ -1,7 +1,7 @@
-// Package diagram draws steps that hand values on: as text for a terminal, as SVG, and as a graph in the DOT
-// language of Graphviz.
+// Package diagram draws steps that pass values on: as text for a terminal, as SVG, and in the DOT language
+// of Graphviz.
 //
-// A [Diagram] lists its boxes in the order in which they run, so that a value goes from a box to later ones.
+// A [Diagram] lists its boxes in the order in which they run, so a value goes from a box to later boxes.
 package diagram
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A Diagram is boxes and what goes from one to another.
+// A Diagram has boxes, and the values between them.
 type Diagram struct {
 	Boxes []Box
 	Foot  string // a line below the boxes, or empty
@@ -19,8 +19,8 @@ type Diagram struct {
 // A Box is one step.
 type Box struct {
 	Title string   // "matmul_bias_silu"
-	Note  string   // what it costs: "4.3 MiB · 8.5 M flops"
-	Lines []string // what it does, and where it comes from
+	Note  string   // its cost: "4.3 MiB · 8.5 M flops"
+	Lines []string // its work, and its place in the source
 	Tone  Tone
 	In    []In
 	Out   []Out
@@ -28,7 +28,7 @@ type Box struct {
 
 // An In is a value that a box reads.
 type In struct {
-	Box   int    // whose value it is; -1 if no box has made it
+	Box   int    // index of the box that makes the value; -1 if no box does
 	Out   int    // which of that box's
 	Label string // "f32[4 1024] 16.0 KiB"
 }
@@ -36,7 +36,7 @@ type In struct {
 // An Out is a value that a box makes.
 type Out struct {
 	Label string
-	Kept  bool // it is a result, besides whatever other boxes read
+	Kept  bool // it is a result, even if other boxes read it
 }
 
 // A Tone groups boxes by colour.

@@ -7,25 +7,25 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// A Painter paints a span of text: 0 is a title, 1 what stands in the background, 2 and above a tone's frame.
+// A Painter paints a span of text: 0 is a title, 1 is background, 2 and above are the frames of tones.
 type Painter func(what int, text string) string
 
-// What a Painter is asked to paint.
+// The kinds of text for a Painter.
 const (
 	PaintTitle = iota
 	PaintDim
 	PaintTone // and the tones behind it
 )
 
-// maxLanes is how many values are drawn as lines beside the boxes at a time. What more boxes read is named by
-// the number of its box only.
+// maxLanes is the number of values that are drawn as lines beside the boxes at a time. For further values
+// a box only names the box that they come from.
 const maxLanes = 8
 
 // minBox is the narrowest box, without its frame.
 const minBox = 30
 
-// Text draws the diagram: boxes below each other, and on their left side a line for each value from the box
-// that makes it to those that read it.
+// Text draws the diagram: boxes below each other, and on their left side a line for each value from the
+// box that makes it to the boxes that read it.
 func (d *Diagram) Text(width int) string { return d.Draw(width, nil) }
 
 // Draw is Text, painted.
@@ -60,7 +60,7 @@ type drawing struct {
 	lines   []string
 }
 
-// place gives values lanes: one that was left by an earlier value, or a new one.
+// place gives values lanes: a free one of an earlier value, or a new one.
 func (t *drawing) place() {
 	var until []int // of each lane: the last box that reads its value
 	for i, box := range t.d.Boxes {
@@ -124,7 +124,7 @@ func (t *drawing) box(i int) {
 	t.lines = append(t.lines, t.margin(-1, 0)+frame("╰"+strings.Repeat("─", t.inner+2)+"╯"))
 }
 
-// read draws what a box reads.
+// read draws a value that a box reads.
 func (t *drawing) read(i int, in In, row func(margin, text string, what int)) {
 	p := port{in.Box, in.Out}
 	lane, ok := t.at[p]
@@ -144,7 +144,7 @@ func (t *drawing) read(i int, in In, row func(margin, text string, what int)) {
 	}
 }
 
-// write draws what a box makes.
+// write draws a value that a box makes.
 func (t *drawing) write(i, k int, out Out, row func(margin, text string, what int)) {
 	text := "makes " + out.Label
 	if out.Kept {
@@ -160,7 +160,7 @@ func (t *drawing) write(i, k int, out Out, row func(margin, text string, what in
 	row(margin, text, PaintDim)
 }
 
-// margin is what stands left of a line of a box: the lanes, and a line from one of them to the box.
+// margin returns the text to the left of a box's line: the lanes, and a line from one of them to the box.
 func (t *drawing) margin(lane int, corner rune) string {
 	var b strings.Builder
 	for l := range t.lanes {
@@ -180,7 +180,7 @@ func (t *drawing) margin(lane int, corner rune) string {
 	return t.paint(PaintDim, b.String())
 }
 
-// wrapped breaks a line at blanks; what goes on is indented.
+// wrapped breaks a line at blanks and indents the continuation.
 func wrapped(text string, width int) (lines []string) {
 	indent := ""
 	for runewidth.StringWidth(text) > width {

@@ -1,9 +1,8 @@
 // Package plot draws numbers: one model, [Plot], and two drawings of it, braille text for terminals
-// ([Plot.Text]) and SVG for everything else ([Plot.SVG]).
+// ([Plot.Text]) and SVG for other front ends ([Plot.SVG]).
 //
-// A Plot is data and says what the data is, never how many pixels there are: both drawings choose their ticks
-// from the same axes (scale.go), so they show the same figure. Reading order: plot.go, scale.go, text.go,
-// svg.go.
+// A Plot has data and its description, but no size in pixels. Both drawings choose their ticks from the
+// same axes (scale.go), so they show the same figure. Reading order: plot.go, scale.go, text.go, svg.go.
 package plot
 
 import (
@@ -11,7 +10,7 @@ import (
 	"sort"
 )
 
-// A Kind says how the points of the series are drawn.
+// A Kind is a way to draw the points of the series.
 type Kind int
 
 const (
@@ -21,8 +20,8 @@ const (
 	Heat               // Cells as a picture; the series are not looked at
 )
 
-// A Series is points that belong together. X may be nil: 0, 1, 2, …. Points that are not finite are left out
-// and interrupt a line.
+// A Series is a list of points. X may be nil: 0, 1, 2, …. Points that are not finite are left out and
+// interrupt a line.
 type Series struct {
 	Name string
 	X, Y []float64
@@ -31,17 +30,17 @@ type Series struct {
 	Marks bool
 }
 
-// A Plot is what is drawn.
+// A Plot is data to draw, with its title and axes.
 type Plot struct {
 	Title, XLabel, YLabel string
 	Kind                  Kind
 	Series                []Series
 	LogX, LogY            bool        // logarithmic axes; points that are not positive are left out
 	Cells                 [][]float64 // of a heat map: rows, the first one on top
-	Height                int         // of the text drawing in lines, axes included; 0 chooses one that suits the width
+	Height                int         // of the text drawing in lines, with axes; 0 chooses a height for the width
 }
 
-// New makes a line plot of the data that a type with a PlotData method gives.
+// New makes a line plot of the results of a PlotData method.
 func New(title, xlabel, ylabel string, names []string, xs, ys [][]float64) *Plot {
 	p := &Plot{Title: title, XLabel: xlabel, YLabel: ylabel}
 	for i, y := range ys {
@@ -90,7 +89,7 @@ func Histogram(title string, values []float64, bins int) *Plot {
 	return p
 }
 
-// binCount is Freedman and Diaconis' 2·IQR/n^(1/3), kept within what a screen can show.
+// binCount is Freedman and Diaconis' 2·IQR/n^(1/3), limited to the bins that a screen can show.
 func binCount(sorted []float64, span float64) int {
 	n := len(sorted)
 	iqr := sorted[n*3/4] - sorted[n/4]

@@ -17,7 +17,7 @@ const (
 	colourText, colourGrid, colourBack = "#444", "#e4e4e4", "#fff"
 )
 
-// palette is Okabe and Ito's: its colours can be told apart by people who do not see all of them.
+// palette is Okabe and Ito's: people who are colour-blind can tell its colours apart.
 var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 
 // SVG draws the plot as a whole SVG document of 640×360.
@@ -168,5 +168,5 @@ func (p *Plot) svgHeat(b *strings.Builder) {
 	svgText(b, svgWidth/2, svgHeight-14, "middle", fmt.Sprintf("white %s … blue %s", label(low, (high-low)/100), label(high, (high-low)/100)))
 }
 
-// HTML is the SVG, which can stand in a page as it is.
+// HTML is the SVG, which a page can contain unchanged.
 func (p *Plot) HTML() string { return p.SVG() }

@@ -12,10 +12,10 @@ import (
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
-// A session has one function of a name, which everybody calls: one that is declared again is called by
-// closures and functions that are older than it. In a program each declaration becomes an assignment to a
-// variable, and the function calls what that holds. Where nobody could call another one than stands there,
-// the old function just gets another name.
+// A session has one function of each name: closures and functions that are older than a new declaration
+// call the new one. In a program each declaration becomes an assignment to a variable, and the function
+// calls the function in that variable. If no code could see the difference, the old function only gets
+// another name.
 
 // declareAgain settles the functions that are declared several times.
 func (p *program) declareAgain() {
@@ -56,7 +56,8 @@ func (p *program) onlyCalled(name string, places []int) bool {
 	return true
 }
 
-// renameOld gives each function but the last another name, for what ran in between.
+// renameOld gives another name to each declaration of a function but the last, for the code that ran
+// before the last.
 func (p *program) renameOld(name string, places []int) {
 	for n, i := range places[:len(places)-1] {
 		old := fmt.Sprintf("%s%d", name, i+1)

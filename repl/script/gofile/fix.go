@@ -217,8 +217,8 @@ func (p *program) areLocal(list []ast.Expr) bool {
 	})
 }
 
-// assignChecked assigns what a call returns to variables that exist, which a := beside err might declare
-// anew.
+// assignChecked assigns the results of a call to existing variables, which a := beside err might declare
+// again.
 func (p *program) assignChecked(s *ast.AssignStmt) string {
 	var values, lhs []string
 	for i, x := range s.Lhs {
@@ -385,7 +385,8 @@ func (p *program) taken(name string) bool {
 	return taken
 }
 
-// showValues prints what the session would have shown and drops what it would have dropped.
+// showValues prints the values that the session would have shown, and drops those that it would have
+// dropped.
 func (p *program) showValues() (edits []edit) {
 	for _, s := range p.main().Body.List {
 		x, ok := s.(*ast.ExprStmt)

@@ -1,9 +1,9 @@
-// Package gofile writes the cells of a session as a Go program: what was typed, and what the session did
-// unasked (imports, checks of errors that were left out, showing the last expression) written out.
+// Package gofile writes the cells of a session as a Go program. The program has the typed text, and the
+// code that the session adds to it: imports, checks of left-out errors, showing the last expression.
 //
-// The program is put together as text and type-checked; each complaint that a session does not make is
-// answered by an edit of the text, until there is none. What cannot be answered is an error, so a program
-// that is returned compiles. Reading order: split.go, again.go, gofile.go, fix.go.
+// The program is put together as text and type-checked. Each complaint that a session does not make is
+// answered by an edit of the text, until there is none. A complaint that no edit answers is an error, so a
+// returned program compiles. Reading order: split.go, again.go, gofile.go, fix.go.
 package gofile
 
 import (
@@ -29,7 +29,7 @@ type program struct {
 	globals map[string]string // variables that functions use -> type
 	usesCtx bool
 
-	// What the last assembly gave.
+	// The results of the last assembly.
 	text     string
 	unitAt   []int // offset in text of each unit
 	fset     *token.FileSet
@@ -42,7 +42,7 @@ type program struct {
 // maxRounds bounds how often the program is checked: each round answers all complaints of a kind.
 const maxRounds = 100
 
-// Program returns the Go program that does what the cells did.
+// Program returns a Go program with the effect of the cells.
 func Program(cells []string) (string, error) {
 	p := &program{imports: map[string]string{}, globals: map[string]string{}}
 	for i, src := range cells {

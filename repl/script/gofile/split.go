@@ -16,8 +16,8 @@ type unit struct {
 	last  bool   // of its cell: an expression is shown
 }
 
-// split takes a cell apart. Comments before a command go to what follows it: the command itself becomes a
-// comment.
+// split splits a cell into units. Comments before a command go to the unit behind it: the command itself
+// becomes a comment.
 func split(src string) []unit {
 	var units []unit
 	comments := ""

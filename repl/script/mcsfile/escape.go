@@ -38,7 +38,7 @@ func withoutMarks(source string) string {
 	return b.String()
 }
 
-// before is what stands on the line before a byte.
+// before returns the text of a line before a byte.
 func before(text string, at int) string { return text[strings.LastIndexByte(text[:at], '\n')+1 : at] }
 
 func isMarkLine(line string) bool {

@@ -1,5 +1,5 @@
-// Package mcsfile is the text of a .mcs file: cells of Go and prose, and the output that the cells should
-// have. It knows nothing of running them. docs/mcs-format.md describes the format for people.
+// Package mcsfile reads and writes the text of a .mcs file: cells of Go and prose, and the expected output
+// of the cells. It does not run them. docs/mcs-format.md describes the format.
 package mcsfile
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A File is a parsed .mcs file. Every line of it belongs to exactly one cell or is a mark between two.
+// A File is a parsed .mcs file. Every line belongs to one cell or is a mark between two cells.
 type File struct {
 	Name  string // for messages
 	Cells []Cell
@@ -19,10 +19,10 @@ type File struct {
 // A Cell is one cell of a file.
 type Cell struct {
 	Markdown bool
-	Title    string // what follows the mark
+	Title    string // the text behind the mark
 	Line     int    // first line of Source in the file, from 1
 	Source   string // Go and commands; for markdown the text without "// "
-	Checked  bool   // whether the file says what the cell puts out
+	Checked  bool   // whether the file has expected output for the cell
 	Want     []string
 	WantLine int // first line of the expected output in the file, from 1
 }
@@ -42,8 +42,8 @@ func Read(path, name string) (*File, error) {
 	return Parse(name, text), nil
 }
 
-// Parse splits a file into cells. A cell begins at a `// %%` line and ends at the next, or after its expected
-// output: the `// >` lines. Any text is a valid file; cells without content are left out.
+// Parse splits a file into cells. A cell begins at a `// %%` line and ends at the next one, or after its
+// expected output: the `// >` lines. Any text is a valid file; cells without content are left out.
 func Parse(name, text string) *File {
 	f := &File{Name: name, text: text}
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -166,8 +166,8 @@ func (f *File) Same(path string) (bool, error) {
 	return text == f.text, err
 }
 
-// WithWant returns the file's text with other expected output for some cells. Everything else stays as it is,
-// but for line ends, which become newlines.
+// WithWant returns the file's text with other expected output for some cells. The rest stays unchanged,
+// except that all line ends become newlines.
 func (f *File) WithWant(want map[*Cell][]string) string {
 	var lines []string
 	at := 0
@@ -187,8 +187,7 @@ func (f *File) WithWant(want map[*Cell][]string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Format writes cells as a .mcs file: what %save does. A line of a cell that looks like a mark is written
-// another way.
+// Format writes cells as a .mcs file, for %save. A line of a cell that looks like a mark is escaped.
 func Format(cells []Cell) string {
 	var b strings.Builder
 	for i, c := range cells {

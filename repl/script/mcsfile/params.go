@@ -13,8 +13,8 @@ import (
 
 var assignment = lazy.Regexp(`(?m)^(?:([\pL_][\pL_\d]*)[ \t]*:=|var[ \t]+([\pL_][\pL_\d]*)(?:[ \t][^=,\n]*)?=)[ \t]*(.+)$`)
 
-// Params returns the names that -p can set: those that a cell gives a literal at the start of a line, as
-// `steps := 300` or `var steps = 300`, with the literal.
+// Params returns the names that -p can set, with their literals: names that a cell gives a literal at the
+// start of a line, as `steps := 300` or `var steps = 300`.
 func (f *File) Params() map[string]string {
 	params := map[string]string{}
 	for _, cell := range f.Code() {
