@@ -347,6 +347,15 @@ func (m *measurement) table() *display.Table {
 	return t
 }
 
+// compared is what %bench shows: the table of a comparison.
+type compared struct {
+	*display.Table
+	of *measurement
+}
+
+// Kept is the comparison, for cells.
+func (c *compared) Kept() any { return c.of.Comparison }
+
 // changes are what is another than when the baseline was measured: works, and the machine.
 func (m *measurement) changes() (lines []string) {
 	if m.then == nil {

@@ -267,6 +267,33 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// What was measured is the value of the cell: _ and Out[n], like that of an expression.
+func TestMeasuredValues(t *testing.T) {
+	n := simulate(t, quiet)
+	for _, tt := range []struct{ name, cell, want string }{
+		{"a result", "%timeit -t 10m spend(3)", "15.0 s  median"},
+		{"has its figures", "math.Round(_.Median)", "15"},
+		{"to go on with", "r := Out[2]; r.Samples", "11"},
+		{"also when others have come", "Out[2].Text(0)", "15.0 s  median of 11 runs"},
+		{"a comparison", "%bench -t 10m a := spend(3) ; b := spend(6)", "a against itself"},
+		{"has lines", "_.Lines[1].Verdict", "slower"},
+		{"and can be exported", "strings.Contains(Out[6].Markdown(), \"2.00× slower\")", "true"},
+		{"a sweep", "%timeit -t 10m -sweep n=1..4*2 spend(n)", "grows as n^1.0"},
+		{"has points", "len(_.Points)", "3"},
+		{"launches", "%kernels tensor.Ones(3).Add(1)", "1 launch"},
+		{"can be counted", "_.Launches", "1"},
+		{"and what is no value leaves _ as it is", "%whos", "spend"},
+		{"so", "_ + 1", "2"},
+		{"in a loop", "for n := range 2 { r := bench.Time(func() { tensor.Ones(n + 2).Exp() }); fmt.Println(r.Tally.Launches, r.Text(0) != \"\") }", ""},
+		{"unkeyed", `c, err := bench.Compare(ctx, []bench.Case{{"one", func(int) error { return nil }}, {"two", func(n int) error { return nil }}}, bench.Options{Time: 1e6}); err == nil && len(c.Lines) == 2`, "true"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n.T = t
+			n.shows(tt.cell, tt.want)
+		})
+	}
+}
+
 // benchstat reads what -o writes into a .txt.
 func TestBenchmarkFile(t *testing.T) {
 	n := simulate(t, quiet)

@@ -153,15 +153,25 @@ func uses(source, name string) (at []int, sets bool) {
 // swept is what a sweep shows: a line for each value, and a plot. What other flags ask for has columns of
 // its own, which need a line for each statement.
 func (m *measurement) swept() display.Value {
+	shown := &overSweep{of: m}
 	t := m.table()
 	if m.then == nil && m.cold == nil && !m.wide {
 		t = m.pivot(t.Foot)
 	}
-	if len(m.sweep.Points) < 2 {
-		return t
+	if shown.values = (values{t}); len(m.sweep.Points) > 1 {
+		shown.values = append(shown.values, m.plot())
 	}
-	return values{t, m.plot()}
+	return shown
 }
+
+// overSweep is what a sweep shows.
+type overSweep struct {
+	values
+	of *measurement
+}
+
+// Kept is the sweep, for cells.
+func (s *overSweep) Kept() any { return s.of.sweep }
 
 // pivot is the table with a line for each value.
 func (m *measurement) pivot(foot string) *display.Table {

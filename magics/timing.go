@@ -33,7 +33,7 @@ func timingMagics() []*Magic {
 			"saved figures the statement is called by its text, or y if it is y := EXPR. -save keeps figures in the user's cache\n" +
 			"folder; -save, -o and -assert are about full caches, not those that -cold empties. An assertion that is not surely true\n" +
 			"is an error: mcs run ends with exit code 1. -sweep shows a line for each value, and a plot; with -save, -vs and -o a\n" +
-			"statement is then called \"a n=64\", and -assert has to hold for each.",
+			"statement is then called \"a n=64\", and -assert has to hold for each. In the next cell _ is the result: _.Median.",
 		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
 		run:     runTimeit,
 	}, {
@@ -92,6 +92,9 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	}
 	return t, err
 }
+
+// Kept is the result, for cells.
+func (t *timing) Kept() any { return t.Result }
 
 // limit says how near one run came to the limit of the device that it is nearest to.
 func (t *timing) limit(ctx context.Context) string {
@@ -172,7 +175,7 @@ func runBench(ctx context.Context, c *call) (display.Value, error) {
 	if m.sweep != nil {
 		return m.swept(), err
 	}
-	return m.table(), err
+	return &compared{m.table(), m}, err
 }
 
 // tellApart makes sure that each case has a name of its own. Statements without a name that are the same are

@@ -192,8 +192,8 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	s.past.command = u
 	defer func() { s.past.command = outer }()
 	var made struct {
-		shown display.Value
-		err   error
+		value, shown display.Value
+		err          error
 	}
 	err := s.runner.Guard(ctx, func() {
 		v, err := s.opts.Commands.Run(ctx, s, u.Command)
@@ -201,13 +201,14 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 			made.err = s.tellAt(u, r.N, err)
 		}
 		if v != nil {
-			made.shown = s.render(v, 0)
+			made.value, made.shown = v, s.render(v, 0)
 		}
 	})
 	if left := new(supervise.LeftError); errors.As(err, &left) {
 		return err
 	}
 	if made.shown != nil {
+		s.keepValue(r.N, made.value)
 		r.Shown = append(r.Shown, made.shown)
 		r.Out = false
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"reflect"
 	"unsafe"
@@ -23,6 +24,7 @@ type out struct {
 	value reflect.Value      // set if it is small
 	weak  weak.Pointer[byte] // the target of a value that is a pointer, or a struct of one pointer
 	rtype reflect.Type       // the value's type, if weak is set
+	stays bool               // kept whatever its size
 	size  string             // why the value was not kept
 }
 
@@ -44,6 +46,35 @@ func (os *outs) keep(n int, t types.Type, v reflect.Value) {
 	os.list[n], os.last = o, n
 }
 
+// A Keeper is what a command shows of a value that cells can go on with.
+type Keeper interface {
+	Kept() any
+}
+
+// keepValue stores what a command shows as the result of a cell, if cells have a name for its type: a
+// pointer to a type of a package that they can import. It is figures, not tensors, so it stays whatever its
+// size.
+func (s *Session) keepValue(n int, shown display.Value) {
+	v := reflect.ValueOf(shown)
+	if k, ok := shown.(Keeper); ok {
+		v = reflect.ValueOf(k.Kept())
+	}
+	if v.Kind() != reflect.Pointer || v.IsNil() || !token.IsExported(v.Type().Elem().Name()) {
+		return
+	}
+	elem := v.Type().Elem()
+	pkg, err := s.compiler.Import(elem.PkgPath())
+	if err != nil {
+		return
+	}
+	name, ok := pkg.Scope().Lookup(elem.Name()).(*types.TypeName)
+	if !ok {
+		return
+	}
+	s.outs.keep(n, types.NewPointer(name.Type()), v)
+	s.outs.list[n].stays = true
+}
+
 // Out returns Out[n] as the compiler needs it, or nil.
 func (os *outs) Out(n int) *compile.Out {
 	if o := os.list[n]; o != nil {
@@ -58,7 +89,7 @@ func (os *outs) Last() *compile.Out { return os.Out(os.last) }
 // shrink drops a value that is not small.
 func (o *out) shrink() {
 	v := o.value
-	if !v.IsValid() || small(v, 0) <= keepBytes {
+	if !v.IsValid() || o.stays || small(v, 0) <= keepBytes {
 		return
 	}
 	o.value, o.rtype = reflect.Value{}, v.Type()
