@@ -71,7 +71,7 @@ func (c *call) inquire(names []string) (q inquiry, err error) {
 	}
 	if file := c.text("o"); file != "" {
 		if q.encode = encoders[filepath.Ext(file)]; q.encode == nil {
-			return q, c.errorf("-o: got %s, want a name that ends in .txt, .json, .csv or .md", file)
+			return q, c.errorf("-o: got %s, want a name that ends in .txt, .json, .csv or .md; the result itself is _ in the next cell", file)
 		}
 	}
 	return q, nil

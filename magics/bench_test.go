@@ -173,6 +173,7 @@ func TestMeasuringFlagErrors(t *testing.T) {
 		{"no condition", "%bench -assert 'a' a := spend(3) ; b := spend(6)", "", "%bench: -assert: got \"a\", want two sides"},
 		{"no such case", "%bench -assert 'a < c' a := spend(3) ; b := spend(6)", "", "%bench: -assert: got \"c\", want a number"},
 		{"no baseline", "%timeit -vs none.json spend(3)", "", "%timeit: -vs: bench: there is no baseline"},
+		{"IPython's -o", "%timeit -o spend( 3 )", "", "%timeit: -o: got spend(, want a name that ends in .txt, .json, .csv or .md; the result itself is _ in the next cell"},
 		{"no format", "%timeit -o out.xml spend(3)", "", "%timeit: -o: got out.xml, want a name that ends in .txt, .json, .csv or .md"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
