@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A call is one run of a node: what an operator gets.
+// A call is one run of a node: the inputs and attributes of its operator.
 type call struct {
 	machine
 	*node
@@ -17,7 +17,7 @@ type call struct {
 // An operator computes the outputs of a node. It panics with a refusal or a *tensor.Error.
 type operator func(c *call) []value
 
-// operators are all that are implemented, by name; each family has its own table.
+// operators has all implemented operators by name; each family has its own table.
 var operators = merge(elementwise, logical, reductions, shaping, indexing, linear, normalizing, losses, optimizers, quantizing)
 
 func merge(families ...map[string]operator) map[string]operator {
@@ -44,8 +44,8 @@ func (c *call) x(i int) value {
 	return c.in[i]
 }
 
-// second is input 1 of an operator of two. Before version 7 its axes did not line up at the end but from the
-// one that an attribute names.
+// second returns input 1 of an operator of two. Before version 7 its axes are aligned from the axis that
+// an attribute names, not from the end.
 func (c *call) second() value {
 	y := c.x(1)
 	rank := c.x(0).Rank()

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// What is read of ONNX's messages (onnx/onnx.proto); the numbers in the readers below are the field numbers
-// there.
+// The parts of ONNX's messages (onnx/onnx.proto) that the tests read; the numbers in the readers below are
+// the field numbers there.
 type (
 	// A model is a ModelProto: a graph and the version of each operator set that it uses, by domain.
 	model struct {
@@ -74,7 +74,7 @@ func readModel(b []byte) (*model, error) {
 	return m, nil
 }
 
-// orWire is the error of reading a message, or that of a field which is none.
+// orWire returns the error of reading a message, or the error of a field with a wrong wire type.
 func orWire(err error, x field) error {
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ type suite struct {
 	cases []string
 }
 
-// outOfScope are the cases that are not expected to pass, by what their files hold.
+// outOfScope has the cases that are not expected to pass, by the contents of their files.
 var outOfScope = []struct {
 	reason string
 	match  func(*testCase) bool
@@ -128,7 +128,7 @@ func openSuite(name string) (*suite, func() error, error) {
 	return s, z.Close, nil
 }
 
-// read returns the contents of a file; nil if there is none.
+// read returns the contents of a file, or nil if it does not exist.
 func (s *suite) read(name string) ([]byte, error) {
 	f := s.files[name]
 	if f == nil {

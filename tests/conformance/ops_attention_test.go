@@ -58,7 +58,7 @@ func attention(c *call) []value {
 	return out
 }
 
-// both is true where two masks are; one of them may be none.
+// both combines two masks; one of them may be missing.
 func both(a, b tensor.Tensor) tensor.Tensor {
 	switch {
 	case a.IsNone():
@@ -69,7 +69,7 @@ func both(a, b tensor.Tensor) tensor.Tensor {
 	return a.And(b)
 }
 
-// joinMasks makes one mask of what may be seen and what is added.
+// joinMasks makes one mask of the visible keys and the added bias.
 func joinMasks(seen, bias tensor.Tensor) tensor.Tensor {
 	switch {
 	case bias.IsNone():
@@ -80,9 +80,9 @@ func joinMasks(seen, bias tensor.Tensor) tensor.Tensor {
 	return tensor.Where(seen, bias, math.Inf(-1))
 }
 
-// visible says which keys a query may look at by its place: bool, broadcast to [B 1 Tq Tk], or none if it may
-// see all. The place of the first query is the number of keys before it: those of the cache, or, where the
-// number of real keys is given for each batch (input 6), that number less Tq.
+// visible returns the keys that a query may see by its place: bool, broadcast to [B 1 Tq Tk], or no tensor
+// if it may see all. The place of the first query is the number of keys before it: the keys of the cache,
+// or, if the number of real keys is given for each batch (input 6), that number less Tq.
 func (c *call) visible(tq, tk, past int) (seen tensor.Tensor) {
 	query, key := tensor.Range(tq).Unsqueeze(1).Add(past), tensor.Range(tk).Unsqueeze(0)
 	if c.has(6) {
@@ -126,7 +126,7 @@ func (c *call) attentionScores(q, key, val, seen, bias tensor.Tensor, scale floa
 		s = c.fit(s, kind(c.integer("softmax_precision", 0))).Tensor
 	}
 	p := s.Softmax(-1)
-	if mask := joinMasks(seen, bias); !mask.IsNone() { // a query that may look nowhere gets 0, whatever its scores are
+	if mask := joinMasks(seen, bias); !mask.IsNone() { // a query that may see no key gets 0, whatever its scores are
 		may := mask
 		if mask.DType() != dtype.Bool {
 			may = mask.Ne(math.Inf(-1))

@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// linear are products of matrices and what attention is made of.
+// linear has products of matrices and the parts of attention.
 var linear = map[string]operator{
 	"MatMul":          binary2(func(x, y tensor.Tensor) tensor.Tensor { return x.MatMul(y) }),
 	"Gemm":            gemm,

@@ -24,8 +24,8 @@ var losses = map[string]operator{
 	},
 }
 
-// targets are the classes, and whether each counts; one that does not (ignore_index, which may be no class)
-// is 0.
+// targets returns the classes, and whether each counts. A class that does not count (ignore_index, which
+// may not be a class) becomes 0.
 func (c *call) targets() (target, counts tensor.Tensor) {
 	target = c.x(1).Cast(dtype.I64)
 	counts = target.Eq(target)

@@ -163,7 +163,7 @@ func globalPool(f func(x tensor.Tensor, axes []int) tensor.Tensor) operator {
 	}
 }
 
-// dropout is the identity outside of training. What training leaves out depends on ONNX's own generator.
+// dropout is the identity outside of training. In training the result depends on ONNX's own generator.
 func dropout(c *call) []value {
 	ratio := 0.5
 	if c.has(1) {

@@ -19,7 +19,7 @@ var quantizing = map[string]operator{
 	"DynamicQuantizeLinear": dynamicQuantize,
 }
 
-// target is what Cast makes, a name before version 6.
+// target returns the type that Cast makes; before version 6 it is a name.
 func (c *call) target() kind {
 	if name := c.text("to", ""); name != "" {
 		for k, n := range kindNames {
@@ -135,11 +135,11 @@ func dynamicQuantize(c *call) []value {
 func bitCast(c *call) []value {
 	x, to := c.x(0), kind(c.integer("to", 0))
 	if x.kind == kBool && to == kUint8 || x.kind == kUint8 && to == kBool {
-		return []value{c.fit(x.Tensor, to)} // 0 and 1 are what they are
+		return []value{c.fit(x.Tensor, to)} // 0 and 1 have the same value in every type
 	}
 	bits, _, integer := x.kind.integer()
 	if wanted, _, too := to.integer(); integer && too && bits == wanted {
-		return []value{c.fit(x.Tensor, to)} // whatever carries them
+		return []value{c.fit(x.Tensor, to)} // in its carrier
 	}
 	_, wide := c.carrier(x.kind)
 	dt, wider := c.carrier(to)

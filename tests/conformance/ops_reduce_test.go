@@ -100,7 +100,7 @@ func bound(k kind, dt dtype.Type, greatest bool) tensor.Tensor {
 	return tensor.From(-1 << (bits - 1)).Cast(dt)
 }
 
-// arg is ArgMax or ArgMin, of which the last index may be asked for when several tie.
+// arg makes ArgMax or ArgMin; an attribute may ask for the last index among equal values.
 func arg(f func(tensor.Tensor, int) tensor.Tensor) operator {
 	return func(c *call) []value {
 		x := c.x(0)
@@ -144,7 +144,7 @@ func hardmax(c *call) []value {
 	})
 }
 
-// alongAxis is for Softmax, LogSoftmax and Hardmax, whose axis meant something else before version 13.
+// alongAxis makes Softmax, LogSoftmax and Hardmax, whose axis had another meaning before version 13.
 func alongAxis(c *call, f func(t tensor.Tensor, a int) tensor.Tensor) []value {
 	x := c.x(0)
 	t := c.real(x)

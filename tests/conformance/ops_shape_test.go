@@ -96,7 +96,7 @@ func concat(c *call) []value {
 	return c.result(tensor.Concat(parts, c.integer("axis", 1)), c.x(0).kind)
 }
 
-// split cuts by a list of lengths, or into equal parts of which the last one may be shorter.
+// split cuts by a list of lengths, or into equal parts; the last part may be shorter.
 func split(c *call) []value {
 	x := c.x(0)
 	a := axis(c.integer("axis", 0), x.Rank())

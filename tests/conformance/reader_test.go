@@ -116,7 +116,7 @@ func TestReadTensorProto(t *testing.T) {
 	}
 }
 
-// What is malformed gives an error that says what is wrong.
+// A malformed file gives an error that names the fault.
 func TestMalformed(t *testing.T) {
 	long := bytes.Repeat([]byte{0xff}, 11)
 	for _, c := range []struct {
@@ -161,7 +161,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, the readers return.
+// The readers return for any bytes.
 func FuzzReaders(f *testing.F) {
 	f.Add(leakyRelu())
 	f.Add(floatTensor(1, 2, 3))
@@ -177,7 +177,7 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// A zip of one case runs as ONNX's do, on each device; a wrong expectation is told.
+// A zip of one case runs as ONNX's do, on each device; a wrong expectation is reported.
 func TestSuite(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)

@@ -72,8 +72,9 @@ func (c *call) decode(x value) tensor.Tensor {
 	return tensor.From(smallFloats[x.kind].table()).Take(x.Cast(dtype.I64), 0)
 }
 
-// encode rounds floats to the nearest code, ties to even: the code of |x| is the number of boundaries below
-// it. What is too large becomes the largest number, or, without saturate, what follows it: infinity or NaN.
+// encode rounds floats to the nearest code, ties to even: the code of |x| is the number of boundaries
+// below it. A value that is too large becomes the largest number, or, without saturate, the code after it:
+// infinity or NaN.
 func (c *call) encode(t tensor.Tensor, to kind, saturate bool, round string) value {
 	f := smallFloats[to]
 	x := t.Cast(dtype.F32)

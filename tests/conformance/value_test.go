@@ -54,7 +54,8 @@ type value struct {
 	kind kind
 }
 
-// A refusal is what a case asks that its operator does not do here; it is the value of a panic.
+// A refusal is a feature that a case needs and its operator does not have here; it is the value of a
+// panic.
 type refusal struct {
 	reason string
 	out    bool // of scope
@@ -100,7 +101,7 @@ const (
 	relativeBF16 = 1. / 64 // two steps of bfloat16
 )
 
-// compare says how a result differs from what a case expects; "" if it does not.
+// compare describes the difference between a result and the expectation of a case, "" if there is none.
 func (m machine) compare(got value, want *tensorProto) string {
 	dt, _ := m.carrier(want.kind)
 	switch {

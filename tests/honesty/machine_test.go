@@ -13,14 +13,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// What follows measures on this machine, and only with -long. A machine on which others work cannot be held
-// to the bars of a quiet one: there it is shown what was measured and why that is not judged, and held
-// against one thing, that nothing wrong is claimed.
+// The tests below measure on this machine, and only with -long. A busy machine cannot meet the limits for
+// a quiet one: there the tests print the figures and the reason why they are not judged, and check only
+// that no claim is wrong.
 
 const realTrials = 100
 
-// chain runs a chain of multiplications, each of which waits for the one before, beginning with x: its time
-// is in proportion to its length, whatever the memory does.
+// chain runs a chain of multiplications, beginning with x. Each waits for the one before, so the time is
+// in proportion to the length, whatever the memory does.
 func chain(x uint64, length int) uint64 {
 	x |= 1
 	for range length {
@@ -65,7 +65,7 @@ func lengthOf(d time.Duration) int {
 // enough is the share of trials on a quiet machine, below which nothing is judged.
 const enough = 0.5
 
-// A journal is of the trials of one kind: which of them the machine disturbed, and by what.
+// A journal has the trials of one kind: the machine's disturbances of each.
 type journal struct {
 	trials, quiet int
 	by            map[string]int
@@ -131,9 +131,10 @@ func figures(trials []trial) (typical float64, held int, text string) {
 		100*typical, 100*trials[len(trials)*95/100].error, held, len(trials))
 }
 
-// A hand times a spin by a clock that is read by hand, as a compiled program would: blocks of 100 µs or one run,
-// around each sample of a measurement. A machine changes its speed by more than an interval is wide, from one
-// tenth of a second to the next, so the truth about a measurement is what was timed in the same moments.
+// A hand times a spin with a clock that it reads itself, as a compiled program would: blocks of 100 µs or
+// one run, around each sample of a measurement. A machine may change its speed by more than the width of
+// an interval within a tenth of a second, so the true time of a measurement is the time of the same
+// moments.
 type hand struct {
 	length, runs int
 	times        []float64
@@ -229,7 +230,7 @@ func repeat(f func()) func(n int) error {
 	}
 }
 
-// A pair of works, of which b takes ratio times as long as a.
+// A pair of works: b takes ratio times as long as a.
 type pair struct {
 	name  string
 	ratio float64
@@ -285,8 +286,8 @@ func tryOut(t *testing.T, j *journal, verdicts map[string]int, p pair, trials in
 	}
 }
 
-// judgeVerdicts holds verdicts against what is right for a ratio. Few are wrong on any machine; on a quiet
-// one most are right, too.
+// judgeVerdicts compares verdicts with the right ones for a ratio. Few are wrong on any machine; on a
+// quiet one most are right, too.
 func judgeVerdicts(t *testing.T, j *journal, verdicts map[string]int, ratio float64) {
 	right, atLeast := expected(ratio)
 	t.Logf("%v", verdicts)

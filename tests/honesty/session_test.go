@@ -17,7 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A notebook is a real session whose values are looked at as they are.
+// A notebook is a real session whose values are inspected without rendering.
 type notebook struct {
 	t *testing.T
 	*session.Session
@@ -36,7 +36,7 @@ func open(t *testing.T) *notebook {
 	return n
 }
 
-// run runs a cell that works, and returns what it shows last.
+// run runs a cell that works, and returns its last shown value.
 func (n *notebook) run(cell string) display.Value {
 	n.t.Helper()
 	r := n.Run(n.t.Context(), cell)
@@ -116,8 +116,8 @@ func fastest() float64 {
 	return least.Seconds()
 }
 
-// Building a graph is not computing: whatever a statement does with the tensors that it makes, its time is
-// that of the products.
+// Building a graph is not computing: the time of a statement is the time of its products, in whatever
+// order it uses its tensors.
 func TestGraphBuildingIsNotTheTime(t *testing.T) {
 	n := open(t)
 	n.run(matrices)
@@ -188,7 +188,7 @@ func TestGraphBuildingInPrograms(t *testing.T) {
 	}
 }
 
-// Equal work that is computed once is named, and what cannot be computed has no time.
+// Equal work that is computed once is named, and work that cannot be computed has no time.
 func TestWorkThatWasNotDone(t *testing.T) {
 	n := open(t)
 	n.run(matrices)
@@ -204,7 +204,8 @@ func TestWorkThatWasNotDone(t *testing.T) {
 	}
 }
 
-// Each run starts from the same state, and so does what follows; where that cannot be, there is no time.
+// Each run starts from the same state, and so does the code after it. If that is not possible, there is no
+// time.
 func TestStateDoesNotGrow(t *testing.T) {
 	n := open(t)
 	n.run(matrices)
@@ -216,7 +217,7 @@ func TestStateDoesNotGrow(t *testing.T) {
 		}
 		n.run("%time " + statement)
 		if statement == "update()" {
-			n.run("p = before") // once is what was asked for
+			n.run("p = before") // the cell asked for one run
 		}
 		n.run("%kernels -diff " + statement)
 		n.run("%profile " + statement)
@@ -238,7 +239,7 @@ func TestStateDoesNotGrow(t *testing.T) {
 	}
 }
 
-// What was computed once and is then returned has no time that beats the machine.
+// A value that was computed once and is then returned has no time that beats the machine.
 func TestMemoHasNoTime(t *testing.T) {
 	n := open(t)
 	n.run(matrices)
@@ -298,7 +299,8 @@ func TestDifferentWorkIsNamed(t *testing.T) {
 	}
 }
 
-// A variable that was left undone is computed inside of the clock, and what others launch is theirs.
+// A variable that was not computed is computed inside of the clock, and launches of other goroutines are
+// not counted.
 func TestWhoseWorkItIs(t *testing.T) {
 	n := open(t)
 	n.run(matrices)
@@ -321,7 +323,7 @@ func TestWhoseWorkItIs(t *testing.T) {
 	t.Error("the others' launches are not counted apart")
 }
 
-// What timed runs print does not flood the screen.
+// Output of timed runs does not flood the screen.
 func TestTimedPrints(t *testing.T) {
 	n := open(t)
 	text := n.run(`%timeit -t 50ms fmt.Println("x")`).Text(80)

@@ -51,12 +51,12 @@ func (m model) machine(seed uint64) *benchtest.Machine {
 	if m.set != nil {
 		m.set(machine)
 	}
-	// Each trial begins at another moment of what the machine does.
+	// Each trial begins at another moment of the machine's disturbances.
 	machine.Spend(machine.Draw.Float64())
 	return machine
 }
 
-// spins are works whose length is known, and the largest error of a measurement of them on a quiet machine.
+// spins are works of known length, with the largest error of measuring them on a quiet machine.
 var spins = []struct {
 	length time.Duration
 	within float64
@@ -78,8 +78,8 @@ func trials() int {
 	return 40
 }
 
-// truth is the median of many runs by a machine of this kind: what interrupts every fifth run of 1 ms is part
-// of its median.
+// truth is the median of many runs by a machine of this kind: an interruption of every fifth run of 1 ms
+// is part of its median.
 func (m model) truth(length time.Duration) float64 {
 	if m.set == nil {
 		return length.Seconds()

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// What of the engine changes and belongs to the process, and why no context carries it. Variables that only
-// initialisation fills in are constants in all but name. Not seen here, because their types hide it: the
-// default device, the generator of code without settings of its own, as math/rand has one, and the ceilings
-// of the machine that package bench has measured, a cache.
+// The changing state of the process in the engine, and why no context carries it. Variables that only
+// initialisation sets are constants in effect. Three are not found by the test, because their types hide
+// them: the default device, the generator of code without its own, as in math/rand, and package bench's
+// cache of the machine's ceilings.
 var processState = map[string]string{
 	"engine/internal/backend.registry":          "the machine has each device once: which are open",
 	"engine/internal/backend/cpu/gemm.blas":     "chosen when the processor is opened, before anything is computed",
@@ -35,7 +35,7 @@ var processState = map[string]string{
 // initialisers are called when a package begins, and by nobody else.
 var initialisers = map[string]bool{"init": true, "use": true, "useAVX2": true, "useAVX512": true, "useNEON": true}
 
-// The engine keeps no state of the process but what the table names.
+// The engine keeps only the state of the process in the table.
 func TestStateOfTheProcess(t *testing.T) {
 	found := map[string]bool{}
 	root := filepath.Join("..", "..")
@@ -70,8 +70,8 @@ func TestStateOfTheProcess(t *testing.T) {
 	}
 }
 
-// stateOf lists the variables of a package that functions other than init assign, or whose types are made to
-// be changed by several goroutines.
+// stateOf lists the variables of a package that functions other than init assign, or whose types several
+// goroutines may change.
 func stateOf(t *testing.T, dir string) (names []string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

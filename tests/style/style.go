@@ -24,7 +24,7 @@ type Line struct {
 // Columns is the width of the line.
 func (l Line) Columns() int { return 4*len(l.Indent) + utf8.RuneCountInString(l.Text) }
 
-// comments are the lines of a Go file that are only a comment; those that speak to tools are none.
+// comments returns the lines of a Go file that are only a comment, without directives for tools.
 func comments(src string) (list []Line) {
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner

@@ -33,9 +33,9 @@ func begin(t *testing.T, h home, cell string) *screen.Program {
 	return s
 }
 
-// The end of the system and that of the terminal end the program soon, whatever it does; the cells are in the
-// history, and the terminal is given back. The bar is one second; a test that shares its machine must allow
-// for more.
+// The end of the system or of the terminal ends the program soon, whatever it does; the cells are in the
+// history, and the terminal is given back. The limit is one second, with more for a test on a shared
+// machine.
 func TestEndsWhateverItDoes(t *testing.T) {
 	for _, cell := range busy {
 		for _, end := range []string{"SIGTERM", "hangup"} {

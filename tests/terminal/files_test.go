@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
 
-// owned is what a file wants the terminal to do: to have another title, and to be cleared.
+// owned is a sequence in a file that would change the terminal's title and clear it.
 const owned = "\x1b]0;owned\a\x1b[2J"
 
 func (h home) write(name, text string) {
@@ -28,8 +28,7 @@ func hostile() string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "\x00\x00\x00\x00"
 }
 
-// TestFilesCannotDriveTheTerminal: whatever way the text of a file takes to the screen, it is shown and not
-// obeyed.
+// TestFilesCannotDriveTheTerminal: text of a file reaches the screen escaped, on every way.
 func TestFilesCannotDriveTheTerminal(t *testing.T) {
 	h := newHome(t)
 	h.write("w.safetensors", hostile())
@@ -91,7 +90,7 @@ func TestFilesCannotDriveTheTerminal(t *testing.T) {
 	}
 }
 
-// TestProgramsPrintWhatTheyLike: what a person's own program prints reaches the terminal as it is.
+// TestProgramsPrintWhatTheyLike: output of a person's own program reaches the terminal unchanged.
 func TestProgramsPrintWhatTheyLike(t *testing.T) {
 	p := newHome(t).open(nil)
 	p.Send(`fmt.Print("\x1b]0;mine\a")` + "\r")
@@ -145,7 +144,7 @@ func (h home) checkpoints() []string {
 	return found
 }
 
-// whole says what is wrong with the training's folder: it is gone on from in a new process.
+// whole checks the training's folder: a new process continues from it.
 func (h home) whole() {
 	h.t.Helper()
 	if left, _ := filepath.Glob(filepath.Join(h.dir, "run", "*.partial-*")); len(left) > 0 {
@@ -159,8 +158,8 @@ func (h home) whole() {
 	}
 }
 
-// TestHeldCtrlCInTraining: the key repeats while a checkpoint is written after each step. The session stays,
-// with what was learnt, and so does the folder.
+// TestHeldCtrlCInTraining: the key repeats while a checkpoint is written after each step. The session
+// stays, with the trained steps, and so does the folder.
 func TestHeldCtrlCInTraining(t *testing.T) {
 	h := newHome(t)
 	p := h.open(nil)

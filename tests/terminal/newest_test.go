@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestNothingIsStale: what is declared again is what everybody calls from then on; a notice names those that
-// keep the old one where a name gets another type; a file of the user's own that changes takes everybody
-// along.
+// TestNothingIsStale: all callers use the newest declaration. When a name gets another type, a notice
+// names the users of the old one. When a file of the user's package changes, all its users get the new
+// version.
 func TestNothingIsStale(t *testing.T) {
 	h := newHome(t)
 	const shop = "package shop\n\ntype Item struct{ Price int }\n\n"

@@ -19,8 +19,7 @@ var (
 	soakSeed = flag.Uint64("soakseed", 1, "what TestSoak's cells are made from")
 )
 
-// declared is the first cell of the soak: types whose values do everything but what they should when they are
-// shown.
+// declared is the first cell of the soak: types whose values misbehave in every way when they are shown.
 const declared = `type Bad struct{ kind string }
 func (b Bad) String() string { return do(b.kind, b) }
 type Err struct{ kind string }
@@ -42,14 +41,14 @@ type Loop struct{ self any }
 x, big := tensor.Randn(3), tensor.Randn(1500, 1500).Eval()
 kinds := []string{"panics", "recurses", "spins", "waits", "receives", "sleeps", "exits", "is huge"}`
 
-// A soakCell is typed, and what it prints and shows is looked at.
+// A soakCell is typed, and its output is checked.
 type soakCell struct {
 	text  string
 	shows string // must stand in its output
 	hangs bool   // it is interrupted when it has printed "begun"
 }
 
-// A soaker makes cells and knows what each variable must hold.
+// A soaker makes cells and knows the value of each variable.
 type soaker struct {
 	r    *rand.Rand
 	vars map[string]int
@@ -105,7 +104,7 @@ var failing = []soakCell{
 	{text: "os.Exit(1)", shows: "exit"},
 }
 
-// odd are cells that show what is not easy to show.
+// odd has cells whose values are hard to show.
 var odd = []soakCell{
 	{text: "Bad{`panics`}", shows: "<String panics: on purpose>"},
 	{text: "Bad{`is huge`}", shows: "more bytes"},
@@ -145,8 +144,8 @@ var hanging = []soakCell{
 	{text: `fmt.Println("begun"); defer func() { fmt.Print() }(); for {}`},
 }
 
-// Whatever cells do, nothing that was assigned is lost, and the prompt comes back. The bar for that is two
-// seconds after Ctrl-C; a test that shares its machine must allow for more.
+// Whatever cells do, no assigned value is lost, and the prompt comes back. The limit for that is two
+// seconds after Ctrl-C, with more for a test on a shared machine.
 func TestSoak(t *testing.T) {
 	cells := *soak
 	if *long {

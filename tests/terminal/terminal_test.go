@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// A home is a place of its own for the history and the files of sessions.
+// A home is a folder of its own for the history and the files of sessions.
 type home struct {
 	t   *testing.T
 	dir string
@@ -116,8 +116,8 @@ func TestTyping(t *testing.T) {
 	leave(t, p)
 }
 
-// A cell that waits for more says for what, and can be run as it stands; what no line can mend is run by
-// Return.
+// An unfinished cell says what is missing, and can be run as it is. Return runs a cell that no line can
+// mend.
 func TestUnfinishedCells(t *testing.T) {
 	p := newHome(t).open(nil)
 	p.Send("fmt.Println(\"hi)\r")
@@ -279,7 +279,7 @@ func TestInterruptBusyLoop(t *testing.T) {
 	leave(t, p)
 }
 
-// Training that is interrupted keeps what it has learnt, and says so.
+// An interrupted training keeps its steps, and says so.
 func TestInterruptTraining(t *testing.T) {
 	p := newHome(t).open(nil)
 	p.Send(pasteStart + `m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Seed: 1})

@@ -2,8 +2,8 @@ package terminal
 
 import "testing"
 
-// TestTimesComeInOrder: what a cell prints and what its commands show stands where it was made, timed
-// statements print once, and what %time declares is there.
+// TestTimesComeInOrder: output and values of a cell's commands come in order, timed statements print once,
+// and variables that %time declares exist.
 func TestTimesComeInOrder(t *testing.T) {
 	p := newHome(t).open(nil)
 	cell := func(text string, see ...string) {

@@ -47,7 +47,7 @@ func (p *pane) keys(keys ...string) {
 	p.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-// text is what stands on the screen, without blank lines at its end.
+// text returns the text on the screen, without blank lines at its end.
 func (p *pane) text() string {
 	return strings.TrimRight(p.tmux("capture-pane", "-p"), "\n")
 }
@@ -146,7 +146,7 @@ func TestTmuxMenu(t *testing.T) {
 			p.wait("what begins with TrimPref", func() bool { return !strings.Contains(p.text(), "TrimFunc") })
 			p.keys("Enter", "(")
 			p.see("strings.TrimPrefix(\n  ")
-			p.see("  strings.TrimPrefix(s string, ") // what belongs between the brackets
+			p.see("  strings.TrimPrefix(s string, ") // the parameters of the call
 			p.keys("\"ab\", \"a\")", "Enter")
 			p.see("Out[1]: \"b\"")
 			for _, line := range strings.Split(p.text(), "\n") {

@@ -40,8 +40,8 @@ func (w *work) fill(params []nn.Param) {
 	}
 }
 
-// named is a weight [out in] that comes from its name. What is stored in codes is rounded to what they hold
-// exactly.
+// named returns a weight [out in] made from its name. A weight that is stored in codes is rounded to
+// values that the codes hold exactly.
 func (w *work) named(name string, shape ...int) tensor.Tensor {
 	seed, n := crc32.ChecksumIEEE([]byte(name)), shape[0]*shape[1]
 	x := numbers(seed, n)
@@ -51,7 +51,7 @@ func (w *work) named(name string, shape ...int) tensor.Tensor {
 	return tensor.From(x, shape...).Mul(1.0 / 32)
 }
 
-// codeBits are those of the types whose weights are stored in codes.
+// codeBits has the bits of the types whose weights are stored in codes.
 var codeBits = map[string]int{"int8": 8, "int4": 4}
 
 // train does one step of LoRA training a run: forward, backward, clipping, AdamW. The step is compiled, as

@@ -30,8 +30,8 @@ func values(seed uint32, shape ...int) tensor.Tensor {
 	return tensor.From(numbers(seed, n), shape...).Eval()
 }
 
-// exact rounds rows of k numbers to what codes of some bits hold exactly: multiples of a power of two, of
-// which the first of each 32 is the largest that there is. inputs.py has the same formula.
+// exact rounds rows of k numbers to values that codes of some bits hold exactly: multiples of a power of
+// two, where the first of each 32 is the largest possible one. inputs.py has the same formula.
 func exact(x []float32, k, bits int) []float32 {
 	most := float32(int(1)<<(bits-1) - 1)
 	for row := range slices.Chunk(x, k) {

@@ -84,7 +84,7 @@ func serve() error {
 	return in.Err()
 }
 
-// prepare frees what the former work held, builds the inputs of the next one and runs it once.
+// prepare frees the memory of the former work, builds the inputs of the next one and runs it once.
 func prepare(w *work) (answer, func() []tensor.Tensor) {
 	runtime.GC()
 	device.Default().FreeCache()

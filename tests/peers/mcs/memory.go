@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// forgetPeak gives back what is free, and lets Linux measure the peak anew (man 5 proc, clear_refs).
-// Elsewhere this file does not exist, and the peak is left out.
+// forgetPeak gives free memory back, and makes Linux measure the peak anew (man 5 proc, clear_refs). On
+// other systems this file is not built, and the peak is left out.
 func forgetPeak() {
 	debug.FreeOSMemory()
 	if f, err := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A work is what one row of the table does; works.py has the list.
+// A work is one row of the table; works.py has the list.
 type work struct {
 	Kind   string `json:"kind"`
 	M      int    `json:"m"`
@@ -36,8 +36,8 @@ type work struct {
 
 const epsilon = 1e-5
 
-// build returns what does the work once. Its tensors are new in each run, so that graph and plan are looked
-// up as a user's loop does it. It returns nil for work that the engine does not have.
+// build returns a function that does the work once. Its tensors are new in each run, so that graph and
+// plan are looked up as in a user's loop. It returns nil for work that the engine does not have.
 func (w *work) build() func() []tensor.Tensor {
 	switch w.Kind {
 	case "lora":
@@ -87,7 +87,7 @@ func (w *work) build() func() []tensor.Tensor {
 	return nil
 }
 
-// stored is x in the work's element type and in the order of its own shape.
+// stored returns x in the work's element type and in the order of its own shape.
 func (w *work) stored(x tensor.Tensor) tensor.Tensor {
 	if w.DType == "bf16" {
 		x = x.Cast(dtype.BF16)

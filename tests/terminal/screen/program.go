@@ -12,7 +12,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// Patience is how long a test waits for what must come. It does not measure speed: machines that run tests
+// Patience is the time that a test waits for an event. It does not measure speed: machines that run tests
 // are slow at times.
 const Patience = 60 * time.Second
 
@@ -65,7 +65,7 @@ func (p *Program) Send(keys string) {
 	}
 }
 
-// Wait waits until cond holds. what says what was waited for.
+// Wait waits until cond holds. What names the event, for the failure.
 func (p *Program) Wait(what string, cond func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(Patience); !cond(); time.Sleep(5 * time.Millisecond) {

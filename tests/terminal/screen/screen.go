@@ -1,5 +1,5 @@
-// Package screen runs a program in a pseudo-terminal and looks at what it draws: a small model of a
-// terminal's screen ([Screen]) and a process in front of it ([Program]). It is for tests.
+// Package screen runs a program in a pseudo-terminal and reads its drawing, for tests: a small model of a
+// terminal's screen ([Screen]) and a process in front of it ([Program]).
 package screen
 
 import (
@@ -28,10 +28,10 @@ type Screen struct {
 	rest       []byte // the start of a sequence that is not complete
 	bells      int
 	bracketed  bool
-	written    []byte // what the program wrote last
+	written    []byte // the newest output of the program
 }
 
-// keep is how much of what a program wrote a Screen remembers.
+// keep is the number of bytes of the program's output that a Screen remembers.
 const keep = 4 << 20
 
 // Wrote says whether the program wrote these bytes, in this order, among the last few MiB.
@@ -77,7 +77,7 @@ func (s *Screen) Resize(cols, rows int) {
 		copy(next, line)
 		s.cells[i] = next
 	}
-	for len(s.cells) > rows { // what is below the cursor goes first
+	for len(s.cells) > rows { // the lines below the cursor go first
 		if s.y == len(s.cells)-1 {
 			s.scrollUp()
 			s.y--
@@ -139,7 +139,7 @@ func (s *Screen) scrollUp() {
 	s.wrapped = append(s.wrapped[1:], false)
 }
 
-// Write draws what a program wrote.
+// Write draws output of the program.
 func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +248,7 @@ func (s *Screen) sequence(b []byte) int {
 	return end + 1
 }
 
-// number is the first parameter, 0 if there is none.
+// number returns the first parameter, 0 if there is none.
 func number(params string) int {
 	first, _, _ := strings.Cut(params, ";")
 	n, _ := strconv.Atoi(first)
@@ -323,7 +323,8 @@ func lineText(line []cell) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Text is everything that was drawn and not erased, with what scrolled away, without blank lines at the end.
+// Text returns everything that was drawn and not erased, with lines that scrolled away, without blank
+// lines at the end.
 func (s *Screen) Text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,7 @@ func TestResize(t *testing.T) {
 		{false, 4, 4, "0123\nab\nxy", 2, 2},
 		{true, 4, 5, "0123\n4567\n89\nab\nxy", 2, 4},
 		{true, 20, 4, "0123456789\nab\nxy", 2, 2},
-		{true, 4, 2, "0123\n4567\n89\nab\nxy", 2, 1}, // what scrolls away is remembered
+		{true, 4, 2, "0123\n4567\n89\nab\nxy", 2, 1}, // lines that scroll away are remembered
 	} {
 		s := New(10, 4)
 		s.ReflowOnResize = c.reflow
