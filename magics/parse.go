@@ -146,7 +146,7 @@ func (c *call) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", c.magic.sign(), fmt.Errorf(format, args...))
 }
 
-// need returns the arguments. Without any, the error says that what is missing.
+// need returns the arguments. Without any, its error names what is missing.
 func (c *call) need(what string) (string, error) {
 	rest := strings.TrimSpace(c.rest)
 	if rest == "" {

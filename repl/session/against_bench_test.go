@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// rivals are the programs that BenchmarkAgainstInterpreter runs in a cell and in the interpreter alone. Each
-// declares what it needs, and a function that does its work and says what came out.
+// rivals are the programs that BenchmarkAgainstInterpreter runs in a cell and in the interpreter alone.
+// Each declares its variables, and a function that does its work and returns the result.
 var rivals = []struct{ name, source string }{
 	{"additions", `func work() int { s := 0; for i := 0; i < 40000; i++ { s += i }; return s }`},
 	{"dot product", `func vector() []float64 { v := make([]float64, 10000); for i := range v { v[i] = float64(i) }; return v }
@@ -82,8 +82,8 @@ func work() int {
 }`},
 }
 
-// BenchmarkAgainstInterpreter runs the same programs in a cell and in the interpreter as it is, in turn: a
-// loop of Go must not be slower for all that a session adds. A ratio is that of the fastest runs.
+// BenchmarkAgainstInterpreter runs the same programs in a cell and in the interpreter alone, in turn: a
+// loop of Go must not be slower because of the session. A ratio is that of the fastest runs.
 func BenchmarkAgainstInterpreter(b *testing.B) {
 	for _, p := range rivals {
 		b.Run(p.name, func(b *testing.B) {

@@ -51,7 +51,7 @@ func readSequences(t testing.TB, file string) (list []sequence) {
 	return list
 }
 
-// transcript is what a person would see of a cell.
+// transcript returns the text that a person would see of a cell.
 func transcript(s *Session, out *output, src string) string {
 	ctx := context.Background()
 	if strings.Contains(src, "// timeout") {
@@ -135,7 +135,7 @@ func newSession(t testing.TB, o Options) (*Session, *output) {
 	return s, &out
 }
 
-// output is what cells have printed. Their goroutines may print at any time.
+// output is the printed text of cells. Their goroutines may print at any time.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer

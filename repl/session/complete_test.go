@@ -362,8 +362,7 @@ func TestCompletionDetails(t *testing.T) {
 	}
 }
 
-// A cursor anywhere in any cell causes no panic, and what a completion inserts parses where the text
-// did.
+// A cursor anywhere in any cell causes no panic, and an inserted completion parses if the text did.
 func TestCompleteEverywhere(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.cells")
 	if err != nil {

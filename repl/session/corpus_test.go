@@ -49,10 +49,10 @@ func TestMain(m *testing.M) {
 	os.Exit(statusRefused)
 }
 
-// refusedMark begins what the process says about a program that it did not run.
+// refusedMark begins the message about a program that the process did not run.
 const refusedMark = "refused:"
 
-// A corpusProgram is a program of a corpus and what it prints under go run.
+// A corpusProgram is a program of a corpus with its output under go run.
 type corpusProgram struct {
 	name, want string
 	path, src  string // its file, or its text
@@ -108,8 +108,8 @@ var (
 	machineBound = regexp.MustCompile(`"(unsafe|syscall|os/exec|runtime|runtime/debug)"|//go:build|// \+build|import "C"`)
 )
 
-// TestInterpreterPrograms runs the programs that the interpreter's authors test it with, as far as they say
-// what go run prints and import the standard library only.
+// TestInterpreterPrograms runs the test programs of the interpreter's authors, if they state the output of
+// go run and import the standard library only.
 func TestInterpreterPrograms(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/traefik/yaegi").Output()
 	if err != nil {
@@ -153,7 +153,7 @@ var outputComment = regexp.MustCompile(`\n// Output:\n((?://.*\n?)+)\s*$`)
 var otherThanGo = []string{"closure9", "closure10", "closure11", "closure12", "method16", "restricted0", "restricted1",
 	"restricted2", "restricted3", "type24", "export0", "export1"}
 
-// printedByGo is what go run prints where the programs expect the interpreter's names of types.
+// printedByGo has the output of go run for programs that expect the interpreter's names of types.
 var printedByGo = map[string]string{"type5": "main.T", "type6": "main.T"}
 
 func importsStandard(path string, text []byte) bool {

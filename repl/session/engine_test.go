@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// One evaluation of many kernels stops between them, and the session goes on with what it had.
+// One evaluation of many kernels stops between them, and the session continues with its earlier values.
 func TestInterruptStopsTheEngine(t *testing.T) {
 	s, err := New(Options{})
 	if err != nil {

@@ -100,7 +100,7 @@ func examplesIn(root, path string) (list []corpusProgram, err error) {
 	return list, nil
 }
 
-// behaves says whether a program does under go run what it is said to do. The toolchain may refuse an example
+// behaves says whether a program has its stated output under go run. The toolchain may refuse an example
 // that needs the other files of its package.
 func (p corpusProgram) behaves(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -111,8 +111,8 @@ func (p corpusProgram) behaves(path string) bool {
 	return err == nil && p.printed(string(out)) == p.printed(p.want)
 }
 
-// printed is what a program prints in the form in which it is compared: package testing leaves out space
-// around an example's output, and the authors of examples space at the ends of lines.
+// printed returns a program's output in the form in which it is compared: package testing ignores space
+// around an example's output, and the authors of examples also ignore spaces at the ends of lines.
 func (p corpusProgram) printed(out string) string {
 	if !p.ask {
 		return strings.TrimSpace(out)

@@ -12,8 +12,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
-// What would use up the machine ends the cell, not the session. The limit is lowered so that the test may
-// reach it.
+// A cell that would exhaust the machine ends, and the session does not. The limit is low so that the test
+// can reach it.
 func TestExhaustion(t *testing.T) {
 	defer debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetMemoryLimit(math.MaxInt64)

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// pythonSetup declares what the lines below use.
+// pythonSetup declares the names of the lines below.
 const pythonSetup = `x := tensor.Randn(2, 3); xs := []int{1, 2, 3}; ys := []int{4, 5, 6}; n := 2; f := 2.5; s := "abc"; b := true
 m := map[string]int{"a": 1}`
 
-// What a Python user types in the first minutes is answered with the Go for it, and that runs when it is
-// pasted.
+// A line that a Python user types in the first minutes is answered with the Go for it, and that Go runs
+// when it is pasted.
 func TestPythonIsAnsweredInGo(t *testing.T) {
 	for _, c := range []struct{ python, goLine string }{
 		{"for row in x", "for i := range x.Len(0) { row := x.At(i); fmt.Println(row) }"},
@@ -255,7 +255,7 @@ func firstLine(err error) string {
 	return err.Error()
 }
 
-// What runs and means something else than in Python has a note behind its value.
+// Go that runs with another meaning than in Python has a note behind its value.
 func TestDoubtsAreNoted(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, "n := 5; f := 2.5")
@@ -277,7 +277,7 @@ func TestDoubtsAreNoted(t *testing.T) {
 	}
 }
 
-// print is what a Python user types first: it shows slices and maps, not their addresses.
+// print shows slices and maps, not their addresses, because a Python user types it first.
 func TestPrintShowsValues(t *testing.T) {
 	s, out := newSession(t, Options{})
 	run(t, s, `print([]int{1, 2}, map[string]int{"a": 1}); println([]string{"x"})`)

@@ -111,7 +111,7 @@ func FuzzCell(f *testing.F) {
 	})
 }
 
-// reachesOut is what cells of the fuzzer must not do to the machine.
+// reachesOut matches names that cells of the fuzzer must not use, to protect the machine.
 var reachesOut = regexp.MustCompile(`\b(os|exec|net|http|syscall|ioutil|filepath|debug|unsafe)\b|Goexit|keptByTheTest`)
 
 // exchange deletes, doubles, swaps and replaces some tokens of a cell; what comes in is from any of the

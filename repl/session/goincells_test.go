@@ -135,7 +135,7 @@ func writeCorpora(b *strings.Builder, corpora map[string]corpusRecord) {
 	}
 }
 
-// note is what the comments of a cell say after a word.
+// note returns the text behind a word in the comments of a cell.
 func note(c testCell, word string) string {
 	var lines []string
 	for line := range strings.Lines(c.src) {
@@ -182,8 +182,8 @@ func writePackages(b *strings.Builder) {
 var interpreterWords = []string{"CFG", "cfg", "yaegi", "itype", "reflect.Set", "interp.", "valueInterface", "definition loop",
 	"kind: ", "constant.Value", "StructOf", "nil pointer dereference", "%!", "__", "mcs."}
 
-// Refusals name Go's constructs: what only the interpreter does not compile is told as a place and a
-// construct.
+// Refusals name Go's constructs: code that only the interpreter does not compile is reported as a place
+// and a construct.
 func TestRefusalsAreAboutGo(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, "xs := []int{1}")

@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 )
 
-// hintCells declare what the tests of hints, completion and inspection use.
+// hintCells has the declarations for the tests of hints, completion and inspection.
 const hintCells = `type Model struct{ Layers int; width int }
 func (m *Model) Forward(x int, rest ...string) (y int, err error) { return x, nil }
 type Pair[K comparable, V any] struct { Key K; Val V }
@@ -115,7 +115,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// A hint brings the first sentence about what is called, the comments of the session's own cells included.
+// A hint has the first sentence about the called function, also from comments in the session's own cells.
 func TestHintDoc(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, "// area is that of a circle. It is exact.\nfunc area(r float64) float64 { return 3 * r * r }\ntype Box struct{ W int }\n\n// Grow makes it wider.\nfunc (b *Box) Grow(by int) {}\nb := Box{}")

@@ -56,7 +56,7 @@ func runIdentity(t *testing.T, dir string, env []string, name string, args ...st
 	return out.String()
 }
 
-// compareSections compares what each of the programs printed.
+// compareSections compares the output of each of the programs.
 func compareSections(t *testing.T, src, got, want string) {
 	t.Helper()
 	programs := strings.Split(src, "// program ")[1:]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// interpWork is what BenchmarkInterp runs: each function does its work n times, so that ns/op is the cost of
-// one turn.
+// interpWork has the programs of BenchmarkInterp: each function does its work n times, so ns/op is the
+// cost of one turn.
 var interpWork = []struct{ name, source string }{
 	{"loop", "func work(n int) { for i := 0; i < n; i++ { } }"},
 	{"range", "func work(n int) { for range n { } }"},
@@ -39,7 +39,7 @@ var interpWork = []struct{ name, source string }{
 	{"sieve", "func work(n int) { for n > 0 { composite := make([]bool, 4096); for i := 2; i*i < 4096; i++ { if !composite[i] { for j := i * i; j < 4096; j += i { composite[j] = true; n-- } } } } }"},
 }
 
-// BenchmarkInterp is what the interpreter costs, with what lowering adds: one turn of a loop, one call.
+// BenchmarkInterp measures the interpreter with lowered code: one turn of a loop, one call.
 func BenchmarkInterp(b *testing.B) {
 	for _, w := range interpWork {
 		b.Run(w.name, func(b *testing.B) {

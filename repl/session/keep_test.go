@@ -80,8 +80,8 @@ func TestInterruptedCellsKeepWhatWas(t *testing.T) {
 	}
 }
 
-// A training that stops before its end leaves the steps that it has made, whatever has stopped it; one that
-// was interrupted with its cell says no more than that.
+// A training that stops early leaves the steps that it has made, for any reason to stop. A training that
+// was interrupted with its cell reports only that.
 func TestStoppedTrainingsAreAssigned(t *testing.T) {
 	const model = `m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 24, Seed: 1})
 text := strings.Repeat("func add(a, b int) int { return a + b }\n", 20)
@@ -123,7 +123,7 @@ windows := data.Windows(text, 16, 2); h := 7`
 	}
 }
 
-// A completed assignment complains about what the person wrote.
+// Complaints about a completed assignment are about the typed text.
 func TestCompletedAssignmentsComplain(t *testing.T) {
 	s, out := newSession(t, Options{})
 	run(t, s, `s := "text"`)

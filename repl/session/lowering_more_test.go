@@ -112,7 +112,7 @@ func unwind(n int) (s string, err error) {
 
 `
 
-// moreNames are the names of what moreDecls declares.
+// moreNames has the names that moreDecls declares.
 var moreNames = []string{"List", "Table", "Fn", "Color", "Red", "Green", "Blue", "big", "third", "J", "Wrap", "Ptr", "Grid", "Tree", "Set",
 	"setOf", "mapped", "total", "kind", "order", "unwind"}
 

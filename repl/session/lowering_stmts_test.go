@@ -350,7 +350,7 @@ func (w *randomWriter) errors() {
 	}
 }
 
-// expr is a random expression of a type; depth bounds what is in it.
+// expr writes a random expression of a type, nested at most depth deep.
 func (w *randomWriter) expr(typ string, depth int) string {
 	if v := w.variable(typ); v != "" && (depth <= 0 || w.IntN(3) == 0) {
 		return v

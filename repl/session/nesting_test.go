@@ -19,7 +19,7 @@ func (f commandFunc) Run(ctx context.Context, s *Session, line string) (display.
 	return f(ctx, s, line)
 }
 
-// A command runs cells inside of its own; another caller, whoever it is, waits until the cell has ended.
+// A command runs cells inside of its own; any other caller waits until the cell has ended.
 func TestCellsOfSeveralCallers(t *testing.T) {
 	begun, others := make(chan bool), make(chan Result, 2)
 	nest := func(ctx context.Context, s *Session, line string) (display.Value, error) {
@@ -71,8 +71,8 @@ func TestCheckIsInterrupted(t *testing.T) {
 	}
 }
 
-// What a cell has started goes on when the cell has ended and its context with it: its own code, the ctx that
-// it was given, and its work in the engine. An interrupt while the cell runs stops it.
+// The work that a cell has started continues when the cell and its context have ended: its own code, the
+// ctx that it was given, and its work in the engine. An interrupt while the cell runs stops it.
 func TestGoroutinesOutliveTheirCell(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -50,7 +50,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// checkCell runs a cell that has what it should put out in its comments.
+// checkCell runs a cell with its expected output in comments.
 func checkCell(t *testing.T, s *Session, out *output, text string) {
 	t.Helper()
 	var src, want strings.Builder
@@ -101,7 +101,7 @@ func TestProgramImports(t *testing.T) {
 	}
 }
 
-// What is known about a package of the user's is known to completion, hints and inspection.
+// Completion, hints and inspection know the user's packages.
 func TestPackageTools(t *testing.T) {
 	dir := t.TempDir()
 	text := "// Package util helps.\npackage util\n\n// Half halves n.\nfunc Half(n int) int { return n / 2 }\n\n// A Box holds things.\ntype Box struct {\n\tSize int // in mm\n\tinner int\n}\n\n// Open opens b.\nfunc (b *Box) Open(hard bool) {}\n\nfunc hidden() {}\n"

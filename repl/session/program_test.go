@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRunProgram shows what becomes of a program: its output, its exit status, what it says when it panics.
+// TestRunProgram checks a program's output, its exit status, and its message when it panics.
 func TestRunProgram(t *testing.T) {
 	const main = "package main\nimport (\"errors\"; \"fmt\"; \"log\"; \"os\")\nvar _, _, _ = errors.New, log.Print, os.Exit\nfunc main() { defer fmt.Println(\"deferred\"); "
 	for _, test := range []struct {

@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// TestPrograms runs programs as people write them, over much of the standard library, and compares what they
-// print and their exit status with what they do when the go command has compiled them. With -record it asks
-// that again.
+// TestPrograms runs programs as people write them, over much of the standard library, and compares their
+// output and exit status with those of the compiled programs. With -record it runs the go command again.
 func TestPrograms(t *testing.T) {
 	paths, err := filepath.Glob("testdata/programs/*/main.go")
 	if err != nil || len(paths) == 0 {
@@ -48,7 +47,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// compiled is what a program prints, and its exit status, when the go command has compiled it.
+// compiled returns a program's output and its exit status when the go command has compiled it.
 func compiled(t *testing.T, path string, input []byte) []byte {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "program")
@@ -74,7 +73,7 @@ func interpret(t *testing.T, path string, out *bytes.Buffer) {
 	fmt.Fprintf(out, "exit status %d\n", status)
 }
 
-// execute runs a command and notes what it prints and its exit status.
+// execute runs a command and records its output and its exit status.
 func execute(t *testing.T, out *bytes.Buffer, input []byte, name string, env ...string) {
 	t.Helper()
 	cmd := exec.Command(name)

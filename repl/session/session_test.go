@@ -242,7 +242,7 @@ func TestContextCarriesProgress(t *testing.T) {
 	}
 }
 
-// What a variable held is garbage once it is declared anew, and so are the temporaries of a cell.
+// The old value of a variable that is declared again is garbage, and so are the temporaries of a cell.
 func TestOldValuesAreCollected(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, "x := 0")

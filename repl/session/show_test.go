@@ -9,8 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
-// What a cell shows is computed and written while it runs, under its guard: whatever goes wrong is its error,
-// at its place, and the session goes on.
+// A shown value is computed and written while its cell runs, under its guard: every failure is the cell's
+// error, at its place, and the session continues.
 func TestShowing(t *testing.T) {
 	const declared = "func (t T) String() string { "
 	for _, c := range []struct{ name, before, cell, want string }{

@@ -17,7 +17,7 @@ import (
 
 var soak = flag.Int("soak", 300, "how many cells TestSoak runs")
 
-// A soaker makes cells and knows what each variable must hold: the text that the session shows for it.
+// A soaker makes cells and knows the text that the session shows for each variable.
 type soaker struct {
 	r    *rand.Rand
 	vars map[string]string // of the integers and strings
@@ -140,7 +140,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// compare holds all variables against what they must be.
+// compare compares all variables with their expected values.
 func (k *soaker) compare(t *testing.T, s *Session) {
 	t.Helper()
 	var names []string

@@ -10,7 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
 
-// A signal is a writer that tells of what is written.
+// A signal is a writer that reports each write.
 type signal chan struct{}
 
 func (s signal) Write(b []byte) (int, error) {
@@ -21,8 +21,8 @@ func (s signal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Whatever a cell waits in or works at, it stops soon after it was told to, its deferred functions run, and
-// the session goes on. Each row says what stood before the cell.
+// A cell stops soon after it was told to, wherever it waits or works. Its deferred functions run, and the
+// session continues. Each row has the code before the cell.
 func TestStops(t *testing.T) {
 	for _, c := range []struct{ name, before, cell string }{
 		{"a loop", "", "for {}"},

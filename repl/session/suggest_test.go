@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// What a suggestion tells people to write is there.
+// Names that suggestions tell people to write exist.
 func TestSuggestionsExist(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	var texts []string

@@ -2,8 +2,8 @@ package session
 
 import "testing"
 
-// Child processes give what they give in compiled Go: their output, what they wrote to the standard error,
-// and the errors of package os/exec.
+// Child processes work as in compiled Go: their output, their standard error, and the errors of package
+// os/exec.
 func TestChildProcesses(t *testing.T) {
 	for _, c := range []struct{ name, cell, want string }{
 		{"Run", `c := exec.Command("sh", "-c", "echo out"); var b bytes.Buffer; c.Stdout = &b; err := c.Run(); got := fmt.Sprint(b.String(), err)`, `"out|<nil>"`},

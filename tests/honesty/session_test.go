@@ -116,8 +116,8 @@ func fastest() float64 {
 	return least.Seconds()
 }
 
-// Building a graph is not computing: the time of a statement is the time of its products, in whatever
-// order it uses its tensors.
+// Building a graph is not computing: the time of a statement is the time of its products, whatever it does
+// with its tensors.
 func TestGraphBuildingIsNotTheTime(t *testing.T) {
 	n := open(t)
 	n.run(matrices)
