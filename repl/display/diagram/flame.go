@@ -9,7 +9,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// A Stack is what was under way, the outermost first, and for how long.
+// A Stack is a list of running calls, the outermost first, with their time.
 type Stack struct {
 	Names  []string
 	Weight float64
@@ -19,7 +19,7 @@ type Stack struct {
 const (
 	flameWidth  = 1000
 	flameRow    = 18
-	flameLeast  = 0.5 // what is narrower is left out
+	flameLeast  = 0.5 // narrower boxes are left out
 	flameMargin = 10
 )
 

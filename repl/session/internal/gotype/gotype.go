@@ -1,16 +1,16 @@
 // Package gotype makes Go types at run time as the compiler makes them: types with a name and a package,
-// structs with fields that are not exported, tags and embedded fields, and types with methods. Package
-// reflect makes none of these.
+// structs with unexported fields, tags and embedded fields, and types with methods. Package reflect cannot
+// make these.
 //
-// A made type is a description in memory, laid out as internal/abi says, like those that the compiler writes
-// into a program: reflection, type assertions, interface tables, printing and encoders cannot tell them
-// apart. The runtime finds the names, types and code of a description by offsets. For what was made at run
-// time it hands out the offsets itself (reflect.addReflectOff), and it keeps alive what has one: so a made
-// type is never freed, as one that package reflect makes is not.
+// A made type is a description in memory with the layout of internal/abi, like the descriptions that the
+// compiler writes into a program: reflection, type assertions, interface tables, printing and encoders see
+// no difference. The runtime finds the names, types and code of a description by offsets. For memory made
+// at run time the runtime assigns the offsets itself (reflect.addReflectOff), and keeps that memory alive.
+// So a made type is never freed, like a type that package reflect makes.
 //
-// Making a type has several steps, because types refer to each other: [Declare] makes a description, to which
-// others may refer by pointers, slices, channels and functions; [Type.Define] says what it is made of,
-// [Type.SetMethods] what its methods do.
+// Making a type has several steps, because types refer to each other: [Declare] makes a description, to
+// which other types may refer by pointers, slices, channels and functions; [Type.Define] sets its
+// underlying type, and [Type.SetMethods] the code of its methods.
 //
 // The layout is that of Go 1.26. The tests compare made types with the compiler's.
 package gotype

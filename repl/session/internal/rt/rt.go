@@ -1,19 +1,21 @@
-// Package rt is the compiled side of a lowered cell: what the interpreter gets wrong or cannot do, lowered
-// code calls from here. Lowered code knows it as package __rt; every exported method of [Runtime] is one of
-// its functions.
+// Package rt is the compiled side of a lowered cell: lowered code calls it for everything that the
+// interpreter cannot do correctly. Its name in lowered code is __rt; every exported method of [Runtime] is
+// one of its functions there.
 //
-// Interruption is cooperative. Once something has to stop, all code calls [Runtime.Stop] in each turn of a
-// loop and at each function's start, and between the statements of a cell; that panics with [Stopped]. So an
-// interrupted cell unwinds like any other panic: its deferred functions run, and closures that were made
-// earlier stay alive. (The interpreter's own way to stop a run invalidates each closure that was made before:
-// they do nothing from then on.)
+// Interruption is cooperative. Once a cell has to stop, all code calls [Runtime.Stop] in each turn of a
+// loop, at the start of each function, and between the statements of a cell. Stop panics with [Stopped] in
+// code that has to stop. So an interrupted cell unwinds like any other panic: its deferred functions run,
+// and earlier closures stay valid. (The interpreter's own way to stop a run makes all earlier closures do
+// nothing.)
 //
-// Lowered code reads the stop flag and writes the position marks without synchronisation, because a call or a
-// lock for each statement would cost more than the statement. Both are single words: a flag is seen a moment
-// later, and a mark may be another goroutine's, in which case a panic is placed by what is left.
+// Lowered code reads the stop flag and writes the position marks without synchronisation, because a call
+// or a lock for each statement would cost more than the statement. Both are single words. A flag may be
+// seen a moment later. A mark may be another goroutine's, and then the place of a panic is found from the
+// other marks.
 //
-// Reading order: rt.go (state), cell.go (running, stopping), defer.go (defer, panic, recover), chans.go (what
-// blocks), box.go (values in interfaces), wrap.go (compiled interfaces), assert.go, values.go.
+// Reading order: rt.go (state), cell.go (running, stopping), defer.go (defer, panic, recover), chans.go
+// (blocking operations), box.go (values in interfaces), wrap.go (compiled interfaces), assert.go,
+// values.go.
 package rt
 
 import (
@@ -65,27 +67,28 @@ func (s *Shared) set(on bool) { *s.Stop = on }
 // A Runtime serves one session.
 type Runtime struct {
 	shared *Shared
-	// Crashed is told of a panic in a goroutine that a cell started; where is the place of the go statement.
+	// Crashed is called for a panic in a goroutine that a cell started; where is the place of the go
+	// statement.
 	Crashed func(where int, o Outcome)
 
-	// Partial says of an error that the call which returned it was interrupted: what it gives beside is what
-	// it had by then.
+	// Partial says whether an error means that the call was interrupted and returned the results that it
+	// had by then.
 	Partial func(err error) bool
 
-	stopping atomic.Bool // what *shared.Stop says, for compiled code
+	stopping atomic.Bool // copy of *shared.Stop, for compiled code
 
 	mu        sync.Mutex
 	run       *Run                 // that was begun last and has not ended
-	woken     chan struct{}        // closed, and replaced, by each interrupt: wakes what is blocked
+	woken     chan struct{}        // closed, and replaced, by each interrupt: wakes blocked goroutines
 	made      int                  // cells so far
 	started   uint64               // goroutines so far that cells have started
 	nobody    *Cell                // of goroutines that nothing is known about
-	parked    chan struct{}        // closed when goroutines that Park holds may go on; nil: none are held
+	parked    chan struct{}        // closed when goroutines that Park stopped may continue; nil: no goroutine is stopped
 	cells     map[uint64]*Cell     // goroutine -> the cell that it belongs to
-	unwinding map[uint64][]*Defers // goroutine -> the activations whose deferred calls are being made, innermost last
+	unwinding map[uint64][]*Defers // goroutine -> the activations that make their deferred calls, innermost last
 	traces    map[uint64]*trace    // goroutine -> the panic that is under way
 	vars      map[string]reflect.Value
-	initial   map[string]reflect.Value // what variables that are not declared yet begin with
+	initial   map[string]reflect.Value // first values of variables that are not declared yet
 	types     Types
 	tables    sync.RWMutex // guards methods and the growth of numbered; taken last
 	methods   map[methodID]reflect.Value
@@ -119,8 +122,8 @@ func New(t Types) *Runtime {
 // Attach hands over the interpreter's variables.
 func (r *Runtime) Attach(s *Shared) { r.shared = s }
 
-// Stop is called by lowered code that has found the stop flag set. It returns if another cell is meant, or if
-// the goroutine is making its deferred calls already.
+// Stop is called by lowered code that has found the stop flag set. It returns if another cell has to stop,
+// or if the goroutine is making its deferred calls already.
 func (r *Runtime) Stop() {
 	for {
 		parked, stopped, cause := r.cause()
@@ -155,7 +158,8 @@ func (r *Runtime) wake() <-chan struct{} {
 	return r.woken
 }
 
-// Benchmark is testing.Benchmark, which calls f in another goroutine: a panic in f becomes one of the caller.
+// Benchmark is testing.Benchmark, which calls f in another goroutine: a panic in f becomes a panic of the
+// caller.
 func (r *Runtime) Benchmark(f func(b *testing.B)) testing.BenchmarkResult {
 	var thrown any
 	var crash trace
@@ -178,7 +182,7 @@ func (r *Runtime) Benchmark(f func(b *testing.B)) testing.BenchmarkResult {
 	return result
 }
 
-// A trace is what the interpreter says while a panic passes through interpreted functions.
+// A trace is the interpreter's text about a panic that passes through interpreted functions.
 type trace struct {
 	lines []string
 	stack []byte // of the goroutine when the innermost of them was left
@@ -224,8 +228,8 @@ func (r *Runtime) Grown() {
 	}
 }
 
-// CheckMake returns n, the length of a slice whose elements have size bytes, unless the machine cannot have
-// it: a single huge make ends the process and cannot be recovered.
+// CheckMake returns n, the length of a slice whose elements have size bytes. It panics if the machine
+// cannot hold the slice: a single huge make would end the process and cannot be recovered.
 func (r *Runtime) CheckMake(n, size int) int {
 	if n < 0 {
 		panic(RuntimeError("runtime error: makeslice: len out of range"))
@@ -258,9 +262,9 @@ func (r *Runtime) ShiftCount(n int) uint {
 	return uint(n)
 }
 
-// Forward is called by lowered code when a function was declared again: newest points to the variable that
-// earlier declarations call, f is the new one, and stale points to the flag of the one before. The types of
-// the two may be declarations of the same Go types.
+// Forward is called by lowered code when a function was declared again. Newest points to the variable that
+// earlier declarations call, f is the new function, and stale points to the flag of the declaration
+// before. The types of the two functions may be declarations of the same Go types.
 func (r *Runtime) Forward(newest, f any, stale *bool) {
 	dst, fn := reflect.ValueOf(newest).Elem(), reflect.ValueOf(f)
 	dst.Set(reflect.MakeFunc(dst.Type(), func(args []reflect.Value) []reflect.Value { return forwarded(fn, args, dst.Type()) }))
@@ -295,17 +299,17 @@ func forwarded(f reflect.Value, args []reflect.Value, t reflect.Type) (results [
 // Loop is called by lowered code with the compiled form of a statement that will be run often.
 func (r *Runtime) Loop(f func(n int)) { r.loop = f }
 
-// LoopAsking is Loop for a form that asks before each run whether to go on.
+// LoopAsking is Loop for a form that asks before each run whether to continue.
 func (r *Runtime) LoopAsking(f func(more func() bool)) { r.asking = f }
 
-// TakeLoopAsking returns what LoopAsking was given.
+// TakeLoopAsking returns the function that LoopAsking received.
 func (r *Runtime) TakeLoopAsking() func(more func() bool) {
 	f := r.asking
 	r.asking = nil
 	return f
 }
 
-// TakeLoop returns what Loop was given.
+// TakeLoop returns the function that Loop received.
 func (r *Runtime) TakeLoop() func(n int) {
 	f := r.loop
 	r.loop = nil

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/lazy"
 )
 
-// Var tells where the interpreter keeps a session variable; p points to it. If the session has a value for
-// it, it gets that.
+// Var registers the place of a session variable in the interpreter; p points to it. If the session has a
+// first value for it, the variable gets that value.
 func (r *Runtime) Var(name string, p any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,8 @@ func (r *Runtime) Initially(name string, v reflect.Value) {
 	r.initial[name] = v
 }
 
-// Variable is the live variable of that name, addressable and settable; invalid if there is none.
+// Variable returns the live variable with this name, addressable and settable, or an invalid Value if
+// there is none.
 func (r *Runtime) Variable(name string) reflect.Value {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +42,7 @@ func (r *Runtime) Variable(name string) reflect.Value {
 	return p.Elem()
 }
 
-// Word is where the variable of type int with this name is; nil: there is none.
+// Word returns the variable of type int with this name, or nil.
 func (r *Runtime) Word(name string) *int {
 	if v := r.Variable(name); v.IsValid() {
 		p, _ := v.Addr().Interface().(*int)
@@ -50,7 +51,7 @@ func (r *Runtime) Word(name string) *int {
 	return nil
 }
 
-// Free zeroes a variable and forgets it, so that what it held can be collected.
+// Free zeroes a variable and forgets it, so that its value can be collected.
 func (r *Runtime) Free(name string) {
 	if v := r.Variable(name); v.IsValid() {
 		v.SetZero()
@@ -65,21 +66,21 @@ func (r *Runtime) Forget(name string) {
 	delete(r.vars, name)
 }
 
-// Show hands over one value of the cell's trailing expression; p points to it.
+// Show passes one value of the cell's trailing expression to the session; p points to it.
 func (r *Runtime) Show(p any) { r.shown = append(r.shown, reflect.ValueOf(p).Elem()) }
 
-// Shown returns what Show was given since the run began.
+// Shown returns the values that Show has received since the run began.
 func (r *Runtime) Shown() []reflect.Value { return r.shown }
 
 // A Failed is the panic value of a cell that stops because an error was left out of a top-level assignment.
 type Failed struct {
 	Err  error
-	Text string // what Err says
+	Text string // the text of Err
 	Mark int    // the statement
 }
 
-// CheckValue is Check for an error whose call has given *p, too: if that is something, and the call was only
-// interrupted, the cell goes on until it has assigned it.
+// CheckValue is Check for an error whose call has also returned *p. If *p is not zero and the call was
+// only interrupted, the cell continues until it has assigned *p.
 func (r *Runtime) CheckValue(err error, mark int, p any) {
 	if err == nil {
 		return
@@ -99,7 +100,7 @@ func (r *Runtime) Check(err error, mark int) {
 }
 
 // Unwrap follows interfaces to the value in them, as the interpreter has it in variables. A value in a
-// compiled interface stays as it is: it has the methods.
+// compiled interface is returned unchanged: it has the methods.
 func (r *Runtime) Unwrap(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		if v.NumMethod() > 0 {
@@ -111,7 +112,7 @@ func (r *Runtime) Unwrap(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Inner is the value in an interface.
+// Inner returns the value in an interface.
 func Inner(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -119,8 +120,8 @@ func Inner(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Move copies src to dst bit for bit: both are of the same Go type declared twice, which reflect may tell
-// apart.
+// Move copies src to dst bit for bit: both have the same Go type declared twice, which reflect may treat
+// as two types.
 func Move(dst, src reflect.Value) bool {
 	if dst.Type() == src.Type() {
 		dst.Set(src)
@@ -162,7 +163,8 @@ var goTexts = []struct{ has, means string }{
 	{"integer divide by zero", "runtime error: integer divide by zero"},
 }
 
-// sliceToArray is what reflect says of a slice that is shorter than the array to which it is converted.
+// sliceToArray matches reflect's message about a slice that is shorter than the array to which it is
+// converted.
 var sliceToArray = lazy.Regexp(`^reflect: cannot convert slice with length (\d+) to (?:pointer to )?array with length (\d+)`)
 
 // A RuntimeError is a fault that compiled Go reports as runtime.Error.
@@ -173,7 +175,7 @@ func (e RuntimeError) Error() string { return string(e) }
 // RuntimeError makes it a runtime.Error.
 func (e RuntimeError) RuntimeError() {}
 
-// GoError puts reflect's wording of a fault into Go's; other values are returned as they are.
+// GoError rewrites reflect's message about a fault as Go's; it returns other values unchanged.
 func GoError(v any) any {
 	var text string
 	switch v := v.(type) {
@@ -184,7 +186,7 @@ func GoError(v any) any {
 		if !strings.HasPrefix(v, "reflect") {
 			return v
 		}
-	case runtime.Error: // not any error, whose method may be a cell's
+	case runtime.Error: // not any error, because its method may be a cell's
 		text = strings.TrimPrefix(v.Error(), "runtime error: ")
 		if !strings.HasPrefix(text, "reflect") && !strings.HasPrefix(text, "hash of") {
 			return v
@@ -206,7 +208,7 @@ func GoError(v any) any {
 	return v
 }
 
-// PanicText is what Go prints after "panic: " for this value.
+// PanicText returns the text that Go prints after "panic: " for this value.
 func PanicText(v any) string {
 	v = GoError(v)
 	switch v := v.(type) {
@@ -234,7 +236,7 @@ func PanicText(v any) string {
 	return fmt.Sprintf("%v", v)
 }
 
-// IsStop says whether a recovered value is the unwinding of a stopped cell, and why it was stopped.
+// IsStop says whether a recovered value is the unwinding of a stopped cell, and why the cell was stopped.
 func IsStop(p any) (error, bool) {
 	var s Stopped
 	if v, ok := p.(Stopped); ok {

@@ -6,8 +6,8 @@
 // A little of JavaScript is understood as well: c ? a : b, v => v * 2.
 //
 // [Line] reads the line with a small parser of Python's expressions and asks the session for the types of
-// what stands in it: `x * 2` stays what it is for a number, and is x.Mul(2) for a tensor. Nothing wrong is
-// suggested: the caller checks the result as it would check a cell, and drops what does not check.
+// its parts: `x * 2` stays unchanged for a number, and is x.Mul(2) for a tensor. Wrong Go is never suggested:
+// the caller checks the result as it would check a cell, and drops a result that does not check.
 //
 // Reading order: python.go, line.go, loops.go, expr.go, value.go, index.go, calls.go, scan.go.
 package python
