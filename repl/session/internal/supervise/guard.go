@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,7 +133,7 @@ func (g *guard) stopDeepest(rn *Runner) {
 		return
 	}
 	background := rn.rt.Current() == nil
-	rn.halted(func() {
+	rn.halted(cell, func() {
 		rn.rt.Drop(cell, rt.ErrStack)
 		for deadline := time.Now().Add(deepGrace); rn.rt.CellOf(deepest) == cell && time.Now().Before(deadline); {
 			time.Sleep(watchEvery)
@@ -160,7 +161,7 @@ func (g *guard) stopNewest(rn *Runner) {
 	select {
 	case <-idle:
 	case <-time.After(rn.Grace / 4): // a value that doubles leaves no time to unwind
-		rn.halted(func() {
+		rn.halted(cell, func() {
 			select {
 			case <-idle:
 			case <-time.After(rn.Grace / 10):
@@ -170,18 +171,31 @@ func (g *guard) stopNewest(rn *Runner) {
 	g.stoppedCell(rn, cause, background)
 }
 
-// halted calls f while the interpreter abandons all code of cells that were told to stop. Code of other
-// cells waits meanwhile.
-func (rn *Runner) halted(f func()) {
+// halted calls f while the interpreter abandons the code of a cell that was told to stop. Code of other cells
+// waits meanwhile.
+func (rn *Runner) halted(cell *rt.Cell, f func()) {
 	rn.halting.Lock()
 	defer rn.halting.Unlock()
 	release := rn.rt.Park()
 	defer release()
-	time.Sleep(watchEvery) // for the others to get there
+	for end := time.Now().Add(rn.Grace / 10); ; {
+		time.Sleep(watchEvery) // for the others to get there
+		if !rn.othersRun(cell) || time.Now().After(end) {
+			break
+		}
+	}
 	number := rn.interp.RunNumber()
 	rn.interp.Halt()
 	defer rn.interp.Resume(number)
 	f()
+}
+
+// othersRun says whether a goroutine of another cell runs, or could if there were a processor for it.
+func (rn *Runner) othersRun(cell *rt.Cell) bool {
+	return slices.ContainsFunc(goroutines(), func(g goroutineState) bool {
+		of := rn.rt.CellOf(g.id)
+		return of != nil && of != cell && (g.state == "running" || g.state == "runnable")
+	})
 }
 
 // stoppedCell releases the memory of a stopped cell, and reports the stop if nobody waits for the cell.

@@ -234,7 +234,7 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (q
 		rn.rt.Interrupt(r.cell, ErrInterrupted)
 	case <-r.cell.Stopped():
 	}
-	if close(w); !rn.stop(n, rn.rt.Cause(r.cell)) {
+	if close(w); !rn.stop(n, r.cell) {
 		rn.rt.Abandon(n)
 		rn.pending = n.Ended()
 		return false, &LeftError{rn.rt.Cause(r.cell)}
@@ -268,9 +268,9 @@ func (rn *Runner) Finish(ctx context.Context) error {
 }
 
 // stop waits for the end of a run that was told to stop, and returns whether it has ended.
-func (rn *Runner) stop(n *rt.Run, cause error) (ended bool) {
+func (rn *Runner) stop(n *rt.Run, cell *rt.Cell) (ended bool) {
 	wait := rn.Grace
-	if errors.Is(cause, rt.ErrStack) {
+	if errors.Is(rn.rt.Cause(cell), rt.ErrStack) {
 		wait = deepGrace
 	}
 	for dropped := false; !dropped; {
@@ -286,7 +286,7 @@ func (rn *Runner) stop(n *rt.Run, cause error) (ended bool) {
 			// A training that was stopped writes its checkpoint: that takes as long as it takes.
 		}
 	}
-	rn.halted(func() {
+	rn.halted(cell, func() {
 		select {
 		case <-n.Ended():
 			ended = true
