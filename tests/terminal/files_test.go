@@ -41,14 +41,9 @@ func TestFilesCannotDriveTheTerminal(t *testing.T) {
 	}
 	h.write("evil/evil.go", "package evil\n\nvar A = b // "+owned+"\n")
 	p := h.open(nil)
-	n := 1
 	cell := func(text, see string) {
 		t.Helper()
-		ready(p)
-		p.Send(pasteStart + text + pasteEnd + "\r")
-		p.See(see)
-		n++
-		ready(p)
+		run(p, text, see)
 		if p.Wrote("\x1b]0;") {
 			t.Fatalf("%s: the title was changed\n%s", text, p.Text())
 		}

@@ -19,9 +19,7 @@ func TestNothingIsStale(t *testing.T) {
 	p := h.open(nil)
 	cell := func(text, see string) {
 		t.Helper()
-		ready(p)
-		p.Send(pasteStart + text + pasteEnd + "\r")
-		p.See(see)
+		run(p, text, see)
 	}
 	cell("func f() int { return 1 }\ng := func() int { return f() }\nask, answer := make(chan bool), make(chan int)\ngo func() { for range ask { answer <- f() } }()\nm := map[string]any{}", "In [2]:")
 	cell("func f() int { return 2 }", "In [3]:")

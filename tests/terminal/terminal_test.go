@@ -72,6 +72,21 @@ func ready(p *screen.Program) {
 	})
 }
 
+// run types a cell and Return. It waits until what the cell gives is seen and the notebook waits for the next
+// one: on a busy machine the prompt of this one may still stand there.
+func run(p *screen.Program, cell string, see ...string) {
+	ready(p)
+	_, _, before := p.Cursor()
+	p.Send(pasteStart + cell + pasteEnd + "\r")
+	for _, s := range see {
+		p.See(s)
+	}
+	p.Wait("the next prompt", func() bool {
+		_, _, line := p.Cursor()
+		return emptyPrompt.MatchString(line) && line != before
+	})
+}
+
 // leave presses Ctrl-D and expects the program to end well.
 func leave(t *testing.T, p *screen.Program) {
 	t.Helper()

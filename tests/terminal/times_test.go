@@ -8,11 +8,7 @@ func TestTimesComeInOrder(t *testing.T) {
 	p := newHome(t).open(nil)
 	cell := func(text string, see ...string) {
 		t.Helper()
-		ready(p)
-		p.Send(pasteStart + text + pasteEnd + "\r")
-		for _, s := range see {
-			p.See(s)
-		}
+		run(p, text, see...)
 	}
 	cell("x := tensor.Randn(64, 64).Eval()", "In [2]:")
 	cell("fmt.Println(\"fir\" + \"st\")\n%time y := x.MatMul(x)\nfmt.Println(\"sec\" + \"ond\")", "first", "· 1 launch ·", "second")
