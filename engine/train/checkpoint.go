@@ -102,6 +102,7 @@ func (t *trainer) resume(steps []int) error {
 		for _, err := range damaged {
 			t.history.Notes = append(t.history.Notes, "left out a damaged checkpoint: "+err.Error())
 		}
+		t.removeOld(step) // a run that was killed after its last save has left them, and this one may save nothing
 		return nil
 	}
 	return fmt.Errorf("train: %s: no checkpoint is whole: %w", t.o.Checkpoint, errors.Join(damaged...))
@@ -231,13 +232,19 @@ func (t *trainer) save(due bool) error {
 		return fmt.Errorf("train: checkpoint %s: %w", dir, err)
 	}
 	t.saved = savedState{step, due}
-	if err := removeOld(t.o.Checkpoint, step, t.o.Keep); err != nil {
-		note := "old checkpoints stay: " + err.Error()
-		if !slices.Contains(t.history.Notes, note) {
-			t.history.Notes = append(t.history.Notes, note)
-		}
-	}
+	t.removeOld(step)
 	return nil
+}
+
+// removeOld leaves the newest checkpoints up to step. One that cannot be removed is noted, and stops nothing.
+func (t *trainer) removeOld(step int) {
+	err := removeOld(t.o.Checkpoint, step, t.o.Keep)
+	if err == nil {
+		return
+	}
+	if note := "old checkpoints stay: " + err.Error(); !slices.Contains(t.history.Notes, note) {
+		t.history.Notes = append(t.history.Notes, note)
+	}
 }
 
 func (t *trainer) write(dir string, due bool) error {

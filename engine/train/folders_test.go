@@ -90,6 +90,22 @@ func TestLeftoversOfACrashGo(t *testing.T) {
 	}
 }
 
+// TestOldCheckpointsGoWhenResumed: a run that was killed between its last save and the removal of old ones has
+// nothing left to save when it is run again.
+func TestOldCheckpointsGoWhenResumed(t *testing.T) {
+	o := saved(t)
+	if err := os.CopyFS(filepath.Join(o.Checkpoint, folderOf(1)), os.DirFS(filepath.Join(o.Checkpoint, folderOf(2)))); err != nil {
+		t.Fatal(err)
+	}
+	before := folders(t, o.Checkpoint)
+	if h := mustRun(t, newModel(), windows(), o); h.Steps() != 4 {
+		t.Errorf("%d steps, want the 4 of the checkpoint", h.Steps())
+	}
+	if got, want := folders(t, o.Checkpoint), "step-00000004 step-00000002"; got != want {
+		t.Errorf("got %s after %s, want %s", got, before, want)
+	}
+}
+
 // TestOneRunAtATime: a second run into the same folder is refused, in this process and in another.
 func TestOneRunAtATime(t *testing.T) {
 	if dir := os.Getenv("MCS_TEST_TRAIN_LOCK"); dir != "" {
