@@ -90,8 +90,8 @@ func TestLeftoversOfACrashGo(t *testing.T) {
 	}
 }
 
-// TestOldCheckpointsGoWhenResumed: a run that was killed between its last save and the removal of old ones has
-// nothing left to save when it is run again.
+// TestOldCheckpointsGoWhenResumed: a run that was killed between its last save and the removal of old ones
+// has nothing left to save when it is run again.
 func TestOldCheckpointsGoWhenResumed(t *testing.T) {
 	o := saved(t)
 	if err := os.CopyFS(filepath.Join(o.Checkpoint, folderOf(1)), os.DirFS(filepath.Join(o.Checkpoint, folderOf(2)))); err != nil {
