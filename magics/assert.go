@@ -14,8 +14,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 )
 
-// holds checks the condition of an -assert flag, "launches <= 3 && copies == 0", against what was recorded.
-// Without a condition it holds.
+// holds checks the condition of an -assert flag, for example "launches <= 3 && copies == 0", against a
+// recording. The empty condition holds.
 func (c *call) holds(condition string, r *profile.Recording) error {
 	if condition == "" {
 		return nil
@@ -44,14 +44,14 @@ func (c *call) holds(condition string, r *profile.Recording) error {
 	return nil
 }
 
-// evaluate computes an expression of numbers and names, written as in Go.
+// evaluate computes an expression of numbers and names in Go's syntax.
 func evaluate(text string, value func(name string) (constant.Value, bool), names []string) (v constant.Value, err error) {
 	e, err := parser.ParseExpr(text)
 	if err != nil {
 		return nil, fmt.Errorf("got %q, want a condition such as launches <= 3", text)
 	}
 	defer func() {
-		if recover() != nil { // go/constant's answer to "3 && launches"
+		if recover() != nil { // go/constant panics for "3 && launches"
 			err = fmt.Errorf("got %q, whose parts do not go together", text)
 		}
 	}()

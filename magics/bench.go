@@ -13,7 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// measuringFlags are those of %timeit and %bench.
+// measuringFlags returns the flags that %timeit and %bench share.
 func measuringFlags() []Flag {
 	return []Flag{
 		{Name: "t", Kind: Duration, Default: "2s", Help: "measure at most so long"},
@@ -29,16 +29,16 @@ func measuringFlags() []Flag {
 	}
 }
 
-// An inquiry is what the flags of %timeit and %bench ask about the figures. It is checked before any of them
-// is measured.
+// An inquiry holds the flags of %timeit and %bench that need the figures, parsed. They are parsed before
+// anything is measured, so that a typing error costs no time.
 type inquiry struct {
-	sweep     *bench.Range      // -sweep; nil: none
-	assertion *bench.Assertion  // -assert; nil: none
-	baseline  *bench.Comparison // -vs; nil: none
-	encode    encoder           // -o; nil: no file
+	sweep     *bench.Range      // -sweep; nil without it
+	assertion *bench.Assertion  // -assert; nil without it
+	baseline  *bench.Comparison // -vs; nil without it
+	encode    encoder           // -o; nil without it
 }
 
-// An encoder writes a comparison in the format of a kind of files.
+// An encoder writes a comparison in a file format.
 type encoder func(*bench.Comparison) ([]byte, error)
 
 var encoders = map[string]encoder{
@@ -48,7 +48,7 @@ var encoders = map[string]encoder{
 	".md":   func(c *bench.Comparison) ([]byte, error) { return []byte(c.Markdown()), nil },
 }
 
-// inquire reads the flags for cases of those names.
+// inquire parses the flags; names are the cases that -assert may name. The error names the flag.
 func (c *call) inquire(names []string) (q inquiry, err error) {
 	if text := c.text("sweep"); text != "" {
 		r, err := bench.ParseRange(text)
@@ -77,7 +77,7 @@ func (c *call) inquire(names []string) (q inquiry, err error) {
 	return q, nil
 }
 
-// baseline is the name of a baseline; one that is a file lies in the session's folder.
+// baseline returns the name of a baseline. A file without a folder belongs to the session's folder.
 func (c *call) baseline(name string) string {
 	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
 		return c.path(name)
@@ -85,7 +85,7 @@ func (c *call) baseline(name string) string {
 	return name
 }
 
-// beforehand says what disturbs the machine before anything is measured on it.
+// beforehand warns on standard error if the machine is busy.
 func (c *call) beforehand(ctx context.Context) {
 	var noise []string
 	if c.clock != nil {
@@ -98,19 +98,18 @@ func (c *call) beforehand(ctx context.Context) {
 	}
 }
 
-// A measurement is what %timeit and %bench have measured, and what their flags have made of it.
+// A measurement is the result of %timeit and %bench, and of their flags.
 type measurement struct {
 	*bench.Comparison
-	cold  *bench.Comparison // with empty caches; nil without -cold
-	then  *bench.Comparison // with a baseline instead of the first; nil without -vs
+	cold  *bench.Comparison // measured with empty caches; nil without -cold
+	then  *bench.Comparison // compared with the baseline instead of the first statement; nil without -vs
 	wide  bool              // -w
-	each  int               // statements of each value of a sweep: all, without one
-	sweep *bench.Sweep      // nil without -sweep; its lines are those of the comparison
-	said  []string          // histograms, assertions that hold, what was written where
+	each  int               // lines for each value of a sweep; all lines without a sweep
+	sweep *bench.Sweep      // nil without -sweep; the comparison has its lines
+	said  []string          // histograms, assertions that hold, files that were written
 }
 
-// measure times statements as the flags say. Where an assertion does not hold there is a measurement beside
-// the error.
+// measure times the statements. If an assertion fails it returns the measurement beside the error.
 func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, error) {
 	names := make([]string, len(cases))
 	for i, each := range cases {
@@ -132,12 +131,12 @@ func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, er
 	return m, c.conclude(ctx, m, q)
 }
 
-// options are what the flags say about the measuring.
+// options returns the options of package bench for the flags.
 func (c *call) options() bench.Options {
 	return bench.Options{Time: c.duration("t"), Clock: c.clock}
 }
 
-// works compiles statements and evaluates what they will read.
+// works compiles statements and evaluates the lazy variables that they read.
 func (c *call) works(ctx context.Context, cases []benchCase, mute *session.Mute) ([]bench.Work, error) {
 	works := make([]bench.Work, len(cases))
 	for i, each := range cases {
@@ -155,7 +154,7 @@ func (c *call) works(ctx context.Context, cases []benchCase, mute *session.Mute)
 	return works, nil
 }
 
-// sample times statements, with full caches and with empty ones.
+// sample times statements, with -cold also with empty caches.
 func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, error) {
 	ctx, mute := c.s.Mute(ctx)
 	works, err := c.works(ctx, cases, mute)
@@ -177,7 +176,7 @@ func (c *call) sample(ctx context.Context, cases []benchCase) (*measurement, err
 	return m, nil
 }
 
-// timed compares works, or times one.
+// timed compares several works, or times a single one.
 func timed(ctx context.Context, works []bench.Work, o bench.Options) (*bench.Comparison, error) {
 	if len(works) > 1 {
 		return bench.CompareWorks(ctx, works, o)
@@ -189,8 +188,8 @@ func timed(ctx context.Context, works []bench.Work, o bench.Options) (*bench.Com
 	return r.Table(works[0].Name), nil
 }
 
-// conclude does with a measurement what the flags ask for. The error is that of an assertion that does not
-// hold, or is not known to, as well.
+// conclude does what the flags ask for once there are figures. It returns an error too if the assertion
+// does not hold or the figures cannot decide it.
 func (c *call) conclude(ctx context.Context, m *measurement, q inquiry) error {
 	if c.on("hist") {
 		m.said = append(m.said, m.histograms()...)
@@ -223,7 +222,8 @@ func (c *call) conclude(ctx context.Context, m *measurement, q inquiry) error {
 	return nil
 }
 
-// judge says that an assertion holds, of a sweep for each value, or returns the error that it does not.
+// judge notes that the assertion holds, in a sweep for each value, or returns an error that says where it
+// does not.
 func (c *call) judge(m *measurement, a bench.Assertion) error {
 	if m.sweep == nil {
 		j := a.Judge(m.Comparison)
@@ -243,7 +243,7 @@ func (c *call) judge(m *measurement, a bench.Assertion) error {
 	return nil
 }
 
-// against compares a measurement with a baseline. One statement is compared with one, whatever it was then.
+// against compares a measurement with a baseline. If both have a single statement, their names may differ.
 func (m *measurement) against(name string, baseline *bench.Comparison) {
 	was := baseline.Lines[0].Name
 	alone := len(m.Lines) == 1 && len(baseline.Lines) == 1 && was != m.Lines[0].Name
@@ -255,10 +255,10 @@ func (m *measurement) against(name string, baseline *bench.Comparison) {
 	}
 }
 
-// histogramWidth is how many columns a histogram has: its lines fit a screen of 80.
+// histogramWidth is the width of a histogram in columns: its lines fit a screen of 80.
 const histogramWidth = 60
 
-// histograms draw the samples of each statement, with full caches and with empty ones.
+// histograms draws the samples of each statement, with full caches and with empty ones.
 func (m *measurement) histograms() (list []string) {
 	draw := func(of *bench.Comparison, how string) {
 		for _, l := range of.Lines {
@@ -274,7 +274,7 @@ func (m *measurement) histograms() (list []string) {
 	return list
 }
 
-// machine is the line about the machine: what it did meanwhile, or all that is known of it.
+// machine describes the machine during the measurement; with -w also its hardware.
 func (m *measurement) machine() string {
 	machine := m.Lines[0].Result.Machine
 	if m.wide {
@@ -283,13 +283,13 @@ func (m *measurement) machine() string {
 	return machine.Brief()
 }
 
-// A column of the table of %bench.
+// A benchColumn is a column of the table of %bench.
 type benchColumn struct {
 	name string
 	of   func(i int, l bench.Line) any
 }
 
-// columns are those that the flags ask for.
+// columns returns the columns that the flags ask for.
 func (m *measurement) columns() []benchColumn {
 	list := []benchColumn{
 		{"", func(_ int, l bench.Line) any { return display.Cell{Text: l.Name, Role: display.Name} }},
@@ -320,7 +320,7 @@ func (m *measurement) columns() []benchColumn {
 	return append(list, benchColumn{">launches", func(_ int, l bench.Line) any { return l.Result.Tally.Launches }})
 }
 
-// first is the name of the statement that the others are compared with.
+// first returns the name of the statement that the others are compared with.
 func (m *measurement) first() string {
 	if m.sweep != nil {
 		return m.sweep.Names()[0]
@@ -328,7 +328,7 @@ func (m *measurement) first() string {
 	return m.Lines[0].Name
 }
 
-// table is what %bench shows.
+// table returns the table that %bench shows.
 func (m *measurement) table() *display.Table {
 	columns := m.columns()
 	names := make([]string, len(columns))
@@ -347,16 +347,16 @@ func (m *measurement) table() *display.Table {
 	return t
 }
 
-// compared is what %bench shows: the table of a comparison.
+// compared is the value that %bench shows.
 type compared struct {
 	*display.Table
 	of *measurement
 }
 
-// Kept is the comparison, for cells.
+// Kept returns the comparison, which cells read as _ and Out[n].
 func (c *compared) Kept() any { return c.of.Comparison }
 
-// changes are what is another than when the baseline was measured: works, and the machine.
+// changes lists the differences since the baseline: in the works, and in the machine.
 func (m *measurement) changes() (lines []string) {
 	if m.then == nil {
 		return nil
@@ -376,7 +376,7 @@ func medianCell(r *bench.Result) display.Cell {
 	return display.SecondsCell(r.Median)
 }
 
-// secondsCell is a time that may not be known.
+// secondsCell shows a time in seconds, or a dash if it is unknown (0).
 func secondsCell(s float64) display.Cell {
 	if s <= 0 {
 		return display.Cell{Text: "–"}

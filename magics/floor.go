@@ -10,12 +10,12 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 )
 
-// cheapest is the cheapest statement that the interpreter runs.
+// cheapest is a statement that costs the interpreter almost nothing.
 const cheapest = "0"
 
-// floor is what to compile to see what the interpreter alone costs for statements: their own calls of the
-// session's functions, with empty bodies. Functions and methods of compiled packages cannot be emptied; where
-// there are calls of those, or none at all, it is the cheapest statement.
+// floor returns statements whose time is the cost of the interpreter alone: the same calls of session
+// functions, with empty bodies. If the text has no such calls, or also calls compiled functions, which
+// cannot be emptied, floor returns cheapest.
 func (c *call) floor(text string) string {
 	if _, err := parser.ParseExpr(text); err != nil && parseStatements(text) == nil {
 		return cheapest
@@ -67,7 +67,7 @@ func identName(id *ast.Ident) string {
 	return id.Name
 }
 
-// emptyFunction is a function of a type that does nothing; nil if the text is no function type.
+// emptyFunction returns a function literal of the type with an empty body; nil if typ is no function type.
 func emptyFunction(typ string) *ast.FuncLit {
 	e, err := parser.ParseExpr(typ)
 	f, ok := e.(*ast.FuncType)

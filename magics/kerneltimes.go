@@ -15,8 +15,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-// traced runs the work and keeps each launch. If a plan had to be made for it, the work runs once more, so
-// that the times are those of later runs; first is then the first recording, else the same.
+// traced runs the work and keeps each launch. If the run made a plan, the work runs again, so that r has
+// the times of later runs. Then first is the first recording; else first is r.
 func (w *work) traced(ctx context.Context) (r, first *profile.Recording, err error) {
 	if first, err = w.record(ctx, profile.RecordTraced); err != nil || first.PlansBuilt == 0 {
 		return first, first, err
@@ -25,7 +25,7 @@ func (w *work) traced(ctx context.Context) (r, first *profile.Recording, err err
 	return r, first, err
 }
 
-// kernelTimes is what %kernels -t shows.
+// kernelTimes is the value that %kernels -t shows.
 type kernelTimes struct {
 	Kernels  []profile.Timing
 	Usage    profile.Usage
@@ -33,10 +33,10 @@ type kernelTimes struct {
 	Evals    int
 	Copies   int
 	Copied   int64
-	Compiled int           // plans that were made in the first run
-	Making   time.Duration // that took
+	Compiled int           // plans made in the first run
+	Making   time.Duration // time for making them
 	Ceilings bench.Ceilings
-	Start    time.Duration // the shortest launch
+	Start    time.Duration // time of the shortest launch
 	notes    []string
 	wide     bool
 	dropped  int
@@ -64,7 +64,7 @@ func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *k
 	return r, k, nil
 }
 
-// roof is what the default device can do, and what its shortest launch takes.
+// roof measures the ceilings of the default device and the time of its shortest launch.
 func roof(ctx context.Context) (best bench.Ceilings, start time.Duration, err error) {
 	if best, err = bench.MeasureCeilings(ctx); err != nil {
 		return best, 0, err
@@ -86,15 +86,15 @@ func roof(ctx context.Context) (best bench.Ceilings, start time.Duration, err er
 	return best, start, err
 }
 
-// JSON is everything that the table has, times in nanoseconds.
+// JSON returns all fields, times in nanoseconds.
 func (k *kernelTimes) JSON() ([]byte, error) { return json.Marshal(k) }
 
 func (k *kernelTimes) Text(width int) string { return k.StyledText(width, nil) }
 
-// roomy is the width from which the table has all its columns.
+// roomy is the least width at which the table has all its columns.
 const roomy = 100
 
-// StyledText is the table, where each launch comes from, and how the time was spent.
+// StyledText returns the table, the origin of each launch, and a summary of the time.
 func (k *kernelTimes) StyledText(width int, style display.Style) string {
 	if width <= 0 {
 		width = 80
@@ -162,8 +162,8 @@ func (k *kernelTimes) table(width int) *display.Table {
 	return t
 }
 
-// impossible says whether a kernel was faster than the device can be. Ceilings that were measured beside
-// other work may be too low, and refuse only what is far above them, as those of bench do.
+// impossible reports whether a kernel was faster than the device can be. Ceilings measured on a busy
+// machine may be too low, so they refuse only a kernel that is ten times faster.
 func (k *kernelTimes) impossible(x *profile.Timing) bool {
 	trust := 1.0
 	if k.Ceilings.Doubt != "" {
@@ -172,8 +172,7 @@ func (k *kernelTimes) impossible(x *profile.Timing) bool {
 	return x.Impossible(trust)
 }
 
-// rate is so much in billions a second. Where nothing is known to be done, or more than can be, there is
-// none.
+// rate is an amount in billions a second, or a dash if the amount is unknown or the rate impossible.
 func (k *kernelTimes) rate(x *profile.Timing, amount int64) display.Cell {
 	if amount == 0 || x.Total == 0 || k.impossible(x) {
 		return display.Cell{Text: "–"}
@@ -200,7 +199,7 @@ func (k *kernelTimes) roofCell(x *profile.Timing) display.Cell {
 	return cell
 }
 
-// facts are the lines below the table.
+// facts returns the lines below the table.
 func (k *kernelTimes) facts() []string {
 	counts := []string{units.Plural(int64(k.Launches), "launch"), units.Plural(int64(k.Evals), "evaluation"), units.Plural(int64(k.Copies), "copy")}
 	if k.Copied > 0 {
@@ -226,7 +225,7 @@ func (k *kernelTimes) facts() []string {
 	return append(facts, k.notes...)
 }
 
-// ceilings writes those down that kernels were held against.
+// ceilings is the line with the ceilings that the kernels are compared with.
 func (k *kernelTimes) ceilings() string {
 	var types []string
 	for i := range k.Kernels {

@@ -11,9 +11,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// once runs the work and computes all that it made, which keeps its values. Timed is called for the run
-// alone, without what it takes to enter the session and to leave it. What the run has changed is put back,
-// where w.restore can do that: the next run is to start where this one did.
+// once runs the work and computes all lazy tensors that it made; they keep their values. It calls timed
+// with the run alone, so timed does not measure how the session is entered and left. Afterwards w.restore
+// puts back the variables that the run changed, because the next run has to start from the same state.
 func (w *work) once(ctx context.Context, timed func(run func() error) error) (v any, err error) {
 	l := tensor.NewLedger(ctx)
 	defer l.Close()
@@ -31,7 +31,7 @@ func (w *work) once(ctx context.Context, timed func(run func() error) error) (v 
 	return v, err
 }
 
-// record runs the work once and records what it launches.
+// record runs the work once and records its launches; how is profile.Record or profile.RecordTraced.
 func (w *work) record(ctx context.Context, how func(context.Context, func(context.Context)) *profile.Recording) (r *profile.Recording, err error) {
 	r = how(ctx, func(ctx context.Context) {
 		_, err = w.once(ctx, func(run func() error) error { return run() })
@@ -39,7 +39,7 @@ func (w *work) record(ctx context.Context, how func(context.Context, func(contex
 	return r, err
 }
 
-// loop runs the statements n times and returns what the last time has made.
+// loop runs the statements n times and returns the results of the last run.
 func (w *work) loop(n int) (any, error) {
 	made, err := w.stmt.Loop(n)
 	if err == nil {
@@ -48,7 +48,7 @@ func (w *work) loop(n int) (any, error) {
 	return made, err
 }
 
-// failure is the error that the last of several results may be.
+// failure returns the last of several results if it is an error, else nil.
 func failure(made any) error {
 	if list, ok := made.(results); ok && len(list) > 0 {
 		if err, ok := list[len(list)-1].(error); ok {
@@ -58,11 +58,11 @@ func failure(made any) error {
 	return nil
 }
 
-// results are the values of work that has several.
+// results are the values of a work with several results.
 type results = []any
 
-// bench is the work as package bench times it. The tensors that it comes to are its results; what it prints
-// after its first run is dropped.
+// bench returns the work in the form that package bench times. Its results are the tensors that it makes.
+// Output is shown in the first run only.
 func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mute) (bench.Work, error) {
 	each, err := c.s.CompileEach(w.text)
 	if err != nil {
@@ -116,17 +116,17 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 	}, nil
 }
 
-// An emptied is work without what it does: what is left is the interpreter.
+// An emptied is a work with its calls removed. Its time is the time of the interpreter alone.
 type emptied struct {
 	loop, each *session.Stmt
-	asks       bool // something is done after each run
+	asks       bool // the work is timed run by run, with code after each run
 }
 
 func (c *call) emptied(w *work) (*emptied, error) {
 	text := c.floor(w.text)
 	loop, err := c.s.Compile(text)
 	if err != nil {
-		text = cheapest // a type of the session that has another name here, for example
+		text = cheapest // for example a type of the session that has another name here
 		if loop, err = c.s.Compile(text); err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (c *call) emptied(w *work) (*emptied, error) {
 	return &emptied{loop: loop, each: each}, err
 }
 
-// run runs nothing n times, in the way in which the work runs.
+// run runs the empty statements n times, in the same way as the work.
 func (e *emptied) run(n int) error {
 	if e.asks {
 		return e.each.Each(n, func(any) error { return nil })
@@ -144,7 +144,7 @@ func (e *emptied) run(n int) error {
 	return err
 }
 
-// setup returns a function that runs what -setup says before a sample; nil without -setup.
+// setup returns a function that runs the statement of -setup before each sample; nil without -setup.
 func (c *call) setup(ctx context.Context) (around func(sample func() error) error, err error) {
 	source := c.text("setup")
 	if source == "" {
@@ -162,7 +162,7 @@ func (c *call) setup(ctx context.Context) (around func(sample func() error) erro
 	}, nil
 }
 
-// dropped is a note on what timed runs have printed.
+// dropped is a note that says how many lines timed runs printed.
 func dropped(m *session.Mute) []string {
 	if m.Lines() == 0 {
 		return nil

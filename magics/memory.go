@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-// memoryBy is a table of the memory that tensors hold, by tensor, by the cell's line that made it or by the
-// variables that hold it.
+// memoryBy returns a table of the memory of live tensors, at most most rows: one for each tensor, for each
+// line of a cell that made them, or for each set of variables that hold them.
 func (c *call) memoryBy(by string, most int) display.Value {
 	list := tensor.LiveMemory()
 	holders := c.holders(list)
@@ -91,8 +91,8 @@ func (c *call) memoryBy(by string, most int) display.Value {
 	return t
 }
 
-// holders lists, for each piece of memory, the variables of the session from which a tensor in it can be
-// reached, also through fields that are not exported.
+// holders lists, for each piece of memory, the session variables that reach a tensor in it, also through
+// unexported fields.
 func (c *call) holders(list []tensor.Live) [][]string {
 	held := make([][]string, len(list))
 	for _, v := range c.s.Vars() {
@@ -100,7 +100,7 @@ func (c *call) holders(list []tensor.Live) [][]string {
 			continue
 		}
 		s := settler{seen: map[seenPointer]bool{}, private: true}
-		root := reflect.New(reflect.TypeOf(v.Value)).Elem() // what can be addressed can be read in full
+		root := reflect.New(reflect.TypeOf(v.Value)).Elem() // reflect reads unexported fields only of an addressable value
 		root.Set(reflect.ValueOf(v.Value))
 		s.value(root, 0)
 		for _, i := range tensor.Find(s.found, list) {

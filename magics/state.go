@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A state is what a statement changes and what can be put back: the variables of the session that it assigns
-// to, the tensors that it Sets by such a variable's name, and where the generator of random tensors stands.
+// A state holds everything that a statement changes and that can be put back: session variables that it
+// assigns, tensors that it Sets by the name of a variable, and the position of the random generator.
 type state struct {
 	vars   *session.Snapshot
 	boxes  []box
@@ -17,13 +17,13 @@ type state struct {
 	stood  tensor.RNGState
 }
 
-// A box is a variable's tensor with the value that it had.
+// A box is the tensor of a variable, and the value that it had.
 type box struct {
 	name        string
 	tensor, was tensor.Tensor
 }
 
-// state remembers what a statement changes of these variables.
+// state remembers the variables names, and the tensors that the statement Sets.
 func (c *call) state(source string, names []string) *state {
 	s := &state{vars: c.s.Snapshot(names...), random: tensor.DefaultRNG()}
 	s.stood = s.random.State()
@@ -36,8 +36,8 @@ func (c *call) state(source string, names []string) *state {
 	return s
 }
 
-// restore puts back what has changed, and says of which variables. That the generator has moved does not
-// count: other random numbers are as much work.
+// restore puts everything back and returns the names of the variables that had changed. A moved random
+// generator is no change: other random numbers cost as much work.
 func (s *state) restore() (changed []string) {
 	s.random.SetState(s.stood)
 	changed = s.vars.Restore()
@@ -49,7 +49,7 @@ func (s *state) restore() (changed []string) {
 	return changed
 }
 
-// setTensors are the variables whose values a statement replaces: p of p.Set(…).
+// setTensors returns the variables whose values a statement replaces: p in p.Set(…).
 func setTensors(source string) (names []string) {
 	for _, stmt := range parseStatements(source) {
 		ast.Inspect(stmt, func(n ast.Node) bool {

@@ -17,7 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display/plot"
 )
 
-// sweep times statements once for each value of -sweep, which stands in place of its name.
+// sweep times the statements for each value of -sweep, which replaces the name in their text.
 func (c *call) sweep(ctx context.Context, cases []benchCase, r bench.Range) (*measurement, error) {
 	if !token.IsIdentifier(r.Name) {
 		return nil, c.errorf("-sweep: got %q, want a name and values, as in n=4..64*2", r.Name)
@@ -51,7 +51,7 @@ func (c *call) sweep(ctx context.Context, cases []benchCase, r bench.Range) (*me
 	return m, nil
 }
 
-// sweeps says what is wrong with a name that statements are to have for a number.
+// sweeps returns an error if a statement sets the name, or if no statement uses it.
 func (c *call) sweeps(cases []benchCase, name string) error {
 	found := false
 	for _, source := range append([]string{c.text("setup")}, sources(cases)...) {
@@ -74,7 +74,7 @@ func sources(cases []benchCase) (list []string) {
 	return list
 }
 
-// at is the call and its statements with a number in place of a name. What they are called stays.
+// at returns the call and the statements with value in place of the name. The names of the statements stay.
 func (c *call) at(cases []benchCase, name string, value float64) (*call, []benchCase) {
 	at := *c
 	at.flags = maps.Clone(c.flags)
@@ -86,7 +86,7 @@ func (c *call) at(cases []benchCase, name string, value float64) (*call, []bench
 	return &at, list
 }
 
-// replaced is a statement with a number in place of a name: a whole one as it would be typed.
+// replaced returns a statement with value in place of the name. A whole number is written without a point.
 func replaced(source, name string, value float64) string {
 	text := strconv.FormatFloat(value, 'g', -1, 64)
 	if value == math.Trunc(value) && math.Abs(value) < 1<<53 {
@@ -102,14 +102,14 @@ func replaced(source, name string, value float64) string {
 	return source
 }
 
-// uses are the places in a statement where a name stands for a variable, and whether the statement sets or
-// declares one of that name.
+// uses returns the offsets at which name is a variable in a statement, and whether the statement sets or
+// declares it.
 func uses(source, name string) (at []int, sets bool) {
 	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
-		return nil, false // the compiler will say what is wrong
+		return nil, false // compiling it reports the error
 	}
-	other := map[*ast.Ident]bool{} // fields and labels
+	other := map[*ast.Ident]bool{} // fields and keys, which are no variables
 	is := func(list ...ast.Expr) bool {
 		return slices.ContainsFunc(list, func(e ast.Expr) bool {
 			id, ok := e.(*ast.Ident)
@@ -150,8 +150,8 @@ func uses(source, name string) (at []int, sets bool) {
 	return at, sets
 }
 
-// swept is what a sweep shows: a line for each value, and a plot. What other flags ask for has columns of
-// its own, which need a line for each statement.
+// swept returns the value that a sweep shows: a table with a line for each value, and a plot. With -vs,
+// -cold or -w the table has a line for each statement and value, because these flags add columns.
 func (m *measurement) swept() display.Value {
 	shown := &overSweep{of: m}
 	t := m.table()
@@ -164,16 +164,16 @@ func (m *measurement) swept() display.Value {
 	return shown
 }
 
-// overSweep is what a sweep shows.
+// An overSweep is the value that a sweep shows.
 type overSweep struct {
 	values
 	of *measurement
 }
 
-// Kept is the sweep, for cells.
+// Kept returns the sweep, which cells read as _ and Out[n].
 func (s *overSweep) Kept() any { return s.of.sweep }
 
-// pivot is the table with a line for each value.
+// pivot returns the table with a line for each value and columns for each statement.
 func (m *measurement) pivot(foot string) *display.Table {
 	names := m.sweep.Names()
 	head := []string{">" + m.sweep.Parameter}
@@ -196,7 +196,7 @@ func (m *measurement) pivot(foot string) *display.Table {
 	return t
 }
 
-// slopes say how the time of each statement grows.
+// slopes says how the time of each statement grows.
 func (m *measurement) slopes() (lines []string) {
 	for _, name := range m.sweep.Names() {
 		if power, ok := m.sweep.Slope(name); ok {
@@ -206,8 +206,8 @@ func (m *measurement) slopes() (lines []string) {
 	return lines
 }
 
-// plot draws the times of each statement. Where values are multiplied both axes are logarithmic, so that a
-// power of them is a straight line.
+// plot draws the times of each statement. If the values grow by a factor, both axes are logarithmic, so
+// that a power law is a straight line.
 func (m *measurement) plot() display.Value {
 	p := &plot.Plot{XLabel: m.sweep.Parameter, YLabel: "s"}
 	for _, name := range m.sweep.Names() {

@@ -41,17 +41,17 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	return line, nil
 }
 
-// oneRun is what %time measures.
+// oneRun is the measurement of %time.
 type oneRun struct {
 	*profile.Recording
 	wall    time.Duration
-	shown   display.Value // nil if there is none
+	shown   display.Value // nil if the statements have no value
 	left    int           // tensors that were not computed: see tensor.Sum
 	putBack []string
 }
 
-// runOnce runs statements and computes what they make. Variables that they declare are the session's; the
-// value of an expression at their end is shown.
+// runOnce runs statements and computes the tensors that they make. Declared variables belong to the
+// session. The value of a last expression is shown.
 func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 	last := source
 	if declares(source) {
@@ -64,7 +64,7 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 			failed = errors.Join(failed, o.time(func() error {
 				run()
 				if last != "" {
-					return nil // the rest belongs to it
+					return nil // the last expression computes them, within the time
 				}
 				return l.Eval()
 			}))
@@ -90,7 +90,7 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 	})
 }
 
-// time adds the time of a run, with that of the device.
+// time adds the time of a run; the run ends when the device has finished.
 func (o *oneRun) time(run func() error) error {
 	start := time.Now()
 	err := run()
@@ -101,7 +101,7 @@ func (o *oneRun) time(run func() error) error {
 	return err
 }
 
-// line says how long the run took, unless that cannot be true, and what it did.
+// line is the time of the run, unless a check finds it impossible, and a summary of its work.
 func (o *oneRun) line(ctx context.Context) display.Value {
 	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Bytes: o.Bytes(), DType: o.DType}
 	took := units.Duration(o.wall)
@@ -118,7 +118,7 @@ func (o *oneRun) line(ctx context.Context) display.Value {
 	return display.Text(strings.Join(lines, "\n"))
 }
 
-// show is the value of an expression, or nil if there is none to show.
+// show returns the value of an expression for display, or nil if it has no value.
 func (w *work) show(v any) display.Value {
 	list, _ := v.(results)
 	switch {

@@ -12,16 +12,16 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// work is a statement that a magic runs, compiled once.
+// A work is a statement that a magic runs, compiled once.
 type work struct {
 	source  string // as it was typed
 	text    string // as it was compiled
 	stmt    *session.Stmt
-	several bool                      // the value is a list: the results of a call
-	restore func() (changed []string) // puts back what a run has changed; or nil
+	several bool                      // the value is a list of all results of a call
+	restore func() (changed []string) // puts back the variables that a run changed; may be nil
 }
 
-// compile checks and compiles statements or an expression. Of `y := f(x)` the right side is what runs.
+// compile checks and compiles statements or an expression. Of `y := f(x)` only the right side runs.
 func (c *call) compile(source string) (*work, error) {
 	source = strings.TrimSuffix(strings.TrimSpace(source), ";")
 	if _, err := parser.ParseExpr(source); err == nil {
@@ -34,10 +34,11 @@ func (c *call) compile(source string) (*work, error) {
 	return &work{source: source, text: source, stmt: stmt}, err
 }
 
-// maxResults is how many results of a call are looked at.
+// maxResults is the largest number of results that a call of a work may have.
 const maxResults = 5
 
-// compileExpr compiles an expression; one with several results becomes a function that returns all of them.
+// compileExpr compiles an expression. A call with several results becomes a function that returns all of
+// them.
 func (c *call) compileExpr(source string) (*work, error) {
 	stmt, err := c.s.Compile(source)
 	if err != nil || stmt.HasValue() {
@@ -54,7 +55,7 @@ func (c *call) compileExpr(source string) (*work, error) {
 	return &work{source: source, text: source, stmt: stmt}, nil
 }
 
-// parseStatements reads a statement list; it is nil for text that is not Go.
+// parseStatements parses a list of statements. It returns nil for text that is not Go.
 func parseStatements(source string) []ast.Stmt {
 	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
@@ -77,7 +78,8 @@ func onlyDefinition(source string, list []ast.Stmt) string {
 	return source[int(a.Rhs[0].Pos())-1-len(statementsBefore) : int(a.Rhs[0].End())-1-len(statementsBefore)]
 }
 
-// trailingExpr takes a list of statements apart that ends in an expression.
+// trailingExpr splits a list of statements that ends in an expression; both results are empty for other
+// lists.
 func trailingExpr(source string, list []ast.Stmt) (before, last string) {
 	if len(list) < 2 {
 		return "", ""
@@ -90,7 +92,7 @@ func trailingExpr(source string, list []ast.Stmt) (before, last string) {
 	return source[:at], source[at : int(es.End())-1-len(statementsBefore)]
 }
 
-// declares says whether statements declare variables.
+// declares reports whether statements declare variables.
 func declares(source string) bool {
 	return slices.ContainsFunc(parseStatements(source), func(s ast.Stmt) bool {
 		a, ok := s.(*ast.AssignStmt)
@@ -99,8 +101,7 @@ func declares(source string) bool {
 	})
 }
 
-// assignedHere are the variables of the session that statements assign to by themselves, not in a function
-// that they call.
+// assignedHere returns the session variables that the statements assign directly, not through a function.
 func (c *call) assignedHere(source string) (names []string) {
 	for _, s := range parseStatements(source) {
 		ast.Inspect(s, func(n ast.Node) bool {
@@ -132,7 +133,7 @@ type benchCase struct {
 	name, source string
 }
 
-// splitCases reads `name := expr ; name := expr`. A statement without a name is called by its text.
+// splitCases splits `name := expr; name := expr`. The name of a statement without one is its text.
 func splitCases(text string) []benchCase {
 	var cases []benchCase
 	for _, piece := range cell.Split(text) {
@@ -141,7 +142,7 @@ func splitCases(text string) []benchCase {
 	return cases
 }
 
-// named is a statement with its name: that of `name := expr`, or its text.
+// named returns a statement with its name: the name of `name := expr`, or the text.
 func named(source string) benchCase {
 	if list := parseStatements(source); len(list) == 1 {
 		if a, ok := list[0].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
