@@ -133,7 +133,8 @@ func (c *call) measure(ctx context.Context, cases []benchCase) (*measurement, er
 
 // options returns the options of package bench for the flags.
 func (c *call) options() bench.Options {
-	return bench.Options{Time: c.duration("t"), Clock: c.clock}
+	unchecked := c.magic.flag("check") != nil && !c.on("check")
+	return bench.Options{Time: c.duration("t"), Clock: c.clock, Unchecked: unchecked}
 }
 
 // works compiles statements and evaluates the lazy variables that they read.

@@ -2,10 +2,15 @@ package magics_test
 
 import (
 	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -295,26 +300,126 @@ func TestMeasuredValues(t *testing.T) {
 	}
 }
 
-// benchstat reads what -o writes into a .txt.
-func TestBenchmarkFile(t *testing.T) {
+// What -o writes can be read by those for whom it is: benchstat's reader, and those of JSON, CSV and Markdown.
+func TestMeasuredFiles(t *testing.T) {
 	n := simulate(t, quiet)
-	if _, err := n.shown("%bench -t 10m -o out.txt a := spend(3) ; b := spend(6)"); err != nil {
-		t.Fatal(err)
+	type figures = map[string]float64 // seconds by name
+	for _, tt := range []struct {
+		name, cell, file string
+		read             func(text string) (map[string]float64, error)
+		want             figures
+	}{
+		{"benchstat", "%bench -t 10m -o out.txt a := spend(3) ; b := spend(6)", "out.txt", fromBenchfmt, figures{"Work/name=a-2": 15, "Work/name=b-2": 30}},
+		{"JSON", "%bench -t 10m -o out.json a := spend(3) ; b := spend(6)", "out.json", fromJSON, figures{"a": 15, "b": 30}},
+		{"CSV", "%bench -t 10m -o out.csv a := spend(3) ; b := spend(6)", "out.csv", fromCSV, figures{"a": 15, "b": 30}},
+		{"Markdown", "%bench -t 10m -o out.md a := spend(3) ; b := spend(6)", "out.md", fromMarkdown, figures{"a": 15, "b": 30}},
+		{"one statement", "%timeit -t 10m -o one.json spend(3)", "one.json", fromJSON, figures{"spend(3)": 15}},
+		{"a sweep", "%timeit -t 10m -o sweep.csv -sweep n=1,3 spend(n)", "sweep.csv", fromCSV, figures{"spend(n) n=1": 5, "spend(n) n=3": 15}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n.T = t
+			n.shows(tt.cell, "wrote "+tt.file)
+			got, err := tt.read(n.read(tt.file))
+			if err != nil || len(got) != len(tt.want) {
+				t.Fatalf("got %v, %v, want %v", got, err, tt.want)
+			}
+			for name, want := range tt.want {
+				if math.Abs(got[name]-want) > 0.02 {
+					t.Errorf("%s: got %v s, want %v", name, got[name], want)
+				}
+			}
+		})
 	}
+}
+
+func fromBenchfmt(text string) (map[string]float64, error) {
 	got := map[string]float64{}
-	for r := benchfmt.NewReader(strings.NewReader(n.read("out.txt")), "out.txt"); r.Scan(); {
+	for r := benchfmt.NewReader(strings.NewReader(text), "out.txt"); r.Scan(); {
 		switch rec := r.Result().(type) {
 		case *benchfmt.Result:
-			sec, _ := rec.Value("sec/op")
-			got[rec.Name.String()] = sec
-			if rec.GetConfig("cpu") != "Cray-1" {
-				t.Errorf("cpu: %q", rec.GetConfig("cpu"))
+			got[rec.Name.String()], _ = rec.Value("sec/op")
+			if cpu := rec.GetConfig("cpu"); cpu != "Cray-1" {
+				return got, fmt.Errorf("cpu: got %q", cpu)
 			}
 		case *benchfmt.SyntaxError:
-			t.Error(rec)
+			return got, rec
 		}
 	}
-	if len(got) != 2 || math.Abs(got["Work/name=a-2"]-15) > 0.02 || math.Abs(got["Work/name=b-2"]-30) > 0.02 {
-		t.Errorf("got %v, want 15 s and 30 s", got)
+	return got, nil
+}
+
+func fromJSON(text string) (map[string]float64, error) {
+	var c bench.Comparison
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return nil, err
+	}
+	got := map[string]float64{}
+	for _, l := range c.Lines {
+		got[l.Name] = l.Result.Median
+		if l.Result.Machine.CPU != "Cray-1" || len(l.Result.Times) != l.Result.Samples {
+			return got, fmt.Errorf("%s: got %d times of %d samples on %q", l.Name, len(l.Result.Times), l.Result.Samples, l.Result.Machine.CPU)
+		}
+	}
+	return got, nil
+}
+
+func fromCSV(text string) (map[string]float64, error) {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	name, median := slices.Index(rows[0], "name"), slices.Index(rows[0], "median")
+	got := map[string]float64{}
+	for _, row := range rows[1:] {
+		if got[row[name]], err = strconv.ParseFloat(row[median], 64); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
+func fromMarkdown(text string) (map[string]float64, error) {
+	got := map[string]float64{}
+	for _, line := range strings.Split(text, "\n")[2:] {
+		cells := strings.Split(line, "|")
+		if len(cells) < 7 {
+			break // the table is over
+		}
+		took, err := time.ParseDuration(strings.ReplaceAll(strings.TrimSpace(cells[2]), " ", ""))
+		if err != nil {
+			return got, err
+		}
+		got[strings.TrimSpace(cells[1])] = took.Seconds()
+	}
+	return got, nil
+}
+
+// Sides that give other values are named, unless -check=false leaves the values alone; other shapes are named
+// all the same.
+func TestCheck(t *testing.T) {
+	n := simulate(t, quiet)
+	n.shows("func wide(k int) tensor.Tensor { spend(1); return tensor.Full(2, k) }\nfunc off(k int) tensor.Tensor { spend(1); return tensor.Full(3, k) }", "")
+	for _, tt := range []struct {
+		flag, b string
+		want    string
+		checked bool
+	}{
+		{"", "off(3)", "b: gives values that differ by up to 50 % of the largest, and not only by\nrounding, than a", true},
+		{"-check", "off(3)", "b: gives values that differ", true},
+		{"-check=false", "off(3)", "a against itself", false},
+		{"-check=false", "off(4)", "b: gives f32[4], and a f32[3]", false},
+	} {
+		t.Run(tt.flag+" "+tt.b, func(t *testing.T) {
+			n.T = t
+			cell := "%bench -t 10m " + tt.flag + " a := wide(3) ; b := " + tt.b
+			got, err := n.shown(cell)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.contains(cell, got, tt.want)
+			if strings.Contains(got, "values") != tt.checked {
+				t.Errorf("got:\n%s", got)
+			}
+		})
 	}
 }

@@ -37,12 +37,15 @@ func timingMagics() []*Magic {
 		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = m.NewCache()' m.Decode(c, ids)",
 		run:     runTimeit,
 	}, {
-		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
+		Name: "bench", Family: "Timing", Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true,
+		Flags: append(measuringFlags(), Flag{Name: "check", Kind: Switch, Default: "true",
+			Help: "compare the values that the statements give, too (-check=false: not), beside their shapes, types and work"}),
 		Summary: "compare statements, in turn, with the interval of the ratio",
 		Help: "The statements take turns in random order, so that a machine that slows down slows all of them down. The first is\n" +
 			"what the others are compared with, and is timed against itself as well: what it differs from itself by is no\n" +
 			"difference of the others. ~ means that a larger difference than it names is ruled out. -t is for each. Two\n" +
-			"statements cannot have the same name. With -vs each is compared with the one of its name that was saved, which was\n" +
+			"statements cannot have the same name. Sides that do other work than the first, or give other values by more than rounding\n" +
+			"explains, are named; -check=false leaves the values alone, which need to be copied and read for that. With -vs each is compared with the one of its name that was saved, which was\n" +
 			"measured at another time: only larger differences can be told.",
 		Example: "%bench -assert 'fused <= 1.1*plain' fused := x.Mul(2).Exp() ; plain := x.Mul(2).Eval().Exp()\n" +
 			"%bench fused := layer.Forward(x) ; plain := base.Forward(x).Add(x.MatMul(layer.A).MatMul(layer.B).Mul(layer.Scale))",
