@@ -17,9 +17,17 @@ func TestAssertionsEndTheSession(t *testing.T) {
 		{"%timeit -t 300ms -assert 'spin(20000) < 1ns' spin(20000)", "spin(20000) < 1ns: false (spin(20000) takes ", 1},
 		{"%timeit -t 50ms -assert 'spin(10) < short' spin(10)", `-assert: got "short", want a number, a duration, or a case (spin(10)) with a factor`, 1},
 	} {
-		stdout, stderr, code := mcs(t, t.TempDir(), spins+tt.cell+"\n", "run", "-")
-		if text := strings.Join(strings.Fields(stdout+stderr), " "); code != tt.code || !strings.Contains(text, tt.says) {
-			t.Errorf("%s: code %d, want %d with %q in\n%s%s", tt.cell, code, tt.code, tt.says, stdout, stderr)
-		}
+		t.Run(tt.cell, func(t *testing.T) {
+			stdout, stderr, code := mcs(t, t.TempDir(), spins+tt.cell+"\n", "run", "-")
+			if text := strings.Join(strings.Fields(stdout+stderr), " "); code != tt.code || !strings.Contains(text, tt.says) {
+				t.Errorf("mcs run: code %d, want %d with %q in\n%s%s", code, tt.code, tt.says, stdout, stderr)
+			}
+			// A file that is tested allows any figures, and so the same text: an error ends it nevertheless.
+			dir := writeFiles(t, map[string]string{"fast.mcs": spins + "// %%\n" + tt.cell + "\n// > ...\n"})
+			stdout, stderr, code = mcs(t, dir, "", "test", "fast.mcs")
+			if says := "FAIL  fast.mcs"; code != tt.code || strings.Contains(stdout, says) != (code != 0) {
+				t.Errorf("mcs test: code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
+			}
+		})
 	}
 }

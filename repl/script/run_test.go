@@ -71,6 +71,8 @@ func TestRun(t *testing.T) {
 		{"an error ends the run", "show a\n// %%\nfail oops\n// %%\nshow b", "a\n", 2, "oops", 0},
 		{"an expected error does not", "fail oops\n// > oops\nshow b", "oops\nb\n", 2, "", 0},
 		{"expected, with what was printed before", "print a\nfail oops 3\n// > a\n// > oops [number]\nshow b", "a\noops 3\nb\n", 2, "", 0},
+		{"an error that any output would match", "print a\nfail oops\n// > a\n// > ...\nshow b", "a\n", 1, "oops", 0},
+		{"expected between others", "print a\nfail oops 3\n// > ...\n// > oops[..]\n// > ...\nshow b", "a\noops 3\nb\n", 2, "", 0},
 		{"another error than expected", "fail ouch\n// > oops\nshow b", "", 1, "ouch", 0},
 		{"exit", "show a\n// %%\nexit xxx\n// %%\nshow b", "a\n", 2, "", 3},
 		{"a run does not compare output", "show a\n// > b", "a\n", 1, "", 0},
