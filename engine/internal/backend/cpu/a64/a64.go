@@ -1,11 +1,11 @@
 // Package a64 encodes instructions of arm64.
 //
-// Go's assembler lacks most of the vector instructions on floating-point numbers, so the generators of the
-// cpu backend write those as words. They say what they mean in the notation of the architecture's manual,
-// "fmla v0.4s, v1.4s, v2.s[3]", which also stands beside the word as a comment, so that any other assembler
-// can check it: a test does, where there is one.
+// Go's assembler lacks most vector instructions of arm64 on floating-point numbers, so the generators of
+// the cpu backend write them as words. A generator gives an instruction in the notation of the
+// architecture's manual, "fmla v0.4s, v1.4s, v2.s[3]". The generated file has this text as a comment beside
+// the word, so that another assembler can check it. A test does so where the GNU assembler is installed.
 //
-// [Encode] knows the instructions of the table in table.go and no others.
+// [Encode] knows only the instructions in table.go.
 package a64
 
 import (
@@ -15,35 +15,35 @@ import (
 	"strings"
 )
 
-// A form is one line of the table: a pattern of operands and the bits that do not depend on them.
+// A form is one line of the table: a pattern of operands, and the bits that are the same for all operands.
 type form struct {
 	pattern *regexp.Regexp
 	fields  []field
 	bits    uint32
 }
 
-// A field places the number that stands for an operand.
+// A field encodes the number of one operand.
 type field struct {
 	name   string
 	encode func(n int) (uint32, bool)
 }
 
-// at places n < limit, a multiple of unit, from a bit on.
+// at encodes n as n/unit < limit in the bits from bit on; n is a multiple of unit.
 func at(bit, limit, unit int) func(int) (uint32, bool) {
 	return func(n int) (uint32, bool) {
 		return uint32(n/unit) << bit, n >= 0 && n/unit < limit && n%unit == 0
 	}
 }
 
-// signed places −limit ≤ n/unit < limit in as many bits as that takes.
+// signed encodes n as −limit ≤ n/unit < limit in two's complement, in the bits from bit on.
 func signed(bit, limit, unit int) func(int) (uint32, bool) {
 	return func(n int) (uint32, bool) {
 		return uint32(n/unit) & uint32(2*limit-1) << bit, n/unit >= -limit && n/unit < limit && n%unit == 0
 	}
 }
 
-// fields are the names in the table's patterns. A shift is stored with the size of its lanes, so that one
-// number says both; a right shift is counted from twice the size down.
+// fields has the names in the table's patterns. A shift is stored together with the size of its lanes, in
+// one number. A right shift is stored as twice that size less the count.
 var fields = map[string]func(int) (uint32, bool){
 	"d": at(0, 32, 1), "n": at(5, 32, 1), "x": at(5, 31, 1), "m": at(16, 32, 1), "d2": at(10, 32, 1),
 	"nm": func(n int) (uint32, bool) { return uint32(n)<<5 | uint32(n)<<16, n < 32 },
@@ -62,7 +62,7 @@ var fields = map[string]func(int) (uint32, bool){
 
 var placeholder = regexp.MustCompile(`\{\w+\}`)
 
-// forms by mnemonic.
+// forms has the forms of each mnemonic.
 var forms = func() map[string][]form {
 	all := map[string][]form{}
 	for _, t := range table {
@@ -85,8 +85,8 @@ var forms = func() map[string][]form {
 	return all
 }()
 
-// Encode returns the word of an instruction. Numbers are decimal, and operands are separated by a comma and a
-// space.
+// Encode returns the word of an instruction. Numbers are decimal; a comma and a space separate operands.
+// The error says which part of the text is wrong.
 func Encode(text string) (uint32, error) {
 	mnemonic, _, _ := strings.Cut(text, " ")
 	for _, f := range forms[mnemonic] {
@@ -111,8 +111,8 @@ func Encode(text string) (uint32, error) {
 	return 0, fmt.Errorf("a64: %s: no such instruction in the table", text)
 }
 
-// Word returns a line for Go's assembler: the instruction as a word, with its text as a comment. It panics on
-// what Encode refuses.
+// Word returns a line for Go's assembler: the instruction as a word, with its text as a comment. It panics
+// if Encode returns an error.
 func Word(text string) string {
 	w, err := Encode(text)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// assembler is the GNU assembler for arm64, where there is one.
+// assembler is the GNU assembler for arm64, which may be missing.
 const assembler = "aarch64-linux-gnu-as"
 
-// assemble returns the words of instructions as another assembler has them.
+// assemble returns the words of instructions according to the GNU assembler.
 func assemble(t *testing.T, lines []string) []uint32 {
 	t.Helper()
 	if _, err := exec.LookPath(assembler); err != nil {
@@ -48,7 +48,7 @@ func assemble(t *testing.T, lines []string) []uint32 {
 	return words
 }
 
-// examples returns instructions of every form of the table, with the least, the largest and some other value
+// examples returns instructions of every form of the table, with the least, the largest and another value
 // of each field.
 func examples() []string {
 	values := map[string][]int{
@@ -81,7 +81,7 @@ func TestEncodeAgainstAssembler(t *testing.T) {
 	}
 }
 
-// The words in the generated files are those of the instructions beside them.
+// The words in the generated files encode the instructions beside them.
 func TestGeneratedWords(t *testing.T) {
 	files, err := filepath.Glob("../*/*_arm64.s")
 	if err != nil || len(files) == 0 {

@@ -1,7 +1,7 @@
 package a64
 
-// table has the instructions that the generators use; the bits are from the Arm Architecture Reference
-// Manual, with zeros for the operands. A number in braces is one of the fields.
+// table lists the instructions that the generators use. The bits are from the Arm Architecture Reference
+// Manual, with zeros for the operands. A name in braces is one of the fields.
 var table = []struct {
 	text string
 	bits uint32
@@ -68,7 +68,7 @@ var table = []struct {
 	{"shl v{d}.2d, v{n}.2d, #{left64}", 0x4f005400},
 	{"ushr v{d}.2d, v{n}.2d, #{right64}", 0x6f000400},
 
-	// Products of bytes and of bf16 (FEAT_DotProd, FEAT_BF16; the first three are always there).
+	// Products of bytes and of bf16. Those after the first three need FEAT_DotProd or FEAT_BF16.
 	{"smull v{d}.8h, v{n}.8b, v{m}.8b", 0x0e20c000},
 	{"smull2 v{d}.8h, v{n}.16b, v{m}.16b", 0x4e20c000},
 	{"sadalp v{d}.4s, v{n}.8h", 0x4e606800},
@@ -76,7 +76,7 @@ var table = []struct {
 	{"bfdot v{d}.4s, v{n}.8h, v{m}.2h[{i}]", 0x4f40f000},
 	{"bfmmla v{d}.4s, v{n}.8h, v{m}.8h", 0x6e40ec00},
 
-	// Lanes that change their place or size.
+	// Lanes that change their position or size.
 	{"zip1 v{d}.4s, v{n}.4s, v{m}.4s", 0x4e803800},
 	{"zip2 v{d}.4s, v{n}.4s, v{m}.4s", 0x4e807800},
 	{"zip1 v{d}.8h, v{n}.8h, v{m}.8h", 0x4e403800},

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// detectBF16 asks the auxiliary vector that the kernel gives each process, pairs of a tag and a value.
+// detectBF16 reads the auxiliary vector that the kernel gives each process: pairs of a tag and a value.
 func detectBF16() bool {
 	const (
 		hwcap2 = 26

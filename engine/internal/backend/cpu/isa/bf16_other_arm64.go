@@ -2,5 +2,5 @@
 
 package isa
 
-// detectBF16: other systems are not asked yet.
+// detectBF16 returns false: no way to ask other systems is written yet.
 func detectBF16() bool { return false }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// vectorSets are the sets of amd64.
+// vectorSets are the vector sets of amd64.
 var vectorSets = []Set{AVX2, AVX512}
 
 func detect() Set {
@@ -22,13 +22,13 @@ func detect() Set {
 	return Portable
 }
 
-// HasByteDot says whether there are dot products of bytes (AVX512-VNNI).
+// HasByteDot reports whether the processor has dot products of bytes (AVX512-VNNI).
 func HasByteDot() bool { return level == AVX512 && cpu.X86.HasAVX512VNNI }
 
-// HasBF16Dot says whether there are dot products of bf16 (AVX512-BF16).
+// HasBF16Dot reports whether the processor has dot products of bf16 (AVX512-BF16).
 func HasBF16Dot() bool { return level == AVX512 && cpu.X86.HasAVX512BF16 }
 
-// HasTiles says whether the processor has tiles of bf16 (AMX) and the system lets the process use them.
+// HasTiles reports whether the processor has tiles of bf16 (AMX) and the system lets the process use them.
 func HasTiles() bool { return level == AVX512 && grantedTiles() }
 
 var grantedTiles = sync.OnceValue(func() bool {

@@ -4,15 +4,15 @@ package isa
 
 import "golang.org/x/sys/cpu"
 
-// vectorSets are the sets of arm64, of which every processor that Go runs on has NEON.
+// vectorSets are the vector sets of arm64. Every arm64 processor that Go supports has NEON.
 var vectorSets = []Set{NEON}
 
 func detect() Set { return NEON }
 
-// HasByteDot says whether there are dot products of bytes (FEAT_DotProd).
+// HasByteDot reports whether the processor has dot products of bytes (FEAT_DotProd).
 func HasByteDot() bool { return level == NEON && cpu.ARM64.HasASIMDDP }
 
-// HasBF16Dot says whether there are dot products of bf16 (FEAT_BF16).
+// HasBF16Dot reports whether the processor has dot products of bf16 (FEAT_BF16).
 func HasBF16Dot() bool { return level == NEON && hasBF16 }
 
 var hasBF16 = detectBF16()

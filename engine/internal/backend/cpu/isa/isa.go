@@ -1,11 +1,11 @@
-// Package isa says which vector instructions the processor has.
+// Package isa detects the vector instructions of the processor.
 //
-// [Level] is the widest set that the machine runs; the Has functions name what only some processors of a set
-// have. Callers ask once, when they choose their functions, never in a loop. The build tag mcs_portable makes
-// every machine one that has only plain Go.
+// [Level] is the widest set that the machine runs. The Has functions report abilities that only some
+// processors of a set have. Callers ask once, when they choose their functions, never in a loop. With the
+// build tag mcs_portable every machine has plain Go only.
 package isa
 
-// A Set is a set of instructions that kernels are generated for; of those of a processor the wider is the
+// A Set is a set of instructions that kernels are generated for. Of two sets of one processor the wider is
 // larger.
 type Set uint8
 
@@ -24,10 +24,10 @@ func (s Set) String() string { return setNames[s] }
 
 var level = detect()
 
-// Level is the widest set that this processor and system run.
+// Level returns the widest set that this processor and system run.
 func Level() Set { return level }
 
-// Sets returns the sets that may be used, the widest last; the first is Portable.
+// Sets returns the sets that may be used, in order: Portable first, the widest last.
 func Sets() []Set {
 	sets := []Set{Portable}
 	for _, s := range vectorSets {
@@ -38,8 +38,8 @@ func Sets() []Set {
 	return sets
 }
 
-// Limit makes the process use no set wider than s until restore is called. Tests use it to run what other
-// machines would; nothing may be computing meanwhile.
+// Limit makes the process use no set wider than s until restore is called. Tests use it to run the code of
+// other machines. No computation may run during the call.
 func Limit(s Set) (restore func()) {
 	old := level
 	level = min(level, s)

@@ -4,8 +4,8 @@ package isa
 
 import "golang.org/x/sys/unix"
 
-// requestTiles asks the kernel for the right to use tiles, whose 8 KiB it otherwise does not save with a
-// thread.
+// requestTiles asks the kernel for the right to use tiles. Without it the kernel does not save their 8 KiB
+// when it switches threads.
 func requestTiles() bool {
 	const (
 		archReqXcompPerm = 0x1023

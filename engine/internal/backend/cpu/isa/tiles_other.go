@@ -2,5 +2,5 @@
 
 package isa
 
-// requestTiles: other systems are not asked yet.
+// requestTiles returns false: no way to ask other systems is written yet.
 func requestTiles() bool { return false }

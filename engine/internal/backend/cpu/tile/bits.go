@@ -5,8 +5,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 )
 
-// bitcastFunc reads registers as another type of the same size. A narrow float is widened in its register, so
-// its bits are made first.
+// bitcastFunc reads registers as another type of the same size. A narrow float lies widened in its
+// register, so it is narrowed first.
 func bitcastFunc(from, to dtype.Type) vec.Func {
 	if from.Size() != 2 || from == to {
 		return copyFunc(Register(to).Size())
@@ -23,13 +23,13 @@ func bitcastFunc(from, to dtype.Type) vec.Func {
 	return copyFunc(2)
 }
 
-// halfBits and halfValue are the bits of narrow floats, and back.
+// halfBits and halfValue convert narrow floats to their bits, and back.
 var (
 	halfBits  = map[dtype.Type]func(float32) uint16{dtype.F16: dtype.Float32ToF16, dtype.BF16: dtype.Float32ToBF16}
 	halfValue = map[dtype.Type]func(uint16) float32{dtype.F16: dtype.F16ToFloat32, dtype.BF16: dtype.BF16ToFloat32}
 )
 
-// shiftUp moves bits up; a count below 0 moves all of them out.
+// shiftUp shifts left. A count below 0 gives 0.
 func shiftUp[T Integer](a, b T) T {
 	if b < 0 {
 		return 0
@@ -37,7 +37,7 @@ func shiftUp[T Integer](a, b T) T {
 	return a << b
 }
 
-// shiftDown moves bits down and keeps the sign; a count below 0 leaves only that.
+// shiftDown shifts right and keeps the sign. A count below 0 leaves only the sign.
 func shiftDown[T Integer](a, b T) T {
 	if b < 0 {
 		b = 127

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// castFunc converts registers. To f16 and bf16 it rounds, so that a value that was cast there and back has
-// lost what a stored one would have lost.
+// castFunc converts registers. A cast to f16 or bf16 rounds the register, so that it has the value that
+// storing and loading would give.
 func castFunc(from, to dtype.Type) vec.Func {
 	switch Register(from) {
 	case to:
@@ -40,7 +40,7 @@ func castFloat32(from, to dtype.Type) vec.Func {
 	return integers[to].from32
 }
 
-// toInt32 uses the vector function for runs of numbers that an int32 holds, as most do.
+// toInt32 uses the vector function for runs of numbers within int32, as most are.
 func toInt32(d, a, b, c unsafe.Pointer, n int) {
 	const within = 1<<31 - 128 // the largest float32 below 2³¹
 	if vec.MaxOf(a, n) <= within && vec.MinOf(a, n) >= -within {
@@ -62,8 +62,7 @@ func castFloat64(to dtype.Type) vec.Func {
 	return integers[to].from64
 }
 
-// castInteger converts integers of a Go type. A result that is not wider has the lower bits, with a sign or
-// without.
+// castInteger converts integers of a Go type. A result that is not wider keeps the lower bits.
 func castInteger[A Integer](to dtype.Type) vec.Func {
 	switch to {
 	case dtype.F32:
@@ -92,7 +91,7 @@ func castInteger[A Integer](to dtype.Type) vec.Func {
 	return convert[A, uint64]
 }
 
-// convert changes the Go type.
+// convert converts between Go types.
 func convert[A, D Number](d, a, _, _ unsafe.Pointer, n int) {
 	out := unsafe.Slice((*D)(d), n)
 	for i, x := range unsafe.Slice((*A)(a), n) {
@@ -100,7 +99,8 @@ func convert[A, D Number](d, a, _, _ unsafe.Pointer, n int) {
 	}
 }
 
-// truncate cuts floats off to integers that stay within their range; NaN becomes 0.
+// truncate converts floats to integers. Numbers out of range become the nearest integer in range, NaN
+// becomes 0.
 func truncate[A float32 | float64, D Integer](t dtype.Type) vec.Func {
 	low, high := ir.IntRange(t)
 	return func(d, a, _, _ unsafe.Pointer, n int) {
@@ -111,7 +111,7 @@ func truncate[A float32 | float64, D Integer](t dtype.Type) vec.Func {
 				out[i] = 0
 			case f <= float64(low):
 				out[i] = D(low)
-			case f >= float64(high): // of 64 bits, which is one more than high
+			case f >= float64(high): // for 64 bits, high converts to one more than high
 				out[i] = D(high)
 			case f >= 1<<63:
 				out[i] = D(uint64(f))
@@ -122,14 +122,14 @@ func truncate[A float32 | float64, D Integer](t dtype.Type) vec.Func {
 	}
 }
 
-// fillScalar fills a register with a scalar of a command.
+// fillScalar fills a register with a scalar argument of a command.
 func fillScalar(p unsafe.Pointer, reg dtype.Type, v ir.Scalar) {
 	var element [8]byte
 	ir.Append(reg, element[:0], v)
 	fillElement(p, reg, unsafe.Pointer(&element))
 }
 
-// fillElement fills a register with one element of dtype t in memory.
+// fillElement fills a register with the element of dtype t at src.
 func fillElement(p unsafe.Pointer, t dtype.Type, src unsafe.Pointer) {
 	switch t {
 	case dtype.F16:

@@ -11,16 +11,16 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A compiler is a program in the making, with what is known of its values.
+// A compiler holds a program while it is compiled, and facts about its values.
 type compiler struct {
 	spec Spec
 	prog *Program
 	refs map[backend.Ref]value
-	uses map[backend.Ref]int // uses that are still to come
+	uses map[backend.Ref]int // uses that are not compiled yet
 	all  map[backend.Ref]int // uses in the whole program
 	free map[int][]int       // size of a register -> offsets
-	home map[uint16]int      // slot -> size of its register, for those that can be given back
-	outs map[backend.Ref]int // value -> output that it is computed in place of
+	home map[uint16]int      // slot -> size of its register, for registers that can be released
+	outs map[backend.Ref]int // value -> output whose memory it is computed in
 	raw  map[int]uint16      // input -> slot of its elements as stored
 }
 
@@ -63,7 +63,8 @@ func Compile(spec Spec) (*Program, error) {
 	return c.prog, nil
 }
 
-// bindOperands makes slots for given values and outputs, and lets a value be computed where it is stored.
+// bindOperands makes slots for given values and outputs. A value that is stored unchanged is computed in
+// its output's memory.
 func (c *compiler) bindOperands() {
 	for _, r := range c.spec.Given {
 		t := c.dtypeOf(r)
@@ -97,14 +98,14 @@ func (c *compiler) dtypeOf(r backend.Ref) dtype.Type {
 	return in.DType
 }
 
-// slot adds a slot whose register is at offset, or -1 if Run points it somewhere.
+// slot adds a slot whose register is at offset; -1 means that Run sets its pointer.
 func (c *compiler) slot(offset int) uint16 {
 	c.prog.scratch = append(c.prog.scratch, offset)
 	c.prog.slots++
 	return uint16(c.prog.slots - 1)
 }
 
-// register returns a slot with a register for elements of t, if possible one that was released.
+// register returns a slot with a register for elements of t, a released one if possible.
 func (c *compiler) register(t dtype.Type) uint16 {
 	c.prog.tiled = true
 	size := Len * t.Size()
@@ -120,14 +121,14 @@ func (c *compiler) register(t dtype.Type) uint16 {
 	return s
 }
 
-// fixed reserves scratch.
+// fixed reserves size bytes of scratch.
 func (c *compiler) fixed(size int) int {
 	off := c.prog.bytes
 	c.prog.bytes += (size + 63) &^ 63
 	return off
 }
 
-// value returns the value of r, loading an input when it is first wanted.
+// value returns the value of r. The first use of an input loads it.
 func (c *compiler) value(r backend.Ref) value {
 	v, ok := c.refs[r]
 	if !ok {
@@ -138,7 +139,7 @@ func (c *compiler) value(r backend.Ref) value {
 	return v
 }
 
-// done counts one use of r; after the last one its register is free.
+// done counts one use of r. The last use releases the register of r.
 func (c *compiler) done(r backend.Ref) {
 	c.uses[r]--
 	slot := c.refs[r].slot
@@ -148,8 +149,8 @@ func (c *compiler) done(r backend.Ref) {
 	}
 }
 
-// load makes an input's value: filled once if it is one element, else read in each Run, and widened if it is
-// f16 or bf16.
+// load makes the value of an input. An input of one element fills a register once; others are read in each
+// Run. f16 and bf16 are widened.
 func (c *compiler) load(i int) value {
 	in := &c.spec.Group.Inputs[i]
 	reg := Register(in.DType)
@@ -169,11 +170,11 @@ func (c *compiler) load(i int) value {
 	return value{s, in.DType}
 }
 
-// stored returns the slot of an input's elements as they are in memory.
+// stored returns the slot of the elements of an input as they are in memory.
 func (c *compiler) stored(i int, w walk) uint16 { return c.storedInto(i, w, -1) }
 
-// storedInto is stored for an input that is also an output, where its elements are gathered; into is -1 for
-// none.
+// storedInto is stored for an input that is also output number into: the elements are gathered in the
+// output. An into of -1 means no output.
 func (c *compiler) storedInto(i int, w walk, into int) uint16 {
 	if s, ok := c.raw[i]; ok {
 		return s
@@ -227,11 +228,11 @@ func (c *compiler) inst(i int) error {
 	return nil
 }
 
-// doubleWork is how much more an operation on float64, which is plain Go, takes than one on float32.
+// doubleWork is the cost of an operation on float64, which is plain Go, relative to one on float32.
 const doubleWork = 8
 
-// call emits fn on args. It loads all of them before it releases the first, so that no register is used again
-// too early; the result may take the register of an argument that is used for the last time.
+// call emits fn on args. It loads all of them before it releases the first, so that none of their registers
+// is used again too early. The result may take the register of an argument that has no later use.
 func (c *compiler) call(self backend.Ref, fn vec.Func, args ...backend.Ref) {
 	var slots [3]uint16
 	for k, r := range args {
@@ -246,7 +247,8 @@ func (c *compiler) call(self backend.Ref, fn vec.Func, args ...backend.Ref) {
 	c.refs[self] = value{d, t}
 }
 
-// target returns the slot for the result of an instruction: its place in memory if it is stored as computed.
+// target returns the slot for the result of an instruction: its output's memory, if it is stored unchanged,
+// or a register.
 func (c *compiler) target(self backend.Ref, t dtype.Type) uint16 {
 	if o, ok := c.outs[self]; ok {
 		return c.prog.outs[o].slot
@@ -254,7 +256,7 @@ func (c *compiler) target(self backend.Ref, t dtype.Type) uint16 {
 	return c.register(Register(t))
 }
 
-// function chooses the vector function of an elementwise instruction.
+// function returns the vector function of an elementwise instruction.
 func (c *compiler) function(in *backend.Inst) (vec.Func, error) {
 	if len(in.Args) == 0 || len(in.Args) > 3 {
 		return nil, fmt.Errorf("%v: got %d operands, want an elementwise op", in.Op, len(in.Args))
@@ -267,7 +269,7 @@ func (c *compiler) function(in *backend.Inst) (vec.Func, error) {
 	return fn, nil
 }
 
-// fuses says whether instruction i is a product that the one addition which uses it takes over.
+// fuses reports whether instruction i is a product whose only use is an addition that computes it too.
 func (c *compiler) fuses(i int) bool {
 	for _, j := range c.spec.Insts {
 		if j <= i {
@@ -284,7 +286,7 @@ func (c *compiler) fuses(i int) bool {
 	return false
 }
 
-// fusedMulAdd returns the product and the other operand if in is an addition that can be a fused
+// fusedMulAdd returns the product and the other operand, if in is an addition that can be a fused
 // multiply-add.
 func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backend.Ref, ok bool) {
 	if in.Op != ir.Add || Register(in.DType) != dtype.F32 {
@@ -319,7 +321,7 @@ func (c *compiler) isOut(r backend.Ref) bool {
 	return false
 }
 
-// computed says whether instruction i belongs to the program.
+// computed reports whether instruction i belongs to the program.
 func (c *compiler) computed(i int) bool {
 	for _, j := range c.spec.Insts {
 		if j == i {
@@ -329,7 +331,7 @@ func (c *compiler) computed(i int) bool {
 	return false
 }
 
-// storeOuts copies or narrows the outputs that were not computed in place.
+// storeOuts copies or converts the outputs that are not computed in place.
 func (c *compiler) storeOuts() error {
 	for i, o := range c.spec.Outs {
 		t := c.dtypeOf(o.Value)
@@ -360,7 +362,7 @@ func (c *compiler) storeOuts() error {
 	return nil
 }
 
-// storeFunc returns what stores an output as it was computed.
+// storeFunc returns the function that stores an output in the dtype in which it is computed.
 func storeFunc(o Out) vec.Func {
 	if o.Stream {
 		return func(d, a, _, _ unsafe.Pointer, n int) { vec.StreamTo(d, a, n) }
@@ -368,7 +370,7 @@ func storeFunc(o Out) vec.Func {
 	return copyFunc(o.DType.Size())
 }
 
-// viewOf returns the input of the program that output number n is, element for element as stored, or -1.
+// viewOf returns the input that output number n repeats, element for element as stored, or -1.
 func (c *compiler) viewOf(o Out, n int) int {
 	i, ok := o.Value.Input()
 	if !ok || c.spec.Group.Inputs[i].DType != o.DType || c.spec.Group.Inputs[i].Buf < 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// doubleFuncs are the functions of float64 registers that Go's math has or that are made of it.
+// doubleFuncs are the functions of float64 that exist in package math, or are composed of its functions.
 var doubleFuncs = map[ir.Op]func(float64) float64{
 	ir.Neg: func(x float64) float64 { return -x }, ir.Abs: math.Abs, ir.Sign: signFloat,
 	ir.Floor: math.Floor, ir.Ceil: math.Ceil, ir.Round: math.RoundToEven,
@@ -26,7 +26,7 @@ func geluTanh(x float64) float64 {
 	return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 }
 
-// signFloat keeps a zero's sign, and NaN.
+// signFloat returns the sign of x; zeros and NaN are returned unchanged.
 func signFloat(x float64) float64 {
 	if x == 0 || x != x {
 		return x

@@ -20,7 +20,7 @@ var floatFuncs = map[ir.Op]vec.ID{
 }
 
 // funcOf returns the function of an elementwise op whose last operand has dtype arg and whose result has
-// dtype result, or nil if there is none.
+// dtype result; nil if it does not exist.
 func funcOf(op ir.Op, attr ir.Attr, arg, result dtype.Type) vec.Func {
 	switch op {
 	case ir.Cast:
@@ -44,7 +44,7 @@ type Integer interface {
 	uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64
 }
 
-// Number are the Go types of registers; Bool's is uint8, and F16 and BF16 have that of F32.
+// Number are the Go types of registers. Bool has uint8; F16 and BF16 have float32.
 type Number interface{ Integer | float32 | float64 }
 
 // integers are the functions of registers of integers and Bool.
@@ -56,7 +56,7 @@ var integers = [...]integerFuncs{
 	dtype.U64: integersOf[uint64](dtype.U64), dtype.I64: integersOf[int64](dtype.I64),
 }
 
-// integerFuncs is what one integer type needs.
+// integerFuncs are the functions of one integer type.
 type integerFuncs struct {
 	function       func(op ir.Op) vec.Func
 	cast           func(to dtype.Type) vec.Func
@@ -84,7 +84,7 @@ func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
 	return nil
 }
 
-// modFloat has the sign of the divisor, as NumPy's remainder.
+// modFloat returns the remainder with the sign of the divisor, as NumPy does.
 func modFloat[T float32 | float64](a, b T) T {
 	m := math.Mod(float64(a), float64(b))
 	switch {
@@ -129,7 +129,7 @@ func intFunc[T Integer](op ir.Op) vec.Func {
 	return numberFunc[T](op)
 }
 
-// numberFunc returns the function of an op that is the same for integers and float64, or nil.
+// numberFunc returns the function of an op that is the same for integers and float64; nil for other ops.
 func numberFunc[T Number](op ir.Op) vec.Func {
 	switch op {
 	case ir.Add:
@@ -192,7 +192,7 @@ func signInt[T Integer](a T) T {
 	return 0
 }
 
-// divInt rounds down, as NumPy's floor_divide; division by zero gives 0.
+// divInt rounds down, as NumPy's floor_divide. Division by zero gives 0.
 func divInt[T Integer](a, b T) T {
 	if b == 0 {
 		return 0
@@ -204,7 +204,7 @@ func divInt[T Integer](a, b T) T {
 	return q
 }
 
-// modInt has the sign of the divisor; the remainder by zero is 0.
+// modInt returns the remainder with the sign of the divisor. The remainder by zero is 0.
 func modInt[T Integer](a, b T) T {
 	if b == 0 {
 		return 0
@@ -216,7 +216,8 @@ func modInt[T Integer](a, b T) T {
 	return r
 }
 
-// powInt wraps around; a negative exponent gives the exact value truncated: 1 and -1 stay, others are 0.
+// powInt wraps around. A negative exponent gives the exact value, truncated: 1 and -1 stay, other bases
+// give 0.
 func powInt[T Integer](a, b T) T {
 	if b < 0 {
 		switch {
@@ -258,8 +259,8 @@ func binary[A, D any](f func(a, b A) D) vec.Func {
 	}
 }
 
-// The most frequent functions are loops of their own: a call for each element would cost several times the
-// work.
+// The most frequent functions are written as loops, because a call for each element would cost several
+// times their work.
 
 func addNumbers[T Number](d, a, b, _ unsafe.Pointer, n int) {
 	out, y := unsafe.Slice((*T)(d), n), unsafe.Slice((*T)(b), n)

@@ -2,8 +2,8 @@ package tile
 
 import "github.com/mcs-notebook/mcs/engine/internal/ir"
 
-// A walk is how an input's elements lie, seen from linear indices of the iteration space: the fewest
-// dimensions that express it, outermost first. A walk without dimensions has one element for all indices.
+// A walk is the layout of an input, addressed by linear indices of the iteration space. It has as few
+// dimensions as possible, outermost first. A walk without dimensions has the same element for all indices.
 type walk struct {
 	dims []dim
 }
@@ -12,11 +12,11 @@ type dim struct {
 	size, stride int
 }
 
-// contiguous says whether the element of linear index i is element i in memory.
+// contiguous reports whether the element of linear index i is element i in memory.
 func (w walk) contiguous() bool { return len(w.dims) == 1 && w.dims[0].stride == 1 }
 
-// makeWalk broadcasts a layout to shape (before perm: axis i of shape is axis perm[i] of the layout) and
-// merges dimensions.
+// makeWalk broadcasts a layout to a shape and merges dimensions. Axis i of shape is axis perm[i] of the
+// layout.
 func makeWalk(l ir.Layout, shape, perm []int) walk {
 	var w walk
 	flat := true

@@ -2,11 +2,11 @@ package tile
 
 import "unsafe"
 
-// watched is after how much work Run asks whether to go on, some 0.3 ms.
+// watched is the amount of work after which Run asks whether to go on: some 0.3 ms.
 const watched = 1 << 20
 
-// Run evaluates linear indices start to start+n. Stretches longer than [Len] are cut into tiles. When what
-// [State.Watch] set says so, it ends early.
+// Run evaluates the n linear indices from start on. Runs longer than [Len] are cut into tiles. Run returns
+// early if the function given to [State.Watch] says so.
 func (s *State) Run(start, n int) {
 	step := max(Len, watched/(1+s.prog.work)&^(Len-1))
 	for ; n > step; n -= step {
@@ -31,15 +31,15 @@ func (s *State) run(start, n int) {
 	}
 }
 
-// Reserve says that Fetch will be asked for up to n elements of each output.
+// Reserve announces calls of Fetch for up to n elements.
 func (s *State) Reserve(n int) {
 	s.max = n
 	s.fetch = make([]unsafe.Pointer, len(s.outs))
 	s.room = make([]unsafe.Pointer, len(s.outs))
 }
 
-// buffer returns the memory for output i of Fetch, made when it is first wanted: often all outputs are found
-// in place.
+// buffer returns the memory for output i of Fetch. It is allocated on first use, because Fetch often finds
+// all outputs in place.
 func (s *State) buffer(i int) unsafe.Pointer {
 	if s.room[i] == nil {
 		mem := make([]uint64, s.max*int(s.prog.outs[i].size)/8+9)
@@ -48,8 +48,8 @@ func (s *State) buffer(i int) unsafe.Pointer {
 	return s.room[i]
 }
 
-// View returns where linear indices start to start+n of output i lie in an input, as they would be stored, or
-// nil if they have to be computed or gathered.
+// View returns the address of the n elements of output i from linear index start on, if an input holds them
+// in the form in which they would be stored. It returns nil if they have to be computed or gathered.
 func (s *State) View(i, start, n int) unsafe.Pointer {
 	if in := s.prog.views[i]; in >= 0 {
 		p, _ := s.inPlace(in, start, n)
@@ -58,9 +58,9 @@ func (s *State) View(i, start, n int) unsafe.Pointer {
 	return nil
 }
 
-// Fetch evaluates linear indices start to start+n, as many as were reserved at most, and returns where each
-// output's elements are: in the state's own memory, or in an input that holds them as they are wanted. They
-// are valid until the next call; callers do not write there.
+// Fetch evaluates n linear indices from start on, at most as many as were reserved. It returns the address
+// of each output's elements: in the state's memory, or in an input that holds them already. They are valid
+// until the next call. Callers do not write to them.
 func (s *State) Fetch(start, n int) []unsafe.Pointer {
 	computed := false
 	for i := range s.fetch {
@@ -107,7 +107,7 @@ func (s *State) tile(start, n int) {
 	}
 }
 
-// locate decomposes a linear index of input i into s.coord and returns the element's offset.
+// locate decomposes a linear index of input i into s.coord and returns the offset of the element.
 func (s *State) locate(i, start int) int {
 	dims := s.prog.inputs[i].walk.dims
 	offset := 0
@@ -121,7 +121,7 @@ func (s *State) locate(i, start int) int {
 	return offset + start*dims[0].stride
 }
 
-// inPlace returns where elements start to start+n of input i lie if they lie in one piece.
+// inPlace returns the address of n elements of input i from start on, if they are contiguous.
 func (s *State) inPlace(i, start, n int) (p unsafe.Pointer, offset int) {
 	in := &s.prog.inputs[i]
 	if in.walk.contiguous() {
@@ -135,7 +135,7 @@ func (s *State) inPlace(i, start, n int) (p unsafe.Pointer, offset int) {
 	return nil, offset
 }
 
-// gatherOut brings elements of input i to the output that it is.
+// gatherOut gathers elements of input i in the output that repeats it.
 func (s *State) gatherOut(i int, out unsafe.Pointer, start, n int) {
 	in := &s.prog.inputs[i]
 	s.gather(i, out, start, n)
@@ -145,8 +145,8 @@ func (s *State) gatherOut(i int, out unsafe.Pointer, start, n int) {
 	}
 }
 
-// gather brings elements of input i into a register, or points the slot at memory where they lie in one
-// piece.
+// gather copies elements of input i into a register, or points the slot at memory where they are
+// contiguous.
 func (s *State) gather(i int, reg unsafe.Pointer, start, n int) {
 	in := &s.prog.inputs[i]
 	p, offset := s.inPlace(i, start, n)
@@ -184,7 +184,7 @@ func (s *State) gather(i int, reg unsafe.Pointer, start, n int) {
 	}
 }
 
-// copyRun copies n elements of size bytes that lie stride elements apart.
+// copyRun copies n elements of size bytes from addresses that are stride elements apart.
 func copyRun(d, src unsafe.Pointer, stride, n int, size uintptr) {
 	switch size {
 	case 1:

@@ -1,13 +1,14 @@
 // Package tile runs elementwise instructions over tiles of [Len] elements.
 //
 // [Compile] turns the elementwise part of a group into a [Program]: a list of vector functions over
-// registers, each a tile that stays in the first-level cache. A [State] is a program bound to the memory of
-// one launch, with registers of its own; each worker has one. [State.Run] evaluates a stretch of the
-// iteration space, given as a range of linear (C order) indices, so one program serves a map over everything,
-// the rows of a softmax, and the part of a matmul's result that was just finished.
+// registers. A register is a tile that stays in the first-level cache. A [State] is a program bound to the
+// memory of one launch, with registers of its own; each worker has one. [State.Run] evaluates a range of
+// linear (C order) indices of the iteration space. So one program serves a map over all elements, the rows
+// of a softmax, and a finished part of a matmul's result.
 //
 // Registers hold float32 for f16 and bf16, and the dtype itself for all others. f16 and bf16 are converted
-// where they are loaded and stored: arithmetic is float32 and rounds to the storage type once, at the end.
+// when they are loaded and stored: arithmetic is in float32, and only the final result is rounded to the
+// storage type.
 //
 // Reading order: tile.go, compile.go, layout.go, run.go, funcs.go, double.go.
 package tile
@@ -21,28 +22,28 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Len is the number of elements in a tile. 256 float32 keep a dozen registers in a 32 KiB cache and let the
-// hardware's prefetchers see long streams.
+// Len is the number of elements in a tile. A dozen registers of 256 float32 fit a 32 KiB cache, and the
+// streams are long enough for the hardware's prefetchers.
 const Len = 256
 
-// A Spec says which part of a group a program computes.
+// A Spec selects the part of a group that a program computes.
 type Spec struct {
 	Group *backend.Group
 	Shape []int // the iteration space; linear indices run over it in C order
-	// Perm says which axis of the group's shapes is axis i of Shape; nil leaves them as they are. Inputs of
-	// lower rank or with length-1 axes are broadcast to the space first, so Perm has as many axes as Shape.
+	// Perm gives the axis of the group's shapes for axis i of Shape; nil keeps their order. Inputs of lower
+	// rank or with axes of length 1 are broadcast to the space first, so Perm has as many axes as Shape.
 	Perm  []int
 	Insts []int         // instructions of the group, in order, all elementwise
-	Given []backend.Ref // values that the caller provides as runs of their register type
+	Given []backend.Ref // values that the caller provides, as runs of their register type
 	Outs  []Out
 }
 
-// An Out is a result of a program: a value and the dtype in which it is stored. Giving [Register] of the
-// value's dtype leaves it as it is computed.
+// An Out is a result of a program: a value, and the dtype in which it is stored. With [Register] of the
+// value's dtype it is stored as it was computed.
 type Out struct {
 	Value  backend.Ref
 	DType  dtype.Type
-	Stream bool // f32 that goes past the caches, see vec.StreamTo
+	Stream bool // f32 stored past the caches, see vec.StreamTo
 }
 
 // Register returns the dtype of the register in which values of t are computed.
@@ -53,19 +54,19 @@ func Register(t dtype.Type) dtype.Type {
 	return t
 }
 
-// A Program is compiled elementwise code; it is immutable and may be used by several workers.
+// A Program is compiled elementwise code. It is immutable, so several workers may use it.
 type Program struct {
 	inputs  []input
 	consts  []constant
 	slots   int    // number of pointers in a State
-	scratch []int  // byte offset of the register of a slot, or -1 where Run sets the pointer
-	bytes   int    // scratch in all
+	scratch []int  // byte offset of a slot's register, or -1 where Run sets the pointer
+	bytes   int    // total size of scratch
 	code    []step // in order
-	work    int    // of the code for an element, where a vector instruction on float32 is 1
+	work    int    // cost for each element; a vector instruction on float32 costs 1
 	given   []operand
 	outs    []operand
-	views   []int // for each output the input that it is, as stored, or -1
-	tiled   bool  // registers limit a step to Len elements; otherwise it goes from memory to memory in one piece
+	views   []int // for each output the input that it repeats, as stored, or -1
+	tiled   bool  // steps use registers, so they take at most Len elements; otherwise a step takes a whole run
 }
 
 // A step calls fn on slots.
@@ -74,13 +75,13 @@ type step struct {
 	d, a, b, c uint16
 }
 
-// An operand is a slot over memory that the caller provides.
+// An operand is a slot whose memory the caller provides.
 type operand struct {
 	slot uint16
 	size uintptr
 }
 
-// An input is read from memory in each Run.
+// An input is an operand that each Run reads.
 type input struct {
 	slot    uint16
 	size    uintptr
@@ -88,11 +89,11 @@ type input struct {
 	offset  int // elements
 	walk    walk
 	scratch int
-	block   int // byte offset of BlockRows tiles of a transposed input, or -1
-	into    int // output that the input is, as stored, so that it is gathered there; or -1
+	block   int // byte offset of BlockRows tiles for a transposed input, or -1
+	into    int // output that repeats the input, as stored, so that it is gathered there; or -1
 }
 
-// A constant fills its register once when a State is bound.
+// A constant fills its register once, when a State is bound.
 type constant struct {
 	slot   uint16
 	dtype  dtype.Type
@@ -106,20 +107,20 @@ type State struct {
 	prog  *Program
 	ptr   []unsafe.Pointer
 	in    []unsafe.Pointer // element zero of each input
-	have  []held           // which block of each input was transposed last
+	have  []held           // the transposed block of each input
 	given []anchored
 	outs  []anchored
 	coord []int
 	regs  unsafe.Pointer // aligned start of mem
 	mem   []uint64
 	fetch []unsafe.Pointer
-	room  []unsafe.Pointer // for results of Fetch
-	max   int              // elements in each
+	room  []unsafe.Pointer // memory for results of Fetch
+	max   int              // elements in each of them
 
 	stopped func() bool
 }
 
-// anchored memory holds linear index at at p.
+// anchored memory has linear index at at address p.
 type anchored struct {
 	p  unsafe.Pointer
 	at int
@@ -167,7 +168,7 @@ func (s *State) Bind(bufs [][]byte, scalars []ir.Scalar) {
 	}
 }
 
-// Release forgets the memory that the state was bound to, so that it keeps nothing alive.
+// Release drops the pointers to the memory that the state was bound to, so that the collector can free it.
 func (s *State) Release() {
 	clear(s.in)
 	clear(s.given)
@@ -181,13 +182,13 @@ func (s *State) Release() {
 	}
 }
 
-// Watch lets long runs ask, now and then, whether they should end early.
+// Watch gives long runs a function to call now and then; they end early if it returns true.
 func (s *State) Watch(stopped func() bool) { s.stopped = stopped }
 
-// SetGiven says where given value i is: p is the address of linear index at, and later ones follow.
+// SetGiven sets the memory of given value i: p is the address of linear index at, and later ones follow.
 func (s *State) SetGiven(i int, p unsafe.Pointer, at int) { s.given[i] = anchored{p, at} }
 
-// SetOut says where output i goes: p is the address of linear index at, and later ones follow.
+// SetOut sets the memory of output i: p is the address of linear index at, and later ones follow.
 func (s *State) SetOut(i int, p unsafe.Pointer, at int) { s.outs[i] = anchored{p, at} }
 
 // Align rounds an address up to a multiple of 64 bytes.

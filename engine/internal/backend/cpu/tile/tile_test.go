@@ -13,7 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Random programs over random layouts agree with an evaluator that works element by element in float64.
+// Random programs over random layouts agree with an evaluator that computes each element in float64.
 func TestRandomPrograms(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -31,7 +31,7 @@ type testCase struct {
 	shape   []int // before Perm
 	bufs    [][]byte
 	scalars []ir.Scalar
-	given   []float64 // the given value, if there is one
+	given   []float64 // the given value, if the program has one
 }
 
 func randomCase(rng *rand.Rand) *testCase {
@@ -52,7 +52,7 @@ func randomCase(rng *rand.Rand) *testCase {
 	for range 1 + rng.IntN(5) {
 		c.addInput(rng)
 	}
-	if rng.IntN(3) == 0 { // a value from outside: instruction 0
+	if rng.IntN(3) == 0 { // a given value: instruction 0
 		g.Insts = append(g.Insts, backend.Inst{Op: ir.MatMul, DType: dtype.F32, Shape: c.shape})
 		c.spec.Given = []backend.Ref{{Index: 0}}
 		for range size(c.shape) {
@@ -84,7 +84,7 @@ func (c *testCase) dtype(r backend.Ref) dtype.Type {
 	return c.spec.Group.Insts[r.Index].DType
 }
 
-// exactTypes are the types whose numbers the evaluator has: all but U64, whose differences wrap beyond 2⁵³.
+// exactTypes are all types but U64, whose differences wrap beyond 2⁵³, where float64 is not exact.
 var exactTypes = slices.DeleteFunc(dtype.All(), func(t dtype.Type) bool { return t == dtype.U64 })
 
 // addInput adds a scalar, or memory with a layout: contiguous, transposed, broadcast, reversed, sliced.
@@ -158,7 +158,7 @@ func readElement(b []byte, t dtype.Type, i int) float64 {
 	return ir.Convert(ir.Load(t, b[i*t.Size():]), t, dtype.F64).F
 }
 
-// anyRef picks a value of a dtype, or of any.
+// anyRef returns a random value of dtype t, or of any dtype.
 func (c *testCase) anyRef(rng *rand.Rand, t dtype.Type) backend.Ref {
 	var all []backend.Ref
 	for i := range c.spec.Group.Inputs {
@@ -176,7 +176,7 @@ func (c *testCase) anyRef(rng *rand.Rand, t dtype.Type) backend.Ref {
 	return backend.Ref{Index: -1 << 20}
 }
 
-// addInst applies a random op to values that there are; casts bring types together.
+// addInst applies a random op to values of the program. Casts give them a common type.
 func (c *testCase) addInst(rng *rand.Rand) {
 	g := c.spec.Group
 	a := c.anyRef(rng, dtype.Invalid)
@@ -258,7 +258,7 @@ func (c *testCase) compare(outs [][]byte, n int) error {
 	return nil
 }
 
-// elementAt is the C-order index, in the group's shape, of linear index i of the program's space.
+// elementAt converts linear index i of the program's space to the C-order index in the group's shape.
 func (c *testCase) elementAt(i int) int {
 	index := make([]int, len(c.shape))
 	for a := len(c.spec.Shape) - 1; a >= 0; a-- {
@@ -276,8 +276,8 @@ func (c *testCase) elementAt(i int) int {
 	return at
 }
 
-// An evaluator computes one element from the definition. It is unsure of a result that hangs on a rounding
-// error.
+// An evaluator computes one element from the definition. It marks a result as unsure if a rounding error
+// could change it.
 type evaluator struct {
 	c       *testCase
 	element int
@@ -384,7 +384,7 @@ func apply(in *backend.Inst, x []float64) float64 {
 	panic(in.Op)
 }
 
-// Without instructions a program hands out the input's own memory.
+// A program without instructions returns the memory of its input.
 func TestFetchFindsInputsInPlace(t *testing.T) {
 	memory := make([]byte, 4*600)
 	in := backend.Input{DType: dtype.F32, Layout: ir.Layout{Shape: []int{3, 200}, Stride: []int{200, 1}}}

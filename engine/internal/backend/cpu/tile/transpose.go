@@ -6,30 +6,31 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// An input whose neighbours along the inner dimension lie far apart, while those along the next dimension lie
-// side by side, is read column by column: a cache line holds elements of many rows and one of each. So such
-// an input is read a block of rows at a time, transposed into the state's own memory, and the next rows find
-// theirs there. That helps only if rows of a block are evaluated one after the other, tile under tile:
-// [Program.BlockWidth] tells callers.
+// Some inputs are nearly transposed: neighbours along the inner dimension are far apart in memory, and
+// neighbours along the next dimension are side by side. A row of such an input touches a cache line for
+// each element. So a block of rows is read at once and transposed into memory of the state, where the next
+// rows find their elements. This helps only if the rows of a block are evaluated one after the other, tile
+// by tile: [Program.BlockWidth] tells callers.
 
-// BlockRows is how many rows are transposed together: a cache line of float32.
+// BlockRows is the number of rows that are transposed together: the float32 in a cache line.
 const BlockRows = 16
 
-// minTransposed is the shortest run that is worth a block.
+// minTransposed is the shortest run for which a block is transposed.
 const minTransposed = 8
 
-// held names a block that was transposed: elements [first, first+n) of rows from row on. An n of 0 is none.
+// A held is the transposed block of an input: n elements of its rows, from element first and row row on;
+// none if n is 0.
 type held struct {
 	row, first, n int
 }
 
-// transposed says whether w is read in blocks.
+// transposed reports whether w is read in blocks.
 func (w walk) transposed() bool {
 	k := len(w.dims)
 	return k >= 2 && w.dims[k-2].stride == 1 && w.dims[k-1].stride > 1 && w.dims[k-2].size > 1 && w.dims[k-1].size > 1
 }
 
-// transposeBlock reserves a block for a transposed input.
+// transposeBlock reserves memory for a block of a transposed input.
 func (c *compiler) transposeBlock(w walk, size int) int {
 	if !w.transposed() {
 		return -1
@@ -38,8 +39,8 @@ func (c *compiler) transposeBlock(w walk, size int) int {
 	return c.fixed(BlockRows * Len * size)
 }
 
-// BlockWidth returns the length of rows of the iteration space that should be evaluated in blocks of
-// [BlockRows], tile under tile, or 0 if the order does not matter.
+// BlockWidth returns the length of the rows that should be evaluated in blocks of [BlockRows], tile by
+// tile; 0 if the order does not matter.
 func (p *Program) BlockWidth() int {
 	for i := range p.inputs {
 		if in := &p.inputs[i]; in.block >= 0 {
@@ -49,8 +50,8 @@ func (p *Program) BlockWidth() int {
 	return 0
 }
 
-// fromBlock returns elements start to start+n of transposed input i, which all lie in one row. s.coord holds
-// the place of start, whose offset is given.
+// fromBlock returns n elements of transposed input i from linear index start on; they are in one row.
+// s.coord holds the coordinates of start, offset its offset in memory.
 func (s *State) fromBlock(i, offset, n int) unsafe.Pointer {
 	in := &s.prog.inputs[i]
 	dims := in.walk.dims
@@ -58,7 +59,7 @@ func (s *State) fromBlock(i, offset, n int) unsafe.Pointer {
 	row, first := s.coord[k], s.coord[k+1]
 	within := row % BlockRows
 	block := unsafe.Add(s.regs, in.block)
-	// The offset of the block's first element names the block, outer dimensions included.
+	// The offset of its first element identifies a block, outer dimensions included.
 	want := held{offset - within, first, n}
 	if have := s.have[i]; have != want {
 		rows := min(BlockRows, dims[k].size-(row-within))
@@ -68,8 +69,8 @@ func (s *State) fromBlock(i, offset, n int) unsafe.Pointer {
 	return unsafe.Add(block, uintptr(within*Len)*in.size)
 }
 
-// transpose writes n elements of each of rows rows, Len apart; in src a row's elements lie stride apart and
-// those of the rows side by side.
+// transpose writes n elements of each row to dst, the rows Len elements apart. In src the elements of a row
+// are stride apart, and rows are side by side.
 func transpose(d, src unsafe.Pointer, stride, rows, n int, size uintptr) {
 	switch size {
 	case 1:

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Functions on runs that stay in the first-level cache: GB/s of everything that is read and written.
+// BenchmarkFunctions reports the GB/s, read and written, of functions on runs in the first-level cache.
 func BenchmarkFunctions(b *testing.B) {
 	const n = 1024
 	x := make([]float32, 16*n)

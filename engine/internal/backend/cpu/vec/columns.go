@@ -5,23 +5,22 @@ import (
 	"unsafe"
 )
 
-// ColumnsApart is how far apart, in elements, rows lie of the matrices whose columns the functions below go
-// down.
+// ColumnsApart is the distance of two rows, in elements, of a matrix for the functions of columns below.
 const ColumnsApart = 48
 
-// Functions on 16 columns of n rows that lie ColumnsApart elements apart. most, shift, total and s have 16
-// elements, one a column. They are for attention, whose scores lie so that a query is a column: they can then
-// be multiplied as they are.
+// The functions below work on 16 columns of n rows, which lie ColumnsApart elements apart. most, shift,
+// total and s have 16 elements, one for each column. They serve attention: there a column holds the scores
+// of one query, so that a product can read the scores where they are.
 var (
-	// MaxColumns sets most to the greatest of itself and the numbers of the column; NaN is passed over.
+	// MaxColumns sets most to the maximum of itself and the numbers of the column. It ignores NaN.
 	MaxColumns = maxColumnsGo
-	// ExpColumns sets x = exp(x−shift) and adds the column's sum to total. x−shift is at most 89.
+	// ExpColumns sets x = exp(x−shift) and adds the sum of the column to total. x−shift is at most 89.
 	ExpColumns = expColumnsGo
 	// ScaleColumns sets x = x·s.
 	ScaleColumns = scaleColumnsGo
 )
 
-// rowOf is row i of a matrix, 16 elements of it.
+// rowOf returns row i of a matrix, 16 elements.
 func rowOf(x unsafe.Pointer, i int) []float32 { return floats(unsafe.Add(x, 4*ColumnsApart*i), 16) }
 
 func maxColumnsGo(most, x unsafe.Pointer, n int) {

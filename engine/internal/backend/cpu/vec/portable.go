@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// portable holds every Func in plain Go, computed in float64 where float32 would lose digits.
+// portable holds each Func in plain Go. It computes in float64 where float32 would lose digits.
 var portable = [NumIDs]Func{
 	Neg:     unary(func(x float32) float32 { return -x }),
 	Abs:     unary(func(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }),
@@ -84,8 +84,8 @@ func binary(f func(a, b float32) float32) Func {
 	}
 }
 
-// pow multiplies where all elements have one small integer exponent, which is how powers are mostly written.
-// The exponent is read once, as d may be b.
+// pow multiplies if all elements have the same small integer exponent, as most powers have. It reads the
+// exponent once, before it writes, because d may be b.
 func pow(d, a, b, _ unsafe.Pointer, n int) {
 	out, y := slice[float32](d, n), slice[float32](b, n)
 	if n > 0 && constant(y) && y[0] == float32(int(y[0])) && y[0] >= -16 && y[0] <= 16 {
@@ -100,8 +100,8 @@ func pow(d, a, b, _ unsafe.Pointer, n int) {
 	}
 }
 
-// power is xʸ for numbers that were float32: where both are ordinary, float64 has digits enough for a
-// logarithm and an exponential, which take an eighth of math.Pow's time.
+// power returns xʸ for numbers that were float32. If both are ordinary, a float64 logarithm and exponential
+// have enough digits, in an eighth of the time of math.Pow.
 func power(x, y float64) float64 {
 	if x > 0 && x <= math.MaxFloat32 && y >= -math.MaxFloat32 && y <= math.MaxFloat32 {
 		return math.Exp(y * math.Log(x))
@@ -109,7 +109,8 @@ func power(x, y float64) float64 {
 	return math.Pow(x, y)
 }
 
-// powInt is xⁿ for small n; no product on the way leaves float64's range unless the result leaves float32's.
+// powInt returns xⁿ for small n. An intermediate product leaves the range of float64 only if the result
+// leaves the range of float32.
 func powInt(x float64, n int) float64 {
 	if n < 0 {
 		return 1 / powInt(x, -n)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Functions over a run of n float32 elements. Sums are kept in float32 (many partial sums at a time), so
-// callers pass at most a few thousand elements and add up the results in float64.
+// Functions of a run of n float32 elements. They add up in float32, with many partial sums, so callers pass
+// at most a few thousand elements and add up the results in float64.
 //
 // Pointers are to float32; d may be the same memory as an operand.
 var (
@@ -17,18 +17,18 @@ var (
 	// MaxOf and MinOf return NaN if an element is NaN, and ∓Inf for n = 0.
 	MaxOf = maxOfGo
 	MinOf = minOfGo
-	// MaxOfNumbers is MaxOf that passes over NaN.
+	// MaxOfNumbers is MaxOf without the elements that are NaN.
 	MaxOfNumbers = maxOfNumbersGo
 	// SumSquaresAbout returns Σ (x−mean)².
 	SumSquaresAbout = sumSquaresAboutGo
-	// ExpSubSum sets d = exp(x−m) and returns Σ d. x−m is at most 89. Here and below, an exponential of a
+	// ExpSubSum sets d = exp(x−m) and returns Σ d. x−m is at most 89. Here and below, the exponential of a
 	// difference may be 0 where it is below the smallest normal number.
 	ExpSubSum = expSubSumGo
 	// SumExpSub returns Σ exp(x−m). x−m is at most 89.
 	SumExpSub = sumExpSubGo
-	// StreamTo sets d = x, which do not overlap, by stores that go past the caches: they need not read the
-	// lines that they overwrite, and leave the caches to what is in use. Another thread sees them after the
-	// next atomic write of this one.
+	// StreamTo sets d = x by stores that bypass the caches; d and x do not overlap. Such stores do not read
+	// the lines that they overwrite, and leave the content of the caches alone. Another thread sees the
+	// stores after the next atomic write of this one.
 	StreamTo = streamToGo
 	// AddScaled adds s·x to d.
 	AddScaled = addScaledGo
@@ -40,12 +40,12 @@ var (
 	NormGradSums  = normGradSumsGo
 	ScaleGradSums = scaleGradSumsGo
 	// UniformTo fills d and e, n elements each, with numbers in [0, 1) from Philox4x32-10 (Salmon, Moraes,
-	// Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; SC 2011): the upper 24 bits of a word each,
-	// four words a block. b holds n/2 block numbers of 64 bits; those at even places go to d, the others to
-	// e. n is a multiple of 16.
+	// Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; SC 2011). A number is the upper 24 bits of a
+	// word; a block has four words. b holds n/2 block numbers of 64 bits: d has the numbers of those with
+	// even index, e of those with odd index. n is a multiple of 16.
 	UniformTo = uniformToGo
-	// BoxMullerTo sets d and e to √(−2·log(1−u)) times the cosine and the sine of 2π·v: normal numbers from
-	// uniform ones.
+	// BoxMullerTo turns uniform numbers into normal ones: d and e become √(−2·log(1−u)) times the cosine
+	// and the sine of 2π·v.
 	BoxMullerTo = boxMullerToGo
 	// RopeTo sets d = x·cos − y·sin and e = x·sin + y·cos.
 	RopeTo = ropeToGo
@@ -53,8 +53,8 @@ var (
 	AdamWTo = adamWToGo
 )
 
-// Functions that end the computation of a row: each has a second form, called Past, whose stores to d go past
-// the caches as StreamTo's; there d is a multiple of 64.
+// Functions that finish a row. Each has a second form, named Past, which stores to d as StreamTo does, past
+// the caches; its d is a multiple of 64.
 var (
 	// ScaleTo sets d = s·x; SubTo sets d = x−s.
 	ScaleTo, ScalePast = scaleToGo, scaleToGo
@@ -73,7 +73,7 @@ var (
 	CrossEntropyGradTo, CrossEntropyGradPast = crossEntropyGradToGo, crossEntropyGradToGo
 )
 
-// floats is a shorthand for a run of float32.
+// floats returns n float32 at p as a slice.
 func floats(p unsafe.Pointer, n int) []float32 { return slice[float32](p, n) }
 
 func sumGo(x unsafe.Pointer, n int) float32 {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// eachSet runs a test with every instruction set that this machine has.
+// eachSet runs a test once for each instruction set of this machine.
 func eachSet(t *testing.T, test func(t *testing.T)) {
 	defer use(isa.Level())
 	for _, set := range isa.Sets()[1:] {

@@ -1,24 +1,24 @@
 // Package vec is the vector math of the CPU backend: functions over runs of elements in memory.
 //
-// There are two kinds. A [Func] is elementwise and has one signature for all, so that a tile program can be a
-// list of them; [Of] returns the best one for this machine by its [ID]. The rest, for rows and reductions,
-// are plain functions such as [Sum] and [ExpSubSum].
+// A [Func] is elementwise. All Funcs have one signature, so that a tile program can be a list of them; [Of]
+// returns the best one for this machine by its [ID]. The other functions, for rows and reductions, are
+// plain functions such as [Sum] and [ExpSubSum].
 //
 // Every function exists four times: for AVX-512, for AVX2 with FMA and F16C, for arm64's NEON, and in
-// portable Go. The first three are generated from one expression by the program in gen; portable.go is the
-// last, slow and obvious, and what the tests hold the others against. Arithmetic is float32; special values
-// (NaN, infinities, signed zero, subnormals) are treated as IEEE 754 and package math treat them.
+// portable Go. The program in gen generates the first three from one expression. The fourth is in
+// portable.go: slow and obvious, and the tests compare the others with it. Arithmetic is float32. NaN,
+// infinities, signed zeros and subnormals behave as in IEEE 754 and package math.
 //
 // Reading order: vec.go, portable.go, row.go, gen/math.go, gen/emit.go.
 package vec
 
 import "unsafe"
 
-// Line is how many float32 a line of the cache holds.
+// Line is the number of float32 in a line of the cache.
 const Line = 16
 
-// A Func sets d[i] to a function of a[i], b[i], c[i] for i < n. Operands that it does not have may be nil. d
-// may be the same memory as an operand of the same element size; otherwise it must not overlap one.
+// A Func sets d[i] to a function of a[i], b[i], c[i] for i < n. Operands that it lacks may be nil. d may be
+// the memory of an operand with elements of the same size; it must not overlap another operand.
 type Func func(d, a, b, c unsafe.Pointer, n int)
 
 // An ID names a Func. Elements are float32 unless said otherwise.

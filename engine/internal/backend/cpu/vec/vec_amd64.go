@@ -12,9 +12,9 @@ var tables = map[isa.Set]table{isa.AVX512: {funcsAVX512, useAVX512}, isa.AVX2: {
 
 var adamW, stream = adamWAVX2, streamAVX2
 
-// wholeVectors lets f do eights of elements and the portable function the rest. The sizes are those of an
-// element of d, a, b and c, and 0 for an operand that f does not have: its pointer may point anywhere, so it
-// must not be moved.
+// wholeVectors computes multiples of eight elements by f and the rest by the portable function. d, a, b and
+// c are the sizes of their elements, 0 for an operand that f lacks. Such a pointer may point anywhere, so
+// it must not be advanced.
 func wholeVectors(f Func, id ID, d, a, b, c int) Func {
 	return func(pd, pa, pb, pc unsafe.Pointer, n int) {
 		whole := n &^ 7

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// exact are the elementwise functions of one float32 in float64, with the largest error in units in the last
-// place that the vector functions may make. Values below floor may be off by floor's ulp.
+// exact has the elementwise functions of one float32, computed in float64, and the largest error that the
+// vector functions may make, in units in the last place. Below floor the unit is that of floor.
 var exact = []struct {
 	id    ID
 	f     func(float64) float64
@@ -41,13 +41,13 @@ var exact = []struct {
 	{GeluTanh, func(x float64) float64 { return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)) }, 20, 0x1p-12},
 }
 
-// sweep is every 4093rd float32, positive and negative, and the special ones.
+// sweep returns every 4093rd float32 of both signs, and the special values.
 func sweep() []float32 {
 	var xs []float32
 	for b := uint32(0); b < 0x7f800000; b += 4093 {
 		xs = append(xs, math.Float32frombits(b), -math.Float32frombits(b))
 	}
-	for i := range 100_000 { // where functions are interesting
+	for i := range 100_000 { // where the functions curve
 		xs = append(xs, float32(i-50_000)/4000)
 	}
 	inf := float32(math.Inf(1))
@@ -60,7 +60,7 @@ func TestFunctionsAgainstMath(t *testing.T) {
 		got := make([]float32, len(xs))
 		for _, c := range exact {
 			t.Run(c.id.String(), func(t *testing.T) {
-				const run = 50 // short, so that a huge element sends few others to the portable sine
+				const run = 50 // short, so that one huge element sends few others to the portable sine
 				for i := 0; i < len(xs); i += run {
 					n := min(run, len(xs)-i)
 					best[c.id](unsafe.Pointer(&got[i]), unsafe.Pointer(&xs[i]), nil, nil, n)
@@ -89,8 +89,8 @@ func portableOf(id ID, x float32) (y float32) {
 	return y
 }
 
-// ulps is the distance of got from want in units in the last place of a float32 of want's size, or of
-// floor's.
+// ulps returns the distance between got and want in units in the last place of want or, if want is smaller,
+// of floor.
 func ulps(got float32, want, floor float64) float64 {
 	switch {
 	case math.IsNaN(want):
@@ -122,8 +122,8 @@ func ulps(got float32, want, floor float64) float64 {
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
 }
 
-// Each Func agrees with the portable one for all lengths around a vector's, touches nothing beyond n, and
-// works in place.
+// Each Func agrees with the portable one for all lengths around that of a vector, writes nothing beyond n,
+// and works in place.
 func TestFuncsAgreeWithPortable(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -177,7 +177,7 @@ func agree(id ID, n int, rng *rand.Rand) error {
 	}
 	for place := range 3 {
 		if place == 0 && slices.Contains([]ID{Where, FromU8, FromF16, FromBF16}, id) {
-			continue // elements of another size
+			continue // elements have another size
 		}
 		for name, f := range map[string]Func{"portable": portable[id], "best": best[id]} {
 			x := [3][room * 4]byte{a, b, c}
@@ -192,8 +192,8 @@ func agree(id ID, n int, rng *rand.Rand) error {
 	return nil
 }
 
-// close says whether two elements are equal or, for float32, within 6 ulp: what each may be off is tested
-// above.
+// close reports whether two elements are equal or, for float32, within 6 units in the last place. The exact
+// bounds are tested above.
 func close(got, want []byte) bool {
 	if len(got) < 4 {
 		return string(got) == string(want)
@@ -297,7 +297,7 @@ func TestUniform(t *testing.T) {
 	})
 }
 
-// Columns go down as far as asked for, and nothing beside or below them changes.
+// The functions of columns change no row below row n and no column beside the 16.
 func TestColumns(t *testing.T) {
 	type ptr = unsafe.Pointer
 	functions := []struct {
@@ -346,7 +346,7 @@ func aligned(x []float32) []float32 {
 	return append(c[skip:skip], x...)
 }
 
-// checkRow compares sums and stores of one length with the portable functions.
+// checkRow compares the row functions with the portable ones for one length.
 func checkRow(t *testing.T, n int, rng *rand.Rand) {
 	random := func(scale float64) []float32 {
 		x := make([]float32, n+1)

@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// A table has the functions of a set: those that Of gives, and a function that sets the variables of row.go.
+// A table holds the functions of a set: those for Of, and a function that sets the variables of row.go.
 type table struct {
 	funcs map[ID]Func
 	use   func()
@@ -18,7 +18,7 @@ type table struct {
 
 func init() { use(isa.Level()) }
 
-// use makes the functions of a set those that Of and the variables of row.go give.
+// use makes Of and the variables of row.go use the functions of a set.
 func use(set isa.Set) {
 	t, ok := tables[set]
 	if !ok {
@@ -31,7 +31,7 @@ func use(set isa.Set) {
 	best[Sin] = withinRange(best[Sin], portable[Sin])
 	best[Cos] = withinRange(best[Cos], portable[Cos])
 	StreamTo = func(d, x unsafe.Pointer, n int) {
-		if skip := int(-uintptr(d)&63) / 4; skip > 0 { // up to where a line begins
+		if skip := int(-uintptr(d)&63) / 4; skip > 0 { // up to the start of a line
 			skip = min(skip, n)
 			ScaleTo(d, x, 1, skip)
 			if skip == n {
@@ -46,10 +46,10 @@ func use(set isa.Set) {
 	}
 }
 
-// sinCosRange is up to where the vector functions reduce their argument accurately.
+// sinCosRange is the largest argument that the vector functions reduce accurately.
 const sinCosRange = 1 << 15
 
-// withinRange gives runs with an element that is too large, or infinite, to the portable function.
+// withinRange calls slow for a run with an element that is infinite or beyond sinCosRange.
 func withinRange(fast, slow Func) Func {
 	return func(d, a, b, c unsafe.Pointer, n int) {
 		if MaxOf(a, n) <= sinCosRange && MinOf(a, n) >= -sinCosRange {
