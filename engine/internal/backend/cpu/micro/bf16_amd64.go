@@ -9,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// tileConfig is what LDTILECFG reads: the length and number of each tile's rows.
+// A tileConfig is the operand of LDTILECFG: the number and length of the rows of each tile.
 type tileConfig struct {
 	palette  uint8
 	_        [15]uint8
@@ -18,8 +18,8 @@ type tileConfig struct {
 }
 
 const (
-	tileRows  = 16 // of a tile, at most
-	tileSteps = 32 // bf16 numbers of a tile's row
+	tileRows  = 16 // rows of a tile, at most
+	tileSteps = 32 // bf16 numbers in a row of a tile
 )
 
 // configure returns the sizes of the tiles for rows ≤ 32 and cols ≤ 32 of the result; see gen/tiles.go.
@@ -48,8 +48,8 @@ var (
 	tileKernel = &Kernel{Rows: 2 * tileRows, Cols: 2 * tileRows, form: tiles}
 )
 
-// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the
-// machine has the instructions. It does not follow that they are faster.
+// BF16Kernels returns the micro-kernels of this machine that multiply bf16 by bf16 without widening them
+// first. They need not be the fastest.
 func BF16Kernels() []*Kernel {
 	var k []*Kernel
 	if isa.HasBF16Dot() {
@@ -61,7 +61,7 @@ func BF16Kernels() []*Kernel {
 	return k
 }
 
-// multiplyTiles is Kernel.Multiply for tiles: rows of one panel, or of whole ones.
+// multiplyTiles is Kernel.Multiply for tiles. It takes the rows of one panel, or several whole panels.
 func multiplyTiles(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
 	run := [2][2]func(*tileConfig, int, int, *float32, int, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
 	blocks, high := words/(tileSteps/2), max(1, rows/tileKernel.Rows)
@@ -74,7 +74,7 @@ func multiplyTiles(words int, a *float32, lda int, b, c *float32, ldc, rows, col
 	}
 }
 
-// packTiles packs rows, words apart, filled up with zeros to whole tiles.
+// packTiles packs rows that are words apart, and fills the last tiles with zeros.
 func packTiles(dst []float32, words int, s Source, rows, k int) {
 	if s.Step == 1 {
 		for row := range rows {
@@ -84,7 +84,7 @@ func packTiles(dst []float32, words int, s Source, rows, k int) {
 		}
 		return
 	}
-	var pairs [tileRows * 2 * tileRows]float32 // 32 steps, row after row side by side
+	var pairs [tileRows * 2 * tileRows]float32 // 32 steps in pairs; their rows side by side
 	for step := 0; step < k; step += tileSteps {
 		for row := 0; row < rows; row += 2 * tileRows {
 			n := min(2*tileRows, rows-row)
@@ -96,7 +96,7 @@ func packTiles(dst []float32, words int, s Source, rows, k int) {
 	}
 }
 
-// transposePairs writes 16 pairs of up to eight rows, words apart; they are rows of 32 in pairs.
+// transposePairs writes 16 pairs of up to eight rows, words apart. pairs has 32 rows for each pair.
 func transposePairs(dst []float32, words int, pairs []float32, rows int) {
 	if rows == 8 {
 		for j := 0; j < tileRows; j += 8 {
@@ -111,11 +111,11 @@ func transposePairs(dst []float32, words int, pairs []float32, rows int) {
 	}
 }
 
-// packPairRows packs rows in pairs of steps, width of them a pair.
+// packPairRows packs rows as pairs of steps. Each pair of steps takes width words.
 func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	done := 0
 	switch {
-	case s.Step == 1: // a pair is a number of 32 bits
+	case s.Step == 1: // a pair is one number of 32 bits
 		done = packPairsTransposed(dst, width, s, rows, k)
 	case s.Line == 1:
 		var wide [tileSteps / 2 * 2 * tileRows]float32
@@ -131,7 +131,7 @@ func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), rows, k-2*done)
 }
 
-// packPairsTransposed packs lines of contiguous steps, and returns for how many pairs.
+// packPairsTransposed packs lines with contiguous steps. It returns the number of pairs that it packed.
 func packPairsTransposed(dst []float32, width int, s Source, lines, k int) int {
 	done := k / 16 * 8
 	for line := 0; line < lines && done > 0; line += 8 {
@@ -141,8 +141,8 @@ func packPairsTransposed(dst []float32, width int, s Source, lines, k int) int {
 	return done
 }
 
-// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps, and zeros for what is left of
-// dst.
+// packPairPanel packs up to 32 columns: a row of 32 pairs for each two steps. It fills the rest of dst with
+// zeros.
 func packPairPanel(dst []float32, s Source, cols, k int) {
 	const width = 2 * tileRows
 	pairs, done := (k+1)/2, 0
@@ -155,7 +155,7 @@ func packPairPanel(dst []float32, s Source, cols, k int) {
 		}
 		packPairs(unsafe.SliceData(dst), (*uint16)(s.Base), 2*s.Step, pairs, cols, last)
 		return
-	case s.Step == 1: // a pair is a number of 32 bits
+	case s.Step == 1: // a pair is one number of 32 bits
 		done = packPairsTransposed(dst, width, s, cols, k)
 	}
 	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), cols, k-2*done)
@@ -177,7 +177,7 @@ func packPairsScalar(dst []float32, width int, s Source, lines, k int) {
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-// peakBF16 is PeakBF16 of a kernel.
+// peakBF16 is PeakBF16 for kernel m.
 func (m *Kernel) peakBF16(n int) int64 {
 	if m.form == pairs {
 		peakBF16(n)

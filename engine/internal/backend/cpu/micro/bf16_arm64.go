@@ -10,8 +10,8 @@ import (
 
 var dotKernel = &Kernel{Rows: 8, Cols: 12, lanes: 4, widths: []microFunc{matmul8x4BF16, matmul8x8BF16, matmul8x12BF16}, form: pairs}
 
-// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first, as far as the
-// machine has the instructions. It does not follow that they are faster.
+// BF16Kernels returns the micro-kernels of this machine that multiply bf16 by bf16 without widening them
+// first. They need not be the fastest.
 func BF16Kernels() []*Kernel {
 	if !isa.HasBF16Dot() {
 		return nil
@@ -19,11 +19,11 @@ func BF16Kernels() []*Kernel {
 	return []*Kernel{dotKernel}
 }
 
-// packPairRows packs rows in pairs of steps, width of them a pair.
+// packPairRows packs rows as pairs of steps. Each pair of steps takes width words.
 func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	done := 0 // pairs
 	switch {
-	case s.Step == 1: // a pair is a number of 32 bits
+	case s.Step == 1: // a pair is one number of 32 bits
 		done = k / 8 * 4
 		for line := 0; line < rows && done > 0; line += 4 {
 			packTransposeF32NEON(&dst[line], 4*width, (*float32)(s.At(line, 0).Base), 2*s.Line, min(4, rows-line), done/4)
@@ -38,12 +38,12 @@ func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	packPairsScalar(dst[done*width:], width, s.At(0, 2*done), 0, rows, k-2*done)
 }
 
-// packPairPanel packs columns: as many of a pair of steps as dst has room for.
+// packPairPanel packs columns as pairs of steps, as many pairs as dst has room for.
 func packPairPanel(dst []float32, s Source, cols, k int) {
 	packPairRows(dst, len(dst)/((k+1)/2), s, cols, k)
 }
 
-// packPairsScalar packs pairs of lines from to to in Go.
+// packPairsScalar packs pairs of the lines from … to−1 in Go.
 func packPairsScalar(dst []float32, width int, s Source, from, to, k int) {
 	for p := range (k + 1) / 2 {
 		row := dst[width*p:][:width]
@@ -59,7 +59,7 @@ func packPairsScalar(dst []float32, width int, s Source, from, to, k int) {
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-// peakBF16 is PeakBF16 of a kernel.
+// peakBF16 is PeakBF16 for kernel m.
 func (m *Kernel) peakBF16(n int) int64 {
 	peakBF16(n)
 	return int64(n) * 24 * 4 * 2 * 2

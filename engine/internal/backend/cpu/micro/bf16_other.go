@@ -2,8 +2,7 @@
 
 package micro
 
-// BF16Kernels returns the micro-kernels that multiply bf16 by bf16 without widening them first: there are
-// none.
+// BF16Kernels returns no micro-kernels: this processor has none for bf16.
 func BF16Kernels() []*Kernel { return nil }
 
 func packPairRows([]float32, int, Source, int, int) {}

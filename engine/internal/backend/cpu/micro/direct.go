@@ -2,29 +2,29 @@ package micro
 
 import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
-// A DirectKernel multiplies a panel of up to Rows rows, packed as a Kernel's, by a matrix with contiguous
-// rows that is read as it lies, f32, bf16 or f16. It is for products with so few rows that packing that
-// matrix would take longer than the panel gains.
+// A DirectKernel multiplies a panel of up to Rows rows, packed as for a Kernel, by a matrix in f32, bf16 or
+// f16 that it reads unpacked; the rows of the matrix are contiguous. It is for products with few rows,
+// where packing the matrix would take longer than the packed panels save.
 type DirectKernel struct {
 	Rows, Cols int
 	lanes      int
-	widths     [3][]directFunc // by element; for up to lanes, 2·lanes … Cols columns
+	widths     [3][]directFunc // for each Elem: kernels for up to lanes, 2·lanes … Cols columns
 }
 
-// directFunc is a kernel for any element: b is an address of one.
+// A directFunc is a kernel for elements of any type at address b.
 type directFunc func(k int, a *float32, b Source, c *float32, ldc, rows, cols, add, ahead, aheadStep int)
 
-// DirectKernels returns the kernels of this machine; there need not be any.
+// DirectKernels returns the kernels of this machine; there may be none.
 func DirectKernels() []*DirectKernel { return directKernels(isa.Level()) }
 
-// Multiply computes c = a·b, or c += a·b when add is 1, over k ≥ 1 steps, for the first rows rows and cols ≤
-// Cols columns. The lines of b are its columns, so b.Line is 1; ldc is in elements. Each step fetches two
-// lines of memory ahead of their use: from address ahead on, aheadStep bytes further with each step. They
-// need not exist.
+// Multiply computes c = a·b, or c += a·b when add is 1, over k ≥ 1 steps, for the first rows rows and cols
+// ≤ Cols columns. The lines of b are its columns, so b.Line is 1; ldc is in elements. Each step prefetches
+// two cache lines that later calls read: at address ahead, which grows by aheadStep bytes in each step.
+// They may lie beyond the matrix.
 func (d *DirectKernel) Multiply(k int, a *float32, b Source, c *float32, ldc, rows, cols, add, ahead, aheadStep int) {
 	done := cols
 	if d.lanes == 8 {
-		done &^= 7 // without masks for elements of two bytes
+		done &^= 7 // there are no masks for elements of two bytes
 	}
 	if done > 0 {
 		d.widths[b.Elem][(done-1)/d.lanes](k, a, b, c, 4*ldc, rows, done, add, ahead, aheadStep)

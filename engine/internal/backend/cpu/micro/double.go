@@ -6,14 +6,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// A DoubleKernel multiplies a panel of Rows rows by one of Cols columns of float64, with all sums in
+// A DoubleKernel multiplies a panel of Rows rows by a panel of Cols columns in float64. All sums stay in
 // registers.
 type DoubleKernel struct {
 	Rows, Cols int
 	run        func(k int, a, b, c *float64)
 }
 
-// Run computes c[Rows Cols] = a·b over k ≥ 1 steps. The panels hold Rows and Cols values a step.
+// Run computes c[Rows Cols] = a·b over k ≥ 1 steps. For each step a holds Rows values and b Cols values.
 func (d *DoubleKernel) Run(k int, a, b, c []float64) {
 	_, _, _ = a[k*d.Rows-1], b[k*d.Cols-1], c[d.Rows*d.Cols-1]
 	d.run(k, &a[0], &b[0], &c[0])

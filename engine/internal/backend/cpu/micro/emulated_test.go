@@ -11,9 +11,9 @@ import (
 // emulator runs programs for arm64 on other processors.
 const emulator = "qemu-aarch64"
 
-// The kernels for arm64 do what those of this machine do, on a processor without dot products of bytes and of
-// bf16, on one with the first, and on one with both. All that needs no kernel, or takes too long when it is
-// emulated, is left to
+// The kernels for arm64 give the same results as those of this machine, on three processors: without dot
+// products, with those of bytes, and with those of bytes and bf16. Tests without kernels, and those that
+// take too long under emulation, run only with
 //
 //	GOARCH=arm64 go test -exec qemu-aarch64 ./engine/internal/backend/cpu/...
 func TestEmulated(t *testing.T) {

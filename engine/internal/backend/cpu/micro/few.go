@@ -5,15 +5,14 @@ import (
 	"unsafe"
 )
 
-// Axpy and Dot multiply a few rows by a matrix that is read as it lies: Axpy one with contiguous rows, Dot
-// one with contiguous columns. Both take a in float32 with contiguous steps; the strides lda and ldc are in
-// elements.
+// Axpy and Dot multiply a few rows by an unpacked matrix: Axpy a matrix with contiguous rows, Dot a matrix
+// with contiguous columns. Both take a in float32 with contiguous steps; lda and ldc are in elements.
 
-// FewSteps is how many steps Axpy takes at once; a last call may take fewer.
+// FewSteps is the number of steps in one call of Axpy; the last call may take fewer.
 const FewSteps = 8
 
-// Axpy computes c[i][j] += Σ a[i][u]·b(j, u) over steps u < steps ≤ FewSteps, for rows rows and cols columns.
-// The lines of b are its columns, so b.Line is 1.
+// Axpy computes c[i][j] += Σ a[i][u]·b(j, u) over steps u < steps ≤ FewSteps, for rows rows and cols
+// columns. The lines of b are its columns, so b.Line is 1.
 func Axpy(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) {
 	if steps < FewSteps && steps > 1 {
 		for u := range steps {
@@ -51,8 +50,8 @@ func axpyScalar(c, a []float32, b Source) {
 	}
 }
 
-// dotSums are where kernels leave what they have added up. They are called by a table of functions, of which
-// the compiler has to think that they keep what they are given.
+// dotSums holds memory for the sums of kernels. The kernels are called through a table of functions, so the
+// compiler must assume that they keep their arguments, and would allocate the sums in each call.
 var dotSums = sync.Pool{New: func() any { return new([16]float32) }}
 
 // Dot computes c[i][j] += Σ a[i][p]·b(j, p) over k steps, for rows rows and cols columns. b.Step is 1.

@@ -11,14 +11,14 @@ type (
 	dot16  func(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 )
 
-// Kernels by set, by whether they take eight steps or one.
+// Kernels by set, and by steps: eight or one.
 var (
 	axpyF32  = [...][2]axpy32{isa.AVX2: {axpy8F32AVX2, axpy1F32AVX2}, isa.AVX512: {axpy8F32AVX512, axpy1F32AVX512}}
 	axpyBF16 = [...][2]axpy16{isa.AVX2: {axpy8BF16AVX2, axpy1BF16AVX2}, isa.AVX512: {axpy8BF16AVX512, axpy1BF16AVX512}}
 	axpyF16  = [...][2]axpy16{isa.AVX2: {axpy8F16AVX2, axpy1F16AVX2}, isa.AVX512: {axpy8F16AVX512, axpy1F16AVX512}}
 )
 
-// Kernels by set, by rows: 1, 2, 4 (with AVX-512).
+// Kernels by set, and by rows: 1, 2, and with AVX-512 also 4.
 var (
 	dotF32 = [...][3]dot32{
 		isa.AVX2:   {dot1F32AVX2, dot2F32AVX2},
@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// axpyVector computes the first columns with vector instructions and returns how many.
+// axpyVector computes the first columns with vector instructions and returns their number.
 func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
 	if isa.Level() == isa.Portable {
 		return 0
@@ -61,7 +61,7 @@ func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32
 	return done
 }
 
-// fewRows is how many of rows the next dot kernel takes, at most most, and which kernel that is.
+// fewRows returns how many of rows the next dot kernel takes, at most most, and the index of that kernel.
 func fewRows(rows, most int) (n, which int) {
 	switch {
 	case rows >= 4 && most >= 4:
@@ -72,8 +72,8 @@ func fewRows(rows, most int) (n, which int) {
 	return 1, 0
 }
 
-// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how
-// many of both.
+// dotVector computes the first m rows and the first done steps of up to four columns with vector
+// instructions.
 func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
 	clear(sums[:])
 	most := 4

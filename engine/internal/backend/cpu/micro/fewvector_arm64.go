@@ -11,7 +11,7 @@ type (
 	dot16  func(k int, a *float32, lda int, b *uint16, ldb int, cols int, out *float32)
 )
 
-// Kernels by whether they take eight steps or one.
+// Kernels by steps: eight or one.
 var (
 	axpyF32  = [2]axpy32{axpy8F32NEON, axpy1F32NEON}
 	axpyBF16 = [2]axpy16{axpy8BF16NEON, axpy1BF16NEON}
@@ -25,7 +25,7 @@ var (
 	dotF16  = [3]dot16{dot1F16NEON, dot2F16NEON, dot4F16NEON}
 )
 
-// axpyVector computes the first columns with vector instructions and returns how many.
+// axpyVector computes the first columns with vector instructions and returns their number.
 func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
 	done := cols &^ 3
 	if isa.Level() == isa.Portable || done == 0 {
@@ -46,8 +46,8 @@ func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32
 	return done
 }
 
-// dotVector computes the first rows and steps of up to four columns with vector instructions; it returns how
-// many of both.
+// dotVector computes the first m rows and the first done steps of up to four columns with vector
+// instructions.
 func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float32) (m, done int) {
 	clear(sums[:])
 	if isa.Level() == isa.Portable {

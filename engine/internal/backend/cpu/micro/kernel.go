@@ -6,42 +6,42 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// A Kernel multiplies a panel of up to Rows rows by a panel of up to Cols columns, with all sums in
+// A Kernel multiplies a panel of up to Rows rows by a panel of up to Cols columns. All sums stay in
 // registers.
 //
-// Every micro-kernel for float32 adds the products of an element in the order of k, one fused multiply-add
-// each, so which one is chosen never changes a bit of the result (except that plain Go on some processors has
-// no fused multiply-add). Those for bf16 add two products at a time.
+// Every micro-kernel for float32 adds the products of an element in the order of k, each by one fused
+// multiply-add. So the choice of the kernel never changes a bit of the result, except that plain Go has no
+// fused multiply-add on some processors. The kernels for bf16 add two products at a time.
 type Kernel struct {
 	Rows, Cols int
 	lanes      int
-	widths     []microFunc // for up to lanes, 2·lanes … Cols columns
+	widths     []microFunc // kernels for up to lanes, 2·lanes … Cols columns
 	form       form
 }
 
-// A form is what panels hold.
+// A form is the kind of numbers in panels.
 type form uint8
 
 const (
 	numbers form = iota // float32
 	pairs               // two steps of bf16 side by side in 32 bits
-	tiles               // the same for columns; rows of bf16
+	tiles               // columns: pairs of bf16; rows: bf16
 )
 
 type microFunc func(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int)
 
-// Run computes c = a·b, or c += a·b when add is 1, for the first rows rows and cols columns; k, rows and cols
-// are at least 1. It is for float32.
+// Run computes c = a·b, or c += a·b when add is 1, for the first rows rows and cols columns; k, rows and
+// cols are at least 1. It is for kernels of float32.
 //
-// a is packed: Rows values for each k, whether or not rows is less. b has a row for each k, ldb bytes apart,
-// and is read up to PanelCols(cols) columns; ldc is in bytes.
+// a is packed, with Rows values for each k even if rows is less. b has a row for each k, ldb bytes apart,
+// of which PanelCols(cols) columns are read; ldc is in bytes.
 func (m *Kernel) Run(k int, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int) {
 	m.widths[(cols-1)/m.lanes](k, a, b, ldb, c, ldc, rows, cols, add)
 }
 
-// Multiply is Run for packed rows and packed columns: as many columns as there are, panel after panel as
-// PackRight packs them, and up to RowsAtOnce rows. words is Words of the number of steps. lda is the distance
-// of the rows in bytes: 4·words, unless they lie as Unpacked wants them.
+// Multiply is Run for packed rows and packed columns: up to RowsAtOnce rows, and any number of columns, in
+// panels from PackRight. words is Words of the number of steps. lda is the distance of the rows in bytes:
+// 4·words, unless the rows are read unpacked (see Unpacked).
 func (m *Kernel) Multiply(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
 	if m.form == tiles {
 		multiplyTiles(words, a, lda, b, c, ldc, rows, cols, add)
@@ -53,8 +53,8 @@ func (m *Kernel) Multiply(words int, a *float32, lda int, b, c *float32, ldc, ro
 	}
 }
 
-// RowsAtOnce is how many of some rows Multiply takes: those of a panel, or with tiles as many whole panels as
-// there are, because preparing the tiles takes as long as some products.
+// RowsAtOnce returns how many of the rows one Multiply takes: one panel, or with tiles all whole panels,
+// because preparing the tiles takes as long as some products.
 func (m *Kernel) RowsAtOnce(rows int) int {
 	if m.form == tiles && rows > m.Rows {
 		return min(8*m.Rows, rows/m.Rows*m.Rows)
@@ -62,15 +62,15 @@ func (m *Kernel) RowsAtOnce(rows int) int {
 	return min(rows, m.Rows)
 }
 
-// Unpacked says whether k steps of rows of s can be multiplied as they lie: tiles are loaded from rows, and
-// need only be full.
+// Unpacked reports whether k steps of rows of s can be multiplied unpacked: tiles are loaded from rows, if
+// these fill them.
 func (m *Kernel) Unpacked(s Source, k int) bool {
 	const line = 32 // elements in a line of memory
 	return m.form == tiles && s.Elem == BF16 && s.Step == 1 && s.Line%line == 0 && k%line == 0
 }
 
-// Depth is how many times as many steps as other kernels this one should do before it stores results: tiles
-// do so much at a time that results would take as long as sums.
+// Depth returns how many times as many steps as other kernels this kernel should do before it stores
+// results. Tiles are so fast that storing results would take as long as the sums.
 func (m *Kernel) Depth() int {
 	if m.form == tiles {
 		return 4
@@ -78,8 +78,8 @@ func (m *Kernel) Depth() int {
 	return 1
 }
 
-// PanelCols is how many columns of b are read for cols columns of the result: the next multiple of the
-// vector's length.
+// PanelCols returns how many columns of b are read for cols columns of the result: cols rounded up to whole
+// vectors.
 func (m *Kernel) PanelCols(cols int) int {
 	if m.form != numbers {
 		return m.Cols
@@ -87,7 +87,7 @@ func (m *Kernel) PanelCols(cols int) int {
 	return (cols + m.lanes - 1) / m.lanes * m.lanes
 }
 
-// Words is how many float32 of memory k steps of a packed row or column take.
+// Words returns the float32 words of memory that k steps of a packed row or column take.
 func (m *Kernel) Words(k int) int {
 	switch m.form {
 	case pairs:
@@ -98,11 +98,11 @@ func (m *Kernel) Words(k int) int {
 	return k
 }
 
-// Takes says whether the kernel multiplies elements of these types; float32 ones take all.
+// Takes reports whether the kernel multiplies elements of these types. Kernels of float32 take all.
 func (m *Kernel) Takes(a, b Elem) bool { return m.form == numbers || a == BF16 && b == BF16 }
 
-// PackLeft packs steps step to step+k of up to Rows rows into a panel whose rows take words each; step is a
-// multiple of 32.
+// PackLeft packs the k steps from step on of up to Rows rows into a panel. A row of the panel takes words;
+// step is a multiple of 32.
 func (m *Kernel) PackLeft(panel []float32, words, step int, s Source, rows, k int) {
 	at := m.Words(step) * m.Rows
 	switch m.form {

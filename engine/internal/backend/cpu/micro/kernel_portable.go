@@ -8,7 +8,8 @@ import (
 
 var portable = &Kernel{Rows: 4, Cols: 4, lanes: 4, widths: []microFunc{matmulPortable}}
 
-// matmulPortable is the 4×4 micro-kernel in Go: two rows at a time, because their sums fit the registers.
+// matmulPortable is the 4×4 micro-kernel in Go. It takes two rows at a time, because their sums fit the
+// registers.
 func matmulPortable(k int, a, b *float32, ldb int, c *float32, ldc int, rows, cols, add int) {
 	for i := 0; i < rows; i += 2 {
 		s := twoRows(k, unsafe.Add(unsafe.Pointer(a), 4*i), unsafe.Pointer(b), ldb)
@@ -25,7 +26,8 @@ func matmulPortable(k int, a, b *float32, ldb int, c *float32, ldc int, rows, co
 	}
 }
 
-// twoRows multiplies two rows of a panel by four columns. Go keeps scalars in registers, but no arrays.
+// twoRows multiplies two rows of a panel by four columns. It uses scalars, because Go keeps no arrays in
+// registers.
 func twoRows(k int, a, b unsafe.Pointer, ldb int) [2][4]float32 {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
 	for p := range k {
@@ -44,7 +46,7 @@ func twoRows(k int, a, b unsafe.Pointer, ldb int) [2][4]float32 {
 	return [2][4]float32{{s00, s01, s02, s03}, {s10, s11, s12, s13}}
 }
 
-// peakPortable has eight independent chains, as many as plain Go keeps busy.
+// peakPortable has eight independent chains, enough to keep the units busy in plain Go.
 func peakPortable(n int) int64 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	x := math.Float32frombits(sink.Load())
@@ -63,4 +65,4 @@ func peakPortable(n int) int64 {
 	return int64(n) * 16
 }
 
-var sink atomic.Uint32 // keeps the compiler from leaving the loop out
+var sink atomic.Uint32 // an effect that keeps the compiler from removing the loop

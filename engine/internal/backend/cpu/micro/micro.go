@@ -1,10 +1,10 @@
-// Package micro holds the kernels of matrix products, generated as Go assembly by gen, and what is used in
-// their place where the processor has no such instructions.
+// Package micro holds the kernels of matrix products, generated as Go assembly by gen, and Go code for
+// processors without the instructions.
 //
-// Products of float32 and what packs their operands exist for AVX-512, AVX2 (with FMA) and NEON, as do those
-// with codes and few rows. Some kernels exist for one processor only: products of bf16 where it has
-// instructions for them, direct ones and those of float64 on amd64, dot products of codes where it has dot
-// products of bytes. Package isa says what the machine runs; Go code stands in for all others.
+// Kernels for products of float32, for packing their operands, for codes and for few rows exist for
+// AVX-512, AVX2 (with FMA) and NEON. Other kernels exist only for some processors: products of bf16 where
+// the processor has instructions for them, direct kernels and those of float64 on amd64, dot products of
+// codes where the processor has dot products of bytes. Package isa detects the instructions.
 package micro
 
 //go:generate go run ./gen

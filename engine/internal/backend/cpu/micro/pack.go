@@ -18,15 +18,15 @@ const (
 // Size is the number of bytes of an element.
 func (e Elem) Size() int { return [...]int{4, 2, 2}[e] }
 
-// A Source is a matrix to pack from: line i at step p is Line·i + Step·p elements from Base. For the left
-// operand of a product the lines are rows, for the right one columns; the steps are the inner dimension.
+// A Source is a matrix to pack. Line i at step p is at element Line·i + Step·p from Base. The lines are the
+// rows of a left operand, or the columns of a right operand; the steps are the inner dimension.
 type Source struct {
 	Base       unsafe.Pointer
 	Elem       Elem
 	Line, Step int
 }
 
-// At returns the source that starts at a line and step.
+// At returns the source that starts at the given line and step.
 func (s Source) At(line, step int) Source {
 	s.Base = unsafe.Add(s.Base, (line*s.Line+step*s.Step)*s.Elem.Size())
 	return s
@@ -43,8 +43,8 @@ func (s Source) first() float32 {
 	return *(*float32)(s.Base)
 }
 
-// PackPanel writes k steps of lines values each, width ≥ lines apart, so that a micro-kernel reads them in a
-// row. What stands between lines and width is finite but means nothing. dst has room for k·width.
+// PackPanel writes k steps of lines values each, width ≥ lines apart, in the order in which a micro-kernel
+// reads them. Values between lines and width are finite and have no meaning. dst has room for k·width.
 func PackPanel(dst []float32, width int, s Source, lines, k int) {
 	_ = dst[k*width-1]
 	if done := packVector(unsafe.SliceData(dst), width, s, lines, k); done < k {
@@ -70,7 +70,7 @@ func packScalar(dst []float32, width int, s Source, lines int) {
 // Spread writes n steps of line 0 to dst as contiguous float32.
 func Spread(dst []float32, s Source, n int) {
 	for p := 0; p < n; p += 64 {
-		// A panel of one step, whose lines are the elements.
+		// A panel of one step, whose lines are the n elements.
 		m := min(64, n-p)
 		PackPanel(dst[p:], m, Source{Base: s.At(0, p).Base, Elem: s.Elem, Line: s.Step}, m, 1)
 	}

@@ -39,13 +39,13 @@ var (
 	}
 )
 
-// packVector packs the first steps with vector instructions and returns how many.
+// packVector packs the first steps with vector instructions and returns their number.
 func packVector(dst *float32, width int, s Source, lines, k int) int {
 	switch {
 	case isa.Level() == isa.Portable:
 		return 0
 	case s.Line == 1:
-		// Stores under a mask are slow on some processors, so what can do without does.
+		// Stores with a mask are slow on some processors, so avoid them where possible.
 		if lines == width && (isa.Level() == isa.AVX2 || width%16 != 0) {
 			if done := packExact(dst, width, s, k); done == k {
 				return k

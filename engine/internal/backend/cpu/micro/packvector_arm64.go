@@ -8,7 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// packVector packs the first steps with vector instructions and returns how many.
+// packVector packs the first steps with vector instructions and returns their number.
 func packVector(dst *float32, width int, s Source, lines, k int) int {
 	switch {
 	case isa.Level() == isa.Portable:
@@ -22,7 +22,7 @@ func packVector(dst *float32, width int, s Source, lines, k int) int {
 	return 0
 }
 
-// packLines copies fours of lines, and what is left of them in Go.
+// packLines copies lines in fours, and the remaining ones in Go.
 func packLines(dst *float32, width int, s Source, lines, k int) {
 	whole := lines &^ 3
 	switch s.Elem {
@@ -45,7 +45,7 @@ func packLines(dst *float32, width int, s Source, lines, k int) {
 	}
 }
 
-// packTransposed packs fours of steps.
+// packTransposed packs steps in fours.
 func packTransposed(dst *float32, width int, s Source, lines, k int) int {
 	blocks := k / 4
 	if blocks == 0 {

@@ -2,25 +2,25 @@ package micro
 
 import "unsafe"
 
-// Lanes is how many outputs stand in a block of a quantised weight.
+// Lanes is the number of outputs in a block of a quantised weight.
 const Lanes = 16
 
-// A Quant is a quantised weight in memory; ir.Quant says what lies where.
+// A Quant is a quantised weight in memory; ir.Quant describes its layout.
 type Quant struct {
 	Bits, Group   int
 	Groups        int // of a block
 	Scale         Elem
 	Codes, Scales unsafe.Pointer
-	Zeros         unsafe.Pointer // one byte a scale; nil stands for 2^(Bits−1)
+	Zeros         unsafe.Pointer // one byte for each scale; nil stands for 2^(Bits−1)
 }
 
-// middle4 and middle8 are the zero points of a block without zero points.
+// middle4 and middle8 are the zero points of a weight without zero points of its own.
 var (
 	middle4 = [Lanes]byte{8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}
 	middle8 = [Lanes]byte{128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128}
 )
 
-// perLine is the number of inputs in a line, 64 bytes, of codes.
+// perLine returns the number of inputs in a line (64 bytes) of codes.
 func (q *Quant) perLine() int { return 32 / q.Bits }
 
 // lines is the number of lines in a group.
@@ -28,7 +28,8 @@ func (q *Quant) lines() int { return q.Group / q.perLine() }
 
 func (q *Quant) blockBytes() int { return q.Groups * q.lines() * 4 * Lanes }
 
-// codes, scales and zeros are where those of a group begin; step is how far the next group's zeros are.
+// codes, scales and zeros return the address of the data of a group; step is the distance to the zeros of
+// the next group.
 func (q *Quant) codes(block, group int) unsafe.Pointer {
 	return unsafe.Add(q.Codes, block*q.blockBytes()+group*q.lines()*4*Lanes)
 }
@@ -47,7 +48,7 @@ func (q *Quant) zeros(block, group int) (p *byte, step int) {
 	return &middle8[0], 0
 }
 
-// scale and zero are those of one output.
+// scale and zero return the scale and the zero point of one output.
 func (q *Quant) scale(block, group, lane int) float32 {
 	return Source{Base: unsafe.Add(q.scales(block, group), lane*q.Scale.Size()), Elem: q.Scale}.first()
 }
@@ -57,7 +58,7 @@ func (q *Quant) zero(block, group, lane int) int {
 	return int(*(*byte)(unsafe.Add(unsafe.Pointer(p), lane)))
 }
 
-// code is that of an input of a group, counted within the group.
+// code returns the code of input i of a group.
 func (q *Quant) code(block, group, lane, i int) int {
 	per := q.perLine()
 	b := *(*byte)(unsafe.Add(q.codes(block, group), (i/per*Lanes+lane)*4+i%4))
@@ -87,11 +88,11 @@ func (q *Quant) Column(n, from int, dst []float32) {
 	}
 }
 
-// Dequantize writes inputs from to to, both multiples of 8, of a block to dst: 16 outputs an input, ldd
-// elements apart.
+// Dequantize writes the inputs from … to−1 of a block to dst, 16 outputs for each input, ldd elements
+// apart. from and to are multiples of 8.
 func (q *Quant) Dequantize(block, from, to int, dst *float32, ldd int) {
 	for at := 0; from < to; {
-		// Whole groups together, and parts of groups alone.
+		// Whole groups are taken together, parts of a group alone.
 		group, first, groups, count := from/q.Group, from%q.Group, 1, 0
 		if groups = (to - from) / q.Group; first == 0 && groups > 0 {
 			count = groups * q.Group
@@ -114,25 +115,25 @@ func (q *Quant) dequantizeScalar(block, from, count int, dst *float32, ldd int) 
 	}
 }
 
-// A QuantInput is the left operand of a product with a quantised weight: rows of x, made ready once for all
+// A QuantInput is the left operand of a product with a quantised weight: rows of x, prepared once for all
 // columns.
 //
 // With integer dot products each group of a row becomes fixed-point numbers of 24 bits, relative to the
-// group's largest magnitude, in three balanced digits of 8 bits. Their products with the codes are added up
-// exactly in 32-bit integers, so all that is lost is the rounding of x: about 2⁻²³ of the group's largest
-// magnitude, as an f32 sum loses.
+// largest magnitude of the group, in three balanced digits of 8 bits. Their products with the codes are
+// added up exactly in 32-bit integers. So only the rounding of x loses anything: about 2⁻²³ of the largest
+// magnitude, as a sum in f32 does.
 type QuantInput struct {
 	rows   int
-	digits []byte    // rows of records, if there are integer products and all numbers have digits
-	floats []float32 // otherwise: rows of Groups·Group
+	digits []byte    // rows of records, if there are integer products and all numbers have digits; else nil
+	floats []float32 // rows of Groups·Group, if digits is nil
 }
 
-// record is the length of a group of digits: the group's unit (f32) and the negative sums of the highest,
-// middle and lowest digits (i32); then for each four inputs their highest digits, the middle ones, the lowest
-// and four bytes unused.
+// record returns the bytes of a group of digits. They are the unit of the group (f32); the negative sums of
+// the highest, middle and lowest digits (i32); and for each four inputs their highest, middle and lowest
+// digits and four unused bytes.
 func (q *Quant) record() int { return 16 + 4*q.Group }
 
-// InputLen is how many elements of scratch memory Prepare needs for that many rows.
+// InputLen returns how many elements of scratch memory Prepare needs for the rows.
 func (q *Quant) InputLen(rows int) int { return rows * q.Groups * q.record() / 4 }
 
 // Prepare reads rows of k values, lda apart, and keeps them in scratch.
@@ -152,8 +153,8 @@ func (q *Quant) Prepare(scratch []float32, rows, k int, a *float32, lda int) Qua
 	return x
 }
 
-// digits returns the digits of all rows, or nil if some numbers have none: they are not finite, or so small
-// that their unit would not be a normal number.
+// digits returns the digits of all rows. It returns nil if a group has none, because a number is not
+// finite, or all are so small that the unit would not be a normal number.
 func (q *Quant) digits(scratch []float32, rows, k int, a *float32, lda int) []byte {
 	d := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(scratch))), rows*q.Groups*q.record())
 	for i := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 )
 
-// randomQuant returns a quantised weight of so many blocks with random codes.
+// randomQuant returns a quantised weight with random codes.
 func randomQuant(r *rand.Rand, bits, group, groups, blocks int, scale Elem, affine bool) *Quant {
 	q := &Quant{Bits: bits, Group: group, Groups: groups, Scale: scale}
 	bytes := func(n int) unsafe.Pointer {
@@ -47,7 +47,7 @@ func randomQuant(r *rand.Rand, bits, group, groups, blocks int, scale Elem, affi
 	return q
 }
 
-// eachQuant runs a test for every kind of weight with every set, and without integer dot products.
+// eachQuant runs a test for each kind of weight and each set, and without integer dot products.
 func eachQuant(t *testing.T, f func(t *testing.T, r *rand.Rand, bits, group int, scale Elem, affine bool)) {
 	for _, set := range isa.Sets() {
 		t.Run(set.String(), func(t *testing.T) {
@@ -66,7 +66,7 @@ func eachQuant(t *testing.T, f func(t *testing.T, r *rand.Rand, bits, group int,
 	}
 }
 
-// Products with rows of any number and size, some of which have no digits, are those of the weight.
+// Products of any number of rows agree with the dequantised weight. Some rows have no digits.
 func TestQuantMultiply(t *testing.T) {
 	eachQuant(t, func(t *testing.T, r *rand.Rand, bits, group int, scale Elem, affine bool) {
 		for _, magnitude := range []float32{1, 1e-20, 1e25, 1e-36} {
@@ -100,7 +100,7 @@ func TestQuantMultiply(t *testing.T) {
 	})
 }
 
-// What is not finite stays so.
+// Infinities and NaN of the input stay in the result.
 func TestQuantMultiplySpecials(t *testing.T) {
 	eachQuant(t, func(t *testing.T, r *rand.Rand, bits, group int, scale Elem, affine bool) {
 		q := randomQuant(r, bits, group, 2, 1, scale, affine)
@@ -140,8 +140,8 @@ func TestDequantize(t *testing.T) {
 	})
 }
 
-// BenchmarkQuantMultiply reports the codes that one thread reads, in GB/s, and the share of what it can read
-// of memory of that size: the best of all runs on both sides, alternating.
+// BenchmarkQuantMultiply reports the codes that one thread reads, in GB/s, and their share of the rate at
+// which it can read memory of that size. Both sides alternate, and the best run counts.
 func BenchmarkQuantMultiply(b *testing.B) {
 	const group = 64
 	for _, shape := range [][2]int{{896, 4864}, {4864, 896}, {896, 896}, {896, 128}, {896, 151936}} {
@@ -155,7 +155,7 @@ func BenchmarkQuantMultiply(b *testing.B) {
 					bytes := cols / Lanes * q.blockBytes()
 					other := make([]float32, bytes/4)
 					for i := range other {
-						other[i] = 1 // memory of its own, not one page of zeros
+						other[i] = 1 // distinct pages, not one page of zeros
 					}
 					best, read := time.Hour, time.Hour
 					for b.Loop() {

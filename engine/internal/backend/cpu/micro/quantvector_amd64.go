@@ -17,7 +17,7 @@ type (
 	dequantize16 func(groups, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
 )
 
-// Shapes of quantDot, rows and blocks, by index.
+// Indices of the shapes of quantDot, by rows and blocks.
 const (
 	dot1x1 = iota
 	dot1x4
@@ -26,7 +26,7 @@ const (
 	dot4x1
 )
 
-// Kernels by bits, 8 and 4, and by shape or set.
+// Kernels by bits (8, 4), and by shape or set.
 var (
 	quantDotF32 = [2][5]quantDot32{
 		{quantDot8x1x1F32, quantDot8x1x4F32, quantDot8x2x1F32, quantDot8x2x2F32, quantDot8x4x1F32},
@@ -50,7 +50,7 @@ var (
 	}
 )
 
-// integerDot says whether there are dot products of bytes in a wide vector.
+// integerDot reports whether there are dot products of bytes in vectors of 512 bits.
 func integerDot() bool { return isa.HasByteDot() }
 
 func digitsVector(to *byte, x *float32, n int) bool {
@@ -59,7 +59,7 @@ func digitsVector(to *byte, x *float32, n int) bool {
 	return ok == 1
 }
 
-// which is the index of the kernels for the codes.
+// which returns the index of the kernels for the weight's codes.
 func (q *Quant) which() int {
 	if q.Bits == 4 {
 		return 1
@@ -100,7 +100,7 @@ func (q *Quant) dot(shape int, x *QuantInput, row, block int, c *float32, ldc in
 	quantDotBF16[q.which()][shape](q.Groups, q.lines(), codes, q.blockBytes(), d, stride, (*uint16)(q.scales(block, 0)), 2*Lanes*q.Groups, zeros, step, step*q.Groups, c, 4*ldc)
 }
 
-// multiplyVector multiplies a row by a block, if there are vectors.
+// multiplyVector multiplies a row by a block. It returns false if the machine has no vectors.
 func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 	if isa.Level() == isa.Portable {
 		return false
@@ -115,8 +115,8 @@ func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 	return true
 }
 
-// dequantizeVector writes count inputs of each of some groups of a block from input first on, if there are
-// vectors.
+// dequantizeVector writes count inputs, from input first on, of each of some groups of a block. It returns
+// false if the machine has no vectors.
 func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
 	if isa.Level() == isa.Portable {
 		return false

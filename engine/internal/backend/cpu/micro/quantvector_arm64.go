@@ -17,7 +17,7 @@ type (
 	dequantize16 func(groups, lines int, codes *byte, scales *uint16, zeros *byte, zeroStep int, dst *float32, ldd int)
 )
 
-// Kernels by bits, 8 and 4; those of digits also by rows, 1 and 2, and without dot products of bytes.
+// Kernels by bits (8, 4). Those of digits are also by rows (1, 2), with and without dot products of bytes.
 var (
 	quantDotF32 = [2][3]quantDot32{
 		{quantDot8x1F32NEON, quantDot8x2F32NEON, quantMull8F32NEON}, {quantDot4x1F32NEON, quantDot4x2F32NEON, quantMull4F32NEON},
@@ -31,7 +31,7 @@ var (
 	dequantizeBF16 = [2]dequantize16{dequantize8BF16NEON, dequantize4BF16NEON}
 )
 
-// integerDot says whether products are made of digits: products of bytes are always there.
+// integerDot reports whether products are computed from digits: NEON always has products of bytes.
 func integerDot() bool { return isa.Level() == isa.NEON }
 
 func digitsVector(to *byte, x *float32, n int) bool {
@@ -40,7 +40,7 @@ func digitsVector(to *byte, x *float32, n int) bool {
 	return ok == 1
 }
 
-// which is the index of the kernels for the codes.
+// which returns the index of the kernels for the weight's codes.
 func (q *Quant) which() int {
 	if q.Bits == 4 {
 		return 1
@@ -76,7 +76,7 @@ func (q *Quant) dot(shape int, x *QuantInput, row, block int, c *float32, ldc in
 	quantDotBF16[q.which()][shape](q.Groups, q.lines(), codes, d, stride, (*uint16)(q.scales(block, 0)), zeros, step, c, 4*ldc)
 }
 
-// multiplyVector multiplies a row by a block, if there are vectors.
+// multiplyVector multiplies a row by a block. It returns false if the machine has no vectors.
 func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 	if isa.Level() == isa.Portable {
 		return false
@@ -91,8 +91,8 @@ func (q *Quant) multiplyVector(x *float32, block int, c *float32) bool {
 	return true
 }
 
-// dequantizeVector writes count inputs of each of some groups of a block from input first on, if there are
-// vectors.
+// dequantizeVector writes count inputs, from input first on, of each of some groups of a block. It returns
+// false if the machine has no vectors.
 func (q *Quant) dequantizeVector(block, group, groups, first, count int, dst *float32, ldd int) bool {
 	if isa.Level() == isa.Portable {
 		return false

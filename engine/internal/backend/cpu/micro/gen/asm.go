@@ -37,8 +37,8 @@ func (f *file) words(name string, words ...uint32) string {
 	return name + "<>"
 }
 
-// A function is one that is being written. All parameters and results take eight bytes: int, uint64,
-// pointers.
+// A function is an assembly function while it is written. All parameters and results take eight bytes: int,
+// uint64, pointers.
 type function struct {
 	f      *file
 	name   string
@@ -46,13 +46,13 @@ type function struct {
 	labels int
 }
 
-// function starts a function without results; params is a Go parameter list, one group a parameter: "k int, a
-// *float32".
+// function starts a function without results. params is a Go parameter list that names the type after each
+// parameter: "k int, a *float32".
 func (f *file) function(doc, name, params string) *function {
 	return f.framed(doc, name, params, 0)
 }
 
-// framed starts a function with that many bytes on the stack.
+// framed starts a function with frame bytes on the stack.
 func (f *file) framed(doc, name, params string, frame int) *function {
 	fn := &function{f: f, name: name, offset: map[string]int{}}
 	for p := range strings.SplitSeq(params, ",") {
@@ -75,7 +75,7 @@ func (fn *function) op(mnemonic string, operands ...any) {
 	fn.f.text.WriteByte('\n')
 }
 
-// bytes emits an instruction that the assembler does not know.
+// bytes emits an instruction that Go's assembler does not know.
 func (fn *function) bytes(comment string, code []int) {
 	text := make([]string, len(code))
 	for i, x := range code {
@@ -84,7 +84,7 @@ func (fn *function) bytes(comment string, code []int) {
 	fmt.Fprintf(&fn.f.text, "\t%s // %s\n", strings.Join(text, "; "), comment)
 }
 
-// load moves parameters into registers: "k", "AX", "a", "SI" ….
+// load moves parameters into registers, given as pairs: "k", "AX", "a", "SI".
 func (fn *function) load(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		off, ok := fn.offset[pairs[i]]
@@ -100,7 +100,7 @@ func (fn *function) store(register, param string) {
 	fn.op("MOVQ", register, fmt.Sprintf("%s+%d(FP)", param, fn.offset[param]))
 }
 
-// label returns a name that is new in the function; at places it.
+// label returns a new name within the function; at places it.
 func (fn *function) label(hint string) string {
 	fn.labels++
 	return fmt.Sprintf("%s%d", hint, fn.labels)
@@ -130,9 +130,9 @@ func mem(disp int, base string, index ...string) string {
 // imm is an immediate operand.
 func imm(n int) string { return fmt.Sprintf("$%d", n) }
 
-// A set is an instruction set: what vectors are called, how many there are, how long they are.
+// A set is an instruction set with the names, number and length of its vectors.
 type set struct {
-	name   string // as it appears in function names
+	name   string // in function names
 	prefix string // of vector registers
 	lanes  int    // f32 in a vector
 	regs   int
@@ -143,7 +143,7 @@ var (
 	avx512 = set{"AVX512", "Z", 16, 32}
 )
 
-// v is vector register i, x its lowest 128 bits, y its lowest 256.
+// v returns the name of vector register i, x of its lowest 128 bits, y of its lowest 256 bits.
 func (s set) v(i int) string {
 	if i >= s.regs {
 		panic(fmt.Sprintf("gen: register %d of %d", i, s.regs))

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// directTiles are the micro-kernels that read b as it lies: rows × vectors, all with 24 (AVX2: 12) sums in
-// registers. Each comes in all narrower widths, for the last columns.
+// directTiles are the micro-kernels that read b unpacked: rows × vectors. All have 24 sums (AVX2: 12) in
+// registers. Each exists in all narrower widths too, for the last columns.
 var directTiles = []struct {
 	set
 	rows, vectors int
@@ -11,8 +11,8 @@ var directTiles = []struct {
 	{avx512, 8, 3}, {avx512, 6, 4}, {avx2, 4, 3},
 }
 
-// emitDirect writes the kernels of products with some rows, whose right operand is not packed. b may be f32,
-// bf16 or f16.
+// emitDirect writes the kernels of products with some rows, whose right operand is not packed. b may be
+// f32, bf16 or f16.
 func emitDirect(f *file) {
 	m := &matmulKernels{file: f, mask: f.words("directMask", halfMask()...)}
 	for _, t := range directTiles {
@@ -24,13 +24,13 @@ func emitDirect(f *file) {
 	}
 }
 
-// direct writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values a step. b
-// has a row for each step, ldb bytes apart, of which cols elements are read, (v-1)·lanes < cols ≤ v·lanes;
-// with AVX2 all v·lanes.
+// direct writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values for each
+// step. b has a row for each step, ldb bytes apart. Of each row cols elements are read, (v-1)·lanes < cols
+// ≤ v·lanes; AVX2 reads all v·lanes.
 //
-// b comes from memory, where a few columns of many rows are far apart and hardware sees no pattern. So each
-// step asks for two lines of what later calls read: from address ahead on, aheadStep bytes further with each
-// step.
+// b comes from memory. A few columns of many rows are far apart, so the hardware sees no pattern to
+// prefetch. So each step prefetches two cache lines that later calls read: at address ahead, which grows by
+// aheadStep bytes in each step.
 func (m *matmulKernels) direct(s set, mr, v int, typ string) {
 	fn := m.function("multiplies a packed panel by rows of b as they lie; see gen/direct.go.", fmt.Sprintf("direct%dx%d%s%s", mr, v*s.lanes, typ, s.name),
 		fmt.Sprintf("k int, a *float32, b *%s, ldb int, c *float32, ldc int, rows int, cols int, add int, ahead int, aheadStep int", goType(typ)))

@@ -8,8 +8,9 @@ var doubleTiles = []struct {
 	rows, vectors int
 }{{avx512, 14, 2}, {avx2, 6, 2}}
 
-// emitDouble writes kernels that give c[rows cols] = a·b over k ≥ 1 steps, all three without gaps: a holds
-// rows values a step, b cols. Each sum is a chain of fused multiply-adds in the order of k.
+// emitDouble writes kernels for c[rows cols] = a·b over k ≥ 1 steps; the rows of all three are contiguous.
+// For each step a holds rows values and b cols values. Each sum is a chain of fused multiply-adds in the
+// order of k.
 func emitDouble(f *file) {
 	for _, t := range doubleTiles {
 		rows, v := t.rows, t.vectors

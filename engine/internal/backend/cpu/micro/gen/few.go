@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// emitFew writes the kernels of products with few rows, which read b as it lies: "axpy" where its rows are
-// contiguous, "dot" where its columns are. b may be f32, bf16 or f16.
+// emitFew writes the kernels of products with few rows, which read b unpacked: "axpy" if its rows are
+// contiguous, "dot" if its columns are. b may be f32, bf16 or f16.
 func emitFew(f *file) {
 	for _, s := range []set{avx2, avx512} {
 		for _, t := range packTypes {
@@ -19,11 +19,12 @@ func emitFew(f *file) {
 	}
 }
 
-// axpy writes c[i][j] += Σ a[i][u]·b[u][j] for rows rows, cols > 0 columns and the given number of steps, in
-// order of u. Strides are in bytes. Columns beyond the last whole vector are left to the caller with AVX2.
+// axpy writes c[i][j] += Σ a[i][u]·b[u][j] for rows rows, cols > 0 columns and the given number of steps,
+// in the order of u. Strides are in bytes. With AVX2 the caller computes the columns after the last whole
+// vector.
 //
-// All steps of some columns of b are kept in registers while the rows pass by, so that b is read, and
-// widened, once. b streams through, so the rows that the next call reads are fetched ahead.
+// For some columns at a time all steps of b stay in registers while the kernel goes through the rows, so
+// that b is read and widened once. Meanwhile it prefetches the rows that the next call reads.
 func axpy(f *file, s set, typ string, size, steps int) {
 	fn := f.function("adds some steps of a product with few rows; see gen/few.go.", fmt.Sprintf("axpy%d%s%s", steps, typ, s.name),
 		fmt.Sprintf("rows int, a *float32, lda int, b *%s, ldb int, c *float32, ldc int, cols int", goType(typ)))
@@ -66,7 +67,7 @@ type axpyKernel struct {
 	size, steps int
 }
 
-// rowB addresses row u of b, or of what the next call reads.
+// rowB returns the address of row u of b, or of a row for the next call.
 func (k *axpyKernel) rowB(base, base4 string, u, disp int) string {
 	if u >= 4 {
 		base = base4
@@ -74,8 +75,8 @@ func (k *axpyKernel) rowB(base, base4 string, u, disp int) string {
 	return mem(disp, base, [][]string{{}, {"R9*1"}, {"R9*2"}, {"R11*1"}}[u%4]...)
 }
 
-// columns computes v vectors of each row and moves on. Four rows at a time are enough independent sums to
-// hide how long a multiply-add takes.
+// columns computes v vectors of each row and moves on. Four rows at a time give enough independent sums to
+// hide the latency of a multiply-add.
 func (k *axpyKernel) columns(v int, masked bool) {
 	s := k.s
 	var mask []any
@@ -155,9 +156,9 @@ func (k *axpyKernel) rows(n, v int, mask []any) {
 	k.op("LEAQ", mem(0, "DX", "R10*"+fmt.Sprint(n)), "DX")
 }
 
-// dot writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for
-// those that do not exist. Steps beyond the last whole vector are left to the caller with AVX2. Strides are
-// in bytes.
+// dot writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns. If cols is less than 4, the last of
+// them is read again for each missing one. With AVX2 the caller computes the steps after the last whole
+// vector. Strides are in bytes.
 func dot(f *file, s set, typ string, size, m int) {
 	fn := f.function("computes four columns of a product with few rows; see gen/few.go.", fmt.Sprintf("dot%d%s%s", m, typ, s.name),
 		fmt.Sprintf("k int, a *float32, lda int, b *%s, ldb int, cols int, out *float32", goType(typ)))
@@ -238,14 +239,14 @@ func dot(f *file, s set, typ string, size, m int) {
 	fn.end()
 }
 
-// fetchAhead fetches what the columns four further on have where these are.
+// fetchAhead prefetches the four columns after these, at the same steps.
 func fetchAhead(fn *function, columns []string) {
 	for _, r := range columns {
 		fn.op("PREFETCHT0", mem(0, r, "R9*4"))
 	}
 }
 
-// sumVector adds up the lanes of vector i, into its lowest; t is spoilt.
+// sumVector adds up the lanes of vector i into its lowest lane. It overwrites t.
 func sumVector(fn *function, s set, i, t int) {
 	if s == avx512 {
 		fn.op("VEXTRACTF64X4", imm(1), s.v(i), s.y(31))

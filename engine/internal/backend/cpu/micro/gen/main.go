@@ -1,11 +1,11 @@
-// Command gen writes the assembly of package micro. Run it with go generate in that package; a test checks
-// that what is checked in is what it writes.
+// Command gen writes the assembly of package micro. Run it with go generate in that package. A test
+// compares the files with its output.
 //
 // A kernel is a Go function that emits instructions; loops over registers and unrolling are Go loops.
 // Registers are allocated by hand, because kernels are small and use all of them. asm.go is the core
-// (functions, parameters, vectors of a width); the other files hold one family of kernels each, and add it to
-// the table below. Those whose names begin with neon are for arm64, and write vector instructions as package
-// a64 encodes them.
+// (functions, parameters, vectors of a width). Each other file holds one family of kernels and adds it to
+// the table below. The files whose names begin with neon are for arm64. They write vector instructions as
+// package a64 encodes them.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"os"
 )
 
-// families are the generated files: name_arch.s with the code and name_arch.go with the declarations.
+// families are the generated files: name_arch.s has the code, name_arch.go the declarations.
 var families = []struct {
 	name, arch string
 	emit       func(f *file)

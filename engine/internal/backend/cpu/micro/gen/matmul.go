@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// matmulTiles are the micro-kernels: rows × vectors. Within a set all but one keep 24 (AVX2: 12) sums in
-// registers, which hides the latency of two multiply-adds a cycle. Each tile comes in all narrower widths,
-// for the last columns.
+// matmulTiles are the micro-kernels: rows × vectors. All but one of a set keep 24 sums (AVX2: 12) in
+// registers, which hides the latency of two multiply-adds in each cycle. Each tile exists in all narrower
+// widths too, for the last columns.
 var matmulTiles = []struct {
 	set
 	rows, vectors int
@@ -25,8 +25,7 @@ func emitMatMul(f *file) {
 	}
 }
 
-// halfMask is a table from which eight words, beginning so many before its middle, are a mask of as many
-// lanes.
+// halfMask is a table of masks: the eight words that begin n words before its middle are a mask of n lanes.
 func halfMask() []uint32 {
 	var mask []uint32
 	for i := range 16 {
@@ -40,13 +39,13 @@ type matmulKernels struct {
 	mask string
 }
 
-// tile writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values a step. b is
-// read a row of v vectors a step, ldb bytes apart. Only the first rows rows and cols columns of c are
-// touched, with (v-1)·lanes < cols ≤ v·lanes; ldc is in bytes.
+// tile writes c[rows cols] = a·b, or += when add is not 0, over k ≥ 1 steps. a holds mr values for each
+// step. b is read in rows of v vectors, one for each step, ldb bytes apart. Only the first rows rows and
+// cols columns of c are read or written, with (v-1)·lanes < cols ≤ v·lanes; ldc is in bytes.
 //
 // Each sum is a chain of fused multiply-adds in the order of k, so every tile and both sets give the same
-// bits. With dot a value is a pair of bf16 numbers, two steps, whose products are added to a sum by one
-// instruction.
+// bits. With dot a value is a pair of bf16 numbers (two steps); one instruction adds both products to a
+// sum.
 func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 	name := s.name
 	if dot {
@@ -73,8 +72,8 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 		}
 	}
 
-	// What follows a panel is the next one: it is fetched into the second-level cache while this one is
-	// multiplied.
+	// The next panel follows this one in memory. It is prefetched into the second-level cache while this
+	// one is multiplied.
 	fn.op("MOVQ", "AX", "DX")
 	fn.op("IMULQ", imm(4*mr), "DX")
 
@@ -107,7 +106,7 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) {
 	fn.end()
 }
 
-// step is one k: v vectors of b, mr broadcasts from a, mr·v multiply-adds.
+// step emits one k: it loads v vectors of b, broadcasts mr values of a, and does mr·v multiply-adds.
 func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string, dot bool) {
 	b := mr * v
 	for j := range v {
@@ -134,7 +133,7 @@ func (m *matmulKernels) step(fn *function, s set, mr, v, u int, rowOfB []string,
 	}
 }
 
-// dotBF16 emits VDPBF16PS Zb, Za, Zsum, which the assembler does not know: sum += a·b, of pairs.
+// dotBF16 emits VDPBF16PS Zb, Za, Zsum, which Go's assembler does not know: sum += a·b, of pairs.
 func (fn *function) dotBF16(b, a, sum int) {
 	const map0F38, ppF3, length512 = 2, 2, 2
 	bit := func(n, i int) int { return ^n >> i & 1 } // extension bits are inverted

@@ -6,10 +6,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/a64"
 )
 
-// arm64: 32 vectors of four f32. General registers are R0 to R17 and R19 to R26 in Go's assembly, x0 … in the
-// words; what Go's assembler knows is left to it. neonTiles are the micro-kernels: rows × vectors. The sums
-// take 24 vectors, a row of b two or three and as many values of a as there are rows the rest: a step of 8×12
-// is 24 multiply-adds for 5 loads.
+// arm64 has 32 vectors of four f32. The general registers R0 to R17 and R19 to R26 of Go's assembly are x0
+// … in the words. Go's assembler writes the instructions that it knows. neonTiles are the micro-kernels:
+// rows × vectors. Their sums take 24 vectors, a row of b two or three, the values of a the rest. A step of
+// 8×12 is 24 multiply-adds for 5 loads.
 
 var neonTiles = []struct{ rows, vectors int }{{12, 2}, {8, 3}}
 
@@ -22,7 +22,7 @@ func (f *file) neon(doc, name, params string) neonFunction {
 	return neonFunction{f.function(doc, name, params)}
 }
 
-// word emits an instruction that is written as package a64 does.
+// word emits an instruction in the notation of package a64.
 func (fn neonFunction) word(format string, args ...any) {
 	fmt.Fprintf(&fn.f.text, "\t%s\n", a64.Word(fmt.Sprintf(format, args...)))
 }
@@ -38,7 +38,7 @@ func (fn neonFunction) params(names ...string) {
 	}
 }
 
-// x is general register i.
+// x returns the name of general register i.
 func x(i int) string {
 	if i == 18 || i > 26 {
 		panic(fmt.Sprintf("gen: R%d is not ours", i))
@@ -89,16 +89,16 @@ func emitMatMulNEON(f *file) {
 	}
 }
 
-// A neonTile is a micro-kernel that is being written. Registers: k, a, b, ldb, c, ldc, rows, cols, add in R0
-// to R8. Vectors: sums from 0 on, row after row; then a's, then b's.
+// A neonTile is a micro-kernel while it is written. Registers: k, a, b, ldb, c, ldc, rows, cols, add in R0
+// to R8. Vectors: first the sums, row after row; then those of a; then those of b.
 type neonTile struct {
 	neonFunction
 	mr, v int
 	dot   bool
 }
 
-// matmulNEON is matmulKernels.tile for arm64. The values of the next step are loaded as soon as those of this
-// one were used last, so the last step is one of its own.
+// matmulNEON is matmulKernels.tile for arm64. It loads the values of the next step right after their last
+// use in this step, so the last step is written separately.
 func matmulNEON(f *file, mr, v int, dot bool) {
 	name := "NEON"
 	if dot {
@@ -142,7 +142,7 @@ func (k *neonTile) sum(i, j int) int { return i*k.v + j }
 func (k *neonTile) a(i int) int      { return k.mr*k.v + i }
 func (k *neonTile) b(j int) int      { return k.mr*k.v + k.mr/4 + j }
 
-// step is one k; next says that another follows.
+// step emits one k; next means that another step follows.
 func (k *neonTile) step(next bool) {
 	if next {
 		k.op("ADD", "R3", "R2")
@@ -167,8 +167,8 @@ func (k *neonTile) step(next bool) {
 	}
 }
 
-// store writes the sums: whole vectors, or, where the last columns are no whole vector, one element after the
-// other by way of the stack.
+// store writes the sums. Whole vectors are stored directly; if the last columns are no whole vector, they
+// go through the stack, element by element.
 func (k *neonTile) store() {
 	part, set, done := k.label("part"), k.label("set"), k.label("done")
 	temp := k.mr * k.v // the vectors above the sums are free by now

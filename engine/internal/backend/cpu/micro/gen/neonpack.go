@@ -10,8 +10,8 @@ func emitPackNEON(f *file) {
 	packPairsNEON(f)
 }
 
-// packTransposeNEON writes dst[p][i] = src[i][p] for p < 4·blocks and i < 4. Of the sources only the first
-// rows (1 to 4) exist; the last one stands for those that do not. Strides are in bytes.
+// packTransposeNEON writes dst[p][i] = src[i][p] for p < 4·blocks and i < 4. Only the first rows (1 to 4)
+// of src exist; the last of them is read again for each missing one. Strides are in bytes.
 func packTransposeNEON(f *file, typ string, size int) {
 	fn := f.neon("transposes four rows into a panel; see gen/neonpack.go.", "packTranspose"+typ+"NEON",
 		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, rows int, blocks int", goType(typ)))
@@ -40,8 +40,8 @@ func packTransposeNEON(f *file, typ string, size int) {
 	fn.ret()
 }
 
-// four makes pointers to four lines, stride apart, of which only the first count exist; the last one stands
-// for the others. They are in first and R19 to R21.
+// four makes pointers to four lines, stride apart, in first and R19 to R21. Only the first count lines
+// exist; the last of them stands for the others.
 func (fn neonFunction) four(first, stride, count int) [4]int {
 	lines := [4]int{first, 19, 20, 21}
 	for i := 1; i < 4; i++ {
@@ -106,8 +106,7 @@ func packPairsNEON(f *file) {
 	fn.ret()
 }
 
-// emitFewNEON writes what emitFew does for amd64. What is left of columns or steps after whole vectors is the
-// caller's.
+// emitFewNEON is emitFew for arm64. The caller computes the columns or steps after the last whole vector.
 func emitFewNEON(f *file) {
 	for _, t := range packTypes {
 		for _, steps := range []int{8, 1} {
@@ -119,9 +118,9 @@ func emitFewNEON(f *file) {
 	}
 }
 
-// A neonAxpy is being written. Registers: rows, a, lda, b, ldb, c, ldc, cols in R0 to R7; copies of b, a, c
-// and rows in R8 to R11; rows of c and a in R19 to R22, one by one. Vectors: b, step after step; then c, then
-// a.
+// A neonAxpy is a kernel while it is written. Registers: rows, a, lda, b, ldb, c, ldc, cols in R0 to R7;
+// copies of b, a, c and rows in R8 to R11; the current rows of c and a in R19 to R22. Vectors: b, step
+// after step; then c; then a.
 type neonAxpy struct {
 	neonFunction
 	typ         string
@@ -206,9 +205,9 @@ func (k *neonAxpy) rows(n, v int) {
 	}
 }
 
-// dotNEON writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns, of which the last of cols stands for
-// those that do not exist; k is a multiple of 4. Strides are in bytes. There are always 16 sums, so that none
-// waits for itself.
+// dotNEON writes out[i][j] = Σ a[i][p]·b[j][p] for m rows and 4 columns; k is a multiple of 4. If cols is
+// less than 4, the last of them is read again for each missing one. Strides are in bytes. There are always
+// 16 sums, so that no addition waits for the one before.
 func dotNEON(f *file, typ string, size, m int) {
 	fn := f.neon("computes four columns of a product with few rows; see gen/neonpack.go.", fmt.Sprintf("dot%d%sNEON", m, typ),
 		fmt.Sprintf("k int, a *float32, lda int, b *%s, ldb int, cols int, out *float32", goType(typ)))

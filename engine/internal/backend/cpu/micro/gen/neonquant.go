@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// emitQuantNEON writes what emitQuant does for amd64; micro.QuantInput says how the digits lie.
+// emitQuantNEON is emitQuant for arm64; micro.QuantInput describes the layout of the digits.
 func emitQuantNEON(f *file) {
 	digitsNEON(f)
 	for _, bits := range []int{8, 4} {
@@ -99,14 +99,14 @@ func digitsNEON(f *file) {
 }
 
 // A neonDot multiplies m rows of digits by a block of codes, 16 outputs in four vectors. Registers: groups,
-// lines, codes, x, row, scales, zeros, zeroStep, c, ldc in R0 to R9; the rows of x in R3 and R19, where the
-// group began in them in R20 and R21. Vectors: integer sums from 0 on, for each row and digit four; codes in
-// 24 and 25, digits of the rows in 26 and 27, and in 29 and 30 those for the higher halves of bytes; what
-// turns bytes into numbers in 28.
+// lines, codes, x, row, scales, zeros, zeroStep, c, ldc in R0 to R9; the rows of x in R3 and R19; the start
+// of the group in these rows in R20 and R21. Vectors: integer sums from 0 on, four for each row and digit;
+// codes in 24 and 25; digits of the rows in 26 and 27, for the higher halves of bytes in 29 and 30; in 28 a
+// constant for the conversion of bytes to numbers.
 //
-// Codes of 8 bits less 128, and so their zero points, fit the signed bytes that the products take. Without
-// products of bytes there are four instructions in the place of one, which leave the sums of two products in
-// a lane: then a sum takes two vectors, joined at the end of a group.
+// Codes of 8 bits have 128 subtracted, as have their zero points, to fit the signed bytes of the products.
+// Without dot products of bytes four instructions do the work of one. They leave the sums of two products
+// in a lane, so a sum takes two vectors, which are joined at the end of a group.
 type neonDot struct {
 	neonFunction
 	bits, m int
@@ -154,7 +154,7 @@ func (k *neonDot) sums() int {
 	return 24
 }
 
-// sum is that of row i, digit d and outputs 4q to 4q+3, or of the first half of these.
+// sum returns the vector for row i, digit d and outputs 4q to 4q+3, or for the first half of these.
 func (k *neonDot) sum(i, d, q int) int {
 	if k.dot {
 		return (3*i+d)*4 + q
@@ -203,7 +203,7 @@ func (k *neonDot) multiply(sum, codes, digits, d int) {
 	k.word("sadalp v%d.4s, v31.8h", sum+1)
 }
 
-// finish adds the group's sums, which are digits of one number, times unit and scale.
+// finish adds the sums of the group, which are the digits of one number, times unit and scale.
 func (k *neonDot) finish() {
 	zero := []int{24, 25, 29, 30}
 	k.word("ldr q31, [x6, #0]")
@@ -250,9 +250,9 @@ func (k *neonDot) finish() {
 	k.op("ADD", imm(16*k.size), "R5")
 }
 
-// A neonCodes turns codes into f32. Registers: groups, lines, codes in R0 to R2; scales, zeros and zeroStep
-// are given. Vectors: codes in 0 to 3, zero points in 4 to 7, scales in 8 to 11, a mask in 12, a result in
-// 13.
+// A neonCodes converts codes to f32. Registers: groups, lines, codes in R0 to R2; the caller chooses those
+// of scales, zeros and zeroStep. Vectors: codes in 0 to 3, zero points in 4 to 7, scales in 8 to 11, a mask
+// in 12, a result in 13.
 type neonCodes struct {
 	neonFunction
 	bits                    int
@@ -261,7 +261,7 @@ type neonCodes struct {
 	scales, zeros, zeroStep int
 }
 
-// lines runs f for each line of each group, whose codes are then in vectors 0 to 3.
+// lines runs each for each line of each group, with its codes in vectors 0 to 3.
 func (k *neonCodes) lines(begin, each, end func()) {
 	mask := uint32(0xff)
 	if k.bits == 4 {
@@ -296,7 +296,7 @@ func (k *neonCodes) lines(begin, each, end func()) {
 	k.op("BNE", group)
 }
 
-// code leaves code − zero of input i of the line and outputs 4q to 4q+3 in vector 13, as f32.
+// code puts code − zero of input i of the line and outputs 4q to 4q+3 into vector 13, as f32.
 func (k *neonCodes) code(i, q int) {
 	shift := 8 * (i % 4)
 	if k.bits == 4 {
@@ -320,7 +320,7 @@ func quantFloatNEON(f *file, bits int, typ string, size int) {
 		fmt.Sprintf("groups int, lines int, codes *byte, x *float32, scales *%s, zeros *byte, zeroStep int, c *float32", goType(typ)))
 	k := &neonCodes{fn, bits, typ, size, 4, 5, 6}
 	fn.params("groups", "lines", "codes", "x", "scales", "zeros", "zeroStep", "c")
-	// Sums of a group in 16 to 23, even and odd inputs; of all groups in 24 to 27; x in 28.
+	// Sums of a group in 16 to 23, for even and odd inputs; of all groups in 24 to 27; x in 28.
 	fn.zero(24, 4)
 	k.lines(func() { fn.zero(16, 8) }, func() {
 		for i := range 32 / bits {
@@ -346,7 +346,7 @@ func quantFloatNEON(f *file, bits int, typ string, size int) {
 	fn.ret()
 }
 
-// dequantizeNEON writes the weights of a block, 16 outputs an input, ldd bytes apart.
+// dequantizeNEON writes the weights of a block, 16 outputs for each input, ldd bytes apart.
 func dequantizeNEON(f *file, bits int, typ string, size int) {
 	fn := f.neon("writes the weights of a block; see gen/neonquant.go.", fmt.Sprintf("dequantize%d%sNEON", bits, typ),
 		fmt.Sprintf("groups int, lines int, codes *byte, scales *%s, zeros *byte, zeroStep int, dst *float32, ldd int", goType(typ)))

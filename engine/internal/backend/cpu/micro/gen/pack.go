@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// Elements that packing widens to f32 while it loads them.
+// packTypes are the element types that packing widens to f32.
 var packTypes = []struct {
 	name string
 	size int
@@ -48,9 +48,9 @@ func widen(fn *function, typ, source, register string, mask ...any) {
 	}
 }
 
-// packTranspose writes dst[p][i] = src[i][p] for p < 8·blocks and i < lanes: an 8×8 transposition in
-// registers a block. Of the sources only the first rows (1 to 8) exist; the last one stands for those that do
-// not, because what is computed from them is never stored. Strides are in bytes.
+// packTranspose writes dst[p][i] = src[i][p] for p < 8·blocks and i < lanes. It transposes 8×8 blocks in
+// registers. Only the first rows (1 to 8) of src exist; the last of them is read again for each missing
+// one, because the results are never stored. Strides are in bytes.
 func packTranspose(f *file, typ string, size, lanes int) {
 	fn := f.function("transposes eight rows into a panel; see gen/pack.go.", fmt.Sprintf("packTranspose%s%d", typ, lanes),
 		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, rows int, blocks int", goType(typ)))
@@ -111,8 +111,8 @@ func transpose8(fn *function) {
 	}
 }
 
-// packCopyMasked writes dst[p][j] = src[p][j] for p < k and j < valid, and 0 for the rest of the v vectors,
-// of which width elements are written. Strides are in bytes.
+// packCopyMasked writes dst[p][j] = src[p][j] for p < k and j < valid, and 0 for the rest of width
+// elements, which take v vectors. Strides are in bytes.
 func packCopyMasked(f *file, typ string, size, v int) {
 	fn := f.function("copies rows of at most that many elements into a panel; see gen/pack.go.", fmt.Sprintf("packCopy%s%dAVX512", typ, 16*v),
 		fmt.Sprintf("dst *float32, dstStride int, src *%s, srcStride int, k int, valid int, width int", goType(typ)))

@@ -1,6 +1,6 @@
 package main
 
-// emitPeak writes loops of nothing but fused multiply-adds: what a core can do at most.
+// emitPeak writes loops of fused multiply-adds alone: the most that a core can do.
 func emitPeak(f *file) {
 	for _, s := range []set{avx2, avx512, {"BF16", avx512.prefix, avx512.lanes, avx512.regs}} {
 		fn := f.function("does n times 12 multiply-adds of a vector.", "peak"+s.name, "n int")

@@ -2,10 +2,10 @@ package main
 
 import "fmt"
 
-// emitQuant writes the kernels of quantised weights: "digits" makes fixed-point numbers of f32, "quantDot"
-// multiplies them by codes with integer dot products (AVX-512 VNNI), "quantFloat" multiplies f32 by codes
-// that it converts, "dequantize" writes the weight out. ir.Quant and micro.QuantInput say how the operands
-// lie.
+// emitQuant writes the kernels of quantised weights. "digits" makes fixed-point numbers of f32. "quantDot"
+// multiplies them by codes with integer dot products (AVX-512 VNNI). "quantFloat" multiplies f32 by codes
+// that it converts. "dequantize" writes the weight. ir.Quant and micro.QuantInput describe the layout of
+// the operands.
 func emitQuant(f *file) {
 	digits(f)
 	for _, bits := range []int{8, 4} {
@@ -21,12 +21,12 @@ func emitQuant(f *file) {
 	}
 }
 
-// Digits of three times 8 bits, balanced: the largest number is 127·2¹⁶, so that no rounding leaves the
+// digitRange is the largest number of three balanced digits of 8 bits: 127·2¹⁶, so that rounding stays in
 // range.
 const digitRange = 0x4afe0000 // 8323072 as f32
 
-// digits writes the record of a group of n numbers, a multiple of 16; ok becomes 1, or 0 where there are no
-// digits.
+// digits writes the record of a group of n numbers, a multiple of 16. ok becomes 1, or 0 if the group has
+// no digits.
 func digits(f *file) {
 	fn := f.function("makes fixed-point numbers of a group; see gen/quant.go.", "digitsAVX512", "to *byte, x *float32, n int, ok *int")
 	fn.load("to", "DI", "x", "SI", "n", "CX", "ok", "DX")
@@ -69,7 +69,7 @@ func digits(f *file) {
 	fn.at(loop)
 	fn.op("VMULPS", mem(0, "SI"), z(1), z(3))
 	fn.op("VCVTPS2DQ", z(3), z(3))
-	for i := range 2 { // the lowest digit, the middle one; what is left is the highest
+	for i := range 2 { // first the lowest digit, then the middle one; the rest is the highest
 		d := z(4 + i)
 		fn.op("VPSLLD", imm(24), z(3), d)
 		fn.op("VPSRAD", imm(24), d, d)
@@ -107,7 +107,7 @@ func digits(f *file) {
 	fn.end()
 }
 
-// reduce combines the 32-bit lanes of vector i into its lowest; t is spoilt.
+// reduce combines the 32-bit lanes of vector i into its lowest lane. It overwrites t.
 func reduce(fn *function, op string, i, t int) {
 	s := avx512
 	fn.op("VEXTRACTI64X4", imm(1), s.v(i), s.y(t))
@@ -120,8 +120,9 @@ func reduce(fn *function, op string, i, t int) {
 	fn.op(op, s.x(t), s.x(i), s.x(i))
 }
 
-// A dotKernel multiplies m rows of digits by n blocks of codes. Vectors: 3·m·n integer sums, m·n sums from 12
-// on, digits in 16 to 18, codes in 20 to 27, unit·scale in 19 and 28 to 30, the mask of 4 bits in 31.
+// A dotKernel multiplies m rows of digits by n blocks of codes. Vectors: 3·m·n integer sums from 0 on, m·n
+// sums from 12 on, digits in 16 to 18, codes in 20 to 27, unit·scale in 19 and 28 to 30, the mask of 4 bits
+// in 31.
 type dotKernel struct {
 	*function
 	bits, m, n int
@@ -135,7 +136,7 @@ func quantDot(f *file, bits int, typ string, size, m, n int) {
 		fmt.Sprintf("groups int, lines int, codes *byte, block int, x *byte, row int, scales *%s, scaleBlock int, zeros *byte, zeroStep int, zeroBlock int, c *float32, ldc int", goType(typ)))
 	k := &dotKernel{function: fn, bits: bits, m: m, n: n, typ: typ, size: size}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "block", "R8", "x", "SI", "row", "R9", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "c", "DI", "ldc", "R13")
-	switch { // blocks 2 and 3, or rows 2 and 3, count from here
+	switch { // offsets of blocks 2 and 3, or rows 2 and 3, are relative to here
 	case n == 4:
 		fn.op("LEAQ", mem(0, "BX", "R8*2"), "R14")
 	case m == 4:
@@ -173,7 +174,7 @@ func (k *dotKernel) integer(i, b, d int) string { return k.v(3*(i*k.n+b) + d) }
 func (k *dotKernel) sum(i, b int) string        { return k.v(12 + i*k.n + b) }
 func (k *dotKernel) unit(i, b int) string       { return k.v([]int{19, 28, 29, 30}[i*k.n+b]) }
 
-// input addresses row i of x, codes block b.
+// input returns the address of row i of x, codes that of block b.
 func (k *dotKernel) input(i, disp int) string {
 	if i >= 2 {
 		return mem(disp, "R14", [][]string{{}, {"R9*1"}}[i-2]...)
@@ -202,7 +203,8 @@ func (k *dotKernel) advance(input, codes int) {
 	}
 }
 
-// begin starts a group: the integer sums begin with −zero·Σ digits, and unit·scale is kept for its end.
+// begin starts a group. The integer sums begin with −zero·Σ digits; unit·scale is kept for the end of the
+// group.
 func (k *dotKernel) begin() {
 	k.load("zeroBlock", "R15")
 	k.op("MOVQ", "R11", "AX")
@@ -266,7 +268,7 @@ func (k *dotKernel) line() {
 	k.advance(16*parts, 64)
 }
 
-// finish adds the group's sums, which are digits of one number, times unit and scale.
+// finish adds the sums of the group, which are the digits of one number, times unit and scale.
 func (k *dotKernel) finish() {
 	k.op("VBROADCASTSS", k.f.words(k.name+"Radix", 0x43800000)+"+0(SB)", k.v(16)) // 256
 	for i := range k.m {
@@ -283,8 +285,8 @@ func (k *dotKernel) finish() {
 	}
 }
 
-// A codeReader turns codes into f32 with any set: 16 outputs are one vector or two. Vectors: the codes from 0
-// on, zero points from 2 on, scales from 4 on, a result from 6 on; the last holds the mask.
+// A codeReader converts codes to f32 with any set: 16 outputs are one vector or two. Vectors: codes from 0
+// on, zero points from 2 on, scales from 4 on, a result from 6 on, the mask in the last.
 type codeReader struct {
 	*function
 	s    set
@@ -326,7 +328,7 @@ func (k *codeReader) group() {
 // inputs is the number of inputs in a line.
 func (k *codeReader) inputs() int { return 32 / k.bits }
 
-// code leaves code − zero of input i of the line in vector 6 + half, as f32.
+// code puts code − zero of input i of the line into vector 6 + half, as f32.
 func (k *codeReader) code(i, half int) string {
 	r := k.s.v(6 + half)
 	shift := 8 * (i % 4)
@@ -346,7 +348,7 @@ func (k *codeReader) code(i, half int) string {
 	return r
 }
 
-// lines runs f for each line of each group, whose codes are then in vectors 0 and 1.
+// lines runs each for each line of each group, with its codes in vectors 0 and 1.
 func (k *codeReader) lines(begin, each, end func()) {
 	group, line := k.label("group"), k.label("line")
 	k.at(group)
@@ -372,7 +374,7 @@ func quantFloat(f *file, s set, bits int, typ string, size int) {
 		fmt.Sprintf("groups int, lines int, codes *byte, x *float32, scales *%s, zeros *byte, zeroStep int, c *float32", goType(typ)))
 	k := &codeReader{function: fn, s: s, bits: bits, typ: typ, size: size}
 	fn.load("groups", "CX", "lines", "DX", "codes", "BX", "x", "SI", "scales", "R10", "zeros", "R11", "zeroStep", "R12", "c", "DI")
-	// Sums of a group in 8 to 11, even and odd inputs; of all groups in 12 and 13; x in 14.
+	// Sums of a group in 8 to 11, for even and odd inputs; of all groups in 12 and 13; x in 14.
 	group := func(h, i int) string { return s.v(8 + 2*h + i%2) }
 	total := func(h int) string { return s.v(12 + h) }
 	zero := func(v string) { fn.op("VXORPS", v, v, v) }
@@ -406,7 +408,7 @@ func quantFloat(f *file, s set, bits int, typ string, size int) {
 	fn.end()
 }
 
-// dequantize writes the weights of a block, 16 outputs an input, ldd bytes apart.
+// dequantize writes the weights of a block, 16 outputs for each input, ldd bytes apart.
 func dequantize(f *file, s set, bits int, typ string, size int) {
 	fn := f.function("writes the weights of a block; see gen/quant.go.", fmt.Sprintf("dequantize%d%s%s", bits, typ, s.name),
 		fmt.Sprintf("groups int, lines int, codes *byte, scales *%s, zeros *byte, zeroStep int, dst *float32, ldd int", goType(typ)))

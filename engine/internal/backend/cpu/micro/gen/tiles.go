@@ -2,12 +2,12 @@ package main
 
 import "fmt"
 
-// emitTiles writes the bf16 micro-kernels for AMX, the matrix unit of some Intel processors, and what packs
-// for them.
+// emitTiles writes the bf16 micro-kernels for AMX, the matrix unit of some Intel processors, and the
+// kernels that pack for them.
 //
-// A tile register holds 16 rows of 64 bytes. Tiles 0 to 3 are the result, 32×32 sums; 4 and 5 are 16 rows of
-// a with 32 steps each, 6 and 7 are 32 steps of b with 16 columns each, where two steps stand side by side in
-// 32 bits.
+// A tile register holds 16 rows of 64 bytes. Tiles 0 to 3 are the result, 32×32 sums. Tiles 4 and 5 hold 16
+// rows of a with 32 steps each. Tiles 6 and 7 hold 32 steps of b with 16 columns each, two steps side by
+// side in 32 bits.
 func emitTiles(f *file) {
 	for rows := 1; rows <= 2; rows++ {
 		for cols := 1; cols <= 2; cols++ {
@@ -18,7 +18,7 @@ func emitTiles(f *file) {
 	packPairs(f)
 }
 
-// Numbers of registers as instructions encode them.
+// number has the numbers of registers in the encoding of instructions.
 var number = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10, "R11": 11, "R12": 12, "R13": 13}
 
 // Prefixes of VEX instructions.
@@ -29,8 +29,8 @@ const (
 	ppF2
 )
 
-// vex emits an instruction of the map 0F38 that the assembler does not know: its VEX.128 prefix, opcode and
-// what follows. rxb are the register extension bits, vvvv the second operand.
+// vex emits an instruction of the opcode map 0F38 that Go's assembler does not know: a VEX.128 prefix, the
+// opcode, and rest. rxb are the register extension bits, vvvv is the second operand.
 func (fn *function) vex(comment string, pp, opcode, rxb, vvvv int, rest ...int) {
 	fn.bytes(comment, append([]int{0xc4, ^rxb&7<<5 | 2, ^vvvv&15<<3 | pp, opcode}, rest...))
 }
@@ -47,8 +47,7 @@ func (fn *function) tileLoad(tile int, base, stride string, disp int) {
 	fn.tileMemory("TILELOADD", ppF2, tile, base, stride, disp)
 }
 
-// tileStream is tileLoad of what passes by only once: it shall not drive out of the first-level cache what
-// stays there.
+// tileStream is tileLoad for data that is read once. It keeps the data out of the first-level cache.
 func (fn *function) tileStream(tile int, base, stride string, disp int) {
 	fn.tileMemory("TILELOADDT1", pp66, tile, base, stride, disp)
 }
@@ -71,15 +70,15 @@ func (fn *function) tileConfigure(base string) {
 	fn.vex("LDTILECFG ("+base+")", pp00, 0x49, number[base]>>3, 0, number[base]&7)
 }
 
-// tileRelease forgets the tiles, so that the system need not save them when it switches threads.
+// tileRelease releases the tiles, so that the system need not save them when it switches threads.
 func (fn *function) tileRelease() { fn.vex("TILERELEASE", pp00, 0x49, 0, 0, 0xc0) }
 
-// tileProduct writes c = a·b, or += when add is not 0, for high times rows tiles of a by panels panels of
-// cols tiles of b. a is rows of bf16, lda bytes apart; b is panels of 32 steps · 32 columns a block; ldc is
-// in bytes. config says how much of the tiles exists.
+// tileProduct writes c = a·b, or += when add is not 0, for high times rows tiles of a and panels times cols
+// tiles of b. a is rows of bf16, lda bytes apart. b is panels; a block of a panel is 32 steps of 32
+// columns. ldc is in bytes. config gives the used part of the tiles.
 //
-// Operands are loaded with a hint that they pass by: what the hardware then keeps in the first-level cache is
-// more often what is needed again.
+// Operands are loaded as data that is read once. So more of the data that is needed again stays in the
+// first-level cache.
 func tileProduct(f *file, rows, cols int) {
 	fn := f.function("multiplies rows of bf16 by packed tiles; see gen/tiles.go.", fmt.Sprintf("tileProduct%d%d", rows, cols),
 		"config *tileConfig, blocks int, high int, a *float32, lda int, b *float32, panels int, c *float32, ldc int, add int")
@@ -153,7 +152,7 @@ func tileProduct(f *file, rows, cols int) {
 	fn.end()
 }
 
-// peakTiles writes a loop of nothing but products of tiles.
+// peakTiles writes a loop of products of tiles alone.
 func peakTiles(f *file) {
 	fn := f.function("does n times four products of tiles.", "peakTiles", "config *tileConfig, n int, ones *float32")
 	fn.load("config", "AX", "n", "CX", "ones", "SI")
@@ -174,9 +173,9 @@ func peakTiles(f *file) {
 	fn.end()
 }
 
-// packPairs writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < valid ≤ 32, and 0 for the rest
-// of 32 columns. srcStride is in bytes, and what lies so far after the last row need not exist when last is
-// 0: zeros stand in for it.
+// packPairs writes dst[p][j] = src[2p][j], src[2p+1][j] for p < pairs and j < valid ≤ 32, and 0 for the
+// rest of 32 columns. srcStride is in bytes. If last is 0, the source ends with the first row of the last
+// pair, and zeros take the place of the second.
 func packPairs(f *file) {
 	order := f.words("packPairsOrder", 0, 0, 4, 0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0)
 	fn := f.function("puts pairs of rows side by side; see gen/tiles.go.", "packPairs", "dst *float32, src *uint16, srcStride int, pairs int, valid int, last int")
@@ -185,7 +184,7 @@ func packPairs(f *file) {
 	fn.op("BZHIQ", "CX", "AX", "AX")
 	fn.op("KMOVD", "AX", "K1")
 	fn.op("KMOVD", "AX", "K2")
-	// Unpacking works within 128 bits: the quarters of four columns are put where it makes them neighbours.
+	// Unpacking works within 128 bits, so this order puts quarters of four columns side by side.
 	fn.op("VMOVDQU64", order+"(SB)", "Z31")
 	loop, both := fn.label("loop"), fn.label("both")
 	fn.at(loop)
