@@ -300,7 +300,8 @@ func TestMeasuredValues(t *testing.T) {
 	}
 }
 
-// What -o writes can be read by those for whom it is: benchstat's reader, and those of JSON, CSV and Markdown.
+// What -o writes can be read by those for whom it is: benchstat's reader, and those of JSON, CSV and
+// Markdown.
 func TestMeasuredFiles(t *testing.T) {
 	n := simulate(t, quiet)
 	type figures = map[string]float64 // seconds by name

@@ -60,7 +60,7 @@ func (c benchCase) prepare(workers *pool.Pool) (work func(), right []byte) {
 	var operands [2][]float32
 	for i, n := range []int{c.m * c.k, c.n * c.k} {
 		operands[i] = random(n)
-		if c.elem != micro.F32 { // halves of them are bf16 and f16 numbers, too: modest ones
+		if c.elem != micro.F32 { // both halves of each word are bf16 and f16 numbers of moderate size, too
 			bits := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(operands[i]))), n)
 			for j := range bits {
 				bits[j] = uint16(j*31)&0x80ff | 0x3c00
@@ -111,7 +111,8 @@ func inTurns(b *testing.B, unit string, amount float64, work func(), boundAmount
 	b.ReportMetric(0, "ns/op")
 }
 
-// multiplyAdds does nothing but multiply-adds of numbers of a type on all workers.
+// multiplyAdds returns a function of nothing but multiply-adds of a type on all workers, and its
+// operations.
 func multiplyAdds(workers *pool.Pool, elem micro.Elem) (flops float64, f func()) {
 	const n = 100_000
 	peak := micro.PeakFlops
@@ -123,7 +124,7 @@ func multiplyAdds(workers *pool.Pool, elem micro.Elem) (flops float64, f func())
 	}
 }
 
-// BenchmarkProduct multiplies matrices of all kinds of shapes.
+// BenchmarkProduct multiplies matrices of many shapes.
 func BenchmarkProduct(b *testing.B) {
 	for _, elem := range []micro.Elem{micro.F32, micro.BF16} {
 		for _, s := range [][3]int{
@@ -161,7 +162,7 @@ func BenchmarkFewRows(b *testing.B) {
 					c := benchCase{elem, rows, s[1], s[0], lie, 2}
 					b.Run(c.String(), func(b *testing.B) {
 						work, right := c.prepare(workers)
-						other := bytes.Repeat([]byte{1}, len(right)) // so that each side finds in the caches what it left there
+						other := bytes.Repeat([]byte{1}, len(right)) // memory of its own, so that each side finds its own data in the caches
 						search := func(_, lo, hi int) { bytes.IndexByte(other[lo:hi], 0) }
 						inTurns(b, "B", float64(len(right)), work, float64(len(right)), func() { workers.Range(len(right), 1<<14, search) })
 					})
@@ -192,8 +193,8 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// BenchmarkFromCache is what micro-kernels make of operands that are packed already and lie in the first- and
-// in the second- level cache: the bound of products, whose operands come from further away.
+// BenchmarkFromCache times micro-kernels on packed operands in the first-level and the second-level cache.
+// A product cannot be faster, because its operands come from further away.
 func BenchmarkFromCache(b *testing.B) {
 	kernels := map[micro.Elem]*micro.Kernel{micro.F32: Kernel(1 << 10)}
 	if k := bf16Kernel(); k != nil {
@@ -228,7 +229,7 @@ func BenchmarkFromCache(b *testing.B) {
 	}
 }
 
-// The choice of a micro-kernel is quick enough for the first product of a session.
+// The choice of a micro-kernel is fast enough for the first product of a session.
 func BenchmarkChoose(b *testing.B) {
 	for b.Loop() {
 		measure(isa.Level())

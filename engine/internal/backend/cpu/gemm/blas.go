@@ -8,23 +8,23 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// A BLAS computes c = a·b + beta·c for matrices whose rows lie lda, ldb and ldc elements apart; a and b may
-// be transposed, and c is not read if beta is 0. The system provides it, with threads of its own, and nothing
-// can stop it before it is done.
+// A BLAS computes c = a·b + beta·c for matrices with rows lda, ldb and ldc elements apart. a and b may be
+// transposed; c is not read if beta is 0. The system provides the function. It uses its own threads and
+// cannot be interrupted.
 type BLAS func(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c unsafe.Pointer, ldc int)
 
 var blas BLAS
 
-// UseBLAS lets f compute the products of float32 that have more than a few rows; nil gives them back to this
-// package. A process calls it before it makes products; those that it has made must not be run any more.
+// UseBLAS makes f compute the float32 products that have more than a few rows; nil turns that off. A
+// process calls it before it makes products. Products made before must not be run afterwards.
 func UseBLAS(f BLAS) { blas = f }
 
-// blasWork is how many multiply-adds a BLAS is given at a time, as it cannot be stopped: some 10 ms for a
-// slow one.
+// blasWork is the number of multiply-adds in one call of a BLAS, which cannot be interrupted: some 10 ms
+// for a slow one.
 const blasWork = 1 << 30
 
-// plainOperand says how a BLAS gets an operand of lines and steps: the distance of its rows, and whether
-// these are the steps. The rows of a matrix are the lines of a left operand, the steps of a right one.
+// plainOperand returns the layout of an operand in the terms of a BLAS: the distance of its rows, and
+// whether the rows are the steps. Other rows are the lines.
 func plainOperand(o *Operand, lines, steps int) (ld int, rowsAreSteps, ok bool) {
 	switch {
 	case o.Elem != micro.F32:
@@ -37,7 +37,7 @@ func plainOperand(o *Operand, lines, steps int) (ld int, rowsAreSteps, ok bool) 
 	return 0, false, false
 }
 
-// fitsBLAS says whether there is a BLAS that can compute the product.
+// fitsBLAS reports whether the process has a BLAS and the BLAS can compute the product.
 func (p *Product) fitsBLAS() bool {
 	if blas == nil || max(p.M, p.N) > math.MaxInt32 {
 		return false
@@ -53,7 +53,7 @@ func (p *Product) fitsBLAS() bool {
 	return true
 }
 
-// runBLAS computes the product a stretch of rows at a time: all terms, and then what is done with the result.
+// runBLAS computes the product some rows at a time: first all terms, then Done of the result.
 func (p *Product) runBLAS(workers *pool.Pool, c *Call) {
 	rows := max(1, blasWork/(p.N*p.steps()))
 	for batch := range p.Batch {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Products are the same when a BLAS computes them, here one of plain loops: it gets operands as they lie, and
+// Products are the same if a BLAS computes them, here one of plain loops. It gets operands unpacked, and
 // only those that it can read.
 func TestBLAS(t *testing.T) {
 	calls := 0

@@ -7,22 +7,22 @@ import (
 )
 
 // A block is the part of the product between two packings of the shared operand: rows × cols of the result,
-// the steps of one stage.
+// and the steps of one stage.
 type block struct {
 	p         *Product
 	call      *Call
 	workers   *pool.Pool
 	shared    []float32 // packed
 	stage     *stage
-	first     bool // nothing was added to the result yet
-	last      bool // it is complete afterwards
+	first     bool // the result has no sums yet
+	last      bool // the result is complete after this block
 	batch     int
 	row, rows int
 	col, cols int
 }
 
-// each calls f for each block of a matrix of the batch, in the order of the sums, until the pool was told to
-// stop.
+// each calls f for each block of a matrix of the batch, in the order of the sums. It ends early when the
+// pool was told to stop.
 func (p *Product) each(b *block, f func()) {
 	l := &p.layout
 	rows, cols := l.shared, p.N
@@ -43,7 +43,7 @@ func (p *Product) each(b *block, f func()) {
 	}
 }
 
-// A blockLoop is a block that moves over the product, and what is done with it.
+// A blockLoop is a block that moves over the product, and the loops that run for it.
 type blockLoop struct {
 	block
 	pack, task func(worker, i int)
@@ -61,7 +61,7 @@ func (p *Product) newBlockLoop(c *Call) *blockLoop {
 	return b
 }
 
-// runBlocks shares each block out to all workers.
+// runBlocks divides each block among all workers.
 func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
 	if c.kept.blocks == nil {
 		c.kept.blocks = p.newBlockLoop(c)
@@ -91,8 +91,7 @@ func (p *Product) runByBatch(workers *pool.Pool, c *Call) {
 	})
 }
 
-// packShared packs piece i of the shared operand, of as many as the stage has panels, for all chunks of the
-// stage.
+// packShared packs piece i of the shared operand, one panel for each chunk of the stage.
 func (b *block) packShared(i int) {
 	l := &b.p.layout
 	first, lines := b.row, b.rows
@@ -113,8 +112,8 @@ func (b *block) packShared(i int) {
 	}
 }
 
-// pack packs columns of the right operand, or rows of the left one, into panels. Where lines lie side by side
-// it takes a few steps of all of them at a time, because processors fetch ahead what lies in a row.
+// pack packs columns of the right operand, or rows of the left one, into panels. If lines are side by side,
+// it packs a few steps of all lines at a time, because processors prefetch contiguous memory.
 func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 	t := &b.p.Terms[c.term]
 	switch {
@@ -131,7 +130,7 @@ func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 	s = s.At(line, c.step)
 	steps := c.k
 	if s.Line == 1 && lines > unit {
-		steps = 32 // what all kernels can cut at
+		steps = 32 // a multiple of the steps of all kernels
 	}
 	for step := 0; step < c.k; step += steps {
 		k := min(steps, c.k-step)
@@ -146,7 +145,7 @@ func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 	}
 }
 
-// tasks is the number of ranges that the block is cut into.
+// tasks returns the number of tasks of the block.
 func (b *block) tasks() int {
 	n := b.cols
 	if b.p.layout.byRows {
@@ -155,7 +154,7 @@ func (b *block) tasks() int {
 	return (n + b.p.layout.task - 1) / b.p.layout.task
 }
 
-// do computes one of them; own is memory for what it packs.
+// do computes task i; own is the worker's memory for packing.
 func (b *block) do(worker, i int, own []float32) {
 	if b.p.passing {
 		b.pass(worker, i, own)
@@ -164,7 +163,7 @@ func (b *block) do(worker, i int, own []float32) {
 	}
 }
 
-// keep is do for a result that is kept: each chunk adds to all of the task's part of it.
+// keep is do for a result that is kept: each chunk adds to the whole part of the task.
 func (b *block) keep(worker, i int, own []float32) {
 	l := &b.p.layout
 	for n := range b.stage.chunks {
@@ -192,12 +191,12 @@ func (b *block) keep(worker, i int, own []float32) {
 	}
 }
 
-// pass is do for a result that is only passed on: the sums of some lines are gathered to the end, in the
-// worker's own memory.
+// pass is do for a result that is only passed on: the sums of some lines are completed in the worker's own
+// memory.
 func (b *block) pass(worker, i int, own []float32) {
 	l := &b.p.layout
 	part := own[l.ownSize-l.partSize:]
-	mine, all := b.cols, b.rows // lines of the operand that the task packs, and of the shared one
+	mine, all := b.cols, b.rows // number of lines: of the operand that the task packs, and of the shared one
 	if l.byRows {
 		mine, all = all, mine
 	}
@@ -243,10 +242,10 @@ type rectangle struct {
 	c           *float32
 	ldc         int
 	add         int
-	done        bool // it is complete afterwards, and to be handed on
+	done        bool // the part is complete afterwards, and is handed on
 }
 
-// leftRows is where the rows of the left operand are, packed or as they lie, and how many bytes apart.
+// leftRows returns the address of the left rows, packed or not, and their distance in bytes.
 func (r *rectangle) leftRows() (rows unsafe.Pointer, apart int) {
 	if !r.chunk.unpacked {
 		return unsafe.Pointer(unsafe.SliceData(r.left)), 4 * r.chunk.words
@@ -256,11 +255,11 @@ func (r *rectangle) leftRows() (rows unsafe.Pointer, apart int) {
 	return s.Base, s.Line * s.Elem.Size()
 }
 
-// run adds up the products; it returns false when the pool was told to stop. The columns are taken in pieces
-// whose panels stay in the second-level cache while the panels of rows pass by, each of them staying in the
-// first-level one.
+// run adds up the products; it returns false when the pool was told to stop. It takes pieces of the columns
+// whose panels stay in the second-level cache, while the panels of rows pass through the first-level cache.
 //
-// Whole rows of the result are handed on together if they fit that cache, too: they lie in a row.
+// Whole rows of the result are handed on together if they fit that cache too, because their memory is
+// contiguous.
 func (r *rectangle) run() bool {
 	kernel, words, call := r.chunk.kernel, r.chunk.words, r.b.call
 	left, lda := r.leftRows()

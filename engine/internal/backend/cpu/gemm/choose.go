@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// choose returns the micro-kernel for operands of these types with which this machine should be fastest. area
-// is how many results a kernel would have to compute.
+// choose returns the micro-kernel that should be fastest on this machine for operands of these types. area
+// returns how many results a kernel has to compute.
 func choose(a, b micro.Elem, area func(*micro.Kernel) float64) *micro.Kernel {
 	if a == micro.BF16 && b == micro.BF16 {
 		if k := bf16Kernel(); k != nil {
@@ -29,18 +29,18 @@ func choose(a, b micro.Elem, area func(*micro.Kernel) float64) *micro.Kernel {
 	return best
 }
 
-// area is what a kernel computes for m rows and n columns, beyond the edges included.
+// area returns how many results a kernel computes for m rows and n columns, with those beyond the edges.
 func area(k *micro.Kernel, m, n int) float64 {
 	cols := float64(n / k.Cols * k.Cols)
 	if rest := n % k.Cols; rest > 0 {
 		last := k.PanelCols(rest)
-		cols += float64(last) + float64(k.Cols-last)/3 // a narrower panel keeps the units less busy
+		cols += float64(last) + float64(k.Cols-last)/3 // a narrower panel uses the units less
 	}
 	return float64(roundUp(m, k.Rows)) * cols
 }
 
-// bf16Kernel returns the micro-kernel for products of two bf16 operands. It is nil where the operands may as
-// well be widened: the instructions for bf16 of some processors are no faster.
+// bf16Kernel returns the micro-kernel for products of two bf16 operands. It returns nil if widening the
+// operands is as fast: some processors gain nothing from their bf16 instructions.
 func bf16Kernel() *micro.Kernel {
 	if k := fastestBF16(); k != nil && slices.Contains(micro.BF16Kernels(), k) {
 		return k
@@ -71,10 +71,10 @@ var speed = func() (all [isa.NumSets]func() []float64) {
 	return all
 }()
 
-// measure times the micro-kernels on blocks as they occur in a large product. Processors differ in what they
-// run short of: one that does two multiply-adds a cycle but reads its second-level cache slowly wants a tile
-// nearer to a square. Measuring takes some milliseconds. A wrong choice costs time and changes no result,
-// because all micro-kernels give the same bits.
+// measure times the micro-kernels on blocks like those of a large product. Processors have different
+// limits: one with two multiply-adds in a cycle but a slow second-level cache needs a tile nearer to a
+// square. Measuring takes some milliseconds. A wrong choice costs time but changes no result, because all
+// micro-kernels give the same bits.
 func measure(set isa.Set) []float64 {
 	kernels := micro.Kernels(set)
 	rates := make([]float64, len(kernels))
@@ -85,10 +85,10 @@ func measure(set isa.Set) []float64 {
 	return compare(kernels)
 }
 
-// compare returns the rates of kernels.
+// compare returns the rates of kernels, measured in turns.
 func compare(kernels []*micro.Kernel) []float64 {
 	rates := make([]float64, len(kernels))
-	const rows, cols = 168, 192 // multiples of what most of the kernels take
+	const rows, cols = 168, 192 // multiples of the sizes of most kernels
 	a, b := make([]float32, rows*depth), make([]float32, cols*depth)
 	c := make([]float32, rows*cols)
 	for range 4 {
@@ -99,7 +99,7 @@ func compare(kernels []*micro.Kernel) []float64 {
 	return rates
 }
 
-// rate returns how many multiply-adds a nanosecond a kernel does.
+// rate returns the multiply-adds that a kernel does in a nanosecond.
 func rate(k *micro.Kernel, a, b, c []float32, rows, cols int) float64 {
 	rows, cols = rows/k.Rows*k.Rows, cols/k.Cols*k.Cols
 	words := k.Words(depth)

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	doubleDepth = 512 // length of the pieces of K, on every machine: it decides the order of additions
-	doubleRows  = 168 // rows that a worker packs: 672 KiB with a piece of K
+	doubleDepth = 512 // length of the pieces of K; equal on every machine, because it decides the order of additions
+	doubleRows  = 168 // rows that a worker packs: 672 KiB for a piece of K
 )
 
-// A Double is a Product of float64. A worker takes some rows and columns of the result, packs its rows once
-// for a piece of K and the columns as they come. Operands lie as in a Product; Elem is not used.
+// A Double is a Product of float64. A worker takes some rows and columns of the result. It packs its rows
+// once for each piece of K, and a few columns at a time. Operands are described as for a Product; Elem is
+// not used.
 type Double struct {
 	M, N, Batch int
 	Terms       []Term
@@ -27,7 +28,7 @@ func NewDouble(m, n, batch int, terms []Term, threads int) *Double {
 	d := &Double{M: m, N: n, Batch: batch, Terms: terms, kernel: micro.Double()}
 	d.rows = min(doubleRows/d.kernel.Rows*d.kernel.Rows, roundTo((m+threads-1)/threads, d.kernel.Rows))
 	down := batch * pieces(m, d.rows)
-	across := max(1, 2*threads/max(1, down)) // a few rows are shared out by columns
+	across := max(1, 2*threads/max(1, down)) // a result with few rows is divided by columns
 	d.cols = max(8*d.kernel.Cols, roundTo((n+across-1)/across, d.kernel.Cols))
 	return d
 }
@@ -36,14 +37,14 @@ func roundTo(n, step int) int { return max(1, pieces(n, step)) * step }
 
 func pieces(n, length int) int { return (n + length - 1) / length }
 
-// ScratchLen is how many float64 a call needs for that many threads.
+// ScratchLen returns the number of float64 that a call needs on that many threads.
 func (d *Double) ScratchLen(threads int) int { return threads * d.scratch() }
 
 func (d *Double) scratch() int {
 	return doubleDepth*(d.rows+d.kernel.Cols) + d.kernel.Rows*d.kernel.Cols
 }
 
-// A DoubleCall is one evaluation: its fields are as those of a Call, and C has no gaps.
+// A DoubleCall is one evaluation. Its fields are those of a Call, but C is contiguous.
 type DoubleCall struct {
 	A, B    []unsafe.Pointer
 	C       unsafe.Pointer
@@ -94,13 +95,13 @@ func (w *doublePiece) run(workers *pool.Pool) {
 	}
 }
 
-// line is a part of a row of the result.
+// line returns a part of a row of the result.
 func (w *doublePiece) line(row, col, n int) []float64 {
 	at := (w.batch*w.M+w.row+row)*w.N + w.col + col
 	return unsafe.Slice((*float64)(unsafe.Add(w.call.C, 8*at)), n)
 }
 
-// multiply adds n steps from k on, or begins with them.
+// multiply adds n steps from k on to the sums; without add it starts the sums with them.
 func (w *doublePiece) multiply(t *Term, a, b unsafe.Pointer, k, n int, add bool) {
 	kr, kc := w.kernel.Rows, w.kernel.Cols
 	for r := 0; r < w.rows; r += kr {
@@ -125,7 +126,7 @@ func (w *doublePiece) multiply(t *Term, a, b unsafe.Pointer, k, n int, add bool)
 	}
 }
 
-// packDouble copies n steps of some lines of an operand; lines that are missing to width are zeros.
+// packDouble copies n steps of some lines of an operand. Lines that are missing to width become zeros.
 func packDouble(dst []float64, base unsafe.Pointer, o *Operand, batch, line, lines, width, k, n int) {
 	at := line*o.Line + k*o.Step
 	if o.Batch != nil {
@@ -134,7 +135,7 @@ func packDouble(dst []float64, base unsafe.Pointer, o *Operand, batch, line, lin
 	if lines < width {
 		clear(dst[:n*width])
 	}
-	// Never a pointer beyond the matrix: the collector looks at pointers.
+	// No pointer may leave the matrix, because the collector checks pointers.
 	if o.Line == 1 {
 		for s := range n {
 			copy(dst[s*width:], unsafe.Slice((*float64)(unsafe.Add(base, 8*(at+s*o.Step))), lines))

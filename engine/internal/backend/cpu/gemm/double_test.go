@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Products of float64 agree with sums in the order of k, on every set of instructions and any number of
-// threads, and each part of the result is reported once.
+// Products of float64 agree with sums in the order of k, on every instruction set and any number of
+// threads. Each part of the result is reported once.
 func TestDouble(t *testing.T) {
 	for _, set := range isa.Sets() {
 		restore := isa.Limit(set)

@@ -9,15 +9,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// Few is the number of rows up to which a product takes the time of reading its right operand, on any
-// machine.
+// Few is the number of rows up to which a product takes, on every machine, the time of reading its right
+// operand.
 const Few = 8
 
-// fewRows is the number of rows up to which the right operand is not packed, because packing it would cost
-// more than the better order of a packed product gains: measured on processors with and without AVX-512, and
-// with tiles for bf16, which are so fast that few rows of them make up for packing. The sums of so few rows
-// are cut at other steps of K, or not at all, so they may round differently from those of a product with
-// more.
+// fewRows returns the number of rows up to which the right operand is not packed, because packing it would
+// take longer than a packed product saves. It was measured on processors with and without AVX-512, and with
+// tiles for bf16, whose speed makes up for packing at fewer rows. The sums of so few rows are cut at other
+// steps of K, or not at all, so they may round differently from those of a product with more rows.
 func (p *Product) fewRows() int {
 	long := p.Terms[0]
 	for _, t := range p.Terms {
@@ -28,7 +27,7 @@ func (p *Product) fewRows() int {
 	switch {
 	case long.A.Elem == micro.BF16 && long.B.Elem == micro.BF16 && bf16Kernel() != nil:
 		return 6
-	case long.K*p.N <= 1<<20: // the caches hold it, and packing it is cheap
+	case long.K*p.N <= 1<<20: // the caches hold it, so packing is cheap
 		if p.direct(&long) != nil {
 			return 64
 		}
@@ -40,15 +39,15 @@ func (p *Product) fewRows() int {
 }
 
 const (
-	// fewSums is how many results a worker sums up at a time, at most: with eight rows of b they fit the
-	// first-level cache.
+	// fewSums is the largest number of results that a worker sums at a time. With eight rows of b they fit
+	// the first-level cache.
 	fewSums = 4096
-	// fewCols and fewLeast are how many columns it takes, at most and at least: of shorter pieces of b's rows
-	// the processor fetches less ahead.
+	// fewCols and fewLeast are the largest and the smallest number of columns of a task. In shorter pieces
+	// of the rows of b the processor prefetches less.
 	fewCols, fewLeast = 1024, 64
 )
 
-// few says whether the product has few rows and right operands that can be read as they lie.
+// few reports whether the product has few rows, and right operands that the kernels can read unpacked.
 func (p *Product) few() bool {
 	for i := range p.Terms {
 		switch t := &p.Terms[i]; {
@@ -63,7 +62,7 @@ func (p *Product) few() bool {
 	return len(p.Terms) > 0 && p.M <= p.fewRows()
 }
 
-// fewWidth is the number of columns of a task, so that all threads have as many tasks.
+// fewWidth returns the number of columns of a task, such that all threads get the same number of tasks.
 func (p *Product) fewWidth(threads int) int {
 	widest := max(fewLeast, min(fewCols, fewSums/max(1, p.M)&^(fewLeast-1)))
 	if slices.ContainsFunc(p.Terms, func(t Term) bool { return p.direct(&t) != nil }) {
@@ -73,8 +72,8 @@ func (p *Product) fewWidth(threads int) int {
 	return max(fewLeast, roundUp((p.N+tasks-1)/max(1, tasks), fewLeast))
 }
 
-// direct returns the kernel that multiplies packed rows by the right operand as it lies, for terms that have
-// some rows more than reading that operand hides; nil for others.
+// direct returns the kernel that multiplies packed rows by the unpacked right operand, for terms with more
+// rows than the time of reading that operand hides; nil for other terms.
 func (p *Product) direct(t *Term) (best *micro.DirectKernel) {
 	if t.Codes != nil || t.B.Line != 1 || p.M <= Few {
 		return nil
@@ -88,19 +87,19 @@ func (p *Product) direct(t *Term) (best *micro.DirectKernel) {
 }
 
 const (
-	// nearBytes is the size of a right operand that stays in a core's own cache.
+	// nearBytes is the size of a right operand that stays in the cache of one core.
 	nearBytes = 1 << 20
-	// nearSteps is how many steps of such an operand a direct kernel goes through before the next rows do the
-	// same; farSteps of one that comes from further away; farthestSteps of one of more than farBytes, whose
-	// lines are in more pages than the processor remembers the places of.
+	// nearSteps is the number of steps of such an operand that a direct kernel takes before the next rows
+	// take the same. farSteps is the number for operands that come from further away, farthestSteps for
+	// those of more than farBytes, which have more pages than the processor can remember addresses of.
 	nearSteps, farSteps, farthestSteps = 128, 64, 32
 	farBytes                           = 4 << 20
-	// directCols is how many columns a worker takes, at most: a block of steps of them stays in a core's
-	// second-level cache.
+	// directCols is the largest number of columns of a task: a block of steps of them stays in the
+	// second-level cache of a core.
 	directCols = 512
 )
 
-// leftLen is the length of a term's left operand in the scratch memory, 0 if it is read as it lies.
+// leftLen returns the length of a term's left operand in the scratch memory, 0 if it is read where it is.
 func (p *Product) leftLen(t *Term) int {
 	if d := p.direct(t); d != nil {
 		return roundUp(p.Batch*roundUp(p.M, d.Rows)*t.K, 16)
@@ -111,7 +110,7 @@ func (p *Product) leftLen(t *Term) int {
 	return roundUp(p.Batch*p.M*t.K, 16) + t.inputLen(p.M)
 }
 
-// fewScratch is room for the left operands as float32, and for each worker's sums.
+// fewScratch returns the scratch length: left operands as float32, and sums for each worker.
 func (p *Product) fewScratch(threads int) int {
 	n := 0
 	for i := range p.Terms {
@@ -120,17 +119,17 @@ func (p *Product) fewScratch(threads int) int {
 	return roundUp(n, 16) + threads*p.sumsLen(threads)
 }
 
-// sumsLen is the length of a worker's sums, and a page between them and the next worker's: the processor
-// fetches ahead up to the end of a page, and would keep taking from one core what the other writes.
+// sumsLen returns the length of a worker's sums with a page after them. The processor prefetches up to the
+// end of a page, and would otherwise take from one core the lines that another core writes.
 func (p *Product) sumsLen(threads int) int {
 	const page = 4096 / 4
 	return roundUp(p.M*p.fewWidth(threads), page) + page
 }
 
-// plain says whether rows can be read as float32 with contiguous steps.
+// plain reports whether rows can be read as float32 with contiguous steps.
 func (o *Operand) plain() bool { return o.Elem == micro.F32 && o.Step == 1 }
 
-// runFew shares out the columns of the result.
+// runFew divides the columns of the result among the workers.
 func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	p.spread(workers, c)
 	defer clear(c.inputs)
@@ -139,7 +138,7 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	}
 	width := p.fewWidth(workers.Threads())
 	chunks := p.Batch * ((p.N + width - 1) / width)
-	if p.Batch*p.M*p.N*p.steps() < 1<<14 { // sooner done than shared out
+	if p.Batch*p.M*p.N*p.steps() < 1<<14 { // one worker is done sooner than several can start
 		for chunk := range chunks {
 			c.kept.columns(0, chunk)
 		}
@@ -148,7 +147,7 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	workers.For(chunks, c.kept.columns)
 }
 
-// shareOfColumns returns what computes a chunk of the columns.
+// shareOfColumns returns the function that computes a chunk of the columns.
 func (p *Product) shareOfColumns(threads int, c *Call) func(worker, chunk int) {
 	width, size := p.fewWidth(threads), p.sumsLen(threads)
 	per := (p.N + width - 1) / width
@@ -166,8 +165,8 @@ func (p *Product) shareOfColumns(threads int, c *Call) func(worker, chunk int) {
 	}
 }
 
-// spread writes left operands that cannot be read as they lie into the scratch memory, and what quantised
-// weights are multiplied by.
+// spread prepares in the scratch memory the left operands that cannot be read where they are, and those of
+// quantised weights.
 func (p *Product) spread(workers *pool.Pool, c *Call) {
 	at := 0
 	c.inputs = append(c.inputs[:0], make([]micro.QuantInput, len(p.Terms))...)
@@ -205,7 +204,8 @@ func (p *Product) spread(workers *pool.Pool, c *Call) {
 	}
 }
 
-// spreadRows returns what writes rows of term i's left operand into the scratch memory, from element at on.
+// spreadRows returns a function that writes rows of term i's left operand into the scratch memory, from
+// element at on.
 func (p *Product) spreadRows(c *Call, i, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	return func(_, lo, hi int) {
@@ -215,8 +215,8 @@ func (p *Product) spreadRows(c *Call, i, at int) func(worker, lo, hi int) {
 	}
 }
 
-// packRows returns what packs the left operand of term i into panels for d, all steps of one after the other,
-// from element at of the scratch memory on.
+// packRows returns a function that packs the left operand of term i into panels for d, all steps one after
+// the other, from element at of the scratch memory on.
 func (p *Product) packRows(c *Call, i int, d *micro.DirectKernel, at int) func(worker, lo, hi int) {
 	t := &p.Terms[i]
 	panels := (p.M + d.Rows - 1) / d.Rows
@@ -228,7 +228,7 @@ func (p *Product) packRows(c *Call, i int, d *micro.DirectKernel, at int) func(w
 	}
 }
 
-// multiplyDirect adds the product of packed rows and columns of b to out, or sets out to it.
+// multiplyDirect multiplies packed rows by columns of b, and adds the product to out, or stores it there.
 func (p *Product) multiplyDirect(t *Term, d *micro.DirectKernel, rows []float32, b micro.Source, cols int, out *float32, ld, add int) {
 	const line = 64
 	size := b.Elem.Size()
@@ -241,7 +241,7 @@ func (p *Product) multiplyDirect(t *Term, d *micro.DirectKernel, rows []float32,
 	}
 	for s := 0; s < t.K; s += steps {
 		k := min(steps, t.K-s)
-		ahead := uintptr(b.At(0, s).Base) // what is here already costs nothing
+		ahead := uintptr(b.At(0, s).Base) // prefetching data that is read now costs nothing
 		far := 0
 		if s+k < t.K && steps != nearSteps {
 			ahead, far = ahead+uintptr(k*apart), apart
@@ -272,7 +272,7 @@ func (p *Product) multiplyRows(steps int, a *float32, lda int, b micro.Source, c
 	}
 }
 
-// columns computes a range of columns of one matrix.
+// columns computes a range of columns of one matrix of the batch.
 func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	out, ld := unsafe.SliceData(sums), cols
 	aside := p.M > 1 && p.M <= Few || p.turned
@@ -324,12 +324,13 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 	}
 }
 
-// turnedCols is the number of columns up to which a product of many rows is computed with its operands in
-// each other's place.
+// turnedCols is the number of columns up to which a product of many rows is computed as the product of the
+// transposed operands.
 const turnedCols = 16
 
-// turn returns the product of the transposed operands, whose result is written transposed, if that is a
-// product of few rows by what lies well for it: then the larger operand is not packed. It is nil otherwise.
+// turn returns the product of the transposed operands, which writes its result transposed. It returns nil
+// unless that product has few rows and a right operand that can be read unpacked, so that the larger
+// operand is not packed.
 func (p *Product) turn(threads int) *Product {
 	if p.N > turnedCols || p.M <= 4*turnedCols {
 		return nil

@@ -1,21 +1,19 @@
 // Package gemm multiplies float32 matrices.
 //
-// The method is Goto's: both operands are copied, a block at a time, into panels that a micro-kernel reads
-// straight through, and the blocks are as large as the caches. K is cut into pieces of [depth]. The operand
-// with fewer lines is packed by all workers together; then they share out the other's lines, and each packs
-// what it takes itself, right before it is used: that way it is read from memory once and stays in a core's
-// second-level cache. Packing widens f16 and bf16 operands, and it alone reads operands, so any strides are
-// legal. Where the processor has faster instructions for bf16 (a matrix unit,
-// AMX; or VDPBF16PS), products of two bf16 operands go there as they are; tiles are loaded from rows that
-// need no packing.
+// The method is Goto's. Both operands are copied in blocks into panels, which a micro-kernel reads from
+// start to end. The blocks have the size of the caches. K is cut into pieces of [depth]. All workers
+// together pack the operand with fewer lines. Then they divide the lines of the other operand, and each
+// packs its lines right before it uses them: so they are read from memory once, and stay in the
+// second-level cache of a core. Packing widens f16 and bf16 operands. Only packing reads operands, so any
+// strides are legal. If the processor has faster instructions for bf16 (a matrix unit, AMX; or VDPBF16PS),
+// products of two bf16 operands use those without widening; tiles can be loaded from unpacked rows.
 //
-// A product with few rows packs no right operand: it reads it once, as it lies, at the speed of memory.
-// Results that only an epilogue reads are gathered in memory of the worker's own and handed on; see
-// [NewPassing].
+// A product with few rows packs no right operand: it reads it once, at the speed of memory. Results that
+// only an epilogue reads are completed in memory of the worker and handed on; see [NewPassing].
 //
-// An element's products are added in the order of k within pieces of fixed length, so a result does not
-// depend on the number of threads, on the blocks or on the micro-kernel (but for bf16 in instructions of its
-// own, which add two at a time).
+// The products of an element are added in the order of k within pieces of fixed length. So a result does
+// not depend on the number of threads, the blocks or the micro-kernel. The exception are instructions for
+// bf16, which add two products at a time.
 //
 // Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for attention),
 // blas.go (the system's products, if they are wanted).
@@ -28,17 +26,17 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is the same on
+// depth is the length of the pieces of K: 512 steps of a panel of 64 columns are 128 KiB. It is equal on
 // every machine, because it decides the order of additions.
 const depth = 512
 
-// An Operand is how a matrix, or a batch of them, lies in memory.
+// An Operand describes the layout of a matrix, or of a batch of them, in memory.
 type Operand struct {
 	Elem micro.Elem
 	// Line is the distance between rows of a left operand, columns of a right one; Step is the distance along
 	// the inner dimension; both in elements.
 	Line, Step int
-	// Batch holds the offset of each matrix of a batch, in elements; nil stands for one at 0.
+	// Batch holds the offset of each matrix of a batch, in elements; nil stands for one matrix at 0.
 	Batch []int
 }
 
@@ -46,7 +44,7 @@ type Operand struct {
 type Term struct {
 	K    int
 	A, B Operand
-	// Codes, if not nil, says that the right operand is a quantised weight; then B is not used.
+	// Codes, if not nil, describes a quantised weight as the right operand; then B is not used.
 	Codes *Codes
 }
 
@@ -57,18 +55,18 @@ type Product struct {
 
 	layout  layout
 	turned  bool // the result is written transposed
-	passing bool // results are handed to Done, and not kept
+	passing bool // results are handed to Done and not kept
 }
 
-// New returns a product for a pool of that many threads.
+// New returns a product for a pool with that many threads.
 func New(m, n, batch int, terms []Term, threads int) *Product {
 	p := &Product{M: m, N: n, Batch: batch, Terms: terms}
 	p.layout = p.arrange(threads)
 	return p
 }
 
-// NewPassing returns a product whose results are not kept: Call.Done gets each part while it is in the cache,
-// Call.C is not used. It returns nil where results have to be kept because their sums are gathered in several
+// NewPassing returns a product whose results are not kept: Call.Done gets each part while it is in the
+// cache, and Call.C is not used. It returns nil if results have to be kept because their sums take several
 // passes.
 func NewPassing(m, n, batch int, terms []Term, threads int) *Product {
 	p := &Product{M: m, N: n, Batch: batch, Terms: terms, passing: true}
@@ -85,24 +83,24 @@ func NewPassing(m, n, batch int, terms []Term, threads int) *Product {
 // A Call is one evaluation of a product.
 type Call struct {
 	A, B []unsafe.Pointer // of each term; of a quantised weight B is its codes
-	// Scales and Zeros are those of the terms with quantised weights, nil for others.
+	// Scales and Zeros belong to the terms with quantised weights; they are nil for other terms.
 	Scales, Zeros []unsafe.Pointer
-	// C is where the results go: M rows of N columns, LDC elements apart, and BatchC elements from one matrix
-	// to the next. A product that only passes results on has none.
+	// C is the address of the results: M rows of N columns, rows LDC elements apart, matrices BatchC
+	// elements apart. A product that only passes results on does not use it.
 	C           *float32
 	LDC, BatchC int
-	// Done, if not nil, is called once for each part of the result when it is complete, by the worker that
-	// has just written it.
+	// Done, if not nil, is called once for each complete part of the result, by the worker that has just
+	// written it.
 	Done    func(worker int, part Part)
 	Scratch []float32 // ScratchLen elements, aligned to 64 bytes
 
-	inputs []micro.QuantInput // few rows: what the terms with quantised weights multiply
+	inputs []micro.QuantInput // prepared left operands of terms with quantised weights, for few rows
 
 	kept kept
 }
 
-// kept is what a Call that is used again, by the same product and with as many threads, would otherwise make
-// in each run.
+// kept holds what a Call that runs again would otherwise allocate in each run. The product and the number
+// of threads must be the same.
 type kept struct {
 	product *Product
 	threads int
@@ -113,9 +111,8 @@ type kept struct {
 	columns func(worker, chunk int)
 }
 
-// A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is where they are:
-// the rows LDC elements apart, in the result or, when the product only passes results on, in memory that is
-// used again afterwards.
+// A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is their address;
+// rows are LDC elements apart. If the product only passes results on, the memory is used again after Done.
 type Part struct {
 	Batch, Row, Rows, Col, Cols int
 	C                           *float32
@@ -142,7 +139,7 @@ func (o *Operand) source(base unsafe.Pointer, batch int) micro.Source {
 	return s
 }
 
-// lies is how the matrices lie, wherever they are.
+// lies returns the layout of the matrices without an address.
 func (o *Operand) lies() micro.Source { return micro.Source{Elem: o.Elem, Line: o.Line, Step: o.Step} }
 
 // Run computes the product. It ends early, with an undefined result, when the pool was told to stop.

@@ -6,29 +6,28 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// A layout is how a product is cut up.
+// A layout divides a product into tasks.
 //
-// One operand, the one with fewer lines, is shared: all workers pack it together, as much at a time as
-// sharedLen allows, and read it from a cache that they have in common. The tasks are ranges of the other
-// operand's lines. A task packs what it needs of them itself, a chunk at a time, into memory that stays in
-// its core's second-level cache.
+// The operand with fewer lines is shared: all workers pack it together, at most sharedLen elements at a
+// time, and read it from a cache that they share. A task is a range of lines of the other operand. It packs
+// them itself, a chunk at a time, into memory that stays in the second-level cache of its core.
 type layout struct {
-	few     bool     // few.go
-	blas    bool     // blas.go
-	turned  *Product // few.go
-	byBatch bool     // each matrix of the batch is one worker's
+	few     bool     // the product is computed by few.go
+	blas    bool     // the product is computed by blas.go
+	turned  *Product // the product of the transposed operands, see few.go
+	byBatch bool     // each matrix of the batch belongs to one worker
 
-	pieces  int  // tasks that the lines are cut into, at most, unless they would become too large
-	byRows  bool // tasks are ranges of rows, and the right operand is shared; else of columns
+	pieces  int  // the largest number of tasks, unless the tasks would become too large
+	byRows  bool // tasks are ranges of rows and the right operand is shared; else ranges of columns
 	task    int  // rows or columns of a task
-	shared  int  // columns or rows that are packed at a time
+	shared  int  // columns or rows of the shared operand that are packed at a time
 	stages  []stage
-	ownSize int // elements of a worker's memory: for what a task packs, and for its part of the result if that is passed on
+	ownSize int // elements of a worker's memory: for the lines of a task, and for its part of the result if that is passed on
 	allSize int // elements of the shared operand
 	threads int
 
-	// Of results that are passed on, with one stage:
-	taskSize int // elements of all that a task packs
+	// For results that are passed on, in one stage:
+	taskSize int // elements of all packed lines of a task
 	group    int // lines of the shared operand whose results are handed on together
 	partCols int // elements between rows of a part
 	partSize int // elements of a part
@@ -38,33 +37,33 @@ type layout struct {
 type chunk struct {
 	kernel        *micro.Kernel
 	term, step, k int
-	words         int  // that a line takes when it is packed
+	words         int  // of a packed line
 	at            int  // where the shared operand is packed
-	own           int  // where a task packs, if it packs all chunks before it begins
-	unpacked      bool // the left operand is read as it lies
+	own           int  // where a task packs this chunk, if it packs all chunks first
+	unpacked      bool // the left operand is read unpacked
 }
 
-// A stage is the chunks for which the shared operand is packed at a time.
+// A stage is a group of chunks; the shared operand is packed for all of them at once.
 type stage struct {
 	chunks []chunk
 	steps  int
-	panels int // of the shared operand, at most
+	panels int // the largest number of panels of the shared operand
 }
 
 const (
-	// sharedLen is how many elements of the shared operand are packed at a time: 8 MiB.
+	// sharedLen is the number of elements of the shared operand that are packed at a time: 8 MiB.
 	sharedLen = 2 << 20
-	maxShared = sharedLen / depth // lines of them, at least
-	// maxTask is how many lines a task has at most: 256 of depth steps are 512 KiB.
+	maxShared = sharedLen / depth // the smallest number of its lines
+	// maxTask is the largest number of lines of a task: with depth steps 512 KiB.
 	maxTask = 256
-	// partLen is how many elements of a result that is passed on are handed on together, about.
+	// partLen is about the number of elements that are handed on together.
 	partLen = 16 << 10
-	// minPassed is how many lines a task should have at least for that: else the shared operand is read too
-	// often.
+	// minPassed is the number of lines that a task needs for passing results on. With fewer the shared
+	// operand would be read too often.
 	minPassed = 64
 )
 
-// arrange decides how the product is computed on so many threads.
+// arrange chooses the layout of the product for a number of threads.
 func (p *Product) arrange(threads int) layout {
 	l := layout{threads: threads, few: p.few()}
 	if l.few || p.M == 0 || p.N == 0 || p.Batch == 0 || p.steps() == 0 {
@@ -101,14 +100,14 @@ func (p *Product) arrange(threads int) layout {
 	return l
 }
 
-// share decides how many lines a task has, and how many lines and steps of the shared operand are packed at a
-// time. The steps are 0 if results cannot be passed on.
+// share decides the lines of a task, and the lines and steps of the shared operand that are packed at a
+// time. steps is 0 if results cannot be passed on.
 func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 	other, room := min(p.M, p.N), maxTask*depth
-	if kernels[0] == bf16Kernel() { // takes half as much memory
+	if kernels[0] == bf16Kernel() { // takes half the memory
 		room *= 2
 	}
-	words, packs := 0, false // that a line takes when it is packed; whether the shared operand is
+	words, packs := 0, false // words of a packed line; whether the shared operand is packed
 	for i := range p.Terms {
 		t := &p.Terms[i]
 		words += kernels[i].Words(t.K)
@@ -117,7 +116,7 @@ func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 	most := maxTask
 	l.shared = min(other, maxShared)
 	steps = max(depth, sharedLen/l.shared/depth*depth)
-	if p.passing { // all steps are packed at a time
+	if p.passing { // all steps are packed at once
 		if most = min(most, room/words); most < minPassed {
 			return 0
 		}
@@ -130,15 +129,15 @@ func (p *Product) share(l *layout, kernels []*micro.Kernel) (steps int) {
 	return steps
 }
 
-// cut returns how many lines a task should have with a kernel, at most most of them, and the area that the
-// busiest thread then computes, with all that lies beyond the edges of panels. More tasks suit threads that
-// are not equally fast, and so fewer have to gain something.
+// cut returns the number of lines of a task for a kernel, at most most, and the area that the busiest
+// thread then computes, with the results beyond the edges of panels. More tasks suit threads of unequal
+// speed, so fewer tasks have to be clearly better.
 func (p *Product) cut(l *layout, k *micro.Kernel, most int) (task int, least float64) {
 	own, step, pieces := p.N, k.PanelCols(1), l.pieces
 	if l.byRows {
 		own, step = p.M, 1
 	}
-	if k == bf16Kernel() { // so fast that reading the shared operand once a task would hold it up
+	if k == bf16Kernel() { // so fast that each task's reading of the shared operand would limit it
 		pieces = (pieces + 1) / 2
 	}
 	least = math.Inf(1)
@@ -156,7 +155,7 @@ func (p *Product) cut(l *layout, k *micro.Kernel, most int) (task int, least flo
 	return task, least
 }
 
-// units is how many lines a panel has: of what tasks pack, and of the shared operand.
+// units returns the number of lines in a panel of the task's operand, and of the shared one.
 func (l *layout) units(k *micro.Kernel) (own, shared int) {
 	if l.byRows {
 		return k.Rows, k.Cols
@@ -164,7 +163,7 @@ func (l *layout) units(k *micro.Kernel) (own, shared int) {
 	return k.Cols, k.Rows
 }
 
-// stages cuts the inner dimensions into chunks, and these into stages of at most that many steps.
+// stages cuts the inner dimensions into chunks, and groups these into stages of at most steps steps.
 func (p *Product) stages(kernels []*micro.Kernel, steps int) []stage {
 	var all []stage
 	for i := range p.Terms {
@@ -203,9 +202,9 @@ func (l *layout) place(s *stage) {
 	l.allSize, l.taskSize = max(l.allSize, at), mine
 }
 
-// placePart decides how much of the result a task hands on at a time, and where it is gathered: behind all
-// that the task packs. A part's rows are not a power of two apart, because lines of memory at such distances
-// push each other out of a cache.
+// placePart decides how much of the result a task hands on at a time, and where: after the task's packed
+// lines. The rows of a part are not a power of two apart, because such lines displace each other in a
+// cache.
 func (l *layout) placePart(kernels []*micro.Kernel) {
 	unit := 1
 	for _, k := range kernels {
@@ -232,7 +231,7 @@ func lcm(a, b int) int {
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-// ScratchLen is how many elements of scratch memory a call needs.
+// ScratchLen returns the number of elements of scratch memory that a call needs.
 func (p *Product) ScratchLen() int {
 	switch l := &p.layout; {
 	case l.turned != nil:

@@ -11,7 +11,7 @@ type Left struct {
 	kernel      *micro.Kernel
 	data        []float32
 	rows, steps int
-	packed      int // steps that were packed
+	packed      int // number of packed steps
 }
 
 // A Right holds columns packed for a micro-kernel.
@@ -21,17 +21,17 @@ type Right struct {
 	cols, steps int
 }
 
-// Kernel returns the micro-kernel for results of many rows and that many columns.
+// Kernel returns the micro-kernel for results of many rows and cols columns.
 func Kernel(cols int) *micro.Kernel {
 	return choose(micro.F32, micro.F32, func(k *micro.Kernel) float64 { return area(k, 1<<10, cols) })
 }
 
-// LeftLen is how many elements PackLeft needs.
+// LeftLen returns the number of elements that PackLeft needs.
 func LeftLen(k *micro.Kernel, rows, steps int) int {
 	return roundUp(roundUp(rows, k.Rows)*steps, 16)
 }
 
-// RightLen is how many elements PackRight needs.
+// RightLen returns the number of elements that PackRight needs.
 func RightLen(k *micro.Kernel, cols, steps int) int {
 	return roundUp(roundUp(cols, k.Cols)*steps, 16)
 }
@@ -56,12 +56,12 @@ func PackRight(k *micro.Kernel, dst []float32, s micro.Source, cols, steps int) 
 	return Right{k, dst, cols, steps}
 }
 
-// PackedRight is what PackRight wrote to data earlier.
+// PackedRight returns the columns that PackRight wrote to data earlier.
 func PackedRight(k *micro.Kernel, data []float32, cols, steps int) Right {
 	return Right{k, data, cols, steps}
 }
 
-// From returns the rows from row i on, which begins a panel, n of them at most.
+// From returns at most n rows from row i on, the first row of a panel.
 func (a Left) From(i, n int) Left {
 	a.data, a.rows = a.data[i*a.packed:], min(n, a.rows-i)
 	return a
@@ -73,14 +73,14 @@ func (a Left) First(n int) Left {
 	return a
 }
 
-// PackedLeft is what PackLeft wrote to data earlier.
+// PackedLeft returns the rows that PackLeft wrote to data earlier.
 func PackedLeft(k *micro.Kernel, data []float32, rows, steps int) Left {
 	return Left{k, data, rows, steps, steps}
 }
 
-// MultiplyRows computes c = a·b, or c += a·b with add, from b's rows as they lie: one for each step of a, ldb
-// elements apart, whose elements are read up to the next multiple of the micro-kernel's vectors. ldb and ldc
-// are in elements.
+// MultiplyRows computes c = a·b, or c += a·b with add, for unpacked rows of b: one row for each step of a,
+// ldb elements apart. Rows are read up to the next multiple of the micro-kernel's vectors. ldb and ldc are
+// in elements.
 func MultiplyRows(a Left, b *float32, ldb, cols int, c *float32, ldc int, add bool) {
 	k, plus := a.kernel, 0
 	if add {
@@ -101,8 +101,8 @@ func MultiplyRows(a Left, b *float32, ldb, cols int, c *float32, ldc int, add bo
 	}
 }
 
-// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its steps
-// as a has. ldc is in elements.
+// Multiply computes c = a·b, or c += a·b with add, from the first cols columns of b and as many of its
+// steps as a has. ldc is in elements.
 func Multiply(a Left, b Right, cols int, c *float32, ldc int, add bool) {
 	k, plus := a.kernel, 0
 	if add {

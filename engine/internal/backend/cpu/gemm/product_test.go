@@ -14,7 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// A matrix of a test: a batch of rows × cols values that lie in data through strides.
+// A matrix is a batch of rows × cols values with strides in data.
 type matrix struct {
 	elem                      micro.Elem
 	data                      []byte
@@ -35,7 +35,8 @@ func (m *matrix) at(batch, i, j int) float64 {
 	return float64(dtype.F16ToFloat32(h))
 }
 
-// lines are the rows of a matrix of the batch, or its columns, converted once for all products with them.
+// lines returns the rows of a matrix of the batch, or its columns, converted once for all products with
+// them.
 func (m *matrix) lines(batch int, columns bool) [][]float64 {
 	n, length := m.rows, m.columns
 	if columns {
@@ -67,7 +68,7 @@ func (m *matrix) offsets() []int {
 	return o
 }
 
-// layouts of a matrix: what package plan may pass.
+// layouts are the layouts that package plan may pass.
 var layouts = []string{"rows", "columns", "padded rows", "padded columns", "sparse", "reversed", "broadcast batch"}
 
 func newMatrix(r *rand.Rand, elem micro.Elem, layout string, batch, rows, cols int) *matrix {
@@ -96,13 +97,13 @@ func newMatrix(r *rand.Rand, elem micro.Elem, layout string, batch, rows, cols i
 		if elem == micro.F32 {
 			*(*float32)(unsafe.Pointer(&m.data[4*i])) = v
 		} else {
-			*(*uint16)(unsafe.Pointer(&m.data[2*i])) = uint16(math.Float32bits(v)>>16)&0xbfff | 0x2000 // a modest number in both formats
+			*(*uint16)(unsafe.Pointer(&m.data[2*i])) = uint16(math.Float32bits(v)>>16)&0xbfff | 0x2000 // a moderate number in both formats
 		}
 	}
 	return m
 }
 
-// check computes Σ a·b over random matrices and compares with a sum in float64.
+// check computes Σ a·b over random matrices and compares it with a sum in float64.
 func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks []int, elem micro.Elem, layoutA, layoutB string) {
 	t.Helper()
 	var terms []Term
@@ -170,7 +171,7 @@ func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks [
 	}
 }
 
-// checkPassing compares what a product handed on with what it hands on when it keeps nothing: bit for bit.
+// checkPassing compares the parts of a kept result with those of a passed one, bit for bit.
 func checkPassing(t *testing.T, workers *pool.Pool, p *Product, kept *Call, done []bool, passed []float32) {
 	t.Helper()
 	q := NewPassing(p.M, p.N, p.Batch, p.Terms, workers.Threads())
@@ -189,7 +190,7 @@ func checkPassing(t *testing.T, workers *pool.Pool, p *Product, kept *Call, done
 	}
 }
 
-// eachSet runs a test with each set of instructions that the machine has.
+// eachSet runs a test with each instruction set of the machine.
 func eachSet(t *testing.T, f func(t *testing.T)) {
 	for _, set := range isa.Sets() {
 		t.Run(set.String(), func(t *testing.T) {
@@ -221,7 +222,7 @@ func testProduct(t *testing.T) {
 	}
 }
 
-// Any shape with any strides.
+// Products of any shape, with any strides.
 func TestProductProperty(t *testing.T) { eachSet(t, testProductProperty) }
 
 func testProductProperty(t *testing.T) {
@@ -238,7 +239,7 @@ func testProductProperty(t *testing.T) {
 	}
 }
 
-// One result on one thread and on four, whole and in parts: bit for bit.
+// One thread and four, whole results and parts, give the same bits.
 func TestProductDoesNotDependOnThreads(t *testing.T) {
 	const m, n, k = 150, 200, 1200
 	x, y := random(m*k), random(k*n)
@@ -258,7 +259,7 @@ func TestProductDoesNotDependOnThreads(t *testing.T) {
 	}
 }
 
-// Every micro-kernel of every set gives the bits of every other.
+// All micro-kernels of all sets give the same bits.
 func TestMicroKernelsAgree(t *testing.T) {
 	const k = 37
 	x, y := random(32*k), random(64*k)
@@ -297,7 +298,7 @@ func checkMicroKernel(t *testing.T, kernel *micro.Kernel, rows, cols, k int, x, 
 	}
 }
 
-// Products with every micro-kernel for bf16, also where another one is faster.
+// Products with every micro-kernel for bf16, also where another kernel is faster.
 func TestBF16Products(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
@@ -309,14 +310,14 @@ func TestBF16Products(t *testing.T) {
 			check(t, workers, r, 7+r.IntN(90), 1+r.IntN(140), 1+r.IntN(3), []int{1 + r.IntN(700), r.IntN(40)}, micro.BF16,
 				layouts[r.IntN(len(layouts))], layouts[r.IntN(len(layouts))])
 		}
-		for _, k := range [][]int{{32}, {64, 96}, {2080}, {4160, 32}, {64, 7}} { // rows that tiles are loaded from
+		for _, k := range [][]int{{32}, {64, 96}, {2080}, {4160, 32}, {64, 7}} { // the first have rows that tiles are loaded from
 			check(t, workers, r, 40+r.IntN(60), 40+r.IntN(60), 1+r.IntN(2), k, micro.BF16, "rows", layouts[r.IntN(len(layouts))])
 		}
 	}
 }
 
-// Every micro-kernel for bf16 agrees with sums in float64, for all sizes of its tile and ways that the
-// operands lie.
+// Every micro-kernel for bf16 agrees with sums in float64, for all sizes of its tile and all layouts of the
+// operands.
 func TestBF16Kernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, kernel := range micro.BF16Kernels() {
@@ -337,7 +338,7 @@ func checkBF16Kernel(t *testing.T, kernel *micro.Kernel, rows, cols int, a, b *m
 	t.Helper()
 	k := a.columns
 	words := kernel.Words(k)
-	// Numbers that are not there must not be used, and NaN would show.
+	// Memory beyond the operands must not be used: NaN would show.
 	left, right := slices.Repeat([]float32{float32(math.NaN())}, kernel.Rows*words), slices.Repeat([]float32{float32(math.NaN())}, (cols+kernel.Cols)*words)
 	kernel.PackLeft(left, words, 0, micro.Source{Base: a.pointer(), Elem: micro.BF16, Line: a.rowStep, Step: a.colStep}, rows, k)
 	for j := 0; j < cols; j += kernel.Cols {

@@ -6,15 +6,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
 )
 
-// Codes says how a right operand [K N] is quantised; its parts, each contiguous, come with a Call.
+// Codes describes a quantised right operand [K N]. Its parts, each contiguous, come with a Call.
 type Codes struct {
-	K, N        int // of the weight; the term reads it as [N K] if it is Transposed
+	K, N        int // of the weight; a Transposed term reads it as [N K]
 	Bits, Group int
 	Scale       micro.Elem
 	Transposed  bool
 }
 
-// quant returns the weight of term i in a call.
+// quant returns the weight of term i in call c.
 func (t *Term) quant(c *Call, i int) micro.Quant {
 	w := t.Codes
 	return micro.Quant{
@@ -23,7 +23,7 @@ func (t *Term) quant(c *Call, i int) micro.Quant {
 	}
 }
 
-// inputLen is how much scratch memory the rows need that few rows multiply codes by.
+// inputLen returns the scratch memory for the prepared rows of a product with few rows.
 func (t *Term) inputLen(rows int) int {
 	if t.Codes == nil || t.K == 0 {
 		return 0
@@ -32,13 +32,13 @@ func (t *Term) inputLen(rows int) int {
 	return roundUp(q.InputLen(rows), 16)
 }
 
-// prepare makes rows, lda apart, ready to be multiplied by the codes of term i.
+// prepare prepares rows, lda apart, for the product with the codes of term i.
 func (t *Term) prepare(c *Call, i int, scratch []float32, rows int, a *float32, lda int) micro.QuantInput {
 	q := t.quant(c, i)
 	return q.Prepare(scratch, rows, t.K, a, lda)
 }
 
-// packCodes is pack for a quantised right operand: what is packed is the weight.
+// packCodes is pack for a quantised right operand: it packs the weight.
 func (b *block) packCodes(dst []float32, c *chunk, line, lines int) {
 	t := &b.p.Terms[c.term]
 	q, kernel := t.quant(b.call, c.term), c.kernel
@@ -53,8 +53,8 @@ func (b *block) packCodes(dst []float32, c *chunk, line, lines int) {
 	}
 }
 
-// A panel is a part of a quantised weight to write for a micro-kernel: steps rows of width values, of which
-// the first lines are wanted.
+// A panel is a part of a quantised weight in the layout of a micro-kernel: steps rows of width values, of
+// which the first lines are needed.
 type panel struct {
 	q           *micro.Quant
 	dst         []float32
@@ -63,16 +63,16 @@ type panel struct {
 	step, steps int
 }
 
-// tileInputs is how many inputs of a block are written out at a time where they cannot go straight into the
-// panel.
+// tileInputs is the number of inputs of a block that are written at a time if they cannot go straight into
+// the panel.
 const tileInputs = 64
 
-// packOutputs packs a panel whose lines are outputs and whose steps are inputs.
+// packOutputs packs a panel with outputs as lines and inputs as steps.
 func (p *panel) packOutputs() {
 	for done := 0; done < p.width; {
 		block, lane := (p.line+done)/micro.Lanes, (p.line+done)%micro.Lanes
 		n := min(micro.Lanes-lane, p.width-done)
-		if done >= p.lines { // beyond the last column
+		if done >= p.lines { // after the last column
 			p.zero(done, n)
 		} else if n == micro.Lanes && p.step%8 == 0 && p.steps%8 == 0 {
 			p.q.Dequantize(block, p.step, p.step+p.steps, &p.dst[done], p.width)
@@ -101,7 +101,7 @@ func (p *panel) copyOutputs(block, lane, at, n int) {
 	}
 }
 
-// packInputs packs a panel whose lines are inputs and whose steps are outputs.
+// packInputs packs a panel with inputs as lines and outputs as steps.
 func (p *panel) packInputs() {
 	first := p.line &^ 7
 	end := (p.line + p.lines + 7) &^ 7

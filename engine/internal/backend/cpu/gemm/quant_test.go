@@ -12,7 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 )
 
-// codesCase is x[m k]·w with w [k n] in codes, or x[m n]·wᵀ when it is transposed.
+// A codesCase is x[m k]·w with w [k n] in codes, or x[m n]·wᵀ if it is transposed.
 type codesCase struct {
 	bits, group, m, k, n int
 	transposed           bool
@@ -26,7 +26,7 @@ func (c codesCase) String() string {
 	return fmt.Sprintf("int%d/%d/%dx%dx%d%s", c.bits, c.group, c.m, c.n, c.k, turned)
 }
 
-// prepare returns a product of x with random codes, what is called, the result, and the codes.
+// prepare returns a product of x with random codes, its arguments, its inputs and the codes.
 func (c codesCase) prepare(threads int) (p *Product, args *Call, x, z []float32, codes []byte) {
 	groups, blocks := (c.k+c.group-1)/c.group, (c.n+micro.Lanes-1)/micro.Lanes
 	r := rand.New(rand.NewPCG(3, 4))
@@ -48,7 +48,7 @@ func (c codesCase) prepare(threads int) (p *Product, args *Call, x, z []float32,
 	return p, args, x, z, codes
 }
 
-// Products of any shape are those of the weight that the codes stand for.
+// Products of any shape agree with those of the dequantised weight.
 func TestCodes(t *testing.T) { eachSet(t, testCodes) }
 
 func testCodes(t *testing.T) {
@@ -81,8 +81,8 @@ func testCodes(t *testing.T) {
 }
 
 // BenchmarkCodes multiplies rows by the weights of decoders in codes. For few rows it reports how fast the
-// codes are read, against a search through them that finds nothing; for many how fast the product is, against
-// one with the weight in f32.
+// codes are read, compared with a search through them that finds nothing; for many rows how fast the
+// product is, compared with the weight in f32.
 func BenchmarkCodes(b *testing.B) {
 	workers := pool.New(2)
 	defer workers.Close()
