@@ -69,13 +69,16 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 		}
 	}
 	t := display.NewTable("device", "", ">memory", "")
-	for _, d := range device.List() {
-		info := d.Info()
-		row := []any{display.Cell{Text: info.Name, Role: display.Name}, info.Detail, nil, nil}
-		if info.Memory > 0 {
-			row[2] = display.BytesCell(info.Memory)
+	now := device.Default().String()
+	for _, f := range device.List() {
+		row := []any{display.Cell{Text: f.Name, Role: display.Name}, f.Detail, nil, nil}
+		if f.Memory > 0 {
+			row[2] = display.BytesCell(f.Memory)
 		}
-		if d == device.Default() {
+		switch {
+		case f.Missing != "":
+			row[1] = "missing: " + f.Missing
+		case f.Name == now:
 			row[3] = display.Cell{Text: "default", Role: display.Strong}
 		}
 		t.Add(row...)
@@ -95,9 +98,9 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 }
 
 func completeDevice(prefix string) (list []session.Completion) {
-	for _, d := range device.List() {
-		if info := d.Info(); strings.HasPrefix(info.Name, prefix) {
-			list = append(list, session.Completion{Text: info.Name, Kind: "device", Detail: info.Detail})
+	for _, f := range device.List() {
+		if f.Missing == "" && strings.HasPrefix(f.Name, prefix) {
+			list = append(list, session.Completion{Text: f.Name, Kind: "device", Detail: f.Detail})
 		}
 	}
 	return list
@@ -113,7 +116,7 @@ func runMem(_ context.Context, c *call) (display.Value, error) {
 		runtime.GC()
 	}
 	if c.on("free") {
-		for _, d := range device.List() {
+		for _, d := range device.Opened() {
 			d.FreeCache()
 		}
 		debug.FreeOSMemory()
@@ -122,7 +125,7 @@ func runMem(_ context.Context, c *call) (display.Value, error) {
 		return c.memoryBy(by, max(c.number("n"), 1)), nil
 	}
 	t := display.NewTable("memory", ">in use", ">peak", ">plan", ">kept", ">of")
-	for _, d := range device.List() {
+	for _, d := range device.Opened() {
 		m := d.Memory()
 		row := []any{display.Cell{Text: d.String(), Role: display.Name}, display.BytesCell(m.InUse), display.BytesCell(m.Peak), display.BytesCell(m.Plan), display.BytesCell(m.Kept), nil}
 		if m.Total > 0 {

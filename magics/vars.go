@@ -123,7 +123,7 @@ func runDel(_ context.Context, c *call) (display.Value, error) {
 func giveBack() {
 	runtime.GC()
 	runtime.GC()
-	for _, d := range device.List() {
+	for _, d := range device.Opened() {
 		d.FreeCache()
 	}
 }

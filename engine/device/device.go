@@ -1,14 +1,22 @@
 // Package device says on which devices tensors can live, what they are, how much memory is in use there, and
 // how fast they can be at most.
 //
-// A new tensor lives on the [Default] device, the fastest that this machine has; [Use] changes that. "cpu" is
-// always there. "ref" computes in float64, one element at a time, to check the others.
+// A new tensor lives on the [Default] device, at first the fastest that this machine has; [Use] changes that.
+// An operation takes tensors of one device; Tensor.To copies from one to another.
 //
-// "cpu" computes with as many threads as Go may use (GOMAXPROCS), "cpu:1" with one, "cpu:4" with four. These
-// are devices of their own: an operation takes tensors of one device, and Tensor.To copies from one to
-// another. On one device the launches of several goroutines take turns; devices with few threads compute side
-// by side, as long as their threads together are no more than "cpu" has. The number of threads changes how
-// long something takes and no bit of a result.
+// A device has a name. What follows a colon is a number of threads, or which of several it is:
+//
+//   - "cpu", the processor, is always there, with as many threads as Go may use (GOMAXPROCS). "cpu:1" is the
+//     processor with one thread, "cpu:4" with four.
+//   - "ref" computes in float64, one element at a time, to check the others.
+//   - "metal" is a Mac's GPU; "cuda:0", or just "cuda", and "cuda:1" are NVIDIA's, where the build has them.
+//
+// "cpu" and "cpu:4" are two devices. On one device the launches of several goroutines take turns; devices
+// with few threads compute side by side, as long as their threads together are no more than "cpu" has. The
+// number of threads changes how long something takes and no bit of a result.
+//
+// [List] only looks; a device is opened by the first [Lookup] or [Use] of its name, and stays open until
+// [Device.Close].
 package device
 
 import (
@@ -35,6 +43,8 @@ type Info struct {
 	Memory  int64 // bytes that the device has, 0 if unknown
 }
 
+func init() { backend.Public = func(d *backend.Device) any { return Device{d} } }
+
 // String returns the name, "cpu".
 func (d Device) String() string {
 	if d.dev == nil {
@@ -57,7 +67,10 @@ func (d Device) Sync() error {
 	if d.dev == nil {
 		return nil
 	}
-	return d.dev.Backend().Sync()
+	if err := d.dev.Err(); err != nil {
+		return err
+	}
+	return d.dev.Seen(d.dev.Backend().Sync())
 }
 
 // Memory is how a device's memory is used, in bytes.
@@ -118,7 +131,8 @@ func Use(name string) error {
 	return nil
 }
 
-// Lookup returns the device with that name, as "cpu" or "cpu:1", or an error that lists the names.
+// Lookup opens the device with that name, as "cpu" or "cuda:1", or returns the one that is open already. The
+// error lists the names that there are, and what is missing and why.
 func Lookup(name string) (Device, error) {
 	d, err := backend.Open(name)
 	if err != nil {
@@ -127,15 +141,46 @@ func Lookup(name string) (Device, error) {
 	return Device{d}, nil
 }
 
-// List returns the devices of this machine, the fastest first. It includes devices with a number of threads
-// ("cpu:4") once a program has looked them up.
-func List() []Device {
+// Found is a device that [List] has found. Its name is for [Lookup] and [Use].
+type Found struct {
+	Name    string // "cpu", "cuda:1"
+	Detail  string // "2 threads, avx512"
+	Memory  int64  // bytes that the device has, 0 if unknown
+	Missing string // why it cannot be used, "no driver: libcuda.so.1 is not found"; empty if it is there
+	Open    bool   // it is open
+}
+
+// List lists the devices of this machine, the fastest first, and what is missing. It opens none. It includes
+// devices with a number of threads ("cpu:4") as long as they are open.
+func List() []Found {
+	var list []Found
+	for _, f := range backend.List() {
+		list = append(list, Found(f))
+	}
+	return list
+}
+
+// Opened lists the devices that are open, the fastest first.
+func Opened() []Device {
 	var list []Device
-	for _, d := range backend.List() {
+	for _, d := range backend.Opened() {
 		list = append(list, Device{d})
 	}
 	return list
 }
+
+// Close closes the device. Its memory goes back to the system; tensors that live there have no values any
+// more, and whatever reads one fails with [ErrLost]. The next Lookup or Use of its name, or a new tensor if
+// it is the default, opens it anew. A device that fails with ErrLost by itself need not be closed.
+func (d Device) Close() error {
+	if d.dev == nil {
+		return nil
+	}
+	return backend.Close(d.dev)
+}
+
+// ErrLost is in each error about a device that was lost or closed.
+var ErrLost = backend.ErrLost
 
 // InUse is how many bytes tensors hold on all devices. It opens none.
 func InUse() int64 { return backend.InUse() }

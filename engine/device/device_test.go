@@ -10,24 +10,27 @@ import (
 )
 
 func TestDevices(t *testing.T) {
-	var names []string
-	for _, d := range List() {
-		names = append(names, d.String())
+	names := func() (list []string) {
+		for _, f := range List() {
+			list = append(list, f.Name)
+		}
+		return list
 	}
-	if !slices.Contains(names, "cpu") || !slices.Contains(names, "ref") {
-		t.Fatalf("devices: %v, want cpu and ref among them", names)
+	list := names()
+	if !slices.Contains(list, "cpu") || !slices.Contains(list, "ref") {
+		t.Fatalf("devices: %v, want cpu and ref among them", list)
 	}
-	if names[len(names)-1] != "ref" {
-		t.Errorf("devices: %v, want the one for checking last", names)
+	if list[len(list)-1] != "ref" {
+		t.Errorf("devices: %v, want the one for checking last", list)
 	}
-	if got := Default().String(); got != names[0] {
-		t.Errorf("the default is %s, want the fastest, %s", got, names[0])
-	}
-	if CPU() != List()[slices.Index(names, "cpu")] {
-		t.Error("CPU is another device than the one in the list")
+	if got := Default().String(); got != list[0] {
+		t.Errorf("the default is %s, want the fastest, %s", got, list[0])
 	}
 	if i := CPU().Info(); i.Name != "cpu" || i.Threads < 1 || !slices.Contains(i.DTypes, dtype.F32) {
 		t.Errorf("info: %+v", i)
+	}
+	if f := List()[slices.Index(list, "cpu")]; !f.Open || f.Detail != CPU().Info().Detail || f.Missing != "" {
+		t.Errorf("cpu is open: found %+v, want what its info says", f)
 	}
 }
 
@@ -66,8 +69,8 @@ func TestThreads(t *testing.T) {
 		t.Errorf("got %v, %v for cpu:03, want cpu:3", padded, err)
 	}
 	var names []string
-	for _, d := range List() {
-		names = append(names, d.String())
+	for _, f := range List() {
+		names = append(names, f.Name)
 	}
 	if got := strings.Join(names, " "); !strings.HasPrefix(got, "cpu cpu:3 cpu:1 ") || names[len(names)-1] != "ref" {
 		t.Errorf("the list is %s, want the opened ones behind their backend", got)
@@ -77,8 +80,8 @@ func TestThreads(t *testing.T) {
 		"cpu:0":     "want a number of threads from 1 to 1024",
 		"cpu:two":   "want a number of threads from 1 to 1024",
 		"cpu:99999": "want a number of threads from 1 to 1024",
-		"ref:2":     "device ref:2: got 2 threads, the reference has one",
-		"abacus:2":  `got "abacus:2", want one of ["cpu" "ref"]`,
+		"ref:2":     `got "ref:2", but ref takes no number`,
+		"abacus:2":  `got "abacus:2", want cpu, cpu:N for N threads, ref`,
 	} {
 		if _, err := Lookup(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Lookup(%q): got %v, want an error with %q", name, err, want)

@@ -77,8 +77,8 @@ func TestLaunchesOnEveryDevice(t *testing.T) {
 		{"RMS norm", forward(rmsNorm), 1, 1},
 		{"RMS norm, backward", backward(rmsNorm), 1, 0},
 	} {
-		for _, dev := range device.List() {
-			onDevice(t, dev, func() {
+		for _, found := range device.List() {
+			onDevice(t, found, func(dev device.Device) {
 				if got := launched(c.work()); got > c.fused {
 					t.Errorf("%s on %v: %d launches, want at most %d", c.name, dev, got, c.fused)
 				}
@@ -94,8 +94,8 @@ func TestLaunchesOnEveryDevice(t *testing.T) {
 
 // All tensors of an adapter are stepped by one launch, and the second step of a training builds no plan.
 func TestAdapterStepOnEveryDevice(t *testing.T) {
-	for _, dev := range device.List() {
-		onDevice(t, dev, func() {
+	for _, found := range device.List() {
+		onDevice(t, found, func(dev device.Device) {
 			m, ids := model(), tensor.From(ids.Ints(), 1, 5)
 			ad := inject(t, m, lora.Config{Rank: 4})
 			rule := optim.AdamW{}.New(ad.Params())
@@ -133,11 +133,14 @@ func launched(ts []tensor.Tensor) int {
 	return profile.Record(context.Background(), func(context.Context) { tensor.Eval(ts...) }).Launches
 }
 
-// onDevice runs f with dev as the default device.
-func onDevice(t *testing.T, dev device.Device, f func()) {
+// onDevice runs f with the device that was found as the default one; without it if it is missing.
+func onDevice(t *testing.T, found device.Found, f func(dev device.Device)) {
 	t.Helper()
+	if found.Missing != "" {
+		return
+	}
 	before := device.Default().String()
-	if err := device.Use(dev.String()); err != nil {
+	if err := device.Use(found.Name); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -145,5 +148,5 @@ func onDevice(t *testing.T, dev device.Device, f func()) {
 			t.Fatal(err)
 		}
 	}()
-	f()
+	f(device.Default())
 }

@@ -9,11 +9,27 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
+// everyDevice opens the devices of this machine.
+func everyDevice(t *testing.T) (list []device.Device) {
+	t.Helper()
+	for _, f := range device.List() {
+		if f.Missing != "" {
+			continue
+		}
+		d, err := device.Lookup(f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
 // onEach runs a test with each device as the default one.
 func onEach(t *testing.T, f func(t *testing.T)) {
 	before := device.Default().String()
 	defer device.Use(before)
-	for _, d := range device.List() {
+	for _, d := range everyDevice(t) {
 		if err := device.Use(d.String()); err != nil {
 			t.Fatal(err)
 		}

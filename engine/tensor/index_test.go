@@ -4,14 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/mcs-notebook/mcs/engine/device"
 )
 
 // An index outside of its axis, which often only an evaluation can find, is an error that names the op, the
 // index, its place, the axis and its length.
 func TestIndexOutOfRange(t *testing.T) {
-	for _, dev := range device.List() {
+	for _, dev := range everyDevice(t) {
 		x := Zeros(2, 3).To(dev)
 		index := func(list ...int) Tensor { return From(list).To(dev) }
 		for _, c := range []struct {

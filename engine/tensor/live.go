@@ -22,7 +22,7 @@ type Live struct {
 // come from when they were made (profile.WithPlaces). Values of less than a kilobyte are left out: they lie
 // in Go's heap.
 func LiveMemory() (list []Live) {
-	for _, d := range backend.List() {
+	for _, d := range backend.Opened() {
 		for _, b := range d.Live() {
 			m := b.Maker()
 			list = append(list, Live{Device: d.String(), Bytes: int64(b.Bytes()), DType: m.Type.DType, Shape: m.Type.Shape, Name: m.Name,

@@ -33,21 +33,38 @@ func chosen() *Choice {
 }
 
 // Default returns the device on which the calling goroutine's new tensors live: at first the fastest that
-// opens, nil if none does.
+// opens, nil if none does. One that was lost is opened again; if that fails, its operations say so.
 func Default() *Device {
-	if d := chosen().dev.Load(); d != nil {
+	if d := chosen().open(); d != nil {
 		return d
 	}
-	if d := shared.dev.Load(); d != nil {
+	if d := shared.open(); d != nil {
 		return d
 	}
-	for _, name := range Names() {
-		if d, err := Open(name); err == nil {
+	for _, f := range List() {
+		if f.Missing != "" {
+			continue
+		}
+		if d, err := Open(f.Name); err == nil {
 			shared.dev.CompareAndSwap(nil, d)
 			break
 		}
 	}
 	return shared.dev.Load()
+}
+
+// open returns the device of the choice, nil if none was made.
+func (c *Choice) open() *Device {
+	d := c.dev.Load()
+	if d == nil || d.lost.Load() == nil {
+		return d
+	}
+	again, err := Open(d.name)
+	if err != nil {
+		return d
+	}
+	c.dev.CompareAndSwap(d, again)
+	return again
 }
 
 // Use makes d the default of the calling goroutine's choice.

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -17,6 +18,7 @@ type Device struct {
 	collected func(n int) ir.Buffer // nil if all memory must be freed
 	planned   atomic.Int64          // bytes of the largest plan that ran
 	live      live
+	lost      atomic.Pointer[error] // why nothing works there any more; nil while it does
 }
 
 // NewDevice makes a device of a backend. Tests use it for devices of their own; all other code calls Open.
@@ -34,6 +36,40 @@ func (d *Device) String() string { return d.name }
 
 // Backend returns what runs the device's kernels. Its buffers are those of Block.Raw.
 func (d *Device) Backend() Backend { return d.backend }
+
+// Err says that the device was lost or closed: an error with [ErrLost], or nil.
+func (d *Device) Err() error {
+	if why := d.lost.Load(); why != nil {
+		return fmt.Errorf("%s: %w", d.name, *why)
+	}
+	return nil
+}
+
+// Lose notes that the device was lost; the first reason counts. Tensors that live there have no values any
+// more, and Open opens another device of that name.
+func (d *Device) Lose(why error) { d.lost.CompareAndSwap(nil, &why) }
+
+// Seen returns an error of the backend as it is, and notes if it says that the device was lost. Whoever calls
+// the backend itself passes its errors through Seen.
+func (d *Device) Seen(err error) error {
+	if errors.Is(err, ErrLost) {
+		d.Lose(err)
+	}
+	return err
+}
+
+// end closes the backend of a device that was lost, and keeps no memory for it.
+func (d *Device) end() error {
+	d.memory.end()
+	if c, ok := d.backend.(Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Public makes of a device what people call it, a device.Device. Package device sets it; the engine cannot
+// make one itself without asking for the device by its name, which is another device once it was lost.
+var Public func(*Device) any
 
 // A Block is memory of a device. It is the ir.Buffer of nodes. It counts its holders: nodes whose value it
 // is, and evaluations that use it. When the last holder releases it, the next allocation gets the memory
@@ -97,6 +133,9 @@ const smallBlock = 1 << 10
 // too little, Alloc frees the buffers that are kept for reuse, lets the collector find blocks that nothing
 // refers to, and tries once more before it returns an *OutOfMemory.
 func (d *Device) Alloc(n int) (*Block, error) {
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
 	if d.collected != nil && 0 <= n && n <= smallBlock {
 		b := &Block{dev: d, raw: d.collected(n), bytes: n}
 		b.holders.Store(1)
@@ -104,7 +143,7 @@ func (d *Device) Alloc(n int) (*Block, error) {
 	}
 	raw, err := d.memory.takeBlock(n)
 	if err != nil {
-		return nil, err
+		return nil, d.Seen(err)
 	}
 	b := &Block{dev: d, raw: raw, bytes: n}
 	b.holders.Store(1)
@@ -134,7 +173,7 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 	}
 	defer b.Release()
 	defer events.Copying(int64(len(src)))()
-	return d.backend.Upload(b.raw, offset, src)
+	return d.Seen(d.backend.Upload(b.raw, offset, src))
 }
 
 // Download copies from a block to host bytes (little endian). It waits for submitted work.
@@ -145,7 +184,7 @@ func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
 	}
 	defer b.Release()
 	defer events.Copying(int64(len(dst)))()
-	return d.backend.Download(dst, b.raw, offset)
+	return d.Seen(d.backend.Download(dst, b.raw, offset))
 }
 
 // own returns the block that a buffer of the device is, and holds it; the caller releases it.
@@ -153,6 +192,9 @@ func (d *Device) own(buf ir.Buffer) (*Block, error) {
 	b, ok := buf.(*Block)
 	if !ok || b.dev != d {
 		return nil, fmt.Errorf("%s: got memory that is not of this device", d.name)
+	}
+	if err := d.Err(); err != nil {
+		return nil, err
 	}
 	if !b.Hold() {
 		return nil, fmt.Errorf("%s: got memory that was freed", d.name)

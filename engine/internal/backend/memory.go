@@ -201,6 +201,14 @@ func (m *memory) watch(taken uint64) {
 	})
 }
 
+// end keeps nothing any more: what comes back later is freed at once.
+func (m *memory) end() {
+	m.mu.Lock()
+	m.cap = 0
+	m.mu.Unlock()
+	m.trim(0)
+}
+
 // trim frees kept buffers until at most limit bytes are kept.
 func (m *memory) trim(limit int64) {
 	m.mu.Lock()

@@ -15,6 +15,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,30 @@ import (
 )
 
 func init() {
-	backend.Register("cpu", 10, func(threads int) (backend.Backend, error) { return New(threads), nil })
+	backend.Register(backend.Driver{
+		Name: backend.Host, Speed: 10, Number: backend.Threads, Probe: probe,
+		Open: func(threads int) (backend.Backend, error) { return New(threads), nil },
+	})
+}
+
+// probe says what a backend with all threads would be.
+func probe() []backend.Found {
+	return []backend.Found{{
+		Name: backend.Host, Detail: describe(runtime.GOMAXPROCS(0), processors().size), Memory: machine.Memory(),
+	}}
+}
+
+// describe says how many threads a backend has, on how many processors if these are fewer, and what they
+// compute with.
+func describe(threads, processors int) string {
+	text := "1 thread"
+	if threads > 1 {
+		text = fmt.Sprintf("%d threads", threads)
+	}
+	if threads > processors {
+		text += fmt.Sprintf(" on %d", processors)
+	}
+	return text + ", " + instructionSet()
 }
 
 // A Backend computes on the processor.
@@ -36,6 +60,7 @@ type Backend struct {
 	memory memory
 
 	turns  *turns
+	closed atomic.Bool
 	launch launch // with all threads
 	// If turns are shared, turns.mu guards how many threads are in use, and launches with one thread that are
 	// not.
@@ -52,31 +77,25 @@ func New(threads int) *Backend {
 	return b
 }
 
-// Close ends the workers.
-func (b *Backend) Close() { b.pool.Close() }
+// Close ends the workers when no list of commands runs any more. Those that come later find the device lost.
+func (b *Backend) Close() error {
+	l := b.turns.take(context.Background(), b, time.Hour) // with all threads
+	defer b.turns.done(b, l)
+	if !b.closed.Swap(true) {
+		b.pool.Close()
+	}
+	return nil
+}
 
 // Info says what the processor can do.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
 		Name:    "cpu",
-		Detail:  b.threads() + ", " + instructionSet() + accelerate(),
+		Detail:  describe(b.pool.Threads(), b.turns.size) + accelerate(),
 		DTypes:  dtype.All(),
 		Threads: b.pool.Threads(),
 		Memory:  b.memory.limit,
 	}
-}
-
-// threads says how many threads the backend has, and on how many processors if these are fewer.
-func (b *Backend) threads() string {
-	text := "1 thread"
-	n := b.pool.Threads()
-	if n > 1 {
-		text = fmt.Sprintf("%d threads", n)
-	}
-	if n > b.turns.size {
-		text += fmt.Sprintf(" on %d", b.turns.size)
-	}
-	return text
 }
 
 // A kernel is a compiled group. The compiled function has memory for one launch at a time, so for launches
@@ -212,6 +231,9 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 		return 0, backend.Interrupted(ctx)
 	}
 	defer b.turns.done(b, l)
+	if b.closed.Load() {
+		return 0, fmt.Errorf("cpu: %w", backend.ErrLost)
+	}
 	if stop != nil {
 		l.pool.Watch(stop)
 		defer l.pool.Watch(nil)

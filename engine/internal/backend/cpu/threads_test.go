@@ -11,7 +11,7 @@ import (
 func TestThreadsChangeNoBits(t *testing.T) {
 	backendtest.SameBits(t, func(threads int) backend.Backend {
 		b := cpu.New(threads)
-		t.Cleanup(b.Close)
+		t.Cleanup(func() { b.Close() })
 		return b
 	})
 }

@@ -18,7 +18,7 @@ func backends(t *testing.T, processors int, threads ...int) (list []*Backend) {
 	for _, n := range threads {
 		b := New(n)
 		b.turns = shared
-		t.Cleanup(b.Close)
+		t.Cleanup(func() { b.Close() })
 		list = append(list, b)
 	}
 	return list

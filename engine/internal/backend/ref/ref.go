@@ -25,13 +25,14 @@ import (
 )
 
 func init() {
-	backend.Register("ref", 0, func(threads int) (backend.Backend, error) {
-		if threads > 1 {
-			return nil, fmt.Errorf("got %d threads, the reference has one", threads)
-		}
-		return Open()
+	backend.Register(backend.Driver{
+		Name: "ref", Speed: 0, Number: backend.Unnumbered,
+		Probe: func() []backend.Found { return []backend.Found{{Name: "ref", Detail: detail}} },
+		Open:  func(int) (backend.Backend, error) { return Open() },
 	})
 }
+
+const detail = "reference, float64"
 
 // Open returns a reference backend.
 func Open() (backend.Backend, error) { return &Backend{}, nil }
@@ -47,7 +48,7 @@ func (b *buffer) Bytes() int { return len(b.bytes) }
 
 // Info says that ref knows every type.
 func (b *Backend) Info() backend.Info {
-	return backend.Info{Name: "ref", Detail: "reference, float64", DTypes: dtype.All(), Threads: 1}
+	return backend.Info{Name: "ref", Detail: detail, DTypes: dtype.All(), Threads: 1}
 }
 
 // Alloc returns memory filled with 0xff, so that a kernel that reads what it did not write gets NaN.
