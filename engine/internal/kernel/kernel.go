@@ -1,0 +1,149 @@
+// Package kernel writes groups down in Metal Shading Language.
+//
+// A [Kernel] is what one command of a group is on a GPU: a few dispatches, each with a text, an argument
+// struct and a grid. The text holds no length, stride or offset of the group: they are fields of the struct,
+// so that groups which differ in nothing else share a text, and a backend compiles it once. What a text does
+// depend on is how the elements of each input follow one another (one after the other, one for all, with a
+// stride), because that decides what a thread loads.
+//
+// Every kernel has one argument: its struct, in constant memory, with pointers into device memory, numbers,
+// lengths and strides. A list of arguments is as long as it must be, and a program that runs again gets other
+// pointers by one copy of its structs.
+//
+// Texts call the building blocks of package shaders: op_exp, load4. The same blocks make up the kernels that
+// are shipped there.
+//
+// Reading order: kernel.go, layout.go, expr.go, text.go, then a file for each kind of group.
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A Kernel is a group as a GPU runs it.
+type Kernel struct {
+	Dispatches []Dispatch // in order; none if there is nothing to compute
+	Scratch    int        // bytes of workspace that they share
+}
+
+// A Dispatch is one launch on the device.
+type Dispatch struct {
+	Function string // the kernel function's name; equal texts have equal names
+	Text     string // MSL that defines it, to stand after the blocks of package shaders
+	Args     Args
+	Groups   [3]int // threadgroups
+	Threads  [3]int // threads of each
+}
+
+// Args is the argument struct of a dispatch, as its text declares it.
+type Args struct {
+	Size   int // bytes, a multiple of 8
+	Fields []Field
+}
+
+// A FieldKind says where the value of a field comes from.
+type FieldKind uint8
+
+// The kinds of fields.
+const (
+	Pointer  FieldKind = iota // address of the command's buffer Index, plus At bytes; 8 bytes
+	Scratch                   // address of the workspace, plus At bytes; 8 bytes
+	Number                    // the command's scalar Index, as DType
+	Constant                  // Value, known when the group was rendered
+)
+
+// A Field is a member of an argument struct.
+type Field struct {
+	Kind   FieldKind
+	Offset int // bytes from the start of the struct
+	Size   int // 4 or 8
+	Index  int
+	At     int
+	DType  dtype.Type
+	Value  int64
+}
+
+// Fill writes the struct (little endian) to dst, which has Size bytes. It gets the device's address of each
+// of the command's buffers, that of the workspace, and the command's scalars.
+func (a *Args) Fill(dst []byte, buffers []uint64, scratch uint64, scalars []ir.Scalar) {
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		at := dst[f.Offset:]
+		switch f.Kind {
+		case Pointer:
+			binary.LittleEndian.PutUint64(at, buffers[f.Index]+uint64(f.At))
+		case Scratch:
+			binary.LittleEndian.PutUint64(at, scratch+uint64(f.At))
+		case Number:
+			put(at, f.Size, number(f.DType, scalars[f.Index]))
+		case Constant:
+			put(at, f.Size, uint64(f.Value))
+		}
+	}
+}
+
+func put(dst []byte, size int, v uint64) {
+	if size == 8 {
+		binary.LittleEndian.PutUint64(dst, v)
+		return
+	}
+	binary.LittleEndian.PutUint32(dst, uint32(v))
+}
+
+// number is a scalar as the bits of a register: a float32 for a floating-point type, 0 or 1 for Bool, and 4
+// or 8 bytes of an integer.
+func number(dt dtype.Type, s ir.Scalar) uint64 {
+	switch {
+	case dt.Float():
+		return uint64(math.Float32bits(float32(s.F)))
+	case dt == dtype.Bool:
+		if s.F != 0 {
+			return 1
+		}
+		return 0
+	}
+	return uint64(ir.Wrap(dt, s.I))
+}
+
+// Limits are the device's, as far as they shape a dispatch.
+type Limits struct {
+	Threads   int // most threads of a group
+	SIMDWidth int // threads that shuffle with each other: 32
+}
+
+// Render writes a group down. It returns an *Unsupported for a group that has no text.
+func Render(g *backend.Group, limits Limits) (*Kernel, error) {
+	for _, in := range g.Inputs {
+		if in.DType == dtype.F64 {
+			return nil, &Unsupported{g.Name, "f64"}
+		}
+	}
+	for _, in := range g.Insts {
+		if in.DType == dtype.F64 {
+			return nil, &Unsupported{g.Name, "f64"}
+		}
+	}
+	switch g.Kind {
+	case backend.Map:
+		return renderMap(g, limits)
+	case backend.Reduce:
+		return renderReduce(g, limits)
+	}
+	return nil, &Unsupported{g.Name, fmt.Sprintf("a group of kind %v", g.Kind)}
+}
+
+// Unsupported is the error of a group that cannot be written down.
+type Unsupported struct {
+	Group string
+	What  string
+}
+
+func (e *Unsupported) Error() string {
+	return fmt.Sprintf("kernel: %s: got %s, which has no text for a GPU", e.Group, e.What)
+}

@@ -1,0 +1,168 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// mapThreads are the threads of a group that walk over elements: enough to hide the latency of a load, few
+// enough that every device starts several groups side by side.
+const mapThreads = 256
+
+// mostGroups bounds a grid's side: the threads of a group walk on with the grid's width. CUDA has no more than
+// 65,535 groups along y and z.
+const mostGroups = 65535
+
+// renderMap writes a Map group down. A thread computes one element, or four that follow one another.
+func renderMap(g *backend.Group, limits Limits) (*Kernel, error) {
+	shape := g.Outputs[0].Shape
+	if ir.Size(shape) == 0 {
+		return &Kernel{}, nil
+	}
+	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
+	for _, in := range g.Inputs {
+		layouts = append(layouts, in.Layout)
+	}
+	for i := range g.Outputs {
+		layouts = append(layouts, outputLayout(&g.Outputs[i]))
+	}
+	s := spaceOf(shape, layouts, func(int, int) bool { return true })
+	w := newWalker(newText(g, s.wide), s)
+	vectors := s.vectors()
+	w.declareInputs()
+	for i, o := range g.Outputs {
+		w.pointer("", fmt.Sprintf("y%d", i), o.DType, o.Buf, s.places[len(g.Inputs)+i].offset)
+	}
+	for axis, n := range s.lens {
+		w.constant(fmt.Sprintf("n%d", axis), n)
+	}
+	for i := range g.Inputs {
+		w.declareStrides(fmt.Sprintf("x%d", i), &s.places[i])
+	}
+	for i := range g.Outputs {
+		w.declareStrides(fmt.Sprintf("y%d", i), &s.places[len(g.Inputs)+i])
+	}
+	w.mapBody(vectors)
+	function, source := w.finish("map", describe(g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]")
+	width := s.lens[0]
+	if vectors {
+		width /= 4
+	}
+	groups, threads := grid(width, s.lens[1:], limits)
+	return &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}}}, nil
+}
+
+// mapBody walks over the space and computes.
+func (w *walker) mapBody(vectors bool) {
+	s := w.space
+	for i := range w.g.Inputs {
+		if s.places[i].everywhere() || w.g.Inputs[i].Buf < 0 {
+			w.load(i, vectors)
+		}
+	}
+	opened := w.loops(vectors)
+	for i := range w.g.Inputs {
+		if w.names[i] == "" {
+			w.load(i, vectors)
+		}
+	}
+	outs := len(w.g.Inputs)
+	if vectors {
+		for i, o := range w.g.Outputs {
+			w.line("%s y%d[4];", register(o.DType), i)
+		}
+		w.line("for (uint k = 0; k < 4; k++) {")
+	}
+	for i := range w.g.Insts {
+		w.compute(i)
+	}
+	for i, o := range w.g.Outputs {
+		if vectors {
+			w.line("y%d[k] = %s;", i, w.value(o.Value))
+			continue
+		}
+		w.line("a.y%d[%s] = %s(%s);", i, w.at(fmt.Sprintf("y%d", i), &s.places[outs+i]), memoryTypes[o.DType], w.value(o.Value))
+	}
+	if vectors {
+		w.line("}")
+		for i := range w.g.Outputs {
+			name := fmt.Sprintf("y%d", i)
+			w.line("store4(a.%s + (%s), %s);", name, w.at(name, &s.places[outs+i]), name)
+		}
+	}
+	for range opened {
+		w.line("}")
+	}
+}
+
+// loops opens a loop for each axis: the innermost along x of the grid, the next along y, and what is left
+// along z. It returns how many.
+func (w *walker) loops(vectors bool) int {
+	rank := len(w.space.lens)
+	if rank > 2 {
+		rest := make([]string, 0, rank-2)
+		for axis := 2; axis < rank; axis++ {
+			rest = append(rest, fmt.Sprintf("a.n%d", axis))
+		}
+		w.line("for (%[1]s rest = %[1]s(at.z); rest < %[2]s; rest += %[1]s(all.z)) {", w.index, strings.Join(rest, " * "))
+		if rank == 3 {
+			w.line("const %s i2 = rest;", w.index)
+		} else {
+			w.line("%s left = rest;", w.index)
+			for axis := 2; axis < rank-1; axis++ {
+				w.line("const %s i%d = left %% a.n%d;", w.index, axis, axis)
+				w.line("left /= a.n%d;", axis)
+			}
+			w.line("const %s i%d = left;", w.index, rank-1)
+		}
+	}
+	if rank > 1 {
+		w.line("for (%[1]s i1 = %[1]s(at.y); i1 < a.n1; i1 += %[1]s(all.y)) {", w.index)
+	}
+	if vectors {
+		w.line("for (%[1]s i0 = 4 * %[1]s(at.x); i0 < a.n0; i0 += 4 * %[1]s(all.x)) {", w.index)
+	} else {
+		w.line("for (%[1]s i0 = %[1]s(at.x); i0 < a.n0; i0 += %[1]s(all.x)) {", w.index)
+	}
+	return min(rank, 3)
+}
+
+// grid shapes the threads: along x as many as the innermost axis has work for, the others along y and z.
+func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
+	lens := [3]int{width, 1, 1}
+	for axis, n := range outer {
+		lens[min(axis+1, 2)] *= n
+	}
+	left := min(mapThreads, limits.Threads)
+	for i, n := range lens {
+		threads[i] = min(left, ceilPower(n))
+		left /= threads[i]
+		groups[i] = min(mostGroups, (n+threads[i]-1)/threads[i])
+	}
+	return groups, threads
+}
+
+// ceilPower is the least power of two that is n or more.
+func ceilPower(n int) int {
+	p := 1
+	for p < n && p < 1<<30 {
+		p *= 2
+	}
+	return p
+}
+
+// describe says in a comment what a group computes: its ops in order.
+func describe(g *backend.Group) string {
+	var names []string
+	for _, in := range g.Insts {
+		names = append(names, ir.RowOf(in.Op).Name)
+	}
+	if len(names) == 0 {
+		names = []string{"copy"}
+	}
+	return strings.Join(slices.Compact(names), ", ")
+}

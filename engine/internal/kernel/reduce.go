@@ -1,0 +1,408 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// How the threads of a reduction share the work.
+const (
+	simdWidth   = 32
+	shortRow    = 1024    // elements that one simdgroup folds by itself
+	rowThreads  = 256     // of a threadgroup
+	wantThreads = 1 << 16 // below which the elements of an output are split into parts
+	leastPart   = 4096    // elements of a part, that pay for a second dispatch
+	mostParts   = 1024
+)
+
+// A reduction is a Reduce group that is being written down. Its space has the axes of the operand; the
+// outputs and what stands after the reduction have stride 0 along the reduced ones.
+type reduction struct {
+	g        *backend.Group
+	space    *space
+	reduced  []bool // axes of the space
+	folds    []int  // the reducing instructions
+	before   []bool // instructions of the prologue
+	after    []bool // of the epilogue
+	outputs  int    // elements of an output
+	total    int    // elements that each folds
+	columns  bool   // threads stand side by side along a kept axis
+	parts    int    // that the elements of an output are split into
+	chunk    int    // elements of a part
+	vectors  bool
+	perGroup int // outputs of a threadgroup
+	threads  int // that fold one output together
+}
+
+// renderReduce writes a Reduce group down. Where the innermost axis is reduced, a simdgroup or a threadgroup
+// folds an output; where it is kept, a thread folds a column and threads below it other parts of that. Few
+// large outputs are folded in parts, which a second dispatch merges.
+func renderReduce(g *backend.Group, limits Limits) (*Kernel, error) {
+	r := newReduction(g)
+	if r.outputs == 0 {
+		return &Kernel{}, nil
+	}
+	r.shape(limits)
+	first := r.dispatch(false)
+	if r.parts == 1 {
+		return &Kernel{Dispatches: []Dispatch{first}}, nil
+	}
+	return &Kernel{Dispatches: []Dispatch{first, r.dispatch(true)}, Scratch: r.scratch(len(r.folds))}, nil
+}
+
+func newReduction(g *backend.Group) *reduction {
+	r := &reduction{g: g, before: make([]bool, len(g.Insts)), after: make([]bool, len(g.Insts))}
+	var full []int
+	reduces := map[int]bool{}
+	for i, in := range g.Insts {
+		if in.Op.Family() == ir.FamilyReduce {
+			r.folds = append(r.folds, i)
+			full = shapeOf(g, in.Args[0])
+			for _, a := range in.Attr.Axes {
+				reduces[a] = true
+			}
+		}
+	}
+	for _, f := range r.folds {
+		r.mark(r.before, g.Insts[f].Args[0])
+	}
+	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
+	for _, in := range g.Inputs {
+		layouts = append(layouts, in.Layout)
+	}
+	for i := range g.Outputs {
+		r.mark(r.after, g.Outputs[i].Value)
+		layouts = append(layouts, outputLayout(&g.Outputs[i]))
+	}
+	r.space = spaceOf(full, layouts, func(a, b int) bool { return reduces[a] == reduces[b] })
+	r.outputs, r.total = 1, 1
+	for axis, n := range r.space.lens {
+		reduced := len(r.space.axes) > 0 && reduces[r.space.axes[axis]]
+		r.reduced = append(r.reduced, reduced)
+		if reduced {
+			r.total *= n
+		} else {
+			r.outputs *= n
+		}
+	}
+	return r
+}
+
+// mark notes the instructions that a value needs, up to the reductions.
+func (r *reduction) mark(list []bool, v backend.Ref) {
+	if _, input := v.Input(); input || list[v.Index] || r.g.Insts[v.Index].Op.Family() == ir.FamilyReduce {
+		return
+	}
+	list[v.Index] = true
+	for _, a := range r.g.Insts[v.Index].Args {
+		r.mark(list, a)
+	}
+}
+
+// shapeOf is the shape of a value of the group.
+func shapeOf(g *backend.Group, r backend.Ref) []int {
+	if i, input := r.Input(); input {
+		return g.Inputs[i].Layout.Shape
+	}
+	return g.Insts[r.Index].Shape
+}
+
+// shape chooses how threads share the work.
+func (r *reduction) shape(limits Limits) {
+	most := min(rowThreads, limits.Threads)
+	r.columns = !r.reduced[0] && r.space.lens[0] > 1
+	r.vectors = r.reduced[0] && r.space.vectors()
+	r.parts, r.chunk = 1, r.total
+	switch {
+	case r.columns:
+		r.perGroup = min(simdWidth, ceilPower(r.space.lens[0]))
+		r.threads = min(most/r.perGroup, ceilPower(r.total))
+	case r.total <= shortRow:
+		r.perGroup, r.threads = most/simdWidth, simdWidth
+	default:
+		r.perGroup, r.threads = 1, most
+	}
+	if busy := r.outputs * r.threads; busy < wantThreads && r.total >= 2*leastPart {
+		r.parts = min(mostParts, wantThreads/busy, r.total/leastPart)
+		r.chunk = ((r.total+r.parts-1)/r.parts + 3) &^ 3
+		r.parts = (r.total + r.chunk - 1) / r.chunk
+	}
+}
+
+// scratch is where the parts of fold i lie in the workspace; of one more than there are, its size.
+func (r *reduction) scratch(i int) int {
+	at := 0
+	for _, f := range r.folds[:i] {
+		at += r.outputs * r.parts * foldSize(&r.g.Insts[f])
+	}
+	return at
+}
+
+// foldType is the block that folds for an instruction, and foldSize how many bytes one has.
+func foldType(in *backend.Inst) string {
+	name := ir.RowOf(in.Op).Name
+	if in.Op == ir.Mean {
+		name = "sum"
+	}
+	return fmt.Sprintf("fold_%s<%s>", name, register(in.DType))
+}
+
+func foldSize(in *backend.Inst) int {
+	switch {
+	case in.DType.Float() && (in.Op == ir.Sum || in.Op == ir.Mean):
+		return 8
+	case in.DType.Float():
+		return 4
+	}
+	return in.DType.Size()
+}
+
+// dispatch writes one of the two launches down: the one that reads the operand, or the one that merges parts.
+func (r *reduction) dispatch(merging bool) Dispatch {
+	w := newWalker(newText(r.g, r.space.wide || r.parts > 1 && r.outputs*r.parts > most32), r.space)
+	ends := merging || r.parts == 1
+	r.declare(w, merging, ends)
+	kind, groups, threads := r.header(w, merging)
+	for i, f := range r.folds {
+		typ := foldType(&r.g.Insts[f])
+		w.line("%s f%d = %s::start();", typ, i, typ)
+	}
+	if merging {
+		w.line("for (%[1]s p = %[1]s(at.x); p < a.parts; p += %[2]d) {", w.index, simdWidth)
+		for i := range r.folds {
+			w.line("f%[1]d.merge(%[2]s::get(a.p%[1]d + (out * a.parts + p)));", i, foldType(&r.g.Insts[r.folds[i]]))
+		}
+		w.line("}")
+	} else {
+		r.elements(w)
+	}
+	r.merge(w, merging)
+	r.end(w, merging, ends)
+	function, source := w.finish(kind, describe(r.g), parameters)
+	return Dispatch{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}
+}
+
+// most32 is the largest index that an int holds with room for one step of a grid.
+const most32 = 1 << 30
+
+const parameters = ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thread_position_in_threadgroup]]" +
+	", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]], uint simds [[simdgroups_per_threadgroup]]"
+
+// declare declares the members that a dispatch needs: those of the epilogue only where it ends.
+func (r *reduction) declare(w *walker, merging, ends bool) {
+	g := r.g
+	needed := r.needed(!merging, ends)
+	for i, in := range g.Inputs {
+		switch name := fmt.Sprintf("x%d", i); {
+		case !needed[i]:
+		case in.Buf < 0:
+			w.number(name, in.DType, in.Scalar)
+		default:
+			w.pointer("const ", name, in.DType, in.Buf, r.space.places[i].offset)
+			w.declareStrides(name, &r.space.places[i])
+		}
+	}
+	if ends {
+		for i, o := range g.Outputs {
+			name, p := fmt.Sprintf("y%d", i), &r.space.places[len(g.Inputs)+i]
+			w.pointer("", name, o.DType, o.Buf, p.offset)
+			w.declareStrides(name, p)
+		}
+	}
+	if r.parts > 1 {
+		for i, f := range r.folds {
+			w.member("device "+foldType(&g.Insts[f])+"*", fmt.Sprintf("p%d", i), Field{Kind: Scratch, Size: 8, At: r.scratch(i)})
+		}
+		w.constant("parts", r.parts)
+		w.constant("chunk", r.chunk)
+	}
+	for axis, n := range r.space.lens {
+		w.constant(fmt.Sprintf("n%d", axis), n)
+	}
+	w.constant("outputs", r.outputs)
+	w.constant("total", r.total)
+}
+
+// needed says which inputs the prologue and the epilogue read.
+func (r *reduction) needed(before, after bool) []bool {
+	need := make([]bool, len(r.g.Inputs))
+	note := func(v backend.Ref) {
+		if i, input := v.Input(); input {
+			need[i] = true
+		}
+	}
+	for i, in := range r.g.Insts {
+		if before && r.before[i] || after && r.after[i] {
+			for _, a := range in.Args {
+				note(a)
+			}
+		}
+	}
+	for _, f := range r.folds {
+		if before {
+			note(r.g.Insts[f].Args[0])
+		}
+	}
+	for _, o := range r.g.Outputs {
+		if after {
+			note(o.Value)
+		}
+	}
+	return need
+}
+
+// header writes down which output the thread works for, and returns the kind's name and the grid. A thread
+// beyond the last output works for the last one and stores nothing: so all threads meet at the barriers.
+func (r *reduction) header(w *walker, merging bool) (kind string, groups, threads [3]int) {
+	if r.columns && !merging {
+		blocks := (r.space.lens[0] + r.perGroup - 1) / r.perGroup
+		w.constant("blocks", blocks)
+		w.line("const %[1]s column = %[1]s(group.x) %% a.blocks * %[2]d + %[1]s(at.x);", w.index, r.perGroup)
+		w.line("const bool inside = column < a.n0;")
+		w.line("const %s i0 = min(column, a.n0 - 1);", w.index)
+		w.line("const %[1]s out = %[1]s(group.x) / a.blocks * a.n0 + i0;", w.index)
+		r.coordinates(w, fmt.Sprintf("%s(group.x) / a.blocks", w.index), false, 1)
+		return "reduce_columns", [3]int{blocks * (r.outputs / r.space.lens[0]), r.parts, 1}, [3]int{r.perGroup, r.threads, 1}
+	}
+	perGroup, wide, parts := r.perGroup, r.threads, r.parts
+	kind = "reduce_rows"
+	if merging {
+		perGroup, wide, parts, kind = rowThreads/simdWidth, simdWidth, 1, "reduce_parts"
+	}
+	w.line("const %[1]s row = %[1]s(group.x) * %[2]d + %[1]s(at.y);", w.index, perGroup)
+	w.line("const bool inside = row < a.outputs;")
+	w.line("const %s out = min(row, a.outputs - 1);", w.index)
+	r.coordinates(w, "out", false, 0)
+	return kind, [3]int{(r.outputs + perGroup - 1) / perGroup, parts, 1}, [3]int{wide, perGroup, 1}
+}
+
+// coordinates takes a flat index apart into those of the reduced or of the kept axes, from some axis on.
+func (r *reduction) coordinates(w *walker, flat string, reduced bool, from int) {
+	var axes []int
+	for axis := from; axis < len(r.reduced); axis++ {
+		if r.reduced[axis] == reduced {
+			axes = append(axes, axis)
+		}
+	}
+	if len(axes) == 0 {
+		return
+	}
+	left := flat
+	if len(axes) > 1 {
+		left = "outer"
+		if reduced {
+			left = "inner"
+		}
+		w.line("%s %s = %s;", w.index, left, flat)
+	}
+	for _, axis := range axes[:len(axes)-1] {
+		w.line("const %s i%d = %s %% a.n%d;", w.index, axis, left, axis)
+		w.line("%s /= a.n%d;", left, axis)
+	}
+	w.line("const %s i%d = %s;", w.index, axes[len(axes)-1], left)
+}
+
+// along is the thread's coordinate among those that fold one output together.
+func (r *reduction) along(merging bool) string {
+	if r.columns && !merging {
+		return "at.y"
+	}
+	return "at.x"
+}
+
+// elements folds the thread's share of the elements of its output.
+func (r *reduction) elements(w *walker) {
+	step, from, to := r.threads, "0", "a.total"
+	if r.parts > 1 {
+		w.line("const %[1]s from = %[1]s(group.y) * a.chunk;", w.index)
+		w.line("const %s to = min(from + a.chunk, a.total);", w.index)
+		from, to = "from", "to"
+	}
+	begin := fmt.Sprintf("%s(%s)", w.index, r.along(false))
+	if r.vectors {
+		step, begin = 4*step, "4 * "+begin
+	}
+	if from != "0" {
+		begin = from + " + " + begin
+	}
+	w.line("for (%s e = %s; e < %s; e += %d) {", w.index, begin, to, step)
+	r.coordinates(w, "e", true, 0)
+	for i, need := range r.needed(true, false) {
+		if need {
+			w.load(i, r.vectors)
+		}
+	}
+	if r.vectors {
+		w.line("for (uint k = 0; k < 4; k++) {")
+	}
+	for i := range r.g.Insts {
+		if r.before[i] {
+			w.compute(i)
+		}
+	}
+	for i, f := range r.folds {
+		in := &r.g.Insts[f]
+		w.line("f%d.take(to<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
+	}
+	if r.vectors {
+		w.line("}")
+	}
+	w.line("}")
+}
+
+// merge brings the folds of an output's threads together.
+func (r *reduction) merge(w *walker, merging bool) {
+	for i, f := range r.folds {
+		typ := foldType(&r.g.Insts[f])
+		switch {
+		case merging || !r.columns && r.threads == simdWidth:
+			w.line("f%d = simd_folded(f%d);", i, i)
+		case !r.columns:
+			w.line("threadgroup %s s%d[%d];", typ, i, r.threads/simdWidth)
+			w.line("f%d = group_folded(f%d, s%d, lane, simd, simds);", i, i, i)
+		case r.threads > 1:
+			w.line("threadgroup %s s%d[%d];", typ, i, r.threads*r.perGroup)
+			w.line("f%d = column_folded(f%d, s%d, at.x, at.y, %d, %d);", i, i, i, r.perGroup, r.threads)
+		}
+	}
+}
+
+// end stores the result, or the part.
+func (r *reduction) end(w *walker, merging, ends bool) {
+	w.line("if (inside && %s == 0) {", r.along(merging))
+	if !ends {
+		for i := range r.folds {
+			w.line("f%[1]d.put(a.p%[1]d + (out * a.parts + %[2]s(group.y)));", i, w.index)
+		}
+		w.line("}")
+		return
+	}
+	for i, f := range r.folds {
+		in := &r.g.Insts[f]
+		value := fmt.Sprintf("f%d.value()", i)
+		if in.Op == ir.Mean {
+			value += " / float(a.total)"
+		}
+		w.line("const %s t%d = %s;", register(in.DType), f, value)
+	}
+	for i := range w.names {
+		w.names[i], w.vector[i] = "", false
+	}
+	for i, need := range r.needed(false, true) {
+		if need {
+			w.load(i, false)
+		}
+	}
+	for i := range r.g.Insts {
+		if r.after[i] {
+			w.compute(i)
+		}
+	}
+	for i, o := range r.g.Outputs {
+		name := fmt.Sprintf("y%d", i)
+		w.line("a.%s[%s] = %s(%s);", name, w.at(name, &r.space.places[len(r.g.Inputs)+i]), memoryTypes[o.DType], w.value(o.Value))
+	}
+	w.line("}")
+}

@@ -1,0 +1,29 @@
+// map_7f2e03404167: silu, cast, mul, cast
+struct map_7f2e03404167_args {
+	device const float* x0;
+	device const bfloat* x1;
+	float x2;
+	device half* y0;
+	int n0;
+	int n1;
+	int x0_1;
+	int x1_0;
+	int x1_1;
+	int y0_1;
+};
+
+kernel void map_7f2e03404167(constant map_7f2e03404167_args& a [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	const float x2 = to<float>::from(a.x2);
+	for (int i1 = int(at.y); i1 < a.n1; i1 += int(all.y)) {
+		for (int i0 = int(at.x); i0 < a.n0; i0 += int(all.x)) {
+			const float x0 = float(loaded(a.x0[i0 + i1 * a.x0_1]));
+			const float x1 = float(loaded(a.x1[i0 * a.x1_0 + i1 * a.x1_1]));
+			const float t0 = op_silu(x0);
+			const float t1 = to<float>::from(x1);
+			const float t2 = op_mul(t0, t1);
+			const float t3 = op_mul(t2, x2);
+			const float t4 = round_half(to<float>::from(t3));
+			a.y0[i0 + i1 * a.y0_1] = half(t4);
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// map_7f550b1bb2b4: silu, cast, mul, cast
+struct map_7f550b1bb2b4_args {
+	device const float* x0;
+	device const bfloat* x1;
+	float x2;
+	device half* y0;
+	int n0;
+};
+
+kernel void map_7f550b1bb2b4(constant map_7f550b1bb2b4_args& a [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	const float x2 = to<float>::from(a.x2);
+	for (int i0 = 4 * int(at.x); i0 < a.n0; i0 += 4 * int(all.x)) {
+		float x0[4];
+		load4(a.x0 + (i0), x0);
+		float x1[4];
+		load4(a.x1 + (i0), x1);
+		float y0[4];
+		for (uint k = 0; k < 4; k++) {
+			const float t0 = op_silu(x0[k]);
+			const float t1 = to<float>::from(x1[k]);
+			const float t2 = op_mul(t0, t1);
+			const float t3 = op_mul(t2, x2);
+			const float t4 = round_half(to<float>::from(t3));
+			y0[k] = t4;
+		}
+		store4(a.y0 + (i0), y0);
+	}
+}

@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+)
+
+// A text is a kernel that is being written: the members of its struct, and its body.
+type text struct {
+	g       *backend.Group
+	index   string // type of an index, a length and a stride: int, or long in a wide space
+	members strings.Builder
+	args    Args
+	body    strings.Builder
+	indent  int
+}
+
+func newText(g *backend.Group, wide bool) *text {
+	t := &text{g: g, index: "int", indent: 1}
+	if wide {
+		t.index = "long"
+	}
+	return t
+}
+
+// member declares a member of the struct; f says what it holds.
+func (t *text) member(typ, name string, f Field) {
+	fmt.Fprintf(&t.members, "\t%s %s;\n", typ, name)
+	f.Offset = (t.args.Size + f.Size - 1) / f.Size * f.Size
+	t.args.Size = f.Offset + f.Size
+	t.args.Fields = append(t.args.Fields, f)
+}
+
+// pointer declares a pointer to a buffer of the command.
+func (t *text) pointer(access, name string, dt dtype.Type, buf, offset int) {
+	t.member("device "+access+memoryTypes[dt]+"*", name, Field{Kind: Pointer, Size: 8, Index: buf, At: offset * dt.Size()})
+}
+
+// number declares a scalar of the command.
+func (t *text) number(name string, dt dtype.Type, scalar int) {
+	typ, size := register(dt), 4
+	switch {
+	case dt == dtype.Bool:
+		typ = "uint"
+	case dt.Float():
+	case dt.Size() == 8:
+		size = 8
+	case dt.Signed():
+		typ = "int"
+	default:
+		typ = "uint"
+	}
+	t.member(typ, name, Field{Kind: Number, Size: size, Index: scalar, DType: dt})
+}
+
+// constant declares a number of elements, or a distance between two.
+func (t *text) constant(name string, n int) {
+	size := 4
+	if t.index == "long" {
+		size = 8
+	}
+	t.member(t.index, name, Field{Kind: Constant, Size: size, Value: int64(n)})
+}
+
+// line writes a line of the body. One that ends in a brace opens a block.
+func (t *text) line(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	if strings.HasPrefix(s, "}") {
+		t.indent--
+	}
+	t.body.WriteString(strings.Repeat("\t", t.indent) + s + "\n")
+	if strings.HasSuffix(s, "{") {
+		t.indent++
+	}
+}
+
+// finish returns the text and its function's name: kind and the text's hash. In the text the name stands as
+// NAME until then.
+func (t *text) finish(kind, comment, parameters string) (function, source string) {
+	t.args.Size = (t.args.Size + 7) / 8 * 8
+	s := fmt.Sprintf("// NAME: %s\nstruct NAME_args {\n%s};\n\nkernel void NAME(constant NAME_args& a [[buffer(0)]]%s) {\n%s}\n",
+		comment, t.members.String(), parameters, t.body.String())
+	sum := sha256.Sum256([]byte(s))
+	function = kind + "_" + hex.EncodeToString(sum[:6])
+	return function, strings.ReplaceAll(s, "NAME", function)
+}

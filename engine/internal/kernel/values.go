@@ -1,0 +1,113 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+)
+
+// A walker declares and loads the inputs of a group, and names its values.
+type walker struct {
+	*text
+	space  *space
+	names  []string // of each input's value, "" before it is loaded
+	vector []bool   // inputs of which a thread holds four elements
+}
+
+func newWalker(t *text, s *space) *walker {
+	return &walker{text: t, space: s, names: make([]string, len(t.g.Inputs)), vector: make([]bool, len(t.g.Inputs))}
+}
+
+// declareInputs declares the pointers and numbers of the inputs, and the strides that are neither 0 nor, of
+// the innermost axis, 1. The input i is walked through as the space's place i.
+func (w *walker) declareInputs() {
+	for i, in := range w.g.Inputs {
+		if in.Buf < 0 {
+			w.number(fmt.Sprintf("x%d", i), in.DType, in.Scalar)
+			continue
+		}
+		w.pointer("const ", fmt.Sprintf("x%d", i), in.DType, in.Buf, w.space.places[i].offset)
+	}
+}
+
+// declareStrides declares the strides that at needs.
+func (w *walker) declareStrides(name string, p *place) {
+	for axis, s := range p.strides {
+		if s != 0 && !(axis == 0 && s == 1) {
+			w.constant(fmt.Sprintf("%s_%d", name, axis), s)
+		}
+	}
+}
+
+// at is the index expression of a place: the thread's coordinates are i0, i1, …
+func (w *walker) at(name string, p *place) string {
+	expr := ""
+	for axis, s := range p.strides {
+		if s == 0 {
+			continue
+		}
+		if expr != "" {
+			expr += " + "
+		}
+		if axis == 0 && s == 1 {
+			expr += "i0"
+		} else {
+			expr += fmt.Sprintf("i%d * a.%s_%d", axis, name, axis)
+		}
+	}
+	if expr == "" {
+		return "0"
+	}
+	return expr
+}
+
+// load writes down how input i comes into registers, four elements of it if it is a vector.
+func (w *walker) load(i int, vectors bool) {
+	in := &w.g.Inputs[i]
+	name := fmt.Sprintf("x%d", i)
+	w.names[i] = name
+	if in.Buf < 0 {
+		w.line("const %s %s = to<%s>::from(a.%s);", register(in.DType), name, register(in.DType), name)
+		return
+	}
+	p := &w.space.places[i]
+	if vectors && p.strides[0] == 1 {
+		w.vector[i] = true
+		w.line("%s %s[4];", register(in.DType), name)
+		w.line("load4(a.%s + (%s), %s);", name, w.at(name, p), name)
+		return
+	}
+	w.line("const %s %s = %s(loaded(a.%s[%s]));", register(in.DType), name, register(in.DType), name, w.at(name, p))
+}
+
+// value names what a Ref refers to; within a loop over four elements, element k of it.
+func (w *walker) value(r backend.Ref) string {
+	i, input := r.Input()
+	switch {
+	case !input:
+		return fmt.Sprintf("t%d", r.Index)
+	case w.vector[i]:
+		return w.names[i] + "[k]"
+	}
+	return w.names[i]
+}
+
+// dtypeOf is the type of what a Ref refers to.
+func dtypeOf(g *backend.Group, r backend.Ref) dtype.Type {
+	if i, input := r.Input(); input {
+		return g.Inputs[i].DType
+	}
+	return g.Insts[r.Index].DType
+}
+
+// compute writes an elementwise instruction down.
+func (w *walker) compute(i int) {
+	in := &w.g.Insts[i]
+	args := make([]string, len(in.Args))
+	types := make([]dtype.Type, len(in.Args))
+	for k, r := range in.Args {
+		args[k], types[k] = w.value(r), dtypeOf(w.g, r)
+	}
+	w.line("const %s t%d = %s;", register(in.DType), i, expression(in, types, args))
+}

@@ -1,0 +1,130 @@
+// fold.metal: what a reduction keeps while it goes through its elements.
+//
+// A fold has start(), take(x) for one more element, merge(f) for the fold of other elements, and value(); put and get
+// move it to and from device or threadgroup memory. The size of the work alone decides in which order folds are merged, so
+// that equal work gives equal bits.
+
+// fold_sum keeps what rounding loses (Neumaier's variant of Kahan's sum): a thread adds thousands of numbers one
+// after the other, and memory is the limit, not arithmetic.
+template <typename T> struct fold_sum {
+	T sum;
+	static inline fold_sum start() { return {T(0)}; }
+	inline void take(T x) { sum = op_add(sum, x); }
+	inline void merge(fold_sum f) { sum = op_add(sum, f.sum); }
+	inline T value() const { return sum; }
+	template <typename P> inline void put(P to) const { to->sum = sum; }
+	template <typename P> static inline fold_sum get(P from) { return {from->sum}; }
+};
+template <> struct fold_sum<float> {
+	float sum, lost;
+	static inline fold_sum start() { return {0.0f, 0.0f}; }
+	inline void take(float x) {
+		const float t = sum + x;
+		lost += fabs(sum) >= fabs(x) ? (sum - t) + x : (x - t) + sum;
+		sum = t;
+	}
+	inline void merge(fold_sum f) {
+		take(f.sum);
+		lost += f.lost;
+	}
+	inline float value() const { return isfinite(sum) ? sum + lost : sum; }
+	template <typename P> inline void put(P to) const {
+		to->sum = sum;
+		to->lost = lost;
+	}
+	template <typename P> static inline fold_sum get(P from) { return {from->sum, from->lost}; }
+};
+
+template <typename T> struct fold_prod {
+	T product;
+	static inline fold_prod start() { return {T(1)}; }
+	inline void take(T x) { product = op_mul(product, x); }
+	inline void merge(fold_prod f) { take(f.product); }
+	inline T value() const { return product; }
+	template <typename P> inline void put(P to) const { to->product = product; }
+	template <typename P> static inline fold_prod get(P from) { return {from->product}; }
+};
+
+// lowest and highest of a type, -Inf and Inf of a float.
+template <typename T> struct extremes {
+	static inline T low() { return numeric_limits<T>::lowest(); }
+	static inline T high() { return numeric_limits<T>::max(); }
+};
+template <> struct extremes<float> {
+	static inline float low() { return -INFINITY; }
+	static inline float high() { return INFINITY; }
+};
+template <> struct extremes<bool> {
+	static inline bool low() { return false; }
+	static inline bool high() { return true; }
+};
+
+template <typename T> struct fold_reduce_max {
+	T best;
+	static inline fold_reduce_max start() { return {extremes<T>::low()}; }
+	inline void take(T x) { best = op_max(best, x); }
+	inline void merge(fold_reduce_max f) { take(f.best); }
+	inline T value() const { return best; }
+	template <typename P> inline void put(P to) const { to->best = best; }
+	template <typename P> static inline fold_reduce_max get(P from) { return {from->best}; }
+};
+
+template <typename T> struct fold_reduce_min {
+	T best;
+	static inline fold_reduce_min start() { return {extremes<T>::high()}; }
+	inline void take(T x) { best = op_min(best, x); }
+	inline void merge(fold_reduce_min f) { take(f.best); }
+	inline T value() const { return best; }
+	template <typename P> inline void put(P to) const { to->best = best; }
+	template <typename P> static inline fold_reduce_min get(P from) { return {from->best}; }
+};
+
+// from_lane is x as the thread holds it whose lane differs in the bits of mask. A shuffle knows types of two and four
+// bytes only.
+template <typename T> inline T from_lane(T x, ushort mask) { return T(simd_shuffle_xor(int(x), mask)); }
+inline float from_lane(float x, ushort mask) { return simd_shuffle_xor(x, mask); }
+inline uint from_lane(uint x, ushort mask) { return simd_shuffle_xor(x, mask); }
+inline ulong from_lane(ulong x, ushort mask) {
+	return ulong(simd_shuffle_xor(uint(x >> 32), mask)) << 32 | ulong(simd_shuffle_xor(uint(x), mask));
+}
+inline long from_lane(long x, ushort mask) { return long(from_lane(ulong(x), mask)); }
+
+template <typename T> inline fold_sum<T> from_lane(fold_sum<T> f, ushort mask) { return {from_lane(f.sum, mask)}; }
+inline fold_sum<float> from_lane(fold_sum<float> f, ushort mask) { return {from_lane(f.sum, mask), from_lane(f.lost, mask)}; }
+template <typename T> inline fold_prod<T> from_lane(fold_prod<T> f, ushort mask) { return {from_lane(f.product, mask)}; }
+template <typename T> inline fold_reduce_max<T> from_lane(fold_reduce_max<T> f, ushort mask) { return {from_lane(f.best, mask)}; }
+template <typename T> inline fold_reduce_min<T> from_lane(fold_reduce_min<T> f, ushort mask) { return {from_lane(f.best, mask)}; }
+
+// simd_folded merges the folds of a simdgroup of 32 threads; thread 0 of it has the result.
+template <typename F> inline F simd_folded(F f) {
+	for (ushort mask = 16; mask > 0; mask /= 2) f.merge(from_lane(f, mask));
+	return f;
+}
+
+// group_folded merges the folds of a whole threadgroup of simds simdgroups; its thread 0 has the result. Space has a place for each
+// simdgroup.
+template <typename F> inline F group_folded(F f, threadgroup F* space, uint lane, uint simd, uint simds) {
+	f = simd_folded(f);
+	if (simds == 1) return f;
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	if (lane == 0) f.put(space + simd);
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	F g = F::start();
+	if (lane < simds) g = F::get(space + lane);
+	return simd_folded(g);
+}
+
+// column_folded merges the folds of threads that stand in a column: y of height (a power of two), below each other in
+// a threadgroup that is width wide. The thread with y 0 has the result. Space has a place for each thread.
+template <typename F> inline F column_folded(F f, threadgroup F* space, uint x, uint y, uint width, uint height) {
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	f.put(space + (y * width + x));
+	for (uint half_height = height / 2; half_height > 0; half_height /= 2) {
+		threadgroup_barrier(mem_flags::mem_threadgroup);
+		if (y < half_height) {
+			f.merge(F::get(space + ((y + half_height) * width + x)));
+			f.put(space + (y * width + x));
+		}
+	}
+	return f;
+}

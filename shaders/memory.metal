@@ -1,0 +1,30 @@
+// memory.metal: elements between memory and registers.
+//
+// A register holds float for f16, bf16 and f32, bool for bool (a byte in memory), and the type itself for an integer. A
+// thread that takes four elements at once loads them as one vector: the caller has made sure that they lie aligned.
+
+template <typename T> struct memory_of { typedef T type; };
+template <> struct memory_of<bool> { typedef uchar type; };
+
+inline float loaded(float x) { return x; }
+inline float loaded(half x) { return float(x); }
+inline float loaded(bfloat x) { return float(x); }
+template <typename T> inline T loaded(T x) { return x; }
+
+// load4 reads elements at..at+3; at is a multiple of 4 from an aligned start.
+template <typename T, typename R> inline void load4(device const T* from, thread R (&x)[4]) {
+	const vec<T, 4> v = *(device const vec<T, 4>*)from;
+	x[0] = R(loaded(T(v.x)));
+	x[1] = R(loaded(T(v.y)));
+	x[2] = R(loaded(T(v.z)));
+	x[3] = R(loaded(T(v.w)));
+}
+
+template <typename T, typename R> inline void store4(device T* to, thread const R (&x)[4]) {
+	vec<T, 4> v;
+	v.x = T(x[0]);
+	v.y = T(x[1]);
+	v.z = T(x[2]);
+	v.w = T(x[3]);
+	*(device vec<T, 4>*)to = v;
+}

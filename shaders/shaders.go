@@ -1,0 +1,23 @@
+// Package shaders holds the GPU's kernels and the blocks that they and the rendered groups are made of, as
+// text in Metal Shading Language: README.md says how to read, change and check one.
+package shaders
+
+import (
+	_ "embed"
+	"strings"
+)
+
+var (
+	//go:embed scalar.metal
+	scalar string
+	//go:embed memory.metal
+	memory string
+	//go:embed fold.metal
+	fold string
+)
+
+// Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, and
+// the folds.
+func Blocks() string {
+	return strings.Join([]string{"#include <metal_stdlib>\nusing namespace metal;\n", scalar, memory, fold}, "\n")
+}
