@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/internal/visible"
@@ -35,7 +38,7 @@ func main() {
 
 func run(args []string) int {
 	root := rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(dashes(root, args))
 	err := root.ExecuteContext(context.Background())
 	var code exitCode
 	switch {
@@ -48,13 +51,39 @@ func run(args []string) int {
 	return exitUsage
 }
 
+// dashes gives arguments that are flags with a name two dashes if they have one, because both are usual, and
+// the commands of the notebook have one: -device ref, --device ref. Arguments from a Go file on belong to the
+// program.
+func dashes(root *cobra.Command, args []string) (list []string) {
+	known := map[string]bool{}
+	for _, cmd := range append(root.Commands(), root) {
+		note := func(f *pflag.Flag) { known[f.Name] = true }
+		cmd.Flags().VisitAll(note)
+		cmd.PersistentFlags().VisitAll(note)
+	}
+	for i, arg := range args {
+		if arg == "--" {
+			return append(list, args[i:]...)
+		}
+		if filepath.Ext(arg) == ".go" && slices.Contains(list, "run") {
+			return append(append(list, "--"), args[i:]...)
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && known[name] {
+			arg = "-" + arg
+		}
+		list = append(list, arg)
+	}
+	return list
+}
+
 // exitCode is an error that was reported already.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func rootCommand() *cobra.Command {
-	threads := 0
+	name, threads := "", 0
 	root := &cobra.Command{
 		Use:   "mcs [FILE.mcs]",
 		Short: "A notebook in a terminal for experiments with tensors, LoRA and training",
@@ -67,10 +96,15 @@ notebook with the file's cells in its history. In the notebook %help lists the c
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if threads == 0 {
+			switch {
+			case threads != 0 && name != "":
+				return fmt.Errorf("got --device %s and --threads %d, want one of them: --threads N is --device cpu:N", name, threads)
+			case threads != 0:
+				name = fmt.Sprintf("cpu:%d", threads)
+			case name == "":
 				return nil
 			}
-			return device.Use(fmt.Sprintf("cpu:%d", threads))
+			return device.Use(name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !term.IsTerminal() {
@@ -79,7 +113,8 @@ notebook with the file's cells in its history. In the notebook %help lists the c
 			return notebook(cmd.Context(), args)
 		},
 	}
-	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads, as %device cpu:N does; 0 are all")
+	root.PersistentFlags().StringVar(&name, "device", "", "compute on the device `NAME`, as %device NAME does; the default is the fastest that is there")
+	root.PersistentFlags().IntVar(&threads, "threads", 0, "compute with `N` threads: --device cpu:N; 0 are all")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), testCommand(), versionCommand())
 	return root

@@ -63,6 +63,8 @@ func TestCommandLine(t *testing.T) {
 		"times.mcs": "x := tensor.Randn(192, 192).Eval()\np := x\nfmt.Println(\"before\")\n%timeit -t 50ms _ = x.MatMul(x)\nfmt.Println(\"after\")\n" +
 			"%timeit -t 20ms fmt.Println(\"hello\")\n%timeit -t 20ms p = p.Sub(x)\n%time y := x.MatMul(x)\nfmt.Println(y.Evaluated(), tensor.MaxAbsDiff(p, x))\n",
 		"notes.txt": "",
+		"ref.mcs":   "fmt.Println(device.Default())\n// > ref\n",
+		"where.go":  "package main\nimport (\"fmt\"; \"os\"; \"github.com/mcs-notebook/mcs/engine/device\")\nfunc main() { fmt.Println(os.Args[1:], device.Default()) }\n",
 	})
 	for _, tt := range []struct {
 		name   string
@@ -80,6 +82,15 @@ func TestCommandLine(t *testing.T) {
 		{"run standard input", "run -", "a := 20\na + 1", "21", "", 0},
 		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},
 		{"a number of threads", "run --threads 1 -", "device.Default().Info().Threads", "1", "", 0},
+		{"a device", "run --device ref -", "fmt.Println(device.Default())", "ref", "", 0},
+		{"a device, with one dash", "run -device=ref -", "fmt.Println(tensor.Ones(2).Device())", "ref", "", 0},
+		{"a device before the command", "-device cpu:1 run -", "%device", "...\ncpu:1 [..] default\n...", "", 0},
+		{"a device, and then another", "run -device ref -", "%device cpu\nfmt.Println(tensor.Ones(2).Device())", "...\ncpu", "", 0},
+		{"a device for a test", "test -device ref ref.mcs", "", "ok    ref.mcs  1 cells, [time]", "", 0},
+		{"a device for a program", "run -device ref where.go -device x", "", "[-device x] ref", "", 0},
+		{"no such device", "run -device abacus -", "", "", "mcs: device: got \"abacus\", want cpu, cpu:N for N threads, ref", 2},
+		{"a device and threads", "run -device ref -threads 2 -", "", "",
+			"mcs: got --device ref and --threads 2, want one of them: --threads N is --device cpu:N", 2},
 		{"too few threads", "run --threads -1 -", "", "", "mcs: device: got \"cpu:-1\", want a number of threads from 1 to 1024 after the colon", 2},
 		{"a cell fails", "run fails.mcs", "", "", "fails.mcs:5: cell 2\nIn[2]:1:3: x.Foo undefined[..]\n...", 1},
 		{"a call that returns an error, too, inside of an expression", "run -", "i := strconv.Atoi(\"1\") + 1", "", "standard input:1: cell 1\nIn[1]:1:6: multiple-value strconv.Atoi(\"1\") [..]; it returns an error, too: assign it first, v := strconv.Atoi(\"1\")\n...", 1},

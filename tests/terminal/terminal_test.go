@@ -209,6 +209,20 @@ func TestCompletion(t *testing.T) {
 	leave(t, p)
 }
 
+// The notebook opens on the device that the command line names, and %device changes it; Tab knows the names.
+func TestDevice(t *testing.T) {
+	p := newHome(t).open(nil, "-device", "cpu:1")
+	p.See("cpu:1: 1 thread,")
+	run(p, "tensor.Ones(2).Device().String()", `Out[1]: "cpu:1"`)
+	p.Send("%device re\t")
+	p.SeeLine("In [2]: %device ref")
+	p.Send("\r")
+	p.See("reference, float64")
+	run(p, "tensor.Ones(2).Device().String()", `Out[3]: "ref"`)
+	run(p, "%device abacus", `got "abacus", want cpu, cpu:N for N threads, ref`)
+	leave(t, p)
+}
+
 func TestHistoryAcrossRuns(t *testing.T) {
 	h := newHome(t)
 	p := h.open(nil)
