@@ -16,13 +16,14 @@ import (
 )
 
 // traced runs the work and keeps each launch. If the run made a plan, the work runs again, so that r has
-// the times of later runs. Then first is the first recording; else first is r.
-func (w *work) traced(ctx context.Context) (r, first *profile.Recording, err error) {
+// the times of later runs. Then first is the first recording; else first is r. M is the machine meanwhile.
+func (c *call) traced(ctx context.Context, w *work) (r, first *profile.Recording, m bench.Machine, err error) {
+	watch := bench.NewWatch(c.clock)
 	if first, err = w.record(ctx, profile.RecordTraced); err != nil || first.PlansBuilt == 0 {
-		return first, first, err
+		return first, first, watch.Machine(), err
 	}
 	r, err = w.record(ctx, profile.RecordTraced)
-	return r, first, err
+	return r, first, watch.Machine(), err
 }
 
 // kernelTimes is the value that %kernels -t shows.
@@ -37,18 +38,19 @@ type kernelTimes struct {
 	Making   time.Duration // time for making them
 	Ceilings bench.Ceilings
 	Start    time.Duration // time of the shortest launch
+	Machine  bench.Machine // the machine while the work ran; zero where it is shown elsewhere
 	notes    []string
 	wide     bool
 	dropped  int
 }
 
 func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *kernelTimes, error) {
-	r, first, err := w.traced(ctx)
+	r, first, m, err := c.traced(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	k := &kernelTimes{Usage: r.Usage(), Launches: r.Launches, Evals: len(r.Trace.Evals), Copies: r.Copies, Copied: r.CopiedBytes, Compiled: first.PlansBuilt,
-		notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped}
+		notes: r.Notes(), wide: c.on("w"), dropped: r.Trace.Dropped, Machine: m}
 	for _, e := range first.Trace.Evals {
 		if !e.Reused {
 			k.Making += e.Planned - e.Start
@@ -222,7 +224,10 @@ func (k *kernelTimes) facts() []string {
 				x.Kernel, units.Duration(x.Total), units.Digits(x.Roof)))
 		}
 	}
-	return append(facts, k.notes...)
+	if facts = append(facts, k.notes...); k.Machine.Cores > 0 {
+		facts = append(facts, k.Machine.Brief())
+	}
+	return facts
 }
 
 // ceilings is the line with the ceilings that the kernels are compared with.

@@ -124,6 +124,6 @@ func (l listing) table(p *profiled) display.Value {
 	if all > 0 {
 		share = units.Percent(inside.Seconds() / all.Seconds())
 	}
-	t.Foot = fmt.Sprintf("In[%d] · %s of the time in this function · %s", l.cell, share, p.summary())
+	t.Foot = fmt.Sprintf("In[%d] · %s of the time in this function · %s\n%s", l.cell, share, p.summary(), p.machine.Brief())
 	return t
 }

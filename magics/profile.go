@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -51,6 +52,7 @@ type profiled struct {
 	record  *profile.Recording
 	samples []session.Sample
 	spans   []span
+	machine bench.Machine // the machine while the runs went on
 }
 
 // A span is a time in which one thing was done.
@@ -70,6 +72,7 @@ func (c *call) profiled(ctx context.Context, w *work) (p *profiled, err error) {
 		}
 	}
 	p = &profiled{}
+	watch := bench.NewWatch(c.clock)
 	sampling, start := c.s.Sample(), time.Now()
 	// The session is entered once: entering it for each run would draw samples to the ends of runs, because
 	// that is where goroutines change.
@@ -96,6 +99,7 @@ func (c *call) profiled(ctx context.Context, w *work) (p *profiled, err error) {
 		})
 	})
 	p.samples = sampling.Stop()
+	p.machine = watch.Machine()
 	p.span()
 	return p, err
 }
@@ -195,7 +199,7 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 		k.Kernels = p.record.Trace.Timings(k.Ceilings, k.Start, false)
 		shown = append(shown, k)
 	}
-	return append(shown, display.Text(p.summary())), nil
+	return append(shown, display.Text(p.summary()+"\n"+p.machine.Brief())), nil
 }
 
 // summary says how often the statement ran and how long that took.

@@ -121,7 +121,7 @@ func (p *profiled) chrome() ([]byte, error) {
 	for _, c := range t.Copies {
 		add(trackCopies, "copy", p.began+c.Start, c.Time, map[string]any{"bytes": c.Bytes})
 	}
-	return json.Marshal(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
+	return json.Marshal(map[string]any{"traceEvents": events, "displayTimeUnit": "ms", "otherData": map[string]string{"machine": p.machine.String()}})
 }
 
 func planned(e profile.Eval) string {

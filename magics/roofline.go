@@ -37,7 +37,7 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	if file != "" && filepath.Ext(file) != ".svg" {
 		return nil, c.errorf("-o %s: want a name that ends in .svg", file)
 	}
-	r, _, err := w.traced(ctx)
+	r, _, m, err := c.traced(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	if file != "" {
 		return c.wrote(file, []byte(p.SVG()))
 	}
-	return values{display.Plotted{Plot: p}, display.Text(strings.Join(append([]string{"ceilings: " + k.ceilings()}, notes...), "\n"))}, nil
+	return values{display.Plotted{Plot: p}, display.Text(strings.Join(slices.Concat([]string{"ceilings: " + k.ceilings()}, notes, []string{m.Brief()}), "\n"))}, nil
 }
 
 // roofline draws the kernels, and says what is not drawn.

@@ -22,7 +22,7 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.settleInputs(source); err != nil {
 		return nil, err
 	}
-	var o oneRun
+	o := oneRun{watch: bench.NewWatch(c.clock)}
 	before := c.state(source, c.assignedHere(source))
 	o.Recording = profile.Record(ctx, func(ctx context.Context) {
 		l := tensor.NewLedger(ctx)
@@ -34,6 +34,7 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.machine = o.watch.Machine()
 	line := o.line(ctx)
 	if o.shown != nil {
 		return values{o.shown, line}, nil
@@ -44,6 +45,8 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 // oneRun is the measurement of %time.
 type oneRun struct {
 	*profile.Recording
+	watch   *bench.Watch
+	machine bench.Machine // as it was meanwhile
 	wall    time.Duration
 	shown   display.Value // nil if the statements have no value
 	left    int           // tensors that were not computed: see tensor.Sum
@@ -115,7 +118,7 @@ func (o *oneRun) line(ctx context.Context) display.Value {
 	if len(o.putBack) > 0 {
 		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
 	}
-	return display.Text(strings.Join(lines, "\n"))
+	return display.Text(strings.Join(append(lines, o.machine.Brief()), "\n"))
 }
 
 // show returns the value of an expression for display, or nil if it has no value.

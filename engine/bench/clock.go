@@ -2,9 +2,11 @@ package bench
 
 import (
 	"context"
+	"runtime/metrics"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 // A Clock is the time of the machine that is measured. Tests give a simulated one.
@@ -23,6 +25,13 @@ type Evictor interface {
 	Evict()
 }
 
+// A Listener is a [Clock] that can tell what else the process does while the work pauses.
+type Listener interface {
+	// Listen lets a time pass. It returns how long processors worked for the process meanwhile, without the
+	// collector's work, and how long that was; 0 for both if that is not known.
+	Listen(long time.Duration) (busy, passed time.Duration)
+}
+
 // A deviceClock is the clock of this machine and the device that was the default when measuring began.
 type deviceClock struct {
 	start    time.Time
@@ -37,6 +46,32 @@ func (c *deviceClock) Now() time.Duration { return time.Since(c.start) }
 func (c *deviceClock) Sync() error { return c.device.Sync() }
 
 func (c *deviceClock) Machine() Machine { return thisMachine(c.device) }
+
+// quietAfter is longer than the pool's workers look for work before they sleep.
+const quietAfter = 2 * time.Millisecond
+
+func (c *deviceClock) Listen(long time.Duration) (busy, passed time.Duration) {
+	time.Sleep(quietAfter)
+	start := time.Now()
+	before, ok := machine.Spent()
+	if !ok {
+		return 0, 0
+	}
+	collected := collecting()
+	time.Sleep(long)
+	after, _ := machine.Spent()
+	return max(0, after-before-(collecting()-collected)), time.Since(start)
+}
+
+// collecting is how long processors have worked for the collector, up to the end of its last cycle. A cycle
+// that ends in a pause was mostly made necessary by what was measured.
+func collecting() time.Duration {
+	list := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	if metrics.Read(list); list[0].Value.Kind() != metrics.KindFloat64 {
+		return 0
+	}
+	return time.Duration(list[0].Value.Float64() * float64(time.Second))
+}
 
 func (c *deviceClock) Ceilings(ctx context.Context, again bool) (Ceilings, error) {
 	if again {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -27,7 +26,7 @@ type Machine struct {
 	Load    float64 // threads of all processes that could run, the mean of a minute; below 0: not known
 	Steal   float64 // share of the time of all processors that a hypervisor gave to others meanwhile; below 0: not known
 	Others  float64 // processors that other processes kept busy meanwhile; below 0: not known
-	Beside  float64 // processors that other work of this process kept busy; only Survey knows it, else it is 0
+	Beside  float64 // processors that other work of this process kept busy in pauses of what was measured; 0: none, or not known
 
 	used machine.Usage
 }
@@ -35,7 +34,6 @@ type Machine struct {
 const (
 	noisySteal  = 0.03
 	noisyOthers = 0.3
-	surveyTime  = 100 * time.Millisecond
 	// Processors are counted in ticks of 10 ms: over a shorter time, a share of them says little.
 	leastUsage = 150 * time.Millisecond
 )
@@ -55,21 +53,6 @@ func (m Machine) since(before Machine) Machine {
 	own := m.used.Own - before.used.Own
 	m.Steal = float64(m.used.Stolen-before.used.Stolen) / float64(total)
 	m.Others = max(0, float64(m.used.Busy-before.used.Busy-own)/float64(total)*float64(m.Cores))
-	return m
-}
-
-// Survey looks at the machine for a tenth of a second, in which the caller does nothing: see [Machine.Noise].
-func Survey(ctx context.Context) Machine {
-	before := thisMachine(device.Default())
-	select {
-	case <-ctx.Done():
-	case <-time.After(surveyTime):
-	}
-	after := thisMachine(device.Default())
-	m := after.since(before)
-	if total := after.used.Total - before.used.Total; total > 0 {
-		m.Beside = float64(after.used.Own-before.used.Own) / float64(total) * float64(m.Cores)
-	}
 	return m
 }
 
@@ -119,6 +102,9 @@ func (m Machine) Brief() string {
 	}
 	if m.Others >= 0 {
 		text += fmt.Sprintf(" · %.1f of them busy with other work", m.Others)
+	}
+	if m.Beside >= 0.05 {
+		text += fmt.Sprintf(" · %.1f with other work of this process", m.Beside)
 	}
 	if m.Steal >= 0 {
 		text += " · steal " + percent(math.Round(100*m.Steal)/100)

@@ -18,7 +18,7 @@ func (r *rounds) report(ctx context.Context) (*Comparison, error) {
 	if r.visits() == 0 && len(r.samplers()) > 1 {
 		return nil, context.Cause(ctx)
 	}
-	r.machine = r.Clock.Machine().since(r.machine)
+	r.machine = r.watch.Machine()
 	for _, s := range r.subjects {
 		if err := r.doubt(ctx, s); err != nil {
 			return nil, named(s.Name, err)

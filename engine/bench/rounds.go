@@ -35,7 +35,8 @@ type rounds struct {
 	interrupted bool
 	start       time.Duration
 	looked      int
-	machine     Machine // as it was in the beginning; then with what it did meanwhile
+	watch       *Watch
+	machine     Machine // with what it did meanwhile
 }
 
 func newRounds(works []Work, o Options) *rounds {
@@ -72,7 +73,7 @@ func cold(e Evictor, around func(func() error) error) func(func() error) error {
 }
 
 func (r *rounds) measure(ctx context.Context) (*Comparison, error) {
-	r.machine = r.Clock.Machine()
+	r.watch = NewWatch(r.Clock)
 	for _, s := range r.subjects {
 		if err := r.prepare(ctx, s); err != nil {
 			return nil, named(s.Name, err)
@@ -82,6 +83,7 @@ func (r *rounds) measure(ctx context.Context) (*Comparison, error) {
 	r.begin()
 	order := rand.New(rand.NewPCG(1, uint64(len(r.subjects))))
 	for restarts := 0; !r.interrupted; {
+		r.watch.rest()
 		if err := r.round(ctx, order); err != nil {
 			return nil, err
 		}

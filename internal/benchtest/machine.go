@@ -19,6 +19,7 @@ type Machine struct {
 	Pauses  []Pause                                  // interruptions of work
 	Steps   func(t float64) float64                  // error of the clock at t seconds, added to each reading
 	Self    bench.Machine                            // result of Machine
+	Beside  float64                                  // processors that other work of the process keeps busy
 	Limits  func(again bool) (bench.Ceilings, error) // result of Ceilings; nil: no ceiling is known
 
 	Draw *rand.Rand
@@ -55,6 +56,12 @@ func (m *Machine) Sync() error { return nil }
 
 // Machine returns the field Self.
 func (m *Machine) Machine() bench.Machine { return m.Self }
+
+// Listen lets time pass, in which other work of the process goes on.
+func (m *Machine) Listen(long time.Duration) (busy, passed time.Duration) {
+	m.now += long.Seconds()
+	return time.Duration(m.Beside * float64(long)), long
+}
 
 // Ceilings calls the field Limits.
 func (m *Machine) Ceilings(_ context.Context, again bool) (bench.Ceilings, error) {

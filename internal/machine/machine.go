@@ -43,5 +43,9 @@ type Usage struct {
 	Own    time.Duration // for this process
 }
 
+// Spent returns the time that processors have worked for this process, and reports false if that is not
+// known.
+func Spent() (time.Duration, bool) { return spent() }
+
 // Used returns the Usage until now.
 func Used() Usage { return used() }

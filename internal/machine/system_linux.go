@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The functions of this file read the files of root "/"; tests give another one.
@@ -24,11 +22,11 @@ func power() string       { return powerIn(os.DirFS("/")) }
 
 func used() Usage {
 	u := usedIn(os.DirFS("/"))
-	var own unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &own) != nil {
+	own, ok := spent()
+	if !ok {
 		return Usage{}
 	}
-	u.Own = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+	u.Own = own
 	return u
 }
 

@@ -2,7 +2,10 @@
 
 package machine
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 func cpuModel() string    { return os.Getenv("PROCESSOR_IDENTIFIER") } // Windows sets it
 func cacheSizes() []int64 { return nil }
@@ -10,3 +13,5 @@ func load() float64       { return -1 }
 func megahertz() float64  { return 0 }
 func power() string       { return "" }
 func used() Usage         { return Usage{} }
+
+func spent() (time.Duration, bool) { return 0, false }

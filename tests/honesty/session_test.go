@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/machine"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -321,6 +322,21 @@ func TestWhoseWorkItIs(t *testing.T) {
 		}
 	}
 	t.Error("the others' launches are not counted apart")
+}
+
+// A goroutine of an earlier cell that works during a measurement is named beside it.
+func TestOtherCellsWork(t *testing.T) {
+	if _, ok := machine.Spent(); !ok {
+		t.Skip("the system does not tell the time that a process works")
+	}
+	n := open(t)
+	const timing = "%timeit -t 200ms -- 1 + 1"
+	alone := n.timed(timing).Machine.Beside
+	n.run("stop := make(chan bool)\ngo func() { for { select { case <-stop: return; default: } } }()")
+	defer n.run("close(stop)")
+	if with := n.timed(timing).Machine.Beside; alone > 0.3 || with < alone+0.05 {
+		t.Errorf("other work keeps %v processors busy, and %v with a goroutine of another cell", alone, with)
+	}
 }
 
 // Output of timed runs does not flood the screen.

@@ -28,6 +28,8 @@ func benchSymbols() map[string]reflect.Value {
 		"LeftOut":              reflect.ValueOf(bench.LeftOut),
 		"Level":                reflect.ValueOf((*bench.Level)(nil)),
 		"Line":                 reflect.ValueOf((*bench.Line)(nil)),
+		"Listener":             reflect.ValueOf((*bench.Listener)(nil)),
+		"_Listener":            reflect.ValueOf((*benchListener)(nil)),
 		"Load":                 reflect.ValueOf(bench.Load),
 		"Machine":              reflect.ValueOf((*bench.Machine)(nil)),
 		"Measure":              reflect.ValueOf(bench.Measure),
@@ -35,6 +37,7 @@ func benchSymbols() map[string]reflect.Value {
 		"MeasureCeilingsAgain": reflect.ValueOf(bench.MeasureCeilingsAgain),
 		"MeasureSweep":         reflect.ValueOf(bench.MeasureSweep),
 		"MeasureWork":          reflect.ValueOf(bench.MeasureWork),
+		"NewWatch":             reflect.ValueOf(bench.NewWatch),
 		"Options":              reflect.ValueOf((*bench.Options)(nil)),
 		"ParseAssertion":       reflect.ValueOf(bench.ParseAssertion),
 		"ParseRange":           reflect.ValueOf(bench.ParseRange),
@@ -47,6 +50,7 @@ func benchSymbols() map[string]reflect.Value {
 		"Sweep":                reflect.ValueOf((*bench.Sweep)(nil)),
 		"Tally":                reflect.ValueOf((*bench.Tally)(nil)),
 		"Time":                 reflect.ValueOf(bench.Time),
+		"Watch":                reflect.ValueOf((*bench.Watch)(nil)),
 		"Work":                 reflect.ValueOf((*bench.Work)(nil)),
 	}
 }
@@ -84,4 +88,14 @@ type benchEvictor struct {
 
 func (w benchEvictor) Evict() {
 	w.WEvict()
+}
+
+// benchListener lets an interpreted type be a bench.Listener.
+type benchListener struct {
+	IValue  any
+	WListen func(a0 time.Duration) (time.Duration, time.Duration)
+}
+
+func (w benchListener) Listen(a0 time.Duration) (time.Duration, time.Duration) {
+	return w.WListen(a0)
 }
