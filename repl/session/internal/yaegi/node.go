@@ -28,7 +28,7 @@ type node struct {
 	_      int
 	sym    *symbol // that it names, or nil
 	_, _   *opaque
-	_      []reflect.Type
+	types  []reflect.Type // of a function's frame: results, parameters, variables
 	_      *opaque
 	action uint
 	exec   step        // its step; nil: not made yet
@@ -44,7 +44,8 @@ type step func(*frame) step
 // A symbol is the meaning of a name.
 type symbol struct {
 	_      uint
-	_, _   *opaque
+	_      *opaque
+	node   *node // its declaration
 	_      []*opaque
 	_      *opaque
 	index  int // where its value is in the frame
@@ -68,8 +69,8 @@ type opaque struct{}
 // kinds has the numbers of the node kinds that this package distinguishes, and the signs of all operations
 // by number.
 type kinds struct {
-	function, assignment uint
-	actions              []string
+	function, declaration, assignment uint
+	actions                           []string
 }
 
 // layout looks whether the interpreter's nodes, symbols and frames are as they are taken for here, and how it
@@ -92,7 +93,7 @@ var layout = sync.OnceValues(func() (k kinds, err error) {
 		return k, errors.New("yaegi: package reflect keeps values in another way than Go 1.26")
 	}
 	kind, _ := n.FieldByName("kind")
-	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment} {
+	for name, to := range map[string]*uint{"funcType": &k.function, "funcDecl": &k.declaration, "assignStmt": &k.assignment} {
 		if *to, ok = numberOf(kind.Type, name); !ok {
 			return k, otherwise("kinds of nodes")
 		}

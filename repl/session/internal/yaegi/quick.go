@@ -122,6 +122,8 @@ func (in *Interp) quicken(n *node) {
 	}
 	sign := in.actions[n.action]
 	switch sign {
+	case "call", "callSlice":
+		in.keepSigns(n)
 	case "++", "--":
 		if to, ok := variable(n.child[0]); ok {
 			o.to = to
