@@ -119,7 +119,7 @@ var moreNames = []string{"List", "Table", "Fn", "Color", "Red", "Green", "Blue",
 // more writes a statement that uses the types of moreDecls.
 func (w *randomWriter) more() {
 	list := []func(){w.embedded, w.methodValues, w.literals, w.jumps, w.selects, w.iterators, w.unwinding, w.named, w.arraysByValue,
-		w.comparisons, w.complexes, w.constants, w.hiding, w.trees, w.ordered, w.anonymous, w.captured, w.conversions, w.interfaceKeys, w.nilValues}
+		w.comparisons, w.returned, w.zeros, w.complexes, w.constants, w.hiding, w.trees, w.ordered, w.anonymous, w.captured, w.conversions, w.interfaceKeys, w.nilValues}
 	list[w.IntN(len(list))]()
 }
 
@@ -210,6 +210,38 @@ func (w *randomWriter) comparisons() {
 func (w *randomWriter) complexes() {
 	w.line("{\nc := complex(%s, v(0.5))\nvar d complex64 = 2i\nd += complex64(c)\nd *= 1 + 1i\nc /= 2i\nfmt.Println(c*c, d, real(c), imag(d), c == complex(1, 2), -c, []complex128{c, 3, 1i})", w.expr("float64", 1))
 	w.line("var x any = c\n_, ok := x.(complex128)\nfmt.Println(ok, map[complex128]int{1i: 2}[1i])\n}")
+}
+
+// returned writes a function with several results.
+func (w *randomWriter) returned() {
+	operands := map[string][]string{
+		"int":        {"len(xs)", "cap(xs)", "copy(xs, xs)", "-n", "n + 1", "<-c", "xs[0]", "min(n, 3)", "order(new([]string), \"\", n)", "int(real(z))", w.expr("int", 1)},
+		"float64":    {"real(z)", "imag(z)", "float64(n)", "x * 2", w.expr("float64", 1)},
+		"any":        {"n", "n + 1", "len(xs)", "x < 1", "nil", "complex(x, 1)", "N(n)", w.expr("any", 1)},
+		"[]int":      {"append(xs, n)", "make([]int, 2)", "nil", "xs[:1]", w.expr("[]int", 1)},
+		"complex128": {"complex(x, x)", "-z", "z * z"},
+		"bool":       {"n > 1", "!(n > 1)", "n > 1 && x > 1", w.expr("bool", 1)},
+		"I":          {"N(n)", "List(xs)", "nil", w.expr("I", 1)},
+		"N":          {"N(n)", "N(n) + 1", "-N(n)"},
+		"error":      {"nil", "Err{n}", "errors.New(\"e\")"},
+	}
+	named, types, values := w.IntN(4) == 0, "", ""
+	for i := range 2 + w.IntN(3) {
+		t := w.one("int", "float64", "any", "[]int", "complex128", "bool", "I", "N", "error")
+		if named {
+			types += fmt.Sprint("r", i, " ")
+		}
+		types += t + ", "
+		values += ", " + w.one(operands[t]...)
+	}
+	w.line("{\nxs, n, x, z, c := []int{1, 2}, %s, %s, 1+2i, make(chan int, 9)\nfor i := range 9 { c <- i }\nf := func() (%s) { return %s }\nfmt.Println(f())\n}", w.expr("int", 1), w.expr("float64", 1), types, values[2:])
+}
+
+// zeros passes zeros of both signs.
+func (w *randomWriter) zeros() {
+	zero := w.one("neg", "-neg", "0", w.expr("float64", 1))
+	w.line("{\nneg := -v(0.0)\ntype P struct { x, y float64 }\ng := func(p P, z complex128) (P, complex128) { return v(p), v(z) }\nfmt.Println(v(%s), v(float32(%s)), v([2]float64{neg, %s}), v(pair[float64, P]{%s, P{neg, 0}}), sum(neg, %s))", zero, zero, zero, zero, zero)
+	w.line("fmt.Println(g(P{%s, neg}, complex(neg, %s)))\nfmt.Println(1/v(%s), choose(true, neg, 1), apply(neg, v[float64]))\n}", zero, zero, zero)
 }
 
 func (w *randomWriter) constants() {

@@ -427,10 +427,10 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	results := l.results(s)
 	l.pos = s.Pos()
 	before := l.bindFuncs(s, results)
-	if len(before) > 0 && fn.results == nil && !(len(results) > 1 && fn.named) {
+	if len(before) > 0 && fn.results == nil && !(len(results) > 1 && (fn.named || l.confusesResults(results))) {
 		return append(before, l.ret(results...))
 	}
-	if fn.results == nil && len(results) > 1 && fn.named {
+	if fn.results == nil && len(results) > 1 && (fn.named || l.confusesResults(results)) {
 		// The interpreter sets one result before it reads the next operand, which may be that result.
 		var list []ast.Stmt
 		for i, x := range results {
@@ -448,6 +448,29 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	}
 	return append(l.setResults(fn.results, results, s), l.ret())
 }
+
+// confusesResults says whether the interpreter would take the first result's place or type for another
+// one: it puts the value of a built-in function into the first, and stores an operation as an interface
+// if the first result is one.
+func (l *Lowerer) confusesResults(results []ast.Expr) bool {
+	anyFirst := types.IsInterface(l.fn.sig.Results().At(0).Type())
+	for _, x := range results[1:] {
+		switch x := x.(type) {
+		case *ast.CallExpr:
+			if id, ok := x.Fun.(*ast.Ident); ok && builtins[id.Name] {
+				return true
+			}
+		case *ast.BinaryExpr, *ast.UnaryExpr:
+			if anyFirst {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// builtins are the built-in functions that return a value and that lowered code calls.
+var builtins = map[string]bool{"append": true, "cap": true, "complex": true, "copy": true, "imag": true, "len": true, "make": true, "new": true, "real": true}
 
 // spreadReturn writes return f() where some of f's results must be converted: it stores them in variables
 // first.
