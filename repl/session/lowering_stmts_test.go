@@ -368,7 +368,7 @@ func (w *randomWriter) expr(typ string, depth int) string {
 			"len(" + e("string") + ")", "len(" + e("[]int") + ")", e("[3]int") + "[at(" + e("int") + ", 3)]", e("map[string]int") + "[" + e("string") + "]", e("S") + ".Get()", e("N") + ".Get()", e("I") + ".Get()",
 			"S(" + e("S") + ").A", "int(" + e("uint8") + ")", "int(" + e("N") + ")", "min(" + e("int") + ", " + e("int") + ")", "max(" + e("int") + ", 3, " + e("int") + ")",
 			"func() int { if " + e("bool") + " { return " + e("int") + " }; return " + e("int") + " }()", "variadic(" + e("string") + ", " + e("int") + ", " + e("int") + ")", "choose(" + e("bool") + ", " + e("int") + ", " + e("int") + ")",
-			"-(" + e("int") + ")", "^" + e("int"), e("E") + ".Get()", "rec(3, " + e("*S") + ")", "func() int { a := " + e("[3]int") + "; return cap(a[1:]) }()", "pair[int, string](" + e("pair[int, string]") + ").a", "(*" + e("*S") + ").A",
+			"-(" + e("int") + ")", "^" + e("int"), e("E") + ".Get()", "rec(3, func() *S { s := *" + e("*S") + "; return &s }())", "func() int { a := " + e("[3]int") + "; return cap(a[1:]) }()", "pair[int, string](" + e("pair[int, string]") + ").a", "(*" + e("*S") + ").A",
 			"apply(" + e("int") + ", " + e("func(int) int") + ")"}
 	case "string":
 		list = []string{w.literal(typ), w.literal(typ), "(" + e("string") + " + " + e("string") + ")", "fmt.Sprint(" + e("int") + ", " + e("bool") + ")", "cut(" + e("string") + ", 3)", "strings.ToUpper(" + e("string") + ")",
@@ -391,7 +391,7 @@ func (w *randomWriter) expr(typ string, depth int) string {
 	case "S":
 		list = []string{"S{A: " + e("int") + ", B: cut(" + e("string") + ", 5)}", "S{L: " + e("[]int") + "}", "(*" + e("*S") + ")", "func() S { s := " + e("S") + "; s.A = " + e("int") + "; return s }()", e("E") + ".S", "map[N]S{1: " + e("S") + "}[" + e("N") + "]", "choose(" + e("bool") + ", " + e("S") + ", S{})"}
 	case "*S":
-		list = []string{"(&S{A: " + e("int") + "})", "(&S{}).Set(" + e("int") + ")", "func() *S { s := " + e("S") + "; return &s }()", "new(S)", "(" + e("*S") + ")" + ".Set(" + e("int") + ")"}
+		list = []string{"(&S{A: " + e("int") + "})", "(&S{}).Set(" + e("int") + ")", "func() *S { s := " + e("S") + "; return &s }()", "new(S)", "func() *S { s := *" + e("*S") + "; return s.Set(" + e("int") + ") }()"}
 	case "N":
 		list = []string{"N(" + e("int") + ")", "(" + e("N") + " + 2)", "sum(" + e("N") + ", N(1))", "N(len(" + e("string") + "))"}
 	case "E":

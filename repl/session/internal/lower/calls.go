@@ -351,7 +351,13 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 	case "delete":
 		m := l.typeOf(e.Args[0]).Underlying().(*types.Map)
 		return l.call(l.id(name), l.expr(e.Args[0]), l.mapKey(l.expr(e.Args[1]), l.typeOf(e.Args[1]), m))
-	case "copy", "close", "complex", "real", "imag":
+	case "complex", "real", "imag":
+		x := l.call(l.id(name), l.exprs(e.Args)...)
+		if t := l.typeOf(e); !types.Identical(t, types.Typ[types.Float64]) && !types.Identical(t, types.Typ[types.Complex128]) {
+			return l.call(l.typ(t), x) // the interpreter would store the wider type in an interface
+		}
+		return x
+	case "copy", "close":
 	default:
 		return l.unsafeCall(e, name)
 	}
@@ -531,10 +537,12 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 	}
 	for _, a := range e.Args[1:] {
 		x := l.expr(a)
-		if e.Ellipsis.IsValid() && isNil(l.typeOf(a)) {
+		switch {
+		case isNil(l.typeOf(a)) && e.Ellipsis.IsValid():
 			x = l.zero(l.typeOf(e))
-		}
-		if ok && !e.Ellipsis.IsValid() {
+		case isNil(l.typeOf(a)) && len(e.Args) > 2: // the interpreter finds no type for it
+			x = l.zero(s.Elem())
+		case ok && !e.Ellipsis.IsValid():
 			x = l.convert(x, l.typeOf(a), s.Elem())
 		}
 		args = append(args, x)

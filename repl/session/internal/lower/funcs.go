@@ -427,10 +427,10 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	results := l.results(s)
 	l.pos = s.Pos()
 	before := l.bindFuncs(s, results)
-	if len(before) > 0 && fn.results == nil && !(len(results) > 1 && (fn.named || l.confusesResults(results))) {
+	if len(before) > 0 && fn.results == nil && !(len(results) > 1 && (fn.named || l.confusesResults(s, results))) {
 		return append(before, l.ret(results...))
 	}
-	if fn.results == nil && len(results) > 1 && (fn.named || l.confusesResults(results)) {
+	if fn.results == nil && len(results) > 1 && (fn.named || l.confusesResults(s, results)) {
 		// The interpreter sets one result before it reads the next operand, which may be that result.
 		var list []ast.Stmt
 		for i, x := range results {
@@ -449,19 +449,22 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	return append(l.setResults(fn.results, results, s), l.ret())
 }
 
-// confusesResults says whether the interpreter would take the first result's place or type for another
-// one: it puts the value of a built-in function into the first, and stores an operation as an interface
-// if the first result is one.
-func (l *Lowerer) confusesResults(results []ast.Expr) bool {
-	anyFirst := types.IsInterface(l.fn.sig.Results().At(0).Type())
-	for _, x := range results[1:] {
+// confusesResults says whether the interpreter would take the place or the type of the first result for
+// those of another one. It puts the value of a built-in function into the first, stores an operation as an
+// interface if the first is one, and a call's value of the type of the first without making an interface of it.
+func (l *Lowerer) confusesResults(s *ast.ReturnStmt, results []ast.Expr) bool {
+	list := l.fn.sig.Results()
+	for i, x := range results[1:] {
 		switch x := x.(type) {
 		case *ast.CallExpr:
 			if id, ok := x.Fun.(*ast.Ident); ok && builtins[id.Name] {
 				return true
 			}
+			if types.IsInterface(list.At(i+1).Type()) && !types.IsInterface(list.At(0).Type()) && !types.IsInterface(l.typeOf(s.Results[i+1])) {
+				return true
+			}
 		case *ast.BinaryExpr, *ast.UnaryExpr:
-			if anyFirst {
+			if types.IsInterface(list.At(0).Type()) {
 				return true
 			}
 		}

@@ -1,4 +1,4 @@
-// Functions with several results, whose operands are calls of built-in functions and operations.
+// Calls of built-in functions and operations as operands of statements: of return statements first of all.
 package main
 
 import "fmt"
@@ -34,6 +34,7 @@ func again() ([]int, int)                 { return append(xs, 9), len(xs) }
 func deferred() (int, int)                { defer func() { total++ }(); return len(xs), cap(ys) }
 func generic[T any](s []T) (int, []T)     { return len(s), append(s, s...) }
 func error2() (error, int, bool)          { return fmt.Errorf("e%d", total), -total, total > 2 }
+func called(n int) (int, any, error)      { return n, change(), fmt.Errorf("e%d", n) }
 func walk(list []int) (int, int) {
 	for i := range list {
 		for range func(yield func() bool) { _ = yield() && yield() } {
@@ -75,4 +76,14 @@ func main() {
 	fmt.Println(n, m)
 	_, shared = lengths()
 	fmt.Println(shared)
+	fmt.Println(called(2))
+
+	z, half := complex64(3+4i), float32(0.5)
+	for _, x := range []any{real(z), imag(z), complex(half, half), real(z) * half, -real(z)} {
+		fmt.Printf("%T %v\n", x, x)
+	}
+	shared = real(z)
+	_, isFloat32 := shared.(float32)
+	fmt.Println(isFloat32, []float32{imag(z)}, map[complex64]float32{z: real(z)}, []complex64{complex(half, 1)})
+	fmt.Println(append([]*int{p}, nil, q)[1] == nil, len(append([]func(){}, nil, main)), append([]any{}, nil, 1, nil), append([][]int{}, nil, xs[:1]))
 }
