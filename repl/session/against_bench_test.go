@@ -82,12 +82,26 @@ func work() int {
 }`},
 }
 
+// loops are statements that stand directly in a cell, and leave their result in a variable of that name.
+var loops = []struct{ name, source string }{
+	{"loop of additions", `s := 0; for i := 0; i < 20000; i++ { s += i }; result = s`},
+	{"loop over elements", `v := make([]float64, 5000); for i := range v { v[i] = float64(i) * 0.5 }
+t := 0.0; for _, x := range v { t += x }; result = int(t)`},
+	{"loop of conditions", `n := 0; for i := 1; i <= 3000; i++ { if i%3 == 0 || i%5 == 0 { n += i } else if i > 2990 { continue } }; result = n`},
+}
+
 // BenchmarkAgainstInterpreter runs the same programs in a cell and in the interpreter alone, in turn: a
 // loop of Go must not be slower because of the session. A ratio is that of the fastest runs.
 func BenchmarkAgainstInterpreter(b *testing.B) {
-	for _, p := range rivals {
+	for _, p := range slices.Concat(rivals, loops) {
 		b.Run(p.name, func(b *testing.B) {
-			cell, bare := inCell(b, p.source), inInterpreter(b, p.source)
+			declare, run := asFunction(p.source)
+			if slices.Contains(loops, p) {
+				declare, run = asStatements(p.source)
+			}
+			cell, bare := inCell(b, declare, run), inInterpreter(b, declare, run)
+			cell.run()
+			bare.run()
 			if got, want := cell.result(), bare.result(); got != want {
 				b.Fatalf("got %d in a cell, want %d", got, want)
 			}
@@ -109,30 +123,41 @@ func BenchmarkAgainstInterpreter(b *testing.B) {
 // A rival is a program that was compiled.
 type rival struct {
 	run    func() time.Duration
-	result func() int
+	result func() int // of the last run
 }
 
-// timing has the program take its own time, so that only the program counts: of its second run, since making
-// a cell of its call has filled the processor's caches with other things.
-const timing = "\nfunc timed() int { work(); start := time.Now(); work(); return int(time.Since(start)) }\n"
+// asFunction is the text of a program that is a function: what declares it, and what runs it and sets took and
+// result. It takes its own time, so that only the program counts: of its second run, since making a cell of
+// the statement has filled the processor's caches with other things.
+func asFunction(source string) (declare, run string) {
+	const timing = "\nfunc timed() int { work(); start := time.Now(); result = work(); return int(time.Since(start)) }\n"
+	return source + timing, "took = timed()"
+}
 
-func inCell(b *testing.B, source string) rival {
+// asStatements is the text of a program that is statements.
+func asStatements(source string) (declare, run string) {
+	return "", "start := time.Now(); " + source + "; took = int(time.Since(start))"
+}
+
+func inCell(b *testing.B, declare, run string) rival {
 	s, _ := newSession(b, Options{})
-	value := func(cell string) int {
-		if r := s.Run(context.Background(), "took = "+cell); r.Err != nil {
-			b.Fatal(r.Err)
-		}
-		vars := s.Vars()
-		at := slices.IndexFunc(vars, func(v Var) bool { return v.Name == "took" })
-		return vars[at].Value.(int)
-	}
-	if r := s.Run(context.Background(), source+timing+"\nvar took int"); r.Err != nil {
+	if r := s.Run(context.Background(), "var took, result int\n"+declare); r.Err != nil {
 		b.Fatal(r.Err)
 	}
-	return rival{func() time.Duration { return time.Duration(value("timed()")) }, func() int { return value("work()") }}
+	value := func(name string) int {
+		vars := s.Vars()
+		at := slices.IndexFunc(vars, func(v Var) bool { return v.Name == name })
+		return vars[at].Value.(int)
+	}
+	return rival{func() time.Duration {
+		if r := s.Run(context.Background(), run); r.Err != nil {
+			b.Fatal(r.Err)
+		}
+		return time.Duration(value("took"))
+	}, func() int { return value("result") }}
 }
 
-func inInterpreter(b *testing.B, source string) rival {
+func inInterpreter(b *testing.B, declare, run string) rival {
 	in := interp.New(interp.Options{})
 	text := "package main\n"
 	for _, path := range []string{"sort", "time"} {
@@ -142,15 +167,14 @@ func inInterpreter(b *testing.B, source string) rival {
 		}
 		text += fmt.Sprintf("import %q\n", path)
 	}
-	if _, err := in.Eval(text + source + timing); err != nil {
-		b.Fatal(err)
-	}
-	value := func(name string) int {
-		f, err := in.Eval("main." + name + "()")
+	eval := func(text string) reflect.Value {
+		v, err := in.Eval(text)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return int(reflect.ValueOf(f.Interface()).Int())
+		return v
 	}
-	return rival{func() time.Duration { return time.Duration(value("timed")) }, func() int { return value("work") }}
+	eval(text + "var took, result int\n" + declare)
+	value := func(name string) int { return int(eval("main." + name).Int()) }
+	return rival{func() time.Duration { eval(run); return time.Duration(value("took")) }, func() int { return value("result") }}
 }

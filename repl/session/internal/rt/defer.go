@@ -126,7 +126,7 @@ func deferredItself() bool {
 	for depth := 0; ; {
 		f, more := frames.Next()
 		switch {
-		case strings.HasSuffix(f.Function, "/interp.runCfg"):
+		case strings.HasSuffix(f.Function, "/interp.runCfg"), strings.HasSuffix(f.Function, "yaegi.(*function).run"):
 			depth++
 		case strings.HasSuffix(f.Function, "rt.(*Defers).around"), strings.HasSuffix(f.Function, "rt.forwarded"):
 			depth--

@@ -3,6 +3,7 @@ package yaegi
 import (
 	"errors"
 	"fmt"
+	"go/token"
 	"reflect"
 	"sync"
 
@@ -25,15 +26,16 @@ type node struct {
 	level  int // how many frames up
 	_, _   int
 	kind   uint
-	_      int
-	sym    *symbol // that it names, or nil
-	_, _   *opaque
-	types  []reflect.Type // of a function's frame: results, parameters, variables
-	_      *opaque
+	pos    token.Pos
+	sym    *symbol        // that it names, or nil
+	typ    *typeOf        // of its value
+	recv   *opaque        // the receiver of a method that it names
+	types  []reflect.Type // of the frame's values, if it is a function: results, parameters, and the rest
+	scope  *scope
 	action uint
 	exec   step        // its step; nil: not made yet
 	gen    func(*node) // makes that
-	_      any
+	val    any         // a *node of the interpreter's, if it is the declaration of a function
 	rval   reflect.Value
 	ident  string
 }
@@ -45,22 +47,44 @@ type step func(*frame) step
 type symbol struct {
 	_      uint
 	_      *opaque
-	node   *node // its declaration
+	node   *node // that declares it
 	_      []*opaque
 	_      *opaque
-	index  int // where its value is in the frame
+	index  int // where its value is in the frame; negative: nowhere
 	_      reflect.Value
 	_      func(*node)
 	global bool
 }
 
-// A frame has the variables of a call.
+// A frame has the variables of a call. All its fields are the interpreter's, because this package makes
+// frames, too.
 type frame struct {
-	_    uint64
-	_    *opaque
-	root *frame // that of the package
-	anc  *frame // that of the function around
-	data []value
+	id        uint64 // number of the run that it belongs to
+	debug     *opaque
+	root      *frame // that of the package
+	anc       *frame // that of the function around
+	data      []value
+	mutex     sync.RWMutex
+	deferred  [][]reflect.Value
+	recovered any
+	done      reflect.SelectCase
+}
+
+// A typeOf is a type as the interpreter describes it, see [itype].
+type typeOf struct {
+	cat      uint
+	_        []*opaque
+	_, _, _  *opaque
+	arg, ret []*typeOf // of a function
+}
+
+// A scope is where names are known.
+type scope struct {
+	_     *opaque
+	_     []*opaque
+	def   *node // the function around, or nil
+	_, _  *opaque
+	pkgID string
 }
 
 // opaque is a part that this package never reads.
@@ -69,8 +93,10 @@ type opaque struct{}
 // kinds has the numbers of the node kinds that this package distinguishes, and the signs of all operations
 // by number.
 type kinds struct {
-	function, declaration, assignment uint
-	actions                           []string
+	function, assignment, goroutine, deferred, returned, assigned, defined, declaration, literal, index, call uint
+	actions                                                                                                   []string
+
+	made, called uintptr // the code of functions of package reflect, and of closures: see [kinds.closureOf]
 }
 
 // layout looks whether the interpreter's nodes, symbols and frames are as they are taken for here, and how it
@@ -86,19 +112,28 @@ var layout = sync.OnceValues(func() (k kinds, err error) {
 	}
 	sym, _ := n.FieldByName("sym")
 	top, ok := reflect.TypeFor[interp.Interpreter]().FieldByName("frame")
-	if !ok || !fits(reflect.TypeFor[symbol](), sym.Type.Elem()) || !fits(reflect.TypeFor[frame](), top.Type.Elem()) {
+	if !ok || !fits(reflect.TypeFor[symbol](), sym.Type.Elem()) || !fits(reflect.TypeFor[frame](), top.Type.Elem()) || reflect.TypeFor[frame]().Size() != top.Type.Elem().Size() {
 		return k, otherwise("variables")
 	}
-	if !valuesFit() {
+	typ, _ := n.FieldByName("typ")
+	around, _ := n.FieldByName("scope")
+	if !fits(reflect.TypeFor[typeOf](), typ.Type.Elem()) || !fits(reflect.TypeFor[scope](), around.Type.Elem()) {
+		return k, otherwise("types and scopes")
+	}
+	if !valuesFit() || !k.closuresFit() {
 		return k, errors.New("yaegi: package reflect keeps values in another way than Go 1.26")
 	}
 	kind, _ := n.FieldByName("kind")
-	for name, to := range map[string]*uint{"funcType": &k.function, "funcDecl": &k.declaration, "assignStmt": &k.assignment} {
+	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment, "goStmt": &k.goroutine, "deferStmt": &k.deferred, "returnStmt": &k.returned,
+		"assignXStmt": &k.assigned, "defineXStmt": &k.defined, "funcDecl": &k.declaration, "funcLit": &k.literal, "indexExpr": &k.index} {
 		if *to, ok = numberOf(kind.Type, name); !ok {
 			return k, otherwise("kinds of nodes")
 		}
 	}
 	action, _ := n.FieldByName("action")
+	if k.call, ok = numberOf(action.Type, "call"); !ok {
+		return k, otherwise("calls")
+	}
 	for i := range uint64(numbers) {
 		name, ok := nameOf(action.Type, i)
 		if !ok {

@@ -17,7 +17,7 @@ const largeText = 16 << 20
 // A value mirrors reflect.Value: bits has the kind and whether the value is a variable, ptr its place.
 // [layout] checks this.
 type value struct {
-	_    *opaque
+	typ  *opaque
 	ptr  unsafe.Pointer
 	bits uintptr
 }
@@ -25,6 +25,8 @@ type value struct {
 const (
 	heldBit     = 1 << 7 // the value is in the memory at ptr
 	settableBit = 1 << 8 // of a variable
+	methodBit   = 1 << 9 // it is a method of the value at ptr
+	kindMask    = 1<<5 - 1
 
 	intBits    = uintptr(reflect.Int) | heldBit
 	floatBits  = uintptr(reflect.Float64) | heldBit
@@ -124,6 +126,9 @@ func (in *Interp) quicken(n *node) {
 	switch sign {
 	case "call", "callSlice":
 		in.keepSigns(n)
+		if s := in.calls(n); s != nil {
+			n.exec = s
+		}
 	case "++", "--":
 		if to, ok := variable(n.child[0]); ok {
 			o.to = to
@@ -149,6 +154,16 @@ func (in *Interp) quicken(n *node) {
 		if o.operands(n, sign) {
 			n.exec = o.compares()
 		}
+	case "getIndex":
+		if s := in.indexes(n); s != nil {
+			n.exec = s
+		}
+	case "range":
+		if s := in.ranges(n); s != nil {
+			n.exec = s
+		}
+	case "getFunc":
+		n.exec = in.encloses(n)
 	case "branch":
 		if to, ok := variable(n); ok {
 			o.to = to

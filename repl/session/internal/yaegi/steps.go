@@ -184,6 +184,7 @@ func (g *generator) set(n *node) {
 			g.set(next)
 		}
 	}
+	g.in.passesClosures(n)
 	n.gen(n)
 	if n.kind == g.in.assignment {
 		g.in.mark(n)

@@ -1,0 +1,259 @@
+package yaegi
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A function is the code of a declaration or of a literal, and the variables of its calls.
+type function struct {
+	in      *Interp
+	body    *node
+	quick   bool    // it can be called without the interpreter
+	results int     // how many of the slots are results
+	slots   []value // the variables; ptr is that of nothing
+	offsets []int32 // in words, of each variable among those without pointers; -1: it has pointers
+	words   int     // of those without pointers together
+	types   []reflect.Type
+	typ     reflect.Type // of a literal
+}
+
+// describe finds the variables of the code of a declaration or a literal.
+func (in *Interp) describe(def *node) *function {
+	fn := &function{in: in, body: def.child[3].start, results: len(def.typ.ret), types: def.types}
+	if def.rval.IsValid() || fn.body == nil || in.defers(def.child[3]) {
+		return fn
+	}
+	for i, t := range def.types {
+		if i < fn.results+len(def.typ.arg) && converts(t) {
+			return fn
+		}
+		zero := reflect.New(t).Elem()
+		slot := *(*value)(unsafe.Pointer(&zero))
+		slot.ptr = nil
+		offset := int32(-1)
+		if flat(t) && t.Size() > 0 {
+			offset = int32(fn.words)
+			fn.words += int(t.Size()+7) / 8
+		}
+		fn.slots, fn.offsets = append(fn.slots, slot), append(fn.offsets, offset)
+	}
+	fn.quick = true
+	return fn
+}
+
+// defers says whether a body has a defer statement.
+func (in *Interp) defers(n *node) bool {
+	if n.kind == in.deferred {
+		return true
+	}
+	for _, c := range n.child {
+		if in.defers(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// converts says whether the interpreter converts values for a parameter or a result of this type: for an
+// interface, and for what it has in place of one.
+func converts(t reflect.Type) bool {
+	return t.Kind() == reflect.Interface || t.Kind() == reflect.Struct && t.PkgPath() != "" && t.Name() == "valueInterface"
+}
+
+// flat says whether values of the type have no pointers.
+func flat(t reflect.Type) bool {
+	switch k := t.Kind(); k {
+	case reflect.Array:
+		return flat(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if !flat(f.Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return k <= reflect.Complex128
+	}
+}
+
+// frame makes the frame of a call in the frame of the function around, or of the caller if there is none. The
+// results are left to the caller.
+func (fn *function) frame(around *frame) *frame {
+	f := &frame{id: atomic.LoadUint64(&around.id), anc: around, root: around.root, done: around.done, data: make([]value, len(fn.slots))}
+	var flat unsafe.Pointer
+	if fn.words > 0 {
+		flat = unsafe.Pointer(unsafe.SliceData(make([]uint64, fn.words)))
+	}
+	copy(f.data, fn.slots)
+	for i := fn.results; i < len(f.data); i++ {
+		if at := fn.offsets[i]; at >= 0 {
+			f.data[i].ptr = unsafe.Add(flat, 8*int(at))
+		} else {
+			f.data[i].ptr = reflect.New(fn.types[i]).UnsafePointer()
+		}
+	}
+	return f
+}
+
+// run runs the code in the frame of a call, until it ends or the interpreter is halted.
+func (fn *function) run(f *frame) {
+	defer func() {
+		if p := recover(); p != nil {
+			fn.left(p)
+		}
+	}()
+	for s := fn.body.exec; s != nil && atomic.LoadUint64(&f.id) == atomic.LoadUint64(fn.in.id); {
+		s = s(f)
+	}
+}
+
+// left tells, as the interpreter does, that a panic leaves the function, and goes on with it.
+func (fn *function) left(p any) {
+	if p != any(http.ErrAbortHandler) {
+		fn.in.hooks.Trace(fmt.Sprintf("%s: panic: %s(...)", fn.in.FileSet().Position(fn.body.pos), fn.in.nameIn(fn.body.scope)))
+	}
+	panic(p)
+}
+
+// nameIn is the name of the function that a scope is in.
+func (in *Interp) nameIn(s *scope) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.def == nil:
+	case s.def.kind == in.declaration:
+		return s.pkgID + "." + s.def.child[1].ident
+	case s.def.kind == in.literal && s.def.anc != nil:
+		return in.nameIn(s.def.anc.scope) + ".func"
+	}
+	return s.pkgID
+}
+
+// A closure is the value of a function literal.
+type closure struct {
+	*function
+	around *frame
+}
+
+// encloses makes the step that makes a closure of a function literal.
+func (in *Interp) encloses(n *node) step {
+	plain, next := n.exec, exec(n.tnext)
+	to := place{n.findex, n.level}
+	var known atomic.Pointer[function]
+	return func(f *frame) step {
+		fn := known.Load()
+		if fn == nil {
+			plain(f) // makes the type of the function, too
+			fn = in.describe(n)
+			fn.typ = (*reflect.Value)(unsafe.Pointer(to.of(f))).Type()
+			known.Store(fn)
+		}
+		if !fn.quick {
+			return plain(f)
+		}
+		v := (&closure{fn, f.copied()}).value()
+		f.mutex.Lock()
+		*to.of(f) = v
+		f.mutex.Unlock()
+		return next
+	}
+}
+
+// passesClosures has a call pass the closures of the literals among its arguments. Otherwise the interpreter
+// makes its own function of a literal for each call of compiled code.
+func (in *Interp) passesClosures(n *node) {
+	if n.action != in.call {
+		return
+	}
+	for _, c := range n.child[1:] {
+		if c.kind == in.literal {
+			c.val = nil
+		}
+	}
+}
+
+// copied is a frame with the same variables, which a closure keeps.
+func (f *frame) copied() *frame {
+	f.mutex.RLock()
+	defer f.mutex.RUnlock()
+	c := &frame{id: atomic.LoadUint64(&f.id), debug: f.debug, root: f.root, anc: f.anc, data: make([]value, len(f.data)), deferred: f.deferred, recovered: f.recovered, done: f.done}
+	copy(c.data, f.data)
+	return c
+}
+
+// value returns the closure as Go has it.
+func (c *closure) value() value {
+	v := reflect.MakeFunc(c.typ, c.called)
+	return *(*value)(unsafe.Pointer(&v))
+}
+
+// called is the closure for compiled code.
+func (c *closure) called(args []reflect.Value) []reflect.Value {
+	f := c.frame(c.around)
+	results := make([]reflect.Value, c.results)
+	for i := range results {
+		results[i] = reflect.New(c.types[i]).Elem()
+		f.data[i] = *(*value)(unsafe.Pointer(&results[i]))
+	}
+	for i, a := range args {
+		p := &f.data[c.results+i]
+		if !give(p, (*value)(unsafe.Pointer(&a))) {
+			(*reflect.Value)(unsafe.Pointer(p)).Set(a)
+		}
+	}
+	c.run(f)
+	for i := range results { // the code may have put another value there
+		results[i] = *(*reflect.Value)(unsafe.Pointer(&f.data[i]))
+	}
+	return results
+}
+
+// closureOf returns the closure that a value is, or nil.
+func (k *kinds) closureOf(v *value) *closure {
+	if reflect.Kind(v.bits&kindMask) != reflect.Func || v.bits&methodBit != 0 {
+		return nil
+	}
+	p := v.ptr
+	if v.bits&heldBit != 0 {
+		p = *(*unsafe.Pointer)(p)
+	}
+	if p == nil || *(*uintptr)(p) != k.made {
+		return nil
+	}
+	if call := (*made)(p).call; call.code == k.called {
+		return call.of
+	}
+	return nil
+}
+
+// made is how package reflect keeps a function that it has made: it calls another one.
+type made struct {
+	code uintptr
+	_    [4]uintptr
+	call *method
+}
+
+// method is how Go keeps a method value of a closure.
+type method struct {
+	code uintptr
+	of   *closure
+}
+
+// closuresFit says whether closures are as they are taken for here, and finds their code.
+func (k *kinds) closuresFit() bool {
+	c := &closure{function: &function{typ: reflect.TypeFor[func()]()}}
+	called := c.called
+	f := reflect.MakeFunc(c.typ, called)
+	m, call := (*made)((*value)(unsafe.Pointer(&f)).ptr), *(**method)(unsafe.Pointer(&called))
+	if m.call != call || call.of != c {
+		return false
+	}
+	k.made, k.called = m.code, call.code
+	v := c.value()
+	return k.closureOf(&v) == c
+}
