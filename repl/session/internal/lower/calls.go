@@ -227,10 +227,32 @@ func (l *Lowerer) callsCompiled(e *ast.CallExpr) bool {
 func (l *Lowerer) holdFuncs(args []ast.Expr, sig *types.Signature) {
 	for i, x := range args {
 		if t := sig.Params().At(i).Type(); isFunc(t) {
-			v := l.fresh("v")
-			args[i] = l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+			args[i] = l.held(x, t)
 		}
 	}
+}
+
+// held writes an expression of type t as the value of a variable.
+func (l *Lowerer) held(x ast.Expr, t types.Type) ast.Expr {
+	v := l.fresh("v")
+	return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+}
+
+// declaredFunc says whether an expression names a declared function.
+func (l *Lowerer) declaredFunc(e ast.Expr) bool {
+	e = ast.Unparen(e)
+	switch x := e.(type) {
+	case *ast.IndexExpr:
+		e = x.X
+	case *ast.IndexListExpr:
+		e = x.X
+	}
+	id, ok := e.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	_, ok = l.info.Uses[id].(*types.Func)
+	return ok
 }
 
 // special rewrites calls of compiled functions that must know that they are called from a cell.
@@ -301,8 +323,7 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 	}
 	if types.IsInterface(t) || isFunc(t) {
 		// T(x) for an interface: the interpreter converts correctly when it assigns to a variable.
-		v := l.fresh("v")
-		return l.call(l.lit(l.typ(t), l.declare(v, l.typ(t)), l.assign(token.ASSIGN, l.id(v), l.convert(x, from, t)), l.ret(l.id(v))))
+		return l.held(l.convert(x, from, t), t)
 	}
 	return l.call(typ, x)
 }
@@ -543,6 +564,9 @@ func (l *Lowerer) appendCall(e *ast.CallExpr) ast.Expr {
 		case isNil(l.typeOf(a)) && len(e.Args) > 2: // the interpreter finds no type for it
 			x = l.zero(s.Elem())
 		case ok && !e.Ellipsis.IsValid():
+			if l.declaredFunc(a) { // the interpreter would append its own description of it
+				x = l.held(x, l.typeOf(a))
+			}
 			x = l.convert(x, l.typeOf(a), s.Elem())
 		}
 		args = append(args, x)

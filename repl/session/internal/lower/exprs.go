@@ -38,7 +38,11 @@ func (l *Lowerer) expr(e ast.Expr) ast.Expr {
 	case *ast.BasicLit:
 		return e
 	case *ast.ParenExpr:
-		return &ast.ParenExpr{Lparen: e.Lparen, X: l.expr(e.X), Rparen: e.Rparen}
+		x := l.expr(e.X)
+		if id, ok := x.(*ast.Ident); ok { // the interpreter does not know a declared function in parentheses
+			return id
+		}
+		return &ast.ParenExpr{Lparen: e.Lparen, X: x, Rparen: e.Rparen}
 	case *ast.FuncLit:
 		return l.funcLit(e)
 	case *ast.CompositeLit:

@@ -135,9 +135,10 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 	if types.IsInterface(from) {
 		return l.reinterface(x, from, to)
 	}
-	if untyped(x) {
-		v := l.fresh("v") // the interpreter would store it as if the interface were of its type
-		x = l.call(l.lit(l.typ(types.Default(from)), l.declare(v, l.typ(types.Default(from))), l.assign(token.ASSIGN, l.id(v), x), l.ret(l.id(v))))
+	if _, named := x.(*ast.Ident); untyped(x) || named && isFunc(from) {
+		// The interpreter would store a constant as if the interface were of its type, and its own description of
+		// a declared function.
+		x = l.held(x, types.Default(from))
 	}
 	switch {
 	case !l.boxed(from):
