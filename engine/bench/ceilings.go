@@ -19,14 +19,15 @@ type Ceilings struct {
 	Measured   time.Time          // when
 	Arithmetic map[string]float64 // operations a second of a square matrix product, by element type: "f32"
 	Memory     []Level            // bytes a second, by how many bytes are worked on; the smallest first
-	Doubt      string             // why they may be too low: the machine was busy. Such are not kept
+	Doubt      string             // why they may be too low: the machine was busy
 }
 
 // A Level is memory of a kind: a cache, or that behind all caches.
 type Level struct {
-	Name string  // "L1", "L2", "L3", "memory"
-	Size int64   // bytes of the data that was worked on
-	Rate float64 // bytes a second
+	Name  string  // "L1", "L2", "L3", "memory"
+	Size  int64   // bytes of the data that was worked on
+	Rate  float64 // bytes a second
+	Holds int64   // bytes that all memory of the kind holds, that of each processor together; 0: any number
 }
 
 // Flops is the ceiling of arithmetic in a type, in operations a second. For a type that was not measured it
@@ -42,20 +43,49 @@ func (c Ceilings) Flops(t dtype.Type) float64 {
 	return highest
 }
 
-// Read is the ceiling of memory for work on so many bytes, in bytes a second: that of the first level that
-// holds them.
-func (c Ceilings) Read(bytes int64) float64 { return c.level(bytes).Rate }
+// Read is the ceiling of memory for work on so many bytes, in bytes a second; 0: not known.
+func (c Ceilings) Read(bytes int64) float64 {
+	if seconds, _ := c.moving(bytes); seconds > 0 {
+		return float64(bytes) / seconds
+	}
+	return c.fastest(c.Memory).Rate
+}
 
-func (c Ceilings) level(bytes int64) Level {
-	for _, l := range c.Memory {
-		if bytes <= l.Size {
-			return l
+// moving is how long it takes at least to work on so many bytes, and the farthest level that some of them
+// come from. Nobody knows which data lies where. So it is taken to lie as near as it can: as much as the
+// nearest level holds is there, and so on. A near level is not slower than a far one: where it seems so, the
+// small work that it was measured with was over too soon.
+func (c Ceilings) moving(bytes int64) (seconds float64, from Level) {
+	for i, l := range c.Memory {
+		there := bytes
+		if last := i == len(c.Memory)-1; !last && l.Holds > 0 {
+			there = min(bytes, l.Holds)
+		}
+		if rate := c.fastest(c.Memory[i:]).Rate; rate > 0 {
+			seconds += float64(there) / rate
+		}
+		if bytes -= there; bytes == 0 {
+			return seconds, l
 		}
 	}
-	if n := len(c.Memory); n > 0 {
-		return c.Memory[n-1]
+	return seconds, from
+}
+
+// movingAll is how long it takes at least to move the bytes of a run, launch by launch, and the farthest level
+// that the largest launch reaches.
+func (c Ceilings) movingAll(t Tally) (seconds float64, from Level) {
+	working := t.Working
+	if len(working) == 0 {
+		working = map[int64]int{t.Bytes: 1}
 	}
-	return Level{}
+	largest := int64(-1)
+	for bytes, launches := range working {
+		least, level := c.moving(bytes)
+		if seconds += float64(launches) * least; bytes > largest {
+			largest, from = bytes, level
+		}
+	}
+	return seconds, from
 }
 
 // Nearest says how near work of one run, in so many seconds, came to the ceiling that it is nearest to: "48.0
@@ -65,9 +95,10 @@ func (c Ceilings) Nearest(t Tally, seconds float64) string {
 	if seconds <= 0 {
 		return ""
 	}
-	flops, bytes, level := float64(t.Flops)/seconds, float64(t.Bytes)/seconds, c.level(t.Bytes)
+	flops, bytes := float64(t.Flops)/seconds, float64(t.Bytes)/seconds
 	computes, believed := Share(flops, c.Flops(t.DType))
-	moves, fits := Share(bytes, level.Rate)
+	least, level := c.movingAll(t)
+	moves, fits := Share(least, seconds)
 	switch {
 	case computes == 0 && moves == 0:
 		return ""
@@ -80,7 +111,7 @@ func (c Ceilings) Nearest(t Tally, seconds float64) string {
 	case fits:
 		return fmt.Sprintf("%s = %s of what %s gives", units.Rate(bytes, "B/s"), units.Percent(moves), level.Name)
 	}
-	return fmt.Sprintf("%s, more than %s was seen to give (%s): its data stayed nearer", units.Rate(bytes, "B/s"), level.Name, units.Rate(level.Rate, "B/s"))
+	return fmt.Sprintf("%s, %s as much as %s was seen to give", units.Rate(bytes, "B/s"), times(moves), level.Name)
 }
 
 // Behind is the ceiling of memory behind all caches, in bytes a second.
@@ -92,8 +123,8 @@ func (c Ceilings) Behind() float64 {
 }
 
 // fastest is the level with the highest rate.
-func (c Ceilings) fastest() (best Level) {
-	for _, l := range c.Memory {
+func (c Ceilings) fastest(of []Level) (best Level) {
+	for _, l := range of {
 		if l.Rate > best.Rate {
 			best = l
 		}
@@ -110,10 +141,6 @@ func (c Ceilings) Refuse(t Tally, seconds float64) string {
 // doubtful is how much faster than ceilings that are in doubt something must be to be refused: beside others,
 // work gets a share of a processor.
 const doubtful = 10
-
-// cached is how much faster than the fastest level something must be to be refused: how fast data moves that
-// caches hold depends on how it lies in them.
-const cached = 2
 
 // above says by what factor the work beats a ceiling (below 1: it does not), and why that is refused.
 func (c Ceilings) above(t Tally, seconds float64) (share float64, reason string) {
@@ -133,14 +160,12 @@ func (c Ceilings) above(t Tally, seconds float64) (share float64, reason string)
 				units.Rate(rate, "FLOP/s"), times(share), kind(t.DType))
 		}
 	}
-	if level := c.fastest(); t.Bytes > 0 && level.Rate > 0 {
-		rate := float64(t.Bytes) / seconds
-		moved, _ := Share(rate, level.Rate)
-		share = max(share, moved/cached)
-		if moved > cached*trust {
-			return share, fmt.Sprintf("%s would be %s as much as %s gives: not all of it was read, or what was computed once was returned",
-				units.Rate(rate, "B/s"), times(moved), level.Name)
-		}
+	least, level := c.movingAll(t)
+	moved, ok := Share(least, seconds*trust)
+	share = max(share, moved*trust)
+	if !ok {
+		return share, fmt.Sprintf("%s would be %s as much as %s gives: not all of it was read, or what was computed once was returned",
+			units.Rate(float64(t.Bytes)/seconds, "B/s"), times(moved*trust), level.Name)
 	}
 	return share, ""
 }
@@ -166,7 +191,8 @@ func (c Ceilings) raise(by Ceilings) Ceilings {
 	c.Memory = slices.Clone(c.Memory)
 	for _, l := range by.Memory {
 		if i := slices.IndexFunc(c.Memory, func(mine Level) bool { return mine.Name == l.Name }); i >= 0 {
-			c.Memory[i].Rate = max(c.Memory[i].Rate, l.Rate)
+			l.Rate = max(l.Rate, c.Memory[i].Rate)
+			c.Memory[i] = l
 		} else {
 			c.Memory = append(c.Memory, l)
 		}

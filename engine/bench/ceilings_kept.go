@@ -21,16 +21,18 @@ import (
 	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
-// A keeper keeps the ceilings of machines: those of this process in memory, and those that are beyond doubt
-// in files, one for each machine and driver.
+// A keeper keeps the ceilings of machines: in memory, and in files, one for each machine and driver.
 type keeper struct {
 	sync.Mutex
 	of      map[string]Ceilings
+	asked   time.Time // when the machine was last seen to be busy
 	dir     func() (string, error)
 	measure func(ctx context.Context, d device.Device) (Ceilings, error)
+	quiet   func(ctx context.Context) bool
 }
 
-var kept = &keeper{of: map[string]Ceilings{}, dir: cacheFolder, measure: measureCeilings}
+var kept = &keeper{of: map[string]Ceilings{}, dir: cacheFolder, measure: measureCeilings,
+	quiet: func(ctx context.Context) bool { return len(Survey(ctx).Noise()) == 0 }}
 
 // cacheFolder is where the ceilings of all machines that share this home lie.
 func cacheFolder() (string, error) {
@@ -40,7 +42,8 @@ func cacheFolder() (string, error) {
 
 // MeasureCeilings returns the ceilings of the default device. They are measured once for a machine, a device
 // and a version of the engine, in a second, with 64 MiB, and kept in the user's cache folder
-// (mcs/ceilings); what was measured on a busy machine is not kept, and says so in Doubt.
+// (mcs/ceilings). What was measured on a busy machine says so in Doubt. It is measured again when the machine
+// is quiet, or when something beats it; until then the best of all counts.
 func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	return kept.get(ctx, device.Default(), tooNew)
 }
@@ -60,13 +63,39 @@ const (
 func (k *keeper) known(d device.Device) (c Ceilings, ok bool) {
 	k.Lock()
 	defer k.Unlock()
-	key := ceilingKey(d)
-	if c, ok = k.of[key]; !ok {
-		if c, ok = k.load(key); ok {
+	return k.best(ceilingKey(d))
+}
+
+// best returns the best ceilings that this process or another one has measured. Another one may have found
+// the machine quiet meanwhile.
+func (k *keeper) best(key string) (c Ceilings, ok bool) {
+	c, ok = k.of[key]
+	if !ok || c.Doubt != "" {
+		if stored, found := k.load(key); found {
+			if ok {
+				stored = stored.raise(c)
+			}
+			c, ok = stored, true
 			k.of[key] = c
 		}
 	}
 	return c, ok
+}
+
+// outdated says whether ceilings are to be measured again to have some that are no older than age. Those of a
+// busy machine are, as soon as it is quiet.
+func (k *keeper) outdated(ctx context.Context, c Ceilings, age time.Duration) bool {
+	old := time.Since(c.Measured)
+	switch {
+	case old >= age:
+		return true
+	case c.Doubt == "" || old < recent || time.Since(k.asked) < recent:
+		return false
+	case k.quiet(ctx):
+		return true
+	}
+	k.asked = time.Now()
+	return false
 }
 
 // get returns ceilings that are no older than age.
@@ -74,12 +103,8 @@ func (k *keeper) get(ctx context.Context, d device.Device, age time.Duration) (C
 	k.Lock()
 	defer k.Unlock()
 	key := ceilingKey(d)
-	old, known := k.of[key]
-	if !known {
-		old, known = k.load(key)
-	}
-	if known && time.Since(old.Measured) < age && (old.Doubt == "" || time.Since(old.Measured) < recent) {
-		k.of[key] = old
+	old, known := k.best(key)
+	if known && !k.outdated(ctx, old, age) {
 		return old, nil
 	}
 	c, err := k.measure(ctx, d)
@@ -94,9 +119,7 @@ func (k *keeper) get(ctx context.Context, d device.Device, age time.Duration) (C
 		c.Measured = measured
 	}
 	k.of[key] = c
-	if c.Doubt == "" {
-		k.save(key, c)
-	}
+	k.save(key, c)
 	return c, nil
 }
 

@@ -17,7 +17,8 @@ import (
 // How long the rate of one kind of work is sampled, and how long a run must take before its size no longer
 // grows.
 const (
-	ceilingTime  = 80 * time.Millisecond
+	ceilingTime  = 80 * time.Millisecond // of products
+	movingTime   = 40 * time.Millisecond // of each kind of moving data
 	longEnough   = 10 * time.Millisecond
 	smallestSize = 8 // times smaller than the largest is where sizes begin
 
@@ -38,7 +39,7 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 		if !slices.Contains(d.Info().DTypes, t) {
 			continue
 		}
-		sizes, err := ratesOf(ctx, productSize, func(n int) (func(), float64) {
+		sizes, err := ratesOf(ctx, productSize, ceilingTime, func(n int) (func(), float64) {
 			a := ramp(n*n).Mul(1.0/float64(n*n)).Reshape(n, n).Cast(t).Eval()
 			return func() { a.MatMul(a).Eval() }, 2 * float64(n) * float64(n) * float64(n)
 		})
@@ -50,15 +51,17 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 		doubts = append(doubts, unsteady(t.String(), sizes[len(sizes)-1]))
 	}
 	for _, l := range levels(machine.Caches()) {
+		var fastest []float64 // rates of the kind that reaches the highest
 		for _, kind := range moving {
-			sizes, err := ratesOf(ctx, int(l.Size/4), kind)
+			sizes, err := ratesOf(ctx, int(l.Size/4), movingTime, kind)
 			if err != nil {
 				return Ceilings{}, err
 			}
-			rates := sizes[len(sizes)-1]
-			l.Rate = max(l.Rate, slices.Max(rates))
-			doubts = append(doubts, unsteady(l.Name, rates))
+			if rates := sizes[len(sizes)-1]; slices.Max(rates) > l.Rate {
+				l.Rate, fastest = slices.Max(rates), rates
+			}
 		}
+		doubts = append(doubts, unsteady(l.Name, fastest))
 		c.Memory = append(c.Memory, l)
 	}
 	// What was measured with is large: it must not count as the session's.
@@ -75,8 +78,8 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 	return c, nil
 }
 
-// moving are works that little but memory limits, on about n numbers: reading alone, and reading two and
-// writing one, which a cache may do faster.
+// moving are works that little but memory limits, on about n numbers: reading, in a sum and in a product with
+// one row, and reading and writing in several proportions, which a cache may do faster.
 var moving = []func(n int) (work func(), bytes float64){
 	func(n int) (func(), float64) {
 		x := ramp(n)
@@ -87,17 +90,29 @@ var moving = []func(n int) (work func(), bytes float64){
 		x, y := ramp(n), ramp(n)
 		return func() { tensor.Free(x.Mul(y).Eval()) }, 12 * float64(n)
 	},
+	func(n int) (func(), float64) {
+		n = max(1, n/2)
+		x := ramp(n)
+		return func() { tensor.Free(x.Neg().Eval()) }, 8 * float64(n)
+	},
+	func(n int) (func(), float64) {
+		const columns = 64
+		rows := max(1, n/columns)
+		x, w := ramp(rows).Reshape(1, rows), ramp(rows*columns).Reshape(rows, columns)
+		return func() { tensor.Free(x.MatMul(w).Eval()) }, 4 * float64(rows*columns+rows+columns)
+	},
 }
 
 // levels are the sizes of data for which reading is measured: half of each cache, because something else is
 // always in it, and more than the last one holds.
-func levels(caches []int64) (list []Level) {
+func levels(caches []machine.Cache) (list []Level) {
 	if len(caches) == 0 {
-		caches = []int64{32 << 10, 512 << 10}
+		caches = []machine.Cache{{Size: 32 << 10, Sharing: 1}, {Size: 512 << 10, Sharing: 1}}
 	}
-	for i, size := range caches {
-		if size/2 < largestData {
-			list = append(list, Level{Name: fmt.Sprintf("L%d", i+1), Size: size / 2})
+	for i, c := range caches {
+		if c.Size/2 < largestData {
+			many := max(1, runtime.NumCPU()/max(1, c.Sharing))
+			list = append(list, Level{Name: fmt.Sprintf("L%d", i+1), Size: c.Size / 2, Holds: int64(many) * c.Size})
 		}
 	}
 	// A last cache that holds all that is measured is this machine's memory, as far as anybody can see.
@@ -127,14 +142,14 @@ func try(ctx context.Context, f func()) error {
 
 // ratesOf returns the rates of work of several sizes, the largest last: several rates of the largest that the
 // device does in reasonable time, one of each smaller. Make returns the work of a size and its amount.
-func ratesOf(ctx context.Context, largest int, make func(n int) (func(), float64)) (sizes [][]float64, err error) {
+func ratesOf(ctx context.Context, largest int, long time.Duration, make func(n int) (func(), float64)) (sizes [][]float64, err error) {
 	err = try(ctx, func() {
 		for n := max(1, largest/smallestSize); n <= largest; n *= 2 {
 			work, amount := make(n)
 			work() // builds the plan and fetches the data
 			var rates []float64
 			took := time.Duration(0)
-			for spent := time.Duration(0); spent < ceilingTime && ctx.Err() == nil; spent += took {
+			for spent := time.Duration(0); spent < long && ctx.Err() == nil; spent += took {
 				start := time.Now()
 				work()
 				took = time.Since(start)

@@ -25,7 +25,7 @@ func (c *deviceClock) Evict() {
 	c.evicting.Do(func() {
 		size := int64(fewCaches)
 		if caches := machine.Caches(); len(caches) > 0 {
-			size = min(mostEvicting, 2*caches[len(caches)-1])
+			size = min(mostEvicting, 2*caches[len(caches)-1].Size)
 		}
 		c.evicting.memory = make([]byte, size)
 	})

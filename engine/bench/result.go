@@ -54,6 +54,8 @@ type Tally struct {
 	Refused  string     // why a time of this run would not be one of its work: nothing was launched for what it made
 	Shapes   []string   // element types and shapes of its values: "f32[2 3]"
 	Results  []any      `json:"-"` // the values; they are compared with those of the first case, and then let go
+
+	Working map[int64]int `json:"-"` // launches by the bytes that each works on; nil: all bytes are those of one
 }
 
 // Comparison is what Compare measured: one line for each case, in their order. The first case is what the

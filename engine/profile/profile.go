@@ -47,6 +47,7 @@ type Recording struct {
 	PlansBuilt  int
 	PlansReused int
 	Merged      []Merged
+	Working     map[int64]int `json:"-"` // launches by the bytes that each works on
 	DType       dtype.Type    // in which arithmetic was done: of several the narrowest; Invalid: there was none
 	Wall        time.Duration // that the function took
 	Trace       *Trace        `json:",omitempty"` // nil unless each launch was kept: see RecordTraced
@@ -81,7 +82,7 @@ func Total() int64 { return events.Total() }
 
 // collect gathers what was counted by kernel.
 func collect(c events.Counts) *Recording {
-	r := &Recording{Copies: c.Copies, CopiedBytes: c.CopiedBytes}
+	r := &Recording{Copies: c.Copies, CopiedBytes: c.CopiedBytes, Working: map[int64]int{}}
 	kernels, merged := map[string]int{}, map[string]int{}
 	for _, runs := range c.Runs {
 		r.PlansBuilt += runs.Built
@@ -91,6 +92,7 @@ func collect(c events.Counts) *Recording {
 			k := &r.Kernels[placeOf(kernels, l.Kernel, &r.Kernels)]
 			k.Name = l.Kernel
 			k.Launches += runs.Count
+			r.Working[l.Bytes] += runs.Count
 			k.Bytes += int64(runs.Count) * l.Bytes
 			k.Flops += int64(runs.Count) * l.Flops
 			if t := typeOf(l); l.Flops > 0 && t.Float() && (r.DType == dtype.Invalid || t.Size() < r.DType.Size()) {

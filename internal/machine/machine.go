@@ -17,11 +17,16 @@ var model = sync.OnceValue(cpuModel)
 // CPU returns the name of the processor's model, "" if it is not known.
 func CPU() string { return model() }
 
-var caches = sync.OnceValue(cacheSizes)
+var caches = sync.OnceValue(cachesHere)
 
-// Caches returns the sizes in bytes of the processor's data caches, from the first level on. It is empty
-// if they are not known.
-func Caches() []int64 { return caches() }
+// A Cache is a processor's data cache of some level.
+type Cache struct {
+	Size    int64 // bytes
+	Sharing int   // processors that share it, 1 if that is not known
+}
+
+// Caches returns a processor's data caches, from the first level on. It is empty if they are not known.
+func Caches() []Cache { return caches() }
 
 // Load returns the number of threads of all processes that were ready to run, averaged over the last
 // minute. It is negative if that is not known.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/binary"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,16 +12,23 @@ func cpuModel() string {
 	return name
 }
 
-func cacheSizes() (sizes []int64) {
-	for _, names := range [][]string{{"hw.perflevel0.l1dcachesize", "hw.l1dcachesize"}, {"hw.perflevel0.l2cachesize", "hw.l2cachesize"}, {"hw.l3cachesize"}} {
+func cachesHere() (list []Cache) {
+	for level, names := range [][]string{{"hw.perflevel0.l1dcachesize", "hw.l1dcachesize"}, {"hw.perflevel0.l2cachesize", "hw.l2cachesize"}, {"hw.l3cachesize"}} {
 		for _, name := range names {
 			if n, err := unix.SysctlUint64(name); err == nil && n > 0 {
-				sizes = append(sizes, int64(n))
+				sharing := 1
+				if n, err := unix.SysctlUint32("hw.perflevel0.cpusperl2"); err == nil && level == 1 {
+					sharing = max(1, int(n))
+				}
+				if level == 2 {
+					sharing = runtime.NumCPU()
+				}
+				list = append(list, Cache{int64(n), sharing})
 				break
 			}
 		}
 	}
-	return sizes
+	return list
 }
 
 // load reads struct loadavg: three numbers of 32 bits and, after a gap, the scale that they are multiplied

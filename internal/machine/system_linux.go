@@ -15,7 +15,7 @@ import (
 // The functions of this file read the files of root "/"; tests give another one.
 
 func cpuModel() string    { return modelIn(os.DirFS("/")) }
-func cacheSizes() []int64 { return cachesIn(os.DirFS("/")) }
+func cachesHere() []Cache { return cachesIn(os.DirFS("/")) }
 func load() float64       { return loadIn(os.DirFS("/")) }
 func megahertz() float64  { return megahertzIn(os.DirFS("/")) }
 func power() string       { return powerIn(os.DirFS("/")) }
@@ -60,7 +60,7 @@ func modelIn(root fs.FS) string {
 	return ""
 }
 
-func cachesIn(root fs.FS) (sizes []int64) {
+func cachesIn(root fs.FS) (list []Cache) {
 	const dir = "sys/devices/system/cpu/cpu0/cache"
 	entries, _ := fs.ReadDir(root, dir)
 	for level := 1; level <= 4; level++ {
@@ -73,12 +73,29 @@ func cachesIn(root fs.FS) (sizes []int64) {
 			n, err := strconv.ParseInt(strings.TrimRight(size, "KMG"), 10, 64)
 			if err == nil && n > 0 {
 				shift := map[byte]uint{'K': 10, 'M': 20, 'G': 30}[size[len(size)-1]]
-				sizes = append(sizes, n<<shift)
+				list = append(list, Cache{n << shift, max(1, countList(word(root, at+"/shared_cpu_list")))})
 				break
 			}
 		}
 	}
-	return sizes
+	return list
+}
+
+// countList counts what a list such as "0-3,8" has.
+func countList(text string) (n int) {
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err != nil || err2 != nil || last < first {
+			return 0
+		}
+		n += last - first + 1
+	}
+	return n
 }
 
 func loadIn(root fs.FS) float64 {

@@ -31,9 +31,9 @@ func TestCaches(t *testing.T) {
 	const dir = "sys/devices/system/cpu/cpu0/cache/"
 	root := files(dir+"index0/level", "1\n", dir+"index0/type", "Data\n", dir+"index0/size", "48K\n",
 		dir+"index1/level", "1\n", dir+"index1/type", "Instruction\n", dir+"index1/size", "32K\n",
-		dir+"index2/level", "2\n", dir+"index2/type", "Unified\n", dir+"index2/size", "2M\n")
-	if got := cachesIn(root); !slices.Equal(got, []int64{48 << 10, 2 << 20}) {
-		t.Errorf("got %v, want 48 KiB and 2 MiB", got)
+		dir+"index2/level", "2\n", dir+"index2/type", "Unified\n", dir+"index2/size", "2M\n", dir+"index2/shared_cpu_list", "0-1,8\n")
+	if got := cachesIn(root); !slices.Equal(got, []Cache{{48 << 10, 1}, {2 << 20, 3}}) {
+		t.Errorf("got %v, want 48 KiB, and 2 MiB that three processors share", got)
 	}
 	if got := cachesIn(files()); got != nil {
 		t.Errorf("without any: got %v", got)

@@ -8,7 +8,7 @@ import (
 )
 
 func cpuModel() string    { return os.Getenv("PROCESSOR_IDENTIFIER") } // Windows sets it
-func cacheSizes() []int64 { return nil }
+func cachesHere() []Cache { return nil }
 func load() float64       { return -1 }
 func megahertz() float64  { return 0 }
 func power() string       { return "" }
