@@ -12,6 +12,7 @@ package scope
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -50,11 +51,22 @@ func Within(ctx context.Context, f func()) {
 	g := goroutine.Current()
 	outer := get(g)
 	defer set(g, outer)
-	if outer != nil && ctx.Value(self) != outer {
-		ctx = &nested{ctx, outer}
-	}
-	set(g, ctx)
+	set(g, within(ctx, outer))
 	f()
+}
+
+// within is the context of a scope that is entered in another one, or in none.
+func within(ctx, outer context.Context) context.Context {
+	own := ctx.Value(self)
+	switch {
+	case own == ctx && (outer == nil || outer == ctx):
+		return ctx
+	case own != nil && own == outer: // what was made from outer has its settings
+		return &scoped{Context: ctx}
+	case outer == nil && ctx == context.Background(): // nothing is known of the goroutine
+		return ctx
+	}
+	return &scoped{Context: ctx, outer: outer}
 }
 
 func shard(g uintptr) int { return int((g>>7 ^ g>>13) % shards) }
@@ -87,23 +99,54 @@ func set(g uintptr, ctx context.Context) {
 	}
 }
 
-// nested is the context of a scope within another one.
-type nested struct {
+// scoped is the context of a scope. It remembers the settings that were asked for, because each launch and
+// each node ask for some, and the chain of contexts that a session makes is long.
+type scoped struct {
 	context.Context
-	outer context.Context
+	outer context.Context // of the scope around it, or nil
+	known atomic.Pointer[[]setting]
 }
 
-// self finds a nested context itself, so that one that was made from it is not looked through twice.
+// A setting is what a context has under a key: nil if it has nothing.
+type setting struct {
+	key   *Key
+	value any
+}
+
+// self finds the context of a scope itself, so that one that was made from it is not looked through twice.
 var self = &Key{"self"}
 
 // Value returns what the context has under key, or a setting of the scope around it.
-func (n *nested) Value(key any) any {
-	if key == self {
-		return n
+func (s *scoped) Value(key any) any {
+	k, ok := key.(*Key)
+	switch {
+	case !ok:
+		return s.Context.Value(key)
+	case k == self:
+		return s
 	}
-	v := n.Context.Value(key)
-	if _, setting := key.(*Key); v == nil && setting {
-		return n.outer.Value(key)
+	known := s.known.Load()
+	if known != nil {
+		for i := range *known {
+			if one := &(*known)[i]; one.key == k {
+				return one.value
+			}
+		}
 	}
+	v := s.Context.Value(key)
+	if v == nil && s.outer != nil {
+		v = s.outer.Value(key)
+	}
+	s.remember(known, setting{k, v})
 	return v
+}
+
+// remember adds a setting to those that are known, unless another goroutine has added one meanwhile.
+func (s *scoped) remember(known *[]setting, one setting) {
+	var list []setting
+	if known != nil {
+		list = slices.Clip(*known)
+	}
+	list = append(list, one)
+	s.known.CompareAndSwap(known, &list)
 }

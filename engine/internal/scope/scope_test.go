@@ -90,6 +90,47 @@ func TestSideBySide(t *testing.T) {
 	all.Wait()
 }
 
+// asked counts how often a context is asked for a setting.
+type asked struct {
+	context.Context
+	times map[any]int
+}
+
+func (a asked) Value(key any) any {
+	a.times[key]++
+	return a.Context.Value(key)
+}
+
+// TestRemembered asks often for settings that a scope has, that the scope around it has, and that nobody has:
+// the contexts are asked once.
+func TestRemembered(t *testing.T) {
+	outer, inner := asked{with(fruit, "apple"), map[any]int{}}, asked{with(herb, "dill"), map[any]int{}}
+	bark := &Key{"bark"}
+	Within(outer, func() {
+		Within(inner, func() {
+			for range 10 {
+				ctx := Context()
+				if a, b, c := ctx.Value(fruit), ctx.Value(herb), ctx.Value(bark); a != "apple" || b != "dill" || c != nil {
+					t.Fatalf("got %v, %v and %v, want apple, dill and nothing", a, b, c)
+				}
+			}
+			Within(context.WithValue(Context(), fruit, "plum"), func() { // what was made from a scope's context
+				if a, b := Context().Value(fruit), Context().Value(herb); a != "plum" || b != "dill" {
+					t.Errorf("got %v and %v, want plum and dill", a, b)
+				}
+			})
+		})
+	})
+	for _, key := range []*Key{fruit, herb, bark} {
+		if n := inner.times[key]; n != 1 {
+			t.Errorf("the inner context was asked for %s %d times, want once", key.Name, n)
+		}
+	}
+	if outer.times[fruit] != 1 || outer.times[herb] != 0 || outer.times[bark] != 1 {
+		t.Errorf("the outer context was asked %v times, want once for what the inner one lacks", outer.times)
+	}
+}
+
 func BenchmarkContext(b *testing.B) {
 	Within(context.Background(), func() {
 		for b.Loop() {
