@@ -26,6 +26,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	_ "github.com/mcs-notebook/mcs/engine/internal/backend/all" // the backends register themselves
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // A Device is where tensors live and where their kernels run. Two Devices are equal when they are the same
@@ -62,7 +63,8 @@ func (d Device) Info() Info {
 	return Info{Name: d.dev.String(), Detail: i.Detail, DTypes: i.DTypes, Threads: i.Threads, Memory: i.Memory}
 }
 
-// Sync waits until everything that was started on the device is done.
+// Sync waits until everything that was started on the device is done, as long as the caller's context allows
+// (tensor.Within). It returns the errors that the device found late and of which nobody was told yet.
 func (d Device) Sync() error {
 	if d.dev == nil {
 		return nil
@@ -70,7 +72,7 @@ func (d Device) Sync() error {
 	if err := d.dev.Err(); err != nil {
 		return err
 	}
-	return d.dev.Seen(d.dev.Backend().Sync())
+	return d.dev.Sync(scope.Context())
 }
 
 // Memory is how a device's memory is used, in bytes.

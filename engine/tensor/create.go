@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // leafOn copies little-endian elements to a device.
@@ -262,12 +263,12 @@ func hostBytes(n *ir.Node) []byte {
 	}
 	dev := n.Dev.(*backend.Device)
 	if l.IsContiguous() {
-		check("read", dev.Download(out, n.Value().Buf, l.Offset*size))
+		check("read", dev.Download(scope.Context(), out, n.Value(), l.Offset*size))
 		return out
 	}
 	first, last := span(l)
 	raw := make([]byte, (last-first+1)*size)
-	check("read", dev.Download(raw, n.Value().Buf, first*size))
+	check("read", dev.Download(scope.Context(), raw, n.Value(), first*size))
 	at, i := make([]int, len(l.Shape)), 0
 	pos := l.Offset - first
 	for {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 const (
@@ -179,7 +180,7 @@ func (r *reader) run(pos, stride, k int) {
 	}
 	first, last := min(pos, pos+(k-1)*stride), max(pos, pos+(k-1)*stride)
 	raw := make([]byte, (last-first+1)*size)
-	check("read", r.n.Dev.(*backend.Device).Download(raw, r.n.Value().Buf, first*size))
+	check("read", r.n.Dev.(*backend.Device).Download(scope.Context(), raw, r.n.Value(), first*size))
 	for i := range k {
 		at := (pos + i*stride - first) * size
 		r.out = append(r.out, raw[at:at+size]...)

@@ -172,7 +172,7 @@ func sameBytes(x, y *ir.Data) bool {
 		to []byte
 		of *ir.Data
 	}{{a, x}, {b, y}} {
-		check("compile", d.of.Buf.(*backend.Block).Device().Download(d.to, d.of.Buf, 0))
+		check("compile", d.of.Buf.(*backend.Block).Device().Download(scope.Context(), d.to, d.of, 0))
 	}
 	return bytes.Equal(a, b)
 }

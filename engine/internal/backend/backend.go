@@ -1,7 +1,8 @@
 // Package backend is the border between what is computed and where.
 //
 // Above it, package plan turns a graph into groups and an order; below it, a backend turns a [Group] into a
-// [Kernel] once, and then runs lists of commands. A backend never sees the graph, a tensor or a gradient;
+// [Kernel] once, loads a [Program] of such kernels, and runs it with one table of memory and numbers after the
+// other. A backend never sees the graph, a tensor or a gradient;
 // nothing above the border knows a backend by name. The reference backend (ref) is slow, exact and obvious;
 // every other one is held against it by package backendtest.
 package backend
@@ -16,29 +17,52 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A Backend runs kernels on one device. All methods may be called by several goroutines; the commands of one
-// Submit run one after the other; those of several Submits may take turns or run side by side.
+// A Backend runs kernels on one device. All methods may be called by several goroutines.
+//
+// A device works in one order: what is asked of it after another call has returned happens after what that
+// call asked for, whether or not the device has come to that. So memory that one run has read may be given to
+// the next at once. Only calls that overlap in time may take turns or run side by side.
+//
+// Results depend on nothing but the program and what is in its table: not on timing, on the number of threads,
+// or on whether a program is loaded again or replayed in a cheaper way. So no sum is made in an order that
+// chance decides (no atomic addition of floats), and no algorithm is chosen by a stopwatch.
 type Backend interface {
-	// Info says what the device is and can do.
+	// Info says what the device is and can do. It is the same in each call.
 	Info() Info
-	// Alloc returns uninitialised memory, aligned to 64 bytes. When there is not enough it returns an
-	// *OutOfMemory.
+	// Alloc returns uninitialised memory of exactly so many bytes, aligned to 64 bytes. When there is not
+	// enough it returns an *OutOfMemory.
 	Alloc(bytes int) (ir.Buffer, error)
-	// Free gives memory back. It may be called from a cleanup, so it must not block or call into a driver.
+	// Free gives memory back once all work is done that was asked for before. Any goroutine may call it, a
+	// timer's or a cleanup's too, so it neither waits nor fails.
 	Free(b ir.Buffer)
-	// Upload and Download copy between host bytes (little endian) and memory. They wait for submitted work.
+	// Upload copies host bytes (little endian) to memory. The copy comes after the runs that were asked for
+	// before, and before later ones; src may be used again when Upload returns.
 	Upload(dst ir.Buffer, offset int, src []byte) error
-	Download(dst []byte, src ir.Buffer, offset int) error
-	// Compile makes a kernel for a group. Package plan calls it once for each distinct group and keeps the
-	// kernel.
+	// Download copies memory to host bytes. It waits for the work that writes src, but not when ctx is done:
+	// then it returns the context's cause, and what is in dst is undefined.
+	Download(ctx context.Context, dst []byte, src ir.Buffer, offset int) error
+	// Compile makes a kernel of a group. Calls for several groups may run in parallel. Package plan calls it
+	// once for each distinct group, and keeps the kernel; that groups which differ in shapes alone share a text
+	// is the backend's own business.
 	Compile(g *Group) (Kernel, error)
-	// Submit runs the commands in order; it may return before they are done. When times is not nil it has a
-	// place for each command: the backend then runs them one at a time, synchronised, and stores how long
-	// each one took on the device. Between commands, and inside long ones, it looks at ctx and returns its
-	// cause when it is done; the outputs of an interrupted list are undefined.
-	Submit(ctx context.Context, cmds []Cmd, times []time.Duration) error
-	// Sync waits for everything that was submitted.
-	Sync() error
+	// Load prepares a program to be run often. Package plan calls it once for each plan. This is the place for
+	// tables of arguments and for graphs that are replayed.
+	Load(p *Program) (Loaded, error)
+	// Run runs a program with the memory and the numbers of a table, which is the caller's again when Run
+	// returns. It may return before the work is done, having called t.Later; it waits while too much work (some
+	// 100 ms) is under way. When times is not nil it has a place for each launch: the backend then runs them one
+	// at a time, synchronised, and stores how long each one took on the device.
+	//
+	// Between launches, and inside long ones, a backend looks at ctx until it comes to Program.Commit, and
+	// returns the context's cause when it is done; what the program writes is then undefined, but for what the
+	// launches from Commit on would write, which is as it was.
+	//
+	// An error that the data cause (an index out of range) is returned by Run or, when the device finds it
+	// later, given to the Outcome; the text is the same. Either way no launch from Commit on takes effect.
+	Run(ctx context.Context, p Loaded, t *Table, times []time.Duration) error
+	// Sync waits until all that was asked for is done and each Outcome is known, or ctx is done. It returns an
+	// error if the device is lost, or the context's cause.
+	Sync(ctx context.Context) error
 }
 
 // A CollectedAllocator is a Backend that has memory which Go's collector frees. Small blocks are taken from
@@ -56,31 +80,27 @@ type Info struct {
 	DTypes  []dtype.Type
 	Threads int
 	Memory  int64 // bytes that the device has, 0 if unknown
+	Hints   Hints
 }
 
 // A Kernel is a compiled group; opaque above the border.
 type Kernel interface {
-	// Name is what the profile counts launches by.
+	// Name is what the profile shows.
 	Name() string
+	// Launches is how many launches the device makes for it: more than one where the group is computed in
+	// phases, or partly by a library.
+	Launches() int
+	// Scratch is how many bytes of memory the kernel needs beside its inputs and outputs while it runs.
+	Scratch() int
+	// Close lets go of what the kernel has on the device. It is called once, when no program has the kernel any
+	// more; as with Free, any goroutine may do that while earlier runs are under way.
+	Close()
 }
 
 // A SourceKernel is a Kernel that can show what runs, as the text or assembly of the device.
 type SourceKernel interface {
 	Kernel
 	Source() string
-}
-
-// A Cmd is one launch.
-type Cmd struct {
-	Kernel  Kernel
-	Bufs    []Slice     // inputs and outputs, by Input.Buf and Output.Buf
-	Scalars []ir.Scalar // by Input.Scalar
-}
-
-// A Slice is a buffer from a byte offset on.
-type Slice struct {
-	Buf    ir.Buffer
-	Offset int
 }
 
 // A Group is what one launch computes: a small program in single-assignment form, without any view op. It is
@@ -109,7 +129,7 @@ type Slice struct {
 //
 // Every value but a prologue's may be an output. A backend need not compute a result that is neither an
 // output nor an argument of another instruction: the gradient of a frozen weight. It finds an index that is
-// out of range when the group runs; Submit then returns an error.
+// out of range when the group runs: see Backend.Run.
 type Group struct {
 	Name    string
 	Kind    Kind
@@ -118,6 +138,9 @@ type Group struct {
 	Outputs []Output
 	Flops   int64 // what the mathematics needs
 	Bytes   int64 // each input and output once
+	// TF32 allows products and attention of F32 to round their operands to TF32, which has 11 bits of precision.
+	// Their sums stay in F32. A backend may ignore it, as ref and cpu do.
+	TF32 bool
 }
 
 // A Kind says what a group may consist of; see Group.
@@ -140,8 +163,8 @@ func (k Kind) String() string { return kindNames[k] }
 type Input struct {
 	DType  dtype.Type
 	Layout ir.Layout // Shape is the shape that the instructions see; Shape [] for a scalar
-	Buf    int       // index into Cmd.Bufs, or -1 for a scalar
-	Scalar int       // index into Cmd.Scalars when Buf is -1
+	Buf    int       // index into Launch.Bufs, or -1 for a scalar
+	Scalar int       // index into Launch.Scalars when Buf is -1
 }
 
 // An Inst applies an op to earlier values. A scalar or an input with Shape [] (or with length-1 axes in an
@@ -168,13 +191,17 @@ func In(i int) Ref { return Ref{Index: ^i} }
 // Input returns which input r is, or false.
 func (r Ref) Input() (int, bool) { return ^r.Index, r.Index < 0 }
 
-// An Output stores a value, contiguous in C order, in the Cmd's buffer Buf. A scalar fills the output.
+// An Output stores a value in the launch's buffer Buf. A scalar fills the output.
 type Output struct {
 	Value Ref
 	Buf   int
 	DType dtype.Type // equals the value's
 	Shape []int      // that of the instructions, or of the input that is copied
-	Final bool       // no later command of the list reads it
+	Final bool       // no later launch of the program reads it
+	// Stride is nil if the elements lie in C order. Else it has the stride of each axis, in elements: those of
+	// the axes in another order, of which the last one stays the last. Only a device whose Hints say Permuted
+	// gets that.
+	Stride []int
 }
 
 // OutOfMemory says that a device has no room.
@@ -195,7 +222,7 @@ func (e *OutOfMemory) Error() string {
 	return s
 }
 
-// ErrInterrupted is what Submit returns when its context was cancelled without a cause of its own.
+// ErrInterrupted is what Run returns when its context was cancelled without a cause of its own.
 var ErrInterrupted = errors.New("interrupted")
 
 // Interrupted is the error of work that was stopped because ctx is done: the context's cause, or

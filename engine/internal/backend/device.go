@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -19,12 +20,15 @@ type Device struct {
 	planned   atomic.Int64          // bytes of the largest plan that ran
 	live      live
 	lost      atomic.Pointer[error] // why nothing works there any more; nil while it does
+	hints     Hints
+	flight    Flight // of runs that belong to no context
 }
 
 // NewDevice makes a device of a backend. Tests use it for devices of their own; all other code calls Open.
 func NewDevice(name string, b Backend) *Device {
-	d := &Device{name: name, backend: b}
-	d.memory.init(name, b)
+	info := b.Info()
+	d := &Device{name: name, backend: b, hints: info.Hints.filled(info.Memory)}
+	d.memory.init(name, b, d.hints)
 	if c, ok := b.(CollectedAllocator); ok {
 		d.collected = c.AllocCollected
 	}
@@ -70,6 +74,9 @@ func (d *Device) end() error {
 // Public makes of a device what people call it, a device.Device. Package device sets it; the engine cannot
 // make one itself without asking for the device by its name, which is another device once it was lost.
 var Public func(*Device) any
+
+// Hints returns what the planner should know of the device, with each default filled in.
+func (d *Device) Hints() Hints { return d.hints }
 
 // A Block is memory of a device. It is the ir.Buffer of nodes. It counts its holders: nodes whose value it
 // is, and evaluations that use it. When the last holder releases it, the next allocation gets the memory
@@ -176,15 +183,19 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 	return d.Seen(d.backend.Upload(b.raw, offset, src))
 }
 
-// Download copies from a block to host bytes (little endian). It waits for submitted work.
-func (d *Device) Download(dst []byte, src ir.Buffer, offset int) error {
-	b, err := d.own(src)
+// Download copies a value, from a byte offset of its block on, to host bytes (little endian). It waits for the
+// run that writes the value, as long as ctx allows, and returns its error if it failed.
+func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset int) error {
+	b, err := d.own(src.Buf)
 	if err != nil {
 		return err
 	}
 	defer b.Release()
 	defer events.Copying(int64(len(dst)))()
-	return d.Seen(d.backend.Download(dst, b.raw, offset))
+	if err := d.Seen(d.backend.Download(ctx, dst, b.raw, offset)); err != nil {
+		return err
+	}
+	return d.Settle(ctx, src)
 }
 
 // own returns the block that a buffer of the device is, and holds it; the caller releases it.

@@ -17,7 +17,7 @@ import (
 type memory struct {
 	name    string
 	backend Backend
-	cap     int64 // most bytes that are kept
+	hints   Hints
 
 	mu          sync.Mutex
 	lists       map[int][]ir.Buffer // by class size
@@ -35,28 +35,17 @@ type memory struct {
 	}
 }
 
-// After collectAfter bytes were handed out, the device runs the Go collector before it asks the backend for
-// new memory. The collector sees only the small handles of blocks: by itself it would let unused memory pile
-// up. And memory that was used before needs no page faults, which cost a training step more than a
+// After Hints.CollectAfter bytes were handed out, the device runs the Go collector before it asks the backend
+// for new memory. The collector sees only the small handles of blocks: by itself it would let unused memory
+// pile up. And memory that was used before needs no page faults, which cost a training step more than a
 // collection.
 //
-// collectEarly bytes are enough while collections have taken less than 1/rareness of the time. Then a loop
-// that drops its results works on memory that the caches still hold.
-const (
-	collectAfter = 64 << 20
-	collectEarly = 4 << 20
-	rareness     = 40
-)
+// Hints.CollectEarly bytes are enough while collections have taken less than 1/rareness of the time. Then a
+// loop that drops its results works on memory that the caches still hold.
+const rareness = 40
 
-// idleTime is after how long without use memory is no longer kept.
-const idleTime = 10 * time.Second
-
-func (m *memory) init(name string, b Backend) {
-	m.name, m.backend, m.lists = name, b, map[int][]ir.Buffer{}
-	m.cap = 1 << 30
-	if total := b.Info().Memory; total > 0 {
-		m.cap = total / 4
-	}
+func (m *memory) init(name string, b Backend, h Hints) {
+	m.name, m.backend, m.hints, m.lists = name, b, h, map[int][]ir.Buffer{}
 }
 
 // classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted.
@@ -132,10 +121,10 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 
 // due says whether it is time to ask the collector for blocks that nothing refers to.
 func (m *memory) due() bool {
-	if m.served > max(collectAfter, m.inUse/2) {
+	if m.served > max(m.hints.CollectAfter, m.inUse/2) {
 		return true
 	}
-	return m.served > max(collectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
+	return m.served > max(m.hints.CollectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
 }
 
 func (m *memory) reuse(size int) ir.Buffer {
@@ -172,7 +161,7 @@ func (m *memory) drain() {
 		m.freed.list[i] = nil
 		size := raw.Bytes()
 		m.inUse -= int64(size)
-		if m.kept+int64(size) > m.cap {
+		if m.kept+int64(size) > m.hints.Kept {
 			m.backend.Free(raw)
 			continue
 		}
@@ -180,14 +169,14 @@ func (m *memory) drain() {
 		m.lists[size] = append(m.lists[size], raw)
 	}
 	m.freed.list = m.freed.list[:0]
-	if m.kept > 0 && m.idle == nil {
+	if m.kept > 0 && m.idle == nil && m.hints.Idle > 0 {
 		m.watch(m.taken)
 	}
 }
 
-// watch gives what is kept back when nothing was taken for idleTime. The caller holds m.mu.
+// watch gives what is kept back when nothing was taken for Hints.Idle. The caller holds m.mu.
 func (m *memory) watch(taken uint64) {
-	m.idle = time.AfterFunc(idleTime, func() {
+	m.idle = time.AfterFunc(m.hints.Idle, func() {
 		m.mu.Lock()
 		m.idle = nil
 		now := m.taken
@@ -204,7 +193,7 @@ func (m *memory) watch(taken uint64) {
 // end keeps nothing any more: what comes back later is freed at once.
 func (m *memory) end() {
 	m.mu.Lock()
-	m.cap = 0
+	m.hints.Kept = 0
 	m.mu.Unlock()
 	m.trim(0)
 }

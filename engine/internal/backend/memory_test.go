@@ -34,6 +34,7 @@ func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{}
 		d := NewDevice("counted", c)
+		idleTime := d.Hints().Idle
 		use := func() {
 			raw, err := d.Scratch(1 << 20)
 			if err != nil {

@@ -153,7 +153,7 @@ func TestLostDevice(t *testing.T) {
 		}
 		_, full := old.Alloc(8)
 		for what, err := range map[string]error{
-			"Alloc": full, "Upload": old.Upload(block, 0, nil), "Download": old.Download(nil, block, 0), "Err": old.Err(),
+			"Alloc": full, "Upload": old.Upload(block, 0, nil), "Download": old.Download(t.Context(), nil, &ir.Data{Buf: block}, 0), "Err": old.Err(),
 		} {
 			if err == nil || err.Error() != want || !errors.Is(err, ErrLost) {
 				t.Errorf("%s: %s: got %v, want %s", how, what, err, want)

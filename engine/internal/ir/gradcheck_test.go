@@ -101,7 +101,7 @@ func (l *lab) read(n *ir.Node) []float64 {
 	d := n.Value()
 	raw := make([]byte, d.Buf.Bytes())
 	if len(raw) > 0 {
-		if err := l.dev.Download(raw, d.Buf, 0); err != nil {
+		if err := l.dev.Download(context.Background(), raw, d, 0); err != nil {
 			l.t.Fatal(err)
 		}
 	}

@@ -60,6 +60,13 @@ type Data struct {
 	Buf    Buffer
 	Layout Layout
 	Freed  bool // it must not be read any more: its buffer may be in use again, or gone
+	Run    Run  // what writes it; nil if that is done
+}
+
+// A Run is an evaluation that may still be under way when its values have their places in memory.
+type Run interface {
+	// Err returns the error of a run that is known to have failed: its values mean nothing.
+	Err() error
 }
 
 // A Buffer is memory of a device; only its backend can look inside.

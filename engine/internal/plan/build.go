@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -12,10 +13,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A plan is a list of commands with places to fill in.
+// A plan is a program and what is needed to fill in its table: the leaves come first, then the blocks, then
+// the arena; the numbers are those exprs that differ from run to run.
 type plan struct {
 	dev     *backend.Device
-	cmds    []command
+	program *backend.Program
+	loaded  backend.Loaded
+	groups  []*backend.Group // of the launches
+	single  singles
 	work    *events.Work // what each run counts as
 	from    [][]int32    // the nodes that each launch comes from: places in the walk's Nodes
 	known   atomic.Pointer[knownOrigins]
@@ -23,7 +28,6 @@ type plan struct {
 	blocks  []int    // bytes of the memory that outputs get, each for itself
 	arena   int      // bytes that all values between launches share
 	taken   []taking // the leaf in whose memory each block may lie
-	atOnce  int      // the first of the commands that must all run or none
 	least   int      // bytes of them that live at once at most: no arena could be smaller
 	bytes   int64    // of the blocks and the arena
 	steps   int      // that it took to make the plan
@@ -32,15 +36,7 @@ type plan struct {
 	states  sync.Pool // of *state
 }
 
-// A command is a launch without its memory.
-type command struct {
-	kernel  backend.Kernel
-	group   *backend.Group
-	bufs    []source
-	scalars []int // exprs
-}
-
-// A source says where a command's buffer comes from.
+// A source says where a value lies.
 type source struct {
 	kind  sourceKind
 	index int // of the leaf or the block; byte offset into the arena
@@ -63,19 +59,23 @@ type output struct {
 // maxKernels bounds the kernels kept for groups that come again in other plans.
 const maxKernels = 4096
 
-// build compiles a draft.
+// build compiles a draft and loads its program.
 func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
-	p := &plan{dev: dev, work: &events.Work{Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken, atOnce: d.memory.atOnce}
+	p := &plan{dev: dev, work: &events.Work{Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken}
+	p.program = &backend.Program{Commit: d.memory.atOnce, Scalars: len(d.scalars)}
 	for _, e := range d.launches {
 		kernel, err := all.kernel(dev, e.group)
 		if err != nil {
 			return nil, err
 		}
-		cmd := command{kernel: kernel, group: e.group, scalars: e.scalars}
+		launch := backend.Launch{Kernel: kernel}
 		for _, b := range e.bufs {
-			cmd.bufs = append(cmd.bufs, d.source(b))
+			launch.Bufs = append(launch.Bufs, d.place(d.source(b)))
 		}
-		p.cmds = append(p.cmds, cmd)
+		for _, k := range e.scalars {
+			launch.Scalars = append(launch.Scalars, d.scalars[k].number(k))
+		}
+		p.program.Launches, p.groups = append(p.program.Launches, launch), append(p.groups, e.group)
 		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops, Detail: e.detail(kernel)})
 		p.from = append(p.from, e.sources())
 	}
@@ -91,8 +91,66 @@ func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
 		}
 	}
 	p.arena, p.least, p.steps = d.memory.arena, d.most(d.identity()), d.steps
+	p.program.Bufs = len(d.leaves) + len(p.blocks) + 1
 	p.states.New = func() any { return p.newState() }
-	return p, nil
+	return p, p.load()
+}
+
+// load gives the backend the program. What the backend has of it goes when the collector finds that nobody has
+// the plan.
+func (p *plan) load() (err error) {
+	if p.loaded, err = p.dev.Backend().Load(p.program); err == nil {
+		runtime.AddCleanup(p, backend.Loaded.Close, p.loaded)
+	}
+	return err
+}
+
+// place is where a source stands in the plan's table.
+func (d *draft) place(from source) backend.Place {
+	switch from.kind {
+	case fromLeaf:
+		return backend.Place{Index: from.index}
+	case fromBlock:
+		return backend.Place{Index: len(d.leaves) + from.index}
+	}
+	return backend.Place{Index: len(d.leaves) + len(d.memory.blocks), Offset: from.index}
+}
+
+// number is expr k as the number of a launch.
+func (e *expr) number(k int) backend.Scalar {
+	if e.input == literal {
+		return backend.Scalar{Index: -1, Value: e.value}
+	}
+	return backend.Scalar{Index: k}
+}
+
+// singles are programs of one launch each of a plan, with the plan's table, for runs that look at every result.
+type singles struct {
+	once   sync.Once
+	loaded []backend.Loaded
+	err    error
+}
+
+// one returns the program of launch i alone.
+func (p *plan) one(i int) (backend.Loaded, error) {
+	s := &p.single
+	s.once.Do(func() {
+		for i := range p.program.Launches {
+			alone := *p.program
+			alone.Launches, alone.Commit = p.program.Launches[i:i+1], 1
+			loaded, err := p.dev.Backend().Load(&alone)
+			if err != nil {
+				s.err = err
+				return
+			}
+			s.loaded = append(s.loaded, loaded)
+			runtime.AddCleanup(p, backend.Loaded.Close, loaded)
+		}
+	})
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.loaded[i], nil
 }
 
 // kernel returns the compiled group, perhaps from another plan.
@@ -145,10 +203,14 @@ func groupKey(g *backend.Group) string {
 	for _, o := range g.Outputs {
 		b = append(b, byte(o.DType))
 		b = appendInts(b, o.Shape)
+		b = appendInts(b, o.Stride)
 		b = appendInts(b, []int{o.Value.Index, o.Value.Result, o.Buf})
 		if o.Final {
 			b = append(b, 1)
 		}
+	}
+	if g.TF32 {
+		b = append(b, 1)
 	}
 	return string(b)
 }

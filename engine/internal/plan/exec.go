@@ -13,39 +13,19 @@ import (
 
 // A state is what one run of a plan fills in; it is kept and used again.
 type state struct {
-	cmds    []backend.Cmd
-	slices  []backend.Slice // of all commands, one after the other
-	scalars []ir.Scalar     // likewise
-	values  []ir.Scalar     // of the exprs
-	blocks  []*backend.Block
-	takes   []bool // which of them lie in a leaf's memory
-	arena   ir.Buffer
-	times   []time.Duration
+	table  backend.Table // its numbers are the values of the exprs
+	blocks []*backend.Block
+	takes  []bool // which of them lie in a leaf's memory
+	arena  ir.Buffer
+	times  []time.Duration
 }
 
 func (p *plan) newState() *state {
-	s := &state{
-		cmds: make([]backend.Cmd, len(p.cmds)), values: make([]ir.Scalar, len(p.scalars)),
-		blocks: make([]*backend.Block, len(p.blocks)), takes: make([]bool, len(p.blocks)), times: make([]time.Duration, len(p.cmds)),
+	return &state{
+		table:  backend.Table{Bufs: make([]ir.Buffer, p.program.Bufs), Scalars: make([]ir.Scalar, len(p.scalars))},
+		blocks: make([]*backend.Block, len(p.blocks)), takes: make([]bool, len(p.blocks)),
+		times: make([]time.Duration, len(p.program.Launches)),
 	}
-	bufs, scalars := 0, 0
-	for i := range p.cmds {
-		bufs += len(p.cmds[i].bufs)
-		scalars += len(p.cmds[i].scalars)
-	}
-	s.slices, s.scalars = make([]backend.Slice, bufs), make([]ir.Scalar, scalars)
-	bufs, scalars = 0, 0
-	for i := range p.cmds {
-		c := &p.cmds[i]
-		s.cmds[i] = backend.Cmd{
-			Kernel:  c.kernel,
-			Bufs:    s.slices[bufs : bufs+len(c.bufs)],
-			Scalars: s.scalars[scalars : scalars+len(c.scalars)],
-		}
-		bufs += len(c.bufs)
-		scalars += len(c.scalars)
-	}
-	return s
 }
 
 // inputs are the leaves and numbers that a plan is run with.
@@ -93,6 +73,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if err != nil {
 		return err
 	}
+	p.flies(ctx, s, in)
 	records.Ran(p.work, times, reused)
 	if records.Tracing() {
 		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Submitted: submitted, Ended: time.Now(), Reused: reused, Stack: ir.Stack(),
@@ -105,32 +86,32 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	return unsound
 }
 
-// submit runs the commands. Those that change leaves and what comes after them are not stopped: a training
-// step is made or not made, never half. Unsound is an error about their results, which are there all the
-// same.
+// submit runs the program. The launches that change leaves and what comes after them are not stopped: a
+// training step is made or not made, never half. Unsound is an error about their results, which are there all
+// the same.
 func (p *plan) submit(ctx context.Context, s *state, in *inputs, times []time.Duration) (unsound, err error) {
 	if guarded(ctx) {
-		return p.submitGuarded(ctx, s, in, func(ctx context.Context, i int) error { return p.submitPart(ctx, s, times, i, i+1) })
+		return p.submitGuarded(ctx, s, in, times)
 	}
-	return nil, p.submitAll(ctx, s, times)
+	return nil, p.dev.Seen(p.dev.Backend().Run(ctx, p.loaded, &s.table, times))
 }
 
-func (p *plan) submitAll(ctx context.Context, s *state, times []time.Duration) error {
-	if err := p.submitPart(ctx, s, times, 0, p.atOnce); err != nil || p.atOnce == len(s.cmds) {
-		return err
+// flies notes a run that is under way, or that reads what such a run writes.
+func (p *plan) flies(ctx context.Context, s *state, in *inputs) {
+	o := s.table.Outcome()
+	for _, d := range in.leaves {
+		if d.Run == nil {
+			continue
+		}
+		if o == nil {
+			o = s.table.Later()
+			o.Finish(nil)
+		}
+		o.After(d.Run.(*backend.Outcome))
 	}
-	return p.submitPart(context.WithoutCancel(ctx), s, times, p.atOnce, len(s.cmds))
-}
-
-// submitPart runs some of the commands.
-func (p *plan) submitPart(ctx context.Context, s *state, times []time.Duration, from, to int) error {
-	if from == to {
-		return nil
+	if o != nil {
+		p.dev.Flies(ctx, o)
 	}
-	if times != nil {
-		times = times[from:to]
-	}
-	return p.dev.Backend().Submit(ctx, s.cmds[from:to], times)
 }
 
 // hold keeps the memory of the leaves from being given back while a plan runs, and release ends that.
@@ -142,6 +123,12 @@ func (in *inputs) hold() error {
 			}
 			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
 		}
+		if d.Run != nil && d.Run.Err() != nil {
+			for _, d := range in.leaves[:i+1] {
+				d.Buf.(*backend.Block).Release()
+			}
+			return d.Run.Err()
+		}
 	}
 	return nil
 }
@@ -152,7 +139,7 @@ func (in *inputs) release() {
 	}
 }
 
-// bind allocates memory and fills the commands in.
+// bind allocates memory and fills the table in.
 func (p *plan) bind(s *state, in *inputs) error {
 	p.dev.Running(p.bytes)
 	p.look(s, in)
@@ -174,45 +161,38 @@ func (p *plan) bind(s *state, in *inputs) error {
 			return err
 		}
 	}
-	evalScalars(p.scalars, in.consts, s.values)
-	n, k := 0, 0
-	for i := range p.cmds {
-		for _, from := range p.cmds[i].bufs {
-			s.slices[n] = p.slice(s, in, from)
-			n++
-		}
-		for _, e := range p.cmds[i].scalars {
-			s.scalars[k] = s.values[e]
-			k++
-		}
+	evalScalars(p.scalars, in.consts, s.table.Scalars)
+	bufs := s.table.Bufs
+	for i, d := range in.leaves {
+		bufs[i] = d.Buf.(*backend.Block).Raw()
 	}
+	bufs = bufs[len(in.leaves):]
+	for i, b := range s.blocks {
+		bufs[i] = b.Raw()
+	}
+	bufs[len(s.blocks)] = s.arena
 	return nil
-}
-
-func (p *plan) slice(s *state, in *inputs, from source) backend.Slice {
-	switch from.kind {
-	case fromLeaf:
-		return backend.Slice{Buf: in.leaves[from.index].Buf.(*backend.Block).Raw()}
-	case fromBlock:
-		return backend.Slice{Buf: s.blocks[from.index].Raw()}
-	}
-	return backend.Slice{Buf: s.arena, Offset: from.index}
 }
 
 // data is the value of output i.
 func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 	o := &p.outs[i]
 	var b *backend.Block
+	var run ir.Run
 	if o.source.kind == fromLeaf {
-		b = in.leaves[o.source.index].Buf.(*backend.Block)
+		leaf := in.leaves[o.source.index]
+		b, run = leaf.Buf.(*backend.Block), leaf.Run
 	} else {
 		b = s.blocks[o.source.index]
+		if outcome := s.table.Outcome(); outcome != nil {
+			run = outcome
+		}
 	}
-	if in.keep != nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b {
-		return in.leaves[in.keep[i]]
+	if in.keep != nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b && (run == nil || p.taken[o.source.index].whole) {
+		return in.leaves[in.keep[i]] // which is as it was if the run fails
 	}
 	b.Hold()
-	return &ir.Data{Buf: b, Layout: o.layout}
+	return &ir.Data{Buf: b, Layout: o.layout, Run: run}
 }
 
 // release takes the state back, and lets go of all memory. Outputs that became values have holders of their
@@ -228,6 +208,7 @@ func (p *plan) release(s *state) {
 		}
 	}
 	clear(s.blocks)
-	clear(s.slices)
+	clear(s.table.Bufs)
+	s.table.Reset()
 	p.states.Put(s)
 }

@@ -12,7 +12,7 @@ func NeedsOf(d *backend.Device) (list []Needs) {
 	defer cache.Unlock()
 	if all := cache.devices[d]; all != nil {
 		for _, p := range all.byKey {
-			n := Needs{Arena: p.arena, Least: p.least, Launches: len(p.cmds), Steps: p.steps}
+			n := Needs{Arena: p.arena, Least: p.least, Launches: len(p.groups), Steps: p.steps}
 			for _, b := range p.blocks {
 				n.Outputs += b
 			}

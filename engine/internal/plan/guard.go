@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -31,18 +32,18 @@ func guarded(ctx context.Context) bool {
 
 // submitGuarded is submit that looks at each result. Launches that must all run or none do all run: then the
 // error says so afterwards, and what was made is valid.
-func (p *plan) submitGuarded(ctx context.Context, s *state, in *inputs, runs func(ctx context.Context, i int) error) (found, err error) {
-	for i := range s.cmds {
-		if i == p.atOnce {
+func (p *plan) submitGuarded(ctx context.Context, s *state, in *inputs, times []time.Duration) (found, err error) {
+	for i := range p.groups {
+		if i == p.program.Commit {
 			ctx = context.WithoutCancel(ctx)
 		}
-		if err := runs(ctx, i); err != nil {
+		if err := p.runOne(ctx, s, times, i); err != nil {
 			return nil, err
 		}
 		if found != nil {
 			continue
 		}
-		bad, err := p.unsound(s, i)
+		bad, err := p.unsound(ctx, s, i)
 		if err != nil {
 			return nil, err
 		}
@@ -50,11 +51,28 @@ func (p *plan) submitGuarded(ctx context.Context, s *state, in *inputs, runs fun
 			continue
 		}
 		found = p.diagnose(ctx, s, in, i, bad)
-		if i < p.atOnce {
+		if i < p.program.Commit {
 			return nil, found
 		}
 	}
 	return found, nil
+}
+
+// runOne runs launch i and waits for it.
+func (p *plan) runOne(ctx context.Context, s *state, times []time.Duration, i int) error {
+	loaded, err := p.one(i)
+	if err != nil {
+		return err
+	}
+	if times != nil {
+		times = times[i : i+1]
+	}
+	s.table.Reset()
+	if err := p.dev.Seen(p.dev.Backend().Run(ctx, loaded, &s.table, times)); err != nil {
+		return err
+	}
+	defer s.table.Reset()
+	return p.dev.Settle(ctx, &ir.Data{Run: s.table.Outcome()})
 }
 
 // A flaw is what is wrong with the numbers of a value.
@@ -132,12 +150,12 @@ func coordinates(i int, shape []int) []int {
 }
 
 // unsound looks at what launch i has written; it returns nil if all of it is finite.
-func (p *plan) unsound(s *state, i int) (*flaw, error) {
-	for _, o := range p.cmds[i].group.Outputs {
+func (p *plan) unsound(ctx context.Context, s *state, i int) (*flaw, error) {
+	for _, o := range p.groups[i].Outputs {
 		if !o.DType.Float() {
 			continue
 		}
-		f, err := p.lookAt(s.cmds[i].Bufs[o.Buf], ir.Type{DType: o.DType, Shape: o.Shape}, ir.Contiguous(o.Shape))
+		f, err := p.lookAt(ctx, p.at(s, i, o.Buf), ir.Type{DType: o.DType, Shape: o.Shape}, ir.Contiguous(o.Shape))
 		if err != nil || f.bad() {
 			return f, err
 		}
@@ -145,8 +163,13 @@ func (p *plan) unsound(s *state, i int) (*flaw, error) {
 	return nil, nil
 }
 
+// at is the memory of launch i's buffer.
+func (p *plan) at(s *state, i, buf int) backend.Slice {
+	return s.table.At(p.program.Launches[i].Bufs[buf])
+}
+
 // lookAt looks at numbers in the memory of the device.
-func (p *plan) lookAt(from backend.Slice, typ ir.Type, l ir.Layout) (*flaw, error) {
+func (p *plan) lookAt(ctx context.Context, from backend.Slice, typ ir.Type, l ir.Layout) (*flaw, error) {
 	size, last := typ.DType.Size(), l.Offset
 	for k, d := range l.Shape {
 		if d == 0 {
@@ -155,7 +178,7 @@ func (p *plan) lookAt(from backend.Slice, typ ir.Type, l ir.Layout) (*flaw, erro
 		last += max(0, (d-1)*l.Stride[k])
 	}
 	data := make([]byte, (last+1)*size)
-	if err := p.dev.Backend().Download(data, from.Buf, from.Offset); err != nil {
+	if err := p.dev.Seen(p.dev.Backend().Download(ctx, data, from.Buf, from.Offset)); err != nil {
 		return nil, err
 	}
 	at := func(place int) float64 { return numberAt(typ.DType, data[place*size:]) }
@@ -193,7 +216,7 @@ func numberAt(dt dtype.Type, b []byte) float64 {
 // one. Where it cannot be told (the graph is gone, or what the launch has read) it is the launch that is
 // named.
 func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *flaw) error {
-	if in.graph != nil && i < p.atOnce {
+	if in.graph != nil && i < p.program.Commit {
 		if err := p.diagnoseNodes(ctx, in.graph, p.from[i]); err != nil {
 			return err
 		}
@@ -202,15 +225,15 @@ func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *f
 	if all := p.originsOf(in); all != nil {
 		from = ir.Origins(all[i])
 	}
-	group := p.cmds[i].group
+	group := p.groups[i]
 	for _, input := range group.Inputs {
 		if input.Buf < 0 || !input.DType.Float() {
 			continue
 		}
-		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool { return s.cmds[i].Bufs[o.Buf] == s.cmds[i].Bufs[input.Buf] })
+		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool { return p.at(s, i, o.Buf) == p.at(s, i, input.Buf) })
 		if over {
 			reads = append(reads, fmt.Sprintf("%v%v, which was overwritten", input.DType, input.Layout.Shape))
-		} else if f, err := p.lookAt(s.cmds[i].Bufs[input.Buf], ir.Type{DType: input.DType, Shape: input.Layout.Shape}, input.Layout); err == nil {
+		} else if f, err := p.lookAt(ctx, p.at(s, i, input.Buf), ir.Type{DType: input.DType, Shape: input.Layout.Shape}, input.Layout); err == nil {
 			reads = append(reads, f.spread())
 		}
 	}
@@ -233,7 +256,7 @@ func (p *plan) diagnoseNodes(ctx context.Context, w *ir.Graph, nodes []int32) er
 			return nil
 		}
 		defer b.Release()
-		f, err := p.lookAt(backend.Slice{Buf: b.Raw()}, n.Type(), d.Layout)
+		f, err := p.lookAt(ctx, backend.Slice{Buf: b.Raw()}, n.Type(), d.Layout)
 		if err != nil {
 			return nil
 		}

@@ -38,9 +38,23 @@ func (c *checked) Compile(g *backend.Group) (backend.Kernel, error) {
 	return &checkedKernel{k, e, g}, err
 }
 
-func (c *checked) Submit(ctx context.Context, cmds []backend.Cmd, _ []time.Duration) error {
-	for i := range cmds {
-		if err := c.run(ctx, cmds[i]); err != nil {
+// A checkedProgram is run launch by launch.
+type checkedProgram struct{ *backend.Program }
+
+func (checkedProgram) Close() {}
+
+func (c *checked) Load(p *backend.Program) (backend.Loaded, error) { return checkedProgram{p}, nil }
+
+func (c *checked) Run(ctx context.Context, p backend.Loaded, t *backend.Table, _ []time.Duration) error {
+	for _, l := range p.(checkedProgram).Launches {
+		cmd := backend.Cmd{Kernel: l.Kernel}
+		for _, place := range l.Bufs {
+			cmd.Bufs = append(cmd.Bufs, t.At(place))
+		}
+		for _, n := range l.Scalars {
+			cmd.Scalars = append(cmd.Scalars, t.Scalar(n))
+		}
+		if err := c.run(ctx, cmd); err != nil {
 			return err
 		}
 	}
@@ -54,7 +68,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 		return err
 	}
 	mirror.Kernel, cmd.Kernel = k.exact, k.Kernel
-	if err := c.exact.Submit(ctx, []backend.Cmd{mirror}, nil); err != nil {
+	if err := backend.Submit(ctx, c.exact, []backend.Cmd{mirror}, nil); err != nil {
 		return err
 	}
 	spread := make([]spread, len(k.group.Outputs))
@@ -68,7 +82,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 			return err
 		}
 	}
-	if err := c.Backend.Submit(ctx, []backend.Cmd{cmd}, nil); err != nil {
+	if err := backend.Submit(ctx, c.Backend, []backend.Cmd{cmd}, nil); err != nil {
 		return err
 	}
 	for i, o := range k.group.Outputs {
@@ -85,7 +99,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 
 // disturbed adds what the disturbed reference makes of a command to the spread of its outputs.
 func (c *checked) disturbed(ctx context.Context, seed int, mirror backend.Cmd, g *backend.Group, all []spread) error {
-	if err := c.exact.Submit(ref.Disturbed(ctx, uint64(seed)), []backend.Cmd{mirror}, nil); err != nil {
+	if err := backend.Submit(ref.Disturbed(ctx, uint64(seed)), c.exact, []backend.Cmd{mirror}, nil); err != nil {
 		return err
 	}
 	for i, o := range g.Outputs {
@@ -103,7 +117,7 @@ func (c *checked) mirror(cmd backend.Cmd) (backend.Cmd, error) {
 	m := backend.Cmd{Scalars: cmd.Scalars}
 	for _, s := range cmd.Bufs {
 		host := make([]byte, s.Buf.Bytes()-s.Offset)
-		if err := c.Backend.Download(host, s.Buf, s.Offset); err != nil {
+		if err := c.Backend.Download(context.Background(), host, s.Buf, s.Offset); err != nil {
 			return m, err
 		}
 		buf, err := c.exact.Alloc(len(host))
@@ -122,7 +136,7 @@ func output(b backend.Backend, cmd backend.Cmd, o backend.Output) (Values, error
 	s := cmd.Bufs[o.Buf]
 	v := Values{DType: o.DType, Shape: o.Shape}
 	host := make([]byte, ir.Size(o.Shape)*o.DType.Size())
-	if err := b.Download(host, s.Buf, s.Offset); err != nil {
+	if err := b.Download(context.Background(), host, s.Buf, s.Offset); err != nil {
 		return v, err
 	}
 	v.gather(host, ir.Contiguous(o.Shape), 0, 0)

@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -48,7 +49,7 @@ func read(n *ir.Node) (Values, error) {
 	d := n.Value()
 	v := Values{DType: n.DType, Shape: n.Shape}
 	mem := make([]byte, d.Buf.Bytes())
-	if err := n.Dev.(*backend.Device).Download(mem, d.Buf, 0); err != nil {
+	if err := n.Dev.(*backend.Device).Download(context.Background(), mem, d, 0); err != nil {
 		return v, err
 	}
 	if !slices.Equal(d.Layout.Shape, n.Shape) {

@@ -36,7 +36,7 @@ func BenchmarkAttention(b *testing.B) {
 				for b.Loop() {
 					peak = max(peak, multiplyAddRate(dev))
 					start := time.Now()
-					if err := dev.Submit(context.Background(), []backend.Cmd{cmd}, nil); err != nil {
+					if err := backend.Submit(context.Background(), dev, []backend.Cmd{cmd}, nil); err != nil {
 						b.Fatal(err)
 					}
 					best = min(best, time.Since(start))

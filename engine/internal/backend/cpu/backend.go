@@ -118,7 +118,10 @@ func newKernel(name string, work time.Duration, compile func() (func(l *launch),
 	return &kernel{name: name, work: work, compile: compile, run: run}, nil
 }
 
-func (k *kernel) Name() string { return k.name }
+func (k *kernel) Name() string  { return k.name }
+func (k *kernel) Launches() int { return 1 }
+func (k *kernel) Scratch() int  { return 0 } // a launch has scratch memory of its own
+func (k *kernel) Close()        {}
 
 // runBeside runs the kernel in a launch with one thread.
 func (k *kernel) runBeside(l *launch) {
@@ -152,7 +155,7 @@ type launch struct {
 	beside  bool // with one thread, others may run at the same time
 }
 
-// fail lets Submit return an error, for example of an index that does not exist; the first one counts.
+// fail lets Run return an error, for example of an index that does not exist; the first one counts.
 func (l *launch) fail(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	l.failure.CompareAndSwap(nil, &err)
@@ -197,22 +200,46 @@ func workOf(g *backend.Group) time.Duration {
 	return time.Duration(g.Flops/50 + g.Bytes/20) // at 50 GFLOP/s and 20 GB/s
 }
 
-// Submit runs the commands and returns when they are done.
-func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.Duration) error {
+// A loaded is a program, and how long each of its launches takes on one thread, about.
+type loaded struct {
+	*backend.Program
+	work []time.Duration // from each launch on
+}
+
+func (*loaded) Close() {}
+
+// Load adds up the work.
+func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
+	l := &loaded{p, make([]time.Duration, len(p.Launches)+1)}
+	for i := len(p.Launches) - 1; i >= 0; i-- {
+		l.work[i] = l.work[i+1] + p.Launches[i].Kernel.(*kernel).work
+	}
+	return l, nil
+}
+
+// Run runs the launches and returns when they are done.
+func (b *Backend) Run(ctx context.Context, program backend.Loaded, t *backend.Table, times []time.Duration) error {
+	p := program.(*loaded)
+	if err := b.runPart(ctx, p, t, times, 0, p.Commit); err != nil || p.Commit == len(p.Launches) {
+		return err
+	}
+	return b.runPart(context.WithoutCancel(ctx), p, t, times, p.Commit, len(p.Launches))
+}
+
+// runPart runs some of the launches.
+func (b *Backend) runPart(ctx context.Context, p *loaded, t *backend.Table, times []time.Duration, from, to int) error {
 	var stop *atomic.Bool
 	if ctx.Done() != nil {
 		// The flag belongs to this call, so that a late cancellation stops no other call.
 		stop = new(atomic.Bool)
 		defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	}
-	for len(cmds) > 0 {
-		n, err := b.turn(ctx, stop, cmds, times)
+	for from < to {
+		next, err := b.turn(ctx, stop, p, t, times, from, to)
 		if err != nil {
 			return err
 		}
-		if cmds = cmds[n:]; times != nil {
-			times = times[n:]
-		}
+		from = next
 	}
 	if ctx.Err() != nil {
 		return backend.Interrupted(ctx)
@@ -220,12 +247,10 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 	return nil
 }
 
-// turn runs commands until all are done, or others have waited for long. It returns how many it ran.
-func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cmd, times []time.Duration) (int, error) {
-	var work time.Duration
-	for i := range cmds {
-		work += cmds[i].Kernel.(*kernel).work
-	}
+// turn runs launches until all are done, or others have waited for long. It returns the first that it did not
+// run.
+func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *backend.Table, times []time.Duration, from, to int) (int, error) {
+	work := p.work[from] - p.work[to]
 	l := b.turns.take(ctx, b, work)
 	if l == nil {
 		return 0, backend.Interrupted(ctx)
@@ -240,12 +265,12 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 	}
 	l.pool.Expect(work)
 	var waited time.Time
-	for i := range cmds {
+	for i := from; i < to; i++ {
 		if ctx.Err() != nil {
 			return 0, backend.Interrupted(ctx)
 		}
 		start := now(times)
-		l.run(&cmds[i])
+		l.run(&p.Launches[i], t)
 		if err := l.failure.Load(); err != nil {
 			l.failure.Store(nil)
 			return 0, fmt.Errorf("cpu: %w", *err)
@@ -257,7 +282,7 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, cmds []backend.Cm
 			return i + 1, nil
 		}
 	}
-	return len(cmds), nil
+	return to, nil
 }
 
 func now(times []time.Duration) time.Time {
@@ -267,17 +292,16 @@ func now(times []time.Duration) time.Time {
 	return time.Now()
 }
 
-func (l *launch) run(c *backend.Cmd) {
-	l.bufs = l.bufs[:0]
-	for _, s := range c.Bufs {
-		l.bufs = append(l.bufs, s.Buf.(*buffer).bytes[s.Offset:])
+func (l *launch) run(c *backend.Launch, t *backend.Table) {
+	l.bufs, l.scalars = l.bufs[:0], l.scalars[:0]
+	for _, p := range c.Bufs {
+		l.bufs = append(l.bufs, t.Bufs[p.Index].(*buffer).bytes[p.Offset:])
 	}
-	l.scalars = c.Scalars
+	for _, n := range c.Scalars {
+		l.scalars = append(l.scalars, t.Scalar(n))
+	}
 	l.scratch.reset()
-	defer func() { // a panic too must not keep the buffers alive
-		clear(l.bufs)
-		l.scalars = nil
-	}()
+	defer clear(l.bufs) // a panic too must not keep the buffers alive
 	if k := c.Kernel.(*kernel); l.beside {
 		k.runBeside(l)
 	} else {
@@ -285,5 +309,5 @@ func (l *launch) run(c *backend.Cmd) {
 	}
 }
 
-// Sync has nothing to wait for: Submit returns when the work is done.
-func (b *Backend) Sync() error { return nil }
+// Sync has nothing to wait for: Run returns when the work is done.
+func (b *Backend) Sync(context.Context) error { return nil }

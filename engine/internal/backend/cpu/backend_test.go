@@ -51,7 +51,7 @@ func TestSubmitEndsWhenItsContextDoes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := c.make()
 			defer cancel()
-			if err := b.Submit(ctx, cmds, nil); !errors.Is(err, c.want) {
+			if err := backend.Submit(ctx, b, cmds, nil); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
@@ -64,7 +64,7 @@ func TestSubmitTimesEachCommand(t *testing.T) {
 	defer b.Close()
 	cmd := product(64, 64, 64).command(t, b)
 	times := make([]time.Duration, 3)
-	if err := b.Submit(context.Background(), []backend.Cmd{cmd, cmd, cmd}, times); err != nil {
+	if err := backend.Submit(context.Background(), b, []backend.Cmd{cmd, cmd, cmd}, times); err != nil {
 		t.Fatal(err)
 	}
 	for i, d := range times {
@@ -88,7 +88,7 @@ func TestLaunchesReuseTheirMemory(t *testing.T) {
 	} {
 		cmds := []backend.Cmd{c.group.command(t, b)}
 		n := testing.AllocsPerRun(20, func() {
-			if err := b.Submit(context.Background(), cmds, nil); err != nil {
+			if err := backend.Submit(context.Background(), b, cmds, nil); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -115,7 +115,7 @@ func TestMemory(t *testing.T) {
 		if b.Upload(buf, c.offset, make([]byte, c.n)) == nil {
 			t.Errorf("upload of %d bytes at %d: got no error", c.n, c.offset)
 		}
-		if b.Download(make([]byte, c.n), buf, c.offset) == nil {
+		if b.Download(context.Background(), make([]byte, c.n), buf, c.offset) == nil {
 			t.Errorf("download of %d bytes at %d: got no error", c.n, c.offset)
 		}
 	}

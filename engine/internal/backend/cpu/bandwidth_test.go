@@ -53,7 +53,7 @@ func (b *builder) launcher(t testing.TB, be backend.Backend) func() {
 		cmds[0].Bufs = append(cmds[0].Bufs, backend.Slice{Buf: buf})
 	}
 	return func() {
-		if err := be.Submit(context.Background(), cmds, nil); err != nil {
+		if err := backend.Submit(context.Background(), be, cmds, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -113,14 +113,14 @@ func (b *builder) run(be backend.Backend) ([][]byte, error) {
 		cmd.Bufs = append(cmd.Bufs, backend.Slice{Buf: buf})
 	}
 	for range 2 { // a kernel must work again
-		if err := be.Submit(context.Background(), []backend.Cmd{cmd}, nil); err != nil {
+		if err := backend.Submit(context.Background(), be, []backend.Cmd{cmd}, nil); err != nil {
 			return nil, err
 		}
 	}
 	var outs [][]byte
 	for _, o := range b.g.Outputs {
 		host := make([]byte, b.sizes[o.Buf])
-		if err := be.Download(host, cmd.Bufs[o.Buf].Buf, 0); err != nil {
+		if err := be.Download(context.Background(), host, cmd.Bufs[o.Buf].Buf, 0); err != nil {
 			return nil, err
 		}
 		outs = append(outs, host)

@@ -36,7 +36,7 @@ func BenchmarkLoRA(b *testing.B) {
 				best := time.Duration(math.MaxInt64)
 				for b.Loop() {
 					start := time.Now()
-					if err := dev.Submit(context.Background(), cmds, nil); err != nil {
+					if err := backend.Submit(context.Background(), dev, cmds, nil); err != nil {
 						b.Fatal(err)
 					}
 					best = min(best, time.Since(start))

@@ -98,14 +98,14 @@ func (c *groupCase) run(t testing.TB, b backend.Backend) [][]byte {
 	t.Helper()
 	cmd := c.command(t, b)
 	for range 2 { // a kernel is used again and again
-		if err := b.Submit(context.Background(), []backend.Cmd{cmd}, nil); err != nil {
+		if err := backend.Submit(context.Background(), b, []backend.Cmd{cmd}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	outs := make([][]byte, len(c.g.Outputs))
 	for i, o := range c.g.Outputs {
 		outs[i] = make([]byte, ir.Size(o.Shape)*o.DType.Size())
-		if err := b.Download(outs[i], cmd.Bufs[o.Buf].Buf, 0); err != nil {
+		if err := b.Download(context.Background(), outs[i], cmd.Bufs[o.Buf].Buf, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

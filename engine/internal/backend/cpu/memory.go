@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -80,8 +81,8 @@ func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
 	return nil
 }
 
-// Download copies from src into dst.
-func (b *Backend) Download(dst []byte, src ir.Buffer, offset int) error {
+// Download copies from src into dst; there is nothing to wait for.
+func (b *Backend) Download(_ context.Context, dst []byte, src ir.Buffer, offset int) error {
 	s := src.(*buffer).bytes
 	if offset < 0 || offset+len(dst) > len(s) {
 		return fmt.Errorf("cpu: download: got bytes %d to %d, want them inside of a buffer of %d", offset, offset+len(dst), len(s))

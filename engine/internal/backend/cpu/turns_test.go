@@ -71,7 +71,7 @@ func TestSessionsShareTheProcessors(t *testing.T) {
 				for range 3 {
 					sessions.Go(func() {
 						for range 30 {
-							if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernel}, {Kernel: kernel}}, nil); err != nil {
+							if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernel}, {Kernel: kernel}}, nil); err != nil {
 								t.Error(err)
 							}
 						}
@@ -117,12 +117,12 @@ func TestALongListLetsOthersIn(t *testing.T) {
 		cmds = append(cmds, backend.Cmd{Kernel: rest})
 	}
 	long.Go(func() {
-		if err := b.Submit(t.Context(), cmds, make([]time.Duration, len(cmds))); err != nil {
+		if err := backend.Submit(t.Context(), b, cmds, make([]time.Duration, len(cmds))); err != nil {
 			t.Error(err)
 		}
 	})
 	<-began
-	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { close(small) })}}, nil); err != nil {
+	if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { close(small) })}}, nil); err != nil {
 		t.Error(err)
 	}
 	long.Wait()
@@ -136,7 +136,7 @@ func TestWaitingForATurnIsInterrupted(t *testing.T) {
 	began, end := make(chan struct{}), make(chan struct{})
 	var first sync.WaitGroup
 	first.Go(func() {
-		if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: blocking(began, end)}}, nil); err != nil {
+		if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: blocking(began, end)}}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -144,13 +144,13 @@ func TestWaitingForATurnIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
 	never := kernelOf(time.Second, func(*launch) { t.Error("an interrupted list ran") })
-	if err := b.Submit(ctx, []backend.Cmd{{Kernel: never}}, nil); !errors.Is(err, backend.ErrInterrupted) {
+	if err := backend.Submit(ctx, b, []backend.Cmd{{Kernel: never}}, nil); !errors.Is(err, backend.ErrInterrupted) {
 		t.Errorf("got %v, want %v", err, backend.ErrInterrupted)
 	}
 	close(end)
 	first.Wait()
 	ran := false
-	if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { ran = true })}}, nil); err != nil || !ran {
+	if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { ran = true })}}, nil); err != nil || !ran {
 		t.Errorf("afterwards: ran %v, %v", ran, err)
 	}
 }
@@ -163,7 +163,7 @@ func TestAPanicEndsTheTurn(t *testing.T) {
 				t.Error("the kernel's panic did not arrive")
 			}
 		}()
-		_ = b.Submit(t.Context(), []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { panic("bad kernel") })}}, nil)
+		_ = backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernelOf(0, func(*launch) { panic("bad kernel") })}}, nil)
 	}()
 	if q := b.turns.quick.Load(); q != idle {
 		t.Errorf("the turns are %d, want nobody's", q)
@@ -177,7 +177,7 @@ func TestShortListsRunSideBySide(t *testing.T) {
 	hold, end := make(chan struct{}), make(chan struct{})
 	var sessions sync.WaitGroup
 	sessions.Go(func() { // makes the turns shared
-		if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: blocking(hold, end)}}, nil); err != nil {
+		if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: blocking(hold, end)}}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -190,7 +190,7 @@ func TestShortListsRunSideBySide(t *testing.T) {
 	})
 	for range 2 {
 		sessions.Go(func() {
-			if err := b.Submit(t.Context(), []backend.Cmd{{Kernel: kernel}}, nil); err != nil {
+			if err := backend.Submit(t.Context(), b, []backend.Cmd{{Kernel: kernel}}, nil); err != nil {
 				t.Error(err)
 			}
 		})

@@ -39,7 +39,7 @@ func Open() (backend.Backend, error) { return &Backend{}, nil }
 
 // A Backend computes on Go's heap.
 type Backend struct {
-	mu sync.Mutex // Submit calls run one after the other
+	mu sync.Mutex // runs are one after the other
 }
 
 type buffer struct{ bytes []byte }
@@ -77,8 +77,8 @@ func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
 	return transfer("upload", dst.(*buffer).bytes, offset, len(src), func(d []byte) { copy(d, src) })
 }
 
-// Download copies from src into dst.
-func (b *Backend) Download(dst []byte, src ir.Buffer, offset int) error {
+// Download copies from src into dst; there is nothing to wait for.
+func (b *Backend) Download(_ context.Context, dst []byte, src ir.Buffer, offset int) error {
 	return transfer("download", src.(*buffer).bytes, offset, len(dst), func(s []byte) { copy(dst, s) })
 }
 
@@ -93,7 +93,10 @@ func transfer(what string, mem []byte, offset, n int, move func([]byte)) error {
 // A kernel is the group itself: it is interpreted.
 type kernel struct{ g *backend.Group }
 
-func (k *kernel) Name() string { return k.g.Name }
+func (k *kernel) Name() string  { return k.g.Name }
+func (k *kernel) Launches() int { return 1 }
+func (k *kernel) Scratch() int  { return 0 }
+func (k *kernel) Close()        {}
 
 // Compile checks that every instruction is known.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
@@ -105,16 +108,28 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	return &kernel{g}, nil
 }
 
-// Submit interprets the commands.
-func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.Duration) error {
+// A loaded is the program itself.
+type loaded struct{ p *backend.Program }
+
+func (loaded) Close() {}
+
+// Load has nothing to prepare.
+func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) { return loaded{p}, nil }
+
+// Run interprets the launches, and returns when they are done.
+func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, times []time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := range cmds {
+	program := p.(loaded).p
+	for i := range program.Launches {
+		if i == program.Commit {
+			ctx = context.WithoutCancel(ctx)
+		}
 		if ctx.Err() != nil {
 			return backend.Interrupted(ctx)
 		}
 		start := time.Now()
-		if err := run(ctx, &cmds[i]); err != nil {
+		if err := run(ctx, &program.Launches[i], t); err != nil {
 			return err
 		}
 		if times != nil {
@@ -125,13 +140,13 @@ func (b *Backend) Submit(ctx context.Context, cmds []backend.Cmd, times []time.D
 }
 
 // Sync has nothing to wait for.
-func (b *Backend) Sync() error { return nil }
+func (b *Backend) Sync(context.Context) error { return nil }
 
 // failure is the panic by which an op stops a run: an index out of range.
 type failure struct{ err error }
 
-func run(ctx context.Context, c *backend.Cmd) (err error) {
-	g := c.Kernel.(*kernel).g
+func run(ctx context.Context, l *backend.Launch, t *backend.Table) (err error) {
+	g := l.Kernel.(*kernel).g
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -146,9 +161,9 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 	inputs := make([]value, len(g.Inputs))
 	for i, in := range g.Inputs {
 		if in.Buf < 0 {
-			inputs[i] = scalar(in.DType, c.Scalars[in.Scalar])
+			inputs[i] = scalar(in.DType, t.Scalar(l.Scalars[in.Scalar]))
 		} else {
-			inputs[i] = load(c.Bufs[in.Buf], in.DType, in.Layout)
+			inputs[i] = load(t.At(l.Bufs[in.Buf]), in.DType, in.Layout)
 		}
 	}
 	results := make([][]value, len(g.Insts))
@@ -171,7 +186,7 @@ func run(ctx context.Context, c *backend.Cmd) (err error) {
 		results[i] = apply(rng, in, args)
 	}
 	for _, o := range g.Outputs {
-		store(c.Bufs[o.Buf], o, get(o.Value))
+		store(t.At(l.Bufs[o.Buf]), o, get(o.Value))
 	}
 	return nil
 }

@@ -151,14 +151,16 @@ func store(s backend.Slice, o backend.Output, v value) {
 		panic(fmt.Sprintf("ref: store: got a value of %v, want %v", v.dtype, o.DType))
 	}
 	mem := s.Buf.(*buffer).bytes[s.Offset:]
-	width := o.DType.Size()
-	for n := range size(o.Shape) {
-		k := n
-		if len(v.shape) == 0 {
-			k = 0
-		}
-		ir.Append(o.DType, mem[n*width:n*width], v.get(k))
+	width, stride := o.DType.Size(), o.Stride
+	if stride == nil {
+		stride = strides(o.Shape)
 	}
+	each(o.Shape, stride, 0, func(n, pos int, _ []int) {
+		if len(v.shape) == 0 {
+			n = 0
+		}
+		ir.Append(o.DType, mem[pos*width:pos*width], v.get(n))
+	})
 }
 
 // broadcast returns the strides by which v is read in a loop over shape: 0 along axes where v has length 1.

@@ -1,0 +1,212 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
+)
+
+// An Outcome is what becomes of a run that was under way when Run returned. Values that the run writes have
+// it, so that they cannot be mistaken for sound ones. A nil *Outcome is that of a run that is done.
+//
+// The backend knows it when the device does, and says so with Finish: at the latest before it returns from a
+// Sync, or from a Download of what the run has written.
+type Outcome struct {
+	mu     sync.Mutex
+	known  bool
+	failed *failure
+	reads  []*Outcome // of the runs whose results this one reads, as long as they are not known
+}
+
+// A failure is why a run failed, and all runs that read its results.
+type failure struct {
+	err  error
+	told atomic.Bool // somebody has got err
+}
+
+// Later says that the run is not done when Run returns, and returns what will have become of it.
+func (t *Table) Later() *Outcome {
+	if t.outcome == nil {
+		t.outcome = &Outcome{}
+	}
+	return t.outcome
+}
+
+// Outcome returns what Later did, or nil.
+func (t *Table) Outcome() *Outcome { return t.outcome }
+
+// Reset makes the table ready for another run.
+func (t *Table) Reset() { t.outcome = nil }
+
+// Finish says what has become of the run: err is nil if all went well. Only the first call counts.
+func (o *Outcome) Finish(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known {
+		return
+	}
+	o.known = true
+	if err != nil {
+		o.failed = &failure{err: err}
+	}
+}
+
+// After says that the run reads what another one writes: if that fails, so does this one.
+func (o *Outcome) After(other *Outcome) {
+	if known, failed := other.look(); other == o || known && failed == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.reads, other) {
+		o.reads = append(o.reads, other)
+	}
+}
+
+// look says whether the outcome is known, of the runs that this one reads from, too; and then the failure.
+func (o *Outcome) look() (known bool, failed *failure) {
+	if o == nil {
+		return true, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.reads) > 0 {
+		known, failed := o.reads[0].look()
+		if !known {
+			return false, nil
+		}
+		if failed != nil { // the cause comes before what follows from it
+			o.known, o.failed, o.reads = true, failed, nil
+			return true, failed
+		}
+		o.reads = o.reads[1:]
+	}
+	o.reads = nil
+	return o.known, o.failed
+}
+
+// Err returns the error of a run that is known to have failed. Whoever asks is told of it.
+func (o *Outcome) Err() error {
+	if _, failed := o.look(); failed != nil {
+		failed.told.Store(true)
+		return failed.err
+	}
+	return nil
+}
+
+// untold returns the error of a run that has failed and of which nobody was told yet; pending says that the
+// outcome is not known.
+func (o *Outcome) untold() (err error, pending bool) {
+	known, failed := o.look()
+	if failed != nil && failed.told.CompareAndSwap(false, true) {
+		return failed.err, false
+	}
+	return nil, !known
+}
+
+// A Flight has the runs of a context of which it is not known yet what has become of them. A cell has one: its
+// end waits for the runs, so that a late error belongs to the cell. The zero Flight is ready.
+type Flight struct {
+	mu   sync.Mutex
+	runs []flying
+}
+
+type flying struct {
+	dev     *Device
+	outcome *Outcome
+}
+
+var flightKey = &scope.Key{Name: "flight"}
+
+// WithFlight returns a context whose runs f has.
+func WithFlight(ctx context.Context, f *Flight) context.Context {
+	return context.WithValue(ctx, flightKey, f)
+}
+
+// flightOf is the flight that a run within ctx belongs to: the device's own if ctx has none.
+func (d *Device) flightOf(ctx context.Context) *Flight {
+	if f, ok := ctx.Value(flightKey).(*Flight); ok {
+		return f
+	}
+	return &d.flight
+}
+
+// Flies notes a run that is under way, within ctx.
+func (d *Device) Flies(ctx context.Context, o *Outcome) {
+	f := d.flightOf(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs = slices.DeleteFunc(f.runs, func(r flying) bool {
+		known, failed := r.outcome.look()
+		return known && (failed == nil || failed.told.Load())
+	})
+	f.runs = append(f.runs, flying{d, o})
+}
+
+// Land waits for all runs of f, as long as ctx allows, and returns the errors of those that failed and of which
+// nobody was told yet.
+func (f *Flight) Land(ctx context.Context) error {
+	f.mu.Lock()
+	runs := f.runs
+	f.runs = nil
+	f.mu.Unlock()
+	var errs []error
+	for i, r := range runs {
+		err, pending := r.outcome.untold()
+		if pending {
+			if err = r.dev.Seen(r.dev.backend.Sync(ctx)); err != nil {
+				f.mu.Lock()
+				f.runs = append(f.runs, runs[i:]...)
+				f.mu.Unlock()
+				return errors.Join(append(errs, err)...)
+			}
+			err, _ = r.outcome.untold()
+		}
+		if err != nil {
+			errs = append(errs, r.dev.Seen(err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Sync waits for all work of the device, as long as ctx allows. It returns the errors that were found late, of
+// which nobody was told yet, among the runs within ctx and those that belong to no context.
+func (d *Device) Sync(ctx context.Context) error {
+	if err := d.Seen(d.backend.Sync(ctx)); err != nil {
+		return err
+	}
+	err := d.flight.Land(ctx)
+	if f := d.flightOf(ctx); f != &d.flight {
+		err = errors.Join(err, f.Land(ctx))
+	}
+	return err
+}
+
+// Settle waits until it is known what has become of the runs that write values, all of this device, as long as
+// ctx allows. It returns the error of one that failed.
+func (d *Device) Settle(ctx context.Context, values ...*ir.Data) error {
+	for _, v := range values {
+		o, ok := v.Run.(*Outcome)
+		if !ok {
+			continue
+		}
+		if known, _ := o.look(); !known {
+			if err := d.Seen(d.backend.Sync(ctx)); err != nil {
+				return err
+			}
+			if known, _ = o.look(); !known {
+				return fmt.Errorf("%s: the backend does not say what has become of a run", d.name)
+			}
+		}
+		if err := d.Seen(o.Err()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
