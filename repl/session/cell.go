@@ -198,7 +198,7 @@ func (s *Session) runCommand(ctx context.Context, r *Result, u *compile.Unit) er
 	err := s.runner.Guard(ctx, func() {
 		v, err := s.opts.Commands.Run(ctx, s, u.Command)
 		if err != nil {
-			made.err = s.tellAt(u, r.N, err)
+			made.err = s.commandError(u, r.N, err)
 		}
 		if v != nil {
 			made.value, made.shown = v, s.render(v, 0)
@@ -349,7 +349,7 @@ func (l *result) show(s *Session) {
 		t := l.u.ShownTypes[i]
 		if isError(t) && i == len(l.values)-1 && !l.u.Listed {
 			if err, ok := asError(v); ok {
-				l.err = asTold(err)
+				l.err = withText(err)
 				return
 			}
 			if len(l.values) > 1 || world.IsError(t) {
@@ -394,19 +394,20 @@ func (s *Session) render(v display.Value, result int) display.Value {
 	return shown
 }
 
-// told is an error together with its text. Code of a cell may make that text, and such code runs inside of
-// cells only, so the text is made early.
-type told struct {
+// A textError is an error whose text was made when it was returned. Code of a cell may make that text, and
+// such code runs only inside of cells.
+type textError struct {
 	error
 	text string
 }
 
-func asTold(err error) error { return &told{err, err.Error()} }
+// withText returns err with its text.
+func withText(err error) error { return &textError{err, err.Error()} }
 
-// tellAt is asTold for the error of a command. It puts the command's line in front if the cell has more
-// than the command, unless the error names a place itself.
-func (s *Session) tellAt(u *compile.Unit, n int, err error) error {
-	t := &told{err, err.Error()}
+// commandError returns the error of a command with its text. If the cell has more than the command, and the
+// error names no place, the text begins with the command's line.
+func (s *Session) commandError(u *compile.Unit, n int, err error) error {
+	t := &textError{err, err.Error()}
 	if source := s.source(n); len(cell.Join(cell.Split(source))) > 1 && !strings.HasPrefix(t.text, "In[") {
 		line, _ := cell.LineCol(source, u.Piece.From)
 		t.text = fmt.Sprintf("%s:%d: %s", world.CellName(n), line, t.text)
@@ -414,7 +415,7 @@ func (s *Session) tellAt(u *compile.Unit, n int, err error) error {
 	return t
 }
 
-func (t *told) Error() string { return t.text }
+func (t *textError) Error() string { return t.text }
 
 // Unwrap returns the error without its text.
-func (t *told) Unwrap() error { return t.error }
+func (t *textError) Unwrap() error { return t.error }
