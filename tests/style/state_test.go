@@ -24,6 +24,7 @@ var processState = map[string]string{
 	"engine/internal/backend/cpu/micro.dotSums": "a cache: memory of sums",
 	"engine/internal/events.*":                  "counts launches for as long as the process lives, and tells those who listen",
 	"engine/internal/owned.Notes":               "assigned when package tensor begins; what it returns is a tensor's own",
+	"engine/internal/ir.asked":                  "says that no context has ever asked for origins",
 	"engine/internal/ir.links":                  "a lock for nodes that forget their sources while others walk over them",
 	"engine/internal/ir.walkers":                "a cache: memory of walks",
 	"engine/internal/plan.cache":                "a cache: plans and kernels, by device",

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// An Origin says where a node comes from. The zero Origin is that of a node that was made while nobody asked.
+// An Origin says where a node comes from. It is zero for a node that was made in a scope that does not ask.
 type Origin struct {
 	Place string // what the front end calls the statement that ran: "In[3]:2"; empty if it does not know
 	Op    Op     // what was called; of a gradient, the operation whose gradient it is
@@ -54,7 +55,7 @@ func Origins(list []Origin) (texts []string) {
 	return texts
 }
 
-// An asker is what a scope says about the origin of the nodes that are made within it.
+// An asker is the setting of a scope whose nodes have to know their origin.
 type asker struct {
 	place func(op string) string
 	pass  Pass
@@ -62,9 +63,14 @@ type asker struct {
 
 var origins = &scope.Key{Name: "origins"}
 
+// asked is set by the first WithPlaces. A process without one, such as a compiled program, makes nodes
+// without looking for a scope.
+var asked atomic.Bool
+
 // WithPlaces returns a context within which nodes know their origin. place is called with the name of the op
 // for each node, by the goroutine that makes it, and says where the program is.
 func WithPlaces(ctx context.Context, place func(op string) string) context.Context {
+	asked.Store(true)
 	return context.WithValue(ctx, origins, &asker{place: place})
 }
 
@@ -78,7 +84,7 @@ func InPass(p Pass, f func()) {
 	scope.Within(context.WithValue(scope.Context(), origins, &asker{a.place, p}), f)
 }
 
-// Stack is where the program is: all places under way, the outermost first; nil if nobody asks.
+// Stack is where the program is: all places under way, the outermost first; nil if no scope asks.
 func Stack() []string {
 	if a := asking(); a != nil {
 		if text := a.place(""); text != "" {
@@ -88,13 +94,16 @@ func Stack() []string {
 	return nil
 }
 
-// asking returns who wants to know the origin of nodes, or nil.
+// asking returns the asker of the calling goroutine's scope, or nil if nodes need no origin.
 func asking() *asker {
+	if !asked.Load() {
+		return nil
+	}
 	a, _ := scope.Context().Value(origins).(*asker)
 	return a
 }
 
-// note gives a node that is new its origin, if somebody asks.
+// note gives a new node its origin if the scope asks for it.
 func (n *Node) note() {
 	if a := asking(); a != nil {
 		n.Origin = Origin{a.place(n.Op.String()), n.Op, a.pass}
