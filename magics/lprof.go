@@ -37,7 +37,7 @@ func runLineProfile(ctx context.Context, c *call) (display.Value, error) {
 	if err := c.settleInputs(statement); err != nil {
 		return nil, err
 	}
-	p, err := c.profiled(ctx, w)
+	p, err := c.profiled(ctx, w, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package magics
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -23,14 +26,15 @@ func profileMagics() []*Magic {
 	return []*Magic{{
 		Name: "profile", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Flags: []Flag{budget, runs,
-			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json) or a profile for go tool pprof (.pb.gz)"}},
+			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json), or a profile of Go functions and lines for go tool pprof (.pb.gz)"}},
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
 			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
 			"asks for them. For the time in Go the line under way is looked at a thousand times a second, which stops nothing: a line that cannot\n" +
 			"fail counts to the one before it, a function in which nothing can fail to the line that calls it, and what a line goes on to do\n" +
 			"after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
-			"-n 1 runs the statement once: for those that change something.",
+			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
+			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.",
 		Example: "%profile m.Logits(ids)\n%profile -n 1 step()\n%profile -o flame.svg m.Logits(ids)\n%profile -o trace.json m.Logits(ids)",
 		run:     runProfile,
 	}, {
@@ -55,6 +59,9 @@ type profiled struct {
 	machine bench.Machine // the machine while the runs went on
 }
 
+// pprofFile is what the names of files for go tool pprof end in.
+const pprofFile = ".pb.gz"
+
 // A span is a time in which one thing was done.
 type span struct {
 	at, took time.Duration
@@ -63,8 +70,9 @@ type span struct {
 	what     string   // the kernel
 }
 
-// profiled runs the work over and over, looked at.
-func (c *call) profiled(ctx context.Context, w *work) (p *profiled, err error) {
+// profiled runs the work over and over, looked at. Go's CPU profile of the runs is written to cpu unless that is
+// nil.
+func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profiled, err error) {
 	n, budget := c.number("n"), c.duration("t")
 	if n != 1 {
 		if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
@@ -72,6 +80,12 @@ func (c *call) profiled(ctx context.Context, w *work) (p *profiled, err error) {
 		}
 	}
 	p = &profiled{}
+	if cpu != nil {
+		if err := pprof.StartCPUProfile(cpu); err != nil { // a cell has begun one
+			return nil, c.errorf("%w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
 	watch := bench.NewWatch(c.clock)
 	sampling, start := c.s.Sample(), time.Now()
 	// The session is entered once: entering it for each run would draw samples to the ends of runs, because
@@ -171,19 +185,24 @@ func (p *profiled) samplesOfRuns() (list []session.Sample) {
 
 func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	file := c.text("o")
-	if known := strings.HasSuffix(file, ".pb.gz") || slices.Contains([]string{".svg", ".json"}, filepath.Ext(file)); file != "" && !known {
+	if known := strings.HasSuffix(file, pprofFile) || slices.Contains([]string{".svg", ".json"}, filepath.Ext(file)); file != "" && !known {
 		return nil, c.errorf("-o %s: want a name that ends in .svg, .json or .pb.gz", file)
 	}
 	w, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.profiled(ctx, w)
+	var cpu io.Writer
+	var buffer bytes.Buffer
+	if strings.HasSuffix(file, pprofFile) {
+		cpu = &buffer
+	}
+	p, err := c.profiled(ctx, w, cpu)
 	if err != nil {
 		return nil, err
 	}
 	if file != "" {
-		text, err := p.file(file)
+		text, err := p.file(file, buffer.Bytes())
 		if err != nil {
 			return nil, c.errorf("%w", err)
 		}

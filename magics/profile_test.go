@@ -63,7 +63,7 @@ func TestSpans(t *testing.T) {
 
 func TestProfileFiles(t *testing.T) {
 	p := recorded()
-	text, err := p.file("x.json")
+	text, err := p.file("x.json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestProfileFiles(t *testing.T) {
 			t.Errorf("no event %+v in\n%s", want, text)
 		}
 	}
-	svg, err := p.file("x.svg")
+	svg, err := p.file("x.svg", nil)
 	if err != nil || !strings.Contains(string(svg), "<title>In[1]:2 29.0 ms (64.4 %)</title>") || !strings.Contains(string(svg), "<title>matmul 24.0 ms (53.3 %)</title>") {
 		t.Errorf("got %v\n%s", err, svg)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display/diagram"
 )
 
-// file is the profile in the form that a file's name asks for.
-func (p *profiled) file(name string) ([]byte, error) {
+// file is the profile in the form that a file's name asks for. Cpu is Go's CPU profile, for a file that has it.
+func (p *profiled) file(name string, cpu []byte) ([]byte, error) {
 	switch filepath.Ext(name) {
 	case ".svg":
 		return []byte(p.flame()), nil
@@ -25,7 +25,7 @@ func (p *profiled) file(name string) ([]byte, error) {
 	for i, s := range p.spans {
 		samples[i] = pprof.Sample{Stack: s.stack(), Time: s.took}
 	}
-	return pprof.Encode(samples, p.record.Wall, p.record.Wall/time.Duration(max(len(p.samples), 1)))
+	return pprof.Add(cpu, samples)
 }
 
 // stack is the lines of a span, and below them what was done there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -175,5 +176,41 @@ func TestComplete(t *testing.T) {
 	}
 	if _, list := (magics.Table{}).Complete(s, "alp", 3); list != nil {
 		t.Errorf("Go is completed by the session: got %v", list)
+	}
+}
+
+// A profile for go tool pprof has the functions of Go, those of the engine and of the interpreter, and the lines
+// of cells.
+func TestPprofFile(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command")
+	}
+	dir := t.TempDir()
+	s, err := session.New(session.Options{Dir: dir, Commands: magics.Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, cell := range []string{
+		"func busy(n int) int {\n\tlist := make([]int, 8)\n\tfor i := range n {\n\t\tlist[i%8]++\n\t}\n\treturn list[0]\n}\nx := tensor.Ones(64, 64).Eval()",
+		"%profile -t 600ms -o p.pb.gz busy(20000) + int(x.MatMul(x).Sum().Item())",
+	} {
+		if r := s.Run(t.Context(), cell); r.Err != nil {
+			t.Fatalf("%s\n%v", cell, r.Err)
+		}
+	}
+	for kind, want := range map[string][]string{
+		"cpu":  {"mcs/engine/", "traefik/yaegi/interp"},
+		"wall": {"In[1]:4", "In[2]:1", "kernels", "matmul"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", "-nodefraction=0", "-sample_index="+kind, filepath.Join(dir, "p.pb.gz")).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, name := range want {
+			if !strings.Contains(string(out), name) {
+				t.Errorf("%s: got\n%.3000s\nwithout %s", kind, out, name)
+			}
+		}
 	}
 }

@@ -1,11 +1,13 @@
-// Package pprof writes profiles in the form that `go tool pprof` reads: gzipped messages of profile.proto
-// (github.com/google/pprof/proto/profile.proto), as far as samples of wall time need it.
+// Package pprof adds samples of wall time to the profiles that package runtime/pprof writes: gzipped messages of
+// profile.proto (github.com/google/pprof/proto/profile.proto), which `go tool pprof` reads.
 package pprof
 
 import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
+	"io"
 	"time"
 )
 
@@ -15,86 +17,136 @@ type Sample struct {
 	Time  time.Duration
 }
 
-// Encode writes a profile of wall time. Every is the time between two samples.
-func Encode(samples []Sample, total, every time.Duration) ([]byte, error) {
-	p := &profile{strings: map[string]uint64{"": 0}, table: []string{""}, functions: map[string]uint64{}}
-	var m message
-	m.sub(1, p.valueType("samples", "count"))
-	m.sub(1, p.valueType("wall", "nanoseconds"))
-	for _, s := range samples {
-		var sample, locations, values message
-		for i := len(s.Stack) - 1; i >= 0; i-- { // the leaf is first
-			locations.varint(p.function(s.Stack[i]))
-		}
-		values.varint(1)
-		values.varint(uint64(s.Time))
-		sample.bytes(1, locations)
-		sample.bytes(2, values)
-		m.sub(2, sample)
-	}
-	for _, name := range p.order { // a location and a function have the same number
-		id := p.functions[name]
-		var line, location, function message
-		line.uint(1, id)
-		location.uint(1, id)
-		location.sub(4, line)
-		m.sub(4, location)
-		function.uint(1, id)
-		function.uint(2, p.text(name))
-		function.uint(3, p.text(name))
-		m.sub(5, function)
-	}
-	period := p.valueType("wall", "nanoseconds")
-	for _, s := range p.table {
-		m.bytes(6, message(s))
-	}
-	m.uint(10, uint64(total))
-	m.sub(11, period)
-	m.uint(12, uint64(every))
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	if _, err := z.Write(m); err != nil {
+// The fields of the messages that are read or written.
+const (
+	profileSampleType, profileSample, profileLocation, profileFunction, profileString, profileDefault = 1, 2, 4, 5, 6, 14
+
+	sampleLocation, sampleValue              = 1, 2
+	locationID, locationLine                 = 1, 4
+	lineFunction                             = 1
+	functionID, functionName, functionSystem = 1, 2, 3
+	valueType, valueUnit                     = 1, 2
+)
+
+// Add returns a CPU profile of package runtime/pprof with samples of wall time: values of another type,
+// "wall", beside "samples" and "cpu". The CPU time is what go tool pprof shows first.
+func Add(profile []byte, samples []Sample) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(profile))
+	if err != nil {
 		return nil, err
 	}
-	if err := z.Close(); err != nil {
+	m, err := io.ReadAll(z)
+	if err != nil {
+		return nil, err
+	}
+	p := &adding{functions: map[string]uint64{}}
+	if err := p.copy(m); err != nil {
+		return nil, err
+	}
+	kind, unit := p.text("wall"), p.text("nanoseconds")
+	var wall message
+	wall.uint(valueType, kind)
+	wall.uint(valueUnit, unit)
+	p.out.bytes(profileSampleType, wall)
+	p.out.uint(profileDefault, p.text("cpu"))
+	for _, s := range samples {
+		p.sample(s)
+	}
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(p.out); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// A profile numbers strings and functions.
-type profile struct {
-	strings   map[string]uint64
-	table     []string
-	functions map[string]uint64 // from 1
-	order     []string
+// adding is a profile that is copied and added to.
+type adding struct {
+	out       message
+	types     int               // of values that each sample had
+	texts     uint64            // strings so far
+	last      uint64            // the highest number of a location or a function so far
+	functions map[string]uint64 // the numbers of added ones
 }
 
-func (p *profile) text(s string) uint64 {
-	i, ok := p.strings[s]
-	if !ok {
-		i = uint64(len(p.table))
-		p.strings[s] = i
-		p.table = append(p.table, s)
-	}
-	return i
+// copy copies all fields of a profile. Its samples get a value 0 of the type that is added: a list of numbers
+// may come in several parts.
+func (p *adding) copy(m message) error {
+	return m.fields(func(field int, number uint64, body message) error {
+		switch field {
+		case profileSampleType:
+			p.types++
+		case profileSample:
+			body = append(message(nil), body...)
+			body.bytes(sampleValue, message{0})
+		case profileLocation, profileFunction: // both have their number in the same field
+			err := body.fields(func(field int, number uint64, _ message) error {
+				if field == locationID {
+					p.last = max(p.last, number)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		case profileString:
+			p.texts++
+		case profileDefault:
+			return nil
+		}
+		if body == nil {
+			p.out.uint(field, number)
+		} else {
+			p.out.bytes(field, body)
+		}
+		return nil
+	})
 }
 
-func (p *profile) function(name string) uint64 {
+// text adds a string.
+func (p *adding) text(s string) (index uint64) {
+	p.out.bytes(profileString, message(s))
+	p.texts++
+	return p.texts - 1
+}
+
+// function returns the number of a function, which is that of its location as well.
+func (p *adding) function(name string) uint64 {
 	id, ok := p.functions[name]
-	if !ok {
-		id = uint64(len(p.order) + 1)
-		p.functions[name] = id
-		p.order = append(p.order, name)
-		p.text(name)
+	if ok {
+		return id
 	}
+	p.last++
+	id = p.last
+	p.functions[name] = id
+	text := p.text(name)
+	var line, location, function message
+	line.uint(lineFunction, id)
+	location.uint(locationID, id)
+	location.bytes(locationLine, line)
+	p.out.bytes(profileLocation, location)
+	function.uint(functionID, id)
+	function.uint(functionName, text)
+	function.uint(functionSystem, text)
+	p.out.bytes(profileFunction, function)
 	return id
 }
 
-func (p *profile) valueType(typ, unit string) (m message) {
-	m.uint(1, p.text(typ))
-	m.uint(2, p.text(unit))
-	return m
+func (p *adding) sample(s Sample) {
+	var sample, locations, values message
+	for i := len(s.Stack) - 1; i >= 0; i-- { // the leaf is first
+		locations.varint(p.function(s.Stack[i]))
+	}
+	for range p.types {
+		values.varint(0)
+	}
+	values.varint(uint64(s.Time))
+	sample.bytes(sampleLocation, locations)
+	sample.bytes(sampleValue, values)
+	p.out.bytes(profileSample, sample)
 }
 
 // A message is one of protocol buffers', in their wire format.
@@ -113,4 +165,35 @@ func (m *message) bytes(field int, b []byte) {
 	*m = append(*m, b...)
 }
 
-func (m *message) sub(field int, s message) { m.bytes(field, s) }
+var errDamaged = errors.New("pprof: got a damaged profile")
+
+// fields calls f for each field: with a number, or with a body that is not nil.
+func (m message) fields(f func(field int, number uint64, body message) error) error {
+	for len(m) > 0 {
+		key, n := binary.Uvarint(m)
+		if n <= 0 {
+			return errDamaged
+		}
+		m = m[n:]
+		v, n := binary.Uvarint(m)
+		if n <= 0 {
+			return errDamaged
+		}
+		m = m[n:]
+		var body message
+		switch key & 7 {
+		case 0:
+		case 2:
+			if v > uint64(len(m)) {
+				return errDamaged
+			}
+			body, m = m[:v:v], m[v:]
+		default: // profile.proto has no others
+			return errDamaged
+		}
+		if err := f(int(key>>3), v, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}

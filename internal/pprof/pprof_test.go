@@ -1,21 +1,44 @@
 package pprof
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
 )
 
-// What is written, Go's own tool reads.
+// spin is a function that a CPU profile of the test has.
+//
+//go:noinline
+func spin(until time.Time) (n int) {
+	for time.Now().Before(until) {
+		for range 1000 {
+			n++
+		}
+	}
+	return n
+}
+
+// What is written, Go's own tool reads: CPU time by function first, and wall time by what was added.
 func TestRead(t *testing.T) {
-	data, err := Encode([]Sample{
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command")
+	}
+	var cpu bytes.Buffer
+	if err := pprof.StartCPUProfile(&cpu); err != nil {
+		t.Fatal(err)
+	}
+	spin(time.Now().Add(200 * time.Millisecond))
+	pprof.StopCPUProfile()
+	data, err := Add(cpu.Bytes(), []Sample{
 		{[]string{"In[1]:2", "tensor.Eval"}, 30 * time.Millisecond},
 		{[]string{"In[1]:2", "In[2]:1"}, 60 * time.Millisecond},
 		{[]string{"In[1]:3"}, 10 * time.Millisecond},
-	}, 100*time.Millisecond, 5*time.Millisecond)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,16 +46,37 @@ func TestRead(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", "-cum", "-sample_index=wall", file).CombinedOutput()
-	if err != nil {
-		if _, missing := exec.LookPath("go"); missing != nil {
-			t.Skip("there is no go command")
+	for flag, want := range map[string][]string{
+		"-sample_index=wall": {"90ms 90.00%  In[1]:2", "60ms 60.00%  In[2]:1", "30ms 30.00%  tensor.Eval"},
+		"-cum":               {"Type: cpu", "internal/pprof.spin"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", "-cum", flag, file).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
 		}
-		t.Fatalf("%v\n%s", err, out)
+		for _, line := range want {
+			if !strings.Contains(string(out), line) {
+				t.Errorf("%s: got\n%s\nwithout %q", flag, out, line)
+			}
+		}
 	}
-	for _, want := range []string{"90.00%     90ms 90.00%  In[1]:2", "60.00%     60ms 60.00%  In[2]:1", "30.00%     30ms 30.00%  tensor.Eval"} {
-		if !strings.Contains(string(out), want[len("90.00%"):]) {
-			t.Errorf("got\n%s\nwithout %q", out, want)
+}
+
+// What is no profile is an error.
+func TestDamaged(t *testing.T) {
+	var cpu bytes.Buffer
+	if err := pprof.StartCPUProfile(&cpu); err != nil {
+		t.Fatal(err)
+	}
+	pprof.StopCPUProfile()
+	for _, data := range [][]byte{nil, []byte("text"), cpu.Bytes()[:cpu.Len()/2]} {
+		if _, err := Add(data, nil); err == nil {
+			t.Errorf("%.20q: no error", data)
+		}
+	}
+	for _, m := range []message{{0x80}, {2<<3 | 2}, {2<<3 | 2, 5, 1}, {2<<3 | 5, 1}, {5<<3 | 2, 1, 0x80}} {
+		if err := new(adding).copy(m); err == nil {
+			t.Errorf("%x: no error", []byte(m))
 		}
 	}
 }
