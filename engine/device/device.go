@@ -44,7 +44,10 @@ type Info struct {
 	Memory  int64 // bytes that the device has, 0 if unknown
 }
 
-func init() { backend.Public = func(d *backend.Device) any { return Device{d} } }
+func init() {
+	backend.Public = func(d *backend.Device) any { return Device{d} }
+	backend.Inside = func(public any) *backend.Device { return public.(Device).dev }
+}
 
 // String returns the name, "cpu".
 func (d Device) String() string {

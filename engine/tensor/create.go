@@ -6,11 +6,11 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 // leafOn copies little-endian elements to a device.
@@ -33,7 +33,7 @@ func hostRoom(op string, elements, size int) {
 	if elements >= 0 && elements < 1<<20 { // to ask whether there is room for so few costs more than the room
 		return
 	}
-	limit := device.CPU().Memory().Total
+	limit := machine.Memory()
 	if limit == 0 {
 		limit = 1 << 38 // unknown
 	}

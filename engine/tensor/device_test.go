@@ -1,11 +1,17 @@
 package tensor
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/profile"
 )
 
 // lookup opens a device for a test.
@@ -35,7 +41,7 @@ func TestClosedDevice(t *testing.T) {
 		t.Errorf("the device of x is %v, want the one that was closed", x.Device())
 	}
 	for what, f := range map[string]func(){
-		"read": func() { x.Floats() }, "eval": func() { waiting.Eval() }, "to": func() { x.To(device.CPU()) },
+		"read": func() { x.Floats() }, "eval": func() { waiting.Eval() }, "to": func() { x.To(device.CPU()).Eval() },
 		"mixed": func() { x.Add(From([]float64{1, 2, 3}).To(again)) },
 	} {
 		err := Try(f)
@@ -45,5 +51,100 @@ func TestClosedDevice(t *testing.T) {
 	}
 	if got := From([]float64{1, 2, 3}).To(again).Mul(2).Floats(); got[2] != 6 {
 		t.Errorf("on the device that was opened again: got %v", got)
+	}
+}
+
+// To copies whatever layout a tensor has, and gradients flow back through it.
+func TestToCopies(t *testing.T) {
+	ref := lookup(t, "ref")
+	x := From([]float64{1, 2, 3, 4, 5, 6}, 2, 3)
+	for _, c := range []struct {
+		name   string
+		x      Tensor
+		copies bool // and not made of numbers over there
+	}{
+		{"stored", x, true}, {"computed", x.Mul(2).Add(1), true}, {"turned", x.Transpose(), true}, {"a part", x.Slice(1, 1, 3), true},
+		{"backwards", x.Flip(0).Eval(), true}, {"repeated", x.Unsqueeze(0).Expand(4, 2, 3), true}, {"integers", x.Cast(dtype.I64), true},
+		{"nothing", From([]float64{}, 0, 3), true}, {"one number", From(7.0), true}, {"random", Rand(5), true},
+		{"zeros", Zeros(3, 4), false}, {"indices", Range(9).Cast(dtype.F16).Reshape(3, 3), false}, {"numbers, evaluated", Full(3, 2).Eval(), true},
+	} {
+		var y Tensor
+		rec := profile.Record(t.Context(), func(context.Context) { y = c.x.To(ref).Eval() })
+		if y.Device() != ref || y.DType() != c.x.DType() || !slices.Equal(y.Shape(), c.x.Shape()) || !bytes.Equal(y.Bytes(), c.x.Bytes()) {
+			t.Errorf("%s: got %v, want what %v is", c.name, y, c.x)
+		}
+		if want := int64(2 * len(c.x.Bytes())); c.copies && rec.CopiedBytes != want || !c.copies && rec.CopiedBytes != 0 {
+			t.Errorf("%s: %d bytes were copied, want copies: %v", c.name, rec.CopiedBytes, c.copies)
+		}
+	}
+	w := From([]float64{1, 2, 3}).Named("w").Param()
+	there := w.Mul(w).To(ref)
+	loss := there.Mul(there).To(w.Device()).Mul(w).Sum() // Σ w⁵
+	g := Grad(loss, w)[0]
+	if got := g.Floats(); g.Device() != w.Device() || !slices.Equal(got, []float32{5, 80, 405}) {
+		t.Errorf("the gradient is %v on %v, want 5w⁴ on %v", got, g.Device(), w.Device())
+	}
+	if s := Grad(g.Sum(), w)[0].Floats(); !slices.Equal(s, []float32{20, 160, 540}) {
+		t.Errorf("the second derivative is %v, want 20w³", s)
+	}
+	plan := From([]float64{1, 2}).Add(1).To(ref).Exp().Plan()
+	for _, want := range []string{"1 launch on cpu", "copy f32[2] from cpu to ref, 8 B", "1 launch on ref"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan is\n%s\nwant %q in it", plan, want)
+		}
+	}
+	if err := Try(func() { x.To(device.Device{}) }); err == nil || !strings.Contains(err.Error(), "to: got no device") {
+		t.Errorf("got %v", err)
+	}
+	if err := Try(func() { x.Add(x.To(ref)) }); err == nil || !strings.Contains(err.Error(), "got tensors on cpu and ref, want one device (To copies)") {
+		t.Errorf("got %v, want an error that names both devices", err)
+	}
+}
+
+// A large tensor is copied in pieces, which stop with the context.
+func TestToIsBoundedAndStops(t *testing.T) {
+	other := lookup(t, "cpu:1")
+	x := Rand(1 << 22).Eval()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	y := x.To(other).Eval()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 6<<20 {
+		t.Errorf("copying 16 MiB took %d bytes of Go's heap, want a piece", n)
+	}
+	if !bytes.Equal(x.Bytes(), y.Bytes()) {
+		t.Error("the copy differs")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	z := x.To(other)
+	Within(ctx, func() {
+		if err := Try(func() { z.Eval() }); err == nil || z.Evaluated() {
+			t.Errorf("with a context that is done: got %v", err)
+		}
+	})
+	if !bytes.Equal(x.Bytes(), z.Bytes()) {
+		t.Error("afterwards the copy differs")
+	}
+}
+
+// Random numbers are drawn on the device of the tensor that they are for, with the same bits on each.
+func TestRandomOnOtherDevices(t *testing.T) {
+	ref := lookup(t, "ref")
+	x := From([]float64{1, 2, 3, 4, 5, 6, 7, 8}, 2, 4)
+	for _, c := range []struct {
+		name string
+		f    func(r *RNG, x Tensor) Tensor
+	}{
+		{"dropout", func(r *RNG, x Tensor) Tensor { return r.Dropout(x, 0.5) }},
+		{"categorical", func(r *RNG, x Tensor) Tensor { return r.Categorical(x, 5) }},
+	} {
+		var there Tensor
+		here := c.f(NewRNG(7), x).Bytes()
+		y := x.To(ref).Eval()
+		rec := profile.Record(t.Context(), func(context.Context) { there = c.f(NewRNG(7), y).Eval() })
+		if there.Device() != ref || !bytes.Equal(there.Bytes(), here) || rec.Copies != 0 {
+			t.Errorf("%s: got %v on %v with %d copies, want what cpu draws", c.name, there, there.Device(), rec.Copies)
+		}
 	}
 }

@@ -49,9 +49,10 @@ func (r *RNG) next() RNGState {
 	return s
 }
 
-func (r *RNG) fill(op ir.Op, shape []int) Tensor {
+// fill draws a tensor on a device: the numbers are the same on each.
+func (r *RNG) fill(dev ir.Device, op ir.Op, shape []int) Tensor {
 	wantShape(op.String(), shape)
-	s, dev := r.next(), backend.Default()
+	s := r.next()
 	if shape == nil {
 		shape = []int{}
 	}
@@ -64,10 +65,10 @@ func (r *RNG) fill(op ir.Op, shape []int) Tensor {
 }
 
 // Rand returns f32 numbers, uniform in [0, 1).
-func (r *RNG) Rand(shape ...int) Tensor { return r.fill(ir.Rand, shape) }
+func (r *RNG) Rand(shape ...int) Tensor { return r.fill(backend.Default(), ir.Rand, shape) }
 
 // Randn returns f32 numbers of the normal distribution with mean 0 and variance 1.
-func (r *RNG) Randn(shape ...int) Tensor { return r.fill(ir.RandNormal, shape) }
+func (r *RNG) Randn(shape ...int) Tensor { return r.fill(backend.Default(), ir.RandNormal, shape) }
 
 // RandInt returns i64 numbers, uniform in low … high−1; the range is at most 2²⁴.
 func (r *RNG) RandInt(low, high int, shape ...int) Tensor {
@@ -87,7 +88,8 @@ func (r *RNG) Perm(n int) Tensor {
 // Dropout makes each element of x 0 with probability p and divides the others by 1 − p, so that the mean
 // stays (Srivastava et al. 2014). The gradient flows through the same elements.
 func (r *RNG) Dropout(x Tensor, p float64) Tensor {
-	x = wrap(floats(x.node("dropout")))
+	n := floats(x.node("dropout"))
+	x = wrap(n)
 	switch {
 	case !(p >= 0 && p <= 1):
 		fail("dropout", "got probability %v, want one from 0 to 1", p)
@@ -96,7 +98,7 @@ func (r *RNG) Dropout(x Tensor, p float64) Tensor {
 	case p == 1:
 		return x.Mul(0)
 	}
-	keep := r.Rand(x.Shape()...).To(x.Device()).Ge(p)
+	keep := r.fill(n.Dev, ir.Rand, n.Shape).Ge(p)
 	return Where(keep, x.Mul(1/(1-p)), 0)
 }
 
@@ -106,7 +108,7 @@ func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 	shape := x.Shape()
 	shape[len(shape)-2] = n
 	// Gumbel's trick: the largest of logit − log(−log u) is drawn from the softmax.
-	u := r.Rand(shape...).Maximum(math.SmallestNonzeroFloat32 * (1 << 24))
+	u := r.fill(x.node("categorical").Dev, ir.Rand, shape).Maximum(math.SmallestNonzeroFloat32 * (1 << 24))
 	return x.Sub(u.Log().Neg().Log()).ArgMax(-1)
 }
 

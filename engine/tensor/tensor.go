@@ -287,13 +287,49 @@ func (t Tensor) IsParam() bool {
 // Detach returns a tensor with t's value through which no gradient flows.
 func (t Tensor) Detach() Tensor { return unary(ir.Detach, t) }
 
-// To returns the tensor on another device; it is evaluated and copied through the host.
+// To returns the tensor on another device; t itself if it is there. Like everything it is computed when it is
+// needed: t on its device, and then the copy. Gradients flow back to t's device. What is made of numbers
+// alone (Zeros, Range, a cast or a view of them) is not copied but made over there.
 func (t Tensor) To(d device.Device) Tensor {
-	if t.Device() == d {
+	n, to := t.node("to"), backend.Inside(d)
+	switch {
+	case to == nil:
+		fail("to", "got no device (a zero Device)")
+	case n.Dev == ir.Device(to):
 		return t
 	}
-	to, err := backend.Open(d.String())
-	check("to", err)
-	n := t.Eval().node("to")
-	return leafOn(to, n.DType, n.Shape, hostBytes(n), n.Name)
+	if made := madeOn(to, n); made != nil {
+		return wrap(made)
+	}
+	m := apply(ir.To, ir.Attr{Dev: to}, n)
+	m.Name = n.Name
+	return wrap(m)
+}
+
+// madeOn makes n on another device if it is a number, an index, or a cast or view of one, which every device
+// computes alike; else it returns nil.
+func madeOn(to *backend.Device, n *ir.Node) *ir.Node {
+	src := n.Src
+	switch {
+	case n.Value() != nil:
+		return nil
+	case n.Op == ir.Const:
+		c := ir.NewConst(to, n.DType, n.Attr.Value)
+		c.Attr.Flags = n.Attr.Flags
+		if tr := tracing(); tr != nil && tr.numbers[n] != nil {
+			tr.numbers[c] = tr.numbers[n]
+		}
+		return c
+	case n.Op == ir.Iota:
+		i, err := ir.NewIota(to, n.DType, n.Shape, n.Attr.Axis)
+		check("to", err)
+		return i
+	case len(src) != 1 || n.Op != ir.Cast && n.Op.Family() != ir.FamilyView:
+		return nil
+	}
+	made := madeOn(to, src[0])
+	if made == nil {
+		return nil
+	}
+	return apply(n.Op, n.Attr, made)
 }

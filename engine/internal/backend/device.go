@@ -78,6 +78,9 @@ var Public func(*Device) any
 // Hints returns what the planner should know of the device, with each default filled in.
 func (d *Device) Hints() Hints { return d.hints }
 
+// Inside returns what a device.Device stands for, nil for the zero one. Package device sets it, too.
+var Inside func(public any) *Device
+
 // A Block is memory of a device. It is the ir.Buffer of nodes. It counts its holders: nodes whose value it
 // is, and evaluations that use it. When the last holder releases it, the next allocation gets the memory
 // while the caches still hold it. A holder that is forgotten need not release it: then the collector finds
@@ -196,6 +199,29 @@ func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset 
 		return err
 	}
 	return d.Settle(ctx, src)
+}
+
+// staging is how many bytes of the host a copy between devices goes through, at most.
+const staging = 4 << 20
+
+// Copy copies n bytes of a value, from a byte offset of its block on, to the beginning of dst, which may be on
+// another device. Between pieces it looks at ctx.
+func Copy(ctx context.Context, dst *Block, src *ir.Data, offset, n int) error {
+	from := src.Buf.(*Block).dev
+	piece := make([]byte, min(n, staging))
+	for at := 0; at < n; at += len(piece) {
+		if ctx.Err() != nil {
+			return Interrupted(ctx)
+		}
+		piece = piece[:min(len(piece), n-at)]
+		if err := from.Download(ctx, piece, src, offset+at); err != nil {
+			return err
+		}
+		if err := dst.dev.Upload(dst, at, piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // own returns the block that a buffer of the device is, and holds it; the caller releases it.

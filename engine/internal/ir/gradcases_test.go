@@ -32,7 +32,13 @@ func viewCases() []gradCase {
 	slice := func(name string, shape []int, ints ...int) gradCase {
 		return simple(ir.Slice, name, ir.Attr{Ints: ints}, shape)
 	}
+	there := gradCase{op: ir.To, name: "squared elsewhere", shapes: shapes([]int{2, 3}), f: func(l *lab, p []*ir.Node) *ir.Node {
+		other := newLabOn(l.t, map[string]string{"ref": "cpu", "cpu": "ref"}[l.dev.String()]).dev
+		x := l.op(ir.To, ir.Attr{Dev: other}, p[0])
+		return l.op(ir.To, ir.Attr{Dev: l.dev}, l.op(ir.Mul, ir.Attr{}, x, x))
+	}}
 	return []gradCase{
+		there,
 		simple(ir.Reshape, "split", ir.Attr{Shape: []int{2, 3}}, []int{6}),
 		simple(ir.Reshape, "transposed", ir.Attr{Shape: []int{6}}, []int{3, 2}),
 		simple(ir.Permute, "cycle", ir.Attr{Axes: []int{2, 0, 1}}, []int{2, 3, 4}),

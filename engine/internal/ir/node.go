@@ -138,6 +138,7 @@ type Attr struct {
 	Flags Flag
 	DType dtype.Type // cast, iota, rand; otherwise Invalid
 	Shape []int      // reshape, expand, creation
+	Dev   Device     // to
 	// Value is a Const's value. It is not part of the structural hash (only its ConstClass is), so that a
 	// learning rate or a step number that changes does not make a new plan. With Flags Fixed it is.
 	Value Scalar

@@ -16,6 +16,7 @@ const (
 	Rand  // uniform [0, 1) of shape Attr.Shape; sources: key, counter (I64[] Consts)
 	RandNormal
 	Pick // value Attr.Index of the tuple Src[0]
+	To   // Src[0] on the device Attr.Dev
 
 	// Views: no arithmetic, only where elements are.
 	Reshape // to Attr.Shape

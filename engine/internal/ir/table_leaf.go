@@ -24,6 +24,12 @@ func leafRows() []Row {
 			Op: Pick, Name: "pick", Family: FamilyLeaf, Infer: inferPick, Flops: free,
 			Doc: "Pick is value Attr.Index of an op that has several.",
 		},
+		{
+			Op: To, Name: "to", Family: FamilyLeaf, Infer: inferTo, Flops: free,
+			Doc: "To is Src[0] on the device Attr.Dev, contiguous. It is a leaf of the graph of that device: Src[0] belongs to the graph of " +
+				"another one, which is computed before.",
+			Grad: func(n *Node, dy []*Node) []*Node { return []*Node{build(To, Attr{Dev: n.Src[0].Dev}, dy[0])} },
+		},
 	}
 }
 
@@ -51,6 +57,14 @@ func inferPick(n *Node) error {
 	}
 	n.DType, n.Shape = outs[n.Attr.Index].DType, outs[n.Attr.Index].Shape
 	return nil
+}
+
+func inferTo(n *Node) error {
+	if err := count(n, 1); err != nil {
+		return err
+	}
+	n.Dev = n.Attr.Dev
+	return as(n, n.Src[0])
 }
 
 func randomRows() []Row {

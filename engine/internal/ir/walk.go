@@ -24,6 +24,9 @@ type Graph struct {
 	// -1.
 	Consts  []Scalar
 	ConstOf []int32
+	// Moves are the To nodes without a value, and From their sources, which live on other devices. Each
+	// counts as a leaf without memory: whoever computes the graph gives them values first, and walks again.
+	Moves, From []*Node
 	// Key is equal for graphs of the same structure: ops, attributes, types, layouts of leaves, classes of
 	// consts. What may differ is the contents of Leaves and Consts, and the names of nodes.
 	Key [16]byte
@@ -79,9 +82,11 @@ func (g *Graph) Release() {
 	clear(g.Nodes)
 	clear(g.Leaves)
 	clear(g.Holders)
+	clear(g.Moves)
+	clear(g.From)
 	clear(w.stack[:cap(w.stack)])
 	*g = Graph{
-		Nodes: g.Nodes[:0], Outs: g.Outs[:0], Leaves: g.Leaves[:0], Holders: g.Holders[:0], LeafOf: g.LeafOf[:0], Consts: g.Consts[:0],
+		Nodes: g.Nodes[:0], Outs: g.Outs[:0], Leaves: g.Leaves[:0], Holders: g.Holders[:0], Moves: g.Moves[:0], From: g.From[:0], LeafOf: g.LeafOf[:0], Consts: g.Consts[:0],
 		ConstOf: g.ConstOf[:0], edges: g.edges[:0], first: g.first[:0],
 	}
 	w.stack = w.stack[:0]
@@ -111,7 +116,7 @@ func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 			return false
 		}
 		f := &w.stack[len(w.stack)-1]
-		if f.data == nil && f.next < len(f.n.Src) {
+		if f.data == nil && f.next < len(f.n.Src) && f.n.Op != To {
 			f.next++
 			w.push(f.n.Src[f.next-1])
 			continue
@@ -138,6 +143,10 @@ func (w *walker) add(n *Node, data *Data) {
 	g.Nodes = append(g.Nodes, n)
 	g.first = append(g.first, int32(len(g.edges)))
 	leaf, number := int32(-1), int32(-1)
+	if data == nil && n.Op == To && len(n.Src) > 0 {
+		g.Moves, g.From = append(g.Moves, n), append(g.From, n.Src[0])
+		data = &Data{Layout: Contiguous(n.Shape)}
+	}
 	switch {
 	case data != nil:
 		leaf = int32(len(g.Leaves))

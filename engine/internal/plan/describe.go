@@ -12,7 +12,8 @@ import (
 
 // Describe writes the plan of nodes of one device: a paragraph for each launch, with the inputs that its
 // kernel reads, the instructions that it runs for each element, row or tile, what it writes, and where it
-// comes from if that is known. Nothing is computed. It is empty if all nodes have their values.
+// comes from if that is known. What other devices compute for it, and the copies, come first. Nothing is
+// computed. It is empty if all nodes have their values.
 func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 	defer caught(&err)
 	todo := waiting(outs)
@@ -24,6 +25,10 @@ func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 		return "", err
 	}
 	defer w.Release()
+	before, err := describeMoves(ctx, w)
+	if err != nil {
+		return "", err
+	}
 	d := draw(ctx, w)
 	var b strings.Builder
 	var bytes, flops int64
@@ -39,7 +44,25 @@ func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 		}
 		describeGroup(&b, g)
 	}
-	return fmt.Sprintf("%s on %v, %s, %s flops%s", units.Plural(int64(len(d.launches)), "launch"), dev, units.Bytes(bytes), units.Count(float64(flops)), b.String()), nil
+	return before + fmt.Sprintf("%s on %v, %s, %s flops%s", units.Plural(int64(len(d.launches)), "launch"), dev, units.Bytes(bytes), units.Count(float64(flops)), b.String()), nil
+}
+
+// describeMoves writes what other devices compute for a walk, and what is copied from there, a line each.
+func describeMoves(ctx context.Context, w *ir.Graph) (string, error) {
+	var b strings.Builder
+	for _, sources := range byDevice(w.From) {
+		text, err := Describe(ctx, sources)
+		if err != nil {
+			return "", err
+		}
+		if text != "" {
+			b.WriteString(text + "\n")
+		}
+	}
+	for i, n := range w.Moves {
+		fmt.Fprintf(&b, "copy %v%v from %v to %v, %s\n", n.DType, n.Shape, w.From[i].Dev, n.Dev, units.Bytes(int64(n.Type().Bytes())))
+	}
+	return b.String(), nil
 }
 
 // describeGroup writes a group's inputs a0, a1 …, instructions v0, v1 … and outputs, a line each.

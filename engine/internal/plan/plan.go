@@ -18,6 +18,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -104,6 +105,12 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 	if err != nil {
 		return err
 	}
+	if len(w.Moves) > 0 {
+		if err := moveAll(ctx, w); err != nil {
+			return err
+		}
+		return run(ctx, todo, spend, result)
+	}
 	defer w.Release()
 	p, reused, err := find(ctx, dev, w)
 	if err != nil {
@@ -158,6 +165,7 @@ func plansOf(dev *backend.Device) *plans {
 	defer cache.Unlock()
 	all := cache.devices[dev]
 	if all == nil {
+		maps.DeleteFunc(cache.devices, func(d *backend.Device, _ *plans) bool { return d.Err() != nil }) // lost
 		all = &plans{byKey: map[planKey]*plan{}, kernels: map[string]backend.Kernel{}}
 		if cache.devices == nil {
 			cache.devices = map[*backend.Device]*plans{}

@@ -59,7 +59,7 @@ func Run(t *testing.T, open func() (backend.Backend, error)) {
 }
 
 // withoutCases are the rows that give a backend no work by themselves; all other cases use them.
-var withoutCases = map[ir.Op]bool{ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.Detach: true, ir.Checkpoint: true}
+var withoutCases = map[ir.Op]bool{ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.To: true, ir.Detach: true, ir.Checkpoint: true}
 
 func newReference(t *testing.T) *backend.Device {
 	b, err := ref.Open()
