@@ -3,9 +3,14 @@
 package shaders
 
 import (
-	_ "embed"
+	"embed"
 	"strings"
 )
+
+// Prelude holds what makes the texts another language: check.h C++ for checking, cuda.h CUDA.
+//
+//go:embed prelude
+var Prelude embed.FS
 
 var (
 	//go:embed scalar.metal

@@ -1,0 +1,323 @@
+// Package check runs kernels in the Metal Shading Language on the CPU, to check them: thread by thread, with barriers that
+// are watched, memory of exact bounds, and clang's sanitizers.
+//
+// A [Toolchain] is a clang that was found on this machine; without one there is nothing here to use, and tests skip.
+// It compiles what [msl.Source.Check] writes against the prelude of package shaders, and keeps what it compiled by
+// hash in the user's cache. A [Device] is a process that has memory and runs kernels in it, so a kernel that crashes
+// or that a sanitizer stops is an error and not the end of the program. A device that had a [Fault] which ended its
+// process is lost.
+package check
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/shaders"
+)
+
+// A Mode says what watches the kernels.
+type Mode int
+
+const (
+	Plain     Mode = iota // address spaces are types; memory ends where a buffer ends
+	Address               // the address sanitizer: exact bounds of all memory
+	Undefined             // the sanitizer of undefined behaviour: overflow, shifts, alignment
+	Thread                // the thread sanitizer: races, within a threadgroup and between them. Up to 96 threads in a group
+)
+
+var modeNames = [...]string{"plain", "address", "undefined", "thread"}
+
+// String returns the mode in lower case.
+func (m Mode) String() string { return modeNames[m] }
+
+// Modes are all of them.
+var Modes = []Mode{Plain, Address, Undefined, Thread}
+
+// A Toolchain compiles kernels for checking.
+type Toolchain struct {
+	clang      string // the path of clang++
+	symbolizer string // of llvm-symbolizer, or empty
+	dir        string // of what was compiled, for this clang and this prelude
+}
+
+// leastVersion of clang: earlier ones cannot compute with bfloat.
+const leastVersion = 19
+
+// Find returns the machine's toolchain. The error says what to install.
+func Find() (*Toolchain, error) {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS == "windows" {
+		return nil, fmt.Errorf("check: got %s/%s, want amd64 or arm64, and not Windows", runtime.GOOS, runtime.GOARCH)
+	}
+	clang, version, err := findClang()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("check: no place for what is compiled: %w", err)
+	}
+	t := &Toolchain{clang: clang}
+	for _, name := range []string{fmt.Sprintf("llvm-symbolizer-%d", leastVersion), "llvm-symbolizer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			t.symbolizer = path
+			break
+		}
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, version, clang, runtime.GOARCH, compile, libraryFlags)
+	for _, name := range preludeFiles {
+		text, err := fs.ReadFile(shaders.Prelude, "prelude/"+name)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintln(h, name, len(text))
+		h.Write(text)
+	}
+	t.dir = filepath.Join(cache, "mcs", "check", hex.EncodeToString(h.Sum(nil)[:8]))
+	return t, t.writePrelude()
+}
+
+var clangVersion = regexp.MustCompile(`clang version (\d+)`)
+
+// findClang returns the first clang++ that is new enough, and the line that says its version.
+func findClang() (path, version string, err error) {
+	for _, name := range []string{fmt.Sprintf("clang++-%d", leastVersion), "clang++"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		out, err := exec.Command(path, "--version").Output()
+		if err != nil {
+			continue
+		}
+		m := clangVersion.FindSubmatch(out)
+		if m == nil {
+			continue
+		}
+		if n, _ := strconv.Atoi(string(m[1])); n >= leastVersion {
+			return path, strings.SplitN(string(out), "\n", 2)[0], nil
+		}
+	}
+	return "", "", fmt.Errorf("check: found no clang++ of version %d or later: install clang-%d, llvm-%[1]d and libclang-rt-%[1]d-dev", leastVersion, leastVersion)
+}
+
+var preludeFiles = []string{"check.h", "runtime.h", "library.h", "functions.h", "fibers.cpp", "runner.cpp"}
+
+// writePrelude puts the prelude where clang finds it.
+func (t *Toolchain) writePrelude() error {
+	dir := filepath.Join(t.dir, "prelude")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	for _, name := range preludeFiles {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		text, err := fs.ReadFile(shaders.Prelude, "prelude/"+name)
+		if err != nil {
+			return err
+		}
+		if err := t.make(path, func(to string) error { return os.WriteFile(to, text, 0o666) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make lets build write a file beside path and then gives it its name, so that no process ever sees a half of it.
+func (t *Toolchain) make(path string, build func(to string) error) error {
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".making-")
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	to := filepath.Join(dir, filepath.Base(path))
+	if err := build(to); err != nil {
+		return err
+	}
+	if err := os.Rename(to, path); err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	return nil
+}
+
+// compile has the flags of everything, libraryFlags those of kernels: rounding is that of the type, and a variable that
+// is read before it is written has a value that shows.
+var (
+	compile      = []string{"-std=c++17", "-O1", "-gline-tables-only", "-fPIC", "-fno-omit-frame-pointer"}
+	libraryFlags = []string{"-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-ffp-contract=off", "-Xclang", "-ffloat16-excess-precision=none",
+		"-Xclang", "-fbfloat16-excess-precision=none", "-ftrivial-auto-var-init=pattern", "-Werror=uninitialized", "-Werror=sometimes-uninitialized",
+		"-Werror=return-type", "-Werror=array-bounds", "-Wno-unknown-attributes"}
+)
+
+// flags are those that depend on the mode.
+func (m Mode) flags() (kernels, link []string) {
+	switch m {
+	case Address:
+		return []string{"-DCHECK_FLAT", "-fsanitize=address"}, []string{"-fsanitize=address"}
+	case Undefined:
+		sanitize := "-fsanitize=undefined,float-cast-overflow"
+		return []string{"-DCHECK_FLAT", sanitize, "-fno-sanitize-recover=all", "-fno-sanitize=vptr,function"}, []string{sanitize}
+	case Thread:
+		return []string{"-DCHECK_FLAT", "-fsanitize=thread"}, []string{"-fsanitize=thread"}
+	}
+	return nil, nil
+}
+
+// kernelFlags are all flags that kernels of a mode are compiled with.
+func (t *Toolchain) kernelFlags(m Mode) []string {
+	flags := append(append([]string{}, compile...), libraryFlags...)
+	if runtime.GOARCH == "amd64" {
+		flags = append(flags, "-march=x86-64-v3")
+	}
+	special, _ := m.flags()
+	return append(flags, special...)
+}
+
+// run runs clang. The error has what it printed.
+func (t *Toolchain) run(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, t.clang, args...)
+	cmd.Dir = t.dir
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return &CompileError{Output: strings.TrimSpace(string(out)), Err: err}
+	}
+	return nil
+}
+
+// A CompileError says what clang refused.
+type CompileError struct {
+	Output string // of clang, with places in the kernels' texts
+	Err    error
+}
+
+// Error returns the first error of clang.
+func (e *CompileError) Error() string {
+	for _, line := range strings.Split(e.Output, "\n") {
+		if strings.Contains(line, "error: ") {
+			return "check: " + strings.Replace(line, "error: ", "", 1)
+		}
+	}
+	return fmt.Sprintf("check: clang: %v: %s", e.Err, e.Output)
+}
+
+// Unwrap returns the error of the process.
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// have makes a file if it is not there yet.
+func (t *Toolchain) have(path string, build func(to string) error) (string, error) {
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("check: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return "", fmt.Errorf("check: %w", err)
+	}
+	return path, t.make(path, build)
+}
+
+// runner returns the program that runs kernels in a mode.
+func (t *Toolchain) runner(ctx context.Context, m Mode) (string, error) {
+	return t.have(filepath.Join(t.dir, m.String(), "runner"), func(to string) error {
+		_, link := m.flags()
+		args := append(append([]string{}, compile...), "-Iprelude", "-Wno-parentheses")
+		if m != Plain {
+			args = append(args, "-DCHECK_SANITIZED")
+		}
+		if m == Thread {
+			args = append(args, "-DCHECK_THREADS")
+		}
+		objects := []string{}
+		for _, name := range []string{"fibers", "runner"} {
+			object := to + name + ".o"
+			if err := t.run(ctx, append(args, "-c", "prelude/"+name+".cpp", "-o", object)...); err != nil {
+				return err
+			}
+			objects = append(objects, object)
+		}
+		args = append(append(link, "-rdynamic", "-o", to), objects...)
+		return t.run(ctx, append(args, "-ldl")...)
+	})
+}
+
+// precompiled returns the prelude as clang reads it fastest.
+func (t *Toolchain) precompiled(ctx context.Context, m Mode) (string, error) {
+	return t.have(filepath.Join(t.dir, m.String(), "check.pch"), func(to string) error {
+		return t.run(ctx, append(t.kernelFlags(m), "-x", "c++-header", "prelude/check.h", "-o", to)...)
+	})
+}
+
+// mostText is how many bytes of kernels one run of clang compiles.
+const mostText = 128 << 10
+
+// library returns a shared object with the kernels of sources.
+func (t *Toolchain) library(ctx context.Context, m Mode, sources []*msl.Source) (string, error) {
+	var units []string
+	for _, s := range sources {
+		text := s.Check()
+		if n := len(units); n > 0 && len(units[n-1])+len(text) <= mostText {
+			units[n-1] += text
+		} else {
+			units = append(units, text)
+		}
+	}
+	h := sha256.New()
+	for _, u := range units {
+		fmt.Fprintln(h, len(u), u)
+	}
+	path := filepath.Join(t.dir, m.String(), "kernels-"+hex.EncodeToString(h.Sum(nil)[:12])+".so")
+	return t.have(path, func(to string) error { return t.link(ctx, m, units, to) })
+}
+
+// link compiles each of units and makes one shared object of them.
+func (t *Toolchain) link(ctx context.Context, m Mode, units []string, to string) error {
+	header, err := t.precompiled(ctx, m)
+	if err != nil {
+		return err
+	}
+	objects := make([]string, len(units))
+	failed := make(chan error, len(units))
+	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, text := range units {
+		go func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			source := fmt.Sprintf("%s%d.cpp", to, i)
+			objects[i] = fmt.Sprintf("%s%d.o", to, i)
+			if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+				failed <- err
+				return
+			}
+			failed <- t.run(ctx, append(t.kernelFlags(m), "-Iprelude", "-include-pch", header, "-c", source, "-o", objects[i])...)
+		}()
+	}
+	for range units {
+		err = errors.Join(err, <-failed)
+	}
+	if err != nil {
+		return err
+	}
+	_, link := m.flags()
+	args := append(append(link, "-shared", "-o", to), objects...)
+	if runtime.GOOS == "darwin" {
+		args = append(args, "-undefined", "dynamic_lookup")
+	}
+	return t.run(ctx, args...)
+}

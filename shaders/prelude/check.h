@@ -1,0 +1,312 @@
+// check.h: Metal Shading Language as C++ for clang, so that kernels run on a CPU, thread by thread, with everything that
+// can be checked being checked. Package msl writes the C++.
+//
+// Address spaces are types here, as in Metal. Sanitizers ignore memory in other spaces than the usual one, so with
+// CHECK_FLAT they are no more than words.
+#pragma once
+
+#include "runtime.h"
+
+#define MSL_INLINE inline __attribute__((always_inline))
+#define MSL_MEMBER
+
+#ifdef CHECK_FLAT
+#define device
+#define constant const
+#define threadgroup
+#else
+#define device __attribute__((address_space(1)))
+#define constant const __attribute__((address_space(2)))
+#define threadgroup __attribute__((address_space(3)))
+#endif
+#define thread
+
+typedef _Float16 half;
+typedef __bf16 bfloat;
+template <class T, int N> using vec = T __attribute__((ext_vector_type(N)));
+
+namespace msl {
+MSL_INLINE float float_of(unsigned bits) { return __builtin_bit_cast(float, bits); }
+MSL_INLINE unsigned bits_of(float x) { return __builtin_bit_cast(unsigned, x); }
+MSL_INLINE double double_of(unsigned long long bits) { return __builtin_bit_cast(double, bits); }
+MSL_INLINE float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+MSL_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+MSL_INLINE float rsqrt(float x) { return float(1.0 / __builtin_sqrt(double(x))); }
+MSL_INLINE float abs(float x) { return __builtin_fabsf(x); }
+MSL_INLINE float floor(float x) { return __builtin_floorf(x); }
+MSL_INLINE float ceil(float x) { return __builtin_ceilf(x); }
+MSL_INLINE float trunc(float x) { return __builtin_truncf(x); }
+MSL_INLINE float rint(float x) { return __builtin_rintf(x); }
+MSL_INLINE float fmod(float x, float y) { return __builtin_fmodf(x, y); }
+MSL_INLINE int popcount(unsigned long x) { return __builtin_popcountl(x); }
+} // namespace msl
+
+#include "library.h"
+
+#define MSL_VECTORS(T) typedef vec<T, 2> T##2; typedef vec<T, 3> T##3; typedef vec<T, 4> T##4;
+MSL_VECTORS(float) MSL_VECTORS(half) MSL_VECTORS(bfloat)
+MSL_VECTORS(char) MSL_VECTORS(short) MSL_VECTORS(int) MSL_VECTORS(long)
+MSL_VECTORS(uchar) MSL_VECTORS(ushort) MSL_VECTORS(uint) MSL_VECTORS(ulong)
+
+// A packed vector has the alignment of its element. It is read as a whole and written element by element.
+template <class T, int N> struct packed {
+	T element[N];
+	packed() = default;
+	packed(const packed&) = default;
+	packed(vec<T, N> v) { for (int i = 0; i < N; i++) element[i] = v[i]; }
+#ifndef CHECK_FLAT
+	packed(const device packed& v) { for (int i = 0; i < N; i++) element[i] = v.element[i]; }
+	packed(constant packed& v) { for (int i = 0; i < N; i++) element[i] = v.element[i]; }
+	packed(const threadgroup packed& v) { for (int i = 0; i < N; i++) element[i] = v.element[i]; }
+#endif
+	operator vec<T, N>() const { vec<T, N> v; for (int i = 0; i < N; i++) v[i] = element[i]; return v; }
+};
+#define MSL_PACKED(T) typedef packed<T, 2> packed_##T##2; typedef packed<T, 3> packed_##T##3; typedef packed<T, 4> packed_##T##4;
+MSL_PACKED(float) MSL_PACKED(half) MSL_PACKED(int) MSL_PACKED(uint) MSL_PACKED(short) MSL_PACKED(ushort) MSL_PACKED(char) MSL_PACKED(uchar)
+
+namespace check {
+
+// Launching.
+
+template <class P> struct target { typedef P value; static constexpr bool address = false; };
+template <class T> struct target<T*> { typedef T value; static constexpr bool address = true; };
+template <class T> struct target<T&> { typedef T value; static constexpr bool address = true; };
+template <class P> constexpr unsigned size_of = target<P>::address ? sizeof(typename target<P>::value) : 0;
+template <class P> constexpr unsigned align_of = target<P>::address ? alignof(typename target<P>::value) : 0;
+
+// A Value gives a position in the type that the kernel wants.
+template <class P> struct Value { static P of(Position p) { return P(p.x); } };
+template <class T> struct Value<vec<T, 2>> { static vec<T, 2> of(Position p) { return vec<T, 2>{T(p.x), T(p.y)}; } };
+template <class T> struct Value<vec<T, 3>> { static vec<T, 3> of(Position p) { return vec<T, 3>{T(p.x), T(p.y), T(p.z)}; } };
+
+inline Position attribute(int what) {
+	const Position g = self.launch->groups, t = self.launch->threads;
+	switch (what) {
+	case thread_position_in_grid: return {self.group.x * t.x + self.at.x, self.group.y * t.y + self.at.y, self.group.z * t.z + self.at.z};
+	case threads_per_grid: return {g.x * t.x, g.y * t.y, g.z * t.z};
+	case threadgroup_position_in_grid: return self.group;
+	case threadgroups_per_grid: return g;
+	case thread_position_in_threadgroup: return self.at;
+	case threads_per_threadgroup: return t;
+	case thread_index_in_threadgroup: return {self.index, 0, 0};
+	case thread_index_in_simdgroup: return {self.index % simd_width, 0, 0};
+	case simdgroup_index_in_threadgroup: return {self.index / simd_width, 0, 0};
+	case simdgroups_per_threadgroup: return {(t.x * t.y * t.z + simd_width - 1) / simd_width, 0, 0};
+	}
+	return {simd_width, 0, 0};
+}
+
+template <class P> struct Get { static P from(const Argument& a) { return Value<P>::of(attribute(a.what)); } };
+inline const void* address(const Argument& a) {
+	return a.kind == is_threadgroup ? threadgroup_argument(a.what) : self.launch->buffers[a.what];
+}
+template <class T> struct Get<T*> { static T* from(const Argument& a) { return (T*)(__UINTPTR_TYPE__)address(a); } };
+template <class T> struct Get<T&> { static T& from(const Argument& a) { return *(T*)(__UINTPTR_TYPE__)address(a); } };
+
+template <class T, T... I> struct Places {};
+template <auto F, auto& A> struct Body;
+template <class... P, void (*F)(P...), auto& A> struct Body<F, A> {
+	static constexpr int count = sizeof...(P);
+	static constexpr unsigned sizes[] = {size_of<P>..., 0}, aligns[] = {align_of<P>..., 0};
+	template <int... I> static void call(Places<int, I...>) { F(Get<P>::from(A[I])...); }
+	static void run() { call(__make_integer_seq<Places, int, count>()); }
+};
+template <auto F, auto& A> constexpr Entry entry(const char* name, int most_threads) {
+	typedef Body<F, A> B;
+	return {name, &B::run, A, B::sizes, B::aligns, B::count, most_threads};
+}
+
+// A Constant is a function constant.
+template <class T, int I> struct Constant {
+	operator T() const { return *(const T*)self.launch->constants[I]; }
+};
+
+// local is memory of the threadgroup that a function declares. Each instance of a template has its own.
+template <class T, int I> struct Key { static constexpr char name = 0; };
+template <class T, int I> inline threadgroup T& local() {
+	return *(threadgroup T*)(__UINTPTR_TYPE__)threadgroup_memory(&Key<T, I>::name, sizeof(T), alignof(T));
+}
+
+MSL_INLINE unsigned lane() { return self.index % simd_width; }
+
+template <class T> MSL_INLINE T from(unsigned lane) {
+	T t;
+	__builtin_memcpy(&t, published(lane), sizeof t);
+	return t;
+}
+
+// fold merges the values of a simdgroup's threads, as a tree of neighbours with growing distance.
+template <class T, class F> inline T fold(const char* what, Site at, T v, F merge) {
+	publish(what, at, &v, sizeof v);
+	T all[simd_width];
+	const unsigned n = self.members;
+	for (unsigned i = 0; i < n; i++) all[i] = from<T>(i);
+	for (unsigned d = simd_width / 2; d > 0; d /= 2)
+		for (unsigned i = 0; i < d; i++)
+			if (i + d < n) all[i] = merge(all[i], all[i + d]);
+	return all[0];
+}
+
+// scan merges the values of the threads up to this one, or before it.
+template <class T, class F> inline T scan(const char* what, Site at, T v, T start, bool inclusive, F merge) {
+	publish(what, at, &v, sizeof v);
+	T r = start;
+	for (unsigned i = 0; i < lane() + inclusive; i++) r = merge(r, from<T>(i));
+	return r;
+}
+
+// shuffle is the value of another lane; that of one that does not exist is poison.
+template <class T> inline T shuffle(const char* what, Site at, T v, unsigned lane) {
+	publish(what, at, &v, sizeof v);
+	if (lane < self.members) return from<T>(lane);
+	T poison;
+	__builtin_memset(&poison, 0xff, sizeof poison);
+	return poison;
+}
+
+} // namespace check
+
+namespace metal {
+
+#define CHECK_SITE check::Site site = {__builtin_FILE(), __builtin_LINE()}
+
+inline void threadgroup_barrier(mem_flags flags, CHECK_SITE) {
+	check::wait_group("threadgroup_barrier", site, flags == mem_flags::mem_none ? check::no_order : check::orders_memory);
+}
+inline void simdgroup_barrier(mem_flags flags, CHECK_SITE) {
+	check::wait_simd("simdgroup_barrier", site, flags == mem_flags::mem_none ? check::no_order : check::orders_memory);
+}
+
+#define CHECK_FOLD(NAME, VALUE) template <class T> inline T NAME(T v, CHECK_SITE) { return check::fold(#NAME, site, v, [](T a, T b) { return T(VALUE); }); }
+CHECK_FOLD(simd_sum, a + b)
+CHECK_FOLD(simd_product, a * b)
+CHECK_FOLD(simd_max, metal::max(a, b))
+CHECK_FOLD(simd_min, metal::min(a, b))
+CHECK_FOLD(simd_and, a & b)
+CHECK_FOLD(simd_or, a | b)
+CHECK_FOLD(simd_xor, a ^ b)
+#define CHECK_SCAN(NAME, START, INCLUSIVE, VALUE) template <class T> inline T NAME(T v, CHECK_SITE) { return check::scan(#NAME, site, v, T(START), INCLUSIVE, [](T a, T b) { return T(VALUE); }); }
+CHECK_SCAN(simd_prefix_inclusive_sum, 0, true, a + b)
+CHECK_SCAN(simd_prefix_exclusive_sum, 0, false, a + b)
+CHECK_SCAN(simd_prefix_inclusive_product, 1, true, a * b)
+CHECK_SCAN(simd_prefix_exclusive_product, 1, false, a * b)
+#define CHECK_SHUFFLE(NAME, LANE) template <class T> inline T NAME(T v, ushort n, CHECK_SITE) { const unsigned lane = check::lane(); (void)lane; return check::shuffle(#NAME, site, v, LANE); }
+CHECK_SHUFFLE(simd_shuffle, n)
+CHECK_SHUFFLE(simd_broadcast, n)
+CHECK_SHUFFLE(simd_shuffle_xor, lane ^ n)
+CHECK_SHUFFLE(simd_shuffle_up, lane - n)
+CHECK_SHUFFLE(simd_shuffle_down, lane + n)
+CHECK_SHUFFLE(simd_shuffle_rotate_up, (lane - n) % check::simd_width)
+CHECK_SHUFFLE(simd_shuffle_rotate_down, (lane + n) % check::simd_width)
+template <class T> inline T simd_broadcast_first(T v, CHECK_SITE) { return check::shuffle("simd_broadcast_first", site, v, 0); }
+template <class T> inline T simd_shuffle_and_fill_up(T v, T other, ushort n, CHECK_SITE) {
+	const T r = check::shuffle("simd_shuffle_and_fill_up", site, v, (check::lane() - n) % check::simd_width);
+	return check::lane() < n ? simd_shuffle(other, ushort((check::lane() - n) % check::simd_width), site) : (simd_shuffle(other, 0, site), r);
+}
+template <class T> inline T simd_shuffle_and_fill_down(T v, T other, ushort n, CHECK_SITE) {
+	const T r = check::shuffle("simd_shuffle_and_fill_down", site, v, (check::lane() + n) % check::simd_width);
+	const T o = check::shuffle("simd_shuffle_and_fill_down", site, other, (check::lane() + n) % check::simd_width);
+	return check::lane() + n < check::simd_width ? r : o;
+}
+
+struct simd_vote {
+	typedef ulong vote_t;
+	vote_t bits;
+	explicit operator vote_t() const { return bits; }
+	bool all() const { return bits == (~0ul >> (64 - check::self.members)); }
+	bool any() const { return bits != 0; }
+};
+inline simd_vote simd_ballot(bool yes, CHECK_SITE) {
+	return {check::fold("simd_ballot", site, ulong(yes) << check::lane(), [](ulong a, ulong b) { return a | b; })};
+}
+inline bool simd_all(bool yes, CHECK_SITE) { return simd_ballot(yes, site).all(); }
+inline bool simd_any(bool yes, CHECK_SITE) { return simd_ballot(yes, site).any(); }
+inline bool simd_is_first() { return check::lane() == 0; }
+
+// Atomics, of int and uint: adding floats in an order that varies would give other bits each time.
+
+template <class T> struct atomic { T value; };
+#define CHECK_ATOMIC(SPACE, NAME, BUILTIN) \
+	template <class T> inline T NAME(volatile SPACE atomic<T>* a, metal::conditional_t<true, T, T> v, memory_order) { return BUILTIN((T*)(__UINTPTR_TYPE__)a, v, __ATOMIC_RELAXED); }
+#define CHECK_ATOMICS(SPACE) \
+	template <class T> inline T atomic_load_explicit(const volatile SPACE atomic<T>* a, memory_order) { return __atomic_load_n((T*)(__UINTPTR_TYPE__)a, __ATOMIC_RELAXED); } \
+	template <class T> inline void atomic_store_explicit(volatile SPACE atomic<T>* a, metal::conditional_t<true, T, T> v, memory_order) { __atomic_store_n((T*)(__UINTPTR_TYPE__)a, v, __ATOMIC_RELAXED); } \
+	template <class T> inline bool atomic_compare_exchange_weak_explicit(volatile SPACE atomic<T>* a, T* expected, metal::conditional_t<true, T, T> v, memory_order, memory_order) { \
+		return __atomic_compare_exchange_n((T*)(__UINTPTR_TYPE__)a, expected, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED); } \
+	CHECK_ATOMIC(SPACE, atomic_exchange_explicit, __atomic_exchange_n) CHECK_ATOMIC(SPACE, atomic_fetch_add_explicit, __atomic_fetch_add) \
+	CHECK_ATOMIC(SPACE, atomic_fetch_sub_explicit, __atomic_fetch_sub) CHECK_ATOMIC(SPACE, atomic_fetch_min_explicit, __atomic_fetch_min) \
+	CHECK_ATOMIC(SPACE, atomic_fetch_max_explicit, __atomic_fetch_max) CHECK_ATOMIC(SPACE, atomic_fetch_and_explicit, __atomic_fetch_and) \
+	CHECK_ATOMIC(SPACE, atomic_fetch_or_explicit, __atomic_fetch_or) CHECK_ATOMIC(SPACE, atomic_fetch_xor_explicit, __atomic_fetch_xor)
+CHECK_ATOMICS(device)
+#ifndef CHECK_FLAT
+CHECK_ATOMICS(threadgroup)
+#endif
+
+// simdgroup_matrix: each thread has two neighbours of a row, in the layout that Apple's GPUs use.
+
+template <class T, int R, int C> struct simdgroup_matrix {
+	static_assert(R == 8 && C == 8 && is_floating_point_v<T>, "a simdgroup_matrix has 8 rows and 8 columns of a float type");
+	vec<T, 2> elements;
+	simdgroup_matrix() = default;
+	explicit simdgroup_matrix(T diagonal);
+	vec<T, 2>& thread_elements() { return elements; }
+};
+typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
+typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
+typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
+
+inline unsigned matrix_row(unsigned lane) { return (lane / 4 & 4) + lane / 2 % 4; }
+inline unsigned matrix_column(unsigned lane) { return (lane / 4 & 2) * 2 + lane % 2 * 2; }
+
+template <class T, int R, int C> simdgroup_matrix<T, R, C>::simdgroup_matrix(T diagonal) {
+	for (unsigned i = 0; i < 2; i++) elements[i] = matrix_row(check::lane()) == matrix_column(check::lane()) + i ? diagonal : T(0);
+}
+template <class T, int R, int C> inline simdgroup_matrix<T, R, C> make_filled_simdgroup_matrix(T v) {
+	simdgroup_matrix<T, R, C> m;
+	m.elements = v;
+	return m;
+}
+#define CHECK_MATRIX(SPACE) \
+	template <class T> inline void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const SPACE T* from, ulong stride = 8, ulong2 origin = 0, bool transposed = false, CHECK_SITE) { \
+		check::wait_simd("simdgroup_load", site, check::no_order); \
+		const unsigned r = matrix_row(check::lane()), c = matrix_column(check::lane()); \
+		for (unsigned i = 0; i < 2; i++) m.elements[i] = transposed ? from[(origin.y + c + i) * stride + origin.x + r] : from[(origin.y + r) * stride + origin.x + c + i]; \
+	} \
+	template <class T> inline void simdgroup_store(simdgroup_matrix<T, 8, 8> m, SPACE T* to, ulong stride = 8, ulong2 origin = 0, bool transposed = false, CHECK_SITE) { \
+		check::wait_simd("simdgroup_store", site, check::no_order); \
+		const unsigned r = matrix_row(check::lane()), c = matrix_column(check::lane()); \
+		for (unsigned i = 0; i < 2; i++) (transposed ? to[(origin.y + c + i) * stride + origin.x + r] : to[(origin.y + r) * stride + origin.x + c + i]) = m.elements[i]; \
+	}
+CHECK_MATRIX(device)
+#ifndef CHECK_FLAT
+CHECK_MATRIX(threadgroup)
+#endif
+template <class D, class A, class B, class E> inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b, simdgroup_matrix<E, 8, 8> c, CHECK_SITE) {
+	const float mine[4] = {float(a.elements[0]), float(a.elements[1]), float(b.elements[0]), float(b.elements[1])};
+	check::publish("simdgroup_multiply_accumulate", site, mine, sizeof mine);
+	struct Pair { float a[2], b[2]; };
+	float x[8][8], y[8][8];
+	for (unsigned l = 0; l < check::simd_width; l++) {
+		const Pair p = check::from<Pair>(l);
+		for (unsigned i = 0; i < 2; i++) {
+			x[matrix_row(l)][matrix_column(l) + i] = p.a[i];
+			y[matrix_row(l)][matrix_column(l) + i] = p.b[i];
+		}
+	}
+	const unsigned row = matrix_row(check::lane()), column = matrix_column(check::lane());
+	for (unsigned i = 0; i < 2; i++) {
+		float sum = float(c.elements[i]);
+		for (unsigned k = 0; k < 8; k++) sum += x[row][k] * y[k][column + i];
+		d.elements[i] = D(sum);
+	}
+}
+template <class D, class A, class B> inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8>& d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b, CHECK_SITE) {
+	simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<float, 8, 8>(0.0f), site);
+}
+
+namespace fast = precise;
+
+} // namespace metal
+
+typedef metal::atomic<int> atomic_int;
+typedef metal::atomic<unsigned> atomic_uint;
