@@ -1,8 +1,10 @@
 package optim
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -235,6 +237,63 @@ func TestWhatIsHeldBesideACompiledStep(t *testing.T) {
 				}
 			}); err != nil {
 				t.Errorf("%s, of call %d: %v", name, i+1, err)
+			}
+		}
+	}
+}
+
+// A goroutine that builds on a weight while steps change it where it lies gets the weight of before or after
+// a step: all of its elements are of the same step, and it is never freed.
+func TestBuildingBesideSteps(t *testing.T) {
+	const n = 1 << 14
+	for name, of := range map[string]func(w tensor.Tensor) tensor.Tensor{
+		"the weight":            func(w tensor.Tensor) tensor.Tensor { return w },
+		"an operation":          func(w tensor.Tensor) tensor.Tensor { return w.Add(1).Sub(1) },
+		"a view":                func(w tensor.Tensor) tensor.Tensor { return w.Reshape(2, n/2) },
+		"a snapshot":            func(w tensor.Tensor) tensor.Tensor { return w.Snapshot() },
+		"a tensor that was set": func(w tensor.Tensor) tensor.Tensor { y := tensor.Zeros(n); y.Set(w); return y },
+		"a gradient": func(w tensor.Tensor) tensor.Tensor {
+			w = w.Snapshot()
+			return tensor.Grad(w.Mul(w).Mul(0.5).Sum(), w)[0]
+		},
+	} {
+		for _, compiled := range []bool{false, true} {
+			w := tensor.Full(1, n).Param()
+			o := AdamW{}.New([]nn.Param{nn.NewParam("w", &w)})
+			step := func(grads ...tensor.Tensor) []tensor.Tensor {
+				o.Update(grads, 1e-3, tensor.Tensor{}).Commit()
+				return nil
+			}
+			if compiled {
+				step = tensor.Compile(step)
+			}
+			grad := tensor.Full(1, n).Eval()
+			ctx, end := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- tensor.Try(func() {
+					for ctx.Err() == nil {
+						x := of(w)
+						runtime.Gosched()
+						list := x.Floats()
+						for i, v := range list {
+							if math.Abs(float64(v-list[0])) > 1e-6 {
+								t.Errorf("%s, compiled %v: element %d is %v, and the first %v", name, compiled, i, v, list[0])
+								return
+							}
+						}
+					}
+				})
+			}()
+			for range 200 {
+				step(grad)
+				if len(ended) > 0 {
+					break
+				}
+			}
+			end()
+			if err := <-ended; err != nil {
+				t.Errorf("%s, compiled %v: %v", name, compiled, err)
 			}
 		}
 	}

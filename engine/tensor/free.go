@@ -89,7 +89,11 @@ func (v *value) replace(old, n *ir.Node) {
 }
 
 // move gives t the value of y and frees y. It also gives the memory of t's old value back, if t was the only
-// handle on it and at most so many operations read it, or if y lies in that memory.
+// handle on it and at most so many operations read it.
+//
+// If y was computed where t's value lay, t keeps its node. A goroutine that reads the node or makes operations
+// from it at the same time does so before or after the step: either the step has seen that and computed y
+// elsewhere, or the goroutine gets the new value, and the next step sees it.
 func move(t, y Tensor, readers int) {
 	if tracing() != nil {
 		t.Set(y)
@@ -97,15 +101,21 @@ func move(t, y Tensor, readers int) {
 	}
 	Eval(y)
 	old, n := t.node("set"), y.node("set")
+	if d := old.Value(); d != nil && d.Buf == n.Value().Buf {
+		old.SetValue(n.Value())
+		y.Free()
+		old.Unread() // the step itself
+		return
+	}
 	leaf := share("set", n, old.Name, old.Op == ir.Leaf && old.Tracked)
 	y.Free()
 	leaf.Hold()
 	t.v.node.Store(leaf)
-	if d := old.Value(); old.Readers() > readers && (d == nil || d.Buf != leaf.Value().Buf) {
+	if old.Readers() > readers {
 		old.Drop()
 		return
 	}
-	letGo(old) // also where y lies in the memory: what still reads the old value must say so
+	letGo(old)
 }
 
 func init() {

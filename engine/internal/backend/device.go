@@ -90,6 +90,7 @@ type Block struct {
 	raw     ir.Buffer
 	bytes   int
 	holders atomic.Int32 // 0: the memory was given back
+	claim   atomic.Pointer[Claim]
 	made    atomic.Pointer[Maker]
 
 	cleanup runtime.Cleanup // of memory that is not Go's
@@ -105,16 +106,23 @@ func (b *Block) Raw() ir.Buffer { return b.raw }
 // Device is where the memory is.
 func (b *Block) Device() *Device { return b.dev }
 
-// Hold makes the caller one more holder. It returns false when the memory was given back already.
+// Hold makes the caller one more holder. It returns false when the memory was given back already. While an
+// evaluation has claimed the block, Hold waits.
 func (b *Block) Hold() bool {
 	for {
 		n := b.holders.Load()
 		if n == 0 {
 			return false
 		}
-		if b.holders.CompareAndSwap(n, n+1) {
+		if !b.holders.CompareAndSwap(n, n+1) {
+			continue
+		}
+		c := b.claim.Load()
+		if c == nil {
 			return true
 		}
+		b.Release()
+		<-c.done
 	}
 }
 

@@ -109,6 +109,9 @@ func (n *Node) Drop() bool { return n.handles.Add(-1) == 0 }
 func (n *Node) Handles() int { return int(n.handles.Load()) }
 func (n *Node) Readers() int { return int(n.readers.Load()) }
 
+// Unread counts one reader less: an operation that is done and that nothing can reach any more.
+func (n *Node) Unread() { n.readers.Add(-1) }
+
 // Free takes the node's value away and returns it, nil if there is none. An evaluation that reads the node
 // later computes it again if the node knows its sources, as all that was computed from a parameter does; else
 // it finds Data that says Freed.

@@ -15,7 +15,8 @@ import (
 type state struct {
 	table  backend.Table // its numbers are the values of the exprs
 	blocks []*backend.Block
-	takes  []bool // which of them lie in a leaf's memory
+	takes  []bool         // which of them lie in the memory of a leaf
+	claim  *backend.Claim // of that memory; nil if there is none
 	arena  ir.Buffer
 	times  []time.Duration
 }
@@ -61,6 +62,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	defer in.release()
 	s := p.states.Get().(*state)
 	defer p.release(s)
+	defer p.disclaim(s)
 	if err := p.bind(s, in); err != nil {
 		return err
 	}
@@ -80,6 +82,7 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 			Times: slices.Clone(times), Origins: p.originsOf(in)})
 	}
 	p.markReplaced(s, in)
+	p.disclaim(s)
 	for i := range p.outs {
 		result(i, p.data(s, in, i))
 	}
@@ -145,8 +148,6 @@ func (p *plan) bind(s *state, in *inputs) error {
 	p.look(s, in)
 	for i, n := range p.blocks {
 		if s.takes[i] {
-			s.blocks[i] = in.leaves[p.taken[i].leaf].Buf.(*backend.Block)
-			s.blocks[i].Hold()
 			continue
 		}
 		b, err := p.dev.Alloc(n)

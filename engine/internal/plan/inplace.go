@@ -105,18 +105,41 @@ func (o *ordering) replacingLast() *ordering {
 	return o.permuted(append(first, last...))
 }
 
-// look finds out which blocks lie in the memory of leaves in this run.
+// look finds out which blocks lie in the memory of leaves in this run, and claims that memory.
 func (p *plan) look(s *state, in *inputs) {
 	for i, t := range p.taken {
-		s.takes[i] = t.leaf >= 0 && !in.spend && in.replaceable(t)
+		if s.takes[i] = false; t.leaf < 0 || in.spend || !in.replaceable(t) {
+			continue
+		}
+		if s.claim == nil {
+			s.claim = backend.NewClaim()
+		}
+		b := in.leaves[t.leaf].Buf.(*backend.Block)
+		if s.takes[i] = b.Claim(s.claim, 2, func() bool { return in.replaceable(t) }); s.takes[i] {
+			s.blocks[i] = b
+		}
 	}
+}
+
+// disclaim lets others hold the memory that look has claimed.
+func (p *plan) disclaim(s *state) {
+	if s.claim == nil {
+		return
+	}
+	for i, b := range s.blocks {
+		if i < len(s.takes) && s.takes[i] {
+			b.Disclaim()
+		}
+	}
+	s.claim.End()
+	s.claim = nil
 }
 
 // replaceable says whether only the maker of the operation that replaces a leaf can see the leaf. That takes
 // three things: there is no other handle on its node; no view and no other run holds its memory; and no
 // operation but the run's own was made from it, unless such operations count as lost. Only the collector
 // could tell whether a program still holds the result of an operation, so a weight that a loss was computed
-// from stays.
+// from stays. A goroutine that makes an operation or a handle later gets the new value: see tensor.move.
 func (in *inputs) replaceable(t taking) bool {
 	n := in.nodes[t.leaf]
 	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && in.leaves[t.leaf].Buf.(*backend.Block).Holders() == 2

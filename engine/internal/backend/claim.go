@@ -1,0 +1,32 @@
+package backend
+
+// A Claim is an evaluation's right to change blocks that others may come to read: who wants to hold one of
+// them waits until the evaluation is done, and so never sees a part of the change.
+type Claim struct{ done chan struct{} }
+
+// NewClaim returns a claim of no block yet. Its owner must End it.
+func NewClaim() *Claim { return &Claim{make(chan struct{})} }
+
+// End lets others hold the blocks again. To end a nil Claim does nothing.
+func (c *Claim) End() {
+	if c != nil {
+		close(c.done)
+	}
+}
+
+// Claim makes c the claim of the block, with one more holder, if the block has just so many holders and ok
+// says that it may. Ok is called when a new holder would wait already.
+func (b *Block) Claim(c *Claim, holders int, ok func() bool) bool {
+	if !b.claim.CompareAndSwap(nil, c) {
+		return false
+	}
+	// A holder counts itself and then looks for a claim, so one of the two sees the other.
+	if !ok() || !b.holders.CompareAndSwap(int32(holders), int32(holders+1)) {
+		b.claim.Store(nil)
+		return false
+	}
+	return true
+}
+
+// Disclaim ends the block's part of a claim, before the claim's End.
+func (b *Block) Disclaim() { b.claim.Store(nil) }
