@@ -27,7 +27,7 @@ func BenchmarkProfiled(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			const runs = 50
+			const runs = 100
 			turn := func(ctx context.Context) (took time.Duration) {
 				err := w.stmt.Within(ctx, func() error {
 					start := time.Now()

@@ -66,9 +66,9 @@ func RecordTimed(ctx context.Context, f func(ctx context.Context)) *Recording {
 func record(ctx context.Context, with events.Option, f func(context.Context)) *Recording {
 	ctx, counting := events.Open(ctx, with)
 	defer counting.Close()
-	start, before := time.Now(), events.Total()
+	start, before := events.Now(), events.Total()
 	scope.Within(ctx, func() { f(ctx) })
-	wall, all := time.Since(start), int(events.Total()-before)
+	wall, all := events.Now()-start, int(events.Total()-before)
 	r := collect(counting.Counts())
 	r.Wall, r.Timed, r.Others = wall, with&events.Times != 0, max(0, all-r.Launches)
 	if with&events.Trace != 0 {

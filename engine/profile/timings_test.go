@@ -87,8 +87,8 @@ func TestUsage(t *testing.T) {
 	const us = time.Microsecond
 	r := profile.Recording{Wall: 100 * us, Trace: &profile.Trace{
 		Evals: []profile.Eval{
-			{Start: 5 * us, Planned: 15 * us, Submitted: 16 * us, End: 40 * us, Busy: 20 * us},
-			{Start: 50 * us, Planned: 51 * us, Submitted: 52 * us, End: 70 * us, Busy: 17 * us, Reused: true},
+			{Start: 5 * us, Planned: 15 * us, End: 40 * us, Busy: 20 * us},
+			{Start: 50 * us, Planned: 51 * us, End: 70 * us, Busy: 17 * us, Reused: true},
 		},
 		Copies: []profile.Copy{{Start: 70 * us, Time: 2 * us}},
 	}}

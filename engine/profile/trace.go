@@ -63,14 +63,13 @@ type Origin struct {
 
 // An Eval is one evaluation: a plan that was made or found, and its launches.
 type Eval struct {
-	Launches  int
-	Stack     []string      // the places that were under way (WithPlaces), the outermost first
-	Reused    bool          // the plan was there; if not, it was made and its kernels compiled before Submitted
-	Start     time.Duration // when it was asked for
-	Planned   time.Duration // when its plan was there
-	Submitted time.Duration // when the device got the launches
-	End       time.Duration // when they were done
-	Busy      time.Duration // that the device computed
+	Launches int
+	Stack    []string      // the places that were under way (WithPlaces), the outermost first
+	Reused   bool          // the plan was there; if not, it was made and its kernels compiled, before Planned
+	Start    time.Duration // when it was asked for
+	Planned  time.Duration // when its plan was there
+	End      time.Duration // when its launches were done
+	Busy     time.Duration // that the device computed
 }
 
 // A Copy is a copy between host and device.
@@ -85,20 +84,19 @@ func RecordTraced(ctx context.Context, f func(ctx context.Context)) *Recording {
 }
 
 // newTrace is what a record has traced since start.
-func newTrace(t events.Traced, start time.Time) *Trace {
+func newTrace(t events.Traced, start time.Duration) *Trace {
 	out := &Trace{Dropped: t.Dropped}
 	for _, run := range t.Runs {
 		out.addRun(run, start)
 	}
 	for _, c := range t.Copies {
-		out.Copies = append(out.Copies, Copy{c.Began.Sub(start), c.Took, c.Bytes})
+		out.Copies = append(out.Copies, Copy{c.Began - start, c.Took, c.Bytes})
 	}
 	return out
 }
 
-func (t *Trace) addRun(run events.Run, start time.Time) {
-	e := Eval{Launches: len(run.Launches), Stack: run.Stack, Reused: run.Reused, Start: run.Began.Sub(start), Planned: run.Planned.Sub(start),
-		Submitted: run.Submitted.Sub(start), End: run.Ended.Sub(start)}
+func (t *Trace) addRun(run events.Run, start time.Duration) {
+	e := Eval{Launches: len(run.Launches), Stack: run.Stack, Reused: run.Reused, Start: run.Began - start, Planned: run.Planned - start, End: run.Ended - start}
 	for _, took := range run.Times {
 		e.Busy += took
 	}

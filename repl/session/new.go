@@ -73,7 +73,7 @@ func (s *Session) start() error {
 	})
 	s.packages = program.New(s.compiler, host{s}, home(s.opts))
 	s.compiler.Loader = s.packages
-	s.places = places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}}
+	s.places = &places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}}
 	s.runner.Attach(s.interp, s.rt)
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
@@ -20,7 +21,8 @@ type places struct {
 	compiler *compile.Compiler
 	rt       *rt.Runtime
 	past     *history
-	lines    map[token.Pos]string // the names of the lines of marks
+	lines    map[token.Pos]string   // the names of the lines of marks
+	words    atomic.Pointer[[]*int] // the variables of marks, by slot; nil: not known
 
 	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
 	commandCell int
@@ -36,7 +38,7 @@ type places struct {
 // If op is empty, it returns all lines that are running, the outermost first.
 func (ps *places) place(op string) string {
 	if op == "" {
-		return strings.Join(ps.stack(), "\n")
+		return ps.stackText()
 	}
 	m := ps.markAt(lower.EngineSlot)
 	if m == nil {
@@ -68,18 +70,28 @@ func (ps *places) place(op string) string {
 	return strings.Join(slices.Compact(lines), " or ")
 }
 
+// stackText is stack as a text.
+func (ps *places) stackText() string {
+	if m := ps.markAt(lower.EngineSlot); m != nil && m == ps.top() {
+		return ps.lineOf(m)
+	}
+	return strings.Join(ps.stack(), "\n")
+}
+
+// top is the mark of the statement that runs, of the cell or of a function literal.
+func (ps *places) top() *lower.Mark {
+	if m := ps.markAt(lower.LiteralSlot); m != nil {
+		return m
+	}
+	return ps.markAt(lower.CellSlot)
+}
+
 // stack returns the lines from the running statement of the cell to the newest statement that calls the
 // engine. Each statement may have called the function that has the next.
 func (ps *places) stack() []string {
-	top, m := ps.markAt(lower.LiteralSlot), ps.markAt(lower.EngineSlot)
-	if top == nil {
-		top = ps.markAt(lower.CellSlot)
-	}
-	switch {
-	case top == nil || m == nil:
+	top, m := ps.top(), ps.markAt(lower.EngineSlot)
+	if top == nil || m == nil {
 		return nil
-	case top == m:
-		return []string{ps.lineOf(m)}
 	}
 	var marks []*lower.Mark // of all functions
 	for slot := range ps.compiler.Slots() {
@@ -180,13 +192,41 @@ func (ps *places) linesBefore(stmts string) int {
 	return line - 1
 }
 
+// markAt is the mark that a function's newest statement has set.
 func (ps *places) markAt(slot int) *lower.Mark {
-	v := ps.rt.Variable(lower.MarkVar(slot))
-	if !v.IsValid() {
+	word := ps.word(slot)
+	if word == nil {
 		return nil
 	}
-	return ps.compiler.Mark(int(v.Int()))
+	return ps.compiler.Mark(read(word))
 }
+
+// word returns the variable of a slot, or nil if there is none yet.
+func (ps *places) word(slot int) *int {
+	known := ps.words.Load()
+	if known != nil && slot < len(*known) && (*known)[slot] != nil {
+		return (*known)[slot]
+	}
+	word := ps.rt.Word(lower.MarkVar(slot))
+	if word == nil {
+		return nil
+	}
+	var words []*int
+	if known != nil {
+		words = slices.Clone(*known)
+	}
+	if slot >= len(words) {
+		words = append(words, make([]*int, slot+1-len(words))...)
+	}
+	words[slot] = word
+	ps.words.CompareAndSwap(known, &words)
+	return word
+}
+
+// read reads a mark while the interpreter may write it: it is one word.
+//
+//go:norace
+func read(mark *int) int { return *mark }
 
 // cellOf returns the number of the cell, or of the package's file, that has a mark.
 func (ps *places) cellOf(m *lower.Mark) int {

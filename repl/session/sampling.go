@@ -70,13 +70,11 @@ func (p *Sampling) run() {
 	}
 }
 
-// read reads the marks while the interpreter may write them: each is one word.
-//
-//go:norace
+// read reads the marks.
 func (p *Sampling) read() []int {
 	marks := make([]int, len(p.marks))
 	for i, m := range p.marks {
-		marks[i] = *m
+		marks[i] = read(m)
 	}
 	return marks
 }

@@ -153,7 +153,7 @@ type Session struct {
 	library  *library.Library   // the packages that cells import
 	compiler *compile.Compiler  // the declarations of cells and their meaning
 	packages *program.Packages  // the user's own packages
-	places   places             // the places of code
+	places   *places            // the places of code
 	outs     outs               // the results of cells
 	format   *display.Formatter // formats values
 

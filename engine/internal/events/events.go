@@ -103,10 +103,15 @@ func Copying(bytes int64) (done func()) {
 	if opened.all.Load() == nil {
 		return func() {}
 	}
-	began := time.Now()
+	began := Now()
 	return func() {
-		for _, r := range Of(scope.Context()) {
-			r.copied(bytes, began)
+		records := Of(scope.Context())
+		took := time.Duration(0)
+		if records.Tracing() {
+			took = Now() - began
+		}
+		for _, r := range records {
+			r.copied(bytes, began, took)
 		}
 	}
 }

@@ -22,8 +22,13 @@ type Record struct {
 	counts Counts
 	last   int // the place in counts.Runs of the plan that ran last
 	places map[*Work]int
-	traced Traced
-	kept   int // launches and copies that are traced
+
+	// What a record that traces has traced.
+	runs    [][]Run         // in blocks
+	times   []time.Duration // the block that the newest runs have theirs in
+	copies  []Copy
+	kept    int // launches and copies
+	dropped int // launches that were too many
 
 	// What a record that notes nodes has of the run under way.
 	nodes []*ir.Node
@@ -162,7 +167,7 @@ func (r *Record) place(w *Work) int {
 	return i
 }
 
-func (r *Record) copied(bytes int64, began time.Time) {
+func (r *Record) copied(bytes int64, began, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
@@ -170,7 +175,7 @@ func (r *Record) copied(bytes int64, began time.Time) {
 		r.counts.CopiedBytes += bytes
 		if r.traces && r.kept < mostTraced {
 			r.kept++
-			r.traced.Copies = append(r.traced.Copies, Copy{began, time.Since(began), bytes})
+			r.copies = append(r.copies, Copy{began, took, bytes})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -36,21 +37,19 @@ type Value struct {
 // A Run is one run of a plan, of a record that traces.
 type Run struct {
 	*Work
-	Began     time.Time       // when the evaluation was asked for
-	Planned   time.Time       // when its plan was there
-	Submitted time.Time       // when the device got the launches
-	Ended     time.Time       // when they were done
-	Stack     []string        // the places that were under way: see ir.Stack
-	Reused    bool            // the plan was built earlier; if not, kernels were compiled before Planned
-	Times     []time.Duration // of each launch
-	Origins   [][]ir.Origin   // where each launch comes from; nil if that is not known
+	Began   time.Duration   // when the evaluation was asked for: see Now
+	Planned time.Duration   // when its plan was there
+	Ended   time.Duration   // when its launches were done
+	Stack   []string        // the places that were under way: see ir.Stack
+	Reused  bool            // the plan was built earlier; if not, kernels were compiled before Planned
+	Times   []time.Duration // of each launch
+	Origins [][]ir.Origin   // where each launch comes from; nil if that is not known
 }
 
 // A Copy is a copy between host and device, of a record that traces.
 type Copy struct {
-	Began time.Time
-	Took  time.Duration
-	Bytes int64
+	Began, Took time.Duration
+	Bytes       int64
 }
 
 // A Traced is all that a record has traced, in its order in time.
@@ -59,6 +58,13 @@ type Traced struct {
 	Copies  []Copy
 	Dropped int // launches that were too many to keep
 }
+
+// epoch is when the process began. Times count from it, because to read how much time has passed costs less than
+// to read the time of day, too.
+var epoch = time.Now()
+
+// Now is the time since the process began.
+func Now() time.Duration { return time.Since(epoch) }
 
 // mostTraced is how many launches and copies a record keeps one by one.
 const mostTraced = 1 << 16
@@ -73,7 +79,7 @@ func (rs Records) Tracing() bool {
 	return false
 }
 
-// Traced tells of one run of a plan in full, besides [Records.Ran].
+// Traced tells of one run of a plan in full, besides [Records.Ran]. The times may be changed afterwards.
 func (rs Records) Traced(run Run) {
 	for _, r := range rs {
 		if r.traces {
@@ -82,6 +88,10 @@ func (rs Records) Traced(run Run) {
 	}
 }
 
+// block is for how many runs, or times, memory is taken at once if there are n already: to keep a run must cost
+// little, and a list that grows is copied.
+func block(n int) int { return min(max(n, 32), 1<<10) }
+
 func (r *Record) trace(run Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,18 +99,27 @@ func (r *Record) trace(run Run) {
 		return
 	}
 	if r.kept+len(run.Launches) > mostTraced {
-		r.traced.Dropped += len(run.Launches)
+		r.dropped += len(run.Launches)
 		return
 	}
 	r.kept += len(run.Launches)
-	r.traced.Runs = append(r.traced.Runs, run)
+	if cap(r.times)-len(r.times) < len(run.Times) {
+		r.times = make([]time.Duration, 0, max(block(r.kept), len(run.Times)))
+	}
+	from := len(r.times)
+	r.times = append(r.times, run.Times...)
+	run.Times = r.times[from:len(r.times):len(r.times)]
+	last := len(r.runs) - 1
+	if last < 0 || len(r.runs[last]) == cap(r.runs[last]) {
+		r.runs = append(r.runs, make([]Run, 0, block(r.kept)))
+		last++
+	}
+	r.runs[last] = append(r.runs[last], run)
 }
 
 // Traced returns what was traced so far.
 func (r *Record) Traced() Traced {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.traced
-	t.Runs, t.Copies = t.Runs[:len(t.Runs):len(t.Runs)], t.Copies[:len(t.Copies):len(t.Copies)]
-	return t
+	return Traced{slices.Concat(r.runs...), slices.Clone(r.copies), r.dropped}
 }

@@ -59,6 +59,13 @@ func Origins(list []Origin) (texts []string) {
 type asker struct {
 	place func(op string) string
 	pass  Pass
+	stack atomic.Pointer[stack] // that was asked for last
+}
+
+// A stack is a text with a line for each place, and its lines.
+type stack struct {
+	text  string
+	lines []string
 }
 
 var origins = &scope.Key{Name: "origins"}
@@ -81,17 +88,26 @@ func InPass(p Pass, f func()) {
 		f()
 		return
 	}
-	scope.Within(context.WithValue(scope.Context(), origins, &asker{a.place, p}), f)
+	scope.Within(context.WithValue(scope.Context(), origins, &asker{place: a.place, pass: p}), f)
 }
 
-// Stack is where the program is: all places under way, the outermost first; nil if no scope asks.
+// Stack is where the program is: all places under way, the outermost first; nil if no scope asks. Nobody may
+// change it, because a loop gets the same one in each turn.
 func Stack() []string {
-	if a := asking(); a != nil {
-		if text := a.place(""); text != "" {
-			return strings.Split(text, "\n")
-		}
+	a := asking()
+	if a == nil {
+		return nil
 	}
-	return nil
+	text := a.place("")
+	if text == "" {
+		return nil
+	}
+	s := a.stack.Load()
+	if s == nil || s.text != text {
+		s = &stack{text, strings.Split(text, "\n")}
+		a.stack.Store(s)
+	}
+	return s.lines
 }
 
 // asking returns the asker of the calling goroutine's scope, or nil if nodes need no origin.

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -37,7 +36,7 @@ type inputs struct {
 	readers int            // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
 	spend   bool           // the results are given back: none may lie in the memory of a leaf
 	records events.Records // that are told
-	asked   time.Time      // when the evaluation was asked for, if somebody traces it
+	asked   time.Duration  // when the evaluation was asked for, if somebody traces it
 	graph   *ir.Graph      // the walk; nil for a captured plan
 	origins [][]ir.Origin  // of a captured plan
 	keep    []int          // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
@@ -70,7 +69,6 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	if records.Timed() {
 		times = s.times
 	}
-	submitted := traceTime(records)
 	unsound, err := p.submit(ctx, s, in, times)
 	if err != nil {
 		return err
@@ -78,8 +76,8 @@ func (p *plan) run(ctx context.Context, in *inputs, reused bool, result func(i i
 	p.flies(ctx, s, in)
 	records.Ran(p.work, times, reused)
 	if records.Tracing() {
-		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Submitted: submitted, Ended: time.Now(), Reused: reused, Stack: ir.Stack(),
-			Times: slices.Clone(times), Origins: p.originsOf(in)})
+		records.Traced(events.Run{Work: p.work, Began: in.asked, Planned: planned, Ended: events.Now(), Reused: reused, Stack: ir.Stack(),
+			Times: times, Origins: p.originsOf(in)})
 	}
 	p.markReplaced(s, in)
 	p.disclaim(s)

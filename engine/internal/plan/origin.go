@@ -89,11 +89,11 @@ func (p *plan) originsOf(in *inputs) [][]ir.Origin {
 }
 
 // traceTime is the time, if somebody wants to know.
-func traceTime(records events.Records) time.Time {
+func traceTime(records events.Records) time.Duration {
 	if !records.Tracing() {
-		return time.Time{}
+		return 0
 	}
-	return time.Now()
+	return events.Now()
 }
 
 // sourceOf returns a function that writes down what a kernel runs: the backend's own text if it has one, else

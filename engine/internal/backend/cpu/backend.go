@@ -264,32 +264,29 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 		defer l.pool.Watch(nil)
 	}
 	l.pool.Expect(work)
-	var waited time.Time
+	var waited, began time.Time
+	var before time.Duration // when the launch before had ended
+	if times != nil {
+		began = time.Now()
+	}
 	for i := from; i < to; i++ {
 		if ctx.Err() != nil {
 			return 0, backend.Interrupted(ctx)
 		}
-		start := now(times)
 		l.run(&p.Launches[i], t)
 		if err := l.failure.Load(); err != nil {
 			l.failure.Store(nil)
 			return 0, fmt.Errorf("cpu: %w", *err)
 		}
 		if times != nil {
-			times[i] = time.Since(start)
+			end := time.Since(began)
+			times[i], before = end-before, end
 		}
 		if b.turns.overdue(&waited) {
 			return i + 1, nil
 		}
 	}
 	return to, nil
-}
-
-func now(times []time.Duration) time.Time {
-	if times == nil {
-		return time.Time{}
-	}
-	return time.Now()
 }
 
 func (l *launch) run(c *backend.Launch, t *backend.Table) {
