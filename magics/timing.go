@@ -27,7 +27,7 @@ func timingMagics() []*Magic {
 			"cases, the shortest run, the middle half, the launches of one run, how fast its inputs and outputs moved as a share\n" +
 			"of what this machine can read, and what the interpreter alone costs for the statement with empty functions. Nothing is subtracted.\n" +
 			"Each run starts from the same state: variables of the session that the statement assigns to are put back, and so is\n" +
-			"the generator of random tensors. What a run changes elsewhere (in a map, a field, a closure, an optimizer) stays; if\n" +
+			"the generator of random tensors. What a run changes elsewhere (in a map, an optimizer, a variable that only a closure knows) stays; if\n" +
 			"runs do more and more for that, there is no time, and -setup can give each the same start.\n" +
 			"The last line is what the machine did meanwhile; one that is not quiet is named beforehand, too. In -assert and among\n" +
 			"saved figures the statement is called by its text, or y if it is y := EXPR. -save keeps figures in the user's cache\n" +

@@ -103,7 +103,7 @@ func (m Machine) Brief() string {
 	if m.Others >= 0 {
 		text += fmt.Sprintf(" · %.1f of them busy with other work", m.Others)
 	}
-	if m.Beside >= 0.05 {
+	if m.Beside >= 0.1 {
 		text += fmt.Sprintf(" · %.1f with other work of this process", m.Beside)
 	}
 	if m.Steal >= 0 {

@@ -62,6 +62,7 @@ func TestCommandLine(t *testing.T) {
 		"util.go":   "package main\nfunc twice(n int) int { return 2 * n }\n",
 		"times.mcs": "x := tensor.Randn(192, 192).Eval()\np := x\nfmt.Println(\"before\")\n%timeit -t 50ms _ = x.MatMul(x)\nfmt.Println(\"after\")\n" +
 			"%timeit -t 20ms fmt.Println(\"hello\")\n%timeit -t 20ms p = p.Sub(x)\n%time y := x.MatMul(x)\nfmt.Println(y.Evaluated(), tensor.MaxAbsDiff(p, x))\n",
+		"errs.mcs":  "%timeit -t 20ms fmt.Fprintln(os.Stderr, \"once\")\nfmt.Fprintln(os.Stderr, \"last\")\n",
 		"notes.txt": "",
 		"ref.mcs":   "fmt.Println(device.Default())\n// > ref\n",
 		"where.go":  "package main\nimport (\"fmt\"; \"os\"; \"github.com/mcs-notebook/mcs/engine/device\")\nfunc main() { fmt.Println(os.Args[1:], device.Default()) }\n",
@@ -77,7 +78,8 @@ func TestCommandLine(t *testing.T) {
 		{"version", "version", "", "mcs [..] · go [..]", "", 0},
 		{"run", "run sum.mcs", "", "n is 3\n6", "", 0},
 		{"run commands that time", "run times.mcs", "", "before\n[time]  median of [..]\n95 % [..]\n1 launch, [..]\n...\nafter\nhello\n[time]  median of [..]\n...\n" +
-			"dropped [number] lines that later runs printed\n...\n1 launch, [..]\n...\n[time] · 1 launch · [..]\ntrue 0", "", 0},
+			"dropped [number] lines that later runs printed\n...\n1 launch, [..]\n...\n[time] · 1 launch · [..]\n[number] processors[..]\ntrue 0", "", 0},
+		{"run commands that time what prints errors", "run errs.mcs", "", "[time]  median of [..]\n...\ndropped [number] lines that later runs printed\n...", "once\nlast", 0},
 		{"run with a parameter", "run sum.mcs -p n=5", "", "n is 5\n10", "", 0},
 		{"run standard input", "run -", "a := 20\na + 1", "21", "", 0},
 		{"standard input without a command", "", "a := 20\na + 1", "21", "", 0},

@@ -43,7 +43,7 @@ func open(o Options, p *programRun) (*Session, error) {
 	}
 	s := &Session{opts: o, random: tensor.NewRNG(0), program: p}
 	s.runner = supervise.New(host{s}, limits)
-	s.streams = library.NewStreams(o.Stdout, o.Stderr)
+	s.streams = library.NewStreams(o.Stdout, o.Stderr, p != nil)
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}

@@ -5,24 +5,34 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"unsafe"
 
+	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // Assigned returns the session's variables that statements may assign to: in the statements themselves, or
-// in functions and methods of the session that they mention, directly or through others. Assignments in a
-// closure that a variable holds are not found, nor are changes through a pointer, a map or a slice.
+// in functions, methods and closures of the session that they mention, directly or through others. The closures
+// that a variable may hold are those in whatever cells have assigned to it. Changes through a pointer, a map or
+// a slice are not found, nor are those of variables that only a closure knows.
 func (s *Session) Assigned(stmts string) []string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func _() {"+stmts+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
-	f := &finder{methods: map[string][]*world.Decl{}, declared: map[string]*world.Decl{}, seen: map[*world.Decl]bool{}, names: map[string]bool{}}
+	f := &finder{methods: map[string][]*world.Decl{}, declared: map[string]*world.Decl{}, holders: map[string]bool{}, seen: map[*world.Decl]bool{}, names: map[string]bool{}}
+	for name, e := range s.compiler.World.Names {
+		if e.Kind == world.Var && holdsFunctions(e.Obj.Type(), 0) {
+			f.holders[name] = true
+		}
+	}
+	f.code = sync.OnceValue(s.code)
 	for _, d := range s.compiler.World.Stage().Decls() {
 		if d.Recv != "" {
 			f.methods[d.Name] = append(f.methods[d.Name], d)
@@ -46,6 +56,8 @@ func (s *Session) Assigned(stmts string) []string {
 type finder struct {
 	declared map[string]*world.Decl
 	methods  map[string][]*world.Decl // by name, of all types
+	holders  map[string]bool          // variables that may hold a closure, and are not followed yet
+	code     func() []ast.Node        // of all cells
 	seen     map[*world.Decl]bool
 	names    map[string]bool // names that the code assigns to
 }
@@ -76,28 +88,129 @@ func (f *finder) look(n ast.Node) {
 			}
 		case *ast.Ident:
 			f.follow(f.declared[n.Name])
+			if f.holders[n.Name] {
+				f.holders[n.Name] = false
+				f.followHolder(n.Name)
+			}
 		}
 		return true
 	})
 }
 
-// assign notes the variables at the root of assigned expressions: p of p, p.field and p[i].
+// followHolder reads what the session's code has assigned to a variable that may hold a closure.
+func (f *finder) followHolder(name string) {
+	values := func(places, values []ast.Expr) {
+		for i, e := range places {
+			switch {
+			case rootOf(e) != name:
+			case len(values) == len(places):
+				f.look(values[i])
+			case len(values) > 0:
+				f.look(values[0])
+			}
+		}
+	}
+	for _, n := range f.code() {
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				values(n.Lhs, n.Rhs)
+			case *ast.ValueSpec:
+				names := make([]ast.Expr, len(n.Names))
+				for i, id := range n.Names {
+					names[i] = id
+				}
+				values(names, n.Values)
+			}
+			return true
+		})
+	}
+}
+
+// code is what all cells have: statements and declarations, also those that a command has run.
+func (s *Session) code() (list []ast.Node) {
+	read := func(text string) {
+		for _, source := range []string{"package p; func _() {" + text + "\n}", "package p; " + text} {
+			if file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution); err == nil {
+				list = append(list, file)
+				return
+			}
+		}
+	}
+	for _, c := range s.past.cells {
+		for _, p := range cell.Split(c.Source) {
+			switch text := p.Text(c.Source); p.Kind {
+			case cell.Command:
+				_, args, _ := cell.ParseCommand(text)
+				read(args)
+			case cell.Statement, cell.Declaration:
+				read(text)
+			}
+		}
+	}
+	return list
+}
+
+// maxHeld is how deep in a type functions are looked for.
+const maxHeld = 4
+
+// holdsFunctions says whether values of a type may hold a closure of a cell.
+func holdsFunctions(t types.Type, depth int) bool {
+	if depth > maxHeld {
+		return false
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok && !types.IsInterface(t) {
+		if pkg := named.Obj().Pkg(); pkg != nil && pkg.Path() != world.PkgPath {
+			_, is := named.Underlying().(*types.Signature)
+			return is // what compiled packages keep inside is not looked at
+		}
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Signature, *types.Interface:
+		return true
+	case *types.Pointer:
+		return holdsFunctions(t.Elem(), depth+1)
+	case *types.Slice:
+		return holdsFunctions(t.Elem(), depth+1)
+	case *types.Array:
+		return holdsFunctions(t.Elem(), depth+1)
+	case *types.Map:
+		return holdsFunctions(t.Elem(), depth+1)
+	case *types.Chan:
+		return holdsFunctions(t.Elem(), depth+1)
+	case *types.Struct:
+		for field := range t.Fields() {
+			if holdsFunctions(field.Type(), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// assign notes the variables that are assigned to, as a whole or in part.
 func (f *finder) assign(places ...ast.Expr) {
 	for _, e := range places {
-		for e != nil {
-			switch x := e.(type) {
-			case *ast.Ident:
-				f.names[x.Name] = true
-				e = nil
-			case *ast.SelectorExpr:
-				e = x.X
-			case *ast.IndexExpr:
-				e = x.X
-			case *ast.ParenExpr:
-				e = x.X
-			default:
-				e = nil
-			}
+		if name := rootOf(e); name != "" {
+			f.names[name] = true
+		}
+	}
+}
+
+// rootOf returns the variable that a place is a part of: p of p, p.field and p[i].
+func rootOf(e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.Ident:
+			return x.Name
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		default:
+			return ""
 		}
 	}
 }

@@ -21,7 +21,19 @@ func (b *Box) Grow() { b.N++; steps++ }
 func step() { p = p * 2; other() }
 func other() { q, r := 1, 2; _, _ = q, r; list = append(list, 1) }
 box := Box{}
-closure := func() { n++ }`); r.Err != nil {
+closure := func() { n++ }
+var byName = map[string]func(){}
+byName["r"] = func() { r++ }
+type Job struct{ run func() }
+job := &Job{}
+func hire() { job.run = func() { steps++ } }
+func maker() func() { return func() { q = 2 } }
+made := maker()
+var later func()
+later = closure
+var as any = closure
+go func() { r = r + 0 }()
+model := nn.NewLinear(2, 2)`); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	for _, tt := range []struct{ stmts, want string }{
@@ -35,7 +47,14 @@ closure := func() { n++ }`); r.Err != nil {
 		{"box.N = 4", "box"},
 		{"box.Grow()", "box steps"},
 		{"for p = range 3 {}", "p"},
-		{"closure()", ""},
+		{"closure()", "n"},
+		{"f := closure; f()", "n"},
+		{"byName[\"r\"]()", "r"},
+		{"job.run()", "steps"},
+		{"made()", "q"},
+		{"later()", "n"},
+		{"as.(func())()", "n"},
+		{"model.Forward(x)", ""},
 		{"not Go", ""},
 	} {
 		if got := strings.Join(s.Assigned(tt.stmts), " "); got != tt.want {

@@ -12,12 +12,14 @@ import (
 
 // A Stream is an output of cells: package fmt's functions write to it, and os.Stdout (or os.Stderr) of
 // cells is a file that leads to it. The file is made when a cell first mentions it: the write end of a
-// pipe, or the session's own stream if that is a file. Goroutines of earlier cells write to it like any
+// pipe. A whole program has the session's own stream instead, if that is a file. Goroutines of earlier cells write to it like any
 // other code; their output is not marked.
 type Stream struct {
 	mu    *sync.Mutex // of both streams, which may lead to the same place
 	w     io.Writer
 	other *Stream
+
+	whole bool // of a whole program
 
 	file *os.File // the variable os.Stdout of cells; they may assign to it
 	pipe *pipe
@@ -30,10 +32,11 @@ type Stream struct {
 // Streams are os.Stdout and os.Stderr of cells.
 type Streams struct{ Out, Err *Stream }
 
-// NewStreams makes streams that lead to stdout and stderr; nil drops the output.
-func NewStreams(stdout, stderr io.Writer) *Streams {
+// NewStreams makes streams that lead to stdout and stderr; nil drops the output. Whole says that they are those
+// of a whole program.
+func NewStreams(stdout, stderr io.Writer, whole bool) *Streams {
 	mu := new(sync.Mutex)
-	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout}, &Stream{mu: mu, w: stderr, file: os.Stderr}}
+	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout, whole: whole}, &Stream{mu: mu, w: stderr, file: os.Stderr, whole: whole}}
 	ss.Out.other, ss.Err.other = ss.Err, ss.Out
 	for _, s := range []*Stream{ss.Out, ss.Err} {
 		if s.w == nil {
@@ -103,7 +106,7 @@ func (s *Stream) open() error {
 	if s.pipe != nil {
 		return nil
 	}
-	if f, ok := s.w.(*os.File); ok {
+	if f, ok := s.w.(*os.File); ok && s.whole {
 		s.file = f
 		return nil
 	}
