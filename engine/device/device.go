@@ -122,6 +122,13 @@ func WithChoice(ctx context.Context, c *Choice) context.Context {
 	return backend.WithChoice(ctx, &c.choice)
 }
 
+// On returns a context with the default device d: within it (see tensor.Within) new tensors live there.
+func On(ctx context.Context, d Device) context.Context {
+	c := new(backend.Choice)
+	c.Set(d.dev)
+	return backend.WithChoice(ctx, c)
+}
+
 // Default returns the device on which new tensors live.
 func Default() Device { return Device{backend.Default()} }
 

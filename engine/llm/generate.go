@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -76,7 +77,7 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int, o Sampling) ([
 	}
 	ids := slices.Clone(prompt)
 	err := tensor.Try(func() {
-		tensor.Within(ctx, func() { m.extend(ctx, &ids, count, o) })
+		tensor.Within(device.On(ctx, nn.Device(m)), func() { m.extend(ctx, &ids, count, o) })
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

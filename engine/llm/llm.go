@@ -144,7 +144,7 @@ func New(c Config) *Model {
 
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {
-	x, positions := m.vectors(ids), tensor.Range(ids.Len(1))
+	x, positions := m.vectors(ids), tensor.Range(ids.Len(1)).To(ids.Device())
 	for _, b := range m.Blocks {
 		forward := func(x tensor.Tensor) tensor.Tensor { return b.Forward(x, positions) }
 		if m.Config.Checkpoint {

@@ -130,7 +130,7 @@ func Load(path string, m nn.Module) (*Adapter, error) {
 			// Through the host, so that the matrix lies in memory as the one that was saved: the same bits
 			// come out.
 			t := tensors[prefix+p.Name+".weight"].Transpose().Cast(p.Value().DType())
-			p.Value().Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...))
+			p.Value().Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...).To(p.Value().Device()))
 		}
 	})
 }

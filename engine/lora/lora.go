@@ -108,8 +108,8 @@ func beside(base nn.Layer, c Config, rng *tensor.RNG) *Linear {
 	bound := 1 / math.Sqrt(max(1, float64(in)))
 	return &Linear{
 		Base:    base,
-		A:       rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).Named("lora_A").Param(),
-		B:       tensor.Zeros(c.Rank, out).Cast(dt).Named("lora_B").Param(),
+		A:       rng.Rand(in, c.Rank).Mul(2 * bound).Sub(bound).Cast(dt).To(w.Device()).Named("lora_A").Param(),
+		B:       tensor.Zeros(c.Rank, out).Cast(dt).To(w.Device()).Named("lora_B").Param(),
 		Rank:    c.Rank,
 		Scale:   c.Scale(),
 		Dropout: c.Dropout,

@@ -55,7 +55,7 @@ func (c *Cache) Room() int {
 	return c.Keys.Len(2)
 }
 
-// Grow gives the cache room for more tokens, batch·heads of length d each.
+// Grow gives the cache room for more tokens, batch·heads of length d each, at first on the default device.
 func (c *Cache) Grow(room, batch, heads, d int) {
 	if c.Room() == 0 {
 		c.Keys, c.Values = tensor.Zeros(batch, heads, room, d), tensor.Zeros(batch, heads, room, d)
@@ -76,6 +76,6 @@ func (a *Attention) Continue(x, positions tensor.Tensor, c *Cache) tensor.Tensor
 	c.Keys = owned.Overwrite(c.Keys, 2, positions, k).(tensor.Tensor).Detach()
 	c.Values = owned.Overwrite(c.Values, 2, positions, v).(tensor.Tensor).Detach()
 	// Shapes do not change from token to token, so that one plan serves a whole cache's room.
-	seen := tensor.Range(c.Room()).Le(positions.Unsqueeze(1))
+	seen := tensor.Range(c.Room()).To(positions.Device()).Le(positions.Unsqueeze(1))
 	return a.join(tensor.Attention(q, c.Keys, c.Values, tensor.AttentionOptions{Mask: seen}))
 }

@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -199,6 +200,30 @@ func Convert(m Module, dt dtype.Type) {
 			p.at.Param()
 		}
 	}
+}
+
+// To moves the weights of m to a device, and evaluates them there. Trainable weights stay trainable. What was
+// made for the weights before, an optimizer's memory for example, stays where it was: it is made anew, or
+// loaded from a checkpoint.
+func To(m Module, d device.Device) {
+	for _, p := range Params(m) {
+		w := *p.at
+		if w.Device() == d {
+			continue
+		}
+		*p.at = w.To(d).Detach().Eval().Named(w.Name())
+		if w.IsParam() {
+			p.at.Param()
+		}
+	}
+}
+
+// Device is where the first weight of m lives, for a module without weights the default device.
+func Device(m Module) device.Device {
+	if list := Params(m); len(list) > 0 {
+		return list[0].at.Device()
+	}
+	return device.Default()
 }
 
 // Size is the number of parameters of m, those of [Counted] layers included, and how many bytes they take.

@@ -150,7 +150,7 @@ func ClipScale(grads []tensor.Tensor, limit float64) (scale, norm tensor.Tensor)
 	}
 	ir.InPass(ir.Optimizer, func() {
 		norm = tensor.SumSquares(grads).Sqrt()
-		scale = tensor.Scalar(limit).Div(norm.Add(1e-6)).Minimum(1)
+		scale = tensor.FullLike(norm, limit).Div(norm.Add(1e-6)).Minimum(1)
 	})
 	return scale, norm
 }
@@ -162,7 +162,7 @@ func computed(p tensor.Tensor) dtype.Type { return dtype.Promote(p.DType(), dtyp
 func zeros(params []nn.Param) []tensor.Tensor {
 	list := make([]tensor.Tensor, len(params))
 	for i, p := range params {
-		list[i] = tensor.Zeros(p.Value().Shape()...).Cast(computed(p.Value()))
+		list[i] = tensor.ZerosLike(p.Value()).Cast(computed(p.Value()))
 	}
 	tensor.Eval(list...)
 	return list
@@ -203,7 +203,7 @@ func restore(s State, params []nn.Param, memories []memory) error {
 	}
 	for _, m := range memories {
 		for i, p := range params {
-			m.tensors[i].Set(s.Tensors[m.name+"."+p.Name])
+			m.tensors[i].Set(s.Tensors[m.name+"."+p.Name].To(m.tensors[i].Device()))
 		}
 	}
 	return nil

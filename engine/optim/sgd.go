@@ -69,6 +69,7 @@ func (s *sgd) next(grads []tensor.Tensor, rate, scale tensor.Tensor) []tensor.Te
 		p := param.Value().Detach()
 		p = p.Cast(computed(p))
 		d := grads[i].Cast(p.DType())
+		rate := rate.To(p.Device())
 		if !scale.IsNone() {
 			d = d.Mul(scale)
 		}

@@ -34,10 +34,10 @@ func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	}
 	r := &Weight{Config: c, Quantised: tensor.Quantised{In: e.in, Out: e.out, Bits: c.Bits, Group: c.Group}}
 	codes, scales := r.Shapes()
-	r.Codes = tensor.FromBytes(dtype.U8, e.codes, codes...).Named(w.Name() + "_codes")
-	r.Scales = tensor.FromBytes(c.Scale, e.scales, scales...).Named(w.Name() + "_scales")
+	r.Codes = tensor.FromBytes(dtype.U8, e.codes, codes...).To(w.Device()).Named(w.Name() + "_codes")
+	r.Scales = tensor.FromBytes(c.Scale, e.scales, scales...).To(w.Device()).Named(w.Name() + "_scales")
 	if c.Scheme == Affine {
-		r.Zeros = tensor.FromBytes(dtype.U8, e.zeros, scales...).Named(w.Name() + "_zeros")
+		r.Zeros = tensor.FromBytes(dtype.U8, e.zeros, scales...).To(w.Device()).Named(w.Name() + "_zeros")
 	}
 	return r, nil
 }

@@ -156,7 +156,7 @@ func (l *loader) plain(p nn.Param) error {
 	if t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
 		return l.fail("tensor %q is %v%v, want %v%v", p.Name, t.DType(), t.Shape(), want.DType(), want.Shape())
 	}
-	l.commit = append(l.commit, func() { want.Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...)) })
+	l.commit = append(l.commit, func() { want.Set(tensor.FromBytes(t.DType(), t.Bytes(), t.Shape()...).To(want.Device())) })
 	return nil
 }
 
@@ -186,7 +186,11 @@ func (l *loader) layer(name string, s stored) error {
 	if err := l.parts(name, w); err != nil {
 		return err
 	}
+	on := nn.Device(*slot)
 	l.commit = append(l.commit, func() {
+		for _, m := range w.members() {
+			*m.Weight = m.Weight.To(on).Eval()
+		}
 		if _, table := (*slot).(nn.Scorer); table {
 			*slot = &Embedding{Weight: w}
 			return

@@ -63,7 +63,7 @@ func TestToCopies(t *testing.T) {
 		x      Tensor
 		copies bool // and not made of numbers over there
 	}{
-		{"stored", x, true}, {"computed", x.Mul(2).Add(1), true}, {"turned", x.Transpose(), true}, {"a part", x.Slice(1, 1, 3), true},
+		{"stored", x, true}, {"turned, stored", x.Transpose().Eval(), true}, {"computed", x.Mul(2).Add(1), true}, {"turned", x.Transpose(), true}, {"a part", x.Slice(1, 1, 3), true},
 		{"backwards", x.Flip(0).Eval(), true}, {"repeated", x.Unsqueeze(0).Expand(4, 2, 3), true}, {"integers", x.Cast(dtype.I64), true},
 		{"nothing", From([]float64{}, 0, 3), true}, {"one number", From(7.0), true}, {"random", Rand(5), true},
 		{"zeros", Zeros(3, 4), false}, {"indices", Range(9).Cast(dtype.F16).Reshape(3, 3), false}, {"numbers, evaluated", Full(3, 2).Eval(), true},
@@ -76,6 +76,13 @@ func TestToCopies(t *testing.T) {
 		if want := int64(2 * len(c.x.Bytes())); c.copies && rec.CopiedBytes != want || !c.copies && rec.CopiedBytes != 0 {
 			t.Errorf("%s: %d bytes were copied, want copies: %v", c.name, rec.CopiedBytes, c.copies)
 		}
+	}
+	rec := profile.Record(t.Context(), func(context.Context) {
+		x.Transpose().To(ref).Eval()
+		x.Transpose().Eval().To(ref).Eval()
+	})
+	if rec.Launches != 0 || rec.CopiedBytes != 4*24 {
+		t.Errorf("a matrix that is turned took %v, want it copied as it lies", rec.Summary())
 	}
 	w := From([]float64{1, 2, 3}).Named("w").Param()
 	there := w.Mul(w).To(ref)

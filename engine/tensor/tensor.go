@@ -19,6 +19,7 @@
 package tensor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -301,9 +302,60 @@ func (t Tensor) To(d device.Device) Tensor {
 	if made := madeOn(to, n); made != nil {
 		return wrap(made)
 	}
+	if tracing() == nil && isViewOfStored(n) {
+		Eval(t) // to know how it lies in memory; it costs no launch
+	}
+	axes, turned := inMemory(n)
+	if turned {
+		n = apply(ir.Permute, ir.Attr{Axes: axes}, n)
+	}
 	m := apply(ir.To, ir.Attr{Dev: to}, n)
-	m.Name = n.Name
+	if turned {
+		m = apply(ir.Permute, ir.Attr{Axes: inverse(axes)}, m)
+	}
+	m.Name = t.Name()
 	return wrap(m)
+}
+
+// isViewOfStored says whether n is a view of a value that is there.
+func isViewOfStored(n *ir.Node) bool {
+	for of := viewed(n); of != nil; of = viewed(of) {
+		if of.Value() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// inMemory returns the order in which n's axes lie in memory, if that is another one than theirs and nothing
+// lies between the elements: then a copy can leave them as they are.
+func inMemory(n *ir.Node) (axes []int, turned bool) {
+	d := n.Value()
+	if d == nil || d.Layout.IsContiguous() {
+		return nil, false
+	}
+	l := d.Layout
+	for i := range l.Shape {
+		axes = append(axes, i)
+	}
+	slices.SortStableFunc(axes, func(i, j int) int { return cmp.Compare(l.Stride[j], l.Stride[i]) })
+	size := 1
+	for _, i := range slices.Backward(axes) {
+		if l.Stride[i] != size && l.Shape[i] != 1 {
+			return nil, false
+		}
+		size *= l.Shape[i]
+	}
+	return axes, true
+}
+
+// inverse returns the order that undoes an order of axes.
+func inverse(axes []int) []int {
+	back := make([]int, len(axes))
+	for i, a := range axes {
+		back[a] = i
+	}
+	return back
 }
 
 // madeOn makes n on another device if it is a number, an index, or a cast or view of one, which every device

@@ -186,7 +186,7 @@ func (t *trainer) load(dir string, step int) error {
 	}
 	err = tensor.Try(func() {
 		for _, p := range t.params {
-			p.Value().Set(params[p.Name])
+			p.Value().Set(params[p.Name].To(p.Value().Device()))
 		}
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -183,7 +182,7 @@ func (l *line) report(ctx context.Context, final bool) {
 		note = fmt.Sprintf("interrupted: %s kept; run it again to go on", units.Plural(int64(h.Steps()), "step"))
 	case h.Steps() > 0:
 		note = fmt.Sprintf("loss %s · %s", h.fall(), rate(h.Tokens-l.tokens, h.Examples-l.examples, took.Seconds()))
-		if used := device.Default().Memory().InUse; used > 0 { // a backend may keep no account of small blocks
+		if used := l.t.on.Memory().InUse; used > 0 { // a backend may keep no account of small blocks
 			note += " · " + units.Bytes(used)
 		}
 	}

@@ -22,6 +22,7 @@ func (t *trainer) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		b.Inputs, b.Targets = b.Inputs.To(t.on), b.Targets.To(t.on)
 		batches[i] = b
 	}
 	random := t.random.State()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -121,6 +122,7 @@ func (e *NotFinite) Error() string {
 type trainer struct {
 	model     Model
 	data      data.Source
+	on        device.Device // the model's
 	o         Options
 	params    []nn.Param
 	optimizer optim.Optimizer
@@ -138,7 +140,8 @@ type trainer struct {
 // or a gradient is not finite, and a *Paused when a checkpoint cannot be written or data cannot be read.
 // Options that mean nothing are errors. One process at a time trains into a checkpoint folder. Only ctx stops
 // Run: in a goroutine of its own, with a context of its own, it goes on when the cell that started it has
-// ended.
+// ended. What it makes lives on the model's device: batches, which are moved there, the optimizer's memory,
+// and new tensors of the model's own.
 func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, error) {
 	o = o.withDefaults()
 	params := o.Params
@@ -148,6 +151,7 @@ func Run(ctx context.Context, m Model, d data.Source, o Options) (*History, erro
 	if err := o.check(params); err != nil {
 		return nil, err
 	}
+	ctx = device.On(ctx, nn.Device(m))
 	if o.Checkpoint != "" {
 		lock, err := lockCheckpoints(o.Checkpoint)
 		if err != nil {
@@ -209,7 +213,7 @@ func (o Options) check(params []nn.Param) error {
 
 // start begins a run, at step 0 or at its newest checkpoint.
 func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, error) {
-	t := &trainer{model: m, data: d, o: o, params: params, history: &History{Total: o.Steps}, saved: savedState{step: -1}, signature: signatureOf(d, o, params)}
+	t := &trainer{model: m, data: d, on: nn.Device(m), o: o, params: params, history: &History{Total: o.Steps}, saved: savedState{step: -1}, signature: signatureOf(d, o, params)}
 	t.stepper = t.newStepper()
 	err := tensor.Try(func() { t.optimizer = o.Optimizer.New(params) })
 	if err != nil {
@@ -325,7 +329,7 @@ func (t *trainer) interrupted(ctx context.Context) error {
 // Evaluate returns the mean loss over the first batches of a source, with dropout off and without learning.
 func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64, error) {
 	nn.SetTraining(m, false)
-	sum := 0.0
+	sum, dev := 0.0, nn.Device(m)
 	for n := range batches {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -335,7 +339,7 @@ func Evaluate(ctx context.Context, m Model, d data.Source, batches int) (float64
 			return 0, err
 		}
 		err = tensor.Try(func() {
-			tensor.Within(ctx, func() { sum += m.Loss(b.Inputs, b.Targets).Item() })
+			tensor.Within(device.On(ctx, dev), func() { sum += m.Loss(b.Inputs.To(dev), b.Targets.To(dev)).Item() })
 		})
 		if err != nil {
 			return 0, err

@@ -68,4 +68,7 @@ func (c *Choice) open() *Device {
 }
 
 // Use makes d the default of the calling goroutine's choice.
-func Use(d *Device) { chosen().dev.Store(d) }
+func Use(d *Device) { chosen().Set(d) }
+
+// Set makes d the device of the choice; nil lets it be the process's.
+func (c *Choice) Set(d *Device) { c.dev.Store(d) }

@@ -212,8 +212,8 @@ func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset 
 // staging is how many bytes of the host a copy between devices goes through, at most.
 const staging = 4 << 20
 
-// Copy copies n bytes of a value, from a byte offset of its block on, to the beginning of dst, which may be on
-// another device. Between pieces it looks at ctx.
+// Copy copies n bytes of a value, from a byte offset of its block on, to the beginning of dst, which may be
+// on another device. Between pieces it looks at ctx.
 func Copy(ctx context.Context, dst *Block, src *ir.Data, offset, n int) error {
 	from := src.Buf.(*Block).dev
 	piece := make([]byte, min(n, staging))

@@ -22,6 +22,7 @@ func deviceSymbols() map[string]reflect.Value {
 		"List":       reflect.ValueOf(device.List),
 		"Lookup":     reflect.ValueOf(device.Lookup),
 		"Memory":     reflect.ValueOf((*device.Memory)(nil)),
+		"On":         reflect.ValueOf(device.On),
 		"Opened":     reflect.ValueOf(device.Opened),
 		"Use":        reflect.ValueOf(device.Use),
 		"WithChoice": reflect.ValueOf(device.WithChoice),
