@@ -105,7 +105,7 @@ template <typename F> inline F simd_folded(F f) {
 // simdgroup.
 template <typename F> inline F group_folded(F f, threadgroup F* space, uint lane, uint simd, uint simds) {
 	f = simd_folded(f);
-	if (simds == 1) return f;
+	if (simds == 1) return f; // uniform: simds is the same in all threads
 	threadgroup_barrier(mem_flags::mem_threadgroup);
 	if (lane == 0) f.put(space + simd);
 	threadgroup_barrier(mem_flags::mem_threadgroup);

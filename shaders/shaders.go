@@ -4,7 +4,7 @@ package shaders
 
 import (
 	"embed"
-	"strings"
+	"fmt"
 )
 
 // Prelude holds what makes the texts another language: check.h C++ for checking, cuda.h CUDA.
@@ -24,5 +24,9 @@ var (
 // Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, and
 // the folds.
 func Blocks() string {
-	return strings.Join([]string{"#include <metal_stdlib>\nusing namespace metal;\n", scalar, memory, fold}, "\n")
+	return "#include <metal_stdlib>\nusing namespace metal;\n" + numbered("scalar.metal", scalar) + numbered("memory.metal", memory) + numbered("fold.metal", fold) +
+		"#line 1 \"kernels.metal\"\n"
 }
+
+// numbered is the text of a file, so that messages of compilers name its lines.
+func numbered(name, text string) string { return fmt.Sprintf("#line 1 %q\n%s\n", name, text) }

@@ -2,7 +2,7 @@
 // checking.
 //
 // A kernel is written once. [Parse] finds the kernels of a text, what they take and how the templates among them are
-// instantiated. [Source.CUDA] and
+// instantiated. [Lint] reports what Metal would refuse, so that a machine without a Mac finds it. [Source.CUDA] and
 // [Source.Check] rewrite the text token by token and add what launches the kernels; the preludes in package shaders
 // give the words their meaning. Every line stays where it was, so a message of a compiler or a sanitizer names the
 // line of the kernel.

@@ -3,6 +3,7 @@ package msl
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // kernel reads the head of a kernel, whose declaration begins at start.
@@ -188,11 +189,8 @@ func (e *expression) operand() int64 {
 		e.failed = e.failed || size == 0 || e.at > len(e.list) || e.s.text(e.list[e.at-1]) != ")"
 		return size
 	case t != "" && digit(t[0]):
-		for len(t) > 1 && (t[len(t)-1]|0x20 == 'u' || t[len(t)-1]|0x20 == 'l') {
-			t = t[:len(t)-1]
-		}
-		v, err := strconv.ParseInt(t, 0, 64)
-		e.failed = e.failed || err != nil
+		v, ok := parseNumber(t)
+		e.failed = e.failed || !ok
 		return v
 	}
 	if v, ok := e.env[t]; ok {
@@ -201,6 +199,12 @@ func (e *expression) operand() int64 {
 	v, ok := e.s.values[t]
 	e.failed = e.failed || !ok
 	return v
+}
+
+// parseNumber reads a whole number as C writes it, with its suffix.
+func parseNumber(t string) (int64, bool) {
+	v, err := strconv.ParseInt(strings.TrimRight(t, "uUlL"), 0, 64)
+	return v, err == nil
 }
 
 // sizes of the types that a declaration of threadgroup memory usually has, in bytes.

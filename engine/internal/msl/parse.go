@@ -83,7 +83,7 @@ func (s *Source) directives() {
 		case "define":
 			s.defined = append(s.defined, s.tokens[words[2]].text)
 			if len(words) == 4 {
-				if v, err := strconv.ParseInt(strings.TrimRight(s.tokens[words[3]].text, "uU"), 0, 64); err == nil {
+				if v, ok := parseNumber(s.tokens[words[3]].text); ok {
 					s.values[s.tokens[words[2]].text] = v
 				}
 			}
@@ -165,11 +165,15 @@ func (s *Source) declaration(i, end int) error {
 			return nil
 		}
 	}
-	if s.text(end-1) != "}" {
+	if word := s.text(i); word == "struct" || word == "class" || word == "union" {
+		s.structs = append(s.structs, s.text(i+1))
 		return nil
 	}
 	f := s.functionAt(i, end)
 	if f == nil {
+		if word := s.text(i); word != "using" && word != "typedef" && word != "enum" && word != "static_assert" && s.text(end-1) == ";" {
+			s.variables = append(s.variables, [2]int{i, end})
+		}
 		return nil
 	}
 	f.template = parameters

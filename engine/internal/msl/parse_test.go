@@ -172,6 +172,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
+		Lint(s)
 		for _, out := range []string{s.Check(), s.CUDA()} {
 			_, lines, _ := strings.Cut(out, "#line 1 \"a.metal\"\n")
 			lines, _, found := strings.Cut(lines, "\n#line 1 \"kernels of a.metal\"\n")

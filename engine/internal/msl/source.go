@@ -11,6 +11,8 @@ type Source struct {
 	code      []int // of tokens, those that are neither space nor part of a directive
 	partner   map[int]int
 	functions []*function
+	structs   []string         // the names of the text's types
+	variables [][2]int         // where the variables outside of functions are declared, from and to in code
 	values    map[string]int64 // the constants of the text that are whole numbers
 	defined   []string         // the macros of the text
 	edits     map[int]string   // tokens that both dialects leave out or replace
