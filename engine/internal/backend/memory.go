@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // memory is a device's caching allocator. A buffer that comes back is kept in the list of its size class,
@@ -18,6 +20,7 @@ type memory struct {
 	name    string
 	backend Backend
 	hints   Hints
+	gc      func() // runs the Go collector
 
 	mu          sync.Mutex
 	lists       map[int][]ir.Buffer // by class size
@@ -46,6 +49,7 @@ const rareness = 40
 
 func (m *memory) init(name string, b Backend, h Hints) {
 	m.name, m.backend, m.hints, m.lists = name, b, h, map[int][]ir.Buffer{}
+	m.gc = runtime.GC
 }
 
 // classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted.
@@ -83,7 +87,7 @@ func (m *memory) take(n int) (ir.Buffer, error) {
 	if !errors.As(err, &full) {
 		return nil, err
 	}
-	collect()
+	m.collect(scope.Context())
 	m.trim(0)
 	if raw, err = m.tryTake(size); errors.As(err, &full) {
 		return nil, m.explain(full, n)
@@ -102,7 +106,7 @@ func (m *memory) tryTake(size int) (ir.Buffer, error) {
 		m.served = 0
 		m.mu.Unlock()
 		start := time.Now()
-		collect()
+		m.collect(scope.Context())
 		m.mu.Lock()
 		m.collected = time.Now()
 		m.cost = m.collected.Sub(start)
@@ -241,13 +245,24 @@ func (m *memory) resetPeak() {
 	m.peak = m.inUse
 }
 
-// collect runs the collector and waits until the cleanups of what it found have run.
-func collect() {
+// collect runs the collector and waits until the cleanups of what it found have run, or until ctx is done: with a
+// large heap on a busy machine a collection takes longer than a person waits after Ctrl-C. It then ends by itself.
+func (m *memory) collect(ctx context.Context) {
 	done := make(chan struct{})
 	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
-	runtime.GC()
+	collected := make(chan struct{})
+	go func() {
+		defer close(collected)
+		m.gc()
+	}()
+	select {
+	case <-collected:
+	case <-ctx.Done():
+		return
+	}
 	select {
 	case <-done:
+	case <-ctx.Done():
 	case <-time.After(100 * time.Millisecond): // the cleanups are busy elsewhere: go on with what was found
 	}
 }

@@ -1,12 +1,14 @@
 package backend
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // counted is a backend that only counts what is allocated.
@@ -55,5 +57,27 @@ func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
 		if _, _, kept := d.MemoryInUse(); c.bytes.Load() != 0 || kept != 0 {
 			t.Errorf("idle: %d bytes are allocated and %d kept, want none", c.bytes.Load(), kept)
 		}
+	})
+}
+
+// An allocation that asks the Go collector for unused blocks does not wait for it any more when the context of its
+// evaluation is done.
+func TestCollectionDoesNotHoldUpAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDevice("counted", &counted{})
+		d.memory.gc = func() { time.Sleep(time.Minute) } // a large heap on a busy machine
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		d.memory.served = 1 << 40
+		start := time.Now()
+		scope.Within(ctx, func() {
+			if _, err := d.Scratch(1 << 20); err != nil {
+				t.Error(err)
+			}
+		})
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("the allocation took %v, want the second until its context was done", took)
+		}
+		time.Sleep(time.Hour) // the collection ends by itself
 	})
 }
