@@ -178,6 +178,9 @@ func (rn *Runner) halted(cell *rt.Cell, f func()) {
 	defer rn.halting.Unlock()
 	release := rn.rt.Park()
 	defer release()
+	for end := time.Now().Add(rn.Grace); !rn.interp.Looks() && time.Now().Before(end); {
+		time.Sleep(watchEvery)
+	}
 	for end := time.Now().Add(rn.Grace / 10); ; {
 		time.Sleep(watchEvery) // for the others to get there
 		if !rn.othersRun(cell) || time.Now().After(end) {

@@ -41,6 +41,12 @@ type points struct {
 	sweepAt int  // length of the list at which points of code that is gone are dropped
 	looking bool // code looks
 	fence   atomic.Int32
+
+	wish struct {
+		sync.Mutex
+		looking  bool // code is to look
+		granting bool // a goroutine makes it so
+	}
 }
 
 // A point is a node that is looked into each time.
@@ -50,17 +56,44 @@ type point struct {
 	looks step // and looks before
 }
 
-// Look makes all code call Hooks.Look, or stops it doing so.
+// Look makes all code call Hooks.Look, or stops it doing so. It does not wait until all code does: reading a weak
+// pointer can wait for the end of a collection, and Ctrl-C must not.
 func (in *Interp) Look(on bool) {
+	w := &in.points.wish
+	w.Lock()
+	defer w.Unlock()
+	w.looking = on
+	if !w.granting {
+		w.granting = true
+		go in.grant()
+	}
+}
+
+// Looks reports whether all code looks, as Look(true) has asked.
+func (in *Interp) Looks() bool {
+	w := &in.points.wish
+	w.Lock()
+	defer w.Unlock()
+	return w.looking && !w.granting
+}
+
+// grant makes code look or not look until that is the wish.
+func (in *Interp) grant() {
 	p := &in.points
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.looking == on {
-		return
+	for {
+		p.wish.Lock()
+		on := p.wish.looking
+		p.wish.granting = p.looking != on
+		p.wish.Unlock()
+		if p.looking == on {
+			return
+		}
+		p.looking = on
+		p.sweep()
+		in.divert(p.list)
 	}
-	p.looking = on
-	p.sweep()
-	in.divert(p.list)
 }
 
 // divert gives nodes their other steps. All steps are made before the first is stored, and goroutines see

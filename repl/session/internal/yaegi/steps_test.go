@@ -57,7 +57,7 @@ func TestLook(t *testing.T) {
 			go func() { ended <- in.Run(p) }()
 			<-started
 			time.Sleep(time.Millisecond)
-			in.Look(true)
+			look(in, true)
 			select {
 			case err := <-ended:
 				if err == nil || !strings.Contains(err.Error(), "stopped") {
@@ -69,11 +69,41 @@ func TestLook(t *testing.T) {
 			if err := in.Run(compile(t, in, 3, "func late() { two() }; func init() { late() }")); err == nil {
 				t.Error("code that is compiled meanwhile does not look")
 			}
-			in.Look(false)
+			look(in, false)
 			if err := in.Run(compile(t, in, 4, "func init() { n := 0; for i := 0; i < 3; i++ { n += two() }; if n != 6 { panic(n) } }")); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
+	}
+}
+
+// look makes code look or not look, and waits until it does.
+func look(in *Interp, on bool) {
+	for in.Look(on); ; time.Sleep(time.Millisecond) {
+		if in.points.wish.Lock(); !in.points.wish.granting {
+			in.points.wish.Unlock()
+			return
+		}
+		in.points.wish.Unlock()
+	}
+}
+
+// Look does not wait for what holds up the change: a collection, while a weak pointer is read.
+func TestLookDoesNotWait(t *testing.T) {
+	in, err := New(Hooks{Trace: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.points.mu.Lock()
+	in.Look(true)
+	in.Look(false)
+	in.Look(true)
+	if in.Looks() {
+		t.Error("code looks already")
+	}
+	in.points.mu.Unlock()
+	for !in.Looks() {
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -89,8 +119,8 @@ func TestLookForgets(t *testing.T) {
 		}
 	}
 	runtime.GC()
-	in.Look(true)
-	in.Look(false)
+	look(in, true)
+	look(in, false)
 	if n := len(in.points.list); n > 100 {
 		t.Errorf("%d points are known of 500 functions of which one is left", n)
 	}
