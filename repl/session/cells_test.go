@@ -14,8 +14,8 @@ import (
 )
 
 // The cells in testdata are sequences: `// %% name` starts a session, `// %%` the next cell of it. What
-// follows `// > ` is what the cell prints, then what it shows, then its error. A cell with `// timeout` is
-// interrupted after a while.
+// follows `// > ` is the cell's output, then the values that it shows, then its error. A cell with `// timeout` is
+// interrupted after a while. After a cell with `// ended` the next one waits until no goroutine of a cell is left.
 
 type testCell struct {
 	src, want string
@@ -71,6 +71,9 @@ func transcript(s *Session, out *output, src string) string {
 	}
 	if r.Err != nil {
 		text += r.Err.Error() + "\n"
+	}
+	for strings.Contains(src, "// ended") && s.rt.Busy() {
+		time.Sleep(time.Millisecond)
 	}
 	lines := strings.Split(text, "\n")
 	for i := range lines {
