@@ -3,6 +3,9 @@
 package cctest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,12 +42,51 @@ func LibraryFor(t testing.TB, arch string, files ...string) string {
 	if compiler == "" {
 		t.Skipf("no C compiler for %s is here: looked for %q", arch, names)
 	}
+	binary, err := compile(compiler, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A file of its own: the system opens one file once, so tests would share the library's variables.
 	out := filepath.Join(t.TempDir(), "library.so")
-	args := append([]string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Werror", "-o", out}, files...)
-	if text, err := exec.Command(compiler, append(args, "-lm", "-lpthread")...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", compiler, err, text)
+	if err := os.WriteFile(out, binary, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return out
+}
+
+// compile compiles C files, or finds what they were compiled to before in the user's cache.
+func compile(compiler string, files []string) ([]byte, error) {
+	flags := []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Werror"}
+	h := sha256.New()
+	fmt.Fprintln(h, compiler, flags)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		h.Write(text)
+	}
+	folder := os.TempDir()
+	if user, err := os.UserCacheDir(); err == nil {
+		folder = filepath.Join(user, "mcs", "cctest")
+	}
+	kept := filepath.Join(folder, hex.EncodeToString(h.Sum(nil)[:16])+".so")
+	if binary, err := os.ReadFile(kept); err == nil {
+		return binary, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	out := fmt.Sprintf("%s.%d", kept, os.Getpid())
+	defer os.Remove(out)
+	args := append(append(flags, "-o", out), files...)
+	if text, err := exec.Command(compiler, append(args, "-lm", "-lpthread")...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %v\n%s", compiler, err, text)
+	}
+	if err := os.Rename(out, kept); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(kept)
 }
 
 // UnderQEMU runs the tests of the package in the working directory whose names match, compiled for

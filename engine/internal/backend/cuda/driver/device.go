@@ -1,0 +1,313 @@
+package driver
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// A device is a context, with a stream for memory and a pool.
+type device struct {
+	*api
+	driver *Driver
+	info   gpu.Info
+	handle int // what the driver calls the device
+
+	context uintptr
+	memory  uintptr // a stream on which nothing but memory is allocated and freed
+	pool    uintptr // 0 where the driver has none
+
+	mu      sync.Mutex
+	streams map[*stream]bool
+	idle    []uintptr // events that can be used again
+	usage   gpu.Usage // InUse and Peak
+	closed  atomic.Bool
+
+	nvrtc compiler
+}
+
+func (d *Driver) open(index int) (_ gpu.Device, err error) {
+	v := &device{api: d.api, driver: d, streams: map[*stream]bool{}}
+	if v.info, v.handle, err = d.api.describe(index); err != nil {
+		return nil, err
+	}
+	context := new(uintptr)
+	if err := v.api.call(cuCtxCreate, uintptr(unsafe.Pointer(context)), 0, uintptr(v.handle)); err != nil {
+		return nil, err
+	}
+	v.context = *context
+	defer func() {
+		if err != nil {
+			v.Close()
+		}
+	}()
+	if v.memory, err = v.newStream(); err != nil {
+		return nil, err
+	}
+	if err = v.newPool(); err != nil {
+		return nil, err
+	}
+	v.info.Libraries = d.found()
+	return v, nil
+}
+
+func (d *device) name() string { return fmt.Sprintf("cuda:%d", d.info.Index) }
+
+// Info describes the device.
+func (d *device) Info() gpu.Info { return d.info }
+
+func (d *device) misused(f function, format string, args ...any) error {
+	return gpu.Misused(d.name(), f.String(), format, args...)
+}
+
+// enter is the call that every batch begins with.
+func (d *device) enter() ccall.Call {
+	return ccall.Call{Func: d.functions[cuCtxSetCurrent], Args: [12]uintptr{d.context}, Check: ccall.Zero}
+}
+
+// make is a call for a batch.
+func (d *device) make(f function, args ...uintptr) ccall.Call {
+	c := ccall.Call{Func: d.functions[f], Check: ccall.Zero}
+	copy(c.Args[:], args)
+	return c
+}
+
+// code calls a function in the context and returns the driver's code.
+//
+//go:uintptrescapes
+func (d *device) code(f function, args ...uintptr) int {
+	calls := [2]ccall.Call{d.enter(), {Func: d.functions[f], Check: ccall.Zero}}
+	copy(calls[1].Args[:], args)
+	if n := ccall.Run(calls[:]); n < len(calls) {
+		return calls[n].Int()
+	}
+	return success
+}
+
+// do calls a function in the context.
+//
+//go:uintptrescapes
+func (d *device) do(f function, args ...uintptr) error {
+	if code := d.code(f, args...); code != success {
+		return d.failed(d.name(), f, code)
+	}
+	return nil
+}
+
+// poolProperties is CUmemPoolProps: memory of a device that is not shared between processes.
+type poolProperties struct {
+	allocation, handles  int32
+	locationKind, device int32
+	security             uintptr
+	most                 uint64
+	usage                uint16
+	_                    [54]byte
+}
+
+// The numbers of CUmemPool_attribute.
+const (
+	poolReuseInternal = 3 // whether an allocation may wait, on the device, for a free
+	poolKeep          = 4 // bytes that are not given back to the system
+	poolReserved      = 5
+	poolUsed          = 7
+)
+
+func (d *device) newPool() error {
+	supported, err := d.attribute(d.handle, attrMemoryPools)
+	if err != nil {
+		return err
+	}
+	if supported == 0 || !d.has(cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolSetAttribute, cuMemPoolGetAttribute,
+		cuMemPoolTrimTo, cuMemAllocFromPoolAsync, cuMemFreeAsync) {
+		return nil
+	}
+	properties := &poolProperties{allocation: 1, locationKind: 1, device: int32(d.handle)}
+	pool := new(uintptr)
+	if err := d.do(cuMemPoolCreate, uintptr(unsafe.Pointer(pool)), uintptr(unsafe.Pointer(properties))); err != nil {
+		return err
+	}
+	d.pool = *pool
+	keep, no := new(uint64), new(int32)
+	*keep = 1<<64 - 1
+	if err := d.do(cuMemPoolSetAttribute, d.pool, poolKeep, uintptr(unsafe.Pointer(keep))); err != nil {
+		return err
+	}
+	return d.do(cuMemPoolSetAttribute, d.pool, poolReuseInternal, uintptr(unsafe.Pointer(no)))
+}
+
+// A buffer is memory of the device, or pinned memory of the host.
+type buffer struct {
+	device  *device
+	bytes   int
+	address uintptr
+	host    []byte
+	freed   atomic.Bool
+}
+
+func (b *buffer) Len() int        { return b.bytes }
+func (b *buffer) Address() uint64 { return uint64(b.address) }
+func (b *buffer) Host() []byte    { return b.host }
+
+// Alloc takes memory from the pool, or pinned memory. When there is none, the pool gives the system back what
+// it does not use, and Alloc tries once more.
+func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
+	if bytes < 1 {
+		return nil, d.misused(cuMemAlloc, "got %d bytes, want at least 1", bytes)
+	}
+	b := &buffer{device: d, bytes: bytes}
+	err := d.alloc(b, m)
+	if e, ok := err.(*gpu.Error); ok && e.Code == gpu.OutOfMemory {
+		if d.pool != 0 {
+			d.do(cuMemPoolTrimTo, d.pool, 0)
+			err = d.alloc(b, m)
+		}
+		if e, ok = err.(*gpu.Error); ok && e.Code == gpu.OutOfMemory {
+			e.Want, e.Free = int64(bytes), -1
+			if u, err := d.Usage(); err == nil {
+				e.Free = u.Free
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.count(int64(bytes))
+	return b, nil
+}
+
+func (d *device) alloc(b *buffer, m gpu.Memory) error {
+	address := new(uintptr)
+	switch {
+	case m == gpu.SharedMemory:
+		const portable, mapped = 1, 2
+		if err := d.do(cuMemHostAlloc, uintptr(unsafe.Pointer(address)), uintptr(b.bytes), portable|mapped); err != nil {
+			return err
+		}
+		b.host = ccall.Bytes(*address, b.bytes)
+		onHost := *address
+		if err := d.do(cuMemHostGetDevicePointer, uintptr(unsafe.Pointer(address)), onHost, 0); err != nil {
+			d.do(cuMemFreeHost, onHost)
+			return err
+		}
+	case d.pool != 0:
+		if err := d.do(cuMemAllocFromPoolAsync, uintptr(unsafe.Pointer(address)), uintptr(b.bytes), d.pool, d.memory); err != nil {
+			return err
+		}
+		// The memory is there for all streams once its own stream has come to it, which has nothing else to
+		// do.
+		if err := d.do(cuStreamSynchronize, d.memory); err != nil {
+			d.do(cuMemFreeAsync, *address, d.memory)
+			return err
+		}
+	default:
+		if err := d.do(cuMemAlloc, uintptr(unsafe.Pointer(address)), uintptr(b.bytes)); err != nil {
+			return err
+		}
+	}
+	b.address = *address
+	return nil
+}
+
+// Free gives the memory back at once.
+func (b *buffer) Free() {
+	if b.freed.Swap(true) || b.device.closed.Load() {
+		return
+	}
+	b.release()
+}
+
+// release frees memory that nothing uses any more. An error of a device that is lost changes nothing.
+func (b *buffer) release() {
+	d := b.device
+	switch {
+	case b.host != nil:
+		d.do(cuMemFreeHost, uintptr(unsafe.Pointer(&b.host[0])))
+	case d.pool != 0:
+		d.do(cuMemFreeAsync, b.address, d.memory)
+	default:
+		d.do(cuMemFree, b.address)
+	}
+	d.count(-int64(b.bytes))
+}
+
+func (d *device) count(bytes int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.usage.InUse += bytes
+	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
+}
+
+// Usage counts what the pool keeps as free.
+func (d *device) Usage() (gpu.Usage, error) {
+	d.mu.Lock()
+	u := d.usage
+	d.mu.Unlock()
+	free, total := new(uint64), new(uint64)
+	if err := d.do(cuMemGetInfo, uintptr(unsafe.Pointer(free)), uintptr(unsafe.Pointer(total))); err != nil {
+		return u, err
+	}
+	u.Free, u.Total = int64(*free), int64(*total)
+	if d.pool != 0 {
+		reserved, used := new(uint64), new(uint64)
+		if err := d.do(cuMemPoolGetAttribute, d.pool, poolReserved, uintptr(unsafe.Pointer(reserved))); err != nil {
+			return u, err
+		}
+		if err := d.do(cuMemPoolGetAttribute, d.pool, poolUsed, uintptr(unsafe.Pointer(used))); err != nil {
+			return u, err
+		}
+		u.Free += int64(*reserved - *used)
+	}
+	return u, nil
+}
+
+// owns finds a buffer's mistakes: freed, or of another device.
+func (d *device) owns(b gpu.Buffer) (*buffer, error) {
+	mine, ok := b.(*buffer)
+	switch {
+	case !ok || mine.device != d:
+		return nil, fmt.Errorf("got a buffer of another device")
+	case mine.freed.Load():
+		return nil, fmt.Errorf("got a buffer that was freed")
+	}
+	return mine, nil
+}
+
+// closing is how long Close waits for work under way.
+const closing = time.Second
+
+// Close destroys the context, and with it everything that was made in it. While a kernel does not end that
+// would wait for ever, so the context is then left to the end of the process, and Close says so.
+func (d *device) Close() error {
+	if d.closed.Swap(true) {
+		return d.misused(cuCtxDestroy, "the device was closed before")
+	}
+	d.mu.Lock()
+	streams := d.streams
+	d.streams = nil
+	d.mu.Unlock()
+	for deadline := time.Now().Add(closing); ; time.Sleep(time.Millisecond) {
+		busy := false
+		for s := range streams {
+			busy = busy || d.code(cuStreamQuery, s.handle) == notReady
+		}
+		if !busy {
+			break
+		}
+		if time.Now().After(deadline) {
+			return &gpu.Error{Code: gpu.Timeout, Device: d.name(), Op: "close", Index: -1,
+				Text: "work was still under way after " + closing.String() + "; its memory is free when the program ends"}
+		}
+	}
+	if d.pool != 0 {
+		d.do(cuMemPoolDestroy, d.pool)
+	}
+	if code := d.code(cuCtxDestroy, d.context); code != success && !results[code].Fatal() {
+		return d.failed(d.name(), cuCtxDestroy, code)
+	}
+	return nil
+}

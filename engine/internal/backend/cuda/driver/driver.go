@@ -1,0 +1,162 @@
+// Package driver is CUDA's driver API as a gpu.Driver. It opens libcuda, which is part of NVIDIA's driver,
+// when the program runs; no toolkit is needed. NVRTC, cuBLASLt and cuDNN are used where they are found.
+//
+// Every entry into libcuda is a batch (package ccall) that begins with cuCtxSetCurrent: a context is current
+// by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
+// one batch.
+//
+// A device has a context of its own, so that closing it after a fault and opening it again makes a new one.
+// Memory comes from a pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver
+// has no pools.
+//
+// Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, stream.go, event.go, graph.go.
+package driver
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+)
+
+// Driver finds NVIDIA's GPUs. Its fields are where it looks; New fills them in.
+type Driver struct {
+	Libraries []string // names of libcuda
+	NVRTC     []string
+	CublasLt  []string
+	Cudnn     []string
+	Includes  []string // folders with CUDA's headers, for NVRTC
+	Signs     []string // files that the kernel module makes; one of them means that there may be a device
+
+	once sync.Once
+	api  *api
+	err  error
+}
+
+// New returns the driver of this machine.
+func New() *Driver {
+	const toolkit = "/usr/local/cuda"
+	return &Driver{
+		Libraries: []string{"libcuda.so.1"},
+		NVRTC: []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", toolkit + "/lib64/libnvrtc.so.13",
+			toolkit + "/lib64/libnvrtc.so.12"},
+		CublasLt: []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", toolkit + "/lib64/libcublasLt.so.13",
+			toolkit + "/lib64/libcublasLt.so.12"},
+		Cudnn:    []string{"libcudnn.so.9", "libcudnn.so.8"},
+		Includes: []string{os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include", toolkit + "/include"},
+		Signs:    []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu"},
+	}
+}
+
+// Name is "cuda".
+func (*Driver) Name() string { return "cuda" }
+
+// Present looks for what NVIDIA's kernel module makes.
+func (d *Driver) Present() error {
+	for _, sign := range d.Signs {
+		if _, err := os.Stat(sign); err == nil {
+			return nil
+		}
+	}
+	return &gpu.Error{Code: gpu.NoDriver, Device: "cuda", Op: "find",
+		Text: "no NVIDIA driver is loaded: looked for " + strings.Join(d.Signs, ", "), Index: -1}
+}
+
+// load opens the library at the first need; how that went is remembered.
+func (d *Driver) load() (*api, error) {
+	d.once.Do(func() { d.api, d.err = load(d.Libraries) })
+	return d.api, d.err
+}
+
+// Devices asks the driver, which takes about a tenth of a second the first time.
+func (d *Driver) Devices() ([]gpu.Info, error) {
+	a, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	n := new(int32)
+	if err := a.call(cuDeviceGetCount, uintptr(unsafe.Pointer(n))); err != nil {
+		return nil, err
+	}
+	infos := make([]gpu.Info, *n)
+	for i := range infos {
+		if infos[i], _, err = a.describe(i); err != nil {
+			return nil, err
+		}
+	}
+	return infos, nil
+}
+
+// The numbers of CUdevice_attribute in cuda.h.
+const (
+	attrThreads          = 1
+	attrGroupsX          = 5
+	attrWarp             = 10
+	attrProcessors       = 16
+	attrMajor            = 75
+	attrMinor            = 76
+	attrSharedOptIn      = 97
+	attrMemoryPools      = 115
+	pointerSize          = 8
+	inlineBytes          = 4096
+	inlineBytesVolta     = 32764 // with a driver for CUDA 12.1 or later
+	versionOfLongInlines = 12010
+)
+
+// describe asks for what a device is. handle is what the driver calls it.
+func (a *api) describe(index int) (info gpu.Info, handle int, err error) {
+	device := new(int32)
+	if err := a.call(cuDeviceGet, uintptr(unsafe.Pointer(device)), uintptr(index)); err != nil {
+		return info, 0, err
+	}
+	handle = int(*device)
+	name := make([]byte, 256)
+	if err := a.call(cuDeviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(handle)); err != nil {
+		return info, 0, err
+	}
+	text, _, _ := strings.Cut(string(name), "\x00")
+	memory := new(uint64)
+	if err := a.call(cuDeviceTotalMem, uintptr(unsafe.Pointer(memory)), uintptr(handle)); err != nil {
+		return info, 0, err
+	}
+	attr := func(number int) int {
+		v, e := a.attribute(handle, number)
+		if e != nil && err == nil {
+			err = e
+		}
+		return v
+	}
+	major := attr(attrMajor)
+	l := gpu.Limits{Threads: attr(attrThreads), ThreadgroupMemory: attr(attrSharedOptIn), Simdgroup: attr(attrWarp),
+		Processors: attr(attrProcessors), Groups: gpu.Size{X: attr(attrGroupsX), Y: attr(attrGroupsX + 1), Z: attr(attrGroupsX + 2)},
+		InlineBytes: inlineBytes, Alignment: 256, Buffer: int64(*memory)}
+	if major >= 7 && a.version >= versionOfLongInlines {
+		l.InlineBytes = inlineBytesVolta
+	}
+	l.Args = l.InlineBytes / pointerSize
+	info = gpu.Info{Index: index, Name: text, Driver: "CUDA " + a.versionText(), Family: fmt.Sprintf("sm_%d%d", major, attr(attrMinor)),
+		Memory: int64(*memory), Language: gpu.CUDA, Limits: l}
+	return info, handle, err
+}
+
+func (a *api) attribute(handle, number int) (int, error) {
+	value := new(int32)
+	err := a.call(cuDeviceGetAttribute, uintptr(unsafe.Pointer(value)), uintptr(number), uintptr(handle))
+	return int(*value), err
+}
+
+// Open makes a context on the device.
+func (d *Driver) Open(index int) (gpu.Device, error) {
+	infos, err := d.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if index < 0 || index >= len(infos) {
+		return nil, &gpu.Error{Code: gpu.NoDriver, Device: fmt.Sprintf("cuda:%d", index), Op: "open", Index: -1,
+			Text: fmt.Sprintf("this machine has %d NVIDIA GPUs", len(infos))}
+	}
+	return d.open(index)
+}

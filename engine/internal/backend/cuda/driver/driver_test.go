@@ -1,0 +1,683 @@
+package driver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/drivertest"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
+)
+
+// A stub is testdata/cuda.c, compiled, and the driver that uses it.
+type stub struct {
+	*ccall.Library
+	t      testing.TB
+	driver *Driver
+}
+
+func newStub(t testing.TB) *stub {
+	t.Helper()
+	if err := ccall.Available(); err != nil {
+		t.Skip(err)
+	}
+	path := cctest.Library(t, "testdata/cuda.c")
+	library, err := ccall.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stub{library, t, &Driver{Libraries: []string{path}, Signs: []string{path}}}
+}
+
+// ask calls one of the functions by which tests direct the stub.
+func (s *stub) ask(name string, args ...uintptr) uintptr {
+	s.t.Helper()
+	f, err := s.Symbol("stub_" + name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return f.Call(args...)
+}
+
+func (s *stub) fail(f function, n, code int) {
+	name := ccall.CString(symbols[f].name)
+	s.ask("fail", uintptr(unsafe.Pointer(name)), uintptr(n), uintptr(code))
+	runtime.KeepAlive(name)
+}
+
+// calls are the names of the functions that were called since the last time.
+func (s *stub) calls() []string { return strings.Fields(ccall.String(s.ask("calls"))) }
+
+// clean checks that the driver was used as NVIDIA's wants to be, and that all memory was freed.
+func (s *stub) clean(what string) {
+	s.t.Helper()
+	if complaint := ccall.String(s.ask("complaint")); complaint != "" {
+		s.t.Errorf("%s: %s", what, complaint)
+	}
+	if live := s.ask("live"); live != 0 {
+		s.t.Errorf("%s: %d buffers were not freed", what, live)
+	}
+}
+
+func (s *stub) open() (*device, *stream) {
+	s.t.Helper()
+	d, err := s.driver.Open(0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	st, err := d.Stream()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d.(*device), st.(*stream)
+}
+
+func (s *stub) pipeline(d gpu.Device, name string) gpu.Pipeline {
+	s.t.Helper()
+	l, err := d.Load("axpy.ptx", []byte(".entry axpy"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p, err := l.Pipeline(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+func (s *stub) alloc(d gpu.Device, m gpu.Memory) gpu.Buffer {
+	s.t.Helper()
+	b, err := d.Alloc(256, m)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+func axpy(p gpu.Pipeline, x, y gpu.Buffer, a float32) *gpu.Dispatch {
+	return &gpu.Dispatch{Pipeline: p, Groups: gpu.Size{X: 2, Y: 1, Z: 1}, Threads: gpu.Size{X: 32, Y: 1, Z: 1},
+		Args: []gpu.Arg{{Buffer: x}, {Buffer: y}, {Bytes: binary.LittleEndian.AppendUint32(nil, math.Float32bits(a))}}}
+}
+
+func TestConformance(t *testing.T) {
+	for name, pools := range map[string]uintptr{"with pools": 1, "without pools": 0} {
+		t.Run(name, func(t *testing.T) {
+			s := newStub(t)
+			s.ask("pools", pools)
+			drivertest.Run(t, drivertest.Config{Driver: s.driver, Usage: true, Library: func(t *testing.T, d gpu.Device) gpu.Library {
+				l, err := d.Load("axpy.ptx", []byte(".entry axpy"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l
+			}})
+			s.clean(name)
+		})
+	}
+}
+
+func TestInfo(t *testing.T) {
+	s := newStub(t)
+	infos, err := s.driver.Devices()
+	if err != nil || len(infos) != 2 {
+		t.Fatalf("got %v, %v, want two devices", infos, err)
+	}
+	want := gpu.Info{Index: 1, Name: "NVIDIA Stub 1", Driver: "CUDA 12.8", Family: "sm_90", Memory: 1 << 20, Language: gpu.CUDA,
+		Limits: gpu.Limits{Threads: 1024, ThreadgroupMemory: 232448, Simdgroup: 32, Processors: 132,
+			Groups: gpu.Size{X: math.MaxInt32, Y: 65535, Z: 65535}, Args: 4095, InlineBytes: 32764, Alignment: 256, Buffer: 1 << 20}}
+	got := infos[1]
+	if got.Libraries != nil {
+		t.Errorf("got libraries %q of a device that is not open", got.Libraries)
+	}
+	if got.Name != want.Name || got.Index != want.Index || got.Driver != want.Driver || got.Family != want.Family ||
+		got.Memory != want.Memory || got.Language != want.Language || got.Limits != want.Limits {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if slices.Contains(s.calls(), "cuCtxCreate_v2") {
+		t.Error("a device was opened to describe it")
+	}
+}
+
+// What is missing is said in one line, before anything is tried with it.
+func TestNoDriver(t *testing.T) {
+	nowhere := &Driver{Libraries: []string{"libnosuchcuda.so.1"}, Signs: []string{"/nowhere/nvidia"}}
+	if err := nowhere.Present(); !errors.Is(err, gpu.NoDriver) || !strings.Contains(err.Error(), "/nowhere/nvidia") {
+		t.Errorf("got %v, want where it looked", err)
+	}
+	if err := (&Driver{Signs: []string{"/nowhere/nvidia", os.Args[0]}}).Present(); err != nil {
+		t.Errorf("got %v with a sign of a device", err)
+	}
+	if err := ccall.Available(); err != nil {
+		t.Skip(err)
+	}
+	for range 2 {
+		if _, err := nowhere.Devices(); !errors.Is(err, gpu.NoDriver) || !strings.Contains(err.Error(), "libnosuchcuda.so.1") {
+			t.Errorf("got %v, want the library that is missing", err)
+		}
+	}
+	old := &Driver{Libraries: []string{cctest.Library(t, "testdata/old.c")}}
+	if _, err := old.Open(0); !errors.Is(err, gpu.DriverTooOld) || !strings.Contains(err.Error(), "cuDriverGetVersion") {
+		t.Errorf("got %v, want the function that is missing", err)
+	}
+	s := newStub(t)
+	s.ask("version", 11020)
+	if _, err := s.driver.Open(0); !errors.Is(err, gpu.DriverTooOld) || !strings.Contains(err.Error(), "11.2") {
+		t.Errorf("got %v, want the driver's version", err)
+	}
+}
+
+// A commit is one batch: the context, then the work between two events.
+func TestCommitIsOneBatch(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.SharedMemory)
+	p := s.pipeline(d, "axpy")
+	e, _ := st.Commit() // makes its events
+	e.Close()
+	st.Fill(x, 0, 256, 0)
+	st.Copy(y, 0, x, 0, 256)
+	st.Dispatch(axpy(p, x, y, 1))
+	st.Free(x)
+	s.calls()
+	if _, err := st.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cuCtxSetCurrent", "cuEventRecord", "cuMemsetD8Async", "cuMemcpyAsync", "cuLaunchKernel", "cuMemFreeAsync", "cuEventRecord"}
+	if got := s.calls(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	y.Free()
+	d.Close()
+	s.clean("a commit")
+}
+
+func TestDispatchAllocatesNothing(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.DeviceMemory)
+	dispatch := axpy(s.pipeline(d, "axpy"), x, y, 0)
+	work := func() {
+		for range 100 {
+			if err := st.Dispatch(dispatch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := st.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Wait(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		e.Close()
+	}
+	work()
+	if n := testing.AllocsPerRun(20, work); n > 10 {
+		t.Errorf("got %g allocations for a commit of 100 dispatches, want those of the commit alone", n)
+	}
+	d.Close()
+}
+
+// The work that failed is named, what follows it is not handed over, and the stream can go on.
+func TestWorkThatFails(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.DeviceMemory)
+	p := s.pipeline(d, "axpy")
+	st.Fill(x, 0, 256, 0)
+	for range 3 {
+		st.Dispatch(axpy(p, x, y, 1))
+	}
+	st.Free(y) // after the launch that fails: it is freed all the same
+	s.fail(cuLaunchKernel, 1, 701)
+	_, err := st.Commit()
+	var e *gpu.Error
+	if !errors.As(err, &e) || e.Index != 2 || e.Op != "cuLaunchKernel" || e.Code != gpu.Misuse || e.Device != "cuda:0" {
+		t.Errorf("got %v, want cuLaunchKernel, the work with index 2", err)
+	}
+	event, err := st.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := event.Wait(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+	x.Free()
+	s.clean("after a launch that failed")
+	d.Close()
+}
+
+// A capture that fails in the middle ends, or the stream would be of no use any more.
+func TestCaptureThatFails(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.DeviceMemory)
+	p := s.pipeline(d, "axpy")
+	for _, f := range []function{cuStreamBeginCapture, cuLaunchKernel, cuStreamEndCapture, cuGraphInstantiate} {
+		if err := st.Record(); err != nil {
+			t.Fatal(err)
+		}
+		st.Dispatch(axpy(p, x, y, 1))
+		st.Dispatch(axpy(p, x, y, 1))
+		s.fail(f, 0, 900)
+		_, err := st.Finish()
+		var e *gpu.Error
+		if !errors.As(err, &e) || e.Op != f.String() {
+			t.Errorf("%v: got %v", f, err)
+		}
+		st.Fill(x, 0, 256, 0)
+		if _, err := st.Commit(); err != nil {
+			t.Errorf("%v: the stream is of no use afterwards: %v", f, err)
+		}
+	}
+	x.Free()
+	y.Free()
+	s.clean("after captures that failed")
+	d.Close()
+}
+
+// A fault of a kernel is found after its commit, stays, and goes with the context.
+func TestFault(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.DeviceMemory)
+	st.Dispatch(axpy(s.pipeline(d, "fault"), x, y, 1))
+	e, err := st.Commit()
+	if err == nil {
+		err = e.Wait(t.Context(), 0)
+	}
+	if !errors.Is(err, gpu.KernelFault) || !strings.Contains(err.Error(), "values on the device are lost") {
+		t.Errorf("got %v, want a fault and what it means", err)
+	}
+	if _, err := d.Alloc(4, gpu.DeviceMemory); !errors.Is(err, gpu.KernelFault) {
+		t.Errorf("got %v, want the fault again", err)
+	}
+	x.Free()
+	if err := d.Close(); err != nil {
+		t.Errorf("a device with a fault does not close: %v", err)
+	}
+	y.Free() // after the device: it went with it
+	d, st = s.open()
+	x = s.alloc(d, gpu.DeviceMemory)
+	st.Fill(x, 0, 256, 1)
+	if e, err = st.Commit(); err == nil {
+		err = e.Wait(t.Context(), 0)
+	}
+	if err != nil {
+		t.Errorf("opened again: %v", err)
+	}
+	x.Free()
+	d.Close()
+	s.clean("after a fault")
+}
+
+// A device that hangs hangs no goroutine: not in Wait, not in Close.
+func TestHang(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.SharedMemory)
+	st.Copy(y, 0, x, 0, 256)
+	st.Free(y)
+	e, err := st.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ask("hold", 1)
+	if err := e.Wait(t.Context(), 5*time.Millisecond); !errors.Is(err, gpu.Timeout) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if err := e.Wait(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+	e.Close()
+	if live := s.ask("live"); live != 2 {
+		t.Errorf("%d buffers are left, want 2: the copy is not over", live)
+	}
+	s.ask("hold", 0)
+	if _, err := st.Commit(); err != nil {
+		t.Error(err)
+	}
+	if live := s.ask("live"); live != 1 {
+		t.Errorf("%d buffers are left, want 1: the next commit frees the other", live)
+	}
+	s.ask("hold", 1)
+	x.Free()
+	if err := d.Close(); !errors.Is(err, gpu.Timeout) {
+		t.Errorf("got %v, want Close to give up", err)
+	}
+	s.clean("after a hang")
+}
+
+// Each of the driver's codes is the kind of error that it means.
+func TestCodes(t *testing.T) {
+	s := newStub(t)
+	d, _ := s.open()
+	for code, want := range map[int]gpu.Code{1: gpu.Failed, 2: gpu.OutOfMemory, 46: gpu.LostDevice, 100: gpu.NoDriver, 214: gpu.LostDevice,
+		700: gpu.KernelFault, 719: gpu.KernelFault, 801: gpu.Unsupported, 803: gpu.DriverTooOld, 999: gpu.Failed} {
+		s.fail(cuStreamCreate, 0, code)
+		_, err := d.Stream()
+		var e *gpu.Error
+		if !errors.As(err, &e) || e.Code != want || e.Native != code || e.Op != "cuStreamCreate" {
+			t.Errorf("code %d: got %v, want the kind %v", code, err, want)
+		}
+	}
+	d.Close()
+}
+
+// Out of memory: the pool gives back what it keeps, and the error says how much there is.
+func TestOutOfMemory(t *testing.T) {
+	s := newStub(t)
+	d, _ := s.open()
+	s.fail(cuMemAllocFromPoolAsync, 0, 2)
+	s.calls()
+	b := s.alloc(d, gpu.DeviceMemory)
+	if calls := s.calls(); !slices.Contains(calls, "cuMemPoolTrimTo") {
+		t.Errorf("got %q, want the pool trimmed and a second try", calls)
+	}
+	_, err := d.Alloc(1<<20, gpu.DeviceMemory)
+	var e *gpu.Error
+	if !errors.As(err, &e) || e.Code != gpu.OutOfMemory || e.Want != 1<<20 || e.Free != 1<<20-256+4096 {
+		t.Errorf("got %+v, want the bytes wanted and free, with what the pool keeps", e)
+	}
+	b.Free()
+	d.Close()
+	s.clean("out of memory")
+}
+
+// scenario uses everything once, and gives back what it has whatever fails.
+func (s *stub) scenario() (err error) {
+	opened, err := s.driver.Open(1)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, opened.Close())
+	}()
+	opened2, err := opened.Stream()
+	if err != nil {
+		return err
+	}
+	st := opened2.(gpu.Recorder)
+	defer func() {
+		err = errors.Join(err, st.Close())
+	}()
+	l, err := opened.Load("axpy.ptx", []byte(".entry axpy"))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Pipeline("axpy")
+	if err != nil {
+		return err
+	}
+	x, err := opened.Alloc(256, gpu.DeviceMemory)
+	if err != nil {
+		return err
+	}
+	defer x.Free()
+	y, err := opened.Alloc(256, gpu.SharedMemory)
+	if err != nil {
+		return err
+	}
+	defer st.Free(y)
+	if err := errors.Join(st.Fill(x, 0, 256, 0), st.Copy(y, 0, x, 0, 256), st.Dispatch(axpy(p, x, y, 1))); err != nil {
+		return err
+	}
+	first, err := st.Stamp()
+	if err != nil {
+		st.Commit()
+		return err
+	}
+	defer first.Close()
+	e, err := st.Commit()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := e.Wait(context.Background(), time.Second); err != nil {
+		return err
+	}
+	if _, err := e.Elapsed(); err != nil {
+		return err
+	}
+	if err := st.Record(); err != nil {
+		return err
+	}
+	recorded := st.Dispatch(axpy(p, x, y, 1))
+	g, err := st.Finish()
+	if err = errors.Join(recorded, err); err != nil {
+		return err
+	}
+	defer g.Close()
+	if err := errors.Join(st.After(e), g.Replay(st)); err != nil {
+		return err
+	}
+	e2, err := st.Commit()
+	if err != nil {
+		return err
+	}
+	defer e2.Close()
+	_, err = opened.Usage()
+	return err
+}
+
+// Each call that a program makes may fail. Then the error names it, nothing is leaked, and nothing is used
+// wrongly.
+func TestEveryCallMayFail(t *testing.T) {
+	s := newStub(t)
+	if err := s.scenario(); err != nil {
+		t.Fatal(err)
+	}
+	s.clean("nothing failed")
+	// What gives something back cannot be refused; that a kernel's sizes are unknown is no error. To make the
+	// context current stands before each of these, too.
+	quiet := map[function]bool{cuCtxSetCurrent: true, cuModuleUnload: true, cuMemFreeAsync: true, cuMemFreeHost: true, cuGraphExecDestroy: true,
+		cuGraphDestroy: true, cuMemPoolDestroy: true, cuFuncGetParamInfo: true, cuStreamQuery: true}
+	tried := 0
+	for f, symbol := range symbols {
+		for n := 0; ; n++ {
+			s.calls()
+			s.driver = &Driver{Libraries: s.driver.Libraries}
+			s.fail(function(f), n, 998)
+			err := s.scenario()
+			count := 0
+			for _, c := range s.calls() {
+				if c == symbol.name {
+					count++
+				}
+			}
+			if count <= n { // it was not called so often
+				break
+			}
+			tried++
+			var e *gpu.Error
+			if !quiet[function(f)] && (!errors.As(err, &e) || e.Native != 998 || e.Op != function(f).String()) {
+				t.Errorf("call %d of %v failed: got the error %v", n, function(f), err)
+			}
+			s.clean(symbol.name)
+			s.ask("reset")
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	if tried < 60 {
+		t.Errorf("only %d calls failed", tried)
+	}
+}
+
+// Goroutines share the threads of the system, and each batch finds its context.
+func TestGoroutines(t *testing.T) {
+	s := newStub(t)
+	var group sync.WaitGroup
+	for i := range 2 {
+		opened, err := s.driver.Open(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer opened.Close()
+		p := s.pipeline(opened, "axpy")
+		for range 4 {
+			group.Go(func() {
+				st, err := opened.Stream()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				x, y := s.alloc(opened, gpu.SharedMemory), s.alloc(opened, gpu.SharedMemory)
+				clear(x.Host())
+				clear(y.Host())
+				binary.LittleEndian.PutUint32(x.Host(), math.Float32bits(1))
+				for range 50 {
+					st.Dispatch(axpy(p, x, y, 1))
+					e, err := st.Commit()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if err := e.Wait(t.Context(), 0); err != nil {
+						t.Error(err)
+					}
+					e.Close()
+					runtime.Gosched()
+				}
+				if got := math.Float32frombits(binary.LittleEndian.Uint32(y.Host())); got != 50 {
+					t.Errorf("got %g, want 50", got)
+				}
+				x.Free()
+				y.Free()
+				if err := st.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	s.clean("goroutines")
+}
+
+func TestBadPTX(t *testing.T) {
+	s := newStub(t)
+	d, _ := s.open()
+	_, err := d.Load("row.ptx", []byte("axp"))
+	for _, want := range []string{"row.ptx", "line 7", "Parsing error"} {
+		if !errors.Is(err, gpu.BadKernel) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	d.Close()
+}
+
+func TestArguments(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x := s.alloc(d, gpu.DeviceMemory)
+	p := s.pipeline(d, "axpy")
+	for name, c := range map[string]struct {
+		change func(*gpu.Dispatch)
+		want   string
+	}{
+		"one too few":     {func(d *gpu.Dispatch) { d.Args = d.Args[:2] }, "axpy: got 2 arguments, want 3"},
+		"not bound":       {func(d *gpu.Dispatch) { d.Args[1] = gpu.Arg{} }, "axpy: argument 1 is not bound"},
+		"too long":        {func(d *gpu.Dispatch) { d.Args[2].Bytes = make([]byte, 8) }, "axpy: argument 2: got 8 bytes, want 4"},
+		"not a buffer":    {func(d *gpu.Dispatch) { d.Args[0] = gpu.Arg{Bytes: make([]byte, 4)} }, "axpy: argument 0: got 4 bytes, want 8"},
+		"too many groups": {func(d *gpu.Dispatch) { d.Threads.X = 513 }, "axpy: got 513 threads of a group, want 1 to 512"},
+	} {
+		dispatch := axpy(p, x, x, 1)
+		c.change(dispatch)
+		if err := st.Dispatch(dispatch); !errors.Is(err, gpu.Misuse) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	x.Free()
+	d.Close()
+}
+
+func TestNVRTC(t *testing.T) {
+	s := newStub(t)
+	path := cctest.Library(t, "testdata/nvrtc.c")
+	nvrtc, err := ccall.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := func() int {
+		f, _ := nvrtc.Symbol("stub_compiled")
+		return int(f.Call())
+	}
+	s.driver.NVRTC, s.driver.CublasLt, s.driver.Cudnn = []string{path}, []string{path}, []string{path}
+	d, _ := s.open()
+	if got := d.Info().Libraries; !slices.Equal(got, []string{"cublasLt 12.8.4", "cudnn 9.5.1"}) {
+		t.Errorf("got %q", got)
+	}
+	cache := filepath.Join(t.TempDir(), "kernels")
+	source := gpu.Source{Name: "axpy.metal", Text: "kernel", Defines: []string{"N=4"}, Cache: cache}
+	compile := func(what string, s gpu.Source, want int) {
+		t.Helper()
+		before := compiled()
+		l, err := d.Compile(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		defer l.Close()
+		if _, err := l.Pipeline("axpy"); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if got := compiled() - before; got != want {
+			t.Errorf("%s: got %d compilations, want %d", what, got, want)
+		}
+	}
+	compile("the first time", source, 1)
+	compile("from the cache", source, 0)
+	other := source
+	other.Relaxed = true
+	compile("other options", other, 1)
+	other.Text = "other kernel"
+	compile("another text", other, 1)
+	other.Cache = ""
+	compile("no cache", other, 1)
+
+	files, _ := filepath.Glob(cache + "/*.cubin")
+	if len(files) != 3 {
+		t.Fatalf("got %q in the cache, want 3 files", files)
+	}
+	for _, file := range files {
+		content, _ := os.ReadFile(file)
+		if err := os.WriteFile(file, content[:len(content)-1], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compile("a file that is cut off", source, 1)
+	compile("which was mended", source, 0)
+
+	source.Text = "#error no such thing"
+	if _, err := d.Compile(t.Context(), source); !errors.Is(err, gpu.BadKernel) || !strings.Contains(err.Error(), "row.metal(7): error") {
+		t.Errorf("got %v, want the compiler's message", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Compile(ctx, source); err != context.Canceled {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+	d.Close()
+
+	s.driver.NVRTC = []string{"libnosuchnvrtc.so"}
+	d, _ = s.open()
+	if _, err := d.Compile(t.Context(), source); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), "libnosuchnvrtc.so") {
+		t.Errorf("got %v, want what is missing", err)
+	}
+	d.Close()
+}

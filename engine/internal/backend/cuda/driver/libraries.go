@@ -1,0 +1,38 @@
+package driver
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// found lists the libraries of kernels that are installed, with their versions. None is needed.
+func (d *Driver) found() (list []string) {
+	for _, l := range []struct {
+		name, version string
+		files         []string
+		// The versions are decimal: 120804 is 12.8.4. cuDNN before 9 counts its major version in thousands.
+		major func(v int) int
+	}{
+		{"cublasLt", "cublasLtGetVersion", d.CublasLt, func(int) int { return 10000 }},
+		{"cudnn", "cudnnGetVersion", d.Cudnn, func(v int) int {
+			if v < 90000 {
+				return 1000
+			}
+			return 10000
+		}},
+	} {
+		library, err := ccall.Open(l.files...)
+		if err != nil {
+			continue
+		}
+		version, err := library.Symbol(l.version)
+		if err != nil {
+			continue
+		}
+		v := int(version.Call())
+		major := l.major(v)
+		list = append(list, fmt.Sprintf("%s %d.%d.%d", l.name, v/major, v%major/100, v%100))
+	}
+	return list
+}

@@ -1,0 +1,217 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/internal/durable"
+)
+
+// A compiler is NVRTC, which makes cubins of CUDA C++, opened at the first need.
+type compiler struct {
+	once    sync.Once
+	err     error
+	version string
+
+	create, compile, size, cubin, logSize, log, destroy, text ccall.Func
+}
+
+func (c *compiler) open(d *device) error {
+	c.once.Do(func() { c.err = c.load(d) })
+	return c.err
+}
+
+func (c *compiler) load(d *device) error {
+	library, err := ccall.Open(d.driver.NVRTC...)
+	if err != nil {
+		return &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "nvrtc", Index: -1,
+			Text: "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: " + err.Error()}
+	}
+	var version ccall.Func
+	for name, f := range map[string]*ccall.Func{"nvrtcVersion": &version, "nvrtcCreateProgram": &c.create,
+		"nvrtcCompileProgram": &c.compile, "nvrtcGetCUBINSize": &c.size, "nvrtcGetCUBIN": &c.cubin,
+		"nvrtcGetProgramLogSize": &c.logSize, "nvrtcGetProgramLog": &c.log, "nvrtcDestroyProgram": &c.destroy,
+		"nvrtcGetErrorString": &c.text} {
+		if *f, err = library.Symbol(name); err != nil {
+			return &gpu.Error{Code: gpu.DriverTooOld, Device: d.name(), Op: "nvrtc", Text: err.Error(), Index: -1}
+		}
+	}
+	major, minor := new(int32), new(int32)
+	version.Call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor)))
+	c.version = fmt.Sprintf("%s %d.%d", library.Name(), *major, *minor)
+	return nil
+}
+
+// options are the flags that a source is compiled with.
+func (d *device) options(s gpu.Source) []string {
+	options := []string{"--gpu-architecture=" + d.info.Family, "--std=c++17", "--device-as-default-execution-space", "--fmad=true"}
+	if s.Relaxed {
+		options = append(options, "--use_fast_math")
+	}
+	for _, define := range s.Defines {
+		options = append(options, "--define-macro="+define)
+	}
+	for _, folder := range d.driver.Includes {
+		if _, err := os.Stat(filepath.Join(folder, "cuda_fp16.h")); err == nil {
+			options = append(options, "--include-path="+folder)
+		}
+	}
+	return options
+}
+
+// Compile makes a library of CUDA C++, or takes what it made of the same text before. The compiler cannot be
+// stopped: when ctx ends, it goes on in the background and its work goes into the cache.
+func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := d.nvrtc.open(d); err != nil {
+		return nil, err
+	}
+	options := d.options(s)
+	path := cachePath(s, append(options, d.nvrtc.version))
+	if binary := readCache(path); binary != nil {
+		return d.Load(s.Name, binary)
+	}
+	type compiled struct {
+		binary []byte
+		err    error
+	}
+	done := make(chan compiled, 1)
+	go func() {
+		binary, err := d.nvrtc.run(d, s, options)
+		if err == nil {
+			// A cache that cannot be written costs time only.
+			_ = writeCache(path, binary)
+		}
+		done <- compiled{binary, err}
+	}()
+	select {
+	case c := <-done:
+		if c.err != nil {
+			return nil, c.err
+		}
+		return d.Load(s.Name, c.binary)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// run compiles a text to a cubin.
+func (c *compiler) run(d *device, s gpu.Source, options []string) ([]byte, error) {
+	failed := func(op string, code uintptr, text string) error {
+		e := &gpu.Error{Code: gpu.Failed, Device: d.name(), Op: op, Native: int(int32(code)), Text: text, Index: -1, Free: -1}
+		switch e.Native {
+		case 1: // NVRTC_ERROR_OUT_OF_MEMORY
+			e.Code = gpu.OutOfMemory
+		case 5, 6: // an invalid option: an architecture that this NVRTC does not know; a compilation
+			e.Code = gpu.BadKernel
+		}
+		if e.Text == "" {
+			e.Text = ccall.String(c.text.Call(code))
+		}
+		e.Text = s.Name + ": " + e.Text
+		return e
+	}
+	program := new(uintptr)
+	text, name := ccall.CString(s.Text), ccall.CString(s.Name)
+	if code := c.create.Call(uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(name)), 0, 0, 0); int32(code) != success {
+		return nil, failed("nvrtcCreateProgram", code, "")
+	}
+	defer c.destroy.Call(uintptr(unsafe.Pointer(program)))
+	texts, table := cStrings(options)
+	code := c.compile.Call(*program, uintptr(len(options)), uintptr(unsafe.Pointer(&table[0])))
+	runtime.KeepAlive(texts)
+	if int32(code) != success {
+		messages, _ := c.get(*program, c.logSize, c.log)
+		return nil, failed("nvrtcCompileProgram", code, cText(messages))
+	}
+	binary, code := c.get(*program, c.size, c.cubin)
+	if int32(code) != success {
+		return nil, failed("nvrtcGetCUBIN", code, "")
+	}
+	return binary, nil
+}
+
+// get asks how large something is, and then for it.
+func (c *compiler) get(program uintptr, size, content ccall.Func) ([]byte, uintptr) {
+	n := new(uint64)
+	if code := size.Call(program, uintptr(unsafe.Pointer(n))); int32(code) != success || *n == 0 {
+		return nil, code
+	}
+	b := make([]byte, *n)
+	return b, content.Call(program, uintptr(unsafe.Pointer(&b[0])))
+}
+
+// cStrings are texts as C reads them, and the table of their addresses. The texts must be kept alive with the
+// table.
+func cStrings(list []string) (texts [][]byte, table []uintptr) {
+	for _, s := range list {
+		b := append([]byte(s), 0)
+		texts = append(texts, b)
+		table = append(table, uintptr(unsafe.Pointer(&b[0])))
+	}
+	return texts, table
+}
+
+func cText(b []byte) string {
+	text, _, _ := bytes.Cut(b, []byte{0})
+	return strings.TrimSpace(string(text))
+}
+
+// cachePath is the file for what a text compiles to, or "" when nothing is to be kept. key is all else that
+// it depends on.
+func cachePath(s gpu.Source, key []string) string {
+	if s.Cache == "" {
+		return ""
+	}
+	h := sha256.New()
+	for _, part := range append(key, s.Text) {
+		fmt.Fprintf(h, "%d:%s\n", len(part), part)
+	}
+	return filepath.Join(s.Cache, hex.EncodeToString(h.Sum(nil)[:16])+".cubin")
+}
+
+// readCache returns the cubin of a file that is whole: it begins with the hash of what follows.
+func readCache(path string) []byte {
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) < sha256.Size {
+		return nil
+	}
+	sum, binary := b[:sha256.Size], b[sha256.Size:]
+	if want := sha256.Sum256(binary); !bytes.Equal(sum, want[:]) {
+		return nil
+	}
+	return binary
+}
+
+func writeCache(path string, binary []byte) error {
+	if path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return durable.WriteFile(path, func(w io.Writer) error {
+		sum := sha256.Sum256(binary)
+		_, err := w.Write(sum[:])
+		_, err2 := w.Write(binary)
+		return errors.Join(err, err2)
+	})
+}

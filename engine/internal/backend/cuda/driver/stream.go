@@ -1,0 +1,334 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// A stream is a CUDA stream with the calls that are to be made on it.
+type stream struct {
+	device *device
+	handle uintptr
+	queue  list
+	record *list // what is being recorded, or nil
+
+	mu      sync.Mutex
+	frees   []*buffer // to be freed when the next commit is over
+	waiting []*event  // that were closed before, and have buffers to free
+	closed  bool
+}
+
+// A list is calls, and the memory that their arguments point to.
+type list struct {
+	calls []ccall.Call
+	args  arena
+}
+
+// Each list begins with the call that makes the context current and one more: the start of a commit, or of a
+// capture.
+const head = 2
+
+func newList(d *device) list { return list{calls: []ccall.Call{d.enter(), {}}} }
+
+func (l *list) reset() {
+	l.calls = l.calls[:head]
+	l.args.reset()
+}
+
+// An arena gives memory that does not move. It is used again after a reset.
+type arena struct {
+	chunks [][]uint64
+	chunk  int // that memory is taken from
+	used   int // words of it
+}
+
+func (a *arena) reset() { a.chunk, a.used = 0, 0 }
+
+// take returns memory of so many words.
+func (a *arena) take(words int) []uint64 {
+	const usual = 4096
+	for ; a.chunk < len(a.chunks); a.chunk, a.used = a.chunk+1, 0 {
+		if c := a.chunks[a.chunk]; words <= len(c)-a.used {
+			a.used += words
+			return c[a.used-words : a.used : a.used]
+		}
+	}
+	a.chunks = append(a.chunks, make([]uint64, max(words, usual)))
+	a.used = words
+	return a.chunks[a.chunk][:words:words]
+}
+
+// newStream makes a stream that does not wait for CUDA's default stream.
+func (d *device) newStream() (uintptr, error) {
+	const nonBlocking = 1
+	handle := new(uintptr)
+	err := d.do(cuStreamCreate, uintptr(unsafe.Pointer(handle)), nonBlocking)
+	return *handle, err
+}
+
+// Stream returns a stream, which records graphs too.
+func (d *device) Stream() (gpu.Stream, error) {
+	handle, err := d.newStream()
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{device: d, handle: handle, queue: newList(d)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.streams == nil {
+		return nil, d.misused(cuStreamCreate, "the device was closed")
+	}
+	d.streams[s] = true
+	return s, nil
+}
+
+// target is the list that work is encoded into.
+func (s *stream) target() *list {
+	if s.record != nil {
+		return s.record
+	}
+	return &s.queue
+}
+
+func (s *stream) encode(f function, args ...uintptr) {
+	l := s.target()
+	l.calls = append(l.calls, s.device.make(f, args...))
+}
+
+// Dispatch encodes a launch.
+func (s *stream) Dispatch(d *gpu.Dispatch) error {
+	if err := s.check(d); err != nil {
+		return s.device.misused(cuLaunchKernel, "%v", err)
+	}
+	if len(d.Threadgroup) > 1 {
+		return &gpu.Error{Code: gpu.Unsupported, Device: s.device.name(), Op: cuLaunchKernel.String(), Index: -1,
+			Text: d.Pipeline.Name() + ": more than one argument of threadgroup memory"}
+	}
+	shared := 0
+	for _, n := range d.Threadgroup {
+		shared += n
+	}
+	p := d.Pipeline.(*pipeline)
+	g, t := d.Groups, d.Threads
+	s.encode(cuLaunchKernel, p.function, uintptr(g.X), uintptr(g.Y), uintptr(g.Z), uintptr(t.X), uintptr(t.Y), uintptr(t.Z),
+		uintptr(shared), s.handle, s.target().args.bind(d.Args))
+	return nil
+}
+
+func (s *stream) check(d *gpu.Dispatch) error {
+	if err := gpu.CheckDispatch(d, s.device.info.Limits); err != nil {
+		return err
+	}
+	p, ok := d.Pipeline.(*pipeline)
+	if !ok || p.device != s.device {
+		return fmt.Errorf("got a pipeline of another device")
+	}
+	if err := p.check(d.Args); err != nil {
+		return err
+	}
+	for i, a := range d.Args {
+		if a.Buffer == nil {
+			continue
+		}
+		if _, err := s.device.owns(a.Buffer); err != nil {
+			return fmt.Errorf("%s: argument %d: %w", p.name, i, err)
+		}
+	}
+	for _, b := range d.Uses {
+		if _, err := s.device.owns(b); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// bind writes down the arguments of a launch and returns the address of the table of their addresses.
+func (a *arena) bind(args []gpu.Arg) uintptr {
+	if len(args) == 0 {
+		return 0
+	}
+	table := a.take(len(args))
+	for i, arg := range args {
+		words := 1
+		if arg.Buffer == nil {
+			words = (len(arg.Bytes) + 7) / 8
+		}
+		value := a.take(words)
+		if arg.Buffer == nil {
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&value[0])), 8*words), arg.Bytes)
+		} else {
+			value[0] = arg.Buffer.Address() + uint64(arg.Offset)
+		}
+		table[i] = uint64(uintptr(unsafe.Pointer(&value[0])))
+	}
+	return uintptr(unsafe.Pointer(&table[0]))
+}
+
+// Copy encodes a copy; where the memories are, the driver sees from their addresses.
+func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, bytes int) error {
+	err := gpu.CheckCopy(dst, dstOffset, src, srcOffset, bytes)
+	for _, b := range []gpu.Buffer{dst, src} {
+		if err == nil {
+			_, err = s.device.owns(b)
+		}
+	}
+	if err != nil {
+		return s.device.misused(cuMemcpyAsync, "%v", err)
+	}
+	if bytes > 0 {
+		s.encode(cuMemcpyAsync, uintptr(dst.Address())+uintptr(dstOffset), uintptr(src.Address())+uintptr(srcOffset), uintptr(bytes), s.handle)
+	}
+	return nil
+}
+
+// Fill encodes a memset.
+func (s *stream) Fill(b gpu.Buffer, offset, bytes int, value byte) error {
+	err := gpu.CheckRange("fill", b, offset, bytes)
+	if err == nil {
+		_, err = s.device.owns(b)
+	}
+	if err != nil {
+		return s.device.misused(cuMemsetD8Async, "%v", err)
+	}
+	if bytes > 0 {
+		s.encode(cuMemsetD8Async, uintptr(b.Address())+uintptr(offset), uintptr(value), uintptr(bytes), s.handle)
+	}
+	return nil
+}
+
+// Barrier does nothing: a CUDA stream runs one piece of work after the other.
+func (s *stream) Barrier() error { return nil }
+
+// Free frees a buffer in the order of the stream: by the driver, or once the next commit is over where the
+// driver cannot do that. It belongs to the queue even while something is recorded.
+func (s *stream) Free(b gpu.Buffer) {
+	mine, ok := b.(*buffer)
+	if !ok || mine.freed.Swap(true) || s.device.closed.Load() {
+		return
+	}
+	if mine.host == nil && s.device.pool != 0 {
+		s.queue.calls = append(s.queue.calls, s.device.make(cuMemFreeAsync, mine.address, s.handle))
+		s.device.count(-int64(mine.bytes))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frees = append(s.frees, mine)
+}
+
+// refuse is the error of what cannot be recorded.
+func (s *stream) refuse(f function) error {
+	if s.record == nil {
+		return nil
+	}
+	return s.device.misused(f, "a recording is under way")
+}
+
+// Commit makes the encoded calls, between two events that say when the device began and ended.
+func (s *stream) Commit() (gpu.Event, error) {
+	if err := s.refuse(cuEventRecord); err != nil {
+		return nil, err
+	}
+	s.reap()
+	start, err := s.device.newEvent()
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.device.newEvent()
+	if err != nil {
+		s.device.keepEvent(start)
+		return nil, err
+	}
+	l := &s.queue
+	l.calls[1] = s.device.make(cuEventRecord, start, s.handle)
+	l.calls = append(l.calls, s.device.make(cuEventRecord, end, s.handle))
+	n := ccall.Run(l.calls)
+	defer l.reset()
+	if n < len(l.calls) {
+		s.device.keepEvent(start)
+		s.device.keepEvent(end)
+		return nil, s.broken(n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &event{stream: s, start: start, end: end, frees: s.frees}
+	s.frees = nil
+	return e, nil
+}
+
+// broken is the error of call n of the queue. What the calls after it were to free is freed all the same.
+func (s *stream) broken(n int) error {
+	l := &s.queue
+	free := s.device.functions[cuMemFreeAsync]
+	left := []ccall.Call{s.device.enter()}
+	for _, c := range l.calls[n+1:] {
+		if free != 0 && c.Func == free {
+			left = append(left, c)
+		}
+	}
+	ccall.Run(left)
+	return s.device.brokenCall(l.calls, n)
+}
+
+// brokenCall is the error of call n of a list: it has the function's name and the index of the work.
+func (d *device) brokenCall(calls []ccall.Call, n int) error {
+	f := function(slices.Index(d.functions[:], calls[n].Func))
+	err := d.failed(d.name(), f, calls[n].Int())
+	if n >= head && n < len(calls)-1 {
+		err.Index = n - head
+	}
+	return err
+}
+
+// reap frees what closed events left behind.
+func (s *stream) reap() {
+	s.mu.Lock()
+	waiting := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	for _, e := range waiting {
+		if done, _ := e.Done(); done {
+			e.giveBack()
+			continue
+		}
+		s.mu.Lock()
+		s.waiting = append(s.waiting, e)
+		s.mu.Unlock()
+	}
+}
+
+// Close destroys the stream, after at most a second for what must be freed in its order.
+func (s *stream) Close() error {
+	if len(s.queue.calls) > head || s.record != nil {
+		return s.device.misused(cuStreamDestroy, "work was encoded and not committed, or a recording is under way")
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return s.device.misused(cuStreamDestroy, "the stream was closed before")
+	}
+	if s.device.closed.Load() {
+		return nil
+	}
+	for deadline := time.Now().Add(closing); ; time.Sleep(time.Millisecond) {
+		if code := s.device.code(cuStreamQuery, s.handle); code != notReady || time.Now().After(deadline) {
+			break
+		}
+	}
+	s.reap()
+	for _, b := range s.frees {
+		b.release()
+	}
+	s.device.mu.Lock()
+	delete(s.device.streams, s)
+	s.device.mu.Unlock()
+	return s.device.do(cuStreamDestroy, s.handle)
+}
