@@ -65,3 +65,33 @@ func TestDidYouMean(t *testing.T) {
 		}
 	}
 }
+
+// A command on the right of an assignment is answered with a line that can be pasted, or with where its result
+// is.
+func TestAssignedCommands(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	if r := s.Run(t.Context(), "x := 2\nfunc f() int { return x }"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	for _, tt := range []struct{ cell, want string }{
+		{"r := %timeit f()", "r := bench.Time(func() { f() })"},
+		{"r := %timeit x + 1", "r := bench.Time(func() { _ = x + 1 })"},
+		{"var r = %timeit f()", "r := bench.Time(func() { f() })"},
+		{"x := 1\nr := %timeit f()", "r := bench.Time(func() { f() })"},
+		{"r := %timeit -t 1s f()", "%timeit -t 1s f() in a cell; its result is _ in the next one: r := _"},
+		{"y := %time f()", "%time y := f()"},
+		{"y = %time f()", "%time y := f()"},
+		{"c := %bench a := f() ; b := f()", "%bench a := f() ; b := f() in a cell; its result is _ in the next one: c := _"},
+		{"k := %kernels f()", "%kernels f() in a cell; its result is _ in the next one: k := _"},
+	} {
+		r := s.Run(t.Context(), tt.cell)
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "write "+tt.want+"\n") && !strings.HasSuffix(r.Err.Error(), "write "+tt.want) {
+			t.Errorf("%s: got %v, want write %s", tt.cell, r.Err, tt.want)
+		}
+		if strings.HasPrefix(tt.want, "r := ") {
+			if r := s.Run(t.Context(), tt.want+"\nr.Refused"); r.Err != nil {
+				t.Errorf("%s: %v", tt.want, r.Err)
+			}
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package help
 
 import (
+	"go/ast"
+	"go/parser"
 	"regexp"
 	"strings"
 
@@ -95,6 +97,9 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 	if rest, ok := strings.CutPrefix(line, "import "); ok {
 		return importAdvice(strings.Fields(rest))
 	}
+	if m := assignedCommand().FindStringSubmatch(line); m != nil {
+		return commandAdvice(m[1], m[2], m[3])
+	}
 	if goLine := h.translated(h.World().Stage(), text, 1+strings.Count(text[:start], "\n")); goLine != "" {
 		return goLine
 	}
@@ -107,6 +112,25 @@ func (h *Helper) SyntaxAdvice(text string, off int, msg string) string {
 		return "a list of values is shown only at the end of a cell"
 	}
 	return ""
+}
+
+// assignedCommand is an assignment whose right side is a command.
+var assignedCommand = lazy.Regexp(`^(?:var\s+)?(\w+)\s*:?=\s*%(\w+)\s*(.*)$`)
+
+// commandAdvice returns the line to write for `name := %command args`. A command is no expression: its
+// result has no type before it has run.
+func commandAdvice(name, command, args string) string {
+	e, err := parser.ParseExpr(args)
+	switch {
+	case command == "time" && args != "":
+		return "write %time " + name + " := " + args
+	case command == "timeit" && err == nil:
+		if _, called := ast.Unparen(e).(*ast.CallExpr); !called {
+			args = "_ = " + args
+		}
+		return "write " + name + " := bench.Time(func() { " + args + " })"
+	}
+	return strings.TrimSpace("write %"+command+" "+args) + " in a cell; its result is _ in the next one: " + name + " := _"
 }
 
 // importAdvice returns the advice for `import numpy as np`.
