@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -77,8 +78,8 @@ func TestGoInCells(t *testing.T) {
 	}
 	b.WriteString("\n## What is different\n")
 	for _, seq := range readSequences(t, "testdata/differs.cells") {
-		if note(seq.cells[0], "why") == "" {
-			t.Errorf("differs.cells:%d: want // why:", seq.cells[0].line)
+		if c := seq.cells[len(seq.cells)-1]; note(c, "why") == "" {
+			t.Errorf("differs.cells:%d: want // why:", c.line)
 		}
 		writeSequence(&b, seq)
 	}
@@ -110,6 +111,21 @@ It is no sandbox: a cell can do what you can do.
 
 `
 
+// misbehave says why a program of a corpus misbehaves.
+var misbehave = map[string]string{
+	"divmod":               slow + ": four million divisions, each checked in a hundred calls",
+	"ken/divconst":         slow + " on a busy machine",
+	"ken/modconst":         slow + " on a busy machine",
+	"stack":                slow + " on a busy machine",
+	"fixedbugs/issue13169": slow + ": 33 million calls with a frame of 1 KB each",
+	"fixedbugs/issue27718": slow + " on a busy machine",
+	"fixedbugs/issue4667":  "it counts allocations, and an interpreted call allocates its frame",
+	"fixedbugs/issue75327": "it asks which index was out of range: see below",
+	"typeparam/nested":     "it prints the names that the compiler gives to generic types inside of generic functions, `T[int;main.U[int;int]·3]`, which are `T[main.U[int]]` in cells",
+}
+
+const slow = "it takes more than two minutes"
+
 func writeCorpora(b *strings.Builder, corpora map[string]corpusRecord) {
 	b.WriteString("Programs of three suites are run and compared with what `go run` prints\n(`go test ./repl/session -run 'GoPrograms|InterpreterPrograms|Examples' -programs`).\n\n" +
 		"| programs | run | behave | refused | misbehave | when |\n|---|---|---|---|---|---|\n")
@@ -119,8 +135,12 @@ func writeCorpora(b *strings.Builder, corpora map[string]corpusRecord) {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s, %s |\n", name, c.Total, c.Passed, c.Refused, c.Misbehaved, c.Date, c.Go)
 	}
 	for _, name := range names {
-		if list := corpora[name].Names; len(list) > 0 {
-			fmt.Fprintf(b, "\nOf %s these misbehave, most of them because they ask reflection or the allocator about what only a compiler makes, or\nare not done in two minutes: %s.\n", name, strings.Join(list, ", "))
+		if len(corpora[name].Names) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\nOf %s these misbehave:\n\n| program | why |\n|---|---|\n", name)
+		for _, program := range corpora[name].Names {
+			fmt.Fprintf(b, "| %s | %s |\n", program, cmp.Or(misbehave[program], "not known"))
 		}
 	}
 	for _, name := range names {

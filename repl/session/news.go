@@ -26,7 +26,7 @@ func (s *Session) news(ran []*compile.Unit) (lines []string) {
 				continue
 			}
 			if old.Kind == world.Type {
-				for _, line := range s.keepingType(old.Obj) {
+				for _, line := range s.keepingType(old.Obj, now.Obj) {
 					say(line)
 				}
 				continue
@@ -126,17 +126,33 @@ func (s *Session) holding(old *world.Entity) (list []string) {
 	return list
 }
 
-// keepingType lists the variables whose type is an earlier version of a redeclared type.
-func (s *Session) keepingType(old types.Object) (lines []string) {
-	for name, e := range s.compiler.World.Names {
-		if e.Kind != world.Var {
-			continue
+// keepingType lists what keeps an earlier version of a redeclared type: variables of that type, variables
+// with such values in interfaces, and closures and goroutines that mention it. With the same underlying type
+// the latter have the new version.
+func (s *Session) keepingType(old, now types.Object) (lines []string) {
+	renewed := compile.SameShape(old.Type(), now.Type())
+	say := func(line string) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
-		world.WalkNamed(e.Obj.Type(), func(n *types.Named) {
-			if line := fmt.Sprintf("%s keeps the %s of before", name, world.TypeString(e.Obj.Type())); n.Origin().Obj() == old && !slices.Contains(lines, line) {
-				lines = append(lines, line)
-			}
-		})
+	}
+	isOld := func(t types.Type) (found bool) {
+		world.WalkNamed(t, func(n *types.Named) { found = found || n.Origin().Obj() == old })
+		return found
+	}
+	for name, e := range s.compiler.World.Names {
+		switch {
+		case e.Kind != world.Var:
+		case isOld(e.Obj.Type()):
+			say(fmt.Sprintf("%s keeps the %s of before", name, world.TypeString(e.Obj.Type())))
+		case !renewed && s.inInterfaces(s.rt.Variable(e.Internal), isOld):
+			say(fmt.Sprintf("%s keeps values of the %s of before", name, old.Name()))
+		}
+	}
+	if !renewed {
+		for _, h := range s.holding(&world.Entity{Name: compile.HeldType(old), Kind: world.Type, Obj: old}) {
+			say(fmt.Sprintf("%s keeps the %s of before", h, old.Name()))
+		}
 	}
 	slices.Sort(lines)
 	return lines

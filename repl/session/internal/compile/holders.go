@@ -162,6 +162,9 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 	}
 }
 
+// HeldType is the name under which a holder has a type: another one than that of a variable or function.
+func HeldType(t types.Object) string { return "type " + t.Name() }
+
 // hold notes the name of an identifier, if the session declares it.
 func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 	o := c.info.Uses[id]
@@ -174,8 +177,11 @@ func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 			return
 		}
 	}
-	_, isType := o.(*types.TypeName)
-	if !isType && (topLevel(o) || c.atTop(o)) {
+	switch _, isType := o.(*types.TypeName); {
+	case !topLevel(o) && !c.atTop(o):
+	case isType:
+		into[HeldType(o)] = o.Type()
+	default:
 		into[o.Name()] = o.Type()
 	}
 }
