@@ -87,11 +87,11 @@ func collect(c events.Counts) *Recording {
 	for _, runs := range c.Runs {
 		r.PlansBuilt += runs.Built
 		r.PlansReused += runs.Count - runs.Built
-		r.Launches += runs.Count * len(runs.Launches)
+		r.Launches += runs.Count * runs.Work.Count()
 		for i, l := range runs.Launches {
 			k := &r.Kernels[placeOf(kernels, l.Kernel, &r.Kernels)]
 			k.Name = l.Kernel
-			k.Launches += runs.Count
+			k.Launches += runs.Count * (1 + l.More)
 			r.Working[l.Bytes] += runs.Count
 			k.Bytes += int64(runs.Count) * l.Bytes
 			k.Flops += int64(runs.Count) * l.Flops

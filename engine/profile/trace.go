@@ -96,7 +96,7 @@ func newTrace(t events.Traced, start time.Duration) *Trace {
 }
 
 func (t *Trace) addRun(run events.Run, start time.Duration) {
-	e := Eval{Launches: len(run.Launches), Stack: run.Stack, Reused: run.Reused, Start: run.Began - start, Planned: run.Planned - start, End: run.Ended - start}
+	e := Eval{Launches: run.Work.Count(), Stack: run.Stack, Reused: run.Reused, Start: run.Began - start, Planned: run.Planned - start, End: run.Ended - start}
 	for _, took := range run.Times {
 		e.Busy += took
 	}

@@ -15,6 +15,7 @@ import (
 
 // leafOn copies little-endian elements to a device.
 func leafOn(d *backend.Device, dt dtype.Type, shape []int, data []byte, name string) Tensor {
+	check("from", d.Lacks(dt))
 	buf, err := d.Alloc(len(data))
 	check("tensor", err)
 	if len(data) > 0 {

@@ -142,7 +142,7 @@ func (l *Ledger) Sum() Sum {
 	s := Sum{Made: c.Made, Settled: l.settled, Left: c.Left}
 	merged := map[string]int{}
 	for _, runs := range c.Runs {
-		s.Launches += runs.Count * len(runs.Launches)
+		s.Launches += runs.Count * runs.Work.Count()
 		for _, launch := range runs.Launches {
 			s.Bytes += int64(runs.Count) * launch.Bytes
 			s.Flops += int64(runs.Count) * launch.Flops

@@ -43,7 +43,7 @@ func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 	if k, l := a.Shape[ra-1], b.Shape[rb-2]; k != l {
 		fail("matmul", "got %v and %v, want inner dimensions equal (%d and %d)", givenA, givenB, k, l)
 	}
-	dt := dtype.Promote(a.DType, b.DType)
+	dt := meet("matmul", a, b)
 	a, b = numbers(cast(a, dt)), numbers(cast(b, dt))
 	if rb == 2 && ra > 2 && inRows(a) { // one matrix for all rows: a single product
 		n := apply(ir.MatMul, ir.Attr{}, asRows(a), b)

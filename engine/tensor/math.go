@@ -104,9 +104,20 @@ func operand(op string, n *ir.Node, y Operand) *ir.Node {
 func pair(op string, t Tensor, y Operand) (a, b *ir.Node) {
 	a = t.node(op)
 	b = operand(op, a, y)
-	dt := dtype.Promote(a.DType, b.DType)
+	dt := meet(op, a, b)
 	shape := broadcast(op, a, b)
 	return spread(cast(a, dt), shape), spread(cast(b, dt), shape)
+}
+
+// meet is the dtype in which an op computes with a and b, which their device must have.
+func meet(op string, a, b *ir.Node) dtype.Type {
+	dt := dtype.Promote(a.DType, b.DType)
+	if d, ok := a.Dev.(ir.LimitedDevice); ok {
+		if err := d.Lacks(dt); err != nil {
+			fail(op, "%v with %v: %v", a.DType, b.DType, err)
+		}
+	}
+	return dt
 }
 
 func combine(op ir.Op, t Tensor, y Operand) Tensor {
@@ -307,7 +318,7 @@ func Where(condition Tensor, a, b Operand) Tensor {
 		like = ir.Number(c.Dev, dtype.F32, 0)
 	}
 	x, y := operand("where", like, a), operand("where", like, b)
-	dt := dtype.Promote(x.DType, y.DType)
+	dt := meet("where", x, y)
 	shape := broadcast("where", c, x, y)
 	return wrap(apply(ir.Where, ir.Attr{}, spread(c, shape), spread(cast(x, dt), shape), spread(cast(y, dt), shape)))
 }

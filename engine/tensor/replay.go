@@ -16,6 +16,7 @@ import (
 type replay struct {
 	args   []argument
 	fusion bool
+	tf32   bool
 	calls  int
 
 	plan    *plan.Captured // nil if there is nothing to compute
@@ -67,7 +68,7 @@ func newReplay(f func(...Tensor) []Tensor, args []*ir.Node) *replay {
 		generator: DefaultRNG(), inside: map[*value]bool{}, now: map[*value]*ir.Node{}, origin: map[*ir.Node]origin{},
 		numbers: map[*ir.Node]func(*invocation) ir.Scalar{},
 	}
-	p := &replay{fusion: plan.Fused(scope.Context())}
+	p := &replay{fusion: plan.Fused(scope.Context()), tf32: plan.TF32(scope.Context())}
 	for _, n := range args {
 		p.args = append(p.args, argumentOf(n))
 	}
@@ -133,7 +134,7 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 
 // takes says whether the replay can be used for these arguments.
 func (p *replay) takes(args []*ir.Node) bool {
-	return p.fusion == plan.Fused(scope.Context()) && slices.EqualFunc(p.args, args, func(a argument, n *ir.Node) bool {
+	return p.fusion == plan.Fused(scope.Context()) && p.tf32 == plan.TF32(scope.Context()) && slices.EqualFunc(p.args, args, func(a argument, n *ir.Node) bool {
 		b := argumentOf(n)
 		return a.dev == b.dev && a.dtype == b.dtype && sameLayout(a.layout, b.layout)
 	})

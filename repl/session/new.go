@@ -178,9 +178,10 @@ func (s *Session) progress(ctx context.Context) context.Context {
 // Guard is the guard that stops an evaluation of the session's cells when it makes a NaN or an infinity.
 func (s *Session) Guard() *tensor.Guard { return &s.finite }
 
-// settings returns ctx with the session's generator of random tensors, default device and guard.
+// settings returns ctx with the session's generator of random tensors, default device, guard and precision.
 func (s *Session) settings(ctx context.Context) context.Context {
-	return device.WithChoice(tensor.WithRNG(tensor.WithGuard(ctx, &s.finite), s.random), &s.device)
+	ctx = tensor.WithPrecision(tensor.WithGuard(ctx, &s.finite), &s.precise)
+	return device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device)
 }
 
 // Kill ends a cell that was interrupted and does not stop. Its code is abandoned where it is, and its

@@ -145,6 +145,7 @@ type Session struct {
 	random  *tensor.RNG       // for tensor.Randn and the like
 	device  device.Choice     // the default device of cells
 	finite  tensor.Guard      // stops evaluations of cells that make a NaN or an infinity
+	precise tensor.Precision  // of products in cells
 	program *programRun       // nil unless RunProgram made the session
 
 	// A reset makes the rest anew.

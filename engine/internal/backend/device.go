@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -21,6 +22,7 @@ type Device struct {
 	live      live
 	lost      atomic.Pointer[error] // why nothing works there any more; nil while it does
 	hints     Hints
+	dtypes    uint64 // a bit for each that the backend computes with
 	flight    Flight // of runs that belong to no context
 }
 
@@ -28,6 +30,9 @@ type Device struct {
 func NewDevice(name string, b Backend) *Device {
 	info := b.Info()
 	d := &Device{name: name, backend: b, hints: info.Hints.filled(info.Memory)}
+	for _, dt := range info.DTypes {
+		d.dtypes |= 1 << dt
+	}
 	d.memory.init(name, b, d.hints)
 	if c, ok := b.(CollectedAllocator); ok {
 		d.collected = c.AllocCollected
@@ -74,6 +79,14 @@ func (d *Device) end() error {
 // Public makes of a device what people call it, a device.Device. Package device sets it; the engine cannot
 // make one itself without asking for the device by its name, which is another device once it was lost.
 var Public func(*Device) any
+
+// Lacks returns an error if the device does not compute with dt.
+func (d *Device) Lacks(dt dtype.Type) error {
+	if d.dtypes>>dt&1 != 0 {
+		return nil
+	}
+	return fmt.Errorf("got %v, want a dtype that device %s has: one of %v", dt, d.name, d.backend.Info().DTypes)
+}
 
 // Hints returns what the planner should know of the device, with each default filled in.
 func (d *Device) Hints() Hints { return d.hints }

@@ -61,8 +61,8 @@ func (t *Table) Scalar(s Scalar) ir.Scalar {
 
 // A Loaded is a program that a backend has prepared.
 type Loaded interface {
-	// Close lets go of what the program has on the device, but not of its kernels. As with Free, any goroutine
-	// may call it while runs are under way.
+	// Close lets go of what the program has on the device, but not of its kernels, which may have been closed
+	// before. As with Free, any goroutine may call it while runs are under way.
 	Close()
 }
 

@@ -19,9 +19,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// A Launch is one command that the engine gave to a device.
+// A Launch is one kernel that the engine gave to a device.
 type Launch struct {
 	Kernel string
+	More   int   // how many launches the device makes for it beyond one
 	Bytes  int64 // inputs and outputs, each once: what the work needs, not what caches moved
 	Flops  int64 // what the mathematics needs
 	Detail *Detail
@@ -37,6 +38,14 @@ type Merged struct {
 type Work struct {
 	Launches []Launch
 	Merged   []Merged
+}
+
+// Count is how many launches the device makes.
+func (w *Work) Count() (n int) {
+	for i := range w.Launches {
+		n += 1 + w.Launches[i].More
+	}
+	return n
 }
 
 // Records are told of the same events.
@@ -83,7 +92,7 @@ func (rs Records) Timed() bool {
 // Ran tells of one run of a plan, and counts its launches. Times has one for each launch, or is nil. Reused
 // says that the plan was built earlier.
 func (rs Records) Ran(w *Work, times []time.Duration, reused bool) {
-	total.Add(int64(len(w.Launches)))
+	total.Add(int64(w.Count()))
 	for _, r := range rs {
 		r.ran(w, times, reused)
 	}

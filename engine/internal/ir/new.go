@@ -41,6 +41,9 @@ func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 	if err := checkShape(n.Shape); err != nil {
 		return nil, &Error{op.String(), err.Error()}
 	}
+	if err := lacks(n); err != nil {
+		return nil, &Error{op.String(), err.Error()}
+	}
 	n.Tracked = tracked(n)
 	return n, nil
 }
@@ -107,6 +110,9 @@ func NewIota(dev Device, dt dtype.Type, shape []int, axis int) (*Node, error) {
 	n := &Node{Op: Iota, Dev: dev, Attr: Attr{DType: dt, Shape: slices.Clone(shape), Axis: axis}, counted: true}
 	if err := RowOf(Iota).Infer(n); err != nil {
 		return nil, err
+	}
+	if err := lacks(n); err != nil {
+		return nil, &Error{"iota", err.Error()}
 	}
 	n.note()
 	return n, nil

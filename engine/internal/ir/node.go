@@ -55,6 +55,30 @@ type Device interface {
 	String() string // "cpu", "cuda:1"
 }
 
+// A LimitedDevice is a Device that may lack dtypes: no node of one is made there.
+type LimitedDevice interface {
+	Device
+	// Lacks returns what is wrong with a dtype that the device does not compute with, or nil.
+	Lacks(dt dtype.Type) error
+}
+
+// lacks returns why the device of a node cannot have it, or nil.
+func lacks(n *Node) error {
+	d, ok := n.Dev.(LimitedDevice)
+	if !ok {
+		return nil
+	}
+	if n.Outs == nil {
+		return d.Lacks(n.DType)
+	}
+	for _, o := range n.Outs {
+		if err := d.Lacks(o.DType); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Data is a node's value in memory: a buffer, and how the elements lie in it.
 type Data struct {
 	Buf    Buffer

@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"encoding/binary"
-	"fmt"
-	"math"
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -19,6 +17,7 @@ type plan struct {
 	dev     *backend.Device
 	program *backend.Program
 	loaded  backend.Loaded
+	kernels []*compiled      // of the launches: the plan keeps them open
 	groups  []*backend.Group // of the launches
 	single  singles
 	work    *events.Work // what each run counts as
@@ -56,27 +55,28 @@ type output struct {
 	layout ir.Layout
 }
 
-// maxKernels bounds the kernels kept for groups that come again in other plans.
-const maxKernels = 4096
-
 // build compiles a draft and loads its program.
-func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
+func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*plan, error) {
 	p := &plan{dev: dev, work: &events.Work{Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken}
-	p.program = &backend.Program{Commit: d.memory.atOnce, Scalars: len(d.scalars)}
 	for _, e := range d.launches {
-		kernel, err := all.kernel(dev, e.group)
-		if err != nil {
-			return nil, err
-		}
-		launch := backend.Launch{Kernel: kernel}
+		p.groups = append(p.groups, e.group)
+	}
+	var err error
+	if p.kernels, err = all.compile(ctx, dev, p.groups); err != nil {
+		return nil, err
+	}
+	scratch := d.memory.makeRoom(d.watch, p.kernels)
+	p.program = &backend.Program{Commit: d.memory.atOnce, Bufs: len(d.leaves) + len(p.blocks) + 1, Scalars: len(d.scalars)}
+	for i, e := range d.launches {
+		launch := backend.Launch{Kernel: p.kernels[i].Kernel, Scratch: d.place(source{fromArena, scratch[i]})}
 		for _, b := range e.bufs {
 			launch.Bufs = append(launch.Bufs, d.place(d.source(b)))
 		}
 		for _, k := range e.scalars {
 			launch.Scalars = append(launch.Scalars, d.scalars[k].number(k))
 		}
-		p.program.Launches, p.groups = append(p.program.Launches, launch), append(p.groups, e.group)
-		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: e.group.Name, Bytes: e.group.Bytes, Flops: e.group.Flops, Detail: e.detail(kernel)})
+		p.program.Launches = append(p.program.Launches, launch)
+		p.work.Launches = append(p.work.Launches, e.counted(p.kernels[i]))
 		p.from = append(p.from, e.sources())
 	}
 	for _, out := range d.outs {
@@ -91,7 +91,6 @@ func (all *plans) build(dev *backend.Device, d *draft) (*plan, error) {
 		}
 	}
 	p.arena, p.least, p.steps = d.memory.arena, d.most(d.identity()), d.steps
-	p.program.Bufs = len(d.leaves) + len(p.blocks) + 1
 	p.states.New = func() any { return p.newState() }
 	return p, p.load()
 }
@@ -151,66 +150,4 @@ func (p *plan) one(i int) (backend.Loaded, error) {
 		return nil, s.err
 	}
 	return s.loaded[i], nil
-}
-
-// kernel returns the compiled group, perhaps from another plan.
-func (all *plans) kernel(dev *backend.Device, g *backend.Group) (backend.Kernel, error) {
-	key := groupKey(g)
-	cache.Lock()
-	k := all.kernels[key]
-	cache.Unlock()
-	if k != nil {
-		return k, nil
-	}
-	k, err := dev.Backend().Compile(g)
-	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", g.Name, err)
-	}
-	cache.Lock()
-	defer cache.Unlock()
-	if len(all.kernels) >= maxKernels {
-		clear(all.kernels)
-	}
-	all.kernels[key] = k
-	return k, nil
-}
-
-// groupKey is equal for groups that are the same work.
-func groupKey(g *backend.Group) string {
-	b := append([]byte(g.Name), 0, byte(g.Kind))
-	b = appendInts(b, []int{len(g.Inputs), len(g.Insts), len(g.Outputs)})
-	for _, in := range g.Inputs {
-		b = append(b, byte(in.DType))
-		b = appendInts(b, in.Layout.Shape)
-		b = appendInts(b, in.Layout.Stride)
-		b = appendInts(b, []int{in.Layout.Offset, in.Buf, in.Scalar})
-	}
-	for _, in := range g.Insts {
-		b = append(b, byte(in.Op), byte(in.DType), byte(in.Attr.DType))
-		b = appendInts(b, in.Shape)
-		for _, a := range in.Args {
-			b = appendInts(b, []int{a.Index, a.Result})
-		}
-		for _, o := range in.Outs {
-			b = appendInts(append(b, byte(o.DType)), o.Shape)
-		}
-		b = appendInts(b, in.Attr.Axes)
-		b = appendInts(b, in.Attr.Ints)
-		b = appendInts(b, in.Attr.Shape)
-		b = appendInts(b, []int{in.Attr.Axis, in.Attr.Index, int(in.Attr.Flags), len(in.Args), len(in.Outs)})
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(in.Attr.Float))
-	}
-	for _, o := range g.Outputs {
-		b = append(b, byte(o.DType))
-		b = appendInts(b, o.Shape)
-		b = appendInts(b, o.Stride)
-		b = appendInts(b, []int{o.Value.Index, o.Value.Result, o.Buf})
-		if o.Final {
-			b = append(b, 1)
-		}
-	}
-	if g.TF32 {
-		b = append(b, 1)
-	}
-	return string(b)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -17,8 +18,8 @@ type draft struct {
 
 // draw drafts the evaluation of a walk. It panics with a mistake of the planner, and with stopped when ctx is
 // done: see caught.
-func draw(ctx context.Context, w *ir.Graph) *draft {
-	c := newClustering(buildGraph(&watch{ctx: ctx}, w, Fused(ctx)))
+func draw(ctx context.Context, dev *backend.Device, w *ir.Graph) *draft {
+	c := newClustering(buildGraph(&watch{ctx: ctx}, w, settings{fuse: Fused(ctx), tf32: TF32(ctx), hints: dev.Hints()}))
 	c.fuseAll()
 	o := c.schedule().best().replacingLast()
 	d := &draft{ordering: o, memory: o.place()}

@@ -24,10 +24,10 @@ type emitter struct {
 	group   *backend.Group // alone in memory: kernels keep it, and must not keep the graph
 	refs    map[place]backend.Ref
 	insts   map[int]int // heavy values to their instructions
-	bufs    []int       // Cmd.Bufs: inputs' bases, then exports
+	bufs    []int       // Launch.Bufs: inputs' bases, then exports
 	uses    []use       // of each input that is memory, once a base and chain
 	useOf   []int       // of each input, the place in uses; -1 for a number
-	scalars []int       // Cmd.Scalars: exprs
+	scalars []int       // Launch.Scalars: exprs
 	failed  bool        // a chain cannot be applied
 }
 
@@ -201,7 +201,7 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: e.buffer(b)}, len(e.uses)-1)
 }
 
-// buffer returns where base b stands in Cmd.Bufs.
+// buffer returns where base b stands in Launch.Bufs.
 func (e *emitter) buffer(b int) int {
 	if i := e.at[b]; i < len(e.bufs) && e.bufs[i] == b {
 		return i
@@ -233,6 +233,10 @@ func (e *emitter) input(at place, in backend.Input, use int) backend.Ref {
 // finish gives the group its name and counts its bytes.
 func (e *emitter) finish() {
 	e.group.Name = e.name()
+	e.group.TF32 = e.tf32 && slices.ContainsFunc(e.group.Insts, func(in backend.Inst) bool {
+		f := in.Op.Family()
+		return in.DType == dtype.F32 && (f == ir.FamilyMatMul || f == ir.FamilyAttention)
+	})
 	for i, in := range e.group.Inputs {
 		if in.Buf >= 0 && !e.inParts(i) {
 			e.group.Bytes += int64(touched(in.Layout) * in.DType.Size())

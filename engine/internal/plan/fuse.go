@@ -7,12 +7,11 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Limits of a group. Backends keep a pointer for each input at hand, and a register for each live value.
+// Limits of what the rules gather in one group: registers for live values, and time to plan. A single op may
+// have any number of operands.
 const (
 	maxInputs    = 24
 	maxMembers   = 64
-	smallFlops   = 1 << 25 // up to which products that share no operand share a launch
-	fewRows      = 8       // up to which dependent products share a launch
 	mostTries    = 16      // how many of the launches that a product could share are tried
 	mostChain    = 64      // products of a launch that need one another
 	mostSearched = 1 << 11 // steps of a search for a way from one cluster to another
@@ -53,13 +52,14 @@ type productKey struct {
 // of their adapters. Products that are too small to fill a device, as the gradients of adapters are, need not
 // share an operand. Only products of one level are merged: those of the next may need all of this one.
 // Products whose results are combined by elementwise work, silu(gate)·up, stay apart: then that work is the
-// epilogue of the second, and reads one result from memory instead of two.
+// epilogue of the second, and reads one result from memory instead of two. A device may hint that it is
+// faster otherwise.
 func (c *clustering) mergeProducts() {
 	open := map[productKey][]*cluster{}
 	place := func(k *cluster, key productKey) { // products of one level do not need one another
 		list := open[key]
 		for _, other := range list[max(0, len(list)-mostTries):] {
-			if other != k && !other.dead && c.fits(other, k) && !c.combined(other, k) {
+			if other != k && !other.dead && c.fits(other, k) && (c.hints.Gated || !c.combined(other, k)) {
 				c.merge(other, k)
 				return
 			}
@@ -121,7 +121,7 @@ func (c *clustering) small(k *cluster) bool {
 	for _, v := range k.heavy {
 		n += c.flops(&c.values[v])
 	}
-	return n <= smallFlops
+	return n <= c.hints.SmallFlops
 }
 
 // A reductionKey is equal for reductions of one value over the same axes.
@@ -327,7 +327,7 @@ func (c *clustering) chainProducts() {
 	few := func(k *cluster) bool {
 		return k.kind == backend.MatMul && !slices.ContainsFunc(k.heavy, func(v int) bool {
 			s := c.values[v].shape
-			return ir.Size(s[:len(s)-1]) > fewRows
+			return ir.Size(s[:len(s)-1]) > c.hints.FewRows
 		})
 	}
 	for i, k := range c.all {

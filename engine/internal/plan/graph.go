@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -50,7 +51,7 @@ func (v *value) size() int { return ir.Size(v.shape) }
 // memory.
 type graph struct {
 	*watch
-	fuse    bool
+	settings
 	values  []value
 	scalars []expr
 	places  map[expr]int // of scalars
@@ -61,9 +62,15 @@ type graph struct {
 	merged  map[string]int // what was asked for again, and how often
 }
 
+// settings are what a plan depends on beside its walk.
+type settings struct {
+	fuse, tf32 bool
+	hints      backend.Hints
+}
+
 // buildGraph translates what a walk found.
-func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
-	g := &graph{watch: watch, fuse: fuse, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}}
+func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
+	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}}
 	for _, d := range w.Leaves {
 		g.leaves = append(g.leaves, d.Layout)
 	}
@@ -87,7 +94,7 @@ func buildGraph(watch *watch, w *ir.Graph, fuse bool) *graph {
 	for _, o := range w.Outs {
 		g.outs = append(g.outs, ids[o])
 	}
-	if fuse {
+	if g.fuse {
 		g.rewrite()
 	}
 	wanted := make([]bool, len(g.values))

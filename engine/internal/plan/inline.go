@@ -78,7 +78,7 @@ func (in *inlining) next(k *cluster) bool {
 		}
 		exclusive := in.exclusive(from, k)
 		part := in.part(u.base)
-		if !exclusive && !in.worthTwice(u.base, part) || u.chain.repeats() && in.cost(part) > cheap {
+		if !exclusive && !in.worthTwice(u.base, part) || u.chain.repeats() && in.cost(part) > in.hints.Cheap {
 			continue
 		}
 		if in.try(k, from, part) {
@@ -155,13 +155,9 @@ func (in *inlining) part(v int) []int {
 	return list
 }
 
-const (
-	// cheap is the cost up to which a value is rather computed again than written and read.
-	cheap = 4
-	// slow is the number of operations from which an op counts as slow: a series, or a division and more,
-	// instead of a vector instruction.
-	slow = 4
-)
+// slow is the number of operations from which an op counts as slow: a series, or a division and more, instead
+// of a vector instruction.
+const slow = 4
 
 // cost estimates the work for one element.
 func (in *inlining) cost(part []int) int {
@@ -170,7 +166,7 @@ func (in *inlining) cost(part []int) int {
 		switch op := in.values[v].op; {
 		case op == copied:
 		case op.Operations() >= slow:
-			n += 2 * cheap
+			n += 2 * max(1, in.hints.Cheap)
 		default:
 			n++
 		}
@@ -181,7 +177,7 @@ func (in *inlining) cost(part []int) int {
 // worthTwice says whether computing part again costs less than memory: few operations on one input, or on two
 // if there are few readers.
 func (in *inlining) worthTwice(v int, part []int) bool {
-	if in.cost(part) > cheap {
+	if in.cost(part) > in.hints.Cheap {
 		return false
 	}
 	inputs := map[int]bool{}

@@ -17,10 +17,6 @@ type taking struct {
 	whole bool
 }
 
-// mostAtOnce is how many bytes a launch may move that cannot be stopped half-way: some 100 ms. A larger one
-// keeps what it replaces until it is done.
-const mostAtOnce = 3 << 30
-
 // takes returns the leaf in whose memory the result v of launch i can lie: the base of an Overwrite in place,
 // if nothing else in the plan reads it; or what an AdamW in place replaces, if nothing reads that later.
 func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
@@ -29,7 +25,7 @@ func (m *placement) takes(o *ordering, v, i int) (taking, bool) {
 	case x.kind == heavy && x.op == ir.Overwrite && x.attr.Flags&ir.InPlace != 0:
 	case x.kind == result && o.values[x.args[0]].op == ir.AdamW:
 		tuple := &o.values[x.args[0]]
-		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > mostAtOnce {
+		if tuple.attr.Flags&ir.InPlace == 0 || m.moves(o, x.args[0]) > o.hints.AtOnce {
 			return taking{}, false
 		}
 		count := len(tuple.outs) / 3

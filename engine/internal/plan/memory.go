@@ -9,11 +9,14 @@ import (
 
 // placement says where each value that has memory lies.
 type placement struct {
-	at     map[int]source
-	last   map[int]int // the last launch that reads a value, if any does
-	blocks []int
-	arena  int
-	taken  []taking // of each block
+	at       map[int]source
+	last     map[int]int // the last launch that reads a value, if any does
+	blocks   []int
+	arena    int
+	slots    []slot      // of the arena
+	over     map[int]int // see ordering
+	launches int
+	taken    []taking // of each block
 	// atOnce is the first of the launches that must all be made or none: the first that changes leaves. See
 	// run.
 	atOnce int
@@ -27,7 +30,8 @@ type placement struct {
 // alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
 const alignment = 64
 
-// A slot is a value's stay in the arena: from the launch that writes it to the last that reads it.
+// A slot is a value's stay in the arena: from the launch that writes it to the last that reads it. The scratch
+// memory of launch i is value -1-i.
 type slot struct {
 	value, bytes, first, last, offset int
 }
@@ -68,11 +72,30 @@ func (o *ordering) place() *placement {
 			m.own(v, 0)
 		}
 	}
-	m.pack(o.watch, slots, len(o.order))
-	for v, b := range o.over {
-		m.at[v] = m.at[b]
-	}
+	m.slots, m.over, m.launches = slots, o.over, len(o.order)
+	m.pack(o.watch, slots)
 	return m
+}
+
+// makeRoom gives the kernels that need scratch memory slots of the arena, for the time of their launch, and
+// returns where each launch's lies.
+func (m *placement) makeRoom(watch *watch, kernels []*compiled) []int {
+	at := make([]int, len(kernels))
+	slots := slices.Clone(m.slots)
+	for i, k := range kernels {
+		if n := k.Scratch(); n > 0 {
+			slots = append(slots, slot{value: -1 - i, bytes: (n + alignment - 1) &^ (alignment - 1), first: i, last: i})
+		}
+	}
+	if len(slots) == len(m.slots) {
+		return at
+	}
+	m.arena = 0
+	m.pack(watch, slots)
+	for i := range at {
+		at[i] = m.at[-1-i].index
+	}
+	return at
 }
 
 // final says whether nothing in the plan reads v.
@@ -86,9 +109,10 @@ func (m *placement) own(v, bytes int) {
 	m.blocks, m.taken = append(m.blocks, bytes), append(m.taken, taking{leaf: -1})
 }
 
-func (m *placement) pack(watch *watch, slots []slot, launches int) {
+// pack gives each slot its offset.
+func (m *placement) pack(watch *watch, slots []slot) {
 	slices.SortStableFunc(slots, func(a, b slot) int { return cmp.Compare(b.bytes, a.bytes) })
-	t := newTimeline(launches, slots)
+	t := newTimeline(m.launches, slots)
 	for i := range slots {
 		s := &slots[i]
 		near, top := t.during(s.first, s.last)
@@ -108,6 +132,9 @@ func (m *placement) pack(watch *watch, slots []slot, launches int) {
 		m.arena = max(m.arena, s.offset+s.bytes)
 		m.at[s.value] = source{fromArena, s.offset}
 		t.add(i)
+	}
+	for v, b := range m.over {
+		m.at[v] = m.at[b]
 	}
 }
 

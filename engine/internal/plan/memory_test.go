@@ -17,7 +17,8 @@ func TestPack(t *testing.T) {
 		}
 		byValue := append([]slot(nil), slots...)
 		m := &placement{at: map[int]source{}}
-		m.pack(&watch{ctx: t.Context()}, slots, 61)
+		m.launches = 61
+		m.pack(&watch{ctx: t.Context()}, slots)
 		live := make([]int, 61)
 		for i, a := range byValue {
 			begin := m.at[i].index

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -98,9 +99,12 @@ func traceTime(records events.Records) time.Duration {
 
 // sourceOf returns a function that writes down what a kernel runs: the backend's own text if it has one, else
 // the group that it was compiled from.
-func sourceOf(k backend.Kernel, g *backend.Group) func() string {
-	if s, ok := k.(backend.SourceKernel); ok {
-		return s.Source
+func sourceOf(k *compiled, g *backend.Group) func() string {
+	if s, ok := k.Kernel.(backend.SourceKernel); ok {
+		return func() string {
+			defer runtime.KeepAlive(k)
+			return s.Source()
+		}
 	}
 	return func() string {
 		var b strings.Builder
@@ -110,8 +114,14 @@ func sourceOf(k backend.Kernel, g *backend.Group) func() string {
 	}
 }
 
+// counted is what e's launch counts as.
+func (e *emitter) counted(k *compiled) events.Launch {
+	g := e.group
+	return events.Launch{Kernel: g.Name, More: max(0, k.Launches()-1), Bytes: g.Bytes, Flops: g.Flops, Detail: e.detail(k)}
+}
+
 // detail says what e's launch does.
-func (e *emitter) detail(kernel backend.Kernel) *events.Detail {
+func (e *emitter) detail(kernel *compiled) *events.Detail {
 	d := &events.Detail{Kind: e.group.Kind.String(), Source: sourceOf(kernel, e.group)}
 	for i := range e.group.Insts {
 		in := &e.group.Insts[i]

@@ -6,7 +6,7 @@
 // inline.go), the clusters are put in order (order.go), what lies between launches gets its place in one
 // arena (memory.go), and each cluster is written down as a [backend.Group] (emit.go, name.go). That is a
 // [draft] (draft.go), which [Describe] prints and Run compiles (build.go). Running a plan (exec.go) is then
-// binding leaves, numbers and fresh memory to a list of commands, and one Submit.
+// filling a table with leaves, numbers and fresh memory, and one Run of the loaded program.
 //
 // Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation
 // (watch.go): a rule that would have to look at everything for each value looks at a bounded part of it.
@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
@@ -41,6 +42,28 @@ func Fused(ctx context.Context) bool {
 	return on || !said
 }
 
+// tf32 is a switch whether products may round their operands to TF32.
+var tf32 = &scope.Key{Name: "tf32"}
+
+// sharedTF32 is the switch of all code that WithTF32 gave none.
+var sharedTF32 atomic.Bool
+
+// WithTF32 returns a context whose switch is on: see Group.TF32.
+func WithTF32(ctx context.Context, on *atomic.Bool) context.Context {
+	return context.WithValue(ctx, tf32, on)
+}
+
+// SwitchTF32 returns the switch of ctx.
+func SwitchTF32(ctx context.Context) *atomic.Bool {
+	if on, ok := ctx.Value(tf32).(*atomic.Bool); ok {
+		return on
+	}
+	return &sharedTF32
+}
+
+// TF32 says whether the switch of ctx is on.
+func TF32(ctx context.Context) bool { return SwitchTF32(ctx).Load() }
+
 // maxPlans is how many plans are kept for a device. The plan that was used least recently makes room for
 // more.
 const maxPlans = 256
@@ -48,13 +71,13 @@ const maxPlans = 256
 // plans holds the plans of a device.
 type plans struct {
 	byKey   map[planKey]*plan
-	kernels map[string]backend.Kernel // by group key
+	kernels map[string]*compiled // by group key
 	clock   uint64
 }
 
 type planKey struct {
-	walk [16]byte
-	fuse bool
+	walk       [16]byte
+	fuse, tf32 bool
 }
 
 var cache struct {
@@ -148,7 +171,7 @@ func walk(ctx context.Context, outs []*ir.Node) (*backend.Device, *ir.Graph, err
 // find returns the plan of a walk. While it builds a new one it does not lock the cache, because long graphs
 // take long.
 func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
-	all, key := plansOf(dev), planKey{w.Key, Fused(ctx)}
+	all, key := plansOf(dev), planKey{w.Key, Fused(ctx), TF32(ctx)}
 	if p := all.find(key); p != nil {
 		return p, true, nil
 	}
@@ -166,7 +189,7 @@ func plansOf(dev *backend.Device) *plans {
 	all := cache.devices[dev]
 	if all == nil {
 		maps.DeleteFunc(cache.devices, func(d *backend.Device, _ *plans) bool { return d.Err() != nil }) // lost
-		all = &plans{byKey: map[planKey]*plan{}, kernels: map[string]backend.Kernel{}}
+		all = &plans{byKey: map[planKey]*plan{}, kernels: map[string]*compiled{}}
 		if cache.devices == nil {
 			cache.devices = map[*backend.Device]*plans{}
 		}
@@ -191,7 +214,7 @@ func (all *plans) find(key planKey) *plan {
 // make builds a plan. A mistake of the planner costs an evaluation, not the session.
 func (all *plans) make(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, err error) {
 	defer caught(&err)
-	return all.build(dev, draw(ctx, w))
+	return all.build(ctx, dev, draw(ctx, dev, w))
 }
 
 // caught turns a panic of the planner into an error.
