@@ -70,8 +70,8 @@ type span struct {
 	what     string   // the kernel
 }
 
-// profiled runs the work over and over, looked at. Go's CPU profile of the runs is written to cpu unless that is
-// nil.
+// profiled runs the work over and over, looked at. Go's CPU profile of the runs is written to cpu unless that
+// is nil.
 func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profiled, err error) {
 	n, budget := c.number("n"), c.duration("t")
 	if n != 1 {

@@ -13,7 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display/diagram"
 )
 
-// file is the profile in the form that a file's name asks for. Cpu is Go's CPU profile, for a file that has it.
+// file is the profile in the form that a file's name asks for. Cpu is Go's CPU profile, for a file that has
+// it.
 func (p *profiled) file(name string, cpu []byte) ([]byte, error) {
 	switch filepath.Ext(name) {
 	case ".svg":

@@ -179,8 +179,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A profile for go tool pprof has the functions of Go, those of the engine and of the interpreter, and the lines
-// of cells.
+// A profile for go tool pprof has the functions of Go, those of the engine and of the interpreter, and the
+// lines of cells.
 func TestPprofFile(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command")

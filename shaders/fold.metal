@@ -128,3 +128,72 @@ template <typename F> inline F column_folded(F f, threadgroup F* space, uint x, 
 	}
 	return f;
 }
+
+// simd_value gives all threads of a simdgroup the value of their folds together; group_value those of a threadgroup. Space has two
+// floats for each simdgroup.
+template <typename F> inline float simd_value(F f) { return simd_broadcast_first(simd_folded(f).value()); }
+template <typename F> inline float group_value(F f, threadgroup float* space, uint lane, uint simd, uint simds) {
+	threadgroup F* folds = (threadgroup F*)space;
+	f = group_folded(f, folds, lane, simd, simds);
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	if (simd == 0 && lane == 0) space[0] = f.value();
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	return space[0];
+}
+
+// fold_arg keeps the first of the best elements, and where it is. Better is better_max or better_min; a NaN is better
+// than every number.
+struct better_max {
+	static inline bool is(float x, float y) { return x > y || (isnan(x) && !isnan(y)); }
+	template <typename T> static inline bool is(T x, T y) { return x > y; }
+};
+struct better_min {
+	static inline bool is(float x, float y) { return x < y || (isnan(x) && !isnan(y)); }
+	template <typename T> static inline bool is(T x, T y) { return x < y; }
+};
+template <typename T, typename Better> struct fold_arg {
+	T best;
+	long at; // -1 before the first element
+	static inline fold_arg start() { return {T(0), -1}; }
+	inline void take(T x, long i) {
+		if (at < 0 || Better::is(x, best) || (!Better::is(best, x) && i < at)) {
+			best = x;
+			at = i;
+		}
+	}
+	inline void merge(fold_arg f) {
+		if (f.at >= 0) take(f.best, f.at);
+	}
+	inline long value() const { return at < 0 ? 0 : at; }
+};
+template <typename T, typename B> inline fold_arg<T, B> from_lane(fold_arg<T, B> f, ushort mask) {
+	return {from_lane(f.best, mask), from_lane(f.at, mask)};
+}
+
+// up_lane is x as the thread holds it whose lane is lower by so many. The lowest threads get their own.
+template <typename T> inline T up_lane(T x, ushort by) { return T(simd_shuffle_up(int(x), by)); }
+inline float up_lane(float x, ushort by) { return simd_shuffle_up(x, by); }
+inline uint up_lane(uint x, ushort by) { return simd_shuffle_up(x, by); }
+inline ulong up_lane(ulong x, ushort by) { return ulong(simd_shuffle_up(uint(x >> 32), by)) << 32 | ulong(simd_shuffle_up(uint(x), by)); }
+inline long up_lane(long x, ushort by) { return long(up_lane(ulong(x), by)); }
+
+// last_lane is x as the last thread of the simdgroup holds it.
+template <typename T> inline T last_lane(T x) { return T(simd_shuffle(int(x), 31)); }
+inline float last_lane(float x) { return simd_shuffle(x, 31); }
+inline uint last_lane(uint x) { return simd_shuffle(x, 31); }
+inline ulong last_lane(ulong x) { return ulong(simd_shuffle(uint(x >> 32), 31)) << 32 | ulong(simd_shuffle(uint(x), 31)); }
+inline long last_lane(long x) { return long(last_lane(ulong(x))); }
+
+// simd_running is the sum of x over the thread's lane and those below it.
+template <typename T> inline T simd_running(T x, uint lane) {
+	for (ushort by = 1; by < 32; by *= 2) {
+		const T below = up_lane(x, by);
+		if (lane >= by) x = op_add(below, x);
+	}
+	return x;
+}
+
+// after_max orders as better_max backwards: the smallest first, a NaN last.
+struct after_max {
+	template <typename T> static inline bool is(T x, T y) { return better_max::is(y, x); }
+};

@@ -43,6 +43,10 @@ template <typename T> inline T op_sub(T x, T y) { typedef typename wrapping<T>::
 inline float op_mul(float x, float y) { return x * y; }
 template <typename T> inline T op_mul(T x, T y) { typedef typename wrapping<T>::type W; return T(W(x) * W(y)); }
 
+// op_fma is x·y + z; of floats with one rounding.
+inline float op_fma(float x, float y, float z) { return fma(x, y, z); }
+template <typename T> inline T op_fma(T x, T y, T z) { return op_add(op_mul(x, y), z); }
+
 inline float op_div(float x, float y) { return x / y; }
 // op_div rounds integers towards minus infinity; x/0 is 0. The least integer divided by -1 wraps.
 template <typename T> inline T op_div(T x, T y) {
@@ -217,9 +221,9 @@ template <typename T> inline T op_shr(T x, T y) {
 
 template <typename T> inline T op_where(bool c, T x, T y) { return c ? x : y; }
 
-// Conversions. to<T>::from(x) is x as a register of T; a float goes to an integer towards zero and to the nearest end of
+// Conversions. convert<T>::from(x) is x as a register of T; a float goes to an integer towards zero and to the nearest end of
 // the range, NaN to 0. To f16 and bf16 there are round_half and round_bfloat, which stay floats.
-template <typename T> struct to {
+template <typename T> struct convert {
 	static inline T from(float x) {
 		if (isnan(x)) return T(0);
 		if (x <= float(numeric_limits<T>::lowest())) return numeric_limits<T>::lowest();
@@ -229,12 +233,12 @@ template <typename T> struct to {
 	static inline T from(bool x) { return x ? T(1) : T(0); }
 	template <typename F> static inline T from(F x) { return T(x); }
 };
-template <> struct to<float> {
+template <> struct convert<float> {
 	static inline float from(float x) { return x; }
 	static inline float from(bool x) { return x ? 1.0f : 0.0f; }
 	template <typename F> static inline float from(F x) { return float(x); }
 };
-template <> struct to<bool> {
+template <> struct convert<bool> {
 	static inline bool from(bool x) { return x; }
 	static inline bool from(float x) { return x != 0.0f; }
 	template <typename F> static inline bool from(F x) { return x != F(0); }

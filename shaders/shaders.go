@@ -19,13 +19,27 @@ var (
 	memory string
 	//go:embed fold.metal
 	fold string
+	//go:embed fault.metal
+	fault string
+	//go:embed random.metal
+	random string
+	//go:embed rope.metal
+	rope string
+	//go:embed quant.metal
+	quant string
 )
 
-// Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, and
-// the folds.
+// Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, the
+// folds, the report of an index that is out of range, random numbers, rotations and quantised weights.
 func Blocks() string {
-	return "#include <metal_stdlib>\nusing namespace metal;\n" + numbered("scalar.metal", scalar) + numbered("memory.metal", memory) + numbered("fold.metal", fold) +
-		"#line 1 \"kernels.metal\"\n"
+	text := "#include <metal_stdlib>\nusing namespace metal;\n"
+	for _, b := range []struct{ name, text string }{
+		{"scalar.metal", scalar}, {"memory.metal", memory}, {"fold.metal", fold}, {"fault.metal", fault},
+		{"random.metal", random}, {"rope.metal", rope}, {"quant.metal", quant},
+	} {
+		text += numbered(b.name, b.text)
+	}
+	return text + "#line 1 \"kernels.metal\"\n"
 }
 
 // numbered is the text of a file, so that messages of compilers name its lines.

@@ -71,8 +71,8 @@ func (c Ceilings) moving(bytes int64) (seconds float64, from Level) {
 	return seconds, from
 }
 
-// movingAll is how long it takes at least to move the bytes of a run, launch by launch, and the farthest level
-// that the largest launch reaches.
+// movingAll is how long it takes at least to move the bytes of a run, launch by launch, and the farthest
+// level that the largest launch reaches.
 func (c Ceilings) movingAll(t Tally) (seconds float64, from Level) {
 	working := t.Working
 	if len(working) == 0 {

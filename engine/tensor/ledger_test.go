@@ -197,9 +197,9 @@ func TestLedgerForgets(t *testing.T) {
 	}
 }
 
-// BenchmarkCounting is what counting adds to a kernel of some 5 µs: a recording, a recording around many contexts
-// and scopes, as those of a session are, and a ledger, in percent. They take turns with a loop that nobody
-// listens to, and the fastest turns count.
+// BenchmarkCounting is what counting adds to a kernel of some 5 µs: a recording, a recording around many
+// contexts and scopes, as those of a session are, and a ledger, in percent. They take turns with a loop that
+// nobody listens to, and the fastest turns count.
 func BenchmarkCounting(b *testing.B) {
 	x := tensor.Randn(64, 64).Eval()
 	type other struct{ int }

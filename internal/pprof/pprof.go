@@ -1,5 +1,5 @@
-// Package pprof adds samples of wall time to the profiles that package runtime/pprof writes: gzipped messages of
-// profile.proto (github.com/google/pprof/proto/profile.proto), which `go tool pprof` reads.
+// Package pprof adds samples of wall time to the profiles that package runtime/pprof writes: gzipped messages
+// of profile.proto (github.com/google/pprof/proto/profile.proto), which `go tool pprof` reads.
 package pprof
 
 import (

@@ -126,9 +126,9 @@ type rival struct {
 	result func() int // of the last run
 }
 
-// asFunction is the text of a program that is a function: what declares it, and what runs it and sets took and
-// result. It takes its own time, so that only the program counts: of its second run, since making a cell of
-// the statement has filled the processor's caches with other things.
+// asFunction is the text of a program that is a function: what declares it, and what runs it and sets took
+// and result. It takes its own time, so that only the program counts: of its second run, since making a cell
+// of the statement has filled the processor's caches with other things.
 func asFunction(source string) (declare, run string) {
 	const timing = "\nfunc timed() int { work(); start := time.Now(); result = work(); return int(time.Since(start)) }\n"
 	return source + timing, "took = timed()"

@@ -17,8 +17,8 @@ import (
 )
 
 // TestLowering compares random well-typed programs with go run: statements and expressions of all kinds, put
-// into each other as no person would. What the checker takes runs as compiled Go does. No operand changes what
-// another one reads, because Go does not say in which order it reads variables.
+// into each other as no person would. What the checker takes runs as compiled Go does. No operand changes
+// what another one reads, because Go does not say in which order it reads variables.
 func TestLowering(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command to compare with:", err)

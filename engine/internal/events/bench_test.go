@@ -10,9 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// BenchmarkRan is what the events of a launch cost within a scope: with nobody listening, with a record, with one
-// around many contexts and scopes, as those of a session are, and with one that notes nodes. They take turns,
-// and the fastest turns count. With a launch of 5 µs the difference to "off" may be 50 ns.
+// BenchmarkRan is what the events of a launch cost within a scope: with nobody listening, with a record, with
+// one around many contexts and scopes, as those of a session are, and with one that notes nodes. They take
+// turns, and the fastest turns count. With a launch of 5 µs the difference to "off" may be 50 ns.
 func BenchmarkRan(b *testing.B) {
 	w := &Work{Launches: []Launch{{Kernel: "matmul", Bytes: 1, Flops: 1}}}
 	nodes := []*ir.Node{{}, {}, {}}

@@ -47,7 +47,7 @@ func expression(in *backend.Inst, types []dtype.Type, args []string) string {
 
 // converted is a register as another type's. The types f16 and bf16 round, and stay floats.
 func converted(to dtype.Type, x string) string {
-	s := fmt.Sprintf("to<%s>::from(%s)", register(to), x)
+	s := fmt.Sprintf("convert<%s>::from(%s)", register(to), x)
 	switch to {
 	case dtype.F16:
 		return "round_half(" + s + ")"

@@ -6,7 +6,7 @@
 // depend on is how the elements of each input follow one another (one after the other, one for all, with a
 // stride), because that decides what a thread loads.
 //
-// Every kernel has one argument: its struct, in constant memory, with pointers into device memory, numbers,
+// Every kernel has one argument: the address of its struct, with pointers into device memory, numbers,
 // lengths and strides. A list of arguments is as long as it must be, and a program that runs again gets other
 // pointers by one copy of its structs.
 //
@@ -30,6 +30,10 @@ import (
 type Kernel struct {
 	Dispatches []Dispatch // in order; none if there is nothing to compute
 	Scratch    int        // bytes of workspace that they share
+	Table      []byte     // numbers that the texts look up; empty if there are none
+	// Fault is what a report of an index that is out of range means; nil if there can be none. The position
+	// is that in the tensor of indices, in C order; known says whether the value there is.
+	Fault func(position uint32, value int64, known bool) error
 }
 
 // A Dispatch is one launch on the device.
@@ -39,6 +43,9 @@ type Dispatch struct {
 	Args     Args
 	Groups   [3]int // threadgroups
 	Threads  [3]int // threads of each
+	// Same names two buffers of the command: where they are one, the dispatch would copy them to themselves,
+	// and is not made.
+	Same *[2]int
 }
 
 // Args is the argument struct of a dispatch, as its text declares it.
@@ -54,6 +61,9 @@ type FieldKind uint8
 const (
 	Pointer  FieldKind = iota // address of the command's buffer Index, plus At bytes; 8 bytes
 	Scratch                   // address of the workspace, plus At bytes; 8 bytes
+	Table                     // address of the kernel's Table; 8 bytes
+	Report                    // address of the command's fault record, see fault.go; 8 bytes
+	Stop                      // address of the program's word that says whether a fault was reported; 8 bytes
 	Number                    // the command's scalar Index, as DType
 	Constant                  // Value, known when the group was rendered
 )
@@ -69,21 +79,35 @@ type Field struct {
 	Value  int64
 }
 
-// Fill writes the struct (little endian) to dst, which has Size bytes. It gets the device's address of each
-// of the command's buffers, that of the workspace, and the command's scalars.
-func (a *Args) Fill(dst []byte, buffers []uint64, scratch uint64, scalars []ir.Scalar) {
+// Addresses are where on the device a command finds what it works on.
+type Addresses struct {
+	Buffers []uint64
+	Scratch uint64 // the workspace
+	Table   uint64 // the kernel's table
+	Fault   uint64 // the fault record; 0 if the kernel has no Fault
+	Stop    uint64 // four bytes, 0 from the first report of the program on
+}
+
+// Fill writes the struct (little endian) to dst, which has Size bytes.
+func (a *Args) Fill(dst []byte, at *Addresses, scalars []ir.Scalar) {
 	for i := range a.Fields {
 		f := &a.Fields[i]
-		at := dst[f.Offset:]
+		to := dst[f.Offset:]
 		switch f.Kind {
 		case Pointer:
-			binary.LittleEndian.PutUint64(at, buffers[f.Index]+uint64(f.At))
+			binary.LittleEndian.PutUint64(to, at.Buffers[f.Index]+uint64(f.At))
 		case Scratch:
-			binary.LittleEndian.PutUint64(at, scratch+uint64(f.At))
+			binary.LittleEndian.PutUint64(to, at.Scratch+uint64(f.At))
+		case Table:
+			binary.LittleEndian.PutUint64(to, at.Table)
+		case Report:
+			binary.LittleEndian.PutUint64(to, at.Fault)
+		case Stop:
+			binary.LittleEndian.PutUint64(to, at.Stop)
 		case Number:
-			put(at, f.Size, number(f.DType, scalars[f.Index]))
+			put(to, f.Size, number(f.DType, scalars[f.Index]))
 		case Constant:
-			put(at, f.Size, uint64(f.Value))
+			put(to, f.Size, uint64(f.Value))
 		}
 	}
 }
@@ -131,9 +155,15 @@ func Render(g *backend.Group, limits Limits) (*Kernel, error) {
 	}
 	switch g.Kind {
 	case backend.Map:
-		return renderMap(g, limits)
+		return renderMap(g, limits), nil
 	case backend.Reduce:
-		return renderReduce(g, limits)
+		return renderReduce(g, limits), nil
+	case backend.MatMul:
+		return renderMatMul(g)
+	case backend.Single:
+		return renderSingle(g)
+	case backend.Row:
+		return renderRow(g, limits)
 	}
 	return nil, &Unsupported{g.Name, fmt.Sprintf("a group of kind %v", g.Kind)}
 }

@@ -28,8 +28,9 @@ func (p *place) everywhere() bool {
 }
 
 // spaceOf joins the axes of a shape along which all layouts go on in the same way. Axes of which join says
-// that they differ are not joined: a reduction's own and those that stay.
-func spaceOf(shape []int, layouts []ir.Layout, join func(a, b int) bool) *space {
+// that they differ are not joined: a reduction's own and those that stay. Axes of length 1 are left out,
+// but for the last of keep.
+func spaceOf(shape []int, layouts []ir.Layout, keep int, join func(a, b int) bool) *space {
 	s := &space{places: make([]place, len(layouts))}
 	for i, l := range layouts {
 		s.places[i].offset = l.Offset
@@ -37,7 +38,7 @@ func spaceOf(shape []int, layouts []ir.Layout, join func(a, b int) bool) *space 
 	last := -1 // the axis of shape that was taken last
 	for axis := len(shape) - 1; axis >= 0; axis-- {
 		n := shape[axis]
-		if n == 1 {
+		if n == 1 && axis < len(shape)-keep {
 			continue
 		}
 		if last >= 0 && join(axis, last) && s.continues(layouts, axis) {
@@ -114,6 +115,11 @@ func (s *space) vectors() bool {
 	return true
 }
 
-// outputLayout is where an output's elements lie in a space of that shape: those of an output of another
-// shape, as one that a single number fills, follow each other.
-func outputLayout(o *backend.Output) ir.Layout { return ir.Contiguous(o.Shape) }
+// outputLayout is where an output's elements lie.
+func outputLayout(o *backend.Output) ir.Layout {
+	l := ir.Contiguous(o.Shape)
+	if o.Stride != nil {
+		l.Stride = o.Stride
+	}
+	return l
+}

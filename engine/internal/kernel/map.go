@@ -13,15 +13,15 @@ import (
 // enough that every device starts several groups side by side.
 const mapThreads = 256
 
-// mostGroups bounds a grid's side: the threads of a group walk on with the grid's width. CUDA has no more than
-// 65,535 groups along y and z.
+// mostGroups bounds a grid's side: the threads of a group walk on with the grid's width. CUDA has no more
+// than 65,535 groups along y and z.
 const mostGroups = 65535
 
 // renderMap writes a Map group down. A thread computes one element, or four that follow one another.
-func renderMap(g *backend.Group, limits Limits) (*Kernel, error) {
+func renderMap(g *backend.Group, limits Limits) *Kernel {
 	shape := g.Outputs[0].Shape
 	if ir.Size(shape) == 0 {
-		return &Kernel{}, nil
+		return &Kernel{}
 	}
 	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
 	for _, in := range g.Inputs {
@@ -30,10 +30,12 @@ func renderMap(g *backend.Group, limits Limits) (*Kernel, error) {
 	for i := range g.Outputs {
 		layouts = append(layouts, outputLayout(&g.Outputs[i]))
 	}
-	s := spaceOf(shape, layouts, func(int, int) bool { return true })
+	s := spaceOf(shape, layouts, 0, func(int, int) bool { return true })
 	w := newWalker(newText(g, s.wide), s)
 	vectors := s.vectors()
-	w.declareInputs()
+	for i := range g.Inputs {
+		w.declareInput(i)
+	}
 	for i, o := range g.Outputs {
 		w.pointer("", fmt.Sprintf("y%d", i), o.DType, o.Buf, s.places[len(g.Inputs)+i].offset)
 	}
@@ -53,14 +55,14 @@ func renderMap(g *backend.Group, limits Limits) (*Kernel, error) {
 		width /= 4
 	}
 	groups, threads := grid(width, s.lens[1:], limits)
-	return &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}}}, nil
+	return &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}}}
 }
 
 // mapBody walks over the space and computes.
 func (w *walker) mapBody(vectors bool) {
 	s := w.space
 	for i := range w.g.Inputs {
-		if s.places[i].everywhere() || w.g.Inputs[i].Buf < 0 {
+		if s.places[i].everywhere() || isNumber(w.g.Inputs[i]) {
 			w.load(i, vectors)
 		}
 	}

@@ -34,22 +34,27 @@ type reduction struct {
 	vectors  bool
 	perGroup int // outputs of a threadgroup
 	threads  int // that fold one output together
+	base     int // bytes of the workspace that are taken
 }
 
 // renderReduce writes a Reduce group down. Where the innermost axis is reduced, a simdgroup or a threadgroup
 // folds an output; where it is kept, a thread folds a column and threads below it other parts of that. Few
 // large outputs are folded in parts, which a second dispatch merges.
-func renderReduce(g *backend.Group, limits Limits) (*Kernel, error) {
+func renderReduce(g *backend.Group, limits Limits) *Kernel { return renderReduceAfter(g, 0, limits) }
+
+// renderReduceAfter is renderReduce where base bytes of the workspace are taken.
+func renderReduceAfter(g *backend.Group, base int, limits Limits) *Kernel {
 	r := newReduction(g)
+	r.base = base
 	if r.outputs == 0 {
-		return &Kernel{}, nil
+		return &Kernel{Scratch: base}
 	}
 	r.shape(limits)
 	first := r.dispatch(false)
 	if r.parts == 1 {
-		return &Kernel{Dispatches: []Dispatch{first}}, nil
+		return &Kernel{Dispatches: []Dispatch{first}, Scratch: base}
 	}
-	return &Kernel{Dispatches: []Dispatch{first, r.dispatch(true)}, Scratch: r.scratch(len(r.folds))}, nil
+	return &Kernel{Dispatches: []Dispatch{first, r.dispatch(true)}, Scratch: r.scratch(len(r.folds))}
 }
 
 func newReduction(g *backend.Group) *reduction {
@@ -65,18 +70,19 @@ func newReduction(g *backend.Group) *reduction {
 			}
 		}
 	}
+	folds := func(i int) bool { return g.Insts[i].Op.Family() == ir.FamilyReduce }
 	for _, f := range r.folds {
-		r.mark(r.before, g.Insts[f].Args[0])
+		mark(g, r.before, g.Insts[f].Args[0], folds)
 	}
 	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
 	for _, in := range g.Inputs {
 		layouts = append(layouts, in.Layout)
 	}
 	for i := range g.Outputs {
-		r.mark(r.after, g.Outputs[i].Value)
+		mark(g, r.after, g.Outputs[i].Value, folds)
 		layouts = append(layouts, outputLayout(&g.Outputs[i]))
 	}
-	r.space = spaceOf(full, layouts, func(a, b int) bool { return reduces[a] == reduces[b] })
+	r.space = spaceOf(full, layouts, 0, func(a, b int) bool { return reduces[a] == reduces[b] })
 	r.outputs, r.total = 1, 1
 	for axis, n := range r.space.lens {
 		reduced := len(r.space.axes) > 0 && reduces[r.space.axes[axis]]
@@ -90,14 +96,14 @@ func newReduction(g *backend.Group) *reduction {
 	return r
 }
 
-// mark notes the instructions that a value needs, up to the reductions.
-func (r *reduction) mark(list []bool, v backend.Ref) {
-	if _, input := v.Input(); input || list[v.Index] || r.g.Insts[v.Index].Op.Family() == ir.FamilyReduce {
+// mark notes the instructions that a value needs, up to those at which it stops.
+func mark(g *backend.Group, list []bool, v backend.Ref, stop func(i int) bool) {
+	if _, input := v.Input(); input || list[v.Index] || stop(v.Index) {
 		return
 	}
 	list[v.Index] = true
-	for _, a := range r.g.Insts[v.Index].Args {
-		r.mark(list, a)
+	for _, a := range g.Insts[v.Index].Args {
+		mark(g, list, a, stop)
 	}
 }
 
@@ -133,7 +139,7 @@ func (r *reduction) shape(limits Limits) {
 
 // scratch is where the parts of fold i lie in the workspace; of one more than there are, its size.
 func (r *reduction) scratch(i int) int {
-	at := 0
+	at := r.base
 	for _, f := range r.folds[:i] {
 		at += r.outputs * r.parts * foldSize(&r.g.Insts[f])
 	}
@@ -194,14 +200,10 @@ const parameters = ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[t
 func (r *reduction) declare(w *walker, merging, ends bool) {
 	g := r.g
 	needed := r.needed(!merging, ends)
-	for i, in := range g.Inputs {
-		switch name := fmt.Sprintf("x%d", i); {
-		case !needed[i]:
-		case in.Buf < 0:
-			w.number(name, in.DType, in.Scalar)
-		default:
-			w.pointer("const ", name, in.DType, in.Buf, r.space.places[i].offset)
-			w.declareStrides(name, &r.space.places[i])
+	for i := range g.Inputs {
+		if needed[i] {
+			w.declareInput(i)
+			w.declareStrides(fmt.Sprintf("x%d", i), &r.space.places[i])
 		}
 	}
 	if ends {
@@ -344,7 +346,7 @@ func (r *reduction) elements(w *walker) {
 	}
 	for i, f := range r.folds {
 		in := &r.g.Insts[f]
-		w.line("f%d.take(to<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
+		w.line("f%d.take(convert<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
 	}
 	if r.vectors {
 		w.line("}")

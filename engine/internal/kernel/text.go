@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -31,14 +32,45 @@ func newText(g *backend.Group, wide bool) *text {
 // member declares a member of the struct; f says what it holds.
 func (t *text) member(typ, name string, f Field) {
 	fmt.Fprintf(&t.members, "\t%s %s;\n", typ, name)
+	t.element(f)
+}
+
+// faulty declares where an index that is out of range is reported.
+func (t *text) faulty() {
+	t.member("device fault_record*", "fault", Field{Kind: Report, Size: 8})
+	t.member("device atomic_uint*", "stop", Field{Kind: Stop, Size: 8})
+}
+
+// goesOn declares the word by which a kernel that writes over what it reads learns that the program has
+// reported a fault, and returns the condition under which it may write.
+func (t *text) goesOn() string {
+	t.member("device const uint*", "stop", Field{Kind: Stop, Size: 8})
+	return "*a.stop != 0"
+}
+
+// array declares an array of n members of 8 bytes, which element then gives their values.
+func (t *text) array(typ, name string, n int) {
+	fmt.Fprintf(&t.members, "\t%s %s[%d];\n", typ, name, n)
+}
+
+func (t *text) element(f Field) {
 	f.Offset = (t.args.Size + f.Size - 1) / f.Size * f.Size
 	t.args.Size = f.Offset + f.Size
 	t.args.Fields = append(t.args.Fields, f)
 }
 
-// pointer declares a pointer to a buffer of the command.
+// pointer declares a pointer to a buffer of the command, or to the workspace.
 func (t *text) pointer(access, name string, dt dtype.Type, buf, offset int) {
-	t.member("device "+access+memoryTypes[dt]+"*", name, Field{Kind: Pointer, Size: 8, Index: buf, At: offset * dt.Size()})
+	f := Field{Kind: Pointer, Size: 8, Index: buf, At: offset * dt.Size()}
+	if buf == workspace {
+		f.Kind, f.Index = Scratch, 0
+	}
+	t.member("device "+access+memoryTypes[dt]+"*", name, f)
+}
+
+// float declares a number that is known when the group is rendered, as eps.
+func (t *text) float(name string, x float64) {
+	t.member("float", name, Field{Kind: Constant, Size: 4, Value: int64(math.Float32bits(float32(x)))})
 }
 
 // number declares a scalar of the command.
@@ -83,7 +115,7 @@ func (t *text) line(format string, args ...any) {
 // NAME until then.
 func (t *text) finish(kind, comment, parameters string) (function, source string) {
 	t.args.Size = (t.args.Size + 7) / 8 * 8
-	s := fmt.Sprintf("// NAME: %s\nstruct NAME_args {\n%s};\n\nkernel void NAME(constant NAME_args& a [[buffer(0)]]%s) {\n%s}\n",
+	s := fmt.Sprintf("// NAME: %s\nstruct NAME_args {\n%s};\n\nkernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",
 		comment, t.members.String(), parameters, t.body.String())
 	sum := sha256.Sum256([]byte(s))
 	function = kind + "_" + hex.EncodeToString(sum[:6])

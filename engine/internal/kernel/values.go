@@ -19,19 +19,24 @@ func newWalker(t *text, s *space) *walker {
 	return &walker{text: t, space: s, names: make([]string, len(t.g.Inputs)), vector: make([]bool, len(t.g.Inputs))}
 }
 
-// declareInputs declares the pointers and numbers of the inputs, and the strides that are neither 0 nor, of
-// the innermost axis, 1. The input i is walked through as the space's place i.
-func (w *walker) declareInputs() {
-	for i, in := range w.g.Inputs {
-		if in.Buf < 0 {
-			w.number(fmt.Sprintf("x%d", i), in.DType, in.Scalar)
-			continue
-		}
-		w.pointer("const ", fmt.Sprintf("x%d", i), in.DType, in.Buf, w.space.places[i].offset)
+// workspace is the buffer of an input that lies in the workspace, from its layout's offset on.
+const workspace = -2
+
+// isNumber says whether an input is one of the command's scalars.
+func isNumber(in backend.Input) bool { return in.Buf == -1 }
+
+// declareInput declares the pointer or the number that input i is. It is walked through as the space's place
+// i.
+func (w *walker) declareInput(i int) {
+	in, name := w.g.Inputs[i], fmt.Sprintf("x%d", i)
+	if isNumber(in) {
+		w.number(name, in.DType, in.Scalar)
+		return
 	}
+	w.pointer("const ", name, in.DType, in.Buf, w.space.places[i].offset)
 }
 
-// declareStrides declares the strides that at needs.
+// declareStrides declares the strides that at needs: those that are neither 0 nor, of the innermost axis, 1.
 func (w *walker) declareStrides(name string, p *place) {
 	for axis, s := range p.strides {
 		if s != 0 && !(axis == 0 && s == 1) {
@@ -67,8 +72,8 @@ func (w *walker) load(i int, vectors bool) {
 	in := &w.g.Inputs[i]
 	name := fmt.Sprintf("x%d", i)
 	w.names[i] = name
-	if in.Buf < 0 {
-		w.line("const %s %s = to<%s>::from(a.%s);", register(in.DType), name, register(in.DType), name)
+	if isNumber(*in) {
+		w.line("const %s %s = convert<%s>::from(a.%s);", register(in.DType), name, register(in.DType), name)
 		return
 	}
 	p := &w.space.places[i]

@@ -95,8 +95,8 @@ func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*pl
 	return p, p.load()
 }
 
-// load gives the backend the program. What the backend has of it goes when the collector finds that nobody has
-// the plan.
+// load gives the backend the program. What the backend has of it goes when the collector finds that nobody
+// has the plan.
 func (p *plan) load() (err error) {
 	if p.loaded, err = p.dev.Backend().Load(p.program); err == nil {
 		runtime.AddCleanup(p, backend.Loaded.Close, p.loaded)
@@ -123,7 +123,8 @@ func (e *expr) number(k int) backend.Scalar {
 	return backend.Scalar{Index: k}
 }
 
-// singles are programs of one launch each of a plan, with the plan's table, for runs that look at every result.
+// singles are programs of one launch each of a plan, with the plan's table, for runs that look at every
+// result.
 type singles struct {
 	once   sync.Once
 	loaded []backend.Loaded

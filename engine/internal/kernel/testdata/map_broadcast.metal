@@ -1,5 +1,5 @@
-// map_1ce2185d2811: silu, cast, mul, cast
-struct map_1ce2185d2811_args {
+// map_2df96cd6c15a: silu, cast, mul, cast
+struct map_2df96cd6c15a_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -10,8 +10,9 @@ struct map_1ce2185d2811_args {
 	int y0_1;
 };
 
-kernel void map_1ce2185d2811(constant map_1ce2185d2811_args& a [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	const float x2 = to<float>::from(a.x2);
+kernel void map_2df96cd6c15a(constant map_2df96cd6c15a_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_2df96cd6c15a_args& a = *args;
+	const float x2 = convert<float>::from(a.x2);
 	for (int i1 = int(at.y); i1 < a.n1; i1 += int(all.y)) {
 		for (int i0 = 4 * int(at.x); i0 < a.n0; i0 += 4 * int(all.x)) {
 			float x0[4];
@@ -21,10 +22,10 @@ kernel void map_1ce2185d2811(constant map_1ce2185d2811_args& a [[buffer(0)]], ui
 			float y0[4];
 			for (uint k = 0; k < 4; k++) {
 				const float t0 = op_silu(x0[k]);
-				const float t1 = to<float>::from(x1[k]);
+				const float t1 = convert<float>::from(x1[k]);
 				const float t2 = op_mul(t0, t1);
 				const float t3 = op_mul(t2, x2);
-				const float t4 = round_half(to<float>::from(t3));
+				const float t4 = round_half(convert<float>::from(t3));
 				y0[k] = t4;
 			}
 			store4(a.y0 + (i0 + i1 * a.y0_1), y0);

@@ -1,5 +1,5 @@
-// map_e5c61d1e342a: silu, cast, mul, cast
-struct map_e5c61d1e342a_args {
+// map_f3d310214e0a: silu, cast, mul, cast
+struct map_f3d310214e0a_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -23,8 +23,9 @@ struct map_e5c61d1e342a_args {
 	int y0_4;
 };
 
-kernel void map_e5c61d1e342a(constant map_e5c61d1e342a_args& a [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	const float x2 = to<float>::from(a.x2);
+kernel void map_f3d310214e0a(constant map_f3d310214e0a_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_f3d310214e0a_args& a = *args;
+	const float x2 = convert<float>::from(a.x2);
 	for (int rest = int(at.z); rest < a.n2 * a.n3 * a.n4; rest += int(all.z)) {
 		int left = rest;
 		const int i2 = left % a.n2;
@@ -37,10 +38,10 @@ kernel void map_e5c61d1e342a(constant map_e5c61d1e342a_args& a [[buffer(0)]], ui
 				const float x0 = float(loaded(a.x0[i0 + i1 * a.x0_1 + i2 * a.x0_2 + i3 * a.x0_3 + i4 * a.x0_4]));
 				const float x1 = float(loaded(a.x1[i0 + i1 * a.x1_1 + i2 * a.x1_2 + i3 * a.x1_3 + i4 * a.x1_4]));
 				const float t0 = op_silu(x0);
-				const float t1 = to<float>::from(x1);
+				const float t1 = convert<float>::from(x1);
 				const float t2 = op_mul(t0, t1);
 				const float t3 = op_mul(t2, x2);
-				const float t4 = round_half(to<float>::from(t3));
+				const float t4 = round_half(convert<float>::from(t3));
 				a.y0[i0 + i1 * a.y0_1 + i2 * a.y0_2 + i3 * a.y0_3 + i4 * a.y0_4] = half(t4);
 			}
 		}

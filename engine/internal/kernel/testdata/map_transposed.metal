@@ -1,5 +1,5 @@
-// map_7f2e03404167: silu, cast, mul, cast
-struct map_7f2e03404167_args {
+// map_e0735c3710de: silu, cast, mul, cast
+struct map_e0735c3710de_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -12,17 +12,18 @@ struct map_7f2e03404167_args {
 	int y0_1;
 };
 
-kernel void map_7f2e03404167(constant map_7f2e03404167_args& a [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	const float x2 = to<float>::from(a.x2);
+kernel void map_e0735c3710de(constant map_e0735c3710de_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_e0735c3710de_args& a = *args;
+	const float x2 = convert<float>::from(a.x2);
 	for (int i1 = int(at.y); i1 < a.n1; i1 += int(all.y)) {
 		for (int i0 = int(at.x); i0 < a.n0; i0 += int(all.x)) {
 			const float x0 = float(loaded(a.x0[i0 + i1 * a.x0_1]));
 			const float x1 = float(loaded(a.x1[i0 * a.x1_0 + i1 * a.x1_1]));
 			const float t0 = op_silu(x0);
-			const float t1 = to<float>::from(x1);
+			const float t1 = convert<float>::from(x1);
 			const float t2 = op_mul(t0, t1);
 			const float t3 = op_mul(t2, x2);
-			const float t4 = round_half(to<float>::from(t3));
+			const float t4 = round_half(convert<float>::from(t3));
 			a.y0[i0 + i1 * a.y0_1] = half(t4);
 		}
 	}

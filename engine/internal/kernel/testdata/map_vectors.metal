@@ -1,5 +1,5 @@
-// map_7f550b1bb2b4: silu, cast, mul, cast
-struct map_7f550b1bb2b4_args {
+// map_9661700307b1: silu, cast, mul, cast
+struct map_9661700307b1_args {
 	device const float* x0;
 	device const bfloat* x1;
 	float x2;
@@ -7,8 +7,9 @@ struct map_7f550b1bb2b4_args {
 	int n0;
 };
 
-kernel void map_7f550b1bb2b4(constant map_7f550b1bb2b4_args& a [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
-	const float x2 = to<float>::from(a.x2);
+kernel void map_9661700307b1(constant map_9661700307b1_args* args [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]) {
+	constant map_9661700307b1_args& a = *args;
+	const float x2 = convert<float>::from(a.x2);
 	for (int i0 = 4 * int(at.x); i0 < a.n0; i0 += 4 * int(all.x)) {
 		float x0[4];
 		load4(a.x0 + (i0), x0);
@@ -17,10 +18,10 @@ kernel void map_7f550b1bb2b4(constant map_7f550b1bb2b4_args& a [[buffer(0)]], ui
 		float y0[4];
 		for (uint k = 0; k < 4; k++) {
 			const float t0 = op_silu(x0[k]);
-			const float t1 = to<float>::from(x1[k]);
+			const float t1 = convert<float>::from(x1[k]);
 			const float t2 = op_mul(t0, t1);
 			const float t3 = op_mul(t2, x2);
-			const float t4 = round_half(to<float>::from(t3));
+			const float t4 = round_half(convert<float>::from(t3));
 			y0[k] = t4;
 		}
 		store4(a.y0 + (i0), y0);

@@ -449,9 +449,10 @@ func (l *Lowerer) returnStmt(s *ast.ReturnStmt) []ast.Stmt {
 	return append(l.setResults(fn.results, results, s), l.ret())
 }
 
-// confusesResults says whether the interpreter would take the place or the type of the first result for
-// those of another one. It puts the value of a built-in function into the first, stores an operation as an
-// interface if the first is one, and a call's value of the type of the first without making an interface of it.
+// confusesResults says whether the interpreter would take the place or the type of the first result for those
+// of another one. It puts the value of a built-in function into the first, stores an operation as an
+// interface if the first is one, and a call's value of the type of the first without making an interface of
+// it.
 func (l *Lowerer) confusesResults(s *ast.ReturnStmt, results []ast.Expr) bool {
 	list := l.fn.sig.Results()
 	for i, x := range results[1:] {

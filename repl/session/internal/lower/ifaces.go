@@ -136,8 +136,8 @@ func (l *Lowerer) convert(x ast.Expr, from, to types.Type) ast.Expr {
 		return l.reinterface(x, from, to)
 	}
 	if _, named := x.(*ast.Ident); untyped(x) || named && isFunc(from) {
-		// The interpreter would store a constant as if the interface were of its type, and its own description of
-		// a declared function.
+		// The interpreter would store a constant as if the interface were of its type, and its own
+		// description of a declared function.
 		x = l.held(x, types.Default(from))
 	}
 	switch {

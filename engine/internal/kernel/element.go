@@ -1,0 +1,125 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// An elementText writes an op of which each thread computes one element by itself: the elements of a shape,
+// and named places that are walked through with it.
+type elementText struct {
+	*walker
+	kind  string
+	shape []int
+	named []namedPlace
+	lays  []ir.Layout
+}
+
+// A namedPlace is a layout over the shape, with the name of its strides.
+type namedPlace struct {
+	name  string
+	place int
+}
+
+// newElements draws the space of a shape and of layouts over it, by name. Inputs and outputs are declared by
+// the op.
+func newElements(g *backend.Group, kind string, shape []int, layouts ...named) *elementText {
+	e := &elementText{kind: kind, shape: shape}
+	for _, l := range layouts {
+		e.named = append(e.named, namedPlace{l.name, len(e.lays)})
+		e.lays = append(e.lays, l.layout)
+	}
+	s := spaceOf(shape, e.lays, 0, func(int, int) bool { return true })
+	for _, l := range layouts {
+		s.wide = s.wide || l.reach > most32
+	}
+	e.walker = newWalker(newText(g, s.wide), s)
+	return e
+}
+
+// A named layout is walked through over the shape; reach is how many elements more its buffer has, along an
+// axis that an index chooses.
+type named struct {
+	name   string
+	layout ir.Layout
+	reach  int
+}
+
+// layout is the layout with that name.
+func (e *elementText) place(name string) *place {
+	i := slices.IndexFunc(e.named, func(n namedPlace) bool { return n.name == name })
+	return &e.space.places[e.named[i].place]
+}
+
+// here is the index expression of a named layout.
+func (e *elementText) here(name string) string { return e.at(name, e.place(name)) }
+
+// reads declares an input under a name that has a layout; a number of the command is read as it is.
+func (e *elementText) reads(name string, v backend.Ref) {
+	i, _ := v.Input()
+	in := e.g.Inputs[i]
+	if isNumber(in) {
+		e.number(name, in.DType, in.Scalar)
+		return
+	}
+	e.pointer("const ", name, in.DType, in.Buf, e.place(name).offset)
+}
+
+// element is the register expression of a named input here.
+func (e *elementText) element(name string, v backend.Ref) string {
+	i, _ := v.Input()
+	in := e.g.Inputs[i]
+	if isNumber(in) {
+		return fmt.Sprintf("convert<%s>::from(a.%s)", register(in.DType), name)
+	}
+	return fmt.Sprintf("%s(loaded(a.%s[%s]))", register(in.DType), name, e.here(name))
+}
+
+// writes declares the output y.
+func (e *elementText) writes(o backend.Output) {
+	e.pointer("", "y", o.DType, o.Buf, e.place("y").offset)
+}
+
+// store stores a register as the element of y here.
+func (e *elementText) store(dt dtype.Type, value string) {
+	e.line("a.y[%s] = %s(%s);", e.here("y"), memoryTypes[dt], value)
+}
+
+// dispatch finishes the text: body writes down what a thread does at its place.
+func (e *elementText) dispatch(body func()) []Dispatch {
+	if e.space.size() == 0 {
+		return nil
+	}
+	for axis, n := range e.space.lens {
+		e.constant(fmt.Sprintf("n%d", axis), n)
+	}
+	for _, n := range e.named {
+		e.declareStrides(n.name, &e.space.places[n.place])
+	}
+	opened := e.loops(false)
+	body()
+	for range opened {
+		e.line("}")
+	}
+	function, source := e.finish(e.kind, describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]")
+	groups, threads := grid(e.space.lens[0], e.space.lens[1:], Limits{Threads: mapThreads})
+	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}}
+}
+
+// contiguous is the named layout of an output.
+func contiguous(name string, shape []int) named {
+	return named{name: name, layout: ir.Contiguous(shape)}
+}
+
+// inputLayout is the layout of an argument that is an input; a number of the command has none.
+func inputLayout(g *backend.Group, v backend.Ref) ir.Layout {
+	i, _ := v.Input()
+	if isNumber(g.Inputs[i]) {
+		return ir.Layout{}
+	}
+	return g.Inputs[i].Layout
+}

@@ -1,0 +1,398 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A tile is the part of a product that a threadgroup computes, and depth how much of the inner axis it has in
+// threadgroup memory at a time. Each of tileThreads threads computes high×wide elements, which lie
+// tileThreads/across rows and across columns apart: so neighbours read neighbours.
+type tile struct {
+	rows, columns, depth int
+	high, wide           int
+	across               int // threads along the columns
+}
+
+const tileThreads = 256
+
+// The tiles: a square one, and a low one for products of few rows.
+var (
+	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16}
+	lowTile    = tile{rows: 8, columns: 64, depth: 32, high: 2, wide: 1, across: 64}
+)
+
+// A product is one MatMul instruction with its epilogue, while it is written down. Axis 0 of its space are
+// the columns, axis 1 the rows, the others batches. The places are those of the group's inputs, then a left
+// and a right operand for each pair, then the results.
+type product struct {
+	*walker
+	inst    *backend.Inst
+	number  int      // of the instruction
+	after   []bool   // the epilogue
+	results []result // what is stored
+	inner   []int    // length of the inner axis of each pair
+	strideA []int    // along the inner axis, of each pair's left operand
+	strideB []int
+	weights map[int]string // the expressions of the elements of quantised operands
+	tile    tile
+}
+
+// A result is a value that a product stores: an output of the group, or what a later product reads.
+type result struct {
+	value backend.Ref
+	dtype dtype.Type
+	buf   int // the command's, or workspace
+	at    int // bytes into the workspace
+	lies  ir.Layout
+}
+
+// renderMatMul writes the products of a group down, each as a dispatch: a later one may read what an earlier
+// one has stored.
+func renderMatMul(g *backend.Group) (*Kernel, error) {
+	k := &Kernel{}
+	stored := map[int]result{} // what products have stored, by instruction
+	for i, in := range g.Insts {
+		switch in.Op {
+		case ir.LoRALinear:
+			return nil, &Unsupported{g.Name, in.Op.String()}
+		case ir.MatMul:
+			p := newProduct(g, i, stored, k)
+			if ir.Size(in.Shape) == 0 {
+				continue
+			}
+			k.Dispatches = append(k.Dispatches, p.dispatch())
+		}
+	}
+	return k, nil
+}
+
+// newProduct finds out what product i of a group stores, and where. It takes the workspace that it needs.
+func newProduct(g *backend.Group, i int, stored map[int]result, k *Kernel) *product {
+	p := &product{inst: &g.Insts[i], number: i, after: make([]bool, len(g.Insts))}
+	isProduct := func(i int) bool { return g.Insts[i].Op == ir.MatMul }
+	for _, o := range g.Outputs {
+		if rootedIn(g, o.Value, i) {
+			mark(g, p.after, o.Value, isProduct)
+			p.results = append(p.results, result{value: o.Value, dtype: o.DType, buf: o.Buf, lies: outputLayout(&o)})
+		}
+	}
+	for _, later := range g.Insts[i+1:] {
+		for _, a := range later.Args {
+			if later.Op == ir.MatMul && rootedIn(g, a, i) {
+				mark(g, p.after, a, isProduct)
+				p.keep(g, a, k)
+			}
+		}
+	}
+	for _, s := range p.results {
+		stored[s.value.Index] = s
+	}
+	p.lay(g, stored)
+	return p
+}
+
+// rootedIn says whether a value is product i, or computed from it.
+func rootedIn(g *backend.Group, v backend.Ref, i int) bool {
+	if _, input := v.Input(); input {
+		return false
+	}
+	if v.Index == i {
+		return true
+	}
+	in := &g.Insts[v.Index]
+	return in.Op != ir.MatMul && slices.ContainsFunc(in.Args, func(a backend.Ref) bool { return rootedIn(g, a, i) })
+}
+
+// keep lets the product store a value for later ones, unless it is stored already.
+func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel) {
+	if slices.ContainsFunc(p.results, func(r result) bool { return r.value == v }) {
+		return
+	}
+	dt := dtypeOf(g, v)
+	p.results = append(p.results, result{value: v, dtype: dt, buf: workspace, at: k.Scratch, lies: ir.Contiguous(shapeOf(g, v))})
+	k.Scratch += (ir.Size(shapeOf(g, v))*dt.Size() + 63) &^ 63
+}
+
+// lay draws the space: the layouts of all that the product reads and stores, over its shape.
+func (p *product) lay(g *backend.Group, stored map[int]result) {
+	shape := p.inst.Shape
+	rank := len(shape)
+	var layouts []ir.Layout
+	for _, in := range g.Inputs {
+		l := in.Layout
+		if !broadcasts(l.Shape, shape) { // an operand, or another product's
+			l = ir.Layout{}
+		}
+		layouts = append(layouts, l)
+	}
+	for n := 0; n < len(p.inst.Args); n += 2 {
+		a, b := operandLayout(g, p.inst.Args[n], stored), operandLayout(g, p.inst.Args[n+1], stored)
+		last := len(a.Shape) - 1
+		p.inner = append(p.inner, a.Shape[last])
+		p.strideA, p.strideB = append(p.strideA, a.Stride[last]), append(p.strideB, b.Stride[last-1])
+		layouts = append(layouts, without(a, last, shape), without(b, last-1, shape))
+	}
+	for _, r := range p.results {
+		layouts = append(layouts, r.lies)
+	}
+	s := spaceOf(shape, layouts, 2, func(a, b int) bool { return a < rank-2 && b < rank-2 })
+	for _, n := range p.inner {
+		s.wide = s.wide || n > most32
+	}
+	for i, n := range p.inner { // an operand's reach has the inner axis, too
+		first := len(g.Inputs) + 2*i
+		s.wide = s.wide || s.reach(&s.places[first])+n*max(p.strideA[i], -p.strideA[i]) > most32 ||
+			s.reach(&s.places[first+1])+n*max(p.strideB[i], -p.strideB[i]) > most32
+	}
+	p.walker = newWalker(newText(g, s.wide), s)
+	p.tile = squareTile
+	if shape[rank-2] <= lowTile.rows {
+		p.tile = lowTile
+	}
+	for n, a := range p.inst.Args {
+		p.declareOperand(n, a, stored)
+	}
+}
+
+// broadcasts says whether an input of shape a is read at the elements of shape b.
+func broadcasts(a, b []int) bool {
+	if len(a) == 0 {
+		return true
+	}
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] && a[i] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// operandLayout is how an operand lies in memory: an input, or an earlier result. A quantised weight does not
+// lie there, and is walked through by its coordinates.
+func operandLayout(g *backend.Group, v backend.Ref, stored map[int]result) ir.Layout {
+	if i, input := v.Input(); input {
+		return g.Inputs[i].Layout
+	}
+	if r, ok := stored[v.Index]; ok {
+		return r.lies
+	}
+	return ir.Contiguous(g.Insts[v.Index].Shape)
+}
+
+// weight returns the quantised weight that an operand is, or nil.
+func weight(g *backend.Group, v backend.Ref) *backend.Inst {
+	if _, input := v.Input(); !input && g.Insts[v.Index].Op == ir.Dequantize {
+		return &g.Insts[v.Index]
+	}
+	return nil
+}
+
+// without is an operand's layout over the product's shape: its inner axis stands still.
+func without(l ir.Layout, inner int, shape []int) ir.Layout {
+	r := ir.Layout{Shape: slices.Clone(shape), Stride: slices.Clone(l.Stride), Offset: l.Offset}
+	for axis := range r.Stride {
+		if axis == inner || l.Shape[axis] == 1 {
+			r.Stride[axis] = 0
+		}
+	}
+	return r
+}
+
+// declareOperand declares operand n of the product: a0, b0, a1, …
+func (p *product) declareOperand(n int, v backend.Ref, stored map[int]result) {
+	name := p.operand(n)
+	place := &p.space.places[len(p.g.Inputs)+n]
+	if q := weight(p.g, v); q != nil {
+		if p.weights == nil {
+			p.weights = map[int]string{}
+		}
+		p.weights[n] = p.quantised(name+"_", ir.QuantOf(&q.Attr), q.Args, q.Attr.Flags&ir.Transposed != 0)
+		return
+	}
+	if i, input := v.Input(); input {
+		in := p.g.Inputs[i]
+		p.pointer("const ", name, in.DType, in.Buf, place.offset)
+	} else if s := stored[v.Index]; s.buf == workspace {
+		p.member("device const "+memoryTypes[s.dtype]+"*", name, Field{Kind: Scratch, Size: 8, At: s.at})
+	} else {
+		p.pointer("const ", name, s.dtype, s.buf, 0)
+	}
+	p.declareStrides(name, place)
+	inner := p.strideA[n/2]
+	if n%2 == 1 {
+		inner = p.strideB[n/2]
+	}
+	p.constant(name+"_k", inner)
+}
+
+// quantised declares a quantised right operand, whose rows are the weight's columns if it is transposed.
+func (p *product) quantised(prefix string, q ir.Quant, parts []backend.Ref, transposed bool) string {
+	if transposed {
+		return p.dequantised(prefix, q, parts, "i0", "deep")
+	}
+	return p.dequantised(prefix, q, parts, "deep", "i0")
+}
+
+// operand is the name of operand n.
+func (p *product) operand(n int) string { return fmt.Sprintf("%c%d", 'a'+rune(n%2), n/2) }
+
+func (p *product) dispatch() Dispatch {
+	g := p.g
+	need := p.needed()
+	for i := range g.Inputs {
+		if need[i] {
+			p.declareInput(i)
+			p.declareStrides(fmt.Sprintf("x%d", i), &p.space.places[i])
+		}
+	}
+	first := len(g.Inputs) + len(p.inst.Args)
+	for i, r := range p.results {
+		name := fmt.Sprintf("y%d", i)
+		if r.buf == workspace {
+			p.member("device "+memoryTypes[r.dtype]+"*", name, Field{Kind: Scratch, Size: 8, At: r.at})
+		} else {
+			p.pointer("", name, r.dtype, r.buf, 0)
+		}
+		p.declareStrides(name, &p.space.places[first+i])
+	}
+	for axis, n := range p.space.lens {
+		p.constant(fmt.Sprintf("n%d", axis), n)
+	}
+	for i, n := range p.inner {
+		p.constant(fmt.Sprintf("k%d", i), n)
+	}
+	t := p.tile
+	batches := p.space.size() / (p.space.lens[0] * p.space.lens[1])
+	across, down := (p.space.lens[0]+t.columns-1)/t.columns, (p.space.lens[1]+t.rows-1)/t.rows
+	p.constant("across", across)
+	p.constant("down", down)
+	p.begin()
+	for n := range p.inner {
+		p.multiply(n)
+	}
+	p.end(first)
+	function, source := p.finish("matmul", describe(g), parameters)
+	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{across * down * batches, 1, 1}, Threads: [3]int{tileThreads, 1, 1}}
+}
+
+// needed says which inputs the epilogue reads.
+func (p *product) needed() []bool {
+	need := make([]bool, len(p.g.Inputs))
+	note := func(v backend.Ref) {
+		if i, input := v.Input(); input {
+			need[i] = true
+		}
+	}
+	for i, in := range p.g.Insts {
+		if p.after[i] {
+			for _, a := range in.Args {
+				note(a)
+			}
+		}
+	}
+	return need
+}
+
+// begin writes down which tile the threadgroup computes, and clears the sums.
+func (p *product) begin() {
+	t, typ := p.tile, register(p.inst.DType)
+	p.line("%[1]s left = %[1]s(group.x);", p.index)
+	p.line("const %s column = left %% a.across * %d;", p.index, t.columns)
+	p.line("left /= a.across;")
+	p.line("const %s row = left %% a.down * %d;", p.index, t.rows)
+	p.line("left /= a.down;")
+	for axis := 2; axis < len(p.space.lens)-1; axis++ {
+		p.line("const %s i%d = left %% a.n%d;", p.index, axis, axis)
+		p.line("left /= a.n%d;", axis)
+	}
+	if rank := len(p.space.lens); rank > 2 {
+		p.line("const %s i%d = left;", p.index, rank-1)
+	}
+	p.line("const int me = int(at.x);")
+	p.line("const int x = me %% %d, y = me / %d;", t.across, t.across)
+	p.line("threadgroup %s left_tile[%d];", typ, t.rows*t.depth)
+	p.line("threadgroup %s right_tile[%d];", typ, t.depth*t.columns)
+	p.line("%s sum[%d];", typ, t.high*t.wide)
+	p.line("for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
+}
+
+// multiply adds pair n to the sums.
+func (p *product) multiply(n int) {
+	t := p.tile
+	apart := tileThreads / t.across
+	p.line("for (%[1]s k = 0; k < a.k%[2]d; k += %[3]d) {", p.index, n, t.depth)
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.fetch("left_tile", 2*n, t.rows, t.depth, p.strideA[n] == 1, "row", "1")
+	p.fetch("right_tile", 2*n+1, t.depth, t.columns, p.strideB[n] != 1, "column", "0")
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.line("for (int d = 0; d < %d; d++) {", t.depth)
+	typ := register(p.inst.DType)
+	p.line("%s l[%d], r[%d];", typ, t.high, t.wide)
+	p.line("for (int i = 0; i < %d; i++) l[i] = left_tile[(y + %d * i) * %d + d];", t.high, apart, t.depth)
+	p.line("for (int j = 0; j < %d; j++) r[j] = right_tile[d * %d + x + %d * j];", t.wide, t.columns, t.across)
+	p.line("for (int i = 0; i < %d; i++) {", t.high)
+	p.line("for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[i], r[j], sum[%[1]d * i + j]);", t.wide)
+	p.line("}")
+	p.line("}")
+	p.line("}")
+}
+
+// fetch loads a part of operand n, high×wide, into threadgroup memory; 0 stands beyond its edges.
+// Neighbouring threads load what lies side by side in the operand's memory: along the rows of the part, or
+// down its columns.
+func (p *product) fetch(to string, n, high, wide int, alongRows bool, from, axis string) {
+	p.line("for (int e = me; e < %d; e += %d) {", high*wide, tileThreads)
+	if alongRows {
+		p.line("const int down = e / %d, right = e %% %d;", wide, wide)
+	} else {
+		p.line("const int down = e %% %d, right = e / %d;", high, high)
+	}
+	outer, inner := "down", "right" // along the result's axis, and along the inner one
+	if n%2 == 1 {
+		outer, inner = inner, outer
+	}
+	p.line("const %s i%s = %s + %s, deep = k + %s;", p.index, axis, from, outer, inner)
+	name := p.operand(n)
+	typ := register(p.inst.DType)
+	p.line("%s v = %s(0);", typ, typ)
+	value, quantised := p.weights[n]
+	if !quantised {
+		value = fmt.Sprintf("loaded(a.%s[%s + deep * a.%s_k])", name, p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
+	}
+	p.line("if (i%s < a.n%s && deep < a.k%d) v = %s(%s);", axis, axis, n/2, typ, value)
+	p.line("%s[down * %d + right] = v;", to, wide)
+	p.line("}")
+}
+
+// end computes the epilogue for each element of the thread, and stores the results.
+func (p *product) end(first int) {
+	t := p.tile
+	p.line("for (int e = 0; e < %d; e++) {", t.high*t.wide)
+	p.line("const %s i0 = column + x + %d * (e %% %d), i1 = row + y + %d * (e / %d);", p.index, t.across, t.wide, tileThreads/t.across, t.wide)
+	p.line("if (i0 < a.n0 && i1 < a.n1) {")
+	p.line("const %s t%d = sum[e];", register(p.inst.DType), p.number)
+	for i, need := range p.needed() {
+		if need {
+			p.load(i, false)
+		}
+	}
+	for i := range p.g.Insts {
+		if p.after[i] {
+			p.compute(i)
+		}
+	}
+	for i, r := range p.results {
+		name := fmt.Sprintf("y%d", i)
+		p.line("a.%s[%s] = %s(%s);", name, p.at(name, &p.space.places[first+i]), memoryTypes[r.dtype], p.value(r.value))
+	}
+	p.line("}")
+	p.line("}")
+}

@@ -1,0 +1,195 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A tensor's share of an optimizer's dispatch is cut into blocks, one a threadgroup: so that a dispatch over
+// hundreds of tensors of any size has threads for all.
+const blockElements = 4096
+
+// mostTensors bounds the struct of a dispatch, which lies in constant memory: 64 KB on Metal.
+const mostTensors = 256
+
+// settings declares an AdamW's settings, each a number of the command or one in memory.
+func settings(t *text, in *backend.Inst, names []string) {
+	for n, name := range names {
+		i, _ := in.Args[n].Input()
+		if x := t.g.Inputs[i]; isNumber(x) {
+			t.number(name, x.DType, x.Scalar)
+			t.line("const float %s = a.%s;", name, name)
+		} else {
+			t.pointer("const ", name, x.DType, x.Buf, x.Layout.Offset)
+			t.line("const float %s = loaded(*a.%s);", name, name)
+		}
+	}
+}
+
+// adamW steps all tensors of one dtype in one dispatch. What it does with a tensor's elements is the block
+// adamw_step.
+func adamW(g *backend.Group, k *Kernel) {
+	in := &g.Insts[0]
+	n := len(in.Outs) / 3
+	outputs := map[int]backend.Output{}
+	for _, o := range g.Outputs {
+		outputs[o.Value.Result] = o
+	}
+	byType := map[dtype.Type][]int{}
+	for i := range n {
+		if ir.Size(in.Outs[i].Shape) > 0 {
+			dt := in.Outs[i].DType
+			byType[dt] = append(byType[dt], i)
+		}
+	}
+	moved := together(g, k)
+	for _, dt := range dtype.All() {
+		list := byType[dt]
+		for len(list) > 0 {
+			part := list[:min(len(list), mostTensors)]
+			list = list[len(part):]
+			k.Dispatches = append(k.Dispatches, adamWOf(g, part, n, outputs, moved))
+		}
+	}
+}
+
+// together copies the operands that do not lie in C order to the workspace, and returns where each of them
+// lies there.
+func together(g *backend.Group, k *Kernel) map[int]int {
+	moved := map[int]int{}
+	for i, in := range g.Inputs {
+		if isNumber(in) || in.Layout.IsContiguous() {
+			continue
+		}
+		moved[i] = k.Scratch
+		to := ir.Contiguous(in.Layout.Shape)
+		to.Offset = k.Scratch / in.DType.Size()
+		k.Scratch += (to.Size()*in.DType.Size() + 63) &^ 63
+		o := backend.Output{Buf: workspace, DType: in.DType, Shape: in.Layout.Shape}
+		k.Dispatches = append(k.Dispatches, copyInto(g, o, backend.In(i), in.Layout, to)...)
+	}
+	return moved
+}
+
+// adamWOf steps some of n tensors.
+func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Output, moved map[int]int) Dispatch {
+	in := &g.Insts[0]
+	t := newText(g, false)
+	settings(t, in, []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"})
+	typ := memoryTypes[in.Outs[tensors[0]].DType]
+	blocks := 0
+	type list struct {
+		name, typ string
+		from      int // among the lists of the op
+		output    bool
+	}
+	lists := []list{{"p", "const " + typ, 0, false}, {"g", "const " + typ, 1, false}, {"m", "const float", 2, false}, {"v", "const float", 3, false},
+		{"new_p", typ, 0, true}, {"new_m", "float", 1, true}, {"new_v", "float", 2, true}}
+	for _, l := range lists {
+		t.array("device "+l.typ+"*", l.name, len(tensors))
+		for _, i := range tensors {
+			f := Field{Kind: Pointer, Size: 8}
+			if l.output {
+				o, ok := outputs[l.from*n+i]
+				if !ok {
+					f = Field{Kind: Constant, Size: 8}
+				}
+				f.Index = o.Buf
+			} else {
+				at, _ := in.Args[ir.AdamWSettings+l.from*n+i].Input()
+				f.Index, f.At = g.Inputs[at].Buf, g.Inputs[at].Layout.Offset*g.Inputs[at].DType.Size()
+				if place, ok := moved[at]; ok {
+					f = Field{Kind: Scratch, Size: 8, At: place}
+				}
+			}
+			t.element(f)
+		}
+	}
+	t.array("long", "size", len(tensors))
+	for _, i := range tensors {
+		t.element(Field{Kind: Constant, Size: 8, Value: int64(ir.Size(in.Outs[i].Shape))})
+	}
+	t.array("long", "start", len(tensors)) // the tensor's first block
+	for _, i := range tensors {
+		t.element(Field{Kind: Constant, Size: 8, Value: int64(blocks)})
+		blocks += (ir.Size(in.Outs[i].Shape) + blockElements - 1) / blockElements
+	}
+	t.line("int low = 0, high = %d;", len(tensors)-1)
+	t.line("while (low < high) {")
+	t.line("const int middle = (low + high + 1) / 2;")
+	t.line("if (a.start[middle] <= long(group.x)) low = middle; else high = middle - 1;")
+	t.line("}")
+	t.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
+	t.line("const long to = min(from + %d, a.size[low]);", blockElements)
+	t.line("const bool steps = isfinite(guard) && %s;", t.goesOn())
+	t.line("for (long i = from + long(at.x); i < to; i += %d) {", rowThreads)
+	t.line("float p = loaded(a.p[low][i]), m = a.m[low][i], v = a.v[low][i];")
+	t.line("if (steps) {")
+	t.line("const float grad = factor * loaded(a.g[low][i]);")
+	t.line("m = beta1 * m + (1.0f - beta1) * grad;")
+	t.line("v = beta2 * v + (1.0f - beta2) * grad * grad;")
+	t.line("p -= lr * (m / bias1 / (precise::sqrt(v / bias2) + eps) + decay * p);")
+	t.line("}")
+	for _, l := range lists[4:] {
+		value := l.name[len("new_"):]
+		t.line("if (a.%s[low]) a.%s[low][i] = %s(%s);", l.name, l.name, l.typ, value)
+	}
+	t.line("}")
+	function, source := t.finish("adamw", "adamw", parameters)
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{blocks, 1, 1}, Threads: [3]int{rowThreads, 1, 1}}
+}
+
+// sumSquares adds up the squares of all elements of all operands: each threadgroup those of a block, and a
+// last one what they have found.
+func sumSquares(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	blocks := 0
+	for _, v := range in.Args {
+		x := inputLayout(g, v)
+		n := x.Size()
+		if n == 0 {
+			continue
+		}
+		groups := min(256, (n+blockElements-1)/blockElements)
+		e := newElements(g, "squares", x.Shape, named{name: "x", layout: x})
+		e.reads("x", v)
+		e.member("device fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8, At: 8 * blocks})
+		e.constant("total", n)
+		for axis, n := range e.space.lens {
+			e.constant(fmt.Sprintf("n%d", axis), n)
+		}
+		e.declareStrides("x", e.place("x"))
+		e.line("threadgroup fold_sum<float> space[%d];", rowThreads/simdWidth)
+		e.line("fold_sum<float> f = fold_sum<float>::start();")
+		e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, rowThreads, groups*rowThreads)
+		e.line("%s left = e;", e.index)
+		rank := len(e.space.lens)
+		for axis := range rank - 1 {
+			e.line("const %s i%d = left %% a.n%d;", e.index, axis, axis)
+			e.line("left /= a.n%d;", axis)
+		}
+		e.line("const %s i%d = left;", e.index, rank-1)
+		e.line("const float v = %s;", e.element("x", v))
+		e.line("f.take(v * v);")
+		e.line("}")
+		e.line("f = group_folded(f, space, lane, simd, simds);")
+		e.line("if (at.x == 0) f.put(a.parts + group.x);")
+		function, source := e.finish("squares", "sum of squares", parameters)
+		k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{rowThreads, 1, 1}})
+		blocks += groups
+	}
+	k.Scratch = 8 * blocks
+	t := newText(g, false)
+	t.pointer("", "y", o.DType, o.Buf, 0)
+	t.member("device const fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8})
+	t.constant("total", blocks)
+	t.line("fold_sum<float> f = fold_sum<float>::start();")
+	t.line("for (int e = int(at.x); e < a.total; e += %d) f.merge(fold_sum<float>::get(a.parts + e));", simdWidth)
+	t.line("f = simd_folded(f);")
+	t.line("if (at.x == 0) *a.y = f.value();")
+	function, source := t.finish("squares_sum", "sum of squares, of all parts", parameters)
+	k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{1, 1, 1}, Threads: [3]int{simdWidth, 1, 1}})
+}

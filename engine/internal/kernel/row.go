@@ -1,0 +1,450 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A row kernel keeps a row in registers: so many elements a thread, at most. Longer rows are read again in
+// each pass.
+const mostHeld = 32
+
+// A rowText is a Row group that is being written down. Axis 0 of its space is the row.
+type rowText struct {
+	*walker
+	group    *backend.Group
+	op       *backend.Inst
+	role     role
+	number   int // of the op among the instructions
+	before   []bool
+	after    []bool
+	rows     int
+	vectors  bool
+	threads  int // of a row
+	perGroup int // rows of a threadgroup
+	held     int // elements, or vectors of four, that a thread holds; 0 if it reads them again
+	passes   int
+	computed []bool // instructions of the current pass
+	stats    bool   // the row's mean and scale go to the workspace
+	shape    []int
+}
+
+// renderRow writes a Row group down: a simdgroup or a threadgroup works on a row. What a norm's gradient adds
+// up over all rows is a second step: a reduction of what the first one left in the workspace.
+func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
+	r := newRow(g)
+	write := rowOps[r.op.Op]
+	if write == nil {
+		return nil, &Unsupported{g.Name, r.op.Op.String()}
+	}
+	if r.rows == 0 || r.space.lens[0] == 0 {
+		return r.weightGradients(&Kernel{}, limits), nil
+	}
+	r.share(limits)
+	r.declare()
+	r.begin()
+	write(r)
+	function, source := r.finish("row", describe(g), parameters)
+	groups := [3]int{(r.rows + r.perGroup - 1) / r.perGroup, 1, 1}
+	k := &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: r.args, Groups: groups, Threads: [3]int{r.threads, r.perGroup, 1}}}}
+	if r.classes() {
+		k.Fault = r.badTarget()
+	}
+	return r.weightGradients(k, limits), nil
+}
+
+// badTarget explains a target that is no class.
+func (r *rowText) badTarget() func(uint32, int64, bool) error {
+	op, classes := r.op.Op, r.space.lens[0]
+	return func(row uint32, target int64, known bool) error {
+		if !known {
+			return fmt.Errorf("%v: the target of row %d is out of range for %d classes", op, row, classes)
+		}
+		return fmt.Errorf("%v: target %d of row %d is out of range for %d classes", op, target, row, classes)
+	}
+}
+
+func newRow(g *backend.Group) *rowText {
+	r := &rowText{group: g, before: make([]bool, len(g.Insts)), after: make([]bool, len(g.Insts))}
+	r.number = slices.IndexFunc(g.Insts, func(in backend.Inst) bool { return in.Op.Family() == ir.FamilyRow })
+	r.op = &g.Insts[r.number]
+	r.role = roles[r.op.Op]
+	r.shape = shapeOf(g, r.op.Args[0])
+	stop := func(i int) bool { return i == r.number }
+	for _, a := range r.op.Args {
+		mark(g, r.before, a, stop)
+	}
+	layouts := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))
+	for i, in := range g.Inputs {
+		l := in.Layout
+		if r.perRow(i) {
+			l = columnOf(l)
+		}
+		layouts = append(layouts, l.Expand(r.shape))
+	}
+	for i, o := range g.Outputs {
+		switch {
+		case r.op.Op == ir.CrossEntropy:
+			layouts = append(layouts, columnOf(outputLayout(&g.Outputs[i])))
+		case o.Value.Result > 0: // written by the second step
+			layouts = append(layouts, ir.Layout{})
+		default:
+			mark(g, r.after, o.Value, stop)
+			layouts = append(layouts, outputLayout(&g.Outputs[i]))
+		}
+	}
+	last := len(r.shape) - 1
+	s := spaceOf(r.shape, layouts, 1, func(a, b int) bool { return a != last && b != last })
+	r.rows = s.size() / max(1, s.lens[0])
+	r.stats = r.op.Op != ir.CrossEntropy && slices.ContainsFunc(g.Outputs, func(o backend.Output) bool { return o.Value.Result > 0 })
+	r.walker = newWalker(newText(g, s.wide), s)
+	return r
+}
+
+// perRow says whether input i has one number for each row, of a cross entropy.
+func (r *rowText) perRow(i int) bool {
+	return slices.ContainsFunc(r.op.Args[1:], func(a backend.Ref) bool {
+		n, input := a.Input()
+		return input && n == i && r.classes() && len(r.group.Inputs[i].Layout.Shape) == 1
+	})
+}
+
+// classes says whether the op has a target for each row.
+func (r *rowText) classes() bool { return r.op.Op == ir.CrossEntropy || r.op.Op == ir.CrossEntropyGrad }
+
+// columnOf is the layout of one number for each row as that of a column.
+func columnOf(l ir.Layout) ir.Layout {
+	return ir.Layout{Shape: []int{l.Shape[0], 1}, Stride: []int{l.Stride[0], 0}, Offset: l.Offset}
+}
+
+// share chooses how many threads work on a row, and how many elements each holds.
+func (r *rowText) share(limits Limits) {
+	n := r.space.lens[0]
+	r.vectors = r.space.vectors()
+	r.threads, r.perGroup = simdWidth, rowThreads/simdWidth
+	for r.threads < min(1024, limits.Threads) && n > r.threads*mostHeld/2 {
+		r.threads, r.perGroup = 2*r.threads, max(1, r.perGroup/2)
+	}
+	if r.threads > simdWidth {
+		r.perGroup = 1
+	}
+	each := r.threads
+	if r.vectors {
+		each *= 4
+	}
+	r.held = ceilPower((n + each - 1) / each)
+	if r.held*each/r.threads > mostHeld {
+		r.held = 0
+	}
+}
+
+func (r *rowText) declare() {
+	g := r.g
+	for i := range g.Inputs {
+		r.declareInput(i)
+		r.declareStrides(fmt.Sprintf("x%d", i), &r.space.places[i])
+	}
+	for i, o := range g.Outputs {
+		if !r.stats || o.Value.Result == 0 {
+			name, p := fmt.Sprintf("y%d", i), &r.space.places[len(g.Inputs)+i]
+			r.pointer("", name, o.DType, o.Buf, p.offset)
+			r.declareStrides(name, p)
+		}
+	}
+	if r.stats {
+		r.pointer("", "mean", dtype.F32, workspace, 0)
+		r.pointer("", "scale", dtype.F32, workspace, r.rows)
+	}
+	for axis, n := range r.space.lens {
+		r.constant(fmt.Sprintf("n%d", axis), n)
+	}
+	r.constant("rows", r.rows)
+	r.float("number", r.op.Attr.Float)
+	if r.classes() {
+		r.member("long", "ignored", Field{Kind: Constant, Size: 8, Value: int64(r.op.Attr.Index)})
+		r.faulty()
+	}
+}
+
+// begin writes down which row the thread works on. One beyond the last row works on the last and stores
+// nothing: so all threads meet at the barriers.
+func (r *rowText) begin() {
+	r.line("const %[1]s mine = %[1]s(group.x) * %[2]d + %[1]s(at.y);", r.index, r.perGroup)
+	r.line("const bool inside = mine < a.rows;")
+	r.line("const %s row = min(mine, a.rows - 1);", r.index)
+	rank := len(r.space.lens)
+	left := "row"
+	if rank > 2 {
+		left = "left"
+		r.line("%s left = row;", r.index)
+	}
+	for axis := 1; axis < rank-1; axis++ {
+		r.line("const %s i%d = left %% a.n%d;", r.index, axis, axis)
+		r.line("left /= a.n%d;", axis)
+	}
+	if rank > 1 {
+		r.line("const %s i%d = %s;", r.index, rank-1, left)
+	}
+	if r.threads > simdWidth {
+		r.line("threadgroup float space[%d];", 2*r.threads/simdWidth)
+	}
+	if r.held > 0 {
+		for _, i := range r.role.operands {
+			r.line("float v%d[%d];", i, r.held*r.width())
+		}
+	}
+}
+
+func (r *rowText) width() int {
+	if r.vectors {
+		return 4
+	}
+	return 1
+}
+
+// A role says what the arguments of a row op are: those that are as long as the row and change from row to
+// row, and the weights, which all rows share. What is left has one number for each row.
+type role struct{ operands, weights []int }
+
+var roles = map[ir.Op]role{
+	ir.Softmax: {operands: []int{0}}, ir.LogSoftmax: {operands: []int{0}},
+	ir.SoftmaxGrad: {operands: []int{0, 1}}, ir.LogSoftmaxGrad: {operands: []int{0, 1}},
+	ir.RMSNorm: {[]int{0}, []int{1}}, ir.RMSNormGrad: {[]int{0, 2}, []int{1}},
+	ir.LayerNorm: {[]int{0}, []int{1, 2}}, ir.LayerNormGrad: {[]int{0, 2}, []int{1}},
+	ir.CrossEntropy: {operands: []int{0}}, ir.CrossEntropyGrad: {operands: []int{0}},
+}
+
+// pass goes through the thread's elements of the row. In body, e0, e1, … are the op's arguments at the
+// element; in the last pass the epilogue's inputs are loaded, too.
+func (r *rowText) pass(last bool, body func()) {
+	first := r.passes == 0
+	r.passes++
+	if r.held > 0 {
+		r.line("for (int e = 0; e < %d; e++) {", r.held)
+		r.line("const %[1]s i0 = (%[1]s(e) * %[2]d + %[1]s(at.x)) * %[3]d;", r.index, r.threads, r.width())
+		r.line("if (i0 < a.n0) {")
+	} else {
+		r.line("for (%[1]s i0 = %[1]s(at.x) * %[2]d; i0 < a.n0; i0 += %[3]d) {", r.index, r.width(), r.threads*r.width())
+	}
+	for i := range r.names {
+		r.names[i], r.vector[i] = "", false
+	}
+	r.computed = make([]bool, len(r.g.Insts))
+	for i, need := range r.needs(first || r.held == 0, last) {
+		if need {
+			r.load(i, r.vectors)
+		}
+	}
+	if last && r.vectors {
+		for i, o := range r.g.Outputs {
+			if o.Value.Result == 0 {
+				r.line("%s y%d[4];", register(o.DType), i)
+			}
+		}
+	}
+	if r.vectors {
+		r.line("for (int k = 0; k < 4; k++) {")
+	}
+	r.arguments(first, last)
+	body()
+	if r.vectors {
+		r.line("}")
+	}
+	if last {
+		r.store()
+	}
+	r.line("}")
+	if r.held > 0 {
+		r.line("}")
+	}
+}
+
+// needs says which inputs a pass loads: those of the op's operands where it reads them, its weights in every
+// pass that uses them, and the epilogue's in the last.
+func (r *rowText) needs(operands, last bool) []bool {
+	need := make([]bool, len(r.g.Inputs))
+	note := func(v backend.Ref) {
+		if i, input := v.Input(); input {
+			need[i] = true
+		}
+	}
+	for i, in := range r.g.Insts {
+		if operands && r.before[i] || last && r.after[i] {
+			for _, a := range in.Args {
+				note(a)
+			}
+		}
+	}
+	for _, n := range r.role.weights {
+		note(r.op.Args[n])
+	}
+	for _, n := range r.role.operands {
+		if operands {
+			note(r.op.Args[n])
+		}
+	}
+	if last {
+		for _, o := range r.g.Outputs {
+			note(o.Value)
+		}
+	}
+	return need
+}
+
+// arguments names the op's arguments e0, e1, … at an element: computed in the first pass, and kept where the
+// thread holds its elements.
+func (r *rowText) arguments(first, last bool) {
+	slot := "e"
+	if r.vectors {
+		slot = "4 * e + k"
+	}
+	if r.held == 0 || first {
+		r.instructions(r.before)
+	}
+	for _, n := range r.role.weights {
+		r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
+	}
+	for _, n := range r.role.operands {
+		if r.held > 0 && !first {
+			r.line("const float e%d = v%d[%s];", n, n, slot)
+			continue
+		}
+		r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
+		if r.held > 0 && !last {
+			r.line("v%d[%s] = e%d;", n, slot, n)
+		}
+	}
+}
+
+// instructions writes down those of a list that the pass has not computed.
+func (r *rowText) instructions(list []bool) {
+	for i, need := range list {
+		if need && !r.computed[i] {
+			r.computed[i] = true
+			r.compute(i)
+		}
+	}
+}
+
+// result computes the epilogue from the op's result, an expression.
+func (r *rowText) result(format string, args ...any) {
+	r.line("const float t%d = %s;", r.number, fmt.Sprintf(format, args...))
+	r.instructions(r.after)
+	for i, o := range r.g.Outputs {
+		name := fmt.Sprintf("y%d", i)
+		switch {
+		case o.Value.Result > 0:
+		case r.vectors:
+			r.line("%s[k] = %s;", name, r.value(o.Value))
+		default:
+			r.line("if (inside) a.%s[%s] = %s(%s);", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), memoryTypes[o.DType], r.value(o.Value))
+		}
+	}
+}
+
+// store stores the vectors that result has filled.
+func (r *rowText) store() {
+	if !r.vectors {
+		return
+	}
+	for i, o := range r.g.Outputs {
+		if name := fmt.Sprintf("y%d", i); o.Value.Result == 0 {
+			r.line("if (inside) store4(a.%s + (%s), %s);", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), name)
+		}
+	}
+}
+
+// fold declares a fold of the row.
+func (r *rowText) fold(name, kind string) {
+	r.line("fold_%s<float> %s = fold_%s<float>::start();", kind, name, kind)
+}
+
+// folded gives all threads of the row the value of a fold.
+func (r *rowText) folded(value, fold string) {
+	if r.threads == simdWidth {
+		r.line("const float %s = simd_value(%s);", value, fold)
+		return
+	}
+	r.line("const float %s = group_value(%s, space, lane, simd, simds);", value, fold)
+}
+
+// weightGradients adds what the second step does: the sums over all rows of dy·x̂ and of dy.
+func (r *rowText) weightGradients(k *Kernel, limits Limits) *Kernel {
+	if !r.stats {
+		return k
+	}
+	const f32 = dtype.F32
+	shape := r.shape
+	g := &backend.Group{Name: r.g.Name, Kind: backend.Reduce, Inputs: slices.Clone(r.g.Inputs)}
+	for i := range g.Inputs {
+		g.Inputs[i].Layout = r.expanded(g.Inputs[i].Layout)
+	}
+	if len(shape) == 1 {
+		shape = []int{1, shape[0]}
+	}
+	statistic := func(at int) backend.Ref {
+		l := ir.Contiguous(append(slices.Clone(shape[:len(shape)-1]), 1)).Expand(shape)
+		l.Offset = at
+		g.Inputs = append(g.Inputs, backend.Input{DType: f32, Layout: l, Buf: workspace})
+		return backend.In(len(g.Inputs) - 1)
+	}
+	mean, scale := statistic(0), statistic(r.rows)
+	emit := func(in backend.Inst) backend.Ref {
+		g.Insts = append(g.Insts, in)
+		return backend.Ref{Index: len(g.Insts) - 1}
+	}
+	moved := map[int]backend.Ref{}
+	copied := func(v backend.Ref) backend.Ref {
+		if _, input := v.Input(); input {
+			return v
+		}
+		return moved[v.Index]
+	}
+	for i, in := range r.g.Insts {
+		if !r.before[i] {
+			continue
+		}
+		in.Shape, in.Args = shape, slices.Clone(in.Args)
+		for n, a := range in.Args {
+			in.Args[n] = copied(a)
+		}
+		moved[i] = emit(in)
+	}
+	x, dy := copied(r.op.Args[0]), copied(r.op.Args[2])
+	elementwise := func(op ir.Op, args ...backend.Ref) backend.Ref {
+		return emit(backend.Inst{Op: op, DType: f32, Shape: shape, Args: args})
+	}
+	axes := make([]int, len(shape)-1)
+	summed := slices.Clone(shape)
+	for i := range axes {
+		axes[i], summed[i] = i, 1
+	}
+	dy = elementwise(ir.Cast, dy)
+	hat := elementwise(ir.Mul, elementwise(ir.Sub, elementwise(ir.Cast, x), mean), scale)
+	for _, o := range r.g.Outputs {
+		if o.Value.Result == 0 {
+			continue
+		}
+		v := dy
+		if o.Value.Result == 1 {
+			v = elementwise(ir.Mul, dy, hat)
+		}
+		sum := emit(backend.Inst{Op: ir.Sum, DType: f32, Shape: summed, Args: []backend.Ref{v}, Attr: ir.Attr{Axes: axes}})
+		g.Outputs = append(g.Outputs, backend.Output{Value: sum, Buf: o.Buf, DType: o.DType, Shape: summed})
+	}
+	second := renderReduceAfter(g, 8*r.rows, limits)
+	k.Dispatches, k.Scratch = append(k.Dispatches, second.Dispatches...), second.Scratch
+	return k
+}
+
+// expanded is a layout of an operand as one of the whole shape, of rank 2 or more.
+func (r *rowText) expanded(l ir.Layout) ir.Layout {
+	if len(r.shape) == 1 {
+		return l.Expand([]int{1, r.shape[0]})
+	}
+	return l.Expand(r.shape)
+}

@@ -1,0 +1,187 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// rowOps write the passes of the row ops; the formulas are those of the op table.
+var rowOps = map[ir.Op]func(r *rowText){
+	ir.Softmax:        softmax,
+	ir.LogSoftmax:     logSoftmax,
+	ir.SoftmaxGrad:    softmaxGrad,
+	ir.LogSoftmaxGrad: logSoftmaxGrad,
+	ir.RMSNorm:        rmsNorm,
+	ir.RMSNormGrad:    rmsNormGrad,
+	ir.LayerNorm:      layerNorm,
+	ir.LayerNormGrad:  layerNormGrad,
+
+	ir.CrossEntropy:     crossEntropy,
+	ir.CrossEntropyGrad: crossEntropyGrad,
+}
+
+// exponentials finds the row's greatest element, top, and sum, that of exp(x − top). A row whose greatest is
+// infinite has no sum: it counts as 1, as in the reference.
+func exponentials(r *rowText) {
+	r.fold("highest", "reduce_max")
+	r.pass(false, func() { r.line("highest.take(e0);") })
+	r.folded("top", "highest")
+	r.fold("total", "sum")
+	r.pass(false, func() { r.line("total.take(op_exp(e0 - top));") })
+	r.folded("all", "total")
+	r.line("const float sum = isinf(top) ? 1.0f : all;")
+}
+
+func softmax(r *rowText) {
+	exponentials(r)
+	r.pass(true, func() { r.result("op_exp(e0 - top) / sum") })
+}
+
+func logSoftmax(r *rowText) {
+	exponentials(r)
+	r.line("const float rest = op_log(sum);")
+	r.pass(true, func() { r.result("e0 - top - rest") })
+}
+
+func softmaxGrad(r *rowText) {
+	r.fold("total", "sum")
+	r.pass(false, func() { r.line("total.take(e0 * e1);") })
+	r.folded("dot", "total")
+	r.pass(true, func() { r.result("e0 * (e1 - dot)") })
+}
+
+func logSoftmaxGrad(r *rowText) {
+	r.fold("total", "sum")
+	r.pass(false, func() { r.line("total.take(e1);") })
+	r.folded("sum", "total")
+	r.pass(true, func() { r.result("e1 - op_exp(e0) * sum") })
+}
+
+// rootMeanSquare finds scale = 1/√(mean(x²) + eps).
+func rootMeanSquare(r *rowText) {
+	r.fold("squares", "sum")
+	r.pass(false, func() { r.line("squares.take(e0 * e0);") })
+	r.folded("power", "squares")
+	r.line("const float scale = op_rsqrt(power / float(a.n0) + a.number);")
+}
+
+// moments finds the row's mean, and scale = 1/√(variance + eps).
+func moments(r *rowText) {
+	r.fold("total", "sum")
+	r.pass(false, func() { r.line("total.take(e0);") })
+	r.folded("sum", "total")
+	r.line("const float mean = sum / float(a.n0);")
+	r.fold("squares", "sum")
+	r.pass(false, func() { r.line("squares.take((e0 - mean) * (e0 - mean));") })
+	r.folded("power", "squares")
+	r.line("const float scale = op_rsqrt(power / float(a.n0) + a.number);")
+}
+
+func rmsNorm(r *rowText) {
+	rootMeanSquare(r)
+	r.pass(true, func() { r.result("e0 * scale * e1") })
+}
+
+func layerNorm(r *rowText) {
+	moments(r)
+	r.pass(true, func() { r.result("(e0 - mean) * scale * e1 + e2") })
+}
+
+// keep stores what the second step wants to know of the row.
+func (r *rowText) keep(mean string) {
+	if !r.stats {
+		return
+	}
+	r.line("if (inside && at.x == 0) {")
+	r.line("a.mean[row] = %s;", mean)
+	r.line("a.scale[row] = scale;")
+	r.line("}")
+}
+
+func rmsNormGrad(r *rowText) {
+	rootMeanSquare(r)
+	r.keep("0.0f")
+	r.fold("products", "sum")
+	r.pass(false, func() { r.line("products.take(e2 * e1 * e0 * scale);") })
+	r.folded("product", "products")
+	r.line("const float dot = product / float(a.n0);")
+	r.pass(true, func() { r.result("scale * (e2 * e1 - e0 * scale * dot)") })
+}
+
+func layerNormGrad(r *rowText) {
+	moments(r)
+	r.keep("mean")
+	r.fold("gradients", "sum")
+	r.fold("products", "sum")
+	r.pass(false, func() {
+		r.line("gradients.take(e2 * e1);")
+		r.line("products.take(e2 * e1 * ((e0 - mean) * scale));")
+	})
+	r.folded("gradient", "gradients")
+	r.folded("product", "products")
+	r.line("const float g1 = gradient / float(a.n0);")
+	r.line("const float g2 = product / float(a.n0);")
+	r.pass(true, func() { r.result("scale * (e2 * e1 - g1 - (e0 - mean) * scale * g2)") })
+}
+
+// target finds out which class a row has: counts says whether it is to be counted, wrong that there is no
+// such class, which the row's first thread reports.
+func (r *rowText) target() {
+	i, _ := r.op.Args[1].Input()
+	r.line("const long target = loaded(a.x%d[%s]);", i, r.at(fmt.Sprintf("x%d", i), &r.space.places[i]))
+	r.line("const bool wrong = target != a.ignored && (target < 0 || target >= long(a.n0));")
+	r.line("const bool counts = target != a.ignored && !wrong;")
+	r.line("if (wrong && inside && at.x == 0) report(a.fault, a.stop, uint(row), target);")
+}
+
+// crossEntropy stores the loss and the logsumexp of each row.
+func crossEntropy(r *rowText) {
+	r.target()
+	exponentials(r)
+	r.line("const float rest = op_log(sum);")
+	smooth := r.op.Attr.Float != 0
+	if smooth {
+		r.fold("logits", "sum")
+		r.pass(false, func() { r.line("logits.take(e0);") })
+		r.folded("every", "logits")
+	}
+	r.line("if (inside && at.x == 0) {")
+	r.line("float loss = wrong ? NAN : 0.0f;")
+	r.line("if (counts) {")
+	r.line("const %[1]s i0 = %[1]s(target);", r.index)
+	x, _ := r.op.Args[0].Input()
+	r.line("const float hit = loaded(a.x%d[%s]);", x, r.at(fmt.Sprintf("x%d", x), &r.space.places[x]))
+	r.line("loss = (1.0f - a.number) * (top - hit + rest);")
+	if smooth {
+		r.line("loss += a.number * (top - every / float(a.n0) + rest);")
+	}
+	r.line("}")
+	for i, o := range r.g.Outputs {
+		name, value := fmt.Sprintf("y%d", i), "loss"
+		if o.Value.Result == 1 {
+			value = "top + rest"
+		}
+		r.line("a.%s[%s] = %s;", name, r.at(name, &r.space.places[len(r.g.Inputs)+i]), value)
+	}
+	r.line("}")
+}
+
+// crossEntropyGrad needs no more of a row than its logsumexp.
+func crossEntropyGrad(r *rowText) {
+	r.target()
+	for n, name := range []string{2: "lse", 3: "dloss"} {
+		if i, input := r.op.Args[n].Input(); n >= 2 && input {
+			r.load(i, false)
+			r.line("const float %s = %s;", name, r.names[i])
+		}
+	}
+	r.pass(true, func() {
+		here := "i0"
+		if r.vectors {
+			here = "i0 + k"
+		}
+		r.line("const float p = op_exp(e0 - lse) - a.number / float(a.n0) - (long(%s) == target ? 1.0f - a.number : 0.0f);", here)
+		r.result("counts ? dloss * p : wrong ? NAN : 0.0f")
+	})
+}

@@ -1,0 +1,223 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// singles write the ops that stand alone in their groups.
+var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
+	ir.Iota:           iota_,
+	ir.Again:          again,
+	ir.Pad:            pad,
+	ir.Concat:         concat,
+	ir.Rand:           func(g *backend.Group, k *Kernel) { random(g, k, "random_uniform") },
+	ir.RandNormal:     func(g *backend.Group, k *Kernel) { random(g, k, "random_normal") },
+	ir.Gather:         gather,
+	ir.GatherAlong:    gatherAlong,
+	ir.Rope:           rope,
+	ir.ArgMax:         func(g *backend.Group, k *Kernel) { arg(g, k, "better_max") },
+	ir.ArgMin:         func(g *backend.Group, k *Kernel) { arg(g, k, "better_min") },
+	ir.CumSum:         cumSum,
+	ir.TopK:           topK,
+	ir.ScatterAdd:     scatterSlices,
+	ir.Overwrite:      scatterSlices,
+	ir.ScatterAlong:   scatterElements,
+	ir.ScatterWith:    scatterElements,
+	ir.Attention:      attention,
+	ir.AttentionGrad:  attentionGrad,
+	ir.AdamW:          adamW,
+	ir.SumSquares:     sumSquares,
+	ir.Dequantize:     dequantize,
+	ir.DequantizeTake: dequantizeTake,
+}
+
+// renderSingle writes a Single group down.
+func renderSingle(g *backend.Group) (*Kernel, error) {
+	write := singles[g.Insts[0].Op]
+	if write == nil {
+		return nil, &Unsupported{g.Name, g.Insts[0].Op.String()}
+	}
+	k := &Kernel{}
+	write(g, k)
+	return k, nil
+}
+
+// iota_ needs the coordinate along an axis: a layout that has stride 1 there and 0 elsewhere.
+func iota_(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	along := ir.Layout{Shape: o.Shape, Stride: make([]int, len(o.Shape))}
+	along.Stride[in.Attr.Axis] = 1
+	e := newElements(g, "iota", o.Shape, contiguous("y", o.Shape), named{name: "along", layout: along})
+	e.writes(o)
+	k.Dispatches = e.dispatch(func() { e.store(o.DType, "convert<"+register(o.DType)+">::from("+e.index+"("+e.here("along")+"))") })
+}
+
+// again copies.
+func again(g *backend.Group, k *Kernel) {
+	o, x := g.Outputs[0], g.Insts[0].Args[0]
+	k.Dispatches = copyInto(g, o, x, inputLayout(g, x), ir.Contiguous(o.Shape))
+}
+
+// copyInto copies input x, seen through a layout, to a place in an output.
+func copyInto(g *backend.Group, o backend.Output, x backend.Ref, from, to ir.Layout) []Dispatch {
+	e := newElements(g, "copy", to.Shape, named{name: "y", layout: to}, named{name: "x", layout: from})
+	e.writes(o)
+	e.reads("x", x)
+	return e.dispatch(func() { e.store(o.DType, e.element("x", x)) })
+}
+
+// pad fills the output, and copies x to its place.
+func pad(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	x := inputLayout(g, in.Args[0])
+	whole := ir.Contiguous(o.Shape)
+	k.Dispatches = copyInto(g, o, in.Args[1], inputLayout(g, in.Args[1]), whole)
+	inside := ir.Layout{Shape: x.Shape, Stride: whole.Stride}
+	for axis := range x.Shape {
+		inside.Offset += in.Attr.Ints[2*axis] * whole.Stride[axis]
+	}
+	k.Dispatches = append(k.Dispatches, copyInto(g, o, in.Args[0], x, inside)...)
+}
+
+// concat copies each operand to its place.
+func concat(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	whole := ir.Contiguous(o.Shape)
+	for _, a := range in.Args {
+		x := inputLayout(g, a)
+		to := ir.Layout{Shape: x.Shape, Stride: whole.Stride, Offset: whole.Offset}
+		k.Dispatches = append(k.Dispatches, copyInto(g, o, a, x, to)...)
+		whole.Offset += x.Shape[in.Attr.Axis] * whole.Stride[in.Attr.Axis]
+	}
+}
+
+// random computes each element from its place in C order.
+func random(g *backend.Group, k *Kernel, function string) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	e := newElements(g, "random", o.Shape, contiguous("y", o.Shape), named{name: "key"}, named{name: "counter"})
+	e.writes(o)
+	e.reads("key", in.Args[0])
+	e.reads("counter", in.Args[1])
+	k.Dispatches = e.dispatch(func() {
+		e.store(o.DType, function+"(ulong("+e.here("y")+"), ulong("+e.element("counter", in.Args[1])+"), ulong("+e.element("key", in.Args[0])+"))")
+	})
+}
+
+// rope turns a pair by an angle. A thread computes both numbers of a pair.
+func rope(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	shape := slices.Clone(o.Shape)
+	last := len(shape) - 1
+	width := shape[last]
+	shape[last] = width / 2
+	step, apart := 1, width/2
+	if in.Attr.Flags&ir.Interleaved != 0 {
+		step, apart = 2, 1
+	}
+	half := func(l ir.Layout) ir.Layout { // the first number of each pair
+		l = ir.Layout{Shape: shape, Stride: slices.Clone(l.Stride), Offset: l.Offset}
+		l.Stride[last] *= step
+		return l
+	}
+	x, positions := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
+	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
+	pair := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
+	pair.Stride[last] = 1
+	e := newElements(g, "rope", shape, named{name: "y", layout: half(ir.Contiguous(o.Shape))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
+		named{name: "position", layout: at}, named{name: "pair", layout: pair})
+	e.writes(o)
+	e.reads("x", in.Args[0])
+	e.reads("position", in.Args[1])
+	e.constant("x_apart", apart*x.Stride[last])
+	e.constant("y_apart", apart)
+	e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
+	k.Table = ropeRates(width, in.Attr.Float)
+	k.Dispatches = e.dispatch(func() {
+		sign := ""
+		if in.Attr.Flags&ir.Reverse != 0 {
+			sign = "-"
+		}
+		e.line("const float2 turn = rope_turn(%s, a.rates[%s]);", e.element("position", in.Args[1]), e.here("pair"))
+		e.line("const float p = loaded(a.x[%s]), q = loaded(a.x[%s + a.x_apart]);", e.here("x"), e.here("x"))
+		e.line("const float c = turn.x, s = %sturn.y;", sign)
+		e.line("a.y[%s] = %s(p * c - q * s);", e.here("y"), memoryTypes[o.DType])
+		e.line("a.y[%s + a.y_apart] = %s(p * s + q * c);", e.here("y"), memoryTypes[o.DType])
+	})
+}
+
+// ropeRates are the turns by which a pair goes on from one position to the next, base^(−2i/width)/2π, each as
+// the nearest float32 and what is left.
+func ropeRates(width int, base float64) []byte {
+	var table []byte
+	for i := range width / 2 {
+		rate := math.Pow(base, -2*float64(i)/float64(width)) / (2 * math.Pi)
+		high := float32(rate)
+		table = binary.LittleEndian.AppendUint32(table, math.Float32bits(high))
+		table = binary.LittleEndian.AppendUint32(table, math.Float32bits(float32(rate-float64(high))))
+	}
+	return table
+}
+
+// dequantised declares the parts of a quantised weight, and returns the expression of its element at the
+// inner coordinate k and the outer n.
+func (t *text) dequantised(prefix string, q ir.Quant, parts []backend.Ref, k, n string) string {
+	pointer := func(name string, v backend.Ref) string {
+		i, _ := v.Input()
+		in := t.g.Inputs[i]
+		t.pointer("const ", prefix+name, in.DType, in.Buf, in.Layout.Offset)
+		return "a." + prefix + name
+	}
+	codes, scales, zeros := pointer("codes", parts[0]), pointer("scales", parts[1]), "(device const uchar*)0"
+	if len(parts) == 3 {
+		zeros = pointer("zeros", parts[2])
+	}
+	t.constant(prefix+"bits", q.Bits)
+	t.constant(prefix+"group", q.Group)
+	t.constant(prefix+"lines", q.Lines())
+	t.constant(prefix+"groups", q.Groups())
+	return fmt.Sprintf("dequantized(%s, %s, %s, int(a.%[4]sbits), int(a.%[4]sgroup), a.%[4]slines, a.%[4]sgroups, %[5]s, %[6]s)", codes, scales, zeros, prefix, k, n)
+}
+
+func dequantize(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	rows, columns := ir.Layout{Shape: o.Shape, Stride: []int{1, 0}}, ir.Layout{Shape: o.Shape, Stride: []int{0, 1}}
+	if in.Attr.Flags&ir.Transposed != 0 {
+		rows, columns = columns, rows
+	}
+	e := newElements(g, "dequantize", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: rows}, named{name: "column", layout: columns})
+	e.writes(o)
+	w := e.dequantised("", ir.QuantOf(&in.Attr), in.Args, e.here("row"), e.here("column"))
+	k.Dispatches = e.dispatch(func() { e.store(o.DType, w) })
+}
+
+func dequantizeTake(g *backend.Group, k *Kernel) {
+	in, o := &g.Insts[0], g.Outputs[0]
+	q := ir.QuantOf(&in.Attr)
+	rank := len(o.Shape) - 1
+	index := inputLayout(g, in.Args[0])
+	row := ir.Layout{Shape: o.Shape, Stride: make([]int, rank+1)}
+	row.Stride[rank] = 1
+	e := newElements(g, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: row},
+		named{name: "index", layout: overLeading(index, o.Shape)}, named{name: "position", layout: overLeading(ir.Contiguous(index.Shape), o.Shape)})
+	e.writes(o)
+	e.reads("index", in.Args[0])
+	w := e.dequantised("", q, in.Args[1:], e.here("row"), "n")
+	e.indexed(k, in.Op, 1, q.N)
+	k.Dispatches = e.dispatch(func() {
+		e.lookup(in.Args[0], "n")
+		e.store(o.DType, "bad ? NAN : "+w)
+	})
+}
+
+// overLeading is a layout over a shape whose first axes are its own.
+func overLeading(l ir.Layout, shape []int) ir.Layout {
+	r := ir.Layout{Shape: shape, Stride: make([]int, len(shape)), Offset: l.Offset}
+	copy(r.Stride, l.Stride)
+	return r
+}

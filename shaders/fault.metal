@@ -1,0 +1,19 @@
+// fault.metal: how a kernel says that an index is out of range.
+//
+// A command has one record. The least position wins, so that the report does not depend on the order of the threads.
+// The value there is in one of eight slots; another bad position may have taken the slot, which its tag tells: then the
+// value is not known.
+struct fault_record {
+	atomic_uint least;       // position, 0xffffffff if there is none
+	atomic_uint slots[8][3]; // position, and the two halves of the value
+};
+
+// report also clears the program's word stop: a kernel that writes over what it reads leaves that alone then.
+inline void report(device fault_record* f, device atomic_uint* stop, uint position, long value) {
+	atomic_store_explicit(stop, 0, memory_order_relaxed);
+	atomic_fetch_min_explicit(&f->least, position, memory_order_relaxed);
+	const uint slot = position % 8;
+	atomic_store_explicit(&f->slots[slot][1], uint(ulong(value)), memory_order_relaxed);
+	atomic_store_explicit(&f->slots[slot][2], uint(ulong(value) >> 32), memory_order_relaxed);
+	atomic_store_explicit(&f->slots[slot][0], position, memory_order_relaxed);
+}

@@ -1,0 +1,11 @@
+// rope.metal: rotary positions (Su and others: RoFormer, 2021).
+//
+// rope_turn is the cosine and sine of an angle of position·rate turns. The rate comes as two floats, high and low: with one, a late
+// position would be wrong by as many units in the last place as it has tokens before it. Whole turns are dropped before the multiplication by 2π.
+inline float2 rope_turn(long position, float2 rate) {
+	const float p = float(position);
+	const float turns = p * rate.x;
+	const float rest = fma(p, rate.x, -turns) + p * rate.y;
+	const float angle = 6.283185307179586f * ((turns - rint(turns)) + rest);
+	return float2(precise::cos(angle), precise::sin(angle));
+}
