@@ -17,12 +17,12 @@ import (
 // assemble writes the file for the interpreter.
 func (v *env) assemble() (*ast.File, error) {
 	u := v.u
-	l := lower.New(v, u.checked.info)
+	l := lower.New(v, u.checked.Info)
 	if err := v.declarations(l); err != nil {
 		return nil, err
 	}
 	for _, f := range u.remade {
-		for _, in := range v.s.instances[f[0]] {
+		for _, in := range v.compiler.instances[f[0]] {
 			if f[0].Type().(*types.Signature).TypeParams().Len() != f[1].Type().(*types.Signature).TypeParams().Len() {
 				break
 			}
@@ -93,7 +93,7 @@ func (v *env) spelled(x ast.Expr) ast.Expr {
 	if !fields {
 		return x
 	}
-	name := v.id(v.s.World.Fresh("__type"))
+	name := v.id(v.compiler.World.Fresh("__type"))
 	v.types = append(v.types, &ast.GenDecl{Tok: token.TYPE, TokPos: v.u.pos, Specs: []ast.Spec{&ast.TypeSpec{Name: name, Assign: v.u.pos, Type: x}}})
 	return name
 }
@@ -133,7 +133,7 @@ func (v *env) declarations(l *lower.Lowerer) error {
 				continue // func _() {}
 			}
 			display = v.st.Display(display)
-			if err := v.lowerFunc(l, v.u.checked.info, f, v.key(display), name, display, d.Slot); err != nil {
+			if err := v.lowerFunc(l, v.u.checked.Info, f, v.key(display), name, display, d.Slot); err != nil {
 				return err
 			}
 		}
@@ -178,9 +178,9 @@ func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
 	t := v.st.Lookup(d.Recv)
 	if !t.Decl.Generic {
 		display := v.st.Display(d.Display())
-		return v.lowerFunc(l, v.u.checked.info, d.node.(*ast.FuncDecl), v.key(display), t.Internal+"·"+d.Name, display, d.Slot)
+		return v.lowerFunc(l, v.u.checked.Info, d.node.(*ast.FuncDecl), v.key(display), t.Internal+"·"+d.Name, display, d.Slot)
 	}
-	for _, in := range v.s.instances[t.Obj] {
+	for _, in := range v.compiler.instances[t.Obj] {
 		if err := v.methodInstance(in, d.Decl, nil); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (v *env) methods(l *lower.Lowerer, rtCall func(string, ...ast.Expr)) error 
 	var list []types.Type
 	for _, d := range v.u.decls {
 		if t := v.st.Lookup(d.Recv); d.method != nil && !t.Decl.Generic { // values in interfaces have it, too
-			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t.Obj.Type())), ValuePos: v.u.pos}
+			key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.compiler.Types.Key(t.Obj.Type())), ValuePos: v.u.pos}
 			rtCall("Method", key, v.str(types.Id(t.Obj.Pkg(), d.Name)), v.id(t.Internal+"·"+d.Name))
 		}
 		if d.Tok != token.TYPE || d.Generic {
@@ -298,7 +298,7 @@ func (v *env) methodsOf(l *lower.Lowerer, t types.Type, rtCall func(string, ...a
 		if err != nil {
 			return err
 		}
-		key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.s.Types.Key(t)), ValuePos: v.u.pos}
+		key := &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(v.compiler.Types.Key(t)), ValuePos: v.u.pos}
 		rtCall("Method", key, v.str(f.Id()), lit)
 	}
 	return nil

@@ -16,14 +16,14 @@ import (
 
 // An env answers the questions of package lower about one unit.
 type env struct {
-	s     *Compiler
-	st    *world.Stage // the scope of the unit's package
-	cells *world.Stage // the scope of cells
-	u     *Unit
-	types []ast.Decl
-	funcs []ast.Decl
-	vars  map[types.Object]string // the interpreter's names of variables of the unit and of its instances
-	todo  []*instance
+	compiler *Compiler
+	st       *world.Stage // the scope of the unit's package
+	cells    *world.Stage // the scope of cells
+	u        *Unit
+	types    []ast.Decl
+	funcs    []ast.Decl
+	vars     map[types.Object]string // the interpreter's names of variables of the unit and of its instances
+	todo     []*instance
 	// making is the instance whose code is being lowered, or nil.
 	making *instance
 	made   []types.Type // instances of generic types that the unit has made, and types all of whose methods are promoted
@@ -51,20 +51,20 @@ func (v *env) Name(o types.Object) string {
 		return name
 	}
 	if t, ok := o.(*types.TypeName); ok {
-		if name := v.s.typeNames[t]; name != "" {
+		if name := v.compiler.typeNames[t]; name != "" {
 			return name
 		}
 	}
 	if o == checkFunc || o == checkValueFunc {
 		return o.Name()
 	}
-	return v.s.names[o]
+	return v.compiler.names[o]
 }
 
 // Package returns the interpreter's name of a compiled package, which a session imports once.
 func (v *env) Package(path string) string {
-	alias := v.s.alias(path)
-	if !v.s.imported[path] {
+	alias := v.compiler.alias(path)
+	if !v.compiler.imported[path] {
 		for _, p := range v.u.packages {
 			if p == path {
 				return alias
@@ -76,9 +76,9 @@ func (v *env) Package(path string) string {
 }
 
 // alias names a package so that no name of a cell can hide it.
-func (s *Compiler) alias(path string) string {
+func (c *Compiler) alias(path string) string {
 	name := path
-	if p := s.packages[path]; p != nil { // folders may have any name
+	if p := c.packages[path]; p != nil { // folders may have any name
 		name = p.Types.Name() + path[strings.LastIndexByte(path, '@'):]
 	}
 	a := "p__" + strings.Map(func(r rune) rune {
@@ -87,14 +87,14 @@ func (s *Compiler) alias(path string) string {
 		}
 		return '_'
 	}, name)
-	s.aliases[a] = path
+	c.aliases[a] = path
 	return a
 }
 
 // Instance names an instance of generic code, and has it made with the unit.
 func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
-	generic = v.s.sources.compiled(generic)
-	for _, list := range [][]*instance{v.s.instances[generic], v.u.instances} {
+	generic = v.compiler.sources.compiled(generic)
+	for _, list := range [][]*instance{v.compiler.instances[generic], v.u.instances} {
 		for _, in := range list {
 			if in.is(generic, args) {
 				return in.name, nil
@@ -104,7 +104,7 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 	if m := v.making; m != nil && !lower.Interpreted(m.generic.Pkg()) { // cells do not show the code of a package
 		pos = m.pos
 	}
-	in := &instance{pos: pos, generic: generic, args: args, name: v.s.World.Fresh(generic.Name() + "__of")}
+	in := &instance{pos: pos, generic: generic, args: args, name: v.compiler.World.Fresh(generic.Name() + "__of")}
 	v.u.instances = append(v.u.instances, in)
 	v.todo = append(v.todo, in)
 	return in.name, nil
@@ -112,21 +112,21 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 
 // Mark numbers a statement and keeps its mark.
 func (v *env) Mark(m lower.Mark) int {
-	v.s.marks = append(v.s.marks, m)
-	return len(v.s.marks)
+	v.compiler.marks = append(v.compiler.marks, m)
+	return len(v.compiler.marks)
 }
 
 // Slot notes that the unit needs a slot's variable.
 func (v *env) Slot(slot int) {
-	if !v.s.slots[slot] && !slices.Contains(v.u.markSlots, slot) {
+	if !v.compiler.slots[slot] && !slices.Contains(v.u.markSlots, slot) {
 		v.u.markSlots = append(v.u.markSlots, slot)
 	}
 }
 
 // LocalType names a type that is declared inside of a function, and declares it at the top of the file.
 func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) string {
-	name := v.s.World.Fresh(o.Name() + "__local")
-	v.s.typeNames[o] = name
+	name := v.compiler.World.Fresh(o.Name() + "__local")
+	v.compiler.typeNames[o] = name
 	v.types = append(v.types, declare(name))
 	v.made = append(v.made, o.Type())
 	return name
@@ -134,8 +134,8 @@ func (v *env) LocalType(o *types.TypeName, declare func(name string) ast.Decl) s
 
 // Dispatcher names the variable for calls of an interface's method, and declares it if it is new.
 func (v *env) Dispatcher(method string, sig *types.Signature, typ func() ast.Expr) string {
-	key := dispatchKey{method, v.s.Types.Key(sig)}
-	if name := v.s.dispatchers[key]; name != "" {
+	key := dispatchKey{method, v.compiler.Types.Key(sig)}
+	if name := v.compiler.dispatchers[key]; name != "" {
 		return name
 	}
 	for _, d := range v.dispatchers {
@@ -155,15 +155,15 @@ func (v *env) TypeKey(t types.Type) int {
 		v.unnamedMethods(types.Unalias(p.Elem()))
 	}
 	v.unnamedMethods(t)
-	return v.s.Types.Key(t)
+	return v.compiler.Types.Key(t)
 }
 
 // SelfMade makes a type whose definition mentions the type itself, and registers it with the interpreter.
 func (v *env) SelfMade(t types.Type) string {
 	key := v.TypeKey(t)
 	name := fmt.Sprintf("Self%d", key)
-	symbol := reflect.Zero(reflect.PointerTo(v.s.Reflect(key)))
-	if err := v.s.Interp.Use("mcs/rt", "rt", map[string]reflect.Value{name: symbol}); err != nil {
+	symbol := reflect.Zero(reflect.PointerTo(v.compiler.Reflect(key)))
+	if err := v.compiler.Interp.Use("mcs/rt", "rt", map[string]reflect.Value{name: symbol}); err != nil {
 		panic(&lower.Error{Pos: v.u.pos, Msg: err.Error()})
 	}
 	return name
@@ -187,7 +187,7 @@ func (v *env) unnamedMethods(t types.Type) {
 }
 
 // Build lowers and compiles a unit.
-func (s *Compiler) Build(st *world.Stage, u *Unit) error {
+func (c *Compiler) Build(st *world.Stage, u *Unit) error {
 	if u.checked == nil || u.Program != nil {
 		return nil
 	}
@@ -195,50 +195,50 @@ func (s *Compiler) Build(st *world.Stage, u *Unit) error {
 	if u.st != nil {
 		st = u.st
 	}
-	if err := s.Library.Open(u.checked.info); err != nil {
+	if err := c.Library.Open(u.checked.Info); err != nil {
 		return err
 	}
-	v := &env{s: s, st: st, cells: cells, u: u, vars: map[types.Object]string{}}
+	v := &env{compiler: c, st: st, cells: cells, u: u, vars: map[types.Object]string{}}
 	v.scope(u)
 	file, err := v.assemble()
 	if err != nil {
-		return s.Refusal(err)
+		return c.Refusal(err)
 	}
 	for _, path := range u.packages {
-		if err := s.importPackage(u, path); err != nil {
+		if err := c.importPackage(u, path); err != nil {
 			return err
 		}
 	}
-	if s.Trace != nil {
-		s.Trace(file)
+	if c.Trace != nil {
+		c.Trace(file)
 	}
-	u.Program, err = s.Interp.Compile(file)
+	u.Program, err = c.Interp.Compile(file)
 	if err != nil {
-		return s.unrunnable(u, file, err)
+		return c.unrunnable(u, file, err)
 	}
 	for _, slot := range u.markSlots {
-		s.slots[slot] = true
+		c.slots[slot] = true
 	}
 	for _, d := range v.dispatchers {
-		s.dispatchers[d.dispatchKey] = d.name
+		c.dispatchers[d.dispatchKey] = d.name
 	}
 	v.keepVersions()
 	for _, in := range u.instances {
-		s.instances[in.generic] = append(s.instances[in.generic], in)
+		c.instances[in.generic] = append(c.instances[in.generic], in)
 	}
 	return nil
 }
 
 // scope collects the interpreter's names of the objects that the unit uses and declares.
 func (v *env) scope(u *Unit) {
-	scope := u.checked.pkg.Scope()
+	scope := u.checked.Pkg.Scope()
 	for o, name := range u.checked.names {
 		v.vars[o] = name
 	}
 	for _, d := range u.decls {
 		for _, e := range d.ents {
 			if t, ok := e.Obj.(*types.TypeName); ok {
-				v.s.typeNames[t] = e.Internal
+				v.compiler.typeNames[t] = e.Internal
 				continue
 			}
 			v.vars[e.Obj] = e.Internal
@@ -259,36 +259,36 @@ func (v *env) scope(u *Unit) {
 
 // importPackage imports a package for all cells, in a file of its own, because the interpreter keeps an
 // import even if it then fails to compile the rest of the file.
-func (s *Compiler) importPackage(u *Unit, path string) error {
-	if s.imported[path] {
+func (c *Compiler) importPackage(u *Unit, path string) error {
+	if c.imported[path] {
 		return nil
 	}
-	if err := s.know(path); err != nil {
+	if err := c.know(path); err != nil {
 		return err
 	}
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf("package %s; import %s %q", world.PkgPath, s.alias(path), path), "")
+	file, err := c.parse(0, 1, 1, "", fmt.Sprintf("package %s; import %s %q", world.PkgPath, c.alias(path), path), "")
 	if err != nil {
 		return err
 	}
-	if _, err := s.Interp.Compile(file); err != nil {
-		return s.NotRun(u, err)
+	if _, err := c.Interp.Compile(file); err != nil {
+		return c.NotRun(u, err)
 	}
-	s.imported[path] = true
+	c.imported[path] = true
 	return nil
 }
 
 // know registers a compiled package with the interpreter.
-func (s *Compiler) know(path string) error {
-	if s.known[path] {
+func (c *Compiler) know(path string) error {
+	if c.known[path] {
 		return nil
 	}
-	name, symbols, err := s.Library.Symbols(path)
+	name, symbols, err := c.Library.Symbols(path)
 	if err != nil {
 		return err
 	}
-	if err := s.Interp.Use(path, name, symbols); err != nil {
+	if err := c.Interp.Use(path, name, symbols); err != nil {
 		return err
 	}
-	s.known[path] = true
+	c.known[path] = true
 	return nil
 }

@@ -19,23 +19,24 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A checked is the result of the type checker for some files.
+// A checked is the result of the type checker for some files, with the names that the interpreter needs.
 type checked struct {
-	files []*ast.File
-	pkg   *types.Package
-	info  *types.Info
-	errs  []types.Error
+	help.Facts
 	names map[types.Object]string // the interpreter's names of the session's objects that the files use
+}
+
+func newChecked(pkg *types.Package, files []*ast.File) *checked {
+	return &checked{Facts: help.Facts{Files: files, Pkg: pkg, Info: newInfo()}, names: map[types.Object]string{}}
 }
 
 // parse parses text, with prefix before it and suffix behind it. Line and col are the place of the text in
 // the cell, and positions are those of the cell.
-func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
+func (c *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
 	name := yaegi.FileName(n)
 	src := prefix + text + suffix
-	file, err := parser.ParseFile(s.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
+	file, err := parser.ParseFile(c.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
 	if file != nil {
-		tf := s.fset.File(file.FileStart)
+		tf := c.fset.File(file.FileStart)
 		tf.AddLineColumnInfo(len(prefix), name, line, col)
 	}
 	if err == nil {
@@ -57,11 +58,11 @@ func (s *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.Fi
 	case strings.Contains(msg, "'ILLEGAL'"):
 		msg = strings.Replace(msg, "'ILLEGAL'", fmt.Sprintf("%q", text[off]), 1)
 	}
-	l, c := cell.LineCol(text, off)
+	l, column := cell.LineCol(text, off)
 	if l == 1 {
-		c += col - 1
+		column += col - 1
 	}
-	return nil, &CheckError{Diags: []Diag{s.diag(n, line+l-1, c, 1, msg, s.Advice.SyntaxAdvice(text, off, msg))}}
+	return nil, &CheckError{Diags: []Diag{c.diag(n, line+l-1, column, 1, msg, c.Advice.SyntaxAdvice(text, off, msg))}}
 }
 
 // identifiers calls f for each identifier of the files.
@@ -83,17 +84,17 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 
 // check type-checks files of one package. Its scope gets only the names that occur in the files, so the
 // cost of a cell does not grow with the session.
-func (s *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
-	return s.checkIn(s.fset, st, files, extra...)
+func (c *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+	return c.checkIn(c.fset, st, files, extra...)
 }
 
 // checkIn is check for files that belong to another file set. Help uses it for unfinished cells, because
 // it then leaves nothing in the session's own set.
-func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	if st.Ctx != nil && st.Ctx.Err() != nil {
 		panic(GivenUp{})
 	}
-	c := &checked{files: files, pkg: types.NewPackage(st.Path, st.Name), info: newInfo(), names: map[types.Object]string{}}
+	facts := newChecked(types.NewPackage(st.Path, st.Name), files)
 	declared := map[string]bool{}
 	for _, f := range files {
 		for _, d := range f.Decls {
@@ -107,35 +108,35 @@ func (s *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 		if o != nil && !declared[o.Name()] {
 			declared[o.Name()] = true
 			if p, ok := o.(*types.PkgName); ok { // an import belongs to the package that is checked
-				o = types.NewPkgName(token.NoPos, c.pkg, p.Name(), p.Imported())
+				o = types.NewPkgName(token.NoPos, facts.Pkg, p.Name(), p.Imported())
 			}
-			c.pkg.Scope().Insert(o)
+			facts.Pkg.Scope().Insert(o)
 		}
 	}
 	identifiers(files, func(id *ast.Ident, qualifier bool) {
 		if declared[id.Name] || id.Name == "_" {
 			return
 		}
-		if o := s.resolve(st, c.pkg, id.Name, qualifier); o != nil {
+		if o := c.resolve(st, facts.Pkg, id.Name, qualifier); o != nil {
 			declared[id.Name] = true
-			c.pkg.Scope().Insert(o)
+			facts.Pkg.Scope().Insert(o)
 			if e := st.Lookup(id.Name); e != nil && e.Obj == o {
-				c.names[o] = e.Internal
+				facts.names[o] = e.Internal
 			}
 		}
 	})
-	conf := types.Config{Importer: s.importer, Sizes: s.sizes, Error: func(err error) {
+	conf := types.Config{Importer: c.importer, Sizes: c.sizes, Error: func(err error) {
 		var te types.Error
 		// A variable or import that this cell does not use may be used by a later cell. The checker
 		// compares unexported fields by package pointer, and each check has its own package, so such
 		// complaints are wrong.
 		if errors.As(err, &te) && !strings.Contains(te.Msg, "and not used") && !strings.HasPrefix(te.Msg, "implicit assignment to unexported field") {
-			c.errs = append(c.errs, te)
+			facts.Errs = append(facts.Errs, te)
 		}
 	}}
 	defer parenthesize(files, own)()
-	_ = types.NewChecker(&conf, fset, c.pkg, c.info).Files(files) // errors went to conf.Error
-	return c
+	_ = types.NewChecker(&conf, fset, facts.Pkg, facts.Info).Files(files) // errors went to conf.Error
+	return facts
 }
 
 // parenthesize puts a type's definition into parentheses if it is only a name that the files do not
@@ -178,7 +179,7 @@ func newInfo() *types.Info {
 
 // resolve returns the meaning of a name that the cell uses but does not declare. It is nil if the name is
 // predeclared or unknown. A package that was not imported is found only in front of a dot.
-func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
+func (c *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
 	if e := st.Lookup(name); e != nil {
 		return e.Obj
 	}
@@ -186,16 +187,16 @@ func (s *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qua
 	if path == "" && qualifier {
 		path, _ = stdlib.ImportFor(name)
 	}
-	if p := s.aliases[name]; p != "" {
+	if p := c.aliases[name]; p != "" {
 		path = p
 	}
 	if path != "" {
-		if p, err := s.importer.Import(path); err == nil {
+		if p, err := c.importer.Import(path); err == nil {
 			return types.NewPkgName(token.NoPos, pkg, name, p)
 		}
 	}
 	for _, path := range st.Dots {
-		if p, err := s.importer.Import(path); err == nil {
+		if p, err := c.importer.Import(path); err == nil {
 			if o := p.Scope().Lookup(name); o != nil && o.Exported() {
 				return o
 			}
@@ -281,11 +282,6 @@ func topLevel(o types.Object) bool {
 }
 
 // Facts checks a file of another file set for package help. It leaves nothing in the session.
-func (s *Compiler) Facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
-	return s.checkIn(fset, st, []*ast.File{file}, extra...).facts()
-}
-
-// facts returns the part of a check that help may use.
-func (c *checked) facts() *help.Facts {
-	return &help.Facts{Files: c.files, Pkg: c.pkg, Info: c.info, Errs: c.errs}
+func (c *Compiler) Facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
+	return &c.checkIn(fset, st, []*ast.File{file}, extra...).Facts
 }

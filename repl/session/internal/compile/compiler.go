@@ -109,18 +109,18 @@ type Package struct {
 }
 
 // New makes the compiler of an empty session.
-func New(c Config) *Compiler {
-	s := &Compiler{Config: c, World: world.New(), fset: c.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
-	s.packages, s.names = map[string]*Package{}, map[types.Object]string{}
-	s.importer = importer{stdlib.Importer(s.fset), s.packages}
-	s.imported, s.known, s.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
-	s.typeNames = map[*types.TypeName]string{}
-	s.instances = map[types.Object][]*instance{}
-	s.dispatchers = map[dispatchKey]string{}
-	s.lineages = map[string][]*lineage{}
-	s.slots = map[int]bool{}
-	s.sources = &sources{s: s, loaded: map[string]*sourcePackage{}}
-	return s
+func New(config Config) *Compiler {
+	c := &Compiler{Config: config, World: world.New(), fset: config.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
+	c.packages, c.names = map[string]*Package{}, map[types.Object]string{}
+	c.importer = importer{stdlib.Importer(c.fset), c.packages}
+	c.imported, c.known, c.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
+	c.typeNames = map[*types.TypeName]string{}
+	c.instances = map[types.Object][]*instance{}
+	c.dispatchers = map[dispatchKey]string{}
+	c.lineages = map[string][]*lineage{}
+	c.slots = map[int]bool{}
+	c.sources = &sources{compiler: c, loaded: map[string]*sourcePackage{}}
+	return c
 }
 
 // An importer gives go/types the packages that cells can import: the compiled packages, and the user's own
@@ -138,9 +138,9 @@ func (im importer) Import(path string) (*types.Package, error) {
 }
 
 // Functions returns the declarations of functions that have this name in the interpreter.
-func (s *Compiler) Functions(name string) (list []*world.Decl) {
-	worlds := []*world.World{s.World}
-	for _, p := range s.packages {
+func (c *Compiler) Functions(name string) (list []*world.Decl) {
+	worlds := []*world.World{c.World}
+	for _, p := range c.packages {
 		worlds = append(worlds, p.World)
 	}
 	generic, _, instance := strings.Cut(name, "__of")
@@ -155,18 +155,18 @@ func (s *Compiler) Functions(name string) (list []*world.Decl) {
 }
 
 // Mark returns the statement with a number, or nil.
-func (s *Compiler) Mark(n int) *lower.Mark {
-	if n < 1 || n > len(s.marks) {
+func (c *Compiler) Mark(n int) *lower.Mark {
+	if n < 1 || n > len(c.marks) {
 		return nil
 	}
-	return &s.marks[n-1]
+	return &c.marks[n-1]
 }
 
 // Position returns the place of code in a cell or file.
-func (s *Compiler) Position(pos token.Pos) token.Position { return s.fset.Position(pos) }
+func (c *Compiler) Position(pos token.Pos) token.Position { return c.fset.Position(pos) }
 
 // Import returns the package with a path: a compiled one or one of the user's.
-func (s *Compiler) Import(path string) (*types.Package, error) { return s.importer.Import(path) }
+func (c *Compiler) Import(path string) (*types.Package, error) { return c.importer.Import(path) }
 
 // Slots returns the slots whose mark variables the interpreter has.
-func (s *Compiler) Slots() iter.Seq[int] { return maps.Keys(s.slots) }
+func (c *Compiler) Slots() iter.Seq[int] { return maps.Keys(c.slots) }

@@ -20,29 +20,29 @@ import (
 
 // CheckImport checks one import declaration. For a package of the user's, the units include those that run
 // the package.
-func (s *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece) (units []*Unit, err error) {
+func (c *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece) (units []*Unit, err error) {
 	line, col := cell.LineCol(src, p.From)
-	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", p.Text(src), "\n")
+	file, err := c.parse(n, line, col, "package "+world.PkgPath+";", p.Text(src), "\n")
 	if err != nil {
 		return nil, err
 	}
 	u := &Unit{Piece: p, cell: n, Change: world.Change{Imports: map[string]string{}}}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
-		own, more, err := s.Loader.Load(spec)
+		own, more, err := c.Loader.Load(spec)
 		if err != nil {
 			return nil, err
 		}
 		if own != nil {
 			units, path = append(units, more...), own.Path
 		}
-		pkg, err := s.importer.Import(path)
+		pkg, err := c.importer.Import(path)
 		if err != nil {
 			hint := help.Modules[path]
 			if hint == "" {
 				hint = help.DidYouMean(path, stdlib.Paths())
 			}
-			return nil, &CheckError{Diags: []Diag{s.DiagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
+			return nil, &CheckError{Diags: []Diag{c.DiagAt(spec.Path.Pos(), 0, fmt.Sprintf("package %s: %s", path, stdlib.WhyNot(path)), hint)}}
 		}
 		name := pkg.Name()
 		if spec.Name != nil {
@@ -63,28 +63,28 @@ func (s *Compiler) CheckImport(st *world.Stage, n int, src string, p cell.Piece)
 // checkDeclarations checks declarations. Earlier declarations that depend on a name declared here are
 // declared again: callers see the new function, functions see the new type. A dependent that no longer
 // checks keeps using the old declaration.
-func (s *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*Unit, error) {
+func (c *Compiler) checkDeclarations(st *world.Stage, n int, src string, p cell.Piece) (*Unit, error) {
 	line, col := cell.LineCol(src, p.From)
 	text := p.Text(src)
-	file, err := s.parse(n, line, col, "package "+world.PkgPath+";", text, "\n")
+	file, err := c.parse(n, line, col, "package "+world.PkgPath+";", text, "\n")
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || !s.ownReceiver(st, file, f)) {
-			return nil, &CheckError{Diags: []Diag{s.DiagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && (len(f.Recv.List) != 1 || len(f.Recv.List[0].Names) > 1 || !c.ownReceiver(st, file, f)) {
+			return nil, &CheckError{Diags: []Diag{c.DiagAt(f.Recv.Pos(), 0, "a method has one receiver, of a type that a cell has declared", "")}}
 		}
 	}
-	user := s.userDecls(st, file, n, text, p.From, src, len("package "+world.PkgPath+";"))
+	user := c.userDecls(st, file, n, text, p.From, src, len("package "+world.PkgPath+";"))
 	if len(user) == 0 {
 		return &Unit{Piece: p, cell: n}, nil
 	}
-	return s.redeclare(st, &Unit{Piece: p, cell: n, pos: file.Package}, user, nil)
+	return c.redeclare(st, &Unit{Piece: p, cell: n, pos: file.Package}, user, nil)
 }
 
 // ownReceiver says whether a method's receiver names a type. If it names an alias, ownReceiver writes the
 // type's own name instead, because the checker resolves an alias only inside of one file.
-func (s *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl) bool {
+func (c *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl) bool {
 	name := world.Receiver(f)
 	for range maxAliases {
 		var to ast.Expr
@@ -92,7 +92,7 @@ func (s *Compiler) ownReceiver(st *world.Stage, file *ast.File, f *ast.FuncDecl)
 			to = ast.Unparen(spec.Type)
 		} else if e := st.Lookup(name); spec == nil && e != nil && e.Kind == world.Type {
 			if t, ok := e.Obj.Type().(*types.Alias); ok {
-				to = s.typeExpr(st, t.Rhs(), f.Pos())
+				to = c.typeExpr(st, t.Rhs(), f.Pos())
 			}
 		}
 		pointer := false
@@ -134,8 +134,8 @@ func typeSpec(file *ast.File, name string) *ast.TypeSpec {
 
 // userDecls splits a file into declarations, without those that the session already has word for word. In
 // the file, prefix bytes stand before text.
-func (s *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
-	base := s.fset.File(file.FileStart)
+func (c *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string, off int, src string, prefix int) []*declared {
+	base := c.fset.File(file.FileStart)
 	at := func(pos token.Pos) int { return base.Offset(pos) - prefix } // offset in text
 	var list []*declared
 	add := func(node ast.Decl, tok token.Token, from, to token.Pos, lead string) {
@@ -151,7 +151,7 @@ func (s *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string
 				d.Names = nil
 			}
 		}
-		if same := s.same(st, d); !same {
+		if same := c.same(st, d); !same {
 			list = append(list, &declared{Decl: d, node: node, user: true})
 		}
 	}
@@ -178,7 +178,7 @@ func (s *Compiler) userDecls(st *world.Stage, file *ast.File, n int, text string
 
 // same says whether the session already has this declaration: running a cell again need not change
 // anything.
-func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
+func (c *Compiler) same(st *world.Stage, d *world.Decl) bool {
 	if d.Recv != "" {
 		old := st.MethodsOf(d.Recv)[d.Name]
 		return old != nil && old.Src == d.Src
@@ -199,11 +199,11 @@ func (s *Compiler) same(st *world.Stage, d *world.Decl) bool {
 
 // redeclare checks the user's declarations together with the declarations that depend on them. Changed are
 // the names of variables whose type changes.
-func (s *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed []string) (*Unit, error) {
-	s.findSameTypes(st, user)
+func (c *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed []string) (*Unit, error) {
+	c.findSameTypes(st, user)
 	dropped := map[*world.Decl]bool{}
 	for {
-		again, moves := s.dependents(st, user, changed, dropped)
+		again, moves := c.dependents(st, user, changed, dropped)
 		all := append(append([]*declared{}, user...), again...)
 		u.Dropped = slices.Collect(maps.Keys(dropped))
 		if len(all) == 0 && len(moves) == 0 {
@@ -213,31 +213,31 @@ func (s *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed
 		for _, m := range moves {
 			vars[m.Name] = m
 		}
-		c, err := s.checkDecls(st, u.pos, all, vars)
+		facts, err := c.checkDecls(st, u.pos, all, vars)
 		if err != nil {
 			return nil, err
 		}
-		if len(c.errs) == 0 {
-			u.checked, u.decls = c, all
-			return u, s.defineDecls(st, u, moves)
+		if len(facts.Errs) == 0 {
+			u.checked, u.decls = facts, all
+			return u, c.defineDecls(st, u, moves)
 		}
-		if !s.drop(c, all, dropped) {
-			return nil, s.complaints(st, c)
+		if !c.drop(facts, all, dropped) {
+			return nil, c.complaints(st, facts)
 		}
 	}
 }
 
 // Renew makes the unit that declares again the declarations that use the changed names and packages.
-func (s *Compiler) Renew(st *world.Stage, changed []string) (*Unit, error) {
-	file, err := s.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
+func (c *Compiler) Renew(st *world.Stage, changed []string) (*Unit, error) {
+	file, err := c.parse(0, 1, 1, "package "+world.PkgPath, "", "\n")
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.redeclare(st, &Unit{pos: file.Package}, nil, changed)
+	u, err := c.redeclare(st, &Unit{pos: file.Package}, nil, changed)
 	if err != nil {
 		return nil, err
 	}
-	return u, s.Build(st, u)
+	return u, c.Build(st, u)
 }
 
 // A redoing collects the earlier declarations that must be declared again with the user's.
@@ -285,9 +285,9 @@ func (r *redoing) include(d *world.Decl, code bool) bool {
 }
 
 // code adds a function whose type stays the same.
-func (r *redoing) code(s *Compiler, d *world.Decl) bool {
+func (r *redoing) code(c *Compiler, d *world.Decl) bool {
 	if t := r.st.Lookup(d.Recv); t != nil && t.Kind == world.Type && t.Decl.Generic && r.list[d] == nil {
-		if f := s.oldHead(r.st, d); f == nil {
+		if f := c.oldHead(r.st, d); f == nil {
 			return r.method(d)
 		}
 	}
@@ -305,7 +305,7 @@ func (r *redoing) method(d *world.Decl) bool {
 
 // dependents returns the session's declarations that must be made again, and the variables whose type must
 // be.
-func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []string, dropped map[*world.Decl]bool) (again []*declared, moves []*world.Entity) {
+func (c *Compiler) dependents(st *world.Stage, user []*declared, changedVars []string, dropped map[*world.Decl]bool) (again []*declared, moves []*world.Entity) {
 	r := &redoing{st: st, mine: map[string]bool{}, changed: map[string]bool{}, coded: map[string]bool{}, redone: map[string]bool{}, dropped: dropped, list: map[*world.Decl]*declared{}}
 	for _, name := range changedVars {
 		r.changed[name] = true
@@ -340,7 +340,7 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 				grown = r.method(d) || grown
 			case d.Tok == token.FUNC && !world.Touches(d.TypeUses, r.changed):
 				if world.Touches(d.Uses, r.changed) || world.Touches(d.Uses, r.coded) {
-					grown = r.code(s, d) || grown
+					grown = r.code(c, d) || grown
 				}
 			case world.Touches(d.Uses, r.changed):
 				grown = r.include(d, false) || grown
@@ -353,7 +353,7 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 			if e.Kind != world.Var || moved[e.Name] {
 				return
 			}
-			if t := e.Obj.Type(); (s.madeOf(st, t, r.redone) || s.MadeOfOld(st, t)) && st.Movable(t) {
+			if t := e.Obj.Type(); (c.madeOf(st, t, r.redone) || c.MadeOfOld(st, t)) && st.Movable(t) {
 				moved[e.Name], r.changed[e.Name], grown = true, true, true
 				moves = append(moves, e)
 			}
@@ -363,7 +363,7 @@ func (s *Compiler) dependents(st *world.Stage, user []*declared, changedVars []s
 }
 
 // madeOf says whether a type mentions one of the named types in its current version.
-func (s *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
+func (c *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) {
 		o := n.Origin().Obj()
 		if e := st.Lookup(o.Name()); names[o.Name()] && e != nil && e.Obj == types.Object(o) {
@@ -374,13 +374,13 @@ func (s *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) 
 }
 
 // checkDecls checks declarations. Variables whose type is declared again are checked with the new type.
-func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
+func (c *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
 	types := declaredTypes(all)
 	for _, d := range all {
 		if d.user {
-			s.placeMethod(st, d, types)
+			c.placeMethod(st, d, types)
 			if mine == nil {
 				mine = &ast.File{Package: d.node.Pos(), Name: &ast.Ident{Name: world.PkgPath, NamePos: d.node.Pos()}, FileStart: d.node.Pos(), FileEnd: d.node.End()}
 				files = append(files, mine)
@@ -388,7 +388,7 @@ func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, m
 			mine.Decls = append(mine.Decls, d.node)
 			continue
 		}
-		f, err := s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
+		f, err := c.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 		if err != nil {
 			return nil, err
 		}
@@ -396,14 +396,14 @@ func (s *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, m
 		if f, ok := d.node.(*ast.FuncDecl); ok && d.Recv != "" {
 			world.SetReceiver(f, d.Recv, d.Pointer)
 		}
-		s.placeMethod(st, d, types)
+		c.placeMethod(st, d, types)
 		blankForeign(st, d)
 		files = append(files, f)
 	}
 	if len(moves) == 0 {
-		return s.check(st, files), nil
+		return c.check(st, files), nil
 	}
-	return s.checkMoved(st, pos, files, moves), nil
+	return c.checkMoved(st, pos, files, moves), nil
 }
 
 // blankForeign replaces the names in a group of constants that have another meaning by now with blanks.
@@ -425,20 +425,20 @@ func blankForeign(st *world.Stage, d *declared) {
 
 // checkMoved checks declarations that use variables whose type is declared with them. It declares the
 // variables beside them, by the expression of their type.
-func (s *Compiler) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
+func (c *Compiler) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
 	f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
 		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
-			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: s.typeExpr(st, e.Obj.Type(), pos)}}})
+			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: c.typeExpr(st, e.Obj.Type(), pos)}}})
 	}
-	return s.check(st, append(files, f))
+	return c.check(st, append(files, f))
 }
 
 // drop leaves out earlier declarations that no longer check. It reports false if the errors are in the
 // user's declarations.
-func (s *Compiler) drop(c *checked, all []*declared, dropped map[*world.Decl]bool) bool {
+func (c *Compiler) drop(facts *checked, all []*declared, dropped map[*world.Decl]bool) bool {
 	some := false
-	for _, te := range c.errs {
+	for _, te := range facts.Errs {
 		for _, d := range all {
 			if d.node.Pos() <= te.Pos && te.Pos <= d.node.End() {
 				if d.user {
@@ -453,21 +453,21 @@ func (s *Compiler) drop(c *checked, all []*declared, dropped map[*world.Decl]boo
 }
 
 // defineDecls makes entities of the declarations.
-func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) error {
+func (c *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) error {
 	u.Methods = map[string]map[string]*world.Decl{}
-	scope := u.checked.pkg.Scope()
+	scope := u.checked.Pkg.Scope()
 	for _, d := range u.decls {
-		mentioned, _ := namesIn(u.checked.info, d.node)
+		mentioned, _ := namesIn(u.checked.Info, d.node)
 		fresh := *d.Decl
 		fresh.Uses = mentioned
 		if f, ok := d.node.(*ast.FuncDecl); ok {
-			fresh.TypeUses = signatureNames(u.checked.info, f)
+			fresh.TypeUses = signatureNames(u.checked.Info, f)
 		}
 		for _, name := range d.Names {
 			delete(fresh.Uses, name)
 		}
 		if d.Tok == token.FUNC && fresh.Slot == 0 {
-			fresh.Slot = s.nextSlot()
+			fresh.Slot = c.nextSlot()
 		}
 		d.Decl = &fresh
 		if d.Tok == token.TYPE {
@@ -486,7 +486,7 @@ func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 			case e.Kind == world.Func && old != nil && old.Kind == world.Func && old.Internal != "":
 				e.Internal = old.Internal // the interpreter replaces functions, and callers keep the function that they were compiled with
 			case e.Kind != world.Const:
-				e.Internal = s.World.Fresh(name)
+				e.Internal = c.World.Fresh(name)
 			}
 			if old != nil && old.Kind == world.Var {
 				u.Gone = append(u.Gone, old)
@@ -512,14 +512,14 @@ func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 				u.Methods[d.Recv] = maps.Clone(st.MethodsOf(d.Recv))
 			}
 			if u.Methods[d.Recv] == nil {
-				return &CheckError{Diags: []Diag{s.DiagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.Recv), "")}}
+				return &CheckError{Diags: []Diag{c.DiagAt(d.node.Pos(), 0, fmt.Sprintf("cannot declare a method of %s, which no cell has declared", d.Recv), "")}}
 			}
 			u.Methods[d.Recv][d.Name] = d.Decl
 		}
 	}
 	for _, from := range moves {
 		o := scope.Lookup(from.Name)
-		to := &world.Entity{Name: from.Name, Kind: world.Var, Obj: o, Cell: from.Cell, Kept: from.Kept, Internal: s.World.Fresh(from.Name)}
+		to := &world.Entity{Name: from.Name, Kind: world.Var, Obj: o, Cell: from.Cell, Kept: from.Kept, Internal: c.World.Fresh(from.Name)}
 		u.slots = append(u.slots, to)
 		u.Moves = append(u.Moves, Move{from, to})
 		u.Define = append(u.Define, to)
@@ -535,23 +535,23 @@ func (s *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 const markSlots = 1 << 10
 
 // nextSlot gives a function a slot for its marks. When all slots are taken, functions share them.
-func (s *Compiler) nextSlot() int {
-	s.slot++
-	return lower.FirstSlot + s.slot%(markSlots-lower.FirstSlot)
+func (c *Compiler) nextSlot() int {
+	c.slot++
+	return lower.FirstSlot + c.slot%(markSlots-lower.FirstSlot)
 }
 
 // typeExpr writes a type as source that is valid in any unit.
-func (s *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
+func (c *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Expr {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == world.PkgPath {
 			return ""
 		}
 		if now := st.Reloaded[p.Path()]; now != nil {
-			return s.alias(now.Path())
+			return c.alias(now.Path())
 		}
-		return s.alias(p.Path())
+		return c.alias(p.Path())
 	})
-	x, err := s.parseExpr(text)
+	x, err := c.parseExpr(text)
 	if err != nil {
 		return &ast.Ident{Name: "any", NamePos: pos}
 	}
@@ -559,12 +559,12 @@ func (s *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Ex
 }
 
 // parseExpr parses an expression that is not from a cell.
-func (s *Compiler) parseExpr(text string) (ast.Expr, error) {
-	return parser.ParseExprFrom(s.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
+func (c *Compiler) parseExpr(text string) (ast.Expr, error) {
+	return parser.ParseExprFrom(c.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 }
 
 // MadeOfOld says whether a type mentions a type of a package's earlier version.
-func (s *Compiler) MadeOfOld(st *world.Stage, t types.Type) (found bool) {
+func (c *Compiler) MadeOfOld(st *world.Stage, t types.Type) (found bool) {
 	world.WalkNamed(t, func(n *types.Named) { found = found || st.Renewed(n) != nil })
 	return found
 }

@@ -67,8 +67,8 @@ func (e *CheckError) Error() string {
 func (e *CheckError) Unwrap() error { return e.cause }
 
 // diag makes a complaint; line and col count in the cell.
-func (s *Compiler) diag(n, line, col, length int, msg, hint string) Diag {
-	text, file := s.Text(n)
+func (c *Compiler) diag(n, line, col, length int, msg, hint string) Diag {
+	text, file := c.Text(n)
 	d := Diag{Cell: n, Line: line, Col: col, Len: length, Message: msg, Hint: hint, File: file, Source: cell.Line(text, line)}
 	if file != "" {
 		d.Cell = 0
@@ -77,9 +77,9 @@ func (s *Compiler) diag(n, line, col, length int, msg, hint string) Diag {
 }
 
 // DiagAt makes a complaint about a place in the file set.
-func (s *Compiler) DiagAt(pos token.Pos, length int, msg, hint string) Diag {
-	p := s.fset.Position(pos)
-	d := s.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, length, msg, hint)
+func (c *Compiler) DiagAt(pos token.Pos, length int, msg, hint string) Diag {
+	p := c.fset.Position(pos)
+	d := c.diag(yaegi.CellOf(p.Filename), p.Line, p.Column, length, msg, hint)
 	if length == 0 {
 		d.Len = tokenLength(d.Source, d.Col)
 	}
@@ -105,10 +105,10 @@ var (
 )
 
 // complaints turns the checker's errors into diagnostics, sorted by place.
-func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
+func (c *Compiler) complaints(st *world.Stage, facts *checked) *CheckError {
 	e := &CheckError{}
 	said := map[string]bool{}
-	for _, te := range c.errs {
+	for _, te := range facts.Errs {
 		if strings.HasPrefix(te.Msg, "\t") { // continues the previous error
 			continue
 		}
@@ -116,8 +116,8 @@ func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 			continue
 		}
 		said[te.Msg] = true
-		msg, hint := s.explain(st, c, te)
-		e.Diags = append(e.Diags, s.DiagAt(te.Pos, 0, msg, hint))
+		msg, hint := c.explain(st, facts, te)
+		e.Diags = append(e.Diags, c.DiagAt(te.Pos, 0, msg, hint))
 		if len(e.Diags) == 10 {
 			break
 		}
@@ -129,9 +129,9 @@ func (s *Compiler) complaints(st *world.Stage, c *checked) *CheckError {
 }
 
 // explain rewords a message of the checker for cells and finds a suggestion.
-func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hint string) {
+func (c *Compiler) explain(st *world.Stage, facts *checked, te types.Error) (msg, hint string) {
 	msg = localPath().ReplaceAllStringFunc(te.Msg, func(path string) string {
-		if p := s.packages[strings.Trim(path, `"`)]; p != nil {
+		if p := c.packages[strings.Trim(path, `"`)]; p != nil {
 			return p.Types.Name()
 		}
 		return path
@@ -141,7 +141,7 @@ func (s *Compiler) explain(st *world.Stage, c *checked, te types.Error) (msg, hi
 	msg = strings.ReplaceAll(msg, " value in argument to "+lower.Values, " value")
 	msg = outName().ReplaceAllString(msg, "Out[$1]")
 	msg = haveWant().ReplaceAllString(msg, ": have $1, want $2")
-	return s.Advice.Suggest(st, c.facts(), te.Pos, msg)
+	return c.Advice.Suggest(st, &facts.Facts, te.Pos, msg)
 }
 
 // A CheckError says why a cell was refused before any of it ran. The session has not changed.

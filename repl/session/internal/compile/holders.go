@@ -14,17 +14,17 @@ import (
 // its name gets another type, they continue to use the old one, and a notice names them.
 
 // holders returns the holders that the statements of a unit make.
-func (s *Compiler) holders(u *Unit) (made []*world.Holder) {
-	c := u.checked
+func (c *Compiler) holders(u *Unit) (made []*world.Holder) {
+	facts := u.checked
 	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
 		holds := map[string]types.Type{}
 		for _, v := range values {
-			c.held(v, holds)
+			facts.held(v, holds)
 		}
-		line := s.fset.Position(at.Pos()).Line
+		line := c.fset.Position(at.Pos()).Line
 		named := false
 		for _, e := range into {
-			if name := c.baseName(e); name != "" {
+			if name := facts.baseName(e); name != "" {
 				made = append(made, &world.Holder{Name: name, Cell: u.cell, Line: line, Holds: holds})
 				named = true
 			}
@@ -38,7 +38,7 @@ func (s *Compiler) holders(u *Unit) (made []*world.Holder) {
 		case *ast.FuncLit:
 			return false
 		case *ast.GoStmt:
-			add(n, true, nil, c.calledCode(n.Call)...)
+			add(n, true, nil, facts.calledCode(n.Call)...)
 			return false
 		case *ast.AssignStmt:
 			add(n, false, n.Lhs, nodes(n.Rhs)...)
@@ -52,7 +52,7 @@ func (s *Compiler) holders(u *Unit) (made []*world.Holder) {
 			add(n, false, []ast.Expr{n.Chan}, n.Value)
 		case *ast.ExprStmt:
 			if call, ok := n.X.(*ast.CallExpr); ok {
-				if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (c.baseName(sel.X) != "" || registers[types.ExprString(sel)]) {
+				if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (facts.baseName(sel.X) != "" || registers[types.ExprString(sel)]) {
 					add(n, false, []ast.Expr{sel.X}, nodes(call.Args)...)
 				}
 			}
@@ -76,13 +76,13 @@ func nodes(list []ast.Expr) (out []ast.Node) {
 }
 
 // calledCode returns the code that a go statement runs, and its arguments.
-func (c *checked) calledCode(call *ast.CallExpr) []ast.Node {
+func (ch *checked) calledCode(call *ast.CallExpr) []ast.Node {
 	return append(nodes(call.Args), call.Fun)
 }
 
 // baseName returns the session's variable at the root of an expression, or "" if it is not one of the
 // session's.
-func (c *checked) baseName(e ast.Expr) string {
+func (ch *checked) baseName(e ast.Expr) string {
 	for {
 		switch x := ast.Unparen(e).(type) {
 		case *ast.SelectorExpr:
@@ -92,9 +92,9 @@ func (c *checked) baseName(e ast.Expr) string {
 		case *ast.StarExpr:
 			e = x.X
 		case *ast.Ident:
-			o := c.info.Uses[x]
+			o := ch.Info.Uses[x]
 			if o == nil {
-				o = c.info.Defs[x]
+				o = ch.Info.Defs[x]
 			}
 			if v, ok := o.(*types.Var); ok && !v.IsField() && x.Name != "_" && !strings.HasPrefix(x.Name, "__") {
 				return x.Name
@@ -108,12 +108,12 @@ func (c *checked) baseName(e ast.Expr) string {
 
 // held notes the session's names that a value may continue to use: those in function literals that are not
 // called at once, the variables that it points to, and functions that are not called.
-func (c *checked) held(root ast.Node, into map[string]types.Type) {
+func (ch *checked) held(root ast.Node, into map[string]types.Type) {
 	called := map[ast.Node]bool{}
 	all := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				c.hold(id, into)
+				ch.hold(id, into)
 			}
 			return true
 		})
@@ -122,7 +122,7 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			called[ast.Unparen(n.Fun)] = true
-			if c.info.Types[n.Fun].IsType() || keepsFuncs(c.info.Types[n].Type) {
+			if ch.Info.Types[n.Fun].IsType() || keepsFuncs(ch.Info.Types[n].Type) {
 				return true
 			}
 			for _, a := range n.Args { // a call that returns at most a number keeps nothing
@@ -134,29 +134,29 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 			}
 			return false
 		case *ast.UnaryExpr:
-			if name := c.baseName(n.X); n.Op == token.AND && name != "" {
+			if name := ch.baseName(n.X); n.Op == token.AND && name != "" {
 				ast.Inspect(n.X, func(x ast.Node) bool {
 					if id, ok := x.(*ast.Ident); ok && id.Name == name {
-						c.hold(id, into)
+						ch.hold(id, into)
 					}
 					return true
 				})
 			}
 		case *ast.SelectorExpr:
-			if sel := c.info.Selections[n]; sel != nil && sel.Kind() != types.FieldVal && !called[n] {
-				c.hold(n.Sel, into)
+			if sel := ch.Info.Selections[n]; sel != nil && sel.Kind() != types.FieldVal && !called[n] {
+				ch.hold(n.Sel, into)
 			}
 		case *ast.Ident:
-			if _, ok := c.info.Uses[n].(*types.Func); ok && !called[n] {
-				c.hold(n, into)
+			if _, ok := ch.Info.Uses[n].(*types.Func); ok && !called[n] {
+				ch.hold(n, into)
 			}
 		}
 		return true
 	})
 	if f, ok := root.(ast.Expr); ok { // of a go statement
-		if _, isFunc := c.info.Types[f].Type.(*types.Signature); isFunc {
+		if _, isFunc := ch.Info.Types[f].Type.(*types.Signature); isFunc {
 			if id, ok := ast.Unparen(f).(*ast.Ident); ok {
-				c.hold(id, into)
+				ch.hold(id, into)
 			}
 		}
 	}
@@ -166,8 +166,8 @@ func (c *checked) held(root ast.Node, into map[string]types.Type) {
 func HeldType(t types.Object) string { return "type " + t.Name() }
 
 // hold notes the name of an identifier, if the session declares it.
-func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
-	o := c.info.Uses[id]
+func (ch *checked) hold(id *ast.Ident, into map[string]types.Type) {
+	o := ch.Info.Uses[id]
 	if o == nil || o.Pkg() == nil || o.Pkg().Path() != world.PkgPath {
 		return
 	}
@@ -178,7 +178,7 @@ func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 		}
 	}
 	switch _, isType := o.(*types.TypeName); {
-	case !topLevel(o) && !c.atTop(o):
+	case !topLevel(o) && !ch.atTop(o):
 	case isType:
 		into[HeldType(o)] = o.Type()
 	default:
@@ -187,12 +187,12 @@ func (c *checked) hold(id *ast.Ident, into map[string]types.Type) {
 }
 
 // atTop says whether a statement at the top of the cell declares an object.
-func (c *checked) atTop(o types.Object) bool {
+func (ch *checked) atTop(o types.Object) bool {
 	depth := 0
-	for scope := o.Parent(); scope != nil && scope != c.pkg.Scope(); scope = scope.Parent() {
+	for scope := o.Parent(); scope != nil && scope != ch.Pkg.Scope(); scope = scope.Parent() {
 		depth++ // the scopes of the function and of the file
 	}
-	return o.Pkg() == c.pkg && depth == 2
+	return o.Pkg() == ch.Pkg && depth == 2
 }
 
 // keepsFuncs says whether a value of a type may hold on to functions.

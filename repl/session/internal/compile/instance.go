@@ -59,7 +59,7 @@ func (v *env) stageOf(pkg *types.Package) *world.Stage {
 	if pkg == nil || pkg.Path() == v.st.Path {
 		return v.st
 	}
-	if p := v.s.packages[pkg.Path()]; p != nil {
+	if p := v.compiler.packages[pkg.Path()]; p != nil {
 		return p.World.Stage()
 	}
 	return v.cells
@@ -72,7 +72,7 @@ func (v *env) generic(o types.Object) (*world.Decl, *sourcePackage, error) {
 		if why := generic.Without[o.Pkg().Path()+"."+o.Name()]; why != "" {
 			return nil, nil, fmt.Errorf("%s.%s is not available in cells: %s", o.Pkg().Name(), o.Name(), why)
 		}
-		p, err := v.s.sources.load(o.Pkg().Path())
+		p, err := v.compiler.sources.load(o.Pkg().Path())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -91,13 +91,13 @@ func (v *env) generic(o types.Object) (*world.Decl, *sourcePackage, error) {
 // source parses a declaration, with positions of the cell that it comes from.
 func (v *env) source(d *world.Decl, p *sourcePackage) (ast.Decl, error) {
 	if p != nil {
-		f, err := parser.ParseFile(v.s.fset, yaegi.FileName(0), "package "+world.PkgPath+";"+d.Src+"\n", parser.SkipObjectResolution)
+		f, err := parser.ParseFile(v.compiler.fset, yaegi.FileName(0), "package "+world.PkgPath+";"+d.Src+"\n", parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
 		return f.Decls[0], nil
 	}
-	f, err := v.s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
+	f, err := v.compiler.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func bind(params []*ast.Ident, args []types.Type) (objs []types.Object) {
 // imports returns the packages that the file of a declaration imports.
 func (v *env) imports(d *world.Decl) (objs []types.Object) {
 	for name, path := range d.Imports {
-		if p, err := v.s.importer.Import(path); err == nil {
+		if p, err := v.compiler.importer.Import(path); err == nil {
 			objs = append(objs, types.NewPkgName(token.NoPos, nil, name, p))
 		}
 	}
@@ -160,28 +160,28 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, 
 	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.Name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
 	var c *checked
 	if p != nil {
-		c = v.s.checkSource(p, file, objs)
+		c = v.compiler.checkSource(p, file, objs)
 	} else {
-		c = v.s.check(st, []*ast.File{file}, objs...)
+		c = v.compiler.check(st, []*ast.File{file}, objs...)
 	}
 	c.allowVain()
-	if len(c.errs) > 0 {
-		return v.s.complaints(st, c)
+	if len(c.Errs) > 0 {
+		return v.compiler.complaints(st, c)
 	}
-	if err := v.s.Library.Open(c.info); err != nil {
+	if err := v.compiler.Library.Open(c.Info); err != nil {
 		return err
 	}
 	for o, n := range c.names {
 		v.vars[o] = n
 	}
-	v.vars[c.info.Defs[f.Name]] = f.Name.Name
-	return v.lowerFunc(lower.New(v, c.info), c.info, f, key, f.Name.Name, display, slot)
+	v.vars[c.Info.Defs[f.Name]] = f.Name.Name
+	return v.lowerFunc(lower.New(v, c.Info), c.Info, f, key, f.Name.Name, display, slot)
 }
 
 // allowVain drops complaints about cases and assertions that can never succeed: they are valid in code
 // with type parameters.
-func (c *checked) allowVain() {
-	c.errs = slices.DeleteFunc(c.errs, func(e types.Error) bool {
+func (ch *checked) allowVain() {
+	ch.Errs = slices.DeleteFunc(ch.Errs, func(e types.Error) bool {
 		for _, prefix := range []string{"impossible type ", "duplicate case ", "duplicate key ", "\t"} {
 			if strings.HasPrefix(e.Msg, prefix) {
 				return true
@@ -268,7 +268,7 @@ func (v *env) genericMethods(o types.Object) (list []*world.Decl, p *sourcePacka
 		return nil, nil, nil // declared inside of a function
 	}
 	if o.Pkg() != nil && !lower.Interpreted(o.Pkg()) {
-		p, err = v.s.sources.load(o.Pkg().Path())
+		p, err = v.compiler.sources.load(o.Pkg().Path())
 		if err != nil {
 			return nil, nil, err
 		}

@@ -17,22 +17,22 @@ var valuesFunc = types.NewFunc(token.NoPos, nil, lower.Values, types.NewSignatur
 // parseStatements parses statements as the body of a function. Line and col are the place of the text in
 // the cell. The last statement may be a list of expressions, `a, b`, which is not Go: it becomes a call of
 // valuesFunc.
-func (s *Compiler) parseStatements(n, line, col int, text string) (*ast.File, error) {
+func (c *Compiler) parseStatements(n, line, col int, text string) (*ast.File, error) {
 	items := listItems(text)
 	if items == nil {
-		return s.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text, "\n}")
+		return c.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text, "\n}")
 	}
-	file, err := s.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text[:items[0].From], "\n}")
+	file, err := c.parse(n, line, col, "package "+world.PkgPath+";func cell(){", text[:items[0].From], "\n}")
 	if err != nil {
 		return nil, err
 	}
 	var values []ast.Expr
 	for _, item := range items {
-		l, c := cell.LineCol(text, item.From)
+		l, column := cell.LineCol(text, item.From)
 		if l == 1 {
-			c += col - 1
+			column += col - 1
 		}
-		f, err := s.parse(n, line+l-1, c, "package "+world.PkgPath+";var _ =", item.Text(text), "\n")
+		f, err := c.parse(n, line+l-1, column, "package "+world.PkgPath+";var _ =", item.Text(text), "\n")
 		if err != nil {
 			return nil, err
 		}

@@ -36,8 +36,8 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks 
 // Loop compiles statements alone that run often, for %timeit and %bench. With asks, the loop asks before
 // each run whether to continue. N is the negative number that stands for the text. Value is the variable
 // for the value of the expression at the end of the statements, or nil.
-func (s *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.Entity, err error) {
-	file, err := s.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
+func (c *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.Entity, err error) {
+	file, err := c.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,30 +45,30 @@ func (s *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.E
 	if !ok || len(file.Decls) != 1 {
 		return nil, nil, errors.New("only statements can be compiled on their own")
 	}
-	st := s.World.Stage()
+	st := c.World.Stage()
 	u = &Unit{cell: n, pos: file.Package, Runs: true}
 	list := cell.Body.List
-	u.Outs = s.OutRefs(list)
+	u.Outs = c.OutRefs(list)
 	var extra []types.Object
 	for _, o := range u.Outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
 	}
-	c := s.check(st, []*ast.File{file}, extra...)
-	c.dropUnused(list)
-	if len(c.errs) > 0 {
-		return nil, nil, s.complaints(st, c)
+	facts := c.check(st, []*ast.File{file}, extra...)
+	facts.dropUnused(list)
+	if len(facts.Errs) > 0 {
+		return nil, nil, c.complaints(st, facts)
 	}
-	u.checked, u.body = c, list
+	u.checked, u.body = facts, list
 	var result ast.Expr
 	if n := len(list); n > 0 {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok {
-			if ts := lower.Results(c.info.Types[es.X].Type); len(ts) == 1 && !isPrinting(c, es.X) {
+			if ts := lower.Results(facts.Info.Types[es.X].Type); len(ts) == 1 && !isPrinting(facts, es.X) {
 				result = es.X
-				value = &world.Entity{Name: "__value", Internal: s.World.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), c.pkg, "__value", ts[0])}
+				value = &world.Entity{Name: "__value", Internal: c.World.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), facts.Pkg, "__value", ts[0])}
 				u.slots = append(u.slots, value)
 			}
 		}
 	}
 	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, asks, value) }
-	return u, value, s.Build(st, u)
+	return u, value, c.Build(st, u)
 }

@@ -28,7 +28,7 @@ type Outs interface {
 
 // OutRefs replaces Out[n], and `_` where a value is needed, by the variables of the results, and returns
 // these results.
-func (s *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
+func (c *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 	variable := func(o *Out, pos token.Pos) *ast.Ident {
 		if !slices.Contains(mentioned, o) {
 			mentioned = append(mentioned, o)
@@ -44,14 +44,14 @@ func (s *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 				}
 			}
 			if id, ok := n.(*ast.Ident); ok && id.Name == "_" && !blanks[id] {
-				if o := s.Outs.Last(); o != nil {
+				if o := c.Outs.Last(); o != nil {
 					id.Name = variable(o, id.NamePos).Name
 				}
 			}
 			return true
 		})
 	}
-	if s.World.Names["Out"] != nil {
+	if c.World.Names["Out"] != nil {
 		return mentioned
 	}
 	for _, stmt := range list {
@@ -69,7 +69,7 @@ func (s *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 			if err != nil {
 				return nil
 			}
-			if o := s.Outs.Out(n); o != nil {
+			if o := c.Outs.Out(n); o != nil {
 				return variable(o, id.NamePos)
 			}
 			return nil

@@ -12,8 +12,8 @@ import (
 
 // Prelude compiles the declarations of ctx and of the variables that lowered code shares with package rt.
 // The interpreter must have package rt.
-func (s *Compiler) Prelude() (*yaegi.Program, error) {
-	if err := s.know("context"); err != nil {
+func (c *Compiler) Prelude() (*yaegi.Program, error) {
+	if err := c.know("context"); err != nil {
 		return nil, err
 	}
 	const text = `package mcs
@@ -24,23 +24,23 @@ var ctx p__context.Context
 var %[1]s, %[2]s, %[4]s int
 func init() { __rt.Var("%[3]s", &%[3]s); __rt.Var("ctx", &ctx); __rt.Var("%[1]s", &%[1]s); __rt.Var("%[2]s", &%[2]s); __rt.Var("%[4]s", &%[4]s) }
 `
-	s.slots[lower.CellSlot], s.slots[lower.LiteralSlot], s.slots[lower.EngineSlot] = true, true, true
-	file, err := s.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot), lower.StopVar, lower.MarkVar(lower.EngineSlot)), "")
+	c.slots[lower.CellSlot], c.slots[lower.LiteralSlot], c.slots[lower.EngineSlot] = true, true, true
+	file, err := c.parse(0, 1, 1, "", fmt.Sprintf(text, lower.MarkVar(lower.CellSlot), lower.MarkVar(lower.LiteralSlot), lower.StopVar, lower.MarkVar(lower.EngineSlot)), "")
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Interp.Compile(file)
+	p, err := c.Interp.Compile(file)
 	if err != nil {
 		return nil, err
 	}
-	s.alias("context")
-	s.imported["context"] = true
-	pkg, err := s.importer.Import("context")
+	c.alias("context")
+	c.imported["context"] = true
+	pkg, err := c.importer.Import("context")
 	if err != nil {
 		return nil, err
 	}
 	t := pkg.Scope().Lookup("Context").Type()
-	s.World.Version["ctx"] = 1
-	s.World.Names["ctx"] = &world.Entity{Name: "ctx", Internal: "ctx", Kind: world.Var, Obj: types.NewVar(token.NoPos, types.NewPackage(world.PkgPath, world.PkgPath), "ctx", t), Kept: true}
+	c.World.Version["ctx"] = 1
+	c.World.Names["ctx"] = &world.Entity{Name: "ctx", Internal: "ctx", Kind: world.Var, Obj: types.NewVar(token.NoPos, types.NewPackage(world.PkgPath, world.PkgPath), "ctx", t), Kept: true}
 	return p, nil
 }

@@ -14,14 +14,14 @@ type GivenUp struct{}
 
 // Prepare checks and builds pieces, up to the first command after which the rest may have to be checked
 // again.
-func (s *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*Unit, error) {
+func (c *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell.Piece) ([][]*Unit, error) {
 	stage := func() *world.Stage {
-		st := s.World.Stage()
+		st := c.World.Stage()
 		st.Ctx = ctx
 		return st
 	}
 	st := stage()
-	units, err := s.Check(st, n, src, pieces)
+	units, err := c.Check(st, n, src, pieces)
 	if err != nil {
 		// A command before this piece might have declared the missing name.
 		i := lastCommand(pieces[:len(units)])
@@ -29,13 +29,13 @@ func (s *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell
 			return nil, err
 		}
 		st = stage()
-		if units, err = s.Check(st, n, src, pieces[:i+1]); err != nil {
+		if units, err = c.Check(st, n, src, pieces[:i+1]); err != nil {
 			return nil, err
 		}
 	}
 	for _, u := range units {
 		for _, part := range u {
-			if err := s.Build(st, part); err != nil {
+			if err := c.Build(st, part); err != nil {
 				return nil, err
 			}
 		}
@@ -54,7 +54,7 @@ func lastCommand(pieces []cell.Piece) int {
 
 // Check checks pieces in order; each piece sees the declarations of the pieces before it. On an error it
 // returns the units of the pieces before the wrong one, and the wrong one.
-func (s *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*Unit, err error) {
+func (c *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece) (units [][]*Unit, err error) {
 	lastGo := -1
 	for i, p := range pieces {
 		if p.Kind != cell.Command {
@@ -63,7 +63,7 @@ func (s *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece
 	}
 	for i, p := range pieces {
 		last := i == lastGo && i == len(pieces)-1
-		list, err := s.checkPiece(st, n, src, p, last)
+		list, err := c.checkPiece(st, n, src, p, last)
 		units = append(units, list)
 		if err != nil {
 			return units, err
@@ -72,18 +72,18 @@ func (s *Compiler) Check(st *world.Stage, n int, src string, pieces []cell.Piece
 	return units, nil
 }
 
-func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
+func (c *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
 	var u *Unit
 	var err error
 	switch p.Kind {
 	case cell.Command:
 		return []*Unit{{Piece: p, cell: n, Command: strings.TrimSpace(p.Text(src))}}, nil
 	case cell.Import:
-		return s.CheckImport(st, n, src, p)
+		return c.CheckImport(st, n, src, p)
 	case cell.Declaration:
-		u, err = s.checkDeclarations(st, n, src, p)
+		u, err = c.checkDeclarations(st, n, src, p)
 	default:
-		return s.checkStatements(st, n, src, p, last)
+		return c.checkStatements(st, n, src, p, last)
 	}
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Compiler) checkPiece(st *world.Stage, n int, src string, p cell.Piece, 
 
 // isPrinting says whether an expression is a call of one of fmt's print functions, whose results are not
 // shown.
-func isPrinting(c *checked, e ast.Expr) bool {
+func isPrinting(facts *checked, e ast.Expr) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
 		return false
@@ -102,16 +102,16 @@ func isPrinting(c *checked, e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	o := c.info.Uses[sel.Sel]
+	o := facts.Info.Uses[sel.Sel]
 	return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && strings.Contains(o.Name(), "rint") && !strings.HasPrefix(o.Name(), "S")
 }
 
 // Split splits a cell into pieces.
-func (s *Compiler) Split(n int, src string) ([]cell.Piece, error) {
+func (c *Compiler) Split(n int, src string) ([]cell.Piece, error) {
 	tokens := cell.Scan(src)
 	if f, ok := cell.CheckTokens(src, tokens); !ok && f.Missing == "*/" { // a comment belongs to no piece
 		line, col := cell.LineCol(src, f.At)
-		return nil, &CheckError{Diags: []Diag{s.diag(n, line, col, 2, f.Message, "")}}
+		return nil, &CheckError{Diags: []Diag{c.diag(n, line, col, 2, f.Message, "")}}
 	}
 	return cell.Join(cell.SplitTokens(src, tokens)), nil
 }

@@ -20,19 +20,19 @@ import (
 var compilePlace = lazy.Regexp(`\b(\d+)/cell:(\d+):(\d+): `)
 
 // unrunnable refuses a unit that only the interpreter does not compile.
-func (s *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
-	place := s.failingPlace(u, cause)
+func (c *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
+	place := c.failingPlace(u, cause)
 	if place == nil {
-		place = s.failingStatement(file)
+		place = c.failingStatement(file)
 	}
 	what, pos := "this code", u.pos
 	if place != nil {
-		if what = describeNode(u.checked.info, innermost(u.checked.files, place.Pos(), s.fset)); what == "" {
+		if what = describeNode(u.checked.Info, innermost(u.checked.Files, place.Pos(), c.fset)); what == "" {
 			what = "this code"
 		}
 		pos = place.Pos()
 	}
-	return &CheckError{Diags: []Diag{s.DiagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
+	return &CheckError{Diags: []Diag{c.DiagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
 }
 
 // A spot is a place without length.
@@ -42,7 +42,7 @@ func (p spot) Pos() token.Pos { return token.Pos(p) }
 func (p spot) End() token.Pos { return token.Pos(p) }
 
 // failingPlace returns the place in the interpreter's message, or nil.
-func (s *Compiler) failingPlace(u *Unit, cause error) ast.Node {
+func (c *Compiler) failingPlace(u *Unit, cause error) ast.Node {
 	m := compilePlace().FindStringSubmatch(cause.Error())
 	if m == nil {
 		return nil
@@ -50,13 +50,13 @@ func (s *Compiler) failingPlace(u *Unit, cause error) ast.Node {
 	n, _ := strconv.Atoi(m[1])
 	line, _ := strconv.Atoi(m[2])
 	col, _ := strconv.Atoi(m[3])
-	for _, file := range u.checked.files {
+	for _, file := range u.checked.Files {
 		var found ast.Node
 		ast.Inspect(file, func(node ast.Node) bool {
 			if node == nil || found != nil {
 				return false
 			}
-			p := s.fset.Position(node.Pos())
+			p := c.fset.Position(node.Pos())
 			if yaegi.CellOf(p.Filename) == n && p.Line == line && p.Column == col {
 				found = spot(node.Pos())
 			}
@@ -72,7 +72,7 @@ func (s *Compiler) failingPlace(u *Unit, cause error) ast.Node {
 // failingStatement finds the statement that the interpreter does not compile, by compiling less: each
 // function alone, with the bodies of all others left out, then fewer and fewer statements of the one that
 // fails. It is for programs only: in a session the attempts would replace the session's functions.
-func (s *Compiler) failingStatement(file *ast.File) ast.Node {
+func (c *Compiler) failingStatement(file *ast.File) ast.Node {
 	fails := func(f *ast.FuncDecl, n int) bool { // with the first n statements of f
 		try := &ast.File{Package: file.Package, Name: file.Name}
 		for _, d := range file.Decls {
@@ -86,16 +86,16 @@ func (s *Compiler) failingStatement(file *ast.File) ast.Node {
 			if o == f {
 				part.Body.List = f.Body.List[:n]
 			}
-			if o == f || s.Once {
+			if o == f || c.Once {
 				try.Decls = append(try.Decls, &part)
 			}
 		}
-		_, err := s.Interp.Compile(try)
+		_, err := c.Interp.Compile(try)
 		return err != nil
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Body == nil || !s.Once && f.Name.Name != "cell" || !fails(f, len(f.Body.List)) {
+		if !ok || f.Body == nil || !c.Once && f.Name.Name != "cell" || !fails(f, len(f.Body.List)) {
 			continue
 		}
 		if n := sort.Search(len(f.Body.List), func(n int) bool { return fails(f, n+1) }); n < len(f.Body.List) {
@@ -176,15 +176,15 @@ func describeNode(info *types.Info, n ast.Node) string {
 }
 
 // NotRun refuses a unit that was compiled, but that the interpreter rejects before any of it runs.
-func (s *Compiler) NotRun(u *Unit, cause error) error {
-	return &CheckError{Diags: []Diag{s.diag(u.cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
+func (c *Compiler) NotRun(u *Unit, cause error) error {
+	return &CheckError{Diags: []Diag{c.diag(u.cell, 1, 1, 1, "this code is right, but cells cannot run it", "")}, cause: cause}
 }
 
 // Refusal is the complaint about a construct that cannot be lowered.
-func (s *Compiler) Refusal(err error) error {
+func (c *Compiler) Refusal(err error) error {
 	var le *lower.Error
 	if errors.As(err, &le) {
-		return &CheckError{Diags: []Diag{s.DiagAt(le.Pos, 0, le.Msg, "")}}
+		return &CheckError{Diags: []Diag{c.DiagAt(le.Pos, 0, le.Msg, "")}}
 	}
 	return err
 }

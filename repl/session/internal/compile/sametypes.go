@@ -14,7 +14,7 @@ import (
 // type.
 
 // findSameTypes notes the user's functions and methods whose type is the same as before.
-func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
+func (c *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 	declares := declaredTypes(user)
 	before := map[*declared]*world.Decl{}
 	for _, d := range user {
@@ -35,12 +35,12 @@ func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 			continue
 		}
 		if d.Recv != "" {
-			f = s.asFunction(st, d.Decl, f)
+			f = c.asFunction(st, d.Decl, f)
 		}
 		if f == nil || before[d] == nil {
 			continue
 		}
-		was := s.oldHead(st, before[d])
+		was := c.oldHead(st, before[d])
 		if was == nil {
 			continue
 		}
@@ -49,9 +49,9 @@ func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 		names[d] = [2]string{f.Name.Name, was.Name.Name}
 		file.Decls = append(file.Decls, &head, was)
 	}
-	c := s.check(st, []*ast.File{file})
+	facts := c.check(st, []*ast.File{file})
 	for d, name := range names {
-		now, was := c.pkg.Scope().Lookup(name[0]), c.pkg.Scope().Lookup(name[1])
+		now, was := facts.Pkg.Scope().Lookup(name[0]), facts.Pkg.Scope().Lookup(name[1])
 		if e := st.Lookup(name[0]); d.Recv == "" {
 			was = e.Obj
 		}
@@ -61,14 +61,14 @@ func (s *Compiler) findSameTypes(st *world.Stage, user []*declared) {
 
 // oldHead returns an earlier declaration of a function or method, as a function without a body, under
 // another name.
-func (s *Compiler) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
-	file, err := s.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
+func (c *Compiler) oldHead(st *world.Stage, d *world.Decl) *ast.FuncDecl {
+	file, err := c.parse(d.Cell, d.Line, d.Col, "package "+world.PkgPath+";", d.Src, "\n")
 	if err != nil {
 		return nil
 	}
 	f := file.Decls[0].(*ast.FuncDecl)
 	if d.Recv != "" {
-		if f = s.asFunction(st, d, f); f == nil {
+		if f = c.asFunction(st, d, f); f == nil {
 			return nil
 		}
 	}
@@ -88,7 +88,7 @@ func declaredTypes(list []*declared) map[string]bool {
 }
 
 // placeMethod makes the checker see a method as a function if its type is not declared with it.
-func (s *Compiler) placeMethod(st *world.Stage, d *declared, types map[string]bool) {
+func (c *Compiler) placeMethod(st *world.Stage, d *declared, types map[string]bool) {
 	if d.method != nil {
 		d.node, d.method = d.method, nil
 	}
@@ -96,16 +96,16 @@ func (s *Compiler) placeMethod(st *world.Stage, d *declared, types map[string]bo
 		return
 	}
 	method := d.node.(*ast.FuncDecl)
-	if f := s.asFunction(st, d.Decl, method); f != nil {
+	if f := c.asFunction(st, d.Decl, method); f != nil {
 		d.method, d.node = method, f
 	}
 }
 
 // asFunction writes a method as a function whose first parameter is the receiver. Its name is not possible
 // in cells. It returns nil if the method cannot be written so.
-func (s *Compiler) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDecl) *ast.FuncDecl {
+func (c *Compiler) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDecl) *ast.FuncDecl {
 	nameBlanks(method)
-	params, ok := s.typeParams(st, d, method)
+	params, ok := c.typeParams(st, d, method)
 	if !ok {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s *Compiler) asFunction(st *world.Stage, d *world.Decl, method *ast.FuncDe
 
 // typeParams declares the type parameters of a method's receiver with the constraints of its type. A
 // constraint that mentions a parameter for which the method has another name is left out.
-func (s *Compiler) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
+func (c *Compiler) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDecl) (list *ast.FieldList, ok bool) {
 	names := world.ReceiverParams(method)
 	if len(names) == 0 {
 		return nil, true
@@ -130,7 +130,7 @@ func (s *Compiler) typeParams(st *world.Stage, d *world.Decl, method *ast.FuncDe
 	if e == nil || e.Decl == nil {
 		return nil, false
 	}
-	file, err := s.parse(e.Decl.Cell, e.Decl.Line, e.Decl.Col, "package "+world.PkgPath+";", e.Decl.Src, "\n")
+	file, err := c.parse(e.Decl.Cell, e.Decl.Line, e.Decl.Col, "package "+world.PkgPath+";", e.Decl.Src, "\n")
 	if err != nil {
 		return nil, false
 	}

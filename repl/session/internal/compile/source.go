@@ -13,8 +13,8 @@ import (
 
 // sources are the packages whose generic functions come as source, not compiled.
 type sources struct {
-	s      *Compiler
-	loaded map[string]*sourcePackage
+	compiler *Compiler
+	loaded   map[string]*sourcePackage
 }
 
 // A sourcePackage is the generic part of a compiled package.
@@ -49,10 +49,10 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 			case *ast.FuncDecl:
 				if d.Recv != nil {
 					recv := world.Receiver(d)
-					p.methods[recv] = append(p.methods[recv], &world.Decl{Tok: token.FUNC, Src: src, Recv: recv, Name: d.Name.Name, Generic: true, Slot: ss.s.nextSlot()})
+					p.methods[recv] = append(p.methods[recv], &world.Decl{Tok: token.FUNC, Src: src, Recv: recv, Name: d.Name.Name, Generic: true, Slot: ss.compiler.nextSlot()})
 					continue
 				}
-				p.decls[d.Name.Name] = &world.Decl{Tok: token.FUNC, Src: src, Names: []string{d.Name.Name}, Generic: true, Slot: ss.s.nextSlot()}
+				p.decls[d.Name.Name] = &world.Decl{Tok: token.FUNC, Src: src, Names: []string{d.Name.Name}, Generic: true, Slot: ss.compiler.nextSlot()}
 			case *ast.GenDecl:
 				if d.Tok == token.TYPE {
 					name := d.Specs[0].(*ast.TypeSpec).Name.Name
@@ -61,7 +61,7 @@ func (ss *sources) load(path string) (*sourcePackage, error) {
 			}
 		}
 	}
-	conf := types.Config{Importer: ss.s.importer, Sizes: ss.s.sizes}
+	conf := types.Config{Importer: ss.compiler.importer, Sizes: ss.compiler.sizes}
 	var err error
 	if p.pkg, err = conf.Check(path, fset, files, nil); err != nil {
 		return nil, fmt.Errorf("generic source of %s: %w", path, err)
@@ -76,7 +76,7 @@ func (ss *sources) compiled(o types.Object) types.Object {
 	if p := ss.loaded[o.Pkg().Path()]; p == nil || p.pkg != o.Pkg() {
 		return o
 	}
-	pkg, err := ss.s.importer.Import(o.Pkg().Path())
+	pkg, err := ss.compiler.importer.Import(o.Pkg().Path())
 	if err != nil {
 		return o
 	}
@@ -87,10 +87,10 @@ func (ss *sources) compiled(o types.Object) types.Object {
 }
 
 // checkSource checks a declaration of a source package with its type parameters bound.
-func (s *Compiler) checkSource(p *sourcePackage, file *ast.File, bound []types.Object) *checked {
+func (c *Compiler) checkSource(p *sourcePackage, file *ast.File, bound []types.Object) *checked {
 	extra := bound
 	for _, name := range p.pkg.Scope().Names() {
 		extra = append(extra, p.pkg.Scope().Lookup(name))
 	}
-	return s.check(world.New().Stage(), []*ast.File{file}, extra...)
+	return c.check(world.New().Stage(), []*ast.File{file}, extra...)
 }

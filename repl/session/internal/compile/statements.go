@@ -18,18 +18,18 @@ import (
 
 // checkStatements checks a run of statements. The result is more than one unit if a variable is declared
 // twice, because each declaration may give it another type.
-func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
+func (c *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Piece, last bool) ([]*Unit, error) {
 	line, col := cell.LineCol(src, p.From)
-	file, err := s.parseStatements(n, line, col, p.Text(src))
+	file, err := c.parseStatements(n, line, col, p.Text(src))
 	if err != nil {
 		return nil, err
 	}
 	if len(file.Decls) != 1 {
-		off := s.fset.Position(file.Decls[0].End() - 1)
-		return nil, &CheckError{Diags: []Diag{s.diag(n, off.Line, off.Column, 1, "unexpected }", "")}}
+		off := c.fset.Position(file.Decls[0].End() - 1)
+		return nil, &CheckError{Diags: []Diag{c.diag(n, off.Line, off.Column, 1, "unexpected }", "")}}
 	}
 	cell := file.Decls[0].(*ast.FuncDecl)
-	if err := s.substituteParams(cell.Body.List); err != nil {
+	if err := c.substituteParams(cell.Body.List); err != nil {
 		return nil, err
 	}
 	var units []*Unit
@@ -38,22 +38,22 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 		list := groups[0]
 		final := last && len(groups) == 1
 		u := &Unit{Piece: p, cell: n, pos: file.Package, Runs: true}
-		if err := s.checkGroup(st, file, cell, u, list, final && !p.Quiet, final); err != nil {
+		if err := c.checkGroup(st, file, cell, u, list, final && !p.Quiet, final); err != nil {
 			return nil, err
 		}
 		groups = groups[1:]
-		if i := s.retypes(st, u, list); i >= 0 && i < len(list)-1 {
+		if i := c.retypes(st, u, list); i >= 0 && i < len(list)-1 {
 			// The statements after it use functions that know the variable's new type: check them after
 			// those functions.
 			groups = append([][]ast.Stmt{list[i+1:]}, groups...)
 			u = &Unit{Piece: p, cell: n, pos: file.Package, Runs: true}
-			if err := s.checkGroup(st, file, cell, u, list[:i+1], false, false); err != nil {
+			if err := c.checkGroup(st, file, cell, u, list[:i+1], false, false); err != nil {
 				return nil, err
 			}
 		}
 		st.Apply(&u.Change)
 		units = append(units, u)
-		d, err := s.recheckUsers(st, u)
+		d, err := c.recheckUsers(st, u)
 		if err != nil {
 			return nil, err
 		}
@@ -66,10 +66,10 @@ func (s *Compiler) checkStatements(st *world.Stage, n int, src string, p cell.Pi
 
 // retypes returns the index of the first statement that gives another type to a variable that functions of
 // the session use, or -1.
-func (s *Compiler) retypes(st *world.Stage, u *Unit, list []ast.Stmt) int {
+func (c *Compiler) retypes(st *world.Stage, u *Unit, list []ast.Stmt) int {
 	used := map[string]bool{}
 	for _, old := range u.Gone {
-		used[old.Name] = s.UsedByDecl(st, old.Name)
+		used[old.Name] = c.UsedByDecl(st, old.Name)
 	}
 	for i, stmt := range list {
 		for _, id := range topNames(stmt) {
@@ -83,17 +83,17 @@ func (s *Compiler) retypes(st *world.Stage, u *Unit, list []ast.Stmt) int {
 
 // recheckUsers declares again the functions that use a variable whose type has changed. It returns nil if
 // no function does.
-func (s *Compiler) recheckUsers(st *world.Stage, u *Unit) (*Unit, error) {
+func (c *Compiler) recheckUsers(st *world.Stage, u *Unit) (*Unit, error) {
 	var changed []string
 	for _, old := range u.Gone {
-		if s.UsedByDecl(st, old.Name) {
+		if c.UsedByDecl(st, old.Name) {
 			changed = append(changed, old.Name)
 		}
 	}
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	return s.redeclare(st, &Unit{Piece: u.Piece, cell: u.cell, pos: u.pos}, nil, changed)
+	return c.redeclare(st, &Unit{Piece: u.Piece, cell: u.cell, pos: u.pos}, nil, changed)
 }
 
 // groupStatements starts a new group before a statement all of whose variables were declared before.
@@ -152,8 +152,8 @@ func topNames(stmt ast.Stmt) (ids []*ast.Ident) {
 
 // checkGroup checks statements as the body of a function. It completes a top-level assignment that leaves
 // out a trailing error, and then checks again.
-func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *Unit, list []ast.Stmt, show, final bool) error {
-	u.Outs = s.OutRefs(list)
+func (c *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDecl, u *Unit, list []ast.Stmt, show, final bool) error {
+	u.Outs = c.OutRefs(list)
 	var extra []types.Object
 	for _, o := range u.Outs {
 		extra = append(extra, types.NewVar(token.NoPos, nil, o.Var, o.Type))
@@ -165,38 +165,38 @@ func (s *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 	var first *checked
 	for {
 		cell.Body.List = list
-		c := s.check(st, []*ast.File{file}, extra...)
+		facts := c.check(st, []*ast.File{file}, extra...)
 		if final {
-			c.dropUnused(list)
+			facts.dropUnused(list)
 		}
 		if show {
-			c.limitShown(list)
+			facts.limitShown(list)
 		}
-		if len(c.errs) == 0 {
-			u.checked, u.body = c, list
+		if len(facts.Errs) == 0 {
+			u.checked, u.body = facts, list
 			break
 		}
 		if first == nil {
-			first = c
+			first = facts
 		}
-		completed := s.completeErrors(c, u, list)
-		if completed == nil && c.mentionsAdded() { // more than an error is missing on the left
-			c = first
+		completed := c.completeErrors(facts, u, list)
+		if completed == nil && facts.mentionsAdded() { // more than an error is missing on the left
+			facts = first
 		}
 		if completed == nil {
-			c.hideAdded(u)
-			return s.complaints(st, c)
+			facts.hideAdded(u)
+			return c.complaints(st, facts)
 		}
 		list = completed
 	}
 	if n := len(list); n > 0 && show {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok && !isPrinting(u.checked, es.X) {
 			u.Shown = es.X
-			u.ShownTypes = lower.Shown(u.checked.info, es.X)
+			u.ShownTypes = lower.Shown(u.checked.Info, es.X)
 			u.Listed = listed(es.X) != nil
 		}
 	}
-	return s.declareVars(st, u)
+	return c.declareVars(st, u)
 }
 
 // checkFunc and checkValueFunc are called with an added error; see completeErrors.
@@ -209,7 +209,7 @@ var (
 
 // dropUnused removes the complaint that a trailing expression is not used: it is shown, or hidden by a
 // semicolon.
-func (c *checked) dropUnused(list []ast.Stmt) {
+func (ch *checked) dropUnused(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
 	}
@@ -217,18 +217,18 @@ func (c *checked) dropUnused(list []ast.Stmt) {
 	if !ok {
 		return
 	}
-	kept := c.errs[:0]
-	for _, e := range c.errs {
+	kept := ch.Errs[:0]
+	for _, e := range ch.Errs {
 		if !strings.HasSuffix(e.Msg, "is not used") || e.Pos < es.Pos() || e.Pos > es.End() {
 			kept = append(kept, e)
 		}
 	}
-	c.errs = kept
+	ch.Errs = kept
 }
 
 // limitShown complains about a shown constant that overflows its default type. Go itself treats the
 // constant as untyped.
-func (c *checked) limitShown(list []ast.Stmt) {
+func (ch *checked) limitShown(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
 	}
@@ -236,7 +236,7 @@ func (c *checked) limitShown(list []ast.Stmt) {
 	if !ok {
 		return
 	}
-	tv := c.info.Types[es.X]
+	tv := ch.Info.Types[es.X]
 	if tv.Value == nil || !overflows(tv.Value, types.Default(tv.Type)) {
 		return
 	}
@@ -244,7 +244,7 @@ func (c *checked) limitShown(list []ast.Stmt) {
 	if kind != "untyped" {
 		return
 	}
-	c.errs = append(c.errs, types.Error{Pos: es.X.Pos(), Msg: fmt.Sprintf("cannot use %s (%s constant %s) as %s value (overflows)",
+	ch.Errs = append(ch.Errs, types.Error{Pos: es.X.Pos(), Msg: fmt.Sprintf("cannot use %s (%s constant %s) as %s value (overflows)",
 		types.ExprString(es.X), tv.Type, tv.Value, types.Default(tv.Type))})
 }
 
@@ -265,8 +265,8 @@ func overflows(v constant.Value, t types.Type) bool {
 }
 
 // mentionsAdded says whether an error is about names that completeErrors has added.
-func (c *checked) mentionsAdded() bool {
-	for _, e := range c.errs {
+func (ch *checked) mentionsAdded() bool {
+	for _, e := range ch.Errs {
 		if strings.Contains(e.Msg, checkFunc.Name()) {
 			return true
 		}
@@ -278,9 +278,9 @@ func (c *checked) mentionsAdded() bool {
 var addedValue = lazy.Regexp(`(__val\d+) \(variable of ([^)]*)\)`)
 
 // hideAdded rewords errors to mention calls instead of the names that completeErrors has added.
-func (c *checked) hideAdded(u *Unit) {
-	for i, e := range c.errs {
-		c.errs[i].Msg = addedValue().ReplaceAllStringFunc(e.Msg, func(text string) string {
+func (ch *checked) hideAdded(u *Unit) {
+	for i, e := range ch.Errs {
+		ch.Errs[i].Msg = addedValue().ReplaceAllStringFunc(e.Msg, func(text string) string {
 			m := addedValue().FindStringSubmatch(text)
 			call := u.added[m[1]]
 			if call == nil {
@@ -298,10 +298,10 @@ func (c *checked) hideAdded(u *Unit) {
 // so that m keeps what it had where the call fails: __checkValue stops the cell unless the call was
 // interrupted and has given a value nevertheless. It returns nil if there is nothing to complete. An
 // assignment that is completed has as many places as its call has results, so that it is not completed again.
-func (s *Compiler) completeErrors(c *checked, u *Unit, list []ast.Stmt) []ast.Stmt {
+func (c *Compiler) completeErrors(facts *checked, u *Unit, list []ast.Stmt) []ast.Stmt {
 	var out []ast.Stmt
 	for _, stmt := range list {
-		if !c.leavesErrorOut(stmt) {
+		if !facts.leavesErrorOut(stmt) {
 			out = append(out, stmt)
 			continue
 		}
@@ -355,7 +355,7 @@ func (u *Unit) complete(call ast.Expr, n int, assign func(values []ast.Expr) ast
 }
 
 // leavesErrorOut says whether a statement assigns all results of a call but a trailing error.
-func (c *checked) leavesErrorOut(stmt ast.Stmt) bool {
+func (ch *checked) leavesErrorOut(stmt ast.Stmt) bool {
 	places := 0
 	var value ast.Expr
 	switch stmt := stmt.(type) {
@@ -373,7 +373,7 @@ func (c *checked) leavesErrorOut(stmt ast.Stmt) bool {
 	if value == nil {
 		return false
 	}
-	results, ok := c.info.Types[value].Type.(*types.Tuple)
+	results, ok := ch.Info.Types[value].Type.(*types.Tuple)
 	return ok && results.Len() == places+1 && world.IsError(results.At(places).Type())
 }
 
@@ -389,14 +389,14 @@ func callPos(e ast.Expr) token.Pos {
 
 // declareVars makes session variables of the variables that the statements declare at the top. A variable
 // that keeps its type stays the same variable, so closures see the new value.
-func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
-	_, kept := namesInList(u.checked.info, u.body)
-	u.Holders = s.holders(u)
+func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
+	_, kept := namesInList(u.checked.Info, u.body)
+	u.Holders = c.holders(u)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*world.Entity{}
 	for _, stmt := range u.body {
 		for _, id := range topNames(stmt) {
-			v, ok := u.checked.info.Defs[id].(*types.Var)
+			v, ok := u.checked.Info.Defs[id].(*types.Var)
 			if !ok {
 				continue
 			}
@@ -404,13 +404,13 @@ func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
 				u.vars[v] = ""
 				continue
 			}
-			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: u.cell, Obj: types.NewVar(id.Pos(), u.checked.pkg, id.Name, v.Type())}
+			e := &world.Entity{Name: id.Name, Kind: world.Var, Cell: u.cell, Obj: types.NewVar(id.Pos(), u.checked.Pkg, id.Name, v.Type())}
 			old := st.Lookup(id.Name)
 			if old != nil && old.Kind == world.Var && types.Identical(old.Obj.Type(), v.Type()) {
 				e.Internal, e.Kept = old.Internal, old.Kept
 				e.Obj = old.Obj
 			} else {
-				e.Internal = s.World.Fresh(id.Name)
+				e.Internal = c.World.Fresh(id.Name)
 				u.slots = append(u.slots, e)
 				if old != nil && old.Kind == world.Var {
 					u.Gone = append(u.Gone, old)
@@ -419,7 +419,7 @@ func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
 					u.Replaced = append(u.Replaced, old)
 				}
 			}
-			e.Kept = e.Kept || closes(u.checked.info, u.body, v)
+			e.Kept = e.Kept || closes(u.checked.Info, u.body, v)
 			u.vars[v] = e.Internal
 			defined[e.Name] = e
 			u.Define = append(u.Define, e)
@@ -433,7 +433,7 @@ func (s *Compiler) declareVars(st *world.Stage, u *Unit) error {
 		}
 	}
 	for _, old := range u.Gone {
-		if !old.Kept && !kept[old.Name] && !s.UsedByDecl(st, old.Name) {
+		if !old.Kept && !kept[old.Name] && !c.UsedByDecl(st, old.Name) {
 			u.Free = append(u.Free, old)
 		}
 	}
@@ -478,7 +478,7 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 }
 
 // UsedByDecl says whether a function of the session uses a variable.
-func (s *Compiler) UsedByDecl(st *world.Stage, name string) bool {
+func (c *Compiler) UsedByDecl(st *world.Stage, name string) bool {
 	for _, d := range st.Decls() {
 		if d.Uses[name] {
 			return true
@@ -489,8 +489,8 @@ func (s *Compiler) UsedByDecl(st *world.Stage, name string) bool {
 
 // substituteParams replaces the literal in `name := literal` by the parameter with that name (-p
 // name=value).
-func (s *Compiler) substituteParams(list []ast.Stmt) error {
-	if len(s.Params) == 0 {
+func (c *Compiler) substituteParams(list []ast.Stmt) error {
+	if len(c.Params) == 0 {
 		return nil
 	}
 	for _, stmt := range list {
@@ -516,11 +516,11 @@ func (s *Compiler) substituteParams(list []ast.Stmt) error {
 			if !ok {
 				continue
 			}
-			value, given := s.Params[id.Name]
+			value, given := c.Params[id.Name]
 			if !given {
 				continue
 			}
-			if err := s.substitute(id.Name, value, &values[i]); err != nil {
+			if err := c.substitute(id.Name, value, &values[i]); err != nil {
 				return err
 			}
 		}
@@ -528,7 +528,7 @@ func (s *Compiler) substituteParams(list []ast.Stmt) error {
 	return nil
 }
 
-func (s *Compiler) substitute(name, value string, e *ast.Expr) error {
+func (c *Compiler) substitute(name, value string, e *ast.Expr) error {
 	pos := (*e).Pos()
 	lit := *e
 	if u, ok := lit.(*ast.UnaryExpr); ok && u.Op == token.SUB {
@@ -543,7 +543,7 @@ func (s *Compiler) substitute(name, value string, e *ast.Expr) error {
 			return nil
 		}
 		if _, err := strconv.ParseBool(value); err != nil {
-			return s.badParam(pos, name, value, "a bool")
+			return c.badParam(pos, name, value, "a bool")
 		}
 		b, _ := strconv.ParseBool(value)
 		*e = &ast.Ident{Name: strconv.FormatBool(b), NamePos: pos}
@@ -556,19 +556,19 @@ func (s *Compiler) substitute(name, value string, e *ast.Expr) error {
 	case token.INT:
 		n, err := strconv.ParseInt(value, 0, 64)
 		if err != nil {
-			return s.badParam(pos, name, value, "an integer")
+			return c.badParam(pos, name, value, "an integer")
 		}
 		text = strconv.FormatInt(n, 10)
 	case token.FLOAT:
 		f, err := strconv.ParseFloat(value, 64)
 		if err != nil || f != f || f > 1e308 || f < -1e308 {
-			return s.badParam(pos, name, value, "a number")
+			return c.badParam(pos, name, value, "a number")
 		}
 		text = strconv.FormatFloat(f, 'e', -1, 64)
 	case token.STRING:
 		text = strconv.Quote(value)
 	default:
-		return s.badParam(pos, name, value, "a parameter")
+		return c.badParam(pos, name, value, "a parameter")
 	}
 	if neg, ok := strings.CutPrefix(text, "-"); ok {
 		*e = &ast.UnaryExpr{OpPos: pos, Op: token.SUB, X: &ast.BasicLit{Kind: tok, Value: neg, ValuePos: pos}}
@@ -578,6 +578,6 @@ func (s *Compiler) substitute(name, value string, e *ast.Expr) error {
 	return nil
 }
 
-func (s *Compiler) badParam(pos token.Pos, name, value, want string) error {
-	return &CheckError{Diags: []Diag{s.DiagAt(pos, 0, fmt.Sprintf("-p %s=%s: got %q, want %s as in the cell", name, value, value, want), "")}}
+func (c *Compiler) badParam(pos token.Pos, name, value, want string) error {
+	return &CheckError{Diags: []Diag{c.DiagAt(pos, 0, fmt.Sprintf("-p %s=%s: got %q, want %s as in the cell", name, value, value, want), "")}}
 }

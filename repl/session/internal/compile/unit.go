@@ -118,7 +118,7 @@ func (u *Unit) Mentions(is func(*types.Func) bool) bool {
 	if u.checked == nil {
 		return false
 	}
-	for _, o := range u.checked.info.Uses {
+	for _, o := range u.checked.Info.Uses {
 		if f, ok := o.(*types.Func); ok && is(f) {
 			return true
 		}

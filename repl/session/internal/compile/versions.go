@@ -35,12 +35,12 @@ type version struct {
 
 // version makes a new version of the function that has this key and this name in the interpreter.
 func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.Version, error) {
-	if v.s.Once {
+	if v.compiler.Once {
 		return lower.Version{}, nil
 	}
 	sig := asFunction(f.Signature())
-	n := &version{name: name, stale: v.s.World.Fresh("·stale")}
-	for _, old := range v.s.lineages[key] {
+	n := &version{name: name, stale: v.compiler.World.Fresh("·stale")}
+	for _, old := range v.compiler.lineages[key] {
 		if SameShape(old.sig, sig) {
 			n.before = append(n.before, old)
 		}
@@ -53,7 +53,7 @@ func (v *env) version(l *lower.Lowerer, key, name string, f *types.Func) (lower.
 		if err != nil {
 			return lower.Version{}, err
 		}
-		n.of, n.first, n.typ = &lineage{key: key, sig: sig, newest: v.s.World.Fresh("·newest")}, true, typ
+		n.of, n.first, n.typ = &lineage{key: key, sig: sig, newest: v.compiler.World.Fresh("·newest")}, true, typ
 	}
 	v.versions = append(v.versions, n)
 	return lower.Version{Stale: n.stale, Newest: n.of.newest}, nil
@@ -97,7 +97,7 @@ func (v *env) declareVersions() (vars []ast.Decl, tell []ast.Stmt) {
 func (v *env) keepVersions() {
 	for _, n := range v.versions {
 		if n.of.stale = n.stale; n.first {
-			v.s.lineages[n.of.key] = append(v.s.lineages[n.of.key], n.of)
+			v.compiler.lineages[n.of.key] = append(v.compiler.lineages[n.of.key], n.of)
 		}
 	}
 }

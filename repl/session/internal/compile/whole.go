@@ -17,45 +17,45 @@ import (
 // Package checks a package of the user's and makes the unit that runs its declarations and initial values.
 // Deps are those of the user's packages that it imports, by import path. Cells can import the package from
 // then on.
-func (s *Compiler) Package(p *Package, files []File, deps map[string]*Package) (*Unit, error) {
+func (c *Compiler) Package(p *Package, files []File, deps map[string]*Package) (*Unit, error) {
 	p.World = world.New()
 	p.World.Path, p.World.Name = p.Path, files[0].Syntax.Name.Name
 	for _, f := range files {
 		if err := refuseDirectives(f.Syntax); err != nil {
-			return nil, s.Refusal(err)
+			return nil, c.Refusal(err)
 		}
 	}
-	w := &whole{s: s, st: p.World.Stage(), files: files, deps: deps}
+	w := &whole{compiler: c, st: p.World.Stage(), files: files, deps: deps}
 	u, _, err := w.check()
 	if err != nil {
 		return nil, err
 	}
-	p.Types = u.checked.pkg
+	p.Types = u.checked.Pkg
 	p.World.Commit(&u.Change)
 	for _, e := range u.Define {
 		if e.Internal != "" && e.Kind != world.Type {
-			s.names[e.Obj] = e.Internal
+			c.names[e.Obj] = e.Internal
 		}
 	}
 	u.Own, u.st = p, p.World.Stage()
 	u.Change = world.Change{}
 	u.Runs = len(u.body) > 0
-	s.packages[p.Path] = p
+	c.packages[p.Path] = p
 	return u, nil
 }
 
 // Program checks a program and makes the unit that runs it: its initial values, then main.
-func (s *Compiler) Program(files []File, deps map[string]*Package) (*Unit, error) {
-	w := &whole{s: s, st: s.World.Stage(), files: files, deps: deps}
+func (c *Compiler) Program(files []File, deps map[string]*Package) (*Unit, error) {
+	w := &whole{compiler: c, st: c.World.Stage(), files: files, deps: deps}
 	u, main, err := w.check()
 	if err != nil {
 		return nil, err
 	}
 	if main == nil {
-		return nil, s.Refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
+		return nil, c.Refusal(&lower.Error{Pos: u.pos, Msg: "function main is undeclared in the main package"})
 	}
 	w.call(u, main)
-	s.World.Commit(&u.Change)
+	c.World.Commit(&u.Change)
 	u.Change = world.Change{}
 	return u, nil
 }
@@ -76,10 +76,10 @@ func refuseDirectives(f *ast.File) error {
 
 // A whole is a package that is checked from complete files: a program, or a package of the user's.
 type whole struct {
-	s     *Compiler
-	st    *world.Stage
-	files []File
-	deps  map[string]*Package
+	compiler *Compiler
+	st       *world.Stage
+	files    []File
+	deps     map[string]*Package
 }
 
 // A File is a source file of a package or program. Its number is used like a cell's.
@@ -92,28 +92,28 @@ type File struct {
 // check checks the package as the compiler would, and makes a unit of it. The unit's statements initialise
 // the variables in Go's order and call the init functions. Main is the object of func main.
 func (w *whole) check() (u *Unit, main types.Object, err error) {
-	s := w.s
-	c := &checked{pkg: types.NewPackage(w.st.Path, w.files[0].Syntax.Name.Name), info: newInfo(), names: map[types.Object]string{}}
+	c := w.compiler
+	facts := newChecked(types.NewPackage(w.st.Path, w.files[0].Syntax.Name.Name), nil)
 	for _, f := range w.files {
-		c.files = append(c.files, f.Syntax)
+		facts.Files = append(facts.Files, f.Syntax)
 	}
-	conf := types.Config{Importer: relativeImporter{s.importer, w.deps}, Sizes: s.sizes, Error: func(err error) {
+	conf := types.Config{Importer: relativeImporter{c.importer, w.deps}, Sizes: c.sizes, Error: func(err error) {
 		var te types.Error
 		if errors.As(err, &te) {
-			c.errs = append(c.errs, te)
+			facts.Errs = append(facts.Errs, te)
 		}
 	}}
-	_ = types.NewChecker(&conf, s.fset, c.pkg, c.info).Files(c.files) // errors went to conf.Error
-	if len(c.errs) > 0 {
-		return nil, nil, s.complaints(w.st, c)
+	_ = types.NewChecker(&conf, c.fset, facts.Pkg, facts.Info).Files(facts.Files) // errors went to conf.Error
+	if len(facts.Errs) > 0 {
+		return nil, nil, c.complaints(w.st, facts)
 	}
-	u = &Unit{cell: w.files[0].N, pos: c.files[0].Package, checked: c, Runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
+	u = &Unit{cell: w.files[0].N, pos: facts.Files[0].Package, checked: facts, Runs: true, vars: map[types.Object]string{}, Change: world.Change{Imports: map[string]string{}}}
 	for _, f := range w.files {
 		imports, err := w.imports(u, f.Syntax)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range s.userDecls(w.st, f.Syntax, f.N, f.Text, 0, f.Text, 0) {
+		for _, d := range c.userDecls(w.st, f.Syntax, f.N, f.Text, 0, f.Text, 0) {
 			if d.Tok != token.VAR && d.Tok != token.IMPORT {
 				d.Imports = imports
 				u.decls = append(u.decls, d)
@@ -121,7 +121,7 @@ func (w *whole) check() (u *Unit, main types.Object, err error) {
 		}
 	}
 	w.variables(u)
-	if err := s.defineDecls(w.st, u, nil); err != nil {
+	if err := c.defineDecls(w.st, u, nil); err != nil {
 		return nil, nil, err
 	}
 	return u, w.body(u), nil
@@ -132,7 +132,7 @@ func (w *whole) imports(u *Unit, file *ast.File) (map[string]string, error) {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, "\"`")
-		pkg, err := relativeImporter{w.s.importer, w.deps}.Import(path)
+		pkg, err := relativeImporter{w.compiler.importer, w.deps}.Import(path)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +143,7 @@ func (w *whole) imports(u *Unit, file *ast.File) (map[string]string, error) {
 		switch name {
 		case "_":
 			if w.deps[path] == nil {
-				err = w.s.know(path)
+				err = w.compiler.know(path)
 			}
 		case ".":
 			u.Dots = append(u.Dots, pkg.Path())
@@ -159,13 +159,13 @@ func (w *whole) imports(u *Unit, file *ast.File) (map[string]string, error) {
 
 // variables makes session variables of the package's variables.
 func (w *whole) variables(u *Unit) {
-	scope := u.checked.pkg.Scope()
+	scope := u.checked.Pkg.Scope()
 	for _, name := range scope.Names() {
 		v, ok := scope.Lookup(name).(*types.Var)
 		if !ok {
 			continue
 		}
-		e := &world.Entity{Name: name, Kind: world.Var, Obj: v, Internal: w.s.World.Fresh(name), Kept: true}
+		e := &world.Entity{Name: name, Kind: world.Var, Obj: v, Internal: w.compiler.World.Fresh(name), Kept: true}
 		u.vars[v] = e.Internal
 		u.slots = append(u.slots, e)
 		u.Define = append(u.Define, e)
@@ -174,7 +174,7 @@ func (w *whole) variables(u *Unit) {
 
 // body makes the unit's statements. It returns the object of func main.
 func (w *whole) body(u *Unit) (main types.Object) {
-	info := u.checked.info
+	info := u.checked.Info
 	for _, in := range info.InitOrder {
 		a := &ast.AssignStmt{TokPos: in.Rhs.Pos(), Tok: token.ASSIGN, Rhs: []ast.Expr{in.Rhs}}
 		for _, v := range in.Lhs {
@@ -189,7 +189,7 @@ func (w *whole) body(u *Unit) (main types.Object) {
 		}
 		switch o := info.Defs[f.Name]; f.Name.Name {
 		case "init":
-			d.ents = []*world.Entity{{Name: "init", Kind: world.Func, Obj: o, Internal: w.s.World.Fresh("init")}}
+			d.ents = []*world.Entity{{Name: "init", Kind: world.Func, Obj: o, Internal: w.compiler.World.Fresh("init")}}
 			w.call(u, o)
 		case "main":
 			main = o
@@ -210,8 +210,8 @@ func (w *whole) ident(info *types.Info, o types.Object, pos token.Pos) *ast.Iden
 
 // call adds a call of a function of the package to the unit's statements.
 func (w *whole) call(u *Unit, o types.Object) {
-	c := &ast.CallExpr{Fun: w.ident(u.checked.info, o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
-	u.checked.info.Types[c] = types.TypeAndValue{Type: (*types.Tuple)(nil)}
+	c := &ast.CallExpr{Fun: w.ident(u.checked.Info, o, o.Pos()), Lparen: o.Pos(), Rparen: o.Pos()}
+	u.checked.Info.Types[c] = types.TypeAndValue{Type: (*types.Tuple)(nil)}
 	u.body = append(u.body, &ast.ExprStmt{X: c})
 }
 
@@ -229,13 +229,13 @@ func (im relativeImporter) Import(path string) (*types.Package, error) {
 }
 
 // ParseFile parses a whole file; n is the number that stands for it.
-func (s *Compiler) ParseFile(n int, text string) (*ast.File, error) {
-	file, err := parser.ParseFile(s.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
+func (c *Compiler) ParseFile(n int, text string) (*ast.File, error) {
+	file, err := parser.ParseFile(c.fset, yaegi.FileName(n), text, parser.SkipObjectResolution|parser.ParseComments)
 	var list scanner.ErrorList
 	if errors.As(err, &list) {
 		e := &CheckError{}
 		for _, le := range list {
-			e.Diags = append(e.Diags, s.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))
+			e.Diags = append(e.Diags, c.diag(n, le.Pos.Line, le.Pos.Column, 1, le.Msg, ""))
 		}
 		return nil, e
 	}
