@@ -16,7 +16,7 @@ func TestAnswersToPython(t *testing.T) {
 		{"out := !ls", "", `write out := exec.Command("sh", "-c", "ls").Output(); fmt.Print(string(out))`},
 		{"%cd", "", `%cd: no such command; write os.Chdir("..")`},
 		{"% time x.Sum()", "", "write %time x.Sum()"},
-		{"xs[7]", "", "index out of range; xs has length 3"},
+		{"xs[7]", "", "index out of range [7] with length 3"},
 		{"2*n^3", "(^ is exclusive or; a power is math.Pow(float64(n), 3))", ""},
 		{"%bench a := n ; a := n + 1", "", "got the name a twice"},
 		{"print(xs)", "", "[1 2 3]"},

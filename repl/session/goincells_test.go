@@ -120,7 +120,6 @@ var misbehave = map[string]string{
 	"fixedbugs/issue13169": slow + ": 33 million calls with a frame of 1 KB each",
 	"fixedbugs/issue27718": slow + " on a busy machine",
 	"fixedbugs/issue4667":  "it counts allocations, and an interpreted call allocates its frame",
-	"fixedbugs/issue75327": "it asks which index was out of range: see below",
 	"typeparam/nested":     "it prints the names that the compiler gives to generic types inside of generic functions, `T[int;main.U[int;int]·3]`, which are `T[main.U[int]]` in cells",
 }
 

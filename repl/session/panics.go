@@ -61,9 +61,6 @@ func (s *Session) panicked(o rt.Outcome) error {
 	}
 	e := &PanicError{Value: o.Value, text: panicText(o), Stack: strings.Split(strings.TrimSpace(string(o.Stack)), "\n")}
 	e.Frames, e.Diag = s.places.userFrames(o.Trace, e.Value)
-	if e.Diag != nil {
-		e.Diag.Hint = s.boundsHint(e)
-	}
 	s.past.lastPanic = e
 	return e
 }

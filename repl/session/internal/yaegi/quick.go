@@ -154,7 +154,13 @@ func (in *Interp) quicken(n *node) {
 		if o.operands(n, sign) {
 			n.exec = o.compares()
 		}
+	case "slice", "slice0":
+		n.exec = in.explains(n)
 	case "getIndex":
+		if n.kind != in.index || len(n.child) != 2 {
+			break
+		}
+		n.exec = in.explains(n)
 		if s := in.indexes(n); s != nil {
 			n.exec = s
 		}
