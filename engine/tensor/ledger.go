@@ -11,40 +11,40 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// A Ledger has all that is made within its context, so that a measurement can compute it before its clock
-// stops. Tensors are lazy: code that makes a tensor and drops it, or puts it where nobody looks, has computed
-// nothing, and its time would be that of building a graph.
+// A Ledger remembers all tensors that are made within its context, so that a measurement can compute them
+// before its clock stops. Tensors are lazy: code that makes a tensor and drops it, or stores it, has
+// computed nothing yet. Its time would be that of building a graph.
 //
 //	l := tensor.NewLedger(ctx)
 //	defer l.Close()
 //	tensor.Within(l.Context(), work)
 //	err := l.Settle()
 //
-// It holds what was made until Settle, also what the code has dropped. A goroutine that is started by the
-// code and has no context of its own counts as part of it, once the code has waited for that.
+// It holds the tensors until Settle, also those that the code has dropped. A goroutine that the code
+// starts, and that has no context of its own, counts as part of the code if the code waits for its end.
 type Ledger struct {
 	ctx     context.Context
 	record  *events.Record
 	settled int
 }
 
-// NewLedger opens a ledger for what is done within its context, which is made from ctx.
+// NewLedger opens a ledger. Its context is made from ctx.
 func NewLedger(ctx context.Context) *Ledger {
 	l := new(Ledger)
 	l.ctx, l.record = events.Open(ctx, events.Nodes)
 	return l
 }
 
-// Context is what the work has to be done within: see [Within].
+// Context returns the context for the work: see [Within].
 func (l *Ledger) Context() context.Context { return l.ctx }
 
 // Close ends the ledger.
 func (l *Ledger) Close() { l.record.Close() }
 
-// Settle computes what was made since the last Settle and is not computed yet, all together and with the
-// results of the work, which may have been made earlier. That ends a run: what is made from now on belongs to
-// the next. The tensors stay as lazy as they were, for those that hold them, and memory is given back at
-// once. What cannot be computed is an error: no time may be shown then.
+// Settle computes, all at once, the tensors that were made since the last Settle and have no value yet, and
+// the results of the work, which may be older. It ends a run: later tensors belong to the next run. The
+// tensors stay lazy for the code that holds them, and their memory is freed at once. If the error is not
+// nil, some tensor could not be computed, and no time may be shown.
 func (l *Ledger) Settle(results ...Tensor) error { return l.settle(plan.Spend, results) }
 
 // Eval is Settle for code that runs once: the tensors keep their values.
@@ -69,7 +69,7 @@ func (l *Ledger) settle(compute func(context.Context, []*ir.Node) error, results
 	return nil
 }
 
-// Covers says whether Settle computes these results of the work anyway: then it need not be given them.
+// Covers reports whether Settle computes these results without being given them.
 func (l *Ledger) Covers(results ...Tensor) bool {
 	left := l.record.Left()
 	return !slices.ContainsFunc(results, func(t Tensor) bool {
@@ -78,7 +78,7 @@ func (l *Ledger) Covers(results ...Tensor) bool {
 	})
 }
 
-// within is the context of the calling goroutine, if that is within the ledger's.
+// within returns the context of the calling goroutine if that is within the ledger's; else the ledger's.
 func (l *Ledger) within() context.Context {
 	if ctx := scope.Context(); l.record.Of(ctx) {
 		return ctx
@@ -86,7 +86,7 @@ func (l *Ledger) within() context.Context {
 	return l.ctx
 }
 
-// onDevices sorts nodes by their devices.
+// onDevices groups nodes by device.
 func onDevices(nodes []*ir.Node) (lists [][]*ir.Node) {
 	place := map[ir.Device]int{}
 	for _, n := range nodes {
@@ -101,12 +101,13 @@ func onDevices(nodes []*ir.Node) (lists [][]*ir.Node) {
 	return lists
 }
 
-// ErrCarried says that runs go on from what those before them have made: each computes more than the last.
+// ErrCarried means that a run continues from tensors that the run before has left lazy. So each run would
+// compute more than the last.
 var ErrCarried = errors.New("a run starts from what the one before left without values")
 
-// Inputs computes what the work of this run reads and was made before the ledger was opened, so that no run
-// is charged for it. It is called between two runs of which neither is measured, before Settle. ErrCarried is
-// the error if the work reads what an earlier run has left without values.
+// Inputs computes the tensors that the work of this run reads and that are older than the ledger, so that
+// no run is charged for them. Call it before Settle, between two runs that are not measured. The error is
+// ErrCarried if the work reads a tensor that an earlier run has left lazy.
 func (l *Ledger) Inputs() error {
 	nodes, carried := l.record.Inputs()
 	for _, list := range onDevices(nodes) {
@@ -120,23 +121,23 @@ func (l *Ledger) Inputs() error {
 	return nil
 }
 
-// A Sum is what a ledger has counted since it was opened.
+// A Sum is the count of a ledger since it was opened.
 type Sum struct {
 	Made         int // tensors
-	Settled      int // of those, what Settle had to compute
-	Left         int // and how many were not computed, because most of what they take was, for others
+	Settled      int // tensors that Settle had to compute
+	Left         int // tensors that were not computed, because most of their work was done for other tensors
 	Launches     int
 	Bytes, Flops int64
-	Merged       []Merged // equal work that was done once
+	Merged       []Merged // equal work that was computed once
 }
 
-// Merged is work that was made several times and computed once: Times is how often beyond that.
+// A Merged is work that was made several times and computed once. Times counts the repetitions.
 type Merged struct {
-	Op    string // with its result, "matmul f32[512 512]"
+	Op    string // operation and result, "matmul f32[512 512]"
 	Times int
 }
 
-// Sum returns what was counted since the ledger was opened.
+// Sum returns the counts since the ledger was opened.
 func (l *Ledger) Sum() Sum {
 	c := l.record.Counts()
 	s := Sum{Made: c.Made, Settled: l.settled, Left: c.Left}

@@ -1,11 +1,11 @@
 // Package train makes a model better at its data, step by step.
 //
-// [Run] takes a model that can say its loss, a source of batches and [Options], and returns the [History] of
-// the run. A step evaluates loss, gradients and the optimizer's update together; it is made only if loss and
-// gradients are finite. A run that is interrupted keeps what it learnt, and calling Run again with the same
-// model, data and options goes on where it stopped; with a checkpoint folder it also goes on in another
-// process, bit for bit as if nothing had happened: parameters, optimizer, random numbers and the position in
-// the data are all saved.
+// [Run] takes a model with a loss, a source of batches and [Options], and returns the [History] of the run.
+// A step evaluates loss, gradients and the optimizer's update together. It changes the model only if loss
+// and gradients are finite. An interrupted run keeps its steps. Calling Run again with the same model, data
+// and options continues it. With a checkpoint folder it also continues in another process, with the same
+// bits as without the interruption: parameters, optimizer, random numbers and the position in the data are
+// all saved.
 //
 // Reading order: train.go, step.go, pause.go, history.go, checkpoint.go, folders.go, number.go.
 package train
@@ -38,9 +38,9 @@ type Options struct {
 	Clip       float64    // largest global norm of the gradients; 0: any
 	Accumulate int        // batches whose gradients make one step; 0: 1
 	Optimizer  optim.Rule // nil: optim.AdamW{}
-	Params     []nn.Param // what is trained; nil: every trainable weight of the model
+	Params     []nn.Param // parameters to train; nil: all trainable weights of the model
 
-	Eval        data.Source // data that is not trained on; nil: none
+	Eval        data.Source // data for evaluation, not for training; nil: no evaluation
 	EvalEvery   int         // steps between evaluations; 0: at the end only
 	EvalBatches int         // batches of an evaluation; 0: 8
 
@@ -49,13 +49,13 @@ type Options struct {
 	Keep            int    // checkpoints to keep; 0: 2
 	Resume          bool   // go on from the folder's newest checkpoint, if there is one
 
-	// Compile replays the first step instead of building the graph anew in each (see tensor.Compile): for
-	// small models, whose steps are short, and whose Loss does the same in each step. Loss runs in the 1st,
-	// 2nd, 3rd, 5th, 9th … step only, and prints in those; if it computes something else than before, that is
-	// an error. The results are the same bit for bit.
+	// Compile replays the first step instead of building the graph again in each (see tensor.Compile). It
+	// is for small models, whose steps are short, and whose Loss does the same in each step. Loss runs, and
+	// prints, only in steps 1, 2, 3, 5, 9 …; if it then computes something else than before, Run returns an
+	// error. The results are the same, bit for bit.
 	Compile bool
 
-	Seed uint64 // of the run's own generator for dropout and whatever else is random in a step; 0: tensor.DefaultRNG as it stands
+	Seed uint64 // of the run's own generator, for dropout and other random numbers of a step; 0: tensor.DefaultRNG at its present position
 }
 
 func (o Options) withDefaults() Options {
@@ -74,7 +74,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Interrupted is the error of a run that was stopped. Its steps are kept.
+// An Interrupted is the error of a run that its context stopped. Its steps are kept.
 type Interrupted struct {
 	Step, Steps int
 	Cause       error
@@ -87,9 +87,8 @@ func (e *Interrupted) Error() string {
 // Unwrap returns the context's cause.
 func (e *Interrupted) Unwrap() error { return e.Cause }
 
-// Paused is the error of a run that something else stopped: a checkpoint could not be written, or data could
-// not be read. Its steps are kept, and the optimizer's memory with them. Running it again does first what
-// failed.
+// A Paused is the error of a run that could not write a checkpoint or read data. Its steps and the
+// optimizer's state are kept. Calling Run again first does what failed.
 type Paused struct {
 	Step, Steps int
 	Cause       error
@@ -99,15 +98,15 @@ func (e *Paused) Error() string {
 	return fmt.Sprintf("%v; paused at step %d of %d, nothing is lost: run it again to go on", e.Cause, e.Step, e.Steps)
 }
 
-// Unwrap returns what failed.
+// Unwrap returns the error of the file or of the data.
 func (e *Paused) Unwrap() error { return e.Cause }
 
-// NotFinite is the error of a run whose loss or gradients became NaN or infinite. The parameters are those
-// before the step.
+// A NotFinite is the error of a run whose loss or gradients became NaN or infinite. The parameters are
+// those before the step.
 type NotFinite struct {
 	Step   int     // the step that was refused, counted from 1
 	Loss   float64 // its loss
-	Tensor string  // the first tensor that went bad, with its shape and how much of it is bad
+	Tensor string  // the first tensor with such a value, its shape and the share of such values
 }
 
 func (e *NotFinite) Error() string {
@@ -127,10 +126,10 @@ type trainer struct {
 	params    []nn.Param
 	optimizer optim.Optimizer
 	stepper   stepper
-	random    *tensor.RNG // behind what is random in a step
+	random    *tensor.RNG // generator of the random numbers of a step
 	history   *History
 	taken     int  // batches of data
-	due       bool // whether the last step's evaluation and checkpoint are still to be made
+	due       bool // the last step's evaluation and checkpoint are still to be made
 	saved     savedState
 	signature string // see signatureOf
 	base      string // hash of the weights that are not trained; only with checkpoints
@@ -211,7 +210,7 @@ func (o Options) check(params []nn.Param) error {
 	return nil
 }
 
-// start begins a run, at step 0 or at its newest checkpoint.
+// start begins a run at step 0 or at its newest checkpoint.
 func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, error) {
 	t := &trainer{model: m, data: d, on: nn.Device(m), o: o, params: params, history: &History{Total: o.Steps}, saved: savedState{step: -1}, signature: signatureOf(d, o, params)}
 	t.stepper = t.newStepper()
@@ -228,7 +227,8 @@ func start(m Model, d data.Source, o Options, params []nn.Param) (*trainer, erro
 	return t, err
 }
 
-// signatureOf says what must be equal for a run to go on exactly. More steps are allowed.
+// signatureOf returns a text of all that must be equal for a run to continue exactly. More steps are
+// allowed.
 func signatureOf(d data.Source, o Options, params []nn.Param) string {
 	shapes := make([]string, len(params))
 	for i, p := range params {
@@ -239,7 +239,7 @@ func signatureOf(d data.Source, o Options, params []nn.Param) string {
 		"seed": o.Seed, "data": d.Fingerprint(), "parameters": shapes,
 	})
 	if err != nil {
-		panic(err) // check has refused a learning rate that JSON cannot hold; all else is text and whole numbers
+		panic(err) // check has refused a learning rate that JSON cannot hold; the rest is text and whole numbers
 	}
 	return string(text)
 }
@@ -266,8 +266,8 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// advance makes a step and what is due after it; only that if the step was made before. It calls made in
-// between.
+// advance makes a step, and then its evaluation and checkpoint. If the step was made before, only these. It
+// calls made between the two.
 func (t *trainer) advance(ctx context.Context, made func()) error {
 	if n := t.history.Steps(); !t.due {
 		err := t.step(ctx)
@@ -284,7 +284,8 @@ func (t *trainer) advance(ctx context.Context, made func()) error {
 	return nil
 }
 
-// stopped is what an error means for the run: steps that were made wait for the next call.
+// stopped returns the error of a run that err stopped: a *Paused if steps were made, which the next call
+// continues.
 func (t *trainer) stopped(err error) error {
 	var bad *NotFinite
 	if errors.As(err, &bad) || t.history.Steps() == 0 {
@@ -293,7 +294,7 @@ func (t *trainer) stopped(err error) error {
 	return &Paused{Step: t.history.Steps(), Steps: t.o.Steps, Cause: err}
 }
 
-// between does what is due after a step: evaluation and checkpoint.
+// between makes the evaluation and the checkpoint that are due after a step.
 func (t *trainer) between(ctx context.Context) error {
 	n := t.history.Steps()
 	last := n == t.o.Steps
@@ -312,8 +313,8 @@ func (t *trainer) between(ctx context.Context) error {
 	return nil
 }
 
-// interrupted notes that the run was stopped, and saves it if it has a place for that. A run that cannot be
-// saved is paused: who stopped it is not the matter then.
+// interrupted notes that the run was stopped, and saves a checkpoint if it has a folder. If saving fails,
+// the run is paused.
 func (t *trainer) interrupted(ctx context.Context) error {
 	t.history.Interrupted = true
 	if t.o.Checkpoint != "" {

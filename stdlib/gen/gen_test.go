@@ -22,8 +22,8 @@ func needGo(t *testing.T) {
 	}
 }
 
-// The type data of an engine package also describe what it uses of the standard library, which differs
-// between toolchains. So the engine is compared by its declarations, whatever Go runs the test.
+// The type data of an engine package also describe the parts of the standard library that it uses. These
+// differ between toolchains, so the engine is compared by its declarations, with any version of Go.
 func TestEngineIsCurrent(t *testing.T) {
 	needGo(t)
 	out, err := build(stdlibDir, enginePart)

@@ -15,10 +15,11 @@ import (
 	"strings"
 )
 
-// A part is one half of what is generated: it has a folder of symbol tables and an archive of types and docs.
+// A part is the standard library or the engine: a folder of symbol tables, and an archive of types and
+// docs.
 type part struct {
 	name     string   // folder under internal, archive under data
-	patterns []string // what `go list` is asked for
+	patterns []string // arguments of `go list`
 	prefix   string   // cut from import paths to make file names
 	fullDocs bool     // whole doc comments instead of the first sentence
 }
@@ -61,8 +62,8 @@ type sourcePackage struct {
 	Types   *types.Package `json:"-"`
 }
 
-// load lists and imports the packages of a part, sorted by import path. They are read as linux/amd64 compiles
-// them, wherever the generator runs.
+// load lists and imports the packages of a part, sorted by import path. It reads them as linux/amd64
+// compiles them, on any machine.
 func load(dir string, p part) ([]*sourcePackage, error) {
 	pkgs, err := list(dir, p.patterns)
 	if err != nil {
@@ -105,7 +106,7 @@ func list(dir string, patterns []string) ([]*sourcePackage, error) {
 			return nil, fmt.Errorf("%s: %s", pkg.Path, pkg.Error.Err)
 		}
 		if pkg.Name == "main" || slices.Contains(strings.Split(pkg.Path, "/"), "internal") || pkg.Path == modulePath+"/engine" {
-			continue // engine itself only carries the source of the others
+			continue // package engine only carries the source of the others
 		}
 		pkgs = append(pkgs, pkg)
 	}

@@ -1,6 +1,6 @@
-// Command gen writes what package stdlib is made of: for each package of the standard library that a cell can
-// import, and for each public package of the engine, the interpreter's symbol table (Go source), the types
-// (export data without positions, the same bytes on every machine) and the documentation.
+// Command gen writes the data of package stdlib. For each package of the standard library that a cell can
+// import, and for each public package of the engine, it writes the interpreter's symbol table (Go source),
+// the types (export data without positions, the same bytes on every machine) and the documentation.
 //
 // Run it with `go generate ./stdlib` after any change of an exported engine name or its comment. It needs the
 // Go toolchain and no network. The standard library's part is rewritten only by the toolchain that wrote it,
@@ -46,7 +46,7 @@ func generate(dir string, p part) error {
 	return out.write(dir, p)
 }
 
-// build makes everything that is generated for one part, in memory.
+// build makes all generated files of one part, in memory.
 func build(dir string, p part) (*output, error) {
 	pkgs, err := load(dir, p)
 	if err != nil {

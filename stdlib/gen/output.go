@@ -16,7 +16,7 @@ import (
 // versionEntry names the archive entry that holds the toolchain's version.
 const versionEntry = "version"
 
-// output is what was generated for one part.
+// An output holds the generated files of one part.
 type output struct {
 	sources map[string][]byte // file under internal/<part> -> Go source
 	entries map[string][]byte // archive entry -> content
@@ -30,8 +30,8 @@ func fileName(p part, importPath string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(importPath, p.prefix), "/", "_") + ".go"
 }
 
-// write brings the files up to date and touches nothing that is: an archive with the same entries stays as it
-// is, even if this toolchain compresses differently.
+// write updates files and leaves current ones alone: an archive with the same entries stays, even if this
+// toolchain compresses differently.
 func (out *output) write(dir string, p part) error {
 	stale, err := out.stale(dir, p)
 	if err != nil {
@@ -57,7 +57,7 @@ func (out *output) write(dir string, p part) error {
 	return nil
 }
 
-// stale returns the names of the generated files that are not what they should be, or should not be there.
+// stale returns the names of generated files that have other content than they should, or should not exist.
 func (out *output) stale(dir string, p part) ([]string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(out.sources)) {

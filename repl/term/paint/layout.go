@@ -29,7 +29,7 @@ type Cell struct {
 // A Row is a line of the screen, blank behind its cells.
 type Row []Cell
 
-// columns is how much of the window's width the row takes.
+// columns returns the width of the row in columns of the window.
 func (r Row) columns() (n int) {
 	for _, c := range r {
 		n += c.Columns
@@ -52,14 +52,14 @@ type Span struct {
 // A Layout puts text into rows. A line that is too long continues in the next row.
 type Layout struct {
 	width  int
-	margin int // where rows after the first begin
+	margin int // column at which rows after the first begin
 	rows   []Row
 	x      int // columns of the last row
-	line   int // column in the line of text, which may have taken several rows
+	line   int // column in the current line of text, which may take several rows
 	marked bool
 	markX  int
 	markY  int
-	memory []Cell // that rows are cut from
+	memory []Cell // memory for rows
 }
 
 // NewLayout makes a layout for a window of width columns; all rows but the first begin at column margin.
@@ -71,8 +71,8 @@ func NewLayout(width, margin int) *Layout {
 	return l
 }
 
-// Use lets rows be cut from memory that no frame needs any more, and Cells gives the memory for another
-// layout.
+// Use gives the layout memory for its rows that no frame needs any more. Cells returns the memory for
+// another layout.
 func (l *Layout) Use(memory []Cell) { l.memory = memory[:0] }
 func (l *Layout) Cells() []Cell     { return l.memory }
 
@@ -80,7 +80,7 @@ func (l *Layout) Cells() []Cell     { return l.memory }
 func (l *Layout) row() Row {
 	n := len(l.memory)
 	if n+l.width > cap(l.memory) {
-		l.memory = make([]Cell, 0, max(2*cap(l.memory), 16*l.width)) // rows that were cut before keep the old one
+		l.memory = make([]Cell, 0, max(2*cap(l.memory), 16*l.width)) // earlier rows keep the old memory
 		n = 0
 	}
 	l.memory = l.memory[:n+l.width]
@@ -90,15 +90,15 @@ func (l *Layout) row() Row {
 // Rows are the rows so far.
 func (l *Layout) Rows() []Row { return l.rows }
 
-// Mark says that the cursor stands here.
+// Mark puts the cursor here.
 func (l *Layout) Mark() {
-	if l.x >= l.width { // in front of what is typed next
+	if l.x >= l.width { // before the text that is typed next
 		l.wrap()
 	}
 	l.marked, l.markX, l.markY = true, l.x, len(l.rows)-1
 }
 
-// Frame is what was laid out; without a Mark the cursor is at the end.
+// Frame returns the frame. Without a Mark the cursor is at the end.
 func (l *Layout) Frame() Frame {
 	if !l.marked {
 		l.Mark()
@@ -106,7 +106,7 @@ func (l *Layout) Frame() Frame {
 	return Frame{l.rows, l.markX, l.markY}
 }
 
-// blanks is what margins and tabs are cut from.
+// blanks is the source of margins and tabs.
 const blanks = "                                                                "
 
 func (l *Layout) wrap() {
@@ -118,7 +118,7 @@ func (l *Layout) wrap() {
 	l.x = row.columns()
 }
 
-// Margin begins the first row where those after it begin.
+// Margin fills the first row up to the column at which later rows begin.
 func (l *Layout) Margin() {
 	l.rows = l.rows[:0]
 	l.wrap()
@@ -137,8 +137,8 @@ func (l *Layout) put(text string, columns int, style Style) {
 	l.line += columns
 }
 
-// Text adds text. Tabs are blanks up to the next step of indentation, counted from where the line of text
-// begins; what has no place on a screen is shown as a sign.
+// Text adds text. A tab fills up to the next step of indentation, counted from the start of the line of
+// text. A character that cannot be shown becomes a sign.
 func (l *Layout) Text(s string, style Style) {
 	for len(s) > 0 {
 		n := 1
@@ -161,7 +161,7 @@ func (l *Layout) Text(s string, style Style) {
 
 func (l *Layout) tab(style Style) {
 	n := edit.TabColumns - l.line%edit.TabColumns
-	if l.x+n > l.width { // the rest of the step begins the next row
+	if l.x+n > l.width { // the rest of the step is in the next row
 		n = max(min(n, l.width-l.x), 1)
 	}
 	l.put(blanks[:n], n, style)
@@ -175,7 +175,7 @@ func controlSign(c byte) string {
 	return string(rune(0x2400 + int(c)))
 }
 
-// cluster adds the first character of s, which may be several runes, and gives its length.
+// cluster adds the first character of s, which may be several runes, and returns its length in bytes.
 func (l *Layout) cluster(s string, style Style) int {
 	clusters := graphemes.FromString(s)
 	clusters.Next()
@@ -191,13 +191,13 @@ func (l *Layout) cluster(s string, style Style) int {
 	return n
 }
 
-// invisible says whether a rune would change the screen without being seen on it: a control character, a mark
-// without a letter, a change of direction.
+// invisible reports whether a rune would change the screen without being visible: a control character, a
+// mark without a letter, a change of direction.
 func invisible(r rune) bool {
 	return r == utf8.RuneError || r < 0xA0 && r >= 0x7f || r == 0x2028 || r == 0x2029 || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf)
 }
 
-// NewRow is one row of spans, cut where the window ends.
+// NewRow makes one row of spans, cut at the edge of the window.
 func NewRow(width int, spans ...Span) Row {
 	l := &Layout{width: 1 << 20, rows: []Row{make(Row, 0, width)}}
 	for _, s := range spans {
@@ -217,7 +217,7 @@ func NewRow(width int, spans ...Span) Row {
 	return row
 }
 
-// Styled is text with SGR sequences as spans; other sequences are left out.
+// Styled splits text with SGR sequences into spans. It drops other sequences.
 func Styled(text string) (spans []Span) {
 	style := Style("")
 	for text != "" {

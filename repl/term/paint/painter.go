@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// A Painter changes one frame on the terminal into another. Its methods add to what [Painter.Take] gives;
-// nothing is written before.
+// A Painter changes one frame on the terminal into another. Its methods only collect bytes, which
+// [Painter.Take] returns.
 type Painter struct {
 	out   []byte
 	rows  []Row // on the screen
-	x, y  int   // where the terminal's cursor is, from the frame's first row; x is width behind the last column
+	x, y  int   // the terminal's cursor, relative to the frame's first row; x is width after the last column
 	width int
-	style Style // that the terminal paints with
+	style Style // the style in which the terminal paints now
 	shown bool
 }
 
-// Take gives the bytes that the terminal must get.
+// Take returns the bytes for the terminal.
 func (p *Painter) Take() []byte {
 	out := p.out
 	p.out = p.out[len(p.out):]
@@ -26,8 +26,8 @@ func (p *Painter) Take() []byte {
 // Raw adds bytes that do not move the cursor.
 func (p *Painter) Raw(s string) { p.out = append(p.out, s...) }
 
-// Draw shows a frame for a window of width columns. The first one begins in the cursor's line, which it takes
-// for itself.
+// Draw shows a frame for a window of width columns. The first frame begins in the cursor's line and takes
+// the whole line.
 func (p *Painter) Draw(f Frame, width int) {
 	if !p.shown {
 		p.out = append(p.out, "\r\x1b[J"...)
@@ -43,7 +43,7 @@ func (p *Painter) Draw(f Frame, width int) {
 			p.row(y, p.rows[y], row)
 			continue
 		}
-		p.move(0, y) // also an empty row has its line
+		p.move(0, y) // an empty row takes a line, too
 		p.row(y, nil, row)
 	}
 	if len(f.Rows) < len(p.rows) {
@@ -68,7 +68,7 @@ func (p *Painter) row(y int, old, row Row) {
 		return
 	}
 	to, erase := len(row), old.columns() > row.columns()
-	if old.columns() == row.columns() { // what follows the change may stay
+	if old.columns() == row.columns() { // the cells after the change may stay
 		for n := len(old); to > from && n > from && row[to-1] == old[n-1]; n-- {
 			to--
 		}
@@ -83,8 +83,8 @@ func (p *Painter) row(y int, old, row Row) {
 	}
 }
 
-// cell writes one cell. Terminals differ about how wide several runes are together: its columns are made
-// blank before them, and the cursor is taken to the column behind them.
+// cell writes one cell. Terminals disagree about the width of several runes together. So the cell's columns
+// are cleared first, and afterwards the cursor is moved to the column behind them.
 func (p *Painter) cell(c Cell) {
 	p.setStyle(c.Style)
 	_, n := utf8.DecodeRuneInString(c.Text)
@@ -113,7 +113,7 @@ func (p *Painter) setStyle(s Style) {
 	p.style = s
 }
 
-// move goes to a place of the frame. Rows below the last one that was drawn come to be: the terminal scrolls.
+// move goes to a place of the frame. A row below the last drawn one is made by scrolling.
 func (p *Painter) move(x, y int) {
 	if y < p.y {
 		p.csi(p.y-y, 'A')
@@ -141,7 +141,8 @@ func (p *Painter) csi(n int, final byte) {
 	p.out = append(strconv.AppendInt(append(p.out, "\x1b["...), int64(n), 10), final)
 }
 
-// Erase takes the frame off the screen: the cursor is where it began, and the next frame will begin there.
+// Erase removes the frame from the screen. The cursor is then at its beginning, where the next frame will
+// be.
 func (p *Painter) Erase() {
 	if !p.shown {
 		return
@@ -160,11 +161,11 @@ func (p *Painter) Leave() {
 	p.shown, p.rows = false, nil
 }
 
-// Lose says that the screen is not what was drawn any more; the cursor is where the next frame begins.
+// Lose says that the screen no longer shows the frame. The next frame begins at the cursor.
 func (p *Painter) Lose() { p.shown, p.rows, p.style = false, nil, "" }
 
-// Resized says that the window has a new size. A terminal that wraps what it shows anew (reflow) has moved
-// the frame's first row; others cut rows or leave them. The frame is taken off the screen.
+// Resized says that the window has a new size. A terminal that wraps its lines again (reflow) has moved the
+// frame's first row; others cut rows or leave them. The frame is removed from the screen.
 func (p *Painter) Resized(columns, rows int, reflow bool) {
 	if !p.shown {
 		return
@@ -176,7 +177,7 @@ func (p *Painter) Resized(columns, rows int, reflow bool) {
 		}
 		p.y = y
 	}
-	p.y = min(p.y, rows-1) // what is above has left the screen
+	p.y = min(p.y, rows-1) // rows above have left the screen
 	p.width, p.x = columns, -1
 	p.Erase()
 }

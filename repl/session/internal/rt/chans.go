@@ -40,7 +40,7 @@ type Select struct {
 	r     *Runtime
 	cases []reflect.SelectCase
 	into  []reflect.Value
-	OK    bool // whether the case that was picked received a value that was sent
+	OK    bool // the chosen case received a value that was sent
 }
 
 // NewSelect starts a select statement.
@@ -63,7 +63,8 @@ func (s *Select) Send(ch, p any) {
 	s.into = append(s.into, reflect.Value{})
 }
 
-// channel is the channel behind ch, or the zero Value for a nil channel, which reflect.Select never picks.
+// channel returns the channel in ch, or the zero Value for a nil channel, which reflect.Select never
+// chooses.
 func channel(ch any) reflect.Value {
 	c := Inner(reflect.ValueOf(ch))
 	if !c.IsValid() || c.IsNil() {
@@ -72,7 +73,8 @@ func channel(ch any) reflect.Value {
 	return c
 }
 
-// adapt makes v storable as a t: the interpreter keeps an interface value now as an interface, now in a box.
+// adapt makes v storable as a t: the interpreter keeps an interface value sometimes as an interface,
+// sometimes in a box.
 func adapt(v reflect.Value, t reflect.Type) reflect.Value {
 	if v.Type().AssignableTo(t) {
 		return v
@@ -86,7 +88,8 @@ func adapt(v reflect.Value, t reflect.Type) reflect.Value {
 	return v.Convert(t)
 }
 
-// Wait picks a case and returns its index, or -1 for the default case, if there is one and no other is ready.
+// Wait chooses a case and returns its index. It returns -1 for the default case, if there is one and no
+// other case is ready.
 func (s *Select) Wait(hasDefault bool) int {
 	n := len(s.cases)
 	if n == 0 && !hasDefault {
