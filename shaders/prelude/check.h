@@ -52,6 +52,7 @@ MSL_VECTORS(uchar) MSL_VECTORS(ushort) MSL_VECTORS(uint) MSL_VECTORS(ulong)
 template <class T, int N> struct packed {
 	T element[N];
 	packed() = default;
+	T operator[](int i) const { return element[i]; }
 	packed(const packed&) = default;
 	packed(vec<T, N> v) { for (int i = 0; i < N; i++) element[i] = v[i]; }
 #ifndef CHECK_FLAT

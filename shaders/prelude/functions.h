@@ -10,7 +10,8 @@ MSL_INLINE float exp(float x) {
 	const float n = rint(x * 1.4426950408889634f);
 	float r = fma(n, -0.693145751953125f, x);
 	r = fma(n, -1.42860677e-6f, r);
-	float p = 1.38888889e-3f;
+	float p = 1.98412698e-4f;
+	p = fma(p, r, 1.38888889e-3f);
 	p = fma(p, r, 8.33333377e-3f);
 	p = fma(p, r, 4.16666679e-2f);
 	p = fma(p, r, 0.166666672f);

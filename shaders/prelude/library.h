@@ -6,8 +6,8 @@ typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned char uchar;
 typedef unsigned long ulong;
-typedef __SIZE_TYPE__ size_t;
-typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef decltype(sizeof(0)) size_t;
+typedef decltype((char*)0 - (char*)0) ptrdiff_t;
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -19,6 +19,10 @@ typedef ulong uint64_t;
 
 #include "functions.h"
 
+template <class T, int N> struct packed;
+
+#undef INFINITY
+#undef NAN
 #define INFINITY (msl::float_of(0x7f800000u))
 #define NAN (msl::float_of(0x7fc00000u))
 #define FLT_MAX 3.402823466e+38f
@@ -30,7 +34,7 @@ typedef ulong uint64_t;
 #define M_LOG2E_F 1.44269504088896340736f
 #define M_LN2_F 0.693147180559945309417f
 #define M_SQRT2_F 1.41421356237309504880f
-#define METAL_FUNC inline __attribute__((always_inline))
+#define METAL_FUNC MSL_INLINE
 
 namespace metal {
 
@@ -67,9 +71,12 @@ template <class T> using if_number = enable_if_t<is_integral_v<T> || is_floating
 
 template <class T, class U> MSL_INLINE T bits_as(U u) {
 	static_assert(sizeof(T) == sizeof(U), "as_type needs types of one size");
-	T t;
-	__builtin_memcpy(&t, &u, sizeof t);
-	return t;
+	union Both {
+		U from;
+		T to;
+		MSL_MEMBER Both(U u) : from(u) {}
+	};
+	return Both(u).to;
 }
 
 // Limits.
@@ -103,6 +110,7 @@ MSL_LIMITS(bfloat, ushort, 0x7f7f, 0xff7f, 0x0080, 0x7f80, 0x7fc0, 0x3c00)
 
 template <class V> struct shape { typedef V element; static constexpr int size = 1; };
 template <class T, int N> struct shape<vec<T, N>> { typedef T element; static constexpr int size = N; };
+template <class T, int N> struct shape<packed<T, N>> { typedef T element; static constexpr int size = N; };
 
 template <class E, class S> MSL_INLINE void fill(E* to, int& n, S s) {
 	if constexpr (shape<S>::size == 1) {

@@ -110,7 +110,7 @@ func TestRewrite(t *testing.T) {
 		{"vectors are made, and take themselves apart",
 			"float4 f(float2 a) { float4 b = float4(a.yx, a); return vec<float, 4>(b.w); }",
 			"float4 f(float2 a) { float4 b = metal::make<float4>(a.yx, a); return metal::make<vec<float, 4>>(b.w); }",
-			"float4 f(float2 a) { float4 b = float4(a.yx(), a); return vec<float, 4>(b.w); }"},
+			"float4 f(float2 a) { float4 b = float4(a.template swizzle<1, 0>(), a); return vec<float, 4>(b.w); }"},
 		{"a type of a template may be a vector",
 			"template <typename T> T f(thread T (&x)[2]) { return T(x[0]); }",
 			"template <typename T> T f(thread T (&x)[2]) { return metal::make<T>(x[0]); }",

@@ -3,6 +3,7 @@ package msl
 import (
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 )
 
@@ -39,7 +40,7 @@ func (s *Source) CUDA() string {
 		case t == "constant" && s.outside(i) && !s.leftOut(i):
 			s.cudaTable(edits, i)
 		case s.text(i-1) == "." && s.kind(i) == name && len(t) > 1 && swizzle(t) && s.text(i+1) != "(":
-			edits[s.code[i]] = t + "()"
+			edits[s.code[i]] = "template swizzle<" + elements(t) + ">()"
 		}
 	}
 	for _, f := range s.functions {
@@ -240,6 +241,15 @@ func (s *Source) checkConstructor(edits map[int]string, i int) {
 
 func swizzle(t string) bool {
 	return len(t) <= 4 && (strings.Trim(t, "xyzw") == "" || strings.Trim(t, "rgba") == "")
+}
+
+// elements are the numbers of a swizzle's elements: of yx 1, 0.
+func elements(t string) string {
+	var list []string
+	for i := range len(t) {
+		list = append(list, strconv.Itoa(strings.IndexByte("xyzwrgba", t[i])%4))
+	}
+	return strings.Join(list, ", ")
 }
 
 // cudaTable makes a constant of the text a constant of CUDA: a table lies in constant memory, so that an index into

@@ -113,7 +113,7 @@ func findClang() (path, version string, err error) {
 	return "", "", fmt.Errorf("check: found no clang++ of version %d or later: install clang-%d, llvm-%[1]d and libclang-rt-%[1]d-dev", leastVersion, leastVersion)
 }
 
-var preludeFiles = []string{"check.h", "runtime.h", "library.h", "functions.h", "fibers.cpp", "runner.cpp"}
+var preludeFiles = []string{"check.h", "cuda.h", "runtime.h", "library.h", "functions.h", "fibers.cpp", "runner.cpp"}
 
 // writePrelude puts the prelude where clang finds it.
 func (t *Toolchain) writePrelude() error {
@@ -207,11 +207,20 @@ type CompileError struct {
 	Err    error
 }
 
-// Error returns the first error of clang.
+// Error returns the first error of clang and, if it is in the prelude, the first place in a kernel that led there.
 func (e *CompileError) Error() string {
+	text := ""
 	for _, line := range strings.Split(e.Output, "\n") {
-		if strings.Contains(line, "error: ") {
-			return "check: " + strings.Replace(line, "error: ", "", 1)
+		place, what, found := strings.Cut(line, ": error: ")
+		prelude := strings.Contains(place, "prelude/")
+		switch {
+		case text == "" && found && !prelude:
+			return "check: " + place + ": " + what
+		case text == "" && found:
+			text = what
+		case text != "" && strings.Contains(line, ": note: ") && !prelude:
+			place, _, _ = strings.Cut(line, ": note: ")
+			return "check: " + place + ": " + text
 		}
 	}
 	return fmt.Sprintf("check: clang: %v: %s", e.Err, e.Output)
