@@ -97,19 +97,17 @@ func traceTime(records events.Records) time.Duration {
 	return events.Now()
 }
 
-// sourceOf returns a function that writes down what a kernel runs: the backend's own text if it has one, else
-// the group that it was compiled from.
+// sourceOf returns a function that writes down what a kernel runs: the group that it was compiled from, and the
+// backend's own text, if it has one.
 func sourceOf(k *compiled, g *backend.Group) func() string {
-	if s, ok := k.Kernel.(backend.SourceKernel); ok {
-		return func() string {
-			defer runtime.KeepAlive(k)
-			return s.Source()
-		}
-	}
 	return func() string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s (%v)", g.Name, g.Kind)
 		describeGroup(&b, g)
+		if s, ok := k.Kernel.(backend.SourceKernel); ok {
+			defer runtime.KeepAlive(k)
+			b.WriteString("\n" + s.Source())
+		}
 		return b.String()
 	}
 }

@@ -51,7 +51,7 @@ func across(s micro.Source) micro.Source {
 	return s
 }
 
-func compileAttention(g *backend.Group) (func(*launch), error) {
+func compileAttention(g *backend.Group, ls *listing) (func(*launch), error) {
 	in := &g.Insts[0]
 	shape := func(i int) []int { return shapeOf(g, in.Args[i]) }
 	q, k, v := shape(0), shape(1), shape(2)
@@ -80,6 +80,7 @@ func compileAttention(g *backend.Group) (func(*launch), error) {
 		}
 		h.mask = o.reserve(keyBlock)
 	}
+	ls.loops(compileAttention)
 	if double {
 		return newDoubleAttention(g, h)
 	}

@@ -103,19 +103,21 @@ func (b *Backend) Info() backend.Info {
 type kernel struct {
 	name    string
 	work    time.Duration // about, on one thread
-	compile func() (func(l *launch), error)
+	compile func(*listing) (func(l *launch), error)
+	listing listing         // of run
 	run     func(l *launch) // with all threads: there is one such launch at a time
 
 	mu    sync.Mutex
 	spare []func(l *launch) // those with one thread that do not run
 }
 
-func newKernel(name string, work time.Duration, compile func() (func(l *launch), error)) (*kernel, error) {
-	run, err := compile()
-	if err != nil {
+func newKernel(name string, work time.Duration, compile func(*listing) (func(l *launch), error)) (*kernel, error) {
+	k := &kernel{name: name, work: work, compile: compile}
+	var err error
+	if k.run, err = compile(&k.listing); err != nil {
 		return nil, err
 	}
-	return &kernel{name: name, work: work, compile: compile, run: run}, nil
+	return k, nil
 }
 
 func (k *kernel) Name() string  { return k.name }
@@ -133,7 +135,7 @@ func (k *kernel) runBeside(l *launch) {
 	k.mu.Unlock()
 	if run == nil {
 		var err error
-		if run, err = k.compile(); err != nil {
+		if run, err = k.compile(new(listing)); err != nil {
 			l.fail("%s: %w", k.name, err)
 			return
 		}
@@ -184,7 +186,7 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 			compile = compileAttention
 		}
 	}
-	k, err := newKernel(g.Name, workOf(g), func() (func(l *launch), error) { return compile(g) })
+	k, err := newKernel(g.Name, workOf(g), func(ls *listing) (func(l *launch), error) { return compile(g, ls) })
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %s: %w", g.Name, err)
 	}

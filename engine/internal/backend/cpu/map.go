@@ -12,7 +12,7 @@ import (
 const mapGrain = 1 << 13
 
 // compileMap runs elementwise instructions as one tile program over the whole space.
-func compileMap(g *backend.Group) (func(*launch), error) {
+func compileMap(g *backend.Group, ls *listing) (func(*launch), error) {
 	shape := g.Outputs[0].Shape
 	p, err := tile.Compile(tile.Spec{
 		Group: g, Shape: shape, Insts: instructions(g, nil), Outs: storedOuts(g, g.Outputs),
@@ -20,6 +20,7 @@ func compileMap(g *backend.Group) (func(*launch), error) {
 	if err != nil {
 		return nil, err
 	}
+	ls.program("over all elements", p)
 	n := elementsOf(shape)
 	states := perWorker{prog: p, outs: g.Outputs}
 	piece := func(worker, lo, hi int) {

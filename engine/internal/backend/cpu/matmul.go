@@ -48,7 +48,7 @@ type phase struct {
 	args    arguments
 }
 
-func compileMatMul(g *backend.Group) (func(*launch), error) {
+func compileMatMul(g *backend.Group, ls *listing) (func(*launch), error) {
 	m := &matMul{g: g, places: map[backend.Ref]place{}}
 	e := newEpilogues(g)
 	for i := range g.Insts {
@@ -64,6 +64,10 @@ func compileMatMul(g *backend.Group) (func(*launch), error) {
 			return nil, err
 		}
 		m.phases = append(m.phases, p)
+		ls.product(p)
+		if ending, ok := p.ending.(*program); ok {
+			ls.program("then, of each part while it is in the cache", ending.states.prog)
+		}
 	}
 	for _, o := range g.Outputs {
 		if _, ok := m.places[o.Value]; !ok {

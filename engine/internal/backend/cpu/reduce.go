@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -47,9 +48,9 @@ const (
 )
 
 // compileReduce runs a reduction with the elementwise work around it.
-func compileReduce(g *backend.Group) (func(*launch), error) {
+func compileReduce(g *backend.Group, ls *listing) (func(*launch), error) {
 	if len(g.Insts) == 1 && g.Insts[0].Op.Family() != ir.FamilyReduce {
-		return compileSingle(g) // argmax and its like
+		return compileSingle(g, ls) // argmax and its like
 	}
 	k := &reduceKernel{epilogue: perWorker{outs: g.Outputs}}
 	var args, results []backend.Ref
@@ -84,7 +85,15 @@ func compileReduce(g *backend.Group) (func(*launch), error) {
 		r.length = k.length
 		r.fold = foldOf(r.op, r.from)
 	}
-	return k.run, k.compile(g, full, perm, args, results)
+	if err := k.compile(g, full, perm, args, results); err != nil {
+		return nil, err
+	}
+	ls.program("before the reduction", k.prologue.prog)
+	for _, r := range k.reductions {
+		ls.add(func(b *strings.Builder) { fmt.Fprintf(b, "\n%v over %d elements of %v", r.op, r.length, r.from) })
+	}
+	ls.program("after it", k.epilogue.prog)
+	return k.run, nil
 }
 
 // view chooses the order of axes.

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -79,7 +80,7 @@ func init() {
 }
 
 // compileRow runs a row op with the elementwise work around it.
-func compileRow(g *backend.Group) (func(*launch), error) {
+func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
 	at := -1
 	for i := range g.Insts {
 		if isRowOp(g.Insts[i].Op) {
@@ -101,6 +102,11 @@ func compileRow(g *backend.Group) (func(*launch), error) {
 	if err := k.compileEpilogue(g, in, at); err != nil {
 		return nil, err
 	}
+	ls.program("for rows", k.full.prog)
+	ls.add(func(b *strings.Builder) {
+		fmt.Fprintf(b, "\n%v of %d rows of %d elements, %d at a time", k.op, k.rows, k.n, k.block)
+	})
+	ls.program("after it", k.epilogue.prog)
 	return k.run, nil
 }
 

@@ -37,7 +37,7 @@ var singles = map[ir.Op]compiler{
 }
 
 // compileSingle compiles a group whose one instruction stands alone.
-func compileSingle(g *backend.Group) (func(*launch), error) {
+func compileSingle(g *backend.Group, ls *listing) (func(*launch), error) {
 	if len(g.Insts) != 1 {
 		return nil, fmt.Errorf("got %d instructions, want one", len(g.Insts))
 	}
@@ -46,5 +46,6 @@ func compileSingle(g *backend.Group) (func(*launch), error) {
 	if !ok {
 		return nil, fmt.Errorf("%v: no kernel", in.Op)
 	}
+	ls.loops(compile)
 	return compile(g, in)
 }

@@ -26,7 +26,7 @@ func backends(t *testing.T, processors int, threads ...int) (list []*Backend) {
 
 // kernelOf returns a kernel whose launches may run side by side.
 func kernelOf(work time.Duration, run func(l *launch)) *kernel {
-	k, err := newKernel("test", work, func() (func(l *launch), error) { return run, nil })
+	k, err := newKernel("test", work, func(*listing) (func(l *launch), error) { return run, nil })
 	if err != nil {
 		panic(err)
 	}
