@@ -9,9 +9,9 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// BenchmarkProfiled is what being profiled adds to a statement, in percent: to Go of a cell alone, and to small
-// kernels; and what sampling and recording add, each alone. They take turns with the statement that is not
-// profiled, and the fastest turns count, because what slows down the machine slows down some of them.
+// BenchmarkProfiled is what being profiled adds to a statement, in percent: to Go of a cell alone, and to
+// small kernels; and what sampling and recording add, each alone. They take turns with the statement that is
+// not profiled, and the fastest turns count, because what slows down the machine slows down some of them.
 func BenchmarkProfiled(b *testing.B) {
 	s, err := session.New(session.Options{Commands: Table{}})
 	if err != nil {

@@ -91,9 +91,9 @@ func (v *value) replace(old, n *ir.Node) {
 // move gives t the value of y and frees y. It also gives the memory of t's old value back, if t was the only
 // handle on it and at most so many operations read it.
 //
-// If y was computed where t's value lay, t keeps its node. A goroutine that reads the node or makes operations
-// from it at the same time does so before or after the step: either the step has seen that and computed y
-// elsewhere, or the goroutine gets the new value, and the next step sees it.
+// If y was computed where t's value lay, t keeps its node. A goroutine that reads the node or makes
+// operations from it at the same time does so before or after the step: either the step has seen that and
+// computed y elsewhere, or the goroutine gets the new value, and the next step sees it.
 func move(t, y Tensor, readers int) {
 	if tracing() != nil {
 		t.Set(y)

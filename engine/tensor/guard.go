@@ -32,7 +32,7 @@ func WithPrecision(ctx context.Context, p *Precision) context.Context {
 }
 
 // AllowTF32 lets devices round the operands of products and attention of f32 to TF32, which has 11 bits of
-// precision instead of 24; sums stay in f32. GPUs with tensor cores are several times as fast then. The devices
-// "cpu" and "ref" compute as before. It holds for the code within the caller's context ([WithPrecision]; a
-// session has its own), or else for all other code of the process.
+// precision instead of 24; sums stay in f32. GPUs with tensor cores are several times as fast then. The
+// devices "cpu" and "ref" compute as before. It holds for the code within the caller's context
+// ([WithPrecision]; a session has its own), or else for all other code of the process.
 func AllowTF32(on bool) { plan.SwitchTF32(scope.Context()).Store(on) }

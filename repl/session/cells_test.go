@@ -14,8 +14,9 @@ import (
 )
 
 // The cells in testdata are sequences: `// %% name` starts a session, `// %%` the next cell of it. What
-// follows `// > ` is the cell's output, then the values that it shows, then its error. A cell with `// timeout` is
-// interrupted after a while. After a cell with `// ended` the next one waits until no goroutine of a cell is left.
+// follows `// > ` is the cell's output, then the values that it shows, then its error. A cell with `//
+// timeout` is interrupted after a while. After a cell with `// ended` the next one waits until no goroutine
+// of a cell is left.
 
 type testCell struct {
 	src, want string

@@ -17,10 +17,10 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
-// Assigned returns the session's variables that statements may assign to: in the statements themselves, or
-// in functions, methods and closures of the session that they mention, directly or through others. The closures
-// that a variable may hold are those in whatever cells have assigned to it. Changes through a pointer, a map or
-// a slice are not found, nor are those of variables that only a closure knows.
+// Assigned returns the session's variables that statements may assign to: in the statements themselves, or in
+// functions, methods and closures of the session that they mention, directly or through others. The closures
+// that a variable may hold are those in whatever cells have assigned to it. Changes through a pointer, a map
+// or a slice are not found, nor are those of variables that only a closure knows.
 func (s *Session) Assigned(stmts string) []string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func _() {"+stmts+"\n}", parser.SkipObjectResolution)
 	if err != nil {

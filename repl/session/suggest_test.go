@@ -66,8 +66,8 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// A command on the right of an assignment is answered with a line that can be pasted, or with where its result
-// is.
+// A command on the right of an assignment is answered with a line that can be pasted, or with where its
+// result is.
 func TestAssignedCommands(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	if r := s.Run(t.Context(), "x := 2\nfunc f() int { return x }"); r.Err != nil {

@@ -1,10 +1,10 @@
 // Package backend is the border between what is computed and where.
 //
 // Above it, package plan turns a graph into groups and an order; below it, a backend turns a [Group] into a
-// [Kernel] once, loads a [Program] of such kernels, and runs it with one table of memory and numbers after the
-// other. A backend never sees the graph, a tensor or a gradient;
-// nothing above the border knows a backend by name. The reference backend (ref) is slow, exact and obvious;
-// every other one is held against it by package backendtest.
+// [Kernel] once, loads a [Program] of such kernels, and runs it with one table of memory and numbers after
+// the other. A backend never sees the graph, a tensor or a gradient; nothing above the border knows a backend
+// by name. The reference backend (ref) is slow, exact and obvious; every other one is held against it by
+// package backendtest.
 package backend
 
 import (
@@ -23,9 +23,9 @@ import (
 // call asked for, whether or not the device has come to that. So memory that one run has read may be given to
 // the next at once. Only calls that overlap in time may take turns or run side by side.
 //
-// Results depend on nothing but the program and what is in its table: not on timing, on the number of threads,
-// or on whether a program is loaded again or replayed in a cheaper way. So no sum is made in an order that
-// chance decides (no atomic addition of floats), and no algorithm is chosen by a stopwatch.
+// Results depend on nothing but the program and what is in its table: not on timing, on the number of
+// threads, or on whether a program is loaded again or replayed in a cheaper way. So no sum is made in an
+// order that chance decides (no atomic addition of floats), and no algorithm is chosen by a stopwatch.
 type Backend interface {
 	// Info says what the device is and can do. It is the same in each call.
 	Info() Info
@@ -42,26 +42,26 @@ type Backend interface {
 	// then it returns the context's cause, and what is in dst is undefined.
 	Download(ctx context.Context, dst []byte, src ir.Buffer, offset int) error
 	// Compile makes a kernel of a group. Calls for several groups may run in parallel. Package plan calls it
-	// once for each distinct group, and keeps the kernel; that groups which differ in shapes alone share a text
-	// is the backend's own business.
+	// once for each distinct group, and keeps the kernel; that groups which differ in shapes alone share a
+	// text is the backend's own business.
 	Compile(g *Group) (Kernel, error)
-	// Load prepares a program to be run often. Package plan calls it once for each plan. This is the place for
-	// tables of arguments and for graphs that are replayed.
+	// Load prepares a program to be run often. Package plan calls it once for each plan. This is the place
+	// for tables of arguments and for graphs that are replayed.
 	Load(p *Program) (Loaded, error)
 	// Run runs a program with the memory and the numbers of a table, which is the caller's again when Run
-	// returns. It may return before the work is done, having called t.Later; it waits while too much work (some
-	// 100 ms) is under way. When times is not nil it has a place for each launch: the backend then runs them one
-	// at a time, synchronised, and stores how long each one took on the device.
+	// returns. It may return before the work is done, having called t.Later; it waits while too much work
+	// (some 100 ms) is under way. When times is not nil it has a place for each launch: the backend then runs
+	// them one at a time, synchronised, and stores how long each one took on the device.
 	//
 	// Between launches, and inside long ones, a backend looks at ctx until it comes to Program.Commit, and
-	// returns the context's cause when it is done; what the program writes is then undefined, but for what the
-	// launches from Commit on would write, which is as it was.
+	// returns the context's cause when it is done; what the program writes is then undefined, but for what
+	// the launches from Commit on would write, which is as it was.
 	//
 	// An error that the data cause (an index out of range) is returned by Run or, when the device finds it
 	// later, given to the Outcome; the text is the same. Either way no launch from Commit on takes effect.
 	Run(ctx context.Context, p Loaded, t *Table, times []time.Duration) error
-	// Sync waits until all that was asked for is done and each Outcome is known, or ctx is done. It returns an
-	// error if the device is lost, or the context's cause.
+	// Sync waits until all that was asked for is done and each Outcome is known, or ctx is done. It returns
+	// an error if the device is lost, or the context's cause.
 	Sync(ctx context.Context) error
 }
 
@@ -92,8 +92,8 @@ type Kernel interface {
 	Launches() int
 	// Scratch is how many bytes of memory the kernel needs beside its inputs and outputs while it runs.
 	Scratch() int
-	// Close lets go of what the kernel has on the device. It is called once, when no program has the kernel any
-	// more; as with Free, any goroutine may do that while earlier runs are under way.
+	// Close lets go of what the kernel has on the device. It is called once, when no program has the kernel
+	// any more; as with Free, any goroutine may do that while earlier runs are under way.
 	Close()
 }
 
@@ -138,8 +138,8 @@ type Group struct {
 	Outputs []Output
 	Flops   int64 // what the mathematics needs
 	Bytes   int64 // each input and output once
-	// TF32 allows products and attention of F32 to round their operands to TF32, which has 11 bits of precision.
-	// Their sums stay in F32. A backend may ignore it, as ref and cpu do.
+	// TF32 allows products and attention of F32 to round their operands to TF32, which has 11 bits of
+	// precision. Their sums stay in F32. A backend may ignore it, as ref and cpu do.
 	TF32 bool
 }
 
@@ -198,9 +198,9 @@ type Output struct {
 	DType dtype.Type // equals the value's
 	Shape []int      // that of the instructions, or of the input that is copied
 	Final bool       // no later launch of the program reads it
-	// Stride is nil if the elements lie in C order. Else it has the stride of each axis, in elements: those of
-	// the axes in another order, of which the last one stays the last. Only a device whose Hints say Permuted
-	// gets that.
+	// Stride is nil if the elements lie in C order. Else it has the stride of each axis, in elements: those
+	// of the axes in another order, of which the last one stays the last. Only a device whose Hints say
+	// Permuted gets that.
 	Stride []int
 }
 

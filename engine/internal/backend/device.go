@@ -207,8 +207,8 @@ func (d *Device) Upload(dst ir.Buffer, offset int, src []byte) error {
 	return d.Seen(d.backend.Upload(b.raw, offset, src))
 }
 
-// Download copies a value, from a byte offset of its block on, to host bytes (little endian). It waits for the
-// run that writes the value, as long as ctx allows, and returns its error if it failed.
+// Download copies a value, from a byte offset of its block on, to host bytes (little endian). It waits for
+// the run that writes the value, as long as ctx allows, and returns its error if it failed.
 func (d *Device) Download(ctx context.Context, dst []byte, src *ir.Data, offset int) error {
 	b, err := d.own(src.Buf)
 	if err != nil {

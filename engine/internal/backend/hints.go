@@ -5,16 +5,16 @@ import "time"
 // Hints are what the planner and the allocator should know of a device, beyond what it can do. The zero value
 // of a field is right for a processor; a field that is negative means none, or never.
 type Hints struct {
-	// SmallFlops is the number of operations up to which products that share no operand share a launch, because
-	// one of them does not fill the device: 2²⁵ if 0.
+	// SmallFlops is the number of operations up to which products that share no operand share a launch,
+	// because one of them does not fill the device: 2²⁵ if 0.
 	SmallFlops int64
 	// FewRows is the number of rows up to which products that need one another share a launch: 8 if 0.
 	FewRows int
-	// Gated lets products whose results are combined element by element, silu(gate)·up, share a launch. Otherwise
-	// the elementwise work is the epilogue of the second, which reads the first result from memory.
+	// Gated lets products whose results are combined element by element, silu(gate)·up, share a launch.
+	// Otherwise the elementwise work is the epilogue of the second, which reads the first result from memory.
 	Gated bool
-	// Cheap is the number of operations up to which an elementwise value is computed again by each launch that
-	// reads it, rather than written and read: 4 if 0.
+	// Cheap is the number of operations up to which an elementwise value is computed again by each launch
+	// that reads it, rather than written and read: 4 if 0.
 	Cheap int
 	// AtOnce is how many bytes a launch may move that cannot be stopped half-way, some 100 ms of work. An
 	// optimizer that moves more keeps what it replaces until it is done. 3 GiB if 0.
@@ -24,13 +24,13 @@ type Hints struct {
 	// Compilers is how many groups of a plan are compiled in parallel: 1 if 0.
 	Compilers int
 
-	// Memory that comes back is kept for reuse. Kept is how many bytes at most: a quarter of the device's if 0,
-	// or 1 GiB if that is unknown.
+	// Memory that comes back is kept for reuse. Kept is how many bytes at most: a quarter of the device's if
+	// 0, or 1 GiB if that is unknown.
 	Kept int64
 	// Idle is after how long without use nothing is kept: 10 s if 0.
 	Idle time.Duration
-	// CollectAfter is how many bytes are handed out before Go's collector is asked for what nothing refers to:
-	// 64 MiB if 0. CollectEarly are enough if collections take little of the time: 4 MiB if 0.
+	// CollectAfter is how many bytes are handed out before Go's collector is asked for what nothing refers
+	// to: 64 MiB if 0. CollectEarly are enough if collections take little of the time: 4 MiB if 0.
 	CollectAfter, CollectEarly int64
 }
 

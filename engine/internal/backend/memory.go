@@ -245,8 +245,9 @@ func (m *memory) resetPeak() {
 	m.peak = m.inUse
 }
 
-// collect runs the collector and waits until the cleanups of what it found have run, or until ctx is done: with a
-// large heap on a busy machine a collection takes longer than a person waits after Ctrl-C. It then ends by itself.
+// collect runs the collector and waits until the cleanups of what it found have run, or until ctx is done:
+// with a large heap on a busy machine a collection takes longer than a person waits after Ctrl-C. It then
+// ends by itself.
 func (m *memory) collect(ctx context.Context) {
 	done := make(chan struct{})
 	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)

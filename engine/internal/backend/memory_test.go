@@ -60,8 +60,8 @@ func TestKeptMemoryIsGivenBackWhenIdle(t *testing.T) {
 	})
 }
 
-// An allocation that asks the Go collector for unused blocks does not wait for it any more when the context of its
-// evaluation is done.
+// An allocation that asks the Go collector for unused blocks does not wait for it any more when the context
+// of its evaluation is done.
 func TestCollectionDoesNotHoldUpAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDevice("counted", &counted{})

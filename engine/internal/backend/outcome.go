@@ -110,8 +110,8 @@ func (o *Outcome) untold() (err error, pending bool) {
 	return nil, !known
 }
 
-// A Flight has the runs of a context of which it is not known yet what has become of them. A cell has one: its
-// end waits for the runs, so that a late error belongs to the cell. The zero Flight is ready.
+// A Flight has the runs of a context of which it is not known yet what has become of them. A cell has one:
+// its end waits for the runs, so that a late error belongs to the cell. The zero Flight is ready.
 type Flight struct {
 	mu   sync.Mutex
 	runs []flying
@@ -149,8 +149,8 @@ func (d *Device) Flies(ctx context.Context, o *Outcome) {
 	f.runs = append(f.runs, flying{d, o})
 }
 
-// Land waits for all runs of f, as long as ctx allows, and returns the errors of those that failed and of which
-// nobody was told yet.
+// Land waits for all runs of f, as long as ctx allows, and returns the errors of those that failed and of
+// which nobody was told yet.
 func (f *Flight) Land(ctx context.Context) error {
 	f.mu.Lock()
 	runs := f.runs
@@ -175,8 +175,8 @@ func (f *Flight) Land(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Sync waits for all work of the device, as long as ctx allows. It returns the errors that were found late, of
-// which nobody was told yet, among the runs within ctx and those that belong to no context.
+// Sync waits for all work of the device, as long as ctx allows. It returns the errors that were found late,
+// of which nobody was told yet, among the runs within ctx and those that belong to no context.
 func (d *Device) Sync(ctx context.Context) error {
 	if err := d.Seen(d.backend.Sync(ctx)); err != nil {
 		return err
@@ -188,8 +188,8 @@ func (d *Device) Sync(ctx context.Context) error {
 	return err
 }
 
-// Settle waits until it is known what has become of the runs that write values, all of this device, as long as
-// ctx allows. It returns the error of one that failed.
+// Settle waits until it is known what has become of the runs that write values, all of this device, as long
+// as ctx allows. It returns the error of one that failed.
 func (d *Device) Settle(ctx context.Context, values ...*ir.Data) error {
 	for _, v := range values {
 		o, ok := v.Run.(*Outcome)

@@ -14,8 +14,8 @@ type Program struct {
 	Bufs     int // how many places for memory a table has
 	Scalars  int // and for numbers
 	// Commit is the first of the launches that must all take effect or none: the step of an optimizer, which
-	// writes over what it reads. It is len(Launches) if there are none. From there on a run is not interrupted,
-	// and it takes effect only if no launch before has found an error.
+	// writes over what it reads. It is len(Launches) if there are none. From there on a run is not
+	// interrupted, and it takes effect only if no launch before has found an error.
 	Commit int
 }
 

@@ -59,8 +59,8 @@ type Traced struct {
 	Dropped int // launches that were too many to keep
 }
 
-// epoch is when the process began. Times count from it, because to read how much time has passed costs less than
-// to read the time of day, too.
+// epoch is when the process began. Times count from it, because to read how much time has passed costs less
+// than to read the time of day, too.
 var epoch = time.Now()
 
 // Now is the time since the process began.
@@ -88,8 +88,8 @@ func (rs Records) Traced(run Run) {
 	}
 }
 
-// block is for how many runs, or times, memory is taken at once if there are n already: to keep a run must cost
-// little, and a list that grows is copied.
+// block is for how many runs, or times, memory is taken at once if there are n already: to keep a run must
+// cost little, and a list that grows is copied.
 func block(n int) int { return min(max(n, 32), 1<<10) }
 
 func (r *Record) trace(run Run) {

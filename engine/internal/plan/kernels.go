@@ -22,8 +22,8 @@ type compiled struct {
 }
 
 // compile returns the kernels of groups, some perhaps from other plans. New ones are compiled outside of any
-// lock, as many at a time as the device hints. A context that is done ends the wait, not the compilation: what
-// comes out of it is there for the next plan.
+// lock, as many at a time as the device hints. A context that is done ends the wait, not the compilation:
+// what comes out of it is there for the next plan.
 func (all *plans) compile(ctx context.Context, dev *backend.Device, groups []*backend.Group) ([]*compiled, error) {
 	list := make([]*compiled, len(groups))
 	var fresh []func()

@@ -30,8 +30,8 @@ type placement struct {
 // alignment of values in the arena, in bytes: a cache line, and a 512-bit vector.
 const alignment = 64
 
-// A slot is a value's stay in the arena: from the launch that writes it to the last that reads it. The scratch
-// memory of launch i is value -1-i.
+// A slot is a value's stay in the arena: from the launch that writes it to the last that reads it. The
+// scratch memory of launch i is value -1-i.
 type slot struct {
 	value, bytes, first, last, offset int
 }

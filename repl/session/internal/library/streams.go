@@ -10,10 +10,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A Stream is an output of cells: package fmt's functions write to it, and os.Stdout (or os.Stderr) of
-// cells is a file that leads to it. The file is made when a cell first mentions it: the write end of a
-// pipe. A whole program has the session's own stream instead, if that is a file. Goroutines of earlier cells write to it like any
-// other code; their output is not marked.
+// A Stream is an output of cells: package fmt's functions write to it, and os.Stdout (or os.Stderr) of cells
+// is a file that leads to it. The file is made when a cell first mentions it: the write end of a pipe. A
+// whole program has the session's own stream instead, if that is a file. Goroutines of earlier cells write to
+// it like any other code; their output is not marked.
 type Stream struct {
 	mu    *sync.Mutex // of both streams, which may lead to the same place
 	w     io.Writer
@@ -32,8 +32,8 @@ type Stream struct {
 // Streams are os.Stdout and os.Stderr of cells.
 type Streams struct{ Out, Err *Stream }
 
-// NewStreams makes streams that lead to stdout and stderr; nil drops the output. Whole says that they are those
-// of a whole program.
+// NewStreams makes streams that lead to stdout and stderr; nil drops the output. Whole says that they are
+// those of a whole program.
 func NewStreams(stdout, stderr io.Writer, whole bool) *Streams {
 	mu := new(sync.Mutex)
 	ss := &Streams{&Stream{mu: mu, w: stdout, file: os.Stdout, whole: whole}, &Stream{mu: mu, w: stderr, file: os.Stderr, whole: whole}}

@@ -56,8 +56,8 @@ type point struct {
 	looks step // and looks before
 }
 
-// Look makes all code call Hooks.Look, or stops it doing so. It does not wait until all code does: reading a weak
-// pointer can wait for the end of a collection, and Ctrl-C must not.
+// Look makes all code call Hooks.Look, or stops it doing so. It does not wait until all code does: reading a
+// weak pointer can wait for the end of a collection, and Ctrl-C must not.
 func (in *Interp) Look(on bool) {
 	w := &in.points.wish
 	w.Lock()
