@@ -79,28 +79,17 @@ type Cmd struct {
 	Scalars []ir.Scalar
 }
 
-// Bound returns a program of commands and the table to run it with.
-func Bound(cmds []Cmd) (*Program, *Table) {
-	p, t := &Program{Commit: len(cmds)}, &Table{}
-	for _, c := range cmds {
-		l := Launch{Kernel: c.Kernel}
-		for _, s := range c.Bufs {
-			l.Bufs = append(l.Bufs, Place{len(t.Bufs), s.Offset})
-			t.Bufs = append(t.Bufs, s.Buf)
-		}
-		for _, v := range c.Scalars {
-			l.Scalars = append(l.Scalars, Scalar{Index: len(t.Scalars)})
-			t.Scalars = append(t.Scalars, v)
-		}
-		p.Launches = append(p.Launches, l)
-	}
-	p.Bufs, p.Scalars = len(t.Bufs), len(t.Scalars)
-	return p, t
-}
-
 // Submit runs commands once and waits for them.
 func Submit(ctx context.Context, b Backend, cmds []Cmd, times []time.Duration) error {
-	p, t := Bound(cmds)
+	p, t, err := bound(b, cmds)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if scratch := t.Bufs[p.Bufs-1]; scratch != nil {
+			b.Free(scratch)
+		}
+	}()
 	loaded, err := b.Load(p)
 	if err != nil {
 		return err
@@ -113,4 +102,34 @@ func Submit(ctx context.Context, b Backend, cmds []Cmd, times []time.Duration) e
 		return err
 	}
 	return t.Outcome().Err()
+}
+
+// bound returns a program of commands and the table to run it with. The last place is the scratch memory of
+// all.
+func bound(b Backend, cmds []Cmd) (*Program, *Table, error) {
+	p, t, scratch := &Program{Commit: len(cmds)}, &Table{}, 0
+	for _, c := range cmds {
+		l := Launch{Kernel: c.Kernel}
+		for _, s := range c.Bufs {
+			l.Bufs = append(l.Bufs, Place{len(t.Bufs), s.Offset})
+			t.Bufs = append(t.Bufs, s.Buf)
+		}
+		for _, v := range c.Scalars {
+			l.Scalars = append(l.Scalars, Scalar{Index: len(t.Scalars)})
+			t.Scalars = append(t.Scalars, v)
+		}
+		p.Launches = append(p.Launches, l)
+		scratch = max(scratch, c.Kernel.Scratch())
+	}
+	for i := range p.Launches {
+		p.Launches[i].Scratch.Index = len(t.Bufs)
+	}
+	t.Bufs = append(t.Bufs, nil)
+	p.Bufs, p.Scalars = len(t.Bufs), len(t.Scalars)
+	if scratch == 0 {
+		return p, t, nil
+	}
+	buf, err := b.Alloc(scratch)
+	t.Bufs[p.Bufs-1] = buf
+	return p, t, err
 }

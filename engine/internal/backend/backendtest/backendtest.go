@@ -32,6 +32,16 @@ var update = flag.Bool("record", false, "write which ops the backend has run")
 
 // Run holds the backend that open returns against the reference. Its package's tests call it.
 func Run(t *testing.T, open func() (backend.Backend, error)) {
+	s := check(t, open)
+	if !testing.Short() && !t.Failed() {
+		s.checkRecord(t, s.dev.Backend().Info().Name)
+	}
+}
+
+// Check is Run for a backend of which no record is kept.
+func Check(t *testing.T, open func() (backend.Backend, error)) { check(t, open) }
+
+func check(t *testing.T, open func() (backend.Backend, error)) *suite {
 	b, err := open()
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +63,7 @@ func Run(t *testing.T, open func() (backend.Backend, error)) {
 	t.Run("random graphs", func(t *testing.T) { s.graphs(t) })
 	t.Run("errors", func(t *testing.T) { s.errors(t) })
 	t.Run("contract", func(t *testing.T) { s.contract(t) })
-	if !testing.Short() && !t.Failed() {
-		s.checkRecord(t, b.Info().Name)
-	}
+	return s
 }
 
 // withoutCases are the rows that give a backend no work by themselves; all other cases use them.
@@ -206,6 +214,9 @@ func (s *suite) errors(t *testing.T) {
 		_, err := Evaluate(s.dev, c.name, dtype.F32, Case{Build: func(b *B, _ dtype.Type) []*ir.Node { return []*ir.Node{c.build(b)} }})
 		if err == nil {
 			t.Errorf("%s: no error", c.name)
+		}
+		if err := s.dev.Sync(t.Context()); err != nil {
+			t.Errorf("%s: a second time: %v", c.name, err)
 		}
 	}
 	// The backend works on after an error.

@@ -25,6 +25,13 @@ func (s *suite) contract(t *testing.T) {
 	s.times(t, b)
 	s.interrupt(t)
 	s.together(t)
+	t.Run("replay", s.replay)
+	t.Run("commit", s.commit)
+	t.Run("late errors", s.lateErrors)
+	t.Run("flight", s.flight)
+	if p, ok := b.(Pausable); ok {
+		t.Run("paused", func(t *testing.T) { s.paused(t, p) })
+	}
 }
 
 func (s *suite) memory(t *testing.T, b backend.Backend) {
