@@ -245,8 +245,8 @@ type Stamp interface {
 // A Recorder is a Stream that can replay work: CUDA's graphs.
 type Recorder interface {
 	Stream
-	// Record begins: what is encoded until Finish is recorded, not run. Stamps, After, Free and Commit are
-	// refused then.
+	// Record begins: dispatches, copies, fills and barriers until Finish are recorded, not run. Stamp, After,
+	// Commit and Record are refused then. Free stays with the work outside of the recording.
 	Record() error
 	// Finish ends a recording. After an error nothing is recorded, and the stream is as before Record.
 	Finish() (Graph, error)
