@@ -27,7 +27,7 @@ type stream struct {
 // A list is calls, and the memory that their arguments point to.
 type list struct {
 	calls []ccall.Call
-	args  arena
+	args  ccall.Arena
 }
 
 // Each list begins with the call that makes the context current and one more: the start of a commit, or of a
@@ -38,30 +38,7 @@ func newList(d *device) list { return list{calls: []ccall.Call{d.enter(), {}}} }
 
 func (l *list) reset() {
 	l.calls = l.calls[:head]
-	l.args.reset()
-}
-
-// An arena gives memory that does not move. It is used again after a reset.
-type arena struct {
-	chunks [][]uint64
-	chunk  int // that memory is taken from
-	used   int // words of it
-}
-
-func (a *arena) reset() { a.chunk, a.used = 0, 0 }
-
-// take returns memory of so many words.
-func (a *arena) take(words int) []uint64 {
-	const usual = 4096
-	for ; a.chunk < len(a.chunks); a.chunk, a.used = a.chunk+1, 0 {
-		if c := a.chunks[a.chunk]; words <= len(c)-a.used {
-			a.used += words
-			return c[a.used-words : a.used : a.used]
-		}
-	}
-	a.chunks = append(a.chunks, make([]uint64, max(words, usual)))
-	a.used = words
-	return a.chunks[a.chunk][:words:words]
+	l.args.Reset()
 }
 
 // newStream makes a stream that does not wait for CUDA's default stream.
@@ -117,7 +94,7 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 	p := d.Pipeline.(*pipeline)
 	g, t := d.Groups, d.Threads
 	s.encode(cuLaunchKernel, p.function, uintptr(g.X), uintptr(g.Y), uintptr(g.Z), uintptr(t.X), uintptr(t.Y), uintptr(t.Z),
-		uintptr(shared), s.handle, s.target().args.bind(d.Args))
+		uintptr(shared), s.handle, bind(&s.target().args, d.Args))
 	return nil
 }
 
@@ -149,25 +126,19 @@ func (s *stream) check(d *gpu.Dispatch) error {
 }
 
 // bind writes down the arguments of a launch and returns the address of the table of their addresses.
-func (a *arena) bind(args []gpu.Arg) uintptr {
+func bind(memory *ccall.Arena, args []gpu.Arg) uintptr {
 	if len(args) == 0 {
 		return 0
 	}
-	table := a.take(len(args))
-	for i, arg := range args {
-		words := 1
-		if arg.Buffer == nil {
-			words = (len(arg.Bytes) + 7) / 8
-		}
-		value := a.take(words)
-		if arg.Buffer == nil {
-			copy(unsafe.Slice((*byte)(unsafe.Pointer(&value[0])), 8*words), arg.Bytes)
+	table := memory.Take(len(args))
+	for i, a := range args {
+		if a.Buffer == nil {
+			table[i] = uint64(memory.Copy(a.Bytes))
 		} else {
-			value[0] = arg.Buffer.Address() + uint64(arg.Offset)
+			table[i] = uint64(memory.Words(a.Buffer.Address() + uint64(a.Offset)))
 		}
-		table[i] = uint64(uintptr(unsafe.Pointer(&value[0])))
 	}
-	return uintptr(unsafe.Pointer(&table[0]))
+	return ccall.Address(table)
 }
 
 // Copy encodes a copy; where the memories are, the driver sees from their addresses.
