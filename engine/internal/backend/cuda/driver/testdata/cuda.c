@@ -13,7 +13,7 @@ enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, FAU
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char complaint[512];
 static char calls[1 << 16]; // names of the calls since the last stub_calls
-static size_t used, limit = 1 << 20, pooled;
+static size_t called, used, limit = 1 << 20, pooled;
 static int pools = 1, version = 12080, hold, clock_;
 static struct { const char *name; int n, code; } failing;
 
@@ -47,7 +47,7 @@ static int is(void *p, const char *kind) {
 }
 
 static R begin(const char *name, int needs_context) {
-	strncat(calls, name, sizeof calls - strlen(calls) - 2), strcat(calls, " ");
+	if (called + strlen(name) + 2 < sizeof calls) called += sprintf(calls + called, "%s ", name);
 	if (failing.name && !strcmp(failing.name, name) && failing.n-- == 0) return failing.name = NULL, failing.code;
 	if (!needs_context) return OK;
 	if (!is(current, "context")) return complain(201, name, "no live context is current on this thread");
@@ -66,12 +66,12 @@ static void unlock(int *i) { pthread_mutex_unlock(&lock); }
 // What the tests set and ask.
 const char *stub_complaint(void) { return complaint; }
 void stub_reset(void) {
-	complaint[0] = calls[0] = 0, hold = 0, pools = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
+	complaint[0] = calls[0] = called = 0, hold = 0, pools = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
 	for (memory *m = memories; m; m = m->next) m->o.live = 0;
 	used = pooled = 0;
 }
 static char answer[1 << 16];
-const char *stub_calls(void) { return strcpy(answer, calls), calls[0] = 0, answer; }
+const char *stub_calls(void) { return strcpy(answer, calls), calls[0] = called = 0, answer; }
 void stub_fail(const char *name, int n, int code) { failing.name = strdup(name), failing.n = n, failing.code = code; }
 void stub_hold(int on) { hold = on; }
 void stub_pools(int on) { pools = on; }

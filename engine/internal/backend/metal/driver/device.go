@@ -1,0 +1,188 @@
+package driver
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// A device is an MTLDevice, with the set of its resident buffers.
+type device struct {
+	*api
+	info      gpu.Info
+	id        objc.ID
+	residency objc.ID // MTLResidencySet, nil before macOS 15
+
+	mu      sync.Mutex // guards what follows, and the residency set
+	usage   gpu.Usage  // InUse and Peak
+	streams map[*stream]bool
+	closed  atomic.Bool
+}
+
+// open makes a device; it owns id.
+func (a *api) open(info gpu.Info, id objc.ID) *device {
+	d := &device{api: a, info: info, id: id, streams: map[*stream]bool{}}
+	if class := a.Class("MTLResidencySetDescriptor"); class != 0 && a.Responds(id, a.sel[selNewResidencySet]) {
+		descriptor := a.Send(class, a.sel[selNew])
+		// Without a set, as where this fails, useResource: serves.
+		d.residency = a.Send(id, a.sel[selNewResidencySet], uintptr(descriptor), 0)
+		a.Release(descriptor)
+	}
+	return d
+}
+
+func (d *device) name() string { return "metal" }
+
+func (d *device) misused(op selector, format string, args ...any) error {
+	return gpu.Misused(d.name(), selectorNames[op], format, args...)
+}
+
+// The codes of MTLCommandBufferError that mean something of their own.
+var commandErrors = map[int]gpu.Code{
+	2:  gpu.KernelFault, // timeout: a kernel that does not end
+	3:  gpu.KernelFault, // page fault
+	4:  gpu.LostDevice,  // access revoked
+	8:  gpu.OutOfMemory,
+	9:  gpu.Misuse, // invalid resource
+	11: gpu.LostDevice,
+	12: gpu.KernelFault, // stack overflow
+}
+
+// failed is the error of an NSError, or of a nil without one. code is the kind when the domain is not the
+// command buffers'.
+func (d *device) failed(op selector, id objc.ID, code gpu.Code) *gpu.Error {
+	e := &gpu.Error{Code: code, Device: d.name(), Op: selectorNames[op], Free: -1, Index: -1}
+	if f := d.Failure(id); f != nil {
+		e.Native, e.Text = f.Code, f.Text
+		if f.Domain == "MTLCommandBufferErrorDomain" {
+			e.Code = commandErrors[f.Code]
+		}
+	}
+	return e
+}
+
+// Info describes the device.
+func (d *device) Info() gpu.Info { return d.info }
+
+// A buffer is an MTLBuffer in shared memory.
+type buffer struct {
+	device  *device
+	id      objc.ID
+	bytes   int
+	address uint64
+	host    []byte
+	freed   atomic.Bool
+}
+
+func (b *buffer) Len() int        { return b.bytes }
+func (b *buffer) Address() uint64 { return b.address }
+func (b *buffer) Host() []byte    { return b.host }
+
+// Alloc makes a buffer. The system would give more than it recommends, and swap.
+func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
+	if bytes < 1 {
+		return nil, d.misused(selNewBuffer, "got %d bytes, want at least 1", bytes)
+	}
+	const shared, untracked = 0 << 4, 1 << 8
+	free := d.info.Memory - int64(d.Send(d.id, d.sel[selAllocated]))
+	full := &gpu.Error{Code: gpu.OutOfMemory, Device: d.name(), Op: selectorNames[selNewBuffer], Want: int64(bytes), Free: free, Index: -1}
+	if int64(bytes) > min(free, d.info.Limits.Buffer) {
+		return nil, full
+	}
+	id := d.Send(d.id, d.sel[selNewBuffer], uintptr(bytes), shared|untracked)
+	if id == 0 {
+		return nil, full
+	}
+	b := &buffer{device: d, id: id, bytes: bytes, address: uint64(d.Send(id, d.sel[selGPUAddress])),
+		host: ccall.Bytes(uintptr(d.Send(id, d.sel[selContents])), bytes)}
+	d.count(b, int64(bytes), selAddAllocation)
+	return b, nil
+}
+
+// count keeps account of a buffer that comes or goes.
+func (d *device) count(b *buffer, bytes int64, residency selector) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.usage.InUse += bytes
+	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
+	if d.residency != 0 {
+		calls := [2]ccall.Call{d.Message(d.residency, d.sel[residency], uintptr(b.id)), d.Message(d.residency, d.sel[selCommit])}
+		ccall.Run(calls[:])
+	}
+}
+
+// Free gives the memory back at once.
+func (b *buffer) Free() {
+	if !b.freed.Swap(true) && !b.device.closed.Load() {
+		b.release()
+	}
+}
+
+func (b *buffer) release() {
+	b.device.count(b, -int64(b.bytes), selRemoveAllocation)
+	b.device.Release(b.id)
+}
+
+// Usage asks for what all buffers of this process take.
+func (d *device) Usage() (gpu.Usage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	u := d.usage
+	u.Total, u.Free = d.info.Memory, d.info.Memory-int64(d.Send(d.id, d.sel[selAllocated]))
+	return u, nil
+}
+
+// owns finds a buffer's mistakes: freed, or of another device.
+func (d *device) owns(b gpu.Buffer) (*buffer, error) {
+	mine, ok := b.(*buffer)
+	switch {
+	case !ok || mine.device != d:
+		return nil, fmt.Errorf("got a buffer of another device")
+	case mine.freed.Load():
+		return nil, fmt.Errorf("got a buffer that was freed")
+	}
+	return mine, nil
+}
+
+// closing is how long Close waits for work under way.
+const closing = time.Second
+
+// Close gives the device back, when the work under way is over.
+func (d *device) Close() error {
+	if d.closed.Swap(true) {
+		return d.misused(selNewQueue, "the device was closed before")
+	}
+	d.mu.Lock()
+	streams := d.streams
+	d.streams = nil
+	d.mu.Unlock()
+	for deadline := time.Now().Add(closing); ; time.Sleep(time.Millisecond) {
+		busy := false
+		for s := range streams {
+			busy = busy || s.busy()
+		}
+		if !busy {
+			break
+		}
+		if time.Now().After(deadline) {
+			return &gpu.Error{Code: gpu.Timeout, Device: d.name(), Op: "close", Index: -1,
+				Text: "work was still under way after " + closing.String() + "; its memory is free when the program ends"}
+		}
+	}
+	for s := range streams {
+		s.releaseAll()
+	}
+	d.Release(d.residency)
+	d.Release(d.id)
+	return nil
+}
+
+// url returns an autoreleased NSURL of a file.
+func (a *api) url(path string) objc.ID {
+	return a.Send(a.Class("NSURL"), a.sel[selFileURL], uintptr(a.String(path)))
+}

@@ -1,0 +1,189 @@
+// Package driver is Metal as a gpu.Driver, for Apple silicon with macOS 13 or later.
+//
+// No line of it has run on Apple hardware. It is built and vetted for darwin/arm64, and its tests run on
+// linux/arm64, also under qemu, on testdata/metal.c: a small Objective-C runtime with the classes of Metal
+// that are used here. That shows that messages have the arguments, the order and the owners that Apple's
+// documentation asks for, and that errors arrive; it shows nothing about Apple's compiler, about speed, or
+// about what the documentation leaves out.
+//
+// How it uses Metal:
+//   - All memory is shared (unified), so a DeviceMemory buffer has a Host, too.
+//   - Buffers are untracked: Metal does not look for hazards between kernels. Barriers become memory barriers in an encoder
+//     that runs dispatches side by side, and each encoder waits for a fence that the encoder before it updates.
+//   - Messages of an encoder are collected and sent in one transition (ccall.Run) when the encoder ends.
+//   - Buffers that kernels reach by address are resident: by a residency set where the system has them (macOS 15), and
+//     by useResource: for those in Dispatch.Uses elsewhere.
+//   - Streams are command queues. They wait for each other by shared events.
+//   - A Stamp ends a command buffer: its time is that buffer's GPUEndTime. Counter sample buffers would give finer
+//     times and no gaps; they are left for a machine that they can be tried on.
+//
+// Reading order: driver.go, device.go, library.go, stream.go, event.go, trace.go.
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// Driver finds Apple's GPUs. Its fields are where it looks; New fills them in.
+type Driver struct {
+	System    []string // the Objective-C runtime, and frameworks
+	Framework string   // with MTLCopyAllDevices
+	Dispatch  string   // with dispatch_data_create
+	Sign      string   // a folder that is there when Metal is
+
+	once sync.Once
+	api  *api
+	err  error
+}
+
+// New returns the driver of this machine.
+func New() *Driver {
+	const framework = "/System/Library/Frameworks/Metal.framework"
+	return &Driver{System: objc.System, Framework: framework + "/Metal", Dispatch: "/usr/lib/libSystem.B.dylib", Sign: framework}
+}
+
+// Name is "metal".
+func (*Driver) Name() string { return "metal" }
+
+// Present looks for Apple silicon and for Metal.
+func (d *Driver) Present() error {
+	if _, err := os.Stat(d.Sign); err != nil || runtime.GOARCH != "arm64" {
+		return &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "find", Index: -1,
+			Text: "Metal is a part of macOS, and mcs uses it on Apple silicon; this is " + runtime.GOOS + "/" + runtime.GOARCH}
+	}
+	return nil
+}
+
+// An api is the open frameworks.
+type api struct {
+	*objc.Runtime
+	copyAllDevices ccall.Func
+	createData     ccall.Func
+	sel            [selectors]objc.SEL
+}
+
+func (d *Driver) load() (*api, error) {
+	d.once.Do(func() { d.api, d.err = d.open() })
+	return d.api, d.err
+}
+
+func (d *Driver) open() (*api, error) {
+	if err := d.Present(); err != nil {
+		return nil, err
+	}
+	missing := func(err error) error {
+		return &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Text: err.Error(), Index: -1}
+	}
+	if err := ccall.Available(); err != nil {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "metal", Op: "open", Text: err.Error(), Index: -1}
+	}
+	r, err := objc.Load(d.System...)
+	if err != nil {
+		return nil, missing(err)
+	}
+	a := &api{Runtime: r}
+	metal, err := ccall.Open(d.Framework)
+	if err != nil {
+		return nil, missing(err)
+	}
+	system, err := ccall.Open(d.Dispatch)
+	if err != nil {
+		return nil, missing(err)
+	}
+	var err1, err2 error
+	a.copyAllDevices, err1 = metal.Symbol("MTLCopyAllDevices")
+	a.createData, err2 = system.Symbol("dispatch_data_create")
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, missing(err)
+	}
+	for s := range a.sel {
+		a.sel[s] = r.Selector(selectorNames[s])
+	}
+	return a, nil
+}
+
+// each calls f for each device, as long as f returns true; devices are released afterwards.
+func (a *api) each(f func(i int, device objc.ID) bool) {
+	a.Pool(func() {
+		list := objc.ID(a.copyAllDevices.Call())
+		defer a.Release(list)
+		for i := range int(a.Send(list, a.sel[selCount])) {
+			if !f(i, a.Send(list, a.sel[selObjectAtIndex], uintptr(i))) {
+				return
+			}
+		}
+	})
+}
+
+// Devices describes them. Metal gives out its device objects for that; no memory is taken.
+func (d *Driver) Devices() (infos []gpu.Info, err error) {
+	a, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	a.each(func(i int, device objc.ID) bool {
+		infos = append(infos, a.describe(i, device))
+		return true
+	})
+	return infos, nil
+}
+
+// families are what MTLDevice.supportsFamily: knows, the newest first.
+var families = []struct {
+	number int
+	name   string
+}{{1010, "apple10"}, {1009, "apple9"}, {1008, "apple8"}, {1007, "apple7"}}
+
+func (a *api) describe(index int, device objc.ID) gpu.Info {
+	info := gpu.Info{Index: index, Name: a.Text(a.Send(device, a.sel[selName])), Family: "apple", Language: gpu.Metal,
+		Memory:  int64(a.Send(device, a.sel[selWorkingSet])),
+		Unified: a.Bool(device, a.sel[selUnified])}
+	process := a.Send(a.Class("NSProcessInfo"), a.sel[selProcessInfo])
+	info.Driver = "macOS " + a.Text(a.Send(process, a.sel[selVersion]))
+	for _, f := range families {
+		if a.Bool(device, a.sel[selSupportsFamily], uintptr(f.number)) {
+			info.Family = f.name
+			break
+		}
+	}
+	info.Limits = gpu.Limits{
+		Threads:           1024, // of all Apple GPUs; maxThreadsPerThreadgroup returns a struct, which package ccall cannot receive
+		ThreadgroupMemory: int(a.Send(device, a.sel[selMaxThreadgroupMemory])),
+		Simdgroup:         32,
+		Groups:            gpu.Size{X: math.MaxInt32, Y: math.MaxInt32, Z: math.MaxInt32},
+		Args:              31,
+		InlineBytes:       4096, // of setBytes, for each argument; here for all
+		Alignment:         256,
+		Buffer:            int64(a.Send(device, a.sel[selMaxBuffer])),
+	}
+	return info
+}
+
+// Open makes a device ready.
+func (d *Driver) Open(index int) (opened gpu.Device, err error) {
+	a, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	count := 0
+	a.each(func(i int, device objc.ID) bool {
+		if count++; i == index {
+			opened = a.open(a.describe(i, device), a.Retain(device))
+		}
+		return true
+	})
+	if opened == nil {
+		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Index: -1,
+			Text: fmt.Sprintf("got device %d, but this machine has %d", index, count)}
+	}
+	return opened, nil
+}

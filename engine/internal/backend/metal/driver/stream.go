@@ -1,0 +1,382 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// A stream is an MTLCommandQueue with the command buffers that are being encoded.
+type stream struct {
+	device *device
+	queue  objc.ID
+	fence  objc.ID // that each encoder waits for and updates
+	shared objc.ID // an MTLSharedEvent, which has the number of the last commit that is over
+	value  uint64  // of the last commit
+
+	buffers   []objc.ID // command buffers of the next commit; the last takes what is encoded
+	committed int       // how many of them the device has got already
+	full      bool      // the last takes no more
+	encoder   objc.ID
+	kind      kind
+	messages  []ccall.Call // to the encoder, not sent yet
+	args      ccall.Arena
+	pipeline  objc.ID // that the encoder has
+
+	broken atomic.Pointer[gpu.Error] // the first error of the device
+
+	mu      sync.Mutex
+	frees   []*buffer // to be freed when the next commit is over
+	waiting []*event  // that were closed before, and own buffers
+	last    *event    // of the last commit
+	closed  bool
+}
+
+// most is how many command buffers a queue holds. Metal waits for room when there are more, so a stream with
+// many stamps hands over half of that before its commit.
+const most = 1024
+
+// A kind of encoder.
+type kind uint8
+
+const (
+	none kind = iota
+	compute
+	blit
+)
+
+// Stream makes a queue.
+func (d *device) Stream() (gpu.Stream, error) {
+	s := &stream{device: d}
+	d.Pool(func() {
+		s.queue = d.Send(d.id, d.sel[selNewQueue], most)
+		s.fence = d.Send(d.id, d.sel[selNewFence])
+		s.shared = d.Send(d.id, d.sel[selNewSharedEvent])
+	})
+	if s.queue == 0 || s.fence == 0 || s.shared == 0 {
+		s.releaseAll()
+		return nil, d.failed(selNewQueue, 0, gpu.Failed)
+	}
+	if d.residency != 0 {
+		d.Send(s.queue, d.sel[selAddResidencySet], uintptr(d.residency))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.streams == nil {
+		return nil, d.misused(selNewQueue, "the device was closed")
+	}
+	d.streams[s] = true
+	return s, nil
+}
+
+// send collects a message to the encoder.
+func (s *stream) send(m selector, args ...uintptr) {
+	s.messages = append(s.messages, s.device.Message(s.encoder, s.device.sel[m], args...))
+}
+
+// current returns the command buffer that takes what is encoded.
+func (s *stream) current() (objc.ID, error) {
+	if n := len(s.buffers); n > 0 && !s.full {
+		return s.buffers[n-1], nil
+	}
+	if len(s.buffers)-s.committed >= most/2 {
+		s.handOver()
+	}
+	var id objc.ID
+	s.device.Pool(func() { id = s.device.Retain(s.device.Send(s.queue, s.device.sel[selCommandBuffer])) })
+	if id == 0 {
+		return 0, s.device.failed(selCommandBuffer, 0, gpu.Failed)
+	}
+	s.buffers, s.full = append(s.buffers, id), false
+	return id, nil
+}
+
+// begin makes an encoder of a kind the current one. Each waits for the one before it.
+func (s *stream) begin(k kind) error {
+	if s.kind == k {
+		return nil
+	}
+	s.end()
+	id, err := s.current()
+	if err != nil {
+		return err
+	}
+	d := s.device
+	op := selBlitEncoder
+	d.Pool(func() {
+		if k == compute {
+			const concurrent = 1 // of MTLDispatchType
+			op = selComputeEncoder
+			s.encoder = d.Retain(d.Send(id, d.sel[op], concurrent))
+		} else {
+			s.encoder = d.Retain(d.Send(id, d.sel[op]))
+		}
+	})
+	if s.encoder == 0 {
+		return d.failed(op, 0, gpu.Failed)
+	}
+	s.kind, s.pipeline = k, 0
+	s.send(selWaitForFence, uintptr(s.fence))
+	return nil
+}
+
+// end ends the current encoder, and sends it all that was collected.
+func (s *stream) end() {
+	if s.kind == none {
+		return
+	}
+	s.send(selUpdateFence, uintptr(s.fence))
+	s.send(selEndEncoding)
+	s.device.Pool(func() { ccall.Run(s.messages) })
+	s.device.Release(s.encoder)
+	s.encoder, s.kind, s.messages = 0, none, s.messages[:0]
+	s.args.Reset()
+}
+
+// Dispatch encodes a dispatch.
+func (s *stream) Dispatch(d *gpu.Dispatch) error {
+	if err := s.check(d); err != nil {
+		return s.device.misused(selDispatch, "%v", err)
+	}
+	if err := s.begin(compute); err != nil {
+		return err
+	}
+	p := d.Pipeline.(*pipeline)
+	if s.pipeline != p.id {
+		s.send(selSetPipeline, uintptr(p.id))
+		s.pipeline = p.id
+	}
+	for i, a := range d.Args {
+		switch {
+		case a.Buffer != nil:
+			s.send(selSetBuffer, uintptr(a.Buffer.(*buffer).id), uintptr(a.Offset), uintptr(i))
+		case len(a.Bytes) > 0:
+			s.send(selSetBytes, s.args.Copy(a.Bytes), uintptr(len(a.Bytes)), uintptr(i))
+		}
+	}
+	for i, n := range d.Threadgroup {
+		s.send(selSetThreadgroupMemory, uintptr(n+15)&^15, uintptr(i))
+	}
+	if s.device.residency == 0 {
+		const read, write = 1, 2
+		for _, b := range d.Uses {
+			s.send(selUseResource, uintptr(b.(*buffer).id), read|write)
+		}
+	}
+	s.send(selDispatch, s.size(d.Groups), s.size(d.Threads))
+	return nil
+}
+
+// size is an MTLSize in memory: a struct of more than 16 bytes goes by its address.
+func (s *stream) size(v gpu.Size) uintptr { return s.args.Words(uint64(v.X), uint64(v.Y), uint64(v.Z)) }
+
+func (s *stream) check(d *gpu.Dispatch) error {
+	if err := gpu.CheckDispatch(d, s.device.info.Limits); err != nil {
+		return err
+	}
+	p, ok := d.Pipeline.(*pipeline)
+	if !ok || p.device != s.device || p.id == 0 {
+		return fmt.Errorf("got a pipeline of another device, or one that was closed")
+	}
+	if err := p.check(d.Args); err != nil {
+		return err
+	}
+	for i, a := range d.Args {
+		if a.Buffer == nil {
+			continue
+		}
+		if _, err := s.device.owns(a.Buffer); err != nil {
+			return fmt.Errorf("%s: argument %d: %w", p.name, i, err)
+		}
+	}
+	for _, b := range d.Uses {
+		if _, err := s.device.owns(b); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// Copy encodes a copy.
+func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, bytes int) error {
+	err := gpu.CheckCopy(dst, dstOffset, src, srcOffset, bytes)
+	for _, b := range []gpu.Buffer{dst, src} {
+		if err == nil {
+			_, err = s.device.owns(b)
+		}
+	}
+	if err != nil {
+		return s.device.misused(selCopy, "%v", err)
+	}
+	if bytes == 0 {
+		return nil
+	}
+	if err := s.beginBlit(); err != nil {
+		return err
+	}
+	s.send(selCopy, uintptr(src.(*buffer).id), uintptr(srcOffset), uintptr(dst.(*buffer).id), uintptr(dstOffset), uintptr(bytes))
+	return nil
+}
+
+// Fill encodes a fill.
+func (s *stream) Fill(b gpu.Buffer, offset, bytes int, value byte) error {
+	err := gpu.CheckRange("fill", b, offset, bytes)
+	if err == nil {
+		_, err = s.device.owns(b)
+	}
+	if err != nil {
+		return s.device.misused(selFill, "%v", err)
+	}
+	if bytes == 0 {
+		return nil
+	}
+	if err := s.beginBlit(); err != nil {
+		return err
+	}
+	// An NSRange has 16 bytes, and goes in two registers.
+	s.send(selFill, uintptr(b.(*buffer).id), uintptr(offset), uintptr(bytes), uintptr(value))
+	return nil
+}
+
+// beginBlit begins an encoder for each copy: buffers are untracked, so two copies in one encoder would have
+// no order.
+func (s *stream) beginBlit() error {
+	s.end()
+	return s.begin(blit)
+}
+
+// Barrier orders dispatches. Between encoders the fence does.
+func (s *stream) Barrier() error {
+	const buffers = 1 // of MTLBarrierScope
+	if s.kind == compute {
+		s.send(selBarrier, buffers)
+	}
+	return nil
+}
+
+// After encodes that the stream waits for another's event.
+func (s *stream) After(e gpu.Event) error {
+	other, ok := e.(*event)
+	if !ok || other.stream.device != s.device {
+		return s.device.misused(selWaitForEvent, "got an event of another device")
+	}
+	s.end()
+	id, err := s.current()
+	if err != nil {
+		return err
+	}
+	s.device.Send(id, s.device.sel[selWaitForEvent], uintptr(other.stream.shared), uintptr(other.value))
+	return nil
+}
+
+// Free frees a buffer once the next commit is over. A command buffer keeps what it was given, but not what
+// kernels reach by address.
+func (s *stream) Free(b gpu.Buffer) {
+	mine, ok := b.(*buffer)
+	if !ok || mine.freed.Swap(true) || s.device.closed.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frees = append(s.frees, mine)
+}
+
+// Commit commits the command buffers.
+func (s *stream) Commit() (gpu.Event, error) {
+	s.reap()
+	s.end()
+	id, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	d := s.device
+	s.value++
+	d.Pool(func() {
+		d.Send(id, d.sel[selSignalEvent], uintptr(s.shared), uintptr(s.value))
+		s.handOver()
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &event{stream: s, value: s.value, buffers: s.buffers, frees: s.frees}
+	s.buffers, s.committed, s.full, s.frees, s.last = nil, 0, false, nil, e
+	return e, nil
+}
+
+// handOver gives the device the command buffers that it does not have yet.
+func (s *stream) handOver() {
+	for _, id := range s.buffers[s.committed:] {
+		s.device.Send(id, s.device.sel[selCommit])
+	}
+	s.committed = len(s.buffers)
+}
+
+// reap gives back what closed events own.
+func (s *stream) reap() {
+	s.mu.Lock()
+	waiting := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	left := slices.DeleteFunc(waiting, func(e *event) bool {
+		done, _ := e.Done()
+		if done {
+			e.release()
+		}
+		return done
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, left...)
+}
+
+// busy reports whether work is under way.
+func (s *stream) busy() bool {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if last == nil {
+		return false
+	}
+	done, _ := last.poll()
+	return !done
+}
+
+// Close releases the queue, after at most a second for what must be freed in its order.
+func (s *stream) Close() error {
+	if len(s.buffers) > 0 {
+		return s.device.misused(selNewQueue, "a stream was closed with work that was encoded and not committed")
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return s.device.misused(selNewQueue, "the stream was closed before")
+	}
+	if s.device.closed.Load() {
+		return nil
+	}
+	for deadline := time.Now().Add(closing); s.busy() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	s.reap()
+	for _, b := range s.frees {
+		b.release()
+	}
+	s.device.mu.Lock()
+	delete(s.device.streams, s)
+	s.device.mu.Unlock()
+	s.releaseAll()
+	return nil
+}
+
+func (s *stream) releaseAll() {
+	for _, id := range append(s.buffers, s.encoder, s.queue, s.fence, s.shared) {
+		s.device.Release(id)
+	}
+}

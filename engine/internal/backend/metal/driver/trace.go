@@ -1,0 +1,51 @@
+package driver
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
+)
+
+// Trace captures what the device does into a .gputrace, which Xcode shows. macOS captures for programs that
+// were started with METAL_CAPTURE_ENABLED=1, and into files that do not exist; both are checked first,
+// because its own errors do not say so.
+func (d *device) Trace(path string) (stop func() error, err error) {
+	refused := func(format string, args ...any) error {
+		return &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "trace", Text: fmt.Sprintf(format, args...), Index: -1}
+	}
+	if os.Getenv("METAL_CAPTURE_ENABLED") != "1" && os.Getenv("MTL_CAPTURE_ENABLED") != "1" {
+		return nil, refused("start mcs with METAL_CAPTURE_ENABLED=1 in its environment")
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, refused("%s exists: name a file that does not", path)
+	}
+	d.Pool(func() {
+		const toFile = 2 // of MTLCaptureDestination
+		manager := d.Send(d.Class("MTLCaptureManager"), d.sel[selSharedCaptureManager])
+		if !d.Bool(manager, d.sel[selSupportsDestination], toFile) {
+			err = refused("this system writes no traces into files")
+			return
+		}
+		descriptor := d.Send(d.Class("MTLCaptureDescriptor"), d.sel[selNew])
+		defer d.Release(descriptor)
+		d.Send(descriptor, d.sel[selSetCaptureObject], uintptr(d.id))
+		d.Send(descriptor, d.sel[selSetDestination], toFile)
+		d.Send(descriptor, d.sel[selSetOutputURL], uintptr(d.url(path)))
+		failure := new(objc.ID)
+		if !d.Bool(manager, d.sel[selStartCapture], uintptr(descriptor), uintptr(unsafe.Pointer(failure))) {
+			err = d.failed(selStartCapture, *failure, gpu.Failed)
+			return
+		}
+		stop = func() error {
+			d.Send(manager, d.sel[selStopCapture])
+			if _, err := os.Stat(path); err != nil {
+				return refused("no trace was written: %v", err)
+			}
+			return nil
+		}
+	})
+	return stop, err
+}
