@@ -30,8 +30,8 @@ func kernelMagics() []*Magic {
 			"the time that this takes on a device at its measured ceilings, as a share of the time that passed. What would be above 105 % is\n" +
 			"refused: it does not measure the device. %device -ceilings measures the ceilings.\n" +
 			"-source shows the group of operations, and what the backend runs for it. On the CPU those are the micro-kernels and vector\n" +
-			"functions, by the names that their assembly has, with the registers of tiles that they write and read; r0 stands where a\n" +
-			"function takes no more.",
+			"functions, by the names that their assembly has, with the registers of tiles that they write and read (r0 stands where\n" +
+			"a function takes no more), and their assembly.",
 		Example: "%kernels layer.Forward(x)\n%kernels -fuse=off layer.Forward(x)\n%kernels -diff layer.Forward(x)\n%kernels -t m.Logits(ids)\n" +
 			"%kernels -assert 'launches <= 3' layer.Forward(x)\n%kernels -source matmul_silu x.MatMul(w).Silu()",
 		run: runKernels,

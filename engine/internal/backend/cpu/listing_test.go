@@ -27,6 +27,12 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := k.(backend.SourceKernel).Source()
+	for _, name := range []string{"exp", "neg"} {
+		name += map[isa.Set]string{isa.AVX512: "AVX512", isa.AVX2: "AVX2", isa.NEON: "NEON"}[isa.Level()]
+		if isa.Level() != isa.Portable && !strings.Contains(source, "\nTEXT ·"+name+"(SB)") {
+			t.Errorf("got\n%s\nwithout the assembly of %s", source, name)
+		}
+	}
 	rest := source
 	for _, want := range []string{"map_exp_neg on cpu, " + isa.Level().String(), "over all elements, 256 elements at a time:", "vec.exp", "vec.neg", "input 0", "output 0"} {
 		at := strings.Index(rest, want)

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// String names the kernel's functions, one for each width of a panel of columns: "14 × 32: matmul14x16AVX512,
-// matmul14x32AVX512".
+// String names the kernel's function: "6 × 64: matmul6x64AVX512, and narrower ones for the last columns".
 func (m *Kernel) String() string {
-	text := fmt.Sprintf("%d × %d", m.Rows, m.Cols)
+	text := fmt.Sprintf("%d × %d: ", m.Rows, m.Cols)
 	if m.form == tiles {
-		return text + ": tiles of the matrix unit"
+		return text + "tiles of the matrix unit"
 	}
-	names := make([]string, len(m.widths))
-	for i, f := range m.widths {
-		name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-		names[i] = name[strings.LastIndexByte(name, '.')+1:]
+	name := runtime.FuncForPC(reflect.ValueOf(m.widths[len(m.widths)-1]).Pointer()).Name()
+	text += name[strings.LastIndexByte(name, '.')+1:]
+	if len(m.widths) > 1 {
+		text += ", and narrower ones for the last columns"
 	}
-	return text + ": " + strings.Join(names, ", ")
+	return text
 }

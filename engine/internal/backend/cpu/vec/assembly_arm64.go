@@ -1,0 +1,10 @@
+//go:build arm64 && !mcs_portable
+
+package vec
+
+import "embed"
+
+// Assembly is the text that the functions of this package were assembled from.
+//
+//go:embed *_arm64.s
+var Assembly embed.FS
