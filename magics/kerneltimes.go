@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -59,33 +60,52 @@ func (c *call) kernelTimes(ctx context.Context, w *work) (*profile.Recording, *k
 	if k.Launches == 0 {
 		return r, k, nil
 	}
-	if k.Ceilings, k.Start, err = roof(ctx); err != nil {
+	if k.Ceilings, k.Start, err = roof(ctx, r.Devices); err != nil {
 		return nil, nil, c.errorf("%w", err)
 	}
 	k.Kernels = r.Trace.Timings(k.Ceilings, k.Start, k.wide)
 	return r, k, nil
 }
 
-// roof measures the ceilings of the default device and the time of its shortest launch.
-func roof(ctx context.Context) (best bench.Ceilings, start time.Duration, err error) {
-	if best, err = bench.MeasureCeilings(ctx); err != nil {
+// roof measures the ceilings of devices, by their names, and the time of the shortest launch of any of them.
+func roof(ctx context.Context, devices []string) (best bench.Ceilings, start time.Duration, err error) {
+	if best, err = bench.CeilingsOf(ctx, devices); err != nil {
 		return best, 0, err
 	}
+	for _, name := range devices {
+		d, err := device.Lookup(name)
+		if err != nil {
+			return best, 0, err
+		}
+		took, err := shortestLaunch(device.On(ctx, d))
+		if err != nil {
+			return best, 0, err
+		}
+		if start == 0 || took < start {
+			start = took
+		}
+	}
+	return best, start, nil
+}
+
+// shortestLaunch is how long the shortest of several small launches takes on the default device of ctx.
+func shortestLaunch(ctx context.Context) (least time.Duration, err error) {
 	err = tensor.Try(func() {
 		const tries = 50
-		x := tensor.Zeros(1).Eval()
+		var x tensor.Tensor
+		tensor.Within(ctx, func() { x = tensor.Zeros(1).Eval() })
 		r := profile.RecordTraced(ctx, func(context.Context) {
 			for range tries {
 				x.Neg().Eval()
 			}
 		})
 		for i, l := range r.Trace.Launches {
-			if i == 0 || l.Time < start {
-				start = l.Time
+			if i == 0 || l.Time < least {
+				least = l.Time
 			}
 		}
 	})
-	return best, start, err
+	return least, err
 }
 
 // JSON returns all fields, times in nanoseconds.

@@ -212,7 +212,7 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	if len(p.record.Trace.Launches) > 0 {
 		k := &kernelTimes{Usage: p.record.Usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
 			notes: p.record.Notes(), dropped: p.record.Trace.Dropped}
-		if k.Ceilings, k.Start, err = roof(ctx); err != nil {
+		if k.Ceilings, k.Start, err = roof(ctx, p.record.Devices); err != nil {
 			return nil, c.errorf("%w", err)
 		}
 		k.Kernels = p.record.Trace.Timings(k.Ceilings, k.Start, false)

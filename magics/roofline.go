@@ -44,7 +44,7 @@ func runRoofline(ctx context.Context, c *call) (display.Value, error) {
 	if len(r.Trace.Launches) == 0 {
 		return display.Text("nothing was launched"), nil
 	}
-	best, start, err := roof(ctx)
+	best, start, err := roof(ctx, r.Devices)
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}

@@ -101,7 +101,7 @@ func (t *timing) Kept() any { return t.Result }
 
 // limit says how near one run came to the limit of the device that it is nearest to.
 func (t *timing) limit(ctx context.Context) string {
-	ceilings, err := bench.MeasureCeilings(ctx)
+	ceilings, err := bench.CeilingsOf(ctx, t.Tally.Devices)
 	if err != nil {
 		return ""
 	}

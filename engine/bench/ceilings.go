@@ -1,13 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -203,6 +204,17 @@ func (c Ceilings) raise(by Ceilings) Ceilings {
 	return c
 }
 
+// beside returns what two devices can do at the same time.
+func (c Ceilings) beside(other Ceilings) Ceilings {
+	both := Ceilings{Machine: c.Machine + " and " + other.Machine, Measured: c.Measured, Arithmetic: maps.Clone(c.Arithmetic), Doubt: cmp.Or(c.Doubt, other.Doubt)}
+	for t, rate := range other.Arithmetic {
+		both.Arithmetic[t] += rate
+	}
+	// No launch is on both: of each the fastest memory counts.
+	both.Memory = []Level{{Name: "the memory of both", Size: math.MaxInt64, Rate: c.fastest(c.Memory).Rate + other.fastest(other.Memory).Rate}}
+	return both
+}
+
 // String is a line for each kind of rate.
 func (c Ceilings) String() string {
 	text := ""
@@ -227,7 +239,7 @@ func (c Ceilings) String() string {
 // than this machine can; "" if it is not. The ceilings are those of [MeasureCeilings]; something that seems
 // to beat them has them measured again first, because they may have been measured while the machine was slow.
 func Believe(ctx context.Context, t Tally, seconds float64) (refused string, err error) {
-	if c, ok := kept.known(device.Default()); ok {
+	if c, ok := kept.known(t.Devices); ok {
 		if share, _ := c.above(t, seconds); share <= 1 {
 			return "", nil // whatever the doubt is about those that are known
 		}
@@ -239,14 +251,18 @@ func believe(ctx context.Context, clock Clock, t Tally, seconds float64) (refuse
 	if t.Flops == 0 && t.Bytes == 0 || seconds <= 0 {
 		return "", nil
 	}
-	c, err := clock.Ceilings(ctx, false)
+	ceilings := clock.Ceilings
+	if c, ok := clock.(*deviceClock); ok {
+		ceilings = func(ctx context.Context, again bool) (Ceilings, error) { return c.ceilingsOf(ctx, t.Devices, again) }
+	}
+	c, err := ceilings(ctx, false)
 	if err != nil {
 		return "", err
 	}
 	if share, _ := c.above(t, seconds); share <= 1 {
 		return "", nil
 	}
-	if c, err = clock.Ceilings(ctx, true); err != nil {
+	if c, err = ceilings(ctx, true); err != nil {
 		return "", err
 	}
 	_, refused = c.above(t, seconds)

@@ -48,6 +48,12 @@ func MeasureCeilings(ctx context.Context) (Ceilings, error) {
 	return kept.get(ctx, device.Default(), tooNew)
 }
 
+// CeilingsOf is [MeasureCeilings] of the devices with these names, such as Tally.Devices has: of several what
+// they can do side by side. Without names it is the default device.
+func CeilingsOf(ctx context.Context, devices []string) (Ceilings, error) {
+	return kept.together(ctx, devices, tooNew)
+}
+
 // MeasureCeilingsAgain measures them anew, and forgets what was kept. Where the machine is busy the kept ones
 // stay, as far as they are better.
 func MeasureCeilingsAgain(ctx context.Context) (Ceilings, error) {
@@ -59,11 +65,15 @@ const (
 	recent = time.Minute              // ceilings that were measured so short a time ago would be the same again
 )
 
-// known returns the ceilings that are there without measuring.
-func (k *keeper) known(d device.Device) (c Ceilings, ok bool) {
+// known returns the ceilings of one device that are there without measuring.
+func (k *keeper) known(names []string) (c Ceilings, ok bool) {
+	devices, err := devicesOf(names)
+	if err != nil || len(devices) != 1 {
+		return Ceilings{}, false
+	}
 	k.Lock()
 	defer k.Unlock()
-	return k.best(ceilingKey(d))
+	return k.best(ceilingKey(devices[0]))
 }
 
 // best returns the best ceilings that this process or another one has measured. Another one may have found
@@ -123,9 +133,39 @@ func (k *keeper) get(ctx context.Context, d device.Device, age time.Duration) (C
 	return c, nil
 }
 
-// again is get for something that seems to beat the ceilings.
-func (k *keeper) again(ctx context.Context, d device.Device) (Ceilings, error) {
-	return k.get(ctx, d, recent)
+// together is get for the devices with these names, or the default one: what they can do side by side.
+func (k *keeper) together(ctx context.Context, names []string, age time.Duration) (all Ceilings, err error) {
+	devices, err := devicesOf(names)
+	if err != nil {
+		return Ceilings{}, err
+	}
+	for i, d := range devices {
+		c, err := k.get(ctx, d, age)
+		if err != nil {
+			return Ceilings{}, err
+		}
+		if i == 0 {
+			all = c
+		} else {
+			all = all.beside(c)
+		}
+	}
+	return all, nil
+}
+
+// devicesOf returns the devices with these names, the default one without any.
+func devicesOf(names []string) (list []device.Device, err error) {
+	if len(names) == 0 {
+		return []device.Device{device.Default()}, nil
+	}
+	for _, name := range names {
+		d, err := device.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
 }
 
 // ceilingKey says what ceilings hold for.

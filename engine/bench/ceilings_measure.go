@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,24 +23,44 @@ const (
 	longEnough   = 10 * time.Millisecond
 	smallestSize = 8 // times smaller than the largest is where sizes begin
 
-	productSize = 1024     // rows and columns of the largest matrix product
-	largestData = 64 << 20 // bytes that are read to get past the caches, at most
+	largestData = 64 << 20 // bytes that are read to get past the caches of a processor, at most
 )
 
 // measured are the types in which arithmetic is measured, where the device has them.
 var measured = []dtype.Type{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I8}
 
-// measureCeilings measures a device, which is the default one: in a second, or less on one that is so slow
-// that smaller work shows its rate.
+// A reach is how large the work is by which a device is measured.
+type reach struct {
+	product int // rows and columns of the largest matrix product
+	levels  []Level
+}
+
+// reachOf returns sizes that take a processor some milliseconds. An accelerator, which has no threads, would
+// do them in the time of a launch: it gets products of 512 times the arithmetic, and as much memory as lets a
+// launch take a millisecond at some TB/s.
+func reachOf(i device.Info) reach {
+	if i.Threads > 0 {
+		return reach{1024, levels(machine.Caches())}
+	}
+	data := int64(2 << 30)
+	if i.Memory > 0 {
+		data = min(data, i.Memory/16)
+	}
+	return reach{8192, []Level{{Name: "cache", Size: min(16<<20, data), Holds: 128 << 20}, {Name: "memory", Size: data}}}
+}
+
+// measureCeilings measures a device: in a second, or less on one that is so slow that smaller work shows its
+// rate.
 func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
-	before := thisMachine(d)
+	ctx = device.On(ctx, d)
+	before, reach := thisMachine(d.String()), reachOf(d.Info())
 	c := Ceilings{Arithmetic: map[string]float64{}}
 	var doubts []string
 	for _, t := range measured {
 		if !slices.Contains(d.Info().DTypes, t) {
 			continue
 		}
-		sizes, err := ratesOf(ctx, productSize, ceilingTime, func(n int) (func(), float64) {
+		sizes, err := ratesOf(ctx, reach.product, ceilingTime, func(n int) (func(), float64) {
 			a := ramp(n*n).Mul(1.0/float64(n*n)).Reshape(n, n).Cast(t).Eval()
 			return func() { a.MatMul(a).Eval() }, 2 * float64(n) * float64(n) * float64(n)
 		})
@@ -50,7 +71,7 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 		c.Arithmetic[t.String()] = slices.Max(slices.Concat(sizes...))
 		doubts = append(doubts, unsteady(t.String(), sizes[len(sizes)-1]))
 	}
-	for _, l := range levels(machine.Caches()) {
+	for _, l := range reach.levels {
 		var fastest []float64 // rates of the kind that reaches the highest
 		for _, kind := range moving {
 			sizes, err := ratesOf(ctx, int(l.Size/4), movingTime, kind)
@@ -67,7 +88,7 @@ func measureCeilings(ctx context.Context, d device.Device) (Ceilings, error) {
 	// What was measured with is large: it must not count as the session's.
 	runtime.GC()
 	d.FreeCache()
-	after := thisMachine(d)
+	after := thisMachine(d.String())
 	c.Measured = time.Now()
 	doubts = append(after.since(before).Noise(), doubts...)
 	for _, doubt := range doubts {
@@ -143,15 +164,23 @@ func try(ctx context.Context, f func()) error {
 // ratesOf returns the rates of work of several sizes, the largest last: several rates of the largest that the
 // device does in reasonable time, one of each smaller. Make returns the work of a size and its amount.
 func ratesOf(ctx context.Context, largest int, long time.Duration, make func(n int) (func(), float64)) (sizes [][]float64, err error) {
+	var failed error
 	err = try(ctx, func() {
+		wait := device.Default().Sync
 		for n := max(1, largest/smallestSize); n <= largest; n *= 2 {
 			work, amount := make(n)
 			work() // builds the plan and fetches the data
+			if failed = wait(); failed != nil {
+				return
+			}
 			var rates []float64
 			took := time.Duration(0)
 			for spent := time.Duration(0); spent < long && ctx.Err() == nil; spent += took {
 				start := time.Now()
 				work()
+				if failed = wait(); failed != nil {
+					return
+				}
 				took = time.Since(start)
 				rates = append(rates, amount/max(took, 1).Seconds())
 				if n < largest && took < longEnough {
@@ -169,7 +198,7 @@ func ratesOf(ctx context.Context, largest int, long time.Duration, make func(n i
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err == nil && len(sizes) == 0 {
+	if err = cmp.Or(err, failed); err == nil && len(sizes) == 0 {
 		err = errors.New("bench: got no time to measure a ceiling")
 	}
 	return sizes, err

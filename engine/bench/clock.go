@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -32,20 +33,30 @@ type Listener interface {
 	Listen(long time.Duration) (busy, passed time.Duration)
 }
 
-// A deviceClock is the clock of this machine and the device that was the default when measuring began.
+// A deviceClock is the clock of this machine. It waits for all devices that are open: what is measured may
+// work on any of them.
 type deviceClock struct {
 	start    time.Time
-	device   device.Device
+	devices  []string // on which the work is, as far as that is known; none: the default one
 	evicting evicting
 }
 
-func newDeviceClock() *deviceClock { return &deviceClock{start: time.Now(), device: device.Default()} }
+func newDeviceClock() *deviceClock { return &deviceClock{start: time.Now()} }
+
+// on notes that work is on devices with these names.
+func (c *deviceClock) on(names []string) {
+	for _, name := range names {
+		if !slices.Contains(c.devices, name) {
+			c.devices = append(c.devices, name)
+		}
+	}
+}
 
 func (c *deviceClock) Now() time.Duration { return time.Since(c.start) }
 
-func (c *deviceClock) Sync() error { return c.device.Sync() }
+func (c *deviceClock) Sync() error { return device.Sync() }
 
-func (c *deviceClock) Machine() Machine { return thisMachine(c.device) }
+func (c *deviceClock) Machine() Machine { return thisMachine(c.devices...) }
 
 // quietAfter is longer than the pool's workers look for work before they sleep.
 const quietAfter = 2 * time.Millisecond
@@ -74,8 +85,13 @@ func collecting() time.Duration {
 }
 
 func (c *deviceClock) Ceilings(ctx context.Context, again bool) (Ceilings, error) {
+	return c.ceilingsOf(ctx, c.devices, again)
+}
+
+func (c *deviceClock) ceilingsOf(ctx context.Context, devices []string, again bool) (Ceilings, error) {
+	age := time.Duration(tooNew)
 	if again {
-		return kept.again(ctx, c.device)
+		age = recent
 	}
-	return kept.get(ctx, c.device, tooNew)
+	return kept.together(ctx, devices, age)
 }

@@ -13,6 +13,9 @@ func (r *rounds) inspect(s *subject) (Tally, error) {
 	if t.Shapes == nil {
 		t.Shapes = shapes(t.Results)
 	}
+	if c, ok := r.Clock.(*deviceClock); ok {
+		c.on(t.Devices)
+	}
 	if err == nil {
 		err = r.Clock.Sync()
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/internal/machine"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -38,9 +37,16 @@ const (
 	leastUsage = 150 * time.Millisecond
 )
 
-func thisMachine(d device.Device) Machine {
+// thisMachine describes the machine and the devices with these names, the default one without any.
+func thisMachine(names ...string) Machine {
+	var devices []string
+	if list, err := devicesOf(names); err == nil { // else a device was lost meanwhile
+		for _, d := range list {
+			devices = append(devices, d.String()+": "+d.Info().Detail)
+		}
+	}
 	return Machine{CPU: machine.CPU(), Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
-		Go: runtime.Version(), Engine: engineVersion(), Device: d.String() + ": " + d.Info().Detail, MHz: machine.MHz(), Power: machine.Power(), Load: machine.Load(),
+		Go: runtime.Version(), Engine: engineVersion(), Device: strings.Join(devices, " and "), MHz: machine.MHz(), Power: machine.Power(), Load: machine.Load(),
 		Steal: -1, Others: -1, used: machine.Used()}
 }
 

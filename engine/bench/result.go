@@ -44,6 +44,7 @@ type Tally struct {
 	Bytes    int64      // the inputs and outputs of each launch, once
 	DType    dtype.Type // the type that the arithmetic is done in, the one with the highest ceiling of several; Invalid: not known
 	Device   float64    // seconds that the device worked; 0: not known
+	Devices  []string   // on which the launches are; none: the default one
 	Allocs   float64    // objects that Go allocated
 	Heap     float64    // their bytes
 	Made     int        // nodes of tensors that the run made

@@ -38,7 +38,7 @@ type Device struct {
 // Info describes a device.
 type Info struct {
 	Name    string       // what Lookup finds it by
-	Detail  string       // "2 threads, avx512"
+	Detail  string       // "2 threads, avx512"; what it is and what drives it: ceilings are kept for that
 	DTypes  []dtype.Type // the element types of which it can compute
 	Threads int
 	Memory  int64 // bytes that the device has, 0 if unknown
@@ -76,6 +76,20 @@ func (d Device) Sync() error {
 		return err
 	}
 	return d.dev.Sync(scope.Context())
+}
+
+// Sync waits until everything that was started on any device is done.
+func Sync() error {
+	ctx := scope.Context()
+	for _, d := range backend.Opened() {
+		if d.Err() != nil {
+			continue // it was lost, and has nothing to wait for
+		}
+		if err := d.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Memory is how a device's memory is used, in bytes.

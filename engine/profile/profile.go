@@ -15,6 +15,7 @@ package profile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -47,6 +48,7 @@ type Recording struct {
 	PlansBuilt  int
 	PlansReused int
 	Merged      []Merged
+	Devices     []string      // on which the launches were, in the order of their first ones
 	Working     map[int64]int `json:"-"` // launches by the bytes that each works on
 	DType       dtype.Type    // in which arithmetic was done: of several the narrowest; Invalid: there was none
 	Wall        time.Duration // that the function took
@@ -86,6 +88,9 @@ func collect(c events.Counts) *Recording {
 	kernels, merged := map[string]int{}, map[string]int{}
 	for _, runs := range c.Runs {
 		r.PlansBuilt += runs.Built
+		if len(runs.Launches) > 0 && !slices.Contains(r.Devices, runs.Device) {
+			r.Devices = append(r.Devices, runs.Device)
+		}
 		r.PlansReused += runs.Count - runs.Built
 		r.Launches += runs.Count * runs.Work.Count()
 		for i, l := range runs.Launches {

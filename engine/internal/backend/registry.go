@@ -8,13 +8,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // The registry gives a device its backend, so that no package above knows a backend by name: each backend's
 // package registers its driver, and package backend/all imports those that this build has.
 var registry struct {
 	sync.Mutex
-	kinds []*kind
+	kinds  []*kind
+	opened atomic.Pointer[[]*Device] // of all kinds; never changed in place
 }
 
 // Host is the name of the backend that every machine has: its processor.
@@ -77,6 +79,7 @@ func Register(d Driver) {
 	slices.SortFunc(registry.kinds, func(a, b *kind) int {
 		return cmp.Or(-cmp.Compare(a.Speed, b.Speed), cmp.Compare(a.Name, b.Name))
 	})
+	listOpened()
 }
 
 // Names lists the names of the registered drivers, those of the fastest devices first.
@@ -118,27 +121,31 @@ func (k *kind) list() []Found {
 	return found
 }
 
-// Opened lists the devices that have been opened, fastest first.
-func Opened() (list []*Device) {
-	registry.Lock()
-	defer registry.Unlock()
+// Opened lists the devices that have been opened, fastest first. Clocks ask for it, so it costs nothing; the
+// caller must not change it.
+func Opened() []*Device {
+	if list := registry.opened.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// listOpened makes the list for Opened. The caller holds the registry.
+func listOpened() {
+	var list []*Device
 	for _, k := range registry.kinds {
 		for _, o := range k.opened {
 			list = append(list, o.dev)
 		}
 	}
-	return list
+	registry.opened.Store(&list)
 }
 
 // InUse is how many bytes tensors hold on the devices that have been opened. It opens none.
 func InUse() (bytes int64) {
-	registry.Lock()
-	defer registry.Unlock()
-	for _, k := range registry.kinds {
-		for _, o := range k.opened {
-			inUse, _, _ := o.dev.MemoryInUse()
-			bytes += inUse
-		}
+	for _, d := range Opened() {
+		inUse, _, _ := d.MemoryInUse()
+		bytes += inUse
 	}
 	return bytes
 }
@@ -222,6 +229,7 @@ func (k *kind) open(number int) (*Device, error) {
 	defer registry.Unlock()
 	k.opened = append(k.opened, numbered{number, dev})
 	slices.SortFunc(k.opened, func(a, b numbered) int { return k.compare(a.number, b.number) })
+	listOpened()
 	return dev, nil
 }
 
@@ -306,4 +314,5 @@ func forget(d *Device) {
 	for _, k := range registry.kinds {
 		k.opened = slices.DeleteFunc(k.opened, func(o numbered) bool { return o.dev == d })
 	}
+	listOpened()
 }

@@ -44,7 +44,7 @@ func (m *machine) register(t *testing.T, name string, number Number) {
 	t.Helper()
 	before := registry.kinds
 	registry.kinds = nil
-	t.Cleanup(func() { registry.kinds = before })
+	t.Cleanup(func() { registry.kinds = before; listOpened() })
 	Register(Driver{Name: name, Speed: 20, Number: number, Probe: func() []Found { return slices.Clone(m.found) },
 		Open: func(n int) (Backend, error) {
 			m.calls = append(m.calls, fmt.Sprintf("open %d", n))

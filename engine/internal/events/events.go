@@ -36,6 +36,7 @@ type Merged struct {
 
 // Work is what one run of a plan does. It is the same in each run.
 type Work struct {
+	Device   string // its name
 	Launches []Launch
 	Merged   []Merged
 }

@@ -57,7 +57,7 @@ type output struct {
 
 // build compiles a draft and loads its program.
 func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*plan, error) {
-	p := &plan{dev: dev, work: &events.Work{Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken}
+	p := &plan{dev: dev, work: &events.Work{Device: dev.String(), Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, taken: d.memory.taken}
 	for _, e := range d.launches {
 		p.groups = append(p.groups, e.group)
 	}

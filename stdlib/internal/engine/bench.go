@@ -17,6 +17,7 @@ func benchSymbols() map[string]reflect.Value {
 		"Believe":              reflect.ValueOf(bench.Believe),
 		"Case":                 reflect.ValueOf((*bench.Case)(nil)),
 		"Ceilings":             reflect.ValueOf((*bench.Ceilings)(nil)),
+		"CeilingsOf":           reflect.ValueOf(bench.CeilingsOf),
 		"Clock":                reflect.ValueOf((*bench.Clock)(nil)),
 		"_Clock":               reflect.ValueOf((*benchClock)(nil)),
 		"Compare":              reflect.ValueOf(bench.Compare),
