@@ -114,6 +114,9 @@ func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel) {
 		return
 	}
 	dt := dtypeOf(g, v)
+	if dt.Float() {
+		dt = dtype.F32 // not rounded: nobody asked for the value
+	}
 	p.results = append(p.results, result{value: v, dtype: dt, buf: workspace, at: k.Scratch, lies: ir.Contiguous(shapeOf(g, v))})
 	k.Scratch += (ir.Size(shapeOf(g, v))*dt.Size() + 63) &^ 63
 }

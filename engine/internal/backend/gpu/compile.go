@@ -1,0 +1,157 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/shaders"
+)
+
+// pipelines are those of a backend, by the name of the function, which has the text's hash in it: so groups
+// that differ in lengths alone share one. They live as long as the backend.
+type pipelines struct {
+	sync.Mutex
+	of map[string]*pending
+}
+
+// A pending is a pipeline that is compiled once, by the first that asks.
+type pending struct {
+	once     sync.Once
+	library  Library
+	pipeline Pipeline
+	err      error
+}
+
+func (p *pipelines) close() {
+	p.Lock()
+	defer p.Unlock()
+	for _, q := range p.of {
+		if q.pipeline != nil {
+			q.pipeline.Close()
+		}
+		if q.library != nil {
+			q.library.Close()
+		}
+	}
+}
+
+// pipeline compiles a dispatch's text, if nobody has yet.
+func (b *Backend) pipeline(d *kernel.Dispatch) (Pipeline, error) {
+	b.pipelines.Lock()
+	p := b.pipelines.of[d.Function]
+	if p == nil {
+		p = &pending{}
+		b.pipelines.of[d.Function] = p
+	}
+	b.pipelines.Unlock()
+	p.once.Do(func() {
+		var text string
+		if text, p.err = b.translated(d); p.err != nil {
+			return
+		}
+		if p.library, p.err = b.device.Compile(context.Background(), Source{Name: d.Function, Text: text, Cache: cacheDir()}); p.err == nil {
+			p.pipeline, p.err = p.library.Pipeline(d.Function)
+		}
+	})
+	return p.pipeline, p.err
+}
+
+// translated is a dispatch's text in the device's language, complete.
+func (b *Backend) translated(d *kernel.Dispatch) (string, error) {
+	text := shaders.Blocks() + d.Text
+	if b.info.Language == Metal {
+		return text, nil
+	}
+	s, err := msl.Parse(d.Function+".metal", text)
+	if err != nil {
+		return "", err
+	}
+	return s.CUDA(), nil
+}
+
+// cacheDir is where compiled kernels are kept, or "".
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "mcs", "kernels")
+}
+
+// A compiled is a group's kernel.
+type compiled struct {
+	b         *Backend
+	group     *backend.Group
+	kernel    *kernel.Kernel
+	pipelines []Pipeline
+	table     *buffer
+	writes    []int // places in Launch.Bufs
+}
+
+// Compile renders a group and compiles its texts.
+func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
+	k, err := kernel.Render(g, b.limits())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.name, err)
+	}
+	c := &compiled{b: b, group: g, kernel: k}
+	for i := range k.Dispatches {
+		p, err := b.pipeline(&k.Dispatches[i])
+		if err != nil {
+			return nil, err
+		}
+		c.pipelines = append(c.pipelines, p)
+	}
+	for _, o := range g.Outputs {
+		c.writes = append(c.writes, o.Buf)
+	}
+	if len(k.Table) > 0 {
+		table, err := b.Alloc(len(k.Table))
+		if err != nil {
+			return nil, err
+		}
+		c.table = table.(*buffer)
+		if err := b.Upload(table, 0, k.Table); err != nil {
+			return nil, errors.Join(err, b.free(table.(*buffer)))
+		}
+	}
+	return c, nil
+}
+
+func (b *Backend) free(m *buffer) error {
+	b.Free(m)
+	return nil
+}
+
+// Name returns the group's name.
+func (c *compiled) Name() string { return c.group.Name }
+
+// Launches returns how many dispatches the group is.
+func (c *compiled) Launches() int { return len(c.kernel.Dispatches) }
+
+// Scratch returns the bytes of the dispatches' workspace.
+func (c *compiled) Scratch() int { return c.kernel.Scratch }
+
+// Close gives the table back. The pipelines stay: the next group may have the same text.
+func (c *compiled) Close() {
+	if c.table != nil {
+		c.b.Free(c.table)
+	}
+}
+
+// Source returns the texts that run, without the blocks that they call.
+func (c *compiled) Source() string {
+	var texts []string
+	for _, d := range c.kernel.Dispatches {
+		texts = append(texts, d.Text)
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,261 @@
+// Package emulated is a gpu.Driver without a GPU: it compiles kernels through the checking prelude and runs
+// them on the processor, in a process of their own, thread by thread. What the backend above does to a device
+// (argument structs, order, events, memory that is freed behind work, faults) is real; only the speed is not.
+//
+// It keeps to the limits of a small device, so that what passes here fits into an Apple GPU: 1,024 threads and
+// 32 KB of threadgroup memory a group.
+package emulated
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/shaders"
+)
+
+// A Driver has one device.
+type Driver struct {
+	Tools *check.Toolchain
+	Mode  check.Mode
+	// Prepared are texts, by the name of their function, that are compiled together when a device is opened: a
+	// compiler that reads forty kernels at once is ten times faster than one that reads them one by one. Each
+	// text stands after shaders.Blocks.
+	Prepared map[string]string
+}
+
+// Name is "emulated".
+func (d *Driver) Name() string { return "emulated" }
+
+// Present is nil where a compiler was found.
+func (d *Driver) Present() error {
+	if d.Tools == nil {
+		return fmt.Errorf("emulated: got no compiler")
+	}
+	return nil
+}
+
+// Devices describes the device.
+func (d *Driver) Devices() ([]gpu.Info, error) {
+	return []gpu.Info{{
+		Name: "emulation", Driver: "check " + d.Mode.String(), Family: "emulated", Memory: 4 << 30, Language: gpu.Metal,
+		Limits: gpu.Limits{
+			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 1, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
+			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,
+		},
+	}}, d.Present()
+}
+
+// Open starts the process.
+func (d *Driver) Open(index int) (gpu.Device, error) {
+	infos, err := d.Devices()
+	if err == nil && index != 0 {
+		err = fmt.Errorf("got device %d, want 0", index)
+	}
+	if err != nil {
+		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "emulated", Op: "open", Text: err.Error(), Index: -1}
+	}
+	dev := &device{info: infos[0], live: map[*buffer]bool{}, known: map[string]bool{}}
+	sources, err := d.prepared(dev.known)
+	if err != nil {
+		return nil, badKernel(err)
+	}
+	if dev.process, err = d.Tools.Start(context.Background(), d.Mode, sources...); err != nil {
+		return nil, badKernel(err)
+	}
+	return dev, nil
+}
+
+// perSource is how many prepared texts stand after one copy of the blocks.
+const perSource = 40
+
+// prepared gathers the prepared texts into sources, and notes their functions as known.
+func (d *Driver) prepared(known map[string]bool) ([]*msl.Source, error) {
+	var sources []*msl.Source
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(d.Prepared)), perSource) {
+		text := shaders.Blocks()
+		for _, function := range part {
+			text += d.Prepared[function]
+			known[function] = true
+		}
+		s, err := msl.Parse(fmt.Sprintf("prepared%d.metal", len(sources)), text)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
+	}
+	return sources, nil
+}
+
+func badKernel(err error) error {
+	text := err.Error()
+	if c, ok := err.(*check.CompileError); ok {
+		text = c.Output
+	}
+	return &gpu.Error{Code: gpu.BadKernel, Device: "emulated", Op: "compile", Text: text, Index: -1}
+}
+
+// A device is a process with memory.
+type device struct {
+	info    gpu.Info
+	process *check.Device
+
+	mu    sync.Mutex
+	live  map[*buffer]bool
+	known map[string]bool // functions that are compiled
+	usage gpu.Usage
+}
+
+func (d *device) Info() gpu.Info { return d.info }
+
+func misused(op, format string, args ...any) error {
+	return gpu.Misused("emulated", op, format, args...)
+}
+
+// Alloc takes memory of the process; that of SharedMemory has a twin here, which copies and dispatches bring up
+// to date.
+func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
+	if bytes < 1 || int64(bytes) > d.info.Limits.Buffer {
+		return nil, misused("alloc", "got %d bytes, want 1 to %d", bytes, d.info.Limits.Buffer)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if free := d.info.Memory - d.usage.InUse; int64(bytes) > free {
+		return nil, &gpu.Error{Code: gpu.OutOfMemory, Device: "emulated", Op: "alloc", Want: int64(bytes), Free: free, Index: -1}
+	}
+	at, err := d.process.Alloc(bytes)
+	if err != nil {
+		return nil, lost(err)
+	}
+	b := &buffer{device: d, at: at, bytes: bytes}
+	if m == gpu.SharedMemory {
+		b.host = make([]byte, bytes)
+	}
+	d.usage.InUse += int64(bytes)
+	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
+	d.live[b] = true
+	return b, nil
+}
+
+func lost(err error) error {
+	return &gpu.Error{Code: gpu.LostDevice, Device: "emulated", Op: "process", Text: err.Error(), Index: -1}
+}
+
+// Usage says what buffers take.
+func (d *device) Usage() (gpu.Usage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	u := d.usage
+	u.Total, u.Free = d.info.Memory, d.info.Memory-u.InUse
+	return u, nil
+}
+
+// Compile compiles a text for checking, unless its function was prepared.
+func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error) {
+	source, err := msl.Parse(s.Name+".metal", s.Text)
+	if err != nil {
+		return nil, badKernel(err)
+	}
+	l := &library{device: d}
+	missing := false
+	d.mu.Lock()
+	for _, k := range source.Kernels {
+		l.kernels = append(l.kernels, k.Name)
+		missing = missing || !d.known[k.Name]
+	}
+	d.mu.Unlock()
+	if !missing {
+		return l, nil
+	}
+	if err := d.process.Load(ctx, source); err != nil {
+		return nil, badKernel(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range l.kernels {
+		d.known[k] = true
+	}
+	return l, nil
+}
+
+// Load is for compiled kernels, of which there are none.
+func (d *device) Load(name string, _ []byte) (gpu.Library, error) {
+	return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "load", Text: name + " is compiled for another device", Index: -1}
+}
+
+// Close ends the process.
+func (d *device) Close() error { return d.process.Close() }
+
+// check finds buffers that were freed or belong to another device.
+func (d *device) check(b gpu.Buffer) error {
+	mine, ok := b.(*buffer)
+	if !ok || mine.device != d {
+		return fmt.Errorf("got a buffer of another device")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.live[mine] {
+		return fmt.Errorf("got a buffer that was freed")
+	}
+	return nil
+}
+
+type buffer struct {
+	device *device
+	at     check.Pointer
+	bytes  int
+	host   []byte
+}
+
+func (b *buffer) Len() int        { return b.bytes }
+func (b *buffer) Address() uint64 { return uint64(b.at) }
+func (b *buffer) Host() []byte    { return b.host }
+
+// Free gives the memory back. What uses it afterwards is a fault.
+func (b *buffer) Free() {
+	d := b.device
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.live[b] {
+		return
+	}
+	delete(d.live, b)
+	d.usage.InUse -= int64(b.bytes)
+	d.process.Free(b.at) // fails only when the process is lost, and with it the memory
+}
+
+type library struct {
+	device  *device
+	kernels []string
+}
+
+// Pipeline finds a kernel.
+func (l *library) Pipeline(name string, constants ...gpu.Constant) (gpu.Pipeline, error) {
+	if len(constants) > 0 {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "pipeline", Text: name + " has function constants", Index: -1}
+	}
+	if !slices.Contains(l.kernels, name) {
+		return nil, &gpu.Error{Code: gpu.BadKernel, Device: "emulated", Op: "pipeline", Text: fmt.Sprintf("got %q, want one of %q", name, l.kernels), Index: -1}
+	}
+	return &pipeline{l.device, name}, nil
+}
+
+func (*library) Close() {}
+
+type pipeline struct {
+	device *device
+	name   string
+}
+
+func (p *pipeline) Name() string { return p.name }
+
+func (p *pipeline) Limits() gpu.PipelineLimits {
+	return gpu.PipelineLimits{Threads: p.device.info.Limits.Threads, Simdgroup: p.device.info.Limits.Simdgroup}
+}
+
+func (*pipeline) Close() {}
