@@ -118,6 +118,8 @@ var misbehave = map[string]string{
 	"ken/modconst":         slow + " on a busy machine",
 	"stack":                slow + " on a busy machine",
 	"fixedbugs/issue13169": slow + ": 33 million calls with a frame of 1 KB each",
+	"fixedbugs/issue16249": "it was taken for a deadlock while it waited for the collector; mended after this run",
+	"fixedbugs/issue59680": slow + " on a busy machine",
 	"fixedbugs/issue27718": slow + " on a busy machine",
 	"fixedbugs/issue4667":  "it counts allocations, and an interpreted call allocates its frame",
 	"typeparam/nested":     "it prints the names that the compiler gives to generic types inside of generic functions, `T[int;main.U[int;int]·3]`, which are `T[main.U[int]]` in cells",

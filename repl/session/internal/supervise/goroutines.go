@@ -68,7 +68,8 @@ func (g goroutineState) inside(method string) bool {
 }
 
 // waitsFor returns why a goroutine waits for another one, in the runtime's words. It is empty if the
-// goroutine does not wait, or waits for something else.
+// goroutine does not wait, or waits for something else: "semacquire" is a wait for the runtime, such as for the
+// start of a collection.
 func (g goroutineState) waitsFor() string {
 	switch {
 	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // its wait may be over
@@ -79,7 +80,7 @@ func (g goroutineState) waitsFor() string {
 		return "chan receive"
 	case g.inside("Runtime).Send"):
 		return "chan send"
-	case strings.HasPrefix(g.state, "sync."), strings.HasPrefix(g.state, "chan "), strings.HasPrefix(g.state, "select"), g.state == "semacquire":
+	case strings.HasPrefix(g.state, "sync."), strings.HasPrefix(g.state, "chan "), strings.HasPrefix(g.state, "select"):
 		return g.state
 	}
 	return ""
