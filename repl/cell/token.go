@@ -3,6 +3,7 @@ package cell
 import (
 	"go/scanner"
 	"go/token"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -68,6 +69,9 @@ func ScanGo(src string) (list []Token) {
 
 // Code returns the tokens without the comments.
 func Code(list []Token) []Token {
+	if !slices.ContainsFunc(list, func(t Token) bool { return t.Tok == token.COMMENT }) {
+		return list
+	}
 	code := make([]Token, 0, len(list))
 	for _, t := range list {
 		if t.Tok != token.COMMENT {

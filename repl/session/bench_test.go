@@ -39,3 +39,19 @@ func BenchmarkCell(b *testing.B) {
 		})
 	}
 }
+
+// A trivial cell makes few objects: what it does not mention, such as lists, results, types and pointers, costs
+// it nothing.
+func TestTrivialCellMakesFewObjects(t *testing.T) {
+	s, out := newSession(t, Options{})
+	run := func(cell string) {
+		if r := s.Run(t.Context(), cell); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		out.Reset()
+	}
+	run("x := `abc`")
+	if n := testing.AllocsPerRun(50, func() { run("y := 1 + len(x)") }); n > 610 {
+		t.Errorf("it makes %.0f objects, want at most 610", n)
+	}
+}

@@ -109,7 +109,7 @@ func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finis
 		return false, nil
 	}
 	quit, err = s.runner.Run(ctx, u.Program, more, finish)
-	if g := new(supervise.GivenUp); errors.As(err, &g) {
+	if g := new(supervise.GivenUp); err != nil && errors.As(err, &g) {
 		err = s.compiler.NotRun(u, g.Cause)
 	}
 	return quit, err
@@ -288,6 +288,9 @@ func partial(err error) bool {
 // variables. A name that was new is undeclared again. A name that had another type has its old type and value
 // again.
 func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, err error) {
+	if err == nil {
+		return
+	}
 	var failed *FailedError
 	var panicked *PanicError
 	if !errors.As(err, &failed) && !errors.As(err, &panicked) && !errors.Is(err, ErrInterrupted) {

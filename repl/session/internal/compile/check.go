@@ -8,7 +8,6 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"maps"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -103,7 +102,7 @@ func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 			}
 		}
 	}
-	own := maps.Clone(declared)
+	defer parenthesize(files, declared)()
 	for _, o := range extra {
 		if o != nil && !declared[o.Name()] {
 			declared[o.Name()] = true
@@ -134,7 +133,6 @@ func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 			facts.Errs = append(facts.Errs, te)
 		}
 	}}
-	defer parenthesize(files, own)()
 	_ = types.NewChecker(&conf, fset, facts.Pkg, facts.Info).Files(files) // errors went to conf.Error
 	return facts
 }
@@ -144,7 +142,7 @@ func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 // the declaration of A in its own files, to find cycles, and fails if there is no such declaration. For
 // type B (A) it does not look.
 func parenthesize(files []*ast.File, own map[string]bool) (undo func()) {
-	names := map[*ast.TypeSpec]ast.Expr{}
+	var names map[*ast.TypeSpec]ast.Expr
 	for _, f := range files {
 		for _, d := range f.Decls {
 			d, ok := d.(*ast.GenDecl)
@@ -157,6 +155,9 @@ func parenthesize(files []*ast.File, own map[string]bool) (undo func()) {
 					continue
 				}
 				if id, ok := spec.Type.(*ast.Ident); ok && !own[id.Name] {
+					if names == nil {
+						names = map[*ast.TypeSpec]ast.Expr{}
+					}
 					names[spec] = id
 					spec.Type = &ast.ParenExpr{Lparen: id.Pos(), X: id, Rparen: id.End()}
 				}
@@ -206,48 +207,58 @@ func (c *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qua
 }
 
 // namesIn returns the names of the session that code mentions: package-level names, methods as T.M, and
-// paths of the user's packages. Kept are the variables among them that may stay in use after the code has
-// run, because a closure or a goroutine uses them or their address is taken.
-func namesIn(info *types.Info, root ast.Node) (mentioned, kept map[string]bool) {
-	mentioned, kept = map[string]bool{}, map[string]bool{}
-	note := func(n ast.Node, into map[string]bool) {
-		ast.Inspect(n, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				o := info.Uses[id]
-				if o != nil && o.Pkg() != nil && o.Pkg().Path() == world.PkgPath && topLevel(o) {
-					into[o.Name()] = true
-				}
-				if f, ok := o.(*types.Func); ok && o.Pkg() != nil && o.Pkg().Path() == world.PkgPath {
-					if n, ok := receiverType(f); ok {
-						into[n.Obj().Name()+"."+f.Name()] = true
-					}
-				}
-				if o != nil && o.Pkg() != nil && o.Pkg().Path() != world.PkgPath && lower.Interpreted(o.Pkg()) {
-					into[o.Pkg().Path()] = true
-				}
-			}
-			return true
-		})
-	}
-	note(root, mentioned)
+// paths of the user's packages.
+func namesIn(info *types.Info, root ast.Node) map[string]bool {
+	names := map[string]bool{}
+	noteNames(info, root, names)
+	return names
+}
+
+func noteNames(info *types.Info, root ast.Node, into map[string]bool) {
 	ast.Inspect(root, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt, *ast.SliceExpr:
-			note(n, kept)
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				note(n, kept)
+		if id, ok := n.(*ast.Ident); ok {
+			o := info.Uses[id]
+			if o != nil && o.Pkg() != nil && o.Pkg().Path() == world.PkgPath && topLevel(o) {
+				into[o.Name()] = true
 			}
-		case *ast.SelectorExpr:
-			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
-				if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !world.IsPointer(info.Types[n.X].Type) {
-					note(n.X, kept)
+			if f, ok := o.(*types.Func); ok && o.Pkg() != nil && o.Pkg().Path() == world.PkgPath {
+				if n, ok := receiverType(f); ok {
+					into[n.Obj().Name()+"."+f.Name()] = true
 				}
+			}
+			if o != nil && o.Pkg() != nil && o.Pkg().Path() != world.PkgPath && lower.Interpreted(o.Pkg()) {
+				into[o.Pkg().Path()] = true
 			}
 		}
 		return true
 	})
-	return mentioned, kept
+}
+
+// keptBy returns those names of the session that may stay in use after the statements have run, because a
+// closure or a goroutine uses them or their address is taken.
+func keptBy(info *types.Info, list []ast.Stmt) map[string]bool {
+	kept := map[string]bool{}
+	see := func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt, *ast.SliceExpr:
+			noteNames(info, n, kept)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				noteNames(info, n, kept)
+			}
+		case *ast.SelectorExpr:
+			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
+				if _, pointer := sel.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer); pointer && !world.IsPointer(info.Types[n.X].Type) {
+					noteNames(info, n.X, kept)
+				}
+			}
+		}
+		return true
+	}
+	for _, stmt := range list {
+		ast.Inspect(stmt, see)
+	}
+	return kept
 }
 
 // receiverType returns the named type that a method was declared for.

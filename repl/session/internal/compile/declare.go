@@ -457,7 +457,7 @@ func (c *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 	u.Methods = map[string]map[string]*world.Decl{}
 	scope := u.checked.Pkg.Scope()
 	for _, d := range u.decls {
-		mentioned, _ := namesIn(u.checked.Info, d.node)
+		mentioned := namesIn(u.checked.Info, d.node)
 		fresh := *d.Decl
 		fresh.Uses = mentioned
 		if f, ok := d.node.(*ast.FuncDecl); ok {

@@ -17,9 +17,9 @@ import (
 func (c *Compiler) holders(u *Unit) (made []*world.Holder) {
 	facts := u.checked
 	add := func(at ast.Node, running bool, into []ast.Expr, values ...ast.Node) {
-		holds := map[string]types.Type{}
+		var holds map[string]types.Type
 		for _, v := range values {
-			facts.held(v, holds)
+			facts.held(v, &holds)
 		}
 		line := c.fset.Position(at.Pos()).Line
 		named := false
@@ -108,19 +108,14 @@ func (ch *checked) baseName(e ast.Expr) string {
 
 // held notes the session's names that a value may continue to use: those in function literals that are not
 // called at once, the variables that it points to, and functions that are not called.
-func (ch *checked) held(root ast.Node, into map[string]types.Type) {
-	called := map[ast.Node]bool{}
-	all := func(n ast.Node) {
-		ast.Inspect(n, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				ch.hold(id, into)
-			}
-			return true
-		})
-	}
+func (ch *checked) held(root ast.Node, into *map[string]types.Type) {
+	var called map[ast.Node]bool
 	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
+			if called == nil {
+				called = map[ast.Node]bool{}
+			}
 			called[ast.Unparen(n.Fun)] = true
 			if ch.Info.Types[n.Fun].IsType() || keepsFuncs(ch.Info.Types[n].Type) {
 				return true
@@ -130,7 +125,12 @@ func (ch *checked) held(root ast.Node, into map[string]types.Type) {
 			}
 		case *ast.FuncLit:
 			if !called[n] {
-				all(n.Body)
+				ast.Inspect(n.Body, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						ch.hold(id, into)
+					}
+					return true
+				})
 			}
 			return false
 		case *ast.UnaryExpr:
@@ -166,23 +166,29 @@ func (ch *checked) held(root ast.Node, into map[string]types.Type) {
 func HeldType(t types.Object) string { return "type " + t.Name() }
 
 // hold notes the name of an identifier, if the session declares it.
-func (ch *checked) hold(id *ast.Ident, into map[string]types.Type) {
+func (ch *checked) hold(id *ast.Ident, into *map[string]types.Type) {
+	note := func(name string, t types.Type) {
+		if *into == nil {
+			*into = map[string]types.Type{}
+		}
+		(*into)[name] = t
+	}
 	o := ch.Info.Uses[id]
 	if o == nil || o.Pkg() == nil || o.Pkg().Path() != world.PkgPath {
 		return
 	}
 	if f, ok := o.(*types.Func); ok {
 		if n, ok := receiverType(f); ok {
-			into[n.Obj().Name()+"."+f.Name()] = f.Type()
+			note(n.Obj().Name()+"."+f.Name(), f.Type())
 			return
 		}
 	}
 	switch _, isType := o.(*types.TypeName); {
 	case !topLevel(o) && !ch.atTop(o):
 	case isType:
-		into[HeldType(o)] = o.Type()
+		note(HeldType(o), o.Type())
 	default:
-		into[o.Name()] = o.Type()
+		note(o.Name(), o.Type())
 	}
 }
 

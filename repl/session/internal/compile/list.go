@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -49,6 +50,9 @@ func (c *Compiler) parseStatements(n, line, col int, text string) (*ast.File, er
 // listItems returns the expressions of the list at the end of a text, or nil if the text does not end in a
 // list.
 func listItems(text string) (items []cell.Piece) {
+	if !strings.Contains(text, ",") {
+		return nil
+	}
 	comma := false
 	start := true // at the start of a statement
 	for _, t := range cell.Code(cell.ScanGo(text)) {

@@ -29,6 +29,9 @@ type Outs interface {
 // OutRefs replaces Out[n], and `_` where a value is needed, by the variables of the results, and returns
 // these results.
 func (c *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
+	if !mentionsOuts(list) {
+		return nil
+	}
 	variable := func(o *Out, pos token.Pos) *ast.Ident {
 		if !slices.Contains(mentioned, o) {
 			mentioned = append(mentioned, o)
@@ -76,6 +79,20 @@ func (c *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 		})
 	}
 	return mentioned
+}
+
+// mentionsOuts says whether statements mention Out or `_`.
+func mentionsOuts(list []ast.Stmt) (found bool) {
+	see := func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && (id.Name == "_" || id.Name == "Out") {
+			found = true
+		}
+		return !found
+	}
+	for _, stmt := range list {
+		ast.Inspect(stmt, see)
+	}
+	return found
 }
 
 // replaceExprs replaces each expression in a statement for which f returns another.

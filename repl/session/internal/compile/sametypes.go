@@ -169,9 +169,9 @@ func mentionsName(list *ast.FieldList, name string) (found bool) {
 
 // signatureNames returns the session's names that a function's signature mentions.
 func signatureNames(info *types.Info, f *ast.FuncDecl) map[string]bool {
-	names, _ := namesIn(info, f.Type)
+	names := namesIn(info, f.Type)
 	if f.Recv != nil {
-		more, _ := namesIn(info, f.Recv)
+		more := namesIn(info, f.Recv)
 		maps.Copy(names, more)
 	}
 	return names

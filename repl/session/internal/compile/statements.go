@@ -98,6 +98,9 @@ func (c *Compiler) recheckUsers(st *world.Stage, u *Unit) (*Unit, error) {
 
 // groupStatements starts a new group before a statement all of whose variables were declared before.
 func groupStatements(list []ast.Stmt) (groups [][]ast.Stmt) {
+	if len(list) < 2 {
+		return [][]ast.Stmt{list}
+	}
 	declared := map[string]bool{}
 	start := 0
 	for i, stmt := range list {
@@ -390,7 +393,7 @@ func callPos(e ast.Expr) token.Pos {
 // declareVars makes session variables of the variables that the statements declare at the top. A variable
 // that keeps its type stays the same variable, so closures see the new value.
 func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
-	_, kept := namesInList(u.checked.Info, u.body)
+	kept := keptBy(u.checked.Info, u.body)
 	u.Holders = c.holders(u)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*world.Entity{}
@@ -438,11 +441,6 @@ func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
 		}
 	}
 	return nil
-}
-
-// namesInList is namesIn for a list of statements.
-func namesInList(info *types.Info, list []ast.Stmt) (mentioned, kept map[string]bool) {
-	return namesIn(info, &ast.BlockStmt{List: list})
 }
 
 // closes says whether a closure, a goroutine or a pointer in the statements may keep the variable in use.

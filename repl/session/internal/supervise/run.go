@@ -106,9 +106,10 @@ func (rn *Runner) Kill() {
 
 // A running is in the context of a cell. All code that runs for the cell belongs to it.
 type running struct {
-	by   *Runner
-	cell *rt.Cell
-	ctx  context.Context
+	by     *Runner
+	cell   *rt.Cell
+	ctx    context.Context
+	detach func() bool // from the context that stops it
 }
 
 type runningKey struct{}
@@ -127,16 +128,15 @@ func (rn *Runner) Running(ctx context.Context) bool { return rn.running(ctx) != 
 // Enter makes a cell that ctx interrupts, and returns the cell's context. After leave, the goroutines of
 // the cell continue, even if ctx ends.
 func (rn *Runner) Enter(ctx context.Context) (own context.Context, leave func()) {
-	r, leave := rn.enter(ctx)
-	return r.ctx, leave
+	r := rn.enter(ctx)
+	return r.ctx, r.leave
 }
 
 // enter makes a cell that ctx interrupts, with a context of its own, until leave is called. After that the
 // goroutines of the cell continue, even if ctx ends.
-func (rn *Runner) enter(ctx context.Context) (r *running, leave func()) {
+func (rn *Runner) enter(ctx context.Context) *running {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	detach := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	r = &running{by: rn}
+	r := &running{by: rn, detach: context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })}
 	r.ctx = context.WithValue(rn.host.Context(own), runningKey{}, r)
 	started := rn.host.Cell()
 	// A goroutine cannot tell which of the marks are its own.
@@ -163,8 +163,11 @@ func (rn *Runner) enter(ctx context.Context) (r *running, leave func()) {
 		},
 		OnStop: cancel,
 	})
-	return r, func() { detach() }
+	return r
 }
+
+// leave lets the code that the cell has started go on when the context of the cell is cancelled.
+func (r *running) leave() { r.detach() }
 
 // Run runs a program and waits for its end. The program calls finish as its last statement; more says that
 // more of the cell runs after it. The error is a [GivenUp] if nothing of the program ran.
@@ -195,9 +198,8 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	defer rn.host.Flush()
 	r := rn.running(ctx)
 	if r == nil {
-		var leave func()
-		r, leave = rn.enter(ctx)
-		defer leave()
+		r = rn.enter(ctx)
+		defer r.leave()
 		ctx = r.ctx
 	}
 	placed := profile.WithPlaces(ctx, rn.host.Place)

@@ -134,7 +134,7 @@ type Stage struct {
 }
 
 func (w *World) Stage() *Stage {
-	return &Stage{World: w, names: map[string]*Entity{}, methods: map[string]map[string]*Decl{}, Imports: map[string]string{}, Dots: w.Dots}
+	return &Stage{World: w, names: map[string]*Entity{}, Dots: w.Dots}
 }
 
 func (st *Stage) Lookup(name string) *Entity {
@@ -251,9 +251,15 @@ func (st *Stage) Apply(c *Change) {
 		st.names[e.Name] = e
 	}
 	for name, m := range c.Methods {
+		if st.methods == nil {
+			st.methods = map[string]map[string]*Decl{}
+		}
 		st.methods[name] = m
 	}
 	for name, path := range c.Imports {
+		if st.Imports == nil {
+			st.Imports = map[string]string{}
+		}
 		st.names[name] = nil
 		st.Imports[name] = path
 	}

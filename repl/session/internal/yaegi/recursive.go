@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -18,17 +19,19 @@ import (
 
 // typesFirst compiles the type declarations of a file that has structs, and returns the file without them.
 func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
+	if !slices.ContainsFunc(file.Decls, declaresTypes) {
+		return file, nil
+	}
 	types := &ast.File{Package: file.Package, Name: file.Name}
 	rest := &ast.File{Package: file.Package, Name: file.Name}
 	var names []string
 	for _, d := range file.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
+		if !declaresTypes(d) {
 			rest.Decls = append(rest.Decls, d)
 			continue
 		}
 		types.Decls = append(types.Decls, d)
-		for _, s := range g.Specs {
+		for _, s := range d.(*ast.GenDecl).Specs {
 			if s := s.(*ast.TypeSpec); tagged(s) {
 				names = append(names, s.Name.Name)
 			}
@@ -49,6 +52,11 @@ func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
 	}
 	g.repair()
 	return rest, nil
+}
+
+func declaresTypes(d ast.Decl) bool {
+	g, ok := d.(*ast.GenDecl)
+	return ok && g.Tok == token.TYPE
 }
 
 // tagged says whether a type is a struct with the tag that package lower gives it.
