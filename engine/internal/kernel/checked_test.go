@@ -1,0 +1,411 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	reference "github.com/mcs-notebook/mcs/engine/internal/backend/ref"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+	"github.com/mcs-notebook/mcs/shaders"
+)
+
+var long = flag.Bool("long", false, "run kernels of more shapes and group sizes, under every sanitizer, for minutes")
+
+// A trial is a group that runs on the reference and, written down, on the checking device.
+type trial struct {
+	name   string
+	group  *backend.Group
+	below  int // integer inputs are indices below this
+	limits Limits
+}
+
+// typeOf is an operand or a result.
+func typeOf(dt dtype.Type, shape ...int) ir.Type { return ir.Type{DType: dt, Shape: shape} }
+
+// oneOp is a group of one op with contiguous operands.
+func oneOp(kind backend.Kind, op ir.Op, attr ir.Attr, in []ir.Type, out ...ir.Type) *backend.Group {
+	g := &backend.Group{Name: op.String(), Kind: kind}
+	i := backend.Inst{Op: op, Attr: attr, DType: out[0].DType, Shape: out[0].Shape}
+	if len(out) > 1 {
+		i.DType, i.Shape, i.Outs = dtype.Invalid, nil, out
+	}
+	for n, t := range in {
+		g.Inputs = append(g.Inputs, tensorInput(n, t.DType, t.Shape...))
+		i.Args = append(i.Args, backend.In(n))
+	}
+	g.Insts = []backend.Inst{i}
+	for n, t := range out {
+		g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Result: n}, Buf: len(in) + n, DType: t.DType, Shape: t.Shape})
+	}
+	return g
+}
+
+// rowTrials are the row ops: softmax, norms, cross entropy, and their gradients.
+func rowTrials(dt dtype.Type, rows, n int) []trial {
+	x, w, f := typeOf(dt, rows, n), typeOf(dt, n), typeOf(dtype.F32, rows)
+	targets := typeOf(dtype.I64, rows)
+	eps := ir.Attr{Float: 1e-5}
+	smooth := ir.Attr{Float: 0.1, Index: 1}
+	type op struct {
+		op   ir.Op
+		attr ir.Attr
+		in   []ir.Type
+		out  []ir.Type
+	}
+	var list []trial
+	for _, o := range []op{
+		{ir.Softmax, ir.Attr{}, []ir.Type{x}, []ir.Type{x}}, {ir.LogSoftmax, ir.Attr{}, []ir.Type{x}, []ir.Type{x}},
+		{ir.SoftmaxGrad, ir.Attr{}, []ir.Type{x, x}, []ir.Type{x}}, {ir.LogSoftmaxGrad, ir.Attr{}, []ir.Type{x, x}, []ir.Type{x}},
+		{ir.RMSNorm, eps, []ir.Type{x, w}, []ir.Type{x}}, {ir.RMSNormGrad, eps, []ir.Type{x, w, x}, []ir.Type{x, w}},
+		{ir.LayerNorm, eps, []ir.Type{x, w, w}, []ir.Type{x}}, {ir.LayerNormGrad, eps, []ir.Type{x, w, x}, []ir.Type{x, w, w}},
+		{ir.CrossEntropy, smooth, []ir.Type{x, targets}, []ir.Type{f, f}}, {ir.CrossEntropyGrad, smooth, []ir.Type{x, targets, f, f}, []ir.Type{x}},
+	} {
+		list = append(list, trial{name: fmt.Sprintf("%v %v[%d %d]", o.op, dt, rows, n), group: oneOp(backend.Row, o.op, o.attr, o.in, o.out...), below: n})
+	}
+	return list
+}
+
+// otherTrials are one or two groups of each other kind.
+func otherTrials(m, n int) []trial {
+	f := func(shape ...int) ir.Type { return typeOf(dtype.F32, shape...) }
+	shape := []int{m, n}
+	flat := ir.Contiguous(shape)
+	product := oneOp(backend.MatMul, ir.MatMul, ir.Attr{}, []ir.Type{f(m, n), f(n, m)}, f(m, m))
+	list := []trial{
+		{name: "map", group: siluMul(shape, flat, flat)},
+		{name: "map, transposed", group: siluMul(shape, flat, ir.Contiguous([]int{n, m}).Permute([]int{1, 0}))},
+		{name: "map, broadcast", group: siluMul(shape, flat, ir.Contiguous([]int{1, n}).Expand(shape))},
+		{name: "matmul", group: product},
+		{name: "gather", group: oneOp(backend.Single, ir.Gather, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 5)}, f(5, n)), below: m},
+		{name: "scatter_add", group: oneOp(backend.Single, ir.ScatterAdd, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 9), f(9, n)}, f(m, n)), below: m},
+		{name: "cum_sum", group: oneOp(backend.Single, ir.CumSum, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, f(m, n))},
+		{name: "arg_max", group: oneOp(backend.Single, ir.ArgMax, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, typeOf(dtype.I64, m, 1))},
+	}
+	for _, op := range []ir.Op{ir.Sum, ir.ReduceMax, ir.Mean} {
+		for _, axes := range [][]int{{0}, {1}, {0, 1}} {
+			out := []int{m, n}
+			for _, a := range axes {
+				out[a] = 1
+			}
+			list = append(list, trial{name: fmt.Sprintf("%v over %v", op, axes), group: oneOp(backend.Reduce, op, ir.Attr{Axes: axes}, []ir.Type{f(m, n)}, f(out...))})
+		}
+	}
+	for i := range list {
+		list[i].name += fmt.Sprintf(" [%d %d]", m, n)
+	}
+	return list
+}
+
+// trials are what runs by default, and with -long.
+func trials() []trial {
+	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), otherTrials(5, 36))
+	sizes := []int{64}
+	if *long {
+		list = slices.Concat(list, rowTrials(dtype.F32, 1, 1), rowTrials(dtype.F16, 9, 31), rowTrials(dtype.F32, 2, 1000), rowTrials(dtype.BF16, 3, 3001),
+			otherTrials(1, 1), otherTrials(70, 33), otherTrials(3, 9000))
+		sizes = []int{32, 64, 256, 1024}
+	}
+	var all []trial
+	for _, size := range sizes {
+		for _, t := range list {
+			t.limits = Limits{Threads: size, SIMDWidth: 32}
+			t.name += fmt.Sprintf(", up to %d threads", size)
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// TestChecked holds kernels that are written down against float64, on a device that watches barriers and bounds and, with -long,
+// under each sanitizer and with threads that take turns in several orders.
+func TestChecked(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	modes := check.Modes[:1]
+	if *long {
+		modes = check.Modes
+	}
+	for _, m := range modes {
+		t.Run(m.String(), func(t *testing.T) { checkAll(t, tools, m) })
+	}
+}
+
+func checkAll(t *testing.T, tools *check.Toolchain, m check.Mode) {
+	all := trials()
+	kernels := make([]*Kernel, len(all))
+	texts := map[string]string{}
+	for i, tr := range all {
+		k, err := Render(tr.group, tr.limits)
+		if err != nil {
+			t.Fatalf("%s: %v", tr.name, err)
+		}
+		kernels[i] = k
+		for _, d := range k.Dispatches {
+			texts[d.Function] = d.Text
+		}
+	}
+	d, err := tools.Start(context.Background(), m, sourcesOf(t, texts)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, tr := range all {
+		data, want := tr.expected(t)
+		for seed := range uint32(2) {
+			err := tr.compare(d, kernels[i], m, seed, data, want)
+			var fault *check.Fault
+			if errors.As(err, &fault) {
+				t.Fatalf("%s, seed %d: %v\n%s", tr.name, seed, err, fault.Report)
+			}
+			if err != nil {
+				t.Errorf("%s, seed %d: %v", tr.name, seed, err)
+			}
+		}
+	}
+}
+
+// sourcesOf makes sources of texts, forty to a source, and sees that Metal would take them.
+func sourcesOf(t *testing.T, texts map[string]string) []*msl.Source {
+	t.Helper()
+	var list []*msl.Source
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(texts)), 40) {
+		text := shaders.Blocks()
+		for _, f := range part {
+			text += texts[f]
+		}
+		s, err := msl.Parse("kernels.metal", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range msl.Lint(s) {
+			t.Error(p)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// expected makes inputs, and runs the group on the reference: data and want have the bytes of its buffers, before
+// and after.
+func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
+	t.Helper()
+	data = make([][]byte, len(tr.group.Inputs)+len(tr.group.Outputs))
+	rng := rand.New(rand.NewPCG(7, uint64(len(tr.name))))
+	for _, in := range tr.group.Inputs {
+		if in.Buf < 0 {
+			continue
+		}
+		for range ir.Size(in.Layout.Shape) {
+			v := ir.Scalar{F: rng.NormFloat64()}
+			if !in.DType.Float() {
+				v.I = int64(rng.IntN(max(1, tr.below)))
+				v.F = float64(v.I)
+			}
+			data[in.Buf] = ir.Append(in.DType, data[in.Buf], v)
+		}
+	}
+	for _, o := range tr.group.Outputs {
+		data[o.Buf] = make([]byte, ir.Size(o.Shape)*o.DType.Size())
+	}
+	data = data[:len(slices.DeleteFunc(slices.Clone(data), func(b []byte) bool { return b == nil }))]
+	exact, err := reference.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := exact.Compile(tr.group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := backend.Cmd{Kernel: k, Scalars: []ir.Scalar{{F: 0.75}}}
+	for _, b := range data {
+		buf, err := exact.Alloc(len(b))
+		if err == nil {
+			err = exact.Upload(buf, 0, b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Bufs = append(cmd.Bufs, backend.Slice{Buf: buf})
+	}
+	if err := backend.Submit(context.Background(), exact, []backend.Cmd{cmd}, nil); err != nil {
+		t.Fatalf("%s: %v", tr.name, err)
+	}
+	for i, b := range cmd.Bufs {
+		want = append(want, make([]byte, len(data[i])))
+		if err := exact.Download(context.Background(), want[i], b.Buf, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return data, want
+}
+
+// mostWatched is how many threads of a group the thread sanitizer can tell apart.
+const mostWatched = 96
+
+// compare runs the kernel's dispatches and compares the outputs.
+func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, data, want [][]byte) error {
+	var at Addresses
+	var free []check.Pointer
+	defer func() {
+		for _, p := range free {
+			d.Free(p)
+		}
+	}()
+	put := func(b []byte) (uint64, error) {
+		p, err := d.Alloc(len(b))
+		if err != nil {
+			return 0, err
+		}
+		free = append(free, p)
+		return uint64(p), d.Write(p, b)
+	}
+	record, stop := make([]byte, FaultSize), []byte{1, 0, 0, 0}
+	ClearFault(record)
+	var err error
+	for _, b := range data {
+		p, e := put(b)
+		at.Buffers, err = append(at.Buffers, p), errors.Join(err, e)
+	}
+	for _, x := range []struct {
+		to   *uint64
+		data []byte
+	}{{&at.Scratch, make([]byte, k.Scratch)}, {&at.Table, k.Table}, {&at.Fault, record}, {&at.Stop, stop}} {
+		p, e := put(x.data)
+		*x.to, err = p, errors.Join(err, e)
+	}
+	if err != nil {
+		return err
+	}
+	for _, x := range k.Dispatches {
+		if n := x.Threads[0] * x.Threads[1] * x.Threads[2]; m == check.Thread && n > mostWatched {
+			return nil
+		}
+		args := make([]byte, x.Args.Size)
+		x.Args.Fill(args, &at, []ir.Scalar{{F: 0.75}})
+		p, err := put(args)
+		if err != nil {
+			return err
+		}
+		if err := d.Run(context.Background(), check.Launch{Kernel: x.Function, Groups: x.Groups, Threads: x.Threads, Seed: seed, Buffers: map[int]check.Pointer{0: check.Pointer(p)}}); err != nil {
+			return err
+		}
+	}
+	for i, o := range tr.group.Outputs {
+		got := make([]byte, len(data[o.Buf]))
+		if err := d.Read(got, check.Pointer(at.Buffers[o.Buf])); err != nil {
+			return err
+		}
+		if err := close(o.DType, got, want[o.Buf]); err != nil {
+			return fmt.Errorf("output %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// close compares results with those of float64: integers are equal; floats differ by little beside the largest of
+// all, and by one step of their type. Operands are around 1: what is smaller than a hundredth throughout is what their
+// differences leave.
+func close(dt dtype.Type, got, want []byte) error {
+	size := dt.Size()
+	largest := 0.01
+	for i := 0; i < len(want); i += size {
+		if x := math.Abs(ir.Load(dt, want[i:]).F); !math.IsInf(x, 0) {
+			largest = max(largest, x)
+		}
+	}
+	step := map[dtype.Type]float64{dtype.F16: 1.0 / (1 << 10), dtype.BF16: 1.0 / (1 << 7), dtype.F32: 1.0 / (1 << 23)}[dt]
+	for i := 0; i < len(want); i += size {
+		g, w := ir.Load(dt, got[i:]), ir.Load(dt, want[i:])
+		if !dt.Float() {
+			if g.I != w.I {
+				return fmt.Errorf("element %d: got %d, want %d", i/size, g.I, w.I)
+			}
+			continue
+		}
+		if g.F != g.F && w.F != w.F || g.F == w.F {
+			continue
+		}
+		if allowed := 1e-5*largest + step*math.Abs(w.F) + step/4*largest; !(math.Abs(g.F-w.F) <= allowed) {
+			return fmt.Errorf("element %d of %v: got %g, want %g (±%.2g)", i/size, dt, g.F, w.F, allowed)
+		}
+	}
+	return nil
+}
+
+// TestPlanted plants mistakes in a kernel that is shipped, the softmax of long rows: each is found.
+func TestPlanted(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	tr := trial{name: "softmax", group: oneOp(backend.Row, ir.Softmax, ir.Attr{}, []ir.Type{typeOf(dtype.F32, 3, 3000)}, typeOf(dtype.F32, 3, 3000)), limits: Limits{Threads: 64, SIMDWidth: 32}}
+	k, err := Render(tr.group, tr.limits)
+	if err != nil || len(k.Dispatches) != 1 {
+		t.Fatalf("got %v, %v, want one dispatch", k, err)
+	}
+	data, want := tr.expected(t)
+	text := shaders.Blocks() + k.Dispatches[0].Text
+	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+	for _, c := range []struct {
+		name     string
+		mode     check.Mode
+		old, new string
+		nth      int    // which old one, from 0
+		want     string // in the error
+		long     bool
+	}{
+		{"nothing", check.Plain, "", "", 0, "", false},
+		{"no barrier between a write and a read", check.Thread, barrier, "", 1, "data race, fold.metal", false},
+		{"no barrier between a read and the next write", check.Thread, barrier, "", 4, "data race, fold.metal", true},
+		{"a barrier that a part of the threads reaches", check.Plain, barrier, "if (lane < 16) " + barrier, 1, "threadgroup_barrier in fold.metal", false},
+		{"an operation of a simdgroup that a part of the threads reaches", check.Plain, "const float all = group_value(", "float all = 0; if (lane < 16) all = group_value(", 0, "simd_shuffle_xor in fold.metal", true},
+		{"a read behind the end", check.Plain, "i0 < a.n0;", "i0 < a.n0 + 4096;", 0, "touched memory that is not its own", false},
+		{"a read behind the end, to the line", check.Address, "i0 < a.n0;", "i0 < a.n0 + 4;", 0, "buffer-overflow, memory.metal", true},
+		{"a write behind the end", check.Plain, "store4(a.y0 + (i0", "store4(a.y0 + (4096 + i0", 0, "touched memory that is not its own", false},
+		{"a pointer into the wrong address space", check.Plain, "const bool inside", "device float* wrong = space; const bool inside", 0, "kernels.metal", false},
+		{"a write to a constant", check.Plain, "const bool inside", "a.n0 = 3; const bool inside", 0, "kernels.metal", false},
+		{"a race between groups", check.Thread, "const int i1 = row;", "const int i1 = 0 * row;", 0, "data race, memory.metal", true},
+		{"memory of the group that is never written", check.Plain, "if (simd == 0 && lane == 0) space[0] = f.value();", "", 0, "want", false},
+		{"an overflow", check.Undefined, "const int i1 = row;", "const int i1 = row + ((1 << 30) - 1 + a.rows) * 3 * 0;", 0, "signed integer overflow", true},
+	} {
+		if c.long && !*long {
+			continue
+		}
+		t.Run(c.mode.String()+"/"+c.name, func(t *testing.T) {
+			parts := strings.Split(text, c.old)
+			changed := text
+			if c.old != "" {
+				if len(parts) < c.nth+2 {
+					t.Fatalf("got %d times %q, want %d", len(parts)-1, c.old, c.nth+1)
+				}
+				changed = strings.Join(parts[:c.nth+1], c.old) + c.new + strings.Join(parts[c.nth+1:], c.old)
+			}
+			s, err := msl.Parse("kernels.metal", changed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := tools.Start(context.Background(), c.mode, s)
+			if err == nil {
+				defer d.Close()
+				err = tr.compare(d, k, c.mode, 0, data, want)
+			}
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
