@@ -4,6 +4,7 @@
 package drivertest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -214,8 +215,31 @@ func testCopies(b *bench) {
 	if got := b.read(y)[:12]; !slices.Equal(got, []float32{0, 0, 18, 19, 0, 0, 0, 0, 0, 0, 18, 19}) {
 		b.Errorf("got %v after a copy within a buffer", got)
 	}
+	b.oddCopies(x, y)
 	x.Free()
 	y.Free()
+}
+
+// oddCopies copies and fills bytes that are no whole words, at any offset.
+func (b *bench) oddCopies(x, y gpu.Buffer) {
+	shared := b.alloc(gpu.SharedMemory)
+	b.must(b.stream.Fill(x, 0, 4*n, 0x11))
+	b.must(b.stream.Fill(y, 0, 4*n, 0x22))
+	b.must(b.stream.Fill(x, 5, 7, 0x33))
+	b.must(b.stream.Copy(y, 2, x, 3, 5))
+	b.must(b.stream.Copy(y, 4*n-1, x, 6, 1))
+	b.must(b.stream.Copy(y, 16, x, 4, 4))
+	b.must(b.stream.Fill(y, 11, 0, 0x44))
+	b.must(b.stream.Copy(shared, 0, y, 0, 4*n))
+	b.commit()
+	want := bytes.Repeat([]byte{0x22}, 4*n)
+	copy(want[2:], []byte{0x11, 0x11, 0x33, 0x33, 0x33})
+	copy(want[16:], []byte{0x11, 0x33, 0x33, 0x33})
+	want[4*n-1] = 0x33
+	if got := shared.Host(); !bytes.Equal(got, want) {
+		b.Errorf("got  % x\nwant % x", got, want)
+	}
+	shared.Free()
 }
 
 // What is encoded before a commit runs in its order, and a commit without work is one all the same.

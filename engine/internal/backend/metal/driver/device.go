@@ -21,12 +21,13 @@ type device struct {
 	mu      sync.Mutex // guards what follows, and the residency set
 	usage   gpu.Usage  // InUse and Peak
 	streams map[*stream]bool
+	own     map[string]gpu.Pipeline // kernels of the driver itself
 	closed  atomic.Bool
 }
 
 // open makes a device; it owns id.
 func (a *api) open(info gpu.Info, id objc.ID) *device {
-	d := &device{api: a, info: info, id: id, streams: map[*stream]bool{}}
+	d := &device{api: a, info: info, id: id, streams: map[*stream]bool{}, own: map[string]gpu.Pipeline{}}
 	if class := a.Class("MTLResidencySetDescriptor"); class != 0 && a.Responds(id, a.sel[selNewResidencySet]) {
 		descriptor := a.Send(class, a.sel[selNew])
 		// Without a set, as where this fails, useResource: serves.
@@ -176,6 +177,9 @@ func (d *device) Close() error {
 	}
 	for s := range streams {
 		s.releaseAll()
+	}
+	for _, p := range d.own {
+		p.Close()
 	}
 	d.Release(d.residency)
 	d.Release(d.id)

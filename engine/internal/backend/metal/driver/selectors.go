@@ -22,7 +22,6 @@ const (
 	selNewResidencySet
 	selAddAllocation
 	selRemoveAllocation
-	selRequestResidency
 	selAddResidencySet
 	selNewQueue
 	selNewFence
@@ -103,7 +102,6 @@ var selectorNames = [selectors]string{
 	selNewResidencySet:          "newResidencySetWithDescriptor:error:",
 	selAddAllocation:            "addAllocation:",
 	selRemoveAllocation:         "removeAllocation:",
-	selRequestResidency:         "requestResidency",
 	selAddResidencySet:          "addResidencySet:",
 	selNewQueue:                 "newCommandQueueWithMaxCommandBufferCount:",
 	selNewFence:                 "newFence",

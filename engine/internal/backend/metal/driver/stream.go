@@ -217,6 +217,9 @@ func (s *stream) Copy(dst gpu.Buffer, dstOffset int, src gpu.Buffer, srcOffset, 
 	if bytes == 0 {
 		return nil
 	}
+	if !words(dstOffset, srcOffset, bytes) {
+		return s.bytewise("copy_bytes", bytes, gpu.Arg{Buffer: dst, Offset: dstOffset}, gpu.Arg{Buffer: src, Offset: srcOffset})
+	}
 	if err := s.beginBlit(); err != nil {
 		return err
 	}
@@ -235,6 +238,9 @@ func (s *stream) Fill(b gpu.Buffer, offset, bytes int, value byte) error {
 	}
 	if bytes == 0 {
 		return nil
+	}
+	if !words(offset, bytes) {
+		return s.bytewise("fill_bytes", bytes, gpu.Arg{Buffer: b, Offset: offset}, gpu.Arg{Bytes: []byte{value}})
 	}
 	if err := s.beginBlit(); err != nil {
 		return err

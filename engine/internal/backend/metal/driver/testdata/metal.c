@@ -169,7 +169,7 @@ object *dispatch_data_create(const char *p, u64 n, void *queue, void *destructor
 }
 static object *m_function(object *o, SEL name, object *s) {
 	WANT(is(s, "NSString"));
-	if (strcmp(s->text, "axpy")) return NULL;
+	if (strcmp(s->text, "axpy") && strcmp(s->text, "copy_bytes") && strcmp(s->text, "fill_bytes")) return NULL;
 	object *f = make("MTLFunction");
 	strcpy(f->text, s->text);
 	return f;
@@ -215,9 +215,11 @@ static object *m_pipeline(object *o, SEL name, object *d, u64 options, object **
 		if (strcmp(d->items[1]->text, d->items[0]->text)) return *e = autorelease(error("MTLBinaryArchiveDomain", 4, "miss")), NULL;
 	}
 	object *r = autorelease(make("MTLReflection")), *list = autorelease(make("NSArray")), *p = make("MTLPipeline");
+	int bytewise = strcmp(d->items[0]->text, "axpy") != 0;
 	list->n = 4, r->items[0] = list;
-	list->items[0] = binding(0, 0, 4), list->items[1] = binding(1, 0, 4), list->items[2] = binding(2, 0, 4), list->items[3] = binding(0, 1, 0);
-	*reflection = r, p->state = options & 4;
+	list->items[0] = binding(0, 0, bytewise ? 1 : 4), list->items[1] = binding(1, 0, bytewise ? 1 : 4);
+	list->items[2] = binding(2, 0, 4), list->items[3] = binding(0, 1, 0);
+	strcpy(p->text, d->items[0]->text), *reflection = r;
 	return p;
 }
 static u64 m_512(object *o, SEL name) { return 512; }
@@ -272,6 +274,7 @@ static u64 m_dispatch(object *e, SEL name, size3 groups, size3 threads) {
 }
 static u64 m_copy(object *e, SEL name, object *src, u64 i, object *dst, u64 j, u64 n) {
 	OPEN;
+	WANT(i % 4 == 0 && j % 4 == 0 && n % 4 == 0 && n > 0);
 	WANT(is(src, "MTLBuffer") && is(dst, "MTLBuffer") && i + n <= src->n && j + n <= dst->n);
 	op *p = put(e->parent, 2);
 	p->a = src, p->b = dst, p->i = i, p->j = j, p->n = n;
@@ -279,6 +282,7 @@ static u64 m_copy(object *e, SEL name, object *src, u64 i, object *dst, u64 j, u
 }
 static u64 m_fill(object *e, SEL name, object *b, range r, uint8_t value) {
 	OPEN;
+	WANT(r.location % 4 == 0 && r.length % 4 == 0 && r.length > 0);
 	WANT(is(b, "MTLBuffer") && r.location + r.length <= b->n);
 	op *p = put(e->parent, 3);
 	p->a = b, p->i = r.location, p->n = r.length, p->j = value;
@@ -296,10 +300,19 @@ static u64 axpy(op *p, SEL name) {
 	for (u64 i = 0; i < n; i++) y[i] += a * x[i];
 	return 0;
 }
+static u64 bytewise(op *p, SEL name) {
+	uint32_t n;
+	memcpy(&n, p->bytes[2], 4);
+	WANT(p->groups * p->threads >= n && is(p->buffers[0], "MTLBuffer") && p->offsets[0] + n <= p->buffers[0]->n);
+	char *to = p->buffers[0]->memory + p->offsets[0];
+	if (!strcmp(p->pipeline->text, "fill_bytes")) return memset(to, p->bytes[1][0], n), 0;
+	WANT(is(p->buffers[1], "MTLBuffer") && p->offsets[1] + n <= p->buffers[1]->n);
+	return memcpy(to, p->buffers[1]->memory + p->offsets[1], n), 0;
+}
 static u64 run_op(op *p, SEL name) {
 	now += 3e-6;
 	switch (p->kind) {
-	case 0: return axpy(p, name);
+	case 0: return strcmp(p->pipeline->text, "axpy") ? bytewise(p, name) : axpy(p, name);
 	case 2: WANT(is(p->a, "MTLBuffer") && is(p->b, "MTLBuffer")); memcpy(p->b->memory + p->j, p->a->memory + p->i, p->n); break;
 	case 3: WANT(is(p->a, "MTLBuffer")); memset(p->a->memory + p->i, p->j, p->n); break;
 	case 4: WANT(p->a->value >= p->n); break;
