@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +153,78 @@ func TestRandomOnOtherDevices(t *testing.T) {
 		rec := profile.Record(t.Context(), func(context.Context) { there = c.f(NewRNG(7), y).Eval() })
 		if there.Device() != ref || !bytes.Equal(there.Bytes(), here) || rec.Copies != 0 {
 			t.Errorf("%s: got %v on %v with %d copies, want what cpu draws", c.name, there, there.Device(), rec.Copies)
+		}
+	}
+}
+
+// A compiled function may compute on several devices: it gives what it gives uncompiled, sets tensors where
+// they live, and holds no memory after a call.
+func TestCompileOnSeveralDevices(t *testing.T) {
+	other := lookup(t, "cpu:1")
+	w := From([]float64{1, 2, 3, 4}, 2, 2).Param()
+	there := From([]float64{10, 20}).To(other).Eval()
+	for _, c := range []struct {
+		name string
+		f    func(args ...Tensor) []Tensor
+	}{
+		{"there and back", func(args ...Tensor) []Tensor {
+			h := args[0].MatMul(w).To(other).Add(there).Exp()
+			return []Tensor{h.To(w.Device()).Sum(), h}
+		}},
+		{"gradients", func(args ...Tensor) []Tensor {
+			h := args[0].MatMul(w).Tanh().To(other)
+			return append(Grad(h.Mul(there).To(w.Device()).Sum(), w), h.Transpose())
+		}},
+		{"what is stored, turned", func(args ...Tensor) []Tensor {
+			return []Tensor{args[0].Transpose().To(other), w.To(other).Mul(2), args[0]}
+		}},
+		{"random", func(args ...Tensor) []Tensor {
+			return []Tensor{Dropout(args[0].To(other), 0.5), Dropout(args[0], 0.5), Rand(3).To(other), Rand(2)}
+		}},
+		{"three hops", func(args ...Tensor) []Tensor {
+			ref := lookup(t, "ref")
+			return []Tensor{args[0].Add(1).To(ref).Mul(2).To(other).Add(3).To(w.Device()).Mul(4)}
+		}},
+		{"numbers", func(args ...Tensor) []Tensor {
+			return []Tensor{Varying(func() float64 { return float64(args[0].Rank()) }).To(other).Add(there), Arange(0, 2, 1).To(other).Mul(there)}
+		}},
+	} {
+		compiled := Compile(c.f)
+		for call := range 5 {
+			x := From([]float64{0.1, 0.2, 0.3, float64(call)}, 2, 2)
+			Seed(uint64(call))
+			want := c.f(x)
+			Seed(uint64(call))
+			for i, got := range compiled(x) {
+				if got.Device() != want[i].Device() || !slices.Equal(got.Shape(), want[i].Shape()) || !bytes.Equal(got.Bytes(), want[i].Bytes()) {
+					t.Errorf("%s: call %d: result %d is %v on %v, want %v on %v", c.name, call, i, got, got.Device(), want[i], want[i].Device())
+				}
+			}
+		}
+	}
+	a, b := From([]float64{1, 1}).Eval(), From([]float64{1, 1}).To(other).Eval()
+	step := Compile(func(...Tensor) []Tensor {
+		a.Set(a.Add(b.To(a.Device())))
+		b.Set(b.Add(a.To(other)))
+		return nil
+	})
+	for range 4 {
+		step()
+	}
+	if !slices.Equal(a.Floats(), []float32{34, 34}) || !slices.Equal(b.Floats(), []float32{55, 55}) || b.Device() != other {
+		t.Errorf("after four steps: %v and %v on %v, want 34 and 55", a.Floats(), b.Floats(), b.Device())
+	}
+	// Memory: large values, of which none may stay behind, without the collector's help.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	big := Rand(1 << 16).Eval()
+	f := Compile(func(args ...Tensor) []Tensor { return []Tensor{args[0].Exp().To(other).Mul(2).Sum()} })
+	var first int64
+	for i := range 6 {
+		Free(f(big)...)
+		if used := device.InUse(); i == 2 {
+			first = used
+		} else if i > 2 && used > first {
+			t.Errorf("call %d: %d bytes are in use, %d after the third", i, used, first)
 		}
 	}
 }

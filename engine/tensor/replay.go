@@ -1,7 +1,7 @@
 package tensor
 
 import (
-	"fmt"
+	"context"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -19,24 +19,15 @@ type replay struct {
 	tf32   bool
 	calls  int
 
-	plan    *plan.Captured // nil if there is nothing to compute
-	leaves  []origin
-	layouts []ir.Layout                   // of the leaves
-	kept    []bool                        // whether an output becomes the value of the leaf's box
-	numbers []func(*invocation) ir.Scalar // nil for a constant that stays
-	draws   []*RNG                        // nil for the default one
+	stages  []*stage // in the order in which they run
+	last    int      // the first of those that compute outputs, one for each device; none is stopped after it
+	moves   []*moved
+	draws   []*RNG // nil for the default one
 	drawn   []RNGState
 	outs    []output // results, then what is set, then what callbacks get
 	results int
 	sets    []*value
 	after   []callback
-
-	// What a run fills in.
-	data    []*ir.Data
-	nodes   []*ir.Node
-	scalars []ir.Scalar
-	keep    []int
-	got     []*ir.Data
 }
 
 // An argument says what an argument has to be; layout has no shape for a number.
@@ -58,7 +49,8 @@ func argumentOf(n *ir.Node) argument {
 type output struct {
 	ir.Type
 	dev   ir.Device
-	index int    // in the plan, or -1
+	stage int    // that computes it, counted from replay.last on
+	index int    // there, or -1
 	leaf  origin // otherwise
 }
 
@@ -90,44 +82,36 @@ func newReplay(f func(...Tensor) []Tensor, args []*ir.Node) *replay {
 func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 	var compute []*ir.Node
 	for _, n := range wanted {
-		o := output{Type: n.Type(), dev: n.Dev, index: -1}
-		var stored bool
-		if o.leaf, stored = tr.origin[n]; !stored {
-			o.index, compute = len(compute), append(compute, n)
+		if _, stored := tr.origin[n]; !stored {
+			compute = append(compute, n)
 		}
-		if n.Dev != wanted[0].Dev {
-			fail("compile", "got results on %v and %v, want one device", wanted[0].Dev, n.Dev)
+	}
+	var last []*stage
+	lists := onDevices(compute)
+	for _, list := range lists {
+		last = append(last, p.stageOf(tr, list))
+	}
+	p.last, p.stages = len(p.stages), append(p.stages, last...)
+	place := make([]int, len(lists)) // how many of each were given to an output
+	for _, n := range wanted {
+		o := output{Type: n.Type(), dev: n.Dev, index: -1}
+		if from, stored := tr.origin[n]; stored && from.moved == nil {
+			o.leaf = from
+		} else {
+			o.stage = slices.IndexFunc(lists, func(list []*ir.Node) bool { return list[0].Dev == n.Dev })
+			o.index = place[o.stage]
+			place[o.stage]++
 		}
 		p.outs = append(p.outs, o)
 	}
-	if len(compute) == 0 {
-		return
-	}
-	c, err := plan.Capture(scope.Context(), compute)
-	check("compile", err)
-	for _, n := range c.Leaves {
-		from, ok := tr.origin[n]
-		if !ok {
-			fail("compile", "got a function that computes with %v, which it got neither as an argument nor by a handle", n)
-		}
-		p.leaves, p.layouts = append(p.leaves, from), append(p.layouts, n.Value().Layout)
-	}
-	for _, n := range c.Consts {
-		p.numbers, p.scalars = append(p.numbers, tr.numbers[n]), append(p.scalars, n.Attr.Value)
-	}
-	c.Leaves, c.Consts = nil, nil // they hold today's values
-	p.plan = c
-	p.data, p.nodes, p.got = make([]*ir.Data, len(p.leaves)), make([]*ir.Node, len(p.leaves)), make([]*ir.Data, len(compute))
-	p.keep = slices.Repeat([]int{-1}, len(compute))
 	for i, v := range p.sets {
-		if o := p.outs[p.results+i]; o.index >= 0 {
-			p.keep[o.index] = slices.IndexFunc(p.leaves, func(from origin) bool { return from.box == v })
+		o := p.outs[p.results+i]
+		if o.index < 0 {
+			continue
 		}
-	}
-	p.kept = make([]bool, len(p.leaves))
-	for _, leaf := range p.keep {
-		if leaf >= 0 {
-			p.kept[leaf] = true
+		s := last[o.stage]
+		if leaf := slices.IndexFunc(s.leaves, func(from origin) bool { return from.box == v }); leaf >= 0 {
+			s.keep[o.index], s.kept[leaf] = leaf, true
 		}
 	}
 }
@@ -146,12 +130,8 @@ func sameLayout(a, b ir.Layout) bool {
 
 // bind looks up the leaves' values. It returns false if the layout of one of them is not that of the trace.
 func (p *replay) bind(args []*ir.Node) bool {
-	for i, from := range p.leaves {
-		d, n := from.value(args)
-		if p.data[i] = d; p.kept[i] {
-			p.nodes[i] = n
-		}
-		if !sameLayout(p.data[i].Layout, p.layouts[i]) {
+	for _, s := range p.stages {
+		if !s.bind(args) {
 			return false
 		}
 	}
@@ -181,26 +161,17 @@ func (p *replay) differs(q *replay) string {
 		return "returns or sets other tensors"
 	case !slices.Equal(p.draws, q.draws):
 		return "draws other random tensors"
-	case (p.plan == nil) != (q.plan == nil) || p.plan != nil && p.plan.Key != q.plan.Key:
+	case len(p.stages) != len(q.stages) || p.last != q.last:
 		return "builds another graph"
 	}
 	for i := range p.outs {
-		if a, b := p.outs[i], q.outs[i]; a.index != b.index || a.leaf.arg != b.leaf.arg || a.leaf.box != b.leaf.box {
+		if a, b := p.outs[i], q.outs[i]; a.stage != b.stage || a.index != b.index || !a.leaf.same(b.leaf) {
 			return "returns or sets other tensors"
 		}
 	}
-	for i, f := range p.numbers {
-		if x, y := p.scalars[i], q.scalars[i]; f == nil && x != y {
-			return fmt.Sprintf("computes with the number %v instead of %v", max(y.F, float64(y.I)), max(x.F, float64(x.I)))
-		}
-	}
-	for i, a := range p.leaves {
-		b := q.leaves[i]
-		if a.arg != b.arg || a.box != b.box {
-			return "reads other tensors"
-		}
-		if a.made != nil && !sameBytes(a.made, b.made) {
-			return fmt.Sprintf("makes another %v of Go's numbers", a.made.Layout.Shape)
+	for i, s := range p.stages {
+		if what := s.differs(q.stages[i]); what != "" {
+			return what
 		}
 	}
 	return ""
@@ -208,29 +179,19 @@ func (p *replay) differs(q *replay) string {
 
 // run computes, sets what is to be set, calls callbacks and returns the results. The leaves are bound.
 func (p *replay) run(now *invocation) []Tensor {
-	defer func() { // nothing must keep memory alive
-		clear(p.data)
-		clear(p.nodes)
-		clear(p.got)
-	}()
+	failed := true
+	defer func() { p.forget(failed) }() // nothing must keep memory alive
 	stored := p.hold(now)
-	if p.plan != nil {
-		for i, f := range p.numbers {
-			if f != nil {
-				p.scalars[i] = f(now)
-			}
+	if err := p.compute(now); err != nil {
+		for _, d := range stored {
+			d.Buf.(*backend.Block).Release()
 		}
-		err := p.plan.Run(scope.Context(), p.data, p.scalars, p.nodes, p.keep, func(i int, d *ir.Data) { p.got[i] = d })
-		if err != nil {
-			for _, d := range stored {
-				d.Buf.(*backend.Block).Release()
-			}
-			check("eval", err)
-		}
+		check("eval", err)
 	}
+	failed = false
 	value := func(i int) *ir.Data {
-		if k := p.outs[i].index; k >= 0 {
-			return p.got[k]
+		if o := p.outs[i]; o.index >= 0 {
+			return p.stages[p.last+o.stage].got[o.index]
 		}
 		d := stored[0]
 		stored = stored[1:]
@@ -254,6 +215,33 @@ func (p *replay) run(now *invocation) []Tensor {
 		rest = rest[c.count:]
 	}
 	return made[:p.results:p.results]
+}
+
+// compute runs the stages. The last ones change parameters: after the first of them none is stopped.
+func (p *replay) compute(now *invocation) error {
+	ctx := scope.Context()
+	for i, s := range p.stages {
+		if i > p.last {
+			ctx = context.WithoutCancel(ctx)
+		}
+		if err := s.run(ctx, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget lets go of what a run has filled in.
+func (p *replay) forget(failed bool) {
+	for i, s := range p.stages {
+		s.forget(failed || i < p.last)
+	}
+	for _, m := range p.moves {
+		if m.data != nil {
+			m.data.Buf.(*backend.Block).Release()
+			m.data = nil
+		}
+	}
 }
 
 // hold holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and lists

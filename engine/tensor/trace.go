@@ -30,6 +30,8 @@ type origin struct {
 	arg  int      // the argument, or -1
 	box  *value   // the box
 	made *ir.Data // the value itself, which the function made of Go's numbers
+
+	moved *moved // a copy of a value of another device
 }
 
 // A callback is a function that gets values after each call.
