@@ -10,21 +10,30 @@ import (
 )
 
 // A tile is the part of a product that a threadgroup computes, and depth how much of the inner axis it has in
-// threadgroup memory at a time. Each of tileThreads threads computes high×wide elements, which lie
-// tileThreads/across rows and across columns apart: so neighbours read neighbours.
+// threadgroup memory at a time. Each of its threads computes high×wide elements, which lie threads/across
+// rows and across columns apart: so neighbours read neighbours.
+//
+// With matrices, simdgroups multiply 8×8 matrices: four of them share the tile, each has high×wide matrices of
+// the sums, and the tile of sums goes through threadgroup memory to the epilogue.
 type tile struct {
 	rows, columns, depth int
 	high, wide           int
 	across               int // threads along the columns
+	threads              int
+	matrices             bool
 }
 
-const tileThreads = 256
-
-// The tiles: a square one, and a low one for products of few rows.
+// The tiles: a square one, a low one for products of few rows, and one of matrices. That of matrices moves
+// 2·64·16 elements to threadgroup memory for 2·64·64·16 operations, 64 an element; with f32 it takes 8 KB
+// there, and 16 KB for the sums: one group of an M-series core's 32 KB, whose arithmetic then is what limits it.
 var (
-	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16}
-	lowTile    = tile{rows: 8, columns: 64, depth: 32, high: 2, wide: 1, across: 64}
+	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16, threads: 256}
+	lowTile    = tile{rows: 8, columns: 64, depth: 32, high: 2, wide: 1, across: 64, threads: 256}
+	matrixTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 64, threads: 128, matrices: true}
 )
+
+// leastMatrix is how many rows and columns a product has at least that is worth a tile of matrices.
+const leastMatrix = 32
 
 // A product is one MatMul instruction with its epilogue, while it is written down. Axis 0 of its space are
 // the columns, axis 1 the rows, the others batches. The places are those of the group's inputs, then a left
@@ -40,6 +49,7 @@ type product struct {
 	strideB []int
 	weights map[int]string // the expressions of the elements of quantised operands
 	tile    tile
+	cell    string // type of an element in threadgroup memory
 }
 
 // A result is a value that a product stores: an output of the group, or what a later product reads.
@@ -153,13 +163,36 @@ func (p *product) lay(g *backend.Group, stored map[int]result) {
 			s.reach(&s.places[first+1])+n*max(p.strideB[i], -p.strideB[i]) > most32
 	}
 	p.walker = newWalker(newText(g, s.wide), s)
-	p.tile = squareTile
-	if shape[rank-2] <= lowTile.rows {
-		p.tile = lowTile
-	}
 	for n, a := range p.inst.Args {
 		p.declareOperand(n, a, stored)
 	}
+	p.tile, p.cell = squareTile, register(p.inst.DType)
+	switch m, n := shape[rank-2], shape[rank-1]; {
+	case m <= lowTile.rows:
+		p.tile = lowTile
+	case p.inst.DType.Float() && min(m, n) >= leastMatrix:
+		p.tile, p.cell = matrixTile, p.commonType(stored)
+	}
+}
+
+// commonType is the type in which all operands can stand in threadgroup memory as they are: f16 or bf16 if
+// each of them is that, else f32.
+func (p *product) commonType(stored map[int]result) string {
+	common := ""
+	for _, a := range p.inst.Args {
+		dt := dtype.F32
+		if i, input := a.Input(); input {
+			dt = p.g.Inputs[i].DType
+		} else if r, ok := stored[a.Index]; ok {
+			dt = r.dtype
+		}
+		if typ := memoryTypes[dt]; common == "" || common == typ {
+			common = typ
+		} else {
+			return memoryTypes[dtype.F32]
+		}
+	}
+	return common
 }
 
 // broadcasts says whether an input of shape a is read at the elements of shape b.
@@ -283,7 +316,7 @@ func (p *product) dispatch() Dispatch {
 	}
 	p.end(first)
 	function, source := p.finish("matmul", describe(g), parameters)
-	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{across * down * batches, 1, 1}, Threads: [3]int{tileThreads, 1, 1}}
+	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{across * down * batches, 1, 1}, Threads: [3]int{t.threads, 1, 1}}
 }
 
 // needed says which inputs the epilogue reads.
@@ -320,9 +353,18 @@ func (p *product) begin() {
 		p.line("const %s i%d = left;", p.index, rank-1)
 	}
 	p.line("const int me = int(at.x);")
-	p.line("const int x = me %% %d, y = me / %d;", t.across, t.across)
-	p.line("threadgroup %s left_tile[%d];", typ, t.rows*t.depth)
-	p.line("threadgroup %s right_tile[%d];", typ, t.depth*t.columns)
+	if !t.matrices {
+		p.line("const int x = me %% %d, y = me / %d;", t.across, t.across)
+	}
+	p.line("threadgroup %s left_tile[%d];", p.cell, t.rows*t.depth)
+	p.line("threadgroup %s right_tile[%d];", p.cell, t.depth*t.columns)
+	if t.matrices {
+		p.line("threadgroup float sum_tile[%d];", t.rows*t.columns)
+		p.line("const int down = int(simd) / 2 * %d, right = int(simd) %% 2 * %d;", t.rows/2, t.columns/2)
+		p.line("simdgroup_float8x8 sum[%d];", t.high*t.wide)
+		p.line("for (int e = 0; e < %d; e++) sum[e] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);", t.high*t.wide)
+		return
+	}
 	p.line("%s sum[%d];", typ, t.high*t.wide)
 	p.line("for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
 }
@@ -330,12 +372,16 @@ func (p *product) begin() {
 // multiply adds pair n to the sums.
 func (p *product) multiply(n int) {
 	t := p.tile
-	apart := tileThreads / t.across
+	apart := t.threads / t.across
 	p.line("for (%[1]s k = 0; k < a.k%[2]d; k += %[3]d) {", p.index, n, t.depth)
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	p.fetch("left_tile", 2*n, t.rows, t.depth, p.strideA[n] == 1, "row", "1")
 	p.fetch("right_tile", 2*n+1, t.depth, t.columns, p.strideB[n] != 1, "column", "0")
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	if t.matrices {
+		p.matrices()
+		return
+	}
 	p.line("for (int d = 0; d < %d; d++) {", t.depth)
 	typ := register(p.inst.DType)
 	p.line("%s l[%d], r[%d];", typ, t.high, t.wide)
@@ -348,40 +394,64 @@ func (p *product) multiply(n int) {
 	p.line("}")
 }
 
+// matrices multiplies what the tiles hold, 8 of the inner axis at a time.
+func (p *product) matrices() {
+	t := p.tile
+	p.line("for (int d = 0; d < %d; d += 8) {", t.depth)
+	p.line("simdgroup_matrix<%s, 8, 8> l[%d];", p.cell, t.high)
+	p.line("simdgroup_matrix<%s, 8, 8> r[%d];", p.cell, t.wide)
+	p.line("for (int i = 0; i < %d; i++) simdgroup_load(l[i], left_tile + ((down + 8 * i) * %d + d), %d);", t.high, t.depth, t.depth)
+	p.line("for (int j = 0; j < %d; j++) simdgroup_load(r[j], right_tile + (d * %d + right + 8 * j), %d);", t.wide, t.columns, t.columns)
+	p.line("for (int i = 0; i < %d; i++) {", t.high)
+	p.line("for (int j = 0; j < %[1]d; j++) simdgroup_multiply_accumulate(sum[%[1]d * i + j], l[i], r[j], sum[%[1]d * i + j]);", t.wide)
+	p.line("}")
+	p.line("}")
+	p.line("}")
+}
+
 // fetch loads a part of operand n, high×wide, into threadgroup memory; 0 stands beyond its edges.
 // Neighbouring threads load what lies side by side in the operand's memory: along the rows of the part, or
 // down its columns.
 func (p *product) fetch(to string, n, high, wide int, alongRows bool, from, axis string) {
-	p.line("for (int e = me; e < %d; e += %d) {", high*wide, tileThreads)
+	p.line("for (int e = me; e < %d; e += %d) {", high*wide, p.tile.threads)
 	if alongRows {
-		p.line("const int down = e / %d, right = e %% %d;", wide, wide)
+		p.line("const int under = e / %d, beside = e %% %d;", wide, wide)
 	} else {
-		p.line("const int down = e %% %d, right = e / %d;", high, high)
+		p.line("const int under = e %% %d, beside = e / %d;", high, high)
 	}
-	outer, inner := "down", "right" // along the result's axis, and along the inner one
+	outer, inner := "under", "beside" // along the result's axis, and along the inner one
 	if n%2 == 1 {
 		outer, inner = inner, outer
 	}
 	p.line("const %s i%s = %s + %s, deep = k + %s;", p.index, axis, from, outer, inner)
 	name := p.operand(n)
-	typ := register(p.inst.DType)
-	p.line("%s v = %s(0);", typ, typ)
+	p.line("%s v = %s(0);", p.cell, p.cell)
 	value, quantised := p.weights[n]
 	if !quantised {
 		value = fmt.Sprintf("loaded(a.%s[%s + deep * a.%s_k])", name, p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
 	}
-	p.line("if (i%s < a.n%s && deep < a.k%d) v = %s(%s);", axis, axis, n/2, typ, value)
-	p.line("%s[down * %d + right] = v;", to, wide)
+	p.line("if (i%s < a.n%s && deep < a.k%d) v = %s(%s);", axis, axis, n/2, p.cell, value)
+	p.line("%s[under * %d + beside] = v;", to, wide)
 	p.line("}")
 }
 
 // end computes the epilogue for each element of the thread, and stores the results.
 func (p *product) end(first int) {
-	t := p.tile
-	p.line("for (int e = 0; e < %d; e++) {", t.high*t.wide)
-	p.line("const %s i0 = column + x + %d * (e %% %d), i1 = row + y + %d * (e / %d);", p.index, t.across, t.wide, tileThreads/t.across, t.wide)
+	t, sum := p.tile, "sum[e]"
+	if t.matrices {
+		p.line("for (int i = 0; i < %d; i++) {", t.high)
+		p.line("for (int j = 0; j < %[1]d; j++) simdgroup_store(sum[%[1]d * i + j], sum_tile + ((down + 8 * i) * %[2]d + right + 8 * j), %[2]d);", t.wide, t.columns)
+		p.line("}")
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		p.line("for (int e = me; e < %d; e += %d) {", t.rows*t.columns, t.threads)
+		p.line("const %s i0 = column + e %% %d, i1 = row + e / %d;", p.index, t.columns, t.columns)
+		sum = "sum_tile[e]"
+	} else {
+		p.line("for (int e = 0; e < %d; e++) {", t.high*t.wide)
+		p.line("const %s i0 = column + x + %d * (e %% %d), i1 = row + y + %d * (e / %d);", p.index, t.across, t.wide, t.threads/t.across, t.wide)
+	}
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
-	p.line("const %s t%d = sum[e];", register(p.inst.DType), p.number)
+	p.line("const %s t%d = %s;", register(p.inst.DType), p.number, sum)
 	for i, need := range p.needed() {
 		if need {
 			p.load(i, false)
