@@ -1,8 +1,8 @@
-// check.h: Metal Shading Language as C++ for clang, so that kernels run on a CPU, thread by thread, with everything that
-// can be checked being checked. Package msl writes the C++.
+// check.h: Metal Shading Language as C++ for clang, so that kernels run on a CPU, thread by thread, with
+// everything that can be checked being checked. Package msl writes the C++.
 //
-// Address spaces are types here, as in Metal. Sanitizers ignore memory in other spaces than the usual one, so with
-// CHECK_FLAT they are no more than words.
+// Address spaces are types here, as in Metal. Sanitizers ignore memory in other spaces than the usual one,
+// so with CHECK_FLAT they are no more than words.
 #pragma once
 
 #include "runtime.h"

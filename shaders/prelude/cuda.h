@@ -1,8 +1,10 @@
-// cuda.h: Metal Shading Language as CUDA, for NVRTC and for clang without a CUDA toolkit (-x cuda -nocudainc -nocudalib). Package msl
-// writes the CUDA. It needs compute capability 8.0, C++17, and nothing else: what is the machine's own is written in PTX,
-// which both compilers take, and NVRTC treats functions as the device's with --device-as-default-execution-space.
+// cuda.h: Metal Shading Language as CUDA, for NVRTC and for clang without a CUDA toolkit (-x cuda
+// -nocudainc -nocudalib). Package msl writes the CUDA. It needs compute capability 8.0, C++17, and nothing
+// else: what is the machine's own is written in PTX, which both compilers take, and NVRTC treats functions
+// as the device's with --device-as-default-execution-space.
 //
-// A simdgroup is a warp. All its threads take part in an operation of it, so a threadgroup has a multiple of 32 threads.
+// A simdgroup is a warp. All its threads take part in an operation of it, so a threadgroup has a multiple
+// of 32 threads.
 #pragma once
 
 #ifdef __CUDACC_RTC__

@@ -1,10 +1,13 @@
-// fibers.cpp: runs the threads of a kernel as fibers, group after group, and watches how they wait for each other.
+// fibers.cpp: runs the threads of a kernel as fibers, group after group, and watches how they wait for each
+// other.
 //
-// A thread runs until it waits or ends. Threads that wait take turns in the order of their numbers or, with a seed, in one
-// that changes with every turn. A thread that ends leaves its stack to the next, so a kernel without barriers needs one.
+// A thread runs until it waits or ends. Threads that wait take turns in the order of their numbers or, with
+// a seed, in one that changes with every turn. A thread that ends leaves its stack to the next, so a kernel
+// without barriers needs one.
 //
-// This file is never compiled with a sanitizer: to one, the runtime is no part of the kernel. It tells the thread sanitizer
-// what orders memory: the begin and the end of a launch, and barriers; and nothing else, so that groups race with each other.
+// This file is never compiled with a sanitizer: to one, the runtime is no part of the kernel. It tells the
+// thread sanitizer what orders memory: the begin and the end of a launch, and barriers; and nothing else,
+// so that groups race with each other.
 #include "runtime.h"
 
 #include <stdio.h>
@@ -143,14 +146,15 @@ void* scheduler_tsan;
 std::vector<void*> ended;  // the sanitizer's fibers of threads that have ended
 std::vector<char*> chunks; // of memory for threadgroups
 constexpr size_t chunk_bytes = 1 << 20;
+constexpr unsigned most_watched = 200;
 size_t left; // bytes of the last chunk
 #endif
 std::vector<char*> stacks;
 char error[1024];
 int launch_begin, launch_end; // what the thread sanitizer orders memory by
 
-// poison fills memory so that who reads it before it is written gets NaN or -1. A loop, because the sanitizer would
-// see memset.
+// poison fills memory so that who reads it before it is written gets NaN or -1. A loop, because the
+// sanitizer would see memset.
 void poison(char* p, size_t n) {
 	for (volatile char* q = p; n > 0; n--) *q++ = char(0xff);
 }
@@ -171,8 +175,8 @@ char* new_stack() {
 	return s;
 }
 
-// free_stack keeps a stack for the next thread. The sanitizer would see two threads that use one stack as a race, so it gets
-// new ones.
+// free_stack keeps a stack for the next thread. The sanitizer would see two threads that use one stack as a
+// race, so it gets new ones.
 void free_stack(char* s) {
 #ifdef CHECK_THREADS
 	munmap(s, stack_bytes + page);
@@ -281,16 +285,17 @@ void deadlock() {
 }
 
 #ifdef CHECK_THREADS
-// forget destroys the sanitizer's fibers of threads that have ended, if with n more there were too many. It remembers
-// what at most 255 threads did, and takes a new one for the same thread as the one whose place it gets.
+// forget destroys the sanitizer's fibers of threads that have ended, if with n more there were too many.
+// The sanitizer remembers what 255 threads did at most, and takes a new one for the thread whose place it
+// gets.
 void forget(unsigned n) {
-	if (ended.size() + n <= 200) return;
+	if (ended.size() + n <= most_watched) return;
 	for (void* f : ended) __tsan_destroy_fiber(f);
 	ended.clear();
 }
 
-// reserve makes room for the memory of a group. The scheduler calls it, because the sanitizer takes an allocation for a
-// write by the thread that made it.
+// reserve makes room for the memory of a group. The scheduler calls it, because the sanitizer takes an
+// allocation for a write by the thread that made it.
 void reserve() {
 	if (left >= 2 * most_threadgroup_bytes) return;
 	chunks.push_back((char*)mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0));
@@ -384,6 +389,12 @@ void run_group(const Launch& l, unsigned& random) {
 // refuse says what is wrong with a launch before it begins.
 bool refuse(const Entry& e, const Launch& l) {
 	const unsigned n = l.threads.x * l.threads.y * l.threads.z, most = e.most_threads ? unsigned(e.most_threads) : 1024u;
+#ifdef CHECK_THREADS
+	if (n > most_watched) {
+		snprintf(error, sizeof error, "got %u threads in a threadgroup, want at most %u: the thread sanitizer cannot tell more apart", n, most_watched);
+		return true;
+	}
+#endif
 	if (n == 0 || n > most) {
 		snprintf(error, sizeof error, "got %u threads in a threadgroup, want 1 to %u", n, most);
 		return true;
@@ -454,7 +465,7 @@ const char* run(const Entry& entry, const Launch& launch) {
 			}
 	ORDERED_AFTER(&launch_end);
 #ifdef CHECK_THREADS
-	forget(1000);
+	forget(most_watched + 1);
 	for (char* p : chunks) munmap(p, chunk_bytes);
 	chunks.clear();
 	left = 0;
@@ -464,8 +475,8 @@ const char* run(const Entry& entry, const Launch& launch) {
 
 } // namespace check
 
-// clang rounds a float to a bfloat by calling this. It is declared to return a float, whose lower half the caller
-// takes: one that returned a bfloat would be compiled into a call of itself.
+// clang rounds a float to a bfloat by calling this. It is declared to return a float, whose lower half the
+// caller takes: one that returned a bfloat would be compiled into a call of itself.
 #if defined(__x86_64__)
 extern "C" float check_to_bfloat(float x) asm("__truncsfbf2");
 float check_to_bfloat(float x) {

@@ -1,5 +1,6 @@
-// functions.h: functions of a float in plain C++, for CUDA without its library of functions and for checking, so that
-// what is checked is what runs. Each is within 2 units in the last place of the true value, for all floats.
+// functions.h: functions of a float in plain C++, for CUDA without its library of functions and for
+// checking, so that what is checked is what runs. Each is within 2 units in the last place of the true
+// value, for all floats.
 #pragma once
 
 namespace msl {

@@ -1,5 +1,6 @@
-// library.h: the part of Metal's standard library that is the same for checking and for CUDA. Before it stand the types
-// (half, bfloat, vec<T, N>) and, in namespace msl, what a machine has its own instructions for.
+// library.h: the part of Metal's standard library that is the same for checking and for CUDA. Before it
+// stand the types (half, bfloat, vec<T, N>) and, in namespace msl, what a machine has its own instructions
+// for.
 #pragma once
 
 typedef unsigned int uint;

@@ -1,8 +1,9 @@
-// runner.cpp: a program that has memory and runs kernels in it. It reads requests from its input and answers each one on its
-// output, so that a kernel which breaks breaks this program only.
+// runner.cpp: a program that has memory and runs kernels in it. It reads requests from its input and
+// answers each one on its output, so that a kernel which breaks breaks this program only.
 //
-// A request is its number (4 bytes), the length of what follows (8 bytes) and that. An answer is 0 or, for an error, 1, or 2 for
-// one that ends the program (4 bytes), the length of what follows (8 bytes) and that: the result, or the error's text. Numbers are little endian.
+// A request is its number (4 bytes), the length of what follows (8 bytes) and that. An answer is 0 or, for
+// an error, 1, or 2 for one that ends the program (4 bytes), the length of what follows (8 bytes) and that:
+// the result, or the error's text. Numbers are little endian.
 #include "runtime.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// runtime.h: what a kernel that is compiled for checking (check.h) asks of the runtime (fibers.cpp), which runs each of
-// its threads as a fiber.
+// runtime.h: what a kernel that is compiled for checking (check.h) asks of the runtime (fibers.cpp), which
+// runs each of its threads as a fiber.
 #pragma once
 
 namespace check {
@@ -38,8 +38,8 @@ enum {
 	threads_per_simdgroup,
 };
 
-// An Entry is a kernel that can be launched. Sizes and aligns are, by argument, those of what a pointer or a reference
-// leads to, and 0 for an attribute.
+// An Entry is a kernel that can be launched. Sizes and aligns are, by argument, those of what a pointer or
+// a reference leads to, and 0 for an attribute.
 struct Entry {
 	const char* name;
 	void (*body)();
@@ -75,17 +75,18 @@ extern Thread self;
 // What happens where threads wait: their memory is ordered, too, unless it is none.
 enum Order { no_order, orders_memory };
 
-// wait_group returns when all threads of the threadgroup are at the same place, wait_simd those of the simdgroup.
+// wait_group returns when all threads of the threadgroup are at the same place, wait_simd those of the
+// simdgroup.
 void wait_group(const char* what, Site at, Order order);
 void wait_simd(const char* what, Site at, Order order);
 
-// publish shows the other threads of the simdgroup a value of at most 64 bytes, and returns when all have done so.
-// published is the value of a lane. It stays until the thread publishes once more.
+// publish shows the other threads of the simdgroup a value of at most 64 bytes, and returns when all have
+// done so. published is the value of a lane. It stays until the thread publishes once more.
 void publish(const char* what, Site at, const void* value, unsigned size);
 const void* published(unsigned lane);
 
-// threadgroup_memory is where a declaration's memory lies in this threadgroup, key being its name. threadgroup_argument is that
-// of an argument.
+// threadgroup_memory is where a declaration's memory lies in this threadgroup, key being its name.
+// threadgroup_argument is that of an argument.
 void* threadgroup_memory(const void* key, unsigned size, unsigned align);
 void* threadgroup_argument(int index);
 

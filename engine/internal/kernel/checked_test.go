@@ -128,8 +128,8 @@ func trials() []trial {
 	return all
 }
 
-// TestChecked holds kernels that are written down against float64, on a device that watches barriers and bounds and, with -long,
-// under each sanitizer and with threads that take turns in several orders.
+// TestChecked holds kernels that are written down against float64, on a device that watches barriers and
+// bounds and, with -long, under each sanitizer and with threads that take turns in several orders.
 func TestChecked(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {
@@ -199,8 +199,8 @@ func sourcesOf(t *testing.T, texts map[string]string) []*msl.Source {
 	return list
 }
 
-// expected makes inputs, and runs the group on the reference: data and want have the bytes of its buffers, before
-// and after.
+// expected makes inputs, and runs the group on the reference: data and want have the bytes of its buffers,
+// before and after.
 func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 	t.Helper()
 	data = make([][]byte, len(tr.group.Inputs)+len(tr.group.Outputs))
@@ -253,7 +253,7 @@ func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 	return data, want
 }
 
-// mostWatched is how many threads of a group the thread sanitizer can tell apart.
+// mostWatched is how many threads of a group the thread sanitizer can tell apart, and those of another one.
 const mostWatched = 96
 
 // compare runs the kernel's dispatches and compares the outputs.
@@ -316,9 +316,9 @@ func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, 
 	return nil
 }
 
-// close compares results with those of float64: integers are equal; floats differ by little beside the largest of
-// all, and by one step of their type. Operands are around 1: what is smaller than a hundredth throughout is what their
-// differences leave.
+// close compares results with those of float64: integers are equal; floats differ by little beside the
+// largest of all, and by one step of their type. Operands are around 1: what is smaller than a hundredth
+// throughout is what their differences leave.
 func close(dt dtype.Type, got, want []byte) error {
 	size := dt.Size()
 	largest := 0.01

@@ -111,8 +111,8 @@ func (a *Argument) kind(s *Source) {
 	}
 }
 
-// evaluate computes a constant expression of whole numbers, with the constants of the text and those of env; false
-// for what it does not know.
+// evaluate computes a constant expression of whole numbers, with the constants of the text and those of
+// env; false for what it does not know.
 func (s *Source) evaluate(list []int, env map[string]int64) (int64, bool) {
 	e := expression{s: s, list: list, env: env}
 	v := e.binary(0)

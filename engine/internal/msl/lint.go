@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Lint reports what Metal refuses, what CUDA would do otherwise, and what the checks of package check need: in the
-// order of the text, each with what to write instead.
+// Lint reports what Metal refuses, what CUDA would do otherwise, and what the checks of package check need:
+// in the order of the text, each with what to write instead.
 //
-// A return before a barrier or an operation of a simdgroup is right if all threads take it. Then its line says so in a
-// comment that begins with "uniform", and the checks hold it to its word.
+// A return before a barrier or an operation of a simdgroup is right if all threads take it. Then its line
+// says so in a comment that begins with "uniform", and the checks hold it to its word.
 func Lint(s *Source) []Problem {
 	l := linter{Source: s}
 	l.words()
@@ -167,8 +167,8 @@ func (l *linter) lambda(i int) bool {
 	return false
 }
 
-// declares says whether the * or & at place i stands between a type and the name of a variable of a function or a
-// member.
+// declares says whether the * or & at place i stands between a type and the name of a variable of a
+// function or a member.
 func (l *linter) declares(i int) bool {
 	before := l.text(i - 1)
 	known := sizes[before] > 0 || before == "void" || before == "const" || slices.Contains(l.structs, before) || l.typeParameter(i-1)
@@ -290,7 +290,8 @@ func (l *linter) meets(i int, functions map[string]bool) bool {
 		strings.HasPrefix(t, "simd_") && t != "simd_is_first" || strings.HasPrefix(t, "simdgroup_multiply")
 }
 
-// meeting lists the functions of the text in which threads wait for each other, directly or in what they call.
+// meeting lists the functions of the text in which threads wait for each other, directly or in what they
+// call.
 func (l *linter) meeting() map[string]bool {
 	list := map[string]bool{}
 	for changed := true; changed; {
@@ -344,8 +345,8 @@ func (l *linter) uniform(i int) bool {
 	return false
 }
 
-// recursion looks for functions that call themselves. Functions that share a name are left out: they may call each
-// other.
+// recursion looks for functions that call themselves. Functions that share a name are left out: they may
+// call each other.
 func (l *linter) recursion() {
 	byName := map[string]*function{}
 	for _, f := range l.functions {

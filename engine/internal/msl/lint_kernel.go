@@ -136,8 +136,8 @@ func (l *linter) instances(k *Kernel, hosts map[string]Pos) {
 	}
 }
 
-// threadgroupBytes adds up the threadgroup memory that an instance declares. What it cannot compute counts as nothing;
-// package check counts when the kernel runs.
+// threadgroupBytes adds up the threadgroup memory that an instance declares. What it cannot compute counts
+// as nothing; package check counts when the kernel runs.
 func (l *linter) threadgroupBytes(k *Kernel, in Instance) int64 {
 	env := map[string]int64{}
 	types := map[string]string{}
@@ -170,7 +170,8 @@ func (l *linter) threadgroupBytes(k *Kernel, in Instance) int64 {
 	return total
 }
 
-// sizeOf is how many bytes a type has that is a number, a vector or a parameter of the template; 0 if it is neither.
+// sizeOf is how many bytes a type has that is a number, a vector or a parameter of the template; 0 if it is
+// neither.
 func (l *linter) sizeOf(list []int, types map[string]string) int64 {
 	if len(list) == 0 {
 		return 0

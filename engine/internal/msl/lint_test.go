@@ -106,7 +106,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestLintRendered: the blocks of package shaders, and kernels that package kernel has rendered, are as Metal wants them.
+// TestLintRendered: the blocks of package shaders, and kernels that package kernel has rendered, are as
+// Metal wants them.
 func TestLintRendered(t *testing.T) {
 	files, err := filepath.Glob("../kernel/testdata/*.metal")
 	if err != nil || len(files) == 0 {

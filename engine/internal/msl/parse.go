@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Parse reads a text with kernels. Name is what messages call it. The error of a text that cannot be read is a
-// [Problem]: a bracket without its partner, a kernel whose head makes no sense, an instance of an unknown kernel.
+// Parse reads a text with kernels. Name is what messages call it. The error of a text that cannot be read
+// is a [Problem]: a bracket without its partner, a kernel whose head makes no sense, an instance of an
+// unknown kernel.
 func Parse(name, text string) (*Source, error) {
 	tokens, err := scan(name, text)
 	if err != nil {
@@ -57,8 +58,8 @@ func (s *Source) pair() error {
 	return nil
 }
 
-// directives notes the macros, their values where they are whole numbers, and leaves out the standard headers, whose
-// place the preludes take.
+// directives notes the macros, their values where they are whole numbers, and leaves out the standard
+// headers, whose place the preludes take.
 func (s *Source) directives() {
 	for i := 0; i < len(s.tokens); i++ {
 		if !s.tokens[i].directive {
@@ -123,7 +124,8 @@ func (s *Source) find(i int, t string) int {
 	return -1
 }
 
-// declarationEnd is the place behind the declaration at i: behind its semicolon, or behind the body of a function.
+// declarationEnd is the place behind the declaration at i: behind its semicolon, or behind the body of a
+// function.
 func (s *Source) declarationEnd(i int) int {
 	function := false
 	for ; i < len(s.code); i++ {
@@ -290,7 +292,8 @@ func (s *Source) kernelWord(i, end int) bool {
 	return false
 }
 
-// instance reads an instantiation of a kernel, and leaves it out of the text: what launches the instance replaces it.
+// instance reads an instantiation of a kernel, and leaves it out of the text: what launches the instance
+// replaces it.
 func (s *Source) instance(i, end int) error {
 	host := s.find(i, "host_name")
 	if host < 0 || host >= end || s.text(host+1) != "(" {

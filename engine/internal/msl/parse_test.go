@@ -95,8 +95,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Of the rewritten text only the lines of the source are compared: what stands around them is the compiler's business,
-// and package check's tests run it.
+// Of the rewritten text only the lines of the source are compared: what stands around them is the
+// compiler's business, and package check's tests run it.
 func TestRewrite(t *testing.T) {
 	for _, c := range []struct{ name, text, check, cuda string }{
 		{"a kernel keeps its lines",

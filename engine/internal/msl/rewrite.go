@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Check returns the text as C++ for the checking prelude (shaders/prelude/check.h): for each instance of a kernel it
-// defines a variable msl_kernel_NAME, by which the runner finds and launches it. Texts of several sources may follow
-// one another in a file.
+// Check returns the text as C++ for the checking prelude (shaders/prelude/check.h): for each instance of a
+// kernel it defines a variable msl_kernel_NAME, by which the runner finds and launches it. Texts of several
+// sources may follow one another in a file.
 func (s *Source) Check() string {
 	edits := s.common()
 	for i := range s.code {
@@ -26,11 +26,11 @@ func (s *Source) Check() string {
 	return s.print("check.h", edits, s.checkEntries)
 }
 
-// CUDA returns the text as CUDA for the prelude shaders/prelude/cuda.h: for each instance of a kernel an extern "C"
-// __global__ function of its name. Its parameters are the buffers and constants in the order of the text, a constant
-// T& by value, and behind them, for each threadgroup argument but the first, its offset in dynamic shared memory in
-// bytes. A function constant of index n is the macro MSL_CONSTANT_n or, without it, the variable of its name in
-// constant memory.
+// CUDA returns the text as CUDA for the prelude shaders/prelude/cuda.h: for each instance of a kernel an
+// extern "C" __global__ function of its name. Its parameters are the buffers and constants in the order of
+// the text, a constant T& by value, and behind them, for each threadgroup argument but the first, its
+// offset in dynamic shared memory in bytes. A function constant of index n is the macro MSL_CONSTANT_n or,
+// without it, the variable of its name in constant memory.
 func (s *Source) CUDA() string {
 	edits := s.common()
 	for i := range s.code {
@@ -148,8 +148,8 @@ func (s *Source) outside(i int) bool {
 	return true
 }
 
-// local says whether a declaration of threadgroup memory begins at place i: in a function, "threadgroup", a type that
-// is no pointer, a name.
+// local says whether a declaration of threadgroup memory begins at place i: in a function, "threadgroup", a
+// type that is no pointer, a name.
 func (s *Source) local(i int) bool {
 	if s.text(i) != "threadgroup" || s.inside(i) == nil {
 		return false
@@ -252,8 +252,8 @@ func elements(t string) string {
 	return strings.Join(list, ", ")
 }
 
-// cudaTable makes a constant of the text a constant of CUDA: a table lies in constant memory, so that an index into
-// it may vary.
+// cudaTable makes a constant of the text a constant of CUDA: a table lies in constant memory, so that an
+// index into it may vary.
 func (s *Source) cudaTable(edits map[int]string, i int) {
 	words := "static constexpr "
 	for j := i; j < len(s.code) && s.text(j) != "=" && s.text(j) != ";"; j++ {
@@ -319,8 +319,8 @@ func (s *Source) cudaEntries(out *strings.Builder) {
 	}
 }
 
-// cudaArguments returns the parameters of an instance, what stands before the call of its body, and the call's
-// arguments.
+// cudaArguments returns the parameters of an instance, what stands before the call of its body, and the
+// call's arguments.
 func (s *Source) cudaArguments(k *Kernel, in Instance) (parameters []string, before string, call []string) {
 	first := true
 	var offsets []string

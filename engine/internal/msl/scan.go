@@ -58,8 +58,8 @@ type scanner struct {
 	tokens    []token
 }
 
-// scan returns the tokens of text. It fails for a comment or a string without an end, and for a character that is
-// no part of the language.
+// scan returns the tokens of text. It fails for a comment or a string without an end, and for a character
+// that is no part of the language.
 func scan(file, text string) ([]token, error) {
 	s := scanner{text: text, pos: Pos{file, 1, 1}, fresh: true}
 	for s.at < len(s.text) {

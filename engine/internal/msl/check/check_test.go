@@ -108,7 +108,8 @@ func upTo(n int) []float32 {
 	return v
 }
 
-// TestRun runs a template's instances with function constants, memory of the group, and several orders of the threads.
+// TestRun runs a template's instances with function constants, memory of the group, and several orders of
+// the threads.
 func TestRun(t *testing.T) {
 	modes := Modes[:1]
 	if *long {

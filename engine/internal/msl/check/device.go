@@ -18,8 +18,8 @@ import (
 // A Pointer is an address in a device's memory; 0 is none.
 type Pointer uint64
 
-// A Device is a process that has memory and runs kernels. Its methods may be called by several goroutines; it does
-// one thing after the other.
+// A Device is a process that has memory and runs kernels. Its methods may be called by several goroutines;
+// it does one thing after the other.
 type Device struct {
 	tools *Toolchain
 	mode  Mode
@@ -70,7 +70,8 @@ func (t *Toolchain) options() []string {
 	}
 }
 
-// Load compiles the kernels of sources and makes them known to the device. A kernel may replace one of the same name.
+// Load compiles the kernels of sources and makes them known to the device. A kernel may replace one of the
+// same name.
 func (d *Device) Load(ctx context.Context, sources ...*msl.Source) error {
 	if len(sources) == 0 {
 		return nil
@@ -83,7 +84,8 @@ func (d *Device) Load(ctx context.Context, sources ...*msl.Source) error {
 	return err
 }
 
-// Alloc returns memory of exactly n bytes, aligned to 16 bytes at least. Each byte is 0xff, so floats are NaN.
+// Alloc returns memory of exactly n bytes, aligned to 16 bytes at least. Each byte is 0xff, so floats are
+// NaN.
 func (d *Device) Alloc(n int) (Pointer, error) {
 	b, err := d.ask(context.Background(), "allocate", allocRequest, binary.LittleEndian.AppendUint64(nil, uint64(n)))
 	if err != nil {
@@ -124,8 +126,8 @@ type Launch struct {
 	Seed        uint32          // of the order in which threads take turns; 0 is that of their numbers
 }
 
-// Run runs a launch and waits for its end. An error of the kernel is a *Fault. When ctx ends first the process is
-// killed, and the device is lost.
+// Run runs a launch and waits for its end. An error of the kernel is a *Fault. When ctx ends first the
+// process is killed, and the device is lost.
 func (d *Device) Run(ctx context.Context, l Launch) error {
 	b := text(nil, l.Kernel)
 	for _, n := range append(l.Groups[:], l.Threads[:]...) {
@@ -242,7 +244,8 @@ type Fault struct {
 // Error returns the name and the line.
 func (e *Fault) Error() string { return "check: " + e.What + ": " + e.Text }
 
-// summary finds the lines of a sanitizer's report that matter: what happened, and where in the kernels' texts.
+// summary finds the lines of a sanitizer's report that matter: what happened, and where in the kernels'
+// texts.
 func summary(report string) string {
 	var parts []string
 	for _, line := range strings.Split(report, "\n") {

@@ -31,7 +31,8 @@ func floats(n int) (x, y []float32) {
 	return x, y
 }
 
-// TestFunctions holds the functions of the preludes against float64, in units in the last place of the result.
+// TestFunctions holds the functions of the preludes against float64, in units in the last place of the
+// result.
 func TestFunctions(t *testing.T) {
 	d := start(t, Plain, read(t, "testdata/functions.metal", same))
 	n := 6000

@@ -10,8 +10,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
 )
 
-// PTX compiles the kernels of a source for NVIDIA's GPUs from compute capability arch on ("sm_80"). No CUDA toolkit is
-// needed, and nothing here checks that a GPU takes it.
+// PTX compiles the kernels of a source for NVIDIA's GPUs from compute capability arch on ("sm_80"). No CUDA
+// toolkit is needed, and nothing here checks that a GPU takes it.
 func (t *Toolchain) PTX(ctx context.Context, arch string, s *msl.Source) ([]byte, error) {
 	return t.ptx(ctx, arch, s)
 }

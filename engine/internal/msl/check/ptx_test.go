@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/shaders"
 )
 
-// sources are all texts with kernels that are here: those of these tests, and rendered ones behind the blocks of
-// package shaders.
+// sources are all texts with kernels that are here: those of these tests, and rendered ones behind the
+// blocks of package shaders.
 func sources(t *testing.T) []*msl.Source {
 	t.Helper()
 	list := []*msl.Source{read(t, "testdata/sum.metal", same), read(t, "testdata/functions.metal", same), read(t, "testdata/library.metal", same)}
@@ -35,7 +35,8 @@ func sources(t *testing.T) []*msl.Source {
 	return append(list, s)
 }
 
-// TestPTX: clang makes PTX of every kernel, also as NVRTC would read it, and the PTX needs nothing from elsewhere.
+// TestPTX: clang makes PTX of every kernel, also as NVRTC would read it, and the PTX needs nothing from
+// elsewhere.
 func TestPTX(t *testing.T) {
 	tools := tools(t)
 	stub, err := filepath.Abs("testdata/nvrtc.h")

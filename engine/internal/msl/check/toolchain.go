@@ -1,11 +1,11 @@
-// Package check runs kernels in the Metal Shading Language on the CPU, to check them: thread by thread, with barriers that
-// are watched, memory of exact bounds, and clang's sanitizers.
+// Package check runs kernels in the Metal Shading Language on the CPU, to check them: thread by thread,
+// with barriers that are watched, memory of exact bounds, and clang's sanitizers.
 //
-// A [Toolchain] is a clang that was found on this machine; without one there is nothing here to use, and tests skip.
-// It compiles what [msl.Source.Check] writes against the prelude of package shaders, and keeps what it compiled by
-// hash in the user's cache. A [Device] is a process that has memory and runs kernels in it, so a kernel that crashes
-// or that a sanitizer stops is an error and not the end of the program. A device that had a [Fault] which ended its
-// process is lost.
+// A [Toolchain] is a clang that was found on this machine; without one there is nothing here to use, and
+// tests skip. It compiles what [msl.Source.Check] writes against the prelude of package shaders, and keeps
+// what it compiled by hash in the user's cache. A [Device] is a process that has memory and runs kernels in
+// it, so a kernel that crashes or that a sanitizer stops is an error and not the end of the program. A
+// device that had a [Fault] which ended its process is lost.
 package check
 
 import (
@@ -22,6 +22,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
 	"github.com/mcs-notebook/mcs/shaders"
@@ -34,7 +35,7 @@ const (
 	Plain     Mode = iota // address spaces are types; memory ends where a buffer ends
 	Address               // the address sanitizer: exact bounds of all memory
 	Undefined             // the sanitizer of undefined behaviour: overflow, shifts, alignment
-	Thread                // the thread sanitizer: races, within a threadgroup and between them. Up to 96 threads in a group
+	Thread                // the thread sanitizer: races within a threadgroup of up to 200 threads, and between groups that have so many together
 )
 
 var modeNames = [...]string{"plain", "address", "undefined", "thread"}
@@ -137,7 +138,8 @@ func (t *Toolchain) writePrelude() error {
 	return nil
 }
 
-// make lets build write a file beside path and then gives it its name, so that no process ever sees a half of it.
+// make lets build write a file beside path and then gives it its name, so that no process ever sees a half
+// of it.
 func (t *Toolchain) make(path string, build func(to string) error) error {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".making-")
 	if err != nil {
@@ -154,8 +156,8 @@ func (t *Toolchain) make(path string, build func(to string) error) error {
 	return nil
 }
 
-// compile has the flags of everything, libraryFlags those of kernels: rounding is that of the type, and a variable that
-// is read before it is written has a value that shows.
+// compile has the flags of everything, libraryFlags those of kernels: rounding is that of the type, and a
+// variable that is read before it is written has a value that shows.
 var (
 	compile      = []string{"-std=c++17", "-O1", "-gline-tables-only", "-fPIC", "-fno-omit-frame-pointer"}
 	libraryFlags = []string{"-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-ffp-contract=off", "-Xclang", "-ffloat16-excess-precision=none",
@@ -207,7 +209,8 @@ type CompileError struct {
 	Err    error
 }
 
-// Error returns the first error of clang and, if it is in the prelude, the first place in a kernel that led there.
+// Error returns the first error of clang and, if it is in the prelude, the first place in a kernel that led
+// there.
 func (e *CompileError) Error() string {
 	text := ""
 	for _, line := range strings.Split(e.Output, "\n") {
@@ -232,6 +235,8 @@ func (e *CompileError) Unwrap() error { return e.Err }
 // have makes a file if it is not there yet.
 func (t *Toolchain) have(path string, build func(to string) error) (string, error) {
 	if _, err := os.Stat(path); err == nil {
+		now := time.Now()
+		os.Chtimes(path, now, now) // prune goes by it
 		return path, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("check: %w", err)
@@ -239,7 +244,22 @@ func (t *Toolchain) have(path string, build func(to string) error) (string, erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", fmt.Errorf("check: %w", err)
 	}
+	t.prune()
 	return path, t.make(path, build)
+}
+
+// kept is how long something stays in the cache that nobody uses.
+const kept = 30 * 24 * time.Hour
+
+// prune removes what was not used for long, of earlier preludes and compilers, too. Whatever does not work
+// is tried again next time.
+func (t *Toolchain) prune() {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(t.dir), "*", "*", "*"))
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > kept && filepath.Dir(f) != filepath.Join(t.dir, "prelude") {
+			os.RemoveAll(f)
+		}
+	}
 }
 
 // runner returns the program that runs kernels in a mode.
