@@ -5,7 +5,6 @@ package ccall
 import (
 	"errors"
 	"math"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,16 +14,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ccall/cctest"
 )
 
-// libraryPath names the compiled testdata/calls.c for a test that runs under qemu.
-const libraryPath = "MCS_TEST_CALLS_LIBRARY"
-
 func library(t testing.TB) *Library {
 	t.Helper()
-	path := os.Getenv(libraryPath)
-	if path == "" {
-		path = cctest.Library(t, "testdata/calls.c")
-	}
-	l, err := Open(path)
+	l, err := Open(cctest.Library(t, "testdata/calls.c"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,10 +235,4 @@ func TestNothingIsAllocated(t *testing.T) {
 }
 
 // The trampoline for arm64, on this machine.
-func TestARM64(t *testing.T) {
-	if runtime.GOARCH == "arm64" || runtime.GOOS != "linux" {
-		t.Skip("the tests beside this one check it here")
-	}
-	path := cctest.LibraryFor(t, "arm64", "testdata/calls.c")
-	cctest.UnderQEMU(t, ".", libraryPath+"="+path)
-}
+func TestARM64(t *testing.T) { cctest.UnderQEMU(t) }

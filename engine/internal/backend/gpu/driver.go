@@ -15,8 +15,8 @@
 // Concurrency: a Stream is used by one goroutine at a time. Everything else may be used by several. No method
 // needs a particular thread. A method that says nothing about waiting does not wait for the device.
 //
-// Everything that has a Close or a Free is given back by it and not used afterwards; nothing has a finalizer.
-// Close of a device gives back what it still has.
+// Everything that has a Close or a Free is given back by it, when the device is done with it, and is not used
+// afterwards. Nothing has a finalizer. Close of a device gives back what it still has.
 package gpu
 
 import (

@@ -13,40 +13,38 @@ import (
 	"testing"
 )
 
-// compilers are the names to look for, by the architecture to compile for.
-var compilers = map[string][]string{
-	"amd64": {"x86_64-linux-gnu-gcc"},
-	"arm64": {"aarch64-linux-gnu-gcc"},
-}
+// emulated is set in the environment of tests that run under qemu.
+const emulated = "MCS_CCTEST_EMULATED"
 
-// Library compiles C files to a shared library for this machine and returns its path.
-func Library(t testing.TB, files ...string) string {
-	t.Helper()
-	return LibraryFor(t, runtime.GOARCH, files...)
-}
-
-// LibraryFor compiles C files to a shared library for another architecture of this system.
-func LibraryFor(t testing.TB, arch string, files ...string) string {
-	t.Helper()
-	names := compilers[arch]
-	if arch == runtime.GOARCH {
-		names = append([]string{os.Getenv("CC"), "cc", "gcc", "clang"}, names...)
+// compilers are the names to look for.
+func compilers() []string {
+	if os.Getenv(emulated) != "" {
+		return []string{"aarch64-linux-gnu-gcc"}
 	}
-	var compiler string
+	return []string{os.Getenv("CC"), "cc", "gcc", "clang"}
+}
+
+// find returns the first program that is there, or skips the test.
+func find(t testing.TB, names ...string) string {
+	t.Helper()
 	for _, name := range names {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
-			compiler = path
-			break
+			return path
 		}
 	}
-	if compiler == "" {
-		t.Skipf("no C compiler for %s is here: looked for %q", arch, names)
-	}
+	t.Skipf("none of these is here: %q", names)
+	return ""
+}
+
+// Library compiles C files to a shared library and returns its path. Each call returns a library of its own:
+// the system opens one file once, so tests would share its variables.
+func Library(t testing.TB, files ...string) string {
+	t.Helper()
+	compiler := find(t, compilers()...)
 	binary, err := compile(compiler, files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A file of its own: the system opens one file once, so tests would share the library's variables.
 	out := filepath.Join(t.TempDir(), "library.so")
 	if err := os.WriteFile(out, binary, 0o755); err != nil {
 		t.Fatal(err)
@@ -89,18 +87,18 @@ func compile(compiler string, files []string) ([]byte, error) {
 	return os.ReadFile(kept)
 }
 
-// UnderQEMU runs the tests of the package in the working directory whose names match, compiled for
-// linux/arm64, with the environment's additions. It is skipped where qemu-aarch64 or the C library for arm64
-// is missing.
-func UnderQEMU(t *testing.T, match string, environment ...string) {
+// UnderQEMU runs the tests of the package in the working directory, compiled for linux/arm64. It is skipped
+// where something is missing that it needs, and on arm64, where the tests run anyway.
+func UnderQEMU(t *testing.T) {
 	t.Helper()
-	qemu, err := exec.LookPath("qemu-aarch64")
-	if err != nil {
-		t.Skip("qemu-aarch64 is not here (apt-get install qemu-user)")
+	if runtime.GOARCH == "arm64" || runtime.GOOS != "linux" {
+		t.Skip("the tests beside this one run here")
 	}
-	const root = "/usr/aarch64-linux-gnu"
+	qemu := find(t, "qemu-aarch64")       // apt-get install qemu-user
+	find(t, "aarch64-linux-gnu-gcc")      // apt-get install gcc-aarch64-linux-gnu
+	const root = "/usr/aarch64-linux-gnu" // apt-get install libc6-arm64-cross
 	if _, err := os.Stat(root + "/lib/ld-linux-aarch64.so.1"); err != nil {
-		t.Skip("no C library for arm64 is here (apt-get install libc6-arm64-cross)")
+		t.Skipf("no C library for arm64 is here: %v", err)
 	}
 	binary := filepath.Join(t.TempDir(), "arm64.test")
 	build := exec.Command("go", "test", "-c", "-o", binary, ".")
@@ -108,8 +106,8 @@ func UnderQEMU(t *testing.T, match string, environment ...string) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("compile the tests for arm64: %v\n%s", err, text)
 	}
-	run := exec.Command(qemu, "-L", root, binary, "-test.v", "-test.run", match)
-	run.Env = append(os.Environ(), environment...)
+	run := exec.Command(qemu, "-L", root, binary, "-test.v")
+	run.Env = append(os.Environ(), emulated+"=1")
 	text, err := run.CombinedOutput()
 	if err != nil {
 		t.Errorf("under qemu-aarch64: %v\n%s", err, text)

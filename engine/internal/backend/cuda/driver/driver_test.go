@@ -110,6 +110,9 @@ func axpy(p gpu.Pipeline, x, y gpu.Buffer, a float32) *gpu.Dispatch {
 		Args: []gpu.Arg{{Buffer: x}, {Buffer: y}, {Bytes: binary.LittleEndian.AppendUint32(nil, math.Float32bits(a))}}}
 }
 
+// The same on arm64, where launches have arguments on the stack, too.
+func TestARM64(t *testing.T) { cctest.UnderQEMU(t) }
+
 func TestConformance(t *testing.T) {
 	for name, pools := range map[string]uintptr{"with pools": 1, "without pools": 0} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,9 @@ func onGPU(t testing.TB) (*Driver, []byte) {
 	if err := d.Present(); err != nil {
 		t.Skip(err)
 	}
+	if _, err := d.Devices(); errors.Is(err, gpu.NoDriver) {
+		t.Skip(err)
+	}
 	ptx, err := os.ReadFile("testdata/kernels.ptx")
 	if err != nil {
 		t.Fatal(err)

@@ -99,8 +99,13 @@ func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
 	if id == 0 {
 		return nil, full
 	}
-	b := &buffer{device: d, id: id, bytes: bytes, address: uint64(d.Send(id, d.sel[selGPUAddress])),
-		host: ccall.Bytes(uintptr(d.Send(id, d.sel[selContents])), bytes)}
+	b := &buffer{device: d, id: id, bytes: bytes, address: uint64(d.Send(id, d.sel[selGPUAddress]))}
+	contents := uintptr(d.Send(id, d.sel[selContents]))
+	if b.address == 0 || contents == 0 {
+		d.Release(id)
+		return nil, d.failed(selContents, 0, gpu.Failed)
+	}
+	b.host = ccall.Bytes(contents, bytes)
 	d.count(b, int64(bytes), selAddAllocation)
 	return b, nil
 }

@@ -26,6 +26,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -148,7 +149,8 @@ func (a *api) describe(index int, device objc.ID) gpu.Info {
 		Memory:  int64(a.Send(device, a.sel[selWorkingSet])),
 		Unified: a.Bool(device, a.sel[selUnified])}
 	process := a.Send(a.Class("NSProcessInfo"), a.sel[selProcessInfo])
-	info.Driver = "macOS " + a.Text(a.Send(process, a.sel[selVersion]))
+	version, _ := strings.CutPrefix(a.Text(a.Send(process, a.sel[selVersion])), "Version ")
+	info.Driver = "macOS " + version
 	for _, f := range families {
 		if a.Bool(device, a.sel[selSupportsFamily], uintptr(f.number)) {
 			info.Family = f.name

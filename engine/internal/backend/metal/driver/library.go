@@ -170,7 +170,7 @@ type pipeline struct {
 func (p *pipeline) Name() string               { return p.name }
 func (p *pipeline) Limits() gpu.PipelineLimits { return p.limits }
 
-// Close releases the pipeline; work that was encoded keeps it.
+// Close releases the pipeline.
 func (p *pipeline) Close() {
 	p.device.Release(p.id)
 	p.id = 0

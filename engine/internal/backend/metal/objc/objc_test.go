@@ -1,7 +1,6 @@
 package objc
 
 import (
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,27 +12,14 @@ import (
 )
 
 // The runtime of these tests is a C library for arm64. On other machines the tests run under qemu.
-const (
-	source      = "../driver/testdata/metal.c"
-	libraryPath = "MCS_TEST_OBJC_LIBRARY"
-)
-
-func TestARM64(t *testing.T) {
-	if runtime.GOARCH == "arm64" || runtime.GOOS != "linux" {
-		t.Skip("the tests beside this one check it here")
-	}
-	cctest.UnderQEMU(t, ".", libraryPath+"="+cctest.LibraryFor(t, "arm64", source))
-}
+func TestARM64(t *testing.T) { cctest.UnderQEMU(t) }
 
 func load(t testing.TB) (*Runtime, *ccall.Library) {
 	t.Helper()
 	if runtime.GOARCH != "arm64" || runtime.GOOS != "linux" {
 		t.Skip("runs on linux/arm64: see TestARM64")
 	}
-	path := os.Getenv(libraryPath)
-	if path == "" {
-		path = cctest.Library(t, source)
-	}
+	path := cctest.Library(t, "../driver/testdata/metal.c")
 	r, err := Load(path, path)
 	if err != nil {
 		t.Fatal(err)

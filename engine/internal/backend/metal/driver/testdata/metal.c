@@ -73,6 +73,8 @@ static void drop(object *o) {
 	long refs = __atomic_sub_fetch(&o->refs, 1, __ATOMIC_SEQ_CST);
 	if (refs < 0) complain(o->kind, "released too often");
 	if (refs) return;
+	if (!strcmp(o->kind, "NSArray"))
+		for (u64 i = 0; i < o->n; i++) drop(o->items[i]);
 	if (!strcmp(o->kind, "MTLBuffer")) allocated -= o->n, memset(o->memory, 0x5A, o->n);
 	if (!strcmp(o->kind, "MTLCommandBuffer") && o->state < 2 && o->first) complain(o->kind, "dropped with work that was not committed");
 }
@@ -120,7 +122,7 @@ static object *the_device(void) {
 	if (!device_) device_ = make("MTLDevice");
 	return device_;
 }
-object *MTLCopyAllDevices(void) { object *o = make("NSArray"); o->n = 1, o->items[0] = the_device(); return o; }
+object *MTLCopyAllDevices(void) { object *o = make("NSArray"); o->n = 1, o->items[0] = owned(the_device()); return o; }
 static object *m_name(object *o, SEL name) { return string("Apple Stub"); }
 static u64 m_working(object *o, SEL name) { return memory; }
 static u64 m_maxbuffer(object *o, SEL name) { return memory / 2; }
@@ -217,8 +219,8 @@ static object *m_pipeline(object *o, SEL name, object *d, u64 options, object **
 	object *r = autorelease(make("MTLReflection")), *list = autorelease(make("NSArray")), *p = make("MTLPipeline");
 	int bytewise = strcmp(d->items[0]->text, "axpy") != 0;
 	list->n = 4, r->items[0] = list;
-	list->items[0] = binding(0, 0, bytewise ? 1 : 4), list->items[1] = binding(1, 0, bytewise ? 1 : 4);
-	list->items[2] = binding(2, 0, 4), list->items[3] = binding(0, 1, 0);
+	list->items[0] = owned(binding(0, 0, bytewise ? 1 : 4)), list->items[1] = owned(binding(1, 0, bytewise ? 1 : 4));
+	list->items[2] = owned(binding(2, 0, 4)), list->items[3] = owned(binding(0, 1, 0));
 	strcpy(p->text, d->items[0]->text), *reflection = r;
 	return p;
 }
@@ -460,6 +462,7 @@ void stub_residency(int on) { residency = on; }
 void stub_mathmode(int on) { mathmode = on; }
 void stub_error(int code) { next_error = code; }
 void stub_fail(const char *name, int n) { failing.name = strdup(name), failing.n = n; }
+const char *stub_failing(void) { return failing.name ? failing.name : ""; }
 // Objects that live, but for classes, singletons and what they hold: its names are the answer.
 const char *stub_live(void) {
 	size_t n = answer[0] = 0;
