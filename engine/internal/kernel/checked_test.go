@@ -93,6 +93,19 @@ func otherTrials(m, n int) []trial {
 		{name: "cum_sum", group: oneOp(backend.Single, ir.CumSum, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, f(m, n))},
 		{name: "arg_max", group: oneOp(backend.Single, ir.ArgMax, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, typeOf(dtype.I64, m, 1))},
 	}
+	q, kv, lse := f(2, 4, m, 40), f(2, 2, n, 40), f(2, 4, m)
+	half := ir.Attr{Float: 0.5}
+	ids := typeOf(dtype.I64, 9)
+	list = append(list,
+		trial{name: "attention", group: oneOp(backend.Single, ir.Attention, half, []ir.Type{q, kv, kv}, q, lse)},
+		trial{name: "attention, causal", group: oneOp(backend.Single, ir.Attention, ir.Attr{Float: 0.5, Flags: ir.Causal}, []ir.Type{q, kv, kv}, q, lse)},
+		trial{name: "attention_grad", group: oneOp(backend.Single, ir.AttentionGrad, half, []ir.Type{q, kv, kv, q, lse, q}, q, kv, kv)},
+		trial{name: "rope", group: oneOp(backend.Single, ir.Rope, ir.Attr{Float: 10000}, []ir.Type{q, typeOf(dtype.I64, m)}, q), below: 5000},
+		trial{name: "top_k", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 5)}, []ir.Type{f(m, n)}, f(m, min(n, 5)), typeOf(dtype.I64, m, min(n, 5)))},
+		trial{name: "overwrite", group: oneOp(backend.Single, ir.Overwrite, ir.Attr{}, []ir.Type{f(m, n), ids, f(9, n)}, f(m, n)), below: m},
+		trial{name: "gather_along", group: oneOp(backend.Single, ir.GatherAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9)}, f(m, 9)), below: n},
+		trial{name: "scatter_along", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9), f(m, 9)}, f(m, n)), below: n},
+	)
 	for _, op := range []ir.Op{ir.Sum, ir.ReduceMax, ir.Mean} {
 		for _, axes := range [][]int{{0}, {1}, {0, 1}} {
 			out := []int{m, n}
@@ -344,6 +357,38 @@ func close(dt dtype.Type, got, want []byte) error {
 		}
 	}
 	return nil
+}
+
+// TestPTX: clang makes PTX of every kernel.
+func TestPTX(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	texts := map[string]string{}
+	for _, tr := range trials() {
+		k, err := Render(tr.group, tr.limits)
+		if err != nil {
+			t.Fatalf("%s: %v", tr.name, err)
+		}
+		for _, d := range k.Dispatches {
+			texts[d.Function] = d.Text
+		}
+	}
+	for _, s := range sourcesOf(t, texts) {
+		ptx, err := tools.PTX(context.Background(), "sm_80", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range s.Kernels {
+			if !strings.Contains(string(ptx), ".entry "+k.Name+"(") {
+				t.Errorf("there is no kernel %s in the PTX", k.Name)
+			}
+		}
+		if strings.Contains(string(ptx), ".extern .func") {
+			t.Error("the PTX calls functions that it does not contain")
+		}
+	}
 }
 
 // TestPlanted plants mistakes in a kernel that is shipped, the softmax of long rows: each is found.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,10 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
-var long = flag.Bool("long", false, "run the whole conformance suite on the emulated device, for minutes")
+var (
+	long = flag.Bool("long", false, "run the whole conformance suite on the emulated device, for minutes")
+	mode = flag.String("mode", "plain", "what watches the kernels: plain, or the sanitizer address or undefined")
+)
 
 // TestConformance runs the suite of all backends on the GPU's backend. Compiling is what takes long, so a
 // child process finds out first which texts there will be.
@@ -38,7 +42,11 @@ func TestConformance(t *testing.T) {
 		t.Skip(err)
 	}
 	start := time.Now()
-	d := &Driver{Tools: tools, Prepared: texts(t)}
+	watch := slices.IndexFunc(check.Modes, func(m check.Mode) bool { return m.String() == *mode })
+	if watch < 0 {
+		t.Fatalf("got the mode %q, want one of %v", *mode, check.Modes)
+	}
+	d := &Driver{Tools: tools, Mode: check.Modes[watch], Prepared: texts(t)}
 	b, err := gpu.Open(d, 0, "emulated")
 	if err != nil {
 		t.Fatal(err)
