@@ -5,6 +5,8 @@ package shaders
 import (
 	"embed"
 	"fmt"
+	"regexp"
+	"strings"
 )
 
 // Prelude holds what makes the texts another language: check.h C++ for checking, cuda.h CUDA.
@@ -44,3 +46,28 @@ func Blocks() string {
 
 // numbered is the text of a file, so that messages of compilers name its lines.
 func numbered(name, text string) string { return fmt.Sprintf("#line 1 %q\n%s\n", name, text) }
+
+// CUDA is the prelude that makes a text CUDA, in one piece: NVRTC has no files beside the text.
+func CUDA() string {
+	var text strings.Builder
+	include(&text, "cuda.h")
+	return text.String()
+}
+
+var included = regexp.MustCompile(`^#include "(.*)"$`)
+
+// include writes a file of the prelude, with what it includes in its place.
+func include(to *strings.Builder, name string) {
+	b, err := Prelude.ReadFile("prelude/" + name)
+	if err != nil {
+		panic("shaders: " + err.Error()) // the files are part of the binary
+	}
+	for line := range strings.Lines(string(b)) {
+		switch m := included.FindStringSubmatch(strings.TrimSpace(line)); {
+		case m != nil:
+			include(to, m[1])
+		case strings.TrimSpace(line) != "#pragma once":
+			to.WriteString(line)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func (b *Backend) translated(d *kernel.Dispatch) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.CUDA(), nil
+	return strings.Replace(s.CUDA(), "#include \"cuda.h\"\n", shaders.CUDA(), 1), nil
 }
 
 // cacheDir is where compiled kernels are kept, or "".
