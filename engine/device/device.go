@@ -92,6 +92,22 @@ func Sync() error {
 	return nil
 }
 
+// A Flight has the evaluations of a context that devices have not done yet. A device may find an error (an index
+// out of range) after the evaluation has returned; then nothing that depends on it can be read, and Land tells of
+// it. The zero Flight is ready.
+type Flight struct{ flight backend.Flight }
+
+// WithFlight returns a context whose evaluations f has.
+func WithFlight(ctx context.Context, f *Flight) context.Context {
+	return backend.WithFlight(ctx, &f.flight)
+}
+
+// Land waits for the evaluations, as long as ctx allows, and returns the errors of which nobody was told yet.
+func (f *Flight) Land(ctx context.Context) error { return f.flight.Land(ctx) }
+
+// Forget forgets them: their errors are told only when a value is read.
+func (f *Flight) Forget() { f.flight.Forget() }
+
 // Memory is how a device's memory is used, in bytes.
 type Memory struct {
 	InUse int64 // tensors and plans that are running

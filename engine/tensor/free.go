@@ -6,6 +6,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
 // freed is the op of the node that a freed tensor is left with: it says what the tensor was.
@@ -70,6 +71,13 @@ func letGo(n *ir.Node) {
 	}
 }
 
+// settle waits for the run that computes a value, and fails with its error.
+func settle(dev ir.Device, d *ir.Data) {
+	if d.Run != nil {
+		check("eval", dev.(*backend.Device).Settle(scope.Context(), d))
+	}
+}
+
 // share returns a leaf that holds n's value, too.
 func share(op string, n *ir.Node, name string, tracked bool) *ir.Node {
 	d := n.Value()
@@ -122,6 +130,16 @@ func init() {
 	owned.Move = func(t, y any, readers int) { move(t.(Tensor), y.(Tensor), readers) }
 	owned.Overwrite = func(t any, axis int, index, updates any) any {
 		return overwrite(t.(Tensor), axis, index.(Tensor), updates.(Tensor), ir.InPlace)
+	}
+	owned.Settle = func(ts []any) {
+		if tracing() != nil {
+			return
+		}
+		for _, t := range ts {
+			if n := t.(Tensor).node("eval"); n.Value() != nil {
+				settle(n.Dev, n.Value())
+			}
+		}
 	}
 	owned.Notes = func(t any) *sync.Map {
 		v := t.(Tensor).v

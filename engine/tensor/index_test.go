@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An index outside of its axis, which often only an evaluation can find, is an error that names the op, the
+// An index outside of its axis, which often only the device can find, and perhaps late, is an error that names the op, the
 // index, its place, the axis and its length.
 func TestIndexOutOfRange(t *testing.T) {
 	for _, dev := range everyDevice(t) {
@@ -33,7 +33,7 @@ func TestIndexOutOfRange(t *testing.T) {
 				"overwrite: index -3 at position 0 is out of range for axis 0 of length 2"},
 			{"at", func() Tensor { return x.At(1, 3) }, "at: got index 3 on axis 1 of f32[2 3], want one in -3…2"},
 		} {
-			err := Try(func() { c.f().Eval() })
+			err := Try(func() { c.f().Bytes() })
 			if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, %s: got %v, want an error with %q", dev, c.name, err, c.want)
 			}

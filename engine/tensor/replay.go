@@ -182,7 +182,11 @@ func (p *replay) run(now *invocation) []Tensor {
 	failed := true
 	defer func() { p.forget(failed) }() // nothing must keep memory alive
 	stored := p.hold(now)
-	if err := p.compute(now); err != nil {
+	err := p.compute(now)
+	if err == nil {
+		err = p.settle()
+	}
+	if err != nil {
 		for _, d := range stored {
 			d.Buf.(*backend.Block).Release()
 		}
@@ -242,6 +246,23 @@ func (p *replay) forget(failed bool) {
 			m.data = nil
 		}
 	}
+}
+
+// settle waits for the runs that compute what is to be set, unless that lies in its place: a tensor from outside
+// keeps its value if a run fails.
+func (p *replay) settle() error {
+	for i := range p.sets {
+		o := p.outs[p.results+i]
+		if o.index < 0 {
+			continue
+		}
+		if d := p.stages[p.last+o.stage].got[o.index]; d.Run != nil {
+			if err := o.dev.(*backend.Device).Settle(scope.Context(), d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // hold holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and lists

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/train"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -109,6 +110,9 @@ func (s *Session) execute(ctx context.Context, u *compile.Unit, more bool, finis
 		return false, nil
 	}
 	quit, err = s.runner.Run(ctx, u.Program, more, finish)
+	if err != nil {
+		s.flight.Forget() // the cell has an error already
+	}
 	if g := new(supervise.GivenUp); err != nil && errors.As(err, &g) {
 		err = s.compiler.NotRun(u, g.Cause)
 	}
@@ -327,13 +331,17 @@ type result struct {
 	err    error         // the error that the expression returned
 }
 
-// finish returns the last call that the cell makes, which renders the values. The session reads the
-// rendered values when the cell has ended.
+// finish returns the last call that the cell makes: it waits for the devices, so that an error that one finds
+// late belongs to this cell, and renders the values. The session reads the rendered values when the cell has
+// ended.
 func (l *result) finish(s *Session) func() {
-	if l == nil {
-		return nil
-	}
 	return func() {
+		if err := s.flight.Land(tensor.Context()); err != nil {
+			panic(&tensor.Error{Op: "eval", Msg: err.Error()})
+		}
+		if l == nil {
+			return
+		}
 		values := s.rt.Shown()
 		if len(values) != len(l.u.ShownTypes) {
 			return

@@ -178,10 +178,11 @@ func (s *Session) progress(ctx context.Context) context.Context {
 // Guard is the guard that stops an evaluation of the session's cells when it makes a NaN or an infinity.
 func (s *Session) Guard() *tensor.Guard { return &s.finite }
 
-// settings returns ctx with the session's generator of random tensors, default device, guard and precision.
+// settings returns ctx with the session's generator of random tensors, default device, guard, precision and
+// flight.
 func (s *Session) settings(ctx context.Context) context.Context {
 	ctx = tensor.WithPrecision(tensor.WithGuard(ctx, &s.finite), &s.precise)
-	return device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device)
+	return device.WithFlight(device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device), &s.flight)
 }
 
 // Kill ends a cell that was interrupted and does not stop. Its code is abandoned where it is, and its

@@ -146,6 +146,7 @@ type Session struct {
 	device  device.Choice     // the default device of cells
 	finite  tensor.Guard      // stops evaluations of cells that make a NaN or an infinity
 	precise tensor.Precision  // of products in cells
+	flight  device.Flight     // the evaluations of cells that devices have not done yet
 	program *programRun       // nil unless RunProgram made the session
 
 	// A reset makes the rest anew.

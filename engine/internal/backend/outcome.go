@@ -175,6 +175,13 @@ func (f *Flight) Land(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Forget forgets all runs.
+func (f *Flight) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs = nil
+}
+
 // Sync waits for all work of the device, as long as ctx allows. It returns the errors that were found late,
 // of which nobody was told yet, among the runs within ctx and those that belong to no context.
 func (d *Device) Sync(ctx context.Context) error {

@@ -16,6 +16,7 @@ func deviceSymbols() map[string]reflect.Value {
 		"Default":    reflect.ValueOf(device.Default),
 		"Device":     reflect.ValueOf((*device.Device)(nil)),
 		"ErrLost":    reflect.ValueOf(&device.ErrLost).Elem(),
+		"Flight":     reflect.ValueOf((*device.Flight)(nil)),
 		"Found":      reflect.ValueOf((*device.Found)(nil)),
 		"InUse":      reflect.ValueOf(device.InUse),
 		"Info":       reflect.ValueOf((*device.Info)(nil)),
@@ -27,5 +28,6 @@ func deviceSymbols() map[string]reflect.Value {
 		"Sync":       reflect.ValueOf(device.Sync),
 		"Use":        reflect.ValueOf(device.Use),
 		"WithChoice": reflect.ValueOf(device.WithChoice),
+		"WithFlight": reflect.ValueOf(device.WithFlight),
 	}
 }

@@ -26,18 +26,27 @@ const Flight = 8
 // scratch is how many bytes each kernel wants.
 const scratch = 96
 
-// Register makes the backend known as the device "late", for the tests of a package.
-func Register() {
+// Register makes the backend known, for the tests of a package, as the device "late", or "late64" with F64. To do
+// so again does nothing.
+func Register(name string) {
+	if slices.Contains(backend.Names(), name) {
+		return
+	}
 	backend.Register(backend.Driver{
-		Name:  "late",
-		Probe: func() []backend.Found { return []backend.Found{{Name: "late", Detail: "late errors"}} },
-		Open:  func(int) (backend.Backend, error) { return New() },
+		Name:  name,
+		Probe: func() []backend.Found { return []backend.Found{{Name: name, Detail: "the reference, later"}} },
+		Open: func(int) (backend.Backend, error) {
+			b, err := New()
+			b.wide = name == "late64"
+			return b, err
+		},
 	})
 }
 
 // A Backend queues work.
 type Backend struct {
 	exact backend.Backend
+	wide  bool // it has F64
 
 	mu     sync.Mutex
 	change *sync.Cond
@@ -129,11 +138,11 @@ func (b *Backend) wait(ctx context.Context, f func()) error {
 	}
 }
 
-// Info says that there is no F64.
+// Info says that there is no F64, usually.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
 		Name: "late", Detail: "the reference, later", Threads: 1,
-		DTypes: slices.DeleteFunc(dtype.All(), func(dt dtype.Type) bool { return dt == dtype.F64 }),
+		DTypes: slices.DeleteFunc(dtype.All(), func(dt dtype.Type) bool { return dt == dtype.F64 && !b.wide }),
 		Hints:  backend.Hints{Permuted: true, Compilers: 4},
 	}
 }
@@ -230,7 +239,7 @@ func (b *Backend) Loaded() int {
 // Compile refuses types that the device lacks.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	for _, in := range g.Inputs {
-		if in.DType == dtype.F64 {
+		if in.DType == dtype.F64 && !b.wide {
 			return nil, fmt.Errorf("late: %s: got f64, which the device lacks", g.Name)
 		}
 	}

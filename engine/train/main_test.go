@@ -1,0 +1,9 @@
+package train_test
+
+import (
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
+)
+
+func TestMain(m *testing.M) { devicetest.Main(m) }
