@@ -15,6 +15,7 @@ package driver
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"unsafe"
@@ -30,6 +31,7 @@ type Driver struct {
 	Cudnn     []string
 	Includes  []string // folders with CUDA's headers, for NVRTC
 	Signs     []string // files that the kernel module makes; one of them means that there may be a device
+	Listing   string   // the folder in which the kernel module has a folder for each GPU
 
 	once sync.Once
 	api  *api
@@ -47,6 +49,7 @@ func New() *Driver {
 			toolkit + "/lib64/libcublasLt.so.12"},
 		Cudnn:    []string{"libcudnn.so.9", "libcudnn.so.8"},
 		Includes: []string{os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include", toolkit + "/include"},
+		Listing:  "/proc/driver/nvidia/gpus",
 		Signs:    []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu"},
 	}
 }
@@ -63,6 +66,28 @@ func (d *Driver) Present() error {
 	}
 	return &gpu.Error{Code: gpu.NoDriver, Device: "cuda", Op: "find",
 		Text: "no NVIDIA driver is loaded: looked for " + strings.Join(d.Signs, ", "), Index: -1}
+}
+
+// Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library. Devices may
+// have fewer of them, and another order: the driver obeys CUDA_VISIBLE_DEVICES, and takes the fastest first. Where the
+// module shows none (under Windows, for one) there may be some all the same.
+func (d *Driver) Seen() (names []string) {
+	folders, err := os.ReadDir(d.Listing)
+	if err != nil {
+		return nil
+	}
+	for _, folder := range folders {
+		text, err := os.ReadFile(filepath.Join(d.Listing, folder.Name(), "information"))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if model, ok := strings.CutPrefix(line, "Model:"); ok {
+				names = append(names, strings.TrimSpace(model))
+			}
+		}
+	}
+	return names
 }
 
 // load opens the library at the first need; how that went is remembered.

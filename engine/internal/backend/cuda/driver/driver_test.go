@@ -180,6 +180,31 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
+func TestSeen(t *testing.T) {
+	listing := t.TempDir()
+	for bus, text := range map[string]string{
+		"0000_19_00.0": "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\nGPU UUID: \t GPU-0\n",
+		"0000_2a_00.0": "Model: \t\t NVIDIA A100\n",
+		"0000_ff_00.0": "", // its folder is there, its information is not
+	} {
+		if err := os.MkdirAll(filepath.Join(listing, bus), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(listing, bus, "information"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := (&Driver{Listing: listing}).Seen(); !slices.Equal(got, []string{"NVIDIA H200", "NVIDIA A100"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := (&Driver{Listing: "/nowhere"}).Seen(); got != nil {
+		t.Errorf("got %q, want none", got)
+	}
+}
+
 // A commit is one batch: the context, then the work between two events.
 func TestCommitIsOneBatch(t *testing.T) {
 	s := newStub(t)

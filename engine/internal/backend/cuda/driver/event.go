@@ -111,6 +111,12 @@ func (e *event) Close() {
 	}
 }
 
+func (e *event) wasClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
 func (e *event) giveBack() {
 	e.stream.device.keepEvent(e.start)
 	e.stream.device.keepEvent(e.end)
@@ -122,7 +128,7 @@ func (s *stream) After(e gpu.Event) error {
 		return err
 	}
 	other, ok := e.(*event)
-	if !ok || other.stream.device != s.device || other.closed {
+	if !ok || other.stream.device != s.device || other.wasClosed() {
 		return s.device.misused(cuStreamWaitEvent, "got an event of another device, or one that was closed")
 	}
 	s.encode(cuStreamWaitEvent, s.handle, other.end, 0)
