@@ -239,15 +239,14 @@ func (s *Source) checkConstructor(edits map[int]string, i int) {
 	edits[s.code[i]] = "metal::make<" + s.text(i) + ">"
 }
 
-func swizzle(t string) bool {
-	return len(t) <= 4 && (strings.Trim(t, "xyzw") == "" || strings.Trim(t, "rgba") == "")
-}
+// swizzle says whether t names elements of a vector. Names by colour are left alone: a member may be called bar.
+func swizzle(t string) bool { return len(t) <= 4 && strings.Trim(t, "xyzw") == "" }
 
 // elements are the numbers of a swizzle's elements: of yx 1, 0.
 func elements(t string) string {
 	var list []string
 	for i := range len(t) {
-		list = append(list, strconv.Itoa(strings.IndexByte("xyzwrgba", t[i])%4))
+		list = append(list, strconv.Itoa(strings.IndexByte("xyzw", t[i])))
 	}
 	return strings.Join(list, ", ")
 }

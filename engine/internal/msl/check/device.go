@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +39,8 @@ func (t *Toolchain) Start(ctx context.Context, m Mode, sources ...*msl.Source) (
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{tools: t, mode: m, process: exec.Command(path), printed: &printed{}}
+	command := append(slices.Clone(t.emulator), path)
+	d := &Device{tools: t, mode: m, process: exec.Command(command[0], command[1:]...), printed: &printed{}}
 	d.process.Env = append(os.Environ(), t.options()...)
 	d.process.Stderr = d.printed
 	if d.to, err = d.process.StdinPipe(); err != nil {

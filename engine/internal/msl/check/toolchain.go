@@ -48,9 +48,11 @@ var Modes = []Mode{Plain, Address, Undefined, Thread}
 
 // A Toolchain compiles kernels for checking.
 type Toolchain struct {
-	clang      string // the path of clang++
-	symbolizer string // of llvm-symbolizer, or empty
-	dir        string // of what was compiled, for this clang and this prelude
+	clang      string   // the path of clang++
+	symbolizer string   // of llvm-symbolizer, or empty
+	dir        string   // of what was compiled, for this clang and this prelude
+	target     string   // that clang compiles for, if it is another machine
+	emulator   []string // the command that runs its programs
 }
 
 // leastVersion of clang: earlier ones cannot compute with bfloat.
@@ -182,7 +184,7 @@ func (m Mode) flags() (kernels, link []string) {
 // kernelFlags are all flags that kernels of a mode are compiled with.
 func (t *Toolchain) kernelFlags(m Mode) []string {
 	flags := append(append([]string{}, compile...), libraryFlags...)
-	if runtime.GOARCH == "amd64" {
+	if runtime.GOARCH == "amd64" && t.target == "" {
 		flags = append(flags, "-march=x86-64-v3")
 	}
 	special, _ := m.flags()
@@ -191,6 +193,9 @@ func (t *Toolchain) kernelFlags(m Mode) []string {
 
 // run runs clang. The error has what it printed.
 func (t *Toolchain) run(ctx context.Context, args ...string) error {
+	if t.target != "" {
+		args = append([]string{"--target=" + t.target}, args...)
+	}
 	cmd := exec.CommandContext(ctx, t.clang, args...)
 	cmd.Dir = t.dir
 	out, err := cmd.CombinedOutput()
