@@ -27,7 +27,8 @@ func engineMagics() []*Magic {
 		Flags:   []Flag{{Name: "ceilings", Help: "show how fast the default device can compute and read"}, {Name: "again", Help: "measure the ceilings again"}},
 		Summary: "list the devices, or choose where new tensors live",
 		Help: "ref computes in float64, one element at a time: slow, and there to check the others. cpu:2 is the processor with two threads, a\n" +
-			"device of its own; the number of threads changes no bit of a result.",
+			"device of its own; the number of threads changes no bit of a result. What is listed need not be open: a device is opened when it is\n" +
+			"chosen, and again if it was lost. mcs -device NAME chooses one for a whole command.",
 		Example: "%device\n%device ref\n%device cpu:1",
 		run:     runDevice,
 	}, {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -141,6 +142,9 @@ func New(c Config) *Model {
 	nn.SetNames(m)
 	return m
 }
+
+// To moves the model to a device: see nn.To.
+func (m *Model) To(d device.Device) { nn.To(m, d) }
 
 // Logits returns for each token of ids (integers [B T]) the scores of the next one, [B T Vocab].
 func (m *Model) Logits(ids tensor.Tensor) tensor.Tensor {

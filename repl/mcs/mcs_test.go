@@ -62,10 +62,11 @@ func TestCommandLine(t *testing.T) {
 		"util.go":   "package main\nfunc twice(n int) int { return 2 * n }\n",
 		"times.mcs": "x := tensor.Randn(192, 192).Eval()\np := x\nfmt.Println(\"before\")\n%timeit -t 50ms _ = x.MatMul(x)\nfmt.Println(\"after\")\n" +
 			"%timeit -t 20ms fmt.Println(\"hello\")\n%timeit -t 20ms p = p.Sub(x)\n%time y := x.MatMul(x)\nfmt.Println(y.Evaluated(), tensor.MaxAbsDiff(p, x))\n",
-		"errs.mcs":  "%timeit -t 20ms fmt.Fprintln(os.Stderr, \"once\")\nfmt.Fprintln(os.Stderr, \"last\")\n",
-		"notes.txt": "",
-		"ref.mcs":   "fmt.Println(device.Default())\n// > ref\n",
-		"where.go":  "package main\nimport (\"fmt\"; \"os\"; \"github.com/mcs-notebook/mcs/engine/device\")\nfunc main() { fmt.Println(os.Args[1:], device.Default()) }\n",
+		"errs.mcs":    "%timeit -t 20ms fmt.Fprintln(os.Stderr, \"once\")\nfmt.Fprintln(os.Stderr, \"last\")\n",
+		"notes.txt":   "",
+		"figures.mcs": "x := tensor.Rand(64, 64).Eval()\n%time y := x.Exp()\n%kernels -t x.MatMul(x)\n%mem\n",
+		"ref.mcs":     "fmt.Println(device.Default())\n// > ref\n",
+		"where.go":    "package main\nimport (\"fmt\"; \"os\"; \"github.com/mcs-notebook/mcs/engine/device\")\nfunc main() { fmt.Println(os.Args[1:], device.Default()) }\n",
 	})
 	for _, tt := range []struct {
 		name   string
@@ -89,6 +90,7 @@ func TestCommandLine(t *testing.T) {
 		{"a device before the command", "-device cpu:1 run -", "%device", "...\ncpu:1 [..] default\n...", "", 0},
 		{"a device, and then another", "run -device ref -", "%device cpu\nfmt.Println(tensor.Ones(2).Device())", "...\ncpu", "", 0},
 		{"a device for a test", "test -device ref ref.mcs", "", "ok    ref.mcs  1 cells, [time]", "", 0},
+		{"figures of a device", "run -device ref figures.mcs", "", "[time] · 1 launch · [..]\n...\nmatmul [..] 1 [..]\n...\n1 launch · [..]\n...\nmemory [..]\n...\nref [..]\n...", "", 0},
 		{"a device for a program", "run -device ref where.go -device x", "", "[-device x] ref", "", 0},
 		{"no such device", "run -device abacus -", "", "", "mcs: device: got \"abacus\", want cpu, cpu:N for N threads, ref", 2},
 		{"a device and threads", "run -device ref -threads 2 -", "", "",

@@ -28,6 +28,9 @@ func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
 	}
 	n := &Node{Op: op, Attr: attr, Src: src, Dev: src[0].Dev}
 	for _, s := range src {
+		if s.Dev != n.Dev && s.Dev.String() == n.Dev.String() {
+			return nil, wrong(n, "got a tensor of %v and one of a %v that was closed or lost meanwhile", n.Dev, n.Dev)
+		}
 		if s.Dev != n.Dev {
 			return nil, wrong(n, "got tensors on %v and %v, want one device (To copies)", n.Dev, s.Dev)
 		}

@@ -101,7 +101,7 @@ func (p *plan) load() (err error) {
 	if p.loaded, err = p.dev.Backend().Load(p.program); err == nil {
 		runtime.AddCleanup(p, backend.Loaded.Close, p.loaded)
 	}
-	return err
+	return p.dev.Seen(err)
 }
 
 // place is where a source stands in the plan's table.

@@ -69,6 +69,7 @@ func (all *plans) makeOne(dev *backend.Device, key string, g *backend.Group, c *
 	func() {
 		defer caught(&c.err)
 		c.Kernel, c.err = dev.Backend().Compile(g)
+		dev.Seen(c.err)
 	}()
 	if c.err == nil {
 		runtime.AddCleanup(c, backend.Kernel.Close, c.Kernel)

@@ -354,7 +354,7 @@ var methods = map[family]map[string][]string{
 		"tolist": {"$x.Floats()"}, "dim": {"$x.Rank()"}, "ndim": {"$x.Rank()"}, "astype": {"$x.Cast($1)", "$x.Cast(dtype.F32)"}, "float": {"$x.Cast(dtype.F32)"},
 		"half": {"$x.Cast(dtype.F16)"}, "double": {"$x.Cast(dtype.F64)"}, "long": {"$x.Cast(dtype.I64)"}, "int": {"$x.Cast(dtype.I64)"}, "bool": {"$x.Cast(dtype.Bool)"},
 		"numel": {"$x.Size()"}, "length": {"$x.Len(0)"}, "clone": {"$x.Snapshot()"}, "copy": {"$x.Snapshot()"}, "requires_grad_": {"$x.Param()"},
-		"requires_grad": {"$x.IsParam()"}, "backward": {"tensor.Grad($x, $1)"}, "grad": {"tensor.Grad($1, $x)[0]"}, "cuda": {"$x.To(device.Default())"}, "cpu": {"$x.To(device.Default())"}, "size": {"$x.Shape()", "$x.Len($1)"},
+		"requires_grad": {"$x.IsParam()"}, "backward": {"tensor.Grad($x, $1)"}, "grad": {"tensor.Grad($1, $x)[0]"}, "cuda": {"$x.To(device.Default())"}, "cpu": {"$x.To(device.CPU())"}, "size": {"$x.Shape()", "$x.Len($1)"},
 		"std": {"$x.SampleStd()"}, "var": {"$x.SampleVar()"}, "transpose": {"$x.Transpose()", "$x.SwapAxes($1, $2)"}, "print": {"fmt.Println($x)"},
 		"softmax": {"$x.Softmax(-1)"}, "argmax": {"$x.Flatten().ArgMax(0)"}, "argmin": {"$x.Flatten().ArgMin(0)"}, "dtype": {"$x.DType()"},
 	},
