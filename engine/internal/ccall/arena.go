@@ -2,8 +2,8 @@ package ccall
 
 import "unsafe"
 
-// An Arena is memory for what Call.Args point to: it is on the heap, so it does not move, and the arena keeps it alive.
-// The zero value is ready. Reset makes all of it free for use again.
+// An Arena is memory for what Call.Args point to: it is on the heap, so it does not move, and the arena keeps
+// it alive. The zero value is ready. Reset makes all of it free for use again.
 type Arena struct {
 	chunks [][]uint64
 	chunk  int // that memory is taken from

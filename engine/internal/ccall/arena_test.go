@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// What is taken is apart from all that was taken since the last Reset, whatever the sizes, and stays where it is.
+// What is taken is apart from all that was taken since the last Reset, whatever the sizes, and stays where it
+// is.
 func TestArena(t *testing.T) {
 	var a Arena
 	for round := range 3 {

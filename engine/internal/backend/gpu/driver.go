@@ -203,7 +203,7 @@ type Arg struct {
 // An error of an encoding method means that this work was not encoded; what was before it stays encoded.
 type Stream interface {
 	Dispatch(d *Dispatch) error
-	// Copy copies bytes between buffers, which may not overlap unless they are apart.
+	// Copy copies bytes. Within one buffer, the two ranges are apart.
 	Copy(dst Buffer, dstOffset int, src Buffer, srcOffset, bytes int) error
 	// Fill sets each byte.
 	Fill(b Buffer, offset, bytes int, value byte) error

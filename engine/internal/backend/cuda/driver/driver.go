@@ -68,9 +68,9 @@ func (d *Driver) Present() error {
 		Text: "no NVIDIA driver is loaded: looked for " + strings.Join(d.Signs, ", "), Index: -1}
 }
 
-// Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library. Devices may
-// have fewer of them, and another order: the driver obeys CUDA_VISIBLE_DEVICES, and takes the fastest first. Where the
-// module shows none (under Windows, for one) there may be some all the same.
+// Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library.
+// Devices may have fewer of them, and another order: the driver obeys CUDA_VISIBLE_DEVICES, and takes the
+// fastest first. Where the module shows none (under Windows, for one) there may be some all the same.
 func (d *Driver) Seen() (names []string) {
 	folders, err := os.ReadDir(d.Listing)
 	if err != nil {

@@ -128,12 +128,13 @@ func (c *compiler) run(d *device, s gpu.Source, options []string) ([]byte, error
 	}
 	program := new(uintptr)
 	text, name := ccall.CString(s.Text), ccall.CString(s.Name)
-	if code := c.create.Call(uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(name)), 0, 0, 0); int32(code) != success {
+	code := c.create.Call(uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(name)), 0, 0, 0)
+	if int32(code) != success {
 		return nil, failed("nvrtcCreateProgram", code, "")
 	}
 	defer c.destroy.Call(uintptr(unsafe.Pointer(program)))
 	texts, table := cStrings(options)
-	code := c.compile.Call(*program, uintptr(len(options)), uintptr(unsafe.Pointer(&table[0])))
+	code = c.compile.Call(*program, uintptr(len(options)), uintptr(unsafe.Pointer(&table[0])))
 	runtime.KeepAlive(texts)
 	if int32(code) != success {
 		messages, _ := c.get(*program, c.logSize, c.log)
