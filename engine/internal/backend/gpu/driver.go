@@ -183,7 +183,8 @@ type Dispatch struct {
 	// Threadgroup has the bytes of each argument that is threadgroup memory, by its index:
 	// [[threadgroup(i)]]. CUDA takes one.
 	Threadgroup []int
-	// Uses are buffers that the kernel reaches through addresses in memory.
+	// Uses are buffers that the kernel reaches through addresses in memory. A dispatch that is recorded may
+	// name none: it reaches whatever addresses it finds when it is replayed.
 	Uses []Buffer
 }
 

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,12 +19,30 @@ const mostFlying = 32
 // whether a fault was reported, the fault records, and the argument structs of all dispatches.
 //
 //	| stop, 64 bytes | a record for each launch that can fault | structs, each aligned to 256 bytes |
+//
+// Buffers and numbers reach kernels through the structs alone. So where a stream records, the second run in a
+// slot records its work as a graph, and later ones replay that with whatever memory their tables have.
 type loaded struct {
+	b      *Backend
 	p      *backend.Program
 	faults []int   // offset of each launch's record, or -1
 	args   [][]int // offset of each dispatch's struct
+	first  []int   // of each launch, its first dispatch among all
 	bytes  int
 	ends   int // of the records
+
+	slots  []*slot // that no run uses; Backend.mu guards what follows
+	closed bool
+}
+
+// A slot is the memory of one run of a program, and the work of such a run.
+type slot struct {
+	host   Buffer // staging memory that the host fills
+	block  Buffer // of the device, to which it is copied
+	report Buffer // staging memory to which the records are copied; nil if nothing can fault
+	runs   int
+	graph  Graph  // nil if there is none
+	left   []bool // the dispatches that the graph leaves out, see kernel.Dispatch.Same
 }
 
 // aligned is what a constant's address must be a multiple of, on every device.
@@ -31,7 +50,7 @@ const aligned = 256
 
 // Load lays the arguments out.
 func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
-	l := &loaded{p: p, bytes: 64}
+	l := &loaded{b: b, p: p, bytes: 64}
 	for i := range p.Launches {
 		at := -1
 		if p.Launches[i].Kernel.(*compiled).kernel.Fault != nil {
@@ -41,30 +60,76 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 		l.faults = append(l.faults, at)
 	}
 	l.ends = l.bytes
+	dispatches := 0
 	for i := range p.Launches {
 		var at []int
+		l.first = append(l.first, dispatches)
 		for _, d := range p.Launches[i].Kernel.(*compiled).kernel.Dispatches {
 			l.bytes = (l.bytes + aligned - 1) &^ (aligned - 1)
 			at = append(at, l.bytes)
 			l.bytes += d.Args.Size
+			dispatches++
 		}
 		l.args = append(l.args, at)
 	}
 	return l, nil
 }
 
-// Close has nothing to give back: what a run uses belongs to the run.
-func (*loaded) Close() {}
+// Close gives the slots back; that of a run under way follows when it is done.
+func (l *loaded) Close() {
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	l.closed = true
+	for _, s := range l.slots {
+		l.b.drop(s)
+	}
+	l.slots = nil
+}
+
+// slot returns memory for a run. b.mu is held.
+func (b *Backend) slot(l *loaded) (*slot, error) {
+	if n := len(l.slots); n > 0 {
+		s := l.slots[n-1]
+		l.slots = l.slots[:n-1]
+		return s, nil
+	}
+	s := &slot{}
+	var err error
+	if s.block, err = b.device.Alloc(l.bytes, DeviceMemory); err != nil {
+		return nil, b.noRoom(err, l.bytes)
+	}
+	if s.host, err = b.stage(l.bytes); err == nil && l.ends > 64 {
+		s.report, err = b.stage(l.ends)
+	}
+	if err != nil {
+		b.drop(s)
+		return nil, err
+	}
+	return s, nil
+}
+
+// drop gives a slot back that no work uses any more. b.mu is held.
+func (b *Backend) drop(s *slot) {
+	b.unstage(s.host)
+	b.unstage(s.report)
+	if s.graph != nil {
+		s.graph.Close()
+	}
+	if s.block != nil {
+		b.freed.Lock()
+		b.freed.list = append(b.freed.list, s.block)
+		b.freed.Unlock()
+	}
+}
 
 // A run is work that was handed to the device.
 type run struct {
 	b       *Backend
 	event   Event
 	done    bool
-	staged  []Buffer // that are free again when it is done
-	block   Buffer   // of the device, likewise
+	staged  []Buffer // of a transfer, free again when it is done
 	program *loaded
-	report  Buffer // the staging memory to which the fault records are copied
+	slot    *slot
 	outcome *backend.Outcome
 }
 
@@ -72,8 +137,12 @@ type run struct {
 func (b *Backend) commit(r *run) error {
 	e, err := b.compute.Commit()
 	if err != nil {
+		r.done = true
 		for _, m := range r.staged {
 			b.unstage(m)
+		}
+		if r.slot != nil {
+			b.drop(r.slot)
 		}
 		return b.failed(err)
 	}
@@ -85,7 +154,7 @@ func (b *Backend) commit(r *run) error {
 // end says what became of the run, and takes back what it used. b.mu is held.
 func (r *run) end(err error) {
 	r.done = true
-	if err == nil && r.report != nil {
+	if err == nil && r.slot != nil && r.slot.report != nil {
 		err = r.fault()
 	}
 	if r.outcome != nil {
@@ -94,18 +163,19 @@ func (r *run) end(err error) {
 	for _, m := range r.staged {
 		r.b.unstage(m)
 	}
-	r.b.unstage(r.report)
-	if r.block != nil {
-		r.b.freed.Lock()
-		r.b.freed.list = append(r.b.freed.list, r.block)
-		r.b.freed.Unlock()
+	switch {
+	case r.slot == nil:
+	case r.program.closed || err != nil:
+		r.b.drop(r.slot)
+	default:
+		r.program.slots = append(r.program.slots, r.slot)
 	}
 	r.event.Close()
 }
 
 // fault returns the error that the first launch with a report explains, or nil.
 func (r *run) fault() error {
-	records := r.report.Host()
+	records := r.slot.report.Host()
 	for i, at := range r.program.faults {
 		if at < 0 {
 			continue
@@ -135,42 +205,96 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if len(l.p.Launches) == 0 {
 		return nil
 	}
-	r := &run{b: b, program: l, outcome: t.Later()}
-	if err := b.begin(r, t); err != nil {
+	memory, err := b.slot(l)
+	if err != nil {
 		return err
 	}
+	l.fill(memory.host.Host(), memory.block.Address(), t)
+	r := &run{b: b, program: l, slot: memory, outcome: t.Later()}
+	l.wrote(r, t)
+	left := l.leftOut(t)
 	if times != nil {
-		return b.timed(ctx, r, t, times)
+		return b.timed(ctx, r, t, left, times)
 	}
-	for i := range l.p.Launches {
-		if err := b.launch(r, t, i); err != nil {
-			return b.abandon(r, err)
-		}
-	}
-	return b.finish(r, t)
-}
-
-// begin fills in and copies what the program's dispatches read.
-func (b *Backend) begin(r *run, t *backend.Table) error {
-	l := r.program
-	host, err := b.stage(l.bytes)
-	if err != nil {
-		return err
-	}
-	r.staged = []Buffer{host}
-	if r.block, err = b.device.Alloc(l.bytes, DeviceMemory); err != nil {
-		b.unstage(host)
-		return b.noRoom(err, l.bytes)
-	}
-	l.fill(host.Host(), r.block.Address(), t)
-	err = b.compute.Copy(r.block, 0, host, 0, l.bytes)
-	if err == nil {
-		err = b.compute.Barrier()
-	}
-	if err != nil {
+	if err := b.encode(r, t, left); err != nil {
 		return b.abandon(r, err)
 	}
-	return nil
+	return b.commit(r)
+}
+
+// encode encodes a run: by its graph, if it has one of the same work; the second run in a slot records it.
+func (b *Backend) encode(r *run, t *backend.Table, left []bool) error {
+	s := r.slot
+	s.runs++
+	recorder, records := b.compute.(Recorder)
+	if s.graph != nil && slices.Equal(s.left, left) {
+		return s.graph.Replay(b.compute)
+	}
+	if s.runs == 1 || !records {
+		return b.all(r, t, left, false)
+	}
+	if err := recorder.Record(); err != nil {
+		return err
+	}
+	err := b.all(r, t, left, true)
+	graph, failed := recorder.Finish()
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if s.graph != nil {
+		s.graph.Close()
+	}
+	s.graph, s.left = graph, left
+	return graph.Replay(b.compute)
+}
+
+// all encodes the work of a run.
+func (b *Backend) all(r *run, t *backend.Table, left []bool, recorded bool) error {
+	if err := b.begin(r); err != nil {
+		return err
+	}
+	for i := range r.program.p.Launches {
+		if err := b.launch(r, t, i, left, recorded); err != nil {
+			return err
+		}
+	}
+	return b.report(r)
+}
+
+// begin copies what the program's dispatches read.
+func (b *Backend) begin(r *run) error {
+	return errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, r.program.bytes), b.compute.Barrier())
+}
+
+// report asks for the records.
+func (b *Backend) report(r *run) error {
+	if r.slot.report == nil {
+		return nil
+	}
+	return b.compute.Copy(r.slot.report, 0, r.slot.block, 0, r.program.ends)
+}
+
+// wrote notes the run at the buffers that it writes.
+func (l *loaded) wrote(r *run, t *backend.Table) {
+	for i := range l.p.Launches {
+		launch := &l.p.Launches[i]
+		for _, n := range launch.Kernel.(*compiled).writes {
+			t.Bufs[launch.Bufs[n].Index].(*buffer).written = r
+		}
+	}
+}
+
+// leftOut says of each dispatch, over all launches, whether it would copy memory to itself.
+func (l *loaded) leftOut(t *backend.Table) []bool {
+	var left []bool
+	for i := range l.p.Launches {
+		launch := &l.p.Launches[i]
+		for _, d := range launch.Kernel.(*compiled).kernel.Dispatches {
+			s := d.Same
+			left = append(left, s != nil && t.At(launch.Bufs[s[0]]) == t.At(launch.Bufs[s[1]]))
+		}
+	}
+	return left
 }
 
 func (b *Backend) noRoom(err error, bytes int) error {
@@ -213,8 +337,9 @@ func (l *loaded) fill(dst []byte, base uint64, t *backend.Table) {
 	}
 }
 
-// launch encodes the dispatches of launch i.
-func (b *Backend) launch(r *run, t *backend.Table, i int) error {
+// launch encodes the dispatches of launch i but for those that are left out. One that is recorded names no
+// buffers but the structs: which memory it reaches is another matter in each replay.
+func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded bool) error {
 	launch := &r.program.p.Launches[i]
 	c := launch.Kernel.(*compiled)
 	uses := make([]Buffer, 0, len(launch.Bufs)+2)
@@ -232,14 +357,17 @@ func (b *Backend) launch(r *run, t *backend.Table, i int) error {
 	if c.table != nil {
 		use(c.table)
 	}
+	if recorded {
+		uses = nil
+	}
 	for n := range c.kernel.Dispatches {
 		d := &c.kernel.Dispatches[n]
-		if s := d.Same; s != nil && t.At(launch.Bufs[s[0]]) == t.At(launch.Bufs[s[1]]) {
+		if left[r.program.first[i]+n] {
 			continue
 		}
 		err := b.compute.Dispatch(&Dispatch{
 			Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads),
-			Args: []Arg{{Buffer: r.block, Offset: r.program.args[i][n]}}, Uses: uses,
+			Args: []Arg{{Buffer: r.slot.block, Offset: r.program.args[i][n]}}, Uses: uses,
 		})
 		if err == nil {
 			err = b.compute.Barrier()
@@ -248,28 +376,10 @@ func (b *Backend) launch(r *run, t *backend.Table, i int) error {
 			return err
 		}
 	}
-	for _, n := range c.writes {
-		t.Bufs[launch.Bufs[n].Index].(*buffer).written = r
-	}
 	return nil
 }
 
 func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
-
-// finish asks for the records, and commits.
-func (b *Backend) finish(r *run, t *backend.Table) error {
-	if r.program.ends > 64 {
-		report, err := b.stage(r.program.ends)
-		if err != nil {
-			return b.abandon(r, err)
-		}
-		r.report = report
-		if err := b.compute.Copy(report, 0, r.block, 0, r.program.ends); err != nil {
-			return b.abandon(r, err)
-		}
-	}
-	return b.commit(r)
-}
 
 // abandon gives up a run that could not be encoded whole: what was encoded runs, and its results are not used.
 func (b *Backend) abandon(r *run, err error) error {
@@ -281,8 +391,11 @@ func (b *Backend) abandon(r *run, err error) error {
 }
 
 // timed commits each launch by itself, between two readings of the device's clock.
-func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, times []time.Duration) error {
+func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, left []bool, times []time.Duration) error {
 	l := r.program
+	if err := b.begin(r); err != nil {
+		return b.abandon(r, err)
+	}
 	for i := range l.p.Launches {
 		if i < l.p.Commit && ctx.Err() != nil {
 			b.abandon(r, backend.Interrupted(ctx))
@@ -290,7 +403,7 @@ func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, times []t
 		}
 		from, err := b.compute.Stamp()
 		if err == nil {
-			err = b.launch(r, t, i)
+			err = b.launch(r, t, i, left, false)
 		}
 		var to Stamp
 		if err == nil {
@@ -314,7 +427,10 @@ func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, times []t
 			return b.abandon(r, err)
 		}
 	}
-	if err := b.finish(r, t); err != nil {
+	if err := b.report(r); err != nil {
+		return b.abandon(r, err)
+	}
+	if err := b.commit(r); err != nil {
 		return err
 	}
 	err := r.event.Wait(context.WithoutCancel(ctx), 0)

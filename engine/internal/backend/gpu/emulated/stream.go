@@ -14,6 +14,8 @@ import (
 type stream struct {
 	device *device
 	work   []func() error // encoded, not committed
+	before []func() error // what was encoded before a recording began
+	record bool
 	queue  chan *commit
 	ended  chan struct{}
 	broken error // what went wrong; only the goroutine uses it
@@ -175,11 +177,51 @@ func (s *stream) Free(b gpu.Buffer) {
 
 // Commit queues the work.
 func (s *stream) Commit() (gpu.Event, error) {
+	if s.record {
+		return nil, misused("commit", "a recording is under way")
+	}
 	c := &commit{work: s.work, over: make(chan struct{})}
 	s.work = nil
 	s.queue <- c
 	return c, nil
 }
+
+// Record begins a recording.
+func (s *stream) Record() error {
+	if s.record {
+		return misused("record", "a recording is under way")
+	}
+	s.before, s.work, s.record = s.work, nil, true
+	return nil
+}
+
+// Finish ends it.
+func (s *stream) Finish() (gpu.Graph, error) {
+	if !s.record {
+		return nil, misused("finish", "no recording is under way")
+	}
+	g := &graph{s.device, s.work}
+	s.work, s.before, s.record = s.before, nil, false
+	return g, nil
+}
+
+// A graph is recorded work: its copies and dispatches find what is in their buffers when it is replayed.
+type graph struct {
+	device *device
+	work   []func() error
+}
+
+func (g *graph) Replay(s gpu.Stream) error {
+	to, ok := s.(*stream)
+	if !ok || to.device != g.device || to.record {
+		return misused("replay", "got a stream of another device, or one that records")
+	}
+	to.work = append(to.work, g.work...)
+	return nil
+}
+
+func (g *graph) Launches() int { return len(g.work) }
+func (*graph) Close()          {}
 
 // Close ends the queue.
 func (s *stream) Close() error {

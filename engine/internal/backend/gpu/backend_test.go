@@ -1,0 +1,110 @@
+package gpu_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+)
+
+// double is y = x + x of four floats, as a group, and as what its kernel does on package fake: the struct of
+// its arguments begins with the addresses of x and of y.
+func double(t *testing.T, d *fake.Driver, live *[]ir.Buffer) *backend.Group {
+	t.Helper()
+	shape := []int{4}
+	g := &backend.Group{
+		Name: "double", Kind: backend.Map, Inputs: []backend.Input{{DType: dtype.F32, Layout: ir.Contiguous(shape), Buf: 0}},
+		Insts:   []backend.Inst{{Op: ir.Add, DType: dtype.F32, Shape: shape, Args: []backend.Ref{backend.In(0), backend.In(0)}}},
+		Outputs: []backend.Output{{Buf: 1, DType: dtype.F32, Shape: shape}},
+	}
+	k, err := kernel.Render(g, kernel.Limits{Threads: 256, SIMDWidth: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Kernels = map[string]fake.Kernel{k.Dispatches[0].Function: func(d *gpu.Dispatch) {
+		args := d.Args[0].Buffer.Host()[d.Args[0].Offset:]
+		memory := func(address uint64) []byte {
+			for _, b := range *live {
+				if m := b.(gpu.Buffer); m.Address() == address {
+					return m.Host()
+				}
+			}
+			panic("an address of no buffer that lives")
+		}
+		x, y := memory(binary.LittleEndian.Uint64(args)), memory(binary.LittleEndian.Uint64(args[8:]))
+		for i := 0; i < 16; i += 4 {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(x[i:]))
+			binary.LittleEndian.PutUint32(y[i:], math.Float32bits(v+v))
+		}
+	}}
+	return g
+}
+
+func floats(v ...float32) []byte {
+	var b []byte
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestReplay: a program that runs again is recorded once and then replayed, with other memory each time.
+func TestReplay(t *testing.T) {
+	d := &fake.Driver{Infos: []gpu.Info{fake.Info()}}
+	var live []ir.Buffer
+	g := double(t, d, &live)
+	b := must(gpu.Open(d, 0, "fake"))(t)
+	k := must(b.Compile(g))(t)
+	p := &backend.Program{Launches: []backend.Launch{{Kernel: k, Bufs: []backend.Place{{Index: 0}, {Index: 1}}}}, Bufs: 2, Commit: 1}
+	loaded := must(b.Load(p))(t)
+	ctx := context.Background()
+	for run := range 4 {
+		x, y := must(b.Alloc(16))(t), must(b.Alloc(16))(t)
+		live = []ir.Buffer{x, y}
+		n := float32(run)
+		if err := b.Upload(x, 0, floats(n, 1, 2, 3)); err != nil {
+			t.Fatal(err)
+		}
+		d.Log()
+		if err := b.Run(ctx, loaded, &backend.Table{Bufs: []ir.Buffer{x, y}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		log := strings.Join(d.Log(), "\n")
+		if got, want := [2]bool{strings.Contains(log, "record"), strings.Contains(log, "replay")}, [2]bool{run == 1, run >= 1}; got != want {
+			t.Errorf("run %d: records, replays: got %v, want %v:\n%s", run, got, want, log)
+		}
+		got := make([]byte, 16)
+		if err := b.Download(ctx, got, y, 0); err != nil {
+			t.Fatal(err)
+		}
+		if want := floats(2*n, 2, 4, 6); !slices.Equal(got, want) {
+			t.Errorf("run %d: got %v, want %v", run, got, want)
+		}
+		b.Free(x)
+		b.Free(y)
+	}
+	loaded.Close()
+	k.Close()
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
