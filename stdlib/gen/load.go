@@ -108,6 +108,9 @@ func list(dir string, patterns []string) ([]*sourcePackage, error) {
 		if pkg.Name == "main" || slices.Contains(strings.Split(pkg.Path, "/"), "internal") || pkg.Path == modulePath+"/engine" {
 			continue // package engine only carries the source of the others
 		}
+		if strings.HasPrefix(pkg.Path, enginePart.prefix) && strings.HasSuffix(pkg.Name, "test") {
+			continue // for tests of this module
+		}
 		pkgs = append(pkgs, pkg)
 	}
 	slices.SortFunc(pkgs, func(a, b *sourcePackage) int { return strings.Compare(a.Path, b.Path) })

@@ -9,7 +9,6 @@ var Packages = []table.Package{
 	{Path: "github.com/mcs-notebook/mcs/engine/bench", Name: "bench", Symbols: benchSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/data", Name: "data", Symbols: dataSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/device", Name: "device", Symbols: deviceSymbols},
-	{Path: "github.com/mcs-notebook/mcs/engine/device/devicetest", Name: "devicetest", Symbols: deviceDevicetestSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/dtype", Name: "dtype", Symbols: dtypeSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/llm", Name: "llm", Symbols: llmSymbols},
 	{Path: "github.com/mcs-notebook/mcs/engine/lora", Name: "lora", Symbols: loraSymbols},
