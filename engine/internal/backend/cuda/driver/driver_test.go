@@ -344,6 +344,19 @@ func TestArguments(t *testing.T) {
 	d.Close()
 }
 
+func TestTarget(t *testing.T) {
+	known := []int{75, 80, 90}
+	for _, c := range []struct {
+		family, want string
+		ptx          bool
+	}{{"sm_90", "sm_90", false}, {"sm_75", "sm_75", false}, {"sm_86", "compute_80", true}, {"sm_120", "compute_90", true}, {"sm_61", "", false}} {
+		got, ptx, err := target(c.family, known)
+		if got != c.want || ptx != c.ptx || (err != nil) != (c.want == "") {
+			t.Errorf("%s: got %q, %v, %v, want %q, %v", c.family, got, ptx, err, c.want, c.ptx)
+		}
+	}
+}
+
 func TestNVRTC(t *testing.T) {
 	s := newStub(t)
 	path := cctest.Library(t, "testdata/nvrtc.c")
@@ -408,6 +421,16 @@ func TestNVRTC(t *testing.T) {
 	cancel()
 	if _, err := d.Compile(ctx, source); err != context.Canceled {
 		t.Errorf("got %v, want the end of the context", err)
+	}
+	d.Close()
+
+	// A driver for CUDA 11 does not run what NVRTC 12 makes.
+	old := newStub(t)
+	old.ask("version", 11080)
+	old.driver.NVRTC = []string{path}
+	d, _ = old.open()
+	if _, err := d.Compile(t.Context(), source); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), "is of CUDA 12.8, want at most that of the driver, 11.8") {
+		t.Errorf("got %v, want the versions", err)
 	}
 	d.Close()
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
@@ -25,8 +26,10 @@ type compiler struct {
 	once    sync.Once
 	err     error
 	version string
+	target  string // of --gpu-architecture
+	ptx     bool   // it makes PTX, which the driver compiles: it is older than the GPU
 
-	create, compile, size, cubin, logSize, log, destroy, text ccall.Func
+	create, compile, cubinSize, cubin, ptxSize, ptxText, logSize, log, destroy, text, archCount, archs ccall.Func
 }
 
 func (c *compiler) open(d *device) error {
@@ -34,30 +37,85 @@ func (c *compiler) open(d *device) error {
 	return c.err
 }
 
+// load opens the first NVRTC that the driver can run the kernels of: none of a later major version of CUDA.
 func (c *compiler) load(d *device) error {
-	library, err := ccall.Open(d.driver.NVRTC...)
-	if err != nil {
-		return &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "nvrtc", Index: -1,
-			Text: "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: " + err.Error()}
+	var reasons []string
+	for _, name := range d.driver.NVRTC {
+		library, err := ccall.Open(name)
+		if err == nil {
+			err = c.use(d, library)
+		}
+		if err == nil {
+			return nil
+		}
+		reasons = append(reasons, err.Error())
 	}
+	return &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "nvrtc", Index: -1,
+		Text: "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: " + strings.Join(reasons, "; ")}
+}
+
+func (c *compiler) use(d *device, library *ccall.Library) (err error) {
 	var version ccall.Func
 	for name, f := range map[string]*ccall.Func{"nvrtcVersion": &version, "nvrtcCreateProgram": &c.create,
-		"nvrtcCompileProgram": &c.compile, "nvrtcGetCUBINSize": &c.size, "nvrtcGetCUBIN": &c.cubin,
-		"nvrtcGetProgramLogSize": &c.logSize, "nvrtcGetProgramLog": &c.log, "nvrtcDestroyProgram": &c.destroy,
-		"nvrtcGetErrorString": &c.text} {
+		"nvrtcCompileProgram": &c.compile, "nvrtcGetCUBINSize": &c.cubinSize, "nvrtcGetCUBIN": &c.cubin, "nvrtcGetPTXSize": &c.ptxSize,
+		"nvrtcGetPTX": &c.ptxText, "nvrtcGetProgramLogSize": &c.logSize, "nvrtcGetProgramLog": &c.log,
+		"nvrtcDestroyProgram": &c.destroy, "nvrtcGetErrorString": &c.text, "nvrtcGetNumSupportedArchs": &c.archCount,
+		"nvrtcGetSupportedArchs": &c.archs} {
 		if *f, err = library.Symbol(name); err != nil {
-			return &gpu.Error{Code: gpu.DriverTooOld, Device: d.name(), Op: "nvrtc", Text: err.Error(), Index: -1}
+			return err
 		}
 	}
 	major, minor := new(int32), new(int32)
 	version.Call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor)))
+	if int(*major) > d.version/1000 {
+		return fmt.Errorf("%s is of CUDA %d.%d, want at most that of the driver, %s", library.Name(), *major, *minor, d.versionText())
+	}
 	c.version = fmt.Sprintf("%s %d.%d", library.Name(), *major, *minor)
-	return nil
+	c.target, c.ptx, err = target(d.info.Family, c.architectures())
+	return err
+}
+
+// architectures are the GPUs that the compiler knows: 90 is sm_90.
+func (c *compiler) architectures() []int {
+	n := new(int32)
+	if int32(c.archCount.Call(uintptr(unsafe.Pointer(n)))) != success || *n < 1 {
+		return nil
+	}
+	list := make([]int32, *n)
+	if int32(c.archs.Call(uintptr(unsafe.Pointer(&list[0])))) != success {
+		return nil
+	}
+	known := make([]int, len(list))
+	for i, v := range list {
+		known[i] = int(v)
+	}
+	return known
+}
+
+// target is what to compile for: the GPU itself or, when it is newer than the compiler, PTX of the newest that is older.
+func target(family string, known []int) (target string, ptx bool, err error) {
+	own, err := strconv.Atoi(strings.TrimPrefix(family, "sm_"))
+	if err != nil {
+		return "", false, err
+	}
+	best := 0
+	for _, v := range known {
+		if v <= own {
+			best = max(best, v)
+		}
+	}
+	switch best {
+	case 0:
+		return "", false, fmt.Errorf("it compiles for %v, want %s or older", known, family)
+	case own:
+		return family, false, nil
+	}
+	return fmt.Sprintf("compute_%d", best), true, nil
 }
 
 // options are the flags that a source is compiled with.
 func (d *device) options(s gpu.Source) []string {
-	options := []string{"--gpu-architecture=" + d.info.Family, "--std=c++17", "--device-as-default-execution-space", "--fmad=true"}
+	options := []string{"--gpu-architecture=" + d.nvrtc.target, "--std=c++17", "--device-as-default-execution-space", "--fmad=true"}
 	if s.Relaxed {
 		options = append(options, "--use_fast_math")
 	}
@@ -110,14 +168,14 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 	}
 }
 
-// run compiles a text to a cubin.
+// run compiles a text to a cubin, or to PTX.
 func (c *compiler) run(d *device, s gpu.Source, options []string) ([]byte, error) {
 	failed := func(op string, code uintptr, text string) error {
 		e := &gpu.Error{Code: gpu.Failed, Device: d.name(), Op: op, Native: int(int32(code)), Text: text, Index: -1, Free: -1}
 		switch e.Native {
 		case 1: // NVRTC_ERROR_OUT_OF_MEMORY
 			e.Code = gpu.OutOfMemory
-		case 5, 6: // an invalid option: an architecture that this NVRTC does not know; a compilation
+		case 6: // NVRTC_ERROR_COMPILATION
 			e.Code = gpu.BadKernel
 		}
 		if e.Text == "" {
@@ -140,7 +198,11 @@ func (c *compiler) run(d *device, s gpu.Source, options []string) ([]byte, error
 		messages, _ := c.get(*program, c.logSize, c.log)
 		return nil, failed("nvrtcCompileProgram", code, cText(messages))
 	}
-	binary, code := c.get(*program, c.size, c.cubin)
+	size, content := c.cubinSize, c.cubin
+	if c.ptx {
+		size, content = c.ptxSize, c.ptxText
+	}
+	binary, code := c.get(*program, size, content)
 	if int32(code) != success {
 		return nil, failed("nvrtcGetCUBIN", code, "")
 	}

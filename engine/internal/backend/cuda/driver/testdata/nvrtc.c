@@ -27,6 +27,11 @@ int nvrtcGetProgramLog(program *p, char *s) { return strcpy(s, p->log), 0; }
 // The "cubin" holds the options, so that a test can see them.
 int nvrtcGetCUBINSize(program *p, size_t *n) { return *n = strlen(p->log) + 32, 0; }
 int nvrtcGetCUBIN(program *p, char *s) { return memset(s, 0, strlen(p->log) + 32), sprintf(s, ".entry axpy %s", p->log), 0; }
+int nvrtcGetPTXSize(program *p, size_t *n) { return nvrtcGetCUBINSize(p, n); }
+int nvrtcGetPTX(program *p, char *s) { return nvrtcGetCUBIN(p, s); }
+static int known[] = {75, 80, 90};
+int nvrtcGetNumSupportedArchs(int *n) { return *n = 3, 0; }
+int nvrtcGetSupportedArchs(int *list) { return memcpy(list, known, sizeof known), 0; }
 int nvrtcDestroyProgram(program **p) { return free((*p)->text), free(*p), *p = NULL, 0; }
 const char *nvrtcGetErrorString(int code) { return code == 5 ? "NVRTC_ERROR_INVALID_OPTION" : "NVRTC_ERROR"; }
 
