@@ -92,9 +92,9 @@ func Sync() error {
 	return nil
 }
 
-// A Flight has the evaluations of a context that devices have not done yet. A device may find an error (an index
-// out of range) after the evaluation has returned; then nothing that depends on it can be read, and Land tells of
-// it. The zero Flight is ready.
+// A Flight has the evaluations of a context that devices have not done yet. A device may find an error (an
+// index out of range) after the evaluation has returned; then nothing that depends on it can be read, and
+// Land tells of it. The zero Flight is ready.
 type Flight struct{ flight backend.Flight }
 
 // WithFlight returns a context whose evaluations f has.

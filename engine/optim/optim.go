@@ -123,8 +123,8 @@ func (u *Update) CommitIf(guard tensor.Tensor, others ...tensor.Tensor) bool {
 	return made
 }
 
-// replace gives the parameters and the optimizer's memory what new holds. Only then is it sure that the device
-// has made the step: if it failed, all stays as it was.
+// replace gives the parameters and the optimizer's memory what new holds. Only then is it sure that the
+// device has made the step: if it failed, all stays as it was.
 func (u *Update) replace() {
 	made := make([]any, len(u.new))
 	for i, t := range u.new {

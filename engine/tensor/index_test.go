@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// An index outside of its axis, which often only the device can find, and perhaps late, is an error that names the op, the
-// index, its place, the axis and its length.
+// An index outside of its axis, which often only the device can find, and perhaps late, is an error that
+// names the op, the index, its place, the axis and its length.
 func TestIndexOutOfRange(t *testing.T) {
 	for _, dev := range everyDevice(t) {
 		x := Zeros(2, 3).To(dev)

@@ -248,8 +248,8 @@ func (p *replay) forget(failed bool) {
 	}
 }
 
-// settle waits for the runs that compute what is to be set, unless that lies in its place: a tensor from outside
-// keeps its value if a run fails.
+// settle waits for the runs that compute what is to be set, unless that lies in its place: a tensor from
+// outside keeps its value if a run fails.
 func (p *replay) settle() error {
 	for i := range p.sets {
 		o := p.outs[p.results+i]

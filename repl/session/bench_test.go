@@ -40,8 +40,8 @@ func BenchmarkCell(b *testing.B) {
 	}
 }
 
-// A trivial cell makes few objects: what it does not mention, such as lists, results, types and pointers, costs
-// it nothing.
+// A trivial cell makes few objects: what it does not mention, such as lists, results, types and pointers,
+// costs it nothing.
 func TestTrivialCellMakesFewObjects(t *testing.T) {
 	s, out := newSession(t, Options{})
 	run := func(cell string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 )
 
-// A device may find after an evaluation has returned that an index is out of range. The cell that asked for the
-// evaluation ends with that error, the next one is not told again, and the value cannot be read.
+// A device may find after an evaluation has returned that an index is out of range. The cell that asked for
+// the evaluation ends with that error, the next one is not told again, and the value cannot be read.
 func TestALateErrorBelongsToItsCell(t *testing.T) {
 	devicetest.Register("late")
 	s, out := newSession(t, Options{})

@@ -11,8 +11,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/late"
 )
 
-// Register makes a device known that works through what it was asked for after it has returned, and finds errors
-// then, as a GPU does: "late", or "late64" with f64.
+// Register makes a device known that works through what it was asked for after it has returned, and finds
+// errors then, as a GPU does: "late", or "late64" with f64.
 func Register(name string) { late.Register(name) }
 
 // Main runs the tests of a package on the device of the flag -device.

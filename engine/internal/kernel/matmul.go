@@ -13,8 +13,8 @@ import (
 // threadgroup memory at a time. Each of its threads computes high×wide elements, which lie threads/across
 // rows and across columns apart: so neighbours read neighbours.
 //
-// With matrices, simdgroups multiply 8×8 matrices: four of them share the tile, each has high×wide matrices of
-// the sums, and the tile of sums goes through threadgroup memory to the epilogue.
+// With matrices, simdgroups multiply 8×8 matrices: four of them share the tile, each has high×wide matrices
+// of the sums, and the tile of sums goes through threadgroup memory to the epilogue.
 type tile struct {
 	rows, columns, depth int
 	high, wide           int
@@ -25,7 +25,8 @@ type tile struct {
 
 // The tiles: a square one, a low one for products of few rows, and one of matrices. That of matrices moves
 // 2·64·16 elements to threadgroup memory for 2·64·64·16 operations, 64 an element; with f32 it takes 8 KB
-// there, and 16 KB for the sums: one group of an M-series core's 32 KB, whose arithmetic then is what limits it.
+// there, and 16 KB for the sums: one group of an M-series core's 32 KB, whose arithmetic then is what limits
+// it.
 var (
 	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16, threads: 256}
 	lowTile    = tile{rows: 8, columns: 64, depth: 32, high: 2, wide: 1, across: 64, threads: 256}

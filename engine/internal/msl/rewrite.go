@@ -239,7 +239,8 @@ func (s *Source) checkConstructor(edits map[int]string, i int) {
 	edits[s.code[i]] = "metal::make<" + s.text(i) + ">"
 }
 
-// swizzle says whether t names elements of a vector. Names by colour are left alone: a member may be called bar.
+// swizzle says whether t names elements of a vector. Names by colour are left alone: a member may be called
+// bar.
 func swizzle(t string) bool { return len(t) <= 4 && strings.Trim(t, "xyzw") == "" }
 
 // elements are the numbers of a swizzle's elements: of yx 1, 0.

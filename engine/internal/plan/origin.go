@@ -97,8 +97,8 @@ func traceTime(records events.Records) time.Duration {
 	return events.Now()
 }
 
-// sourceOf returns a function that writes down what a kernel runs: the group that it was compiled from, and the
-// backend's own text, if it has one.
+// sourceOf returns a function that writes down what a kernel runs: the group that it was compiled from, and
+// the backend's own text, if it has one.
 func sourceOf(k *compiled, g *backend.Group) func() string {
 	return func() string {
 		var b strings.Builder

@@ -61,8 +61,8 @@ func (l *listing) product(p *phase) {
 var _ backend.SourceKernel = (*kernel)(nil)
 
 // Source lists the functions that run for the kernel: micro-kernels and vector functions by the names that
-// the assembly has, and the registers of tile programs, each of which is a tile in the first-level cache. Below
-// that is the assembly of those functions.
+// the assembly has, and the registers of tile programs, each of which is a tile in the first-level cache.
+// Below that is the assembly of those functions.
 func (k *kernel) Source() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on cpu, %v", k.name, isa.Level())

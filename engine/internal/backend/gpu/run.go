@@ -381,7 +381,8 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 
 func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
 
-// abandon gives up a run that could not be encoded whole: what was encoded runs, and its results are not used.
+// abandon gives up a run that could not be encoded whole: what was encoded runs, and its results are not
+// used.
 func (b *Backend) abandon(r *run, err error) error {
 	if e := b.commit(r); e != nil {
 		r.outcome.Finish(e)

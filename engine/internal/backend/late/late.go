@@ -2,8 +2,9 @@
 //
 // Run returns at once, and a goroutine works through what was asked for. Errors that the data cause are found
 // when their launch comes: it then poisons what it should have written and goes on, and nothing takes effect
-// from Program.Commit on. Kernels want scratch memory and are two launches each, outputs may be permuted, F64 is
-// missing, and the device can be lost. What passes here does not rely on a device that is done when Run returns.
+// from Program.Commit on. Kernels want scratch memory and are two launches each, outputs may be permuted, F64
+// is missing, and the device can be lost. What passes here does not rely on a device that is done when Run
+// returns.
 package late
 
 import (
@@ -26,8 +27,8 @@ const Flight = 8
 // scratch is how many bytes each kernel wants.
 const scratch = 96
 
-// Register makes the backend known, for the tests of a package, as the device "late", or "late64" with F64. To do
-// so again does nothing.
+// Register makes the backend known, for the tests of a package, as the device "late", or "late64" with F64.
+// To do so again does nothing.
 func Register(name string) {
 	if slices.Contains(backend.Names(), name) {
 		return

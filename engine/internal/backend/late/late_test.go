@@ -78,8 +78,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A value's run remembers the runs before only as long as they are under way: a loop that never reads must not
-// keep its past.
+// A value's run remembers the runs before only as long as they are under way: a loop that never reads must
+// not keep its past.
 func TestOutcomesForgetTheirPast(t *testing.T) {
 	_, dev, x := ones(t, 4)
 	var freed [50]chan struct{}

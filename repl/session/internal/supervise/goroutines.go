@@ -68,8 +68,8 @@ func (g goroutineState) inside(method string) bool {
 }
 
 // waitsFor returns why a goroutine waits for another one, in the runtime's words. It is empty if the
-// goroutine does not wait, or waits for something else: "semacquire" is a wait for the runtime, such as for the
-// start of a collection.
+// goroutine does not wait, or waits for something else: "semacquire" is a wait for the runtime, such as for
+// the start of a collection.
 func (g goroutineState) waitsFor() string {
 	switch {
 	case g.state == "running" || g.state == "runnable" || g.inside("Runtime).Sleep"): // its wait may be over

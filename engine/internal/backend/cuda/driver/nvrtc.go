@@ -92,7 +92,8 @@ func (c *compiler) architectures() []int {
 	return known
 }
 
-// target is what to compile for: the GPU itself or, when it is newer than the compiler, PTX of the newest that is older.
+// target is what to compile for: the GPU itself or, when it is newer than the compiler, PTX of the newest
+// that is older.
 func target(family string, known []int) (target string, ptx bool, err error) {
 	own, err := strconv.Atoi(strings.TrimPrefix(family, "sm_"))
 	if err != nil {

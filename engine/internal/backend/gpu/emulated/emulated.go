@@ -2,8 +2,8 @@
 // them on the processor, in a process of their own, thread by thread. What the backend above does to a device
 // (argument structs, order, events, memory that is freed behind work, faults) is real; only the speed is not.
 //
-// It keeps to the limits of a small device, so that what passes here fits into an Apple GPU: 1,024 threads and
-// 32 KB of threadgroup memory a group.
+// It keeps to the limits of a small device, so that what passes here fits into an Apple GPU: 1,024 threads
+// and 32 KB of threadgroup memory a group.
 package emulated
 
 import (
@@ -23,9 +23,9 @@ import (
 type Driver struct {
 	Tools *check.Toolchain
 	Mode  check.Mode
-	// Prepared are texts, by the name of their function, that are compiled together when a device is opened: a
-	// compiler that reads forty kernels at once is ten times faster than one that reads them one by one. Each
-	// text stands after shaders.Blocks.
+	// Prepared are texts, by the name of their function, that are compiled together when a device is opened:
+	// a compiler that reads forty kernels at once is ten times faster than one that reads them one by one.
+	// Each text stands after shaders.Blocks.
 	Prepared map[string]string
 }
 
@@ -117,8 +117,8 @@ func misused(op, format string, args ...any) error {
 	return gpu.Misused("emulated", op, format, args...)
 }
 
-// Alloc takes memory of the process; that of SharedMemory has a twin here, which copies and dispatches bring up
-// to date.
+// Alloc takes memory of the process; that of SharedMemory has a twin here, which copies and dispatches bring
+// up to date.
 func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
 	if bytes < 1 || int64(bytes) > d.info.Limits.Buffer {
 		return nil, misused("alloc", "got %d bytes, want 1 to %d", bytes, d.info.Limits.Buffer)
