@@ -61,7 +61,7 @@ type scanner struct {
 // scan returns the tokens of text. It fails for a comment or a string without an end, and for a character
 // that is no part of the language.
 func scan(file, text string) ([]token, error) {
-	s := scanner{text: text, pos: Pos{file, 1, 1}, fresh: true}
+	s := scanner{text: text, pos: Pos{file, 1, 1}, fresh: true, tokens: make([]token, 0, len(text)/3)}
 	for s.at < len(s.text) {
 		k, n, err := s.next()
 		if err != nil {
