@@ -148,7 +148,7 @@ inline float op_expm1(float x) {
 inline float op_log1p(float x) {
 	const float u = 1.0f + x;
 	if (u == 1.0f) return x;
-	if (isinf(u)) return u;
+	if (isinf(u)) return u > 0.0f ? u : NAN;
 	return precise::log(u) * (x / (u - 1.0f));
 }
 

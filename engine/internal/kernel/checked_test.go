@@ -25,10 +25,12 @@ var long = flag.Bool("long", false, "run kernels of more shapes and group sizes,
 
 // A trial is a group that runs on the reference and, written down, on the checking device.
 type trial struct {
-	name   string
-	group  *backend.Group
-	below  int // integer inputs are indices below this
-	limits Limits
+	name  string
+	group *backend.Group
+	below int // integer inputs are indices below this
+	// Inputs are the numbers at which functions turn, and each element is compared by itself.
+	special bool
+	limits  Limits
 }
 
 // typeOf is an operand or a result.
@@ -121,9 +123,32 @@ func otherTrials(m, n int) []trial {
 	return list
 }
 
+// specials are numbers at which functions turn.
+var specials = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 1.5, -2.5, 3, -3, 20, -20, 88, -88, 89, -89, 104, -104,
+	1000, -1000, math.MaxFloat32, -math.MaxFloat32, 1.2e-38, -1.2e-38, 0.1, -0.1, 1e-4, -1e-4}
+
+// specialTrials are the elementwise ops of floats at special numbers: of one operand, and of each pair.
+func specialTrials() []trial {
+	n := len(specials)
+	one := &backend.Group{Name: "unary", Kind: backend.Map, Inputs: []backend.Input{tensorInput(0, dtype.F32, n)}}
+	for i, op := range []ir.Op{ir.Neg, ir.Abs, ir.Sign, ir.Floor, ir.Ceil, ir.Round, ir.Exp, ir.Expm1, ir.Log, ir.Log1p, ir.Sqrt, ir.Rsqrt, ir.Recip, ir.Sin, ir.Cos, ir.Tanh,
+		ir.Erf, ir.Sigmoid, ir.Silu, ir.Gelu} {
+		one.Insts = append(one.Insts, inst(op, dtype.F32, []int{n}, backend.In(0)))
+		one.Outputs = append(one.Outputs, backend.Output{Value: ref(i), Buf: 1 + i, DType: dtype.F32, Shape: []int{n}})
+	}
+	shape := []int{n, n}
+	pairs := &backend.Group{Name: "binary", Kind: backend.Map, Inputs: []backend.Input{
+		withLayout(tensorInput(0, dtype.F32), ir.Contiguous([]int{n, 1}).Expand(shape)), withLayout(tensorInput(1, dtype.F32), ir.Contiguous([]int{1, n}).Expand(shape))}}
+	for i, op := range []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Mod, ir.Pow, ir.Max, ir.Min, ir.Atan2} {
+		pairs.Insts = append(pairs.Insts, inst(op, dtype.F32, shape, backend.In(0), backend.In(1)))
+		pairs.Outputs = append(pairs.Outputs, backend.Output{Value: ref(i), Buf: 2 + i, DType: dtype.F32, Shape: shape})
+	}
+	return []trial{{name: "one special number", group: one, special: true}, {name: "two special numbers", group: pairs, special: true}}
+}
+
 // trials are what runs by default, and with -long.
 func trials() []trial {
-	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), otherTrials(5, 36))
+	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), otherTrials(5, 36), specialTrials())
 	sizes := []int{64}
 	if *long {
 		list = slices.Concat(list, rowTrials(dtype.F32, 1, 1), rowTrials(dtype.F16, 9, 31), rowTrials(dtype.F32, 2, 1000), rowTrials(dtype.BF16, 3, 3001),
@@ -222,8 +247,15 @@ func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 		if in.Buf < 0 {
 			continue
 		}
-		for range ir.Size(in.Layout.Shape) {
+		count := ir.Size(in.Layout.Shape)
+		if tr.special {
+			count = len(specials)
+		}
+		for i := range count {
 			v := ir.Scalar{F: rng.NormFloat64()}
+			if tr.special {
+				v.F = specials[i]
+			}
 			if !in.DType.Float() {
 				v.I = int64(rng.IntN(max(1, tr.below)))
 				v.F = float64(v.I)
@@ -322,7 +354,7 @@ func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, 
 		if err := d.Read(got, check.Pointer(at.Buffers[o.Buf])); err != nil {
 			return err
 		}
-		if err := close(o.DType, got, want[o.Buf]); err != nil {
+		if err := close(o.DType, got, want[o.Buf], tr.special); err != nil {
 			return fmt.Errorf("output %d: %w", i, err)
 		}
 	}
@@ -332,7 +364,7 @@ func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, 
 // close compares results with those of float64: integers are equal; floats differ by little beside the
 // largest of all, and by one step of their type. Operands are around 1: what is smaller than a hundredth
 // throughout is what their differences leave.
-func close(dt dtype.Type, got, want []byte) error {
+func close(dt dtype.Type, got, want []byte, each bool) error {
 	size := dt.Size()
 	largest := 0.01
 	for i := 0; i < len(want); i += size {
@@ -352,7 +384,10 @@ func close(dt dtype.Type, got, want []byte) error {
 		if g.F != g.F && w.F != w.F || g.F == w.F {
 			continue
 		}
-		if allowed := 1e-5*largest + step*math.Abs(w.F) + step/4*largest; !(math.Abs(g.F-w.F) <= allowed) {
+		if each {
+			largest = math.Abs(w.F)
+		}
+		if allowed := 1e-5*largest + step*math.Abs(w.F) + step/4*largest + 1e-30; !(math.Abs(g.F-w.F) <= allowed) || math.IsInf(w.F, 0) {
 			return fmt.Errorf("element %d of %v: got %g, want %g (±%.2g)", i/size, dt, g.F, w.F, allowed)
 		}
 	}
