@@ -4,11 +4,11 @@
 // shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over
 // strided, flipped and broadcast operands, and over special values. Each case is a little graph; it is built
 // twice, evaluated on the reference and on the backend, and the results must agree within the row's
-// tolerance. Random graphs (graphs.go) do the same for what the planner makes of longer ones, and contract.go
-// checks what the interface promises besides.
+// tolerance. Random graphs (graphs.go) are longer, so that the planner has something to fuse, and contract.go
+// checks the other promises of the interface.
 //
-// What a backend has run is recorded in record/NAME.txt; the documentation of the ops is made from it. Run
-// fails when the record is not what was run; go test -record writes it.
+// The file record/NAME.txt lists the ops and types that a backend has run; the documentation of the ops is
+// made from it. Run fails when it has run others than these; go test -record writes the file.
 package backendtest
 
 import (
@@ -66,7 +66,7 @@ func check(t *testing.T, open func() (backend.Backend, error)) *suite {
 	return s
 }
 
-// withoutCases are the rows that give a backend no work by themselves; all other cases use them.
+// withoutCases are the rows that give a backend no work by themselves. The cases of other rows use them.
 var withoutCases = map[ir.Op]bool{ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.To: true, ir.Detach: true, ir.Checkpoint: true}
 
 func newReference(t *testing.T) *backend.Device {
@@ -110,8 +110,8 @@ func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	}
 }
 
-// everyCase are the types that run all cases of an op. The others have loops of the same source, for another
-// Go type: each runs a third of the cases, and the special values.
+// everyCase are the types that run all cases of an op. The loops of other types have the same source, for
+// another Go type; so each of these runs only a third of the cases, and the special values.
 var everyCase = map[dtype.Type]bool{
 	dtype.Bool: true, dtype.U8: true, dtype.I32: true, dtype.I64: true,
 	dtype.F16: true, dtype.BF16: true, dtype.F32: true, dtype.F64: true,
@@ -157,7 +157,8 @@ func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float6
 	return agreed
 }
 
-// roundings is how large a rounding error in dt is beside one in float32, in which all but F64 are computed.
+// roundings is how many times larger a rounding error in dt is than one in float32, the type in which
+// backends compute all types but F64.
 func roundings(dt dtype.Type) float64 {
 	if dt == dtype.F64 {
 		return 0x1p-29
@@ -219,7 +220,7 @@ func (s *suite) errors(t *testing.T) {
 			t.Errorf("%s: a second time: %v", c.name, err)
 		}
 	}
-	// The backend works on after an error.
+	// After an error the backend still works.
 	s.agree(t, "after an error", dtype.F32, 1e-6, casesOf(ir.Add)[1])
 }
 

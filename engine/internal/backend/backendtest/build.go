@@ -23,8 +23,8 @@ type Case struct {
 	Tol         float64 // in place of the row's
 }
 
-// A B builds a case's graph on a device. Its methods do not return errors: what an op's rule refuses ends the
-// case.
+// A B builds a case's graph on a device. Its methods do not return errors: where an op's rule refuses its
+// operands, the case ends.
 type B struct {
 	dev *backend.Device
 	rng *rand.Rand
@@ -79,7 +79,7 @@ func (b *B) Picks(tuple *ir.Node) []*ir.Node {
 // Number returns a constant.
 func (b *B) Number(dt dtype.Type, v float64) *ir.Node { return ir.Number(b.dev, dt, v) }
 
-// Leaf returns a tensor of what f gives; integers are truncated.
+// Leaf returns a tensor whose element i is f(i); for integers the fraction is cut off.
 func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
 	v := Values{DType: dt, Shape: shape}
 	if n := ir.Size(shape); dt.Float() {
@@ -226,7 +226,8 @@ func (b *B) Swap(n *ir.Node) *ir.Node {
 	return b.New(ir.Permute, ir.Attr{Axes: axes}, n)
 }
 
-// Sparse returns normal numbers of that shape of which memory holds two in every axis, with an offset.
+// Sparse returns normal numbers of that shape: every second element, along each axis, of a larger tensor,
+// with an offset.
 func (b *B) Sparse(dt dtype.Type, shape ...int) *ir.Node {
 	stored := make([]int, len(shape))
 	var ints []int

@@ -7,7 +7,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// single makes Build of a function that returns one node.
+// single makes a Build function of a function that returns one node.
 func single(f func(b *B, dt dtype.Type) *ir.Node) func(*B, dtype.Type) []*ir.Node {
 	return func(b *B, dt dtype.Type) []*ir.Node { return []*ir.Node{f(b, dt)} }
 }

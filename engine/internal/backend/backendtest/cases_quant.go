@@ -45,8 +45,8 @@ func (b *B) quantised(kind quantKind, dt dtype.Type, k, n int) *ir.Node {
 	return b.New(ir.Dequantize, q.Attr(), b.Quantised(q, kind.scale, kind.affine)...)
 }
 
-// dequantizeCases are weights alone, and products with them: the weight as it lies and turned, few rows and
-// many, beside plain products, with adapters and epilogues.
+// dequantizeCases are weights alone, and products with them: with the weight as stored and transposed, with
+// few rows and with many, beside plain products, with adapters and epilogues.
 func dequantizeCases() []Case {
 	var list []Case
 	add := func(name string, tol float64, build func(b *B, dt dtype.Type) []*ir.Node) {

@@ -12,7 +12,7 @@ import (
 )
 
 // A checked backend runs every launch on the reference too, on the same inputs, and compares the results. So
-// it names the wrong kernel, where the end of a long graph would only show that there is one.
+// it names the kernel that is wrong. The results of a long graph would only show that some kernel is.
 type checked struct {
 	backend.Backend
 	exact backend.Backend
@@ -97,7 +97,7 @@ func (c *checked) run(ctx context.Context, cmd backend.Cmd) error {
 	return nil
 }
 
-// disturbed adds what the disturbed reference makes of a command to the spread of its outputs.
+// disturbed runs a command on the disturbed reference, and adds the results to the spreads of its outputs.
 func (c *checked) disturbed(ctx context.Context, seed int, mirror backend.Cmd, g *backend.Group, all []spread) error {
 	if err := backend.Submit(ref.Disturbed(ctx, uint64(seed)), c.exact, []backend.Cmd{mirror}, nil); err != nil {
 		return err
@@ -143,7 +143,7 @@ func output(b backend.Backend, cmd backend.Cmd, o backend.Output) (Values, error
 	return v, nil
 }
 
-// describe prints a group for people who look for a mistake in it.
+// describe prints a group for a person that looks for a mistake in it.
 func describe(g *backend.Group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %s\n", g.Kind, g.Name)

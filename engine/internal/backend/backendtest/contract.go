@@ -15,7 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 )
 
-// contract is what the backend interface promises beyond what kernels compute.
+// contract checks the promises of the backend interface that are not about the results of kernels.
 func (s *suite) contract(t *testing.T) {
 	b := s.dev.Backend()
 	if i := b.Info(); i.Name == "" || i.Threads < 1 || !slices.Contains(i.DTypes, dtype.F32) {
@@ -110,7 +110,7 @@ func (s *suite) interrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmds := slices.Repeat([]backend.Cmd{copyOf(t, b, 1<<12)}, 1<<16)
 	time.AfterFunc(time.Millisecond, cancel)
-	// On a machine that is busy enough all commands may be done before it is the timer's turn.
+	// On a busy machine all commands may be done before the timer's goroutine gets a processor.
 	var err error
 	for done := false; err == nil && !done; {
 		done = ctx.Err() != nil

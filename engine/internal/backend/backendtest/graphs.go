@@ -18,11 +18,11 @@ import (
 
 var graphs = flag.Int("graphs", 200, "how many random graphs the conformance suite compares")
 
-// foundSomething are seeds beyond the usual ones that found a mistake once: 1500, an operand that its launch
-// also computes.
+// foundSomething are further seeds, each of which has once found a mistake. The graph of 1500 has a launch
+// that reads a value and computes it, too.
 var foundSomething = []int{1500}
 
-// inTurn are the types that take turns in random graphs, beside F32.
+// inTurn are the types of random graphs beside F32. Each graph has the next one of them.
 var inTurn = slices.DeleteFunc(dtype.All(), func(dt dtype.Type) bool { return !dt.Int() && dt != dtype.F64 })
 
 // graphs compares random graphs on the backend, fused, with the reference, where every node is a launch of
@@ -126,7 +126,7 @@ type graphMaker struct {
 
 func (g *graphMaker) keep(n *ir.Node) { g.pool = append(g.pool, n) }
 
-// any returns a value, more often a young one.
+// any returns a value of the pool: a new one more often than an old one.
 func (g *graphMaker) any() *ir.Node {
 	n := len(g.pool)
 	return g.pool[n-1-min(g.rng.IntN(n), g.rng.IntN(n))]

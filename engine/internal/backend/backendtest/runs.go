@@ -15,7 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 )
 
-// A Pausable backend can let its device wait, so that tests see what is under way.
+// A Pausable backend can let its device wait, so that a test finds runs that are not done.
 type Pausable interface {
 	Pause()
 	Resume()
@@ -97,8 +97,8 @@ func numbers(t *testing.T, b backend.Backend, buf ir.Buffer) (x []float32) {
 	return x
 }
 
-// replay runs one loaded program with other memory and other numbers, without a wait in between, and uploads
-// what the next run reads over what the last one has read.
+// replay runs one loaded program several times, with other memory and numbers, and does not wait in between.
+// Each time it uploads the operand of the next run over the operand of the last one.
 func (s *suite) replay(t *testing.T) {
 	b := s.dev.Backend()
 	k := compile(t, b, scaling(2))
@@ -177,8 +177,8 @@ func (s *suite) commit(t *testing.T) {
 	}
 }
 
-// lateErrors checks what evaluations make of an error that the device may find late: no value that depends on
-// it looks valid, others are, and the error is told once to those who only wait.
+// lateErrors checks evaluations with an error that the device may find late. Values that depend on the failed
+// run cannot be read, others can, and callers that only wait get the error once.
 func (s *suite) lateErrors(t *testing.T) {
 	graph := func() (bad, other *ir.Node) {
 		nodes, err := build(s.dev, "late errors", dtype.F32, Case{Build: func(b *B, dt dtype.Type) []*ir.Node {
@@ -238,8 +238,8 @@ func (s *suite) lateErrors(t *testing.T) {
 	}
 }
 
-// flight checks that a device that is given work and never read from takes no more of it than it can do soon:
-// memory for all of it would not be there.
+// flight gives a device much work and reads no result. The device must not take all of that at once, because
+// there is not enough memory for it.
 func (s *suite) flight(t *testing.T) {
 	nodes, err := build(s.dev, "flight", dtype.F32, Case{Build: func(b *B, dt dtype.Type) []*ir.Node {
 		return []*ir.Node{b.Normal(dt, 1<<16)}
@@ -261,8 +261,8 @@ func (s *suite) flight(t *testing.T) {
 	}
 }
 
-// paused checks what waits while the device does nothing: a download until its context is done, and a loop of
-// runs when enough is under way.
+// paused checks which calls wait while the device does nothing: a download, until its context is done, and
+// Run, when enough runs are under way.
 func (s *suite) paused(t *testing.T, p Pausable) {
 	b := s.dev.Backend()
 	loaded, scratch := load(t, b, &backend.Program{Bufs: 2, Commit: 1, Launches: []backend.Launch{

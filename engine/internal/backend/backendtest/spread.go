@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// How far a result may be off: so many times as far as that of the disturbed reference is at most. An element
-// is off by nothing in all runs with a probability that this makes up for.
+// A result may be off by a multiple of the largest error that the disturbed reference made. The multiple is
+// large because, by chance, the reference may make a small error or none at an element in all of its runs.
 const (
 	disturbances = 4
 	beyond       = 24
 )
 
-// A spread is a result of the reference, and for each element how far the disturbed reference was off at
-// most. It knows no size of the tensor: an element of 1e-9 that no cancellation made is held to 1e-15.
+// A spread is a result of the reference, with the largest error that the disturbed reference made at each
+// element. So each element has its own limit, whatever the size of the others: one of about 1e-9 may be
+// off by about 1e-15, unless cancellation made it small.
 type spread struct {
 	want Values
 	off  []float64

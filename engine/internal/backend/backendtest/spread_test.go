@@ -9,9 +9,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
-// What no cancellation made is held to some units in its last place, however small it is: of the numbers of
-// random graphs that lie far below the largest one of their result, nearly all are seen to be wrong when they
-// are off by 1/1000.
+// A small element is held to a few units in its last place, unless cancellation made it small. The test takes
+// elements of random graphs that are far below the largest one of their result, and changes them by 1/1000:
+// nearly all of these errors are found.
 func TestSpreadSeesSmallNumbers(t *testing.T) {
 	s := &suite{exact: newReference(t)}
 	seen, all := 0, 0

@@ -14,9 +14,8 @@ import (
 // threadGraphs is how many random graphs SameBits compares.
 const threadGraphs = 40
 
-// SameBits holds a backend against itself: results must not depend on the number of threads, nor on whether
-// another goroutine computes, nor differ from one run to the next. It walks the op table and random graphs as
-// Run does.
+// SameBits compares a backend with itself: results must be the same bits for any number of threads, beside
+// another goroutine that computes, and in each run. It walks the op table and random graphs as Run does.
 func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 	s := &threadSuite{}
 	for _, n := range []int{1, 2, 3, 4, 7, 2} {
@@ -109,7 +108,7 @@ func (v *Values) element(i int) any {
 	return v.I[i]
 }
 
-// sharedWork are works that are large enough to be shared out.
+// sharedWork are graphs that are large enough to be computed by several threads.
 func sharedWork() []Case {
 	var list []Case
 	add := func(name string, build func(b *B, dt dtype.Type) []*ir.Node) {

@@ -99,9 +99,10 @@ func least(dt dtype.Type) float64 {
 	return 1e-38 // subnormal results may be flushed
 }
 
-// compare holds v against what it should be. Integers must be equal; floats may differ by the tolerance times
-// the largest magnitude of all elements (or, elementwise, times the greater of the element's own and 1), and
-// by one step of the type unless the tolerance is 0. NaN and infinities must be where they should be.
+// compare compares v with the values that are right. Integers must be equal; floats may differ by the
+// tolerance times the largest magnitude of all elements (or, elementwise, times the greater of the element's
+// own and 1), and by one step of the type unless the tolerance is 0. NaN and infinities must be where they
+// should be.
 func (v *Values) compare(want *Values, tolerance float64, elementwise bool) error {
 	if v.DType != want.DType || !slices.Equal(v.Shape, want.Shape) || len(v.F) != len(want.F) || len(v.I) != len(want.I) {
 		return fmt.Errorf("got %v%v, want %v%v", v.DType, v.Shape, want.DType, want.Shape)
