@@ -104,7 +104,7 @@ func (t Tensor) padFrom(axis, before, after int, from func(i, n int) int) Tensor
 	for i := range index {
 		index[i] = from(i-before, n)
 	}
-	return t.Take(From(index, len(index)).To(t.Device()), axis)
+	return t.Take(fromBeside(t, index, len(index)), axis)
 }
 
 // CumProd multiplies along an axis.
@@ -164,7 +164,7 @@ func (t Tensor) NonZero() Tensor {
 			i /= shape[a]
 		}
 	}
-	return From(slices.Concat(rows...), len(shape), n).To(t.Device())
+	return fromBeside(t, slices.Concat(rows...), len(shape), n)
 }
 
 // Diff is the difference of neighbours along an axis, which is one shorter.

@@ -119,17 +119,22 @@ func Scalar(v float64) Tensor { return Full(v) }
 // From copies Go data into a tensor on the default device. It takes numbers, booleans, and slices and nested
 // slices of them; nested slices must be even. Go floats become f32, int and uint i64 and u64, other integers
 // the dtype of their size, bool bool. A shape may be given for flat data; without one, the nesting says it.
-func From(data any, shape ...int) Tensor { return from(dtype.Invalid, data, shape) }
+func From(data any, shape ...int) Tensor { return from(backend.Default(), dtype.Invalid, data, shape) }
 
 // FromAs is From with the dtype chosen: FromAs(dtype.F64, x) keeps all digits of a []float64. Numbers are
 // converted as Cast does.
 func FromAs(dt dtype.Type, data any, shape ...int) Tensor {
 	checkDType(dt)
-	return from(dt, data, shape)
+	return from(backend.Default(), dt, data, shape)
+}
+
+// fromBeside is From on the device of t.
+func fromBeside(t Tensor, data any, shape ...int) Tensor {
+	return from(t.node("from").Dev.(*backend.Device), dtype.Invalid, data, shape)
 }
 
 // from is FromAs; the dtype Invalid stands for that of the data.
-func from(dt dtype.Type, data any, shape []int) Tensor {
+func from(dev *backend.Device, dt dtype.Type, data any, shape []int) Tensor {
 	v := reflect.ValueOf(data)
 	own := []int{}
 	for x := v; x.Kind() == reflect.Slice || x.Kind() == reflect.Array; {
@@ -151,7 +156,7 @@ func from(dt dtype.Type, data any, shape []int) Tensor {
 		shape = own
 	}
 	shape = fillShape("from", shape, len(bytes)/dt.Size())
-	return leafOn(backend.Default(), dt, shape, bytes, "")
+	return leafOn(dev, dt, shape, bytes, "")
 }
 
 // dtypes are those of Go's types.

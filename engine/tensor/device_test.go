@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -255,5 +256,90 @@ func TestCloseWhileComputing(t *testing.T) {
 		if err := Try(func() { x.Floats() }); !errors.Is(err, device.ErrLost) {
 			t.Errorf("got %v, want an error that says that the device was lost", err)
 		}
+	}
+}
+
+// tensorsOf lists a result that is a tensor, or those in its fields.
+func tensorsOf(v reflect.Value) (list []Tensor) {
+	if y, ok := v.Interface().(Tensor); ok {
+		if y.IsNone() {
+			return nil
+		}
+		return []Tensor{y}
+	}
+	for i := 0; v.Kind() == reflect.Struct && i < v.NumField(); i++ {
+		if f := v.Field(i); f.CanInterface() {
+			list = append(list, tensorsOf(f)...)
+		}
+	}
+	return list
+}
+
+// Every method of a tensor works on the tensor's device, whatever the default one is, and gives tensors there.
+func TestMethodsStayOnTheDevice(t *testing.T) {
+	other := lookup(t, "cpu:1")
+	arguments := map[reflect.Type][]any{
+		reflect.TypeFor[int]():        {0, 1},
+		reflect.TypeFor[float64]():    {0.5, 2.0},
+		reflect.TypeFor[bool]():       {false, true},
+		reflect.TypeFor[[]int]():      {[]int{0}, []int{1, 0}, []int{3, 3}},
+		reflect.TypeFor[any]():        {2.0, From([]float64{1, 2, 3}).To(other)},
+		reflect.TypeFor[dtype.Type](): {dtype.F32, dtype.I64},
+		reflect.TypeFor[Tensor](): {Rand(3, 3).To(other), From([]int{0, 2, 1}).To(other), Rand(3).Gt(0.5).To(other), Rand(3, 3).Gt(0.5).To(other),
+			From([][]int{{0, 1, 2}, {2, 1, 0}, {1, 1, 1}}).To(other)},
+		reflect.TypeFor[device.Device](): {other},
+		reflect.TypeFor[string]():        {"name"},
+	}
+	worked := 0
+	methods := reflect.TypeFor[Tensor]()
+	for i := range methods.NumMethod() {
+		m := methods.Method(i)
+		ok, called := false, 0
+		for _, x := range []Tensor{Rand(3, 3).To(other), From([]int{1, 0, 2, 1, 0, 1, 2, 2, 1}, 3, 3).To(other)} {
+			for pick := range 5 {
+				in := []reflect.Value{reflect.ValueOf(x.Mul(1).Eval())}
+				for a := 1; a < m.Type.NumIn(); a++ {
+					typ := m.Type.In(a)
+					list := arguments[typ]
+					if len(list) == 0 {
+						in = nil
+						break
+					}
+					v := reflect.New(typ).Elem()
+					v.Set(reflect.ValueOf(list[pick%len(list)]))
+					in = append(in, v)
+				}
+				if in == nil {
+					continue
+				}
+				called++
+				err := Try(func() {
+					call := m.Func.Call
+					if m.Type.IsVariadic() {
+						call = m.Func.CallSlice
+					}
+					for _, out := range call(in) {
+						for _, y := range tensorsOf(out) {
+							if y.Eval(); y.Device() != other {
+								t.Errorf("%s: the result is on %v, want %v", m.Name, y.Device(), other)
+							}
+							ok = true
+						}
+					}
+				})
+				if err != nil && strings.Contains(err.Error(), "got tensors on") {
+					t.Errorf("%s: %v", m.Name, err)
+				}
+			}
+		}
+		if ok {
+			worked++
+		} else if called > 0 && m.Type.NumOut() > 0 && m.Type.Out(0) == methods {
+			t.Logf("%s refused all arguments", m.Name)
+		}
+	}
+	t.Logf("%d methods gave tensors", worked)
+	if worked < 80 {
+		t.Errorf("%d methods gave tensors, want most of those that there are", worked)
 	}
 }

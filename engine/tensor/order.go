@@ -82,7 +82,7 @@ func (t Tensor) Unique() Distinct {
 	n := x.Len(0)
 	order := x.ArgSort(0)
 	sorted := x.Take(order, 0)
-	begins := From(true, 1).To(t.Device())
+	begins := fromBeside(t, true, 1)
 	if n > 0 {
 		begins = Concat([]Tensor{begins, sorted.Slice(0, 1, n).Ne(sorted.Slice(0, 0, n-1))}, 0)
 	} else {
@@ -90,7 +90,7 @@ func (t Tensor) Unique() Distinct {
 	}
 	Eval(order, begins)
 	starts := begins.NonZero().Flatten()
-	ends := Concat([]Tensor{starts.Slice(0, 1, n+1), From([]int{n}).To(t.Device())}, 0).Slice(0, 0, starts.Len(0))
+	ends := Concat([]Tensor{starts.Slice(0, 1, n+1), fromBeside(t, []int{n})}, 0).Slice(0, 0, starts.Len(0))
 	group := begins.CumSum(0).Sub(1)
 	return Distinct{
 		Values:  sorted.Take(starts, 0),
