@@ -19,7 +19,7 @@ func TestDriver(t *testing.T) {
 	y[i] += a * x[i];
 }
 `
-	drivertest.Run(t, drivertest.Config{Driver: &Driver{Tools: tools}, Usage: true, Library: func(t *testing.T, d gpu.Device) gpu.Library {
+	drivertest.Run(t, drivertest.Config{Driver: &Driver{Tools: tools}, Usage: true, Spacious: true, Library: func(t *testing.T, d gpu.Device) gpu.Library {
 		l, err := d.Compile(t.Context(), gpu.Source{Name: "axpy.metal", Text: "#include <metal_stdlib>\nusing namespace metal;\n\n" + axpy})
 		if err != nil {
 			t.Fatal(err)
