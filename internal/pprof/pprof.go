@@ -39,7 +39,7 @@ func Add(profile []byte, samples []Sample) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &adding{functions: map[string]uint64{}}
+	p := &adding{locations: map[string]uint64{}}
 	if err := p.copy(m); err != nil {
 		return nil, err
 	}
@@ -66,10 +66,10 @@ func Add(profile []byte, samples []Sample) ([]byte, error) {
 // adding is a profile that is copied and added to.
 type adding struct {
 	out       message
-	types     int               // of values that each sample had
-	texts     uint64            // strings so far
-	last      uint64            // the highest number of a location or a function so far
-	functions map[string]uint64 // the numbers of added ones
+	types     int                         // of values that each sample had
+	texts     uint64                      // strings so far
+	last      [profileFunction + 1]uint64 // by field, the highest number of a location or a function so far
+	locations map[string]uint64           // of added functions, by name
 }
 
 // copy copies all fields of a profile. Its samples get a value 0 of the type that is added: a list of numbers
@@ -83,9 +83,10 @@ func (p *adding) copy(m message) error {
 			body = append(message(nil), body...)
 			body.bytes(sampleValue, message{0})
 		case profileLocation, profileFunction: // both have their number in the same field
+			of := field
 			err := body.fields(func(field int, number uint64, _ message) error {
 				if field == locationID {
-					p.last = max(p.last, number)
+					p.last[of] = max(p.last[of], number)
 				}
 				return nil
 			})
@@ -113,22 +114,24 @@ func (p *adding) text(s string) (index uint64) {
 	return p.texts - 1
 }
 
-// function returns the number of a function, which is that of its location as well.
-func (p *adding) function(name string) uint64 {
-	id, ok := p.functions[name]
+// location returns the number of a function's location. Locations and functions are numbered apart and without
+// gaps: go tool pprof gives a function that it finds by itself the number after their count.
+func (p *adding) location(name string) uint64 {
+	id, ok := p.locations[name]
 	if ok {
 		return id
 	}
-	p.last++
-	id = p.last
-	p.functions[name] = id
+	p.last[profileLocation]++
+	p.last[profileFunction]++
+	id, f := p.last[profileLocation], p.last[profileFunction]
+	p.locations[name] = id
 	text := p.text(name)
 	var line, location, function message
-	line.uint(lineFunction, id)
+	line.uint(lineFunction, f)
 	location.uint(locationID, id)
 	location.bytes(locationLine, line)
 	p.out.bytes(profileLocation, location)
-	function.uint(functionID, id)
+	function.uint(functionID, f)
 	function.uint(functionName, text)
 	function.uint(functionSystem, text)
 	p.out.bytes(profileFunction, function)
@@ -138,7 +141,7 @@ func (p *adding) function(name string) uint64 {
 func (p *adding) sample(s Sample) {
 	var sample, locations, values message
 	for i := len(s.Stack) - 1; i >= 0; i-- { // the leaf is first
-		locations.varint(p.function(s.Stack[i]))
+		locations.varint(p.location(s.Stack[i]))
 	}
 	for range p.types {
 		values.varint(0)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,44 @@ func TestRead(t *testing.T) {
 		for _, line := range want {
 			if !strings.Contains(string(out), line) {
 				t.Errorf("%s: got\n%s\nwithout %q", flag, out, line)
+			}
+		}
+	}
+}
+
+// Added functions are numbered after those that are there, without gaps, however many locations there are.
+func TestNumbers(t *testing.T) {
+	var m message
+	for field, numbers := range map[int][]uint64{profileLocation: {1, 2, 3, 4}, profileFunction: {1, 2}} {
+		for _, n := range numbers {
+			var one message
+			one.uint(locationID, n)
+			m.bytes(field, one)
+		}
+	}
+	p := &adding{locations: map[string]uint64{}}
+	if err := p.copy(m); err != nil {
+		t.Fatal(err)
+	}
+	p.sample(Sample{Stack: []string{"In[1]:2", "tensor.Eval", "In[1]:2"}})
+	got := map[int][]uint64{}
+	err := p.out.fields(func(field int, _ uint64, body message) error {
+		if field != profileLocation && field != profileFunction {
+			return nil
+		}
+		return body.fields(func(inner int, n uint64, _ message) error {
+			if inner == locationID {
+				got[field] = append(got[field], n)
+			}
+			return nil
+		})
+	})
+	for field, count := range map[int]int{profileLocation: 6, profileFunction: 4} {
+		slices.Sort(got[field])
+		for i, n := range got[field] {
+			if n != uint64(i)+1 || len(got[field]) != count {
+				t.Errorf("field %d has the numbers %v, want 1 to %d (%v)", field, got[field], count, err)
+				break
 			}
 		}
 	}
