@@ -43,7 +43,7 @@ func (rn *Runner) Deadlock(ctx context.Context, before map[uint64]bool) (state s
 // asleep says whether all goroutines of the program wait for each other, and why its first one waits.
 // Before has the goroutines that existed before the program began.
 func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
-	own := rn.rt.Goroutines()
+	own := rn.code.rt.Goroutines()
 	if len(own) == 0 {
 		return "", false
 	}

@@ -33,15 +33,22 @@ var ErrInterrupted = errors.New("interrupted")
 // A Runner runs the code of one session's cells.
 type Runner struct {
 	Limits
-	host   Host
-	interp *yaegi.Interp
-	rt     *rt.Runtime
-
-	guard   guard
+	host    Host
+	code    *code // that runs begin in
 	workers workers
 	killed  chan struct{}
 	// pending is the run that an interrupted cell has left behind in compiled code.
 	pending <-chan struct{}
+}
+
+// A code is an interpreter and what it has compiled. A reset of the session gives its Runner another one. The
+// goroutines of cells before, their guard and the run that the reset was a part of stay with the old one.
+type code struct {
+	*Limits
+	host   Host
+	interp *yaegi.Interp
+	rt     *rt.Runtime
+	guard  guard
 	// halting is held while the interpreter is halted: code that begins then would be dropped.
 	halting sync.Mutex
 }
@@ -68,14 +75,14 @@ type Host interface {
 
 // New makes the runner of a session.
 func New(h Host, limits Limits) *Runner {
-	return &Runner{Limits: limits, host: h, guard: guard{limits: limits}, killed: make(chan struct{}, 1)}
+	return &Runner{Limits: limits, host: h, killed: make(chan struct{}, 1)}
 }
 
 // Attach makes the runner run the code of an interpreter from now on.
 func (rn *Runner) Attach(in *yaegi.Interp, r *rt.Runtime) {
-	rn.interp, rn.rt = in, r
+	rn.code = &code{Limits: &rn.Limits, host: rn.host, interp: in, rt: r}
 	r.MaxAlloc = int(min(rn.Memory, math.MaxInt))
-	r.Full = rn.guard.full
+	r.Full = rn.code.full
 }
 
 // deepGrace is how long a stack of a million calls may take.
@@ -138,12 +145,12 @@ func (rn *Runner) enter(ctx context.Context) *running {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	r := &running{by: rn, detach: context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })}
 	r.ctx = context.WithValue(rn.host.Context(own), runningKey{}, r)
-	started := rn.host.Cell()
+	started, runtime := rn.host.Cell(), rn.code.rt
 	// A goroutine cannot tell which of the marks are its own.
 	within := func(ctx context.Context, f func()) {
 		tensor.Within(profile.WithPlaces(ctx, func(string) string { return started }), f)
 	}
-	r.cell = rn.rt.NewCell(rt.Hooks{
+	r.cell = runtime.NewCell(rt.Hooks{
 		Around: func(f func()) { within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
 		Fork: func() func(f func()) {
 			ctx := tensor.Context() // of a command that measures the code, for example
@@ -156,7 +163,7 @@ func (rn *Runner) enter(ctx context.Context) *running {
 			if _, ok := rt.Value(p).(*tensor.Error); !ok || r.ctx.Err() == nil {
 				return nil
 			}
-			if cause := rn.rt.Cause(r.cell); cause != nil {
+			if cause := runtime.Cause(r.cell); cause != nil {
 				return cause
 			}
 			return ErrInterrupted
@@ -172,13 +179,13 @@ func (r *running) leave() { r.detach() }
 // Run runs a program and waits for its end. The program calls finish as its last statement; more says that
 // more of the cell runs after it. The error is a [GivenUp] if nothing of the program ran.
 func (rn *Runner) Run(ctx context.Context, p *yaegi.Program, more bool, finish func()) (quit bool, err error) {
-	return rn.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func() error { return rn.interp.Run(p) })
+	return rn.supervise(ctx, rt.Part{Body: true, More: more, Finish: finish}, func(c *code) error { return c.interp.Run(p) })
 }
 
 // Guard calls f as cells run: f is stopped like a cell, and a panic in it becomes an error.
 func (rn *Runner) Guard(ctx context.Context, f func()) error {
-	_, err := rn.supervise(ctx, rt.Part{}, func() error {
-		rn.rt.Run(f)
+	_, err := rn.supervise(ctx, rt.Part{}, func(c *code) error {
+		c.rt.Run(f)
 		return nil
 	})
 	return err
@@ -192,10 +199,11 @@ func WithAround(ctx context.Context, around func(run func())) context.Context {
 	return context.WithValue(ctx, aroundKey{}, around)
 }
 
-// supervise runs code that calls rt.Run, and stops it when ctx is cancelled or cells use up the machine. The
-// code belongs to the cell that ctx belongs to.
-func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (quit bool, err error) {
+// supervise calls run, which runs code by rt.Run, and stops it when ctx is cancelled or cells use up the
+// machine. The code belongs to the cell that ctx belongs to.
+func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func(c *code) error) (quit bool, err error) {
 	defer rn.host.Flush()
+	c := rn.code
 	r := rn.running(ctx)
 	if r == nil {
 		r = rn.enter(ctx)
@@ -212,36 +220,36 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func() error) (q
 	case <-rn.killed: // the code ended before it was killed
 	default:
 	}
-	rn.halting.Lock()
-	n := rn.rt.Begin(r.cell, p)
-	rn.halting.Unlock()
-	rn.guard.watch(rn)
+	c.halting.Lock()
+	n := c.rt.Begin(r.cell, p)
+	c.halting.Unlock()
+	c.watch()
 	w := rn.workers.take()
 	failed := make(chan error, 1)
-	w <- func() { failed <- run() }
+	w <- func() { failed <- run(c) }
 	select {
 	case <-n.Ended():
 		rn.workers.give(w)
-		return rn.outcome(n, r.cell)
+		return c.outcome(n, r.cell)
 	case err := <-failed: // the interpreter has given up before the code ran
 		rn.workers.give(w)
 		select {
 		case <-n.Ended():
-			return rn.outcome(n, r.cell)
+			return c.outcome(n, r.cell)
 		default:
-			rn.rt.Abandon(n)
+			c.rt.Abandon(n)
 			return false, &GivenUp{err}
 		}
 	case <-ctx.Done():
-		rn.rt.Interrupt(r.cell, ErrInterrupted)
+		c.rt.Interrupt(r.cell, ErrInterrupted)
 	case <-r.cell.Stopped():
 	}
-	if close(w); !rn.stop(n, r.cell) {
-		rn.rt.Abandon(n)
+	if close(w); !rn.stop(c, n, r.cell) {
+		c.rt.Abandon(n)
 		rn.pending = n.Ended()
-		return false, &LeftError{rn.rt.Cause(r.cell)}
+		return false, &LeftError{c.rt.Cause(r.cell)}
 	}
-	return rn.outcome(n, r.cell)
+	return c.outcome(n, r.cell)
 }
 
 // A GivenUp is the error of code that the interpreter rejected before any of it ran.
@@ -262,17 +270,17 @@ func (rn *Runner) Finish(ctx context.Context) error {
 	if !rn.running(ctx).cell.Waiting() {
 		return nil
 	}
-	_, err := rn.supervise(ctx, rt.Part{Body: true}, func() error {
-		rn.rt.Run(func() {})
+	_, err := rn.supervise(ctx, rt.Part{Body: true}, func(c *code) error {
+		c.rt.Run(func() {})
 		return nil
 	})
 	return err
 }
 
 // stop waits for the end of a run that was told to stop, and returns whether it has ended.
-func (rn *Runner) stop(n *rt.Run, cell *rt.Cell) (ended bool) {
+func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
 	wait := rn.Grace
-	if errors.Is(rn.rt.Cause(cell), rt.ErrStack) {
+	if errors.Is(c.rt.Cause(cell), rt.ErrStack) {
 		wait = deepGrace
 	}
 	for dropped := false; !dropped; {
@@ -288,7 +296,7 @@ func (rn *Runner) stop(n *rt.Run, cell *rt.Cell) (ended bool) {
 			// A training that was stopped writes its checkpoint: that takes as long as it takes.
 		}
 	}
-	rn.halted(cell, func() {
+	c.halted(cell, func() {
 		select {
 		case <-n.Ended():
 			ended = true
@@ -299,17 +307,17 @@ func (rn *Runner) stop(n *rt.Run, cell *rt.Cell) (ended bool) {
 }
 
 // outcome is how a run has ended.
-func (rn *Runner) outcome(n *rt.Run, c *rt.Cell) (quit bool, err error) {
+func (c *code) outcome(n *rt.Run, cell *rt.Cell) (quit bool, err error) {
 	o := n.Outcome()
-	switch cause := rn.rt.Cause(c); {
+	switch cause := c.rt.Cause(cell); {
 	case cause != nil && tellsOfStop(o):
-		return false, rn.stopped(cause)
+		return false, c.stopped(cause)
 	case o.Panicked && o.Stop == nil:
-		return false, rn.host.Panicked(o)
+		return false, c.host.Panicked(o)
 	case o.Stop != nil:
-		return false, rn.stopped(o.Stop)
+		return false, c.stopped(o.Stop)
 	case cause != nil:
-		return false, rn.stopped(cause)
+		return false, c.stopped(cause)
 	case o.Exited:
 		return o.Quit, ErrExited
 	}
@@ -327,11 +335,11 @@ func tellsOfStop(o rt.Outcome) bool {
 var ErrExited = errors.New("runtime.Goexit was called")
 
 // stopped is the error of a cell that was stopped.
-func (rn *Runner) stopped(cause error) error {
+func (c *code) stopped(cause error) error {
 	if errors.Is(cause, ErrInterrupted) {
 		return ErrInterrupted
 	}
-	return rn.host.Stopped(cause)
+	return c.host.Stopped(cause)
 }
 
 // Close ends the idle goroutines.
