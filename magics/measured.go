@@ -19,7 +19,7 @@ func (w *work) once(ctx context.Context, timed func(run func() error) error) (v 
 	defer l.Close()
 	err = w.stmt.Within(l.Context(), func() error {
 		return timed(func() error {
-			if v, err = w.loop(1); err != nil {
+			if v, err = w.stmt.Loop(1); err != nil {
 				return err
 			}
 			return l.Eval(tensorsIn(v)...)
@@ -39,32 +39,10 @@ func (w *work) record(ctx context.Context, how func(context.Context, func(contex
 	return r, err
 }
 
-// loop runs the statements n times and returns the results of the last run.
-func (w *work) loop(n int) (any, error) {
-	made, err := w.stmt.Loop(n)
-	if err == nil {
-		err = failure(made)
-	}
-	return made, err
-}
-
-// failure returns the last of several results if it is an error, else nil.
-func failure(made any) error {
-	if list, ok := made.(results); ok && len(list) > 0 {
-		if err, ok := list[len(list)-1].(error); ok {
-			return err
-		}
-	}
-	return nil
-}
-
-// results are the values of a work with several results.
-type results = []any
-
 // bench returns the work in the form that package bench times. Its results are the tensors that it makes.
 // Output is shown in the first run only.
 func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mute) (bench.Work, error) {
-	each, err := c.s.CompileEach(w.text)
+	each, err := c.s.CompileEach(w.source)
 	if err != nil {
 		return bench.Work{}, err
 	}
@@ -93,15 +71,13 @@ func (c *call) bench(ctx context.Context, name string, w *work, mute *session.Mu
 			return mute.While(sample)
 		},
 		Run: func(n int) (err error) {
-			made, err = w.loop(n)
+			made, err = w.stmt.Loop(n)
 			return err
 		},
 		Each: func(n int, ran func() error) error {
 			empty.asks = true
 			return each.Each(n, func(v any) error {
-				if made = v; failure(v) != nil {
-					return failure(v)
-				}
+				made = v
 				return ran()
 			})
 		},
@@ -123,7 +99,7 @@ type emptied struct {
 }
 
 func (c *call) emptied(w *work) (*emptied, error) {
-	text := c.floor(w.text)
+	text := c.floor(w.source)
 	loop, err := c.s.Compile(text)
 	if err != nil {
 		text = cheapest // for example a type of the session that has another name here

@@ -97,7 +97,7 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 		err = w.stmt.Within(l.Context(), func() error {
 			for begun := time.Now(); ctx.Err() == nil; {
 				at := time.Now()
-				v, err := w.loop(1)
+				v, err := w.stmt.Loop(1)
 				if err == nil {
 					err = l.Eval(tensorsIn(v)...)
 				}

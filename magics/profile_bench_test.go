@@ -32,7 +32,7 @@ func BenchmarkProfiled(b *testing.B) {
 				err := w.stmt.Within(ctx, func() error {
 					start := time.Now()
 					for range runs {
-						if _, err := w.loop(1); err != nil {
+						if _, err := w.stmt.Loop(1); err != nil {
 							return err
 						}
 					}

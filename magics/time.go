@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 func runTime(ctx context.Context, c *call) (display.Value, error) {
@@ -36,11 +37,20 @@ func runTime(ctx context.Context, c *call) (display.Value, error) {
 	}
 	o.machine = o.watch.Machine()
 	line := o.line(ctx)
-	if o.shown != nil {
-		return values{o.shown, line}, nil
+	if o.value != nil {
+		return timedValue{values{o.value, line}, o.value}, nil
 	}
 	return line, nil
 }
+
+// A timedValue is what %time shows of statements that have a value.
+type timedValue struct {
+	values
+	value *session.Taken
+}
+
+// Kept is the value, for cells.
+func (v timedValue) Kept() any { return v.value }
 
 // oneRun is the measurement of %time.
 type oneRun struct {
@@ -48,8 +58,8 @@ type oneRun struct {
 	watch   *bench.Watch
 	machine bench.Machine // as it was meanwhile
 	wall    time.Duration
-	shown   display.Value // nil if the statements have no value
-	left    int           // tensors that were not computed: see tensor.Sum
+	value   *session.Taken // nil if the statements have no value
+	left    int            // tensors that were not computed: see tensor.Sum
 	putBack []string
 }
 
@@ -83,12 +93,12 @@ func (c *call) runOnce(l *tensor.Ledger, source string, o *oneRun) error {
 	return w.stmt.Within(l.Context(), func() error {
 		var made any
 		err := o.time(func() (err error) {
-			if made, err = w.loop(1); err != nil {
+			if made, err = w.stmt.Loop(1); err != nil {
 				return err
 			}
 			return l.Eval(tensorsIn(made)...)
 		})
-		o.shown = w.show(made)
+		o.value = w.stmt.Take()
 		return err
 	})
 }
@@ -119,22 +129,4 @@ func (o *oneRun) line(ctx context.Context) display.Value {
 		lines = append(lines, "put back: "+strings.Join(o.putBack, ", ")+"; := keeps what is made")
 	}
 	return display.Text(strings.Join(append(lines, o.machine.Brief()), "\n"))
-}
-
-// show returns the value of an expression for display, or nil if it has no value.
-func (w *work) show(v any) display.Value {
-	list, _ := v.(results)
-	switch {
-	case w.several:
-		var shown []display.Value
-		for _, each := range list {
-			if each != nil { // a nil error
-				shown = append(shown, display.Format(each))
-			}
-		}
-		return display.Tuple(shown)
-	case v != nil:
-		return display.Format(v)
-	}
-	return nil
 }

@@ -1,12 +1,15 @@
 package magics
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 // A run of %time that would be faster than the machine can be has no time.
@@ -21,6 +24,32 @@ func TestTimeIsBelieved(t *testing.T) {
 	} {
 		if got := (&oneRun{Recording: r, wall: tt.wall}).line(t.Context()).Text(80); !strings.HasPrefix(got, tt.prefix) {
 			t.Errorf("10¹² operations in %v: got %q", tt.wall, got)
+		}
+	}
+}
+
+// A tensor that %time has shown lives as long as it is the newest result, like that of an expression.
+func TestTimeKeepsNothingElse(t *testing.T) {
+	s, err := session.New(session.Options{Commands: Table{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run := func(cell string) {
+		if r := s.Run(t.Context(), cell); r.Err != nil {
+			t.Fatalf("%s: %v", cell, r.Err)
+		}
+	}
+	const size = 4 << 20
+	run("x := tensor.Ones(1024, 1024).Eval()")
+	before := device.InUse()
+	for range 4 {
+		run("%time x.Add(1)")
+	}
+	run("%time x.Add(1)\n1")
+	for end := time.Now().Add(20 * time.Second); device.InUse() >= before+size; time.Sleep(time.Millisecond) {
+		if runtime.GC(); time.Now().After(end) {
+			t.Fatalf("%d bytes more in use than before, want less than %d", device.InUse()-before, size)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package magics
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,45 +13,19 @@ import (
 
 // A work is a statement that a magic runs, compiled once.
 type work struct {
-	source  string // as it was typed
-	text    string // as it was compiled
+	source  string
 	stmt    *session.Stmt
-	several bool                      // the value is a list of all results of a call
 	restore func() (changed []string) // puts back the variables that a run changed; may be nil
 }
 
 // compile checks and compiles statements or an expression. Of `y := f(x)` only the right side runs.
 func (c *call) compile(source string) (*work, error) {
 	source = strings.TrimSuffix(strings.TrimSpace(source), ";")
-	if _, err := parser.ParseExpr(source); err == nil {
-		return c.compileExpr(source)
-	}
 	if value := onlyDefinition(source, parseStatements(source)); value != "" {
-		return c.compileExpr(value)
+		source = value
 	}
 	stmt, err := c.s.Compile(source)
-	return &work{source: source, text: source, stmt: stmt}, err
-}
-
-// maxResults is the largest number of results that a call of a work may have.
-const maxResults = 5
-
-// compileExpr compiles an expression. A call with several results becomes a function that returns all of
-// them.
-func (c *call) compileExpr(source string) (*work, error) {
-	stmt, err := c.s.Compile(source)
-	if err != nil || stmt.HasValue() {
-		return &work{source: source, text: source, stmt: stmt}, err
-	}
-	names := "a"
-	for n := 2; n <= maxResults; n++ {
-		names += fmt.Sprintf(", a%d", n)
-		function := fmt.Sprintf("func() any { %s := %s\nreturn []any{%s} }()", names, source, names)
-		if several, err := c.s.Compile(function); err == nil {
-			return &work{source: source, text: function, stmt: several, several: true}, nil
-		}
-	}
-	return &work{source: source, text: source, stmt: stmt}, nil
+	return &work{source: source, stmt: stmt}, err
 }
 
 // parseStatements parses a list of statements. It returns nil for text that is not Go.

@@ -36,3 +36,13 @@ optim.AdamW{Beta1: 2}.New(nil)
 		t.Errorf("code %d, got the error %q, want %q", code, stderr, want)
 	}
 }
+
+// What %time and %%time show is the result of their cell.
+func TestTimedValues(t *testing.T) {
+	const cells = "x := tensor.Ones(3)\n// %%\n%time x.Add(1)\n// %%\nfmt.Println(\"sum\", _.Sum().Item())\n" +
+		"// %%\n%%time\ny := x.Mul(4)\ny.Max()\n// %%\nfmt.Println(\"max\", _.Item())\n"
+	stdout, stderr, code := mcs(t, t.TempDir(), cells, "run", "-")
+	if code != 0 || !strings.Contains(stdout, "sum 6\n") || !strings.Contains(stdout, "max 4\n") {
+		t.Errorf("code %d, got %q and the error %q, want sum 6 and max 4", code, stdout, stderr)
+	}
+}

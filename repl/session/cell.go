@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/token"
+	"go/types"
 	"reflect"
 	"slices"
 	"strings"
@@ -252,7 +254,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	}
 	var left *result
 	if u.Shown != nil {
-		left = &result{n: r.N, u: u}
+		left = &result{n: r.N, types: u.ShownTypes, from: u.Shown, listed: u.Listed}
 	}
 	quit, err = s.execute(ctx, u, more, left.finish(s))
 	s.unassigned(u, before, err)
@@ -324,7 +326,9 @@ func (s *Session) unassigned(u *compile.Unit, before map[string]*world.Entity, e
 // A result is the value of a cell's trailing expression.
 type result struct {
 	n      int
-	u      *compile.Unit
+	types  []types.Type
+	from   ast.Expr // the expression; nil: a command's
+	listed bool     // it is a list of expressions
 	values []reflect.Value
 	says   bool          // there is more to show than nil errors
 	shown  display.Value // the values, rendered
@@ -343,7 +347,7 @@ func (l *result) finish(s *Session) func() {
 			return
 		}
 		values := s.rt.Shown()
-		if len(values) != len(l.u.ShownTypes) {
+		if len(values) != len(l.types) {
 			return
 		}
 		l.values = values
@@ -355,23 +359,33 @@ func (l *result) finish(s *Session) func() {
 func (l *result) begun() bool { return l != nil && len(l.values) > 0 }
 
 func (l *result) show(s *Session) {
+	shown := l.format(s)
+	if l.says = len(shown) > 0; l.says {
+		l.shown = s.render(display.Tuple(shown), l.n)
+	}
+}
+
+// format returns what there is to show: no nil errors, and nothing beside an error.
+func (l *result) format(s *Session) []display.Value {
 	shown := make([]display.Value, 0, len(l.values))
 	for i, v := range l.values {
-		t := l.u.ShownTypes[i]
-		if isError(t) && i == len(l.values)-1 && !l.u.Listed {
+		t := l.types[i]
+		if isError(t) && i == len(l.values)-1 && !l.listed {
 			if err, ok := asError(v); ok {
 				l.err = withText(err)
-				return
+				return nil
 			}
 			if len(l.values) > 1 || world.IsError(t) {
 				continue // a nil error says nothing
 			}
 		}
-		shown = append(shown, display.Noted(s.format.Format(v, t), s.helper().NoteOf(l.u.Shown, s.source(l.n))))
+		one := s.format.Format(v, t)
+		if l.from != nil {
+			one = display.Noted(one, s.helper().NoteOf(l.from, s.source(l.n)))
+		}
+		shown = append(shown, one)
 	}
-	if l.says = len(shown) > 0; l.says {
-		l.shown = s.render(display.Tuple(shown), l.n)
-	}
+	return shown
 }
 
 // take adds the cell's value to its result, and keeps it as Out[n].
@@ -384,7 +398,7 @@ func (l *result) take(s *Session, r *Result) error {
 		r.Out = true
 	}
 	if l.says {
-		s.outs.keep(l.n, l.u.ShownTypes[0], l.values[0])
+		s.outs.keep(l.n, l.types[0], l.values[0])
 	}
 	return nil
 }

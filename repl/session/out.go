@@ -51,13 +51,20 @@ type Keeper interface {
 	Kept() any
 }
 
-// keepValue stores what a command shows as the result of a cell, if cells have a name for its type: a
-// pointer to a type of a package that they can import. It is figures, not tensors, so it stays whatever its
-// size.
+// keepValue stores what a command shows as the result of a cell: a value that code of a cell has made, or a
+// pointer to a type of a package that cells can import. The latter is figures, not tensors, so it stays
+// whatever its size.
 func (s *Session) keepValue(n int, shown display.Value) {
 	v := reflect.ValueOf(shown)
 	if k, ok := shown.(Keeper); ok {
-		v = reflect.ValueOf(k.Kept())
+		kept := k.Kept()
+		if t, ok := kept.(*Taken); ok {
+			if t != nil {
+				s.outs.keep(n, t.typ, t.value)
+			}
+			return
+		}
+		v = reflect.ValueOf(kept)
 	}
 	if v.Kind() != reflect.Pointer || v.IsNil() || !token.IsExported(v.Type().Elem().Name()) {
 		return

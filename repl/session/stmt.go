@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"go/types"
 	"reflect"
 
+	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
@@ -14,8 +16,12 @@ type Stmt struct {
 	s      *Session
 	loop   func(n int)
 	asking func(more func() bool) // nil if Compile made the Stmt
-	value  reflect.Value
+	types  []types.Type           // of the values of the expression at its end
+	values []reflect.Value        // their variables
 }
+
+// Results are the values of a run of a [Stmt] whose last expression has several.
+type Results []any
 
 // Compile checks and compiles statements or an expression.
 func (s *Session) Compile(stmts string) (*Stmt, error) { return s.compile(stmts, false) }
@@ -29,7 +35,7 @@ func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 	n := -1 - s.places.linesBefore(stmts)
 	s.past.cells = append(s.past.cells, Cell{N: n, Source: stmts})
 	defer func() { s.past.cells = s.past.cells[:len(s.past.cells)-1] }()
-	u, value, err := s.compiler.Loop(n, stmts, each)
+	u, values, err := s.compiler.Loop(n, stmts, each)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +49,11 @@ func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 	if each {
 		stmt.loop = func(n int) { stmt.asking(func() bool { n--; return n >= 0 }) }
 	}
-	if value != nil {
-		stmt.value = s.rt.Variable(value.Internal)
+	for i, e := range values {
+		if v := s.rt.Variable(e.Internal); v.IsValid() {
+			stmt.types, stmt.values = append(stmt.types, u.ShownTypes[i]), append(stmt.values, v)
+		}
+		s.rt.Forget(e.Internal)
 	}
 	return stmt, nil
 }
@@ -67,11 +76,8 @@ func (s *Session) Declare(ctx context.Context, stmts string, around func(run fun
 	return err
 }
 
-// HasValue says whether the statements end in an expression with one value, which Run returns.
-func (st *Stmt) HasValue() bool { return st.value.IsValid() }
-
 // Run runs the statements n times. If they end in an expression it returns the expression's last value,
-// which may still be lazy, or the error that the expression returned.
+// which may still be lazy, or the error that the expression returned. Several values are [Results].
 func (st *Stmt) Run(ctx context.Context, n int) (any, error) {
 	var v any
 	err := st.Within(ctx, func() (err error) {
@@ -118,15 +124,46 @@ func (st *Stmt) Each(n int, ran func(v any) error) (err error) {
 
 // last returns the value of the newest run.
 func (st *Stmt) last() (any, error) {
-	if !st.value.IsValid() {
+	var list Results
+	for _, v := range st.values {
+		var each any
+		if v = rt.Inner(v); v.IsValid() && v.CanInterface() {
+			each = v.Interface()
+		}
+		list = append(list, each)
+	}
+	if len(list) == 0 {
 		return nil, nil
 	}
-	v := rt.Inner(st.value)
-	if !v.IsValid() || !v.CanInterface() {
-		return nil, nil
-	}
-	if err, ok := v.Interface().(error); ok && err != nil {
+	if err, ok := list[len(list)-1].(error); ok && err != nil {
 		return nil, err
 	}
-	return v.Interface(), nil
+	if len(list) == 1 {
+		return list[0], nil
+	}
+	return list, nil
+}
+
+// Take returns the value of the newest run, which the Stmt forgets, or nil if its statements have none. It is
+// called inside of [Stmt.Within], because values may have methods of cells that make their text.
+func (st *Stmt) Take() *Taken {
+	l := &result{}
+	for i, v := range st.values {
+		own := reflect.New(v.Type()).Elem()
+		own.Set(v)
+		v.SetZero()
+		l.types, l.values = append(l.types, st.types[i]), append(l.values, own)
+	}
+	shown := l.format(st.s)
+	if len(shown) == 0 {
+		return nil
+	}
+	return &Taken{display.Tuple(shown), l.types[0], l.values[0]}
+}
+
+// A Taken is the value of a [Stmt] as cells show it. A [Keeper] that returns it makes it a result.
+type Taken struct {
+	display.Value
+	typ   types.Type
+	value reflect.Value
 }

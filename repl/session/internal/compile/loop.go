@@ -11,12 +11,12 @@ import (
 )
 
 // loopBody gives package rt a function that runs the statements n times, or that asks before each run.
-func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks bool, value *world.Entity) ([]ast.Stmt, error) {
-	name := ""
-	if value != nil {
-		name = value.Internal
+func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks bool, values []*world.Entity) ([]ast.Stmt, error) {
+	var names []string
+	for _, e := range values {
+		names = append(names, e.Internal)
 	}
-	body, err := l.Loop(list, result, "__n", asks, name)
+	body, err := l.Loop(list, result, "__n", asks, names)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +34,9 @@ func (v *env) loopBody(l *lower.Lowerer, list []ast.Stmt, result ast.Expr, asks 
 }
 
 // Loop compiles statements alone that run often, for %timeit and %bench. With asks, the loop asks before
-// each run whether to continue. N is the negative number that stands for the text. Value is the variable
-// for the value of the expression at the end of the statements, or nil.
-func (c *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.Entity, err error) {
+// each run whether to continue. N is the negative number that stands for the text. Values are the variables
+// for the values of the expression at the end of the statements, of the types in u.ShownTypes.
+func (c *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, values []*world.Entity, err error) {
 	file, err := c.parse(n, 1, 1, "package "+world.PkgPath+";func cell(){", stmts, "\n}")
 	if err != nil {
 		return nil, nil, err
@@ -62,13 +62,15 @@ func (c *Compiler) Loop(n int, stmts string, asks bool) (u *Unit, value *world.E
 	var result ast.Expr
 	if n := len(list); n > 0 {
 		if es, ok := list[n-1].(*ast.ExprStmt); ok {
-			if ts := lower.Results(facts.Info.Types[es.X].Type); len(ts) == 1 && !isPrinting(facts, es.X) {
-				result = es.X
-				value = &world.Entity{Name: "__value", Internal: c.World.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), facts.Pkg, "__value", ts[0])}
-				u.slots = append(u.slots, value)
+			if ts := lower.Results(facts.Info.Types[es.X].Type); len(ts) > 0 && !isPrinting(facts, es.X) {
+				result, u.ShownTypes = es.X, ts
+				for _, t := range ts {
+					values = append(values, &world.Entity{Name: "__value", Internal: c.World.Fresh("__value"), Kind: world.Var, Obj: types.NewVar(es.Pos(), facts.Pkg, "__value", t)})
+				}
+				u.slots = append(u.slots, values...)
 			}
 		}
 	}
-	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, asks, value) }
-	return u, value, c.Build(st, u)
+	u.loop = func(v *env, l *lower.Lowerer) ([]ast.Stmt, error) { return v.loopBody(l, list, result, asks, values) }
+	return u, values, c.Build(st, u)
 }

@@ -190,9 +190,9 @@ func (l *Lowerer) completes(body []ast.Stmt, i int) bool {
 }
 
 // Loop rewrites statements into the body of a function that has a parameter n and runs them n times; with
-// asks it runs them as long as the function n returns true. Value is the name of a variable that gets the
-// value of the expression result, if that is not nil.
-func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, value string) (list []ast.Stmt, err error) {
+// asks it runs them as long as the function n returns true. Values are the names of variables that get the
+// values of the expression result, if that is not nil.
+func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, values []string) (list []ast.Stmt, err error) {
 	err = guard(func() {
 		sig := types.NewSignatureType(nil, nil, nil, nil, nil, false)
 		l.fn = &function{sig: sig, body: body, name: "func", slot: LiteralSlot, loops: 1}
@@ -200,7 +200,7 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 		var inner []ast.Stmt
 		if result != nil {
 			inner = append(inner, l.stmts(body[:len(body)-1])...)
-			inner = append(append(inner, l.mark(body[len(body)-1])...), l.assign(token.ASSIGN, l.id(value), l.expr(result)))
+			inner = append(append(inner, l.mark(body[len(body)-1])...), l.valueInto(result, values)...)
 		} else {
 			inner = append(inner, l.stmts(body)...)
 		}
@@ -212,6 +212,17 @@ func (l *Lowerer) Loop(body []ast.Stmt, result ast.Expr, n string, asks bool, va
 		list = []ast.Stmt{loop}
 	})
 	return list, err
+}
+
+// valueInto assigns the values of an expression to variables that the session has pointers to.
+func (l *Lowerer) valueInto(e ast.Expr, names []string) []ast.Stmt {
+	ts, to := Results(l.info.Types[e].Type), l.ids(names)
+	if _, call := ast.Unparen(e).(*ast.CallExpr); call || !replaces(e) {
+		return l.assignTo(to, ts, []ast.Expr{e}, token.ASSIGN)
+	}
+	v := l.fresh("v") // the interpreter would replace the variable, and the pointer would keep the old one
+	list := append([]ast.Stmt{l.declare(v, l.typ(ts[0]))}, l.assignTo([]ast.Expr{l.id(v)}, ts, []ast.Expr{e}, token.ASSIGN)...)
+	return append(list, l.assign(token.ASSIGN, to[0], l.id(v)))
 }
 
 // show passes the values of an expression to the session.
@@ -465,6 +476,13 @@ func (l *Lowerer) hoistNames(list []ast.Stmt) {
 // Making nodes. All are placed at l.pos.
 
 func (l *Lowerer) id(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: l.pos} }
+
+func (l *Lowerer) ids(names []string) (list []ast.Expr) {
+	for _, name := range names {
+		list = append(list, l.id(name))
+	}
+	return list
+}
 
 func (l *Lowerer) fresh(prefix string) string {
 	l.tmp++
