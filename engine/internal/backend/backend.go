@@ -159,6 +159,14 @@ var kindNames = [...]string{"map", "reduce", "matmul", "row", "single"}
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
+// Layout is where the output's elements lie.
+func (o *Output) Layout() ir.Layout {
+	if o.Stride == nil {
+		return ir.Contiguous(o.Shape)
+	}
+	return ir.Layout{Shape: o.Shape, Stride: o.Stride}
+}
+
 // An Input is a buffer read through a layout, or a scalar. Several inputs may read one buffer.
 type Input struct {
 	DType  dtype.Type

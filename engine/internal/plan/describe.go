@@ -87,6 +87,9 @@ func describeGroup(b *strings.Builder, g *backend.Group) {
 	}
 	for _, o := range g.Outputs {
 		fmt.Fprintf(b, "\n   buffer %d = %s %v%v", o.Buf, refName(o.Value), o.DType, o.Shape)
+		if o.Stride != nil {
+			fmt.Fprintf(b, " strides %v", o.Stride)
+		}
 	}
 }
 

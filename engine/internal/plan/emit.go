@@ -51,7 +51,7 @@ func (c *clustering) emit(k *cluster, exports []int) *emitter {
 	}
 	for i, v := range exports {
 		e.group.Outputs = append(e.group.Outputs, backend.Output{
-			Value: values[i], Buf: len(e.bufs), DType: c.values[v].dtype, Shape: shapes[i],
+			Value: values[i], Buf: len(e.bufs), DType: c.values[v].dtype, Shape: shapes[i], Stride: c.values[v].order,
 		})
 		e.bufs = append(e.bufs, v)
 	}

@@ -38,6 +38,7 @@ type value struct {
 	outs  []ir.Type // of a tuple
 	args  []int
 	chain chain // of a view
+	order []int // the strides of a value that is stored with its axes in another order; nil for C order
 	index int   // leaf: which; scalar: which of graph.scalars; result: which of the tuple
 	lora  bool  // comes from a LoRA op
 	node  *ir.Node
@@ -60,6 +61,7 @@ type graph struct {
 	same    map[string]int // common subexpressions
 	now     []int32        // what new values come from
 	merged  map[string]int // what was asked for again, and how often
+	views   map[int][]int  // of each value; nil unless values may be stored permuted
 }
 
 // settings are what a plan depends on beside its walk.
@@ -245,8 +247,11 @@ func (g *graph) base(v int) (int, chain) {
 // layout is how a value that is no view lies in memory.
 func (g *graph) layout(v int) ir.Layout {
 	x := &g.values[v]
-	if x.kind == leaf {
+	switch {
+	case x.kind == leaf:
 		return g.leaves[x.index]
+	case x.order != nil:
+		return ir.Layout{Shape: x.shape, Stride: x.order}
 	}
 	return ir.Contiguous(x.shape)
 }
@@ -268,10 +273,47 @@ func (g *graph) view(arg int, s step) int {
 	if len(c) == 0 {
 		return base
 	}
-	if _, ok := c.apply(g.layout(base)); !ok || len(c) > mostSteps {
+	if _, ok := c.apply(g.layout(base)); !ok && !g.permuted(base, c) || len(c) > mostSteps {
 		return g.view(g.copy(arg), s)
 	}
-	return g.add(value{kind: view, dtype: x.dtype, shape: s.shape, args: []int{base}, chain: c})
+	v := g.add(value{kind: view, dtype: x.dtype, shape: s.shape, args: []int{base}, chain: c})
+	if g.fuse && g.hints.Permuted {
+		if g.views == nil {
+			g.views = map[int][]int{}
+		}
+		g.views[base] = append(g.views[base], v)
+	}
+	return v
+}
+
+// permuted lets the launch that computes base store it with its axes in the order in which c sees them, if then
+// c is no copy, nor is any other view of base: what attention makes of its heads. It says whether it does. The
+// last axis stays the last, so that rows are still written in one piece.
+func (g *graph) permuted(base int, c chain) bool {
+	x := &g.values[base]
+	if !g.fuse || !g.hints.Permuted || x.kind != heavy && x.kind != result || x.order != nil || c[0].op != ir.Permute {
+		return false
+	}
+	axes, last := c[0].ints, len(x.shape)-1
+	if axes[last] != last {
+		return false
+	}
+	order := make([]int, len(axes))
+	for i, stride := range ir.Contiguous(c[0].shape).Stride {
+		order[axes[i]] = stride
+	}
+	l := ir.Layout{Shape: x.shape, Stride: order}
+	if _, ok := c.apply(l); !ok {
+		return false
+	}
+	for _, v := range g.views[base] {
+		g.step(1)
+		if _, ok := g.values[v].chain.apply(l); !ok {
+			return false
+		}
+	}
+	x.order = order
+	return true
 }
 
 // tryView is view for callers that can do without it: it never copies.

@@ -155,7 +155,7 @@ func (p *plan) unsound(ctx context.Context, s *state, i int) (*flaw, error) {
 		if !o.DType.Float() {
 			continue
 		}
-		f, err := p.lookAt(ctx, p.at(s, i, o.Buf), ir.Type{DType: o.DType, Shape: o.Shape}, ir.Contiguous(o.Shape))
+		f, err := p.lookAt(ctx, p.at(s, i, o.Buf), ir.Type{DType: o.DType, Shape: o.Shape}, o.Layout())
 		if err != nil || f.bad() {
 			return f, err
 		}

@@ -257,3 +257,77 @@ func TestAllocatorHints(t *testing.T) {
 		}
 	}
 }
+
+// What attention and its gradient give, a permuted value that is read as rows, is stored as it is read if the
+// device can do that: no launch copies it. The results are the same.
+func TestPermutedOutputs(t *testing.T) {
+	graph := func(dev *backend.Device) (outs []*ir.Node) {
+		varied := func(shape ...int) *ir.Node {
+			var raw []byte
+			for i := range ir.Size(shape) {
+				raw = ir.Append(dtype.F32, raw, ir.Scalar{F: math.Sin(float64(i * i))})
+			}
+			n := leafOf(t, dev, dtype.F32, shape...)
+			if err := dev.Upload(n.Value().Buf, 0, raw); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		q, k, v := varied(2, 4, 5, 8), varied(2, 4, 5, 8), varied(2, 4, 5, 8)
+		attend := func(f float64) *ir.Node { return node(t, ir.Attention, ir.Attr{Float: f}, q, k, v) }
+		rows := func(n *ir.Node) *ir.Node {
+			n = node(t, ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, n)
+			return node(t, ir.Reshape, ir.Attr{Shape: []int{10, 32}}, n)
+		}
+		w := varied(32, 3)
+		a := node(t, ir.Pick, ir.Attr{Index: 0}, attend(0.5))
+		outs = append(outs, node(t, ir.MatMul, ir.Attr{}, rows(a), w))
+		both := node(t, ir.Pick, ir.Attr{Index: 0}, attend(0.25)) // read in both orders: the rows of heads need the old one
+		outs = append(outs, node(t, ir.MatMul, ir.Attr{}, rows(both), w),
+			node(t, ir.Sum, ir.Attr{Axes: []int{1}}, node(t, ir.Reshape, ir.Attr{Shape: []int{8, 40}}, both)))
+		return append(outs, rows(node(t, ir.Pick, ir.Attr{Index: 0}, attend(0.125))))
+	}
+	var want []byte
+	launches := 0
+	for _, permuted := range []bool{false, true} {
+		h, dev := newHinting(t, hinting{hints: backend.Hints{Permuted: permuted}})
+		outs := graph(dev)
+		if err := plan.Run(t.Context(), outs); err != nil {
+			t.Fatal(err)
+		}
+		strides := 0
+		for _, g := range h.groups {
+			for _, o := range g.Outputs {
+				if o.Stride != nil {
+					strides++
+					if want := []int{160, 8, 32, 1}; !slices.Equal(o.Stride, want) {
+						t.Errorf("%s is stored with strides %v, want %v", g.Name, o.Stride, want)
+					}
+				}
+			}
+		}
+		var got []byte
+		for _, n := range outs {
+			host := make([]byte, n.Type().Bytes())
+			if !n.Value().Layout.IsContiguous() {
+				t.Errorf("%v lies in memory as %+v", n, n.Value().Layout)
+			}
+			if err := dev.Download(t.Context(), host, n.Value(), 0); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, host...)
+		}
+		n := len(h.loaded[0].Launches)
+		switch {
+		case !permuted:
+			want, launches = got, n
+			if strides > 0 {
+				t.Errorf("%d outputs are permuted without a hint", strides)
+			}
+		case !slices.Equal(got, want):
+			t.Error("results differ")
+		case strides == 0 || n != launches-2:
+			t.Errorf("%d outputs are permuted, %d launches, want fewer than %d by two copies", strides, n, launches)
+		}
+	}
+}

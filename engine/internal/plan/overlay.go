@@ -18,12 +18,12 @@ func (o *ordering) findOverlays() {
 		}
 		v := k.heavy[0]
 		x := &o.values[v]
-		if x.op != ir.CrossEntropyGrad || o.wanted[v] {
+		if x.op != ir.CrossEntropyGrad || o.wanted[v] || x.order != nil {
 			continue
 		}
 		b, ch := o.base(x.args[0])
 		logits := &o.values[b]
-		if o.owner[b] == nil || o.wanted[b] || !ch.direct() || logits.dtype != x.dtype || logits.size() != x.size() {
+		if o.owner[b] == nil || o.wanted[b] || !ch.direct() || logits.dtype != x.dtype || logits.size() != x.size() || logits.order != nil {
 			continue
 		}
 		if operands == nil {

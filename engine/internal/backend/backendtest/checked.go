@@ -139,7 +139,7 @@ func output(b backend.Backend, cmd backend.Cmd, o backend.Output) (Values, error
 	if err := b.Download(context.Background(), host, s.Buf, s.Offset); err != nil {
 		return v, err
 	}
-	v.gather(host, ir.Contiguous(o.Shape), 0, 0)
+	v.gather(host, o.Layout(), 0, 0)
 	return v, nil
 }
 

@@ -151,11 +151,8 @@ func store(s backend.Slice, o backend.Output, v value) {
 		panic(fmt.Sprintf("ref: store: got a value of %v, want %v", v.dtype, o.DType))
 	}
 	mem := s.Buf.(*buffer).bytes[s.Offset:]
-	width, stride := o.DType.Size(), o.Stride
-	if stride == nil {
-		stride = strides(o.Shape)
-	}
-	each(o.Shape, stride, 0, func(n, pos int, _ []int) {
+	width := o.DType.Size()
+	each(o.Shape, o.Layout().Stride, 0, func(n, pos int, _ []int) {
 		if len(v.shape) == 0 {
 			n = 0
 		}
