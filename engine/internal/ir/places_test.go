@@ -39,13 +39,13 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_reduce.go", "ir/grad_shape.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go",
 		}},
 		{"a row op", ir.SoftmaxGrad, []string{
-			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "backend/cpu/double_row.go",
+			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "backend/cpu/double_row.go", "kernel/rowops.go",
 		}},
 		{"a view", ir.Flip, []string{
 			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go",
 		}},
 		{"an op that runs alone", ir.TopK, []string{
-			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "tensor/index.go",
+			"ir/op.go", "ir/table_index.go", "backend/ref/index.go", "backend/cpu/single.go", "kernel/single.go", "tensor/index.go",
 		}},
 	} {
 		var got []string

@@ -18,7 +18,7 @@ type rowText struct {
 	*walker
 	group    *backend.Group
 	op       *backend.Inst
-	role     role
+	how      rowOp
 	number   int // of the op among the instructions
 	before   []bool
 	after    []bool
@@ -37,8 +37,7 @@ type rowText struct {
 // up over all rows is a second step: a reduction of what the first one left in the workspace.
 func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r := newRow(g)
-	write := rowOps[r.op.Op]
-	if write == nil {
+	if r.how.write == nil {
 		return nil, &Unsupported{g.Name, r.op.Op.String()}
 	}
 	if r.rows == 0 || r.space.lens[0] == 0 {
@@ -47,7 +46,7 @@ func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r.share(limits)
 	r.declare()
 	r.begin()
-	write(r)
+	r.how.write(r)
 	function, source := r.finish("row", describe(g), parameters)
 	groups := [3]int{(r.rows + r.perGroup - 1) / r.perGroup, 1, 1}
 	k := &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: r.args, Groups: groups, Threads: [3]int{r.threads, r.perGroup, 1}}}}
@@ -72,7 +71,7 @@ func newRow(g *backend.Group) *rowText {
 	r := &rowText{group: g, before: make([]bool, len(g.Insts)), after: make([]bool, len(g.Insts))}
 	r.number = slices.IndexFunc(g.Insts, func(in backend.Inst) bool { return in.Op.Family() == ir.FamilyRow })
 	r.op = &g.Insts[r.number]
-	r.role = roles[r.op.Op]
+	r.how = rowOps[r.op.Op]
 	r.shape = shapeOf(g, r.op.Args[0])
 	stop := func(i int) bool { return i == r.number }
 	for _, a := range r.op.Args {
@@ -193,7 +192,7 @@ func (r *rowText) begin() {
 		r.line("threadgroup float space[%d];", 2*r.threads/simdWidth)
 	}
 	if r.held > 0 {
-		for _, i := range r.role.operands {
+		for _, i := range r.how.operands {
 			r.line("float v%d[%d];", i, r.held*r.width())
 		}
 	}
@@ -204,18 +203,6 @@ func (r *rowText) width() int {
 		return 4
 	}
 	return 1
-}
-
-// A role says what the arguments of a row op are: those that are as long as the row and change from row to
-// row, and the weights, which all rows share. What is left has one number for each row.
-type role struct{ operands, weights []int }
-
-var roles = map[ir.Op]role{
-	ir.Softmax: {operands: []int{0}}, ir.LogSoftmax: {operands: []int{0}},
-	ir.SoftmaxGrad: {operands: []int{0, 1}}, ir.LogSoftmaxGrad: {operands: []int{0, 1}},
-	ir.RMSNorm: {[]int{0}, []int{1}}, ir.RMSNormGrad: {[]int{0, 2}, []int{1}},
-	ir.LayerNorm: {[]int{0}, []int{1, 2}}, ir.LayerNormGrad: {[]int{0, 2}, []int{1}},
-	ir.CrossEntropy: {operands: []int{0}}, ir.CrossEntropyGrad: {operands: []int{0}},
 }
 
 // pass goes through the thread's elements of the row. In body, e0, e1, … are the op's arguments at the
@@ -279,10 +266,10 @@ func (r *rowText) needs(operands, last bool) []bool {
 			}
 		}
 	}
-	for _, n := range r.role.weights {
+	for _, n := range r.how.weights {
 		note(r.op.Args[n])
 	}
-	for _, n := range r.role.operands {
+	for _, n := range r.how.operands {
 		if operands {
 			note(r.op.Args[n])
 		}
@@ -305,10 +292,10 @@ func (r *rowText) arguments(first, last bool) {
 	if r.held == 0 || first {
 		r.instructions(r.before)
 	}
-	for _, n := range r.role.weights {
+	for _, n := range r.how.weights {
 		r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
 	}
-	for _, n := range r.role.operands {
+	for _, n := range r.how.operands {
 		if r.held > 0 && !first {
 			r.line("const float e%d = v%d[%s];", n, n, slot)
 			continue
