@@ -275,7 +275,8 @@ func tensorsOf(v reflect.Value) (list []Tensor) {
 	return list
 }
 
-// Every method of a tensor works on the tensor's device, whatever the default one is, and gives tensors there.
+// Every method of a tensor works on the tensor's device, whatever the default one is, and gives tensors
+// there.
 func TestMethodsStayOnTheDevice(t *testing.T) {
 	other := lookup(t, "cpu:1")
 	arguments := map[reflect.Type][]any{
@@ -341,5 +342,56 @@ func TestMethodsStayOnTheDevice(t *testing.T) {
 	t.Logf("%d methods gave tensors", worked)
 	if worked < 80 {
 		t.Errorf("%d methods gave tensors, want most of those that there are", worked)
+	}
+}
+
+// So do the functions of the package.
+func TestFunctionsStayOnTheDevice(t *testing.T) {
+	other := lookup(t, "cpu:1")
+	x, v, q := Rand(4, 4).To(other).Eval(), Rand(4).To(other).Eval(), Rand(1, 2, 4, 8).To(other).Eval()
+	ids, w := From([]int{0, 1, 2, 3}).To(other).Eval(), Rand(4, 4).To(other).Param()
+	for name, f := range map[string]func() Tensor{
+		"where":       func() Tensor { return Where(x.Gt(0.5), x, 0) },
+		"where, only": func() Tensor { return Where(x.Gt(0.5), 1, 0) },
+		"concat":      func() Tensor { return Concat([]Tensor{x, x}, 0) },
+		"stack":       func() Tensor { return Stack([]Tensor{x, x}, 0) },
+		"einsum":      func() Tensor { return Einsum("ij,jk->ik", []Tensor{x, x}) },
+		"diagonal":    func() Tensor { return Einsum("ii->i", []Tensor{x}) },
+		"diag":        func() Tensor { return Diag(v) },
+		"meshgrid":    func() Tensor { return Meshgrid(v, v)[0] },
+		"cross entropy": func() Tensor {
+			return Grad(CrossEntropy(w, ids, CrossEntropyOptions{Smoothing: 0.1}), w)[0]
+		},
+		"attention":            func() Tensor { return Attention(q, q, q, AttentionOptions{Causal: true}) },
+		"lora":                 func() Tensor { return LoRALinear(x, x, x, x, 2) },
+		"linear":               func() Tensor { return Linear(x, x, v) },
+		"losses":               func() Tensor { return MeanSquares(x, x).Add(BinaryCrossEntropy(x, x)).Add(KLDivergence(x, x).Sum()) },
+		"cosine":               func() Tensor { return CosineSimilarity(x, x, 0) },
+		"norm of all":          func() Tensor { return SumSquares([]Tensor{x, v}) },
+		"gradient of a sum":    func() Tensor { return Grad(w.Mul(2).Sum(), w)[0] },
+		"gradient of a median": func() Tensor { return Grad(w.Median(0).Sum(), w)[0] },
+		"checkpoint, by way of the default": func() Tensor {
+			f := func(x Tensor) Tensor { return x.Tanh().MatMul(w).To(device.Default()).Exp().To(other) }
+			return Grad(Checkpoint(f, x.MatMul(w)).Sum(), w)[0]
+		},
+	} {
+		if err := Try(func() {
+			if y := f().Eval(); y.Device() != other {
+				t.Errorf("%s: the result is on %v, want %v", name, y.Device(), other)
+			}
+		}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !AllClose(x, x, 0, 0) || MaxAbsDiff(x, x) != 0 {
+		t.Error("a tensor differs from itself")
+	}
+	bad := x.Sub(2).To(device.Default()).Log()
+	if got := FirstNonFinite(bad.To(other).Mul(w).Sum()); !strings.Contains(got, "log") {
+		t.Errorf("the first that is not finite: got %q, want the logarithm on the other device", got)
+	}
+	err := Try(func() { Checkpoint(func(x Tensor) Tensor { return x.To(device.Default()) }, x) })
+	if err == nil || !strings.Contains(err.Error(), "checkpoint: got tensors on cpu and cpu:1") {
+		t.Errorf("a checkpoint that ends elsewhere: got %v", err)
 	}
 }
