@@ -4,8 +4,8 @@
 // move it to and from device or threadgroup memory. The size of the work alone decides in which order folds are merged, so
 // that equal work gives equal bits.
 
-// fold_sum keeps what rounding loses (Neumaier's variant of Kahan's sum): a thread adds thousands of numbers one
-// after the other, and memory is the limit, not arithmetic.
+// fold_sum adds up the rounding errors, too (Neumaier's variant of Kahan's sum), because a thread adds thousands of
+// numbers one after the other. That costs no time: memory is the limit, not arithmetic.
 template <typename T> struct fold_sum {
 	T sum;
 	static inline fold_sum start() { return {T(0)}; }
@@ -79,8 +79,8 @@ template <typename T> struct fold_reduce_min {
 	template <typename P> static inline fold_reduce_min get(P from) { return {from->best}; }
 };
 
-// from_lane is x as the thread holds it whose lane differs in the bits of mask. A shuffle knows types of two and four
-// bytes only.
+// from_lane is the x of the thread whose lane differs in the bits of mask. A shuffle knows types of two and four bytes
+// only.
 template <typename T> inline T from_lane(T x, ushort mask) { return T(simd_shuffle_xor(int(x), mask)); }
 inline float from_lane(float x, ushort mask) { return simd_shuffle_xor(x, mask); }
 inline uint from_lane(uint x, ushort mask) { return simd_shuffle_xor(x, mask); }
@@ -101,8 +101,8 @@ template <typename F> inline F simd_folded(F f) {
 	return f;
 }
 
-// group_folded merges the folds of a whole threadgroup of simds simdgroups; its thread 0 has the result. Space has a place for each
-// simdgroup.
+// group_folded merges the folds of a whole threadgroup of simds simdgroups; its thread 0 has the result. Space has a
+// place for each simdgroup.
 template <typename F> inline F group_folded(F f, threadgroup F* space, uint lane, uint simd, uint simds) {
 	f = simd_folded(f);
 	if (simds == 1) return f; // uniform: simds is the same in all threads
@@ -129,8 +129,8 @@ template <typename F> inline F column_folded(F f, threadgroup F* space, uint x, 
 	return f;
 }
 
-// simd_value gives all threads of a simdgroup the value of their folds together; group_value those of a threadgroup. Space has two
-// floats for each simdgroup.
+// simd_value gives all threads of a simdgroup the value of their folds together; group_value all threads of a
+// threadgroup. Space has two floats for each simdgroup.
 template <typename F> inline float simd_value(F f) { return simd_broadcast_first(simd_folded(f).value()); }
 template <typename F> inline float group_value(F f, threadgroup float* space, uint lane, uint simd, uint simds) {
 	threadgroup F* folds = (threadgroup F*)space;
@@ -170,14 +170,14 @@ template <typename T, typename B> inline fold_arg<T, B> from_lane(fold_arg<T, B>
 	return {from_lane(f.best, mask), from_lane(f.at, mask)};
 }
 
-// up_lane is x as the thread holds it whose lane is lower by so many. The lowest threads get their own.
+// up_lane is the x of the thread whose lane is lower by so many. The lowest threads get their own.
 template <typename T> inline T up_lane(T x, ushort by) { return T(simd_shuffle_up(int(x), by)); }
 inline float up_lane(float x, ushort by) { return simd_shuffle_up(x, by); }
 inline uint up_lane(uint x, ushort by) { return simd_shuffle_up(x, by); }
 inline ulong up_lane(ulong x, ushort by) { return ulong(simd_shuffle_up(uint(x >> 32), by)) << 32 | ulong(simd_shuffle_up(uint(x), by)); }
 inline long up_lane(long x, ushort by) { return long(up_lane(ulong(x), by)); }
 
-// last_lane is x as the last thread of the simdgroup holds it.
+// last_lane is the x of the last thread of the simdgroup.
 template <typename T> inline T last_lane(T x) { return T(simd_shuffle(int(x), 31)); }
 inline float last_lane(float x) { return simd_shuffle(x, 31); }
 inline uint last_lane(uint x) { return simd_shuffle(x, 31); }

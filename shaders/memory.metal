@@ -1,7 +1,7 @@
 // memory.metal: elements between memory and registers.
 //
 // A register holds float for f16, bf16 and f32, bool for bool (a byte in memory), and the type itself for an integer. A
-// thread that takes four elements at once loads them as one vector: the caller has made sure that they lie aligned.
+// thread that takes four elements at once loads them as one vector: the caller has made sure that they are aligned.
 
 template <typename T> struct memory_of { typedef T type; };
 template <> struct memory_of<bool> { typedef uchar type; };

@@ -1,5 +1,5 @@
-// quant.metal: elements of a quantised weight [K N]. Outputs lie in blocks of 16; a line of 64 bytes holds, of each output
-// of a block, the codes of 4 inputs (8 bits) or 8 inputs (4 bits): see ir.Quant.
+// quant.metal: elements of a quantised weight [K N]. Outputs lie in blocks of 16. A line of 64 bytes holds, for each
+// output of a block, the codes of 4 inputs (8 bits) or 8 inputs (4 bits): see ir.Quant.
 template <typename S> inline float dequantized(device const uchar* codes, device const S* scales, device const uchar* zeros, int bits, int group, long lines, long groups, long k, long n) {
 	const int per_line = 32 / bits;
 	const long block = n / 16, lane = n % 16, line = k / per_line, place = k % per_line;

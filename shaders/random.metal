@@ -1,6 +1,7 @@
-// random.metal: numbers by counter (Philox4x32-10: Salmon, Moraes, Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; SC 2011).
+// random.metal: numbers by counter (Philox4x32-10: Salmon, Moraes, Dror, Shaw: Parallel random numbers, as easy as
+// 1, 2, 3; SC 2011).
 //
-// Elements 4b to 4b+3 of a tensor come from block b: so every backend gives the same bits, whatever thread computes them.
+// Elements 4b to 4b+3 of a tensor come from block b. So every backend gives the same bits, whichever thread computes them.
 inline uint4 philox(ulong block, ulong counter, ulong key) {
 	uint4 c = uint4(uint(block), uint(block >> 32), uint(counter), uint(counter >> 32));
 	uint k0 = uint(key), k1 = uint(key >> 32);

@@ -1,7 +1,8 @@
 // rope.metal: rotary positions (Su and others: RoFormer, 2021).
 //
-// rope_turn is the cosine and sine of an angle of position·rate turns. The rate comes as two floats, high and low: with one, a late
-// position would be wrong by as many units in the last place as it has tokens before it. Whole turns are dropped before the multiplication by 2π.
+// rope_turn is the cosine and sine of an angle of position·rate turns. The rate is the sum of two floats, high and low:
+// with one float the angle of position p would be wrong by p units in the last place. Whole turns are dropped before
+// the multiplication by 2π.
 inline float2 rope_turn(long position, float2 rate) {
 	const float p = float(position);
 	const float turns = p * rate.x;

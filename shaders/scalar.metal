@@ -1,7 +1,7 @@
 // scalar.metal: the elementwise ops, each for one element.
 //
-// A function op_NAME is the op NAME of the engine's table (see docs/ops.md). Every group that computes something for each element is
-// rendered as calls of these; a shipped kernel calls them, too, so that both round alike.
+// A function op_NAME is the op NAME of the engine's table (see docs/ops.md). All kernels call these functions, so an op
+// rounds in the same way in each of them.
 //
 // A register holds float for f16, bf16 and f32, bool for bool, and the type itself for an integer; memory.metal has the
 // way from and to memory. Integers wrap: arithmetic is done without a sign, because overflow of a signed type is undefined.
@@ -81,8 +81,8 @@ template <typename T> inline T op_mod(T x, T y) {
 	return r != T(0) && (r < T(0)) != (y < T(0)) ? T(r + y) : r;
 }
 
-// op_pow: x⁰ is 1 for every x. The built-in function is asked for positive bases only, because its answers for others differ
-// between compilers.
+// op_pow: x⁰ is 1 for every x. The built-in function is called with positive bases only, because its results for
+// others differ between compilers.
 inline float op_pow(float x, float y) {
 	if (y == 0.0f || x == 1.0f) return 1.0f;
 	if (isnan(x) || isnan(y)) return NAN;
@@ -221,8 +221,9 @@ template <typename T> inline T op_shr(T x, T y) {
 
 template <typename T> inline T op_where(bool c, T x, T y) { return c ? x : y; }
 
-// Conversions. convert<T>::from(x) is x as a register of T; a float goes to an integer towards zero and to the nearest end of
-// the range, NaN to 0. To f16 and bf16 there are round_half and round_bfloat, which stay floats.
+// Conversions. convert<T>::from(x) is x as a register of T. A float becomes an integer by rounding towards zero; beyond
+// the range it becomes the nearest end of it, and NaN becomes 0. round_half and round_bfloat round to f16 and bf16, and
+// their results stay floats.
 template <typename T> struct convert {
 	static inline T from(float x) {
 		if (isnan(x)) return T(0);

@@ -1,5 +1,5 @@
-// Package shaders holds the GPU's kernels and the blocks that they and the rendered groups are made of, as
-// text in Metal Shading Language: README.md says how to read, change and check one.
+// Package shaders holds the blocks that kernels for GPUs are made of, as text in Metal Shading Language.
+// Package kernel writes the kernels. README.md says how to read, change and check both.
 package shaders
 
 import (

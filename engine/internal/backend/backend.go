@@ -1,10 +1,10 @@
-// Package backend is the border between what is computed and where.
+// Package backend is the border between the planner and the devices.
 //
 // Above it, package plan turns a graph into groups and an order; below it, a backend turns a [Group] into a
 // [Kernel] once, loads a [Program] of such kernels, and runs it with one table of memory and numbers after
 // the other. A backend never sees the graph, a tensor or a gradient; nothing above the border knows a backend
-// by name. The reference backend (ref) is slow, exact and obvious; every other one is held against it by
-// package backendtest.
+// by name. The reference backend (ref) is slow, exact and obvious. Package backendtest compares every other
+// backend with it.
 package backend
 
 import (

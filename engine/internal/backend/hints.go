@@ -2,8 +2,8 @@ package backend
 
 import "time"
 
-// Hints are what the planner and the allocator should know of a device, beyond what it can do. The zero value
-// of a field is right for a processor; a field that is negative means none, or never.
+// Hints tell the planner and the allocator what is fast on a device. The zero value of a field is right for a
+// processor; a field that is negative means none, or never.
 type Hints struct {
 	// SmallFlops is the number of operations up to which products that share no operand share a launch,
 	// because one of them does not fill the device: 2²⁵ if 0.
@@ -16,8 +16,8 @@ type Hints struct {
 	// Cheap is the number of operations up to which an elementwise value is computed again by each launch
 	// that reads it, rather than written and read: 4 if 0.
 	Cheap int
-	// AtOnce is how many bytes a launch may move that cannot be stopped half-way, some 100 ms of work. An
-	// optimizer that moves more keeps what it replaces until it is done. 3 GiB if 0.
+	// AtOnce is how many bytes a launch that cannot be stopped half-way may move: some 100 ms of work. An
+	// optimizer that moves more keeps the old values until it is done. 3 GiB if 0.
 	AtOnce int64
 	// Permuted says that outputs may be stored with their axes in another order: see Output.Stride.
 	Permuted bool
@@ -27,10 +27,11 @@ type Hints struct {
 	// Memory that comes back is kept for reuse. Kept is how many bytes at most: a quarter of the device's if
 	// 0, or 1 GiB if that is unknown.
 	Kept int64
-	// Idle is after how long without use nothing is kept: 10 s if 0.
+	// Idle is the time without use after which no memory is kept: 10 s if 0.
 	Idle time.Duration
-	// CollectAfter is how many bytes are handed out before Go's collector is asked for what nothing refers
-	// to: 64 MiB if 0. CollectEarly are enough if collections take little of the time: 4 MiB if 0.
+	// CollectAfter is the number of bytes that are handed out between two requests for a collection of Go's
+	// memory, which frees buffers: 64 MiB if 0. CollectEarly is that number while collections take little of
+	// the time: 4 MiB if 0.
 	CollectAfter, CollectEarly int64
 }
 

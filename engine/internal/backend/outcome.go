@@ -12,11 +12,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-// An Outcome is what becomes of a run that was under way when Run returned. Values that the run writes have
-// it, so that they cannot be mistaken for sound ones. A nil *Outcome is that of a run that is done.
+// An Outcome tells whether a run that was under way when Run returned has succeeded or failed. Each value
+// that the run writes refers to it, so that code cannot take a value of a failed run for a valid one. A nil
+// *Outcome is that of a run that is done.
 //
-// The backend knows it when the device does, and says so with Finish: at the latest before it returns from a
-// Sync, or from a Download of what the run has written.
+// The backend calls Finish when the device has finished the run: at the latest before it returns from a Sync,
+// or from a Download of a value that the run has written.
 type Outcome struct {
 	mu     sync.Mutex
 	known  bool
@@ -24,13 +25,13 @@ type Outcome struct {
 	reads  []*Outcome // of the runs whose results this one reads, as long as they are not known
 }
 
-// A failure is why a run failed, and all runs that read its results.
+// A failure is the reason why a run failed. The runs that read its results share it.
 type failure struct {
 	err  error
-	told atomic.Bool // somebody has got err
+	told atomic.Bool // a caller has got err
 }
 
-// Later says that the run is not done when Run returns, and returns what will have become of it.
+// Later says that the run is not done when Run returns, and returns its outcome, which is not known yet.
 func (t *Table) Later() *Outcome {
 	if t.outcome == nil {
 		t.outcome = &Outcome{}
@@ -38,13 +39,13 @@ func (t *Table) Later() *Outcome {
 	return t.outcome
 }
 
-// Outcome returns what Later did, or nil.
+// Outcome returns the outcome that Later returned, or nil.
 func (t *Table) Outcome() *Outcome { return t.outcome }
 
 // Reset makes the table ready for another run.
 func (t *Table) Reset() { t.outcome = nil }
 
-// Finish says what has become of the run: err is nil if all went well. Only the first call counts.
+// Finish sets the outcome of the run: err is nil if it has succeeded. Only the first call counts.
 func (o *Outcome) Finish(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +70,8 @@ func (o *Outcome) After(other *Outcome) {
 	}
 }
 
-// look says whether the outcome is known, of the runs that this one reads from, too; and then the failure.
+// look says whether the outcomes of this run and of the runs that it reads from are known, and returns the
+// failure, if there is one.
 func (o *Outcome) look() (known bool, failed *failure) {
 	if o == nil {
 		return true, nil
@@ -81,7 +83,7 @@ func (o *Outcome) look() (known bool, failed *failure) {
 		if !known {
 			return false, nil
 		}
-		if failed != nil { // the cause comes before what follows from it
+		if failed != nil { // the first failure is the cause of the others
 			o.known, o.failed, o.reads = true, failed, nil
 			return true, failed
 		}
@@ -91,7 +93,7 @@ func (o *Outcome) look() (known bool, failed *failure) {
 	return o.known, o.failed
 }
 
-// Err returns the error of a run that is known to have failed. Whoever asks is told of it.
+// Err returns the error of a run that is known to have failed, and notes that a caller has got it.
 func (o *Outcome) Err() error {
 	if _, failed := o.look(); failed != nil {
 		failed.told.Store(true)
@@ -100,7 +102,7 @@ func (o *Outcome) Err() error {
 	return nil
 }
 
-// untold returns the error of a run that has failed and of which nobody was told yet; pending says that the
+// untold returns the error of a run that has failed, if no caller has got it yet; pending says that the
 // outcome is not known.
 func (o *Outcome) untold() (err error, pending bool) {
 	known, failed := o.look()
@@ -110,8 +112,8 @@ func (o *Outcome) untold() (err error, pending bool) {
 	return nil, !known
 }
 
-// A Flight has the runs of a context of which it is not known yet what has become of them. A cell has one:
-// its end waits for the runs, so that a late error belongs to the cell. The zero Flight is ready.
+// A Flight has the runs of a context whose outcome is not known yet. A cell has one: its end waits for the
+// runs, so that a late error belongs to the cell. The zero Flight is ready.
 type Flight struct {
 	mu   sync.Mutex
 	runs []flying
@@ -124,7 +126,7 @@ type flying struct {
 
 var flightKey = &scope.Key{Name: "flight"}
 
-// WithFlight returns a context whose runs f has.
+// WithFlight returns a context whose runs are noted in f.
 func WithFlight(ctx context.Context, f *Flight) context.Context {
 	return context.WithValue(ctx, flightKey, f)
 }
@@ -149,8 +151,7 @@ func (d *Device) Flies(ctx context.Context, o *Outcome) {
 	f.runs = append(f.runs, flying{d, o})
 }
 
-// Land waits for all runs of f, as long as ctx allows, and returns the errors of those that failed and of
-// which nobody was told yet.
+// Land waits for all runs of f, as long as ctx allows, and returns the errors that no caller has got yet.
 func (f *Flight) Land(ctx context.Context) error {
 	f.mu.Lock()
 	runs := f.runs
@@ -182,8 +183,8 @@ func (f *Flight) Forget() {
 	f.runs = nil
 }
 
-// Sync waits for all work of the device, as long as ctx allows. It returns the errors that were found late,
-// of which nobody was told yet, among the runs within ctx and those that belong to no context.
+// Sync waits for all work of the device, as long as ctx allows. It returns the errors that were found late
+// and that no caller has got yet, of the runs within ctx and of those that belong to no context.
 func (d *Device) Sync(ctx context.Context) error {
 	if err := d.Seen(d.backend.Sync(ctx)); err != nil {
 		return err
@@ -195,8 +196,8 @@ func (d *Device) Sync(ctx context.Context) error {
 	return err
 }
 
-// Settle waits until it is known what has become of the runs that write values, all of this device, as long
-// as ctx allows. It returns the error of one that failed.
+// Settle waits, as long as ctx allows, until the outcomes of the runs that write values are known. All values
+// are of this device. It returns the error of one of the runs that failed.
 func (d *Device) Settle(ctx context.Context, values ...*ir.Data) error {
 	for _, v := range values {
 		o, ok := v.Run.(*Outcome)

@@ -19,8 +19,8 @@ type Program struct {
 	Commit int
 }
 
-// A Launch is one kernel and where its operands are. There may be any number of them: an optimizer's step has
-// seven for each parameter.
+// A Launch is one kernel and the places of its operands. There may be any number of operands: an optimizer's
+// step has seven for each parameter.
 type Launch struct {
 	Kernel  Kernel
 	Bufs    []Place  // inputs and outputs, by Input.Buf and Output.Buf
@@ -41,7 +41,7 @@ type Scalar struct {
 	Value ir.Scalar
 }
 
-// A Table is what one run of a program works on.
+// A Table has the memory and the numbers of one run of a program.
 type Table struct {
 	Bufs    []ir.Buffer
 	Scalars []ir.Scalar
@@ -51,7 +51,7 @@ type Table struct {
 // At returns the memory of a place.
 func (t *Table) At(p Place) Slice { return Slice{t.Bufs[p.Index], p.Offset} }
 
-// Scalar returns what a number is in the run.
+// Scalar returns the value of a number in the run.
 func (t *Table) Scalar(s Scalar) ir.Scalar {
 	if s.Index < 0 {
 		return s.Value
@@ -61,7 +61,7 @@ func (t *Table) Scalar(s Scalar) ir.Scalar {
 
 // A Loaded is a program that a backend has prepared.
 type Loaded interface {
-	// Close lets go of what the program has on the device, but not of its kernels, which may have been closed
+	// Close gives back what the program has on the device, but not its kernels, which may have been closed
 	// before. As with Free, any goroutine may call it while runs are under way.
 	Close()
 }
@@ -72,7 +72,7 @@ type Slice struct {
 	Offset int
 }
 
-// A Cmd is a launch with its memory, for those who have no plan: see [Submit].
+// A Cmd is a launch with its memory, for code that has no plan: see [Submit].
 type Cmd struct {
 	Kernel  Kernel
 	Bufs    []Slice
@@ -104,8 +104,8 @@ func Submit(ctx context.Context, b Backend, cmds []Cmd, times []time.Duration) e
 	return t.Outcome().Err()
 }
 
-// bound returns a program of commands and the table to run it with. The last place is the scratch memory of
-// all.
+// bound returns a program of commands and the table to run it with. The last place is scratch memory, which
+// all commands share.
 func bound(b Backend, cmds []Cmd) (*Program, *Table, error) {
 	p, t, scratch := &Program{Commit: len(cmds)}, &Table{}, 0
 	for _, c := range cmds {

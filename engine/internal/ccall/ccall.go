@@ -1,5 +1,5 @@
-// Package ccall calls C libraries without cgo: they are opened when the program runs, so that nothing is
-// needed to build mcs but Go, and a machine without the library loses nothing but what the library does.
+// Package ccall calls C libraries without cgo. It opens them when the program runs, so only Go is needed to
+// build mcs, and a machine without a library lacks only the functions of that library.
 //
 // [Open] and [Library.Symbol] find functions. [Func.Call] is for calls that happen once in a while, and takes
 // pointers to Go memory like syscall.Syscall. [Call] and [Run] are for calls in the inner loop: the caller
@@ -18,8 +18,8 @@
 // called; elsewhere both work.
 //
 // A call goes through the scheduler (runtime.cgocall), so it may block, and other goroutines run meanwhile.
-// Calls that skip the scheduler would save ten nanoseconds, and one that blocks after all (a launch, when the
-// queue is full) would stop the collector and with it the process; Run saves more.
+// Calls past the scheduler would be ten nanoseconds faster. But if such a call blocked (a launch does, when
+// the queue is full), the collector would wait for it, and all goroutines for the collector. Run saves more.
 //
 // Memory: C sees addresses, which keep nothing alive and do not follow a goroutine's stack when it moves.
 // What Call.Args points to must be on the heap, must be reachable until the call is over (runtime.KeepAlive),

@@ -2,9 +2,9 @@
 //
 // A [Kernel] is what one command of a group is on a GPU: a few dispatches, each with a text, an argument
 // struct and a grid. The text holds no length, stride or offset of the group: they are fields of the struct,
-// so that groups which differ in nothing else share a text, and a backend compiles it once. What a text does
-// depend on is how the elements of each input follow one another (one after the other, one for all, with a
-// stride), because that decides what a thread loads.
+// so that groups which differ in nothing else share a text, and a backend compiles it once. But there are
+// several texts for the ways in which the elements of an input lie in memory (side by side, one for all, with
+// a stride), because a thread loads them differently.
 //
 // Every kernel has one argument: the address of its struct, with pointers into device memory, numbers,
 // lengths and strides. A list of arguments is as long as it must be, and a program that runs again gets other

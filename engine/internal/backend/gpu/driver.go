@@ -1,10 +1,10 @@
-// Package gpu runs the engine's kernels on accelerators. This file is its lower border: what a driver does.
-// CUDA's driver API (cuda/driver), Metal (metal/objc) and package fake, which records, implement it; the
-// backend above is written once.
+// Package gpu is the backend for GPUs. It is written once, above the interface [Driver], which this file
+// declares. There are drivers for CUDA (cuda/driver) and Metal (metal/driver), one that runs kernels on the
+// processor (package emulated), and one that only records its calls (package fake).
 //
 // A driver is thin. It does not cache memory, choose kernels, order streams or retry: the backend does. It
-// checks what a mistake would turn into a fault of the device (limits, freed buffers, offsets), and gives
-// errors as *Error.
+// checks limits, freed buffers and offsets, because a mistake there would be a fault of the device. Its
+// errors are of type *Error.
 //
 // How the parts belong together:
 //
@@ -15,8 +15,8 @@
 // Concurrency: a Stream is used by one goroutine at a time. Everything else may be used by several. No method
 // needs a particular thread. A method that says nothing about waiting does not wait for the device.
 //
-// Everything that has a Close or a Free is given back by it, when the device is done with it, and is not used
-// afterwards. Nothing has a finalizer. Close of a device gives back what it still has.
+// Close or Free gives a thing back as soon as the device is done with it; the caller does not use it
+// afterwards. Nothing has a finalizer. Close of a device gives back all that is left of it.
 package gpu
 
 import (

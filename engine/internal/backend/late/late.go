@@ -1,10 +1,10 @@
 // Package late is a backend for tests that behaves as a GPU does, and computes what the reference computes.
 //
-// Run returns at once, and a goroutine works through what was asked for. Errors that the data cause are found
-// when their launch comes: it then poisons what it should have written and goes on, and nothing takes effect
-// from Program.Commit on. Kernels want scratch memory and are two launches each, outputs may be permuted, F64
-// is missing, and the device can be lost. What passes here does not rely on a device that is done when Run
-// returns.
+// Run returns at once, and a goroutine does the launches afterwards. If the data of a launch are wrong, the
+// goroutine finds the error then: it fills the outputs of the launch with poison and goes on, but no launch
+// from Program.Commit on takes effect. Kernels want scratch memory and are two launches each, outputs may be
+// permuted, F64 is missing, and the device can be lost. Code that passes its tests on this backend does not
+// rely on a device that is done when Run returns.
 package late
 
 import (
