@@ -178,7 +178,12 @@ inline void simdgroup_barrier(mem_flags flags, CHECK_SITE) {
 	check::wait_simd("simdgroup_barrier", site, flags == mem_flags::mem_none ? check::no_order : check::orders_memory);
 }
 
-#define CHECK_FOLD(NAME, VALUE) template <class T> inline T NAME(T v, CHECK_SITE) { return check::fold(#NAME, site, v, [](T a, T b) { return T(VALUE); }); }
+// Metal's lanes exchange numbers of up to four bytes, and vectors of them.
+template <class T> constexpr bool is_exchanged = sizeof(typename shape<T>::element) <= 4 && !is_same_v<typename shape<T>::element, bool> &&
+	(is_integral_v<typename shape<T>::element> || is_floating_point_v<typename shape<T>::element>);
+#define CHECK_LANES(T) static_assert(is_exchanged<T>, "lanes exchange numbers of up to four bytes: write two operations for a long, and an int for a bool")
+
+#define CHECK_FOLD(NAME, VALUE) template <class T> inline T NAME(T v, CHECK_SITE) { CHECK_LANES(T); return check::fold(#NAME, site, v, [](T a, T b) { return T(VALUE); }); }
 CHECK_FOLD(simd_sum, a + b)
 CHECK_FOLD(simd_product, a * b)
 CHECK_FOLD(simd_max, metal::max(a, b))
@@ -186,12 +191,12 @@ CHECK_FOLD(simd_min, metal::min(a, b))
 CHECK_FOLD(simd_and, a & b)
 CHECK_FOLD(simd_or, a | b)
 CHECK_FOLD(simd_xor, a ^ b)
-#define CHECK_SCAN(NAME, START, INCLUSIVE, VALUE) template <class T> inline T NAME(T v, CHECK_SITE) { return check::scan(#NAME, site, v, T(START), INCLUSIVE, [](T a, T b) { return T(VALUE); }); }
+#define CHECK_SCAN(NAME, START, INCLUSIVE, VALUE) template <class T> inline T NAME(T v, CHECK_SITE) { CHECK_LANES(T); return check::scan(#NAME, site, v, T(START), INCLUSIVE, [](T a, T b) { return T(VALUE); }); }
 CHECK_SCAN(simd_prefix_inclusive_sum, 0, true, a + b)
 CHECK_SCAN(simd_prefix_exclusive_sum, 0, false, a + b)
 CHECK_SCAN(simd_prefix_inclusive_product, 1, true, a * b)
 CHECK_SCAN(simd_prefix_exclusive_product, 1, false, a * b)
-#define CHECK_SHUFFLE(NAME, LANE) template <class T> inline T NAME(T v, ushort n, CHECK_SITE) { const unsigned lane = check::lane(); (void)lane; return check::shuffle(#NAME, site, v, LANE); }
+#define CHECK_SHUFFLE(NAME, LANE) template <class T> inline T NAME(T v, ushort n, CHECK_SITE) { CHECK_LANES(T); const unsigned lane = check::lane(); (void)lane; return check::shuffle(#NAME, site, v, LANE); }
 CHECK_SHUFFLE(simd_shuffle, n)
 CHECK_SHUFFLE(simd_broadcast, n)
 CHECK_SHUFFLE(simd_shuffle_xor, lane ^ n)
@@ -199,7 +204,7 @@ CHECK_SHUFFLE(simd_shuffle_up, lane - n)
 CHECK_SHUFFLE(simd_shuffle_down, lane + n)
 CHECK_SHUFFLE(simd_shuffle_rotate_up, (lane - n) % check::simd_width)
 CHECK_SHUFFLE(simd_shuffle_rotate_down, (lane + n) % check::simd_width)
-template <class T> inline T simd_broadcast_first(T v, CHECK_SITE) { return check::shuffle("simd_broadcast_first", site, v, 0); }
+template <class T> inline T simd_broadcast_first(T v, CHECK_SITE) { CHECK_LANES(T); return check::shuffle("simd_broadcast_first", site, v, 0); }
 template <class T> inline T simd_shuffle_and_fill_up(T v, T other, ushort n, CHECK_SITE) {
 	const T r = check::shuffle("simd_shuffle_and_fill_up", site, v, (check::lane() - n) % check::simd_width);
 	return check::lane() < n ? simd_shuffle(other, ushort((check::lane() - n) % check::simd_width), site) : (simd_shuffle(other, 0, site), r);

@@ -173,6 +173,8 @@ func TestFaults(t *testing.T) {
 		{"a pointer into the wrong address space", instead("  float s = 0.0f;", "  device float* q = parts; float s = q[0];"), Plain,
 			"sum.metal:15:17: cannot initialize a variable of type 'device float *' with an lvalue of type 'threadgroup float *'"},
 		{"a write to a constant", instead("  float s = 0.0f;", "  n = 3; float s = 0.0f;"), Plain, "sum.metal:15:5: cannot assign to variable 'n' with const-qualified type 'const __attribute__((address_space(2))) uint &' (aka 'const __attribute__((address_space(2))) unsigned int &')"},
+		{"a sum of longs", instead("  s = total(s);\n", "  s = float(total(long(s)));\n"), Plain,
+			"sum.metal:7:52: static assertion failed due to requirement 'is_exchanged<long>': lanes exchange numbers of up to four bytes: write two operations for a long, and an int for a bool"},
 		{"a variable that is not set", instead("  float s = 0.0f;", "  float s;"), Plain, "sum.metal:18:5: variable 's' is uninitialized when used here [-Werror,-Wuninitialized]"},
 		{"a read behind the end of a buffer, to the line", instead("i < n;", "i < n + 3;"), Address, "sums_f32: heap-buffer-overflow, sum.metal:17:27"},
 		{"a read behind the end of memory of the group", instead("lane < threads / 32", "lane < 5"), Address, "sums_f32: heap-buffer-overflow, sum.metal:23:24"},
