@@ -29,8 +29,8 @@ func differences(name string, first, other Tally, unchecked bool) (d difference)
 		say("gives %s, and %s %s", list(other.Shapes), name, list(first.Shapes))
 	} else if !unchecked && len(first.Results) == len(other.Results) {
 		var text string
-		if d.apart, text = apart(first.Results, other.Results); text != "" {
-			say("%s than %s", text, name)
+		if d.apart, text = apart(name, first.Results, other.Results); text != "" {
+			say("%s", text)
 		}
 	}
 	if first.DType != other.DType && first.DType != dtype.Invalid && other.DType != dtype.Invalid {
@@ -81,20 +81,21 @@ func shapeOf(v any) string {
 }
 
 // apart is the largest difference of values as a share of the largest value, and what is to be said about it:
-// nothing as long as it is what rounding makes. It is -1 where they differ otherwise than by a share.
-func apart(first, other []any) (share float64, text string) {
+// nothing as long as it is what rounding makes. It is -1 where they differ otherwise than by a share. Name is
+// that of the first.
+func apart(name string, first, other []any) (share float64, text string) {
 	rounding := 0.0
 	for i := range first {
 		x, ok := numbers(first[i])
 		y, fine := numbers(other[i])
 		if !ok || !fine {
 			if !same(first[i], other[i]) {
-				return -1, "gives other values"
+				return -1, "gives other values than " + name
 			}
 			continue
 		}
 		if len(x) != len(y) {
-			return -1, "gives other shapes"
+			return -1, "gives other shapes than " + name
 		}
 		largest, difference, nan := 0.0, 0.0, 0
 		for j := range x {
@@ -109,10 +110,10 @@ func apart(first, other []any) (share float64, text string) {
 			}
 		}
 		if nan > 0 {
-			return -1, fmt.Sprintf("gives NaN where the other does not, in %s:", units.Plural(int64(nan), "place"))
+			return -1, fmt.Sprintf("gives NaN in %s where %s does not, or the other way round", units.Plural(int64(nan), "place"), name)
 		}
 		if math.IsInf(difference, 0) || largest == 0 && difference > 0 {
-			return -1, "gives other values"
+			return -1, "gives other values than " + name
 		}
 		if difference > 0 {
 			share = max(share, difference/largest)
@@ -120,7 +121,7 @@ func apart(first, other []any) (share float64, text string) {
 		rounding = max(rounding, roundingOf(first[i]), roundingOf(other[i]))
 	}
 	if share > rounding {
-		return share, fmt.Sprintf("gives values that differ by up to %s of the largest, and not only by rounding,", units.Percent(share))
+		return share, fmt.Sprintf("differs from %s by up to %s of the largest value, more than by rounding", name, units.Percent(share))
 	}
 	return share, ""
 }

@@ -22,16 +22,16 @@ func TestDifferences(t *testing.T) {
 	}{
 		{"the same", given(x), given(x.Add(0).Eval()), ""},
 		{"rounding", given(x), given(x.Mul(1.000001).Eval()), ""},
-		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "gives values that differ by up to 0.1 % of the largest, and not only by rounding, than a"},
+		{"half the precision: TF32 against f32", given(x), given(x.Mul(1.001).Eval()), "differs from a by up to 0.1 % of the largest value, more than by rounding"},
 		{"another shape", given(x), given(x.Sum(1).Eval()), "gives f32[8], and a f32[8 8]"},
 		{"another type", given(x), given(x.Cast(dtype.BF16).Eval()), "gives bf16[8 8], and a f32[8 8]"},
 		{"nothing", given(x), given(), "gives nothing, and a f32[8 8]"},
-		{"NaN", given(1.0), given(math.NaN()), "gives NaN where the other does not, in 1 place: than a"},
+		{"NaN", given(1.0), given(math.NaN()), "gives NaN in 1 place where a does not, or the other way round"},
 		{"infinity", given(1.0), given(math.Inf(1)), "gives other values than a"},
 		{"infinities", given(math.Inf(1)), given(math.Inf(1)), ""},
 		{"only zeros", given(0.0), given(1.0), "gives other values than a"},
 		{"NaN in both", given(math.NaN()), given(math.NaN()), ""},
-		{"numbers", given([]int{1, 2}), given([]int{1, 3}), "gives values that differ by up to 50 % of the largest"},
+		{"numbers", given([]int{1, 2}), given([]int{1, 3}), "differs from a by up to 50 % of the largest value"},
 		{"text", given("a"), given("b"), "gives other values than a"},
 		{"less arithmetic", given(), Tally{Launches: 1, Flops: 500, DType: dtype.F32}, "does 500 FLOP of arithmetic, and a 1.00 kFLOP"},
 		{"more launches", given(), Tally{Launches: 4, Flops: 1000, DType: dtype.F32}, "makes 4 launches, and a 1"},
@@ -76,3 +76,22 @@ func TestResultsAreLetGo(t *testing.T) {
 }
 
 var spun float64
+
+// A median that is not known says what ended its measurement.
+func TestCertainty(t *testing.T) {
+	for _, tt := range []struct {
+		samples int
+		high    float64
+		want    string
+	}{
+		{3, 1.1, "not known: less than 6 samples"},
+		{100, 1.01, "known to 1.0 %"},
+		{100, 1.1, "time ran out: known to 10 %, not to 2 %"},
+		{maxSamples, 1.1, "20,000 samples is the limit: known to 10 %, not to 2 %"},
+	} {
+		r := &Result{Samples: tt.samples, Median: 1, Low: 2 - tt.high, High: tt.high, Precision: 0.02}
+		if got := r.Certainty(); got != tt.want {
+			t.Errorf("%d samples: got %q, want %q", tt.samples, got, tt.want)
+		}
+	}
+}

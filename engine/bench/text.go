@@ -36,6 +36,8 @@ func (r *Result) Certainty() string {
 		return "known to " + units.Percent(max(share, 0.001))
 	case r.Samples < minKnown:
 		return fmt.Sprintf("not known: less than %d samples", minKnown)
+	case share > r.Precision && r.Samples >= maxSamples:
+		return fmt.Sprintf("%s is the limit: known to %s, not to %s", units.Plural(maxSamples, "sample"), units.Percent(share), percent(r.Precision))
 	case share > r.Precision:
 		return fmt.Sprintf("time ran out: known to %s, not to %s", units.Percent(share), percent(r.Precision))
 	}
