@@ -111,6 +111,9 @@ func pair(op string, t Tensor, y Operand) (a, b *ir.Node) {
 
 // meet is the dtype in which an op computes with a and b, which their device must have.
 func meet(op string, a, b *ir.Node) dtype.Type {
+	if a.DType == b.DType {
+		return a.DType
+	}
 	dt := dtype.Promote(a.DType, b.DType)
 	if d, ok := a.Dev.(ir.LimitedDevice); ok {
 		if err := d.Lacks(dt); err != nil {

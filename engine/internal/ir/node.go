@@ -64,6 +64,9 @@ type LimitedDevice interface {
 
 // lacks returns why the device of a node cannot have it, or nil.
 func lacks(n *Node) error {
+	if len(n.Src) > 0 && n.Outs == nil && n.Src[0].DType == n.DType && n.Src[0].Dev == n.Dev {
+		return nil // its operand is there
+	}
 	d, ok := n.Dev.(LimitedDevice)
 	if !ok {
 		return nil
