@@ -16,8 +16,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// queueing is the reference as a device that is not done when its launches return: whoever waits for them
-// waits for the time queued. It has no threads, as an accelerator.
+// queueing is the reference as a device that is not done when its launches return: a wait for them takes the
+// time queued. It has no threads, like an accelerator.
 type queueing struct {
 	backend.Backend
 	busy *atomic.Bool

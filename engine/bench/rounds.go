@@ -257,7 +257,7 @@ func (r *rounds) visits() int {
 }
 
 // look says whether there are so many more samples than at the last look that another one pays. Few looks
-// also keep the intervals right: who looks often enough sees anything once.
+// also keep the intervals right: among very many looks one would find a narrow interval by chance.
 func (r *rounds) look() bool {
 	n := r.visits()
 	if n < minSamples || float64(n) < lookEvery*float64(r.looked) {

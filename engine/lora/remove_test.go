@@ -40,7 +40,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Who has only the model finds its adapter and takes it out; who has another adapter is told.
+// Code that has only the model finds its adapter and takes it out. Removing another adapter is an error.
 func TestRemove(t *testing.T) {
 	m := model()
 	before := nn.Hash(nn.Params(m))

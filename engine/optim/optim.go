@@ -72,7 +72,7 @@ func (u *Update) Tensors() []tensor.Tensor {
 	return u.new
 }
 
-// made makes the new values: whoever asks where a launch comes from is told that it belongs to the optimizer.
+// made makes the new values. Plans and profiles show that their launches belong to the optimizer.
 func (u *Update) made(inPlace bool, guard tensor.Tensor) {
 	ir.InPass(ir.Optimizer, func() { u.new = u.make(inPlace, guard) })
 }

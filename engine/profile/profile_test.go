@@ -42,7 +42,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A recording has what was done within its context, by whichever goroutine, and says how much others did.
+// A recording has the launches within its context, of all goroutines, and counts the launches of others.
 func TestWhoseLaunchesCount(t *testing.T) {
 	other, wait := context.WithCancel(t.Context()) // a context of its own
 	defer wait()

@@ -28,8 +28,8 @@ func settled(t *testing.T, work func()) (at, all tensor.Sum, err error) {
 	return at, l.Sum(), err
 }
 
-// Whatever code does with what it makes, it is computed: the products are counted, of which each takes
-// 2·8·8·8 operations.
+// A tensor that code makes is computed, whatever the code does with it. The test counts products by their
+// operations: each takes 2·8·8·8.
 func TestLedgerComputesAllThatWasMade(t *testing.T) {
 	x, w := tensor.Randn(8, 8).Eval(), tensor.Randn(8, 8).Eval()
 	product := func(i int) tensor.Tensor { return x.MatMul(w.Add(i).Eval()) }

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// Memory knows what it was made for, where somebody asked; small values and what was made by nobody who asked
-// are left out. A view lies in the memory of what it is a view of.
+// Within a context that asks for places, live memory is listed with the place that made it. Small values, and
+// values that were made outside of such a context, are left out. A view lies in the memory of its base.
 func TestLiveMemory(t *testing.T) {
 	ctx := profile.WithPlaces(context.Background(), func(string) string { return "TestLiveMemory" })
 	var x, y, view, small, anonymous tensor.Tensor

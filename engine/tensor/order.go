@@ -136,7 +136,7 @@ func (t Tensor) Quantile(q float64, axis int) Tensor {
 // Median is the middle element of an axis, or the mean of the two in the middle.
 func (t Tensor) Median(axis int) Tensor { return t.Quantile(0.5, axis) }
 
-// CountNonZero counts what is not 0 (i64) over axes; none means all.
+// CountNonZero counts the elements that are not 0 (i64) over axes; none means all.
 func (t Tensor) CountNonZero(axes ...int) Tensor { return t.Cast(dtype.Bool).Sum(axes...) }
 
 // CumMax is the largest element of an axis so far; NaN from the first one on.

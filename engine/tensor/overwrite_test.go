@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/owned"
 )
 
-// Overwrite leaves its base as it is. For an owner who never reads the base again it takes the base's memory,
-// unless somebody else could see that; then reading the base is an error.
+// Overwrite leaves its base as it is. owned.Overwrite, for a caller that never reads the base again, takes
+// the base's memory unless other code could see that; afterwards reading the base is an error.
 func TestOverwrite(t *testing.T) {
 	owner := func(x Tensor, axis int, index, updates Tensor) Tensor {
 		return owned.Overwrite(x, axis, index, updates).(Tensor)

@@ -4,8 +4,8 @@
 // computes, and whatever can be one kernel then becomes one kernel. So there is no difference in cost between
 // a long expression and the same expression in steps.
 //
-// Methods are for what has a subject (x.MatMul(w), x.Sum(-1)), package functions for what makes a tensor
-// (Zeros, Randn) or treats several alike (Concat, Where, Grad). Operands of arithmetic may be tensors or
+// Operations on one tensor are methods (x.MatMul(w), x.Sum(-1)). Operations that make a tensor (Zeros, Randn)
+// or treat several alike (Concat, Where, Grad) are functions. Operands of arithmetic may be tensors or
 // plain Go numbers; shapes broadcast as in NumPy. Two dtypes meet in the one that [dtype.Promote] gives; a
 // number takes the tensor's, which must have it, but a fraction makes f32 of integers. Quotients, means and
 // roots of integers are f32; their sums and products along axes have 64 bits.
@@ -268,8 +268,8 @@ func (t Tensor) Param() Tensor {
 // Snapshot returns another handle on today's value: it stays when t is Set to something else.
 func (t Tensor) Snapshot() Tensor { return wrap(t.node("snapshot")) }
 
-// Restore lets t, and whoever else holds it, have the value again that it had when was was made by Snapshot,
-// with its history. It says whether it had another one.
+// Restore gives t, for all code that holds it, the value that it had when was was made by Snapshot, with its
+// history. It says whether t had another value before.
 func (t Tensor) Restore(was Tensor) (changed bool) {
 	outsideOnly("restore")
 	old, n := t.node("restore"), was.node("restore")

@@ -114,8 +114,8 @@ func (p *adding) text(s string) (index uint64) {
 	return p.texts - 1
 }
 
-// location returns the number of a function's location. Locations and functions are numbered apart and without
-// gaps: go tool pprof gives a function that it finds by itself the number after their count.
+// location returns the number of a function's location. Locations and functions are numbered apart and
+// without gaps: go tool pprof gives a function that it finds by itself the number after their count.
 func (p *adding) location(name string) uint64 {
 	id, ok := p.locations[name]
 	if ok {

@@ -19,9 +19,9 @@ import (
 
 // A Backend runs kernels on one device. All methods may be called by several goroutines.
 //
-// A device works in one order: what is asked of it after another call has returned happens after what that
-// call asked for, whether or not the device has come to that. So memory that one run has read may be given to
-// the next at once. Only calls that overlap in time may take turns or run side by side.
+// A device works in one order: if a call begins after another one has returned, its work comes after the work
+// of that one, which the device may not have begun yet. So memory that one run reads may be given to the next
+// at once. Only calls that overlap in time may take turns or run side by side.
 //
 // Results depend on nothing but the program and what is in its table: not on timing, on the number of
 // threads, or on whether a program is loaded again or replayed in a cheaper way. So no sum is made in an

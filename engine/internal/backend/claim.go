@@ -1,7 +1,7 @@
 package backend
 
-// A Claim is an evaluation's right to change blocks that others may come to read: who wants to hold one of
-// them waits until the evaluation is done, and so never sees a part of the change.
+// A Claim is an evaluation's right to change blocks that other goroutines may read afterwards. A goroutine
+// that wants to hold one of them waits until the evaluation is done, and so never sees a part of the change.
 type Claim struct{ done chan struct{} }
 
 // NewClaim returns a claim of no block yet. Its owner must End it.

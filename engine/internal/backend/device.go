@@ -58,8 +58,8 @@ func (d *Device) Err() error {
 // more, and Open opens another device of that name.
 func (d *Device) Lose(why error) { d.lost.CompareAndSwap(nil, &why) }
 
-// Seen returns an error of the backend as it is, and notes if it says that the device was lost. Whoever calls
-// the backend itself passes its errors through Seen.
+// Seen returns an error of the backend as it is, and notes if it says that the device was lost. Code that
+// calls the backend itself passes its errors through Seen.
 func (d *Device) Seen(err error) error {
 	if errors.Is(err, ErrLost) {
 		d.Lose(err)

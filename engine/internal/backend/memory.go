@@ -178,7 +178,7 @@ func (m *memory) drain() {
 	}
 }
 
-// watch gives what is kept back when nothing was taken for Hints.Idle. The caller holds m.mu.
+// watch gives kept memory back when none was taken for Hints.Idle. The caller holds m.mu.
 func (m *memory) watch(taken uint64) {
 	m.idle = time.AfterFunc(m.hints.Idle, func() {
 		m.mu.Lock()

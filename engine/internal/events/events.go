@@ -1,10 +1,9 @@
-// Package events notes what the engine does, for those who want to know: launches with the plans that they
-// belong to, copies between host and device, and the nodes that code makes. Packages profile and tensor show
-// it to people.
+// Package events notes what the engine does: launches with the plans that they belong to, copies between host
+// and device, and the nodes that code makes. Packages profile and tensor show it to people.
 //
-// A [Record] belongs to a context: it has what is done within that context ([scope.Within]) and no more. A
-// goroutine that is within no scope belongs to nobody; what it does stands in all records that are open,
-// because one of them may have started it.
+// A [Record] belongs to a context: it has the events within that context ([scope.Within]) and no others. The
+// events of a goroutine that is within no scope stand in all open records, because code within one of these
+// may have started the goroutine.
 //
 // Without an open record an event costs an atomic operation.
 package events

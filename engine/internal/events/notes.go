@@ -7,9 +7,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A record that notes nodes knows what code made in the run under way and has not computed. The nodes are
-// held until the end of the run: what code drops was made, too. What was computed is forgotten now and then,
-// so that a long run does not hold its past.
+// A record that notes nodes has the nodes that code made in the run under way and that are not computed. It
+// holds them until the end of the run, because nodes that code drops count, too. Now and then it forgets the
+// nodes that were computed, so that a long run does not hold its past.
 const minSweep = 256
 
 // note adds a node that code has a handle on.
@@ -65,9 +65,8 @@ func (r *Record) done(n *ir.Node) bool { return n.Value() != nil || n.Computed.L
 // Left returns the nodes that were made in the run under way, are not computed, and are read by no other such
 // node. When these are computed it is asked again, until there are none.
 //
-// A node is left out, and counted in [Counts], if most of what it takes was computed already for others: a
-// loss whose gradient was evaluated, and which nobody reads. To compute that would do the work of the run
-// twice.
+// A node is left out, and counted in [Counts], if most of its work was done already for other nodes: a loss
+// whose gradient was evaluated, and which nobody reads. To compute it would do the work of the run twice.
 func (r *Record) Left() []*ir.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,15 +78,15 @@ func (r *Record) Left() []*ir.Node {
 		}
 	}
 	for i := len(r.nodes) - 1; i >= 0 && len(roots) == 0; i-- {
-		if n := r.nodes[i]; !r.begun(n) { // what was to read it never came to be
+		if n := r.nodes[i]; !r.begun(n) { // the node that would read it was never made
 			roots = append(roots, n)
 		}
 	}
 	return roots
 }
 
-// begun says whether to compute n would do again, to a greater part, what was computed in the run under way
-// and whose value was not kept.
+// begun says whether most of the work to compute n was already done in the run under way, in launches that
+// did not keep the values.
 func (r *Record) begun(n *ir.Node) bool {
 	if !r.some {
 		return false

@@ -14,9 +14,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An op is written down in few places: its number and row here, what it means in ref, what cpu runs for it,
-// what people call. These are all places that name one op of each kind, so that whoever adds the next one
-// knows where to go, and that the planner needs no word of it.
+// Few files name an op: its number and row here, its meaning in ref, its loop in cpu, and the function that
+// people call. The table has all of them for one op of each kind. So an engineer that adds an op knows which
+// files to change, and that the planner is none of them.
 func TestPlacesOfAnOp(t *testing.T) {
 	files, names := engineFiles(t), opNames(t)
 	for _, c := range []struct {

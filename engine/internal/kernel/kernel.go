@@ -79,7 +79,7 @@ type Field struct {
 	Value  int64
 }
 
-// Addresses are where on the device a command finds what it works on.
+// Addresses are the addresses on the device of a command's memory.
 type Addresses struct {
 	Buffers []uint64
 	Scratch uint64 // the workspace

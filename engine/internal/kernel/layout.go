@@ -75,8 +75,8 @@ func (s *space) continues(layouts []ir.Layout, axis int) bool {
 	return true
 }
 
-// reach is how many elements lie between the two ends of what is walked through, and at least the number of
-// steps.
+// reach is the distance, in elements, between the two ends of the memory that a walk reads, and at least the
+// number of its steps.
 func (s *space) reach(p *place) int {
 	span, steps := 1, 1
 	for i, n := range s.lens {

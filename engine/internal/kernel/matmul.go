@@ -9,9 +9,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A tile is the part of a product that a threadgroup computes, and depth how much of the inner axis it has in
-// threadgroup memory at a time. Each of its threads computes high×wide elements, which lie threads/across
-// rows and across columns apart: so neighbours read neighbours.
+// A tile is the part of a product that a threadgroup computes. The threadgroup has depth elements of the
+// inner axis in its memory at a time. Each thread computes high×wide elements, which are threads/across rows
+// and across columns apart, so that neighbouring threads read neighbouring elements.
 //
 // With matrices, simdgroups multiply 8×8 matrices: four of them share the tile, each has high×wide matrices
 // of the sums, and the tile of sums goes through threadgroup memory to the epilogue.
@@ -23,10 +23,9 @@ type tile struct {
 	matrices             bool
 }
 
-// The tiles: a square one, a low one for products of few rows, and one of matrices. That of matrices moves
-// 2·64·16 elements to threadgroup memory for 2·64·64·16 operations, 64 an element; with f32 it takes 8 KB
-// there, and 16 KB for the sums: one group of an M-series core's 32 KB, whose arithmetic then is what limits
-// it.
+// The tiles: a square one, a low one for products of few rows, and one of matrices. The last moves 2·64·16
+// elements to threadgroup memory for 2·64·64·16 operations: 64 operations an element, so arithmetic is the
+// limit. With f32 it takes 8 KB of that memory, and 16 KB for the sums; a core of the M series has 32 KB.
 var (
 	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16, threads: 256}
 	lowTile    = tile{rows: 8, columns: 64, depth: 32, high: 2, wide: 1, across: 64, threads: 256}

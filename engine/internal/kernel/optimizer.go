@@ -29,8 +29,7 @@ func settings(t *text, in *backend.Inst, names []string) {
 	}
 }
 
-// adamW steps all tensors of one dtype in one dispatch. What it does with a tensor's elements is the block
-// adamw_step.
+// adamW steps all tensors of one dtype in one dispatch. The block adamw_step computes the elements.
 func adamW(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
 	n := len(in.Outs) / 3

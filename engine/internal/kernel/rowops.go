@@ -6,8 +6,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A rowOp is how a row op is written: its passes, and what its arguments are. Operands are as long as the row
-// and change from row to row; weights are shared by all rows; what is left has one number for each row.
+// A rowOp says how a row op is written: its passes and its arguments. Operands are as long as the row and
+// change from row to row; weights are shared by all rows; other arguments have one number for each row.
 type rowOp struct {
 	write             func(r *rowText)
 	operands, weights []int

@@ -41,8 +41,8 @@ func (t *text) faulty() {
 	t.member("device atomic_uint*", "stop", Field{Kind: Stop, Size: 8})
 }
 
-// goesOn declares the word by which a kernel that writes over what it reads learns that the program has
-// reported a fault, and returns the condition under which it may write.
+// goesOn declares the word that says whether the program has reported a fault, and returns the condition
+// under which the kernel may write. It is for kernels that write over their own operands.
 func (t *text) goesOn() string {
 	t.member("device const uint*", "stop", Field{Kind: Stop, Size: 8})
 	return "*a.stop != 0"

@@ -22,6 +22,6 @@ var Overwrite func(t any, axis int, index, updates any) any
 // for all handles on t and are collected with it, also where a note refers to t. Package tensor sets it.
 var Notes func(t any) *sync.Map
 
-// Settle waits until it is known what has become of the evaluations that compute the tensors ts, and fails as
-// reading a tensor does if one of them failed. Package tensor sets it.
+// Settle waits until the evaluations that compute the tensors ts have ended. If one of them failed, it fails
+// as reading a tensor does. Package tensor sets it.
 var Settle func(ts []any)

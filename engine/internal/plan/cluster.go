@@ -156,8 +156,8 @@ func (c *clustering) needsArgs(k *cluster, f func(user, arg int) bool) {
 	}
 }
 
-// independent says whether a and b can become one cluster: neither needs the other through a third. The
-// caller judges what they need of each other directly.
+// independent says whether neither of a and b needs the other through a third cluster. Only then can they
+// become one; the caller looks at what they need of each other directly.
 func (c *clustering) independent(a, b *cluster) bool { return !c.through(a, b) && !c.through(b, a) }
 
 // depends says whether k needs, directly or through others, something that target computes.

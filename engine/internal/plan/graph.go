@@ -286,9 +286,9 @@ func (g *graph) view(arg int, s step) int {
 	return v
 }
 
-// permuted lets the launch that computes base store it with its axes in the order in which c sees them, if then
-// c is no copy, nor is any other view of base: what attention makes of its heads. It says whether it does. The
-// last axis stays the last, so that rows are still written in one piece.
+// permuted lets the launch that computes base store it with its axes in the order in which c sees them, if
+// then c is no copy, nor is any other view of base: what attention makes of its heads. It says whether it
+// does. The last axis stays the last, so that rows are still written in one piece.
 func (g *graph) permuted(base int, c chain) bool {
 	x := &g.values[base]
 	if !g.fuse || !g.hints.Permuted || x.kind != heavy && x.kind != result || x.order != nil || c[0].op != ir.Permute {

@@ -83,7 +83,7 @@ type flaw struct {
 	low, high float64
 }
 
-// look counts what is no finite number, and finds the range of what is.
+// look counts NaN and infinities, and finds the range of the finite numbers.
 func look(typ ir.Type, numbers func(yield func(float64) bool)) *flaw {
 	f := &flaw{typ: typ, first: -1, low: math.Inf(1), high: math.Inf(-1)}
 	i := 0
@@ -212,9 +212,8 @@ func numberAt(dt dtype.Type, b []byte) float64 {
 	return ir.FloatOf(dt, v.I)
 }
 
-// diagnose finds the operation of launch i that has made what is not finite, by computing its nodes one by
-// one. Where it cannot be told (the graph is gone, or what the launch has read) it is the launch that is
-// named.
+// diagnose finds the operation of launch i that has made the NaN or infinity, by computing its nodes one by
+// one. Where the graph or the launch's operands are gone, the error names the launch only.
 func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *flaw) error {
 	if in.graph != nil && i < p.program.Commit {
 		if err := p.diagnoseNodes(ctx, in.graph, p.from[i]); err != nil {

@@ -66,8 +66,8 @@ func TestDeepGraph(t *testing.T) {
 	}
 }
 
-// A small device: what it cannot hold is refused with what was wanted, and memory that nobody uses any more
-// comes back.
+// A small device refuses a value that is too large, with the size that was wanted, and memory that nobody
+// uses any more comes back.
 func TestOutOfMemory(t *testing.T) {
 	b, err := ref.Open()
 	if err != nil {

@@ -14,7 +14,7 @@ type step struct {
 	shape []int // of the result
 }
 
-// A chain of steps leads from a value to what is seen of it.
+// A chain of steps leads from a value to a view of it.
 type chain []step
 
 // stepOf returns the step that a view op with these settings makes.

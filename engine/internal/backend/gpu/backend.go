@@ -14,8 +14,8 @@ import (
 )
 
 // A Backend is the engine's backend on a driver's device: the one above CUDA, Metal and the emulation. It has
-// a stream for everything that computes and one for downloads, which wait for what they read and for nothing
-// else.
+// a stream for all kernels, and one for downloads, so that a download waits only for the run that writes what
+// it reads.
 //
 // Work is asynchronous. A run is a commit of the stream with an event; reap looks at the events, in order,
 // and says what became of each run. Memory that work may still use is freed behind it.
@@ -75,7 +75,8 @@ func (b *Backend) limits() kernel.Limits {
 	return kernel.Limits{Threads: b.info.Limits.Threads, SIMDWidth: b.info.Limits.Simdgroup}
 }
 
-// failed translates an error of the driver: what is lost is ErrLost from then on. b.mu is held.
+// failed translates an error of the driver. After one that loses the device, all errors are ErrLost. b.mu is
+// held.
 func (b *Backend) failed(err error) error {
 	var e *Error
 	if b.lost == nil && errors.As(err, &e) && e.Code.Fatal() {

@@ -134,8 +134,8 @@ type Source struct {
 	Name    string   // for messages
 	Text    string   // self-contained: no include but the language's own
 	Defines []string // "NAME" or "NAME=VALUE"
-	// Relaxed allows the compiler to reorder sums and to assume that there are no NaN or infinities. Without
-	// it, kernels compute what they say; FMA contraction is allowed in both.
+	// Relaxed allows the compiler to reorder sums and to assume that there are no NaN or infinities. It may
+	// contract a product and a sum to an FMA with Relaxed and without.
 	Relaxed bool
 	// Cache is a directory where compiled kernels are kept, by a hash of the text, the options, the compiler
 	// and the device. "" keeps nothing. A damaged entry is compiled anew.
@@ -197,11 +197,11 @@ type Arg struct {
 	Bytes  []byte
 }
 
-// A Stream takes work in order. What is encoded runs after Commit, in order where it must be: a dispatch sees
-// what came before the last Barrier, and copies and fills see everything before them and are seen by
-// everything after. Two dispatches without a Barrier between them may run side by side.
+// A Stream takes work, which runs after Commit. A dispatch sees the results of all work before the last
+// Barrier. Copies and fills see the results of all work before them, and all work after them sees theirs. Two
+// dispatches without a Barrier between them may run side by side.
 //
-// An error of an encoding method means that this work was not encoded; what was before it stays encoded.
+// An error of an encoding method means that this work was not encoded; earlier work stays encoded.
 type Stream interface {
 	Dispatch(d *Dispatch) error
 	// Copy copies bytes. Within one buffer, the two ranges are apart.

@@ -133,7 +133,7 @@ type run struct {
 	outcome *backend.Outcome
 }
 
-// commit hands what was encoded to the device. b.mu is held.
+// commit hands the encoded work to the device. b.mu is held.
 func (b *Backend) commit(r *run) error {
 	e, err := b.compute.Commit()
 	if err != nil {
@@ -151,7 +151,7 @@ func (b *Backend) commit(r *run) error {
 	return nil
 }
 
-// end says what became of the run, and takes back what it used. b.mu is held.
+// end finishes the run's outcome, and takes back its memory. b.mu is held.
 func (r *run) end(err error) {
 	r.done = true
 	if err == nil && r.slot != nil && r.slot.report != nil {
@@ -381,7 +381,7 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 
 func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
 
-// abandon gives up a run that could not be encoded whole: what was encoded runs, and its results are not
+// abandon gives up a run that could not be encoded whole. The encoded part runs, and its results are not
 // used.
 func (b *Backend) abandon(r *run, err error) error {
 	if e := b.commit(r); e != nil {

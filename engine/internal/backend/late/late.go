@@ -80,7 +80,7 @@ func Open() (backend.Backend, error) { return New() }
 func (b *Backend) Pause()  { b.set(func() { b.paused = true }) }
 func (b *Backend) Resume() { b.set(func() { b.paused = false }) }
 
-// Lose lets everything fail from now on: also what is under way.
+// Lose lets all calls fail from now on, and the runs that are under way, too.
 func (b *Backend) Lose() {
 	b.set(func() { b.lost, b.paused = fmt.Errorf("late: %w: the test took it away", backend.ErrLost), false })
 }

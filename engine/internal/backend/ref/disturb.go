@@ -16,8 +16,8 @@ var disturbance = &scope.Key{Name: "disturbance"}
 // seed: every float that is rounded when it is computed changes by about as much as another backend may
 // change it, and so does every operand of what rounds on its way, such as a sum. So the results of several
 // seeds spread as far as those of any correct backend can (Monte Carlo arithmetic, Parker 1997): far where a
-// small change is a large one of the result, as after a cancellation, and not where it is none. What is
-// exact, such as a comparison, sees its operands as they are.
+// small change of an operand is a large one of the result, as after a cancellation, and else little. Exact
+// operations, such as comparisons, see their operands as they are.
 func Disturbed(ctx context.Context, seed uint64) context.Context {
 	return context.WithValue(ctx, disturbance, rand.New(rand.NewPCG(seed, 11)))
 }

@@ -1,6 +1,7 @@
-// Package fake is a gpu.Driver for tests of what stands on drivers. It runs nothing but Go functions, in the
-// order of the commits; it records each call as a line of text, checks what a real driver would turn into a
-// fault, fails where a test wants it to, and can hold work back, so that a test sees what waits.
+// Package fake is a gpu.Driver for tests of code that uses drivers. Its kernels are Go functions, which it
+// runs in the order of the commits. It records each call as a line of text, checks for mistakes that would be
+// a fault of a real device, fails where a test wants it to, and can hold work back, so that a test sees which
+// calls wait.
 package fake
 
 import (

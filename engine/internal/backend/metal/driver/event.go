@@ -39,8 +39,8 @@ func (e *event) poll() (bool, error) {
 	return true, e.err
 }
 
-// finish looks for errors, and frees what waited for the end. The first error of a stream stays: what follows
-// has read what it left behind.
+// finish looks for errors, and frees the buffers that waited for the end. The first error of a stream stays,
+// because later commands have read the results of the one that failed.
 func (e *event) finish() {
 	s, d := e.stream, e.stream.device
 	d.Pool(func() {

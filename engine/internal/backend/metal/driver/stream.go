@@ -281,8 +281,8 @@ func (s *stream) After(e gpu.Event) error {
 	return nil
 }
 
-// Free frees a buffer once the next commit is over. A command buffer keeps what it was given, but not what
-// kernels reach by address.
+// Free frees a buffer once the next commit is over. A command buffer keeps the buffers that are bound to it
+// alive, but not those that kernels reach by address.
 func (s *stream) Free(b gpu.Buffer) {
 	mine, ok := b.(*buffer)
 	if !ok || mine.freed.Swap(true) || s.device.closed.Load() {

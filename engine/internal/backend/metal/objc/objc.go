@@ -146,8 +146,8 @@ func (r *Runtime) Retain(id ID) ID { return r.Send(id, r.with.retain) }
 // Release ends the caller's ownership of an object.
 func (r *Runtime) Release(id ID) { r.Send(id, r.with.release) }
 
-// Pool runs f with an autorelease pool: what is autoreleased in f goes when f returns. Pools belong to a
-// thread of the system, so the goroutine keeps its own until then.
+// Pool runs f with an autorelease pool: objects that are autoreleased in f are released when f returns. Pools
+// belong to a thread of the system, so the goroutine stays on its thread until then.
 func (r *Runtime) Pool(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -290,9 +290,9 @@ func boxMuller(k *kernel) {
 	k.store(e, k.mul(r, k.sinCosReduced(angle, quarter)))
 }
 
-// uniform runs Philox4x32-10 on 64-bit lanes whose lower words count; what stands in an upper word does not
-// matter to a product of lower words. b holds block numbers: those in even lanes go to d, those in odd lanes
-// to e.
+// uniform runs Philox4x32-10 in the lower words of 64-bit lanes. A product of lower words does not depend on
+// the upper words, so these may hold anything. b holds block numbers: those in even lanes go to d, those in
+// odd lanes to e.
 func uniform(k *kernel) {
 	d, e := k.pointer("d", f32), k.pointer("e", f32)
 	b := k.in("b")

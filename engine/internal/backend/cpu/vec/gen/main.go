@@ -1,5 +1,5 @@
 // Command gen writes the assembly of package vec. Run it with go generate in that package; a test checks that
-// what is checked in is what it writes.
+// the files there are those that it writes.
 //
 // A function is written once, as an expression over vectors (math.go says what exp is, kernels.go what each
 // kernel computes), and emitted for AVX-512, for AVX2 and, in neon.go, for arm64's NEON. expr.go is the

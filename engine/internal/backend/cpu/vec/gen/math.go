@@ -53,9 +53,9 @@ func (k *kernel) expAtMost89(x value) value {
 // smallestExp is where eˣ reaches the smallest normal number.
 const smallestExp = -87.3365
 
-// expOfDifference is expAtMost89 for an x that was rounded when another number was subtracted: that may have
-// cost more than ln 2's lower digits are worth. What is below the smallest normal number is 0: processors
-// take a hundred times as long for such results, and hidden scores, −Inf, are many.
+// expOfDifference is expAtMost89 for an x that is a rounded difference. Its rounding error is larger than the
+// lower digits of ln 2, so it leaves them out. A result below the smallest normal number is 0, because
+// processors take a hundred times as long for such results, and masked scores, which are −Inf, are many.
 func (k *kernel) expOfDifference(x value) value {
 	const notLess = 21
 	if k.set == avx512 {

@@ -6,9 +6,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/a64"
 )
 
-// NEON has vectors of four lanes and no masks: what is left of a run after whole vectors is done one element
-// a turn, in lane 0 of vectors whose other lanes hold whatever comes of zeros and are never stored or summed
-// up. Elements of any size are read that way, so that all of a run is done here.
+// NEON has vectors of four lanes and no masks. The elements that are left after whole vectors are computed
+// one by one, in lane 0; the other lanes are zero at first, and their results are neither stored nor summed
+// up.
 
 // Registers of pointer parameters are R0 and those that follow; R15 is how many elements are left.
 const neonLeft = "R15"
