@@ -58,7 +58,8 @@ type Backend interface {
 	// the launches from Commit on would write, which is as it was.
 	//
 	// An error that the data cause (an index out of range) is returned by Run or, when the device finds it
-	// later, given to the Outcome; the text is the same. Either way no launch from Commit on takes effect.
+	// later, given to the Outcome; the text is the same. Either way no launch from Commit on writes over what
+	// it reads; what it writes elsewhere is undefined, as are the results of the launches before.
 	Run(ctx context.Context, p Loaded, t *Table, times []time.Duration) error
 	// Sync waits until all that was asked for is done and each Outcome is known, or ctx is done. It returns
 	// an error if the device is lost, or the context's cause.

@@ -134,7 +134,7 @@ func (s *suite) replay(t *testing.T) {
 	}
 }
 
-// commit lets a launch fail before the first of those that must all take effect or none.
+// commit lets a launch fail before one that must not take effect then: it writes over what it reads.
 func (s *suite) commit(t *testing.T) {
 	b := s.dev.Backend()
 	take := &backend.Group{
@@ -143,13 +143,22 @@ func (s *suite) commit(t *testing.T) {
 		Insts:   []backend.Inst{{Op: ir.Gather, DType: dtype.F32, Shape: []int{1}, Args: []backend.Ref{backend.In(0), backend.In(1)}}},
 		Outputs: []backend.Output{{Value: backend.Ref{}, Buf: 2, DType: dtype.F32, Shape: []int{1}}},
 	}
-	p := &backend.Program{Bufs: 5, Commit: 1, Launches: []backend.Launch{
+	place := &backend.Group{
+		Name: "place", Kind: backend.Single,
+		Inputs: []backend.Input{
+			{DType: dtype.F32, Layout: ir.Contiguous([]int{2})}, {DType: dtype.I64, Layout: ir.Contiguous([]int{1}), Buf: 1}, {DType: dtype.F32, Layout: ir.Contiguous([]int{1}), Buf: 2},
+		},
+		Insts: []backend.Inst{{Op: ir.Overwrite, Attr: ir.Attr{Flags: ir.InPlace}, DType: dtype.F32, Shape: []int{2},
+			Args: []backend.Ref{backend.In(0), backend.In(1), backend.In(2)}}},
+		Outputs: []backend.Output{{Value: backend.Ref{}, Buf: 3, DType: dtype.F32, Shape: []int{2}}},
+	}
+	p := &backend.Program{Bufs: 6, Commit: 1, Launches: []backend.Launch{
 		{Kernel: compile(t, b, take), Bufs: []backend.Place{{Index: 0}, {Index: 1}, {Index: 2}}},
-		{Kernel: compile(t, b, scaling(2)), Bufs: []backend.Place{{Index: 3}, {Index: 4}}, Scalars: []backend.Scalar{{Index: -1, Value: ir.Scalar{F: 2}}}},
+		{Kernel: compile(t, b, place), Bufs: []backend.Place{{Index: 4}, {Index: 3}, {Index: 5}, {Index: 4}}},
 	}}
 	loaded, scratch := load(t, b, p)
-	index := floats(t, b, 0, 0) // an i64
-	table := &backend.Table{Bufs: []ir.Buffer{floats(t, b, 5, 6), index, floats(t, b, 0), floats(t, b, 1, 2), floats(t, b, 7, 7), scratch}}
+	index, first := floats(t, b, 0, 0), floats(t, b, 0, 0) // two i64
+	table := &backend.Table{Bufs: []ir.Buffer{floats(t, b, 5, 6), index, floats(t, b, 0), first, floats(t, b, 7, 8), floats(t, b, 9), scratch}}
 	run := func(at byte) error {
 		if err := b.Upload(index, 0, []byte{at, 0, 0, 0, 0, 0, 0, 0}); err != nil {
 			t.Fatal(err)
@@ -166,13 +175,13 @@ func (s *suite) commit(t *testing.T) {
 	if err := run(9); err == nil {
 		t.Error("an index beyond the end: no error")
 	}
-	if got := numbers(t, b, table.Bufs[4]); !slices.Equal(got, []float32{7, 7}) {
-		t.Errorf("after an error: what was to be written only as a whole is %v", got)
+	if got := numbers(t, b, table.Bufs[4]); !slices.Equal(got, []float32{7, 8}) {
+		t.Errorf("after an error: what was to be written over only as a whole is %v", got)
 	}
 	if err := run(1); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-	if got := append(numbers(t, b, table.Bufs[2]), numbers(t, b, table.Bufs[4])...); !slices.Equal(got, []float32{6, 2, 4}) {
+	if got := append(numbers(t, b, table.Bufs[2]), numbers(t, b, table.Bufs[4])...); !slices.Equal(got, []float32{6, 9, 8}) {
 		t.Errorf("afterwards: got %v", got)
 	}
 }
