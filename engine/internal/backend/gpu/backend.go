@@ -159,31 +159,46 @@ func (b *Backend) Alloc(bytes int) (ir.Buffer, error) {
 		return nil, fmt.Errorf("%s: alloc: got %d bytes, want 0 or more", b.name, bytes)
 	}
 	raw, err := b.device.Alloc(max(bytes, 1), DeviceMemory)
-	if errors.Is(err, OutOfMemory) {
-		if err := b.Sync(context.Background()); err != nil {
-			return nil, err
-		}
+	if err != nil {
 		b.mu.Lock()
-		err = b.drain(true)
+		raw, err = b.again(bytes, DeviceMemory, err)
 		b.mu.Unlock()
-		if err == nil {
-			raw, err = b.device.Alloc(max(bytes, 1), DeviceMemory)
-		}
 	}
 	if err != nil {
-		return nil, b.noMemory(err, bytes)
+		return nil, err
 	}
 	return &buffer{Buffer: raw, bytes: bytes}, nil
 }
 
-func (b *Backend) noMemory(err error, bytes int) error {
+// take allocates memory for the backend itself. b.mu is held, but not while it waits.
+func (b *Backend) take(bytes int, m Memory) (Buffer, error) {
+	raw, err := b.device.Alloc(bytes, m)
+	if err != nil {
+		return b.again(bytes, m, err)
+	}
+	return raw, nil
+}
+
+// again tries to allocate a second time if err says that there is no memory left: when work is done and what
+// was freed behind it is free. b.mu is held, but not while it waits.
+func (b *Backend) again(bytes int, m Memory, err error) (Buffer, error) {
+	if errors.Is(err, OutOfMemory) {
+		if err := b.wait(context.Background(), 0); err != nil {
+			return nil, err
+		}
+		if err := b.drain(true); err != nil {
+			return nil, err
+		}
+		var raw Buffer
+		if raw, err = b.device.Alloc(max(bytes, 1), m); err == nil {
+			return raw, nil
+		}
+	}
 	var e *Error
 	if errors.As(err, &e) && e.Code == OutOfMemory {
-		return &backend.OutOfMemory{Device: b.name, Want: int64(bytes), Free: e.Free}
+		return nil, &backend.OutOfMemory{Device: b.name, Want: int64(bytes), Free: e.Free}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.failed(err)
+	return nil, b.failed(err)
 }
 
 // Free gives memory back behind the work that was asked for before.

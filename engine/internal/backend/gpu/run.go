@@ -95,8 +95,8 @@ func (b *Backend) slot(l *loaded) (*slot, error) {
 	}
 	s := &slot{}
 	var err error
-	if s.block, err = b.device.Alloc(l.bytes, DeviceMemory); err != nil {
-		return nil, b.noRoom(err, l.bytes)
+	if s.block, err = b.take(l.bytes, DeviceMemory); err != nil {
+		return nil, err
 	}
 	if s.host, err = b.stage(l.bytes); err == nil && l.ends > 64 {
 		s.report, err = b.stage(l.ends)
@@ -198,15 +198,15 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if err := b.wait(ctx, mostFlying); err != nil {
 		return err
 	}
-	if err := b.drain(false); err != nil {
-		return err
-	}
 	l := p.(*loaded)
 	if len(l.p.Launches) == 0 {
 		return nil
 	}
 	memory, err := b.slot(l)
 	if err != nil {
+		return err
+	}
+	if err := b.drain(false); err != nil { // now, because a commit follows
 		return err
 	}
 	l.fill(memory.host.Host(), memory.block.Address(), t)
@@ -239,6 +239,9 @@ func (b *Backend) encode(r *run, t *backend.Table, left []bool) error {
 	err := b.all(r, t, left, true)
 	graph, failed := recorder.Finish()
 	if err = errors.Join(err, failed); err != nil {
+		if graph != nil {
+			graph.Close()
+		}
 		return err
 	}
 	if s.graph != nil {
@@ -295,12 +298,6 @@ func (l *loaded) leftOut(t *backend.Table) []bool {
 		}
 	}
 	return left
-}
-
-func (b *Backend) noRoom(err error, bytes int) error {
-	b.mu.Unlock()
-	defer b.mu.Lock()
-	return b.noMemory(err, bytes)
 }
 
 // fill writes the word, the records and the structs; base is their address on the device.
@@ -382,8 +379,10 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
 
 // abandon gives up a run that could not be encoded whole. The encoded part runs, and its results are not
-// used.
+// used. The word stop says so to the launches that write over what they read: otherwise there would be half an
+// optimizer's step.
 func (b *Backend) abandon(r *run, err error) error {
+	clear(r.slot.host.Host()[:4])
 	if e := b.commit(r); e != nil {
 		r.outcome.Finish(e)
 	}

@@ -19,8 +19,7 @@ func (b *Backend) stage(n int) (Buffer, error) {
 		b.staging[class] = list[:len(list)-1]
 		return list[len(list)-1], nil
 	}
-	m, err := b.device.Alloc(class, SharedMemory)
-	return m, b.failed(err)
+	return b.take(class, SharedMemory)
 }
 
 // unstage takes staging memory back that no work uses any more. b.mu is held.

@@ -183,8 +183,11 @@ func (s *stream) Record() error {
 	if s.recording {
 		return s.device.misused("record", "a recording is under way")
 	}
+	if err := s.device.driver.did("record", ""); err != nil {
+		return err
+	}
 	s.recording, s.recorded = true, nil
-	return s.device.driver.did("record", "")
+	return nil
 }
 
 // Finish ends it.
@@ -206,8 +209,11 @@ func (g *graph) Replay(s gpu.Stream) error {
 	if !ok || to.device != g.device || to.recording {
 		return g.device.misused("replay", "got a stream of another device, or one that records")
 	}
+	if err := g.device.driver.did("replay", "%d", len(g.work)); err != nil {
+		return err
+	}
 	to.work = append(to.work, g.work...)
-	return g.device.driver.did("replay", "%d", len(g.work))
+	return nil
 }
 
 func (g *graph) Launches() int { return len(g.work) }
