@@ -110,10 +110,9 @@ func (s *Session) meaning(old *world.Entity) *world.Entity {
 
 // holding lists the declarations that still use a variable or function after its name got a new meaning.
 func (s *Session) holding(old *world.Entity) (list []string) {
-	running := len(s.rt.Goroutines()) > 0
 	for _, h := range s.compiler.World.Holders {
 		t := h.Holds[old.Name]
-		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !running {
+		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !s.rt.Runs(world.CellName(h.Cell)) {
 			continue
 		}
 		if e := s.compiler.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {

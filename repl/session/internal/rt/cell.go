@@ -24,8 +24,9 @@ type Cell struct {
 	carried []func()      // deferred by the parts that have run
 }
 
-// Hooks are the session's functions for the code of a cell. All may be nil.
+// Hooks are the name of a cell, and the session's functions for its code. All functions may be nil.
 type Hooks struct {
+	Name   string         // of the cell: In[3]
 	Around func(f func()) // runs f, which is code of the cell, in the goroutine that calls it
 	// Fork returns the Around for a goroutine that the calling goroutine starts; nil: Around.
 	Fork func() (around func(f func()))
@@ -391,6 +392,18 @@ func (r *Runtime) Goroutines() []uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.cells))
+}
+
+// Runs says whether a goroutine runs code of a cell with this name.
+func (r *Runtime) Runs(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.cells {
+		if c.hooks.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Newest is the newest cell that has goroutines, or nil.

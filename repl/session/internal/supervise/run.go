@@ -151,6 +151,7 @@ func (rn *Runner) enter(ctx context.Context) *running {
 		tensor.Within(profile.WithPlaces(ctx, func(string) string { return started }), f)
 	}
 	r.cell = runtime.NewCell(rt.Hooks{
+		Name:   started,
 		Around: func(f func()) { within(r.ctx, f) }, // evaluations of lazy tensors stop with the cell
 		Fork: func() func(f func()) {
 			ctx := tensor.Context() // of a command that measures the code, for example
