@@ -9,3 +9,21 @@ template <typename S> inline float dequantized(device const uchar* codes, device
 	const int zero = zeros ? int(zeros[at]) : 1 << (bits - 1);
 	return loaded(scales[at]) * float(code - zero);
 }
+
+// dequantized_line gives w elements of a weight at 4 (8 bits) or 8 (4 bits) inputs from k on, and at 4 outputs from n on,
+// a multiple of 4: w[4·d + j] is that of input k + d and output n + j, and 0 beyond the length of the inputs.
+template <int bits, typename S, int count> inline void dequantized_line(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long length, long k, long n, thread float (&w)[count]) {
+	constexpr int per_line = 32 / bits;
+	const long block = n / 16, lane = n % 16;
+	uint words[4];
+	load4((device const uint*)(codes + ((block * lines + k / per_line) * 16 + lane) * 4), words);
+	const long at = (block * groups + k / group) * 16 + lane;
+	for (int j = 0; j < 4; j++) {
+		const float scale = loaded(scales[at + j]);
+		const int zero = zeros ? int(zeros[at + j]) : 1 << (bits - 1);
+		for (int d = 0; d < per_line; d++) {
+			const int code = int(words[j] >> (8 * (d % 4) + 4 * (d / 4))) & ((1 << bits) - 1);
+			w[4 * d + j] = k + d < length ? scale * float(code - zero) : 0.0f;
+		}
+	}
+}

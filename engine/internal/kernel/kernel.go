@@ -159,7 +159,7 @@ func Render(g *backend.Group, limits Limits) (*Kernel, error) {
 	case backend.Reduce:
 		return renderReduce(g, limits), nil
 	case backend.MatMul:
-		return renderMatMul(g)
+		return renderMatMul(g, limits)
 	case backend.Single:
 		return renderSingle(g)
 	case backend.Row:

@@ -23,12 +23,11 @@ type tile struct {
 	matrices             bool
 }
 
-// The tiles: a square one, a low one for products of few rows, and one of matrices. The last moves 2·64·16
+// The tiles: a square one, and one of matrices; few.go has products of few rows. That of matrices moves 2·64·16
 // elements to threadgroup memory for 2·64·64·16 operations: 64 operations an element, so arithmetic is the
 // limit. With f32 it takes 8 KB of that memory, and 16 KB for the sums; a core of the M series has 32 KB.
 var (
 	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16, threads: 256}
-	lowTile    = tile{rows: 8, columns: 64, depth: 32, high: 2, wide: 1, across: 64, threads: 256}
 	matrixTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 64, threads: 128, matrices: true}
 )
 
@@ -49,7 +48,9 @@ type product struct {
 	strideB []int
 	weights map[int]string // the expressions of the elements of quantised operands
 	tile    tile
-	cell    string // type of an element in threadgroup memory
+	cell    string              // type of an element in threadgroup memory
+	few     *few                // how threads share a product of few rows; else nil, and tile says
+	inside  map[backend.Ref]int // the values that stay in threadgroup memory, and how long a row of each is
 }
 
 // A result is a value that a product stores: an output of the group, or what a later product reads.
@@ -63,7 +64,10 @@ type result struct {
 
 // renderMatMul writes the products of a group down, each as a dispatch: a later one may read what an earlier
 // one has stored.
-func renderMatMul(g *backend.Group) (*Kernel, error) {
+func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
+	if k := fused(g, limits); k != nil {
+		return k, nil
+	}
 	k := &Kernel{}
 	stored := map[int]result{} // what products have stored, by instruction
 	for i, in := range g.Insts {
@@ -71,7 +75,7 @@ func renderMatMul(g *backend.Group) (*Kernel, error) {
 		case ir.LoRALinear:
 			return nil, &Unsupported{g.Name, in.Op.String()}
 		case ir.MatMul:
-			p := newProduct(g, i, stored, k)
+			p := newProduct(g, i, stored, nil, k, limits)
 			if ir.Size(in.Shape) == 0 {
 				continue
 			}
@@ -81,9 +85,10 @@ func renderMatMul(g *backend.Group) (*Kernel, error) {
 	return k, nil
 }
 
-// newProduct finds out what product i of a group stores, and where. It takes the workspace that it needs.
-func newProduct(g *backend.Group, i int, stored map[int]result, k *Kernel) *product {
-	p := &product{inst: &g.Insts[i], number: i, after: make([]bool, len(g.Insts))}
+// newProduct finds out what product i of a group stores, and where. It takes the workspace that it needs; with
+// inside, what later products read stays in threadgroup memory.
+func newProduct(g *backend.Group, i int, stored map[int]result, inside map[backend.Ref]int, k *Kernel, limits Limits) *product {
+	p := &product{inst: &g.Insts[i], number: i, after: make([]bool, len(g.Insts)), inside: inside}
 	isProduct := func(i int) bool { return g.Insts[i].Op == ir.MatMul }
 	for _, o := range g.Outputs {
 		if rootedIn(g, o.Value, i) {
@@ -99,10 +104,12 @@ func newProduct(g *backend.Group, i int, stored map[int]result, k *Kernel) *prod
 			}
 		}
 	}
-	for _, s := range p.results {
-		stored[s.value.Index] = s
+	if inside == nil {
+		for _, s := range p.results {
+			stored[s.value.Index] = s
+		}
 	}
-	p.lay(g, stored)
+	p.lay(g, stored, limits)
 	return p
 }
 
@@ -120,7 +127,13 @@ func rootedIn(g *backend.Group, v backend.Ref, i int) bool {
 
 // keep lets the product store a value for later ones, unless it is stored already.
 func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel) {
-	if slices.ContainsFunc(p.results, func(r result) bool { return r.value == v }) {
+	if slices.ContainsFunc(p.results, func(r result) bool { return r.value == v && (p.inside == nil || r.buf == inThreadgroup) }) {
+		return
+	}
+	if p.inside != nil {
+		shape := shapeOf(g, v)
+		p.inside[v] = ceilPower(shape[len(shape)-1])
+		p.results = append(p.results, result{value: v, dtype: dtype.F32, buf: inThreadgroup})
 		return
 	}
 	dt := dtypeOf(g, v)
@@ -132,9 +145,8 @@ func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel) {
 }
 
 // lay draws the space: the layouts of all that the product reads and stores, over its shape.
-func (p *product) lay(g *backend.Group, stored map[int]result) {
+func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	shape := p.inst.Shape
-	rank := len(shape)
 	var layouts []ir.Layout
 	for _, in := range g.Inputs {
 		l := in.Layout
@@ -153,7 +165,9 @@ func (p *product) lay(g *backend.Group, stored map[int]result) {
 	for _, r := range p.results {
 		layouts = append(layouts, r.lies)
 	}
-	s := spaceOf(shape, layouts, 2, func(a, b int) bool { return a < rank-2 && b < rank-2 })
+	shape, layouts = rowsOf(shape, layouts)
+	rank := len(shape)
+	s := spaceOf(shape, layouts, 2, func(a, b int) bool { return a < rank-1 && b < rank-1 })
 	for _, n := range p.inner {
 		s.wide = s.wide || n > most32
 	}
@@ -167,12 +181,26 @@ func (p *product) lay(g *backend.Group, stored map[int]result) {
 		p.declareOperand(n, a, stored)
 	}
 	p.tile, p.cell = squareTile, register(p.inst.DType)
-	switch m, n := shape[rank-2], shape[rank-1]; {
-	case m <= lowTile.rows:
-		p.tile = lowTile
+	switch m, n := s.lens[1], s.lens[0]; {
+	case m <= mostFewRows:
+		p.few = p.newFew(limits)
 	case p.inst.DType.Float() && min(m, n) >= leastMatrix:
 		p.tile, p.cell = matrixTile, p.commonType(stored)
 	}
+}
+
+// rowsOf takes the axis of rows out where it has one row: the innermost batches are rows then, and are one
+// axis of rows where they go on in the same way in all layouts.
+func rowsOf(shape []int, layouts []ir.Layout) ([]int, []ir.Layout) {
+	for rank := len(shape); rank > 2 && shape[rank-2] == 1; rank = len(shape) {
+		shape = slices.Delete(slices.Clone(shape), rank-2, rank-1)
+		for i, l := range layouts {
+			if len(l.Shape) == rank {
+				layouts[i] = ir.Layout{Shape: slices.Delete(slices.Clone(l.Shape), rank-2, rank-1), Stride: slices.Delete(slices.Clone(l.Stride), rank-2, rank-1), Offset: l.Offset}
+			}
+		}
+	}
+	return shape, layouts
 }
 
 // commonType is the type in which all operands can stand in threadgroup memory as they are: f16 or bf16 if
@@ -253,6 +281,9 @@ func (p *product) declareOperand(n int, v backend.Ref, stored map[int]result) {
 		p.weights[n] = p.quantised(name+"_", ir.QuantOf(&q.Attr), q.Args, q.Attr.Flags&ir.Transposed != 0)
 		return
 	}
+	if p.isInside(n) {
+		return
+	}
 	if i, input := v.Input(); input {
 		in := p.g.Inputs[i]
 		p.pointer("const ", name, in.DType, in.Buf, place.offset)
@@ -280,21 +311,69 @@ func (p *product) quantised(prefix string, q ir.Quant, parts []backend.Ref, tran
 // operand is the name of operand n.
 func (p *product) operand(n int) string { return fmt.Sprintf("%c%d", 'a'+rune(n%2), n/2) }
 
+// operandElement is the expression of an element of operand n, at i0, i1, …, and deep of the inner axis.
+func (p *product) operandElement(n int) string {
+	if value, quantised := p.weights[n]; quantised {
+		return value
+	}
+	if v := p.inst.Args[n]; p.isInside(n) {
+		return fmt.Sprintf("inside%d[i1 * %d + deep]", v.Index, p.inside[v])
+	}
+	name := p.operand(n)
+	return fmt.Sprintf("loaded(a.%s[%s + deep * a.%s_k])", name, p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
+}
+
 func (p *product) dispatch() Dispatch {
-	g := p.g
+	first, threads := p.declare(), p.tile.threads
+	if p.few != nil {
+		threads = p.few.threads
+		p.line("threadgroup %s space[%d];", register(p.inst.DType), p.few.space())
+		p.writeFew(first)
+	} else {
+		p.begin()
+		for n := range p.inner {
+			p.multiply(n)
+		}
+		p.end(first)
+	}
+	function, source := p.finish("matmul", describe(p.g), parameters)
+	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{p.groups(), 1, 1}, Threads: [3]int{threads, 1, 1}}
+}
+
+// tiles is how many tiles lie side by side, and below each other.
+func (p *product) tiles() (across, down int) {
+	rows, columns := p.tile.rows, p.tile.columns
+	if p.few != nil {
+		rows, columns = p.few.rows, p.few.strip()
+	}
+	return (p.space.lens[0] + columns - 1) / columns, (p.space.lens[1] + rows - 1) / rows
+}
+
+// groups is the number of threadgroups.
+func (p *product) groups() int {
+	across, down := p.tiles()
+	return across * down * (p.space.size() / (p.space.lens[0] * p.space.lens[1]))
+}
+
+// declare declares what the product reads beside its operands, what it stores, and the lengths. It returns the
+// place of the first result.
+func (p *product) declare() (first int) {
 	need := p.needed()
-	for i := range g.Inputs {
+	for i := range p.g.Inputs {
 		if need[i] {
 			p.declareInput(i)
 			p.declareStrides(fmt.Sprintf("x%d", i), &p.space.places[i])
 		}
 	}
-	first := len(g.Inputs) + len(p.inst.Args)
+	first = len(p.g.Inputs) + len(p.inst.Args)
 	for i, r := range p.results {
 		name := fmt.Sprintf("y%d", i)
-		if r.buf == workspace {
+		switch r.buf {
+		case inThreadgroup:
+			continue
+		case workspace:
 			p.member("device "+memoryTypes[r.dtype]+"*", name, Field{Kind: Scratch, Size: 8, At: r.at})
-		} else {
+		default:
 			p.pointer("", name, r.dtype, r.buf, 0)
 		}
 		p.declareStrides(name, &p.space.places[first+i])
@@ -305,18 +384,10 @@ func (p *product) dispatch() Dispatch {
 	for i, n := range p.inner {
 		p.constant(fmt.Sprintf("k%d", i), n)
 	}
-	t := p.tile
-	batches := p.space.size() / (p.space.lens[0] * p.space.lens[1])
-	across, down := (p.space.lens[0]+t.columns-1)/t.columns, (p.space.lens[1]+t.rows-1)/t.rows
+	across, down := p.tiles()
 	p.constant("across", across)
 	p.constant("down", down)
-	p.begin()
-	for n := range p.inner {
-		p.multiply(n)
-	}
-	p.end(first)
-	function, source := p.finish("matmul", describe(g), parameters)
-	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{across * down * batches, 1, 1}, Threads: [3]int{t.threads, 1, 1}}
+	return first
 }
 
 // needed says which inputs the epilogue reads.
@@ -345,13 +416,7 @@ func (p *product) begin() {
 	p.line("left /= a.across;")
 	p.line("const %s row = left %% a.down * %d;", p.index, t.rows)
 	p.line("left /= a.down;")
-	for axis := 2; axis < len(p.space.lens)-1; axis++ {
-		p.line("const %s i%d = left %% a.n%d;", p.index, axis, axis)
-		p.line("left /= a.n%d;", axis)
-	}
-	if rank := len(p.space.lens); rank > 2 {
-		p.line("const %s i%d = left;", p.index, rank-1)
-	}
+	p.batch()
 	p.line("const int me = int(at.x);")
 	if !t.matrices {
 		p.line("const int x = me %% %d, y = me / %d;", t.across, t.across)
@@ -367,6 +432,17 @@ func (p *product) begin() {
 	}
 	p.line("%s sum[%d];", typ, t.high*t.wide)
 	p.line("for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
+}
+
+// batch writes down which batch the threadgroup works on, of what is left of its number.
+func (p *product) batch() {
+	for axis := 2; axis < len(p.space.lens)-1; axis++ {
+		p.line("const %s i%d = left %% a.n%d;", p.index, axis, axis)
+		p.line("left /= a.n%d;", axis)
+	}
+	if rank := len(p.space.lens); rank > 2 {
+		p.line("const %s i%d = left;", p.index, rank-1)
+	}
 }
 
 // multiply adds pair n to the sums.
@@ -424,13 +500,8 @@ func (p *product) fetch(to string, n, high, wide int, alongRows bool, from, axis
 		outer, inner = inner, outer
 	}
 	p.line("const %s i%s = %s + %s, deep = k + %s;", p.index, axis, from, outer, inner)
-	name := p.operand(n)
 	p.line("%s v = %s(0);", p.cell, p.cell)
-	value, quantised := p.weights[n]
-	if !quantised {
-		value = fmt.Sprintf("loaded(a.%s[%s + deep * a.%s_k])", name, p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
-	}
-	p.line("if (i%s < a.n%s && deep < a.k%d) v = %s(%s);", axis, axis, n/2, p.cell, value)
+	p.line("if (i%s < a.n%s && deep < a.k%d) v = %s(%s);", axis, axis, n/2, p.cell, p.operandElement(n))
 	p.line("%s[under * %d + beside] = v;", to, wide)
 	p.line("}")
 }
@@ -450,6 +521,12 @@ func (p *product) end(first int) {
 		p.line("for (int e = 0; e < %d; e++) {", t.high*t.wide)
 		p.line("const %s i0 = column + x + %d * (e %% %d), i1 = row + y + %d * (e / %d);", p.index, t.across, t.wide, t.threads/t.across, t.wide)
 	}
+	p.finishElement(sum, first)
+	p.line("}")
+}
+
+// finishElement computes the epilogue at i0, i1, …, and stores the results there.
+func (p *product) finishElement(sum string, first int) {
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
 	p.line("const %s t%d = %s;", register(p.inst.DType), p.number, sum)
 	for i, need := range p.needed() {
@@ -463,9 +540,15 @@ func (p *product) end(first int) {
 		}
 	}
 	for i, r := range p.results {
-		name := fmt.Sprintf("y%d", i)
-		p.line("a.%s[%s] = %s(%s);", name, p.at(name, &p.space.places[first+i]), memoryTypes[r.dtype], p.value(r.value))
+		name, only := fmt.Sprintf("y%d", i), ""
+		if r.buf == inThreadgroup {
+			p.line("inside%d[i1 * %d + i0] = %s;", r.value.Index, p.inside[r.value], p.value(r.value))
+			continue
+		}
+		if p.few != nil && p.few.inside { // every threadgroup has it: one stores it
+			only = "if (group.x == 0) "
+		}
+		p.line("%sa.%s[%s] = %s(%s);", only, name, p.at(name, &p.space.places[first+i]), memoryTypes[r.dtype], p.value(r.value))
 	}
-	p.line("}")
 	p.line("}")
 }

@@ -1,0 +1,128 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+)
+
+// loraGroup is x·W + s·(x·A)·B, with W as it lies in memory: [k n], or [n k] if it is transposed.
+func loraGroup(dt dtype.Type, m, k, n, rank int, transposed bool) *backend.Group {
+	g := &backend.Group{Name: "lora", Kind: backend.MatMul}
+	w := ir.Contiguous([]int{k, n})
+	if transposed {
+		w = ir.Contiguous([]int{n, k}).Permute([]int{1, 0})
+	}
+	g.Inputs = []backend.Input{tensorInput(0, dt, m, k), tensorInput(1, dt, k, n), tensorInput(2, dt, k, rank), tensorInput(3, dt, rank, n),
+		{Buf: -1, Scalar: 0, DType: dtype.F32}}
+	g.Inputs[1].Layout = w
+	g.Insts = []backend.Inst{
+		{Op: ir.MatMul, DType: dt, Shape: []int{m, rank}, Args: []backend.Ref{backend.In(0), backend.In(2)}},
+		{Op: ir.Mul, DType: dt, Shape: []int{m, rank}, Args: []backend.Ref{{Index: 0}, backend.In(4)}},
+		{Op: ir.MatMul, DType: dt, Shape: []int{m, n}, Args: []backend.Ref{backend.In(0), backend.In(1), {Index: 1}, backend.In(3)}},
+	}
+	g.Outputs = []backend.Output{{Value: backend.Ref{Index: 2}, Buf: 4, DType: dt, Shape: []int{m, n}}}
+	return g
+}
+
+// fewTrials are products of few rows, and LoRA of few rows.
+func fewTrials() []trial {
+	var list []trial
+	for _, c := range []struct {
+		m, k, n    int
+		dt         dtype.Type
+		transposed bool
+	}{
+		{1, 200, 132, dtype.F32, false}, {1, 200, 132, dtype.BF16, true}, {3, 37, 71, dtype.F32, true}, {8, 64, 30, dtype.F32, false},
+	} {
+		g := loraGroup(c.dt, c.m, c.k, c.n, 16, c.transposed)
+		list = append(list, trial{name: fmt.Sprintf("lora %v[%d %d %d], transposed: %v", c.dt, c.m, c.k, c.n, c.transposed), group: g})
+		x, w := g.Inputs[0], g.Inputs[1]
+		alone := oneOp(backend.MatMul, ir.MatMul, ir.Attr{}, []ir.Type{typeOf(c.dt, c.m, c.k), typeOf(c.dt, c.k, c.n)}, typeOf(c.dt, c.m, c.n))
+		alone.Inputs = []backend.Input{x, w}
+		list = append(list, trial{name: fmt.Sprintf("few rows %v[%d %d %d], transposed: %v", c.dt, c.m, c.k, c.n, c.transposed), group: alone})
+	}
+	return list
+}
+
+// TestLaunches counts what a group of products takes: LoRA of few rows is one launch.
+func TestLaunches(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		g    *backend.Group
+		want int
+	}{
+		{"lora of one row", loraGroup(dtype.BF16, 1, 896, 896, 16, false), 1},
+		{"lora of one row, x·Wᵀ", loraGroup(dtype.BF16, 1, 896, 896, 16, true), 1},
+		{"lora of eight rows", loraGroup(dtype.F32, 8, 896, 896, 16, false), 1},
+		{"lora of nine rows", loraGroup(dtype.F32, 9, 896, 896, 16, false), 2},
+		{"a wide first product", loraGroup(dtype.F32, 1, 896, 896, 256, false), 2},
+	} {
+		k, err := Render(c.g, Limits{Threads: 1024, SIMDWidth: simdWidth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(k.Dispatches) != c.want || c.want == 1 && k.Scratch != 0 {
+			t.Errorf("%s: got %d launches and %d bytes of workspace, want %d and none for one", c.name, len(k.Dispatches), k.Scratch, c.want)
+		}
+	}
+}
+
+// TestFewOneText renders products that differ in their lengths only: a text holds none of them.
+func TestFewOneText(t *testing.T) {
+	var texts []string
+	for _, n := range []int{896, 4096} {
+		k, err := Render(loraGroup(dtype.BF16, 1, n, 2*n, 16, false), Limits{Threads: 1024, SIMDWidth: simdWidth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, k.Dispatches[0].Text)
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("got two texts for two lengths:\n%s\n%s", texts[0], texts[1])
+	}
+}
+
+// TestFewChecked holds products of few rows against float64 on the checking device.
+func TestFewChecked(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	list, texts := fewTrials(), map[string]string{}
+	kernels := make([]*Kernel, len(list))
+	for i, tr := range list {
+		k, err := Render(tr.group, Limits{Threads: 64, SIMDWidth: simdWidth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels[i] = k
+		for _, d := range k.Dispatches {
+			texts[d.Function] = d.Text
+		}
+	}
+	modes := check.Modes[:1]
+	if *long {
+		modes = check.Modes
+	}
+	for _, m := range modes {
+		d, err := tools.Start(context.Background(), m, sourcesOf(t, texts)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		for i, tr := range list {
+			data, want := tr.expected(t)
+			for seed := range uint32(2) {
+				if err := tr.compare(d, kernels[i], m, seed, data, want); err != nil {
+					t.Errorf("%v, %s, seed %d: %v", m, tr.name, seed, err)
+				}
+			}
+		}
+	}
+}
