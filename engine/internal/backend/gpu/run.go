@@ -379,8 +379,8 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
 
 // abandon gives up a run that could not be encoded whole. The encoded part runs, and its results are not
-// used. The word stop says so to the launches that write over what they read: otherwise there would be half an
-// optimizer's step.
+// used. The word stop says so to the launches that write over what they read: otherwise there would be half
+// an optimizer's step.
 func (b *Backend) abandon(r *run, err error) error {
 	clear(r.slot.host.Host()[:4])
 	if e := b.commit(r); e != nil {

@@ -127,7 +127,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHalfStep: of a run that fails while it is encoded, what is on its way to the device writes over nothing.
+// TestHalfStep: of a run that fails while it is encoded, what is on its way to the device writes over
+// nothing.
 func TestHalfStep(t *testing.T) {
 	for before := range 2 {
 		m := newBench(t)
@@ -190,8 +191,8 @@ func TestFreedBehindWork(t *testing.T) {
 	m.right(t, others)
 }
 
-// TestOutOfMemory: what was freed is there for the next who asks, whoever that is; then the error says how much
-// was wanted and how much is free.
+// TestOutOfMemory: what was freed is there for the next who asks, whoever that is; then the error says how
+// much was wanted and how much is free.
 func TestOutOfMemory(t *testing.T) {
 	m := newBench(t)
 	list := m.buffers(t)
