@@ -114,7 +114,7 @@ func TestEachEpochHasEveryWindowOnce(t *testing.T) {
 	}
 }
 
-// TestBatchDependsOnItsNumberOnly: whoever asks for batch 7, in which order, gets the same.
+// TestBatchDependsOnItsNumberOnly: batch 7 is the same, whichever batches were asked for before it.
 func TestBatchDependsOnItsNumberOnly(t *testing.T) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 4)
 	straight, jumping := Windows(text, 16, 4), Windows(text, 16, 4)

@@ -123,7 +123,7 @@ func TestSaveFails(t *testing.T) {
 	checkWhole(t, path, "after the failed save")
 }
 
-// TestEndlessConfiguration: what is no file is refused at once.
+// TestEndlessConfiguration: a path that does not lead to a regular file is refused at once.
 func TestEndlessConfiguration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "adapter")
 	if err := inject(t, model(), lora.Config{Rank: 4}).Save(path); err != nil {

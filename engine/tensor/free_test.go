@@ -34,7 +34,7 @@ func TestFreeGivesMemoryBackAtOnce(t *testing.T) {
 	}
 }
 
-// What is left when x = [1 2 3 4] was freed: want is what reading the other tensor gives, or the error.
+// After x = [1 2 3 4] was freed, another tensor that was made of it is read: want is its values, or the error.
 func TestFree(t *testing.T) {
 	none := func(Tensor) {}
 	tests := []struct {
@@ -117,7 +117,7 @@ func TestFreeWhileItIsRead(t *testing.T) {
 			})
 		}
 		x.Free()
-		for range 4 { // who would take the memory
+		for range 4 { // tensors that would take the memory
 			Full(7, n).Eval().Free()
 		}
 		readers.Wait()

@@ -40,7 +40,7 @@ func (t Tensor) ScatterAdd(axis int, index, updates Tensor) Tensor {
 }
 
 // Overwrite returns t with its slices at index along an axis replaced by updates, which have the shape that
-// Take would give; t stays what it is. No gradient flows through it.
+// Take would give; t does not change. No gradient flows through it.
 func (t Tensor) Overwrite(axis int, index, updates Tensor) Tensor {
 	return overwrite(t, axis, index, updates, 0)
 }
