@@ -34,7 +34,8 @@ func TestFreeGivesMemoryBackAtOnce(t *testing.T) {
 	}
 }
 
-// After x = [1 2 3 4] was freed, another tensor that was made of it is read: want is its values, or the error.
+// After x = [1 2 3 4] was freed, another tensor that was made of it is read: want is its values, or the
+// error.
 func TestFree(t *testing.T) {
 	none := func(Tensor) {}
 	tests := []struct {

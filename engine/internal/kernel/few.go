@@ -10,9 +10,9 @@ import (
 
 // Products of few rows, y[m n] = Σ a[m k]·b[k n] with m ≤ 8: a step of decoding.
 //
-// Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup memory
-// would be work for nothing. So a thread takes four columns and all rows, and goes along its part of the inner
-// axis with loads of four elements. A strip of columns belongs to a threadgroup of 256 threads:
+// Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup
+// memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
+// the inner axis with loads of four elements. A strip of columns belongs to a threadgroup of 256 threads:
 //
 //   - Where b lies along its rows, 64 columns: 16 threads side by side read 128 bytes of f16 or 256 of f32, and 16
 //     of these lines share the inner axis. A strip of one row and 4096 deep moves 512 KB of f16 for 512 K
@@ -22,10 +22,11 @@ import (
 //   - A quantised weight is read by words of 4 or 8 codes, four words a thread: the 16 outputs of a block lie side
 //     by side.
 //
-// The parts of a sum meet in threadgroup memory, in the order of the inner axis, which the shape alone decides.
+// The parts of a sum meet in threadgroup memory, in the order of the inner axis, which the shape alone
+// decides.
 //
-// Products that feed one another, x·W + s·(x·A)·B, are one launch: each threadgroup computes the few columns of
-// s·(x·A) for itself. With rank 16 and 64 columns, that reads a fourth more, of what the caches hold.
+// Products that feed one another, x·W + s·(x·A)·B, are one launch: each threadgroup computes the few columns
+// of s·(x·A) for itself. With rank 16 and 64 columns, that reads a fourth more, of what the caches hold.
 
 // A few is how a product of few rows is shared.
 type few struct {
@@ -157,8 +158,8 @@ func (f *few) column(j string) string {
 	return fmt.Sprintf("min(column + x + %d * %s, a.n0 - 1)", fewLine, j)
 }
 
-// addFew adds pair n to the thread's sums: w holds the elements of depth places of the inner axis and the four
-// columns.
+// addFew adds pair n to the thread's sums: w holds the elements of depth places of the inner axis and the
+// four columns.
 func (p *product) addFew(n int) {
 	f, typ, depth := p.few, register(p.inst.DType), 4
 	if p.codes(n) {

@@ -23,9 +23,10 @@ type tile struct {
 	matrices             bool
 }
 
-// The tiles: a square one, and one of matrices; few.go has products of few rows. That of matrices moves 2·64·16
-// elements to threadgroup memory for 2·64·64·16 operations: 64 operations an element, so arithmetic is the
-// limit. With f32 it takes 8 KB of that memory, and 16 KB for the sums; a core of the M series has 32 KB.
+// The tiles: a square one, and one of matrices; few.go has products of few rows. That of matrices moves
+// 2·64·16 elements to threadgroup memory for 2·64·64·16 operations: 64 operations an element, so arithmetic
+// is the limit. With f32 it takes 8 KB of that memory, and 16 KB for the sums; a core of the M series has 32
+// KB.
 var (
 	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16, threads: 256}
 	matrixTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 64, threads: 128, matrices: true}
@@ -85,8 +86,8 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 	return k, nil
 }
 
-// newProduct finds out what product i of a group stores, and where. It takes the workspace that it needs; with
-// inside, what later products read stays in threadgroup memory.
+// newProduct finds out what product i of a group stores, and where. It takes the workspace that it needs;
+// with inside, what later products read stays in threadgroup memory.
 func newProduct(g *backend.Group, i int, stored map[int]result, inside map[backend.Ref]int, k *Kernel, limits Limits) *product {
 	p := &product{inst: &g.Insts[i], number: i, after: make([]bool, len(g.Insts)), inside: inside}
 	isProduct := func(i int) bool { return g.Insts[i].Op == ir.MatMul }
@@ -355,8 +356,8 @@ func (p *product) groups() int {
 	return across * down * (p.space.size() / (p.space.lens[0] * p.space.lens[1]))
 }
 
-// declare declares what the product reads beside its operands, what it stores, and the lengths. It returns the
-// place of the first result.
+// declare declares what the product reads beside its operands, what it stores, and the lengths. It returns
+// the place of the first result.
 func (p *product) declare() (first int) {
 	need := p.needed()
 	for i := range p.g.Inputs {
