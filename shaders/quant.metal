@@ -10,6 +10,19 @@ template <typename S> inline float dequantized(device const uchar* codes, device
 	return loaded(scales[at]) * float(code - zero);
 }
 
+// code_of is code d of a word: of 4 (8 bits) or 8 (4 bits) inputs of an output.
+template <int bits> inline int code_of(uint word, int d) { return int(word >> (8 * (d % 4) + 4 * (d / 4))) & ((1 << bits) - 1); }
+
+// dequantized_word gives w the elements of a weight at the inputs of a word from k on, and at output n.
+template <int bits, typename S, int count> inline void dequantized_word(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long k, long n, thread float (&w)[count]) {
+	const long block = n / 16, lane = n % 16;
+	const uint word = ((device const uint*)codes)[(block * lines + k / count) * 16 + lane];
+	const long at = (block * groups + k / group) * 16 + lane;
+	const float scale = loaded(scales[at]);
+	const int zero = zeros ? int(zeros[at]) : 1 << (bits - 1);
+	for (int d = 0; d < count; d++) w[d] = scale * float(code_of<bits>(word, d) - zero);
+}
+
 // dequantized_line gives w elements of a weight at 4 (8 bits) or 8 (4 bits) inputs from k on, and at 4 outputs from n on,
 // a multiple of 4: w[4·d + j] is that of input k + d and output n + j, and 0 beyond the length of the inputs.
 template <int bits, typename S, int count> inline void dequantized_line(device const uchar* codes, device const S* scales, device const uchar* zeros, int group, long lines, long groups, long length, long k, long n, thread float (&w)[count]) {
@@ -22,8 +35,7 @@ template <int bits, typename S, int count> inline void dequantized_line(device c
 		const float scale = loaded(scales[at + j]);
 		const int zero = zeros ? int(zeros[at + j]) : 1 << (bits - 1);
 		for (int d = 0; d < per_line; d++) {
-			const int code = int(words[j] >> (8 * (d % 4) + 4 * (d / 4))) & ((1 << bits) - 1);
-			w[4 * d + j] = k + d < length ? scale * float(code - zero) : 0.0f;
+			w[4 * d + j] = k + d < length ? scale * float(code_of<bits>(words[j], d) - zero) : 0.0f;
 		}
 	}
 }

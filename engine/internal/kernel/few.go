@@ -63,14 +63,10 @@ func (p *product) newFew(limits Limits) *few {
 	return f
 }
 
-// codes says whether the threads read the right operand of a pair as words of codes.
+// codes says whether the threads read the right operand of a pair as lines of codes.
 func (p *product) codes(pair int) bool {
 	q := weight(p.g, p.inst.Args[2*pair+1])
-	if q == nil || q.Attr.Flags&ir.Transposed != 0 {
-		return false
-	}
-	i, _ := q.Args[0].Input()
-	return p.g.Inputs[i].Layout.Offset%16 == 0
+	return q != nil && q.Attr.Flags&ir.Transposed == 0 && p.words(2*pair+1)
 }
 
 // fours says whether four elements of operand n can be loaded at once: along the inner axis, or along axis 0,
@@ -197,12 +193,8 @@ func (p *product) right(n, depth int) {
 	switch {
 	case p.codes(n):
 		bits := 32 / depth
-		zeros := "(device const uchar*)0"
-		if len(weight(p.g, p.inst.Args[2*n+1]).Args) == 3 {
-			zeros = fmt.Sprintf("a.%s_zeros", name)
-		}
 		if p.few.beside {
-			p.line("dequantized_line<%[1]d>(a.%[2]s_codes, a.%[2]s_scales, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, a.k%[4]d, k, min(column + 4 * x, (a.n0 - 1) / 4 * 4), w);", bits, name, zeros, n)
+			p.line("dequantized_line<%[1]d>(a.%[2]s_codes, a.%[2]s_scales, %[3]s, int(a.%[2]s_group), a.%[2]s_lines, a.%[2]s_groups, a.k%[4]d, k, min(column + 4 * x, (a.n0 - 1) / 4 * 4), w);", bits, name, p.zeros(2*n+1), n)
 			return
 		}
 	case p.few.beside && p.fours(2*n+1, 0):

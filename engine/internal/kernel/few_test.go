@@ -3,6 +3,8 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -50,6 +52,32 @@ func fewTrials() []trial {
 	return list
 }
 
+// quantTrials are products with quantised weights, of few rows and of more: each reads codes by words.
+func quantTrials() []trial {
+	var list []trial
+	for _, m := range []int{1, 5, 11, 40} {
+		for _, bits := range []int{4, 8} {
+			for _, transposed := range []bool{false, true} {
+				q := ir.Quant{K: 70, N: 45, Bits: bits, Group: 32, DType: dtype.F32, Transposed: transposed}
+				k, n := q.K, q.N
+				if transposed {
+					k, n = n, k
+				}
+				g := &backend.Group{Name: "quantised", Kind: backend.MatMul}
+				g.Inputs = []backend.Input{tensorInput(0, dtype.F32, m, k), tensorInput(1, dtype.U8, q.Blocks(), q.Lines(), 64),
+					tensorInput(2, dtype.F32, q.Blocks(), q.Groups(), 16), tensorInput(3, dtype.U8, q.Blocks(), q.Groups(), 16)}
+				g.Insts = []backend.Inst{
+					{Op: ir.Dequantize, Attr: q.Attr(), DType: dtype.F32, Shape: []int{k, n}, Args: []backend.Ref{backend.In(1), backend.In(2), backend.In(3)}},
+					{Op: ir.MatMul, DType: dtype.F32, Shape: []int{m, n}, Args: []backend.Ref{backend.In(0), {Index: 0}}},
+				}
+				g.Outputs = []backend.Output{{Value: backend.Ref{Index: 1}, Buf: 4, DType: dtype.F32, Shape: []int{m, n}}}
+				list = append(list, trial{name: fmt.Sprintf("%d rows, %d bits, transposed: %v", m, bits, transposed), group: g, below: 256})
+			}
+		}
+	}
+	return list
+}
+
 // TestLaunches counts what a group of products takes: LoRA of few rows is one launch.
 func TestLaunches(t *testing.T) {
 	for _, c := range []struct {
@@ -88,13 +116,29 @@ func TestFewOneText(t *testing.T) {
 	}
 }
 
+// TestQuantisedWords sees that no product reads its codes an element at a time; of few rows and a transposed weight,
+// it still does.
+func TestQuantisedWords(t *testing.T) {
+	for _, tr := range quantTrials() {
+		k, err := Render(tr.group, Limits{Threads: 1024, SIMDWidth: simdWidth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := tr.group.Insts[1].Shape[0] <= mostFewRows
+		transposed := tr.group.Insts[0].Attr.Flags&ir.Transposed != 0
+		if got, want := strings.Contains(k.Dispatches[0].Text, "dequantized("), few && transposed; got != want {
+			t.Errorf("%s: got an element at a time: %v, want %v", tr.name, got, want)
+		}
+	}
+}
+
 // TestFewChecked holds products of few rows against float64 on the checking device.
 func TestFewChecked(t *testing.T) {
 	tools, err := check.Find()
 	if err != nil {
 		t.Skip(err)
 	}
-	list, texts := fewTrials(), map[string]string{}
+	list, texts := slices.Concat(fewTrials(), quantTrials()), map[string]string{}
 	kernels := make([]*Kernel, len(list))
 	for i, tr := range list {
 		k, err := Render(tr.group, Limits{Threads: 64, SIMDWidth: simdWidth})

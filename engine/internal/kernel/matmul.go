@@ -490,6 +490,10 @@ func (p *product) matrices() {
 // Neighbouring threads load what lies side by side in the operand's memory: along the rows of the part, or
 // down its columns.
 func (p *product) fetch(to string, n, high, wide int, alongRows bool, from, axis string) {
+	if n%2 == 1 && p.words(n) {
+		p.fetchWords(to, n, high, wide)
+		return
+	}
 	p.line("for (int e = me; e < %d; e += %d) {", high*wide, p.tile.threads)
 	if alongRows {
 		p.line("const int under = e / %d, beside = e %% %d;", wide, wide)
