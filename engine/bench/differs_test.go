@@ -70,7 +70,7 @@ func TestResultsAreLetGo(t *testing.T) {
 	if b.Apart != 2 || len(b.Differs) != 1 || b.Result.Tally.Results != nil || !slices.Equal(b.Result.Tally.Shapes, []string{"float64"}) {
 		t.Errorf("got %+v, %+v", b, b.Result.Tally)
 	}
-	if !strings.Contains(c.String(), "b: gives values that differ by up to 200 % of the largest") {
+	if !strings.Contains(c.String(), "b: differs from a by up to 200 % of the largest value") {
 		t.Errorf("got %s", c)
 	}
 }

@@ -85,7 +85,7 @@ func TestProgramImports(t *testing.T) {
 	}
 	for _, test := range []struct{ source, stdout, stderr, err string }{
 		{`import ("fmt"; "example.com/me/util"; u "./util"); func main() { fmt.Println(util.Greeting, u.Greeting == util.Greeting) }`, "hello you true\n", "", ""},
-		{`import "./util"; func main() { util.Fail(nil) }`, "", "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nutil.Fail(...)\n\tutil/util.go:7\nmain.main(...)\n\t", ""},
+		{`import "./util"; func main() { util.Fail(nil) }`, "", "panic: runtime error: index out of range [1] with length 0\n\ngoroutine 1 [running]:\nutil.Fail(...)\n\tutil/util.go:7\nmain.main(...)\n\t", ""},
 		{`import "example.com/me/wrong"; func main() { println(wrong.X) }`, "", "", `wrong/wrong.go:3:13: cannot use "" (untyped string constant) as int value in variable declaration`},
 		{`import "example.com/me/none"; func main() { none.X() }`, "", "", filepath.Join(dir, "main.go") + `:1:22: package ./none: no such file or directory`},
 	} {

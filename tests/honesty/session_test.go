@@ -285,9 +285,9 @@ func TestDifferentWorkIsNamed(t *testing.T) {
 	for _, tt := range []struct{ cell, want string }{
 		{`x.MatMul(w) ; x.Slice(0, 0, 96).MatMul(w)`, "gives f32[96 192]"},
 		{`x.MatMul(w) ; x.MatMul(w).MatMul(w)`, "makes 2 launches"},
-		{`x.MatMul(w) ; w.MatMul(x)`, "gives values that differ"},
+		{`x.MatMul(w) ; w.MatMul(x)`, "differs from x.MatMul(w) by up to"},
 		{`x.MatMul(w) ; x.Cast(dtype.BF16).MatMul(w.Cast(dtype.BF16)).Cast(dtype.F32)`, "bf16"},
-		{`a := x.MatMul(w).Mul(2) ; b := x.MatMul(w)`, "gives values that differ"},
+		{`a := x.MatMul(w).Mul(2) ; b := x.MatMul(w)`, "differs from a by up to"},
 	} {
 		text := n.run("%bench -t 50ms " + tt.cell).Text(80)
 		if !strings.Contains(text, tt.want) {

@@ -116,8 +116,8 @@ func TestFewOneText(t *testing.T) {
 	}
 }
 
-// TestQuantisedWords sees that no product reads its codes an element at a time; of few rows and a transposed weight,
-// it still does.
+// TestQuantisedWords sees that no product reads its codes an element at a time; of few rows and a transposed
+// weight, it still does.
 func TestQuantisedWords(t *testing.T) {
 	for _, tr := range quantTrials() {
 		k, err := Render(tr.group, Limits{Threads: 1024, SIMDWidth: simdWidth})

@@ -20,9 +20,9 @@ func (p *product) zeros(n int) string {
 	return "(device const uchar*)0"
 }
 
-// fetchWords loads a part of a quantised operand, high×wide, into threadgroup memory, a word of codes a thread at a
-// time. The words of 16 outputs lie side by side, so neighbouring threads have neighbouring outputs; the codes of
-// a word go down a column of the part, or along a row if the weight is transposed.
+// fetchWords loads a part of a quantised operand, high×wide, into threadgroup memory, a word of codes a
+// thread at a time. The words of 16 outputs lie side by side, so neighbouring threads have neighbouring
+// outputs; the codes of a word go down a column of the part, or along a row if the weight is transposed.
 func (p *product) fetchWords(to string, n, high, wide int) {
 	inst := weight(p.g, p.inst.Args[n])
 	q := ir.QuantOf(&inst.Attr)
