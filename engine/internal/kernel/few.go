@@ -14,13 +14,13 @@ import (
 // memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
 // the inner axis with loads of four elements. A strip of columns belongs to a threadgroup of 256 threads:
 //
-//   - Where b lies along its rows, 64 columns: 16 threads side by side read 128 bytes of f16 or 256 of f32, and 16
-//     of these lines share the inner axis. A strip of one row and 4096 deep moves 512 KB of f16 for 512 K
-//     operations, one a byte: an M-series GPU could do some twenty.
-//   - Where b lies down its columns, as the weight of x·Wᵀ, 32 columns: a simdgroup goes down four of them, 128
-//     elements each at a time.
-//   - A quantised weight is read by words of 4 or 8 codes, four words a thread: the 16 outputs of a block lie side
-//     by side.
+//   - Where b lies along its rows, 64 columns: 16 threads side by side read 128 bytes of f16 or 256 of f32,
+//     and 16 of these lines share the inner axis. A strip of one row and 4096 deep moves 512 KB of f16 for
+//     512 K operations, one a byte: an M-series GPU could do some twenty.
+//   - Where b lies down its columns, as the weight of x·Wᵀ, 32 columns: a simdgroup goes down four of them,
+//     128 elements each at a time.
+//   - A quantised weight is read by words of 4 or 8 codes, four words a thread: the 16 outputs of a block lie
+//     side by side.
 //
 // The parts of a sum meet in threadgroup memory, in the order of the inner axis, which the shape alone
 // decides.
