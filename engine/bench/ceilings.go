@@ -21,6 +21,7 @@ type Ceilings struct {
 	Arithmetic map[string]float64 // operations a second of a square matrix product, by element type: "f32"
 	Memory     []Level            // bytes a second, by how many bytes are worked on; the smallest first
 	Doubt      string             // why they may be too low: the machine was busy
+	lately     string             // Doubt of the last measurement alone
 }
 
 // A Level is memory of a kind: a cache, or that behind all caches.
@@ -206,7 +207,7 @@ func (c Ceilings) raise(by Ceilings) Ceilings {
 
 // beside returns what two devices can do at the same time.
 func (c Ceilings) beside(other Ceilings) Ceilings {
-	both := Ceilings{Machine: c.Machine + " and " + other.Machine, Measured: c.Measured, Arithmetic: maps.Clone(c.Arithmetic), Doubt: cmp.Or(c.Doubt, other.Doubt)}
+	both := Ceilings{Machine: c.Machine + " and " + other.Machine, Measured: c.Measured, Arithmetic: maps.Clone(c.Arithmetic), Doubt: cmp.Or(c.Doubt, other.Doubt), lately: cmp.Or(c.lately, other.lately)}
 	for t, rate := range other.Arithmetic {
 		both.Arithmetic[t] += rate
 	}
@@ -266,5 +267,8 @@ func believe(ctx context.Context, clock Clock, t Tally, seconds float64) (refuse
 		return "", err
 	}
 	_, refused = c.above(t, seconds)
+	if _, ok := clock.(*deviceClock); ok && refused != "" {
+		return kept.insist(ctx, t, seconds, c)
+	}
 	return refused, nil
 }

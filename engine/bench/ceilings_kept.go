@@ -26,6 +26,8 @@ type keeper struct {
 	sync.Mutex
 	of      map[string]Ceilings
 	asked   time.Time // when the machine was last seen to be busy
+	latest  time.Time // when insist last measured,
+	unsure  bool      // and whether the machine was busy then
 	dir     func() (string, error)
 	measure func(ctx context.Context, d device.Device) (Ceilings, error)
 	quiet   func(ctx context.Context) bool
@@ -121,16 +123,48 @@ func (k *keeper) get(ctx context.Context, d device.Device, age time.Duration) (C
 	if err != nil {
 		return Ceilings{}, err
 	}
-	c.Machine = key
+	c.Machine, c.lately = key, c.Doubt
 	// On demand a quiet machine's word is the last one; else the best that was ever reached is the ceiling.
 	if known && (age != 0 || c.Doubt != "") {
-		measured := c.Measured
+		measured, lately := c.Measured, c.lately
 		c = old.raise(c)
-		c.Measured = measured
+		c.Measured, c.lately = measured, lately
 	}
 	k.of[key] = c
 	k.save(key, c)
 	return c, nil
+}
+
+// aLittle is how much faster than the ceilings something may seem to be because those were measured beside
+// other work, of which nothing was seen: a processor that another process has for a third of the time.
+const aLittle = 1.5
+
+// insist says why work is refused that beats the ceilings. If it does so by a little, they are measured once
+// more at once, however new they are; what a busy machine says then is no reason to refuse.
+func (k *keeper) insist(ctx context.Context, t Tally, seconds float64, c Ceilings) (refused string, err error) {
+	share, refused := c.above(t, seconds)
+	if share >= aLittle {
+		return refused, nil
+	}
+	const soon = 10 * time.Second
+	k.Lock()
+	again := time.Since(k.latest) > soon
+	k.Unlock()
+	if again {
+		if c, err = k.together(ctx, t.Devices, 1); err != nil {
+			return "", err
+		}
+		k.Lock()
+		k.latest, k.unsure = time.Now(), c.lately != ""
+		k.Unlock()
+	}
+	k.Lock()
+	defer k.Unlock()
+	if k.unsure {
+		return "", nil
+	}
+	_, refused = c.above(t, seconds)
+	return refused, nil
 }
 
 // together is get for the devices with these names, or the default one: what they can do side by side.

@@ -297,3 +297,38 @@ func TestInterruptedRateIsNone(t *testing.T) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
 }
+
+// TestInsist: what beats the ceilings by a little has them measured again, however new they are, and a busy
+// machine cannot refuse it; what beats them by far is refused as it is.
+func TestInsist(t *testing.T) {
+	product := Tally{Launches: 1, Flops: 1e9, DType: dtype.F32}
+	for _, tt := range []struct {
+		name     string
+		again    Ceilings // what is measured then
+		rate     float64  // of the work
+		refused  bool
+		measures int
+	}{
+		{"slower when first measured", arithmetic(130e9, ""), 120e9, false, 1},
+		{"as slow as before", arithmetic(100e9, ""), 120e9, true, 1},
+		{"busy", arithmetic(90e9, "busy"), 120e9, false, 1},
+		{"far above", arithmetic(500e9, ""), 300e9, true, 0},
+	} {
+		measured := 0
+		k := testKeeper(t.TempDir(), func() (Ceilings, error) {
+			measured++
+			return tt.again, nil
+		})
+		c := arithmetic(100e9, "")
+		k.of[ceilingKey(device.Default())] = c
+		for range 2 { // the second time it is known
+			refused, err := k.insist(t.Context(), product, 1e9/tt.rate, c)
+			if err != nil || (refused != "") != tt.refused || measured != tt.measures {
+				t.Errorf("%s: got %q, %v after %d measurements", tt.name, refused, err, measured)
+			}
+			if known, ok := k.of[ceilingKey(device.Default())]; ok {
+				c = known
+			}
+		}
+	}
+}
