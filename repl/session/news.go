@@ -108,19 +108,43 @@ func (s *Session) meaning(old *world.Entity) *world.Entity {
 	return nil
 }
 
-// holding lists the declarations that still use a variable or function after its name got a new meaning.
+// holding lists the declarations that still use a variable or function after its name got a new meaning, and
+// those whose functions come from them.
 func (s *Session) holding(old *world.Entity) (list []string) {
-	for _, h := range s.compiler.World.Holders {
+	from := map[string]bool{} // what may have given its functions away
+	for name, e := range s.compiler.World.Names {
+		if e.Kind == world.Func && e.Decl != nil && e.Decl.Uses[old.Name] {
+			from[name] = true
+		}
+	}
+	note := func(uses func(h *world.Holder) bool) (more bool) {
+		for _, h := range s.compiler.World.Holders {
+			if !uses(h) || h.Running && !s.rt.Runs(world.CellName(h.Cell)) {
+				continue
+			}
+			if e := s.compiler.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
+				continue // the variable was deleted
+			}
+			if text := h.String(); !slices.Contains(list, text) {
+				list, more = append(list, text), true
+				from[h.Name] = true
+			}
+		}
+		return more
+	}
+	note(func(h *world.Holder) bool {
 		t := h.Holds[old.Name]
-		if t == nil || !types.Identical(t, old.Obj.Type()) || h.Running && !s.rt.Runs(world.CellName(h.Cell)) {
-			continue
-		}
-		if e := s.compiler.World.Names[h.Name]; h.Name != "" && (e == nil || e.Kind != world.Var) {
-			continue // the variable was deleted
-		}
-		if text := h.String(); !slices.Contains(list, text) {
-			list = append(list, text)
-		}
+		return t != nil && types.Identical(t, old.Obj.Type())
+	})
+	for more := old.Kind == world.Func || old.Kind == world.Var; more; {
+		more = note(func(h *world.Holder) bool {
+			for name := range h.Holds {
+				if of, ok := strings.CutPrefix(name, compile.HeldValue("")); ok && from[of] {
+					return true
+				}
+			}
+			return false
+		})
 	}
 	return list
 }

@@ -117,6 +117,9 @@ func (ch *checked) held(root ast.Node, into *map[string]types.Type) {
 				called = map[ast.Node]bool{}
 			}
 			called[ast.Unparen(n.Fun)] = true
+			if id, ok := ast.Unparen(n.Fun).(*ast.Ident); ok && !called[n] && hasFuncs(ch.Info.Types[n].Type) {
+				ch.holdValue(id, into)
+			}
 			if ch.Info.Types[n.Fun].IsType() || keepsFuncs(ch.Info.Types[n].Type) {
 				return true
 			}
@@ -147,8 +150,15 @@ func (ch *checked) held(root ast.Node, into *map[string]types.Type) {
 				ch.hold(n.Sel, into)
 			}
 		case *ast.Ident:
-			if _, ok := ch.Info.Uses[n].(*types.Func); ok && !called[n] {
-				ch.hold(n, into)
+			switch o := ch.Info.Uses[n].(type) {
+			case *types.Func:
+				if !called[n] {
+					ch.hold(n, into)
+				}
+			case *types.Var:
+				if !called[n] && hasFuncs(o.Type()) {
+					ch.holdValue(n, into)
+				}
 			}
 		}
 		return true
@@ -164,6 +174,22 @@ func (ch *checked) held(root ast.Node, into *map[string]types.Type) {
 
 // HeldType is the name under which a holder has a type: another one than that of a variable or function.
 func HeldType(t types.Object) string { return "type " + t.Name() }
+
+// HeldValue is the name under which a holder has what another one keeps: it is a copy of that variable's
+// functions, or a call of it has made them.
+func HeldValue(name string) string { return "value of " + name }
+
+// holdValue notes that a value comes from a variable or a function of the session.
+func (ch *checked) holdValue(id *ast.Ident, into *map[string]types.Type) {
+	var held map[string]types.Type
+	ch.hold(id, &held)
+	for name, t := range held {
+		if *into == nil {
+			*into = map[string]types.Type{}
+		}
+		(*into)[HeldValue(name)] = t
+	}
+}
 
 // hold notes the name of an identifier, if the session declares it.
 func (ch *checked) hold(id *ast.Ident, into *map[string]types.Type) {
@@ -227,4 +253,29 @@ func keepsFuncsOf(t types.Type, within []types.Type) bool {
 		return false
 	}
 	return true
+}
+
+// hasFuncs says whether a value of a type is functions: one, several of a list or a map, or results of which
+// one is.
+func hasFuncs(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	switch t := t.(type) {
+	case *types.Tuple:
+		for v := range t.Variables() {
+			if hasFuncs(v.Type()) {
+				return true
+			}
+		}
+		return false
+	case *types.Slice:
+		return hasFuncs(t.Elem())
+	case *types.Array:
+		return hasFuncs(t.Elem())
+	case *types.Map:
+		return hasFuncs(t.Elem())
+	}
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
 }
