@@ -226,16 +226,11 @@ func attentionGrad(g *backend.Group, k *Kernel) {
 	if n := queries.b * queries.hq * queries.tq; n > 0 {
 		k.Dispatches = append(k.Dispatches, queries.gradQueries(n, outputs))
 	}
-	if keys := newAttention(g); keys.b*keys.hk*keys.tk > 0 && len(outputs)-count(outputs, 0) > 0 {
+	_, wantsK := outputs[1]
+	_, wantsV := outputs[2]
+	if keys := newAttention(g); keys.b*keys.hk*keys.tk > 0 && (wantsK || wantsV) {
 		k.Dispatches = append(k.Dispatches, keys.gradKeys(outputs))
 	}
-}
-
-func count(m map[int]backend.Output, key int) int {
-	if _, ok := m[key]; ok {
-		return 1
-	}
-	return 0
 }
 
 // gradients declares the operands of a gradient.

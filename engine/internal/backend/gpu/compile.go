@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,15 +119,11 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 		}
 		c.table = table.(*buffer)
 		if err := b.Upload(table, 0, k.Table); err != nil {
-			return nil, errors.Join(err, b.free(table.(*buffer)))
+			b.Free(table)
+			return nil, err
 		}
 	}
 	return c, nil
-}
-
-func (b *Backend) free(m *buffer) error {
-	b.Free(m)
-	return nil
 }
 
 // Name returns the group's name.
