@@ -25,7 +25,7 @@ enum Number : uint32_t { load = 1, allocate, release, write_memory, read_memory,
 
 struct Block {
 	uint64_t size;
-	char* mapping; // with a page on each side that nobody may touch
+	char* mapping; // with guard bytes on each side that nobody may touch
 	uint64_t mapped;
 };
 std::map<uint64_t, Block> blocks;
@@ -66,6 +66,10 @@ struct Request {
 	}
 };
 
+// What lies around a block and costs addresses only: an index that is wrong by a row or two of a matrix hits
+// nothing else. A multiple of every size of page.
+constexpr uint64_t guard = 16 << 20;
+
 uint64_t new_block(uint64_t size) {
 	Block b{size, nullptr, 0};
 	char* p;
@@ -75,11 +79,11 @@ uint64_t new_block(uint64_t size) {
 	p = (char*)q;
 #else
 	const uint64_t page = sysconf(_SC_PAGESIZE), room = (size + 16 + page - 1) / page * page;
-	b.mapped = room + 2 * page;
+	b.mapped = room + 2 * guard;
 	b.mapping = (char*)mmap(nullptr, b.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
 	if (b.mapping == MAP_FAILED) return 0;
-	mprotect(b.mapping + page, room, PROT_READ | PROT_WRITE);
-	p = (char*)((uint64_t(b.mapping) + page + room - size) & ~uint64_t(15)); // its end is the end of the page
+	mprotect(b.mapping + guard, room, PROT_READ | PROT_WRITE);
+	p = (char*)((uint64_t(b.mapping) + guard + room - size) & ~uint64_t(15)); // its end is the end of the page
 #endif
 	memset(p, 0xff, size);
 	blocks[uint64_t(p)] = b;
