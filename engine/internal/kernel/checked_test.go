@@ -90,6 +90,7 @@ func otherTrials(m, n int) []trial {
 		{name: "map, transposed", group: siluMul(shape, flat, ir.Contiguous([]int{n, m}).Permute([]int{1, 0}))},
 		{name: "map, broadcast", group: siluMul(shape, flat, ir.Contiguous([]int{1, n}).Expand(shape))},
 		{name: "matmul", group: product},
+		{name: "matmul, one row of each batch", group: oneOp(backend.MatMul, ir.MatMul, ir.Attr{}, []ir.Type{f(m, 1, n), f(m, n, 7)}, f(m, 1, 7))},
 		{name: "gather", group: oneOp(backend.Single, ir.Gather, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 5)}, f(5, n)), below: m},
 		{name: "scatter_add", group: oneOp(backend.Single, ir.ScatterAdd, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 9), f(9, n)}, f(m, n)), below: m},
 		{name: "cum_sum", group: oneOp(backend.Single, ir.CumSum, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, f(m, n))},

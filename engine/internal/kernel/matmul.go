@@ -166,7 +166,10 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	for _, r := range p.results {
 		layouts = append(layouts, r.lies)
 	}
-	shape, layouts = rowsOf(shape, layouts)
+	shape, layouts = rowsOf(shape, layouts, func(i int) bool {
+		i -= len(g.Inputs)
+		return i >= 0 && i < len(p.inst.Args) && i%2 == 1
+	})
 	rank := len(shape)
 	s := spaceOf(shape, layouts, 2, func(a, b int) bool { return a < rank-1 && b < rank-1 })
 	for _, n := range p.inner {
@@ -191,9 +194,15 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 }
 
 // rowsOf takes the axis of rows out where it has one row: the innermost batches are rows then, and are one
-// axis of rows where they go on in the same way in all layouts.
-func rowsOf(shape []int, layouts []ir.Layout) ([]int, []ir.Layout) {
+// axis of rows where they go on in the same way in all layouts. All rows are multiplied with the same
+// right-hand operands, so batches that have each their own stay batches.
+func rowsOf(shape []int, layouts []ir.Layout, right func(layout int) bool) ([]int, []ir.Layout) {
 	for rank := len(shape); rank > 2 && shape[rank-2] == 1; rank = len(shape) {
+		for i, l := range layouts {
+			if right(i) && strideOf(l, rank-3) != 0 {
+				return shape, layouts
+			}
+		}
 		shape = slices.Delete(slices.Clone(shape), rank-2, rank-1)
 		for i, l := range layouts {
 			if len(l.Shape) == rank {
