@@ -12,7 +12,7 @@ import (
 func BenchmarkCall(b *testing.B) {
 	l := library(b)
 	nothing, sum5, sum11 := l.must(b, "nothing"), l.must(b, "sum5"), l.must(b, "sum11")
-	eleven := [12]uintptr{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+	eleven := [16]uintptr{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	run := func(name string, f func(n int)) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

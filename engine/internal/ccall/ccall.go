@@ -8,13 +8,13 @@
 //
 //	cuda, err := ccall.Open("libcuda.so.1")
 //	launch, err := cuda.Symbol("cuLaunchKernel")
-//	calls := []ccall.Call{{Func: launch, Check: ccall.Zero, Args: [12]uintptr{…}}, …}
+//	calls := []ccall.Call{{Func: launch, Check: ccall.Zero, Args: [16]uintptr{…}}, …}
 //	if n := ccall.Run(calls); n < len(calls) { … calls[n].Int() is the error code of the call that failed … }
 //
-// What a C function may take: integers and pointers, up to 12 of them, and up to 4 doubles (a float32 goes in
+// What a C function may take: integers and pointers, up to 16 of them, and up to 4 doubles (a float32 goes in
 // as [Single]). It returns an integer, a pointer or a double. A struct of more than 16 bytes goes by pointer
 // on arm64, as the convention there says; on amd64 it does not, and functions that want one cannot be called.
-// On darwin arguments 9 to 12 must be 8 bytes wide, and functions with "…" in their declaration cannot be
+// On darwin arguments 9 to 16 must be 8 bytes wide, and functions with "…" in their declaration cannot be
 // called; elsewhere both work.
 //
 // A call goes through the scheduler (runtime.cgocall), so it may block, and other goroutines run meanwhile.
@@ -97,7 +97,7 @@ func (l *Library) Data(name string) (uintptr, error) {
 // A Func is the address of a C function.
 type Func uintptr
 
-// Call calls the function with up to 12 arguments and returns its result. Arguments may be pointers to Go
+// Call calls the function with up to 16 arguments and returns its result. Arguments may be pointers to Go
 // memory, converted in the call itself: f.Call(uintptr(unsafe.Pointer(&x))). They then live, and stay where
 // they are, until the call is over.
 //
@@ -115,7 +115,7 @@ func (f Func) Call(args ...uintptr) uintptr {
 // again. Assembly knows its layout.
 type Call struct {
 	Func    Func
-	Args    [12]uintptr // integers and pointers, in their order
+	Args    [16]uintptr // integers and pointers, in their order
 	Doubles [4]float64  // floating-point numbers, in their order, which is counted apart from that of Args
 	Result  uintptr     // what came back, if it was an integer or a pointer
 	Double  float64     // what came back, if it was a double

@@ -92,10 +92,10 @@ func TestCLibrary(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	l := library(t)
-	if got := l.must(t, "weigh12").Call(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12); got != 650 {
-		t.Errorf("weigh12 = %d, want 650", got)
+	if got := l.must(t, "weigh16").Call(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16); got != 1496 {
+		t.Errorf("weigh16 = %d, want 1496", got)
 	}
-	c := Call{Func: l.must(t, "mixed"), Args: [12]uintptr{1, 2, 3}, Doubles: [4]float64{.5, .25, .125, 2}}
+	c := Call{Func: l.must(t, "mixed"), Args: [16]uintptr{1, 2, 3}, Doubles: [4]float64{.5, .25, .125, 2}}
 	c.Do()
 	if want := 1 + 4 + 9 + 5 + 5 + 3.75 + 80; c.Double != want {
 		t.Errorf("mixed = %g, want %g", c.Double, want)
@@ -106,7 +106,7 @@ func TestArguments(t *testing.T) {
 		t.Errorf("half(3) = %g, want 1.5", got)
 	}
 	minus := -7
-	c = Call{Func: l.must(t, "untidy"), Args: [12]uintptr{uintptr(minus)}}
+	c = Call{Func: l.must(t, "untidy"), Args: [16]uintptr{uintptr(minus)}}
 	if c.Do(); c.Int() != -7 {
 		t.Errorf("got %d, want -7 whatever is in the upper half", c.Int())
 	}
@@ -124,10 +124,10 @@ func TestArguments(t *testing.T) {
 func TestTooManyArguments(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("got no panic for 13 arguments")
+			t.Error("got no panic for 17 arguments")
 		}
 	}()
-	libc(t).must(t, "labs").Call(make([]uintptr, 13)...)
+	libc(t).must(t, "labs").Call(make([]uintptr, 17)...)
 }
 
 // A struct of more than 16 bytes goes by pointer on arm64.
@@ -164,7 +164,7 @@ func TestRun(t *testing.T) {
 		calls := make([]Call, c.n)
 		for i := range calls {
 			calls[i] = Call{Func: step, Check: c.check,
-				Args: [12]uintptr{uintptr(unsafe.Pointer(counted)), uintptr(c.failing)}}
+				Args: [16]uintptr{uintptr(unsafe.Pointer(counted)), uintptr(c.failing)}}
 		}
 		done := Run(calls)
 		if done != c.done || int(*counted) != c.counted {
@@ -187,10 +187,10 @@ func TestCheckReadsAnInt(t *testing.T) {
 // Calls from many goroutines, whose stacks move while the collector runs.
 func TestGoroutinesAndTheCollector(t *testing.T) {
 	l := library(t)
-	weigh, deep := l.must(t, "weigh12"), l.must(t, "deep")
+	weigh, deep := l.must(t, "weigh16"), l.must(t, "deep")
 	var grow func(n int) uintptr
 	grow = func(n int) uintptr {
-		c := Call{Func: weigh, Args: [12]uintptr{uintptr(n), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, uintptr(n)}}
+		c := Call{Func: weigh, Args: [16]uintptr{0: uintptr(n), 15: uintptr(n)}}
 		if c.Do(); n == 0 {
 			return 0
 		}
@@ -200,8 +200,8 @@ func TestGoroutinesAndTheCollector(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 20 {
-				if got := grow(300); got != 13*300*301/2 {
-					t.Errorf("got %d, want %d", got, 13*300*301/2)
+				if got := grow(300); got != 17*300*301/2 {
+					t.Errorf("got %d, want %d", got, 17*300*301/2)
 				}
 				deep.Call(10)
 				runtime.Gosched()
@@ -219,7 +219,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	sum11 := l.must(t, "sum11")
 	calls := make([]Call, 10)
 	for i := range calls {
-		calls[i] = Call{Func: sum11, Args: [12]uintptr{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}
+		calls[i] = Call{Func: sum11, Args: [16]uintptr{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}
 	}
 	for _, c := range []struct {
 		name string

@@ -5,9 +5,10 @@
 void nothing(void) {}
 
 // Each argument counts with its position, so that none can stand in another's place.
-int64_t weigh12(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f, int64_t g, int64_t h, int64_t i,
-                int64_t j, int64_t k, int64_t l) {
-	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j + 11 * k + 12 * l;
+int64_t weigh16(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f, int64_t g, int64_t h, int64_t i,
+                int64_t j, int64_t k, int64_t l, int64_t m, int64_t n, int64_t o, int64_t p) {
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j + 11 * k + 12 * l + 13 * m + 14 * n +
+	       15 * o + 16 * p;
 }
 
 int64_t sum5(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e) { return a + b + c + d + e; }

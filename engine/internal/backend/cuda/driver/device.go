@@ -67,7 +67,7 @@ func (d *device) misused(f function, format string, args ...any) error {
 
 // enter is the call that every batch begins with.
 func (d *device) enter() ccall.Call {
-	return ccall.Call{Func: d.functions[cuCtxSetCurrent], Args: [12]uintptr{d.context}, Check: ccall.Zero}
+	return ccall.Call{Func: d.functions[cuCtxSetCurrent], Args: [16]uintptr{d.context}, Check: ccall.Zero}
 }
 
 // make is a call for a batch.

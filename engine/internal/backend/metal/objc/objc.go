@@ -108,7 +108,7 @@ func (r *Runtime) Class(name string) ID {
 // Message is the call that sends a message with up to 10 arguments. A message to nil does nothing and returns
 // 0.
 func (r *Runtime) Message(to ID, s SEL, args ...uintptr) ccall.Call {
-	c := ccall.Call{Func: r.send, Args: [12]uintptr{uintptr(to), uintptr(s)}}
+	c := ccall.Call{Func: r.send, Args: [16]uintptr{uintptr(to), uintptr(s)}}
 	if copy(c.Args[2:], args) < len(args) {
 		panic(fmt.Sprintf("objc: got %d arguments, want at most %d", len(args), len(c.Args)-2))
 	}
