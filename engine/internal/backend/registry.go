@@ -157,7 +157,7 @@ func Open(name string) (*Device, error) {
 	base, number, numbered := strings.Cut(name, ":")
 	k := driver(base)
 	if k == nil {
-		return nil, fmt.Errorf("device: got %q, want %s", name, present())
+		return nil, fmt.Errorf("device: got %q, want %s", name, present(nil))
 	}
 	n := 0
 	if numbered {
@@ -218,7 +218,7 @@ func (k *kind) open(number int) (*Device, error) {
 		}
 	}
 	if why := k.missing(name); why != "" {
-		return nil, fmt.Errorf("device %s: %s; there is %s", name, why, present())
+		return nil, fmt.Errorf("device %s: %s; there is %s", name, why, present(k))
 	}
 	b, err := k.Open(number)
 	if err != nil {
@@ -268,13 +268,16 @@ func (k *kind) missing(name string) string {
 }
 
 // present lists what Open takes, and what it would take if it were not missing: "cpu, cpu:N for N threads,
-// ref; no cuda: no driver".
-func present() string {
+// ref; no cuda: no driver". A missing device of the kind said is left out: its reason was given.
+func present(said *kind) string {
 	registry.Lock()
 	defer registry.Unlock()
 	var have, missing []string
 	for _, k := range registry.kinds {
 		for _, f := range k.Probe() {
+			if f.Missing != "" && k == said {
+				continue
+			}
 			if f.Missing != "" {
 				missing = append(missing, fmt.Sprintf("; no %s: %s", f.Name, f.Missing))
 			} else {

@@ -68,7 +68,7 @@ func TestNames(t *testing.T) {
 		{Index, cards, "x:-1", `got "x:-1", want the number of a device from 0 on after the colon`},
 		{Index, cards, "x:", `got "x:", want the number of a device`},
 		{Index, []Found{{Name: "x", Missing: "no driver: libx.so is not found"}}, "x:1",
-			"device x:1: no driver: libx.so is not found; there is plain, plain:N for N threads; no x: no driver: libx.so is not found"},
+			"device x:1: no driver: libx.so is not found; there is plain, plain:N for N threads"},
 		{Index, []Found{{Name: "x", Missing: "no driver"}}, "y", `got "y", want plain, plain:N for N threads; no x: no driver`},
 		{Index, []Found{{Name: "x:0"}, {Name: "x:1", Missing: "too old"}}, "x:1", "device x:1: too old; there is x:0, plain"},
 		{Unnumbered, []Found{{Name: "x"}}, "x", "x"},
@@ -80,7 +80,7 @@ func TestNames(t *testing.T) {
 		m.register(t, "x", c.number)
 		d, err := Open(c.name)
 		if err != nil {
-			if !strings.Contains(err.Error(), c.want) {
+			if !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "no driver") > 1 { // a reason is said once
 				t.Errorf("Open(%q): got %v, want %s", c.name, err, c.want)
 			}
 			continue

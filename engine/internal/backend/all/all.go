@@ -2,6 +2,7 @@
 package all
 
 import (
-	_ "github.com/mcs-notebook/mcs/engine/internal/backend/cpu" // on every machine
-	_ "github.com/mcs-notebook/mcs/engine/internal/backend/ref" // exact and slow, for checking
+	_ "github.com/mcs-notebook/mcs/engine/internal/backend/cpu"   // on every machine
+	_ "github.com/mcs-notebook/mcs/engine/internal/backend/metal" // on Macs with Apple silicon
+	_ "github.com/mcs-notebook/mcs/engine/internal/backend/ref"   // exact and slow, for checking
 )

@@ -91,12 +91,15 @@ func tolerance(r ir.Row) string {
 
 // backends is the table of what ran where.
 func backends() string {
-	names := backend.Names()
-	slices.Reverse(names)
+	names, never := recorded()
 	var b strings.Builder
 	b.WriteString("\n## What each backend has run\n\n")
 	b.WriteString("The conformance suite, `engine/internal/backend/backendtest`, runs each op in each dtype that it takes and compares with ref.\n")
-	b.WriteString("A dtype that is missing was not run. Metal and CUDA come later.\n\n")
+	b.WriteString("A dtype that is missing was not run.")
+	if len(never) > 0 {
+		fmt.Fprintf(&b, " Not recorded: %s, which nobody has run yet.", strings.Join(never, ", "))
+	}
+	b.WriteString("\n\n")
 	fmt.Fprintf(&b, "Integers are %s; floats are %s.\n\n", list(dtype.Type.Int), list(dtype.Type.Float))
 	fmt.Fprintf(&b, "| op | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	records := make([]map[string][]string, len(names))
@@ -120,6 +123,19 @@ func backends() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// recorded are the backends that have run the suite, the slowest first, and those that never have.
+func recorded() (names, never []string) {
+	for _, name := range backend.Names() {
+		if backendtest.Record(name) == nil {
+			never = append(never, name)
+		} else {
+			names = append(names, name)
+		}
+	}
+	slices.Reverse(names)
+	return names, never
 }
 
 // list names the dtypes of a kind.
