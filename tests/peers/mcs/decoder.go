@@ -5,7 +5,6 @@ import (
 	"hash/crc32"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -18,6 +17,9 @@ import (
 func (w *work) decoder() *llm.Model {
 	m := llm.New(llm.Config{Vocab: w.Vocab, Layers: w.Layers, Width: w.Width, Heads: w.Heads, KVHeads: w.KV, Hidden: w.Hidden})
 	w.fill(nn.Params(m))
+	if t, ok := halves[w.DType]; ok {
+		nn.Convert(m, t)
+	}
 	return m
 }
 
@@ -83,9 +85,6 @@ func (w *work) train() func() []tensor.Tensor {
 func (w *work) decode() func() []tensor.Tensor {
 	m, prompt := w.decoder(), words(1, w.Prompt, w.Vocab)
 	nn.Freeze(m)
-	if w.DType == "bf16" {
-		nn.Convert(m, dtype.BF16)
-	}
 	if bits := codeBits[w.DType]; bits > 0 {
 		if _, err := quant.Module(m, quant.Config{Bits: bits}, quant.AllLinear, "embed_tokens"); err != nil {
 			panic(err)

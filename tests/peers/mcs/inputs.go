@@ -2,7 +2,9 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -12,14 +14,24 @@ import (
 // index (inputs.py has the same formula).
 func numbers(seed uint32, n int) []float32 {
 	x := make([]float32, n)
+	each := max(1<<16, (n+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for first := 0; first < n; first += each {
+		all.Go(func() { hash(x[first:min(first+each, n)], seed, first) })
+	}
+	all.Wait()
+	return x
+}
+
+// hash makes the numbers from first on.
+func hash(x []float32, seed uint32, first int) {
 	for i := range x {
-		h := uint32(i)*0x9E3779B1 + seed*0x7F4A7C15
+		h := uint32(first+i)*0x9E3779B1 + seed*0x7F4A7C15
 		h = (h ^ h>>16) * 0x85EBCA6B
 		h = (h ^ h>>13) * 0xC2B2AE35
 		h ^= h >> 16
 		x[i] = float32(h>>8)/(1<<23) - 1
 	}
-	return x
 }
 
 func values(seed uint32, shape ...int) tensor.Tensor {

@@ -7,14 +7,23 @@
 //	{"run": n}         {"seconds": what n runs took, each waiting until its result is there, "memory": bytes}
 //	{"profile": n}     {"profile": where the time of a run goes}, over n of them; only this side has it
 //
-// memory is the most that the process held since the work was prepared.
-// Reading order: main.go, inputs.go, works.go, decoder.go, memory.go, profile.go.
+//	{"families": true} {"families": …}: the works of kind "family", with what they compute in
+//	{"drop": true}     forgets the work, so that its memory is free
+//
+// memory is the most that the process, or the device if it has memory of its own, held since the work was
+// prepared. Work that is run several times is queued; what waits is the end, and whatever reads a result.
+//
+//	mcs [-device NAME] THREADS
+//
+// Reading order: main.go, inputs.go, works.go, families.go, decoder.go, memory.go, profile.go.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -29,37 +38,50 @@ type request struct {
 	Prepare *work `json:"prepare"`
 	Run     int   `json:"run"`
 	Profile int   `json:"profile"`
+
+	Families bool `json:"families"`
+	Drop     bool `json:"drop"`
 }
 
 type answer struct {
 	OK      bool        `json:"ok,omitempty"`
 	Version string      `json:"version,omitempty"`
+	Device  string      `json:"device,omitempty"`
 	Result  [][]float64 `json:"result,omitempty"`
 	Absent  string      `json:"absent,omitempty"`
 	Seconds float64     `json:"seconds,omitempty"`
 	Memory  int64       `json:"memory,omitempty"`
 	Profile *record     `json:"profile,omitempty"`
+
+	Families []described `json:"families,omitempty"`
 }
 
 func main() {
-	threads, err := strconv.Atoi(os.Args[len(os.Args)-1])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "usage: mcs THREADS, started by cpu.py")
+	name := flag.String("device", "cpu", "the device to work on")
+	flag.Parse()
+	threads, err := strconv.Atoi(flag.Arg(0))
+	if err != nil || flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: mcs [-device NAME] THREADS, started by cpu.py or cuda.py")
 		os.Exit(2)
 	}
 	runtime.GOMAXPROCS(threads)
-	if err := serve(); err != nil {
+	if err := serve(*name, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func serve() error {
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(answer{OK: true, Version: strings.TrimPrefix(runtime.Version(), "go")}); err != nil {
+// serve answers requests until there are no more. A device that cannot be had is the answer to the greeting.
+func serve(name string, requests io.Reader, answers io.Writer) error {
+	out := json.NewEncoder(answers)
+	if err := device.Use(name); err != nil {
+		return out.Encode(answer{Absent: err.Error()})
+	}
+	hello := answer{OK: true, Version: strings.TrimPrefix(runtime.Version(), "go"), Device: device.Default().Info().Detail}
+	if err := out.Encode(hello); err != nil {
 		return err
 	}
-	in := bufio.NewScanner(os.Stdin)
+	in := bufio.NewScanner(requests)
 	in.Buffer(nil, 1<<20)
 	var run func() []tensor.Tensor
 	for in.Scan() {
@@ -69,9 +91,17 @@ func serve() error {
 		}
 		var a answer
 		switch {
+		case r.Families:
+			a = answer{OK: true, Families: describe()}
 		case r.Prepare != nil:
 			run = nil
 			a, run = prepare(r.Prepare)
+		case r.Drop:
+			run = nil
+			forget()
+			a = answer{OK: true}
+		case run == nil:
+			a = answer{Absent: "no work was prepared"}
 		case r.Profile > 0:
 			a = profiled(run, r.Profile)
 		default:
@@ -86,8 +116,7 @@ func serve() error {
 
 // prepare frees the memory of the former work, builds the inputs of the next one and runs it once.
 func prepare(w *work) (answer, func() []tensor.Tensor) {
-	runtime.GC()
-	device.Default().FreeCache()
+	forget()
 	var a answer
 	var run func() []tensor.Tensor
 	if err := tensor.Try(func() {
@@ -98,11 +127,17 @@ func prepare(w *work) (answer, func() []tensor.Tensor) {
 		return answer{Absent: "failed: " + err.Error()}, nil
 	}
 	if run == nil {
-		return answer{Absent: "no " + w.Kind}, nil
+		return answer{Absent: strings.TrimSpace("no " + w.Kind + " " + w.Family)}, nil
 	}
 	device.Default().FreeCache()
 	forgetPeak()
 	return a, run
+}
+
+// forget gives the memory of what nobody refers to any more back.
+func forget() {
+	runtime.GC()
+	device.Default().FreeCache()
 }
 
 // release gives the results' memory back, as the other runtimes do when a result's last reference goes.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -32,6 +33,8 @@ type work struct {
 	Tokens int    `json:"tokens"`
 	Prompt int    `json:"prompt"`
 	Bits   int    `json:"bits"`
+	D      int    `json:"d"` // the width of a head; 0 means 64
+	Family string `json:"family"`
 }
 
 const epsilon = 1e-5
@@ -40,8 +43,15 @@ const epsilon = 1e-5
 // plan are looked up as in a user's loop. It returns nil for work that the engine does not have.
 func (w *work) build() func() []tensor.Tensor {
 	switch w.Kind {
+	case "family":
+		return w.family()
 	case "lora":
 		return w.lora()
+	case "scale":
+		x := values(1, w.M, w.N)
+		return func() []tensor.Tensor { return []tensor.Tensor{x.Mul(2)} }
+	case "sum", "sum_rows", "sum_columns", "max_rows":
+		return w.reduction()
 	case "softmax", "layer_norm", "rms_norm":
 		return w.row()
 	case "matmul":
@@ -61,10 +71,7 @@ func (w *work) build() func() []tensor.Tensor {
 			return []tensor.Tensor{x.Mul(y).Add(0.5).Tanh().Mul(x.Sigmoid()).Sub(y)}
 		}
 	case "attention":
-		q, k, v := values(1, 1, w.Heads, w.T, 64), values(2, 1, w.KV, w.T, 64), values(3, 1, w.KV, w.T, 64)
-		return func() []tensor.Tensor {
-			return []tensor.Tensor{tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true})}
-		}
+		return w.attention()
 	case "cross_entropy":
 		logits, targets := values(1, w.M, w.V), tensor.From(words(2, w.M, w.V)).Eval()
 		return w.maybeGrad(tensor.Scalar(1).Eval(), []tensor.Tensor{logits}, func() tensor.Tensor {
@@ -89,11 +96,13 @@ func (w *work) build() func() []tensor.Tensor {
 
 // stored returns x in the work's element type and in the order of its own shape.
 func (w *work) stored(x tensor.Tensor) tensor.Tensor {
-	if w.DType == "bf16" {
-		x = x.Cast(dtype.BF16)
+	if t, ok := halves[w.DType]; ok {
+		x = x.Cast(t)
 	}
 	return tensor.FromBytes(x.DType(), x.Bytes(), x.Shape()...).Eval()
 }
+
+var halves = map[string]dtype.Type{"bf16": dtype.BF16, "f16": dtype.F16}
 
 // quantised is a weight of K by N numbers that codes of Bits bits hold exactly.
 func (w *work) quantised() *quant.Weight {
@@ -117,8 +126,8 @@ func (w *work) maybeGrad(dy tensor.Tensor, inputs []tensor.Tensor, f func() tens
 }
 
 func (w *work) lora() func() []tensor.Tensor {
-	x, weight := values(1, w.M, w.N), values(2, w.N, w.N)
-	a, b, dy := values(3, w.N, w.R), values(4, w.R, w.N), values(5, w.M, w.N)
+	x, weight := w.stored(values(1, w.M, w.N)), w.stored(values(2, w.N, w.N))
+	a, b, dy := w.stored(values(3, w.N, w.R)), w.stored(values(4, w.R, w.N)), w.stored(values(5, w.M, w.N))
 	return w.maybeGrad(dy, []tensor.Tensor{x, a, b}, func() tensor.Tensor {
 		return tensor.LoRALinear(x, weight, a, b, 2)
 	})
@@ -133,6 +142,23 @@ func (w *work) row() func() []tensor.Tensor {
 		return w.maybeGrad(dy, []tensor.Tensor{x, weight, bias}, func() tensor.Tensor { return x.LayerNorm(weight, bias, epsilon) })
 	}
 	return w.maybeGrad(dy, []tensor.Tensor{x, weight}, func() tensor.Tensor { return x.RMSNorm(weight, epsilon) })
+}
+
+func (w *work) reduction() func() []tensor.Tensor {
+	x := values(1, w.M, w.N)
+	reduce := map[string]func() tensor.Tensor{
+		"sum": func() tensor.Tensor { return x.Sum() }, "sum_rows": func() tensor.Tensor { return x.Sum(1) },
+		"sum_columns": func() tensor.Tensor { return x.Sum(0) }, "max_rows": func() tensor.Tensor { return x.Max(1) },
+	}[w.Kind]
+	return func() []tensor.Tensor { return []tensor.Tensor{reduce()} }
+}
+
+func (w *work) attention() func() []tensor.Tensor {
+	batch, d := max(w.Batch, 1), cmp.Or(w.D, 64)
+	q, k, v := w.stored(values(1, batch, w.Heads, w.T, d)), w.stored(values(2, batch, w.KV, w.T, d)), w.stored(values(3, batch, w.KV, w.T, d))
+	return w.maybeGrad(w.stored(values(4, batch, w.Heads, w.T, d)), []tensor.Tensor{q, k, v}, func() tensor.Tensor {
+		return tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true})
+	})
 }
 
 // adamw steps Count parameters of a million numbers each.

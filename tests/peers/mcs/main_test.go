@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+
+var tested = flag.String("device", "cpu", "the device that is held against ref")
+
+// on does the work once on a device and returns samples of its results, and its profile.
+func on(t *testing.T, name string, w work) (answer, *record) {
+	t.Helper()
+	before := device.Default().String()
+	if err := device.Use(name); err != nil {
+		t.Fatal(err)
+	}
+	defer device.Use(before)
+	tensor.Seed(1)
+	a, run := prepare(&w)
+	if run == nil {
+		t.Fatalf("%s: got no work: %s", name, a.Absent)
+	}
+	p := profiled(run, 1)
+	if p.Profile == nil {
+		t.Fatalf("%s: got no profile: %s", name, p.Absent)
+	}
+	return a, p.Profile
+}
+
+// Every family has the same results as on the reference, and launches something. With -device it is another device
+// that is held against the reference; under compute-sanitizer this is a run of every kind of kernel.
+func TestFamilies(t *testing.T) {
+	for _, f := range families() {
+		t.Run(f.name, func(t *testing.T) {
+			w := work{Kind: "family", Family: f.name, M: 96, N: 160}
+			got, profile := on(t, *tested, w)
+			want, _ := on(t, "ref", w)
+			if err := differ(got.Result, want.Result, map[string]float64{"f32": 2e-4, "f16": 1e-2, "bf16": 3e-2}[f.peak]); err != nil {
+				t.Error(err)
+			}
+			if profile.Launches < 1 || len(profile.Kernels) == 0 {
+				t.Errorf("got %v launches of %d kernels, want at least one", profile.Launches, len(profile.Kernels))
+			}
+		})
+	}
+}
+
+// differ says where two lists of samples are farther apart than a share of the largest number.
+func differ(got, want [][]float64, most float64) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("got %d results, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if len(got[i]) != len(want[i]) {
+			return fmt.Errorf("result %d: got %d samples, want %d", i, len(got[i]), len(want[i]))
+		}
+		largest := 0.0
+		for _, x := range want[i] {
+			largest = max(largest, math.Abs(x))
+		}
+		for k, x := range want[i] {
+			if !(math.Abs(got[i][k]-x) <= most*largest) {
+				return fmt.Errorf("result %d, sample %d: got %v, want %v", i, k, got[i][k], x)
+			}
+		}
+	}
+	return nil
+}
+
+// A side answers each request with a line, and names what it cannot do.
+func TestServe(t *testing.T) {
+	decoder := `"vocab":64,"layers":1,"width":32,"heads":4,"kv":2,"hidden":48`
+	var requests, wants []string
+	for _, c := range []struct{ request, want string }{
+		{`{"families":true}`, `"families":[{"name":"scale","peak":"f32"}`},
+		{`{"run":1}`, `"absent":"no work was prepared"`},
+		{`{"prepare":{"kind":"knitting"}}`, `"absent":"no knitting"`},
+		{`{"prepare":{"kind":"family","family":"knitting"}}`, `"absent":"no family knitting"`},
+		{`{"prepare":{"kind":"scale","m":2,"n":2}}`, `"ok":true,"result":[[`},
+		{`{"run":3}`, `"seconds":`},
+		{`{"profile":2}`, `"profile":{"seconds":`},
+		{`{"drop":true}`, `"ok":true`},
+		{`{"run":1}`, `"absent":"no work was prepared"`},
+		{`{"prepare":{"kind":"max_rows","m":8,"n":5}}`, `"ok":true`},
+		{`{"prepare":{"kind":"sum","m":8,"n":5}}`, `"ok":true`},
+		{`{"prepare":{"kind":"layer_norm","m":8,"n":16,"grad":true}}`, `"ok":true`},
+		{`{"prepare":{"kind":"cross_entropy","m":8,"v":16,"grad":true}}`, `"ok":true`},
+		{`{"prepare":{"kind":"matmul","n":16,"dtype":"f16"}}`, `"ok":true`},
+		{`{"prepare":{"kind":"lora","m":1,"n":32,"r":4,"dtype":"bf16"}}`, `"ok":true`},
+		{`{"prepare":{"kind":"attention","batch":2,"heads":4,"kv":2,"t":9,"d":16,"dtype":"bf16","grad":true}}`, `"ok":true`},
+		{`{"prepare":{"kind":"small","n":4}}`, `"ok":true`},
+		{`{"prepare":{"kind":"train","batch":1,"t":8,"r":2,` + decoder + `}}`, `"ok":true`},
+		{`{"prepare":{"kind":"train","batch":1,"t":8,"r":2,"dtype":"bf16",` + decoder + `}}`, `"ok":true`},
+		{`{"prepare":{"kind":"decode","tokens":3,"prompt":4,"dtype":"bf16",` + decoder + `}}`, `"ok":true`},
+	} {
+		requests, wants = append(requests, c.request), append(wants, c.want)
+	}
+	var out bytes.Buffer
+	if err := serve(*tested, strings.NewReader(strings.Join(requests, "\n")), &out); err != nil {
+		t.Fatal(err)
+	}
+	answers := slices.Collect(strings.Lines(out.String()))
+	if len(answers) != 1+len(requests) {
+		t.Fatalf("got %d lines, want a greeting and %d answers", len(answers), len(requests))
+	}
+	for i, got := range answers[1:] {
+		if !strings.Contains(got, wants[i]) || !json.Valid([]byte(got)) {
+			t.Errorf("%s: got %s, want %s in it", requests[i], got, wants[i])
+		}
+	}
+}
+
+// A device that is not there is said in the greeting.
+func TestNoDevice(t *testing.T) {
+	var out bytes.Buffer
+	if err := serve("abacus", strings.NewReader(""), &out); err != nil || !strings.Contains(out.String(), `"absent":"device: got \"abacus\"`) {
+		t.Errorf("got %v and %s, want an answer that the device is absent", err, out.String())
+	}
+}
