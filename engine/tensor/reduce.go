@@ -81,23 +81,32 @@ func (t Tensor) Min(axes ...int) Tensor { return drop(ir.ReduceMin, t.node("min"
 // MinKeep is Min; the axes stay with length 1.
 func (t Tensor) MinKeep(axes ...int) Tensor { return wrap(keep(ir.ReduceMin, t.node("min"), axes)) }
 
-// Var is the mean of the squared distance from the mean (divided by n, as in NumPy) over axes; none means
-// all.
+// Var is the variance with the divisor n, as NumPy's var: the mean of the squared distance from the mean over
+// axes; none means all. PyTorch's var divides by n − 1, as [Tensor.SampleVar] does.
 func (t Tensor) Var(axes ...int) Tensor {
 	return t.Sub(t.MeanKeep(axes...)).Square().Mean(axes...)
 }
 
-// Std is √Var.
+// Std is √Var, with the divisor n as NumPy's std; that of PyTorch is [Tensor.SampleStd].
 func (t Tensor) Std(axes ...int) Tensor { return t.Var(axes...).Sqrt() }
 
-// SampleVar is Var divided by n − 1 instead of n: the variance of what the elements are a sample of
-// (PyTorch's var).
-func (t Tensor) SampleVar(axes ...int) Tensor {
+// VarWith is the variance with the divisor n − correction over axes; none means all. Correction is NumPy's
+// ddof.
+func (t Tensor) VarWith(correction float64, axes ...int) Tensor {
 	sum := t.Sub(t.MeanKeep(axes...)).Square().Sum(axes...)
-	return sum.Div(t.Size()/max(1, sum.Size()) - 1)
+	return sum.Div(max(0, float64(t.Size()/max(1, sum.Size()))-correction))
 }
 
-// SampleStd is √SampleVar.
+// StdWith is √VarWith.
+func (t Tensor) StdWith(correction float64, axes ...int) Tensor {
+	return t.VarWith(correction, axes...).Sqrt()
+}
+
+// SampleVar is the variance with the divisor n − 1, as PyTorch's var: that of what the elements are a sample
+// of.
+func (t Tensor) SampleVar(axes ...int) Tensor { return t.VarWith(1, axes...) }
+
+// SampleStd is √SampleVar, with the divisor n − 1 as PyTorch's std.
 func (t Tensor) SampleStd(axes ...int) Tensor { return t.SampleVar(axes...).Sqrt() }
 
 // Norm is the square root of the sum of squares over axes; none means all.

@@ -92,6 +92,15 @@ func (t Tensor) Permute(axes ...int) Tensor {
 	return wrap(apply(ir.Permute, ir.Attr{Axes: order}, n))
 }
 
+// T is the transposed matrix. Of more axes [Tensor.Transpose] exchanges the last two, and [Tensor.Permute]
+// reorders all.
+func (t Tensor) T() Tensor {
+	if n := t.node("t"); len(n.Shape) != 2 {
+		fail("t", "got %v, want a matrix: Transpose exchanges the last two axes, Permute reorders all", n)
+	}
+	return t.Transpose()
+}
+
 // Transpose exchanges the last two axes.
 func (t Tensor) Transpose() Tensor { return wrap(transpose("transpose", t.node("transpose"))) }
 

@@ -14,8 +14,9 @@
 // both shapes. A session shows that at the cell's line; [Try] turns it into an error for compiled programs.
 //
 // Reading order: tensor.go (handles, evaluation, parameters), within.go, ledger.go, free.go, compile.go,
-// trace.go, create.go, math.go, trig.go, functions.go, bits.go, shape.go, arrange.go, reduce.go, order.go,
-// linear.go, einsum.go, attention.go, index.go, random.go, grad.go, read.go, print.go.
+// trace.go, create.go, math.go, reversed.go, trig.go, functions.go, bits.go, shape.go, arrange.go, reduce.go,
+// order.go, linear.go, einsum.go, attention.go, index.go, part.go, parttext.go, random.go, grad.go, read.go,
+// print.go.
 package tensor
 
 import (

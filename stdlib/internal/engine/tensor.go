@@ -6,6 +6,8 @@ package engine
 
 import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"go/constant"
+	"go/token"
 	"reflect"
 )
 
@@ -14,9 +16,11 @@ func tensorSymbols() map[string]reflect.Value {
 		"Accumulate":          reflect.ValueOf(tensor.Accumulate),
 		"AdamW":               reflect.ValueOf(tensor.AdamW),
 		"AdamWStep":           reflect.ValueOf((*tensor.AdamWStep)(nil)),
+		"All":                 reflect.ValueOf(&tensor.All).Elem(),
 		"AllClose":            reflect.ValueOf(tensor.AllClose),
 		"AllowTF32":           reflect.ValueOf(tensor.AllowTF32),
 		"Arange":              reflect.ValueOf(tensor.Arange),
+		"At":                  reflect.ValueOf(tensor.At),
 		"Attention":           reflect.ValueOf(tensor.Attention),
 		"AttentionOptions":    reflect.ValueOf((*tensor.AttentionOptions)(nil)),
 		"BinaryCrossEntropy":  reflect.ValueOf(tensor.BinaryCrossEntropy),
@@ -33,6 +37,7 @@ func tensorSymbols() map[string]reflect.Value {
 		"DefaultRNG":          reflect.ValueOf(tensor.DefaultRNG),
 		"Diag":                reflect.ValueOf(tensor.Diag),
 		"Distinct":            reflect.ValueOf((*tensor.Distinct)(nil)),
+		"Div":                 reflect.ValueOf(tensor.Div),
 		"Dropout":             reflect.ValueOf(tensor.Dropout),
 		"Einsum":              reflect.ValueOf(tensor.Einsum),
 		"ErrCarried":          reflect.ValueOf(&tensor.ErrCarried).Elem(),
@@ -63,12 +68,18 @@ func tensorSymbols() map[string]reflect.Value {
 		"MeanSquares":         reflect.ValueOf(tensor.MeanSquares),
 		"Merged":              reflect.ValueOf((*tensor.Merged)(nil)),
 		"Meshgrid":            reflect.ValueOf(tensor.Meshgrid),
+		"Mod":                 reflect.ValueOf(tensor.Mod),
 		"Multiply":            reflect.ValueOf(tensor.Multiply),
+		"NewAxis":             reflect.ValueOf(&tensor.NewAxis).Elem(),
 		"NewLedger":           reflect.ValueOf(tensor.NewLedger),
 		"NewRNG":              reflect.ValueOf(tensor.NewRNG),
 		"Ones":                reflect.ValueOf(tensor.Ones),
 		"OnesLike":            reflect.ValueOf(tensor.OnesLike),
+		"Open":                reflect.ValueOf(constant.MakeFromLiteral("-9223372036854775808", token.INT, 0)),
 		"Operand":             reflect.ValueOf((*tensor.Operand)(nil)),
+		"Part":                reflect.ValueOf((*tensor.Part)(nil)),
+		"Pick":                reflect.ValueOf(tensor.Pick),
+		"Pow":                 reflect.ValueOf(tensor.Pow),
 		"Precision":           reflect.ValueOf((*tensor.Precision)(nil)),
 		"Quantised":           reflect.ValueOf((*tensor.Quantised)(nil)),
 		"RNG":                 reflect.ValueOf((*tensor.RNG)(nil)),
@@ -79,10 +90,16 @@ func tensorSymbols() map[string]reflect.Value {
 		"Randn":               reflect.ValueOf(tensor.Randn),
 		"Range":               reflect.ValueOf(tensor.Range),
 		"Replace":             reflect.ValueOf(tensor.Replace),
+		"Rest":                reflect.ValueOf(&tensor.Rest).Elem(),
 		"RopeOptions":         reflect.ValueOf((*tensor.RopeOptions)(nil)),
 		"Scalar":              reflect.ValueOf(tensor.Scalar),
 		"Seed":                reflect.ValueOf(tensor.Seed),
+		"Shl":                 reflect.ValueOf(tensor.Shl),
+		"Shr":                 reflect.ValueOf(tensor.Shr),
+		"Span":                reflect.ValueOf(tensor.Span),
+		"SpanStep":            reflect.ValueOf(tensor.SpanStep),
 		"Stack":               reflect.ValueOf(tensor.Stack),
+		"Sub":                 reflect.ValueOf(tensor.Sub),
 		"Sum":                 reflect.ValueOf((*tensor.Sum)(nil)),
 		"SumSquares":          reflect.ValueOf(tensor.SumSquares),
 		"Tensor":              reflect.ValueOf((*tensor.Tensor)(nil)),
