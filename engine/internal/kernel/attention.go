@@ -143,8 +143,9 @@ func (a *attentionText) add(sum, weight, from, limit, name, start, length string
 
 // end makes the dispatch.
 func (a *attentionText) end(kind string, count int) Dispatch {
-	function, source := a.finish(kind, describe(a.g), parameters)
-	return Dispatch{Function: function, Text: source, Args: a.args, Groups: [3]int{(count + attentionRows - 1) / attentionRows, 1, 1}, Threads: [3]int{simdWidth, attentionRows, 1}}
+	threads := [3]int{simdWidth, attentionRows, 1}
+	function, source := a.finish(kind, describe(a.g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: a.args, Groups: [3]int{(count + attentionRows - 1) / attentionRows, 1, 1}, Threads: threads}
 }
 
 // masked declares the mask, if there is one.

@@ -105,8 +105,8 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 	for range opened {
 		e.line("}")
 	}
-	function, source := e.finish(e.kind, describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]")
 	groups, threads := grid(e.space.lens[0], e.space.lens[1:], Limits{Threads: mapThreads})
+	function, source := e.finish(e.kind, describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
 	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}}
 }
 

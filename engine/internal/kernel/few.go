@@ -341,6 +341,7 @@ func joined(phases []*product) Dispatch {
 		}
 		t.args.Size += (p.args.Size + 7) / 8 * 8
 	}
-	function, source := t.finish("matmul", describe(last.g), parameters)
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{last.few.threads, 1, 1}}
+	threads := [3]int{last.few.threads, 1, 1}
+	function, source := t.finish("matmul", describe(last.g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
 }

@@ -32,8 +32,9 @@ func (e *elementText) lines(body func()) []Dispatch {
 	}
 	e.line("const %s i%d = left;", e.index, rank-1)
 	body()
-	function, source := e.finish(e.kind, describe(e.g), parameters)
-	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: [3]int{(n + perGroup - 1) / perGroup, 1, 1}, Threads: [3]int{simdWidth, perGroup, 1}}}
+	threads := [3]int{simdWidth, perGroup, 1}
+	function, source := e.finish(e.kind, describe(e.g), parameters, threads)
+	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: [3]int{(n + perGroup - 1) / perGroup, 1, 1}, Threads: threads}}
 }
 
 // still is a layout that stays where it is along an axis.

@@ -13,6 +13,9 @@ import (
 // enough that every device starts several groups side by side.
 const mapThreads = 256
 
+// mostThreads is the most that a group has on any device.
+const mostThreads = 1024
+
 // mostGroups bounds a grid's side: the threads of a group walk on with the grid's width. CUDA has no more
 // than 65,535 groups along y and z.
 const mostGroups = 65535
@@ -49,12 +52,12 @@ func renderMap(g *backend.Group, limits Limits) *Kernel {
 		w.declareStrides(fmt.Sprintf("y%d", i), &s.places[len(g.Inputs)+i])
 	}
 	w.mapBody(vectors)
-	function, source := w.finish("map", describe(g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]")
 	width := s.lens[0]
 	if vectors {
 		width /= 4
 	}
 	groups, threads := grid(width, s.lens[1:], limits)
+	function, source := w.finish("map", describe(g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
 	return &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}}}
 }
 

@@ -346,7 +346,7 @@ func (p *product) dispatch() Dispatch {
 		}
 		p.end(first)
 	}
-	function, source := p.finish("matmul", describe(p.g), parameters)
+	function, source := p.finish("matmul", describe(p.g), parameters, [3]int{threads, 1, 1})
 	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{p.groups(), 1, 1}, Threads: [3]int{threads, 1, 1}}
 }
 

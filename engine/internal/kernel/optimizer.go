@@ -137,7 +137,7 @@ func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Out
 		t.line("if (a.%s[low]) a.%s[low][i] = %s(%s);", l.name, l.name, l.typ, value)
 	}
 	t.line("}")
-	function, source := t.finish("adamw", "adamw", parameters)
+	function, source := t.finish("adamw", "adamw", parameters, [3]int{rowThreads, 1, 1})
 	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{blocks, 1, 1}, Threads: [3]int{rowThreads, 1, 1}}
 }
 
@@ -176,7 +176,7 @@ func sumSquares(g *backend.Group, k *Kernel) {
 		e.line("}")
 		e.line("f = group_folded(f, space, lane, simd, simds);")
 		e.line("if (at.x == 0) f.put(a.parts + group.x);")
-		function, source := e.finish("squares", "sum of squares", parameters)
+		function, source := e.finish("squares", "sum of squares", parameters, [3]int{rowThreads, 1, 1})
 		k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{rowThreads, 1, 1}})
 		blocks += groups
 	}
@@ -189,6 +189,6 @@ func sumSquares(g *backend.Group, k *Kernel) {
 	t.line("for (int e = int(at.x); e < a.total; e += %d) f.merge(fold_sum<float>::get(a.parts + e));", simdWidth)
 	t.line("f = simd_folded(f);")
 	t.line("if (at.x == 0) *a.y = f.value();")
-	function, source := t.finish("squares_sum", "sum of squares, of all parts", parameters)
+	function, source := t.finish("squares_sum", "sum of squares, of all parts", parameters, [3]int{simdWidth, 1, 1})
 	k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{1, 1, 1}, Threads: [3]int{simdWidth, 1, 1}})
 }

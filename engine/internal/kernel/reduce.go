@@ -186,7 +186,7 @@ func (r *reduction) dispatch(merging bool) Dispatch {
 	}
 	r.merge(w, merging)
 	r.end(w, merging, ends)
-	function, source := w.finish(kind, describe(r.g), parameters)
+	function, source := w.finish(kind, describe(r.g), parameters, threads)
 	return Dispatch{Function: function, Text: source, Args: w.args, Groups: groups, Threads: threads}
 }
 

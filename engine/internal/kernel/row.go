@@ -47,9 +47,10 @@ func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r.declare()
 	r.begin()
 	r.how.write(r)
-	function, source := r.finish("row", describe(g), parameters)
+	threads := [3]int{r.threads, r.perGroup, 1}
+	function, source := r.finish("row", describe(g), parameters, threads)
 	groups := [3]int{(r.rows + r.perGroup - 1) / r.perGroup, 1, 1}
-	k := &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: r.args, Groups: groups, Threads: [3]int{r.threads, r.perGroup, 1}}}}
+	k := &Kernel{Dispatches: []Dispatch{{Function: function, Text: source, Args: r.args, Groups: groups, Threads: threads}}}
 	if r.classes() {
 		k.Fault = r.badTarget()
 	}
@@ -125,7 +126,7 @@ func (r *rowText) share(limits Limits) {
 	n := r.space.lens[0]
 	r.vectors = r.space.vectors()
 	r.threads, r.perGroup = simdWidth, rowThreads/simdWidth
-	for r.threads < min(1024, limits.Threads) && n > r.threads*mostHeld/2 {
+	for r.threads < min(mostThreads, limits.Threads) && n > r.threads*mostHeld/2 {
 		r.threads, r.perGroup = 2*r.threads, max(1, r.perGroup/2)
 	}
 	if r.threads > simdWidth {

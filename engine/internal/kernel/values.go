@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A walker declares and loads the inputs of a group, and names its values.
@@ -112,7 +113,21 @@ func (w *walker) compute(i int) {
 	args := make([]string, len(in.Args))
 	types := make([]dtype.Type, len(in.Args))
 	for k, r := range in.Args {
+		if in.Op == ir.Bitcast {
+			r = w.bits(r)
+		}
 		args[k], types[k] = w.value(r), dtypeOf(w.g, r)
 	}
 	w.line("const %s t%d = %s;", register(in.DType), i, expression(in, types, args))
+}
+
+// bits is what the bits of a value are read from. A register holds an f16 as a float, and a conversion may change
+// the bits of one that is no number: bitcasts of bitcasts go around it.
+func (w *walker) bits(r backend.Ref) backend.Ref {
+	for {
+		if _, input := r.Input(); input || w.g.Insts[r.Index].Op != ir.Bitcast {
+			return r
+		}
+		r = w.g.Insts[r.Index].Args[0]
+	}
 }

@@ -87,7 +87,11 @@ func (s *Source) print(prelude string, edits map[int]string, entries func(*strin
 		s.cudaConstants(&out)
 		out.WriteString("MSL_BEGIN\n")
 	}
-	fmt.Fprintf(&out, "namespace %s {\n#line 1 %q\n", s.namespace(), s.Name)
+	fmt.Fprintf(&out, "namespace %s {\n", s.namespace())
+	if prelude == "cuda.h" {
+		out.WriteString("MSL_OURS\n")
+	}
+	fmt.Fprintf(&out, "#line 1 %q\n", s.Name)
 	for i, t := range s.tokens {
 		if text, ok := edits[i]; ok {
 			out.WriteString(text)

@@ -71,8 +71,9 @@ func InfoOf(name string, d Info) backend.Info {
 	return i
 }
 
-func (b *Backend) limits() kernel.Limits {
-	return kernel.Limits{Threads: b.info.Limits.Threads, SIMDWidth: b.info.Limits.Simdgroup}
+// LimitsOf is what kernels for a driver's device keep to.
+func LimitsOf(d Info) kernel.Limits {
+	return kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup}
 }
 
 // failed translates an error of the driver. After one that loses the device, all errors are ErrLost. b.mu is

@@ -53,7 +53,7 @@ func (b *Backend) pipeline(d *kernel.Dispatch) (Pipeline, error) {
 	b.pipelines.Unlock()
 	p.once.Do(func() {
 		var text string
-		if text, p.err = b.translated(d); p.err != nil {
+		if text, p.err = Translate(d.Function, d.Text, b.info.Language); p.err != nil {
 			return
 		}
 		if p.library, p.err = b.device.Compile(context.Background(), Source{Name: d.Function, Text: text, Cache: cacheDir()}); p.err == nil {
@@ -63,13 +63,13 @@ func (b *Backend) pipeline(d *kernel.Dispatch) (Pipeline, error) {
 	return p.pipeline, p.err
 }
 
-// translated is a dispatch's text in the device's language, complete.
-func (b *Backend) translated(d *kernel.Dispatch) (string, error) {
-	text := shaders.Blocks() + d.Text
-	if b.info.Language == Metal {
+// Translate makes the text of a kernel.Dispatch whole, in a device's language.
+func Translate(function, text string, to Language) (string, error) {
+	text = shaders.Blocks() + text
+	if to == Metal {
 		return text, nil
 	}
-	s, err := msl.Parse(d.Function+".metal", text)
+	s, err := msl.Parse(function+".metal", text)
 	if err != nil {
 		return "", err
 	}
@@ -97,7 +97,7 @@ type compiled struct {
 
 // Compile renders a group and compiles its texts.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
-	k, err := kernel.Render(g, b.limits())
+	k, err := kernel.Render(g, LimitsOf(b.info))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.name, err)
 	}

@@ -40,8 +40,7 @@ func TestTranslated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &Backend{info: Info{Language: CUDA}}
-		text, err := b.translated(&k.Dispatches[0])
+		text, err := Translate(k.Dispatches[0].Function, k.Dispatches[0].Text, CUDA)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,8 +134,9 @@ type Source struct {
 	Name    string   // for messages
 	Text    string   // self-contained: no include but the language's own
 	Defines []string // "NAME" or "NAME=VALUE"
-	// Relaxed allows the compiler to reorder sums and to assume that there are no NaN or infinities. It may
-	// contract a product and a sum to an FMA with Relaxed and without.
+	// Relaxed allows the compiler to reorder sums, to assume that there are no NaN or infinities, and to make
+	// an FMA of a product and a sum. Without it each operation rounds, as where kernels are checked; in Metal
+	// the text says so itself, by #pragma METAL fp contract(off).
 	Relaxed bool
 	// Cache is a directory where compiled kernels are kept, by a hash of the text, the options, the compiler
 	// and the device. "" keeps nothing. A damaged entry is compiled anew.

@@ -116,9 +116,11 @@ func target(family string, known []int) (target string, ptx bool, err error) {
 
 // options are the flags that a source is compiled with.
 func (d *device) options(s gpu.Source) []string {
-	options := []string{"--gpu-architecture=" + d.nvrtc.target, "--std=c++17", "--device-as-default-execution-space", "--fmad=true"}
+	options := []string{"--gpu-architecture=" + d.nvrtc.target, "--std=c++17", "--device-as-default-execution-space"}
 	if s.Relaxed {
 		options = append(options, "--use_fast_math")
+	} else {
+		options = append(options, "--fmad=false")
 	}
 	for _, define := range s.Defines {
 		options = append(options, "--define-macro="+define)

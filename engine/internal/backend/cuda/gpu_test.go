@@ -1,0 +1,72 @@
+package cuda
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
+)
+
+var number = flag.Int("gpu", 0, "which NVIDIA GPU the tests use")
+
+// TestConformanceOnGPU runs the suite of all backends.
+func TestConformanceOnGPU(t *testing.T) {
+	if err := machine.Present(); err != nil {
+		t.Skip(err)
+	}
+	infos, err := machine.Devices()
+	if err != nil {
+		t.Skip(err)
+	}
+	compile(t, gputest.Texts(t, infos[*number], backendtest.Check))
+	backendtest.Run(t, func() (backend.Backend, error) { return open(machine, *number) })
+}
+
+// compile fills the cache of compiled kernels, with as many compilers side by side as there are processors.
+func compile(t *testing.T, texts map[string]string) {
+	start := time.Now()
+	device, err := machine.Open(*number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := make(chan string)
+	var workers sync.WaitGroup
+	var failed atomic.Int32
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for f := range functions {
+				text, err := gpu.Translate(f, texts[f], gpu.CUDA)
+				if err == nil {
+					var l gpu.Library
+					if l, err = device.Compile(context.Background(), gpu.Source{Name: f, Text: text, Cache: filepath.Join(cache, "mcs", "kernels")}); err == nil {
+						l.Close()
+					}
+				}
+				if err != nil && failed.Add(1) <= 5 {
+					t.Errorf("%v\n%s", err, texts[f])
+				}
+			}
+		})
+	}
+	for f := range texts {
+		functions <- f
+	}
+	close(functions)
+	workers.Wait()
+	t.Logf("%d texts compiled in %v, %d failed", len(texts), time.Since(start).Round(time.Second), failed.Load())
+}
