@@ -165,6 +165,11 @@ template <typename T, typename Better> struct fold_arg {
 		if (f.at >= 0) take(f.best, f.at);
 	}
 	inline long value() const { return at < 0 ? 0 : at; }
+	template <typename P> inline void put(P to) const {
+		to->best = best;
+		to->at = at;
+	}
+	template <typename P> static inline fold_arg get(P from) { return {from->best, from->at}; }
 };
 template <typename T, typename B> inline fold_arg<T, B> from_lane(fold_arg<T, B> f, ushort mask) {
 	return {from_lane(f.best, mask), from_lane(f.at, mask)};
@@ -177,13 +182,6 @@ inline uint up_lane(uint x, ushort by) { return simd_shuffle_up(x, by); }
 inline ulong up_lane(ulong x, ushort by) { return ulong(simd_shuffle_up(uint(x >> 32), by)) << 32 | ulong(simd_shuffle_up(uint(x), by)); }
 inline long up_lane(long x, ushort by) { return long(up_lane(ulong(x), by)); }
 
-// last_lane is the x of the last thread of the simdgroup.
-template <typename T> inline T last_lane(T x) { return T(simd_shuffle(int(x), 31)); }
-inline float last_lane(float x) { return simd_shuffle(x, 31); }
-inline uint last_lane(uint x) { return simd_shuffle(x, 31); }
-inline ulong last_lane(ulong x) { return ulong(simd_shuffle(uint(x >> 32), 31)) << 32 | ulong(simd_shuffle(uint(x), 31)); }
-inline long last_lane(long x) { return long(last_lane(ulong(x))); }
-
 // simd_running is the sum of x over the thread's lane and those below it.
 template <typename T> inline T simd_running(T x, uint lane) {
 	for (ushort by = 1; by < 32; by *= 2) {
@@ -193,7 +191,19 @@ template <typename T> inline T simd_running(T x, uint lane) {
 	return x;
 }
 
-// after_max orders as better_max backwards: the smallest first, a NaN last.
-struct after_max {
-	template <typename T> static inline bool is(T x, T y) { return better_max::is(y, x); }
-};
+// row_earlier is the sum of x over the threads of a row before this one; all is that over the whole row. A row has so many
+// simdgroups, and sums a place for each of the threadgroup's.
+template <typename T> inline T row_earlier(T x, threadgroup T* sums, uint lane, uint simd, uint simds, thread T& all) {
+	const T run = simd_running(x, lane), below = up_lane(run, 1);
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	if (lane == 31) sums[simd] = run;
+	threadgroup_barrier(mem_flags::mem_threadgroup);
+	const uint first = simd / simds * simds;
+	T earlier = T(0);
+	all = T(0);
+	for (uint s = first; s < first + simds; s++) {
+		if (s == simd) earlier = all;
+		all = op_add(all, sums[s]);
+	}
+	return lane == 0 ? earlier : op_add(earlier, below);
+}

@@ -21,6 +21,8 @@ var (
 	memory string
 	//go:embed fold.metal
 	fold string
+	//go:embed order.metal
+	order string
 	//go:embed fault.metal
 	fault string
 	//go:embed random.metal
@@ -32,13 +34,13 @@ var (
 )
 
 // Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, the
-// folds, the report of an index that is out of range, random numbers, rotations and quantised weights. No product and
-// sum become an FMA but where a text asks for one: x·y - x·y is 0.
+// folds, sorting, the report of an index that is out of range, random numbers, rotations and quantised weights. No
+// product and sum become an FMA but where a text asks for one: x·y - x·y is 0.
 func Blocks() string {
 	text := "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
 	for _, b := range []struct{ name, text string }{
-		{"scalar.metal", scalar}, {"memory.metal", memory}, {"fold.metal", fold}, {"fault.metal", fault},
-		{"random.metal", random}, {"rope.metal", rope}, {"quant.metal", quant},
+		{"scalar.metal", scalar}, {"memory.metal", memory}, {"fold.metal", fold}, {"order.metal", order},
+		{"fault.metal", fault}, {"random.metal", random}, {"rope.metal", rope}, {"quant.metal", quant},
 	} {
 		text += numbered(b.name, b.text)
 	}

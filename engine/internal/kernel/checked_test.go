@@ -94,7 +94,10 @@ func otherTrials(m, n int) []trial {
 		{name: "gather", group: oneOp(backend.Single, ir.Gather, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 5)}, f(5, n)), below: m},
 		{name: "scatter_add", group: oneOp(backend.Single, ir.ScatterAdd, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 9), f(9, n)}, f(m, n)), below: m},
 		{name: "cum_sum", group: oneOp(backend.Single, ir.CumSum, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, f(m, n))},
+		{name: "cum_sum, from the end", group: oneOp(backend.Single, ir.CumSum, ir.Attr{Axis: 1, Flags: ir.Reverse | ir.Exclusive}, []ir.Type{f(m, n)}, f(m, n))},
+		{name: "cum_sum down columns", group: oneOp(backend.Single, ir.CumSum, ir.Attr{Flags: ir.Exclusive}, []ir.Type{f(m, n)}, f(m, n))},
 		{name: "arg_max", group: oneOp(backend.Single, ir.ArgMax, ir.Attr{Axis: 1}, []ir.Type{f(m, n)}, typeOf(dtype.I64, m, 1))},
+		{name: "arg_min down columns", group: oneOp(backend.Single, ir.ArgMin, ir.Attr{}, []ir.Type{f(m, n)}, typeOf(dtype.I64, 1, n))},
 	}
 	q, kv, lse := f(2, 4, m, 40), f(2, 2, min(n, 300), 40), f(2, 4, m) // the reference takes long for more keys
 	half := ir.Attr{Float: 0.5}
@@ -105,6 +108,8 @@ func otherTrials(m, n int) []trial {
 		trial{name: "attention_grad", group: oneOp(backend.Single, ir.AttentionGrad, half, []ir.Type{q, kv, kv, q, lse, q}, q, kv, kv)},
 		trial{name: "rope", group: oneOp(backend.Single, ir.Rope, ir.Attr{Float: 10000}, []ir.Type{q, typeOf(dtype.I64, m)}, q), below: 5000},
 		trial{name: "top_k", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 5)}, []ir.Type{f(m, n)}, f(m, min(n, 5)), typeOf(dtype.I64, m, min(n, 5)))},
+		trial{name: "top_k, all", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: n}, []ir.Type{f(m, n)}, f(m, n), typeOf(dtype.I64, m, n))},
+		trial{name: "top_k, the smallest of i64", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 2000), Flags: ir.Reverse}, []ir.Type{typeOf(dtype.I64, m, n)}, typeOf(dtype.I64, m, min(n, 2000)), typeOf(dtype.I64, m, min(n, 2000)))},
 		trial{name: "overwrite", group: oneOp(backend.Single, ir.Overwrite, ir.Attr{}, []ir.Type{f(m, n), ids, f(9, n)}, f(m, n)), below: m},
 		trial{name: "gather_along", group: oneOp(backend.Single, ir.GatherAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9)}, f(m, 9)), below: n},
 		trial{name: "scatter_along", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9), f(m, 9)}, f(m, n)), below: n},

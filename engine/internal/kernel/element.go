@@ -13,10 +13,11 @@ import (
 // and named places that are walked through with it.
 type elementText struct {
 	*walker
-	kind  string
-	shape []int
-	named []namedPlace
-	lays  []ir.Layout
+	kind   string
+	shape  []int
+	named  []namedPlace
+	lays   []ir.Layout
+	limits Limits
 }
 
 // A namedPlace is a layout over the shape, with the name of its strides.
@@ -27,8 +28,8 @@ type namedPlace struct {
 
 // newElements draws the space of a shape and of layouts over it, by name. Inputs and outputs are declared by
 // the op.
-func newElements(g *backend.Group, kind string, shape []int, layouts ...named) *elementText {
-	e := &elementText{kind: kind, shape: shape}
+func newElements(g *backend.Group, limits Limits, kind string, shape []int, layouts ...named) *elementText {
+	e := &elementText{kind: kind, shape: shape, limits: limits}
 	for _, l := range layouts {
 		e.named = append(e.named, namedPlace{l.name, len(e.lays)})
 		e.lays = append(e.lays, l.layout)
@@ -94,20 +95,40 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 	if e.space.size() == 0 {
 		return nil
 	}
+	e.declareSpace()
+	opened := e.loops(false)
+	body()
+	for range opened {
+		e.line("}")
+	}
+	groups, threads := grid(e.space.lens[0], e.space.lens[1:], e.limits)
+	function, source := e.finish(e.kind, describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
+	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}}
+}
+
+// declareSpace declares the lengths of the axes, and the strides of the named layouts.
+func (e *elementText) declareSpace() {
 	for axis, n := range e.space.lens {
 		e.constant(fmt.Sprintf("n%d", axis), n)
 	}
 	for _, n := range e.named {
 		e.declareStrides(n.name, &e.space.places[n.place])
 	}
-	opened := e.loops(false)
-	body()
-	for range opened {
-		e.line("}")
+}
+
+// coordinates takes a flat place apart into those along the axes.
+func (e *elementText) coordinates(flat string) {
+	rank := len(e.space.lens)
+	left := flat
+	if rank > 1 {
+		left = "left"
+		e.line("%s left = %s;", e.index, flat)
 	}
-	groups, threads := grid(e.space.lens[0], e.space.lens[1:], Limits{Threads: mapThreads})
-	function, source := e.finish(e.kind, describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
-	return []Dispatch{{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}}
+	for axis := range rank - 1 {
+		e.line("const %s i%d = left %% a.n%d;", e.index, axis, axis)
+		e.line("left /= a.n%d;", axis)
+	}
+	e.line("const %s i%d = %s;", e.index, rank-1, left)
 }
 
 // contiguous is the named layout of an output.

@@ -63,7 +63,7 @@ func gatherFrom(g *backend.Group, k *Kernel, from, index, position, x ir.Layout)
 	in, o := &g.Insts[0], g.Outputs[0]
 	axis := in.Attr.Axis
 	length, stride := x.Shape[axis], x.Stride[axis]
-	e := newElements(g, in.Op.String(), o.Shape, contiguous("y", o.Shape), named{name: "x", layout: from, reach: length * max(stride, -stride)},
+	e := newElements(g, k.limits, in.Op.String(), o.Shape, contiguous("y", o.Shape), named{name: "x", layout: from, reach: length * max(stride, -stride)},
 		named{name: "index", layout: index}, named{name: "position", layout: position})
 	e.writes(o)
 	e.reads("x", in.Args[0])

@@ -34,6 +34,8 @@ type Kernel struct {
 	// Fault is what a report of an index that is out of range means; nil if there can be none. The position
 	// is that in the tensor of indices, in C order; known says whether the value there is.
 	Fault func(position uint32, value int64, known bool) error
+
+	limits Limits // of the device that it is rendered for
 }
 
 // A Dispatch is one launch on the device.
@@ -161,7 +163,7 @@ func Render(g *backend.Group, limits Limits) (*Kernel, error) {
 	case backend.MatMul:
 		return renderMatMul(g, limits)
 	case backend.Single:
-		return renderSingle(g)
+		return renderSingle(g, limits)
 	case backend.Row:
 		return renderRow(g, limits)
 	}

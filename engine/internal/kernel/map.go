@@ -142,7 +142,7 @@ func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
 	for axis, n := range outer {
 		lens[min(axis+1, 2)] *= n
 	}
-	left := min(mapThreads, limits.Threads)
+	left := floorPower(min(mapThreads, limits.Threads))
 	for i, n := range lens {
 		threads[i] = min(left, ceilPower(n))
 		left /= threads[i]
@@ -156,6 +156,15 @@ func ceilPower(n int) int {
 	p := 1
 	for p < n && p < 1<<30 {
 		p *= 2
+	}
+	return p
+}
+
+// floorPower is the largest power of two that is n or less.
+func floorPower(n int) int {
+	p := ceilPower(n)
+	if p > n {
+		p /= 2
 	}
 	return p
 }

@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -68,7 +66,7 @@ func together(g *backend.Group, k *Kernel) map[int]int {
 		to.Offset = k.Scratch / in.DType.Size()
 		k.Scratch += (to.Size()*in.DType.Size() + 63) &^ 63
 		o := backend.Output{Buf: workspace, DType: in.DType, Shape: in.Layout.Shape}
-		k.Dispatches = append(k.Dispatches, copyInto(g, o, backend.In(i), in.Layout, to)...)
+		k.Dispatches = append(k.Dispatches, copyInto(g, k.limits, o, backend.In(i), in.Layout, to)...)
 	}
 	return moved
 }
@@ -153,24 +151,15 @@ func sumSquares(g *backend.Group, k *Kernel) {
 			continue
 		}
 		groups := min(256, (n+blockElements-1)/blockElements)
-		e := newElements(g, "squares", x.Shape, named{name: "x", layout: x})
+		e := newElements(g, k.limits, "squares", x.Shape, named{name: "x", layout: x})
 		e.reads("x", v)
 		e.member("device fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8, At: 8 * blocks})
 		e.constant("total", n)
-		for axis, n := range e.space.lens {
-			e.constant(fmt.Sprintf("n%d", axis), n)
-		}
-		e.declareStrides("x", e.place("x"))
+		e.declareSpace()
 		e.line("threadgroup fold_sum<float> space[%d];", rowThreads/simdWidth)
 		e.line("fold_sum<float> f = fold_sum<float>::start();")
 		e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, rowThreads, groups*rowThreads)
-		e.line("%s left = e;", e.index)
-		rank := len(e.space.lens)
-		for axis := range rank - 1 {
-			e.line("const %s i%d = left %% a.n%d;", e.index, axis, axis)
-			e.line("left /= a.n%d;", axis)
-		}
-		e.line("const %s i%d = left;", e.index, rank-1)
+		e.coordinates("e")
 		e.line("const float v = %s;", e.element("x", v))
 		e.line("f.take(v * v);")
 		e.line("}")

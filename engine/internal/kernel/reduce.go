@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -62,7 +63,7 @@ func newReduction(g *backend.Group) *reduction {
 	var full []int
 	reduces := map[int]bool{}
 	for i, in := range g.Insts {
-		if in.Op.Family() == ir.FamilyReduce {
+		if isFold(in.Op) {
 			r.folds = append(r.folds, i)
 			full = shapeOf(g, in.Args[0])
 			for _, a := range in.Attr.Axes {
@@ -70,7 +71,7 @@ func newReduction(g *backend.Group) *reduction {
 			}
 		}
 	}
-	folds := func(i int) bool { return g.Insts[i].Op.Family() == ir.FamilyReduce }
+	folds := func(i int) bool { return isFold(g.Insts[i].Op) }
 	for _, f := range r.folds {
 		mark(g, r.before, g.Insts[f].Args[0], folds)
 	}
@@ -94,6 +95,19 @@ func newReduction(g *backend.Group) *reduction {
 		}
 	}
 	return r
+}
+
+// isFold says whether an op makes one element of those along its axes.
+func isFold(op ir.Op) bool { return op.Family() == ir.FamilyReduce || isArg(op) }
+
+// isArg says whether an op finds the place of an element.
+func isArg(op ir.Op) bool { return op == ir.ArgMax || op == ir.ArgMin }
+
+// arg writes down where the best element of each line is, as a reduction whose folds know places.
+func arg(g *backend.Group, k *Kernel) {
+	h := &backend.Group{Name: g.Name, Kind: backend.Reduce, Inputs: g.Inputs, Insts: slices.Clone(g.Insts), Outputs: g.Outputs}
+	h.Insts[0].Attr.Axes = []int{h.Insts[0].Attr.Axis}
+	*k = *renderReduce(h, k.limits)
 }
 
 // mark notes the instructions that a value needs, up to those at which it stops.
@@ -147,16 +161,22 @@ func (r *reduction) scratch(i int) int {
 }
 
 // foldType is the block that folds for an instruction, and foldSize how many bytes one has.
-func foldType(in *backend.Inst) string {
+func foldType(g *backend.Group, in *backend.Inst) string {
 	name := ir.RowOf(in.Op).Name
-	if in.Op == ir.Mean {
+	switch {
+	case in.Op == ir.Mean:
 		name = "sum"
+	case isArg(in.Op):
+		better := map[ir.Op]string{ir.ArgMax: "better_max", ir.ArgMin: "better_min"}[in.Op]
+		return fmt.Sprintf("fold_arg<%s, %s>", register(dtypeOf(g, in.Args[0])), better)
 	}
 	return fmt.Sprintf("fold_%s<%s>", name, register(in.DType))
 }
 
 func foldSize(in *backend.Inst) int {
 	switch {
+	case isArg(in.Op):
+		return 16
 	case in.DType.Float() && (in.Op == ir.Sum || in.Op == ir.Mean):
 		return 8
 	case in.DType.Float():
@@ -172,13 +192,13 @@ func (r *reduction) dispatch(merging bool) Dispatch {
 	r.declare(w, merging, ends)
 	kind, groups, threads := r.header(w, merging)
 	for i, f := range r.folds {
-		typ := foldType(&r.g.Insts[f])
+		typ := foldType(r.g, &r.g.Insts[f])
 		w.line("%s f%d = %s::start();", typ, i, typ)
 	}
 	if merging {
 		w.line("for (%[1]s p = %[1]s(at.x); p < a.parts; p += %[2]d) {", w.index, simdWidth)
 		for i := range r.folds {
-			w.line("f%[1]d.merge(%[2]s::get(a.p%[1]d + (out * a.parts + p)));", i, foldType(&r.g.Insts[r.folds[i]]))
+			w.line("f%[1]d.merge(%[2]s::get(a.p%[1]d + (out * a.parts + p)));", i, foldType(r.g, &r.g.Insts[r.folds[i]]))
 		}
 		w.line("}")
 	} else {
@@ -215,7 +235,7 @@ func (r *reduction) declare(w *walker, merging, ends bool) {
 	}
 	if r.parts > 1 {
 		for i, f := range r.folds {
-			w.member("device "+foldType(&g.Insts[f])+"*", fmt.Sprintf("p%d", i), Field{Kind: Scratch, Size: 8, At: r.scratch(i)})
+			w.member("device "+foldType(g, &g.Insts[f])+"*", fmt.Sprintf("p%d", i), Field{Kind: Scratch, Size: 8, At: r.scratch(i)})
 		}
 		w.constant("parts", r.parts)
 		w.constant("chunk", r.chunk)
@@ -346,7 +366,14 @@ func (r *reduction) elements(w *walker) {
 	}
 	for i, f := range r.folds {
 		in := &r.g.Insts[f]
-		w.line("f%d.take(convert<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
+		switch {
+		case !isArg(in.Op):
+			w.line("f%d.take(convert<%s>::from(%s));", i, register(in.DType), w.value(in.Args[0]))
+		case r.vectors:
+			w.line("f%d.take(%s, long(e + %s(k)));", i, w.value(in.Args[0]), w.index)
+		default:
+			w.line("f%d.take(%s, long(e));", i, w.value(in.Args[0]))
+		}
 	}
 	if r.vectors {
 		w.line("}")
@@ -357,7 +384,7 @@ func (r *reduction) elements(w *walker) {
 // merge brings the folds of an output's threads together.
 func (r *reduction) merge(w *walker, merging bool) {
 	for i, f := range r.folds {
-		typ := foldType(&r.g.Insts[f])
+		typ := foldType(r.g, &r.g.Insts[f])
 		switch {
 		case merging || !r.columns && r.threads == simdWidth:
 			w.line("f%d = simd_folded(f%d);", i, i)

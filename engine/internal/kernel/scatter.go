@@ -17,7 +17,7 @@ func scatterSlices(g *backend.Group, k *Kernel) {
 	index, updates := inputLayout(g, in.Args[1]), inputLayout(g, in.Args[2])
 	axis := in.Attr.Axis
 	whole := ir.Contiguous(o.Shape)
-	k.Dispatches = copyInto(g, o, in.Args[0], inputLayout(g, in.Args[0]), whole)
+	k.Dispatches = copyInto(g, k.limits, o, in.Args[0], inputLayout(g, in.Args[0]), whole)
 	if base, input := in.Args[0].Input(); input && len(k.Dispatches) > 0 {
 		k.Dispatches[0].Same = &[2]int{g.Inputs[base].Buf, o.Buf}
 	}
@@ -39,7 +39,7 @@ func scatterSlices(g *backend.Group, k *Kernel) {
 	for i := axis; i < axis+rank; i++ {
 		slice.Stride[i] = 0
 	}
-	e := newElements(g, in.Op.String(), updates.Shape, named{name: "y", layout: lines, reach: ir.Size(o.Shape)}, named{name: "x", layout: slice, reach: reachOf(updates)},
+	e := newElements(g, k.limits, in.Op.String(), updates.Shape, named{name: "y", layout: lines, reach: ir.Size(o.Shape)}, named{name: "x", layout: slice, reach: reachOf(updates)},
 		named{name: "index", layout: over(index)}, named{name: "position", layout: over(ir.Contiguous(index.Shape))})
 	e.writes(o)
 	e.reads("x", in.Args[2])
@@ -92,7 +92,7 @@ func (e *elementText) chains(count int) {
 func chain(g *backend.Group, k *Kernel, index ir.Layout, length int) []Dispatch {
 	in := &g.Insts[0]
 	flat := ir.Contiguous(index.Shape)
-	e := newElements(g, "chain", index.Shape, named{name: "index", layout: index}, named{name: "position", layout: flat})
+	e := newElements(g, k.limits, "chain", index.Shape, named{name: "index", layout: index}, named{name: "position", layout: flat})
 	e.reads("index", in.Args[1])
 	count := ir.Size(index.Shape)
 	e.chains(count)
@@ -162,10 +162,10 @@ func scatterElements(g *backend.Group, k *Kernel) {
 		result.DType, result.Buf = dtype.F32, workspace
 		k.Scratch = 4 * size
 	}
-	k.Dispatches = copyInto(g, result, in.Args[0], inputLayout(g, in.Args[0]), whole)
+	k.Dispatches = copyInto(g, k.limits, result, in.Args[0], inputLayout(g, in.Args[0]), whole)
 	n := index.Shape[axis]
 	if n > 0 {
-		e := newElements(g, in.Op.String(), still(index, axis).Shape, named{name: "y", layout: still(whole, axis), reach: size}, named{name: "x", layout: still(updates, axis), reach: reachOf(updates)},
+		e := newElements(g, k.limits, in.Op.String(), still(index, axis).Shape, named{name: "y", layout: still(whole, axis), reach: size}, named{name: "x", layout: still(updates, axis), reach: reachOf(updates)},
 			named{name: "index", layout: still(index, axis), reach: reachOf(index)}, named{name: "position", layout: still(ir.Contiguous(index.Shape), axis)})
 		e.writes(result)
 		e.reads("x", in.Args[2])
@@ -202,6 +202,6 @@ func scatterElements(g *backend.Group, k *Kernel) {
 	if wide {
 		back := backend.In(len(g.Inputs))
 		h := &backend.Group{Name: g.Name, Kind: g.Kind, Insts: g.Insts, Inputs: append(slices.Clone(g.Inputs), backend.Input{DType: dtype.F32, Layout: whole, Buf: workspace})}
-		k.Dispatches = append(k.Dispatches, copyInto(h, o, back, whole, whole)...)
+		k.Dispatches = append(k.Dispatches, copyInto(h, k.limits, o, back, whole, whole)...)
 	}
 }

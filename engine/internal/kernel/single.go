@@ -21,8 +21,8 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 	ir.Gather:         gather,
 	ir.GatherAlong:    gatherAlong,
 	ir.Rope:           rope,
-	ir.ArgMax:         func(g *backend.Group, k *Kernel) { arg(g, k, "better_max") },
-	ir.ArgMin:         func(g *backend.Group, k *Kernel) { arg(g, k, "better_min") },
+	ir.ArgMax:         arg,
+	ir.ArgMin:         arg,
 	ir.CumSum:         cumSum,
 	ir.TopK:           topK,
 	ir.ScatterAdd:     scatterSlices,
@@ -38,12 +38,15 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 }
 
 // renderSingle writes a Single group down.
-func renderSingle(g *backend.Group) (*Kernel, error) {
+func renderSingle(g *backend.Group, limits Limits) (*Kernel, error) {
 	write := singles[g.Insts[0].Op]
 	if write == nil {
 		return nil, &Unsupported{g.Name, g.Insts[0].Op.String()}
 	}
-	k := &Kernel{}
+	if x := g.Insts[0]; x.Op == ir.TopK && shapeOf(g, x.Args[0])[len(x.Outs[0].Shape)-1] > math.MaxInt32 {
+		return nil, &Unsupported{g.Name, "top_k of a row of 2^31 elements or more"} // a place in the row has 32 bits
+	}
+	k := &Kernel{limits: limits}
 	write(g, k)
 	return k, nil
 }
@@ -53,7 +56,7 @@ func iota_(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	along := ir.Layout{Shape: o.Shape, Stride: make([]int, len(o.Shape))}
 	along.Stride[in.Attr.Axis] = 1
-	e := newElements(g, "iota", o.Shape, contiguous("y", o.Shape), named{name: "along", layout: along})
+	e := newElements(g, k.limits, "iota", o.Shape, contiguous("y", o.Shape), named{name: "along", layout: along})
 	e.writes(o)
 	k.Dispatches = e.dispatch(func() { e.store(o.DType, "convert<"+register(o.DType)+">::from("+e.index+"("+e.here("along")+"))") })
 }
@@ -61,12 +64,12 @@ func iota_(g *backend.Group, k *Kernel) {
 // again copies.
 func again(g *backend.Group, k *Kernel) {
 	o, x := g.Outputs[0], g.Insts[0].Args[0]
-	k.Dispatches = copyInto(g, o, x, inputLayout(g, x), ir.Contiguous(o.Shape))
+	k.Dispatches = copyInto(g, k.limits, o, x, inputLayout(g, x), ir.Contiguous(o.Shape))
 }
 
 // copyInto copies input x, seen through a layout, to a place in an output.
-func copyInto(g *backend.Group, o backend.Output, x backend.Ref, from, to ir.Layout) []Dispatch {
-	e := newElements(g, "copy", to.Shape, named{name: "y", layout: to}, named{name: "x", layout: from})
+func copyInto(g *backend.Group, limits Limits, o backend.Output, x backend.Ref, from, to ir.Layout) []Dispatch {
+	e := newElements(g, limits, "copy", to.Shape, named{name: "y", layout: to}, named{name: "x", layout: from})
 	e.writes(o)
 	e.reads("x", x)
 	return e.dispatch(func() { e.store(o.DType, e.element("x", x)) })
@@ -77,12 +80,12 @@ func pad(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	x := inputLayout(g, in.Args[0])
 	whole := ir.Contiguous(o.Shape)
-	k.Dispatches = copyInto(g, o, in.Args[1], inputLayout(g, in.Args[1]), whole)
+	k.Dispatches = copyInto(g, k.limits, o, in.Args[1], inputLayout(g, in.Args[1]), whole)
 	inside := ir.Layout{Shape: x.Shape, Stride: whole.Stride}
 	for axis := range x.Shape {
 		inside.Offset += in.Attr.Ints[2*axis] * whole.Stride[axis]
 	}
-	k.Dispatches = append(k.Dispatches, copyInto(g, o, in.Args[0], x, inside)...)
+	k.Dispatches = append(k.Dispatches, copyInto(g, k.limits, o, in.Args[0], x, inside)...)
 }
 
 // concat copies each operand to its place.
@@ -92,7 +95,7 @@ func concat(g *backend.Group, k *Kernel) {
 	for _, a := range in.Args {
 		x := inputLayout(g, a)
 		to := ir.Layout{Shape: x.Shape, Stride: whole.Stride, Offset: whole.Offset}
-		k.Dispatches = append(k.Dispatches, copyInto(g, o, a, x, to)...)
+		k.Dispatches = append(k.Dispatches, copyInto(g, k.limits, o, a, x, to)...)
 		whole.Offset += x.Shape[in.Attr.Axis] * whole.Stride[in.Attr.Axis]
 	}
 }
@@ -100,7 +103,7 @@ func concat(g *backend.Group, k *Kernel) {
 // random computes each element from its place in C order.
 func random(g *backend.Group, k *Kernel, function string) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	e := newElements(g, "random", o.Shape, contiguous("y", o.Shape), named{name: "key"}, named{name: "counter"})
+	e := newElements(g, k.limits, "random", o.Shape, contiguous("y", o.Shape), named{name: "key"}, named{name: "counter"})
 	e.writes(o)
 	e.reads("key", in.Args[0])
 	e.reads("counter", in.Args[1])
@@ -129,7 +132,7 @@ func rope(g *backend.Group, k *Kernel) {
 	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
 	pair := ir.Layout{Shape: shape, Stride: make([]int, len(shape))}
 	pair.Stride[last] = 1
-	e := newElements(g, "rope", shape, named{name: "y", layout: half(ir.Contiguous(o.Shape))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
+	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(ir.Contiguous(o.Shape))}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last])},
 		named{name: "position", layout: at}, named{name: "pair", layout: pair})
 	e.writes(o)
 	e.reads("x", in.Args[0])
@@ -190,7 +193,7 @@ func dequantize(g *backend.Group, k *Kernel) {
 	if in.Attr.Flags&ir.Transposed != 0 {
 		rows, columns = columns, rows
 	}
-	e := newElements(g, "dequantize", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: rows}, named{name: "column", layout: columns})
+	e := newElements(g, k.limits, "dequantize", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: rows}, named{name: "column", layout: columns})
 	e.writes(o)
 	w := e.dequantised("", ir.QuantOf(&in.Attr), in.Args, e.here("row"), e.here("column"))
 	k.Dispatches = e.dispatch(func() { e.store(o.DType, w) })
@@ -203,7 +206,7 @@ func dequantizeTake(g *backend.Group, k *Kernel) {
 	index := inputLayout(g, in.Args[0])
 	row := ir.Layout{Shape: o.Shape, Stride: make([]int, rank+1)}
 	row.Stride[rank] = 1
-	e := newElements(g, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: row},
+	e := newElements(g, k.limits, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: row},
 		named{name: "index", layout: overLeading(index, o.Shape)}, named{name: "position", layout: overLeading(ir.Contiguous(index.Shape), o.Shape)})
 	e.writes(o)
 	e.reads("index", in.Args[0])

@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A ranking is a top_k that is being written down, as shaders/order.metal explains: a first launch sorts tiles
+// of each row and keeps the best of each; further ones merge these runs, or sort tiles of what is left.
+type ranking struct {
+	g            *backend.Group
+	x            ir.Layout
+	length, rows int
+	wanted       int    // elements of each row
+	key          string // type of a key: uint or ulong
+	each         int    // elements that a thread sorts
+	limits       Limits
+}
+
+// rankedSize is the size of the block ranked<key>.
+var rankedSize = map[string]int{"uint": 8, "ulong": 16}
+
+// A sorting is a launch: from runs, or from the row itself, to runs.
+type sorting struct {
+	merges   bool
+	from, to runs
+	last     bool
+}
+
+// runs are the sorted parts of a row, which lie in the workspace one after the other.
+type runs struct{ count, length, at int }
+
+func topK(g *backend.Group, k *Kernel) {
+	in := &g.Insts[0]
+	i, _ := in.Args[0].Input()
+	r := &ranking{g: g, x: inputLayout(g, in.Args[0]), wanted: in.Attr.Index, key: "uint", each: 8, limits: k.limits}
+	if g.Inputs[i].DType.Size() == 8 {
+		r.key, r.each = "ulong", 4
+	}
+	last := len(r.x.Shape) - 1
+	r.length, r.rows = r.x.Shape[last], ir.Size(r.x.Shape[:last])
+	if r.rows*r.wanted == 0 {
+		return
+	}
+	steps, bytes := r.plan()
+	k.Scratch = bytes
+	for _, s := range steps {
+		if s.merges {
+			k.Dispatches = append(k.Dispatches, r.merge(s))
+		} else {
+			k.Dispatches = append(k.Dispatches, r.tiles(s))
+		}
+	}
+}
+
+// most is how many threads a threadgroup has: a power of two.
+func (r *ranking) most() int { return floorPower(min(rowThreads, r.limits.Threads)) }
+
+// plan chooses the launches. Where few of many are wanted, tiles of the tiles' best are sorted, which leaves a
+// fraction of them; else two runs become one. The runs lie in two parts of the workspace, in turns.
+func (r *ranking) plan() (steps []sorting, bytes int) {
+	tile := r.most() * r.each
+	tiled := func(n int) runs { return runs{count: (n + tile - 1) / tile, length: min(r.wanted, tile)} }
+	steps = []sorting{{to: tiled(r.length)}}
+	for now := steps[0].to; now.count > 1; now = steps[len(steps)-1].to {
+		next := sorting{merges: true, from: now, to: runs{count: (now.count + 1) / 2, length: min(2*now.length, r.wanted)}}
+		if 4*now.length <= tile {
+			next = sorting{from: now, to: tiled(now.count * now.length)}
+		}
+		steps = append(steps, next)
+	}
+	steps[len(steps)-1].last = true
+	half := 0
+	for _, s := range steps[:len(steps)-1] {
+		half = max(half, (r.rows*s.to.count*s.to.length*rankedSize[r.key]+63)&^63)
+	}
+	for i := range steps {
+		steps[i].to.at = i % 2 * half
+		steps[i].from.at = half - steps[i].to.at
+	}
+	return steps, min(2, len(steps)-1) * half
+}
+
+// begin declares what a launch reads and writes: the row for the first, and for the last, which looks the
+// values up.
+func (r *ranking) begin(s sorting) *elementText {
+	last := len(r.x.Shape) - 1
+	stride := r.x.Stride[last]
+	e := newElements(r.g, r.limits, "top_k", still(r.x, last).Shape, named{name: "x", layout: still(r.x, last), reach: r.length * max(stride, -stride)},
+		named{name: "runs", reach: r.rows * max(s.from.count*s.from.length, s.to.count*s.to.length)})
+	if s.from.count > 0 {
+		e.member("device const ranked<"+r.key+">*", "from", Field{Kind: Scratch, Size: 8, At: s.from.at})
+	}
+	if !s.last {
+		e.member("device ranked<"+r.key+">*", "to", Field{Kind: Scratch, Size: 8, At: s.to.at})
+	} else {
+		for _, o := range r.g.Outputs {
+			e.pointer("", fmt.Sprintf("y%d", o.Value.Result), o.DType, o.Buf, 0)
+		}
+	}
+	if s.from.count == 0 || s.last {
+		e.reads("x", r.g.Insts[0].Args[0])
+		e.constant("x_axis", stride)
+		e.declareSpace()
+	}
+	e.constant("rows", r.rows)
+	e.constant("wanted", s.to.length)
+	return e
+}
+
+// place writes down where row lies.
+func (r *ranking) place(e *elementText, s sorting) {
+	if s.from.count == 0 || s.last {
+		e.coordinates("row")
+		e.line("const %s row_at = %s;", e.index, e.here("x"))
+	}
+}
+
+// store writes ranked element r[e] to place at: of the runs or, in the last launch, of the results.
+func (r *ranking) store(e *elementText, s sorting, at string) {
+	if !s.last {
+		e.line("r[e].put(a.to + (%s));", at)
+		return
+	}
+	for _, o := range r.g.Outputs {
+		value := fmt.Sprintf("a.x[row_at + %s(r[e].at) * a.x_axis]", e.index)
+		if o.Value.Result == 1 {
+			value = "long(r[e].at)"
+		}
+		e.line("a.y%d[%s] = %s;", o.Value.Result, at, value)
+	}
+}
+
+// tiles sorts tiles of each row, or of its runs, and keeps the first of each.
+func (r *ranking) tiles(s sorting) Dispatch {
+	length := r.length
+	if s.from.count > 0 {
+		length = s.from.count * s.from.length
+	}
+	e := r.begin(s)
+	e.constant("length", length)
+	e.constant("tiles", s.to.count)
+	if s.from.count == 0 {
+		e.member(r.key, "flip", Field{Kind: Constant, Size: rankedSize[r.key] / 2, Value: r.flip()})
+	}
+	e.line("threadgroup ranked<%s> memory[%d];", r.key, (r.each+1)*rowThreads)
+	e.line("const %[1]s tile = %[1]s(group.x %% uint(a.tiles));", e.index)
+	e.line("const %[1]s mine = %[1]s(group.x / uint(a.tiles)) * %[1]s(size.y) + %[1]s(at.y);", e.index)
+	e.line("const bool inside = mine < a.rows;")
+	e.line("const %s row = min(mine, a.rows - 1);", e.index)
+	r.place(e, s)
+	e.line("const %s start = tile * %s(%d * size.x);", e.index, e.index, r.each)
+	e.line("ranked<%s> r[%d];", r.key, r.each)
+	e.line("for (uint e = 0; e < %d; e++) {", r.each)
+	e.line("const %[1]s j = start + %[1]s(e * size.x + at.x);", e.index)
+	e.line("r[e] = ranked<%s>::none();", r.key)
+	if s.from.count > 0 {
+		e.line("if (j < a.length) r[e] = ranked<%s>::get(a.from + (row * a.length + j));", r.key)
+	} else {
+		e.line("if (j < a.length) r[e] = ranked<%s>::of(rising(loaded(a.x[row_at + j * a.x_axis])) ^ a.flip, uint(j));", r.key)
+	}
+	e.line("}")
+	e.line("tile_sorted(r, memory + at.y * (%d * size.x), at.x, size.x);", r.each+1)
+	e.line("for (uint e = 0; e < %d; e++) {", r.each)
+	e.line("const %[1]s j = %[1]s(e * size.x + at.x);", e.index)
+	e.line("if (inside && j < a.wanted) {")
+	r.store(e, s, "(row * a.tiles + tile) * a.wanted + j")
+	e.line("}")
+	e.line("}")
+	threads := min(r.most(), ceilPower((length+r.each-1)/r.each))
+	perGroup := min(r.most()/threads, ceilPower(r.rows))
+	group := [3]int{threads, perGroup, 1}
+	function, source := e.finish("top_k_tiles", describe(e.g), ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]]", group)
+	return Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{s.to.count * ((r.rows + perGroup - 1) / perGroup), 1, 1}, Threads: group}
+}
+
+// flip makes a key that grows with the element one for the order that is wanted.
+func (r *ranking) flip() int64 {
+	if r.g.Insts[0].Attr.Flags&ir.Reverse != 0 {
+		return 0
+	}
+	return -1
+}
+
+// merge makes one run of two; the last of an odd number stays as it is. Each thread finds a few elements of
+// the result.
+func (r *ranking) merge(s sorting) Dispatch {
+	chunks := (s.to.length + r.each - 1) / r.each
+	e := r.begin(s)
+	e.constant("length", s.from.length)
+	e.constant("runs", s.from.count)
+	e.constant("pairs", s.to.count)
+	e.constant("chunks", chunks)
+	e.line("for (%[1]s row = %[1]s(at.z); row < a.rows; row += %[1]s(all.z)) {", e.index)
+	r.place(e, s)
+	e.line("for (%[1]s pair = %[1]s(at.y); pair < a.pairs; pair += %[1]s(all.y)) {", e.index)
+	e.line("const %s first = (row * a.runs + 2 * pair) * a.length;", e.index)
+	e.line("const uint second = 2 * pair + 1 < a.runs ? uint(a.length) : 0;")
+	e.line("for (%[1]s chunk = %[1]s(at.x); chunk < a.chunks; chunk += %[1]s(all.x)) {", e.index)
+	e.line("ranked<%s> r[%d];", r.key, r.each)
+	e.line("merged<0>(a.from, first, uint(a.length), first + a.length, second, uint(chunk) * %d, r);", r.each)
+	e.line("for (int e = 0; e < %d; e++) {", r.each)
+	e.line("const %s j = chunk * %d + e;", e.index, r.each)
+	e.line("if (j < a.wanted) {")
+	r.store(e, s, "(row * a.pairs + pair) * a.wanted + j")
+	for range 5 {
+		e.line("}")
+	}
+	groups, threads := grid(chunks, []int{s.to.count, r.rows}, r.limits)
+	function, source := e.finish("top_k_merge", describe(e.g), ", uint3 at [[thread_position_in_grid]], uint3 all [[threads_per_grid]]", threads)
+	return Dispatch{Function: function, Text: source, Args: e.args, Groups: groups, Threads: threads}
+}
