@@ -298,6 +298,19 @@ func (t *Toolchain) precompiled(ctx context.Context, m Mode) (string, error) {
 	})
 }
 
+// object compiles a unit. It is kept by itself, so that a kernel that has changed costs its unit alone.
+func (t *Toolchain) object(ctx context.Context, m Mode, text, header string) (string, error) {
+	sum := sha256.Sum256([]byte(text))
+	path := filepath.Join(t.dir, m.String(), "unit-"+hex.EncodeToString(sum[:12])+".o")
+	return t.have(path, func(to string) error {
+		source := to + ".cpp"
+		if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+			return err
+		}
+		return t.run(ctx, append(t.kernelFlags(m), "-Iprelude", "-include-pch", header, "-c", source, "-o", to)...)
+	})
+}
+
 // mostText is how many bytes of kernels one run of clang compiles.
 const mostText = 128 << 10
 
@@ -333,13 +346,9 @@ func (t *Toolchain) link(ctx context.Context, m Mode, units []string, to string)
 		go func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			source := fmt.Sprintf("%s%d.cpp", to, i)
-			objects[i] = fmt.Sprintf("%s%d.o", to, i)
-			if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-				failed <- err
-				return
-			}
-			failed <- t.run(ctx, append(t.kernelFlags(m), "-Iprelude", "-include-pch", header, "-c", source, "-o", objects[i])...)
+			var err error
+			objects[i], err = t.object(ctx, m, text, header)
+			failed <- err
 		}()
 	}
 	for range units {

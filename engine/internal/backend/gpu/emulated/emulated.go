@@ -8,7 +8,9 @@ package emulated
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"sync"
@@ -42,13 +44,18 @@ func (d *Driver) Present() error {
 
 // Devices describes the device.
 func (d *Driver) Devices() ([]gpu.Info, error) {
-	return []gpu.Info{{
-		Name: "emulation", Driver: "check " + d.Mode.String(), Family: "emulated", Memory: 4 << 30, Language: gpu.Metal,
+	return []gpu.Info{info(d.Mode)}, d.Present()
+}
+
+// info describes the device in a mode.
+func info(m check.Mode) gpu.Info {
+	return gpu.Info{
+		Name: "emulation", Driver: "check " + m.String(), Family: "emulated", Memory: 4 << 30, Language: gpu.Metal,
 		Limits: gpu.Limits{
 			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 1, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
 			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,
 		},
-	}}, d.Present()
+	}
 }
 
 // Open starts the process.
@@ -61,35 +68,70 @@ func (d *Driver) Open(index int) (gpu.Device, error) {
 		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "emulated", Op: "open", Text: err.Error(), Index: -1}
 	}
 	dev := &device{info: infos[0], live: map[*buffer]bool{}, known: map[string]bool{}}
-	sources, err := d.prepared(dev.known)
-	if err != nil {
+	if dev.process, err = d.Tools.Start(context.Background(), d.Mode); err != nil {
 		return nil, badKernel(err)
 	}
-	if dev.process, err = d.Tools.Start(context.Background(), d.Mode, sources...); err != nil {
-		return nil, badKernel(err)
+	if err := dev.prepare(d.Prepared); err != nil {
+		return nil, errors.Join(badKernel(err), dev.process.Close())
 	}
 	return dev, nil
 }
 
-// perSource is how many prepared texts stand after one copy of the blocks.
+// perSource is how many prepared texts stand after one copy of the blocks, about.
 const perSource = 40
 
-// prepared gathers the prepared texts into sources, and notes their functions as known.
-func (d *Driver) prepared(known map[string]bool) ([]*msl.Source, error) {
+// prepare compiles texts, many to a source. One that cannot be compiled takes those of its source with it:
+// they are then compiled alone when they are asked for, which tells whose mistake it is.
+func (d *device) prepare(texts map[string]string) error {
+	var parts [][]string
 	var sources []*msl.Source
-	for part := range slices.Chunk(slices.Sorted(maps.Keys(d.Prepared)), perSource) {
+	for _, part := range gathered(slices.Sorted(maps.Keys(texts))) {
 		text := shaders.Blocks()
 		for _, function := range part {
-			text += d.Prepared[function]
-			known[function] = true
+			text += texts[function]
 		}
-		s, err := msl.Parse(fmt.Sprintf("prepared%d.metal", len(sources)), text)
-		if err != nil {
-			return nil, err
+		if s, err := msl.Parse("prepared.metal", text); err == nil {
+			parts, sources = append(parts, part), append(sources, s)
 		}
-		sources = append(sources, s)
 	}
-	return sources, nil
+	know := func(part []string) {
+		for _, function := range part {
+			d.known[function] = true
+		}
+	}
+	err := d.process.Load(context.Background(), sources...)
+	var refused *check.CompileError
+	if !errors.As(err, &refused) {
+		for _, part := range parts {
+			know(part)
+		}
+		return err
+	}
+	for i, s := range sources {
+		if err := d.process.Load(context.Background(), s); err == nil {
+			know(parts[i])
+		} else if !errors.As(err, &refused) {
+			return err
+		}
+	}
+	return nil
+}
+
+// gathered puts functions into parts by a hash of their names, which have a hash of the text in them. So one
+// text more or less changes one part, and the others are still in the compiler's cache.
+func gathered(functions []string) [][]string {
+	parts := make([][]string, 1)
+	for len(functions) > perSource*len(parts) {
+		parts = append(parts, parts...)
+	}
+	clear(parts)
+	for _, f := range functions {
+		h := fnv.New32a()
+		h.Write([]byte(f))
+		i := h.Sum32() % uint32(len(parts))
+		parts[i] = append(parts[i], f)
+	}
+	return slices.DeleteFunc(parts, func(p []string) bool { return len(p) == 0 })
 }
 
 func badKernel(err error) error {

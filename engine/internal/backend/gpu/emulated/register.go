@@ -1,0 +1,46 @@
+package emulated
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/gputest"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+)
+
+// Register makes the device "emulated" known, for the tests of a package, and "rehearsal", which finds out what
+// to compile: what ran there before the emulated device is opened is compiled with it. To do so again does
+// nothing.
+func Register() {
+	if slices.Contains(backend.Names(), "emulated") {
+		return
+	}
+	r := gputest.NewRehearsal(info(check.Plain))
+	backend.Register(backend.Driver{
+		Name: "rehearsal",
+		Probe: func() []backend.Found {
+			return []backend.Found{{Name: "rehearsal", Detail: "the processor, asked as a GPU"}}
+		},
+		Open: func(int) (backend.Backend, error) { return r, nil },
+	})
+	tools := sync.OnceValues(check.Find)
+	backend.Register(backend.Driver{
+		Name: "emulated",
+		Probe: func() []backend.Found {
+			found := backend.Found{Name: "emulated", Detail: "kernels for GPUs, run on the processor"}
+			if _, err := tools(); err != nil {
+				found.Missing = err.Error()
+			}
+			return []backend.Found{found}
+		},
+		Open: func(int) (backend.Backend, error) {
+			t, err := tools()
+			if err != nil {
+				return nil, err
+			}
+			return gpu.Open(&Driver{Tools: t, Prepared: r.Texts()}, 0, "emulated")
+		},
+	})
+}

@@ -1,0 +1,50 @@
+package gputest
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+)
+
+// A Rehearsal is a backend that is asked for what a driver's device would be asked for. It computes on the
+// processor, and notes the texts that the device would need.
+type Rehearsal struct {
+	backend.Backend
+	device gpu.Info
+
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// NewRehearsal returns one that has seen nothing.
+func NewRehearsal(device gpu.Info) *Rehearsal {
+	return &Rehearsal{Backend: cpu.New(0), device: device, texts: map[string]string{}}
+}
+
+// Texts are those that were needed so far, by the names of their functions.
+func (r *Rehearsal) Texts() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.texts)
+}
+
+// Info is that of the device's backend.
+func (r *Rehearsal) Info() backend.Info { return gpu.InfoOf("rehearsal", r.device) }
+
+// Compile notes the texts of a group.
+func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
+	k, err := kernel.Render(g, gpu.LimitsOf(r.device))
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	for _, d := range k.Dispatches {
+		r.texts[d.Function] = d.Text
+	}
+	r.mu.Unlock()
+	return r.Backend.Compile(g)
+}
