@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
 
 // A device is an MTLDevice, with the set of its resident buffers.
@@ -20,6 +19,9 @@ type device struct {
 
 	mu      sync.Mutex // guards what follows, and the residency set
 	usage   gpu.Usage  // InUse and Peak
+	heaps   []*heap
+	frees   uint64 // how often a heap was left without buffers
+	changed bool   // the residency set was, since its last commit
 	streams map[*stream]bool
 	own     map[string]gpu.Pipeline // kernels of the driver itself
 	closed  atomic.Bool
@@ -74,6 +76,7 @@ func (d *device) Info() gpu.Info { return d.info }
 type buffer struct {
 	device  *device
 	id      objc.ID
+	heap    *heap // of which it is a part, or nil
 	bytes   int
 	address uint64
 	host    []byte
@@ -84,44 +87,6 @@ func (b *buffer) Len() int        { return b.bytes }
 func (b *buffer) Address() uint64 { return b.address }
 func (b *buffer) Host() []byte    { return b.host }
 
-// Alloc makes a buffer. The system would give more than it recommends, and swap.
-func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
-	if bytes < 1 {
-		return nil, d.misused(selNewBuffer, "got %d bytes, want at least 1", bytes)
-	}
-	const shared, untracked = 0 << 4, 1 << 8
-	free := d.info.Memory - int64(d.Send(d.id, d.sel[selAllocated]))
-	full := &gpu.Error{Code: gpu.OutOfMemory, Device: d.name(), Op: selectorNames[selNewBuffer], Want: int64(bytes), Free: free, Index: -1}
-	if int64(bytes) > min(free, d.info.Limits.Buffer) {
-		return nil, full
-	}
-	id := d.Send(d.id, d.sel[selNewBuffer], uintptr(bytes), shared|untracked)
-	if id == 0 {
-		return nil, full
-	}
-	b := &buffer{device: d, id: id, bytes: bytes, address: uint64(d.Send(id, d.sel[selGPUAddress]))}
-	contents := uintptr(d.Send(id, d.sel[selContents]))
-	if b.address == 0 || contents == 0 {
-		d.Release(id)
-		return nil, d.failed(selContents, 0, gpu.Failed)
-	}
-	b.host = ccall.Bytes(contents, bytes)
-	d.count(b, int64(bytes), selAddAllocation)
-	return b, nil
-}
-
-// count keeps account of a buffer that comes or goes.
-func (d *device) count(b *buffer, bytes int64, residency selector) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.usage.InUse += bytes
-	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
-	if d.residency != 0 {
-		calls := [2]ccall.Call{d.Message(d.residency, d.sel[residency], uintptr(b.id)), d.Message(d.residency, d.sel[selCommit])}
-		ccall.Run(calls[:])
-	}
-}
-
 // Free gives the memory back at once.
 func (b *buffer) Free() {
 	if !b.freed.Swap(true) && !b.device.closed.Load() {
@@ -130,16 +95,17 @@ func (b *buffer) Free() {
 }
 
 func (b *buffer) release() {
-	b.device.count(b, -int64(b.bytes), selRemoveAllocation)
-	b.device.Release(b.id)
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
+	b.device.release(b)
 }
 
-// Usage asks for what all buffers of this process take.
+// Usage asks for what this process has taken. Spare heaps count as free.
 func (d *device) Usage() (gpu.Usage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	u := d.usage
-	u.Total, u.Free = d.info.Memory, d.info.Memory-int64(d.Send(d.id, d.sel[selAllocated]))
+	u.Total, u.Free = d.info.Memory, d.free()+d.spare()
 	return u, nil
 }
 
@@ -185,6 +151,9 @@ func (d *device) Close() error {
 	}
 	for _, p := range d.own {
 		p.Close()
+	}
+	for _, h := range d.heaps {
+		d.Release(h.id)
 	}
 	d.Release(d.residency)
 	d.Release(d.id)

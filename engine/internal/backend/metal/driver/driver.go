@@ -12,13 +12,14 @@
 //     in an encoder that runs dispatches side by side, and each encoder waits for a fence that the encoder
 //     before it updates.
 //   - Messages of an encoder are collected and sent in one transition (ccall.Run) when the encoder ends.
-//   - Buffers that kernels reach by address are resident: by a residency set where the system has them (macOS
+//   - Buffers are parts of heaps, which cost nothing to make anew (heap.go).
+//   - Memory that kernels reach by address is resident: by a residency set where the system has them (macOS
 //     15), and by useResource: for those in Dispatch.Uses elsewhere.
 //   - Streams are command queues. They wait for each other by shared events.
 //   - A Stamp ends a command buffer: its time is that buffer's GPUEndTime. Counter sample buffers would give
 //     finer times and no gaps; they are left for a machine that they can be tried on.
 //
-// Reading order: driver.go, device.go, library.go, stream.go, bytewise.go, event.go, trace.go.
+// Reading order: driver.go, device.go, heap.go, library.go, stream.go, bytewise.go, event.go, trace.go.
 package driver
 
 import (

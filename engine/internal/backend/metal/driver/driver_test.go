@@ -176,7 +176,7 @@ func TestMessages(t *testing.T) {
 	bind := "setBuffer:offset:atIndex: setBuffer:offset:atIndex: setBytes:length:atIndex:"
 	want := "commandBuffer retain computeCommandEncoderWithDispatchType: retain waitForFence: setComputePipelineState: " + bind +
 		" setThreadgroupMemoryLength:atIndex: dispatchThreadgroups:threadsPerThreadgroup: memoryBarrierWithScope: " + bind +
-		" dispatchThreadgroups:threadsPerThreadgroup: updateFence: endEncoding release encodeSignalEvent:value: commit"
+		" dispatchThreadgroups:threadsPerThreadgroup: updateFence: endEncoding release encodeSignalEvent:value: commit commit" // of the residency set, and of the command buffer
 	if got := strings.TrimSpace(s.ask("sent")); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -246,6 +246,56 @@ func TestUses(t *testing.T) {
 		y.Free()
 		d.Close()
 	}
+}
+
+// Buffers are parts of heaps: many small ones of one, a large one of its own, which waits for the next buffer
+// of about that size. Of 1 MiB, heaps of small buffers have 16 KiB, and spares at most 128.
+func TestHeaps(t *testing.T) {
+	s := newStub(t)
+	d, _ := s.open()
+	made := func(what string, heaps, buffers int, sizes ...int) (list []gpu.Buffer) {
+		t.Helper()
+		s.ask("sent")
+		for _, size := range sizes {
+			b, err := d.Alloc(size, gpu.DeviceMemory)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			list = append(list, b)
+		}
+		sent := s.ask("sent")
+		if h, b := strings.Count(sent, "newHeapWithDescriptor:"), strings.Count(sent, "newBufferWithLength:options:"); h != heaps || b != buffers {
+			t.Errorf("%s: got %d heaps and asked for %d buffers, want %d and %d", what, h, b, heaps, buffers)
+		}
+		return list
+	}
+	free := func(list []gpu.Buffer) {
+		for _, b := range list {
+			b.Free()
+		}
+	}
+	few := made("small buffers", 1, 5, 4, 256, 1000, 4096, 8)
+	large := made("a large buffer", 1, 1, 80_000)
+	free(large)
+	free(made("one of about the size", 0, 1, 79_000))
+	free(made("one of another size", 1, 1, 30_000))
+	free(made("the first size again, for which the second was not given back", 0, 1, 80_000))
+	all := made("more than there would be beside spares", 5, 5, 180_000, 180_000, 180_000, 180_000, 180_000)
+	before, _ := d.Usage()
+	if _, err := d.Alloc(180_000, gpu.DeviceMemory); !errors.Is(err, gpu.OutOfMemory) {
+		t.Errorf("got %v, want no room", err)
+	}
+	free(all)
+	free(few)
+	after, _ := d.Usage()
+	if before.Free > 200_000 || after.Free != after.Total || after.InUse != 0 {
+		t.Errorf("got %+v, then %+v with all freed, want all of it free", before, after)
+	}
+	if spare := d.spare(); spare > after.Total/8 {
+		t.Errorf("got %d bytes in spare heaps, want at most an eighth of %d", spare, after.Total)
+	}
+	d.Close()
+	s.clean("heaps")
 }
 
 func TestDispatchAllocatesNothing(t *testing.T) {

@@ -78,11 +78,13 @@ func TestEveryNil(t *testing.T) {
 	tried := 0
 	for m, quiet := range map[selector]bool{
 		selNewResidencySet: true, // useResource: serves
+		selNewHeap:         true, // buffers have memory of their own
+		selNewBuffer:       true, // another heap serves, or none
 		selNewArchive:      true, // pipelines are made without one
 		selAddFunctions:    true,
 		selSerialize:       true,
 		selNewQueue:        false, selNewFence: false, selNewSharedEvent: false, selNewLibrary: false, selNewFunction: false,
-		selNewPipeline: false, selNewBuffer: false, selContents: false, selGPUAddress: false, selCommandBuffer: false,
+		selNewPipeline: false, selContents: false, selGPUAddress: false, selCommandBuffer: false,
 		selComputeEncoder: false, selBlitEncoder: false,
 	} {
 		for n := range 20 {

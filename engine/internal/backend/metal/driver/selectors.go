@@ -17,6 +17,10 @@ const (
 	selAllocated
 	selNew
 	selNewBuffer
+	selNewHeap
+	selSetSize
+	selSetStorageMode
+	selSetHazardTracking
 	selContents
 	selGPUAddress
 	selNewResidencySet
@@ -97,6 +101,10 @@ var selectorNames = [selectors]string{
 	selAllocated:                "currentAllocatedSize",
 	selNew:                      "new",
 	selNewBuffer:                "newBufferWithLength:options:",
+	selNewHeap:                  "newHeapWithDescriptor:",
+	selSetSize:                  "setSize:",
+	selSetStorageMode:           "setStorageMode:",
+	selSetHazardTracking:        "setHazardTrackingMode:",
 	selContents:                 "contents",
 	selGPUAddress:               "gpuAddress",
 	selNewResidencySet:          "newResidencySetWithDescriptor:error:",

@@ -316,6 +316,7 @@ func (s *stream) Commit() (gpu.Event, error) {
 
 // handOver gives the device the command buffers that it does not have yet.
 func (s *stream) handOver() {
+	s.device.settle()
 	for _, id := range s.buffers[s.committed:] {
 		s.device.Send(id, s.device.sel[selCommit])
 	}

@@ -75,7 +75,12 @@ static void drop(object *o) {
 	if (refs) return;
 	if (!strcmp(o->kind, "NSArray"))
 		for (u64 i = 0; i < o->n; i++) drop(o->items[i]);
-	if (!strcmp(o->kind, "MTLBuffer")) allocated -= o->n, memset(o->memory, 0x5A, o->n);
+	if (!strcmp(o->kind, "MTLHeap")) allocated -= o->n;
+	if (!strcmp(o->kind, "MTLBuffer")) {
+		memset(o->memory, 0x5A, o->n);
+		if (o->parent) o->parent->value -= o->n, drop(o->parent);
+		else allocated -= o->n;
+	}
 	if (!strcmp(o->kind, "MTLCommandBuffer") && o->state < 2 && o->first) complain(o->kind, "dropped with work that was not committed");
 }
 
@@ -139,11 +144,31 @@ static object *m_newbuffer(object *o, SEL name, u64 n, u64 options) {
 	return b;
 }
 static void *m_contents(object *o, SEL name) { return o->memory; }
+static u64 m_setsize(object *o, SEL name, u64 n) { WANT(n > 0); return o->n = n, 0; }
+static u64 m_setstorage(object *o, SEL name, u64 mode) { WANT(mode == 0); return o->state |= 1, 0; }
+static u64 m_settracking(object *o, SEL name, u64 mode) { WANT(mode == 1); return o->state |= 2, 0; }
+static object *m_newheap(object *o, SEL name, object *d) {
+	WANT(is(d, "MTLHeapDescriptor") && d->state == 3 && d->n > 0);
+	if (allocated + d->n > memory) return NULL;
+	object *h = make("MTLHeap");
+	h->n = d->n, allocated += h->n;
+	return h;
+}
+// A part of a heap begins at a multiple of 256 bytes.
+static object *m_part(object *h, SEL name, u64 n, u64 options) {
+	WANT(options == 0x100 && n > 0);
+	n = (n + 255) / 256 * 256;
+	if (h->value + n > h->n) return NULL;
+	object *b = make("MTLBuffer");
+	if (posix_memalign((void **)&b->memory, 4096, n)) return NULL;
+	memset(b->memory, 0xA5, n), b->n = n, b->parent = owned(h), h->value += n;
+	return b;
+}
 static object *m_newset(object *o, SEL name, object *d, object **e) { WANT(is(d, "MTLResidencySetDescriptor")); return make("MTLResidencySet"); }
-static u64 m_add(object *o, SEL name, object *b) { WANT(is(b, "MTLBuffer")); return o->n++, o->state = 1, 0; }
-static u64 m_remove(object *o, SEL name, object *b) { WANT(is(b, "MTLBuffer") && o->n > 0); return o->n--, o->state = 1, 0; }
+static u64 m_add(object *o, SEL name, object *b) { WANT((is(b, "MTLBuffer") && !b->parent) || is(b, "MTLHeap")); return o->n++, o->state = 1, 0; }
+static u64 m_remove(object *o, SEL name, object *b) { WANT((is(b, "MTLBuffer") || is(b, "MTLHeap")) && o->n > 0); return o->n--, o->state = 1, 0; }
 static u64 m_setcommit(object *o, SEL name) { return o->state = 0; }
-static u64 m_queueset(object *o, SEL name, object *set) { WANT(is(set, "MTLResidencySet")); return 0; }
+static u64 m_queueset(object *o, SEL name, object *set) { WANT(is(set, "MTLResidencySet")); return o->items[0] = set, 0; }
 static object *m_newqueue(object *o, SEL name, u64 n) { WANT(n == 1024); return make("MTLCommandQueue"); }
 static object *m_newfence(object *o, SEL name) { return make("MTLFence"); }
 static object *m_newevent(object *o, SEL name) { return make("MTLSharedEvent"); }
@@ -331,6 +356,7 @@ static op *run_back(op *p) {
 }
 static u64 m_commit(object *cb, SEL name) {
 	WANT(cb->state == 0);
+	WANT(!cb->parent->items[0] || cb->parent->items[0]->state == 0); // changes of the residency set are committed
 	cb->state = 2, cb->start = now += 1e-6;
 	for (op *p = cb->first; p;)
 		if (p->kind == 0) p = run_back(p);
@@ -375,6 +401,9 @@ static struct { const char *kind, *name; void *f; } methods[] = {
 	{"MTLDevice", "maxBufferLength", m_maxbuffer}, {"MTLDevice", "hasUnifiedMemory", m_true}, {"MTLDevice", "supportsFamily:", m_family},
 	{"MTLDevice", "maxThreadgroupMemoryLength", m_threadgroup}, {"MTLDevice", "currentAllocatedSize", m_allocated},
 	{"MTLDevice", "newBufferWithLength:options:", m_newbuffer}, {"MTLBuffer", "contents", m_contents}, {"MTLBuffer", "gpuAddress", m_contents},
+	{"MTLHeapDescriptor", "setSize:", m_setsize}, {"MTLHeapDescriptor", "setStorageMode:", m_setstorage},
+	{"MTLHeapDescriptor", "setHazardTrackingMode:", m_settracking}, {"MTLDevice", "newHeapWithDescriptor:", m_newheap},
+	{"MTLHeap", "newBufferWithLength:options:", m_part},
 	{"MTLDevice", "newResidencySetWithDescriptor:error:", m_newset}, {"MTLResidencySet", "addAllocation:", m_add},
 	{"MTLResidencySet", "removeAllocation:", m_remove}, {"MTLResidencySet", "commit", m_setcommit}, {"MTLCommandQueue", "addResidencySet:", m_queueset},
 	{"MTLDevice", "newCommandQueueWithMaxCommandBufferCount:", m_newqueue}, {"MTLDevice", "newFence", m_newfence}, {"MTLDevice", "newSharedEvent", m_newevent},
