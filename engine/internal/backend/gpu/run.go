@@ -35,7 +35,8 @@ type loaded struct {
 	closed bool
 }
 
-// A slot is the memory of one run of a program, and the work of such a run.
+// A slot is the memory of one run of a program, and the work of such a run. Where memory is unified, the host
+// fills and reads block itself, and the staging memory is nil.
 type slot struct {
 	host   Buffer // staging memory that the host fills
 	block  Buffer // of the device, to which it is copied
@@ -98,6 +99,9 @@ func (b *Backend) slot(l *loaded) (*slot, error) {
 	if s.block, err = b.take(l.bytes, DeviceMemory); err != nil {
 		return nil, err
 	}
+	if b.info.Unified {
+		return s, nil
+	}
 	if s.host, err = b.stage(l.bytes); err == nil && l.ends > 64 {
 		s.report, err = b.stage(l.ends)
 	}
@@ -106,6 +110,22 @@ func (b *Backend) slot(l *loaded) (*slot, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// args is what the host fills.
+func (s *slot) args() []byte {
+	if s.host == nil {
+		return s.block.Host()
+	}
+	return s.host.Host()
+}
+
+// records is where the host finds the fault records, when the run is done.
+func (s *slot) records() []byte {
+	if s.host == nil {
+		return s.block.Host()
+	}
+	return s.report.Host()
 }
 
 // drop gives a slot back that no work uses any more. b.mu is held.
@@ -154,7 +174,7 @@ func (b *Backend) commit(r *run) error {
 // end finishes the run's outcome, and takes back its memory. b.mu is held.
 func (r *run) end(err error) {
 	r.done = true
-	if err == nil && r.slot != nil && r.slot.report != nil {
+	if err == nil && r.slot != nil && r.program.ends > 64 {
 		err = r.fault()
 	}
 	if r.outcome != nil {
@@ -175,7 +195,7 @@ func (r *run) end(err error) {
 
 // fault returns the error that the first launch with a report explains, or nil.
 func (r *run) fault() error {
-	records := r.slot.report.Host()
+	records := r.slot.records()
 	for i, at := range r.program.faults {
 		if at < 0 {
 			continue
@@ -209,7 +229,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if err := b.drain(false); err != nil { // now, because a commit follows
 		return err
 	}
-	l.fill(memory.host.Host(), memory.block.Address(), t)
+	l.fill(memory.args(), memory.block.Address(), t)
 	r := &run{b: b, program: l, slot: memory, outcome: t.Later()}
 	l.wrote(r, t)
 	left := l.leftOut(t)
@@ -266,6 +286,9 @@ func (b *Backend) all(r *run, t *backend.Table, left []bool, recorded bool) erro
 
 // begin copies what the program's dispatches read.
 func (b *Backend) begin(r *run) error {
+	if r.slot.host == nil {
+		return nil
+	}
 	return errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, r.program.bytes), b.compute.Barrier())
 }
 
@@ -277,8 +300,13 @@ func (b *Backend) report(r *run) error {
 	return b.compute.Copy(r.slot.report, 0, r.slot.block, 0, r.program.ends)
 }
 
-// wrote notes the run at the buffers that it writes.
+// wrote notes the run at the buffers that it uses, and at those that it writes.
 func (l *loaded) wrote(r *run, t *backend.Table) {
+	for _, m := range t.Bufs {
+		if m != nil {
+			m.(*buffer).used = r
+		}
+	}
 	for i := range l.p.Launches {
 		launch := &l.p.Launches[i]
 		for _, n := range launch.Kernel.(*compiled).writes {
@@ -382,7 +410,7 @@ func sizeOf(n [3]int) Size { return Size{n[0], n[1], n[2]} }
 // used. The word stop says so to the launches that write over what they read: otherwise there would be half
 // an optimizer's step.
 func (b *Backend) abandon(r *run, err error) error {
-	clear(r.slot.host.Host()[:4])
+	clear(r.slot.args()[:4])
 	if e := b.commit(r); e != nil {
 		r.outcome.Finish(e)
 	}

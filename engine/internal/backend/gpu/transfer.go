@@ -9,7 +9,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A transfer goes through pinned staging memory, in pieces of at most so many bytes.
+// A transfer goes through pinned staging memory, in pieces of at most so many bytes. Where memory is unified,
+// the host reads and writes it itself, piece by piece too, because b.mu is held meanwhile.
 const mostStaged = 16 << 20
 
 // stage returns staging memory of at least n bytes. b.mu is held.
@@ -36,7 +37,8 @@ func (b *Backend) within(what string, m *buffer, offset, n int) error {
 	return nil
 }
 
-// Upload copies in the order of the stream: src is copied to staging memory before it returns.
+// Upload copies in the order of the stream: src is copied before it returns, to staging memory, or to dst
+// itself where memory is unified and no run that is under way uses dst.
 func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
 	m := dst.(*buffer)
 	if err := b.within("upload", m, offset, len(src)); err != nil {
@@ -49,6 +51,11 @@ func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
 			return err
 		}
 		n := min(len(src), mostStaged)
+		if b.info.Unified && (m.used == nil || m.used.done) {
+			copy(m.Host()[offset:], src[:n])
+			src, offset = src[n:], offset+n
+			continue
+		}
 		from, err := b.stage(n)
 		if err != nil {
 			return err
@@ -62,7 +69,7 @@ func (b *Backend) Upload(dst ir.Buffer, offset int, src []byte) error {
 		if err := b.commit(r); err != nil {
 			return err
 		}
-		m.written = r
+		m.written, m.used = r, r
 		src, offset = src[n:], offset+n
 	}
 	return nil
@@ -74,14 +81,40 @@ func (b *Backend) Download(ctx context.Context, dst []byte, src ir.Buffer, offse
 	if err := b.within("download", m, offset, len(dst)); err != nil {
 		return err
 	}
+	fetch := b.fetch
+	if b.info.Unified {
+		fetch = b.read
+	}
 	for len(dst) > 0 {
 		n := min(len(dst), mostStaged)
-		if err := b.fetch(ctx, dst[:n], m, offset); err != nil {
+		if err := fetch(ctx, dst[:n], m, offset); err != nil {
 			return err
 		}
 		dst, offset = dst[n:], offset+n
 	}
 	return nil
+}
+
+// read copies from unified memory, when what writes it is done.
+func (b *Backend) read(ctx context.Context, dst []byte, m *buffer, offset int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ctx.Err() != nil {
+		return backend.Interrupted(ctx)
+	}
+	for b.reap(); b.lost == nil && m.written != nil && !m.written.done; b.reap() {
+		e := m.written.event
+		b.mu.Unlock()
+		e.Wait(ctx, 0) // an error is that of the run, which reap finds
+		b.mu.Lock()
+		if ctx.Err() != nil {
+			return backend.Interrupted(ctx)
+		}
+	}
+	if b.lost == nil {
+		copy(dst, m.Host()[offset:])
+	}
+	return b.lost
 }
 
 // fetch downloads what fits into staging memory.

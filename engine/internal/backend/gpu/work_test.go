@@ -29,7 +29,23 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	m := &bench{d: &fake.Driver{Infos: []gpu.Info{fake.Info()}}}
+	return newBenchOn(t, fake.Info())
+}
+
+// both runs a test on memory of the device's own, and on unified memory.
+func both(t *testing.T, f func(t *testing.T, m *bench)) {
+	for _, unified := range []bool{false, true} {
+		t.Run(fmt.Sprintf("unified %v", unified), func(t *testing.T) {
+			info := fake.Info()
+			info.Unified = unified
+			f(t, newBenchOn(t, info))
+		})
+	}
+}
+
+func newBenchOn(t *testing.T, info gpu.Info) *bench {
+	t.Helper()
+	m := &bench{d: &fake.Driver{Infos: []gpu.Info{info}}}
 	g := double(t, m.d, &m.live)
 	for name, kernel := range m.d.Kernels {
 		m.d.Kernels[name] = func(d *gpu.Dispatch) {
@@ -130,8 +146,10 @@ func TestFailures(t *testing.T) {
 // TestHalfStep: of a run that fails while it is encoded, what is on its way to the device writes over
 // nothing.
 func TestHalfStep(t *testing.T) {
-	for before := range 2 {
-		m := newBench(t)
+	for i := range 4 {
+		info, before := fake.Info(), i%2
+		info.Unified = i > 1
+		m := newBenchOn(t, info)
 		list := m.buffers(t)
 		for range before {
 			if err := m.run(list); err != nil {
@@ -154,8 +172,9 @@ func TestHalfStep(t *testing.T) {
 }
 
 // TestFreedBehindWork: memory that runs under way use is freed when they are done, and not before.
-func TestFreedBehindWork(t *testing.T) {
-	m := newBench(t)
+func TestFreedBehindWork(t *testing.T) { both(t, freedBehindWork) }
+
+func freedBehindWork(t *testing.T, m *bench) {
 	list, others := m.buffers(t), m.buffers(t)
 	m.d.Log()
 	m.d.Hold()
@@ -227,8 +246,9 @@ func TestOutOfMemory(t *testing.T) {
 
 // TestLost: a fault of the device is the error of its run and of everything after it, until the device is
 // opened again.
-func TestLost(t *testing.T) {
-	m := newBench(t)
+func TestLost(t *testing.T) { both(t, lost) }
+
+func lost(t *testing.T, m *bench) {
 	list := m.buffers(t)
 	m.d.Fail("run", 0, &gpu.Error{Code: gpu.KernelFault, Device: "fake:0", Op: "run", Text: "an address", Index: -1})
 	if err := m.run(list); !errors.Is(err, backend.ErrLost) || !strings.Contains(err.Error(), "an address") {
@@ -253,8 +273,9 @@ func TestLost(t *testing.T) {
 
 // TestCancel: who waits for a device that does not come to an end can stop waiting: for a download, and for
 // room in a full queue.
-func TestCancel(t *testing.T) {
-	m := newBench(t)
+func TestCancel(t *testing.T) { both(t, cancel) }
+
+func cancel(t *testing.T, m *bench) {
 	list := m.buffers(t)
 	m.d.Hold()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -284,8 +305,9 @@ func TestCancel(t *testing.T) {
 }
 
 // TestTogether: several goroutines share a backend and a program.
-func TestTogether(t *testing.T) {
-	m := newBench(t)
+func TestTogether(t *testing.T) { both(t, together) }
+
+func together(t *testing.T, m *bench) {
 	var group sync.WaitGroup
 	lists := [][]ir.Buffer{m.buffers(t), m.buffers(t), m.buffers(t), m.buffers(t)}
 	for n, list := range lists {
@@ -305,8 +327,9 @@ func TestTogether(t *testing.T) {
 }
 
 // TestTimed: a run with times computes the same, and has a time for each launch.
-func TestTimed(t *testing.T) {
-	m := newBench(t)
+func TestTimed(t *testing.T) { both(t, timed) }
+
+func timed(t *testing.T, m *bench) {
 	list := m.buffers(t)
 	for range 3 {
 		times := make([]time.Duration, 2)

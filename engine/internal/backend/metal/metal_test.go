@@ -1,12 +1,14 @@
 package metal
 
 import (
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/backendtest"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
 // onMac returns the backend, or skips where there is none.
@@ -16,8 +18,11 @@ func onMac(t *testing.T) backend.Backend {
 		t.Skip(found.Missing)
 	}
 	b, err := Open()
+	if errors.Is(err, gpu.Unsupported) {
+		t.Skip(err)
+	}
 	if err != nil {
-		t.Skip(err) // a virtual machine's GPU is too old
+		t.Fatal(err)
 	}
 	return b
 }

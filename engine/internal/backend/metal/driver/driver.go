@@ -1,4 +1,4 @@
-// Package driver is Metal as a gpu.Driver, for Apple silicon with macOS 13 or later.
+// Package driver is Metal as a gpu.Driver, for Apple silicon with macOS 14 or later.
 //
 // No line of it has run on Apple hardware. It is built and vetted for darwin/arm64, and its tests run on
 // linux/arm64, also under qemu, on testdata/metal.c: a small Objective-C runtime with the classes of Metal
@@ -30,6 +30,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/metal/objc"
@@ -147,12 +148,12 @@ var families = []struct {
 }{{1010, "apple10"}, {1009, "apple9"}, {1008, "apple8"}, {1007, "apple7"}}
 
 func (a *api) describe(index int, device objc.ID) gpu.Info {
-	info := gpu.Info{Index: index, Name: a.Text(a.Send(device, a.sel[selName])), Family: "apple", Language: gpu.Metal,
+	info := gpu.Info{Index: index, Name: a.Text(a.Send(device, a.sel[selName])), Family: "older", Language: gpu.Metal,
 		Memory:  int64(a.Send(device, a.sel[selWorkingSet])),
 		Unified: a.Bool(device, a.sel[selUnified])}
-	process := a.Send(a.Class("NSProcessInfo"), a.sel[selProcessInfo])
-	version, _ := strings.CutPrefix(a.Text(a.Send(process, a.sel[selVersion])), "Version ")
-	info.Driver = "macOS " + version
+	// "Version 15.3 (Build 24D60)", in the language of the user.
+	version := a.Text(a.Send(a.process(), a.sel[selVersion]))
+	info.Driver = "macOS " + version[max(strings.IndexAny(version, "0123456789"), 0):]
 	for _, f := range families {
 		if a.Bool(device, a.sel[selSupportsFamily], uintptr(f.number)) {
 			info.Family = f.name
@@ -172,6 +173,24 @@ func (a *api) describe(index int, device objc.ID) gpu.Info {
 	return info
 }
 
+func (a *api) process() objc.ID { return a.Send(a.Class("NSProcessInfo"), a.sel[selProcessInfo]) }
+
+// serves says what a device lacks. The kernels have matrices of simdgroups, addresses of buffers in
+// arguments, and bfloat: an M1 has them all, a virtual machine's GPU perhaps not.
+func (a *api) serves(info gpu.Info) error {
+	const oldest = 14 // the first macOS with Metal 3.1
+	lacks := ""
+	switch version := (&[3]int{oldest, 0, 0}); {
+	case !a.Bool(a.process(), a.sel[selAtLeast], uintptr(unsafe.Pointer(version))):
+		lacks = fmt.Sprintf("got %s, want macOS %d or newer", info.Driver, oldest)
+	case !strings.HasPrefix(info.Family, "apple"):
+		lacks = fmt.Sprintf("got %s, want a GPU of the family Apple 7 (M1) or newer", info.Name)
+	default:
+		return nil
+	}
+	return &gpu.Error{Code: gpu.Unsupported, Device: "metal", Op: "open", Text: lacks, Index: -1}
+}
+
 // Open makes a device ready.
 func (d *Driver) Open(index int) (opened gpu.Device, err error) {
 	a, err := d.load()
@@ -180,11 +199,18 @@ func (d *Driver) Open(index int) (opened gpu.Device, err error) {
 	}
 	count := 0
 	a.each(func(i int, device objc.ID) bool {
-		if count++; i == index {
-			opened = a.open(a.describe(i, device), a.Retain(device))
+		if count++; i != index {
+			return true
+		}
+		info := a.describe(i, device)
+		if err = a.serves(info); err == nil {
+			opened = a.open(info, a.Retain(device))
 		}
 		return true
 	})
+	if err != nil {
+		return nil, err
+	}
 	if opened == nil {
 		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Index: -1,
 			Text: fmt.Sprintf("got device %d, but this machine has %d", index, count)}

@@ -148,6 +148,29 @@ func TestInfo(t *testing.T) {
 	s.clean("devices")
 }
 
+// An old system, or the GPU of a virtual machine, is refused with what it lacks.
+func TestTooOld(t *testing.T) {
+	for _, c := range []struct {
+		macos, family uintptr
+		want          string
+	}{{13, 1009, "want macOS 14 or newer"}, {15, 1005, "got Apple Stub, want a GPU of the family Apple 7 (M1) or newer"}, {14, 1007, ""}} {
+		s := newStub(t)
+		s.ask("macos", c.macos)
+		s.ask("family", c.family)
+		d, err := s.driver.Open(0)
+		switch {
+		case c.want != "" && (!errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("macOS %d, family %d: got %v, want %q", c.macos, c.family, err, c.want)
+		case c.want == "" && err != nil:
+			t.Errorf("macOS %d, family %d: %v", c.macos, c.family, err)
+		}
+		if err == nil {
+			d.Close()
+		}
+		s.clean("too old")
+	}
+}
+
 func TestNoMetal(t *testing.T) {
 	nowhere := &Driver{Sign: "/nowhere/Metal.framework"}
 	if err := nowhere.Present(); !errors.Is(err, gpu.NoDriver) || !strings.Contains(err.Error(), runtime.GOOS+"/"+runtime.GOARCH) {

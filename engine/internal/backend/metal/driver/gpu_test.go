@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -17,12 +18,22 @@ kernel void axpy(device const float *x [[buffer(0)]], device float *y [[buffer(1
 }
 `
 
-// onMac returns the driver of an Apple-silicon Mac.
+// onMac returns the driver of an Apple-silicon Mac with a GPU that can be used.
 func onMac(t testing.TB) *Driver {
 	t.Helper()
 	d := New()
 	if err := d.Present(); err != nil {
 		t.Skip(err)
+	}
+	device, err := d.Open(0)
+	if errors.Is(err, gpu.Unsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := device.Close(); err != nil {
+		t.Error(err)
 	}
 	return d
 }

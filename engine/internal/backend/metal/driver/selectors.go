@@ -11,6 +11,7 @@ const (
 	selUnified
 	selProcessInfo
 	selVersion
+	selAtLeast
 	selSupportsFamily
 	selMaxThreadgroupMemory
 	selMaxBuffer
@@ -95,6 +96,7 @@ var selectorNames = [selectors]string{
 	selUnified:                  "hasUnifiedMemory",
 	selProcessInfo:              "processInfo",
 	selVersion:                  "operatingSystemVersionString",
+	selAtLeast:                  "isOperatingSystemAtLeastVersion:",
 	selSupportsFamily:           "supportsFamily:",
 	selMaxThreadgroupMemory:     "maxThreadgroupMemoryLength",
 	selMaxBuffer:                "maxBufferLength",

@@ -45,7 +45,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static object *all;
 static char complaint[512], answer[1 << 16], sent[1 << 16];
 static size_t sent_;
-static int hold, residency = 1, mathmode = 1, next_error;
+static int hold, residency = 1, mathmode = 1, macos = 15, family = 1009, next_error;
 static struct { const char *name; int n; } failing;
 static u64 allocated, memory = 1 << 20;
 static double now = 1;
@@ -120,7 +120,8 @@ static object *m_array(object *c, SEL name, object *item) { object *o = make("NS
 static u64 m_count(object *o, SEL name) { return o->n; }
 static object *m_at(object *o, SEL name, u64 i) { WANT(i < o->n); return o->items[i]; }
 static object *m_process(object *c, SEL name) { return autorelease(make("NSProcessInfo")); }
-static object *m_version(object *o, SEL name) { return string("Version 15.3 (stub)"); }
+static object *m_version(object *o, SEL name) { return string("Versione 15.3 (stub)"); } // Italian
+static u64 m_atleast(object *o, SEL name, size3 *version) { return 0x7700 | (macos >= version->x); }
 
 // The device.
 static object *the_device(void) {
@@ -132,7 +133,7 @@ static object *m_name(object *o, SEL name) { return string("Apple Stub"); }
 static u64 m_working(object *o, SEL name) { return memory; }
 static u64 m_maxbuffer(object *o, SEL name) { return memory / 2; }
 static u64 m_true(object *o, SEL name) { return 0x7700 | 1; } // of a BOOL only the lowest byte counts
-static u64 m_family(object *o, SEL name, u64 f) { return 0x7700 | (f == 1009 || f == 1008); }
+static u64 m_family(object *o, SEL name, u64 f) { return 0x7700 | (f <= family); }
 static u64 m_threadgroup(object *o, SEL name) { return 32768; }
 static u64 m_allocated(object *o, SEL name) { return allocated; }
 static object *m_newbuffer(object *o, SEL name, u64 n, u64 options) {
@@ -397,7 +398,7 @@ static struct { const char *kind, *name; void *f; } methods[] = {
 	{"NSString", "stringWithUTF8String:", m_string}, {"NSString", "UTF8String", m_utf8}, {"NSError", "domain", m_domain}, {"NSError", "code", m_code},
 	{"NSError", "localizedDescription", m_described}, {"NSURL", "fileURLWithPath:", m_url}, {"NSArray", "arrayWithObject:", m_array},
 	{"NSArray", "count", m_count}, {"NSArray", "objectAtIndex:", m_at}, {"NSProcessInfo", "processInfo", m_process},
-	{"NSProcessInfo", "operatingSystemVersionString", m_version}, {"MTLDevice", "name", m_name}, {"MTLDevice", "recommendedMaxWorkingSetSize", m_working},
+	{"NSProcessInfo", "operatingSystemVersionString", m_version}, {"NSProcessInfo", "isOperatingSystemAtLeastVersion:", m_atleast}, {"MTLDevice", "name", m_name}, {"MTLDevice", "recommendedMaxWorkingSetSize", m_working},
 	{"MTLDevice", "maxBufferLength", m_maxbuffer}, {"MTLDevice", "hasUnifiedMemory", m_true}, {"MTLDevice", "supportsFamily:", m_family},
 	{"MTLDevice", "maxThreadgroupMemoryLength", m_threadgroup}, {"MTLDevice", "currentAllocatedSize", m_allocated},
 	{"MTLDevice", "newBufferWithLength:options:", m_newbuffer}, {"MTLBuffer", "contents", m_contents}, {"MTLBuffer", "gpuAddress", m_contents},
@@ -488,6 +489,8 @@ const char *stub_answer(void) { return answer; }
 const char *stub_sent(void) { return strcpy(answer, sent), sent[0] = sent_ = 0, answer; }
 void stub_hold(int on) { hold = on; }
 void stub_residency(int on) { residency = on; }
+void stub_macos(int version) { macos = version; }
+void stub_family(int newest) { family = newest; }
 void stub_mathmode(int on) { mathmode = on; }
 void stub_error(int code) { next_error = code; }
 void stub_fail(const char *name, int n) { failing.name = strdup(name), failing.n = n; }
