@@ -9,6 +9,7 @@
 
 #define MSL_INLINE inline __attribute__((always_inline))
 #define MSL_MEMBER
+#define MSL_UNROLL
 
 #ifdef CHECK_FLAT
 #define device
@@ -316,3 +317,99 @@ namespace fast = precise;
 
 typedef metal::atomic<int> atomic_int;
 typedef metal::atomic<unsigned> atomic_uint;
+
+// What mma.h is made of, as the PTX manual defines it: g and t are a lane's group of four and its place there.
+
+namespace msl {
+
+MSL_INLINE uint lane() { return check::lane(); }
+
+template <bool transposed, class P> inline void load_matrices(uint (&r)[4], P line, CHECK_SITE) {
+	const __UINTPTR_TYPE__ mine = (__UINTPTR_TYPE__)line;
+	check::publish("ldmatrix", site, &mine, sizeof mine);
+	const uint g = lane() / 4, t = lane() % 4;
+	for (uint m = 0; m < 4; m++) {
+		r[m] = 0;
+		for (uint i = 0; i < 2; i++) {
+			const uint row = transposed ? 2 * t + i : g, column = transposed ? g : 2 * t + i;
+			ushort bits;
+			__builtin_memcpy(&bits, (const char*)check::from<__UINTPTR_TYPE__>(8 * m + row) + 2 * column, 2);
+			r[m] |= uint(bits) << (16 * i);
+		}
+	}
+}
+
+// multiply_16 computes a thread's four elements of a sum of 16×8. Elements of the operands lie where the tables of the
+// manual say: a(row, k) and b(k, column) take the register and, of two halves in one, the half.
+template <class T> inline void multiply_16(const char* what, float* d, const uint* a, const uint* b, check::Site site) {
+	struct Fragment { uint a[4], b[2]; };
+	const Fragment mine = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+	check::publish(what, site, &mine, sizeof mine);
+	const auto half_of = [](uint word, uint i) { return float(__builtin_bit_cast(T, ushort(word >> (16 * i)))); };
+	for (uint e = 0; e < 4; e++) {
+		const uint row = lane() / 4 + e / 2 * 8, column = lane() % 4 * 2 + e % 2;
+		for (uint k = 0; k < 16; k++) {
+			const float x = half_of(check::from<Fragment>(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2);
+			const float y = half_of(check::from<Fragment>(column * 4 + k % 8 / 2).b[k / 8], k % 2);
+			d[e] += x * y;
+		}
+	}
+}
+inline void multiply_half(float* d, const uint* a, const uint* b, CHECK_SITE) { multiply_16<half>("mma.f16", d, a, b, site); }
+inline void multiply_bfloat(float* d, const uint* a, const uint* b, CHECK_SITE) { multiply_16<bfloat>("mma.bf16", d, a, b, site); }
+
+inline void multiply_tf32(float* d, const uint* a, const uint* b, CHECK_SITE) {
+	struct Fragment { uint a[4], b[2]; };
+	const Fragment mine = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+	check::publish("mma.tf32", site, &mine, sizeof mine);
+	const auto value = [](uint bits) { return float_of(bits & ~0x1fffu); }; // the machine ignores what is no part of TF32
+	for (uint e = 0; e < 4; e++) {
+		const uint row = lane() / 4 + e / 2 * 8, column = lane() % 4 * 2 + e % 2;
+		for (uint k = 0; k < 8; k++)
+			d[e] += value(check::from<Fragment>(row % 8 * 4 + k % 4).a[row / 8 + k / 4 * 2]) * value(check::from<Fragment>(column * 4 + k % 4).b[k / 4]);
+	}
+}
+// tf32_bits rounds to the nearest, and a tie away from zero.
+inline uint tf32_bits(float x) {
+	const uint u = bits_of(x);
+	return (u & 0x7f800000u) == 0x7f800000u ? u & ~0x1fffu : (u + 0x1000u) & ~0x1fffu;
+}
+inline float rest_of(float x, uint rounded) { return abs(float_of(rounded)) < float_of(0x7f800000u) ? x - float_of(rounded) : 0.0f; }
+
+template <class P> inline void store_pair(P to, float x, float y) {
+	to[0] = x;
+	to[1] = y;
+}
+
+} // namespace msl
+
+// queued_copies copies as late as it may, so that a thread which does not wait reads what was there before.
+struct queued_copies {
+	struct copy { char* to; const char* from; int bytes; };
+	static constexpr int most = 256;
+	copy list[most];
+	int made = 0, batches = 0, ends[most];
+	template <class P, class Q> void take(P to, Q from, int count) {
+		const int bytes = count * int(sizeof *from);
+		if (made == most) __builtin_trap();
+		list[made++] = {(char*)(__UINTPTR_TYPE__)to, (const char*)(__UINTPTR_TYPE__)from, bytes < 0 ? 0 : bytes > 16 ? 16 : bytes};
+	}
+	void commit() {
+		if (batches == most) __builtin_trap();
+		ends[batches++] = made;
+	}
+	template <int n> void finish() {
+		if (batches <= n) return;
+		const int done = ends[batches - n - 1];
+		for (int i = 0; i < done; i++) {
+			if ((__UINTPTR_TYPE__)list[i].to % 16) __builtin_trap();
+			for (int j = 0; j < 16; j++) list[i].to[j] = j < list[i].bytes ? list[i].from[j] : 0;
+		}
+		made -= done;
+		for (int i = 0; i < made; i++) list[i] = list[i + done];
+		for (int i = 0; i < n; i++) ends[i] = ends[batches - n + i] - done;
+		batches = n;
+	}
+};
+
+#include "mma.h"

@@ -22,6 +22,7 @@
 #endif
 #define MSL_INLINE __device__ __forceinline__
 #define MSL_MEMBER __device__
+#define MSL_UNROLL _Pragma("unroll")
 
 namespace msl {
 
@@ -378,3 +379,53 @@ template <class D, class A, class B> MSL_INLINE void simdgroup_multiply(simdgrou
 
 typedef metal::atomic<int> atomic_int;
 typedef metal::atomic<unsigned> atomic_uint;
+
+// What mma.h is made of.
+
+namespace msl {
+
+MSL_INLINE uint shared_address(const void* p) {
+	uint r;
+	asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(r) : "l"(p));
+	return r;
+}
+
+// load_matrices loads four matrices of 8×8 numbers of two bytes. Lane 8·m + i has the address of line i of matrix m.
+template <bool transposed> MSL_INLINE void load_matrices(uint (&r)[4], const void* line) {
+	if constexpr (transposed)
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(line)));
+	else
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(line)));
+}
+
+#define MSL_MULTIPLY(NAME, TYPE) \
+	MSL_INLINE void NAME(float* d, const uint* a, const uint* b) { \
+		asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+			: "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+	}
+MSL_MULTIPLY(multiply_half, "f16")
+MSL_MULTIPLY(multiply_bfloat, "bf16")
+MSL_INLINE void multiply_tf32(float* d, const uint* a, const uint* b) {
+	asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+		: "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+MSL_PTX_1(tf32_bits, uint, "cvt.rna.tf32.f32", "=r", float, "f")
+
+// rest_of is what rounding left of x; 0 of an infinity.
+MSL_INLINE float rest_of(float x, uint rounded) { return abs(float_of(rounded)) < float_of(0x7f800000u) ? x - float_of(rounded) : 0.0f; }
+
+MSL_INLINE void store_pair(float* to, float x, float y) { *(vec<float, 2>*)to = vec<float, 2>(x, y); }
+
+} // namespace msl
+
+// queued_copies is plain_copies of matrix.metal, done by the machine while the threads go on.
+struct queued_copies {
+	template <class T> MSL_MEMBER __forceinline__ void take(T* to, const T* from, int count) {
+		const int bytes = count * int(sizeof(T));
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(msl::shared_address(to)), "l"(from), "r"(bytes < 0 ? 0 : bytes > 16 ? 16 : bytes) : "memory");
+	}
+	MSL_MEMBER __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+	template <int n> MSL_MEMBER __forceinline__ void finish() { asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory"); }
+};
+
+#include "mma.h"

@@ -139,9 +139,20 @@ func number(dt dtype.Type, s ir.Scalar) uint64 {
 
 // Limits are the device's, as far as they shape a dispatch.
 type Limits struct {
-	Threads   int // most threads of a group
-	SIMDWidth int // threads that shuffle with each other: 32
+	Threads    int // most threads of a group
+	SIMDWidth  int // threads that shuffle with each other: 32
+	Processors int // that run threadgroups side by side; 0 if unknown
+	Family     Family
 }
+
+// A Family of devices multiplies blocks of matrices by instructions of its own, and so has tiles of its own.
+type Family uint8
+
+// The families. A device of no family is treated as one of Apple's.
+const (
+	Apple  Family = iota // simdgroup matrices of 8×8
+	NVIDIA               // from compute capability 8.0 on: mma.sync of 16×8×16, and copies that are queued
+)
 
 // Render writes a group down. It returns an *Unsupported for a group that has no text.
 func Render(g *backend.Group, limits Limits) (*Kernel, error) {

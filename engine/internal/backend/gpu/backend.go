@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,7 +74,11 @@ func InfoOf(name string, d Info) backend.Info {
 
 // LimitsOf is what kernels for a driver's device keep to.
 func LimitsOf(d Info) kernel.Limits {
-	return kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup}
+	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors}
+	if strings.HasPrefix(d.Family, "sm_") {
+		l.Family = kernel.NVIDIA
+	}
+	return l
 }
 
 // failed translates an error of the driver. After one that loses the device, all errors are ErrLost. b.mu is

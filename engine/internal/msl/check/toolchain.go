@@ -116,7 +116,7 @@ func findClang() (path, version string, err error) {
 	return "", "", fmt.Errorf("check: found no clang++ of version %d or later: install clang-%d, llvm-%[1]d and libclang-rt-%[1]d-dev", leastVersion, leastVersion)
 }
 
-var preludeFiles = []string{"check.h", "cuda.h", "runtime.h", "library.h", "functions.h", "fibers.cpp", "runner.cpp"}
+var preludeFiles = []string{"check.h", "cuda.h", "mma.h", "runtime.h", "library.h", "functions.h", "fibers.cpp", "runner.cpp"}
 
 // writePrelude puts the prelude where clang finds it.
 func (t *Toolchain) writePrelude() error {

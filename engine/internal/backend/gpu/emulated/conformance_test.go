@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	long = flag.Bool("long", false, "run the whole conformance suite on the emulated device, for minutes")
-	mode = flag.String("mode", "plain", "what watches the kernels: plain, or the sanitizer address or undefined")
+	long   = flag.Bool("long", false, "run the whole conformance suite on the emulated device, for minutes")
+	family = flag.String("family", "", "whose kernels run: sm_90 for those of NVIDIA's GPUs, or nothing for those of Apple's")
+	mode   = flag.String("mode", "plain", "what watches the kernels: plain, or the sanitizer address or undefined")
 )
 
 // TestConformance runs the suite of all backends on the GPU's backend, or a part of it without -long.
@@ -33,7 +34,7 @@ func TestConformance(t *testing.T) {
 	if watch < 0 {
 		t.Fatalf("got the mode %q, want one of %v", *mode, check.Modes)
 	}
-	d := &Driver{Tools: tools, Mode: check.Modes[watch]}
+	d := &Driver{Tools: tools, Mode: check.Modes[watch], Family: *family}
 	infos, err := d.Devices()
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@
 package emulated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type Driver struct {
 	// a compiler that reads forty kernels at once is ten times faster than one that reads them one by one.
 	// Each text stands after shaders.Blocks.
 	Prepared map[string]string
+	// Family is that of the device whose kernels run: "sm_90" has those for NVIDIA's GPUs. "" is the emulation's
+	// own, which has those for Apple's.
+	Family string
 }
 
 // Name is "emulated".
@@ -44,13 +48,13 @@ func (d *Driver) Present() error {
 
 // Devices describes the device.
 func (d *Driver) Devices() ([]gpu.Info, error) {
-	return []gpu.Info{info(d.Mode)}, d.Present()
+	return []gpu.Info{d.info()}, d.Present()
 }
 
-// info describes the device in a mode.
-func info(m check.Mode) gpu.Info {
+// info describes the device in the driver's mode.
+func (d *Driver) info() gpu.Info {
 	return gpu.Info{
-		Name: "emulation", Driver: "check " + m.String(), Family: "emulated", Memory: 4 << 30, Language: gpu.Metal,
+		Name: "emulation", Driver: "check " + d.Mode.String(), Family: cmp.Or(d.Family, "emulated"), Memory: 4 << 30, Language: gpu.Metal,
 		Limits: gpu.Limits{
 			Threads: 1024, ThreadgroupMemory: 32 << 10, Simdgroup: 32, Processors: 1, Groups: gpu.Size{X: 1<<31 - 1, Y: 65535, Z: 65535},
 			Args: 31, InlineBytes: 4096, Alignment: 16, Buffer: 4 << 30,

@@ -17,7 +17,7 @@ func Register() {
 	if slices.Contains(backend.Names(), "emulated") {
 		return
 	}
-	r := gputest.NewRehearsal(info(check.Plain))
+	r := gputest.NewRehearsal((&Driver{}).info())
 	backend.Register(backend.Driver{
 		Name: "rehearsal",
 		Probe: func() []backend.Found {

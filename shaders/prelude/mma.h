@@ -1,0 +1,119 @@
+// mma.h: the blocks of products (see ../matrix.metal) for NVIDIA's GPUs, which multiply 16×8×16 at once.
+//
+// A fragment is a thread's part of a block of 16×16. Which elements that is follows from PTX: with g = lane/4 and
+// t = lane%4, a register of a left operand holds those at row g, columns 2t and 2t+1, of one of four matrices of 8×8;
+// that of a right operand those at rows 2t and 2t+1, column g; a sum has row g, columns 2t and 2t+1. One instruction
+// (ldmatrix) loads all registers of a block from a tile, and transposes on the way if it must, so a tile may lie in
+// threadgroup memory as it lies in the device's.
+//
+// What the machine does stands in cuda.h as PTX. In check.h it is computed as PTX defines it, so that texts for
+// NVIDIA's GPUs run on the checking device, lane by lane.
+#pragma once
+
+namespace metal {
+
+// The four matrices of a left block are, in this order, the upper and the lower one at the first 8 of the inner axis, and
+// those at the other 8. Those of a right block are the first and the other 8 of the inner axis of the left 8 columns, and
+// of the right ones. A sum has the left 8 columns in its first four elements.
+template <class T> struct left_fragment { uint part[4]; };
+template <class T> struct right_fragment { uint part[4]; };
+struct sum_fragment { float part[8]; };
+
+// Fragments of floats are those of TF32, whose instruction multiplies 16×8×8: the registers of the first 8 of the inner
+// axis, then of the others. A left register has row g or g+8, column t or t+4.
+template <> struct left_fragment<float> { float part[8]; };
+template <> struct right_fragment<float> { float part[8]; };
+
+MSL_INLINE void clear(sum_fragment& sum) {
+	MSL_UNROLL for (int e = 0; e < 8; e++) sum.part[e] = 0.0f;
+}
+
+// woven is the place of an element in a tile with lines of `wide` elements. Lines are cut into pieces of 16 bytes, and the
+// pieces of neighbouring lines change places, so that eight threads that read a piece each, from eight lines, meet no bank
+// of the memory twice. Eight pieces are as wide as all banks.
+template <class T, int wide> MSL_INLINE int woven(int line, int beside) {
+	constexpr int per = 16 / int(sizeof(T)), pieces = wide / per, fold = pieces < 8 ? pieces : 8;
+	return line * wide + ((beside / per) ^ (line / (8 / fold) % fold)) * per + beside % per;
+}
+
+template <int wide, bool turned, class T, class P> MSL_INLINE void load_left(left_fragment<T>& l, P tile, int row, int deep) {
+	const int lane = int(msl::lane()), line = lane % 8, lower = lane / 8 % 2 * 8, right = lane / 16 * 8;
+	if constexpr (turned) msl::load_matrices<true>(l.part, tile + woven<T, wide>(deep + right + line, row + lower));
+	else msl::load_matrices<false>(l.part, tile + woven<T, wide>(row + lower + line, deep + right));
+}
+
+template <int wide, bool turned, class T, class P> MSL_INLINE void load_right(right_fragment<T>& r, P tile, int deep, int column) {
+	const int lane = int(msl::lane()), line = lane % 8, lower = lane / 8 % 2 * 8, right = lane / 16 * 8;
+	if constexpr (turned) msl::load_matrices<false>(r.part, tile + woven<T, wide>(column + right + line, deep + lower));
+	else msl::load_matrices<true>(r.part, tile + woven<T, wide>(deep + lower + line, column + right));
+}
+
+template <int wide, bool turned, class P> MSL_INLINE void load_left(left_fragment<float>& l, P tile, int row, int deep) {
+	const int lane = int(msl::lane());
+	MSL_UNROLL for (int i = 0; i < 8; i++) {
+		const int y = row + lane / 4 + i % 2 * 8, x = deep + lane % 4 + i / 2 * 4;
+		l.part[i] = tile[turned ? woven<float, wide>(x, y) : woven<float, wide>(y, x)];
+	}
+}
+
+template <int wide, bool turned, class P> MSL_INLINE void load_right(right_fragment<float>& r, P tile, int deep, int column) {
+	const int lane = int(msl::lane());
+	MSL_UNROLL for (int i = 0; i < 8; i++) { // the four of the left 8 columns first
+		const int y = deep + lane % 4 + i % 4 * 4, x = column + lane / 4 + i / 4 * 8;
+		r.part[i] = tile[turned ? woven<float, wide>(x, y) : woven<float, wide>(y, x)];
+	}
+}
+
+MSL_INLINE void multiply_half_block(half, float* d, const uint* a, const uint* b) { msl::multiply_half(d, a, b); }
+MSL_INLINE void multiply_half_block(bfloat, float* d, const uint* a, const uint* b) { msl::multiply_bfloat(d, a, b); }
+
+template <class T> MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<T>& l, const right_fragment<T>& r) {
+	multiply_half_block(T(), sum.part, l.part, r.part);
+	multiply_half_block(T(), sum.part + 4, l.part, r.part + 2);
+}
+
+// multiply_tf32 rounds the operands to TF32, 11 bits.
+MSL_INLINE void multiply_tf32(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) {
+	uint a[8], b[8];
+	MSL_UNROLL for (int i = 0; i < 8; i++) {
+		a[i] = msl::tf32_bits(l.part[i]);
+		b[i] = msl::tf32_bits(r.part[i]);
+	}
+	MSL_UNROLL for (int i = 0; i < 4; i++) msl::multiply_tf32(sum.part + i / 2 * 4, a + i % 2 * 4, b + i / 2 * 4 + i % 2 * 2);
+}
+
+// multiply of floats adds three products of TF32, of what each operand is rounded to and of what that leaves. The
+// product of the two rests is left out: 2⁻²² of the result, where a float has 2⁻²⁴.
+MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) {
+	uint a[8], b[8], x[8], y[8]; // x and y are the rests
+	MSL_UNROLL for (int i = 0; i < 8; i++) {
+		a[i] = msl::tf32_bits(l.part[i]);
+		b[i] = msl::tf32_bits(r.part[i]);
+		x[i] = msl::tf32_bits(msl::rest_of(l.part[i], a[i]));
+		y[i] = msl::tf32_bits(msl::rest_of(r.part[i], b[i]));
+	}
+	MSL_UNROLL for (int i = 0; i < 4; i++) {
+		float* d = sum.part + i / 2 * 4;
+		const int m = i % 2 * 4, n = i / 2 * 4 + i % 2 * 2;
+		msl::multiply_tf32(d, x + m, b + n);
+		msl::multiply_tf32(d, a + m, y + n);
+		msl::multiply_tf32(d, a + m, b + n);
+	}
+}
+
+MSL_INLINE float element(const sum_fragment& sum, int e) { return sum.part[e]; }
+MSL_INLINE void set_element(sum_fragment& sum, int e, float v) { sum.part[e] = v; }
+MSL_INLINE int row_of(const sum_fragment&, uint lane, int e) { return int(lane) / 4 + e / 2 % 2 * 8; }
+MSL_INLINE int column_of(const sum_fragment&, uint lane, int e) { return e / 4 * 8 + int(lane) % 4 * 2 + e % 2; }
+
+template <int stride, class P> MSL_INLINE void store_sum(const sum_fragment& sum, P to) {
+	const uint lane = msl::lane();
+	MSL_UNROLL for (int e = 0; e < 8; e += 2) msl::store_pair(to + (row_of(sum, lane, e) * stride + column_of(sum, lane, e)), sum.part[e], sum.part[e + 1]);
+}
+
+// left_of packs pairs: a sum's elements stand where those of a left operand do.
+template <class T> MSL_INLINE void left_of(left_fragment<T>& l, const sum_fragment& sum) {
+	MSL_UNROLL for (int i = 0; i < 4; i++) l.part[i] = uint(bits_as<ushort>(T(sum.part[2 * i]))) | uint(bits_as<ushort>(T(sum.part[2 * i + 1]))) << 16;
+}
+
+} // namespace metal
