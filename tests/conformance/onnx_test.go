@@ -2,11 +2,11 @@
 //
 // ONNX's node tests are one model with one operator each, with inputs and expected outputs:
 //
-//	go test ./tests/conformance -run ONNX -v -args -onnx=FILE
+//	go test ./tests/conformance -run ONNX -v -args -onnx=FILE -device=cpu,emulated
 //
 // takes a zip of them (test_NAME/model.onnx, test_NAME/test_data_set_0/input_0.pb …; the folders of
-// onnx/backend/test/data/node, zipped), runs each case on every device of the engine and compares as ONNX's
-// runner does. It ends with a line of how many pass, which go test shows only with -v, or without it when no
+// onnx/backend/test/data/node, zipped), runs each case on the devices that are named (ref and cpu, if none is)
+// and compares as ONNX's runner does. The device emulated is a GPU that the processor plays (see devicetest). It ends with a line of how many pass, which go test shows only with -v, or without it when no
 // package is named: in this folder, as go test -run ONNX -args -onnx=FILE. A relative FILE is looked for in
 // this folder. The operators are written here with what package tensor exports, as a user would.
 //
@@ -30,10 +30,14 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-var onnxFile = flag.String("onnx", "", "zip of ONNX node tests")
+var (
+	onnxFile = flag.String("onnx", "", "zip of ONNX node tests")
+	devices  = flag.String("device", "ref,cpu", "devices, with commas between them, that the ONNX node tests run on")
+)
 
 // A suite is the cases of a zip.
 type suite struct {
@@ -74,10 +78,16 @@ func TestONNX(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeFile()
+	if strings.Contains(*devices, "emulated") {
+		devicetest.Register("emulated")
+	}
 	before := device.Default().String()
 	defer device.Use(before)
 	var summary []string
-	for _, name := range []string{"ref", "cpu"} {
+	for _, name := range strings.Split(*devices, ",") {
+		if name == "emulated" {
+			rehearse(t, s)
+		}
 		m, err := newMachine(name)
 		if err != nil {
 			t.Fatal(err)
@@ -98,10 +108,21 @@ func TestONNX(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, c, why)
 			}
 		}
-		fmt.Printf("onnx: %s: %d of the %d that pass have floats of 8 or 4 bits or integers of 4 or 2, which travel in another type\n", name, widened, passed)
+		fmt.Printf("onnx: %s: %d of the %d that pass have types that the engine or the device lacks, floats of 8 or 4 bits, integers of 4 or 2, f64 on GPUs, which travel in another type\n", name, widened, passed)
 		summary = append(summary, fmt.Sprintf("%s %d of %d", name, passed, len(s.cases)))
 	}
 	fmt.Println("onnx: " + strings.Join(summary, ", "))
+}
+
+// rehearse lets the emulated device know what it will be asked for.
+func rehearse(t *testing.T, s *suite) {
+	m, err := newMachine("rehearsal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.cases {
+		s.run(m, c)
+	}
 }
 
 // openSuite opens a zip; a relative path may also be relative to the module's root.

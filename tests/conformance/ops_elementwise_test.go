@@ -131,7 +131,8 @@ func pow(c *call) []value {
 	if !y.kind.float() && !x.kind.float() {
 		return c.result(x.Pow(y.Tensor), x.kind)
 	}
-	return c.result(x.Cast(dtype.F64).Pow(y.Cast(dtype.F64)), x.kind)
+	dt, _ := c.carrier(kDouble)
+	return c.result(x.Cast(dt).Pow(y.Cast(dt)), x.kind)
 }
 
 // clip has its bounds as inputs, before version 11 as attributes. The upper one wins.

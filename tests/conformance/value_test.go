@@ -11,11 +11,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A machine is a device. ONNX's kinds are dtypes there, but for those of fewer than 8 bits and floats of 8,
-// which the engine does not have: they travel in one of 8 bits, their carrier, and are counted apart in the
-// summary.
+// A machine is a device. ONNX's kinds are dtypes there, but for doubles on a GPU, and for those of fewer than 8
+// bits and floats of 8, which the engine does not have: they travel in another dtype, their carrier, and are
+// counted apart in the summary.
 //
 //   - Integers of 4 and 2 bits are in i8 or u8, cut back to their width after each operation;
+//   - doubles are floats where the device has no f64;
 //   - floats of 8 and 4 bits are codes in u8, which [decode] and [encode] turn into floats and back on the
 //     device.
 type machine struct {
@@ -36,8 +37,11 @@ var native = map[kind]dtype.Type{
 }
 
 // carrier is the dtype in which a kind travels; widened says that it is not the kind itself.
-func (m machine) carrier(k kind) (dt dtype.Type, widened bool) {
+func (m machine) carrier(k kind) (dt dtype.Type, another bool) {
 	if dt, ok := native[k]; ok {
+		if dt == dtype.F64 && !slices.Contains(m.device.Info().DTypes, dt) {
+			return dtype.F32, true
+		}
 		return dt, false
 	}
 	if _, signed, ok := k.integer(); ok && signed {
@@ -68,6 +72,9 @@ func (m machine) upload(t *tensorProto) value {
 	dt, _ := m.carrier(t.kind)
 	var b []byte
 	for _, u := range t.bits {
+		if t.kind == kDouble && dt == dtype.F32 {
+			u = uint64(math.Float32bits(float32(math.Float64frombits(u))))
+		}
 		switch dt.Size() {
 		case 1:
 			b = append(b, byte(u))

@@ -8,19 +8,31 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/emulated"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/late"
 )
 
-// Register makes a device known that works through what it was asked for after it has returned, and finds
-// errors then, as a GPU does: "late", or "late64" with f64.
-func Register(name string) { late.Register(name) }
+// Register makes a device known.
+//
+//   - "late" works through what it was asked for after it has returned, and finds errors then, as a GPU does;
+//     "late64" has f64, too.
+//   - "emulated" is a GPU of which the processor runs the kernels, thread by thread, and watches them. It needs
+//     clang. It is slow, and most of that is compiling: code that ran on the device "rehearsal" before, which
+//     computes the same on the processor, finds its kernels compiled together when "emulated" is opened.
+func Register(name string) {
+	if name == "emulated" || name == "rehearsal" {
+		emulated.Register()
+		return
+	}
+	late.Register(name)
+}
 
 // Main runs the tests of a package on the device of the flag -device.
 func Main(m *testing.M) {
-	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late")
+	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late, emulated is a GPU")
 	flag.Parse()
 	if *name != "" {
-		if strings.HasPrefix(*name, "late") {
+		if strings.HasPrefix(*name, "late") || *name == "emulated" {
 			Register(*name)
 		}
 		if err := device.Use(*name); err != nil {

@@ -1,0 +1,26 @@
+package devicetest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What runs kernels on the processor to check them is for tests: the command has none of it.
+func TestCommandHasNoTestDevices(t *testing.T) {
+	const module = "github.com/mcs-notebook/mcs/"
+	out, err := exec.Command("go", "list", "-deps", module+"repl/mcs").Output()
+	if err != nil {
+		t.Skip(err) // without the go command
+	}
+	list := strings.Fields(string(out))
+	if !slices.Contains(list, module+"engine/tensor") {
+		t.Fatalf("got %d packages without the engine", len(list))
+	}
+	for _, p := range []string{"engine/device/devicetest", "engine/internal/backend/gpu/emulated", "engine/internal/backend/late", "engine/internal/msl/check"} {
+		if slices.Contains(list, module+p) {
+			t.Errorf("the command has package %s, want it in tests alone", p)
+		}
+	}
+}
