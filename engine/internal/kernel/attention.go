@@ -8,30 +8,73 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An attentionText writes attention with an online softmax (Milakov, Gimelshein: Online normalizer
-// calculation for softmax, 2018; Dao and others: FlashAttention, 2022): the scores never reach memory.
+// Attention, softmax(s·q·kᵀ + mask)·v, and its gradient, without scores in memory (Dao: FlashAttention-2,
+// 2023). Every result is a sum of rows with weights, which come from products:
 //
-// A simdgroup works on one query or, for dk and dv, on one key. Its row lies in threadgroup memory. Its 32
-// threads score 32 keys at a time, one each, and then share the numbers of the result: thread l has
-// dimensions l, l+32, …, held of them.
+//	o  = softmax(scores)·v                rows are queries, columns keys
+//	dq = ds·k, ds = p·(do·vᵀ − do·o)·s    rows are queries, columns keys
+//	dk = dsᵀ·q, dv = pᵀ·do                rows are keys, columns queries
+//
+// So there is one text for all, a [weighing]. A simdgroup has a strip of 16 rows; a threadgroup has up to four,
+// and goes along the columns in tiles of 32 or 64: the tile's rows of k go to threadgroup memory, the scores
+// stay in registers and become weights there, and then the tile's rows of v go to the same memory. With a
+// softmax, the sums so far fade when a greater score is found (Milakov, Gimelshein: Online normalizer
+// calculation for softmax, 2018).
+//
+// Query heads that share keys are one list of rows, so that one query of each of eight heads is half of a
+// strip. A tile of columns that no row may see, by the causal rule, is not visited. dk and dv are one dispatch,
+// and dq another one before it, which leaves do·o of each query in the workspace. No sum depends on the order
+// of threads.
+//
+// Bytes and operations: with f16 or bf16 and a width of 128, 64 rows and a tile of 32 columns take 17 KB and
+// 9 KB of threadgroup memory. A tile moves 2·32·128 elements, 16 KB, there, for 4·64·32·128 operations: 64 a
+// byte, so the matrix units are the limit. With f32 it is 32 a byte, in two parts of 64 elements a row. Rows
+// longer than that part are fetched again for each tile. Results are cut into slabs of at most 128 numbers a
+// row: 16 rows of them are 64 registers a thread, beside 16 to 32 for the scores. A slab computes the scores
+// for itself, so a width of 256 costs half as much again.
+//
+// Few rows, as in decoding, read each key for a few operations: memory is the limit. They have one simdgroup a
+// threadgroup, and where these are too few to fill the device, the keys are split into parts, each for a
+// threadgroup of its own. A second dispatch joins the parts by their logsumexps.
+
+const (
+	stripRows   = 16  // of a simdgroup
+	mostSimds   = 4   // of a threadgroup
+	mostSlab    = 128 // numbers of a row of a result that a threadgroup computes
+	tileRoom    = 32768
+	wantGroups  = 256 // below which keys are split
+	leastKeys   = 256 // of a part
+	mostKeyPart = simdWidth
+)
+
+// An attentionText writes attention and its gradient.
 type attentionText struct {
 	*text
 	in            *backend.Inst
 	b, hq, hk     int
 	tq, tk, d, dv int
 	mask          dtype.Type // Invalid if there is none
+	cell          dtype.Type // of tiles
+	wide          int        // elements of a row that a tile has
+	vectors       map[string]bool
+	simds         int // of a threadgroup
+	columns       int // of a tile
 }
 
-// attentionRows is how many simdgroups, each with a row, a threadgroup has.
-const attentionRows = 4
-
-// held is how many numbers of a row of that width a thread has: a power of two, for the text's sake.
-func held(width int) int { return ceilPower((width + simdWidth - 1) / simdWidth) }
+// A weighing is one result: rows of an operand, added up with weights.
+type weighing struct {
+	result string // its name
+	number int    // among the op's results
+	keys   bool   // the rows of the result are keys; else queries
+	slopes bool   // the weights are ds; else p
+	times  string // the operand
+	length string // of its rows: width or depth
+}
 
 func newAttention(g *backend.Group) *attentionText {
 	in := &g.Insts[0]
 	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
-	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3]}
+	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3], vectors: map[string]bool{}}
 	wide := false
 	for _, i := range g.Inputs {
 		wide = wide || !isNumber(i) && reachOf(i.Layout) > most32
@@ -40,20 +83,75 @@ func newAttention(g *backend.Group) *attentionText {
 		wide = wide || ir.Size(o.Shape) > most32
 	}
 	a.text = newText(g, wide)
+	a.cell = dtypeOf(g, in.Args[0])
+	for n, v := range in.Args {
+		if n != 4 && n < 6 && !(n == 3 && in.Op == ir.Attention) && dtypeOf(g, v) != a.cell {
+			a.cell = dtype.F32
+		}
+	}
+	a.wide = a.tileWidth()
 	return a
 }
+
+// tileWidth chooses how many elements of a row a tile has: those that leave the fewest empty, of at most 256
+// bytes, or 128 where the rows of two operands are kept.
+func (a *attentionText) tileWidth() int {
+	most := 256 / a.cell.Size()
+	if a.in.Op == ir.AttentionGrad {
+		most /= 2
+	}
+	best, waste := 0, 0
+	for w := 32; w <= most; w += 32 {
+		if used := ceilTo(a.d, w) + ceilTo(a.dv, w); best == 0 || used <= waste {
+			best, waste = w, used
+		}
+	}
+	return best
+}
+
+// ceilTo is the least multiple of step that is n or more.
+func ceilTo(n, step int) int { return (n + step - 1) / step * step }
+
+// stride is how far the rows of a tile lie apart.
+func (a *attentionText) stride() int { return a.wide + 16/a.cell.Size() }
+
+// slab is how many numbers of a result's row a threadgroup computes, and slabs how many share the row.
+func (a *attentionText) slab(length int) (numbers, slabs int) {
+	slabs = max(1, (length+mostSlab-1)/mostSlab)
+	return max(a.wide, ceilTo((length+slabs-1)/slabs, a.wide)), slabs
+}
+
+// share chooses the threads for so many rows, of which kept operands are, and the columns of a tile.
+func (a *attentionText) share(rows, kept int, limits Limits) {
+	a.simds = max(1, min(mostSimds, limits.Threads/simdWidth, (rows+stripRows-1)/stripRows))
+	a.columns = 32
+	if room := (kept*a.simds*stripRows + 64) * a.stride() * a.cell.Size(); kept == 1 && room <= tileRoom {
+		a.columns = 64
+	}
+}
+
+// rows is how many a threadgroup has.
+func (a *attentionText) rows() int { return a.simds * stripRows }
 
 // reads declares an operand with a stride for each of its four axes; one of length 1 is repeated.
 func (a *attentionText) reads(name string, v backend.Ref) {
 	i, _ := v.Input()
 	in := a.g.Inputs[i]
 	a.pointer("const ", name, in.DType, in.Buf, in.Layout.Offset)
+	each := 16 / in.DType.Size()
+	vectors := in.DType == a.cell && in.Layout.Offset%each == 0
 	for axis, s := range in.Layout.Stride {
 		if in.Layout.Shape[axis] == 1 {
 			s = 0
 		}
+		if axis < 3 {
+			vectors = vectors && s%each == 0
+		} else {
+			vectors = vectors && s == 1 && in.Layout.Shape[axis]%each == 0
+		}
 		a.constant(name+"_"+string("bhtd"[axis]), s)
 	}
+	a.vectors[name] = vectors
 }
 
 // row is the index at which a row of an operand begins.
@@ -61,91 +159,15 @@ func row(name, b, h, t string) string {
 	return fmt.Sprintf("%s * a.%s_b + %s * a.%s_h + %s * a.%s_t", b, name, h, name, t, name)
 }
 
-// shape declares the lengths.
+// lengths declares the lengths.
 func (a *attentionText) lengths() {
 	for _, c := range []struct {
 		name string
 		n    int
-	}{{"hq", a.hq}, {"hk", a.hk}, {"shared", a.hq / a.hk}, {"tq", a.tq}, {"tk", a.tk}, {"width", a.d}, {"depth", a.dv}} {
+	}{{"hq", a.hq}, {"hk", a.hk}, {"tq", a.tq}, {"tk", a.tk}, {"width", a.d}, {"depth", a.dv}, {"shared", a.hq / a.hk}} {
 		a.constant(c.name, c.n)
 	}
 	a.float("scale", a.in.Attr.Float)
-}
-
-// begin writes down which query or key the simdgroup has: axes are the lengths that mine counts through, the
-// innermost first, with the names of their indices.
-func (a *attentionText) begin(count int, axes ...[2]string) {
-	a.constant("count", count)
-	a.line("const %[1]s mine = %[1]s(group.x) * %[2]d + %[1]s(at.y);", a.index, attentionRows)
-	a.line("const bool inside = mine < a.count;")
-	a.line("%s left = min(mine, a.count - 1);", a.index)
-	for i, axis := range axes {
-		if i == len(axes)-1 {
-			a.line("const %s %s = left;", a.index, axis[0])
-			break
-		}
-		a.line("const %s %s = left %% a.%s;", a.index, axis[0], axis[1])
-		a.line("left /= a.%s;", axis[1])
-	}
-	a.line("const int lane_ = int(at.x), mine_ = int(at.y);")
-}
-
-// keep loads a row into threadgroup memory; name_row is where it lies there.
-func (a *attentionText) keep(name, start, length string, width int) {
-	room := simdWidth * held(width)
-	a.line("threadgroup float %s_rows[%d];", name, attentionRows*room)
-	a.line("threadgroup float* %s_row = %s_rows + mine_ * %d;", name, name, room)
-	a.line("for (int d = lane_; d < %d; d += %d) %s_row[d] = d < int(a.%s) ? loaded(a.%s[%s + d * a.%s_d]) : 0.0f;", room, simdWidth, name, length, name, start, name)
-}
-
-// sum declares the numbers of a result that the thread has.
-func (a *attentionText) sum(name string, width int) {
-	a.line("float %s[%d];", name, held(width))
-	a.line("for (int p = 0; p < %d; p++) %s[p] = 0.0f;", held(width), name)
-}
-
-// dot is the loop that multiplies a row in threadgroup memory with one in device memory.
-func (a *attentionText) dot(result, kept, length, name, start string) {
-	a.line("for (int d = 0; d < int(a.%s); d++) %s = fma(%s_row[d], loaded(a.%s[%s + d * a.%s_d]), %s);", length, result, kept, name, start, name, result)
-}
-
-// score computes s, the score of query i and key j, from their product: -Inf where the key may not be seen.
-func (a *attentionText) score() {
-	a.line("s *= a.scale;")
-	switch a.mask {
-	case dtype.Invalid:
-	case dtype.Bool:
-		a.line("if (!a.mask[%s + j * a.mask_d]) s = -INFINITY;", row("mask", "b", "h", "i"))
-	default:
-		a.line("s += loaded(a.mask[%s + j * a.mask_d]);", row("mask", "b", "h", "i"))
-	}
-}
-
-// sees is the condition under which query i may see key j.
-func (a *attentionText) sees() string {
-	if a.in.Attr.Flags&ir.Causal != 0 {
-		return "j <= i + a.tk - a.tq"
-	}
-	return "true"
-}
-
-// add adds weight, which each thread has of one row, times that row to a sum.
-func (a *attentionText) add(sum, weight, from, limit, name, start, length string, width int) {
-	a.line("for (int n = 0; n < %d; n++) {", simdWidth)
-	a.line("const float w = simd_shuffle(%s, ushort(n));", weight)
-	a.line("const %s r = min(%s + n, %s - 1);", a.index, from, limit)
-	a.line("for (int p = 0; p < %d; p++) {", held(width))
-	a.line("const int d = lane_ + %d * p;", simdWidth)
-	a.line("if (d < int(a.%s) && w != 0.0f) %s[p] = fma(w, loaded(a.%s[%s + d * a.%s_d]), %s[p]);", length, sum, name, start, name, sum)
-	a.line("}")
-	a.line("}")
-}
-
-// end makes the dispatch.
-func (a *attentionText) end(kind string, count int) Dispatch {
-	threads := [3]int{simdWidth, attentionRows, 1}
-	function, source := a.finish(kind, describe(a.g), parameters, threads)
-	return Dispatch{Function: function, Text: source, Args: a.args, Groups: [3]int{(count + attentionRows - 1) / attentionRows, 1, 1}, Threads: threads}
 }
 
 // masked declares the mask, if there is one.
@@ -157,191 +179,176 @@ func (a *attentionText) masked(rest []backend.Ref) {
 	}
 }
 
-func attention(g *backend.Group, k *Kernel) {
-	a := newAttention(g)
-	count := a.b * a.hq * a.tq
-	if count == 0 {
-		return
+// grouped says whether several query heads share the keys of one.
+func (a *attentionText) grouped() bool { return a.hq > a.hk }
+
+func (a *attentionText) causal() bool { return a.in.Attr.Flags&ir.Causal != 0 }
+
+// tiles declares threadgroup memory: of so many operands the group's rows, and of one a tile of columns.
+func (a *attentionText) tiles(kept int) {
+	bytes := func(rows int) int { return rows * a.stride() * a.cell.Size() / 16 }
+	typ := memoryTypes[a.cell]
+	a.line("threadgroup uint4 rows_space[%d];", bytes(kept*a.rows()))
+	a.line("threadgroup uint4 columns_space[%d];", bytes(a.columns))
+	a.line("threadgroup %s* columns_tile = (threadgroup %s*)columns_space;", typ, typ)
+	for n := range kept {
+		a.line("threadgroup %s* rows_tile%d = (threadgroup %s*)rows_space + %d;", typ, n, typ, n*a.rows()*a.stride())
 	}
-	a.reads("q", a.in.Args[0])
-	a.reads("k", a.in.Args[1])
-	a.reads("v", a.in.Args[2])
-	a.masked(a.in.Args[3:])
-	var narrow string
-	for _, o := range g.Outputs {
-		a.pointer("", []string{"o", "lse"}[o.Value.Result], o.DType, o.Buf, 0)
-		if o.Value.Result == 0 {
-			narrow = memoryTypes[o.DType]
+	a.line("const int me = int(at.x), strip_at = int(simd) * %d;", stripRows*a.stride())
+	a.line("const int under_row = strip_row(lane), column = strip_column(lane);")
+}
+
+// fetch moves a tile of an operand to threadgroup memory, from some row and element on.
+func (a *attentionText) fetch(to, name, first, d, length string, high int, keyRows bool) {
+	base, count, per, jump, grouped := row(name, "b", "kh", "0"), "a.tk", "a.tk", "a."+name+"_h", false
+	if name == "q" || name == "g" {
+		if base, count, per = row(name, "b", "h", "0"), "a.tq", "a.tq"; !keyRows {
+			base, count, grouped = row(name, "b", "kh * a.shared", "0"), "a.rows", a.grouped()
 		}
 	}
-	a.lengths()
-	a.begin(count, [2]string{"i", "tq"}, [2]string{"h", "hq"}, [2]string{"b", ""})
-	a.line("const %s kh = h / a.shared;", a.index)
-	a.keep("q", row("q", "b", "h", "i"), "width", a.d)
-	a.line("simdgroup_barrier(mem_flags::mem_threadgroup);")
-	a.sum("sum", a.dv)
-	a.line("float top = -INFINITY, all = 0.0f;")
-	a.line("for (%s from = 0; from < a.tk; from += %d) {", a.index, simdWidth)
-	a.line("const %s j = from + lane_;", a.index)
-	a.line("float s = -INFINITY;")
-	a.line("if (j < a.tk && %s) {", a.sees())
-	a.line("s = 0.0f;")
-	a.dot("s", "q", "width", "k", row("k", "b", "kh", "j"))
-	a.score()
-	a.line("}")
-	a.line("const float highest = op_max(top, simd_max(s));")
-	a.line("if (highest > -INFINITY || isnan(highest)) {")
-	a.line("const float fade = op_exp(top - highest);")
-	a.line("const float e = op_exp(s - highest);")
-	a.line("all = all * fade + simd_sum(e);")
-	a.line("for (int p = 0; p < %d; p++) sum[p] *= fade;", held(a.dv))
-	a.add("sum", "e", "from", "a.tk", "v", row("v", "b", "kh", "r"), "depth", a.dv)
-	a.line("top = highest;")
-	a.line("}")
-	a.line("}")
-	a.line("const bool none = top == -INFINITY;")
-	if narrow != "" {
-		a.line("for (int p = 0; p < %d; p++) {", held(a.dv))
-		a.line("const int d = lane_ + %d * p;", simdWidth)
-		a.line("if (inside && d < int(a.depth)) a.o[mine * a.depth + d] = %s(none ? 0.0f : sum[p] / all);", narrow)
-		a.line("}")
+	with := fmt.Sprintf("<%d, %d, %d, %v>(%s, %d, a.%s + (%s), %s, %s, %s, %s, a.%s_t, ", a.wide, high, a.simds*simdWidth, grouped, to, a.stride(), name, base, first, count, per, jump, name)
+	if a.vectors[name] {
+		a.line("fetch_vectors%s%s, a.%s, me);", with, d, length)
+	} else {
+		a.line("fetch_elements%sa.%s_d, %s, a.%s, me);", with, name, d, length)
 	}
-	if len(g.Outputs) > 1 || narrow == "" {
-		a.line("if (inside && lane_ == 0) a.lse[mine] = none ? -INFINITY : top + op_log(all);")
-	}
-	k.Dispatches = []Dispatch{a.end("attention", count)}
 }
 
-// attentionGrad makes two dispatches: a query's threads compute dq, and do·o for the second one, in which a
-// key's threads compute dk and dv over all queries that look at it.
-func attentionGrad(g *backend.Group, k *Kernel) {
-	queries := newAttention(g)
-	if queries.b*queries.hq == 0 {
+// product computes a strip: the group's rows of one operand times the tile's rows of another. The rows are
+// fetched once if a tile holds them.
+func (a *attentionText) product(sum string, kept int, rows, columns, length string, keyRows bool) {
+	a.line("strip<%d> %s;", a.columns/8, sum)
+	a.line("%s.clear();", sum)
+	a.line("for (%s d = 0; d < a.%s; d += %d) {", a.index, length, a.wide)
+	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	a.line("if (fresh || a.%s > %d) {", length, a.wide)
+	a.fetch(fmt.Sprintf("rows_tile%d", kept), rows, "first", "d", length, a.rows(), keyRows)
+	a.line("}")
+	a.fetch("columns_tile", columns, "from", "d", length, a.columns, keyRows)
+	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	a.line("scored(%s, rows_tile%d + strip_at, columns_tile, %d, %d);", sum, kept, a.stride(), a.wide)
+	a.line("}")
+}
+
+// place writes down which rows the threadgroup has, and which two of them the thread.
+func (a *attentionText) place(keyRows bool) {
+	count := "a.rows"
+	if keyRows {
+		count = "a.tk"
+	}
+	a.line("%[1]s left = %[1]s(group.x);", a.index)
+	tile := "left % a.tiles"
+	if a.causal() && !keyRows { // the rows with the most columns first
+		tile = "(a.tiles - 1 - left % a.tiles)"
+	}
+	a.line("const %s first = %s * %d;", a.index, tile, a.rows())
+	a.line("left /= a.tiles;")
+	a.line("const %s kh = left %% a.hk, b = left / a.hk;", a.index)
+	a.line("%s h_of[2], at_of[2];", a.index)
+	a.line("bool inside[2];")
+	a.line("for (int u = 0; u < 2; u++) {")
+	a.line("const %s n = first + int(simd) * %d + under_row + 8 * u, there = min(n, %s - 1);", a.index, stripRows, count)
+	a.line("inside[u] = n < %s;", count)
+	switch {
+	case keyRows:
+		a.line("h_of[u] = kh;")
+		a.line("at_of[u] = there;")
+	case a.grouped():
+		a.line("h_of[u] = kh * a.shared + there / a.tq;")
+		a.line("at_of[u] = there %% a.tq;")
+	default:
+		a.line("h_of[u] = kh;")
+		a.line("at_of[u] = there;")
+	}
+	a.line("}")
+	a.line("bool fresh = true;")
+}
+
+// end declares which keys the group's queries see: those before end.
+func (a *attentionText) end() {
+	if !a.causal() {
+		a.line("%s end = a.tk;", a.index)
 		return
 	}
-	k.Scratch = 4 * queries.b * queries.hq * queries.tq
-	outputs := map[int]backend.Output{}
-	for _, o := range g.Outputs {
-		outputs[o.Value.Result] = o
+	a.line("const %s last = min(first + %d, a.rows) - 1;", a.index, a.rows())
+	seen := "last"
+	if a.grouped() {
+		seen = "(first / a.tq == last / a.tq ? last % a.tq : a.tq - 1)"
 	}
-	if n := queries.b * queries.hq * queries.tq; n > 0 {
-		k.Dispatches = append(k.Dispatches, queries.gradQueries(n, outputs))
+	a.line("%s end = min(a.tk, %s + 1 + a.tk - a.tq);", a.index, seen)
+}
+
+// scores opens loops over the thread's elements of the strip s: i and j are query and key, seen says whether
+// the query may see the key, and v is the score then.
+func (a *attentionText) scores(keyRows bool, column func()) {
+	a.line("for (int n = 0; n < %d; n++) {", a.columns/8)
+	a.line("for (int e = 0; e < 2; e++) {")
+	mine, other, length := "i", "j", "tk"
+	if keyRows {
+		mine, other, length = "j", "i", "tq"
 	}
-	_, wantsK := outputs[1]
-	_, wantsV := outputs[2]
-	if keys := newAttention(g); keys.b*keys.hk*keys.tk > 0 && (wantsK || wantsV) {
-		k.Dispatches = append(k.Dispatches, keys.gradKeys(outputs))
+	a.line("const %s %s = from + 8 * n + column + e;", a.index, other)
+	column()
+	a.line("for (int u = 0; u < 2; u++) {")
+	a.line("const %s %s = at_of[u];", a.index, mine)
+	seen := other + " < a." + length
+	if a.causal() {
+		seen += " && j <= i + a.tk - a.tq"
+	}
+	h := "h_of[u]"
+	if keyRows {
+		h = "h"
+	}
+	a.line("bool seen = %s;", seen)
+	a.line("float v = s.get(n, u, e) * a.scale;")
+	switch a.mask {
+	case dtype.Invalid:
+	case dtype.Bool:
+		a.line("seen = seen && a.mask[%s + j * a.mask_d];", row("mask", "b", h, "i"))
+	default:
+		a.line("if (seen) v += loaded(a.mask[%s + j * a.mask_d]);", row("mask", "b", h, "i"))
 	}
 }
 
-// gradients declares the operands of a gradient.
-func (a *attentionText) gradients() {
-	for n, name := range []string{"q", "k", "v", "o"} {
-		a.reads(name, a.in.Args[n])
+// close closes the loops of scores.
+func (a *attentionText) close() {
+	for range 3 {
+		a.line("}")
 	}
-	i, _ := a.in.Args[4].Input()
-	l := a.g.Inputs[i].Layout
-	a.pointer("const ", "lse", a.g.Inputs[i].DType, a.g.Inputs[i].Buf, l.Offset)
-	for axis, s := range l.Stride {
-		a.constant("lse_"+string("bht"[axis]), s)
-	}
-	a.reads("g", a.in.Args[5])
-	a.masked(a.in.Args[6:])
-	a.member("device float*", "dots", Field{Kind: Scratch, Size: 8})
 }
 
-// gradQueries computes dq, and leaves do·o of each query in the workspace.
-func (a *attentionText) gradQueries(n int, outputs map[int]backend.Output) Dispatch {
-	a.gradients()
-	dq, wanted := outputs[0]
-	if wanted {
-		a.pointer("", "dq", dq.DType, dq.Buf, 0)
+// weigh adds the weights in s times the tile's rows of an operand to sum, a part of the slab at a time.
+func (a *attentionText) weigh(w weighing, numbers int) {
+	for part := 0; part < numbers; part += a.wide {
+		a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		a.fetch("columns_tile", w.times, "from", fmt.Sprintf("slab + %d", part), w.length, a.columns, w.keys)
+		a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		a.line("weighted<%d>(sum, %d, s, columns_tile, %d);", a.wide/8, part/8, a.stride())
 	}
-	a.lengths()
-	a.begin(n, [2]string{"i", "tq"}, [2]string{"h", "hq"}, [2]string{"b", ""})
-	a.line("const %s kh = h / a.shared;", a.index)
-	a.keep("q", row("q", "b", "h", "i"), "width", a.d)
-	a.keep("g", row("g", "b", "h", "i"), "depth", a.dv)
-	a.line("simdgroup_barrier(mem_flags::mem_threadgroup);")
-	a.line("float part = 0.0f;")
-	a.line("for (int d = lane_; d < int(a.depth); d += %d) part = fma(g_row[d], loaded(a.o[%s + d * a.o_d]), part);", simdWidth, row("o", "b", "h", "i"))
-	a.line("const float dot = simd_sum(part);")
-	a.line("if (inside && lane_ == 0) a.dots[mine] = dot;")
-	if wanted {
-		a.line("const float lse = a.lse[%s];", row("lse", "b", "h", "i"))
-		a.sum("sum", a.d)
-		a.line("for (%s from = 0; from < a.tk; from += %d) {", a.index, simdWidth)
-		a.line("const %s j = from + lane_;", a.index)
-		a.line("float ds = 0.0f;")
-		a.line("if (j < a.tk && lse != -INFINITY && %s) {", a.sees())
-		a.line("float s = 0.0f, dp = 0.0f;")
-		a.dot("s", "q", "width", "k", row("k", "b", "kh", "j"))
-		a.score()
-		a.dot("dp", "g", "depth", "v", row("v", "b", "kh", "j"))
-		a.line("const float e = op_exp(s - lse);")
-		a.line("if (e != 0.0f) ds = e * (dp - dot) * a.scale;")
-		a.line("}")
-		a.add("sum", "ds", "from", "a.tk", "k", row("k", "b", "kh", "r"), "width", a.d)
-		a.line("}")
-		a.line("for (int p = 0; p < %d; p++) {", held(a.d))
-		a.line("const int d = lane_ + %d * p;", simdWidth)
-		a.line("if (inside && d < int(a.width)) a.dq[mine * a.width + d] = %s(sum[p]);", memoryTypes[dq.DType])
-		a.line("}")
-	}
-	return a.end("attention_dq", n)
+	a.line("fresh = false;")
 }
 
-// gradKeys computes dk and dv.
-func (a *attentionText) gradKeys(outputs map[int]backend.Output) Dispatch {
-	a.gradients()
-	dk, wantsK := outputs[1]
-	dv, wantsV := outputs[2]
-	if wantsK {
-		a.pointer("", "dk", dk.DType, dk.Buf, 0)
-	}
-	if wantsV {
-		a.pointer("", "dv", dv.DType, dv.Buf, 0)
-	}
-	a.lengths()
-	n := a.b * a.hk * a.tk
-	a.begin(n, [2]string{"j", "tk"}, [2]string{"kh", "hk"}, [2]string{"b", ""})
-	a.keep("k", row("k", "b", "kh", "j"), "width", a.d)
-	a.keep("v", row("v", "b", "kh", "j"), "depth", a.dv)
-	a.line("simdgroup_barrier(mem_flags::mem_threadgroup);")
-	a.sum("sum_k", a.d)
-	a.sum("sum_v", a.dv)
-	a.line("for (%s h = kh * a.shared; h < (kh + 1) * a.shared; h++) {", a.index)
-	a.line("for (%s from = 0; from < a.tq; from += %d) {", a.index, simdWidth)
-	a.line("const %s i = from + lane_;", a.index)
-	a.line("float e = 0.0f, ds = 0.0f;")
-	a.line("if (i < a.tq && %s) {", a.sees())
-	a.line("const float lse = a.lse[%s];", row("lse", "b", "h", "i"))
-	a.line("float s = 0.0f, dp = 0.0f;")
-	a.dot("s", "k", "width", "q", row("q", "b", "h", "i"))
-	a.score()
-	a.dot("dp", "v", "depth", "g", row("g", "b", "h", "i"))
-	a.line("if (lse != -INFINITY) e = op_exp(s - lse);")
-	a.line("if (e != 0.0f) ds = e * (dp - a.dots[(b * a.hq + h) * a.tq + i]) * a.scale;")
-	a.line("}")
-	if wantsK {
-		a.add("sum_k", "ds", "from", "a.tq", "q", row("q", "b", "h", "r"), "width", a.d)
-	}
-	if wantsV {
-		a.add("sum_v", "e", "from", "a.tq", "g", row("g", "b", "h", "r"), "depth", a.dv)
-	}
+// store stores the thread's numbers of the sum.
+func (a *attentionText) store(numbers int, length, to, format string) {
+	a.line("for (int n = 0; n < %d; n++) {", numbers/8)
+	a.line("for (int e = 0; e < 2; e++) {")
+	a.line("const %s d = slab + 8 * n + column + e;", a.index)
+	a.line("for (int u = 0; u < 2; u++) {")
+	a.line("if (inside[u] && d < a.%s) %s[at_row[u] * a.%s + d] = %s;", length, to, length, fmt.Sprintf(format, "sum.get(n, u, e)"))
 	a.line("}")
 	a.line("}")
-	store := func(name, sum, length string, o backend.Output, width int) {
-		a.line("for (int p = 0; p < %d; p++) {", held(width))
-		a.line("const int d = lane_ + %d * p;", simdWidth)
-		a.line("if (inside && d < int(a.%s)) a.%s[mine * a.%s + d] = %s(%s[p]);", length, name, length, memoryTypes[o.DType], sum)
-		a.line("}")
-	}
-	if wantsK {
-		store("dk", "sum_k", "width", dk, a.d)
-	}
-	if wantsV {
-		store("dv", "sum_v", "depth", dv, a.dv)
-	}
-	return a.end("attention_dkv", n)
+	a.line("}")
+}
+
+// rowsOf declares the place of the thread's rows in the results.
+func (a *attentionText) rowsOf(heads, length string) {
+	a.line("%s at_row[2];", a.index)
+	a.line("for (int u = 0; u < 2; u++) at_row[u] = (b * a.%s + h_of[u]) * a.%s + at_of[u];", heads, length)
+}
+
+// dispatch makes the dispatch; its groups are those of rows, slabs, and parts or results.
+func (a *attentionText) dispatch(kind string, groups [3]int) Dispatch {
+	threads := [3]int{a.simds * simdWidth, 1, 1}
+	function, source := a.finish(kind, describe(a.g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: a.args, Groups: groups, Threads: threads}
 }

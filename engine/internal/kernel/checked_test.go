@@ -184,12 +184,11 @@ func TestChecked(t *testing.T) {
 		modes = check.Modes
 	}
 	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) { checkAll(t, tools, m) })
+		t.Run(m.String(), func(t *testing.T) { checkAll(t, tools, m, trials()) })
 	}
 }
 
-func checkAll(t *testing.T, tools *check.Toolchain, m check.Mode) {
-	all := trials()
+func checkAll(t *testing.T, tools *check.Toolchain, m check.Mode, all []trial) {
 	kernels := make([]*Kernel, len(all))
 	texts := map[string]string{}
 	for i, tr := range all {

@@ -1,0 +1,186 @@
+package kernel
+
+import (
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+)
+
+// attention computes o and the logsumexp of the scores, of each query.
+func attention(g *backend.Group, k *Kernel) {
+	a := newAttention(g)
+	if a.b*a.hq*a.tq == 0 {
+		return
+	}
+	rows := a.hq / a.hk * a.tq
+	a.share(rows, 1, k.limits)
+	numbers, slabs := a.slab(a.dv)
+	tiles := (rows + a.rows() - 1) / a.rows()
+	parts := a.parts(a.b * a.hk * tiles * slabs)
+	a.reads("q", a.in.Args[0])
+	a.reads("k", a.in.Args[1])
+	a.reads("v", a.in.Args[2])
+	a.masked(a.in.Args[3:])
+	results := a.attentionResults()
+	if parts > 1 {
+		k.Scratch = a.declareParts(a.text, parts)
+		a.constant("part", ceilTo((a.tk+parts-1)/parts, a.columns))
+	} else {
+		results.declare(a.text)
+	}
+	a.lengths()
+	a.constant("rows", rows)
+	a.constant("tiles", tiles)
+	a.tiles(1)
+	a.place(false)
+	a.end()
+	begin := "0"
+	if parts > 1 {
+		begin = "begin"
+		a.line("const %[1]s begin = %[1]s(group.z) * a.part;", a.index)
+		a.line("end = min(end, begin + a.part);")
+	}
+	a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
+	a.line("strip<%d> sum;", numbers/8)
+	a.line("sum.clear();")
+	a.line("float top[2] = {-INFINITY, -INFINITY}, all[2] = {0.0f, 0.0f};")
+	a.line("for (%s from = %s; from < end; from += %d) {", a.index, begin, a.columns)
+	a.product("s", 0, "q", "k", "width", false)
+	a.softmax(numbers)
+	a.weigh(weighing{times: "v", length: "depth"}, numbers)
+	a.line("}")
+	a.rowsOf("hq", "tq")
+	a.line("float share[2], lse[2];")
+	a.line("for (int u = 0; u < 2; u++) {")
+	a.line("const float total = strip_sum(all[u]);")
+	a.line("const bool none = total == 0.0f;")
+	a.line("share[u] = none ? 0.0f : 1.0f / total;")
+	a.line("lse[u] = none ? -INFINITY : top[u] + op_log(total);")
+	a.line("}")
+	if parts > 1 {
+		a.line("for (int u = 0; u < 2; u++) at_row[u] += %s(group.z) * a.count;", a.index)
+		results = attentionResults{o: "float", lse: true}
+	}
+	if results.o != "" {
+		a.store(numbers, "depth", "a.o", results.o+"(%s * share[u])")
+	}
+	if results.lse {
+		a.line("if (slab == 0 && column == 0) {")
+		a.line("for (int u = 0; u < 2; u++) {")
+		a.line("if (inside[u]) a.lse[at_row[u]] = lse[u];")
+		a.line("}")
+		a.line("}")
+	}
+	k.Dispatches = []Dispatch{a.dispatch("attention", [3]int{a.b * a.hk * tiles, slabs, parts})}
+	if parts > 1 {
+		k.Dispatches = append(k.Dispatches, a.join(parts, k.limits))
+	}
+}
+
+// parts is how many parts the keys are split into, where so many threadgroups are one for each.
+func (a *attentionText) parts(groups int) int {
+	return max(1, min(mostKeyPart, wantGroups/groups, a.tk/leastKeys))
+}
+
+// softmax makes the scores in s weights, and lets what was added up before fade.
+func (a *attentionText) softmax(numbers int) {
+	a.line("float high[2] = {-INFINITY, -INFINITY};")
+	a.scores(false, func() {})
+	a.line("if (!seen) v = -INFINITY;")
+	a.line("s.set(n, u, e, v);")
+	a.line("high[u] = max(high[u], v);")
+	a.close()
+	a.line("for (int u = 0; u < 2; u++) {")
+	a.line("const float highest = max(top[u], strip_max(high[u]));")
+	a.line("const float base = highest == -INFINITY ? 0.0f : highest;")
+	a.line("const float fade = op_exp(top[u] - base);")
+	a.line("top[u] = highest;")
+	a.line("all[u] *= fade;")
+	a.line("for (int n = 0; n < %d; n++) {", a.columns/8)
+	a.line("for (int e = 0; e < 2; e++) {")
+	a.line("const float w = op_exp(s.get(n, u, e) - base);")
+	a.line("s.set(n, u, e, w);")
+	a.line("all[u] += w;")
+	a.line("}")
+	a.line("}")
+	a.line("for (int n = 0; n < %d; n++) {", numbers/8)
+	a.line("for (int e = 0; e < 2; e++) sum.set(n, u, e, sum.get(n, u, e) * fade);")
+	a.line("}")
+	a.line("}")
+}
+
+// attentionResults are the outputs of attention that are wanted.
+type attentionResults struct {
+	o       string // its type in memory, or ""
+	lse     bool
+	outputs []backend.Output
+}
+
+func (a *attentionText) attentionResults() attentionResults {
+	r := attentionResults{outputs: a.g.Outputs}
+	for _, o := range a.g.Outputs {
+		if o.Value.Result == 0 {
+			r.o = memoryTypes[o.DType]
+		} else {
+			r.lse = true
+		}
+	}
+	return r
+}
+
+func (r attentionResults) declare(t *text) {
+	for _, o := range r.outputs {
+		t.pointer("", []string{"o", "lse"}[o.Value.Result], o.DType, o.Buf, 0)
+	}
+}
+
+// declareParts declares the results of parts, in the workspace, and returns how many bytes they have: o of
+// each part, and the logsumexp of each.
+func (a *attentionText) declareParts(t *text, parts int) (bytes int) {
+	count := a.b * a.hq * a.tq
+	at := ceilTo(4*parts*count*a.dv, 64)
+	t.member("device float*", "o", Field{Kind: Scratch, Size: 8})
+	t.member("device float*", "lse", Field{Kind: Scratch, Size: 8, At: at})
+	t.constant("count", count)
+	return at + 4*parts*count
+}
+
+// join adds up the parts of each query: a simdgroup has a query, and a thread of it the share of a part.
+func (a *attentionText) join(parts int, limits Limits) Dispatch {
+	results := a.attentionResults()
+	t := newText(a.g, a.index == "long")
+	a.declareParts(t, parts)
+	for _, o := range results.outputs {
+		t.pointer("", []string{"all_o", "all_lse"}[o.Value.Result], o.DType, o.Buf, 0)
+	}
+	t.constant("depth", a.dv)
+	t.constant("parts", parts)
+	perGroup := max(1, min(rowThreads, limits.Threads)/simdWidth)
+	t.line("const %[1]s mine = %[1]s(group.x) * %[2]d + %[1]s(simd);", t.index, perGroup)
+	t.line("const bool inside = mine < a.count;")
+	t.line("const %s row = min(mine, a.count - 1);", t.index)
+	t.line("const int part = int(lane);")
+	t.line("float lse = -INFINITY;")
+	t.line("if (part < a.parts) lse = a.lse[part * a.count + row];")
+	t.line("float top = lse;")
+	t.line("for (ushort mask = 16; mask > 0; mask /= 2) top = op_max(top, simd_shuffle_xor(top, mask));")
+	t.line("const float e = top == -INFINITY ? 0.0f : op_exp(lse - top);")
+	t.line("const float total = simd_sum(e);")
+	t.line("const float share = total > 0.0f || isnan(total) ? e / total : 0.0f;")
+	if results.lse {
+		t.line("if (inside && lane == 0) a.all_lse[row] = top == -INFINITY ? top : top + op_log(total);")
+	}
+	if results.o != "" {
+		t.line("for (%[1]s from = 0; from < a.depth; from += %[2]d) {", t.index, simdWidth)
+		t.line("const %s d = from + int(lane);", t.index)
+		t.line("float sum = 0.0f;")
+		t.line("for (int p = 0; p < a.parts; p++) {")
+		t.line("const float w = simd_shuffle(share, ushort(p));")
+		t.line("if (d < a.depth) sum = fma(w, a.o[(p * a.count + row) * a.depth + d], sum);")
+		t.line("}")
+		t.line("if (inside && d < a.depth) a.all_o[row * a.depth + d] = %s(sum);", results.o)
+		t.line("}")
+	}
+	threads := [3]int{perGroup * simdWidth, 1, 1}
+	function, source := t.finish("attention_join", "attention, of all parts", parameters, threads)
+	count := a.b * a.hq * a.tq
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{(count + perGroup - 1) / perGroup, 1, 1}, Threads: threads}
+}
