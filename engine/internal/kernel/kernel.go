@@ -38,8 +38,10 @@ type Kernel struct {
 	limits Limits // of the device that it is rendered for
 }
 
-// A Dispatch is one launch on the device.
+// A Dispatch is one launch on the device: of a text or, if Library is not nil, of a library's product, and then
+// the other fields are zero.
 type Dispatch struct {
+	Library  *Call
 	Function string // the kernel function's name; equal texts have equal names
 	Text     string // MSL that defines it, to stand after the blocks of package shaders
 	Args     Args
@@ -143,6 +145,7 @@ type Limits struct {
 	SIMDWidth  int // threads that shuffle with each other: 32
 	Processors int // that run threadgroups side by side; 0 if unknown
 	Family     Family
+	Library    *Library // of matrix products; nil if there is none
 }
 
 // A Family of devices multiplies blocks of matrices by instructions of its own, and so has tiles of its own.

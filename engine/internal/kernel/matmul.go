@@ -80,9 +80,14 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 			if ir.Size(in.Shape) == 0 {
 				continue
 			}
+			if steps := p.byLibrary(stored, k, limits); steps != nil {
+				k.Dispatches = append(k.Dispatches, steps...)
+				continue
+			}
 			k.Dispatches = append(k.Dispatches, p.dispatch())
 		}
 	}
+	k.shareWorkspace()
 	return k, nil
 }
 

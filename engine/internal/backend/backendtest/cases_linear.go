@@ -73,6 +73,12 @@ func fusedProducts() []Case {
 				y = b.New(ir.Silu, ir.Attr{}, y)
 				return b.New(ir.Add, ir.Attr{}, y, b.Transposed(dt, rows, 70))
 			})},
+			Case{Name: fmt.Sprintf("residual, bias, gelu, %d rows", rows), Build: single(func(b *B, dt dtype.Type) *ir.Node {
+				y := b.New(ir.MatMul, ir.Attr{}, b.Normal(dt, rows, 33), b.Normal(dt, 33, 70))
+				y = b.New(ir.Add, ir.Attr{}, b.Normal(dt, rows, 70), y)
+				y = b.New(ir.Add, ir.Attr{}, y, b.Repeated(dt, 0, rows, 70))
+				return b.New(ir.Gelu, ir.Attr{Flags: ir.TanhApprox}, y)
+			})},
 			Case{Name: fmt.Sprintf("three products, %d rows", rows), Build: func(b *B, dt dtype.Type) []*ir.Node {
 				x := b.Normal(dt, rows, 33)
 				var list []*ir.Node

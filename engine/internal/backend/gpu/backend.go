@@ -26,6 +26,7 @@ type Backend struct {
 	info   Info
 
 	pipelines pipelines
+	library   *library // nil if the device has none
 
 	mu      sync.Mutex // guards what follows, and the streams
 	compute Stream
@@ -48,6 +49,7 @@ func Open(d Driver, index int, name string) (*Backend, error) {
 	}
 	b := &Backend{name: name, device: device, info: device.Info(), staging: map[int][]Buffer{}}
 	b.pipelines.of = map[string]*pending{}
+	b.library = newLibrary(device)
 	if b.compute, err = device.Stream(); err == nil {
 		b.copies, err = device.Stream()
 	}
@@ -77,6 +79,15 @@ func LimitsOf(d Info) kernel.Limits {
 	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors}
 	if strings.HasPrefix(d.Family, "sm_") {
 		l.Family = kernel.NVIDIA
+	}
+	return l
+}
+
+// limits are those of the device, with its library.
+func (b *Backend) limits() kernel.Limits {
+	l := LimitsOf(b.info)
+	if b.library != nil {
+		l.Library = &kernel.Library{Offer: b.library.offer, Always: b.library.always}
 	}
 	return l
 }
@@ -146,6 +157,9 @@ func (b *Backend) Close() error {
 	}
 	b.flying = nil
 	b.pipelines.close()
+	if b.library != nil {
+		b.library.close()
+	}
 	return errors.Join(err, b.compute.Close(), b.copies.Close(), b.device.Close())
 }
 

@@ -90,24 +90,24 @@ type compiled struct {
 	b         *Backend
 	group     *backend.Group
 	kernel    *kernel.Kernel
-	pipelines []Pipeline
+	pipelines []Pipeline // by dispatch; nil where the library computes it
+	choices   []*choice  // by dispatch; nil where a pipeline does
+	launches  int
 	table     *buffer
 	writes    []int // places in Launch.Bufs
 }
 
 // Compile renders a group and compiles its texts.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
-	k, err := kernel.Render(g, LimitsOf(b.info))
+	k, err := kernel.Render(g, b.limits())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.name, err)
 	}
 	c := &compiled{b: b, group: g, kernel: k}
 	for i := range k.Dispatches {
-		p, err := b.pipeline(&k.Dispatches[i])
-		if err != nil {
+		if err := c.add(&k.Dispatches[i]); err != nil {
 			return nil, err
 		}
-		c.pipelines = append(c.pipelines, p)
 	}
 	for _, o := range g.Outputs {
 		c.writes = append(c.writes, o.Buf)
@@ -126,11 +126,26 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	return c, nil
 }
 
+// add finds what computes the next dispatch: a pipeline, or the library.
+func (c *compiled) add(d *kernel.Dispatch) (err error) {
+	var p Pipeline
+	var by *choice
+	if d.Library != nil {
+		by = c.b.library.choose(d.Library.Product)
+		c.launches += max(by.usual.Launches(), by.loose.Launches())
+	} else {
+		p, err = c.b.pipeline(d)
+		c.launches++
+	}
+	c.pipelines, c.choices = append(c.pipelines, p), append(c.choices, by)
+	return err
+}
+
 // Name returns the group's name.
 func (c *compiled) Name() string { return c.group.Name }
 
-// Launches returns how many dispatches the group is.
-func (c *compiled) Launches() int { return len(c.kernel.Dispatches) }
+// Launches returns how many launches the group is, those of the library counted, too.
+func (c *compiled) Launches() int { return c.launches }
 
 // Scratch returns the bytes of the dispatches' workspace.
 func (c *compiled) Scratch() int { return c.kernel.Scratch }
@@ -142,10 +157,14 @@ func (c *compiled) Close() {
 	}
 }
 
-// Source returns the texts that run, without the blocks that they call.
+// Source returns the texts that run, without the blocks that they call, and what the library computes.
 func (c *compiled) Source() string {
 	var texts []string
-	for _, d := range c.kernel.Dispatches {
+	for i, d := range c.kernel.Dispatches {
+		if d.Library != nil {
+			texts = append(texts, fmt.Sprintf("// %s: %v\n", c.choices[i].usual.Name(), &d.Library.Product))
+			continue
+		}
 		texts = append(texts, d.Text)
 	}
 	return strings.Join(texts, "\n")

@@ -21,7 +21,9 @@ const mostFlying = 32
 //	| stop, 64 bytes | a record for each launch that can fault | structs, each aligned to 256 bytes |
 //
 // Buffers and numbers reach kernels through the structs alone. So where a stream records, the second run in a
-// slot records its work as a graph, and later ones replay that with whatever memory their tables have.
+// slot records its work as a graph, and later ones replay that with whatever memory their tables have. But a
+// library gets addresses: a slot whose program has products of a library records when a run has those of the
+// run before, and replays for runs with the same ones.
 type loaded struct {
 	b      *Backend
 	p      *backend.Program
@@ -32,6 +34,7 @@ type loaded struct {
 	ends   int // of the records
 
 	slots  []*slot // that no run uses; Backend.mu guards what follows
+	made   int     // slots that there are
 	closed bool
 }
 
@@ -42,9 +45,13 @@ type slot struct {
 	block  Buffer // of the device, to which it is copied
 	report Buffer // staging memory to which the records are copied; nil if nothing can fault
 	runs   int
-	graph  Graph  // nil if there is none
-	left   []bool // the dispatches that the graph leaves out, see kernel.Dispatch.Same
+	pinned [][6]uint64 // addresses of the last run, see pinned
+	graph  Graph       // nil if there is none
+	left   []bool      // the dispatches that the graph leaves out, see kernel.Dispatch.Same
 }
+
+// mostSlots is how many sets of addresses a program with products of a library has graphs of.
+const mostSlots = 4
 
 // aligned is what a constant's address must be a multiple of, on every device.
 const aligned = 256
@@ -87,13 +94,22 @@ func (l *loaded) Close() {
 	l.slots = nil
 }
 
-// slot returns memory for a run. b.mu is held.
-func (b *Backend) slot(l *loaded) (*slot, error) {
-	if n := len(l.slots); n > 0 {
-		s := l.slots[n-1]
-		l.slots = l.slots[:n-1]
+// slot returns memory for a run with such addresses: that of a run which had the same ones, if there is one.
+// b.mu is held.
+func (b *Backend) slot(l *loaded, pinned [][6]uint64) (*slot, error) {
+	at := len(l.slots) - 1
+	for at >= 0 && !slices.Equal(l.slots[at].pinned, pinned) {
+		at--
+	}
+	if at < 0 && l.made >= mostSlots && len(l.slots) > 0 {
+		at = 0 // the one that was used least recently
+	}
+	if at >= 0 {
+		s := l.slots[at]
+		l.slots = slices.Delete(l.slots, at, at+1)
 		return s, nil
 	}
+	l.made++
 	s := &slot{}
 	var err error
 	if s.block, err = b.take(l.bytes, DeviceMemory); err != nil {
@@ -222,7 +238,8 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if len(l.p.Launches) == 0 {
 		return nil
 	}
-	memory, err := b.slot(l)
+	pinned := l.pinned(t)
+	memory, err := b.slot(l, pinned)
 	if err != nil {
 		return err
 	}
@@ -236,21 +253,27 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 	if times != nil {
 		return b.timed(ctx, r, t, left, times)
 	}
-	if err := b.encode(r, t, left); err != nil {
+	if err := b.encode(r, t, left, pinned); err != nil {
 		return b.abandon(r, err)
 	}
 	return b.commit(r)
 }
 
 // encode encodes a run: by its graph, if it has one of the same work; the second run in a slot records it.
-func (b *Backend) encode(r *run, t *backend.Table, left []bool) error {
+func (b *Backend) encode(r *run, t *backend.Table, left []bool, pinned [][6]uint64) error {
 	s := r.slot
 	s.runs++
 	recorder, records := b.compute.(Recorder)
-	if s.graph != nil && slices.Equal(s.left, left) {
+	same := slices.Equal(s.pinned, pinned)
+	if s.graph != nil && same && slices.Equal(s.left, left) {
 		return s.graph.Replay(b.compute)
 	}
-	if s.runs == 1 || !records {
+	if !same && s.graph != nil {
+		s.graph.Close()
+		s.graph = nil
+	}
+	s.pinned = pinned
+	if s.runs == 1 || !same || !records {
 		return b.all(r, t, left, false)
 	}
 	if err := recorder.Record(); err != nil {
@@ -328,6 +351,20 @@ func (l *loaded) leftOut(t *backend.Table) []bool {
 	return left
 }
 
+// pinned are the addresses that products of a library have in a run.
+func (l *loaded) pinned(t *backend.Table) (list [][6]uint64) {
+	for i := range l.p.Launches {
+		launch := &l.p.Launches[i]
+		c := launch.Kernel.(*compiled)
+		for n, by := range c.choices {
+			if by != nil {
+				list = append(list, operands(c.kernel.Dispatches[n].Library, launch, t).addresses())
+			}
+		}
+	}
+	return list
+}
+
 // fill writes the word, the records and the structs; base is their address on the device.
 func (l *loaded) fill(dst []byte, base uint64, t *backend.Table) {
 	for i := range dst[:l.ends] {
@@ -363,7 +400,8 @@ func (l *loaded) fill(dst []byte, base uint64, t *backend.Table) {
 }
 
 // launch encodes the dispatches of launch i but for those that are left out. One that is recorded names no
-// buffers but the structs: which memory it reaches is another matter in each replay.
+// buffers but the structs: which memory it reaches is another matter in each replay. A library's product has
+// its addresses in the recording, see pinned.
 func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded bool) error {
 	launch := &r.program.p.Launches[i]
 	c := launch.Kernel.(*compiled)
@@ -390,10 +428,15 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 		if left[r.program.first[i]+n] {
 			continue
 		}
-		err := b.compute.Dispatch(&Dispatch{
-			Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads),
-			Args: []Arg{{Buffer: r.slot.block, Offset: r.program.args[i][n]}}, Uses: uses,
-		})
+		var err error
+		if by := c.choices[n]; by != nil {
+			err = by.multiply(b.compute, operands(d.Library, launch, t))
+		} else {
+			err = b.compute.Dispatch(&Dispatch{
+				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads),
+				Args: []Arg{{Buffer: r.slot.block, Offset: r.program.args[i][n]}}, Uses: uses,
+			})
+		}
 		if err == nil {
 			err = b.compute.Barrier()
 		}

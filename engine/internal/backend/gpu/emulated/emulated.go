@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/msl"
@@ -33,6 +34,10 @@ type Driver struct {
 	// Family is that of the device whose kernels run: "sm_90" has those for NVIDIA's GPUs. "" is the emulation's
 	// own, which has those for Apple's.
 	Family string
+	// Library gives the device a library of matrix products.
+	Library bool
+
+	products atomic.Int64 // of the library that ran
 }
 
 // Name is "emulated".
@@ -71,7 +76,7 @@ func (d *Driver) Open(index int) (gpu.Device, error) {
 	if err != nil {
 		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "emulated", Op: "open", Text: err.Error(), Index: -1}
 	}
-	dev := &device{info: infos[0], live: map[*buffer]bool{}, known: map[string]bool{}}
+	dev := &device{info: infos[0], driver: d, live: map[*buffer]bool{}, known: map[string]bool{}}
 	if dev.process, err = d.Tools.Start(context.Background(), d.Mode); err != nil {
 		return nil, badKernel(err)
 	}
@@ -150,6 +155,7 @@ func badKernel(err error) error {
 type device struct {
 	info    gpu.Info
 	process *check.Device
+	driver  *Driver
 
 	mu    sync.Mutex
 	live  map[*buffer]bool

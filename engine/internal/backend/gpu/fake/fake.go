@@ -21,6 +21,7 @@ type Driver struct {
 	Infos   []gpu.Info
 	Kernels map[string]Kernel // by name; each compiled library has them all
 	Missing error             // what Present and Devices return
+	Library *Library          // of matrix products; nil if there is none
 
 	mu    sync.Mutex
 	log   []string

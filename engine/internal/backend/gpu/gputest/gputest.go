@@ -7,13 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
-// variable names the file into which the child process writes.
+// variable has the name of the test that runs in the child process, and the file into which it writes.
 const variable = "MCS_TEST_TEXTS"
 
 // A Suite is a test of a backend.
@@ -23,15 +24,23 @@ type Suite func(t *testing.T, open func() (backend.Backend, error))
 // test up to here, and then the suite on a Rehearsal. Each text stands after shaders.Blocks.
 func Texts(t *testing.T, device gpu.Info, suite Suite) map[string]string {
 	t.Helper()
-	if path := os.Getenv(variable); path != "" {
-		r := NewRehearsal(device)
+	return TextsOf(t, NewRehearsal(device), suite)
+}
+
+// TextsOf is Texts of a Rehearsal.
+func TextsOf(t *testing.T, r *Rehearsal, suite Suite) map[string]string {
+	t.Helper()
+	if name, path, child := strings.Cut(os.Getenv(variable), "="); child {
+		if name != t.Name() {
+			t.SkipNow()
+		}
 		t.Cleanup(func() { write(t, path, r.Texts()) })
 		suite(t, func() (backend.Backend, error) { return r, nil })
 		t.SkipNow()
 	}
 	path := filepath.Join(t.TempDir(), "texts.json")
 	child := exec.Command(os.Args[0], append([]string{"-test.short"}, os.Args[1:]...)...)
-	child.Env = append(os.Environ(), variable+"="+path)
+	child.Env = append(os.Environ(), variable+"="+t.Name()+"="+path)
 	out, _ := child.CombinedOutput()
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -14,7 +14,9 @@ import (
 // processor, and notes the texts that the device would need.
 type Rehearsal struct {
 	backend.Backend
-	device gpu.Info
+	// Library is that of the device, of which there is none at first.
+	Library *kernel.Library
+	device  gpu.Info
 
 	mu    sync.Mutex
 	texts map[string]string
@@ -37,13 +39,17 @@ func (r *Rehearsal) Info() backend.Info { return gpu.InfoOf("rehearsal", r.devic
 
 // Compile notes the texts of a group.
 func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
-	k, err := kernel.Render(g, gpu.LimitsOf(r.device))
+	limits := gpu.LimitsOf(r.device)
+	limits.Library = r.Library
+	k, err := kernel.Render(g, limits)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	for _, d := range k.Dispatches {
-		r.texts[d.Function] = d.Text
+		if d.Library == nil {
+			r.texts[d.Function] = d.Text
+		}
 	}
 	r.mu.Unlock()
 	return r.Backend.Compile(g)

@@ -1,0 +1,78 @@
+package emulated
+
+import (
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu/fake"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+)
+
+// Multiplication is a product of the library, if there is one. It is computed in this process.
+func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Multiplication, error) {
+	if !d.driver.Library {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "multiply", Text: "no library", Index: -1}
+	}
+	if err := fake.CheckProduct(&p); err != nil {
+		return nil, misused("multiply", "%v", err)
+	}
+	return &multiplication{d, p, alignment}, nil
+}
+
+type multiplication struct {
+	device    *device
+	product   gpu.Product
+	alignment int
+}
+
+func (m *multiplication) Name() string   { return "emulated library" }
+func (m *multiplication) Workspace() int { return fake.Workspace }
+func (m *multiplication) Launches() int  { return 1 }
+func (m *multiplication) Close()         {}
+
+// Encode computes the product when its turn has come. It writes over its workspace.
+func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
+	if err := gpu.CheckOperands(&m.product, o, fake.Workspace); err != nil {
+		return misused("multiply", "%v", err)
+	}
+	from, s := *o, to.(*stream)
+	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias} {
+		if a.Buffer == nil {
+			continue
+		}
+		if err := s.device.check(a.Buffer); err != nil {
+			return misused("multiply", "%v", err)
+		}
+		if at := int(a.Buffer.Address()) + a.Offset; at%m.alignment != 0 {
+			return misused("multiply", "got a matrix at %#x, want a multiple of %d", at, m.alignment)
+		}
+	}
+	s.work = append(s.work, func() error { return m.run(&from) })
+	return nil
+}
+
+func (m *multiplication) run(o *gpu.Operands) error {
+	m.device.driver.products.Add(1)
+	var hosts [5][]byte
+	for i, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias} {
+		if a.Buffer == nil {
+			continue
+		}
+		b := a.Buffer.(*buffer)
+		hosts[i] = make([]byte, b.bytes-a.Offset)
+		if err := m.device.process.Read(hosts[i], b.at+check.Pointer(a.Offset)); err != nil {
+			return lost(err)
+		}
+	}
+	fake.Multiply(&m.product, hosts[0], hosts[1], hosts[2], hosts[3], hosts[4])
+	d, w := o.D.Buffer.(*buffer), o.Workspace.Buffer.(*buffer)
+	if err := m.device.process.Write(d.at+check.Pointer(o.D.Offset), hosts[3]); err != nil {
+		return lost(err)
+	}
+	garbage := make([]byte, fake.Workspace)
+	for i := range garbage {
+		garbage[i] = 0xA5
+	}
+	if err := m.device.process.Write(w.at+check.Pointer(o.Workspace.Offset), garbage); err != nil {
+		return lost(err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package gpu
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/kernel"
+)
+
+// A Product is a matrix product for a library, see kernel.Product, and a Matrix is one of its matrices.
+type (
+	Product = kernel.Product
+	Matrix  = kernel.Matrix
+)
+
+// A Multiplier is a Device with a library of matrix products: cuBLASLt, or Metal Performance Shaders.
+type Multiplier interface {
+	Device
+	// Multiplication chooses how the library computes a product whose matrices begin at multiples of so many
+	// bytes, a power of two, with at most so many bytes of workspace. The same arguments give the same
+	// choice. Its error has the code Unsupported if the library lacks such a product. It takes microseconds,
+	// but the first time the library is loaded.
+	Multiplication(p Product, alignment, workspace int) (Multiplication, error)
+}
+
+// A Multiplication is a product that is ready to be computed. One goroutine at a time encodes it.
+type Multiplication interface {
+	// Name says what computes it: "cublasLt 12.8.4, algorithm 66".
+	Name() string
+	// Workspace is the number of bytes that it needs beside the matrices.
+	Workspace() int
+	// Launches is how many launches the library makes for it.
+	Launches() int
+	// Encode encodes it into a stream of the same device, as a dispatch is encoded: it sees the results of
+	// all work before the last barrier. A graph keeps the addresses of its matrices.
+	Encode(s Stream, o *Operands) error
+	// Close lets go of it when no stream has it encoded.
+	Close()
+}
+
+// Operands are where the matrices of a product begin: a buffer and an offset in bytes. C and Bias are zero
+// where the product has none. The workspace is aligned to 256 bytes.
+type Operands struct {
+	A, B, C, D, Bias, Workspace Arg
+}
+
+// librariesSwitch is the variable that, set to off, leaves all products to the backend's own kernels, so that
+// the two can be compared. Set to always, it gives a library every product that it has.
+const librariesSwitch = "MCS_LIBRARIES"
+
+// mostWorkspace is the workspace that NVIDIA recommends for Hopper.
+const mostWorkspace = 32 << 20
+
+// usually is how memory of the backend is aligned, at least, but for views that begin elsewhere.
+const usually = 16
+
+// A library has the products that groups were compiled to.
+type library struct {
+	sync.Mutex
+	device Multiplier
+	always bool
+	known  map[Product]*choice // nil where the library has none
+}
+
+// A choice is how a product is computed with matrices that are aligned as usual, and with those that are
+// aligned to their elements alone.
+type choice struct{ usual, loose Multiplication }
+
+// newLibrary returns the library of a device, or nil if it has none or is not to be used.
+func newLibrary(d Device) *library {
+	m, ok := d.(Multiplier)
+	wanted := os.Getenv(librariesSwitch)
+	if !ok || wanted == "off" {
+		return nil
+	}
+	return &library{device: m, always: wanted == "always", known: map[Product]*choice{}}
+}
+
+// choose returns how a product is computed, or nil.
+func (l *library) choose(p Product) *choice {
+	l.Lock()
+	defer l.Unlock()
+	c, known := l.known[p]
+	if !known {
+		c = l.prepare(p)
+		l.known[p] = c
+	}
+	return c
+}
+
+func (l *library) prepare(p Product) *choice {
+	usual, err := l.device.Multiplication(p, usually, mostWorkspace)
+	if err != nil {
+		return nil
+	}
+	loose, err := l.device.Multiplication(p, p.A.DType.Size(), mostWorkspace)
+	if err != nil {
+		usual.Close()
+		return nil
+	}
+	return &choice{usual, loose}
+}
+
+// offer tells package kernel whether there is a product.
+func (l *library) offer(p Product) (workspace int, ok bool) {
+	c := l.choose(p)
+	if c == nil {
+		return 0, false
+	}
+	return max(c.usual.Workspace(), c.loose.Workspace()), true
+}
+
+func (l *library) close() {
+	for _, c := range l.known {
+		if c != nil {
+			c.usual.Close()
+			c.loose.Close()
+		}
+	}
+}
+
+// operands finds the matrices of a call in the memory of a run.
+func operands(c *kernel.Call, launch *backend.Launch, t *backend.Table) *Operands {
+	at := func(f kernel.Field) Arg {
+		place := launch.Scratch
+		if f.Kind == kernel.Pointer {
+			place = launch.Bufs[f.Index]
+		}
+		return Arg{Buffer: t.Bufs[place.Index].(*buffer).Buffer, Offset: place.Offset + f.At}
+	}
+	o := &Operands{A: at(c.A), B: at(c.B), D: at(c.D)}
+	if c.Product.Added() {
+		o.C = at(c.C)
+	}
+	if c.Product.Bias {
+		o.Bias = at(c.Bias)
+	}
+	if c.WorkspaceBytes > 0 {
+		o.Workspace = at(c.Workspace)
+		o.Workspace.Offset += int(-o.Workspace.address() & 255)
+	}
+	return o
+}
+
+func (a *Arg) address() uint64 { return a.Buffer.Address() + uint64(a.Offset) }
+
+// addresses are where the device finds the operands, 0 for what is not there.
+func (o *Operands) addresses() (list [6]uint64) {
+	for i, a := range []*Arg{&o.A, &o.B, &o.C, &o.D, &o.Bias, &o.Workspace} {
+		if a.Buffer != nil {
+			list[i] = a.address()
+		}
+	}
+	return list
+}
+
+// multiply encodes a call.
+func (c *choice) multiply(s Stream, o *Operands) error {
+	m := c.usual
+	for _, a := range o.addresses() {
+		if a%usually != 0 {
+			m = c.loose
+		}
+	}
+	return m.Encode(s, o)
+}
+
+// CheckOperands looks at what every driver must: that the operands of a product lie within their buffers.
+func CheckOperands(p *Product, o *Operands, workspace int) error {
+	matrix := func(m Matrix, rows, columns int) int {
+		if m.Transposed {
+			rows, columns = columns, rows
+		}
+		return ((p.Batches-1)*m.Batch + (rows-1)*m.Stride + columns) * m.DType.Size()
+	}
+	list := []error{
+		CheckRange("A", o.A.Buffer, o.A.Offset, matrix(p.A, p.Rows, p.Inner)),
+		CheckRange("B", o.B.Buffer, o.B.Offset, matrix(p.B, p.Inner, p.Columns)),
+		CheckRange("D", o.D.Buffer, o.D.Offset, matrix(p.D, p.Rows, p.Columns)),
+	}
+	if p.Added() {
+		list = append(list, CheckRange("C", o.C.Buffer, o.C.Offset, matrix(p.C, p.Rows, p.Columns)))
+	}
+	if p.Bias {
+		list = append(list, CheckRange("bias", o.Bias.Buffer, o.Bias.Offset, p.Columns*p.D.DType.Size()))
+	}
+	if workspace > 0 {
+		list = append(list, CheckRange("workspace", o.Workspace.Buffer, o.Workspace.Offset, workspace))
+	}
+	return errors.Join(list...)
+}

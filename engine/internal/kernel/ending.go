@@ -1,0 +1,201 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// ending is the epilogue as the library computes it, if it can: a matrix of the result's type is added, then
+// a row, then comes gelu. The only result is then what the calls store.
+func (s *split) ending(fits func(dtype.Type) bool) (e ending, whole bool) {
+	if len(s.results) != 1 {
+		return e, false
+	}
+	r := &s.results[0]
+	var ok bool
+	if e.d, ok = s.stores(0); !ok || !fits(r.dtype) {
+		return e, false
+	}
+	at := backend.Ref{Index: s.number}
+	for at != r.value {
+		i := s.next(at)
+		if i < 0 {
+			return e, false
+		}
+		in := &s.g.Insts[i]
+		to := backend.Ref{Index: i}
+		switch {
+		case e.gelu:
+			return e, false
+		case in.Op == ir.Cast && in.DType.Float() && (in.DType == dtype.F32 || to == r.value): // rounded at the end
+		case in.Op == ir.Gelu && in.Attr.Flags&ir.TanhApprox != 0:
+			e.gelu = true
+		case in.Op == ir.Add:
+			other := in.Args[0]
+			if other == at {
+				other = in.Args[1]
+			}
+			if !s.added(other, r.dtype, &e) {
+				return e, false
+			}
+		default:
+			return e, false
+		}
+		at = to
+	}
+	return e, true
+}
+
+// next is the only instruction of the epilogue that reads a value, or -1.
+func (s *split) next(v backend.Ref) int {
+	next := -1
+	for i := range s.g.Insts {
+		if s.after[i] && slices.Contains(s.g.Insts[i].Args, v) {
+			if next >= 0 {
+				return -1
+			}
+			next = i
+		}
+	}
+	return next
+}
+
+// added notes an input that is added: a matrix as C, or a row as the bias.
+func (s *split) added(v backend.Ref, dt dtype.Type, e *ending) bool {
+	i, input := v.Input()
+	if !input || isNumber(s.g.Inputs[i]) || s.g.Inputs[i].DType != dt {
+		return false
+	}
+	p := &s.space.places[i]
+	at := Field{Kind: Pointer, Size: 8, Index: s.g.Inputs[i].Buf, At: p.offset * dt.Size()}
+	rows, columns := s.space.lens[1], s.space.lens[0]
+	if p.strides[0] == 1 && p.strides[1] == 0 && s.batch(p) == 0 && e.bias == nil {
+		e.bias = &operand{Matrix{DType: dt}, at}
+		return true
+	}
+	m, ok := matrixOf(dt, rows, columns, p.strides[1], p.strides[0], s.batch(p))
+	if !ok || m.Transposed || e.c != nil {
+		return false
+	}
+	e.c = &operand{m, at}
+	return true
+}
+
+// stores is the memory of result i as the matrix D.
+func (s *split) stores(i int) (operand, bool) {
+	r, p := &s.results[i], &s.space.places[len(s.g.Inputs)+len(s.inst.Args)+i]
+	m, ok := matrixOf(r.dtype, s.space.lens[1], s.space.lens[0], p.strides[1], p.strides[0], s.batch(p))
+	return operand{m, field(r.buf, r.at)}, ok && !m.Transposed
+}
+
+// raw is the ending of calls that store the sums, and leave the epilogue to a dispatch: where the product
+// itself is a result, or in the workspace.
+func (s *split) raw(fits func(dtype.Type) bool) ending {
+	for i, r := range s.results {
+		if r.value == (backend.Ref{Index: s.number}) && fits(r.dtype) {
+			if d, ok := s.stores(i); ok {
+				return ending{d: d, result: i}
+			}
+		}
+	}
+	dt := s.inst.DType
+	if !fits(dt) {
+		dt = dtype.F32
+	}
+	rows, columns := s.space.lens[1], s.space.lens[0]
+	size := ir.Size(s.inst.Shape)
+	s.bytes += size * dt.Size()
+	return ending{result: -1, d: operand{Matrix{DType: dt, Stride: columns, Batch: rows * columns}, field(s.borrow(size, dt), 0)}}
+}
+
+// call writes the call of pair n.
+func (s *split) call(n int, pair *[2]operand, e ending) bool {
+	p := Product{
+		Rows: s.space.lens[1], Columns: s.space.lens[0], Inner: s.inner[n], Batches: s.batches(),
+		A: pair[0].matrix, B: pair[1].matrix, D: e.d.matrix, TF32: s.g.TF32 && pair[0].matrix.DType == dtype.F32,
+	}
+	if p.Batches == 1 {
+		p.A.Batch, p.B.Batch, p.D.Batch = 0, 0, 0
+	}
+	c := Call{A: pair[0].at, B: pair[1].at, D: e.d.at}
+	switch {
+	case n > 0:
+		p.C, c.C = p.D, e.d.at
+		s.bytes += 2 * ir.Size(s.inst.Shape) * p.D.DType.Size()
+	case e.c != nil:
+		p.C, c.C = e.c.matrix, e.c.at
+		if p.Batches == 1 {
+			p.C.Batch = 0
+		}
+	}
+	if n == len(s.inner)-1 {
+		p.Gelu = e.gelu
+		if e.bias != nil {
+			p.Bias, c.Bias = true, e.bias.at
+		}
+	}
+	var ok bool
+	c.Product = p
+	if c.WorkspaceBytes, ok = s.limits.Library.Offer(p); !ok {
+		return false
+	}
+	s.steps = append(s.steps, Dispatch{Library: &c})
+	s.calls = append(s.calls, s.steps[len(s.steps)-1])
+	return true
+}
+
+// epilogue writes a dispatch that computes the other results from the sums.
+func (s *split) epilogue(e ending) bool {
+	g := &backend.Group{Name: s.g.Name, Kind: backend.Map}
+	lies := ir.Contiguous(s.inst.Shape)
+	buf, offset := e.d.at.Index, 0
+	if e.result >= 0 {
+		lies = s.results[e.result].lies
+		if e.d.at.Kind == Scratch {
+			buf, offset = workspace, e.d.at.At/e.d.matrix.DType.Size()
+		}
+	}
+	lies.Offset += offset
+	g.Inputs = []backend.Input{{DType: e.d.matrix.DType, Layout: lies, Buf: buf}}
+	refs := map[backend.Ref]backend.Ref{{Index: s.number}: backend.In(0)}
+	for i, need := range s.needed() {
+		if need {
+			refs[backend.In(i)] = backend.In(len(g.Inputs))
+			g.Inputs = append(g.Inputs, s.g.Inputs[i])
+		}
+	}
+	for i, in := range s.g.Insts {
+		if !s.after[i] {
+			continue
+		}
+		if in.Op == ir.Bitcast { // the sums may have another type than the product
+			return false
+		}
+		args := make([]backend.Ref, len(in.Args))
+		for n, a := range in.Args {
+			args[n] = refs[a]
+		}
+		in.Args = args
+		refs[backend.Ref{Index: i}] = backend.Ref{Index: len(g.Insts)}
+		g.Insts = append(g.Insts, in)
+	}
+	for i, r := range s.results {
+		if i == e.result {
+			continue
+		}
+		o := backend.Output{Value: refs[r.value], Buf: r.buf, DType: r.dtype, Shape: s.inst.Shape, Stride: r.lies.Stride}
+		if r.buf == workspace {
+			s.borrowed = append(s.borrowed, r.at)
+			o.Buf = lent + len(s.borrowed) - 1
+		}
+		g.Outputs = append(g.Outputs, o)
+	}
+	if len(g.Outputs) == 0 {
+		return true
+	}
+	s.bytes += ir.Size(s.inst.Shape) * e.d.matrix.DType.Size()
+	return s.render(g)
+}

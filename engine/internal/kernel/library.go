@@ -1,0 +1,121 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
+
+// A Product is a matrix product as a library of a device computes it: for each of a number of batches
+//
+//	D = activation(A·B + C + bias)
+//
+// with sums in F32 that are rounded once. Equal Products are the same work.
+type Product struct {
+	Rows, Columns, Inner int // A is Rows×Inner, B is Inner×Columns, C and D are Rows×Columns
+	Batches              int
+	A, B                 Matrix // of one type: F32, F16 or BF16
+	C                    Matrix // of D's type; zero if nothing is added; it may be D's memory
+	D                    Matrix // of the operands' type or F32; not transposed
+	Bias                 bool   // a row of D's type is added to each row
+	Gelu                 bool   // the activation is gelu, approximated with tanh
+	TF32                 bool   // A and B of F32 may be rounded to TF32
+}
+
+// A Matrix is how the elements of a matrix lie. Distances are in elements.
+type Matrix struct {
+	DType      dtype.Type
+	Transposed bool // the elements of a column lie side by side; else those of a row
+	Stride     int  // from one row to the next, or from one column to the next if it is transposed
+	Batch      int  // from one batch to the next; 0 if all batches share the matrix
+}
+
+// Added says whether the product has a C.
+func (p *Product) Added() bool { return p.C != Matrix{} }
+
+// String says what is multiplied: "4096×896 by 896×64 of bf16, as f32, in 8 batches, with a bias".
+func (p *Product) String() string {
+	s := fmt.Sprintf("%d×%d by %d×%d of %v", p.Rows, p.Inner, p.Inner, p.Columns, p.A.DType)
+	for _, with := range []struct {
+		is   bool
+		text string
+	}{
+		{p.D.DType != p.A.DType, fmt.Sprintf(", as %v", p.D.DType)}, {p.TF32, ", rounded to tf32"},
+		{p.Batches > 1, fmt.Sprintf(", in %d batches", p.Batches)}, {p.Added(), ", with a matrix added"},
+		{p.Bias, ", with a bias"}, {p.Gelu, ", with gelu"},
+	} {
+		if with.is {
+			s += with.text
+		}
+	}
+	return s
+}
+
+// Flops is the number of operations.
+func (p *Product) Flops() int { return 2 * p.Rows * p.Columns * p.Inner * p.Batches }
+
+// A Call is a product that a library computes, as a step of a kernel. The fields are of the kinds Pointer and
+// Scratch, and say where the matrices lie.
+type Call struct {
+	Product          Product
+	A, B, C, D, Bias Field
+	Workspace        Field
+	WorkspaceBytes   int
+}
+
+// A Library is that of the device, as far as it shapes dispatches.
+type Library struct {
+	// Offer says whether the library has a product, and how many bytes of workspace it needs.
+	Offer func(p Product) (workspace int, ok bool)
+	// Always gives the library every product that it has, but those of few rows, whatever that costs.
+	Always bool
+}
+
+// What a product must be worth to go to a library.
+const (
+	// leastFlops is a product that takes as long as its launch on a large GPU.
+	leastFlops = 1 << 22
+	// launchBytes is what a large GPU moves while it begins a launch, some 2.5 µs.
+	launchBytes = 8 << 20
+	// workspaceAlignment is what libraries want.
+	workspaceAlignment = 256
+)
+
+// flopsPerByte is the number of operations that a library must do to save the time of moving one byte. These
+// are estimates for an H200, with 4 TB/s: of f16 and bf16 a library does some 700 TFLOP/s and a text of this
+// package 300, of f32 50 and 30, and with TF32 400 and 30.
+func (p *Product) flopsPerByte() int {
+	switch {
+	case p.A.DType != dtype.F32:
+		return 128
+	case p.TF32:
+		return 8
+	}
+	return 16
+}
+
+// worth says whether calls save more than it costs to move so many bytes and to make so many launches beside
+// them.
+func worth(calls []Dispatch, bytes, launches int) bool {
+	flops, saved := 0, 0
+	for _, d := range calls {
+		p := &d.Library.Product
+		flops += p.Flops()
+		saved += p.Flops() / p.flopsPerByte()
+	}
+	return flops >= leastFlops && saved >= bytes+launches*launchBytes
+}
+
+// shareWorkspace gives the calls of a kernel one workspace, behind what the texts use.
+func (k *Kernel) shareWorkspace() {
+	at, most := (k.Scratch+workspaceAlignment-1)&^(workspaceAlignment-1), 0
+	for _, d := range k.Dispatches {
+		if c := d.Library; c != nil {
+			c.Workspace = Field{Kind: Scratch, Size: 8, At: at}
+			most = max(most, c.WorkspaceBytes)
+		}
+	}
+	if most > 0 {
+		k.Scratch = at + most + workspaceAlignment - 64 // the workspace itself is aligned to 64 bytes
+	}
+}

@@ -1,0 +1,268 @@
+package kernel
+
+import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A split is a product that goes to a library: dispatches that put operands into a form that the library
+// takes, a call for each pair of operands, and a dispatch for what the library cannot do of the epilogue.
+type split struct {
+	*product
+	stored   map[int]result // what earlier products have stored
+	limits   Limits
+	steps    []Dispatch // in order
+	calls    []Dispatch // those of steps that are calls
+	borrowed []int      // where buffers of the workspace begin; their numbers count from lent on
+	scratch  int        // bytes of the workspace until now
+	bytes    int        // that are moved for the library's sake
+}
+
+// lent is the number of the first buffer that is part of the workspace, in groups that are made here.
+const lent = 1 << 20
+
+// byLibrary returns the steps of a product that is worth to go to the device's library, or nil.
+func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []Dispatch {
+	if limits.Library == nil || p.few != nil || p.inside != nil || len(p.space.lens) > 3 || !p.inst.DType.Float() {
+		return nil
+	}
+	s := &split{product: p, stored: stored, limits: limits, scratch: k.Scratch}
+	if !s.write() || !limits.Library.Always && !worth(s.calls, s.bytes, len(s.steps)-1) {
+		return nil
+	}
+	for i := range s.steps {
+		s.place(&s.steps[i])
+	}
+	k.Scratch = s.scratch
+	return s.steps
+}
+
+// write fills the steps in; it returns false when the library has no such product.
+func (s *split) write() bool {
+	pairs := make([][2]operand, len(s.inner))
+	for n := range pairs {
+		if !s.pair(n, &pairs[n]) {
+			return false
+		}
+	}
+	single := len(pairs) == 1
+	fits := func(dt dtype.Type) bool { // whether D can have the type
+		return dt == dtype.F32 || single && dt == pairs[0][0].matrix.DType
+	}
+	end, whole := s.ending(fits)
+	if !whole {
+		end = s.raw(fits)
+	}
+	for n := range pairs {
+		if !s.call(n, &pairs[n], end) {
+			return false
+		}
+	}
+	return whole || s.epilogue(end)
+}
+
+// An operand is a matrix, and where it lies.
+type operand struct {
+	matrix Matrix
+	at     Field
+}
+
+// An ending is what the calls store, and what they add to it.
+type ending struct {
+	d       operand
+	result  int // which one D is; -1 if it is in the workspace
+	c, bias *operand
+	gelu    bool
+}
+
+// pair finds the operands of pair n, and brings them to one type and to a form that the library takes.
+func (s *split) pair(n int, to *[2]operand) bool {
+	types := [2]dtype.Type{s.operandType(2 * n), s.operandType(2*n + 1)}
+	common := types[0]
+	if types[0] != types[1] {
+		common = dtype.F32
+	}
+	if common != dtype.F32 && common != dtype.F16 && common != dtype.BF16 {
+		return false
+	}
+	for side := range to {
+		o, ok := s.asItIs(2*n + side)
+		if !ok || types[side] != common || s.weights[2*n+side] != "" {
+			if o, ok = s.copied(2*n+side, common); !ok {
+				return false
+			}
+		}
+		to[side] = o
+	}
+	return true
+}
+
+// operandType is the type of operand n.
+func (s *split) operandType(n int) dtype.Type {
+	v := s.inst.Args[n]
+	if i, input := v.Input(); input {
+		return s.g.Inputs[i].DType
+	}
+	if r, ok := s.stored[v.Index]; ok {
+		return r.dtype
+	}
+	return s.g.Insts[v.Index].DType
+}
+
+// sides are the rows and columns of operand n.
+func (s *split) sides(n int) (rows, columns int) {
+	if n%2 == 0 {
+		return s.space.lens[1], s.inner[n/2]
+	}
+	return s.inner[n/2], s.space.lens[0]
+}
+
+// batch is the stride of a place along the batches.
+func (s *split) batch(p *place) int {
+	if len(p.strides) < 3 {
+		return 0
+	}
+	return p.strides[2]
+}
+
+// batches is the number of batches.
+func (s *split) batches() int {
+	if len(s.space.lens) < 3 {
+		return 1
+	}
+	return s.space.lens[2]
+}
+
+// matrixOf is a matrix with these strides, if it has rows or columns whose elements lie side by side.
+func matrixOf(dt dtype.Type, rows, columns, rowStride, columnStride, batch int) (Matrix, bool) {
+	switch {
+	case batch < 0:
+	case (columnStride == 1 || columns == 1) && (rowStride >= columns || rows == 1):
+		return Matrix{DType: dt, Stride: max(rowStride, columns), Batch: batch}, true
+	case (rowStride == 1 || rows == 1) && (columnStride >= rows || columns == 1):
+		return Matrix{DType: dt, Transposed: true, Stride: max(columnStride, rows), Batch: batch}, true
+	}
+	return Matrix{}, false
+}
+
+// asItIs is operand n where it lies, if the library takes it so.
+func (s *split) asItIs(n int) (o operand, ok bool) {
+	v, p := s.inst.Args[n], &s.space.places[len(s.g.Inputs)+n]
+	rows, columns := s.sides(n)
+	dt := s.operandType(n)
+	if n%2 == 0 {
+		o.matrix, ok = matrixOf(dt, rows, columns, p.strides[1], s.strideA[n/2], s.batch(p))
+	} else {
+		o.matrix, ok = matrixOf(dt, rows, columns, s.strideB[n/2], p.strides[0], s.batch(p))
+	}
+	if i, input := v.Input(); input {
+		in := s.g.Inputs[i]
+		o.at = Field{Kind: Pointer, Size: 8, Index: in.Buf, At: p.offset * dt.Size()}
+		return o, ok && !isNumber(in)
+	}
+	r := s.stored[v.Index]
+	o.at = field(r.buf, r.at)
+	return o, ok
+}
+
+// field is the place of a buffer, or of the workspace.
+func field(buf, at int) Field {
+	if buf == workspace {
+		return Field{Kind: Scratch, Size: 8, At: at}
+	}
+	return Field{Kind: Pointer, Size: 8, Index: buf, At: at}
+}
+
+// borrow takes memory of the workspace for elements, and returns its number as a buffer.
+func (s *split) borrow(elements int, dt dtype.Type) int {
+	s.borrowed = append(s.borrowed, s.scratch)
+	s.scratch += (elements*dt.Size() + 63) &^ 63
+	return lent + len(s.borrowed) - 1
+}
+
+// place turns pointers to borrowed buffers into places of the workspace.
+func (s *split) place(d *Dispatch) {
+	fields := d.Args.Fields
+	if c := d.Library; c != nil {
+		for _, f := range []*Field{&c.A, &c.B, &c.C, &c.D, &c.Bias} {
+			s.moved(f)
+		}
+	}
+	for i := range fields {
+		s.moved(&fields[i])
+	}
+}
+
+func (s *split) moved(f *Field) {
+	if f.Kind == Pointer && f.Index >= lent {
+		*f = Field{Kind: Scratch, Offset: f.Offset, Size: f.Size, At: f.At + s.borrowed[f.Index-lent]}
+	}
+}
+
+// copied writes a dispatch that stores operand n as rows of a type in the workspace.
+func (s *split) copied(n int, to dtype.Type) (o operand, ok bool) {
+	g := &backend.Group{Name: s.g.Name, Kind: backend.Map}
+	out := backend.Output{Value: backend.In(0), DType: to}
+	v := s.inst.Args[n]
+	batch := 0
+	if i, input := v.Input(); input {
+		in := s.g.Inputs[i]
+		if in.Layout, batch, ok = s.shared(n, in.Layout); !ok || isNumber(in) {
+			return o, false
+		}
+		g.Inputs, out.Shape = []backend.Input{in}, in.Layout.Shape
+	} else if q := weight(s.g, v); q != nil {
+		in := *q
+		in.DType, in.Args = to, nil
+		for i, part := range q.Args {
+			index, _ := part.Input()
+			g.Inputs = append(g.Inputs, s.g.Inputs[index])
+			in.Args = append(in.Args, backend.In(i))
+		}
+		g.Kind, g.Insts, out.Value, out.Shape = backend.Single, []backend.Inst{in}, backend.Ref{}, in.Shape
+	} else {
+		return o, false
+	}
+	for _, in := range g.Inputs {
+		s.bytes += ir.Size(in.Layout.Shape) * in.DType.Size()
+	}
+	size := ir.Size(out.Shape)
+	s.bytes += 2 * size * to.Size()
+	out.Buf = s.borrow(size, to)
+	g.Outputs = []backend.Output{out}
+	_, columns := s.sides(n)
+	return operand{Matrix{DType: to, Stride: columns, Batch: batch}, field(out.Buf, 0)}, s.render(g)
+}
+
+// shared leaves the batches out of an operand's layout if all have the same matrix. It returns the layout,
+// and how far the batches of a copy are apart. Where only some batches share a matrix it fails.
+func (s *split) shared(n int, l ir.Layout) (_ ir.Layout, batch int, ok bool) {
+	rank := len(l.Shape)
+	all, none := true, true
+	for axis, length := range l.Shape[:rank-2] {
+		if length > 1 {
+			all, none = all && l.Stride[axis] == 0, none && l.Stride[axis] != 0
+		}
+	}
+	rows, columns := s.sides(n)
+	switch {
+	case all:
+		l = ir.Layout{Shape: l.Shape[rank-2:], Stride: l.Stride[rank-2:], Offset: l.Offset}
+		ok = l.Shape[0] == rows
+	case none:
+		ok = ir.Size(l.Shape) == rows*columns*s.batches()
+		batch = rows * columns
+	}
+	return l, batch, ok
+}
+
+// render writes the dispatches of a group that is made here.
+func (s *split) render(g *backend.Group) bool {
+	k, err := Render(g, Limits{Threads: s.limits.Threads, SIMDWidth: s.limits.SIMDWidth})
+	if err != nil {
+		return false
+	}
+	s.steps = append(s.steps, k.Dispatches...)
+	return true
+}
