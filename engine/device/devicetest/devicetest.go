@@ -27,6 +27,17 @@ func Register(name string) {
 	late.Register(name)
 }
 
+// Emulated registers the emulated GPU for a test, which is skipped where there is none.
+func Emulated(t testing.TB) {
+	t.Helper()
+	Register("emulated")
+	for _, d := range device.List() {
+		if d.Name == "emulated" && d.Missing != "" {
+			t.Skip(d.Missing)
+		}
+	}
+}
+
 // Main runs the tests of a package on the device of the flag -device.
 func Main(m *testing.M) {
 	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late, emulated is a GPU")
