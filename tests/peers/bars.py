@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 
-from sides import PEERS, SINGLE
+from sides import MCS, SINGLE
 
 
 def matching(table, pattern):
@@ -16,7 +16,7 @@ def matching(table, pattern):
 
 def fastest(rows):
     """The fastest peer's ratio and name, or None without peers."""
-    return min(((r["ratio"], r["peer"]) for name, r in rows.items() if name in PEERS), default=None)
+    return min(((r["ratio"], r["peer"]) for name, r in rows.items() if name not in MCS), default=None)
 
 
 # A bar is what it says and a function of the table. That returns None if none of its works was measured, else whether the
@@ -101,6 +101,38 @@ def objects(pattern, most):
     return least(f"at most {most} Go objects a run: {pattern}", figures, -most, lambda name, f, _: f"{-f:.0f} ({name})")
 
 
+def most(text, pattern, figure, bound, show):
+    """A figure of mcs's rows is at most bound. Works that do not have it are left out."""
+    def figures(table):
+        found = {name: figure(rows["mcs"]) for name, rows in matching(table, pattern).items()}
+        return {name: -f for name, f in found.items() if f is not None}
+    return least(f"{text}: {pattern}", figures, -bound, lambda name, f, _: f"{show(-f)} ({name})")
+
+
+def launches(pattern, bound):
+    return most(f"at most {bound} launch", pattern, lambda row: row["profile"]["launches"] if row.get("profile") else None, bound, "{:.0f}".format)
+
+
+def launches_a_layer(pattern, bound):
+    return most(f"at most {bound} launches a layer", pattern, lambda row: row.get("launches a layer"), bound, "{:.1f}".format)
+
+
+def outside(pattern, bound):
+    return most(f"at most {100 * bound:.0f} % of the time outside of kernels", pattern, lambda row: row.get("outside"), bound, lambda f: f"{100 * f:.1f} %")
+
+
+GPU_BARS = [
+    share("(softmax|layer_norm|rms_norm|cross_entropy|adamw)/.*", 0.75),
+    ratio("matmul/.*", 0.9, "native"),
+    ratio("lora/.*", 0.9, "native"),
+    ratio("attention/.*", 0.9, "torch"),
+    launches("lora/.* 1 rows", 1),
+    seconds("small/add 4x4", 25e-6),
+    outside("train/.*", 0.05),
+    launches_a_layer("train/.*", 25),
+    launches_a_layer("decode/.*", 6),
+]
+
 BARS = [
     share("matmul/f32 (1024|2048|4096)", 0.92),  # 0.88 on Cascade Lake
     share("matmul/f32 256", 0.80),
@@ -124,20 +156,20 @@ BARS = [
 ]
 
 
-def results(table):
+def results(table, bars):
     """Each bar whose works were measured, with what its function returned."""
-    for name, measure in BARS:
+    for name, measure in bars:
         result = measure(table)
         if result:
             yield name, *result
 
 
-def missed(table):
+def missed(table, bars=BARS):
     """The works that keep a bar from being reached."""
-    return {work for _, _, _, works in results(table) for work in works}
+    return {work for _, _, _, works in results(table, bars) for work in works}
 
 
-def report(table):
+def report(table, bars=BARS):
     """A line for each bar whose works were measured: what was, and whether that reaches it."""
-    for name, reached, by, _ in results(table):
+    for name, reached, by, _ in results(table, bars):
         yield f"  {'reached' if reached else 'MISSED '}  {name}: {by}"

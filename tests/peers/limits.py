@@ -12,6 +12,8 @@ class Ceilings:
     """The machine's limits, measured by ceilings.c. What counts is the best rate of the run: anything else that runs can
     only lower it."""
 
+    peaks, samples = PEAKS, 9  # how often a bandwidth is measured that only a kernel asks for
+
     def __init__(self, threads):
         self.threads, self.process, self.best = threads, None, {}
         try:
@@ -24,13 +26,15 @@ class Ceilings:
 
     def sample(self, kind, what):
         """Measures once and returns the best so far."""
-        if not self.process:
+        self.best[kind, what] = max(self.once(kind, what), self.best.get((kind, what), 0))
+        return self.best[kind, what]
+
+    def once(self, kind, what):
+        if not self.process or kind == "flops" and what not in self.peaks:
             return 0
         self.process.stdin.write(f"{self.threads} {kind} {what} {BLOCK}\n")
         self.process.stdin.flush()
-        rate = float(self.process.stdout.readline() or 0)
-        self.best[kind, what] = max(rate, self.best.get((kind, what), 0))
-        return self.best[kind, what]
+        return float(self.process.stdout.readline() or 0)
 
     def peak(self, dtype):
         """Multiply-adds of a type, or in f32 where the processor has none for it."""
@@ -58,22 +62,43 @@ class Ceilings:
         return seconds - once + max(once, work["flops"] / self.peak(work["peak"]))
 
     def kernel(self, kernel, work):
-        """The least time of a kernel's launches of one run. Its bytes come from where those of the whole work live, or a
-        larger kernel's own; those sizes count as powers of two, so that one measurement serves many."""
+        return self.kernel_bound(kernel, work)[0]
+
+    def kernel_bound(self, kernel, work):
+        """The least time of a kernel's launches of one run, and what keeps it from less. Its bytes come from where those of the
+        whole work live, or a larger kernel's own; those sizes count as powers of two, so that one measurement serves many."""
         each, n = kernel["bytes"] / kernel["launches"], at_once(work)
         product = "matmul" in kernel["name"] or "lora" in kernel["name"]
         traffic = "read" if product else "copy"
         if n < each:
             n = 1 << round(math.log2(each))
         if n and (traffic, n) not in self.best:
-            for _ in range(9):
+            for _ in range(self.samples):
                 self.sample(traffic, n)
-        bandwidth, peak = self.best.get((traffic, n), 0), self.peak(work["peak"] if product else "f32")
-        return max(kernel["bytes"] / bandwidth if bandwidth else 0, kernel["flops"] / peak if peak else 0)
+        bandwidth, peak = self.best.get((traffic, n), 0), self.peak(work["peak"] if product or "attention" in kernel["name"] else "f32")
+        return max((kernel["bytes"] / bandwidth if bandwidth else 0, traffic), (kernel["flops"] / peak if peak else 0, "arithmetic"))
 
     def __str__(self):
-        found = [f"{dtype} {self.best['flops', dtype] / 1e9:.0f}" for dtype in PEAKS if self.best.get(("flops", dtype))]
+        found = [f"{dtype} {self.best['flops', dtype] / 1e9:.0f}" for dtype in self.peaks if self.best.get(("flops", dtype))]
         return "peak, GOP/s: " + ", ".join(found) if found else "no ceilings were measured"
+
+
+class DeviceCeilings(Ceilings):
+    """A GPU's limits, measured by a side that has them: native.cu, or PyTorch where that could not be built. The peaks are
+    measured once, because they take longer than the works do, and copies anew in each round."""
+    peaks, samples = ("f32", "f16", "bf16", "exp"), 2
+
+    def __init__(self, side):
+        self.side, self.best = side, {}
+        for dtype in self.peaks if side else ():
+            for _ in range(2):
+                self.sample("flops", dtype)
+
+    def once(self, kind, what):
+        if not self.side or kind == "flops" and self.best.get((kind, what)):
+            return 0
+        name, size = (what, 0) if kind == "flops" else (kind, what)
+        return self.side.ask(rate=name, bytes=size).get("rate", 0)
 
 
 def at_once(work):

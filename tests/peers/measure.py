@@ -28,45 +28,64 @@ def differs(got, want, close):
     return None
 
 
-def prepare(work, sides):
-    """The sides that do the work, each with its number of runs a block and the time of one, and their rows."""
-    rows, active, want = {}, [], None
-    for side in sides:
-        if not side.does(work):
-            continue
-        answer = side.ask(prepare=work)
-        if "absent" in answer:
-            if answer["absent"].startswith("failed") or side.name == "mcs":
-                print(f"{work['name']}: {side.name}: {answer['absent'].splitlines()[0]}", file=sys.stderr)
-            if side.name == "mcs":
-                return [], {}
-            continue
-        want = want or answer["result"]
-        disagrees = differs(answer["result"], want, work["close"])
-        if disagrees:
-            print(f"{work['name']}: {side.name} disagrees with mcs: {disagrees}", file=sys.stderr)
-        n, one = side.calibrate()
-        if not one:
-            print(f"{work['name']}: {side.name} failed", file=sys.stderr)
-            continue
-        active.append((side, n, one))
-        rows[side.name] = {"agrees": not disagrees, "times": []}
-    return active, rows
+def prepare(work, side, want):
+    """Lets a side prepare a work. Returns its number of runs a block, the time of one, and its row; or None. want are mcs's
+    results, None on mcs's own turn."""
+    answer = side.ask(prepare=work)
+    if "absent" in answer:
+        if answer["absent"].startswith("failed") or side.name == "mcs":
+            print(f"{work['name']}: {side.name}: {answer['absent'].splitlines()[0]}", file=sys.stderr)
+        return None
+    disagrees = want and differs(answer["result"], want, work["close"])
+    if disagrees:
+        print(f"{work['name']}: {side.name} disagrees with mcs: {disagrees}", file=sys.stderr)
+    n, one = side.calibrate()
+    if not one:
+        print(f"{work['name']}: {side.name} failed", file=sys.stderr)
+        return None
+    return n, one, {"agrees": not disagrees, "times": [], "result": answer["result"]}
 
 
 def measure(work, sides, ceilings, order, best):
-    """The rows of one work: {peer: {...}} in the order of the sides."""
-    active, rows = prepare(work, sides)
-    if not active:
-        return {}
-    fastest = min(one for _, _, one in active)
-    rounds, bound = BEST_ROUNDS if best else ROUNDS, (0, "", "")
-    for _ in range(rounds):
+    """The rows of one work: {peer: {...}} in the order of the sides. mcs comes first."""
+    rows, profile, bounds = {}, None, [(0, "", "")]
+    # Sides with a work that does not leave room for others take turns one by one, the others in rounds.
+    doing = [side for side in sides if side.does(work)]
+    for group in [[side] for side in doing] if work.get("alone") else [doing]:
+        active = []
+        for side in group:
+            prepared = prepare(work, side, rows["mcs"]["result"] if rows else None)
+            if prepared:
+                n, one, rows[side.name] = prepared
+                active.append((side, n, one))
+            elif not rows:
+                return {}
+        bounds.append(rounds(work, active, rows, ceilings, order, best))
+        if sides[0] in group:
+            n = max(1, int(PROFILE / middle(best)(rows["mcs"]["times"])))
+            profile = min((sides[0].profile(n) for _ in range(3)), key=lambda p: p["seconds"])
+        if work.get("alone"):
+            group[0].drop()
+    finish(work, rows, *bounds[-1], middle(best))
+    rows["mcs"]["profile"] = profile
+    split(work, rows["mcs"])
+    return rows
+
+
+def middle(best):
+    return min if best else statistics.median
+
+
+def rounds(work, active, rows, ceilings, order, best):
+    """Runs the sides that have prepared a work, and returns its ceiling."""
+    fastest = min((one for _, _, one in active), default=0)
+    count, bound = BEST_ROUNDS if best else ROUNDS, (0, "", "")
+    for _ in range(count):
         left = 0
         order.shuffle(active)
         for side, n, one in active:
             times = rows[side.name]["times"]
-            most = max(3, min(rounds, int(BUDGET / (n * one))))
+            most = max(3, min(count, int(BUDGET / (n * one))))
             if one > SLOW and one > 10 * fastest:
                 most = 1
             if len(times) >= most:
@@ -82,10 +101,17 @@ def measure(work, sides, ceilings, order, best):
         if not left:
             break
         bound = ceilings.measure(work)
-    finish(work, rows, *bound, min if best else statistics.median)
-    n = max(1, int(PROFILE / rows["mcs"]["seconds"]))
-    rows["mcs"]["profile"] = min((sides[0].profile(n) for _ in range(3)), key=lambda p: p["seconds"])
-    return rows
+    return bound
+
+
+def split(work, row):
+    """How a training step or a decode spends its time: launches a layer, and the share outside of kernels. The kernels' times are
+    those of runs in which each is waited for, by the device's clock."""
+    if work["kind"] not in ("train", "decode") or not row.get("profile"):
+        return
+    passes = work["tokens"] if work["kind"] == "decode" else 1
+    row["launches a layer"] = row["profile"]["launches"] / passes / work["layers"]
+    row["outside"] = 1 - sum(k["seconds"] for k in row["profile"]["kernels"]) / row["seconds"]
 
 
 def finish(work, rows, bound, limit, name, middle):
@@ -93,6 +119,7 @@ def finish(work, rows, bound, limit, name, middle):
     mcs = middle(rows["mcs"]["times"])
     for peer, row in rows.items():
         seconds = middle(row["times"])
+        del row["result"]
         row.update(work=work["name"], peer=peer, seconds=seconds, ratio=seconds / mcs, share=bound / seconds if bound else None,
                    limit=limit, bound=name, samples=len(row.pop("times")))
         amount = work.get(limit)

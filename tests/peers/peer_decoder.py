@@ -3,22 +3,22 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from inputs import BITS, Absent, named, words
-from peer_torch import multiply_codes, pack_codes
+from inputs import BITS, Absent, named, seed, words
+from peer_torch import multiply_codes, pack_codes, values_on
 
 
-def decoder(w):
+def decoder(w, device="cpu"):
     # transformers would draw random weights first, which takes longer than all the rest of a large model
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig(
             vocab_size=w["vocab"], hidden_size=w["width"], intermediate_size=w["hidden"], num_hidden_layers=w["layers"],
             num_attention_heads=w["heads"], num_key_value_heads=w["kv"], max_position_embeddings=2048,
             rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=True))
-    model = model.to_empty(device="cpu")
+    model = model.to_empty(device=device)
     model.tie_weights()
     rotary = model.model.rotary_emb
-    fresh = type(rotary)(config=model.config)
-    rotary.inv_freq, rotary.original_inv_freq = fresh.inv_freq, fresh.inv_freq
+    frequencies = type(rotary)(config=model.config).inv_freq.to(device)
+    rotary.inv_freq, rotary.original_inv_freq = frequencies, frequencies
     fill(model, BITS.get(w.get("dtype")))
     return model
 
@@ -31,17 +31,22 @@ def fill(model, bits=None):
                 p.fill_(1)
             elif "lora_B" in name:
                 p.zero_()
-            else:
+            elif bits:
                 p.copy_(torch.from_numpy(named(name, *p.shape, bits=bits)))
+            else:
+                p.copy_(values_on(p.device, seed(name), *p.shape) / 32)
 
 
-def train(w, compile):
-    model = get_peft_model(decoder(w), LoraConfig(r=w["r"], lora_alpha=2 * w["r"], target_modules="all-linear", task_type="CAUSAL_LM"))
+def train(w, compile, device="cpu"):
+    base = decoder(w, device)
+    if w.get("dtype", "f32") != "f32":
+        base = base.to({"f16": torch.float16, "bf16": torch.bfloat16}[w["dtype"]])  # PEFT keeps the adapters in f32 then
+    model = get_peft_model(base, LoraConfig(r=w["r"], lora_alpha=2 * w["r"], target_modules="all-linear", task_type="CAUSAL_LM"))
     fill(model)
     model.train()
     params = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(params, lr=1e-3, weight_decay=0.0, fused=True)
-    ids, targets = (torch.from_numpy(words(s, w["batch"] * w["t"], w["vocab"])).reshape(w["batch"], w["t"]) for s in (1, 2))
+    ids, targets = (torch.from_numpy(words(s, w["batch"] * w["t"], w["vocab"])).reshape(w["batch"], w["t"]).to(device) for s in (1, 2))
     forward = compile(model)
 
     def step():
@@ -77,16 +82,18 @@ def quantise(model, bits):
             setattr(model.get_submodule(parent), last, Codes(layer.weight.detach(), bits))
 
 
-def decode(w, compile):
+def decode(w, compile, device="cpu"):
     if compile and w["dtype"] in BITS:
         raise Absent("the kernels for weights in codes are PyTorch's own either way")
-    model = decoder(w).eval()
+    if w["dtype"] in BITS and torch.device(device).type != "cpu":
+        raise Absent("no weights in codes on a GPU without packages beside PyTorch")
+    model = decoder(w, device).eval()
     if w["dtype"] != "f32":
         model = model.to(torch.bfloat16)
     if w["dtype"] in BITS:
         quantise(model, BITS[w["dtype"]])
     model.generation_config.eos_token_id = None
-    prompt = torch.from_numpy(words(1, w["prompt"], w["vocab"])[None])
+    prompt = torch.from_numpy(words(1, w["prompt"], w["vocab"])[None]).to(device)
     cache = {}
     if compile:  # as transformers has it: a cache of fixed size, and the forward pass compiled
         cache = {"cache_implementation": "static"}

@@ -1,14 +1,15 @@
-"""PyTorch's side of the comparison, eager or with torch.compile."""
+"""PyTorch's side of the comparison, eager or with torch.compile, on the processor or a GPU."""
+import math
+import time
+
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from inputs import Absent, lora_inputs, quantised, row_inputs, values, words
+from inputs import Absent, quantised, values, words
 
 EPS = 1e-5
-
-
-def tensors(arrays):
-    return [torch.from_numpy(a) for a in arrays]
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 def pack_codes(codes, scale, bits):
@@ -26,12 +27,40 @@ def multiply_codes(x, codes, scales, bits):
     return torch.ops.aten._weight_int4pack_mm_for_cpu(x, codes, 64, scales)
 
 
+def values_on(device, seed, *shape):
+    """inputs.values on a device, made there if it is a GPU."""
+    if device.type == "cpu":
+        return torch.from_numpy(values(seed, *shape))
+    return generated(device, seed, *shape)
+
+
+def generated(device, seed, *shape):
+    """inputs.values in whole numbers of 64 bits, of which the lower 32 count."""
+    h = torch.arange(math.prod(shape), device=device)
+    h = (h * 0x9E3779B1 + (seed * 0x7F4A7C15 & 0xFFFFFFFF)) & 0xFFFFFFFF
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        h ^= h >> shift
+        h = times(h, factor)
+    h ^= h >> 16
+    return ((h >> 8).float() * 2**-23 - 1).reshape(shape)
+
+
+def times(h, factor):
+    """The lower 32 bits of h times a factor, both below 2^32: in two parts, because 64 bits do not hold the product."""
+    high = h * (factor >> 16) & 0xFFFF
+    return (high << 16) + h * (factor & 0xFFFF) & 0xFFFFFFFF
+
+
 class Torch:
-    def __init__(self, threads, compiled):
+    def __init__(self, threads, compiled, device="cpu"):
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
-        torch.set_float32_matmul_precision("highest")  # the default; below it oneDNN may multiply f32 as bf16
-        self.compiled = compiled
+        torch.set_float32_matmul_precision("highest")  # the default; below it f32 may be multiplied as bf16, or as TF32 on a GPU
+        self.compiled, self.device = compiled, torch.device(device)
+        self.gpu = self.device.type == "cuda"
+        if self.gpu:
+            torch.cuda.set_device(self.device)
+            self.memory, self.finish, self.forget = self.peak, torch.cuda.synchronize, self.forget_peak
 
     def compile(self, f):
         return torch.compile(f, dynamic=False) if self.compiled else f
@@ -45,10 +74,49 @@ class Torch:
         return make(w)
 
     def wait(self, outputs):
-        pass  # the CPU device has finished when a call returns
+        pass  # the CPU device has finished when a call returns, and for a GPU it is finish that waits
 
     def numpy(self, outputs):
-        return [o.detach().float().numpy() for o in outputs]
+        return [o.detach().float().cpu().numpy() for o in outputs]
+
+    def peak(self):
+        return torch.cuda.max_memory_allocated()
+
+    def forget_peak(self):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+    def rate(self, what, size):
+        """A ceiling of the device, where there is no C compiler for it: copies, reads and products of PyTorch."""
+        if what in ("copy", "read"):
+            x = torch.zeros(max(size // (8 if what == "copy" else 4), 1), device=self.device)
+            y = torch.empty_like(x)
+            return size / self.least((lambda: y.copy_(x)) if what == "copy" else x.sum)
+        if what not in DTYPES:
+            return 0
+        n = 8192 if self.gpu else 512
+        a, b = (self.values(s, n, n).to(DTYPES[what]) for s in (1, 2))
+        return 2 * n**3 / self.least(lambda: a @ b)
+
+    def least(self, f, runs=5):
+        """The least seconds of a run of f."""
+        best = float("inf")
+        for _ in range(runs + 1):
+            start = time.perf_counter()
+            f()
+            if self.gpu:
+                torch.cuda.synchronize()
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    def values(self, seed, *shape):
+        return values_on(self.device, seed, *shape)
+
+    def stored(self, w, *arrays):
+        return [a.to(DTYPES[w.get("dtype", "f32")]) for a in arrays]
+
+    def words(self, seed, count, vocabulary):
+        return torch.from_numpy(words(seed, count, vocabulary)).to(self.device)
 
     def forward(self, f, *inputs):
         f = self.compile(f)
@@ -70,14 +138,15 @@ class Torch:
         return run
 
     def lora(self, w):
-        x, wt, a, b, dy = tensors(lora_inputs(w))
+        n, r, m = w["n"], w["r"], w["m"]
+        x, wt, a, b, dy = self.stored(w, *(self.values(i + 1, *shape) for i, shape in enumerate(((m, n), (n, n), (n, r), (r, n), (m, n)))))
 
         def f(x, a, b, wt):
             return torch.addmm(x @ wt, x @ a, b, alpha=2.0)
         return self.backward(f, [x, a, b, wt], 3, dy) if w["grad"] else self.forward(f, x, a, b, wt)
 
     def row(self, w, f, wanted):
-        x, weight, bias, dy = tensors(row_inputs(w))
+        x, weight, bias, dy = (self.values(s, *shape) for s, shape in ((1, (w["m"], w["n"])), (2, (w["n"],)), (3, (w["n"],)), (5, (w["m"], w["n"]))))
         inputs = [x, weight, bias]
         return self.backward(f, inputs, wanted, dy) if w["grad"] else self.forward(f, *inputs)
 
@@ -91,43 +160,87 @@ class Torch:
         return self.row(w, lambda x, weight, bias: F.rms_norm(x, weight.shape, weight, EPS), 2)
 
     def matmul(self, w):
-        dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[w["dtype"]]
-        a, b = (t.to(dtype) for t in tensors((values(1, w["n"], w["n"]), values(2, w["n"], w["n"]))))
+        a, b = self.stored(w, self.values(1, w["n"], w["n"]), self.values(2, w["n"], w["n"]))
         return self.forward(lambda a, b: a @ b, a, b)
 
     def matvec(self, w):
-        dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[w["dtype"]]
-        x, wt = (t.to(dtype) for t in tensors((values(1, 1, w["k"]), values(2, w["n"], w["k"]))))
+        x, wt = self.stored(w, self.values(1, 1, w["k"]), self.values(2, w["n"], w["k"]))
         return self.forward(F.linear, x, wt)
 
     def codes(self, w):
         # PyTorch's own weight-only kernels: 8 bits with a scale a row, 4 bits with a scale and an offset a group. They are meant
         # for activations in bf16: with f32, as mcs has them, they take 10 to 50 times as long.
+        if self.gpu:
+            raise Absent("no weights in codes on a GPU without packages beside PyTorch")
         codes, scale = quantised(w)
         x, codes = torch.from_numpy(values(1, 1, w["k"])).bfloat16(), torch.from_numpy(codes)
         weight = pack_codes(codes, scale, w["bits"])
         return self.forward(lambda x, *weight: multiply_codes(x, *weight, w["bits"]), x, *weight)
 
     def chain(self, w):
-        x, y = tensors((values(1, w["m"], w["n"]), values(2, w["m"], w["n"])))
+        x, y = self.values(1, w["m"], w["n"]), self.values(2, w["m"], w["n"])
         return self.forward(lambda x, y: torch.tanh(x * y + 0.5) * torch.sigmoid(x) - y, x, y)
 
+    def over(self, f):
+        """A function of M rows of N numbers."""
+        return lambda w: self.forward(f, self.values(1, w["m"], w["n"]))
+
+    def scale(self, w):
+        return self.over(lambda x: x * 2)(w)
+
+    def sum(self, w):
+        return self.over(torch.sum)(w)
+
+    def sum_rows(self, w):
+        return self.over(lambda x: x.sum(1))(w)
+
+    def sum_columns(self, w):
+        return self.over(lambda x: x.sum(0))(w)
+
+    def max_rows(self, w):
+        return self.over(lambda x: x.amax(1))(w)
+
     def attention(self, w):
-        q = torch.from_numpy(values(1, 1, w["heads"], w["t"], 64))
-        k, v = (torch.from_numpy(values(s, 1, w["kv"], w["t"], 64)) for s in (2, 3))
-        return self.forward(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True), q, k, v)
+        batch, d = w.get("batch", 1), w.get("d", 64)
+        shapes = (batch, w["heads"], w["t"], d), (batch, w["kv"], w["t"], d), (batch, w["kv"], w["t"], d), (batch, w["heads"], w["t"], d)
+        q, k, v, dy = self.stored(w, *(self.values(i + 1, *shape) for i, shape in enumerate(shapes)))
+
+        def f(q, k, v):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+        def made():
+            return self.backward(f, [q, k, v], 3, dy) if w.get("grad") else self.forward(f, q, k, v)
+        return self.fastest_attention(made) if self.gpu and not self.compiled else made()
+
+    def fastest_attention(self, made):
+        """made's function with the backend of PyTorch that is the fastest here: FlashAttention, cuDNN or another."""
+        best, least = made(), float("inf")
+        for backend in (None, SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION, SDPBackend.EFFICIENT_ATTENTION):
+            run = made()
+            if backend is not None:
+                def within(run=run, backend=backend):
+                    with sdpa_kernel(backend):
+                        return run()
+            else:
+                within = run
+            try:
+                took = self.least(within)
+            except RuntimeError:  # it has no kernel for these types or shapes
+                continue
+            if took < least:
+                best, least = within, took
+        return best
 
     def cross_entropy(self, w):
-        logits = torch.from_numpy(values(1, w["m"], w["v"]))
-        targets = torch.from_numpy(words(2, w["m"], w["v"]))
+        logits, targets = self.values(1, w["m"], w["v"]), self.words(2, w["m"], w["v"])
         if w["grad"]:
-            return self.backward(F.cross_entropy, [logits, targets], 1, torch.ones(()))
+            return self.backward(F.cross_entropy, [logits, targets], 1, torch.ones((), device=self.device))
         return self.forward(F.cross_entropy, logits, targets)
 
     def adamw(self, w):
-        params = [torch.nn.Parameter(torch.from_numpy(values(1 + i, 1000, 1000))) for i in range(w["count"])]
+        params = [torch.nn.Parameter(self.values(1 + i, 1000, 1000)) for i in range(w["count"])]
         for i, p in enumerate(params):
-            p.grad = torch.from_numpy(values(1001 + i, 1000, 1000))
+            p.grad = self.values(1001 + i, 1000, 1000)
         # fused is the fastest of PyTorch's own loops; a compiled optimizer is compiled from the one over lists
         optimizer = torch.optim.AdamW(params, lr=1e-3, weight_decay=0.1, fused=not self.compiled, foreach=self.compiled)
         step = self.compile(optimizer.step)
@@ -138,20 +251,20 @@ class Torch:
         return run
 
     def small(self, w):
-        x, y = tensors((values(1, 4, 4), values(2, 4, 4)))
+        x, y = self.values(1, 4, 4), self.values(2, 4, 4)
         f = self.compile(lambda x, y: x + y)
 
         def run():
             with torch.inference_mode():
                 out = f(x, y)
-                out.numpy()
+                out.cpu().numpy()
                 return [out]
         return run
 
     def train(self, w):
         from peer_decoder import train
-        return train(w, self.compile)
+        return train(w, self.compile, self.device)
 
     def decode(self, w):
         from peer_decoder import decode
-        return decode(w, self.compile if self.compiled else None)
+        return decode(w, self.compile if self.compiled else None, self.device)

@@ -9,9 +9,15 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILT = os.path.join(HERE, ".venv", "built")
+PROGRAMS = os.environ.get("PEERS_PROGRAMS") or BUILT  # what is written in Go, perhaps built elsewhere
 PEERS = ("numpy", "torch", "compile", "jax", "candle", "mlx")
-SINGLE = "single"  # mcs with one thread: no peer, it shows what the other threads are good for
-LABEL = {"torch": "PyTorch", "compile": "t.compile", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX", SINGLE: "1 thread"}
+GPU_PEERS = ("torch", "compile", "native")
+# Sides of mcs itself, no peers: with one thread, to show what the other threads are good for, and without the libraries
+# of a GPU's vendor, to show what they are good for.
+SINGLE, OWN = "single", "own"
+MCS = ("mcs", SINGLE, OWN)
+LABEL = {"torch": "PyTorch", "compile": "t.compile", "native": "cuBLASLt", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX",
+         SINGLE: "1 thread", OWN: "own kernels"}
 
 BLOCK = 0.010  # a block lasts at least so many seconds
 PATIENCE = 300  # seconds after which a side has failed
@@ -21,7 +27,7 @@ class Side:
     """A worker process."""
 
     def __init__(self, name, command, env):
-        self.name, self.absent, self.version = name, None, ""
+        self.name, self.absent, self.version, self.device = name, None, "", ""
         self.buffer = b""
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=HERE,
@@ -30,7 +36,7 @@ class Side:
             self.absent = e.strerror
             return
         hello = self.receive()
-        self.absent, self.version = hello.get("absent"), hello.get("version", "")
+        self.absent, self.version, self.device = hello.get("absent"), hello.get("version", ""), hello.get("device", "")
 
     @property
     def label(self):
@@ -62,7 +68,13 @@ class Side:
 
     def does(self, work):
         """Whether the side is asked for a work at all."""
+        if self.name == OWN:
+            return work.get("library", False)
         return self.name != SINGLE or work["scales"]
+
+    def drop(self):
+        """Forgets the work, so that its memory is free."""
+        self.ask(drop=True)
 
     def run(self, n):
         """Seconds a run takes, or None if it failed."""
@@ -92,16 +104,26 @@ def environment(threads):
     return env
 
 
-def start(peers, threads):
-    """The sides that are there, mcs first; says in one line each which are not."""
+def command(name, threads, device):
+    """The program of a side, which works on a device."""
+    if name in MCS:
+        return [os.path.join(PROGRAMS, "mcs"), "-device", device, str(threads)]
+    if name == "candle":
+        return [os.path.join(BUILT, "candle"), str(threads)]
+    return [sys.executable, os.path.join(HERE, "worker.py"), name, str(threads), device]
+
+
+def start(peers, threads, device="cpu"):
+    """The sides that are there, mcs first; says in one line each which are not. On the processor mcs is there with one thread,
+    too, and on a GPU without libraries."""
     sides = []
-    for name in ("mcs", *peers, *([SINGLE] if threads > 1 else [])):
+    other = OWN if device != "cpu" else SINGLE
+    for name in ("mcs", *peers, *([other] if threads > 1 else [])):
         each = 1 if name == SINGLE else threads
-        if name in ("mcs", SINGLE, "candle"):
-            command = [os.path.join(BUILT, "candle" if name == "candle" else "mcs"), str(each)]
-        else:
-            command = [sys.executable, os.path.join(HERE, "worker.py"), name, str(each)]
-        side = Side(name, command, environment(each))
+        env = environment(each)
+        if name == OWN:
+            env["MCS_LIBRARIES"] = "off"
+        side = Side(name, command(name, each, device), env)
         if side.absent:
             print(f"no {name}: {side.absent}", file=sys.stderr)
             if name == "mcs":

@@ -14,6 +14,22 @@ def duration(s):
             return f"{s * factor:.3g} {unit}" if s * factor < 1000 else f"{s * factor:.0f} {unit}"
 
 
+def steps(work, rows):
+    """What of a training step and of a decode is more telling than their time, if mcs told where it goes."""
+    parts = []
+    for name, r in rows.items():
+        parts.append(f"{LABEL.get(name, name)} {tokens(work) / r['seconds']:.0f}")
+    row = rows["mcs"]
+    text = f"{'  tokens/s':34} " + ", ".join(parts)
+    if "outside" in row:
+        text += f"; mcs: {row['launches a layer']:.1f} launches a layer, {100 * row['outside']:.1f} % of the time outside of kernels"
+    return text
+
+
+def tokens(work):
+    return work["batch"] * work["t"] if work["kind"] == "train" else work["tokens"]
+
+
 UNITS = {"flops": "GFLOP/s", "bytes": "GB/s", "exps": "Gexp/s"}
 
 
@@ -48,7 +64,7 @@ def memory(rows):
     return text
 
 
-def summary(table):
+def summary(table, wanted=bars.BARS):
     """Geometric means over the kinds of work, the works where mcs loses, worst first, and the bars."""
     kinds, lost = {}, []
     for name, rows in table.items():
@@ -65,7 +81,7 @@ def summary(table):
     for ratio, name, peer in sorted(lost):
         yield f"  {ratio:5.2f}×  {name} ({peer})"
     yield "the bars whose works were measured:"
-    yield from bars.report(table)
+    yield from bars.report(table, wanted)
     yield "what limits the works that miss a bar:"
     for name, rows in table.items():
         if "limited" in rows["mcs"]:
@@ -87,3 +103,12 @@ def markdown(table, sides):
     for name, rows in table.items():
         if "limited" in rows["mcs"]:
             yield f"| {name} | {rows['mcs']['limited']} |"
+
+
+def kernels(rows):
+    """The table of kernels: what each took in one run, and its share of what the device can do."""
+    yield "| work | kernel | launches | time | GB/s | GFLOP/s | bound | share |"
+    yield "|---|---|--:|--:|--:|--:|---|--:|"
+    for r in rows:
+        rates = [f"{r[amount] / r['seconds'] / 1e9:.3g}" if r["seconds"] else "" for amount in ("bytes", "flops")]
+        yield f"| {r['work']} | `{r['name']}` | {r['launches']:.0f} | {duration(r['seconds'])} | {' | '.join(rates)} | {r['bound']} | {share(r)} |"

@@ -1,11 +1,15 @@
-"""One side of the comparison in Python: worker.py numpy|torch|compile|jax|mlx THREADS, a process that answers requests.
+"""One side of the comparison in Python: worker.py numpy|torch|compile|jax|mlx|native THREADS [DEVICE], a process that answers
+requests.
 
 A request is a line of JSON on standard input, the answer a line of JSON on standard output:
   {"prepare": work}  builds inputs and function and runs it once: {"ok": true, "result": samples}, or {"absent": why}
-  {"run": n}         {"seconds": what n runs took, each waiting until its result is there, "memory": bytes}
+  {"run": n}         {"seconds": what n runs took, "memory": bytes}
+  {"drop": true}     forgets the work, so that its memory is free
+  {"rate": what, "bytes": n}  {"rate": a ceiling of the device}: torch and native have them
 
-memory is the most that the process held since the work was prepared, libraries included; 0 where the system does not
-tell.
+On the processor each run waits until its result is there; on a GPU runs are queued, and the end is waited for, as on mcs's side.
+memory is the most that the process, libraries included, or the GPU's memory held since the work was prepared; 0 where the
+system does not tell.
 """
 import ctypes
 import gc
@@ -19,7 +23,7 @@ from inputs import Absent, samples
 
 
 def main():
-    peer, threads = sys.argv[1], int(sys.argv[2])
+    peer, threads, device = sys.argv[1], int(sys.argv[2]), (sys.argv[3:] or ["cpu"])[0]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not be taken for an answer
 
@@ -28,11 +32,11 @@ def main():
         answers.flush()
 
     try:
-        side = load(peer, threads)
-    except ImportError as e:
-        answer(absent=str(e))
+        side = load(peer, threads, device)
+    except (ImportError, OSError, RuntimeError) as e:
+        answer(absent=str(e).partition("\n")[0])
         return
-    answer(ok=True, version=importlib.metadata.version({"compile": "torch"}.get(peer, peer)))
+    answer(ok=True, version=side.version if peer == "native" else importlib.metadata.version({"compile": "torch"}.get(peer, peer)))
     function = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -47,19 +51,45 @@ def main():
             except Absent as e:
                 answer(absent=str(e))
             except Exception as e:
-                answer(absent=f"failed: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}")
+                answer(absent=failure(e))
             outputs = None
-            gc.collect()
-            forget_peak()
-            continue
-        start = time.perf_counter()
-        for _ in range(request["run"]):
+            forget_peak(side)
+        elif "drop" in request:
+            function = None
+            forget_peak(side)
+            answer(ok=True)
+        elif "rate" in request:
+            answer(rate=side.rate(request["rate"], request.get("bytes", 0)))
+        elif function is None:
+            answer(absent="no work was prepared")
+        else:
+            try:
+                answer(seconds=seconds(side, function, request["run"]), memory=side.memory() if hasattr(side, "memory") else peak_memory())
+            except Exception as e:
+                answer(absent=failure(e))
+
+
+def failure(e):
+    return f"failed: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+
+
+def seconds(side, function, n):
+    start = time.perf_counter()
+    if hasattr(function, "repeat"):  # the side has a loop of its own
+        function.repeat(n)
+    else:
+        for _ in range(n):
             side.wait(function())
-        answer(seconds=time.perf_counter() - start, memory=peak_memory())
+        if hasattr(side, "finish"):
+            side.finish()
+    return time.perf_counter() - start
 
 
-def forget_peak():
+def forget_peak(side):
     """Gives back what is free, and lets Linux measure the peak anew (man 5 proc, clear_refs)."""
+    gc.collect()
+    if hasattr(side, "forget"):
+        side.forget()
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except AttributeError:
@@ -79,13 +109,16 @@ def peak_memory():
         return 0
 
 
-def load(peer, threads):
+def load(peer, threads, device):
     if peer == "numpy":
         from peer_numpy import NumPy
         return NumPy()
     if peer in ("torch", "compile"):
         from peer_torch import Torch
-        return Torch(threads, compiled=peer == "compile")
+        return Torch(threads, compiled=peer == "compile", device=device)
+    if peer == "native":
+        from peer_native import Native
+        return Native(device)
     if peer == "jax":
         from peer_jax import JAX
         return JAX()

@@ -31,8 +31,7 @@ def lora(n, r, m, grad=False):
     return work(name, "lora", flops, touched * (2 if grad else 1), "read", n=n, r=r, m=m, grad=grad)
 
 
-def row(kind, m, grad=False):
-    n = 1024
+def row(kind, m, grad=False, n=1024):
     name = f"{kind}/{m}x{n}" + (" fwd+bwd" if grad else "")
     return work(name, kind, 0, 4 * m * n * (5 if grad else 2), exps=m * n if kind == "softmax" else 0, m=m, n=n, grad=grad)
 
@@ -97,10 +96,12 @@ def decode(name, shape, tokens, long=False, dtype="f32"):
                 close=0, long=long, tokens=tokens, prompt=prompt, dtype=dtype, **shape)
 
 
+LORA = (1, 16, 128, 1024)  # rows
+
 WORKS = (
-    [lora(n, 8, m) for n in (512, 1024, 2048) for m in (1, 16, 128, 1024)]
+    [lora(n, 8, m) for n in (512, 1024, 2048) for m in LORA]
     + [lora(1024, r, 128) for r in (4, 16, 32, 64)] + [lora(1024, 16, 1024)]
-    + [lora(1024, 8, m, grad=True) for m in (1, 16, 128, 1024)]
+    + [lora(1024, 8, m, grad=True) for m in LORA]
     + [lora(2048, 8, 128, grad=True)]
     + [row(kind, m, grad) for kind in ("softmax", "layer_norm", "rms_norm") for grad in (False, True) for m in (64, 1024)]
     + [matmul(n, "f32", n > 2048) for n in (256, 512, 1024, 2048, 4096)]

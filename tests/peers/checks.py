@@ -1,0 +1,122 @@
+"""The checks of tests/peers/run cuda: programs that are run with their output in a file, and one line that says how they went.
+
+Each returns whether it went well (None: it could not be run) and that line.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from sides import HERE, PROGRAMS, environment
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+def run(a, name, command, cwd=ROOT):
+    """Runs a command with its output in a.o/name.log. Returns its status, None if it ran out of time, the output, and where that is."""
+    path, start = os.path.join(a.o, name + ".log"), time.monotonic()
+    print("$ " + " ".join(command), flush=True)
+    with open(path, "w") as log:
+        try:
+            status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd, env=environment(a.threads), timeout=a.limit).returncode
+        except subprocess.TimeoutExpired:
+            status = None
+        except OSError as e:
+            log.write(str(e))
+            status = 127
+    with open(path, errors="replace") as log:
+        return status, log.read(), f"{time.monotonic() - start:.0f} s, {path}"
+
+
+def program(name):
+    path = os.path.join(PROGRAMS, name)
+    return path if os.path.exists(path) else None
+
+
+def tests(a, name, binary, folder, pattern, *flags):
+    """A test binary, and how many of its tests passed."""
+    path = program(binary)
+    if not path:
+        return None, f"there is no {binary} in {PROGRAMS}"
+    status, out, where = run(a, name, [path, "-test.run", pattern, "-test.v", f"-test.timeout={a.limit}s", *flags], os.path.join(ROOT, folder))
+    passed, failed, skipped = (len(re.findall(rf"^ *--- {what}:", out, re.M)) for what in ("PASS", "FAIL", "SKIP"))
+    counts = f"{passed} passed, {failed} failed, {skipped} skipped, {where}"
+    if status is None:
+        return False, "out of time: " + counts
+    if status == 0 and not passed:
+        reason = re.search(r"^ +\S+\.go:\d+: (.*)", out, re.M)
+        return None, (reason[1] if reason else "no test ran") + ", " + where
+    first = re.search(r"^ *--- FAIL: (\S+)", out, re.M)
+    return status == 0, counts + (f", first {first[1]}" if first else "")
+
+
+def kind(device):
+    return device.partition(":")[0]
+
+
+def backendtest(a):
+    number = a.device.partition(":")[2]
+    flags = ["-gpu", number] if kind(a.device) == "cuda" and number else []
+    return tests(a, "backendtest", "backendtest.test", os.path.join("engine", "internal", "backend", kind(a.device)), "^TestConformance(OnGPU)?$", *flags)
+
+
+def onnx(a):
+    cases = os.path.abspath(a.onnx) if a.onnx else made(a)
+    if not cases:
+        return None, "no cases: give a zip of them with -onnx, or install Python's onnx"
+    ok, what = tests(a, "onnx", "onnx.test", os.path.join("tests", "conformance"), "^TestONNX$", "-onnx", cases, "-device", a.device)
+    with open(os.path.join(a.o, "onnx.log"), errors="replace") as log:
+        count = re.findall(r"^onnx: (\S+ \d+ of \d+.*)", log.read(), re.M)
+    return ok, (count[-1] + "; " if count else "") + what
+
+
+def made(a):
+    """A zip of the node cases that Python's onnx has or generates, or None."""
+    folder, path = os.path.join(a.o, "onnx"), os.path.join(a.o, "onnx-node.zip")
+    if not os.path.exists(path):
+        status, _, _ = run(a, "onnx-cases", [sys.executable, "-m", "onnx.backend.test.cmd_tools", "generate-data", "-o", folder, "-t", "node"])
+        node = os.path.join(folder, "node")
+        if status or not os.path.isdir(node):
+            return None
+        shutil.make_archive(path.removesuffix(".zip"), "zip", node)
+        shutil.rmtree(folder)
+    return path
+
+
+def lora(a):
+    """The example, on the device and on the processor: do the losses agree?"""
+    notebook = program("notebook")
+    if not notebook:
+        return None, f"there is no notebook in {PROGRAMS}"
+    losses, places = {}, {}
+    for device in (a.device, "cpu"):
+        steps = ["-p", f"steps={20 if a.quick else 100}"]
+        status, out, places[device] = run(a, "lora-" + device.replace(":", ""), [notebook, "run", "-device", device, *steps, os.path.join("examples", "lora.mcs")])
+        if status:
+            return False, f"on {device} it ended with {status}: " + places[device]
+        losses[device] = [float(x) for pair in re.findall(r"loss (\d+\.\d+) → (\d+\.\d+)", out) for x in pair] + [
+            float(x) for pair in re.findall(r"^code (\d+\.\d+), tests (\d+\.\d+)", out, re.M) for x in pair]
+    got, want = losses[a.device], losses["cpu"]
+    if not want or len(got) != len(want):
+        return False, f"got {len(got)} losses, the processor has {len(want)}: " + places[a.device]
+    worst = max(abs(x - y) / y for x, y in zip(got, want))
+    return worst < 0.02, f"losses {' '.join(map(str, got))}, on the processor {' '.join(map(str, want))}: {100 * worst:.2f} % apart at most, " + places[a.device]
+
+
+def sanitize(a):
+    """NVIDIA's sanitizers over a test binary that runs each kind of kernel and holds it against the reference."""
+    tool, binary = shutil.which("compute-sanitizer"), program("families.test")
+    if not tool or not binary:
+        return None, "there is no compute-sanitizer" if not tool else f"there is no families.test in {PROGRAMS}"
+    parts, good = [], True
+    for check in ("memcheck", "racecheck"):
+        flags = ["--leak-check", "no"] if check == "memcheck" else []
+        status, out, where = run(a, check, [tool, "--tool", check, *flags, "--error-exitcode", "66", binary, "-test.run", f"Families/{a.only}", "-test.v",
+                                            f"-test.timeout={a.limit}s", "-device", a.device], os.path.join(HERE, "mcs"))
+        found = re.findall(r"^=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", out, re.M)
+        passed = len(re.findall(r"^ +--- PASS:", out, re.M))
+        good = good and status == 0 and passed > 0
+        parts.append(f"{check}: {found[-1] if found else f'ended with {status}'}, {passed} families passed, {where}")
+    return good, "; ".join(parts)

@@ -1,0 +1,167 @@
+"""Runs all that is to be seen of mcs on a GPU, beside PyTorch and cuBLASLt. tests/peers/run cuda prepares what this needs and
+starts it.
+
+Its steps each end with a line that says how they went, and write what they saw into a folder:
+  compare      times, shares and ratios of works_gpu.py, as cpu.py has them: compare.md, compare.json
+  kernels      each kind of kernel at a large size, beside the ceilings: kernels.md, kernels.json
+  backendtest  the suite of all backends
+  onnx         ONNX's node cases (-onnx)
+  lora         examples/lora.mcs on the GPU and on the processor
+  sanitize     memcheck and racecheck of compute-sanitizer over each kind of kernel; only if it is asked for
+"""
+import argparse
+import datetime
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+import bars
+import checks
+import table as text
+from limits import Ceilings, DeviceCeilings, explain
+from measure import ROUNDS, BEST_ROUNDS, measure, write
+from sides import BUILT, GPU_PEERS, start
+from works_gpu import LARGE, QUICK, works
+
+STEPS = ("compare", "kernels", "backendtest", "onnx", "lora", "sanitize")
+
+
+def arguments():
+    p = argparse.ArgumentParser(prog="tests/peers/run cuda", description=__doc__.splitlines()[0])
+    p.add_argument("-device", default="cuda:0", help="the device, as both sides call it (default: %(default)s)")
+    p.add_argument("-o", metavar="DIR", default="", help="where results and logs go (default: a folder of today in tests/peers/.venv)")
+    p.add_argument("-steps", metavar="LIST", default=",".join(s for s in STEPS if s != "sanitize"), help="which steps (default: %(default)s)")
+    p.add_argument("-sanitize", action="store_true", help="only the step sanitize")
+    p.add_argument("-only", metavar="PATTERN", default="", help="only the works, and families of kernels, in whose name this regular expression is found")
+    p.add_argument("-peers", default=",".join(GPU_PEERS), help="only these (default: %(default)s)")
+    p.add_argument("-quick", action="store_true", help="small sizes, which show that everything runs and nothing else")
+    p.add_argument("-best", action="store_true", help="take the best block of each side, not the median")
+    p.add_argument("-threads", type=int, default=min(16, os.cpu_count() or 1), help="of every side (default: %(default)s)")
+    p.add_argument("-mcs", metavar="DIR", help="programs that tests/peers/run build DIR has made, where there is no Go")
+    p.add_argument("-onnx", metavar="FILE", help="zip of ONNX's node cases (default: made by Python's onnx)")
+    p.add_argument("-limit", type=int, default=1800, metavar="SECONDS", help="of each check (default: %(default)s)")
+    a = p.parse_args()
+    a.steps = ["sanitize"] if a.sanitize else a.steps.split(",")
+    unknown = [s for s in a.steps if s not in STEPS]
+    if unknown:
+        p.error(f"got the step {unknown[0]!r}, want some of {', '.join(STEPS)}")
+    a.o = os.path.abspath(a.o or os.path.join(os.path.dirname(BUILT), f"cuda-{datetime.date.today()}"))
+    return a
+
+
+def driver():
+    """The GPU's driver, as its own tool tells."""
+    try:
+        out = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return out.stdout.partition("\n")[0].strip()
+
+
+def ceilings(a, sides):
+    """The device's limits: a processor's own program has them, or the first side that can tell."""
+    if a.device.partition(":")[0] == "cpu":
+        return Ceilings(a.threads)
+    return DeviceCeilings(next((s for name in ("native", "torch") for s in sides if s.name == name), None))
+
+
+def compare(a, sides, limits, head):
+    chosen = [w for w in works(a.quick) if re.search(a.only, w["name"])]
+    print(f"{'the best block' if a.best else 'the median'} of at most {BEST_ROUNDS if a.best else ROUNDS} rounds; a side's time, and its ratio to mcs's: above 1 mcs is faster; ! the result differs\n")
+    print(text.header(sides))
+    table, order, wrong = {}, random.Random(1), []
+    a.json, a.markdown = os.path.join(a.o, "compare.json"), os.path.join(a.o, "compare.md")
+    for w in chosen:
+        rows = measure(w, sides, limits, order, a.best)
+        if not rows:
+            wrong.append(w["name"])
+            continue
+        table[w["name"]] = rows
+        wrong += [f"{w['name']} ({peer})" for peer, r in rows.items() if not r["agrees"]]
+        print(text.line(w, rows, sides), flush=True)
+        if w["kind"] in ("train", "decode"):
+            print(text.memory(rows) + "\n" + text.steps(w, rows), flush=True)
+        write(a, table, sides)  # what is there if the run is stopped
+    missed = bars.missed(table, bars.GPU_BARS)
+    for w in chosen:
+        if w["name"] in missed:
+            row = table[w["name"]]["mcs"]
+            row["limited"] = explain(w, row, limits)
+    write(a, table, sides)
+    prepend(a.markdown, head)
+    print(f"\n{limits}\n" + "\n".join(text.summary(table, bars.GPU_BARS)))
+    return not wrong, f"{len(table)} works" + (f"; failed or other results: {', '.join(wrong)}" if wrong else ", all results agree")
+
+
+def kernels(a, side, limits, head):
+    """Each family of kernels at one large size."""
+    size = QUICK if a.quick else LARGE
+    rows, failed = [], []
+    for f in side.ask(families=True)["families"]:
+        if not re.search(a.only, f["name"]):
+            continue
+        work = dict(kind="family", family=f["name"], name=f["name"], m=size["rows"], n=size["columns"], peak=f["peak"], bytes=0, tokens=0)
+        answer = side.ask(prepare=work)
+        profile = None if "absent" in answer else side.profile(1) and min((side.profile(3) for _ in range(3)), key=lambda p: p and p["seconds"] or 1e9)
+        if not profile:
+            failed.append(f["name"])
+            print(f"{f['name']}: {answer.get('absent', 'no profile').splitlines()[0]}", file=sys.stderr)
+            continue
+        for k in profile["kernels"]:
+            least, bound = limits.kernel_bound(k, work)
+            rows.append(dict(k, work=f["name"], share=least / k["seconds"] if k["seconds"] and least else None, bound=bound))
+    side.drop()
+    with open(os.path.join(a.o, "kernels.json"), "w") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+    path = os.path.join(a.o, "kernels.md")
+    with open(path, "w") as out:
+        out.write("\n".join(text.kernels(rows)) + "\n")
+    prepend(path, head)
+    print("\n".join(text.kernels(rows)))
+    return not failed, f"{len(rows)} kernels" + (f"; failed: {', '.join(failed)}" if failed else "")
+
+
+def prepend(path, head):
+    with open(path) as f:
+        body = f.read()
+    with open(path, "w") as f:
+        f.write(head + "\n\n" + body)
+
+
+def main():
+    a = arguments()
+    os.makedirs(a.o, exist_ok=True)
+    verdicts, sides, limits = [], [], None
+    if {"compare", "kernels"} & set(a.steps):
+        sides = start([p for p in a.peers.split(",") if p in GPU_PEERS], a.threads, a.device)
+        limits = ceilings(a, sides)
+    head = ", ".join(part for part in (
+        str(datetime.date.today()), sides[0].device if sides else a.device, driver(), *(f"{s.label} {s.version}" for s in sides[1:] if s.name in GPU_PEERS),
+        "`tests/peers/run cuda " + " ".join(sys.argv[1:]) + "`") if part)
+    print(head, flush=True)
+    for step in a.steps:
+        print(f"\n== {step}", flush=True)
+        if step == "compare":
+            ok, what = compare(a, sides, limits, head)
+        elif step == "kernels":
+            ok, what = kernels(a, sides[0], limits, head)
+        else:
+            ok, what = getattr(checks, step)(a)
+        verdicts.append((step, ok, what))
+        with open(os.path.join(a.o, "verdicts.txt"), "w") as f:
+            f.write(head + "\n" + "\n".join(map(verdict, verdicts)) + "\n")
+    print("\n" + "\n".join(map(verdict, verdicts)) + f"\nall of it is in {a.o}")
+    if any(ok is False for _, ok, _ in verdicts):
+        sys.exit(1)
+
+
+def verdict(v):
+    step, ok, what = v
+    return f"{step:12} {'skipped' if ok is None else 'ok' if ok else 'FAILED'}: {what}"
+
+
+if __name__ == "__main__":
+    main()
