@@ -20,7 +20,7 @@ func Grad(ctx context.Context, loss *Node, params []*Node) ([]*Node, error) {
 	}
 	links.RLock()
 	defer links.RUnlock()
-	r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}, blame: newBlame()}
+	r := reverse{dy: map[*Node][]flows{}, on: map[*Node]bool{}, blame: newBlame(), params: params}
 	order := r.order(ctx, loss, params)
 	if order == nil {
 		return nil, context.Cause(ctx)
@@ -58,8 +58,9 @@ type reverse struct {
 	on map[*Node]bool    // of each visited node: whether a param is among it and its ancestors
 	dy map[*Node][]flows // what flowed so far into each value of a node; nil where nothing did
 
-	floor map[*Node]bool // nodes below which it does not go
-	blame blame
+	floor  map[*Node]bool // nodes below which it does not go
+	params []*Node
+	blame  blame
 }
 
 // flows are the gradients that flowed into one value. Their sum is written down when all are there, so that
@@ -122,6 +123,10 @@ func flowing(n *Node) []*Node {
 // step hands the gradient of n on to its sources.
 func (r *reverse) step(n *Node) error {
 	dy := r.sums(n)
+	if dy != nil && len(n.Src) == 0 && r.on[n] && !r.floor[n] && !slices.Contains(r.params, n) {
+		// Only the gradient of a kernel that a person wrote runs code that can evaluate nodes.
+		return &Error{"grad", fmt.Sprintf("%v was evaluated while its gradient was written down, and only what is computed from a Param remembers how", n)}
+	}
 	if dy == nil || r.floor[n] || !slices.ContainsFunc(flowing(n), func(s *Node) bool { return r.on[s] }) {
 		return nil
 	}
@@ -136,12 +141,13 @@ func (r *reverse) step(n *Node) error {
 	if row.Grad == nil {
 		return &Error{"grad", fmt.Sprintf("%s %v has no gradient: %s", row.Name, n, row.NoGrad)}
 	}
+	sources := flowing(n)
 	grads, err := applyRule(row, n, dy)
 	if err != nil {
 		return err
 	}
 	r.blame.on(n, grads...)
-	for i, s := range flowing(n) {
+	for i, s := range sources {
 		if !r.on[s] {
 			continue
 		}

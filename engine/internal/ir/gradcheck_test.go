@@ -160,6 +160,9 @@ func TestGradients(t *testing.T) {
 		}
 	}
 	for _, r := range ir.Rows() {
+		if r.Op == ir.UserKernel { // its gradient is a person's, and its text knows no float64: see package engine/kernel
+			continue
+		}
 		if r.Grad != nil && !tested[r.Op] {
 			t.Errorf("%s has a gradient rule that no case checks", r.Name)
 		}

@@ -171,7 +171,8 @@ type Attr struct {
 	Dev   Device     // to
 	// Value is a Const's value. It is not part of the structural hash (only its ConstClass is), so that a
 	// learning rate or a step number that changes does not make a new plan. With Flags Fixed it is.
-	Value Scalar
+	Value  Scalar
+	Kernel *Kernel // user_kernel
 }
 
 // Flag is a set of an op's switches.

@@ -134,6 +134,8 @@ const (
 	// Optimizers.
 	AdamW // see its row
 
+	UserKernel // what a person wrote: Attr.Kernel
+
 	NumOps
 )
 
@@ -173,4 +175,5 @@ const (
 	FamilyIndex
 	FamilyRandom
 	FamilyOptimizer
+	FamilyKernel // what a person wrote
 )

@@ -240,6 +240,9 @@ func (h *hash) node(n *Node, src []int32) {
 		h.word(math.Float64bits(a.Value.F))
 		h.word(uint64(a.Value.I))
 	}
+	if a.Kernel != nil {
+		h.text(a.Kernel.Key)
+	}
 	for _, s := range src {
 		h.word(uint64(s))
 	}

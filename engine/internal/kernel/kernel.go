@@ -43,7 +43,7 @@ type Kernel struct {
 type Dispatch struct {
 	Library  *Call
 	Function string // the kernel function's name; equal texts have equal names
-	Text     string // MSL that defines it, to stand after the blocks of package shaders
+	Text     string // MSL that defines it, to stand after the blocks of package shaders, unless it begins with Whole
 	Args     Args
 	Groups   [3]int // threadgroups
 	Threads  [3]int // threads of each
@@ -51,6 +51,9 @@ type Dispatch struct {
 	// and is not made.
 	Same *[2]int
 }
+
+// Whole is how a text begins that stands alone.
+const Whole = "#include <metal_stdlib>\n"
 
 // Args is the argument struct of a dispatch, as its text declares it.
 type Args struct {

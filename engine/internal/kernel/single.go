@@ -35,6 +35,7 @@ var singles = map[ir.Op]func(g *backend.Group, k *Kernel){
 	ir.SumSquares:     sumSquares,
 	ir.Dequantize:     dequantize,
 	ir.DequantizeTake: dequantizeTake,
+	ir.UserKernel:     userKernel,
 }
 
 // renderSingle writes a Single group down.

@@ -178,7 +178,7 @@ func (s *Source) declaration(i, end int) error {
 		}
 		return nil
 	}
-	f.template = parameters
+	f.template, f.start = parameters, start
 	s.functions = append(s.functions, f)
 	if word := s.kernelWord(i, f.at); word {
 		return s.kernel(f, start)

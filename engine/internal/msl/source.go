@@ -86,6 +86,7 @@ type FunctionConstant struct {
 type function struct {
 	name     string
 	at       int // of its name, in code
+	start    int // of its declaration, in code
 	template []Parameter
 	open     int // the bracket before its parameters, in code
 	body     int // its opening brace, in code

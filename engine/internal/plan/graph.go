@@ -166,6 +166,9 @@ func (v *value) key() string {
 	for _, o := range v.outs {
 		b = appendInts(append(b, byte(o.DType)), o.Shape)
 	}
+	if v.attr.Kernel != nil {
+		b = append(b, v.attr.Kernel.Key...)
+	}
 	return string(b)
 }
 
@@ -214,11 +217,14 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	for i, a := range args {
 		// A single op takes a number of rank 0 as it is (a learning rate, a random key); everything else is
 		// memory.
-		if v.op.Family() == ir.FamilyRow || len(g.values[a].shape) > 0 {
+		if v.op.Family() == ir.FamilyRow || v.op == ir.UserKernel || len(g.values[a].shape) > 0 {
 			args[i] = g.stored(a)
 		}
-		if v.op == ir.Dequantize || v.op == ir.DequantizeTake {
-			args[i] = g.dense(args[i])
+		switch v.op {
+		case ir.Dequantize, ir.DequantizeTake:
+			args[i] = g.dense(args[i], 1)
+		case ir.UserKernel:
+			args[i] = g.dense(args[i], 16)
 		}
 	}
 	return g.add(v)
@@ -294,6 +300,9 @@ func (g *graph) permuted(base int, c chain) bool {
 	if !g.fuse || !g.hints.Permuted || x.kind != heavy && x.kind != result || x.order != nil || c[0].op != ir.Permute {
 		return false
 	}
+	if x.kind == result && g.values[x.args[0]].op == ir.UserKernel { // its text says how the elements lie
+		return false
+	}
 	axes, last := c[0].ints, len(x.shape)-1
 	if axes[last] != last {
 		return false
@@ -345,13 +354,13 @@ func (g *graph) stored(v int) int {
 }
 
 // dense returns a value whose elements lie one after the other from the start of its memory on, or at an
-// offset.
-func (g *graph) dense(v int) int {
+// offset of a multiple of so many bytes.
+func (g *graph) dense(v, aligned int) int {
 	base, c := g.base(v)
 	if g.values[v].kind == empty {
 		return v
 	}
-	if l, ok := c.apply(g.layout(base)); ok && slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) {
+	if l, ok := c.apply(g.layout(base)); ok && slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) && l.Offset*g.values[v].dtype.Size()%aligned == 0 {
 		return v
 	}
 	return g.copy(v)

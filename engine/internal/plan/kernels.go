@@ -124,6 +124,9 @@ func groupKey(g *backend.Group) string {
 		b = appendInts(b, in.Attr.Shape)
 		b = appendInts(b, []int{in.Attr.Axis, in.Attr.Index, int(in.Attr.Flags), len(in.Args), len(in.Outs)})
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(in.Attr.Float))
+		if in.Attr.Kernel != nil {
+			b = append(b, in.Attr.Kernel.Key...)
+		}
 	}
 	for _, o := range g.Outputs {
 		b = append(b, byte(o.DType))

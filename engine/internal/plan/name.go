@@ -89,7 +89,8 @@ func (e *emitter) epilogueWords(ops []string) []string {
 	return []string{shorten(words)}
 }
 
-// word names an instruction: an addition of one row to all rows of a product is a bias.
+// word names an instruction: an addition of one row to all rows of a product is a bias,
+// and the kernel of a person has the name that the person gave it.
 func (e *emitter) word(in *backend.Inst) string {
 	if in.Op == ir.Add && e.k.kind == backend.MatMul {
 		for _, a := range in.Args {
@@ -97,6 +98,9 @@ func (e *emitter) word(in *backend.Inst) string {
 				return "bias"
 			}
 		}
+	}
+	if in.Op == ir.UserKernel {
+		return in.Attr.Kernel.Name
 	}
 	return fmt.Sprint(in.Op)
 }

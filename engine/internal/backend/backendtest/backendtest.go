@@ -83,13 +83,17 @@ func (s *suite) check(t *testing.T) {
 		}
 		t.Run(r.Name, func(t *testing.T) { s.op(t, r, cases) })
 	}
+	t.Run("user kernels", func(t *testing.T) { s.kernels(t) })
 	t.Run("random graphs", func(t *testing.T) { s.graphs(t) })
 	t.Run("errors", func(t *testing.T) { s.errors(t) })
 	t.Run("contract", func(t *testing.T) { s.contract(t) })
 }
 
-// withoutCases are the rows that give a backend no work by themselves. The cases of other rows use them.
-var withoutCases = map[ir.Op]bool{ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.To: true, ir.Detach: true, ir.Checkpoint: true}
+// withoutCases are the rows that give a backend no work by themselves, which the cases of other rows use, and
+// the one whose meaning is a text: see kernels.
+var withoutCases = map[ir.Op]bool{
+	ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.To: true, ir.Detach: true, ir.Checkpoint: true, ir.UserKernel: true,
+}
 
 func newReference(t *testing.T) *backend.Device {
 	b, err := ref.Open()

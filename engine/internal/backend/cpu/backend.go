@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/internal/machine"
@@ -56,8 +57,9 @@ func describe(threads, processors int) string {
 
 // A Backend computes on the processor.
 type Backend struct {
-	pool   *pool.Pool
-	memory memory
+	pool    *pool.Pool
+	memory  memory
+	checked checked.Runner // kernels that people write
 
 	turns  *turns
 	closed atomic.Bool
@@ -83,6 +85,7 @@ func (b *Backend) Close() error {
 	defer b.turns.done(b, l)
 	if !b.closed.Swap(true) {
 		b.pool.Close()
+		b.checked.Close()
 	}
 	return nil
 }
@@ -149,6 +152,7 @@ func (k *kernel) runBeside(l *launch) {
 // A launch is what a kernel gets to work with: a pool, the memory of the command, scratch memory. Later
 // launches use it again, so a kernel keeps nothing of it.
 type launch struct {
+	ctx     context.Context // of the run
 	pool    *pool.Pool
 	bufs    [][]byte // by Input.Buf and Output.Buf, each from its slice's offset on
 	scalars []ir.Scalar
@@ -182,8 +186,11 @@ func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	case backend.MatMul:
 		compile = compileMatMul
 	case backend.Single:
-		if op := g.Insts[0].Op; op == ir.Attention || op == ir.AttentionGrad {
+		switch g.Insts[0].Op {
+		case ir.Attention, ir.AttentionGrad:
 			compile = compileAttention
+		case ir.UserKernel:
+			return b.compileUser(g)
 		}
 	}
 	k, err := newKernel(g.Name, workOf(g), func(ls *listing) (func(l *launch), error) { return compile(g, ls) })
@@ -266,6 +273,8 @@ func (b *Backend) turn(ctx context.Context, stop *atomic.Bool, p *loaded, t *bac
 		defer l.pool.Watch(nil)
 	}
 	l.pool.Expect(work)
+	l.ctx = ctx
+	defer func() { l.ctx = nil }()
 	var waited, began time.Time
 	var before time.Duration // when the launch before had ended
 	if times != nil {

@@ -29,6 +29,9 @@ func (l *listing) program(what string, p *tile.Program) {
 	})
 }
 
+// text adds the text of a kernel that a person wrote.
+func (l *listing) text(s string) { l.add(func(b *strings.Builder) { b.WriteString("\n" + s) }) }
+
 // loops adds loops in plain Go, by the function that makes them.
 func (l *listing) loops(f any) {
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()

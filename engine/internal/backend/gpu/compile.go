@@ -63,9 +63,11 @@ func (b *Backend) pipeline(d *kernel.Dispatch) (Pipeline, error) {
 	return p.pipeline, p.err
 }
 
-// Translate makes the text of a kernel.Dispatch whole, in a device's language.
+// Translate makes the text of a kernel.Dispatch whole, in a device's language. That of a person is whole.
 func Translate(function, text string, to Language) (string, error) {
-	text = shaders.Blocks() + text
+	if !strings.HasPrefix(text, kernel.Whole) {
+		text = shaders.Blocks() + text
+	}
 	if to == Metal {
 		return text, nil
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -39,7 +40,8 @@ func Open() (backend.Backend, error) { return &Backend{}, nil }
 
 // A Backend computes on Go's heap.
 type Backend struct {
-	mu sync.Mutex // runs are one after the other
+	mu      sync.Mutex // runs are one after the other
+	checked checked.Runner
 }
 
 type buffer struct{ bytes []byte }
@@ -101,6 +103,9 @@ func (k *kernel) Close()        {}
 // Compile checks that every instruction is known.
 func (b *Backend) Compile(g *backend.Group) (backend.Kernel, error) {
 	for i := range g.Insts {
+		if g.Insts[i].Op == ir.UserKernel {
+			return newUserKernel(g)
+		}
 		if ops[g.Insts[i].Op] == nil {
 			return nil, fmt.Errorf("ref: %s: op %v has no implementation", g.Name, g.Insts[i].Op)
 		}
@@ -129,7 +134,7 @@ func (b *Backend) Run(ctx context.Context, p backend.Loaded, t *backend.Table, t
 			return backend.Interrupted(ctx)
 		}
 		start := time.Now()
-		if err := run(ctx, &program.Launches[i], t); err != nil {
+		if err := b.launch(ctx, &program.Launches[i], t); err != nil {
 			return err
 		}
 		if times != nil {

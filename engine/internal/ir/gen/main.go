@@ -52,6 +52,7 @@ var families = []struct {
 	{ir.FamilyAttention, "Attention"},
 	{ir.FamilyIndex, "Along an axis, and by index"},
 	{ir.FamilyOptimizer, "Optimizers"},
+	{ir.FamilyKernel, "Kernels that people write"},
 }
 
 // page returns the whole document.
@@ -81,7 +82,7 @@ func gradient(r ir.Row) string {
 
 func tolerance(r ir.Row) string {
 	switch {
-	case r.Family == ir.FamilyLeaf || r.Family == ir.FamilyView || r.Family == ir.FamilyCopy:
+	case r.Family == ir.FamilyLeaf || r.Family == ir.FamilyView || r.Family == ir.FamilyCopy || r.Family == ir.FamilyKernel:
 		return ""
 	case r.Tol == 0:
 		return " *Exact.*"
@@ -107,7 +108,7 @@ func backends() string {
 		records[i] = backendtest.Record(name)
 	}
 	for _, r := range ir.Rows() {
-		if r.Family == ir.FamilyLeaf && r.Op != ir.Iota || r.Op == ir.Detach || r.Op == ir.Checkpoint {
+		if r.Family == ir.FamilyLeaf && r.Op != ir.Iota || r.Op == ir.Detach || r.Op == ir.Checkpoint || r.Op == ir.UserKernel {
 			continue
 		}
 		fmt.Fprintf(&b, "| %s |", r.Name)

@@ -1,0 +1,224 @@
+// Package checked runs the kernels that people write on the CPU: thread by thread, watched.
+//
+// Backends without a GPU use it for [ir.UserKernel]. The text is the one that a GPU runs; package check
+// compiles it with clang and runs it in a process of its own. So a kernel that crashes or does not end is an
+// error. A run hands its operands to the process and takes its results back,
+// which makes no run fast: the path is for correctness.
+//
+// What is found: accesses outside of a tensor, barriers that not all threads reach, and results that depend
+// on the order in which threads run, because a barrier is missing or two threads write to one place. When the
+// plain run fails, the kernel runs again under the sanitizer that can tell the line.
+package checked
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+)
+
+// A Kernel is a group of a person's kernel, ready to run.
+type Kernel struct {
+	own     *ir.Kernel
+	source  *msl.Source
+	sources []operand
+	results []operand
+	ordered atomic.Bool // two orders of the threads gave the same results
+}
+
+// An operand is the part of a launch's buffer that belongs to a source or a result; buf is -1 for a result
+// that nobody reads.
+type operand struct{ buf, offset, bytes int }
+
+// Compile reads the text of a group. Clang compiles it in the first run, which can be stopped.
+func Compile(g *backend.Group) (*Kernel, error) {
+	in := &g.Insts[0]
+	k := &Kernel{own: in.Attr.Kernel}
+	var err error
+	if k.source, err = msl.Parse(k.own.Function+".metal", k.own.Text); err != nil {
+		return nil, k.plain(err)
+	}
+	for _, a := range in.Args {
+		i, _ := a.Input()
+		x := g.Inputs[i]
+		size := x.DType.Size()
+		k.sources = append(k.sources, operand{x.Buf, x.Layout.Offset * size, ir.Size(x.Layout.Shape) * size})
+	}
+	for _, t := range k.own.Outs {
+		k.results = append(k.results, operand{buf: -1, bytes: t.Bytes()})
+	}
+	for _, o := range g.Outputs {
+		k.results[o.Value.Result].buf = o.Buf
+	}
+	return k, nil
+}
+
+// Source is the text that runs.
+func (k *Kernel) Source() string { return k.own.Text }
+
+// plain is an error as a person reads it: the kernel has its own name, and a text that stands in a cell is
+// called after the cell.
+func (k *Kernel) plain(err error) error {
+	text := strings.TrimPrefix(err.Error(), "check: ")
+	text = strings.ReplaceAll(text, k.own.Function, k.own.Name)
+	text = strings.ReplaceAll(text, ".metal:", ":")
+	if !strings.HasPrefix(text, k.own.Name+": ") {
+		text = k.own.Name + ": " + text
+	}
+	return errors.New(text)
+}
+
+// A Runner has the process in which kernels run, one at a time. The zero value is ready; the first run starts
+// the process, and so does the first one after a fault or a stop, which end it.
+type Runner struct {
+	turn   atomic.Pointer[chan struct{}]
+	tools  *check.Toolchain
+	device *check.Device
+	loaded map[string]bool // by function
+}
+
+// take waits for the runner's turn.
+func (r *Runner) take(ctx context.Context) (done func(), err error) {
+	if r.turn.Load() == nil {
+		c := make(chan struct{}, 1)
+		r.turn.CompareAndSwap(nil, &c)
+	}
+	turn := *r.turn.Load()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, backend.Interrupted(ctx)
+	}
+}
+
+// Run runs a kernel. Each of bufs is the memory of the launch's buffer of that number, from its place on.
+// When ctx is done the process is killed, and the context's cause is the error.
+func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
+	done, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if r.tools == nil {
+		if r.tools, err = check.Find(); err != nil {
+			return fmt.Errorf("%s: a kernel in Metal's language runs on the CPU by way of clang: %s", k.own.Name, strings.TrimPrefix(err.Error(), "check: "))
+		}
+	}
+	results, err := r.plainRun(ctx, k, bufs, 0)
+	if err == nil && !k.ordered.Load() {
+		if err = r.otherOrder(ctx, k, bufs, results); err == nil {
+			k.ordered.Store(true)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return backend.Interrupted(ctx)
+	case err != nil:
+		return k.plain(r.explained(ctx, k, bufs, err))
+	}
+	for i, b := range results {
+		if r := k.results[i]; r.buf >= 0 {
+			copy(bufs[r.buf], b)
+		}
+	}
+	return nil
+}
+
+// errOrder is that of a kernel whose results are chance.
+var errOrder = errors.New("the results depend on the order in which the threads run: a barrier is missing, or two threads write to one place")
+
+// otherOrder runs a kernel again, with threads that take turns in another order, and compares the results.
+func (r *Runner) otherOrder(ctx context.Context, k *Kernel, bufs, results [][]byte) error {
+	again, err := r.plainRun(ctx, k, bufs, 1)
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(results, again, bytes.Equal) {
+		return errOrder
+	}
+	return nil
+}
+
+// plainRun runs a kernel in the process, which it starts if there is none, and returns the bytes of what it
+// has written.
+func (r *Runner) plainRun(ctx context.Context, k *Kernel, bufs [][]byte, seed uint32) ([][]byte, error) {
+	if r.device == nil {
+		d, err := r.tools.Start(ctx, check.Plain)
+		if err != nil {
+			return nil, err
+		}
+		r.device, r.loaded = d, map[string]bool{}
+		runtime.AddCleanup(r, func(d *check.Device) { d.Close() }, d)
+	}
+	var err error
+	if !r.loaded[k.own.Function] {
+		err = r.device.Load(ctx, k.source)
+	}
+	var results [][]byte
+	if err == nil {
+		r.loaded[k.own.Function] = true
+		results, err = k.run(ctx, r.device, bufs, seed)
+	}
+	var refused *check.CompileError
+	if err != nil && !errors.As(err, &refused) {
+		r.end()
+	}
+	return results, err
+}
+
+// end ends the process: after a fault its memory means nothing.
+func (r *Runner) end() {
+	r.device.Close()
+	r.device = nil
+}
+
+// Close ends the process, if there is one.
+func (r *Runner) Close() {
+	if done, err := r.take(context.Background()); err == nil {
+		defer done()
+		if r.device != nil {
+			r.end()
+		}
+	}
+}
+
+// explained runs a kernel that failed under the sanitizer that knows the lines, and returns what that says;
+// or err, if it finds nothing.
+func (r *Runner) explained(ctx context.Context, k *Kernel, bufs [][]byte, err error) error {
+	mode := check.Address
+	var fault *check.Fault
+	switch {
+	case errors.Is(err, errOrder):
+		mode = check.Thread
+	case !errors.As(err, &fault) || !strings.Contains(fault.Text, "memory that is not its own"):
+		return err
+	}
+	if found := r.Watch(ctx, k, bufs, mode); errors.As(found, &fault) && strings.Contains(fault.Text, ".metal:") {
+		if mode == check.Thread {
+			return fmt.Errorf("%w: %s", err, strings.TrimPrefix(fault.Error(), "check: "))
+		}
+		return fault
+	}
+	return err
+}
+
+// Watch runs a kernel once in a process of its own, under a sanitizer, and returns what that finds.
+func (r *Runner) Watch(ctx context.Context, k *Kernel, bufs [][]byte, mode check.Mode) error {
+	d, err := r.tools.Start(ctx, mode, k.source)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_, err = k.run(ctx, d, bufs, 0)
+	return err
+}

@@ -1,0 +1,26 @@
+package cpu
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
+)
+
+// compileUser makes a kernel of one that a person wrote in Metal's language. It runs in the checked path.
+func (b *Backend) compileUser(g *backend.Group) (backend.Kernel, error) {
+	text, err := checked.Compile(g)
+	if err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
+	}
+	run := func(l *launch) {
+		if err := b.checked.Run(l.ctx, text, l.bufs); err != nil && l.ctx.Err() == nil {
+			l.fail("%w", err)
+		}
+	}
+	return newKernel(g.Name, time.Second, func(ls *listing) (func(*launch), error) {
+		ls.text(text.Source())
+		return run, nil
+	})
+}

@@ -1,0 +1,82 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Kernel is a kernel that a person wrote, made ready for one call: with the types, the shapes and the
+// numbers of that call. Nodes share it, so nobody changes it.
+type Kernel struct {
+	Name string // the person's
+	// Text is Metal Shading Language, complete: it defines the kernel Function, whose one argument is the
+	// address of a struct with a member for each of Args, in their order.
+	Text     string
+	Function string // its name has a hash of Text in it
+	Args     []KernelArg
+	Outs     []Type
+	Groups   [3]int // threadgroups
+	Threads  [3]int // of each
+	Flops    int64  // what the person says; -1 if unknown
+	// Gradient returns the gradient of each source of n, which is the kernel's node, nil where there is none.
+	// It is nil if the person gave none.
+	Gradient func(n *Node, dy []*Node) ([]*Node, error)
+	// Key is equal for calls that compute the same: see SetKey.
+	Key string
+}
+
+// A KernelArg is what a member of the struct holds.
+type KernelArg struct {
+	Kind  KernelArgKind
+	Index int    // of the source or the result
+	Zero  bool   // of a result: its memory is filled with zeros first
+	Size  int    // of a number: 4 or 8 bytes
+	Bits  uint64 // of a number
+}
+
+// A KernelArgKind says what a KernelArg is.
+type KernelArgKind uint8
+
+const (
+	KernelSource KernelArgKind = iota // the address of source Index, whose elements lie in C order
+	KernelResult                      // the address of result Index
+	KernelNumber                      // Bits
+)
+
+// SetKey sets Key. Function has to have a hash of the text in it.
+func (k *Kernel) SetKey() {
+	k.Key = fmt.Sprint(k.Name, " ", k.Function, k.Args, k.Outs, k.Groups, k.Threads, k.Flops)
+}
+
+func kernelRows() []Row {
+	return []Row{{
+		Op: UserKernel, Name: "user_kernel", Family: FamilyKernel, Infer: inferKernel, Grad: gradKernel, Tol: exact,
+		Doc: "UserKernel runs a kernel that a person wrote in Metal's language (package kernel). Attr.Kernel is the text, the grid and the results. " +
+			"Sources are contiguous. What it computes is what the text says: on ref and cpu the text runs in the checked path, thread by thread. Its gradient is what the person gave.",
+		Flops: func(n *Node) int64 { return max(0, n.Attr.Kernel.Flops) },
+	}}
+}
+
+func inferKernel(n *Node) error {
+	k := n.Attr.Kernel
+	if k == nil || len(k.Outs) == 0 {
+		return wrong(n, "got no kernel, want one with results")
+	}
+	n.tuple(slices.Clone(k.Outs)...)
+	return nil
+}
+
+// gradKernel asks the person's function. Nodes can be evaluated meanwhile, by it too.
+func gradKernel(n *Node, dy []*Node) []*Node {
+	k := n.Attr.Kernel
+	if k.Gradient == nil {
+		panic(refusal(k.Name + " was made without Options.Grad"))
+	}
+	links.RUnlock()
+	defer links.RLock()
+	grads, err := k.Gradient(n, dy)
+	if err != nil {
+		panic(refusal(err.Error()))
+	}
+	return grads
+}

@@ -1,0 +1,53 @@
+package kernel
+
+import (
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// userKernel is the text of a person: only the struct is filled in. A result that is to begin as zeros is
+// filled before, and one that nobody reads lies in the workspace.
+func userKernel(g *backend.Group, k *Kernel) {
+	in := &g.Insts[0]
+	own := in.Attr.Kernel
+	t := newText(g, false)
+	for _, a := range own.Args {
+		switch a.Kind {
+		case ir.KernelSource:
+			i, _ := in.Args[a.Index].Input()
+			x := g.Inputs[i]
+			t.pointer("const ", "x", x.DType, x.Buf, x.Layout.Offset)
+		case ir.KernelResult:
+			o := own.Outs[a.Index]
+			buf, offset := resultPlace(g, k, a.Index, o)
+			t.pointer("", "y", o.DType, buf, offset)
+			if a.Zero {
+				k.Dispatches = append(k.Dispatches, zeros(g, o, buf, offset)...)
+			}
+		case ir.KernelNumber:
+			t.element(Field{Kind: Constant, Size: a.Size, Value: int64(a.Bits)})
+		}
+	}
+	t.args.Size = (t.args.Size + 7) / 8 * 8
+	k.Dispatches = append(k.Dispatches, Dispatch{Function: own.Function, Text: own.Text, Args: t.args, Groups: own.Groups, Threads: own.Threads})
+}
+
+// resultPlace is the buffer of a result, and the element of it at which the result begins.
+func resultPlace(g *backend.Group, k *Kernel, result int, t ir.Type) (buf, offset int) {
+	for _, o := range g.Outputs {
+		if o.Value.Result == result {
+			return o.Buf, 0
+		}
+	}
+	const aligned = 64
+	offset = k.Scratch / t.DType.Size()
+	k.Scratch += (t.Bytes() + aligned - 1) / aligned * aligned
+	return workspace, offset
+}
+
+// zeros fills a result.
+func zeros(g *backend.Group, o ir.Type, buf, offset int) []Dispatch {
+	e := newElements(g, "zeros", o.Shape, contiguous("y", o.Shape))
+	e.pointer("", "y", o.DType, buf, offset)
+	return e.dispatch(func() { e.store(o.DType, "0") })
+}
