@@ -22,7 +22,7 @@ func userKernel(g *backend.Group, k *Kernel) {
 			buf, offset := resultPlace(g, k, a.Index, o)
 			t.pointer("", "y", o.DType, buf, offset)
 			if a.Zero {
-				k.Dispatches = append(k.Dispatches, zeros(g, o, buf, offset)...)
+				k.Dispatches = append(k.Dispatches, zeros(g, k, o, buf, offset)...)
 			}
 		case ir.KernelNumber:
 			t.element(Field{Kind: Constant, Size: a.Size, Value: int64(a.Bits)})
@@ -46,8 +46,8 @@ func resultPlace(g *backend.Group, k *Kernel, result int, t ir.Type) (buf, offse
 }
 
 // zeros fills a result.
-func zeros(g *backend.Group, o ir.Type, buf, offset int) []Dispatch {
-	e := newElements(g, "zeros", o.Shape, contiguous("y", o.Shape))
+func zeros(g *backend.Group, k *Kernel, o ir.Type, buf, offset int) []Dispatch {
+	e := newElements(g, k.limits, "zeros", o.Shape, contiguous("y", o.Shape))
 	e.pointer("", "y", o.DType, buf, offset)
 	return e.dispatch(func() { e.store(o.DType, "0") })
 }
