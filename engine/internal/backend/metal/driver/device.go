@@ -19,17 +19,21 @@ type device struct {
 
 	mu      sync.Mutex // guards what follows, and the residency set
 	usage   gpu.Usage  // InUse and Peak
+	live    map[*buffer]bool
 	heaps   []*heap
 	frees   uint64 // how often a heap was left without buffers
 	changed bool   // the residency set was, since its last commit
 	streams map[*stream]bool
 	own     map[string]gpu.Pipeline // kernels of the driver itself
 	closed  atomic.Bool
+
+	timing  sync.Once
+	sampled *clock // see clock
 }
 
 // open makes a device; it owns id.
 func (a *api) open(info gpu.Info, id objc.ID) *device {
-	d := &device{api: a, info: info, id: id, streams: map[*stream]bool{}, own: map[string]gpu.Pipeline{}}
+	d := &device{api: a, info: info, id: id, live: map[*buffer]bool{}, streams: map[*stream]bool{}, own: map[string]gpu.Pipeline{}}
 	if class := a.Class("MTLResidencySetDescriptor"); class != 0 && a.Responds(id, a.sel[selNewResidencySet]) {
 		descriptor := a.Send(class, a.sel[selNew])
 		// Without a set, as where this fails, useResource: serves.
@@ -151,6 +155,9 @@ func (d *device) Close() error {
 	}
 	for _, p := range d.own {
 		p.Close()
+	}
+	for b := range d.live {
+		d.Release(b.id)
 	}
 	for _, h := range d.heaps {
 		d.Release(h.id)

@@ -16,10 +16,11 @@
 //   - Memory that kernels reach by address is resident: by a residency set where the system has them (macOS
 //     15), and by useResource: for those in Dispatch.Uses elsewhere.
 //   - Streams are command queues. They wait for each other by shared events.
-//   - A Stamp ends a command buffer: its time is that buffer's GPUEndTime. Counter sample buffers would give
-//     finer times and no gaps; they are left for a machine that they can be tried on.
+//   - A Stamp is a counter sample where an encoder ends. Where these are missing or wrong, it ends a command
+//     buffer, and is its GPUEndTime (stamp.go).
 //
-// Reading order: driver.go, device.go, heap.go, library.go, stream.go, bytewise.go, event.go, trace.go.
+// Reading order: driver.go, device.go, heap.go, library.go, stream.go, bytewise.go, event.go, stamp.go,
+// trace.go.
 package driver
 
 import (

@@ -122,10 +122,11 @@ func axpy(p gpu.Pipeline, x, y gpu.Buffer, a float32) *gpu.Dispatch {
 }
 
 func TestConformance(t *testing.T) {
-	for name, on := range map[string]uintptr{"with residency sets": 1, "without": 0} {
+	for name, on := range map[string]uintptr{"with residency sets and clocks": 1, "without": 0} {
 		t.Run(name, func(t *testing.T) {
 			s := newStub(t)
 			s.ask("residency", on)
+			s.ask("clocks", on)
 			drivertest.Run(t, drivertest.Config{Driver: s.driver, Usage: true, Library: func(t *testing.T, d gpu.Device) gpu.Library {
 				return s.compile(d, gpu.Source{Name: "axpy.metal", Text: "kernel"})
 			}})

@@ -113,36 +113,3 @@ func (e *event) release() {
 	}
 	e.buffers = nil
 }
-
-// A stamp is a command buffer for its GPUEndTime.
-type stamp struct {
-	device *device
-	id     objc.ID
-}
-
-// Stamp ends the command buffer, so that its end has a time.
-func (s *stream) Stamp() (gpu.Stamp, error) {
-	s.end()
-	id, err := s.current()
-	if err != nil {
-		return nil, err
-	}
-	s.full = true
-	return &stamp{s.device, s.device.Retain(id)}, nil
-}
-
-// Since is the time between the ends of two command buffers.
-func (t *stamp) Since(earlier gpu.Stamp) (time.Duration, error) {
-	from, ok := earlier.(*stamp)
-	if !ok || from.device != t.device || t.id == 0 || from.id == 0 {
-		return 0, t.device.misused(selGPUEnd, "got a stamp of another device, or one that was closed")
-	}
-	d := t.device
-	return seconds(d.Double(t.id, d.sel[selGPUEnd]) - d.Double(from.id, d.sel[selGPUEnd])), nil
-}
-
-// Close releases the command buffer.
-func (t *stamp) Close() {
-	t.device.Release(t.id)
-	t.id = 0
-}

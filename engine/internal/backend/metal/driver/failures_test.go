@@ -71,6 +71,7 @@ func (s *stub) scenario(cache string) (err error) {
 // wrongly.
 func TestEveryNil(t *testing.T) {
 	s := newStub(t)
+	s.ask("clocks", 0) // which are tried out in silence: TestNilClocks
 	if err := s.scenario(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -107,5 +108,29 @@ func TestEveryNil(t *testing.T) {
 	}
 	if tried < 20 {
 		t.Errorf("only %d messages failed", tried)
+	}
+}
+
+// Where counters fail, command buffers serve, or the work has the error; nothing is leaked.
+func TestNilClocks(t *testing.T) {
+	s := newStub(t)
+	failed := 0
+	for _, m := range []selector{selCounterSets, selNewSampleBuffer, selComputePass, selBlitPass, selSampleAttachments, selSubscript,
+		selComputeEncoderWith, selBlitEncoderWith, selNewQueue, selCommandBuffer, selNewBuffer, selGPUAddress, selResolve, selBytes} {
+		for n := range 20 {
+			s.fail(m, n)
+			var e *gpu.Error
+			if err := s.scenario(t.TempDir()); err != nil && !errors.As(err, &e) {
+				t.Errorf("%s, message %d: got %v", selectorNames[m], n, err)
+			}
+			if s.ask("failing") != "" {
+				break
+			}
+			failed++
+			s.clean(selectorNames[m])
+		}
+	}
+	if failed < 20 {
+		t.Errorf("only %d messages failed", failed)
 	}
 }

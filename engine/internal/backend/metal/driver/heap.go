@@ -59,7 +59,7 @@ func (d *device) part(bytes int) (objc.ID, *heap) {
 	d.heaps = append(d.heaps, h)
 	id := d.cut(h, bytes)
 	if id == 0 {
-		d.drop(h)
+		d.dropHeap(h)
 		return 0, nil
 	}
 	return id, h
@@ -118,13 +118,13 @@ func (d *device) trim(most int64) (given bool) {
 			}
 		}
 		spare -= int64(oldest.bytes)
-		d.drop(oldest)
+		d.dropHeap(oldest)
 	}
 	return given
 }
 
-// drop gives a heap back. d.mu is held.
-func (d *device) drop(h *heap) {
+// dropHeap gives a heap back. d.mu is held.
+func (d *device) dropHeap(h *heap) {
 	d.heaps = slices.DeleteFunc(d.heaps, func(other *heap) bool { return other == h })
 	d.resident(h.id, selRemoveAllocation)
 	d.Release(h.id)
@@ -167,6 +167,7 @@ func (d *device) Alloc(bytes int, _ gpu.Memory) (gpu.Buffer, error) {
 		return nil, &gpu.Error{Code: gpu.OutOfMemory, Device: d.name(), Op: selectorNames[selNewBuffer], Want: int64(bytes), Free: d.free(), Index: -1}
 	}
 	b := &buffer{device: d, id: id, heap: h, bytes: bytes, address: uint64(d.Send(id, d.sel[selGPUAddress]))}
+	d.live[b] = true
 	d.usage.InUse += int64(bytes)
 	d.usage.Peak = max(d.usage.Peak, d.usage.InUse)
 	contents := uintptr(d.Send(id, d.sel[selContents]))
@@ -198,6 +199,7 @@ func (d *device) find(bytes int) (objc.ID, *heap) {
 
 // release gives a buffer's memory back. d.mu is held.
 func (d *device) release(b *buffer) {
+	delete(d.live, b)
 	d.usage.InUse -= int64(b.bytes)
 	if b.heap == nil {
 		d.resident(b.id, selRemoveAllocation)

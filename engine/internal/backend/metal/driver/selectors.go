@@ -78,6 +78,24 @@ const (
 	selUseResource
 	selCopy
 	selFill
+	selCounterSets
+	selSupportsSampling
+	selNewSampleBuffer
+	selSetCounterSet
+	selSetSampleCount
+	selComputePass
+	selBlitPass
+	selSetDispatchType
+	selSampleAttachments
+	selSubscript
+	selSetSampleBuffer
+	selSetStartSample
+	selSetEndSample
+	selComputeEncoderWith
+	selBlitEncoderWith
+	selResolve
+	selLength
+	selBytes
 	selSharedCaptureManager
 	selSupportsDestination
 	selSetCaptureObject
@@ -163,6 +181,24 @@ var selectorNames = [selectors]string{
 	selUseResource:              "useResource:usage:",
 	selCopy:                     "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:",
 	selFill:                     "fillBuffer:range:value:",
+	selCounterSets:              "counterSets",
+	selSupportsSampling:         "supportsCounterSampling:",
+	selNewSampleBuffer:          "newCounterSampleBufferWithDescriptor:error:",
+	selSetCounterSet:            "setCounterSet:",
+	selSetSampleCount:           "setSampleCount:",
+	selComputePass:              "computePassDescriptor",
+	selBlitPass:                 "blitPassDescriptor",
+	selSetDispatchType:          "setDispatchType:",
+	selSampleAttachments:        "sampleBufferAttachments",
+	selSubscript:                "objectAtIndexedSubscript:",
+	selSetSampleBuffer:          "setSampleBuffer:",
+	selSetStartSample:           "setStartOfEncoderSampleIndex:",
+	selSetEndSample:             "setEndOfEncoderSampleIndex:",
+	selComputeEncoderWith:       "computeCommandEncoderWithDescriptor:",
+	selBlitEncoderWith:          "blitCommandEncoderWithDescriptor:",
+	selResolve:                  "resolveCounterRange:",
+	selLength:                   "length",
+	selBytes:                    "bytes",
 	selSharedCaptureManager:     "sharedCaptureManager",
 	selSupportsDestination:      "supportsDestination:",
 	selSetCaptureObject:         "setCaptureObject:",

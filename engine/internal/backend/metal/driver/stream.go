@@ -29,6 +29,13 @@ type stream struct {
 	args      ccall.Arena
 	pipeline  objc.ID // that the encoder has
 
+	clock    *clock   // that encoders read; nil if no stamp was asked for since the last commit
+	samples  *samples // of which the next encoder takes some
+	starts   []*stamp // that wait for the beginning of the next encoder
+	sampling *samples // of the encoder; nil if it reads no clock
+	sampled  *samples // of the encoder before, if nothing was encoded since; its end is sample number ended
+	ended    int
+
 	broken atomic.Pointer[gpu.Error] // the first error of the device
 
 	mu      sync.Mutex
@@ -41,6 +48,9 @@ type stream struct {
 // most is how many command buffers a queue holds. Metal waits for room when there are more, so a stream with
 // many stamps hands over half of that before its commit.
 const most = 1024
+
+// concurrent, of MTLDispatchType, lets dispatches between two barriers run side by side.
+const concurrent = 1
 
 // A kind of encoder.
 type kind uint8
@@ -109,12 +119,15 @@ func (s *stream) begin(k kind) error {
 	}
 	d := s.device
 	op := selBlitEncoder
+	s.sampled, s.sampling = nil, nil
 	d.Pool(func() {
-		if k == compute {
-			const concurrent = 1 // of MTLDispatchType
+		switch {
+		case s.clock != nil && s.room(s.clock):
+			s.encoder = d.Retain(s.encoderWithClock(k, id))
+		case k == compute:
 			op = selComputeEncoder
 			s.encoder = d.Retain(d.Send(id, d.sel[op], concurrent))
-		} else {
+		default:
 			s.encoder = d.Retain(d.Send(id, d.sel[op]))
 		}
 	})
@@ -136,6 +149,7 @@ func (s *stream) end() {
 	s.device.Pool(func() { ccall.Run(s.messages) })
 	s.device.Release(s.encoder)
 	s.encoder, s.kind, s.messages = 0, none, s.messages[:0]
+	s.sampled = s.sampling
 	s.args.Reset()
 }
 
@@ -296,6 +310,9 @@ func (s *stream) Free(b gpu.Buffer) {
 // Commit commits the command buffers.
 func (s *stream) Commit() (gpu.Event, error) {
 	s.reap()
+	if err := s.settleStamps(); err != nil {
+		return nil, err
+	}
 	s.end()
 	id, err := s.current()
 	if err != nil {
@@ -386,4 +403,5 @@ func (s *stream) releaseAll() {
 	for _, id := range append(s.buffers, s.encoder, s.queue, s.fence, s.shared) {
 		s.device.Release(id)
 	}
+	s.device.drop(s.samples)
 }

@@ -18,7 +18,7 @@ typedef struct { u64 x, y, z; } size3;
 typedef struct { u64 location, length; } range;
 
 typedef struct op {
-	int kind; // 0 dispatch, 1 barrier, 2 copy, 3 fill, 4 wait for an event, 5 signal
+	int kind; // 0 dispatch, 1 barrier, 2 copy, 3 fill, 4 wait for an event, 5 signal, 6 read the clock
 	object *a, *b, *pipeline, *buffers[31];
 	u64 offsets[31], i, j, n, groups, threads, shared;
 	unsigned char bytes[31][64];
@@ -45,7 +45,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static object *all;
 static char complaint[512], answer[1 << 16], sent[1 << 16];
 static size_t sent_;
-static int hold, residency = 1, mathmode = 1, macos = 15, family = 1009, next_error;
+static int hold, residency = 1, mathmode = 1, macos = 15, family = 1009, clocks = 1, next_error;
 static struct { const char *name; int n; } failing;
 static u64 allocated, memory = 1 << 20;
 static double now = 1;
@@ -272,12 +272,75 @@ static object *encoder(object *cb, const char *kind, SEL name) {
 	e->memory = (char *)scratch;
 	return autorelease(e);
 }
+// Counters. A pass descriptor has the one attachment that there is.
+static object *m_sets(object *o, SEL name) {
+	static object *sets[2];
+	object *list = autorelease(make("NSArray"));
+	list->n = 2;
+	for (int i = 0; i < 2; i++) {
+		if (!sets[i]) sets[i] = make("MTLCounterSet"), strcpy(sets[i]->text, i ? "timestamp" : "statistic");
+		list->items[i] = owned(sets[i]);
+	}
+	return list;
+}
+static object *m_setname(object *o, SEL name) { return string(o->text); }
+static u64 m_sampling(object *o, SEL name, u64 point) { return 0x7700 | (point == 0); }
+static u64 m_setset(object *o, SEL name, object *set) { WANT(is(set, "MTLCounterSet") && !strcmp(set->text, "timestamp")); return o->items[0] = set, 0; }
+static u64 m_setcount(object *o, SEL name, u64 n) { WANT(n > 0 && n <= 4096); return o->n = n, 0; }
+static object *m_newsamples(object *o, SEL name, object *d, object **e) {
+	WANT(is(d, "MTLCounterSampleBufferDescriptor") && d->items[0] && d->n > 0 && d->state == 1);
+	int n = 0;
+	for (object *x = all; x; x = x->next) n += is(x, "MTLCounterSampleBuffer");
+	if (n >= 32) return NULL;
+	object *s = make("MTLCounterSampleBuffer");
+	s->n = d->n, s->memory = calloc(s->n, 8);
+	return s;
+}
+static object *m_pass(object *c, SEL name) {
+	WANT(c->is_class);
+	object *d = autorelease(make(c->kind));
+	d->items[0] = autorelease(make("MTLSampleAttachment"));
+	return d;
+}
+static object *m_attachments(object *o, SEL name) { return o; }
+static object *m_subscript(object *o, SEL name, u64 i) { WANT(i == 0); return o->items[0]; }
+static u64 m_setsamples(object *o, SEL name, object *s) { WANT(is(s, "MTLCounterSampleBuffer")); return o->items[0] = s, 0; }
+static u64 m_setstart(object *o, SEL name, u64 i) { return o->n = i, 0; }
+static u64 m_setend(object *o, SEL name, u64 i) { return o->value = i, 0; }
+static u64 m_settype(object *o, SEL name, u64 type) { WANT(type == 1); return o->state = 1, 0; }
+static u64 sample(object *cb, object *s, u64 i, SEL name) {
+	if (i == ~0ul) return 0;
+	WANT(i < s->n && !((u64 *)s->memory)[i]);
+	op *p = put(cb, 6);
+	return p->a = owned(s), p->i = i, 0;
+}
+static object *sampled(object *cb, const char *kind, object *d, SEL name) {
+	object *a = d->items[0], *e;
+	if (!(e = encoder(cb, kind, name)) || !a->items[0]) return e;
+	sample(cb, a->items[0], a->n, name);
+	e->items[1] = a->items[0], e->n = a->value;
+	return e;
+}
+static object *m_computewith(object *cb, SEL name, object *d) { WANT(is(d, "MTLComputePassDescriptor") && d->state == 1); return sampled(cb, "MTLComputeEncoder", d, name); }
+static object *m_blitwith(object *cb, SEL name, object *d) { WANT(is(d, "MTLBlitPassDescriptor")); return sampled(cb, "MTLBlitEncoder", d, name); }
+static object *m_resolve(object *o, SEL name, range r) {
+	WANT(r.location + r.length <= o->n);
+	object *data = autorelease(make("NSData"));
+	data->memory = o->memory + 8 * r.location, data->n = 8 * r.length;
+	return data;
+}
 static object *m_compute(object *cb, SEL name, u64 type) { WANT(type == 1); return encoder(cb, "MTLComputeEncoder", name); }
 static object *m_blit(object *cb, SEL name) { return encoder(cb, "MTLBlitEncoder", name); }
 #define OPEN WANT(e->state < 2 && e->parent->state == 1)
 static u64 m_waitfence(object *e, SEL name, object *f) { OPEN; WANT(is(f, "MTLFence") && e->value == 0); return e->value = 1, 0; }
 static u64 m_updatefence(object *e, SEL name, object *f) { OPEN; WANT(is(f, "MTLFence") && e->value == 1); return e->value = 2, 0; }
-static u64 m_end(object *e, SEL name) { OPEN; WANT(e->value == 2); put(e->parent, 1); return e->state = 2, e->parent->state = 0; }
+static u64 m_end(object *e, SEL name) {
+	OPEN;
+	WANT(e->value == 2);
+	put(e->parent, 1);
+	if (e->items[1]) sample(e->parent, e->items[1], e->n, name);
+	return e->state = 2, e->parent->state = 0;
+}
 static u64 m_setpipeline(object *e, SEL name, object *p) { OPEN; WANT(is(p, "MTLPipeline")); return ((op *)e->memory)->pipeline = p, 0; }
 static u64 m_setbuffer(object *e, SEL name, object *b, u64 offset, u64 i) {
 	OPEN;
@@ -338,13 +401,18 @@ static u64 bytewise(op *p, SEL name) {
 	return memcpy(to, p->buffers[1]->memory + p->offsets[1], n), 0;
 }
 static u64 run_op(op *p, SEL name) {
-	now += 3e-6;
+	if (p->kind != 6) now += 3e-6;
 	switch (p->kind) {
 	case 0: return strcmp(p->pipeline->text, "axpy") ? bytewise(p, name) : axpy(p, name);
 	case 2: WANT(is(p->a, "MTLBuffer") && is(p->b, "MTLBuffer")); memcpy(p->b->memory + p->j, p->a->memory + p->i, p->n); break;
 	case 3: WANT(is(p->a, "MTLBuffer")); memset(p->a->memory + p->i, p->j, p->n); break;
 	case 4: WANT(p->a->value >= p->n); break;
 	case 5: p->a->value = p->n; break;
+	case 6: // clocks: 1 in nanoseconds, 2 stands still, 3 in ticks of 24 MHz, 4 fails
+		WANT(is(p->a, "MTLCounterSampleBuffer"));
+		((u64 *)p->a->memory)[p->i] = clocks == 2 ? 1 : clocks == 3 ? now * 24e6 : clocks == 4 ? ~0ul : now * 1e9;
+		drop(p->a);
+		break;
 	}
 	return 0;
 }
@@ -402,6 +470,15 @@ static struct { const char *kind, *name; void *f; } methods[] = {
 	{"MTLDevice", "maxBufferLength", m_maxbuffer}, {"MTLDevice", "hasUnifiedMemory", m_true}, {"MTLDevice", "supportsFamily:", m_family},
 	{"MTLDevice", "maxThreadgroupMemoryLength", m_threadgroup}, {"MTLDevice", "currentAllocatedSize", m_allocated},
 	{"MTLDevice", "newBufferWithLength:options:", m_newbuffer}, {"MTLBuffer", "contents", m_contents}, {"MTLBuffer", "gpuAddress", m_contents},
+	{"MTLDevice", "counterSets", m_sets}, {"MTLDevice", "supportsCounterSampling:", m_sampling}, {"MTLCounterSet", "name", m_setname},
+	{"MTLCounterSampleBufferDescriptor", "setCounterSet:", m_setset}, {"MTLCounterSampleBufferDescriptor", "setSampleCount:", m_setcount},
+	{"MTLCounterSampleBufferDescriptor", "setStorageMode:", m_setstorage}, {"MTLDevice", "newCounterSampleBufferWithDescriptor:error:", m_newsamples},
+	{"MTLComputePassDescriptor", "computePassDescriptor", m_pass}, {"MTLBlitPassDescriptor", "blitPassDescriptor", m_pass},
+	{"", "sampleBufferAttachments", m_attachments}, {"", "objectAtIndexedSubscript:", m_subscript}, {"MTLComputePassDescriptor", "setDispatchType:", m_settype},
+	{"MTLSampleAttachment", "setSampleBuffer:", m_setsamples}, {"MTLSampleAttachment", "setStartOfEncoderSampleIndex:", m_setstart},
+	{"MTLSampleAttachment", "setEndOfEncoderSampleIndex:", m_setend}, {"MTLCommandBuffer", "computeCommandEncoderWithDescriptor:", m_computewith},
+	{"MTLCommandBuffer", "blitCommandEncoderWithDescriptor:", m_blitwith}, {"MTLCounterSampleBuffer", "resolveCounterRange:", m_resolve},
+	{"NSData", "length", m_count}, {"NSData", "bytes", m_contents},
 	{"MTLHeapDescriptor", "setSize:", m_setsize}, {"MTLHeapDescriptor", "setStorageMode:", m_setstorage},
 	{"MTLHeapDescriptor", "setHazardTrackingMode:", m_settracking}, {"MTLDevice", "newHeapWithDescriptor:", m_newheap},
 	{"MTLHeap", "newBufferWithLength:options:", m_part},
@@ -440,6 +517,7 @@ static void *method(object *o, SEL name) {
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
 		if (!strcmp(methods[i].name, name) && (!methods[i].kind[0] || !strcmp(methods[i].kind, o->kind))) {
 			if (!residency && !strcmp(name, "newResidencySetWithDescriptor:error:")) return NULL;
+			if (!clocks && !strcmp(name, "counterSets")) return NULL;
 			if (!mathmode && !strcmp(name, "setMathMode:")) return NULL;
 			return methods[i].f;
 		}
@@ -491,6 +569,7 @@ void stub_hold(int on) { hold = on; }
 void stub_residency(int on) { residency = on; }
 void stub_macos(int version) { macos = version; }
 void stub_family(int newest) { family = newest; }
+void stub_clocks(int how) { clocks = how; }
 void stub_mathmode(int on) { mathmode = on; }
 void stub_error(int code) { next_error = code; }
 void stub_fail(const char *name, int n) { failing.name = strdup(name), failing.n = n; }
@@ -499,7 +578,7 @@ const char *stub_failing(void) { return failing.name ? failing.name : ""; }
 const char *stub_live(void) {
 	size_t n = answer[0] = 0;
 	for (object *o = all; o; o = o->next)
-		if (n + 100 < sizeof answer && o->refs > 0 && !o->is_class && o != device_ && o != capture_ && strcmp(o->kind, "NSString") && strcmp(o->kind, "NSError"))
+		if (n + 100 < sizeof answer && o->refs > 0 && !o->is_class && o != device_ && o != capture_ && strcmp(o->kind, "NSString") && strcmp(o->kind, "NSError") && strcmp(o->kind, "MTLCounterSet"))
 			n += sprintf(answer + n, "%s ", o->kind);
 	return answer;
 }
