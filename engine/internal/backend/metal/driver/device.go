@@ -151,6 +151,7 @@ func (d *device) Close() error {
 		}
 	}
 	for s := range streams {
+		s.reap()
 		s.releaseAll()
 	}
 	for _, p := range d.own {
