@@ -124,11 +124,10 @@ func (c *call) profiled(ctx context.Context, w *work, cpu io.Writer) (p *profile
 func (p *profiled) span() {
 	t := p.record.Trace
 	launch := 0
-	for _, e := range t.Evals {
-		for range e.Launches {
+	for i, e := range t.Evals {
+		for ; launch < len(t.Launches) && t.Launches[launch].Eval == i; launch++ {
 			l := &t.Launches[launch]
 			p.spans = append(p.spans, span{p.began + l.Start, l.Time, e.Stack, "kernels", l.Kernel})
-			launch++
 		}
 		p.spans = append(p.spans, span{p.began + e.Start, e.End - e.Start - e.Busy, e.Stack, "engine", ""})
 	}

@@ -63,7 +63,7 @@ type Origin struct {
 
 // An Eval is one evaluation: a plan that was made or found, and its launches.
 type Eval struct {
-	Launches int
+	Launches int           // as Recording.Launches counts them: a Launch whose kernel is several counts as so many
 	Stack    []string      // the places that were under way (WithPlaces), the outermost first
 	Reused   bool          // the plan was there; if not, it was made and its kernels compiled, before Planned
 	Start    time.Duration // when it was asked for

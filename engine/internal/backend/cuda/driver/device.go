@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func (d *Driver) open(index int) (_ gpu.Device, err error) {
 	}
 	context := new(uintptr)
 	if err := v.api.call(cuCtxCreate, uintptr(unsafe.Pointer(context)), 0, uintptr(v.handle)); err != nil {
-		return nil, err
+		return nil, afterFault(v.name(), err)
 	}
 	v.context = *context
 	defer func() {
@@ -54,6 +55,17 @@ func (d *Driver) open(index int) (_ gpu.Device, err error) {
 	}
 	v.info.Libraries = d.found()
 	return v, nil
+}
+
+// afterFault explains why no context can be made: after the fault of one kernel the driver refuses everything
+// that the process asks for, on each device, whatever contexts are destroyed before.
+func afterFault(device string, err error) error {
+	var e *gpu.Error
+	if !errors.As(err, &e) || e.Code != gpu.KernelFault {
+		return err
+	}
+	return &gpu.Error{Code: gpu.Unsupported, Device: device, Op: e.Op, Native: e.Native, Index: -1,
+		Text: "a kernel has faulted in this process, and the driver opens no device in it any more: end the program and start it again"}
 }
 
 func (d *device) name() string { return fmt.Sprintf("cuda:%d", d.info.Index) }

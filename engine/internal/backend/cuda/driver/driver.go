@@ -5,7 +5,8 @@
 // by thread of the system, and a goroutine has no thread of its own. Streams collect work and hand it over in
 // one batch.
 //
-// A device has a context of its own, so that closing it after a fault and opening it again makes a new one.
+// A device has a context of its own. After the fault of a kernel the driver makes none in the process any more
+// (seen with driver 580): Open then says that the program must be started again.
 // Memory comes from a pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver
 // has no pools.
 //

@@ -15,6 +15,7 @@ static char complaint[512];
 static char calls[1 << 16]; // names of the calls since the last stub_calls
 static size_t called, used, limit = 1 << 20, pooled;
 static int pools = 1, version = 12080, hold, clock_;
+static int faulted; // some kernel of the process has
 static struct { const char *name; int n, code; } failing;
 
 typedef struct { const char *kind; int live; void *ctx; } object;
@@ -66,7 +67,7 @@ static void unlock(int *i) { pthread_mutex_unlock(&lock); }
 // What the tests set and ask.
 const char *stub_complaint(void) { return complaint; }
 void stub_reset(void) {
-	complaint[0] = calls[0] = called = 0, hold = 0, pools = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
+	faulted = 0, complaint[0] = calls[0] = called = 0, hold = 0, pools = 1, version = 12080, limit = 1 << 20, failing.name = NULL;
 	for (memory *m = memories; m; m = m->next) m->o.live = 0;
 	used = pooled = 0;
 }
@@ -111,6 +112,7 @@ R cuDeviceGetAttribute(int *v, int a, int d) {
 R cuCtxCreate_v2(void **c, unsigned flags, int d) {
 	BEGIN(cuCtxCreate_v2, 0)
 	WANT(flags == 0 && (d == 10 || d == 11))
+	if (faulted) return FAULT; // as NVIDIA's: no context after a fault, until the process ends
 	*c = current = make(sizeof(context), "context");
 	return OK;
 }
@@ -246,13 +248,13 @@ static R run(op *o) {
 	clock_ += 3;
 	if (o->f) {
 		for (size_t i = 0; i < (size_t)o->groups * o->threads; i++) {
-			if (!find(o->x + 4 * i, 4) || !find(o->y + 4 * i, 4)) return current->sticky = FAULT;
+			if (!find(o->x + 4 * i, 4) || !find(o->y + 4 * i, 4)) return faulted = 1, current->sticky = FAULT;
 			((float *)o->y)[i] += o->scale * ((float *)o->x)[i];
 		}
-		if (!strcmp(((function *)o->f)->name, "fault")) return current->sticky = FAULT;
+		if (!strcmp(((function *)o->f)->name, "fault")) return faulted = 1, current->sticky = FAULT;
 		return OK;
 	}
-	if (!find(o->a, o->n) || (o->b && !find(o->b, o->n))) return current->sticky = FAULT;
+	if (!find(o->a, o->n) || (o->b && !find(o->b, o->n))) return faulted = 1, current->sticky = FAULT;
 	if (o->b)
 		memcpy((void *)o->a, (void *)o->b, o->n);
 	else
