@@ -29,7 +29,8 @@ type device struct {
 	usage   gpu.Usage // InUse and Peak
 	closed  atomic.Bool
 
-	nvrtc compiler
+	nvrtc    compiler
+	products products
 }
 
 func (d *Driver) open(index int) (_ gpu.Device, err error) {
@@ -314,6 +315,9 @@ func (d *device) Close() error {
 			return &gpu.Error{Code: gpu.Timeout, Device: d.name(), Op: "close", Index: -1,
 				Text: "work was still under way after " + closing.String() + "; its memory is free when the program ends"}
 		}
+	}
+	if l := d.products.opened.Load(); l != nil {
+		l.do(d, "cublasLtDestroy", l.destroy, l.handle)
 	}
 	if d.pool != 0 {
 		d.do(cuMemPoolDestroy, d.pool)

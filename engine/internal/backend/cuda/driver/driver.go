@@ -10,7 +10,7 @@
 // Memory comes from a pool of the device's own (cuMemAllocFromPoolAsync), or by cuMemAlloc where the driver
 // has no pools.
 //
-// Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, stream.go, event.go, graph.go.
+// Reading order: driver.go, api.go, device.go, library.go, nvrtc.go, stream.go, event.go, graph.go, cublaslt.go.
 package driver
 
 import (

@@ -35,7 +35,7 @@ func (s *stream) Finish() (gpu.Graph, error) {
 	s.record = nil
 	const relaxed = 2 // other threads, and other calls of this one, do as they like
 	captured := new(uintptr)
-	launches := len(l.calls) - head
+	launches := d.pieces(l.calls[head:])
 	l.calls[1] = d.make(cuStreamBeginCapture, s.handle, relaxed)
 	l.calls = append(l.calls, d.make(cuStreamEndCapture, s.handle, uintptr(unsafe.Pointer(captured))))
 	n := ccall.Run(l.calls)

@@ -31,8 +31,10 @@ func (d *Driver) found() (list []string) {
 			continue
 		}
 		v := int(version.Call())
-		major := l.major(v)
-		list = append(list, fmt.Sprintf("%s %d.%d.%d", l.name, v/major, v%major/100, v%100))
+		list = append(list, l.name+" "+versionOf(v, l.major(v)))
 	}
 	return list
 }
+
+// versionOf writes a decimal version, in which a major one counts so much.
+func versionOf(v, major int) string { return fmt.Sprintf("%d.%d.%d", v/major, v%major/100, v%100) }

@@ -249,12 +249,27 @@ func (s *stream) broken(n int) error {
 
 // brokenCall is the error of call n of a list: it has the function's name and the index of the work.
 func (d *device) brokenCall(calls []ccall.Call, n int) error {
-	f := function(slices.Index(d.functions[:], calls[n].Func))
-	err := d.failed(d.name(), f, calls[n].Int())
+	var err *gpu.Error
+	if name, _ := d.products.nameOf(calls[n].Func); name != "" {
+		err = d.products.opened.Load().failed(d, name, calls[n].Int())
+	} else {
+		err = d.failed(d.name(), function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
+	}
 	if n >= head && n < len(calls)-1 {
-		err.Index = n - head
+		err.Index = d.pieces(calls[head:n])
 	}
 	return err
+}
+
+// pieces is the number of pieces of work among calls.
+func (d *device) pieces(calls []ccall.Call) int {
+	n := 0
+	for i := range calls {
+		if _, work := d.products.nameOf(calls[i].Func); work {
+			n++
+		}
+	}
+	return n
 }
 
 // reap frees what closed events left behind.

@@ -20,7 +20,7 @@ static struct { const char *name; int n, code; } failing;
 
 typedef struct { const char *kind; int live; void *ctx; } object;
 typedef struct { object o; R sticky; int streams; } context;
-typedef struct op { void *f; uint64_t a, b; size_t n; int value; unsigned groups, threads; uint64_t x, y; float scale; struct op *next; } op;
+typedef struct op { void *f; uint64_t a, b; size_t n; int value; unsigned groups, threads; uint64_t x, y; float scale; int (*work)(void *); void *data; struct op *next; } op;
 typedef struct { object o; op *first, **last; int capturing; } stream;
 typedef struct { object o; op *first; } graph;
 typedef struct { object o; int time, recorded; } event;
@@ -246,6 +246,7 @@ R cuStreamWaitEvent(stream *s, event *e, unsigned flags) {
 
 static R run(op *o) {
 	clock_ += 3;
+	if (o->work) return o->work(o->data);
 	if (o->f) {
 		for (size_t i = 0; i < (size_t)o->groups * o->threads; i++) {
 			if (!find(o->x + 4 * i, 4) || !find(o->y + 4 * i, 4)) return faulted = 1, current->sticky = FAULT;
@@ -285,6 +286,16 @@ R cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
 	WANT(gx && gy == 1 && gz == 1 && bx && by == 1 && bz == 1 && bx <= 512 && (int)shared <= f->shared)
 	return put(s, (op){.f = f, .groups = gx, .threads = bx, .x = *(uint64_t *)params[0], .y = *(uint64_t *)params[1], .scale = *(float *)params[2]});
 }
+
+// What a stand-in for another library needs: work for a stream, and the checks of this one.
+R stub_enqueue(stream *s, R (*work)(void *), void *data) {
+	BEGIN(stub_enqueue, 1)
+	WANT(is(s, "stream"))
+	return put(s, (op){.work = work, .data = data});
+}
+int stub_memory(uint64_t p, size_t n) { return find(p, n) != NULL; }
+void stub_complain(const char *function, const char *text) { complain(INVALID, function, text); }
+void *stub_context(void) { return current; }
 
 R cuStreamBeginCapture_v2(stream *s, int mode) {
 	BEGIN(cuStreamBeginCapture_v2, 1)

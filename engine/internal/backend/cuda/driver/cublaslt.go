@@ -1,0 +1,393 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
+	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+)
+
+// A cublasLt is NVIDIA's library of matrix products. A device has a handle of its own, which belongs to the
+// device's context.
+//
+// The library's matrices lie by columns. A matrix that lies by rows is its own transpose there, so it computes
+// Dᵀ = Bᵀ·Aᵀ: what it calls A is our B, and its rows are our columns.
+type cublasLt struct {
+	name   string // "cublasLt 12.8.4"
+	handle uintptr
+
+	create, destroy                               ccall.Func
+	descCreate, descDestroy, descSet              ccall.Func
+	layoutCreate, layoutDestroy, layoutSet        ccall.Func
+	preferCreate, preferDestroy, preferSet        ccall.Func
+	heuristic, matmul, configGet, version, status ccall.Func
+}
+
+// The numbers of cublasLt.h, library_types.h and cublas_api.h.
+const (
+	compute32F     = 68 // true f32
+	compute32FTF32 = 77
+
+	descTransA      = 3
+	descTransB      = 4
+	descEpilogue    = 7
+	descBiasPointer = 8
+
+	layoutBatches     = 5
+	layoutBatchOffset = 6
+
+	preferWorkspace  = 1
+	preferReductions = 3
+	preferAlignment  = 5 // of A; those of B, C and D follow
+
+	reductionInCompute = 2 // the parts of a split sum are added in F32
+
+	configAlgorithm  = 0
+	configTile       = 1
+	configSplits     = 2
+	configReductions = 3
+
+	epilogueNone = 1
+	epilogueBias = 4
+	epilogueGelu = 32
+)
+
+// dataTypes are the numbers of cudaDataType.
+var dataTypes = map[dtype.Type]uintptr{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 14}
+
+// products opens the library at the first need; how that went is remembered.
+type products struct {
+	once   sync.Once
+	err    error
+	opened atomic.Pointer[cublasLt]
+}
+
+// open opens the first library that the driver can run: none of a later major version of CUDA.
+func (p *products) open(d *device) (*cublasLt, error) {
+	p.once.Do(func() {
+		var reasons []error
+		for _, name := range d.driver.CublasLt {
+			l := &cublasLt{}
+			library, err := ccall.Open(name)
+			if err == nil {
+				err = l.use(d, library)
+			}
+			if err == nil {
+				p.opened.Store(l)
+				return
+			}
+			reasons = append(reasons, err)
+		}
+		p.err = &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "cublasLt", Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+	})
+	return p.opened.Load(), p.err
+}
+
+func (l *cublasLt) use(d *device, library *ccall.Library) (err error) {
+	for name, f := range map[string]*ccall.Func{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy, "cublasLtGetVersion": &l.version,
+		"cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescDestroy": &l.descDestroy, "cublasLtMatmulDescSetAttribute": &l.descSet,
+		"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatrixLayoutDestroy": &l.layoutDestroy,
+		"cublasLtMatrixLayoutSetAttribute": &l.layoutSet, "cublasLtMatmulPreferenceCreate": &l.preferCreate,
+		"cublasLtMatmulPreferenceDestroy": &l.preferDestroy, "cublasLtMatmulPreferenceSetAttribute": &l.preferSet,
+		"cublasLtMatmulAlgoGetHeuristic": &l.heuristic, "cublasLtMatmul": &l.matmul,
+		"cublasLtMatmulAlgoConfigGetAttribute": &l.configGet, "cublasLtGetStatusString": &l.status} {
+		if *f, err = library.Symbol(name); err != nil {
+			return err
+		}
+	}
+	version := int(l.version.Call())
+	if major := version / 10000; major > d.version/1000 {
+		return fmt.Errorf("%s is of CUDA %d, want at most that of the driver, %s", library.Name(), major, d.versionText())
+	}
+	l.name = "cublasLt " + versionOf(version, 10000)
+	handle := new(uintptr)
+	err = l.do(d, "cublasLtCreate", l.create, uintptr(unsafe.Pointer(handle)))
+	l.handle = *handle
+	return err
+}
+
+// do calls a function of the library in the device's context.
+//
+//go:uintptrescapes
+func (l *cublasLt) do(d *device, name string, f ccall.Func, args ...uintptr) error {
+	calls := [2]ccall.Call{d.enter(), {Func: f, Check: ccall.Zero}}
+	copy(calls[1].Args[:], args)
+	switch ccall.Run(calls[:]) {
+	case 0:
+		return d.failed(d.name(), cuCtxSetCurrent, calls[0].Int())
+	case 1:
+		return l.failed(d, name, calls[1].Int())
+	}
+	return nil
+}
+
+// statuses are the codes of cublasStatus_t that mean something of their own.
+var statuses = map[int]gpu.Code{3: gpu.OutOfMemory, 7: gpu.Misuse, 8: gpu.Unsupported, 15: gpu.Unsupported}
+
+func (l *cublasLt) failed(d *device, name string, code int) *gpu.Error {
+	return &gpu.Error{Code: statuses[code], Device: d.name(), Op: name, Native: code, Text: ccall.String(l.status.Call(uintptr(code))), Free: -1, Index: -1}
+}
+
+// A multiplication has the library's descriptions of a product, and how it is computed.
+type multiplication struct {
+	device    *device
+	library   *cublasLt
+	product   gpu.Product
+	alignment int
+	algorithm [8]uint64 // cublasLtMatmulAlgo_t
+	text      string
+	workspace int
+	launches  int
+
+	desc, a, b, c, d uintptr // as the library calls them
+}
+
+// Multiplication asks the library's heuristics, which go by the description alone.
+func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (_ gpu.Multiplication, err error) {
+	l, err := d.products.open(d)
+	if err != nil {
+		return nil, err
+	}
+	m := &multiplication{device: d, library: l, product: p, alignment: alignment}
+	defer func() {
+		if err != nil {
+			m.Close()
+		}
+	}()
+	if err := m.describe(); err != nil {
+		return nil, err
+	}
+	if err := m.choose(workspace); err != nil {
+		if e := (*gpu.Error)(nil); errors.As(err, &e) {
+			e.Text = p.String() + ": " + e.Text
+		}
+		return nil, err
+	}
+	return m, nil
+}
+
+// describe makes the library's descriptions.
+func (m *multiplication) describe() error {
+	l := m.library
+	p := &m.product
+	compute := uintptr(compute32F)
+	if p.TF32 {
+		compute = compute32FTF32
+	}
+	epilogue := int32(epilogueNone)
+	if p.Bias || p.Gelu {
+		epilogue = 0
+	}
+	if p.Bias {
+		epilogue |= epilogueBias
+	}
+	if p.Gelu {
+		epilogue |= epilogueGelu
+	}
+	desc := new(uintptr)
+	if err := l.do(m.device, "cublasLtMatmulDescCreate", l.descCreate, uintptr(unsafe.Pointer(desc)), compute, dataTypes[dtype.F32]); err != nil {
+		return err
+	}
+	m.desc = *desc
+	errs := []error{
+		m.set(descTransA, transposed(p.B)), m.set(descTransB, transposed(p.A)), m.set(descEpilogue, epilogue),
+		m.layout(&m.a, p.B, p.Columns, p.Inner), m.layout(&m.b, p.A, p.Inner, p.Rows), m.layout(&m.d, p.D, p.Columns, p.Rows),
+	}
+	c := p.C
+	if !p.Added() {
+		c = p.D
+	}
+	errs = append(errs, m.layout(&m.c, c, p.Columns, p.Rows))
+	if p.Bias { // the heuristics see from an address how the bias is aligned
+		address := new(uint64)
+		*address = uint64(m.alignment)
+		errs = append(errs, l.do(m.device, "cublasLtMatmulDescSetAttribute", l.descSet, m.desc, descBiasPointer, uintptr(unsafe.Pointer(address)), 8))
+	}
+	return errors.Join(errs...)
+}
+
+// transposed is the operation on a matrix of ours, as cublasOperation_t: that by rows is as the library has it.
+func transposed(m gpu.Matrix) int32 {
+	if m.Transposed {
+		return 1
+	}
+	return 0
+}
+
+func (m *multiplication) set(attribute uintptr, value int32) error {
+	v := new(int32)
+	*v = value
+	return m.library.do(m.device, "cublasLtMatmulDescSetAttribute", m.library.descSet, m.desc, attribute, uintptr(unsafe.Pointer(v)), 4)
+}
+
+// layout describes one of our matrices, whose columns are the library's rows, unless it is transposed.
+func (m *multiplication) layout(to *uintptr, matrix gpu.Matrix, rows, columns int) error {
+	l := m.library
+	if matrix.Transposed {
+		rows, columns = columns, rows
+	}
+	made := new(uintptr)
+	if err := l.do(m.device, "cublasLtMatrixLayoutCreate", l.layoutCreate, uintptr(unsafe.Pointer(made)), dataTypes[matrix.DType],
+		uintptr(rows), uintptr(columns), uintptr(matrix.Stride)); err != nil {
+		return err
+	}
+	*to = *made
+	if m.product.Batches == 1 {
+		return nil
+	}
+	batches, apart := new(int32), new(int64)
+	*batches, *apart = int32(m.product.Batches), int64(matrix.Batch)
+	return errors.Join(
+		l.do(m.device, "cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatches, uintptr(unsafe.Pointer(batches)), 4),
+		l.do(m.device, "cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatchOffset, uintptr(unsafe.Pointer(apart)), 8))
+}
+
+// A heuristicResult is cublasLtMatmulHeuristicResult_t.
+type heuristicResult struct {
+	algorithm [8]uint64
+	workspace uint64
+	state     int32
+	waves     float32
+	_         [4]int32
+}
+
+// choose takes the first of the heuristics' answers.
+func (m *multiplication) choose(workspace int) error {
+	l := m.library
+	made := new(uintptr)
+	if err := l.do(m.device, "cublasLtMatmulPreferenceCreate", l.preferCreate, uintptr(unsafe.Pointer(made))); err != nil {
+		return err
+	}
+	defer l.do(m.device, "cublasLtMatmulPreferenceDestroy", l.preferDestroy, *made)
+	bytes, aligned, reductions := new(uint64), new(uint32), new(uint32)
+	*bytes, *aligned, *reductions = uint64(workspace), uint32(m.alignment), reductionInCompute
+	prefer := func(attribute uintptr, value unsafe.Pointer, size uintptr) error {
+		return l.do(m.device, "cublasLtMatmulPreferenceSetAttribute", l.preferSet, *made, attribute, uintptr(value), size)
+	}
+	errs := []error{prefer(preferWorkspace, unsafe.Pointer(bytes), 8), prefer(preferReductions, unsafe.Pointer(reductions), 4)}
+	for operand := range uintptr(4) {
+		errs = append(errs, prefer(preferAlignment+operand, unsafe.Pointer(aligned), 4))
+	}
+	result, found := new(heuristicResult), new(int32)
+	errs = append(errs, l.do(m.device, "cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, 1,
+		uintptr(unsafe.Pointer(result)), uintptr(unsafe.Pointer(found))))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if *found < 1 || result.state != success {
+		return &gpu.Error{Code: gpu.Unsupported, Device: m.device.name(), Op: "cublasLtMatmulAlgoGetHeuristic", Native: int(result.state), Text: "no algorithm", Index: -1}
+	}
+	m.algorithm, m.workspace = result.algorithm, int(result.workspace)
+	splits := m.config(configSplits)
+	m.launches = 1
+	if splits > 1 && m.config(configReductions) != 0 {
+		m.launches = 2 // the parts of the sum are added by another one
+	}
+	m.text = fmt.Sprintf("%s, algorithm %d, tile %d", l.name, m.config(configAlgorithm), m.config(configTile))
+	if splits > 1 {
+		m.text += fmt.Sprintf(", the sum in %d parts", splits)
+	}
+	return nil
+}
+
+// config asks for a number of the algorithm, which is 0 where it has none.
+func (m *multiplication) config(attribute uintptr) int {
+	value, written := new(uint32), new(uint64)
+	algorithm := m.algorithm
+	l := m.library
+	if err := l.do(m.device, "cublasLtMatmulAlgoConfigGetAttribute", l.configGet, uintptr(unsafe.Pointer(&algorithm)), attribute,
+		uintptr(unsafe.Pointer(value)), 4, uintptr(unsafe.Pointer(written))); err != nil {
+		return 0
+	}
+	return int(*value)
+}
+
+func (m *multiplication) Name() string   { return m.text }
+func (m *multiplication) Workspace() int { return m.workspace }
+func (m *multiplication) Launches() int  { return m.launches }
+
+// Encode encodes the call and, before it, where the bias is: that is part of the description.
+func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
+	s, ok := to.(*stream)
+	if !ok || s.device != m.device {
+		return m.device.misused(cuLaunchKernel, "got a stream of another device")
+	}
+	if err := m.check(o); err != nil {
+		return m.device.misused(cuLaunchKernel, "%v: %v", &m.product, err)
+	}
+	l, list := m.library, s.target()
+	address := func(a gpu.Arg) uintptr {
+		if a.Buffer == nil {
+			return 0
+		}
+		return uintptr(a.Buffer.Address()) + uintptr(a.Offset)
+	}
+	if m.product.Bias {
+		list.calls = append(list.calls, ccall.Call{Func: l.descSet, Check: ccall.Zero,
+			Args: [16]uintptr{m.desc, descBiasPointer, list.args.Words(uint64(address(o.Bias))), 8}})
+	}
+	one, zero := uint64(math.Float32bits(1)), uint64(0)
+	c, beta := address(o.D), zero
+	if m.product.Added() {
+		c, beta = address(o.C), one
+	}
+	list.calls = append(list.calls, ccall.Call{Func: l.matmul, Check: ccall.Zero, Args: [16]uintptr{
+		l.handle, m.desc, list.args.Words(one), address(o.B), m.a, address(o.A), m.b, list.args.Words(beta), c, m.c, address(o.D), m.d,
+		list.args.Words(m.algorithm[:]...), address(o.Workspace), uintptr(m.workspace), s.handle}})
+	return nil
+}
+
+func (m *multiplication) check(o *gpu.Operands) error {
+	if err := gpu.CheckOperands(&m.product, o, m.workspace); err != nil {
+		return err
+	}
+	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias, o.Workspace} {
+		if a.Buffer == nil {
+			continue
+		}
+		if _, err := m.device.owns(a.Buffer); err != nil {
+			return err
+		}
+		if at := a.Buffer.Address() + uint64(a.Offset); at%uint64(m.alignment) != 0 {
+			return fmt.Errorf("got a matrix at %#x, want a multiple of %d", at, m.alignment)
+		}
+	}
+	return nil
+}
+
+// Close destroys the descriptions.
+func (m *multiplication) Close() {
+	l := m.library
+	if m.device.closed.Load() {
+		return
+	}
+	if m.desc != 0 {
+		l.do(m.device, "cublasLtMatmulDescDestroy", l.descDestroy, m.desc)
+	}
+	for _, layout := range []uintptr{m.a, m.b, m.c, m.d} {
+		if layout != 0 {
+			l.do(m.device, "cublasLtMatrixLayoutDestroy", l.layoutDestroy, layout)
+		}
+	}
+	m.desc, m.a, m.b, m.c, m.d = 0, 0, 0, 0, 0
+}
+
+// nameOf is what a function that work is encoded with is called, and whether it is a piece of work by itself. It
+// is "" for those of other libraries.
+func (p *products) nameOf(f ccall.Func) (name string, work bool) {
+	if l := p.opened.Load(); l != nil {
+		switch f {
+		case l.matmul:
+			return "cublasLtMatmul", true
+		case l.descSet:
+			return "cublasLtMatmulDescSetAttribute", false
+		}
+	}
+	return "", true
+}
