@@ -57,6 +57,15 @@ func steps(o options) []step {
 		{name: "speed", needs: "devices", why: "products, norms, attention and a small op", limit: 10 * time.Minute, skip: when(o.quick, "-quick"),
 			do: func(ctx context.Context, w *worker) error { return w.cells(ctx, o.device, speed) }},
 	}
+	if kind == "metal" {
+		list = append(list, step{name: "MPS", needs: "devices", why: "products by Metal Performance Shaders, which are off unless MCS_LIBRARIES is on", limit: time.Hour,
+			do: func(ctx context.Context, w *worker) error {
+				w.env = []string{"MCS_LIBRARIES=always"}
+				defer func() { w.env = nil }()
+				return errors.Join(w.tests(ctx, "./engine/internal/backend/metal", "-run", "Conformance.*/(matmul|lora|attention|random)", "-v", "-timeout", "50m"),
+					w.cells(ctx, o.device, speed))
+			}})
+	}
 	if runtime.GOOS == "darwin" {
 		list = append(list, step{name: "Accelerate", why: "products by Apple's library, which no test of ours has seen", limit: 30 * time.Minute,
 			do: func(ctx context.Context, w *worker) error {

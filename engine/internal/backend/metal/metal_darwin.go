@@ -4,6 +4,7 @@ package metal
 
 import (
 	"errors"
+	"os"
 	"syscall"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -24,9 +25,15 @@ func probe() []backend.Found {
 	return []backend.Found{found}
 }
 
-// Open returns the backend on the Mac's GPU.
+// Open returns the backend on the Mac's GPU. Metal Performance Shaders compute products only where
+// MCS_LIBRARIES is on or always: nobody has measured them against our kernels yet.
 func Open() (backend.Backend, error) {
-	b, err := gpu.Open(driver.New(), 0, "metal")
+	d := driver.New()
+	switch os.Getenv("MCS_LIBRARIES") {
+	case "on", "always":
+		d.Products = true
+	}
+	b, err := gpu.Open(d, 0, "metal")
 	if err != nil {
 		return nil, err
 	}

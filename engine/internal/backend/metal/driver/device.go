@@ -13,6 +13,7 @@ import (
 // A device is an MTLDevice, with the set of its resident buffers.
 type device struct {
 	*api
+	driver    *Driver
 	info      gpu.Info
 	id        objc.ID
 	residency objc.ID // MTLResidencySet, nil before macOS 15
@@ -27,13 +28,17 @@ type device struct {
 	own     map[string]gpu.Pipeline // kernels of the driver itself
 	closed  atomic.Bool
 
+	mps struct {
+		once sync.Once
+		err  error
+	}
 	timing  sync.Once
 	sampled *clock // see clock
 }
 
 // open makes a device; it owns id.
-func (a *api) open(info gpu.Info, id objc.ID) *device {
-	d := &device{api: a, info: info, id: id, live: map[*buffer]bool{}, streams: map[*stream]bool{}, own: map[string]gpu.Pipeline{}}
+func (a *api) open(driver *Driver, info gpu.Info, id objc.ID) *device {
+	d := &device{api: a, driver: driver, info: info, id: id, live: map[*buffer]bool{}, streams: map[*stream]bool{}, own: map[string]gpu.Pipeline{}}
 	if class := a.Class("MTLResidencySetDescriptor"); class != 0 && a.Responds(id, a.sel[selNewResidencySet]) {
 		descriptor := a.Send(class, a.sel[selNew])
 		// Without a set, as where this fails, useResource: serves.

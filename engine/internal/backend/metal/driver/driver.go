@@ -20,7 +20,7 @@
 //     buffer, and is its GPUEndTime (stamp.go).
 //
 // Reading order: driver.go, device.go, heap.go, library.go, stream.go, bytewise.go, event.go, stamp.go,
-// trace.go.
+// mps.go, trace.go.
 package driver
 
 import (
@@ -44,6 +44,10 @@ type Driver struct {
 	Framework string   // with MTLCopyAllDevices
 	Dispatch  string   // with dispatch_data_create
 	Sign      string   // a folder that is there when Metal is
+	Shaders   string   // the framework of Metal Performance Shaders
+
+	// Products lets Metal Performance Shaders compute matrix products. It is off at first.
+	Products bool
 
 	once sync.Once
 	api  *api
@@ -52,8 +56,9 @@ type Driver struct {
 
 // New returns the driver of this machine.
 func New() *Driver {
-	const framework = "/System/Library/Frameworks/Metal.framework"
-	return &Driver{System: objc.System, Framework: framework + "/Metal", Dispatch: "/usr/lib/libSystem.B.dylib", Sign: framework}
+	const frameworks = "/System/Library/Frameworks/"
+	return &Driver{System: objc.System, Framework: frameworks + "Metal.framework/Metal", Dispatch: "/usr/lib/libSystem.B.dylib",
+		Sign: frameworks + "Metal.framework", Shaders: frameworks + "MetalPerformanceShaders.framework/MetalPerformanceShaders"}
 }
 
 // Name is "metal".
@@ -205,7 +210,7 @@ func (d *Driver) Open(index int) (opened gpu.Device, err error) {
 		}
 		info := a.describe(i, device)
 		if err = a.serves(info); err == nil {
-			opened = a.open(info, a.Retain(device))
+			opened = a.open(d, info, a.Retain(device))
 		}
 		return true
 	})

@@ -40,7 +40,7 @@ func newStub(t testing.TB) *stub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stub{library, t, &Driver{System: []string{path}, Framework: path, Dispatch: path, Sign: path}}
+	return &stub{library, t, &Driver{System: []string{path}, Framework: path, Dispatch: path, Sign: path, Shaders: path}}
 }
 
 // ask calls one of the functions by which tests direct the stub.

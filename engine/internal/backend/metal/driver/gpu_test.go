@@ -99,3 +99,32 @@ func BenchmarkDispatchOnMac(b *testing.B) {
 		})
 	}
 }
+
+// Products of Metal Performance Shaders, behind their switch.
+func TestProductsOnMac(t *testing.T) {
+	driver := onMac(t)
+	driver.Products = true
+	d, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testProducts(t, d)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Stamps by the device's clock, which is held against command buffers when it is used first.
+func TestClockOnMac(t *testing.T) {
+	opened, err := onMac(t).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := opened.(*device)
+	if d.clock() == nil {
+		t.Error("stamps end command buffers: the device's clock is missing, or was wrong")
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}

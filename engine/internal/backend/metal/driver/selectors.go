@@ -96,6 +96,12 @@ const (
 	selResolve
 	selLength
 	selBytes
+	selAlloc
+	selNewEvent
+	selInitProduct
+	selMatrixDescriptor
+	selInitMatrix
+	selEncodeProduct
 	selSharedCaptureManager
 	selSupportsDestination
 	selSetCaptureObject
@@ -199,6 +205,12 @@ var selectorNames = [selectors]string{
 	selResolve:                  "resolveCounterRange:",
 	selLength:                   "length",
 	selBytes:                    "bytes",
+	selAlloc:                    "alloc",
+	selNewEvent:                 "newEvent",
+	selInitProduct:              "initWithDevice:transposeLeft:transposeRight:resultRows:resultColumns:interiorColumns:alpha:beta:",
+	selMatrixDescriptor:         "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:",
+	selInitMatrix:               "initWithBuffer:offset:descriptor:",
+	selEncodeProduct:            "encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:",
 	selSharedCaptureManager:     "sharedCaptureManager",
 	selSupportsDestination:      "supportsDestination:",
 	selSetCaptureObject:         "setCaptureObject:",

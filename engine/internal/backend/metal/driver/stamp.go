@@ -217,10 +217,9 @@ func (s *stream) encoderWithClock(k kind, buffer objc.ID) objc.ID {
 	return encoder
 }
 
-// settleStamps gives stamps after the last work of a commit an encoder to begin with. One without work would
-// be left out by the system.
-func (s *stream) settleStamps() error {
-	defer func() { s.clock, s.sampled = nil, nil }()
+// settleStarts gives stamps that wait for an encoder one to begin with, where no other follows. One without
+// work would be left out by the system.
+func (s *stream) settleStarts() error {
 	if len(s.starts) == 0 {
 		return nil
 	}

@@ -20,6 +20,9 @@ type stream struct {
 	shared objc.ID // an MTLSharedEvent, which has the number of the last commit that is over
 	value  uint64  // of the last commit
 
+	order   objc.ID // an MTLEvent, see foreign; nil until it is needed
+	ordered uint64  // its last value
+
 	buffers   []objc.ID // command buffers of the next commit; the last takes what is encoded
 	committed int       // how many of them the device has got already
 	full      bool      // the last takes no more
@@ -310,10 +313,11 @@ func (s *stream) Free(b gpu.Buffer) {
 // Commit commits the command buffers.
 func (s *stream) Commit() (gpu.Event, error) {
 	s.reap()
-	if err := s.settleStamps(); err != nil {
+	if err := s.settleStarts(); err != nil {
 		return nil, err
 	}
 	s.end()
+	s.clock, s.sampled = nil, nil
 	id, err := s.current()
 	if err != nil {
 		return nil, err
@@ -400,7 +404,7 @@ func (s *stream) Close() error {
 }
 
 func (s *stream) releaseAll() {
-	for _, id := range append(s.buffers, s.encoder, s.queue, s.fence, s.shared) {
+	for _, id := range append(s.buffers, s.encoder, s.queue, s.fence, s.shared, s.order) {
 		s.device.Release(id)
 	}
 	s.device.drop(s.samples)

@@ -18,7 +18,7 @@ typedef struct { u64 x, y, z; } size3;
 typedef struct { u64 location, length; } range;
 
 typedef struct op {
-	int kind; // 0 dispatch, 1 barrier, 2 copy, 3 fill, 4 wait for an event, 5 signal, 6 read the clock
+	int kind; // 0 dispatch, 1 barrier, 2 copy, 3 fill, 4 wait for an event, 5 signal, 6 read the clock, 7 a product of MPS
 	object *a, *b, *pipeline, *buffers[31];
 	u64 offsets[31], i, j, n, groups, threads, shared;
 	unsigned char bytes[31][64];
@@ -75,6 +75,7 @@ static void drop(object *o) {
 	if (refs) return;
 	if (!strcmp(o->kind, "NSArray"))
 		for (u64 i = 0; i < o->n; i++) drop(o->items[i]);
+	if (!strcmp(o->kind, "MPSMatrix")) drop(o->items[0]);
 	if (!strcmp(o->kind, "MTLHeap")) allocated -= o->n;
 	if (!strcmp(o->kind, "MTLBuffer")) {
 		memset(o->memory, 0x5A, o->n);
@@ -261,7 +262,7 @@ static u64 m_value(object *o, SEL name) { return o->value; }
 static object *m_command(object *q, SEL name) { object *o = make("MTLCommandBuffer"); o->parent = q; return autorelease(o); }
 static op *put(object *cb, int kind) {
 	op *p = calloc(1, sizeof *p);
-	p->kind = kind, *cb->last = p, cb->last = &p->next;
+	p->kind = kind, *cb->last = p, cb->last = &p->next, cb->n = kind;
 	return p;
 }
 static object *encoder(object *cb, const char *kind, SEL name) {
@@ -379,8 +380,59 @@ static u64 m_fill(object *e, SEL name, object *b, range r, uint8_t value) {
 	p->a = b, p->i = r.location, p->n = r.length, p->j = value;
 	return 0;
 }
-static u64 m_signal(object *cb, SEL name, object *event, u64 value) { WANT(cb->state == 0 && is(event, "MTLSharedEvent")); op *p = put(cb, 5); return p->a = event, p->n = value, 0; }
-static u64 m_await(object *cb, SEL name, object *event, u64 value) { WANT(cb->state == 0 && is(event, "MTLSharedEvent")); op *p = put(cb, 4); return p->a = event, p->n = value, 0; }
+static u64 m_signal(object *cb, SEL name, object *event, u64 value) { WANT(cb->state == 0 && (is(event, "MTLSharedEvent") || is(event, "MTLEvent"))); op *p = put(cb, 5); return p->a = event, p->n = value, 0; }
+static u64 m_await(object *cb, SEL name, object *event, u64 value) { WANT(cb->state == 0 && (is(event, "MTLSharedEvent") || is(event, "MTLEvent"))); op *p = put(cb, 4); return p->a = event, p->n = value, 0; }
+
+// Metal Performance Shaders. MPS encodes between two waits for an event, of which the stub checks the first.
+static object *m_event(object *o, SEL name) { return make("MTLEvent"); }
+int8_t MPSSupportsMTLDevice(object *d) { return is(d, "MTLDevice"); }
+static object *m_initproduct(object *o, SEL name, object *d, int8_t left, int8_t right, u64 rows, u64 columns, u64 inner, double alpha, double beta) {
+	WANT(is(d, "MTLDevice") && left >> 1 == 0 && right >> 1 == 0 && alpha == 1 && beta == 0);
+	o->state = left | right << 1, o->n = rows, o->value = columns, o->code = inner;
+	return o;
+}
+static object *m_matrixdescriptor(object *c, SEL name, u64 rows, u64 columns, u64 matrices, u64 row, u64 matrix, u64 type) {
+	u64 size = type == 0x10000020 ? 4 : 2;
+	WANT(c->is_class && (size == 4 || type == 0x10000010) && row >= columns * size && matrix >= rows * row && matrix % row == 0);
+	object *d = autorelease(make(c->kind));
+	d->n = rows, d->value = columns, d->code = matrices, d->state = size;
+	return d;
+}
+static object *m_initmatrix(object *o, SEL name, object *b, u64 offset, object *d) {
+	WANT(is(b, "MTLBuffer") && is(d, "MPSMatrixDescriptor") && offset % d->state == 0 && offset + d->code * d->n * d->value * d->state <= b->n);
+	o->items[0] = owned(b), o->start = offset, o->n = d->n, o->value = d->value, o->code = d->code, o->state = d->state;
+	return o;
+}
+static u64 m_encodeproduct(object *o, SEL name, object *cb, object *a, object *b, object *c) {
+	WANT(cb->state == 0 && is(a, "MPSMatrix") && is(b, "MPSMatrix") && is(c, "MPSMatrix"));
+	WANT(cb->n == 4); // the last thing was a wait
+	int left = o->state & 1, right = o->state >> 1;
+	WANT((left ? a->value : a->n) == o->n && (left ? a->n : a->value) == o->code && (right ? b->value : b->n) == o->code);
+	WANT((right ? b->n : b->value) == o->value && c->n == o->n && c->value == o->value && a->code == c->code && b->code == c->code);
+	op *p = put(cb, 7);
+	object **list[] = {&p->a, &p->b, &p->pipeline}, *from[] = {a, b, c};
+	for (int i = 0; i < 3; i++) *list[i] = from[i]->items[0], p->offsets[i] = from[i]->start;
+	p->i = o->n, p->j = o->value, p->n = o->code, p->groups = c->code, p->shared = c->state, p->threads = o->state;
+	return 0;
+}
+static float number(char *p, u64 i, u64 size) { return size == 4 ? ((float *)p)[i] : ((__fp16 *)p)[i]; }
+static u64 product(op *p, SEL name) {
+	WANT(is(p->a, "MTLBuffer") && is(p->b, "MTLBuffer") && is(p->pipeline, "MTLBuffer"));
+	u64 rows = p->i, columns = p->j, inner = p->n, size = p->shared;
+	char *a = p->a->memory + p->offsets[0], *b = p->b->memory + p->offsets[1], *c = p->pipeline->memory + p->offsets[2];
+	for (u64 m = 0; m < p->groups; m++)
+		for (u64 r = 0; r < rows; r++)
+			for (u64 i = 0; i < columns; i++) {
+				float sum = 0;
+				for (u64 k = 0; k < inner; k++)
+					sum += number(a, m * rows * inner + (p->threads & 1 ? k * rows + r : r * inner + k), size) *
+					       number(b, m * inner * columns + (p->threads & 2 ? i * inner + k : k * columns + i), size);
+				u64 at = (m * rows + r) * columns + i;
+				if (size == 4) ((float *)c)[at] = sum;
+				else ((__fp16 *)c)[at] = sum;
+			}
+	return 0;
+}
 
 static u64 axpy(op *p, SEL name) {
 	WANT(is(p->buffers[0], "MTLBuffer") && is(p->buffers[1], "MTLBuffer"));
@@ -408,6 +460,7 @@ static u64 run_op(op *p, SEL name) {
 	case 3: WANT(is(p->a, "MTLBuffer")); memset(p->a->memory + p->i, p->j, p->n); break;
 	case 4: WANT(p->a->value >= p->n); break;
 	case 5: p->a->value = p->n; break;
+	case 7: return product(p, name);
 	case 6: // clocks: 1 in nanoseconds, 2 stands still, 3 in ticks of 24 MHz, 4 fails
 		WANT(is(p->a, "MTLCounterSampleBuffer"));
 		((u64 *)p->a->memory)[p->i] = clocks == 2 ? 1 : clocks == 3 ? now * 24e6 : clocks == 4 ? ~0ul : now * 1e9;
@@ -470,6 +523,11 @@ static struct { const char *kind, *name; void *f; } methods[] = {
 	{"MTLDevice", "maxBufferLength", m_maxbuffer}, {"MTLDevice", "hasUnifiedMemory", m_true}, {"MTLDevice", "supportsFamily:", m_family},
 	{"MTLDevice", "maxThreadgroupMemoryLength", m_threadgroup}, {"MTLDevice", "currentAllocatedSize", m_allocated},
 	{"MTLDevice", "newBufferWithLength:options:", m_newbuffer}, {"MTLBuffer", "contents", m_contents}, {"MTLBuffer", "gpuAddress", m_contents},
+	{"", "alloc", m_new}, {"MTLDevice", "newEvent", m_event},
+	{"MPSMatrixMultiplication", "initWithDevice:transposeLeft:transposeRight:resultRows:resultColumns:interiorColumns:alpha:beta:", m_initproduct},
+	{"MPSMatrixDescriptor", "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:", m_matrixdescriptor},
+	{"MPSMatrix", "initWithBuffer:offset:descriptor:", m_initmatrix},
+	{"MPSMatrixMultiplication", "encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:", m_encodeproduct},
 	{"MTLDevice", "counterSets", m_sets}, {"MTLDevice", "supportsCounterSampling:", m_sampling}, {"MTLCounterSet", "name", m_setname},
 	{"MTLCounterSampleBufferDescriptor", "setCounterSet:", m_setset}, {"MTLCounterSampleBufferDescriptor", "setSampleCount:", m_setcount},
 	{"MTLCounterSampleBufferDescriptor", "setStorageMode:", m_setstorage}, {"MTLDevice", "newCounterSampleBufferWithDescriptor:error:", m_newsamples},
