@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 	"github.com/mcs-notebook/mcs/engine/kernel"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -17,7 +16,7 @@ import (
 // compiled skips a test where there is no compiler: the checked path needs one.
 func compiled(t *testing.T) {
 	t.Helper()
-	if _, err := check.Find(); err != nil {
+	if err := kernel.Checked(); err != nil {
 		t.Skip(err)
 	}
 }

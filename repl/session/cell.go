@@ -35,11 +35,11 @@ func (s *Session) Run(ctx context.Context, cell string) Result {
 		defer s.busy.Unlock()
 	}
 	s.past.n++
+	s.past.cells = append(s.past.cells, Cell{N: s.past.n, Source: cell})
+	at := len(s.past.cells) - 1
 	own, leave := s.runner.Enter(ctx)
 	defer leave()
 	r := Result{N: s.past.n}
-	s.past.cells = append(s.past.cells, Cell{N: s.past.n, Source: cell})
-	at := len(s.past.cells) - 1
 	r.Err = s.runCell(own, &r, cell)
 	s.past.cells[at].Err = r.Err != nil
 	r.Elapsed = time.Since(start)

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/kernel"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
@@ -179,10 +180,11 @@ func (s *Session) progress(ctx context.Context) context.Context {
 func (s *Session) Guard() *tensor.Guard { return &s.finite }
 
 // settings returns ctx with the session's generator of random tensors, default device, guard, precision and
-// flight.
+// flight, and with the places of texts.
 func (s *Session) settings(ctx context.Context) context.Context {
 	ctx = tensor.WithPrecision(tensor.WithGuard(ctx, &s.finite), &s.precise)
-	return device.WithFlight(device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device), &s.flight)
+	ctx = device.WithFlight(device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device), &s.flight)
+	return kernel.WithTexts(ctx, s.texts())
 }
 
 // Kill ends a cell that was interrupted and does not stop. Its code is abandoned where it is, and its

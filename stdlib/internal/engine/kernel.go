@@ -11,6 +11,7 @@ import (
 
 func kernelSymbols() map[string]reflect.Value {
 	return map[string]reflect.Value{
+		"Checked":   reflect.ValueOf(kernel.Checked),
 		"Kernel":    reflect.ValueOf((*kernel.Kernel)(nil)),
 		"Launch":    reflect.ValueOf((*kernel.Launch)(nil)),
 		"New":       reflect.ValueOf(kernel.New),

@@ -45,7 +45,7 @@ func Compile(g *backend.Group) (*Kernel, error) {
 	k := &Kernel{own: in.Attr.Kernel}
 	var err error
 	if k.source, err = msl.Parse(k.own.Function+".metal", k.own.Text); err != nil {
-		return nil, k.plain(err)
+		return nil, k.Plain(err)
 	}
 	for _, a := range in.Args {
 		i, _ := a.Input()
@@ -65,9 +65,9 @@ func Compile(g *backend.Group) (*Kernel, error) {
 // Source is the text that runs.
 func (k *Kernel) Source() string { return k.own.Text }
 
-// plain is an error as a person reads it: the kernel has its own name, and a text that stands in a cell is
+// Plain is an error as a person reads it: the kernel has its own name, and a text that stands in a cell is
 // called after the cell.
-func (k *Kernel) plain(err error) error {
+func (k *Kernel) Plain(err error) error {
 	text := strings.TrimPrefix(err.Error(), "check: ")
 	text = strings.ReplaceAll(text, k.own.Function, k.own.Name)
 	text = strings.ReplaceAll(text, ".metal:", ":")
@@ -124,7 +124,7 @@ func (r *Runner) Run(ctx context.Context, k *Kernel, bufs [][]byte) error {
 	case ctx.Err() != nil:
 		return backend.Interrupted(ctx)
 	case err != nil:
-		return k.plain(r.explained(ctx, k, bufs, err))
+		return k.Plain(explained(ctx, k, bufs, err))
 	}
 	for i, b := range results {
 		if r := k.results[i]; r.buf >= 0 {
@@ -194,7 +194,7 @@ func (r *Runner) Close() {
 
 // explained runs a kernel that failed under the sanitizer that knows the lines, and returns what that says;
 // or err, if it finds nothing.
-func (r *Runner) explained(ctx context.Context, k *Kernel, bufs [][]byte, err error) error {
+func explained(ctx context.Context, k *Kernel, bufs [][]byte, err error) error {
 	mode := check.Address
 	var fault *check.Fault
 	switch {
@@ -203,7 +203,7 @@ func (r *Runner) explained(ctx context.Context, k *Kernel, bufs [][]byte, err er
 	case !errors.As(err, &fault) || !strings.Contains(fault.Text, "memory that is not its own"):
 		return err
 	}
-	if found := r.Watch(ctx, k, bufs, mode); errors.As(found, &fault) && strings.Contains(fault.Text, ".metal:") {
+	if found := Watch(ctx, k, bufs, mode); errors.As(found, &fault) && strings.Contains(fault.Text, ".metal:") {
 		if mode == check.Thread {
 			return fmt.Errorf("%w: %s", err, strings.TrimPrefix(fault.Error(), "check: "))
 		}
@@ -212,9 +212,14 @@ func (r *Runner) explained(ctx context.Context, k *Kernel, bufs [][]byte, err er
 	return err
 }
 
-// Watch runs a kernel once in a process of its own, under a sanitizer, and returns what that finds.
-func (r *Runner) Watch(ctx context.Context, k *Kernel, bufs [][]byte, mode check.Mode) error {
-	d, err := r.tools.Start(ctx, mode, k.source)
+// Watch runs a kernel once in a process of its own, under a sanitizer, and returns what that finds: a
+// *check.Fault. Each of bufs is the memory of the launch's buffer of that number.
+func Watch(ctx context.Context, k *Kernel, bufs [][]byte, mode check.Mode) error {
+	tools, err := check.Find()
+	if err != nil {
+		return err
+	}
+	d, err := tools.Start(ctx, mode, k.source)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,11 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,6 +93,18 @@ func (ps *Packages) Text(n int) (text, name string) {
 	}
 	f := ps.files[n-firstFile]
 	return f.text, f.name
+}
+
+// Files are the files of all packages that were loaded before now, by name: their texts, the newest first.
+func (ps *Packages) Files() iter.Seq2[string, string] {
+	files := ps.files
+	return func(yield func(name, text string) bool) {
+		for _, f := range slices.Backward(files) {
+			if !yield(f.name, f.text) {
+				return
+			}
+		}
+	}
 }
 
 // folder is where an import path leads if it is one of the user's own packages: relative to the folder from,
