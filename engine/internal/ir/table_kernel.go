@@ -76,7 +76,7 @@ func gradKernel(n *Node, dy []*Node) []*Node {
 	defer links.RLock()
 	grads, err := k.Gradient(n, dy)
 	if err != nil {
-		panic(refusal(err.Error()))
+		panic(refusal(k.Name + ": " + err.Error()))
 	}
 	return grads
 }
