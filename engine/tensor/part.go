@@ -76,16 +76,17 @@ func (t Tensor) SetIndex(y Operand, parts ...Part) Tensor {
 func (t Tensor) setIndex(op string, y Operand, parts []Part) Tensor {
 	n := t.node(op)
 	r := regionOf(op, n, parts)
-	u := cast(operand(op, n, y), n.DType)
+	from := operand(op, n, y)
+	u := cast(from, n.DType)
 	if mask, ok := r.onlyMask(); ok && len(u.Shape) == 0 {
 		whole := mask.Reshape(append(mask.Shape(), slices.Repeat([]int{1}, len(n.Shape)-mask.Rank())...)...)
 		return Where(whole, wrap(u), t)
 	}
 	if len(r.picks) == 0 && r.dense() {
-		return r.write(t, r.boxed(r.fit(u, r.shape())), 0)
+		return r.write(t, r.boxed(r.fit(u, from, r.shape())), 0)
 	}
 	places := r.of(rangeOn(n, ir.Size(n.Shape)).Reshape(n.Shape...))
-	updates := r.fit(u, places.Shape())
+	updates := r.fit(u, from, places.Shape())
 	return t.Flatten().Put(0, places.Flatten(), updates.Flatten(), Replace).Reshape(n.Shape...)
 }
 
@@ -385,8 +386,9 @@ func (r *region) joined() Tensor {
 	return joined
 }
 
-// fit brings updates to a shape: they broadcast, and lengths of 1 in front of it are dropped.
-func (r *region) fit(u *ir.Node, shape []int) Tensor {
+// fit brings updates, which were made from another node, to a shape: they broadcast, and lengths of 1 in front
+// of it are dropped.
+func (r *region) fit(u, from *ir.Node, shape []int) Tensor {
 	have := u.Shape
 	for len(have) > len(shape) && have[0] == 1 {
 		have = have[1:]
@@ -397,7 +399,7 @@ func (r *region) fit(u *ir.Node, shape []int) Tensor {
 		ok = ok && (d == 1 || d == shape[len(shape)-1-i])
 	}
 	if !ok {
-		fail(r.op, "got %v for a part of shape %v of %v, want a shape that broadcasts to it", u, shape, r.n)
+		fail(r.op, "got %v for a part of shape %v of %v, want a shape that broadcasts to it", from, shape, r.n)
 	}
 	return wrap(expand(reshape(u, have), shape))
 }

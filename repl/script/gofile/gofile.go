@@ -1,7 +1,7 @@
 // Package gofile writes the cells of a session as a Go program. The program has the typed text, and the
 // code that the session adds to it: imports, checks of left-out errors, showing the last expression.
 //
-// The program is put together as text and type-checked. Each complaint that a session does not make is
+// The program is put together as text and type-checked. Operators and indices of tensors become calls first. Each complaint that a session does not make is
 // answered by an edit of the text, until there is none. A complaint that no edit answers is an error, so a
 // returned program compiles. Reading order: split.go, again.go, gofile.go, fix.go.
 package gofile
@@ -16,9 +16,11 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -37,6 +39,7 @@ type program struct {
 	info     *types.Info
 	pkg      *types.Package
 	problems []types.Error
+	calls    notation.Calls
 }
 
 // maxRounds bounds how often the program is checked: each round answers all complaints of a kind.
@@ -69,7 +72,14 @@ func Program(cells []string) (string, error) {
 		if err := p.check(im); err != nil {
 			return "", err
 		}
-		edits, changed := p.fixes()
+		edits, err := p.writeCalls()
+		if err != nil {
+			return "", err
+		}
+		changed := false
+		if len(edits) == 0 {
+			edits, changed = p.fixes()
+		}
 		if len(edits) == 0 && !changed {
 			if len(p.problems) > 0 {
 				return "", p.refuse(p.problems[0])
@@ -142,10 +152,20 @@ func (p *program) check(im types.Importer) error {
 	p.fset = token.NewFileSet()
 	p.problems = nil
 	var err error
-	p.file, err = parser.ParseFile(p.fset, "", p.text, parser.ParseComments)
+	p.file, err = notation.ParseFile(p.fset, "", p.text, parser.ParseComments)
 	if err != nil {
 		return fmt.Errorf("the session cannot be written as one Go program: %w", err)
 	}
+	p.calls = notation.Calls{}
+	for p.checkFile(im); p.calls.Replace(p.info, []*ast.File{p.file}); {
+		p.checkFile(im)
+	}
+	return nil
+}
+
+// checkFile type-checks the parsed program, in which operators and indices of tensors may have become calls.
+func (p *program) checkFile(im types.Importer) {
+	p.problems = nil
 	p.info = &types.Info{
 		Types:  map[ast.Expr]types.TypeAndValue{},
 		Defs:   map[*ast.Ident]types.Object{},
@@ -161,8 +181,37 @@ func (p *program) check(im types.Importer) error {
 			}
 		},
 	}
-	p.pkg, _ = conf.Check("main", p.fset, []*ast.File{p.file}, p.info)
-	return nil
+	files := []*ast.File{p.file}
+	if mentions(p.file, notation.Tensor) {
+		pos := p.file.Name.End()
+		spec := &ast.ImportSpec{Name: &ast.Ident{Name: notation.Tensor, NamePos: pos}, Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(notation.TensorPath), ValuePos: pos}}
+		files[0] = &ast.File{Package: p.file.Package, Name: p.file.Name, FileStart: p.file.FileStart, FileEnd: p.file.FileEnd,
+			Decls: append([]ast.Decl{&ast.GenDecl{Tok: token.IMPORT, TokPos: pos, Specs: []ast.Spec{spec}}}, p.file.Decls...)}
+	}
+	p.pkg, _ = conf.Check("main", p.fset, files, p.info)
+}
+
+// mentions says whether a file has an identifier with a name.
+func mentions(file *ast.File, name string) (found bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
+		return !found
+	})
+	return found
+}
+
+// writeCalls writes the operators and indices of tensors as the calls that they stand for.
+func (p *program) writeCalls() (edits []edit, err error) {
+	name := "tensor"
+	if own := p.imports[notation.TensorPath]; own != "" {
+		name = own
+	}
+	list, err := p.calls.Edits([]*ast.File{p.file}, name)
+	for _, e := range list {
+		edits = append(edits, edit{p.offset(e.From), p.offset(e.To), e.Text})
+	}
+	return edits, err
 }
 
 // refuse explains a complaint that no edit answers.

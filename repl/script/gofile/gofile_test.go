@@ -23,6 +23,32 @@ func main() {
 	x := strings.ToUpper("a")
 	fmt.Println(x)
 }`},
+		{"operators and indices of tensors are calls", []string{"x := tensor.Ones(2, 3)", "y := 2 * x[:, 1:] - 1 // twice", "x[y[0] > 0, ::-1] += y[...,\n0] / 3", "rows, i := []int{0}, int64(1)\n-x[rows, i]"}, `
+import (
+	"fmt"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+func main() {
+	x := tensor.Ones(2, 3)
+	y := x.Index(tensor.All, tensor.Span(1, tensor.Open)).Mul(2).Sub(1) // twice
+	x = x.SetIndex(x.Index(tensor.Pick(y.At(0).Gt(0)), tensor.SpanStep(tensor.Open, tensor.Open, -1)).Add(y.Index(tensor.Rest, tensor.At(0)).Div(3)), tensor.Pick(y.At(0).Gt(0)), tensor.SpanStep(tensor.Open, tensor.Open, -1))
+	rows, i := []int{0}, int64(1)
+	fmt.Println(x.Index(tensor.Pick(tensor.From(rows)), tensor.At(int(i))).Neg())
+}`},
+		{"a number on the left that is evaluated first", []string{"func f() float64 { return 2 }", "func g() tensor.Tensor { return tensor.Ones(2) }", "z := f() * g()\nz--", "1/z + 3"}, `
+import (
+	"fmt"
+	"github.com/mcs-notebook/mcs/engine/tensor"
+)
+func f() float64 { return 2 }
+func g() tensor.Tensor { return tensor.Ones(2) }
+func main() {
+	z := func(a any, b tensor.Tensor) tensor.Tensor {
+		return b.Mul(a)
+	}(f(), g())
+	z = z.Sub(1)
+	fmt.Println(tensor.Div(1, z).Add(3))
+}`},
 		{"a left-out error is checked", []string{`b := os.ReadFile("f")`, "var n = strconv.Atoi(string(b))", "n"}, `
 import (
 	"fmt"

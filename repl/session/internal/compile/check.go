@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -22,6 +23,8 @@ import (
 type checked struct {
 	help.Facts
 	names map[types.Object]string // the interpreter's names of the session's objects that the files use
+	// notation says that the files have an index of a tensor that became a call when they were parsed.
+	notation bool
 }
 
 func newChecked(pkg *types.Package, files []*ast.File) *checked {
@@ -33,7 +36,7 @@ func newChecked(pkg *types.Package, files []*ast.File) *checked {
 func (c *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
 	name := yaegi.FileName(n)
 	src := prefix + text + suffix
-	file, err := parser.ParseFile(c.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
+	file, err := notation.ParseFile(c.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
 	if file != nil {
 		tf := c.fset.File(file.FileStart)
 		tf.AddLineColumnInfo(len(prefix), name, line, col)
@@ -88,8 +91,22 @@ func (c *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Obje
 }
 
 // checkIn is check for files that belong to another file set. Help uses it for unfinished cells, because
-// it then leaves nothing in the session's own set.
+// it then leaves nothing in the session's own set. Operators and indices of tensors become calls in the files.
 func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+	facts := c.checkGo(fset, st, files, extra...)
+	if len(facts.Errs) == 0 && !facts.notation {
+		return facts
+	}
+	var calls notation.Calls
+	for (len(facts.Errs) > 0 || facts.notation) && calls.Replace(facts.Info, files) {
+		facts = c.checkGo(fset, st, files, extra...)
+	}
+	facts.Errs = calls.Reword(facts.Errs, files)
+	return facts
+}
+
+// checkGo checks files as they are.
+func (c *Compiler) checkGo(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	if st.Ctx != nil && st.Ctx.Err() != nil {
 		panic(GivenUp{})
 	}
@@ -116,6 +133,7 @@ func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.Fi
 		if declared[id.Name] || id.Name == "_" {
 			return
 		}
+		facts.notation = facts.notation || id.Name == notation.Tensor
 		if o := c.resolve(st, facts.Pkg, id.Name, qualifier); o != nil {
 			declared[id.Name] = true
 			facts.Pkg.Scope().Insert(o)

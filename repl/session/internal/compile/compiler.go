@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -113,7 +114,7 @@ func New(config Config) *Compiler {
 	c := &Compiler{Config: config, World: world.New(), fset: config.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
 	c.packages, c.names = map[string]*Package{}, map[types.Object]string{}
 	c.importer = importer{stdlib.Importer(c.fset), c.packages}
-	c.imported, c.known, c.aliases = map[string]bool{}, map[string]bool{}, map[string]string{}
+	c.imported, c.known, c.aliases = map[string]bool{}, map[string]bool{}, map[string]string{notation.Tensor: notation.TensorPath}
 	c.typeNames = map[*types.TypeName]string{}
 	c.instances = map[types.Object][]*instance{}
 	c.dispatchers = map[dispatchKey]string{}

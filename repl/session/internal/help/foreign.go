@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -40,7 +41,7 @@ func (h *Helper) translated(st *world.Stage, src string, n int) string {
 func statementsAbove(cell string, n int) string {
 	lines := strings.Split(cell, "\n")
 	above := strings.Join(lines[:min(n-1, len(lines))], "\n") + "\n"
-	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p;func _(){"+above+"}", parser.SkipObjectResolution); err != nil {
+	if _, err := notation.ParseFile(token.NewFileSet(), "", "package p;func _(){"+above+"}", parser.SkipObjectResolution); err != nil {
 		return ""
 	}
 	return above
@@ -144,7 +145,7 @@ func (f *foreign) checks(line, original string) bool {
 // in the session.
 func (f *foreign) check(decl string) *Facts {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+";"+decl, parser.SkipObjectResolution)
+	file, err := notation.ParseFile(fset, "", "package "+world.PkgPath+";"+decl, parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
@@ -195,6 +196,11 @@ func (h *Helper) doubt(x ast.Expr, cell string) string {
 func (h *Helper) NoteOf(x ast.Expr, src string) string {
 	if place := h.placeOfFunc(x); place != "" {
 		return place
+	}
+	if sel, ok := x.(*ast.SelectorExpr); ok { // x.T without its parentheses
+		if e := h.World().Names[types.ExprString(sel.X)]; e != nil && e.Kind == world.Var && family(e.Obj.Type()) == "tensor" {
+			return fmt.Sprintf("(a method: %s() calls it)", types.ExprString(sel))
+		}
 	}
 	if doubt := h.doubt(x, src); doubt != "" {
 		return "(" + doubt + ")"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
@@ -44,7 +45,7 @@ func (h *Helper) Inspect(expr string) (Info, error) {
 	if k, ok := keywords[expr]; ok {
 		return Info{Name: expr, Kind: "keyword", Doc: k.form + "\n\n" + k.doc}, nil
 	}
-	x, err := parser.ParseExpr(expr)
+	x, err := notation.ParseExpr(expr)
 	if err != nil {
 		return Info{}, fmt.Errorf("inspect: %q is no expression", expr)
 	}
@@ -294,7 +295,7 @@ func (h *Helper) describe(i *Info, st *world.Stage, t types.Type) {
 // exprType returns the type of an expression that the session could evaluate, or nil.
 func (h *Helper) exprType(st *world.Stage, expr string) types.Type {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", "package "+world.PkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
+	file, err := notation.ParseFile(fset, "", "package "+world.PkgPath+"\nfunc cell__() { _ = "+expr+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -138,7 +139,7 @@ func (pl *place) variables(decls, stmts string) (list []types.Object) {
 	}
 	fset := token.NewFileSet()
 	src := "package " + world.PkgPath + "\n" + decls + "\nfunc cell__() {\n" + stmts + "\n}"
-	file, _ := parser.ParseFile(fset, "", src, parser.SkipObjectResolution|parser.AllErrors)
+	file, _ := notation.ParseFile(fset, "", src, parser.SkipObjectResolution|parser.AllErrors)
 	if file == nil || len(file.Decls) == 0 {
 		return nil
 	}
@@ -171,7 +172,7 @@ func (pl *place) check(prefix, text, suffix string, at int) {
 	off := len(prefix) + at
 	fset := token.NewFileSet()
 	for range maxRepairs {
-		file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution|parser.AllErrors)
+		file, err := notation.ParseFile(fset, "", string(src), parser.SkipObjectResolution|parser.AllErrors)
 		pl.file = file
 		if err == nil || !blankBroken(src, err, off) {
 			break

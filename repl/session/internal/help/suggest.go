@@ -101,7 +101,8 @@ var rules = []rule{
 	{lazy.Regexp(`^(?:method )?(\w+)[·.](\w+) (?:redeclared in this block|already declared at )`), (*advisor).methodAgain},
 	{lazy.Regexp(`^missing function body$`), advice("the opening brace stands on the line of func")},
 	{lazy.Regexp(`^cannot assign to (\w+) \(neither addressable`), advice("$1 is a constant")},
-	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), advice("strings do not change: write b := []byte($1); b[$2] = '…'; $1 = string(b)")},
+	{lazy.Regexp(`^cannot assign to (\w+)\[(.+)\] \(neither addressable nor a map index`), (*advisor).element},
+	{lazy.Regexp(`^invalid operation: (\S+) ([<>]=?) (\S+) ([<>]=?) (\S+) \((?:mismatched types tensor\.Tensor|operator [<>]=? not defined on struct)`), advice("join two comparisons: ($1 $2 $3) & ($3 $4 $5)")},
 	{lazy.Regexp(`^too many return values`), (*advisor).topReturn},
 	{lazy.Regexp(`^invalid argument: index -\d+ \(constant of type int\) must not be negative`), goOr("Go counts from the front only: the last one is xs[len(xs)-1]")},
 }
@@ -423,6 +424,16 @@ func (a *advisor) constructor(msg string, m []string) (string, string) {
 		return msg, ""
 	}
 	return msg, fmt.Sprintf("did you mean %s.New%s?", m[1], m[2])
+}
+
+// element explains an element that cannot be assigned to.
+func (a *advisor) element(msg string, m []string) (string, string) {
+	for _, n := range a.path() {
+		if call, ok := n.(*ast.CallExpr); ok && family(a.c.Info.Types[call].Type) == "tensor" {
+			return msg, "a statement writes one part of a tensor: x[0] = …"
+		}
+	}
+	return msg, fmt.Sprintf("strings do not change: write b := []byte(%s); b[%s] = '…'; %[1]s = string(b)", m[1], m[2])
 }
 
 // appendUnused is about append(xs, x) as a statement, whose result is lost.

@@ -1,0 +1,150 @@
+package notation
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// index makes a call of x[i], or of x[i, j] where Go reads that as an instantiation.
+func (c *Calls) index(n, x ast.Expr, lbrack token.Pos, list ...ast.Expr) ast.Expr {
+	if !c.isTensor(x) {
+		return nil
+	}
+	parts := make([]ast.Expr, len(list))
+	numbers := true
+	for i, e := range list {
+		parts[i], _ = c.fit(at(e))
+		numbers = numbers && c.isInteger(e)
+	}
+	if !numbers {
+		return c.call(x, "Index", lbrack, n, parts...)
+	}
+	for i, p := range parts {
+		parts[i] = p.(*ast.CallExpr).Args[0]
+	}
+	return c.call(x, "At", lbrack, n, parts...)
+}
+
+// slice makes a call of x[i:j] and x[i:j:k].
+func (c *Calls) slice(n *ast.SliceExpr) ast.Expr {
+	if !c.isTensor(n.X) {
+		return nil
+	}
+	part, _ := c.fit(span([3]ast.Expr{n.Low, n.High, n.Max}, n.Lbrack))
+	return c.call(n.X, "Index", n.Lbrack, n, part)
+}
+
+// fit gives a Part the form that the types of its arguments ask for, once they are known: an index that is a
+// tensor or a list of integers is a Pick, nil is NewAxis, and other integers are converted to int.
+func (c *Calls) fit(p ast.Expr) (fitting ast.Expr, changed bool) {
+	call, ok := p.(*ast.CallExpr)
+	if !ok || !inTensor(call.Fun) {
+		return p, false
+	}
+	sel := call.Fun.(*ast.SelectorExpr)
+	switch sel.Sel.Name {
+	case "At", "Span", "SpanStep":
+	default:
+		return p, false
+	}
+	for i, x := range call.Args {
+		tv, pos := c.info.Types[ast.Unparen(x)], x.Pos()
+		b, basic := types.Type(nil), false
+		if tv.Type != nil {
+			b, basic = tv.Type.Underlying(), true
+		}
+		switch {
+		case sel.Sel.Name == "At" && c.isTensor(x):
+			return part1("Pick", x), true
+		case sel.Sel.Name == "At" && tv.IsNil():
+			return inPackage("NewAxis", pos), true
+		case sel.Sel.Name == "At" && basic && isInts(b):
+			return part1("Pick", part1("From", x)), true
+		case basic && tv.IsValue():
+			if b, ok := b.(*types.Basic); ok && b.Info()&types.IsInteger != 0 && b.Info()&types.IsUntyped == 0 && !types.Identical(tv.Type, types.Typ[types.Int]) {
+				call.Args[i] = &ast.CallExpr{Fun: id("int", pos), Lparen: pos, Args: []ast.Expr{x}, Rparen: x.End() - 1}
+				changed = true
+			}
+		}
+	}
+	return p, changed
+}
+
+func isInts(t types.Type) bool {
+	s, ok := t.(*types.Slice)
+	return ok && types.Identical(s.Elem(), types.Typ[types.Int])
+}
+
+// indexCall looks at an index again that is a call already: one that [ParseFile] has made, or one whose parts
+// were of unknown types.
+func (c *Calls) indexCall(n *ast.CallExpr) {
+	sel, ok := indexSelector(n)
+	if !ok || c.made[n] == nil && !marked(n) {
+		return
+	}
+	numbers := sel.Sel.Name == "Index"
+	for i, p := range n.Args {
+		changed := false
+		if n.Args[i], changed = c.fit(p); changed {
+			c.change = true
+		}
+		part, ok := n.Args[i].(*ast.CallExpr)
+		numbers = numbers && ok && inTensor(part.Fun) && part.Fun.(*ast.SelectorExpr).Sel.Name == "At" && c.isInteger(part.Args[0])
+	}
+	if c.made[n] == nil && c.isTensor(sel.X) {
+		text, change := bracketed(n), c.change
+		sel.X = c.operand(sel.X)
+		c.note(n, n).typed = text
+		c.change = change // the call was there
+	}
+	if numbers && c.made[n] != nil {
+		sel.Sel.Name = "At"
+		for i, p := range n.Args {
+			n.Args[i] = p.(*ast.CallExpr).Args[0]
+		}
+		c.change = true
+	}
+}
+
+// indexSelector returns what a call of Index, At or SetIndex calls.
+func indexSelector(n *ast.CallExpr) (*ast.SelectorExpr, bool) {
+	sel, ok := n.Fun.(*ast.SelectorExpr)
+	return sel, ok && (sel.Sel.Name == "Index" || sel.Sel.Name == "At" || sel.Sel.Name == "SetIndex")
+}
+
+// marked says whether a call was made here: its arguments have the name that only this package uses.
+func marked(n *ast.CallExpr) bool {
+	for _, p := range n.Args {
+		if call, ok := p.(*ast.CallExpr); ok && inTensor(call.Fun) || inTensor(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// bracketed writes a call of Index as it was typed.
+func bracketed(n *ast.CallExpr) string {
+	parts := make([]string, len(n.Args))
+	for i, p := range n.Args {
+		call, ok := p.(*ast.CallExpr)
+		switch {
+		case !ok && inTensor(p):
+			parts[i] = map[string]string{"All": ":", "Rest": "...", "NewAxis": "nil"}[p.(*ast.SelectorExpr).Sel.Name]
+		case !ok || !inTensor(call.Fun):
+			parts[i] = types.ExprString(p)
+		default:
+			var bounds []string
+			for _, x := range call.Args {
+				if inTensor(x) { // Open
+					bounds = append(bounds, "")
+				} else {
+					bounds = append(bounds, types.ExprString(x))
+				}
+			}
+			parts[i] = strings.Join(bounds, ":")
+		}
+	}
+	return types.ExprString(n.Fun.(*ast.SelectorExpr).X) + "[" + strings.Join(parts, ", ") + "]"
+}
