@@ -145,11 +145,14 @@ func number(dt dtype.Type, s ir.Scalar) uint64 {
 // Limits are the device's, as far as they shape a dispatch.
 type Limits struct {
 	Threads    int // most threads of a group
-	SIMDWidth  int // threads that shuffle with each other: 32
+	SIMDWidth  int // threads that shuffle with each other; texts are written for 32
 	Processors int // that run threadgroups side by side; 0 if unknown
 	Family     Family
 	Library    *Library // of matrix products; nil if there is none
 }
+
+// group is how many threads a threadgroup has that goes along rows: a power of two.
+func (l Limits) group() int { return floorPower(min(rowThreads, l.Threads)) }
 
 // A Family of devices multiplies blocks of matrices by instructions of its own, and so has tiles of its own.
 type Family uint8
@@ -162,6 +165,10 @@ const (
 
 // Render writes a group down. It returns an *Unsupported for a group that has no text.
 func Render(g *backend.Group, limits Limits) (*Kernel, error) {
+	if limits.SIMDWidth != simdWidth || limits.Threads < simdWidth {
+		return nil, &Unsupported{g.Name, fmt.Sprintf("simdgroups of %d threads and threadgroups of %d, want %d and at least as many",
+			limits.SIMDWidth, limits.Threads, simdWidth)}
+	}
 	for _, in := range g.Inputs {
 		if in.DType == dtype.F64 {
 			return nil, &Unsupported{g.Name, "f64"}

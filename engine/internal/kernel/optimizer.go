@@ -48,7 +48,7 @@ func adamW(g *backend.Group, k *Kernel) {
 		for len(list) > 0 {
 			part := list[:min(len(list), mostTensors)]
 			list = list[len(part):]
-			k.Dispatches = append(k.Dispatches, adamWOf(g, part, n, outputs, moved))
+			k.Dispatches = append(k.Dispatches, adamWOf(g, part, n, outputs, moved, k.limits.group()))
 		}
 	}
 }
@@ -72,7 +72,7 @@ func together(g *backend.Group, k *Kernel) map[int]int {
 }
 
 // adamWOf steps some of n tensors.
-func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Output, moved map[int]int) Dispatch {
+func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Output, moved map[int]int, threads int) Dispatch {
 	in := &g.Insts[0]
 	t := newText(g, false)
 	settings(t, in, []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"})
@@ -122,7 +122,7 @@ func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Out
 	t.line("const long from = (long(group.x) - a.start[low]) * %d;", blockElements)
 	t.line("const long to = min(from + %d, a.size[low]);", blockElements)
 	t.line("const bool steps = isfinite(guard) && %s;", t.goesOn())
-	t.line("for (long i = from + long(at.x); i < to; i += %d) {", rowThreads)
+	t.line("for (long i = from + long(at.x); i < to; i += %d) {", threads)
 	t.line("float p = loaded(a.p[low][i]), m = a.m[low][i], v = a.v[low][i];")
 	t.line("if (steps) {")
 	t.line("const float grad = factor * loaded(a.g[low][i]);")
@@ -135,15 +135,15 @@ func adamWOf(g *backend.Group, tensors []int, n int, outputs map[int]backend.Out
 		t.line("if (a.%s[low]) a.%s[low][i] = %s(%s);", l.name, l.name, l.typ, value)
 	}
 	t.line("}")
-	function, source := t.finish("adamw", "adamw", parameters, [3]int{rowThreads, 1, 1})
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{blocks, 1, 1}, Threads: [3]int{rowThreads, 1, 1}}
+	function, source := t.finish("adamw", "adamw", parameters, [3]int{threads, 1, 1})
+	return Dispatch{Function: function, Text: source, Args: t.args, Groups: [3]int{blocks, 1, 1}, Threads: [3]int{threads, 1, 1}}
 }
 
 // sumSquares adds up the squares of all elements of all operands: each threadgroup those of a block, and a
 // last one what they have found.
 func sumSquares(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	blocks := 0
+	blocks, threads := 0, k.limits.group()
 	for _, v := range in.Args {
 		x := inputLayout(g, v)
 		n := x.Size()
@@ -156,17 +156,17 @@ func sumSquares(g *backend.Group, k *Kernel) {
 		e.member("device fold_sum<float>*", "parts", Field{Kind: Scratch, Size: 8, At: 8 * blocks})
 		e.constant("total", n)
 		e.declareSpace()
-		e.line("threadgroup fold_sum<float> space[%d];", rowThreads/simdWidth)
+		e.line("threadgroup fold_sum<float> space[%d];", threads/simdWidth)
 		e.line("fold_sum<float> f = fold_sum<float>::start();")
-		e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, rowThreads, groups*rowThreads)
+		e.line("for (%[1]s e = %[1]s(group.x) * %[2]d + %[1]s(at.x); e < a.total; e += %[3]d) {", e.index, threads, groups*threads)
 		e.coordinates("e")
 		e.line("const float v = %s;", e.element("x", v))
 		e.line("f.take(v * v);")
 		e.line("}")
 		e.line("f = group_folded(f, space, lane, simd, simds);")
 		e.line("if (at.x == 0) f.put(a.parts + group.x);")
-		function, source := e.finish("squares", "sum of squares", parameters, [3]int{rowThreads, 1, 1})
-		k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{rowThreads, 1, 1}})
+		function, source := e.finish("squares", "sum of squares", parameters, [3]int{threads, 1, 1})
+		k.Dispatches = append(k.Dispatches, Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{groups, 1, 1}, Threads: [3]int{threads, 1, 1}})
 		blocks += groups
 	}
 	k.Scratch = 8 * blocks

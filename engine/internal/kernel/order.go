@@ -55,13 +55,10 @@ func topK(g *backend.Group, k *Kernel) {
 	}
 }
 
-// most is how many threads a threadgroup has: a power of two.
-func (r *ranking) most() int { return floorPower(min(rowThreads, r.limits.Threads)) }
-
 // plan chooses the launches. Where few of many are wanted, tiles of the tiles' best are sorted, which leaves a
 // fraction of them; else two runs become one. The runs lie in two parts of the workspace, in turns.
 func (r *ranking) plan() (steps []sorting, bytes int) {
-	tile := r.most() * r.each
+	tile := r.limits.group() * r.each
 	tiled := func(n int) runs { return runs{count: (n + tile - 1) / tile, length: min(r.wanted, tile)} }
 	steps = []sorting{{to: tiled(r.length)}}
 	for now := steps[0].to; now.count > 1; now = steps[len(steps)-1].to {
@@ -169,8 +166,8 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	r.store(e, s, "(row * a.tiles + tile) * a.wanted + j")
 	e.line("}")
 	e.line("}")
-	threads := min(r.most(), ceilPower((length+r.each-1)/r.each))
-	perGroup := min(r.most()/threads, ceilPower(r.rows))
+	threads := min(r.limits.group(), ceilPower((length+r.each-1)/r.each))
+	perGroup := min(r.limits.group()/threads, ceilPower(r.rows))
 	group := [3]int{threads, perGroup, 1}
 	function, source := e.finish("top_k_tiles", describe(e.g), ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]]", group)
 	return Dispatch{Function: function, Text: source, Args: e.args, Groups: [3]int{s.to.count * ((r.rows + perGroup - 1) / perGroup), 1, 1}, Threads: group}

@@ -35,6 +35,7 @@ type reduction struct {
 	vectors  bool
 	perGroup int // outputs of a threadgroup
 	threads  int // that fold one output together
+	simds    int // of a threadgroup that merges parts
 	base     int // bytes of the workspace that are taken
 }
 
@@ -131,7 +132,8 @@ func shapeOf(g *backend.Group, r backend.Ref) []int {
 
 // shape chooses how threads share the work.
 func (r *reduction) shape(limits Limits) {
-	most := min(rowThreads, limits.Threads)
+	most := limits.group()
+	r.simds = most / simdWidth
 	r.columns = !r.reduced[0] && r.space.lens[0] > 1
 	r.vectors = r.reduced[0] && r.space.vectors()
 	r.parts, r.chunk = 1, r.total
@@ -291,7 +293,7 @@ func (r *reduction) header(w *walker, merging bool) (kind string, groups, thread
 	perGroup, wide, parts := r.perGroup, r.threads, r.parts
 	kind = "reduce_rows"
 	if merging {
-		perGroup, wide, parts, kind = rowThreads/simdWidth, simdWidth, 1, "reduce_parts"
+		perGroup, wide, parts, kind = r.simds, simdWidth, 1, "reduce_parts"
 	}
 	w.line("const %[1]s row = %[1]s(group.x) * %[2]d + %[1]s(at.y);", w.index, perGroup)
 	w.line("const bool inside = row < a.outputs;")

@@ -125,7 +125,7 @@ func columnOf(l ir.Layout) ir.Layout {
 func (r *rowText) share(limits Limits) {
 	n := r.space.lens[0]
 	r.vectors = r.space.vectors()
-	r.threads, r.perGroup = simdWidth, rowThreads/simdWidth
+	r.threads, r.perGroup = simdWidth, limits.group()/simdWidth
 	for r.threads < min(mostThreads, limits.Threads) && n > r.threads*mostHeld/2 {
 		r.threads, r.perGroup = 2*r.threads, max(1, r.perGroup/2)
 	}

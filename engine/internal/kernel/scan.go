@@ -50,7 +50,7 @@ func cumSum(g *backend.Group, k *Kernel) {
 		k.Dispatches = s.columns()
 		return
 	}
-	threads := min(floorPower(min(rowThreads, s.limits.Threads)), max(simdWidth, ceilPower((s.length+scanEach-1)/scanEach)))
+	threads := min(s.limits.group(), max(simdWidth, ceilPower((s.length+scanEach-1)/scanEach)))
 	if parts := min(mostParts, wantThreads/(s.count*threads), s.length/leastPart); parts > 1 {
 		k.Dispatches, k.Scratch = s.inParts(threads, parts)
 		return
@@ -119,7 +119,7 @@ func (s *scan) columns() []Dispatch {
 // works on the last, and stores nothing.
 func (s *scan) rows(threads int, parts *reduction) Dispatch {
 	e, reg := s.begin(), register(s.g.Outputs[0].DType)
-	perGroup, groups := min(max(1, floorPower(min(rowThreads, s.limits.Threads))/threads), ceilPower(s.count)), 1
+	perGroup, groups := min(max(1, s.limits.group()/threads), ceilPower(s.count)), 1
 	e.declareSpace()
 	e.constant("count", s.count)
 	e.line("const %[1]s mine = %[1]s(group.x) * %[1]s(size.y) + %[1]s(at.y);", e.index)

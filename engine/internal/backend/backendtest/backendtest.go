@@ -304,8 +304,12 @@ func (s *suite) checkRecord(t *testing.T, name string) {
 		text.WriteString("\n")
 	}
 	if *update {
-		// Tests run in their package's folder, which is beside this one.
-		if err := os.WriteFile("../backendtest/record/"+name+".txt", []byte(text.String()), 0o666); err != nil {
+		// Tests run in their package's folder, which is beside this one, or in one beside it.
+		dir := "../backendtest/record/"
+		if _, err := os.Stat(dir); err != nil {
+			dir = "../" + dir
+		}
+		if err := os.WriteFile(dir+name+".txt", []byte(text.String()), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		return
