@@ -96,7 +96,8 @@ func backends() string {
 	var b strings.Builder
 	b.WriteString("\n## What each backend has run\n\n")
 	b.WriteString("The conformance suite, `engine/internal/backend/backendtest`, runs each op in each dtype that it takes and compares with ref.\n")
-	b.WriteString("A dtype that is missing was not run.")
+	b.WriteString("A dtype that is missing was not run. `emulated` is the backend of GPUs, whose kernels the processor runs thread by\n")
+	b.WriteString("thread (`engine/internal/backend/gpu/emulated`).")
 	if len(never) > 0 {
 		fmt.Fprintf(&b, " Not recorded: %s, which nobody has run yet.", strings.Join(never, ", "))
 	}
@@ -128,7 +129,7 @@ func backends() string {
 
 // recorded are the backends that have run the suite, the slowest first, and those that never have.
 func recorded() (names, never []string) {
-	for _, name := range backend.Names() {
+	for _, name := range append([]string{"emulated"}, backend.Names()...) {
 		if backendtest.Record(name) == nil {
 			never = append(never, name)
 		} else {
