@@ -21,12 +21,23 @@
 
 namespace {
 
+// What lies around a block and costs addresses only: an index that is wrong by a row or two of a matrix hits
+// nothing else. A multiple of every size of page.
+constexpr uint64_t guard = 16 << 20;
+
 enum Number : uint32_t { load = 1, allocate, release, write_memory, read_memory, launch };
 
 struct Block {
 	uint64_t size;
 	char* mapping; // with guard bytes on each side that nobody may touch
 	uint64_t mapped;
+
+	// permit lets what runs touch the block, or not. Sanitizers watch memory that anybody may touch.
+	void permit(bool yes) const {
+#ifndef CHECK_SANITIZED
+		mprotect(mapping + guard, mapped - 2 * guard, yes ? PROT_READ | PROT_WRITE : PROT_NONE);
+#endif
+	}
 };
 std::map<uint64_t, Block> blocks;
 std::vector<void*> libraries;
@@ -66,10 +77,6 @@ struct Request {
 	}
 };
 
-// What lies around a block and costs addresses only: an index that is wrong by a row or two of a matrix hits
-// nothing else. A multiple of every size of page.
-constexpr uint64_t guard = 16 << 20;
-
 uint64_t new_block(uint64_t size) {
 	Block b{size, nullptr, 0};
 	char* p;
@@ -86,6 +93,7 @@ uint64_t new_block(uint64_t size) {
 	p = (char*)((uint64_t(b.mapping) + guard + room - size) & ~uint64_t(15)); // its end is the end of the page
 #endif
 	memset(p, 0xff, size);
+	b.permit(false);
 	blocks[uint64_t(p)] = b;
 	return uint64_t(p);
 }
@@ -102,13 +110,27 @@ bool free_block(uint64_t address) {
 	return true;
 }
 
-// holds says whether n bytes at an address lie in one block.
-bool holds(uint64_t address, uint64_t n) {
+// holder is the block in which n bytes at an address lie, or nullptr.
+const Block* holder(uint64_t address, uint64_t n) {
 	auto it = blocks.upper_bound(address);
-	if (it == blocks.begin()) return false;
+	if (it == blocks.begin()) return nullptr;
 	--it;
-	return n <= it->second.size && address - it->first <= it->second.size - n;
+	return n <= it->second.size && address - it->first <= it->second.size - n ? &it->second : nullptr;
 }
+
+// An Opening lets blocks be touched as long as it lives. A launch touches those that it names; all of them, if it
+// names none because it reaches memory through addresses that it finds.
+struct Opening {
+	std::vector<const Block*> open;
+	void add(const Block* b) {
+		if (!b) return;
+		b->permit(true);
+		open.push_back(b);
+	}
+	~Opening() {
+		for (const Block* b : open) b->permit(false);
+	}
+};
 
 const check::Entry* find(const std::string& name) {
 	for (auto it = libraries.rbegin(); it != libraries.rend(); ++it)
@@ -153,8 +175,14 @@ void run(Request& r) {
 	l.seed = r.take<uint32_t>();
 	std::vector<void*> copies;
 	std::string wrong = set(r, l, copies);
-	if (wrong.empty())
+	if (wrong.empty()) {
+		Opening opening;
+		for (const void* p : l.buffers) opening.add(holder(uint64_t(p), 0));
+		if (r.take<uint32_t>() == 0)
+			for (const auto& [start, b] : blocks) opening.add(&b);
+		for (uint32_t n = r.take<uint32_t>(); n > 0; n--) opening.add(holder(r.take<uint64_t>(), 0));
 		if (const char* e = check::run(*running, l)) wrong = e;
+	}
 	for (void* p : copies) free(p);
 	running = nullptr;
 	if (!wrong.empty()) return send_error(name + ": " + wrong);
@@ -177,13 +205,20 @@ void answer(uint32_t number, Request& r) {
 		return free_block(r.take<uint64_t>()) ? send(0, "", 0) : send_error("there is no such block");
 	case write_memory: {
 		const uint64_t p = r.take<uint64_t>(), n = r.data.size() - r.at;
-		if (!holds(p, n)) return send_error("the bytes do not lie in one block");
+		const Block* b = holder(p, n);
+		if (!b) return send_error("the bytes do not lie in one block");
+		Opening opening;
+		opening.add(b);
 		memcpy((void*)p, r.data.data() + r.at, n);
 		return send(0, "", 0);
 	}
 	case read_memory: {
 		const uint64_t p = r.take<uint64_t>(), n = r.take<uint64_t>();
-		return holds(p, n) ? send(0, (const void*)p, n) : send_error("the bytes do not lie in one block");
+		const Block* b = holder(p, n);
+		if (!b) return send_error("the bytes do not lie in one block");
+		Opening opening;
+		opening.add(b);
+		return send(0, (const void*)p, n);
 	}
 	case launch:
 		return run(r);
@@ -209,6 +244,10 @@ void crashed(int, siginfo_t* info, void*) {
 	char where[160] = "no block is near";
 	uint64_t nearest = 1 << 20;
 	for (const auto& [start, b] : blocks) {
+		if (at >= start && at - start < b.size) {
+			snprintf(where, sizeof where, "it lies in a block of %llu bytes that the launch does not name", (unsigned long long)b.size);
+			break;
+		}
 		const bool behind = at >= start;
 		const uint64_t distance = behind ? at - start - b.size : start - at;
 		if (distance >= nearest) continue;

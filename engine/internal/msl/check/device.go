@@ -125,6 +125,7 @@ type Launch struct {
 	Bytes       map[int][]byte  // arguments that are values: constant T&
 	Threadgroup map[int]int     // sizes of threadgroup arguments in bytes
 	Constants   map[int][]byte  // function constants, by index
+	Uses        []Pointer       // memory that the kernel reaches through addresses in memory; nil: any
 	Seed        uint32          // of the order in which threads take turns; 0 is that of their numbers
 }
 
@@ -156,6 +157,15 @@ func (d *Device) Run(ctx context.Context, l Launch) error {
 	for i, v := range l.Constants {
 		head(isFunctionConstant, i)
 		b = text(b, string(v))
+	}
+	named := uint32(0)
+	if l.Uses != nil {
+		named = 1
+	}
+	b = binary.LittleEndian.AppendUint32(b, named)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(l.Uses)))
+	for _, a := range l.Uses {
+		b = binary.LittleEndian.AppendUint64(b, uint64(a))
 	}
 	_, err := d.ask(ctx, l.Kernel, runRequest, b)
 	return err

@@ -66,6 +66,12 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 			return misused("dispatch", "%s: %v", l.Kernel, err)
 		}
 	}
+	if !s.record { // recorded, it reaches whatever it finds when it is replayed
+		l.Uses = []check.Pointer{}
+		for _, b := range d.Uses {
+			l.Uses = append(l.Uses, b.(*buffer).at)
+		}
+	}
 	s.work = append(s.work, func() error { return s.launch(l, uses) })
 	return nil
 }
