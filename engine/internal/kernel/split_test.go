@@ -1,0 +1,144 @@
+package kernel
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// A sketch is a group of one product that grows.
+type sketch struct {
+	g    *backend.Group
+	bufs int
+}
+
+func (s *sketch) input(dt dtype.Type, l ir.Layout) backend.Ref {
+	s.g.Inputs = append(s.g.Inputs, backend.Input{DType: dt, Layout: l, Buf: s.bufs})
+	s.bufs++
+	return backend.In(len(s.g.Inputs) - 1)
+}
+
+func (s *sketch) inst(op ir.Op, attr ir.Attr, dt dtype.Type, shape []int, args ...backend.Ref) backend.Ref {
+	s.g.Insts = append(s.g.Insts, backend.Inst{Op: op, Attr: attr, DType: dt, Shape: shape, Args: args})
+	return backend.Ref{Index: len(s.g.Insts) - 1}
+}
+
+func (s *sketch) output(v backend.Ref) {
+	in := s.g.Insts[v.Index]
+	s.g.Outputs = append(s.g.Outputs, backend.Output{Value: v, Buf: s.bufs, DType: in.DType, Shape: in.Shape})
+	s.bufs++
+}
+
+// matmul is a product of m×k by k×n, and its shape.
+func (s *sketch) matmul(dt dtype.Type, m, k, n int) (backend.Ref, []int) {
+	shape := []int{m, n}
+	return s.inst(ir.MatMul, ir.Attr{}, dt, shape, s.input(dt, ir.Contiguous([]int{m, k})), s.input(dt, ir.Contiguous([]int{k, n}))), shape
+}
+
+// TestSplit: what a library computes of a group, and what is left to kernels. A product that is not worth it stays
+// whole.
+func TestSplit(t *testing.T) {
+	const bf16, f32 = dtype.BF16, dtype.F32
+	tanh := ir.Attr{Flags: ir.TanhApprox}
+	one := func(dt dtype.Type, m, k, n int, end func(s *sketch, y backend.Ref, shape []int) backend.Ref) func(s *sketch) {
+		return func(s *sketch) {
+			y, shape := s.matmul(dt, m, k, n)
+			if end != nil {
+				y = end(s, y, shape)
+			}
+			s.output(y)
+		}
+	}
+	silu := func(s *sketch, y backend.Ref, shape []int) backend.Ref {
+		return s.inst(ir.Silu, ir.Attr{}, s.g.Insts[y.Index].DType, shape, y)
+	}
+	row := func(n int, shape []int) ir.Layout { return ir.Contiguous([]int{n}).Expand(shape) }
+	for _, c := range []struct {
+		name  string
+		group func(s *sketch)
+		want  []string // calls, and the kinds of kernels
+	}{
+		{"large", one(bf16, 4096, 4096, 4096, nil), []string{"4096×4096 by 4096×4096 of bf16"}},
+		{"f32", one(f32, 512, 512, 512, nil), []string{"512×512 by 512×512 of f32"}},
+		{"integers", one(dtype.I32, 512, 512, 512, nil), []string{"matmul"}},
+		{"few rows", one(bf16, 8, 4096, 4096, nil), []string{"matmul"}},
+		{"small", one(bf16, 64, 64, 64, nil), []string{"matmul"}},
+		{"a residual, a bias, gelu", one(bf16, 512, 512, 512, func(s *sketch, y backend.Ref, shape []int) backend.Ref {
+			y = s.inst(ir.Add, ir.Attr{}, bf16, shape, s.input(bf16, ir.Contiguous(shape)), y)
+			y = s.inst(ir.Add, ir.Attr{}, bf16, shape, y, s.input(bf16, row(512, shape)))
+			return s.inst(ir.Gelu, tanh, bf16, shape, y)
+		}), []string{"512×512 by 512×512 of bf16, with a matrix added, with a bias, with gelu"}},
+		{"a bias of another type", one(bf16, 4096, 4096, 4096, func(s *sketch, y backend.Ref, shape []int) backend.Ref {
+			return s.inst(ir.Add, ir.Attr{}, f32, shape, s.inst(ir.Cast, ir.Attr{DType: f32}, f32, shape, y), s.input(bf16, row(4096, shape)))
+		}), []string{"4096×4096 by 4096×4096 of bf16", "map"}},
+		{"cast", one(bf16, 512, 512, 512, func(s *sketch, y backend.Ref, shape []int) backend.Ref {
+			return s.inst(ir.Cast, ir.Attr{DType: f32}, f32, shape, y)
+		}), []string{"512×512 by 512×512 of bf16, as f32"}},
+		{"silu of a deep product", one(bf16, 4096, 4096, 4096, silu), []string{"4096×4096 by 4096×4096 of bf16", "map"}},
+		{"silu of a shallow product", one(bf16, 4096, 64, 4096, silu), []string{"matmul"}},
+		{"silu, and the product", func(s *sketch) {
+			y, shape := s.matmul(bf16, 4096, 4096, 4096)
+			s.output(silu(s, y, shape))
+			s.output(y)
+		}, []string{"4096×4096 by 4096×4096 of bf16", "map"}},
+		{"frozen weights", func(s *sketch) {
+			shape := []int{2048, 2048}
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(bf16, ir.Contiguous(shape))))
+		}, []string{"map", "2048×2048 by 2048×2048 of f32"}},
+		{"every second column", func(s *sketch) {
+			shape := []int{2048, 2048}
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Layout{Shape: shape, Stride: []int{4096, 2}}), s.input(f32, ir.Contiguous(shape))))
+		}, []string{"map", "2048×2048 by 2048×2048 of f32"}},
+		{"two pairs", func(s *sketch) {
+			a, b := s.input(f32, ir.Contiguous([]int{2048, 16})), s.input(f32, ir.Contiguous([]int{16, 2048}))
+			shape := []int{2048, 2048}
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(f32, ir.Contiguous(shape)), a, b))
+		}, []string{"2048×2048 by 2048×2048 of f32", "2048×16 by 16×2048 of f32, with a matrix added"}},
+		{"batches", func(s *sketch) {
+			shape := []int{8, 512, 512}
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(f32, ir.Contiguous(shape))))
+		}, []string{"512×512 by 512×512 of f32, in 8 batches"}},
+		{"batches of rows", func(s *sketch) {
+			shape := []int{8, 512, 256}
+			a, b := ir.Contiguous([]int{8, 512, 512}), ir.Contiguous([]int{512, 256}).Expand([]int{8, 512, 256})
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, a), s.input(f32, b)))
+		}, []string{"4096×512 by 512×256 of f32"}},
+		{"a chain", func(s *sketch) {
+			y, shape := s.matmul(f32, 512, 512, 512)
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, y, s.input(f32, ir.Contiguous(shape))))
+		}, []string{"512×512 by 512×512 of f32", "512×512 by 512×512 of f32"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &sketch{g: &backend.Group{Name: c.name, Kind: backend.MatMul}}
+			c.group(s)
+			limits := Limits{Threads: 1024, SIMDWidth: 32, Library: &Library{Offer: func(Product) (int, bool) { return 1000, true }}}
+			k, err := Render(s.g, limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range k.Dispatches {
+				if d.Library == nil {
+					kind, _, _ := strings.Cut(d.Function, "_")
+					got = append(got, kind)
+					continue
+				}
+				got = append(got, d.Library.Product.String())
+				if w := d.Library.Workspace; w.Kind != Scratch || w.At%workspaceAlignment != 0 || w.At+1000 > k.Scratch-192 {
+					t.Errorf("got the workspace at %d of %d bytes", w.At, k.Scratch)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+			limits.Library.Offer = func(Product) (int, bool) { return 0, false }
+			if k, err = Render(s.g, limits); err != nil || slices.ContainsFunc(k.Dispatches, func(d Dispatch) bool { return d.Library != nil }) {
+				t.Errorf("a library that has nothing is called: %v", err)
+			}
+		})
+	}
+}
