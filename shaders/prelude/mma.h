@@ -116,4 +116,23 @@ template <class T> MSL_INLINE void left_of(left_fragment<T>& l, const sum_fragme
 	MSL_UNROLL for (int i = 0; i < 4; i++) l.part[i] = uint(bits_as<ushort>(T(sum.part[2 * i]))) | uint(bits_as<ushort>(T(sum.part[2 * i + 1]))) << 16;
 }
 
+// A sum's elements do not stand where those of a left operand of floats do. Its columns change places: the first four
+// of eight are the even ones. load_paired loads a right operand whose rows have changed places like that.
+MSL_INLINE void left_of(left_fragment<float>& l, const sum_fragment& sum) {
+	MSL_UNROLL for (int i = 0; i < 8; i++) l.part[i] = sum.part[i / 4 * 4 + i % 2 * 2 + i / 2 % 2];
+}
+template <int wide, class T, class P> MSL_INLINE void load_paired(right_fragment<T>& r, P tile, int deep, int column) { load_right<wide, false>(r, tile, deep, column); }
+template <int wide, class P> MSL_INLINE void load_paired(right_fragment<float>& r, P tile, int deep, int column) {
+	const int lane = int(msl::lane());
+	MSL_UNROLL for (int i = 0; i < 8; i++) {
+		const int y = deep + i % 4 / 2 * 8 + lane % 4 * 2 + i % 2, x = column + lane / 4 + i / 4 * 8;
+		r.part[i] = tile[woven<float, wide>(y, x)];
+	}
+}
+
+// woven_lines is where an element of a tile lies.
+template <class T, int wide> struct woven_lines {
+	MSL_MEMBER static int place(int line, int beside) { return woven<T, wide>(line, beside); }
+};
+
 } // namespace metal

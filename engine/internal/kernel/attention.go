@@ -28,10 +28,17 @@ import (
 //
 // Bytes and operations: with f16 or bf16 and a width of 128, 64 rows and a tile of 32 columns take 17 KB and
 // 9 KB of threadgroup memory. A tile moves 2·32·128 elements, 16 KB, there, for 4·64·32·128 operations: 64 a
-// byte, so the matrix units are the limit. With f32 it is 32 a byte, in two parts of 64 elements a row. Rows
-// longer than that part are fetched again for each tile. Results are cut into slabs of at most 128 numbers a
-// row: 16 rows of them are 64 registers a thread, beside 16 to 32 for the scores. A slab computes the scores
-// for itself, so a width of 256 costs half as much again.
+// byte, so the matrix units are the limit of an M-series GPU. With f32 it is 32 a byte, in two parts of 64
+// elements a row. Rows longer than that part are fetched again for each tile. Results are cut into slabs of at
+// most 128 numbers a row: 16 rows of them are 64 registers a thread, beside 16 to 32 for the scores. A slab
+// computes the scores for itself, so a width of 256 costs half as much again.
+//
+// Weights are f32, as everything that is computed. To be the operand of a product of f16 or bf16 they are cut
+// into two parts, and the second product has two terms: o costs three products instead of two, dq four instead
+// of three. It reads no memory for that.
+//
+// On NVIDIA's GPUs the rows of tiles are woven instead of padded, and where a tile holds whole rows there are
+// two: the machine fills one while the other is multiplied, and threads meet once for a tile, not twice.
 //
 // Few rows, as in decoding, read each key for a few operations: memory is the limit. They have one simdgroup a
 // threadgroup, and where these are too few to fill the device, the keys are split into parts, each for a
@@ -55,10 +62,25 @@ type attentionText struct {
 	tq, tk, d, dv int
 	mask          dtype.Type // Invalid if there is none
 	cell          dtype.Type // of tiles
-	wide          int        // elements of a row that a tile has
+	blocks        attentionBlocks
+	wide          int // elements of a row that a tile has
 	vectors       map[string]bool
 	simds         int // of a threadgroup
 	columns       int // of a tile
+	kept          int // operands of which the group's rows are in threadgroup memory
+	queued        bool
+}
+
+// An attentionBlocks is a set of blocks of matrix.metal: the last part of their names, the copies, where the
+// elements of a tile lie, which of its two rows a thread's element e belongs to, and in which bits the lanes
+// of a row differ.
+type attentionBlocks struct {
+	set, copies, lines, under, lanes string
+}
+
+var attentionSets = map[Family]attentionBlocks{
+	Apple:  {"matrix", "plain_copies", "padded_lines", "e / 4", "1, 8"},
+	NVIDIA: {"fragment", "queued_copies", "woven_lines", "e / 2 % 2", "1, 2"},
 }
 
 // A weighing is one result: rows of an operand, added up with weights.
@@ -71,10 +93,11 @@ type weighing struct {
 	length string // of its rows: width or depth
 }
 
-func newAttention(g *backend.Group) *attentionText {
+func newAttention(g *backend.Group, limits Limits) *attentionText {
 	in := &g.Insts[0]
 	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
-	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3], vectors: map[string]bool{}}
+	a := &attentionText{in: in, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[1], tk: k[2], dv: v[3], kept: 1,
+		vectors: map[string]bool{}, blocks: attentionSets[limits.Family]}
 	wide := false
 	for _, i := range g.Inputs {
 		wide = wide || !isNumber(i) && reachOf(i.Layout) > most32
@@ -83,9 +106,13 @@ func newAttention(g *backend.Group) *attentionText {
 		wide = wide || ir.Size(o.Shape) > most32
 	}
 	a.text = newText(g, wide)
+	operands := []int{0, 1, 2}
+	if in.Op == ir.AttentionGrad {
+		a.kept, operands = 2, []int{0, 1, 2, 5}
+	}
 	a.cell = dtypeOf(g, in.Args[0])
-	for n, v := range in.Args {
-		if n != 4 && n < 6 && !(n == 3 && in.Op == ir.Attention) && dtypeOf(g, v) != a.cell {
+	for _, n := range operands {
+		if dtypeOf(g, in.Args[n]) != a.cell {
 			a.cell = dtype.F32
 		}
 	}
@@ -93,15 +120,12 @@ func newAttention(g *backend.Group) *attentionText {
 	return a
 }
 
-// tileWidth chooses how many elements of a row a tile has: those that leave the fewest empty, of at most 256
-// bytes, or 128 where the rows of two operands are kept.
+// tileWidth chooses how many elements of a row a tile has: a power of two, that which leaves the fewest empty,
+// of at most 256 bytes, or 128 where the rows of two operands are kept.
 func (a *attentionText) tileWidth() int {
-	most := 256 / a.cell.Size()
-	if a.in.Op == ir.AttentionGrad {
-		most /= 2
-	}
+	most := 256 / a.cell.Size() / a.kept
 	best, waste := 0, 0
-	for w := 32; w <= most; w += 32 {
+	for w := 32; w <= most; w *= 2 {
 		if used := ceilTo(a.d, w) + ceilTo(a.dv, w); best == 0 || used <= waste {
 			best, waste = w, used
 		}
@@ -112,8 +136,13 @@ func (a *attentionText) tileWidth() int {
 // ceilTo is the least multiple of step that is n or more.
 func ceilTo(n, step int) int { return (n + step - 1) / step * step }
 
-// stride is how far the rows of a tile lie apart.
-func (a *attentionText) stride() int { return a.wide + 16/a.cell.Size() }
+// stride is how many elements of threadgroup memory a row of a tile takes.
+func (a *attentionText) stride() int {
+	if a.blocks.lines == "woven_lines" {
+		return a.wide
+	}
+	return a.wide + 16/a.cell.Size()
+}
 
 // slab is how many numbers of a result's row a threadgroup computes, and slabs how many share the row.
 func (a *attentionText) slab(length int) (numbers, slabs int) {
@@ -121,11 +150,17 @@ func (a *attentionText) slab(length int) (numbers, slabs int) {
 	return max(a.wide, ceilTo((length+slabs-1)/slabs, a.wide)), slabs
 }
 
-// share chooses the threads for so many rows, of which kept operands are, and the columns of a tile.
-func (a *attentionText) share(rows, kept int, limits Limits) {
+// share chooses the threads for so many rows, and the columns of a tile. Where the machine copies by itself and
+// a tile holds whole rows, there are two tiles, of which one is filled while the other is multiplied.
+func (a *attentionText) share(rows int, limits Limits) {
 	a.simds = max(1, min(mostSimds, limits.Threads/simdWidth, (rows+stripRows-1)/stripRows))
+	a.queued = limits.Family == NVIDIA && max(a.d, a.dv) <= a.wide
+	room := tileRoom/(a.stride()*a.cell.Size()) - a.kept*a.rows() // rows that fit
+	if a.queued {
+		room /= 2
+	}
 	a.columns = 32
-	if room := (kept*a.simds*stripRows + 64) * a.stride() * a.cell.Size(); kept == 1 && room <= tileRoom {
+	if room >= 64 && (a.kept == 1 || limits.Family == NVIDIA) {
 		a.columns = 64
 	}
 }
@@ -184,50 +219,153 @@ func (a *attentionText) grouped() bool { return a.hq > a.hk }
 
 func (a *attentionText) causal() bool { return a.in.Attr.Flags&ir.Causal != 0 }
 
-// tiles declares threadgroup memory: of so many operands the group's rows, and of one a tile of columns.
-func (a *attentionText) tiles(kept int) {
+// tiles declares threadgroup memory: of the kept operands the group's rows, and a tile of columns, or two.
+func (a *attentionText) tiles() {
+	typ, rows, columns := memoryTypes[a.cell], a.kept*a.rows(), a.columns
+	if a.queued {
+		columns *= 2
+	}
 	bytes := func(rows int) int { return rows * a.stride() * a.cell.Size() / 16 }
-	typ := memoryTypes[a.cell]
-	a.line("threadgroup uint4 rows_space[%d];", bytes(kept*a.rows()))
-	a.line("threadgroup uint4 columns_space[%d];", bytes(a.columns))
+	a.line("threadgroup uint4 rows_space[%d];", bytes(rows))
+	a.line("threadgroup uint4 columns_space[%d];", bytes(columns))
 	a.line("threadgroup %s* columns_tile = (threadgroup %s*)columns_space;", typ, typ)
-	for n := range kept {
+	for n := range a.kept {
 		a.line("threadgroup %s* rows_tile%d = (threadgroup %s*)rows_space + %d;", typ, n, typ, n*a.rows()*a.stride())
 	}
-	a.line("const int me = int(at.x), strip_at = int(simd) * %d;", stripRows*a.stride())
-	a.line("const int under_row = strip_row(lane), column = strip_column(lane);")
+	a.line("const int me = int(at.x), strip_at = int(simd) * %d;", stripRows)
+	a.line("%s copies;", a.blocks.copies)
+	if a.queued {
+		a.line("int turn = 0;")
+	}
 }
 
-// fetch moves a tile of an operand to threadgroup memory, from some row and element on.
-func (a *attentionText) fetch(to, name, first, d, length string, high int, keyRows bool) {
+// A fetch is a tile of columns: an operand's, from an element of its rows on.
+type fetch struct {
+	name, d, length string
+}
+
+// fetch moves a tile of an operand to threadgroup memory, from some row on.
+func (a *attentionText) fetch(to, first string, f fetch, high int, keyRows bool) {
+	name := f.name
 	base, count, per, jump, grouped := row(name, "b", "kh", "0"), "a.tk", "a.tk", "a."+name+"_h", false
-	if name == "q" || name == "g" {
+	if name == "q" || name == "g" || name == "o" {
 		if base, count, per = row(name, "b", "h", "0"), "a.tq", "a.tq"; !keyRows {
 			base, count, grouped = row(name, "b", "kh * a.shared", "0"), "a.rows", a.grouped()
 		}
 	}
-	with := fmt.Sprintf("<%d, %d, %d, %v>(%s, %d, a.%s + (%s), %s, %s, %s, %s, a.%s_t, ", a.wide, high, a.simds*simdWidth, grouped, to, a.stride(), name, base, first, count, per, jump, name)
+	with := fmt.Sprintf("<%s<%s, %d>, %d, %d, %d, %v>", a.blocks.lines, memoryTypes[a.cell], a.stride(), a.wide, high, a.simds*simdWidth, grouped)
+	from := fmt.Sprintf("%s, a.%s + (%s), %s(%s), %s, %s, %s, a.%s_t", to, name, base, a.index, first, count, per, jump, name)
 	if a.vectors[name] {
-		a.line("fetch_vectors%s%s, a.%s, me);", with, d, length)
+		a.line("fetch_pieces%s(copies, %s, %s(%s), a.%s, me);", with, from, a.index, f.d, f.length)
 	} else {
-		a.line("fetch_elements%sa.%s_d, %s, a.%s, me);", with, name, d, length)
+		a.line("fetch_elements%s(%s, a.%s_d, %s(%s), a.%s, me);", with, from, name, a.index, f.d, f.length)
 	}
 }
 
-// product computes a strip: the group's rows of one operand times the tile's rows of another. The rows are
-// fetched once if a tile holds them.
-func (a *attentionText) product(sum string, kept int, rows, columns, length string, keyRows bool) {
-	a.line("strip<%d> %s;", a.columns/8, sum)
-	a.line("%s.clear();", sum)
-	a.line("for (%s d = 0; d < a.%s; d += %d) {", a.index, length, a.wide)
+// fetchRows fetches the group's rows of an operand.
+func (a *attentionText) fetchRows(kept int, f fetch, keyRows bool) {
+	a.fetch(fmt.Sprintf("rows_tile%d", kept), "first", f, a.rows(), keyRows)
+}
+
+// here is the tile of columns that is multiplied, and there the one that is filled meanwhile.
+func (a *attentionText) here() string  { return a.tileAt("turn") }
+func (a *attentionText) there() string { return a.tileAt("(1 - turn)") }
+
+func (a *attentionText) tileAt(turn string) string {
+	if !a.queued {
+		return "columns_tile"
+	}
+	return fmt.Sprintf("columns_tile + %s * %d", turn, a.columns*a.stride())
+}
+
+// meet waits until what was fetched is there for all threads. With queued copies, it then begins to fetch the
+// next tile: nobody reads that memory any more.
+func (a *attentionText) meet(list []fetch, n int, keyRows bool) {
+	a.line("copies.commit();")
+	a.line("copies.finish<0>();")
 	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	a.line("if (fresh || a.%s > %d) {", length, a.wide)
-	a.fetch(fmt.Sprintf("rows_tile%d", kept), rows, "first", "d", length, a.rows(), keyRows)
+	switch {
+	case !a.queued:
+	case n+1 < len(list):
+		a.fetch(a.there(), "from", list[n+1], a.columns, keyRows)
+	default:
+		a.line("if (from + %d < end) {", a.columns)
+		a.fetch(a.there(), fmt.Sprintf("from + %d", a.columns), list[0], a.columns, keyRows)
+		a.line("}")
+	}
+}
+
+// done gives the tile that was multiplied free.
+func (a *attentionText) done() {
+	if a.queued {
+		a.line("turn = 1 - turn;")
+	}
+}
+
+// start fetches what queued copies have to fetch before the first tile: the rows, once, and the first columns.
+func (a *attentionText) start(begin string, rows, list []fetch, keyRows bool) {
+	if !a.queued {
+		return
+	}
+	a.line("if (fresh) {")
+	for n, f := range rows {
+		a.fetchRows(n, f, keyRows)
+	}
 	a.line("}")
-	a.fetch("columns_tile", columns, "from", "d", length, a.columns, keyRows)
-	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	a.line("scored(%s, rows_tile%d + strip_at, columns_tile, %d, %d);", sum, kept, a.stride(), a.wide)
+	a.line("if (%s < end) {", begin)
+	a.fetch(a.here(), begin, list[0], a.columns, keyRows)
 	a.line("}")
+}
+
+// product computes a strip: the group's rows of one operand times the tile's rows of another. Rows that a tile
+// holds are fetched once.
+func (a *attentionText) product(sum string, n int, rows, list []fetch, keyRows bool) {
+	a.line("sum_%s %s[%d];", a.blocks.set, sum, a.columns/16)
+	a.line("clear_strip(%s);", sum)
+	if !a.queued {
+		f := list[n]
+		a.line("for (%s d = 0; d < a.%s; d += %d) {", a.index, f.length, a.wide)
+		a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		a.line("if (fresh || a.%s > %d) {", f.length, a.wide)
+		a.fetchRows(n, fetch{rows[n].name, "d", f.length}, keyRows)
+		a.line("}")
+		a.fetch("columns_tile", "from", fetch{f.name, "d", f.length}, a.columns, keyRows)
+	}
+	a.meet(list, n, keyRows)
+	a.line("scored<%s, %d, %d>(%s, rows_tile%d, strip_at, %s, 0);", a.operands(), a.stride(), a.wide, sum, n, a.here())
+	a.done()
+	if !a.queued {
+		a.line("}")
+	}
+}
+
+// operands are the types of left and right operands.
+func (a *attentionText) operands() string {
+	return fmt.Sprintf("left_%[1]s<%[2]s>, right_%[1]s<%[2]s>", a.blocks.set, memoryTypes[a.cell])
+}
+
+// slabParts are the fetches of a slab of an operand.
+func (a *attentionText) slabParts(name, length string, numbers int) []fetch {
+	var list []fetch
+	for part := 0; part < numbers; part += a.wide {
+		list = append(list, fetch{name, fmt.Sprintf("slab + %d", part), length})
+	}
+	return list
+}
+
+// weigh adds the weights in s times the tile's rows of an operand to sum, a part of the slab at a time: the
+// parts are fetches n and on of the list.
+func (a *attentionText) weigh(n int, list []fetch, keyRows bool) {
+	for part, f := range list[n:] {
+		if !a.queued {
+			a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+			a.fetch("columns_tile", "from", f, a.columns, keyRows)
+		}
+		a.meet(list, n+part, keyRows)
+		a.line("weighted<%s, %d, %d>(sum, %d, s, %s);", a.operands(), a.stride(), a.wide, part*a.wide/16, a.here())
+		a.done()
+	}
+	a.line("fresh = false;")
 }
 
 // place writes down which rows the threadgroup has, and which two of them the thread.
@@ -244,10 +382,11 @@ func (a *attentionText) place(keyRows bool) {
 	a.line("const %s first = %s * %d;", a.index, tile, a.rows())
 	a.line("left /= a.tiles;")
 	a.line("const %s kh = left %% a.hk, b = left / a.hk;", a.index)
+	a.line("const sum_%[1]s places = {};", a.blocks.set)
 	a.line("%s h_of[2], at_of[2];", a.index)
 	a.line("bool inside[2];")
-	a.line("for (int u = 0; u < 2; u++) {")
-	a.line("const %s n = first + int(simd) * %d + under_row + 8 * u, there = min(n, %s - 1);", a.index, stripRows, count)
+	a.line("UNROLL for (int u = 0; u < 2; u++) {")
+	a.line("const %s n = first + int(simd) * %d + row_of(places, lane, 0) + 8 * u, there = min(n, %s - 1);", a.index, stripRows, count)
 	a.line("inside[u] = n < %s;", count)
 	switch {
 	case keyRows:
@@ -278,18 +417,23 @@ func (a *attentionText) end() {
 	a.line("%s end = min(a.tk, %s + 1 + a.tk - a.tq);", a.index, seen)
 }
 
+// elements opens a loop over the thread's elements e of blocks n of a strip: u says in which of its rows each
+// stands.
+func (a *attentionText) elements(columns int) {
+	a.line("UNROLL for (int n = 0; n < %d; n++) {", columns/16)
+	a.line("UNROLL for (int e = 0; e < 8; e++) {")
+	a.line("const int u = %s;", a.blocks.under)
+}
+
 // scores opens loops over the thread's elements of the strip s: i and j are query and key, seen says whether
 // the query may see the key, and v is the score then.
-func (a *attentionText) scores(keyRows bool, column func()) {
-	a.line("for (int n = 0; n < %d; n++) {", a.columns/8)
-	a.line("for (int e = 0; e < 2; e++) {")
+func (a *attentionText) scores(keyRows bool) {
+	a.elements(a.columns)
 	mine, other, length := "i", "j", "tk"
 	if keyRows {
 		mine, other, length = "j", "i", "tq"
 	}
-	a.line("const %s %s = from + 8 * n + column + e;", a.index, other)
-	column()
-	a.line("for (int u = 0; u < 2; u++) {")
+	a.line("const %s %s = from + 16 * n + column_of(places, lane, e);", a.index, other)
 	a.line("const %s %s = at_of[u];", a.index, mine)
 	seen := other + " < a." + length
 	if a.causal() {
@@ -300,7 +444,7 @@ func (a *attentionText) scores(keyRows bool, column func()) {
 		h = "h"
 	}
 	a.line("bool seen = %s;", seen)
-	a.line("float v = s.get(n, u, e) * a.scale;")
+	a.line("float v = element(s[n], e) * a.scale;")
 	switch a.mask {
 	case dtype.Invalid:
 	case dtype.Bool:
@@ -310,40 +454,24 @@ func (a *attentionText) scores(keyRows bool, column func()) {
 	}
 }
 
-// close closes the loops of scores.
+// close closes the loops of elements.
 func (a *attentionText) close() {
-	for range 3 {
-		a.line("}")
-	}
-}
-
-// weigh adds the weights in s times the tile's rows of an operand to sum, a part of the slab at a time.
-func (a *attentionText) weigh(w weighing, numbers int) {
-	for part := 0; part < numbers; part += a.wide {
-		a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		a.fetch("columns_tile", w.times, "from", fmt.Sprintf("slab + %d", part), w.length, a.columns, w.keys)
-		a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		a.line("weighted<%d>(sum, %d, s, columns_tile, %d);", a.wide/8, part/8, a.stride())
-	}
-	a.line("fresh = false;")
+	a.line("}")
+	a.line("}")
 }
 
 // store stores the thread's numbers of the sum.
 func (a *attentionText) store(numbers int, length, to, format string) {
-	a.line("for (int n = 0; n < %d; n++) {", numbers/8)
-	a.line("for (int e = 0; e < 2; e++) {")
-	a.line("const %s d = slab + 8 * n + column + e;", a.index)
-	a.line("for (int u = 0; u < 2; u++) {")
-	a.line("if (inside[u] && d < a.%s) %s[at_row[u] * a.%s + d] = %s;", length, to, length, fmt.Sprintf(format, "sum.get(n, u, e)"))
-	a.line("}")
-	a.line("}")
-	a.line("}")
+	a.elements(numbers)
+	a.line("const %s d = slab + 16 * n + column_of(places, lane, e);", a.index)
+	a.line("if (inside[u] && d < a.%s) %s[at_row[u] * a.%s + d] = %s;", length, to, length, fmt.Sprintf(format, "element(sum[n], e)"))
+	a.close()
 }
 
 // rowsOf declares the place of the thread's rows in the results.
 func (a *attentionText) rowsOf(heads, length string) {
 	a.line("%s at_row[2];", a.index)
-	a.line("for (int u = 0; u < 2; u++) at_row[u] = (b * a.%s + h_of[u]) * a.%s + at_of[u];", heads, length)
+	a.line("UNROLL for (int u = 0; u < 2; u++) at_row[u] = (b * a.%s + h_of[u]) * a.%s + at_of[u];", heads, length)
 }
 
 // dispatch makes the dispatch; its groups are those of rows, slabs, and parts or results.

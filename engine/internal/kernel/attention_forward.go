@@ -6,12 +6,12 @@ import (
 
 // attention computes o and the logsumexp of the scores, of each query.
 func attention(g *backend.Group, k *Kernel) {
-	a := newAttention(g)
+	a := newAttention(g, k.limits)
 	if a.b*a.hq*a.tq == 0 {
 		return
 	}
 	rows := a.hq / a.hk * a.tq
-	a.share(rows, 1, k.limits)
+	a.share(rows, k.limits)
 	numbers, slabs := a.slab(a.dv)
 	tiles := (rows + a.rows() - 1) / a.rows()
 	parts := a.parts(a.b * a.hk * tiles * slabs)
@@ -29,7 +29,7 @@ func attention(g *backend.Group, k *Kernel) {
 	a.lengths()
 	a.constant("rows", rows)
 	a.constant("tiles", tiles)
-	a.tiles(1)
+	a.tiles()
 	a.place(false)
 	a.end()
 	begin := "0"
@@ -39,32 +39,35 @@ func attention(g *backend.Group, k *Kernel) {
 		a.line("end = min(end, begin + a.part);")
 	}
 	a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
-	a.line("strip<%d> sum;", numbers/8)
-	a.line("sum.clear();")
+	a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
+	a.line("clear_strip(sum);")
 	a.line("float top[2] = {-INFINITY, -INFINITY}, all[2] = {0.0f, 0.0f};")
+	queries := []fetch{{"q", "0", "width"}}
+	list := append([]fetch{{"k", "0", "width"}}, a.slabParts("v", "depth", numbers)...)
+	a.start(begin, queries, list, false)
 	a.line("for (%s from = %s; from < end; from += %d) {", a.index, begin, a.columns)
-	a.product("s", 0, "q", "k", "width", false)
+	a.product("s", 0, queries, list, false)
 	a.softmax(numbers)
-	a.weigh(weighing{times: "v", length: "depth"}, numbers)
+	a.weigh(1, list, false)
 	a.line("}")
 	a.rowsOf("hq", "tq")
 	a.line("float share[2], lse[2];")
-	a.line("for (int u = 0; u < 2; u++) {")
-	a.line("const float total = strip_sum(all[u]);")
+	a.line("UNROLL for (int u = 0; u < 2; u++) {")
+	a.line("const float total = strip_sum<%s>(all[u]);", a.blocks.lanes)
 	a.line("const bool none = total == 0.0f;")
 	a.line("share[u] = none ? 0.0f : 1.0f / total;")
 	a.line("lse[u] = none ? -INFINITY : top[u] + op_log(total);")
 	a.line("}")
 	if parts > 1 {
-		a.line("for (int u = 0; u < 2; u++) at_row[u] += %s(group.z) * a.count;", a.index)
+		a.line("UNROLL for (int u = 0; u < 2; u++) at_row[u] += %s(group.z) * a.count;", a.index)
 		results = attentionResults{o: "float", lse: true}
 	}
 	if results.o != "" {
 		a.store(numbers, "depth", "a.o", results.o+"(%s * share[u])")
 	}
 	if results.lse {
-		a.line("if (slab == 0 && column == 0) {")
-		a.line("for (int u = 0; u < 2; u++) {")
+		a.line("if (slab == 0 && column_of(places, lane, 0) == 0) {")
+		a.line("UNROLL for (int u = 0; u < 2; u++) {")
 		a.line("if (inside[u]) a.lse[at_row[u]] = lse[u];")
 		a.line("}")
 		a.line("}")
@@ -82,29 +85,27 @@ func (a *attentionText) parts(groups int) int {
 
 // softmax makes the scores in s weights, and lets what was added up before fade.
 func (a *attentionText) softmax(numbers int) {
-	a.line("float high[2] = {-INFINITY, -INFINITY};")
-	a.scores(false, func() {})
+	a.line("float high[2] = {-INFINITY, -INFINITY}, fade[2];")
+	a.scores(false)
 	a.line("if (!seen) v = -INFINITY;")
-	a.line("s.set(n, u, e, v);")
+	a.line("set_element(s[n], e, v);")
 	a.line("high[u] = max(high[u], v);")
 	a.close()
-	a.line("for (int u = 0; u < 2; u++) {")
-	a.line("const float highest = max(top[u], strip_max(high[u]));")
-	a.line("const float base = highest == -INFINITY ? 0.0f : highest;")
-	a.line("const float fade = op_exp(top[u] - base);")
+	a.line("UNROLL for (int u = 0; u < 2; u++) {")
+	a.line("const float highest = max(top[u], strip_max<%s>(high[u]));", a.blocks.lanes)
+	a.line("high[u] = highest == -INFINITY ? 0.0f : highest;")
+	a.line("fade[u] = op_exp(top[u] - high[u]);")
 	a.line("top[u] = highest;")
-	a.line("all[u] *= fade;")
-	a.line("for (int n = 0; n < %d; n++) {", a.columns/8)
-	a.line("for (int e = 0; e < 2; e++) {")
-	a.line("const float w = op_exp(s.get(n, u, e) - base);")
-	a.line("s.set(n, u, e, w);")
+	a.line("all[u] *= fade[u];")
+	a.line("}")
+	a.elements(a.columns)
+	a.line("const float w = op_exp(element(s[n], e) - high[u]);")
+	a.line("set_element(s[n], e, w);")
 	a.line("all[u] += w;")
-	a.line("}")
-	a.line("}")
-	a.line("for (int n = 0; n < %d; n++) {", numbers/8)
-	a.line("for (int e = 0; e < 2; e++) sum.set(n, u, e, sum.get(n, u, e) * fade);")
-	a.line("}")
-	a.line("}")
+	a.close()
+	a.elements(numbers)
+	a.line("set_element(sum[n], e, element(sum[n], e) * fade[u]);")
+	a.close()
 }
 
 // attentionResults are the outputs of attention that are wanted.

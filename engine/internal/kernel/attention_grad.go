@@ -21,7 +21,7 @@ func attentionGrad(g *backend.Group, k *Kernel) {
 	for _, o := range g.Outputs {
 		outputs[o.Value.Result] = o
 	}
-	q := newAttention(g)
+	q := newAttention(g, k.limits)
 	n := q.b * q.hq * q.tq
 	if n > 0 {
 		k.Scratch = 4 * n
@@ -34,7 +34,7 @@ func attentionGrad(g *backend.Group, k *Kernel) {
 			wanted = append(wanted, w)
 		}
 	}
-	if keys := newAttention(g); len(wanted) > 0 && keys.b*keys.hk*keys.tk > 0 {
+	if keys := newAttention(g, k.limits); len(wanted) > 0 && keys.b*keys.hk*keys.tk > 0 {
 		k.Dispatches = append(k.Dispatches, keys.gradKeys(outputs, wanted, k.limits))
 	}
 }
@@ -64,7 +64,7 @@ func lse(h, i string) string {
 // gradQueries computes dq if it is wanted, and leaves do·o of each query in the workspace.
 func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool, limits Limits) Dispatch {
 	w, rows := queryGradient, a.hq/a.hk*a.tq
-	a.share(rows, 2, limits)
+	a.share(rows, limits)
 	a.gradients()
 	tiles := (rows + a.rows() - 1) / a.rows()
 	a.constant("rows", rows)
@@ -72,63 +72,62 @@ func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool,
 	numbers, slabs := a.slab(a.d)
 	if wanted {
 		a.pointer("", w.result, outputs[0].DType, outputs[0].Buf, 0)
-		a.tiles(2)
 	} else {
 		slabs = 1
-		a.line("const int under_row = strip_row(lane);")
 	}
+	a.tiles()
 	a.place(false)
-	a.dots(wanted)
+	a.rowsOf("hq", "tq")
+	a.dots()
 	if wanted {
 		a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
 		a.line("float lse[2];")
-		a.line("for (int u = 0; u < 2; u++) lse[u] = %s;", lse("h_of[u]", "at_of[u]"))
+		a.line("UNROLL for (int u = 0; u < 2; u++) lse[u] = %s;", lse("h_of[u]", "at_of[u]"))
 		a.end()
-		a.line("strip<%d> sum;", numbers/8)
-		a.line("sum.clear();")
-		a.line("for (%[1]s from = 0; from < end; from += %[2]d) {", a.index, a.columns)
-		a.gradient(w, numbers)
-		a.line("}")
-		a.rowsOf("hq", "tq")
+		a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
+		a.line("clear_strip(sum);")
+		a.gradient(w, "0", numbers)
 		a.store(numbers, w.length, "a."+w.result, memoryTypes[outputs[0].DType]+"(%s)")
 	}
 	return a.dispatch("attention_dq", [3]int{a.b * a.hk * tiles, slabs, 1})
 }
 
-// dots computes do·o of the simdgroup's rows, one after the other, and keeps those of the thread's.
-func (a *attentionText) dots(kept bool) {
-	if kept {
-		a.line("float dot[2] = {0.0f, 0.0f};")
-	}
-	a.line("for (int r = 0; r < %d; r++) {", stripRows)
-	a.line("const %s n = first + int(simd) * %d + r, there = min(n, a.rows - 1);", a.index, stripRows)
-	h, i := "kh", "there"
-	if a.grouped() {
-		a.line("const %s h = kh * a.shared + there / a.tq, i = there %% a.tq;", a.index)
-		h, i = "h", "i"
-	}
-	a.line("float part = 0.0f;")
-	a.line("for (%[1]s d = %[1]s(lane); d < a.depth; d += %[2]d) part = fma(loaded(a.g[%[3]s + d * a.g_d]), loaded(a.o[%[4]s + d * a.o_d]), part);", a.index, simdWidth, row("g", "b", h, i), row("o", "b", h, i))
-	a.line("part = simd_sum(part);")
-	a.line("if (lane == 0 && group.y == 0 && n < a.rows) a.dots[(b * a.hq + %s) * a.tq + %s] = part;", h, i)
-	if kept {
-		a.line("for (int u = 0; u < 2; u++) {")
-		a.line("if (r == under_row + 8 * u) dot[u] = part;")
-		a.line("}")
-	}
+// dots computes do·o of the thread's rows: the diagonal of a product of the strips of do and o. It is added up
+// as do·vᵀ is, so that a query which sees one key, whose o is v, has a ds of exactly 0.
+func (a *attentionText) dots() {
+	a.line("sum_%s square[1];", a.blocks.set)
+	a.line("clear_strip(square);")
+	a.line("for (%s d = 0; d < a.depth; d += %d) {", a.index, a.wide)
+	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	a.fetchRows(0, fetch{"o", "d", "depth"}, false)
+	a.fetchRows(1, fetch{"g", "d", "depth"}, false)
+	a.line("copies.commit();")
+	a.line("copies.finish<0>();")
+	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	a.line("scored<%s, %d, %d>(square, rows_tile1, strip_at, rows_tile0, strip_at);", a.operands(), a.stride(), a.wide)
+	a.line("}")
+	a.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	a.line("float dot[2] = {0.0f, 0.0f};")
+	a.line("UNROLL for (int e = 0; e < 8; e++) {")
+	a.line("const int u = %s;", a.blocks.under)
+	a.line("if (row_of(places, lane, e) == column_of(places, lane, e)) dot[u] = element(square[0], e);")
+	a.line("}")
+	a.line("UNROLL for (int u = 0; u < 2; u++) {")
+	a.line("dot[u] = strip_sum<%s>(dot[u]);", a.blocks.lanes)
+	a.line("if (inside[u] && group.y == 0 && column_of(places, lane, 0) == 0) a.dots[at_row[u]] = dot[u];")
 	a.line("}")
 }
 
 // gradKeys computes dk and dv, or one of them: each for threadgroups of its own.
 func (a *attentionText) gradKeys(outputs map[int]backend.Output, wanted []weighing, limits Limits) Dispatch {
-	a.share(a.tk, 2, limits)
+	a.share(a.tk, limits)
 	a.gradients()
 	tiles := (a.tk + a.rows() - 1) / a.rows()
 	a.constant("tiles", tiles)
 	for _, w := range wanted {
 		a.pointer("", w.result, outputs[w.number].DType, outputs[w.number].Buf, 0)
 	}
-	a.tiles(2)
+	a.tiles()
 	a.place(true)
 	slabs := 1
 	for n, w := range wanted {
@@ -142,16 +141,15 @@ func (a *attentionText) gradKeys(outputs map[int]backend.Output, wanted []weighi
 			a.line("if (group.z == %d) {", n)
 		}
 		a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
-		a.line("strip<%d> sum;", numbers/8)
-		a.line("sum.clear();")
+		a.line("const %s end = a.tq;", a.index)
+		a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
+		a.line("clear_strip(sum);")
 		a.line("for (%s h = kh * a.shared; h < (kh + 1) * a.shared; h++) {", a.index)
 		begin := "0"
 		if a.causal() { // the first query that sees the group's first key
 			begin = fmt.Sprintf("max(%s(0), first - (a.tk - a.tq)) / %d * %d", a.index, a.columns, a.columns)
 		}
-		a.line("for (%s from = %s; from < a.tq; from += %d) {", a.index, begin, a.columns)
-		a.gradient(w, numbers)
-		a.line("}")
+		a.gradient(w, begin, numbers)
 		a.line("}")
 		a.rowsOf("hk", "tk")
 		a.store(numbers, w.length, "a."+w.result, memoryTypes[outputs[w.number].DType]+"(%s)")
@@ -162,35 +160,38 @@ func (a *attentionText) gradKeys(outputs map[int]backend.Output, wanted []weighi
 	return a.dispatch("attention_dkv", [3]int{a.b * a.hk * tiles, slabs, len(wanted)})
 }
 
-// gradient makes the weights of a tile, and adds it up.
-func (a *attentionText) gradient(w weighing, numbers int) {
-	first, second := [2]string{"q", "k"}, [2]string{"g", "v"}
+// gradient goes along the tiles of columns from begin to end, makes their weights, and adds them up.
+func (a *attentionText) gradient(w weighing, begin string, numbers int) {
+	rows, list := []fetch{{"q", "0", "width"}, {"g", "0", "depth"}}, []fetch{{"k", "0", "width"}, {"v", "0", "depth"}}
 	if w.keys {
-		first, second = [2]string{"k", "q"}, [2]string{"v", "g"}
+		rows, list = []fetch{{"k", "0", "width"}, {"v", "0", "depth"}}, []fetch{{"q", "0", "width"}, {"g", "0", "depth"}}
 	}
-	a.product("s", 0, first[0], first[1], "width", w.keys)
+	if !w.slopes {
+		rows, list = rows[:1], list[:1]
+	}
+	scores := len(list)
+	list = append(list, a.slabParts(w.times, w.length, numbers)...)
+	a.line("const %s begin = %s;", a.index, begin)
+	a.start("begin", rows, list, w.keys)
+	a.line("for (%s from = begin; from < end; from += %d) {", a.index, a.columns)
+	a.product("s", 0, rows, list, w.keys)
 	if w.slopes {
-		a.product("slope", 1, second[0], second[1], "depth", w.keys)
+		a.product("slope", 1, rows, list, w.keys)
 	}
+	a.scores(w.keys)
 	low, dot := "lse[u]", "dot[u]"
-	a.scores(w.keys, func() {
-		if !w.keys {
-			return
-		}
+	if w.keys {
 		a.line("const %[1]s there = min(i, a.tq - 1);", a.index)
 		a.line("const float low = %s;", lse("h", "there"))
-		low = "low"
-		if w.slopes {
-			a.line("const float dot = a.dots[(b * a.hq + h) * a.tq + there];")
-			dot = "dot"
-		}
-	})
+		low, dot = "low", "a.dots[(b * a.hq + h) * a.tq + there]"
+	}
 	a.line("const float p = seen && %[1]s != -INFINITY ? op_exp(v - %[1]s) : 0.0f;", low)
 	if w.slopes {
-		a.line("s.set(n, u, e, p == 0.0f ? 0.0f : p * (slope.get(n, u, e) - %s) * a.scale);", dot)
+		a.line("set_element(s[n], e, p == 0.0f ? 0.0f : p * (element(slope[n], e) - %s) * a.scale);", dot)
 	} else {
-		a.line("s.set(n, u, e, p);")
+		a.line("set_element(s[n], e, p);")
 	}
 	a.close()
-	a.weigh(w, numbers)
+	a.weigh(scores, list, w.keys)
+	a.line("}")
 }

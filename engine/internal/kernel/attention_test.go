@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -67,8 +69,8 @@ func attentionShapes() []attentionShape {
 	}
 }
 
-// trials are the attention of a shape, and its gradient.
-func (s attentionShape) trials() []trial {
+// trials are the attention of a shape, and its gradient, on a family of devices.
+func (s attentionShape) trials(family Family) []trial {
 	heads := func(h, t, d int) ir.Layout {
 		if s.apart {
 			return ir.Contiguous([]int{s.b, t, h, d}).Permute([]int{0, 2, 1, 3})
@@ -92,7 +94,7 @@ func (s attentionShape) trials() []trial {
 	q, k, v := input(0, s.dt, heads(s.hq, s.tq, s.d)), input(1, s.dt, heads(s.hk, s.tk, s.d)), input(2, s.dt, heads(s.hk, s.tk, s.dv))
 	o := []int{s.b, s.hq, s.tq, s.dv}
 	lse := ir.Contiguous(o[:3])
-	limits := Limits{Threads: 128, SIMDWidth: 32}
+	limits := Limits{Threads: 128, SIMDWidth: 32, Family: family}
 	if s.threads > 0 {
 		limits.Threads = s.threads
 	}
@@ -115,22 +117,63 @@ func TestAttention(t *testing.T) {
 	if *long {
 		modes = check.Modes
 	}
-	var all []trial
-	for _, s := range attentionShapes() {
-		if s.long && !*long {
-			continue
+	for family, name := range map[Family]string{Apple: "Apple", NVIDIA: "NVIDIA"} {
+		var all []trial
+		for _, s := range attentionShapes() {
+			if s.long && !*long {
+				continue
+			}
+			list := s.trials(family)
+			all = append(all, list...)
+			k, err := Render(list[0].group, list[0].limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := len(k.Dispatches), max(1, s.wantDispatches); got != want {
+				t.Errorf("%v: got %d dispatches, want %d", s, got, want)
+			}
 		}
-		list := s.trials()
-		all = append(all, list...)
-		k, err := Render(list[0].group, list[0].limits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := len(k.Dispatches), max(1, s.wantDispatches); got != want {
-			t.Errorf("%v: got %d dispatches, want %d", s, got, want)
+		for _, m := range modes {
+			t.Run(name+"/"+m.String(), func(t *testing.T) { checkAll(t, tools, m, all) })
 		}
 	}
-	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) { checkAll(t, tools, m, all) })
+}
+
+// TestAttentionPTX: attention of halves multiplies by mma.sync, and what a thread holds stays in registers: an
+// array that is indexed by a variable would lie in memory.
+func TestAttentionPTX(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	texts := map[string]string{}
+	for _, s := range []attentionShape{
+		{dt: dtype.BF16, b: 1, hq: 4, hk: 4, tq: 256, tk: 256, d: 128, dv: 128, flags: ir.Causal},
+		{dt: dtype.F16, b: 1, hq: 8, hk: 2, tq: 256, tk: 256, d: 64, dv: 64, mask: dtype.Bool},
+		{dt: dtype.F32, b: 1, hq: 4, hk: 4, tq: 256, tk: 256, d: 64, dv: 64},
+	} {
+		for _, tr := range s.trials(NVIDIA) {
+			k, err := Render(tr.group, tr.limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range k.Dispatches {
+				texts[d.Function] = d.Text
+			}
+		}
+	}
+	for name, text := range texts {
+		for _, s := range sourcesOf(t, map[string]string{name: text}) {
+			ptx, err := tools.PTX(context.Background(), "sm_80", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(ptx), "mma.sync") {
+				t.Errorf("%s: got no mma.sync", name)
+			}
+			if strings.Contains(string(ptx), "__local_depot") {
+				t.Errorf("%s: got arrays in memory, want all in registers:\n%s", name, text)
+			}
+		}
 	}
 }

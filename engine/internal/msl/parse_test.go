@@ -102,7 +102,7 @@ func TestRewrite(t *testing.T) {
 		{"a kernel keeps its lines",
 			"#include <metal_stdlib>\nkernel void f(device float* x [[buffer(0)]],\n  uint i [[thread_position_in_grid]]) {\n  x[i] = 1.5h; // device\n}",
 			" \n void f(device float* x ,\n  uint i ) {\n  x[i] = half(1.5f); // device\n}",
-			" \n void f_body( float* x ,\n  uint i ) {\n  x[i] = half(1.5f); // device\n}"},
+			" \nMSL_INLINE void f_body( float* x ,\n  uint i ) {\n  x[i] = half(1.5f); // device\n}"},
 		{"threadgroup memory",
 			"void f(threadgroup float* p) {\n  threadgroup float s[2][32];\n  threadgroup vec<half, 4> v;\n  threadgroup float* q = p;\n}",
 			"void f(threadgroup float* p) {\n  auto& s = check::local< float [2][32], 9>();\n  auto& v = check::local< vec<half, 4> , 19>();\n  threadgroup float* q = p;\n}",

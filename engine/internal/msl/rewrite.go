@@ -44,8 +44,15 @@ func (s *Source) CUDA() string {
 		}
 	}
 	for _, f := range s.functions {
-		if f.kernel != nil {
-			edits[s.code[f.at]] = f.name + "_body"
+		if f.kernel == nil {
+			continue
+		}
+		edits[s.code[f.at]] = f.name + "_body"
+		for i := f.at; i >= 0; i-- {
+			if s.text(i) == "kernel" { // a body that is called has its positions in memory
+				edits[s.code[i]] = "MSL_INLINE"
+				break
+			}
 		}
 	}
 	for i, t := range s.tokens {
