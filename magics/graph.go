@@ -76,11 +76,7 @@ func (c *call) writeGraph(file string, r *profile.Recording) (display.Value, err
 
 // wrote writes a file that a command was asked for, and says so.
 func (c *call) wrote(file string, text []byte) (display.Value, error) {
-	path := file
-	if !filepath.IsAbs(path) && c.s.Dir() != "" {
-		path = filepath.Join(c.s.Dir(), path)
-	}
-	if err := durable.WriteFile(path, durable.Text(string(text))); err != nil {
+	if err := durable.WriteFile(c.path(file), durable.Text(string(text))); err != nil {
 		return nil, c.errorf("%w", err)
 	}
 	return display.Text(fmt.Sprintf("wrote %s, %s", file, units.Bytes(int64(len(text))))), nil

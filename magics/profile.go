@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
+	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -26,7 +27,7 @@ func profileMagics() []*Magic {
 	return []*Magic{{
 		Name: "profile", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
 		Flags: []Flag{budget, runs,
-			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json), or a profile of Go functions and lines for go tool pprof (.pb.gz)"}},
+			{Name: "o", Kind: Text, Arg: "FILE", Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
 		Summary: "where the time of a statement goes: lines of cells, and kernels",
 		Help: "The statement runs once, so that plans are there, and then again and again. Each line has the time that passed while it was the\n" +
 			"innermost one under way, in kernels, in the rest of the engine and in Go. Evaluations are timed one by one and belong to the line that\n" +
@@ -34,7 +35,8 @@ func profileMagics() []*Magic {
 			"fail counts to the one before it, a function in which nothing can fail to the line that calls it, and what a line goes on to do\n" +
 			"after it has called a function may count to that. Kernels follow, as in %kernels -t.\n" +
 			"-n 1 runs the statement once: for those that change something. A .pb.gz file has the CPU time of Go functions, those of the\n" +
-			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.",
+			"engine and of the interpreter, which go tool pprof shows first; -sample_index=wall shows the lines, with the time that passed.\n" +
+			"A .gputrace is what Metal did in the last of two runs; macOS writes one if mcs was started with METAL_CAPTURE_ENABLED=1.",
 		Example: "%profile m.Logits(ids)\n%profile -n 1 step()\n%profile -o flame.svg m.Logits(ids)\n%profile -o trace.json m.Logits(ids)",
 		run:     runProfile,
 	}, {
@@ -184,8 +186,11 @@ func (p *profiled) samplesOfRuns() (list []session.Sample) {
 
 func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	file := c.text("o")
+	if filepath.Ext(file) == ".gputrace" {
+		return c.capture(ctx, file)
+	}
 	if known := strings.HasSuffix(file, pprofFile) || slices.Contains([]string{".svg", ".json"}, filepath.Ext(file)); file != "" && !known {
-		return nil, c.errorf("-o %s: want a name that ends in .svg, .json or .pb.gz", file)
+		return nil, c.errorf("-o %s: want a name that ends in .svg, .json, .pb.gz or .gputrace", file)
 	}
 	w, err := c.prepare()
 	if err != nil {
@@ -218,6 +223,29 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 		shown = append(shown, k)
 	}
 	return append(shown, display.Text(p.summary()+"\n"+p.machine.Brief())), nil
+}
+
+// capture lets the default device write one run for its vendor's tools, after one that makes the plans.
+func (c *call) capture(ctx context.Context, file string) (display.Value, error) {
+	w, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.once(ctx, func(run func() error) error { return run() }); err != nil {
+		return nil, err
+	}
+	stop, err := device.Default().Capture(c.path(file))
+	if err != nil {
+		return nil, c.errorf("-o %s: %w", file, err)
+	}
+	_, err = w.once(ctx, func(run func() error) error { return run() })
+	if failed := stop(); err == nil && failed != nil {
+		err = c.errorf("-o %s: %w", file, failed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return display.Text("wrote " + file + ", one run: open it with Xcode"), nil
 }
 
 // summary says how often the statement ran and how long that took.

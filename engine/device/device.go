@@ -21,6 +21,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -76,6 +77,20 @@ func (d Device) Sync() error {
 		return err
 	}
 	return d.dev.Sync(scope.Context())
+}
+
+// Capture lets the device write what it does, until stop, into a file for the tools of its vendor: Metal's is
+// a .gputrace, for Xcode. The file must not exist, and its folder must. Other devices write none, and macOS
+// does for programs that were started with METAL_CAPTURE_ENABLED=1: the error says so.
+func (d Device) Capture(path string) (stop func() error, err error) {
+	if d.dev == nil {
+		return nil, errors.New("device: got no device to capture")
+	}
+	c, ok := d.dev.Backend().(backend.Capturer)
+	if !ok {
+		return nil, fmt.Errorf("%s writes no such file: a .gputrace is Metal's", d)
+	}
+	return c.Capture(path)
 }
 
 // Sync waits until everything that was started on any device is done.

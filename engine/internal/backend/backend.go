@@ -84,6 +84,13 @@ type Info struct {
 	Hints   Hints
 }
 
+// A Capturer is a Backend that can write what it does into a file for the tools of its vendor. The file must
+// not exist. What ends the capture returns when the work of before is in the file.
+type Capturer interface {
+	Backend
+	Capture(path string) (stop func() error, err error)
+}
+
 // A Kernel is a compiled group; opaque above the border.
 type Kernel interface {
 	// Name is what the profile shows.

@@ -145,6 +145,22 @@ func (b *Backend) reap() {
 	}
 }
 
+// Capture lets the device write what it does, from now until stop, into a file for the tools of its vendor.
+func (b *Backend) Capture(path string) (stop func() error, err error) {
+	tracer, ok := b.device.(Tracer)
+	if !ok {
+		return nil, fmt.Errorf("%s writes no such file: a .gputrace is Metal's", b.name)
+	}
+	if err := b.Sync(context.Background()); err != nil {
+		return nil, err
+	}
+	end, err := tracer.Trace(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return errors.Join(b.Sync(context.Background()), end()) }, nil
+}
+
 // Close gives everything back; runs under way end with an error.
 func (b *Backend) Close() error {
 	b.mu.Lock()

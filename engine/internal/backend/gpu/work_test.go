@@ -342,3 +342,34 @@ func timed(t *testing.T, m *bench) {
 		}
 	}
 }
+
+// TestCapture: what is asked for between the two ends of a capture is done between them.
+func TestCapture(t *testing.T) {
+	m := newBench(t)
+	list := m.buffers(t)
+	run := func() {
+		t.Helper()
+		if err := m.b.Run(t.Context(), m.loaded, &backend.Table{Bufs: list}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	stop, err := m.b.Capture("a.gputrace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	log := m.d.Log()
+	begin, end := slices.Index(log, "trace a.gputrace"), slices.Index(log, "traced a.gputrace")
+	if begin < 0 || end < 0 || !slices.ContainsFunc(log[begin:end], func(line string) bool { return strings.HasPrefix(line, "commit") }) {
+		t.Errorf("got %q, want a commit between the ends of the trace", log)
+	}
+	planted := errors.New("METAL_CAPTURE_ENABLED is not set")
+	m.d.Fail("trace", 0, planted)
+	if _, err := m.b.Capture("b.gputrace"); !errors.Is(err, planted) {
+		t.Errorf("got %v, want the driver's reason", err)
+	}
+}

@@ -190,6 +190,14 @@ func (d *device) Alloc(bytes int, m gpu.Memory) (gpu.Buffer, error) {
 	return b, nil
 }
 
+// Trace notes when it begins and when it ends.
+func (d *device) Trace(path string) (stop func() error, err error) {
+	if err := d.driver.did("trace", "%s", path); err != nil {
+		return nil, err
+	}
+	return func() error { return d.driver.did("traced", "%s", path) }, nil
+}
+
 // Usage says what buffers take.
 func (d *device) Usage() (gpu.Usage, error) {
 	d.mu.Lock()
