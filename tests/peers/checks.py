@@ -96,8 +96,9 @@ def lora(a):
         status, out, places[device] = run(a, "lora-" + device.replace(":", ""), [notebook, "run", "-device", device, *steps, os.path.join("examples", "lora.mcs")])
         if status:
             return False, f"on {device} it ended with {status}: " + places[device]
-        losses[device] = [float(x) for pair in re.findall(r"loss (\d+\.\d+) → (\d+\.\d+)", out) for x in pair] + [
-            float(x) for pair in re.findall(r"^code (\d+\.\d+), tests (\d+\.\d+)", out, re.M) for x in pair]
+        # of the runs as they ended, not as they went; and of the texts kept aside
+        losses[device] = [float(x) for pattern in (r"^\d+ steps.* loss (\d+\.\d+) → (\d+\.\d+)", r"^code (\d+\.\d+), tests (\d+\.\d+)")
+                          for pair in re.findall(pattern, out, re.M) for x in pair]
     got, want = losses[a.device], losses["cpu"]
     if not want or len(got) != len(want):
         return False, f"got {len(got)} losses, the processor has {len(want)}: " + places[a.device]

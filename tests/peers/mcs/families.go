@@ -251,7 +251,7 @@ func (w *work) as(t string, seed uint32, shape ...int) tensor.Tensor {
 
 func others() []family {
 	return []family{
-		named("adamw", "f32", func(w *work) *work { return &work{Kind: "adamw", Count: max(1, w.M*w.N/1e6)} }),
+		named("adamw", "f32", func(w *work) *work { return &work{Kind: "adamw", Count: 2, M: w.M / 2, N: w.N} }),
 		{"uniform", "f32", func(w *work) func() []tensor.Tensor {
 			return func() []tensor.Tensor { return []tensor.Tensor{tensor.Rand(w.M, w.N)} }
 		}},

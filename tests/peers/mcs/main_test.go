@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -19,13 +20,7 @@ var tested = flag.String("device", "cpu", "the device that is held against ref")
 // on does the work once on a device and returns samples of its results, and its profile.
 func on(t *testing.T, name string, w work) (answer, *record) {
 	t.Helper()
-	before := device.Default().String()
-	if err := device.Use(name); err != nil {
-		t.Fatal(err)
-	}
-	defer device.Use(before)
-	tensor.Seed(1)
-	a, run := prepare(&w)
+	a, run := prepared(t, name, w)
 	if run == nil {
 		t.Fatalf("%s: got no work: %s", name, a.Absent)
 	}
@@ -36,14 +31,32 @@ func on(t *testing.T, name string, w work) (answer, *record) {
 	return a, p.Profile
 }
 
+func prepared(t *testing.T, name string, w work) (answer, func() []tensor.Tensor) {
+	t.Helper()
+	if err := device.Use(name); err != nil {
+		t.Fatal(err)
+	}
+	tensor.Seed(1)
+	return prepare(&w)
+}
+
+func small(f family) work { return work{Kind: "family", Family: f.name, M: 96, N: 160} }
+
 // Every family has the same results as on the reference, and launches something. With -device it is another device
-// that is held against the reference; under compute-sanitizer this is a run of every kind of kernel.
+// that is held against the reference: a GPU, perhaps under compute-sanitizer, or the emulated one.
 func TestFamilies(t *testing.T) {
+	before := device.Default().String()
+	defer device.Use(before)
+	if *tested == "emulated" {
+		devicetest.Emulated(t)
+		for _, f := range families() { // what the emulated device is to compile
+			prepared(t, "rehearsal", small(f))
+		}
+	}
 	for _, f := range families() {
 		t.Run(f.name, func(t *testing.T) {
-			w := work{Kind: "family", Family: f.name, M: 96, N: 160}
-			got, profile := on(t, *tested, w)
-			want, _ := on(t, "ref", w)
+			got, profile := on(t, *tested, small(f))
+			want, _ := on(t, "ref", small(f))
 			if err := differ(got.Result, want.Result, map[string]float64{"f32": 2e-4, "f16": 1e-2, "bf16": 3e-2}[f.peak]); err != nil {
 				t.Error(err)
 			}

@@ -161,11 +161,12 @@ func (w *work) attention() func() []tensor.Tensor {
 	})
 }
 
-// adamw steps Count parameters of a million numbers each.
+// adamw steps Count parameters of a million numbers each, or of M by N.
 func (w *work) adamw() func() []tensor.Tensor {
+	m, n := cmp.Or(w.M, 1000), cmp.Or(w.N, 1000)
 	weights, params, grads := make([]tensor.Tensor, w.Count), make([]nn.Param, w.Count), make([]tensor.Tensor, w.Count)
 	for i := range w.Count {
-		weights[i], grads[i] = values(uint32(1+i), 1000, 1000).Param(), values(uint32(1001+i), 1000, 1000)
+		weights[i], grads[i] = values(uint32(1+i), m, n).Param(), values(uint32(1001+i), m, n)
 		params[i] = nn.NewParam(fmt.Sprint(i), &weights[i])
 	}
 	optimizer := optim.AdamW{WeightDecay: 0.1}.New(params)
