@@ -461,50 +461,91 @@ func (b *Backend) abandon(r *run, err error) error {
 	return b.failed(err)
 }
 
-// timed commits each launch by itself, between two readings of the device's clock.
+// timed commits each launch by itself, between two readings of the device's clock, and waits for it. But those
+// from Program.Commit on are one commit, so that all are made or none.
 func (b *Backend) timed(ctx context.Context, r *run, t *backend.Table, left []bool, times []time.Duration) error {
 	l := r.program
 	if err := b.begin(r); err != nil {
 		return b.abandon(r, err)
 	}
-	for i := range l.p.Launches {
-		if i < l.p.Commit && ctx.Err() != nil {
+	stamps := make([][2]Stamp, len(l.p.Launches))
+	defer func() {
+		for _, pair := range stamps {
+			for _, s := range pair {
+				if s != nil {
+					s.Close()
+				}
+			}
+		}
+	}()
+	for i := range l.p.Launches[:l.p.Commit] {
+		if ctx.Err() != nil {
 			b.abandon(r, backend.Interrupted(ctx))
 			return backend.Interrupted(ctx)
 		}
-		from, err := b.compute.Stamp()
+		err := b.stamped(r, t, i, left, &stamps[i])
 		if err == nil {
-			err = b.launch(r, t, i, left, false)
+			err = b.hand(ctx)
 		}
-		var to Stamp
-		if err == nil {
-			to, err = b.compute.Stamp()
-		}
-		var e Event
-		if err == nil {
-			e, err = b.compute.Commit()
-		}
-		if err != nil {
-			return b.abandon(r, err)
-		}
-		err = e.Wait(context.WithoutCancel(ctx), 0)
-		e.Close()
-		if err == nil {
-			times[i], err = to.Since(from)
-		}
-		from.Close()
-		to.Close()
 		if err != nil {
 			return b.abandon(r, err)
 		}
 	}
-	if err := b.report(r); err != nil {
+	goesOn, err := b.begins(ctx, r)
+	for i := l.p.Commit; i < len(l.p.Launches) && goesOn && err == nil; i++ {
+		err = b.stamped(r, t, i, left, &stamps[i])
+	}
+	if err == nil {
+		err = b.report(r)
+	}
+	if err != nil {
 		return b.abandon(r, err)
 	}
 	if err := b.commit(r); err != nil {
 		return err
 	}
-	err := r.event.Wait(context.WithoutCancel(ctx), 0)
+	err = r.event.Wait(context.WithoutCancel(ctx), 0)
+	for i, pair := range stamps {
+		if err == nil && pair[1] != nil {
+			times[i], err = pair[1].Since(pair[0])
+		}
+	}
 	b.reap()
 	return b.failed(err)
+}
+
+// stamped encodes a launch between two stamps.
+func (b *Backend) stamped(r *run, t *backend.Table, i int, left []bool, stamps *[2]Stamp) (err error) {
+	if stamps[0], err = b.compute.Stamp(); err != nil {
+		return err
+	}
+	if err := b.launch(r, t, i, left, false); err != nil {
+		return err
+	}
+	stamps[1], err = b.compute.Stamp()
+	return err
+}
+
+// hand hands the encoded work over and waits for it.
+func (b *Backend) hand(ctx context.Context) error {
+	e, err := b.compute.Commit()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return e.Wait(context.WithoutCancel(ctx), 0)
+}
+
+// begins prepares for the launches that are made together or not at all: the word stop is copied before them,
+// so that abandon can still set it. It returns false if an earlier launch has reported a fault.
+func (b *Backend) begins(ctx context.Context, r *run) (goesOn bool, err error) {
+	if r.program.p.Commit == len(r.program.p.Launches) || r.slot.host == nil {
+		return true, nil
+	}
+	if r.slot.report != nil && r.program.p.Commit > 0 {
+		if err := errors.Join(b.report(r), b.hand(ctx)); err != nil || r.fault() != nil {
+			return false, err
+		}
+	}
+	return true, errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, 4), b.compute.Barrier())
 }

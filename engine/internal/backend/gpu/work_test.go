@@ -171,6 +171,35 @@ func TestHalfStep(t *testing.T) {
 	}
 }
 
+// TestHalfStepTimed: so it is where a run is timed and a step has several launches, wherever the driver fails.
+func TestHalfStepTimed(t *testing.T) {
+	planted := errors.New("planted")
+	for op, calls := range map[string]int{"stamp": 4, "dispatch": 2, "copy": 2, "commit": 1} {
+		for n := range calls {
+			m := newBench(t)
+			m.program.Commit = 0
+			m.loaded = must(m.b.Load(m.program))(t)
+			list := m.buffers(t)
+			m.d.Fail(op, n, planted)
+			times := make([]time.Duration, 2)
+			if err := m.b.Run(t.Context(), m.loaded, &backend.Table{Bufs: list}, times); !errors.Is(err, planted) {
+				t.Errorf("%s %d: got %v, want the failure", op, n, err)
+			}
+			if err := m.b.Sync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Contains(m.stopped, false) {
+				t.Errorf("%s %d: a launch went on though another was not encoded", op, n)
+			}
+			m.stopped = nil
+			if err := m.b.Run(t.Context(), m.loaded, &backend.Table{Bufs: list}, times); err != nil || !slices.Equal(m.stopped, []bool{false, false}) {
+				t.Errorf("%s %d, afterwards: got %v, stopped %v", op, n, err, m.stopped)
+			}
+			m.right(t, list)
+		}
+	}
+}
+
 // TestFreedBehindWork: memory that runs under way use is freed when they are done, and not before.
 func TestFreedBehindWork(t *testing.T) { both(t, freedBehindWork) }
 
