@@ -8,6 +8,8 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // cheapest is a statement that costs the interpreter almost nothing.
@@ -17,7 +19,7 @@ const cheapest = "0"
 // functions, with empty bodies. If the text has no such calls, or also calls compiled functions, which
 // cannot be emptied, floor returns cheapest.
 func (c *call) floor(text string) string {
-	if _, err := parser.ParseExpr(text); err != nil && parseStatements(text) == nil {
+	if _, err := notation.ParseExpr(text); err != nil && parseStatements(text) == nil {
 		return cheapest
 	}
 	types := map[string]string{}
@@ -26,7 +28,7 @@ func (c *call) floor(text string) string {
 			types[v.Name] = v.Type
 		}
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+text+"\n}", parser.SkipObjectResolution)
+	file, err := notation.ParseFile(token.NewFileSet(), "", statementsBefore+text+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return cheapest
 	}

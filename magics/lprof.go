@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // A listing is where a function is declared: a cell, and its first and last line there.
@@ -56,7 +57,7 @@ func (c *call) listing(name string) (listing, bool) {
 			}
 			fset := token.NewFileSet()
 			const before = "package p;"
-			f, err := parser.ParseFile(fset, "", before+piece.Text(each.Source), parser.SkipObjectResolution)
+			f, err := notation.ParseFile(fset, "", before+piece.Text(each.Source), parser.SkipObjectResolution)
 			if err != nil {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // tensorsIn lists the tensors that can be reached from v through exported fields, elements and pointers.
@@ -87,7 +88,7 @@ func mayHoldTensor(t reflect.Type) bool {
 // settleInputs evaluates the session's variables that a statement mentions, so that the statement is not
 // charged for what was left undone before it. A statement that is a variable asks for what was left undone.
 func (c *call) settleInputs(source string) error {
-	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
+	f, err := notation.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil // the compiler has said what is wrong, or will
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/display/plot"
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // sweep times the statements for each value of -sweep, which replaces the name in their text.
@@ -105,7 +106,7 @@ func replaced(source, name string, value float64) string {
 // uses returns the offsets at which name is a variable in a statement, and whether the statement sets or
 // declares it.
 func uses(source, name string) (at []int, sets bool) {
-	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
+	f, err := notation.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil, false // compiling it reports the error
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -30,7 +31,7 @@ func (c *call) compile(source string) (*work, error) {
 
 // parseStatements parses a list of statements. It returns nil for text that is not Go.
 func parseStatements(source string) []ast.Stmt {
-	f, err := parser.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
+	f, err := notation.ParseFile(token.NewFileSet(), "", statementsBefore+source+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}

@@ -386,8 +386,8 @@ func (r *region) joined() Tensor {
 	return joined
 }
 
-// fit brings updates, which were made from another node, to a shape: they broadcast, and lengths of 1 in front
-// of it are dropped.
+// fit brings updates, which were made from another node, to a shape: they broadcast, and lengths of 1 in
+// front of it are dropped.
 func (r *region) fit(u, from *ir.Node, shape []int) Tensor {
 	have := u.Shape
 	for len(have) > len(shape) && have[0] == 1 {

@@ -1,7 +1,6 @@
 package notation
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -193,10 +192,16 @@ func (c *Calls) method(n *ast.CallExpr) {
 }
 
 // Reword makes the messages of the checker show what was typed. It adds the complaints that Go has about
-// operators and indices as statements, and not about calls.
-func (c *Calls) Reword(errs []types.Error, files []*ast.File) []types.Error {
+// operators and indices as statements, and not about calls. Where what is indexed is no tensor, it asks for the
+// complaint that Go's parser had about that code.
+func (c *Calls) Reword(errs []types.Error, files []*ast.File, syntax func(from, to token.Pos) (types.Error, bool)) []types.Error {
 	for i := range errs {
-		c.severalAxes(&errs[i], files)
+		if call := c.noTensor(errs[i].Pos, files); call != nil {
+			errs[i].Msg = "invalid operation: " + bracketed(call) + ": only a tensor has several axes or steps"
+			if e, ok := syntax(call.Lparen, call.Rparen); ok {
+				errs[i] = e
+			}
+		}
 		errs[i].Msg = c.typed(errs[i].Msg, len(c.order))
 	}
 	if len(c.order) == 0 {
@@ -226,18 +231,17 @@ func (c *Calls) typed(text string, n int) string {
 	return strings.ReplaceAll(text, Tensor+".", "tensor.")
 }
 
-// severalAxes explains an index of several axes behind what is no tensor, for which a call was made.
-func (c *Calls) severalAxes(err *types.Error, files []*ast.File) {
+// noTensor returns the index of several axes that a complaint is about, if what it indexes is no tensor.
+func (c *Calls) noTensor(pos token.Pos, files []*ast.File) (found *ast.CallExpr) {
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || c.made[call] != nil {
-				return true
+			if call, ok := n.(*ast.CallExpr); ok && c.made[call] == nil && marked(call) {
+				if sel, ok := indexSelector(call); ok && sel.Sel.Pos() == pos {
+					found = call
+				}
 			}
-			if sel, ok := indexSelector(call); ok && sel.Sel.Pos() == err.Pos && marked(call) {
-				err.Msg = fmt.Sprintf("invalid operation: %s: only a tensor has several axes or steps", bracketed(call))
-			}
-			return true
+			return found == nil
 		})
 	}
+	return found
 }

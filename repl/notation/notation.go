@@ -11,8 +11,10 @@
 package notation
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"go/types"
 )
@@ -27,19 +29,26 @@ const Tensor = "__tensor"
 // ParseFile is [parser.ParseFile] for a text that may index several axes: x[1:3, :], x[..., 0], x[::-1]. What
 // is no Go between such brackets becomes a call of Index, with the places of the text.
 func ParseFile(fset *token.FileSet, name, src string, mode parser.Mode) (*ast.File, error) {
-	file, err := parser.ParseFile(fset, name, src, mode)
+	file, _, err := Parse(fset, name, src, mode)
+	return file, err
+}
+
+// Parse is ParseFile; goErrs has the complaints of Go's parser about a text that was read as such indices.
+func Parse(fset *token.FileSet, name, src string, mode parser.Mode) (file *ast.File, goErrs scanner.ErrorList, err error) {
+	file, err = parser.ParseFile(fset, name, src, mode)
 	if err == nil {
-		return file, nil
+		return file, nil, nil
 	}
 	plain, groups := readBrackets(src)
 	if len(groups) == 0 {
-		return file, err
+		return file, nil, err
 	}
+	errors.As(err, &goErrs)
 	file, err = parser.ParseFile(fset, name, plain, mode)
 	if file != nil {
 		graft(fset.File(file.FileStart), file, src, groups)
 	}
-	return file, err
+	return file, goErrs, err
 }
 
 // ParseExpr is [parser.ParseExpr] for an expression with such indices.

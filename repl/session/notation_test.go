@@ -147,7 +147,8 @@ func TestTensorAssignments(t *testing.T) {
 	}
 }
 
-// Operands are evaluated from left to right, as Go's are, also where a number on the left becomes an argument.
+// Operands are evaluated from left to right, as Go's are, also where a number on the left becomes an
+// argument.
 func TestTensorNotationKeepsOrder(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, notationSetup)
@@ -167,6 +168,9 @@ func TestTensorNotationInDeclarations(t *testing.T) {
 	s, _ := newSession(t, Options{})
 	run(t, s, notationSetup, "func scaled(v tensor.Tensor) tensor.Tensor { v[:, 0] *= k; return v + 1 }\nconst k = 10",
 		"func (m *Model) Last() tensor.Tensor { return -m.W[..., -1] }", "later := func() tensor.Tensor { return scaled(x)[1:, 0] / 2 }")
+	if got := run(t, s, "_ = x[0]\nx[0]", "_ * 2 + _[:, nil]", "(Out[5][1] - Out[6][0, 1]).Item()"); got != "-1 float64" {
+		t.Errorf("got %s", got)
+	}
 	if got := run(t, s, "later().Item()"); got != "15.5 float64" {
 		t.Errorf("got %s", got)
 	}
@@ -174,6 +178,10 @@ func TestTensorNotationInDeclarations(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := run(t, s, "type Model struct{ W tensor.Tensor; N int }\nm := &Model{W: x}\nm.Last().Floats()"); got != "[-2 -5] []float32" {
+		t.Errorf("got %s", got)
+	}
+	// A generic function is made for its types with it.
+	if got := run(t, s, "func last[T any](v tensor.Tensor, _ T) tensor.Tensor { return 2 * v[..., -1] }\nlast(x, 1)[1] + last(x, ``)[0]"); !strings.Contains(got, "14") {
 		t.Errorf("got %s", got)
 	}
 	// Hidden names do not matter.
@@ -197,11 +205,14 @@ func TestTensorNotationMistakes(t *testing.T) {
 		{"x + 1; y", "1:1: x + 1 (value of type tensor.Tensor) is not used"},
 		{"x[0]; y", "1:1: x[0] (value of type tensor.Tensor) is not used"},
 		{"x[:, 0]\ny", "1:1: x[:, 0] (value of type tensor.Tensor) is not used"},
+		{"n := strconv.Atoi(`1`); x + 1; y", "1:25: x + 1 (value of type tensor.Tensor) is not used"},
+		{"n := strconv.Atoi(`1`); var s string = x[:, 0] + 1", "1:40: cannot use x[:, 0] + 1 (value of struct type tensor.Tensor) as string value"},
 		{"x[0] + z", "1:8: undefined: z"},
 		{"x[:, z]", "1:6: undefined: z"},
 		{"x[1.5]", "1:3: cannot use 1.5 (untyped float constant) as int value in argument to x.At (truncated)"},
 		{"x[:, \"a\"]", `1:6: cannot use "a" (untyped string constant) as int value`},
-		{"xs[:, 0]", "1:3: invalid operation: xs[:, 0]: only a tensor has several axes or steps"},
+		{"xs[:, 0]", "1:5: expected operand, found ','"},
+		{"z := x[:, 0]; xs[1:2:]", "1:17: invalid operation: xs[1:2]: only a tensor has several axes or steps"},
 		{"x[1, , 2]", "1:6: expected type, found ','"},
 		{"x + y = 3", "1:1: cannot assign to x + y (neither addressable nor a map index expression)"},
 		{"x[0], x[1] = x[1], x[0]", "1:1: cannot assign to x[0] (neither addressable nor a map index expression); a statement writes one part of a tensor: x[0] = …"},

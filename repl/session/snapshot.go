@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/library"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -22,7 +23,7 @@ import (
 // that a variable may hold are those in whatever cells have assigned to it. Changes through a pointer, a map
 // or a slice are not found, nor are those of variables that only a closure knows.
 func (s *Session) Assigned(stmts string) []string {
-	file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func _() {"+stmts+"\n}", parser.SkipObjectResolution)
+	file, err := notation.ParseFile(token.NewFileSet(), "", "package p; func _() {"+stmts+"\n}", parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
@@ -131,7 +132,7 @@ func (f *finder) followHolder(name string) {
 func (s *Session) code() (list []ast.Node) {
 	read := func(text string) {
 		for _, source := range []string{"package p; func _() {" + text + "\n}", "package p; " + text} {
-			if file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution); err == nil {
+			if file, err := notation.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution); err == nil {
 				list = append(list, file)
 				return
 			}
@@ -221,7 +222,7 @@ func (f *finder) follow(d *world.Decl) {
 		return
 	}
 	f.seen[d] = true
-	if file, err := parser.ParseFile(token.NewFileSet(), "", "package p; "+d.Src, parser.SkipObjectResolution); err == nil {
+	if file, err := notation.ParseFile(token.NewFileSet(), "", "package p; "+d.Src, parser.SkipObjectResolution); err == nil {
 		f.look(file)
 	}
 }

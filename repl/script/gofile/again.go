@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 )
 
 // A session has one function of each name: closures and functions that are older than a new declaration
@@ -115,7 +116,7 @@ type declared struct {
 func parseFunc(text string) (d declared, ok bool) {
 	const head = "package p\n"
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", head+text, parser.SkipObjectResolution)
+	file, err := notation.ParseFile(fset, "", head+text, parser.SkipObjectResolution)
 	if err != nil || len(file.Decls) != 1 {
 		return d, false
 	}

@@ -1,9 +1,10 @@
 // Package gofile writes the cells of a session as a Go program. The program has the typed text, and the
 // code that the session adds to it: imports, checks of left-out errors, showing the last expression.
 //
-// The program is put together as text and type-checked. Operators and indices of tensors become calls first. Each complaint that a session does not make is
-// answered by an edit of the text, until there is none. A complaint that no edit answers is an error, so a
-// returned program compiles. Reading order: split.go, again.go, gofile.go, fix.go.
+// The program is put together as text and type-checked. Operators and indices of tensors become calls first.
+// Each complaint that a session does not make is answered by an edit of the text, until there is none. A
+// complaint that no edit answers is an error, so a returned program compiles. Reading order: split.go,
+// again.go, gofile.go, fix.go.
 package gofile
 
 import (

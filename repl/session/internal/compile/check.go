@@ -36,10 +36,13 @@ func newChecked(pkg *types.Package, files []*ast.File) *checked {
 func (c *Compiler) parse(n, line, col int, prefix, text, suffix string) (*ast.File, error) {
 	name := yaegi.FileName(n)
 	src := prefix + text + suffix
-	file, err := notation.ParseFile(c.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
+	file, goErrs, err := notation.Parse(c.fset, name, src, parser.SkipObjectResolution|parser.AllErrors)
 	if file != nil {
 		tf := c.fset.File(file.FileStart)
 		tf.AddLineColumnInfo(len(prefix), name, line, col)
+		if len(goErrs) > 0 {
+			c.notGo[tf] = goErrs
+		}
 	}
 	if err == nil {
 		return file, nil
@@ -87,22 +90,34 @@ func identifiers(files []*ast.File, f func(id *ast.Ident, qualifier bool)) {
 // check type-checks files of one package. Its scope gets only the names that occur in the files, so the
 // cost of a cell does not grow with the session.
 func (c *Compiler) check(st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
-	return c.checkIn(c.fset, st, files, extra...)
+	return c.checkAgain(&notation.Calls{}, st, files, extra...)
 }
 
-// checkIn is check for files that belong to another file set. Help uses it for unfinished cells, because
-// it then leaves nothing in the session's own set. Operators and indices of tensors become calls in the files.
-func (c *Compiler) checkIn(fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+// checkAgain is check for files that may have been checked before, with the same calls.
+func (c *Compiler) checkAgain(calls *notation.Calls, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
+	return c.checkIn(calls, c.fset, st, files, extra...)
+}
+
+// checkIn is check for files that belong to another file set. Help uses it for unfinished cells, because it
+// then leaves nothing in the session's own set. Operators and indices of tensors become calls in the files.
+func (c *Compiler) checkIn(calls *notation.Calls, fset *token.FileSet, st *world.Stage, files []*ast.File, extra ...types.Object) *checked {
 	facts := c.checkGo(fset, st, files, extra...)
-	if len(facts.Errs) == 0 && !facts.notation {
-		return facts
-	}
-	var calls notation.Calls
 	for (len(facts.Errs) > 0 || facts.notation) && calls.Replace(facts.Info, files) {
 		facts = c.checkGo(fset, st, files, extra...)
 	}
-	facts.Errs = calls.Reword(facts.Errs, files)
+	facts.Errs = calls.Reword(facts.Errs, files, c.syntaxError)
 	return facts
+}
+
+// syntaxError returns what Go's parser has complained about between two brackets.
+func (c *Compiler) syntaxError(from, to token.Pos) (types.Error, bool) {
+	tf := c.fset.File(from)
+	for _, e := range c.notGo[tf] {
+		if pos := tf.Pos(e.Pos.Offset); from <= pos && pos <= to {
+			return types.Error{Fset: c.fset, Pos: pos, Msg: e.Msg}, true
+		}
+	}
+	return types.Error{}, false
 }
 
 // checkGo checks files as they are.
@@ -312,5 +327,5 @@ func topLevel(o types.Object) bool {
 
 // Facts checks a file of another file set for package help. It leaves nothing in the session.
 func (c *Compiler) Facts(fset *token.FileSet, st *world.Stage, file *ast.File, extra ...types.Object) *help.Facts {
-	return &c.checkIn(fset, st, []*ast.File{file}, extra...).Facts
+	return &c.checkIn(&notation.Calls{}, fset, st, []*ast.File{file}, extra...).Facts
 }

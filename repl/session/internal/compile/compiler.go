@@ -17,6 +17,7 @@ package compile
 
 import (
 	"go/ast"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"iter"
@@ -54,8 +55,9 @@ type Compiler struct {
 	dispatchers map[dispatchKey]string
 	lineages    map[string][]*lineage // versions of functions
 	marks       []lower.Mark
-	slot        int          // of the newest function
-	slots       map[int]bool // slots whose variables the interpreter has
+	notGo       map[*token.File]scanner.ErrorList // of files that have indices of several axes
+	slot        int                               // of the newest function
+	slots       map[int]bool                      // slots whose variables the interpreter has
 
 	Trace func(*ast.File) // for tests: gets each file of the interpreter
 }
@@ -120,6 +122,7 @@ func New(config Config) *Compiler {
 	c.dispatchers = map[dispatchKey]string{}
 	c.lineages = map[string][]*lineage{}
 	c.slots = map[int]bool{}
+	c.notGo = map[*token.File]scanner.ErrorList{}
 	c.sources = &sources{compiler: c, loaded: map[string]*sourcePackage{}}
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
@@ -202,6 +203,7 @@ func (c *Compiler) same(st *world.Stage, d *world.Decl) bool {
 func (c *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed []string) (*Unit, error) {
 	c.findSameTypes(st, user)
 	dropped := map[*world.Decl]bool{}
+	var calls notation.Calls
 	for {
 		again, moves := c.dependents(st, user, changed, dropped)
 		all := append(append([]*declared{}, user...), again...)
@@ -213,7 +215,7 @@ func (c *Compiler) redeclare(st *world.Stage, u *Unit, user []*declared, changed
 		for _, m := range moves {
 			vars[m.Name] = m
 		}
-		facts, err := c.checkDecls(st, u.pos, all, vars)
+		facts, err := c.checkDecls(&calls, st, u.pos, all, vars)
 		if err != nil {
 			return nil, err
 		}
@@ -374,7 +376,7 @@ func (c *Compiler) madeOf(st *world.Stage, t types.Type, names map[string]bool) 
 }
 
 // checkDecls checks declarations. Variables whose type is declared again are checked with the new type.
-func (c *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
+func (c *Compiler) checkDecls(calls *notation.Calls, st *world.Stage, pos token.Pos, all []*declared, moves map[string]*world.Entity) (*checked, error) {
 	var files []*ast.File
 	var mine *ast.File
 	types := declaredTypes(all)
@@ -401,9 +403,9 @@ func (c *Compiler) checkDecls(st *world.Stage, pos token.Pos, all []*declared, m
 		files = append(files, f)
 	}
 	if len(moves) == 0 {
-		return c.check(st, files), nil
+		return c.checkAgain(calls, st, files), nil
 	}
-	return c.checkMoved(st, pos, files, moves), nil
+	return c.checkMoved(calls, st, pos, files, moves), nil
 }
 
 // blankForeign replaces the names in a group of constants that have another meaning by now with blanks.
@@ -425,13 +427,13 @@ func blankForeign(st *world.Stage, d *declared) {
 
 // checkMoved checks declarations that use variables whose type is declared with them. It declares the
 // variables beside them, by the expression of their type.
-func (c *Compiler) checkMoved(st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
+func (c *Compiler) checkMoved(calls *notation.Calls, st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
 	f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
 	for name, e := range moves {
 		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
 			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: c.typeExpr(st, e.Obj.Type(), pos)}}})
 	}
-	return c.check(st, append(files, f))
+	return c.checkAgain(calls, st, append(files, f))
 }
 
 // drop leaves out earlier declarations that no longer check. It reports false if the errors are in the

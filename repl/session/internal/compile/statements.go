@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
 	"github.com/mcs-notebook/mcs/repl/cell"
+	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
@@ -166,9 +167,10 @@ func (c *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 		list = evaluated(list)
 	}
 	var first *checked
+	var calls notation.Calls
 	for {
 		cell.Body.List = list
-		facts := c.check(st, []*ast.File{file}, extra...)
+		facts := c.checkAgain(&calls, st, []*ast.File{file}, extra...)
 		if final {
 			facts.dropUnused(list)
 		}
