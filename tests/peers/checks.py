@@ -35,12 +35,12 @@ def program(name):
     return path if os.path.exists(path) else None
 
 
-def tests(a, name, binary, folder, pattern, *flags):
-    """A test binary, and how many of its tests passed."""
+def tests(a, name, binary, folder, pattern, *flags, before=()):
+    """A test binary, perhaps within another program, and how many of its tests passed."""
     path = program(binary)
     if not path:
         return None, f"there is no {binary} in {PROGRAMS}"
-    status, out, where = run(a, name, [path, "-test.run", pattern, "-test.v", f"-test.timeout={a.limit}s", *flags], os.path.join(ROOT, folder))
+    status, out, where = run(a, name, [*before, path, "-test.run", pattern, "-test.v", f"-test.timeout={a.limit}s", *flags], os.path.join(ROOT, folder))
     passed, failed, skipped = (len(re.findall(rf"^ *--- {what}:", out, re.M)) for what in ("PASS", "FAIL", "SKIP"))
     counts = f"{passed} passed, {failed} failed, {skipped} skipped, {where}"
     if status is None:
@@ -106,18 +106,38 @@ def lora(a):
     return worst < 0.02, f"losses {' '.join(map(str, got))}, on the processor {' '.join(map(str, want))}: {100 * worst:.2f} % apart at most, " + places[a.device]
 
 
+def emulated(a):
+    """Each kind of kernel on the emulated GPU, held against the reference."""
+    if not program("families.test"):
+        return None, f"there is no families.test in {PROGRAMS}"
+    parts, good = [], True
+    for device in ("emulated", "emulated-address", "emulated-undefined"):
+        ok, what = families(a, device, [], device)
+        if ok is None:
+            return ok, what
+        good = good and ok
+        parts.append(f"{device}: {what}")
+    return good, "; ".join(parts)
+
+
+def families(a, name, before, device):
+    """The test of all families of kernels on a device, in a program that watches it."""
+    return tests(a, name, "families.test", os.path.join("tests", "peers", "mcs"), f"Families/{a.only}", "-device", device, before=before)
+
+
 def sanitize(a):
     """NVIDIA's sanitizers over a test binary that runs each kind of kernel and holds it against the reference."""
-    tool, binary = shutil.which("compute-sanitizer"), program("families.test")
-    if not tool or not binary:
-        return None, "there is no compute-sanitizer" if not tool else f"there is no families.test in {PROGRAMS}"
+    tool = shutil.which("compute-sanitizer")
+    if not tool:
+        return None, "there is no compute-sanitizer"
     parts, good = [], True
     for check in ("memcheck", "racecheck"):
         flags = ["--leak-check", "no"] if check == "memcheck" else []
-        status, out, where = run(a, check, [tool, "--tool", check, *flags, "--error-exitcode", "66", binary, "-test.run", f"Families/{a.only}", "-test.v",
-                                            f"-test.timeout={a.limit}s", "-device", a.device], os.path.join(HERE, "mcs"))
-        found = re.findall(r"^=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", out, re.M)
-        passed = len(re.findall(r"^ +--- PASS:", out, re.M))
-        good = good and status == 0 and passed > 0
-        parts.append(f"{check}: {found[-1] if found else f'ended with {status}'}, {passed} families passed, {where}")
+        ok, what = families(a, check, [tool, "--tool", check, *flags, "--error-exitcode", "66"], a.device)
+        if ok is None:
+            return ok, what
+        with open(os.path.join(a.o, check + ".log"), errors="replace") as log:
+            found = re.findall(r"^=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", log.read(), re.M)
+        good = good and ok and bool(found)
+        parts.append(f"{check}: {found[-1] if found else 'no summary'}, {what}")
     return good, "; ".join(parts)

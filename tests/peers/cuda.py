@@ -7,7 +7,10 @@ Its steps each end with a line that says how they went, and write what they saw 
   backendtest  the suite of all backends
   onnx         ONNX's node cases (-onnx)
   lora         examples/lora.mcs on the GPU and on the processor
-  sanitize     memcheck and racecheck of compute-sanitizer over each kind of kernel; only if it is asked for
+  emulated     each kind of kernel on the emulated GPU, plain and under clang's sanitizers; it needs no GPU
+  sanitize     memcheck and racecheck of compute-sanitizer over each kind of kernel
+The last two take minutes and are only made if they are asked for. The table of kernels is written at the end: it says which
+kernels have passed in these, of which the logs lie in the same folder.
 """
 import argparse
 import datetime
@@ -22,25 +25,25 @@ import bars
 import checks
 import table as text
 from limits import Ceilings, DeviceCeilings, explain
-from measure import ROUNDS, BEST_ROUNDS, measure, write
+from measure import BEST_ROUNDS, ROUNDS, measure, shortest, write
 from sides import BUILT, GPU_PEERS, start
 from works_gpu import LARGE, QUICK, works
 
-STEPS = ("compare", "kernels", "backendtest", "onnx", "lora", "sanitize")
+STEPS = ("compare", "kernels", "backendtest", "onnx", "lora", "emulated", "sanitize")
 
 
 def arguments():
     p = argparse.ArgumentParser(prog="tests/peers/run cuda", description=__doc__.splitlines()[0])
     p.add_argument("-device", default="cuda:0", help="the device, as both sides call it (default: %(default)s)")
     p.add_argument("-o", metavar="DIR", default="", help="where results and logs go (default: a folder of today in tests/peers/.venv)")
-    p.add_argument("-steps", metavar="LIST", default=",".join(s for s in STEPS if s != "sanitize"), help="which steps (default: %(default)s)")
+    p.add_argument("-steps", metavar="LIST", default=",".join(STEPS[:5]), help="which steps (default: %(default)s)")
     p.add_argument("-sanitize", action="store_true", help="only the step sanitize")
     p.add_argument("-only", metavar="PATTERN", default="", help="only the works, and families of kernels, in whose name this regular expression is found")
     p.add_argument("-peers", default=",".join(GPU_PEERS), help="only these (default: %(default)s)")
     p.add_argument("-quick", action="store_true", help="small sizes, which show that everything runs and nothing else")
     p.add_argument("-best", action="store_true", help="take the best block of each side, not the median")
     p.add_argument("-threads", type=int, default=min(16, os.cpu_count() or 1), help="of every side (default: %(default)s)")
-    p.add_argument("-mcs", metavar="DIR", help="programs that tests/peers/run build DIR has made, where there is no Go")
+    p.add_argument("-mcs", metavar="FILE", help="programs that tests/peers/run build FILE has made, for where there is no Go")
     p.add_argument("-onnx", metavar="FILE", help="zip of ONNX's node cases (default: made by Python's onnx)")
     p.add_argument("-limit", type=int, default=1800, metavar="SECONDS", help="of each check (default: %(default)s)")
     a = p.parse_args()
@@ -104,8 +107,9 @@ def kernels(a, side, limits, head):
         if not re.search(a.only, f["name"]):
             continue
         work = dict(kind="family", family=f["name"], name=f["name"], m=size["rows"], n=size["columns"], peak=f["peak"], bytes=0, tokens=0)
+        side.revive()
         answer = side.ask(prepare=work)
-        profile = None if "absent" in answer else side.profile(1) and min((side.profile(3) for _ in range(3)), key=lambda p: p and p["seconds"] or 1e9)
+        profile = None if "absent" in answer else shortest(side, 3)
         if not profile:
             failed.append(f["name"])
             print(f"{f['name']}: {answer.get('absent', 'no profile').splitlines()[0]}", file=sys.stderr)
@@ -115,13 +119,33 @@ def kernels(a, side, limits, head):
             rows.append(dict(k, work=f["name"], share=least / k["seconds"] if k["seconds"] and least else None, bound=bound))
     side.drop()
     with open(os.path.join(a.o, "kernels.json"), "w") as out:
+        out.write(json.dumps({"head": head}) + "\n")
         out.writelines(json.dumps(row) + "\n" for row in rows)
-    path = os.path.join(a.o, "kernels.md")
-    with open(path, "w") as out:
-        out.write("\n".join(text.kernels(rows)) + "\n")
-    prepend(path, head)
-    print("\n".join(text.kernels(rows)))
     return not failed, f"{len(rows)} kernels" + (f"; failed: {', '.join(failed)}" if failed else "")
+
+
+# The checks that run each family of kernels, by the name of their log; the table of kernels tells which have passed.
+RUNS = ("emulated", "emulated-address", "emulated-undefined", "memcheck", "racecheck")
+
+
+def joined(a):
+    """Writes the table of kernels, with what their families have passed in the checks whose logs lie beside it."""
+    path = os.path.join(a.o, "kernels.json")
+    if not os.path.exists(path):
+        return
+    with open(path) as f:
+        head, *rows = map(json.loads, f)
+    passed = {}
+    for run in RUNS:
+        try:
+            with open(os.path.join(a.o, run + ".log"), errors="replace") as log:
+                passed[run] = set(re.findall(r"^ +--- PASS: TestFamilies/(\S+)", log.read(), re.M))
+        except OSError:
+            continue
+    table = "\n".join(text.kernels(rows, passed))
+    with open(os.path.join(a.o, "kernels.md"), "w") as out:
+        out.write(head["head"] + "\n\n" + table + "\n")
+    print("\n" + table)
 
 
 def prepend(path, head):
@@ -153,6 +177,7 @@ def main():
         verdicts.append((step, ok, what))
         with open(os.path.join(a.o, "verdicts.txt"), "w") as f:
             f.write(head + "\n" + "\n".join(map(verdict, verdicts)) + "\n")
+    joined(a)
     print("\n" + "\n".join(map(verdict, verdicts)) + f"\nall of it is in {a.o}")
     if any(ok is False for _, ok, _ in verdicts):
         sys.exit(1)

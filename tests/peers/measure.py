@@ -49,6 +49,8 @@ def prepare(work, side, want):
 def measure(work, sides, ceilings, order, best):
     """The rows of one work: {peer: {...}} in the order of the sides. mcs comes first."""
     rows, profile, bounds = {}, None, [(0, "", "")]
+    for side in sides:
+        side.revive()
     # Sides with a work that does not leave room for others take turns one by one, the others in rounds.
     doing = [side for side in sides if side.does(work)]
     for group in [[side] for side in doing] if work.get("alone") else [doing]:
@@ -63,13 +65,18 @@ def measure(work, sides, ceilings, order, best):
         bounds.append(rounds(work, active, rows, ceilings, order, best))
         if sides[0] in group:
             n = max(1, int(PROFILE / middle(best)(rows["mcs"]["times"])))
-            profile = min((sides[0].profile(n) for _ in range(3)), key=lambda p: p["seconds"])
+            profile = shortest(sides[0], n)
         if work.get("alone"):
             group[0].drop()
     finish(work, rows, *bounds[-1], middle(best))
     rows["mcs"]["profile"] = profile
     split(work, rows["mcs"])
     return rows
+
+
+def shortest(side, n):
+    """The profile of the shortest of three measurements, or None."""
+    return min(filter(None, (side.profile(n) for _ in range(3))), key=lambda p: p["seconds"], default=None)
 
 
 def middle(best):

@@ -27,11 +27,14 @@ class Side:
     """A worker process."""
 
     def __init__(self, name, command, env):
-        self.name, self.absent, self.version, self.device = name, None, "", ""
-        self.buffer = b""
+        self.name, self.command, self.env = name, command, env
+        self.begin()
+
+    def begin(self):
+        self.absent, self.version, self.device, self.buffer = None, "", "", b""
         try:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=HERE,
-                                            stderr=subprocess.PIPE if name == "mlx" else None)
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env, cwd=HERE,
+                                            stderr=subprocess.PIPE if self.name == "mlx" else None)
         except OSError as e:
             self.absent = e.strerror
             return
@@ -71,6 +74,12 @@ class Side:
         if self.name == OWN:
             return work.get("library", False)
         return self.name != SINGLE or work["scales"]
+
+    def revive(self):
+        """Starts the process again if a work has ended it."""
+        if self.absent:
+            print(f"{self.name} starts again: {self.absent}", file=sys.stderr)
+            self.begin()
 
     def drop(self):
         """Forgets the work, so that its memory is free."""

@@ -105,10 +105,12 @@ def markdown(table, sides):
             yield f"| {name} | {rows['mcs']['limited']} |"
 
 
-def kernels(rows):
-    """The table of kernels: what each took in one run, and its share of what the device can do."""
-    yield "| work | kernel | launches | time | GB/s | GFLOP/s | bound | share |"
-    yield "|---|---|--:|--:|--:|--:|---|--:|"
+def kernels(rows, passed):
+    """The table of kernels: what each took in one run, its share of what the device can do, and in which checks its family has
+    passed: {check: names as Go's tests write them}."""
+    yield "| work | kernel | launches | time | GB/s | GFLOP/s | bound | share |" + "".join(f" {check} |" for check in passed)
+    yield "|---|---|--:|--:|--:|--:|---|--:|" + "---|" * len(passed)
     for r in rows:
-        rates = [f"{r[amount] / r['seconds'] / 1e9:.3g}" if r["seconds"] else "" for amount in ("bytes", "flops")]
-        yield f"| {r['work']} | `{r['name']}` | {r['launches']:.0f} | {duration(r['seconds'])} | {' | '.join(rates)} | {r['bound']} | {share(r)} |"
+        rates = [f"{r[amount] / r['seconds'] / 1e9:.3g}" if r["seconds"] and r[amount] else "" for amount in ("bytes", "flops")]
+        checks = ["ok" if r["work"].replace(" ", "_") in names else "" for names in passed.values()]
+        yield "| " + " | ".join([r["work"], f"`{r['name']}`", f"{r['launches']:.0f}", duration(r["seconds"]), *rates, r["bound"], share(r), *checks]) + " |"

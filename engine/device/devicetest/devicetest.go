@@ -18,9 +18,10 @@ import (
 //     "late64" has f64, too.
 //   - "emulated" is a GPU of which the processor runs the kernels, thread by thread, and watches them. It needs
 //     clang. It is slow, and most of that is compiling: code that ran on the device "rehearsal" before, which
-//     computes the same on the processor, finds its kernels compiled together when "emulated" is opened.
+//     computes the same on the processor, finds its kernels compiled together when "emulated" is opened. With
+//     it come "emulated-address" and "emulated-undefined", where sanitizers watch, too.
 func Register(name string) {
-	if name == "emulated" || name == "rehearsal" {
+	if strings.HasPrefix(name, "emulated") || name == "rehearsal" {
 		emulated.Register()
 		return
 	}
@@ -43,7 +44,7 @@ func Main(m *testing.M) {
 	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late, emulated is a GPU")
 	flag.Parse()
 	if *name != "" {
-		if strings.HasPrefix(*name, "late") || *name == "emulated" {
+		if strings.HasPrefix(*name, "late") || strings.HasPrefix(*name, "emulated") {
 			Register(*name)
 		}
 		if err := device.Use(*name); err != nil {

@@ -47,7 +47,7 @@ func small(f family) work { return work{Kind: "family", Family: f.name, M: 96, N
 func TestFamilies(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)
-	if *tested == "emulated" {
+	if strings.HasPrefix(*tested, "emulated") {
 		devicetest.Emulated(t)
 		for _, f := range families() { // what the emulated device is to compile
 			prepared(t, "rehearsal", small(f))

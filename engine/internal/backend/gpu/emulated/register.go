@@ -10,9 +10,9 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
 )
 
-// Register makes the device "emulated" known, for the tests of a package, and "rehearsal", which finds out what
-// to compile: what ran there before the emulated device is opened is compiled with it. To do so again does
-// nothing.
+// Register makes the device "emulated" known, for the tests of a package; "emulated-address" and
+// "emulated-undefined", whose kernels run under clang's sanitizers; and "rehearsal", which finds out what to
+// compile: what ran there before an emulated device is opened is compiled with it. To do so again does nothing.
 func Register() {
 	if slices.Contains(backend.Names(), "emulated") {
 		return
@@ -26,21 +26,27 @@ func Register() {
 		Open: func(int) (backend.Backend, error) { return r, nil },
 	})
 	tools := sync.OnceValues(check.Find)
-	backend.Register(backend.Driver{
-		Name: "emulated",
-		Probe: func() []backend.Found {
-			found := backend.Found{Name: "emulated", Detail: "kernels for GPUs, run on the processor"}
-			if _, err := tools(); err != nil {
-				found.Missing = err.Error()
-			}
-			return []backend.Found{found}
-		},
-		Open: func(int) (backend.Backend, error) {
-			t, err := tools()
-			if err != nil {
-				return nil, err
-			}
-			return gpu.Open(&Driver{Tools: t, Prepared: r.Texts()}, 0, "emulated")
-		},
-	})
+	for _, mode := range []check.Mode{check.Plain, check.Address, check.Undefined} {
+		name := "emulated"
+		if mode != check.Plain {
+			name += "-" + mode.String()
+		}
+		backend.Register(backend.Driver{
+			Name: name,
+			Probe: func() []backend.Found {
+				found := backend.Found{Name: name, Detail: "kernels for GPUs, run on the processor"}
+				if _, err := tools(); err != nil {
+					found.Missing = err.Error()
+				}
+				return []backend.Found{found}
+			},
+			Open: func(int) (backend.Backend, error) {
+				t, err := tools()
+				if err != nil {
+					return nil, err
+				}
+				return gpu.Open(&Driver{Tools: t, Mode: mode, Prepared: r.Texts()}, 0, name)
+			},
+		})
+	}
 }
