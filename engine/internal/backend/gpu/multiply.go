@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 
@@ -19,8 +20,8 @@ type (
 type Multiplier interface {
 	Device
 	// Multiplication chooses how the library computes a product whose matrices begin at multiples of so many
-	// bytes, a power of two, with at most so many bytes of workspace. The same arguments give the same
-	// choice. Its error has the code Unsupported if the library lacks such a product. It takes microseconds,
+	// bytes, a power of two, and of their elements' size, with at most so many bytes of workspace. The same
+	// arguments give the same choice. Its error has the code Unsupported if the library lacks such a product. It takes microseconds,
 	// but the first time the library is loaded.
 	Multiplication(p Product, alignment, workspace int) (Multiplication, error)
 }
@@ -95,7 +96,7 @@ func (l *library) prepare(p Product) *choice {
 	if err != nil {
 		return nil
 	}
-	loose, err := l.device.Multiplication(p, p.A.DType.Size(), mostWorkspace)
+	loose, err := l.device.Multiplication(p, 1, mostWorkspace)
 	if err != nil {
 		usual.Close()
 		return nil
@@ -167,8 +168,14 @@ func (c *choice) multiply(s Stream, o *Operands) error {
 	return m.Encode(s, o)
 }
 
-// CheckOperands looks at what every driver must: that the operands of a product lie within their buffers.
-func CheckOperands(p *Product, o *Operands, workspace int) error {
+// CheckOperands looks at what every driver must: that the operands of a product lie within their buffers, and
+// are aligned.
+func CheckOperands(p *Product, o *Operands, alignment, workspace int) error {
+	for i, a := range o.addresses() {
+		if a%uint64(alignment) != 0 {
+			return fmt.Errorf("got operand %d of A, B, C, D, bias and workspace at %#x, want a multiple of %d", i, a, alignment)
+		}
+	}
 	matrix := func(m Matrix, rows, columns int) int {
 		if m.Transposed {
 			rows, columns = columns, rows

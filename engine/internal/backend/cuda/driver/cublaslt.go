@@ -206,7 +206,7 @@ func (m *multiplication) describe() error {
 	errs = append(errs, m.layout(&m.c, c, p.Columns, p.Rows))
 	if p.Bias { // the heuristics see from an address how the bias is aligned
 		address := new(uint64)
-		*address = uint64(m.alignment)
+		*address = uint64(max(m.alignment, p.D.DType.Size()))
 		errs = append(errs, l.do(m.device, "cublasLtMatmulDescSetAttribute", l.descSet, m.desc, descBiasPointer, uintptr(unsafe.Pointer(address)), 8))
 	}
 	return errors.Join(errs...)
@@ -265,14 +265,16 @@ func (m *multiplication) choose(workspace int) error {
 		return err
 	}
 	defer l.do(m.device, "cublasLtMatmulPreferenceDestroy", l.preferDestroy, *made)
-	bytes, aligned, reductions := new(uint64), new(uint32), new(uint32)
-	*bytes, *aligned, *reductions = uint64(workspace), uint32(m.alignment), reductionInCompute
+	bytes, reductions := new(uint64), new(uint32)
+	*bytes, *reductions = uint64(workspace), reductionInCompute
 	prefer := func(attribute uintptr, value unsafe.Pointer, size uintptr) error {
 		return l.do(m.device, "cublasLtMatmulPreferenceSetAttribute", l.preferSet, *made, attribute, uintptr(value), size)
 	}
 	errs := []error{prefer(preferWorkspace, unsafe.Pointer(bytes), 8), prefer(preferReductions, unsafe.Pointer(reductions), 4)}
-	for operand := range uintptr(4) {
-		errs = append(errs, prefer(preferAlignment+operand, unsafe.Pointer(aligned), 4))
+	for i, matrix := range []gpu.Matrix{m.product.B, m.product.A, m.product.D, m.product.D} {
+		aligned := new(uint32)
+		*aligned = uint32(max(m.alignment, matrix.DType.Size()))
+		errs = append(errs, prefer(preferAlignment+uintptr(i), unsafe.Pointer(aligned), 4))
 	}
 	result, found := new(heuristicResult), new(int32)
 	errs = append(errs, l.do(m.device, "cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, 1,
@@ -344,7 +346,7 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 }
 
 func (m *multiplication) check(o *gpu.Operands) error {
-	if err := gpu.CheckOperands(&m.product, o, m.workspace); err != nil {
+	if err := gpu.CheckOperands(&m.product, o, m.alignment, m.workspace); err != nil {
 		return err
 	}
 	for _, a := range []gpu.Arg{o.A, o.B, o.C, o.D, o.Bias, o.Workspace} {
@@ -353,9 +355,6 @@ func (m *multiplication) check(o *gpu.Operands) error {
 		}
 		if _, err := m.device.owns(a.Buffer); err != nil {
 			return err
-		}
-		if at := a.Buffer.Address() + uint64(a.Offset); at%uint64(m.alignment) != 0 {
-			return fmt.Errorf("got a matrix at %#x, want a multiple of %d", at, m.alignment)
 		}
 	}
 	return nil

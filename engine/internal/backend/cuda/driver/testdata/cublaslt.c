@@ -111,9 +111,10 @@ static int fits(desc *o, layout *a, layout *b, layout *c, layout *d) {
 int cublasLtMatmulAlgoGetHeuristic(object *h, desc *o, layout *a, layout *b, layout *c, layout *d, preference *p, int n, result *r, int *found) {
 	WANT(is(h, "handle") && is(p, "preference") && n == 1 && fits(o, a, b, c, d))
 	WANT(p->workspace == 32 << 20 && p->reductions == 2)
-	for (int i = 0; i < 4; i++) WANT(p->alignment[i] == p->alignment[0] && p->alignment[0] >= size(a->type))
+	uint32_t *least = p->alignment;
+	WANT(least[0] == least[1] && least[2] == least[3] && least[0] >= size(a->type) && least[2] >= size(d->type))
 	if (refuse) return *found = 0, refuse;
-	*found = 1, r->state = OK, r->workspace = 4096, r->algo = (algorithm){{66, 20, splits, p->alignment[0]}};
+	*found = 1, r->state = OK, r->workspace = 4096, r->algo = (algorithm){{66, 20, splits, least[0], least[2]}};
 	return OK;
 }
 int cublasLtMatmulAlgoConfigGetAttribute(algorithm *g, int attribute, void *value, size_t n, size_t *written) {
@@ -174,8 +175,7 @@ int cublasLtMatmul(object *h, desc *o, float *alpha, uint64_t a, layout *la, uin
 	WANT(within(la, a) && within(lb, b) && within(lc, c) && within(ld, d))
 	WANT(n == 4096 && stub_memory(workspace, n) && workspace % 256 == 0)
 	WANT(!(o->epilogue & 4) || stub_memory(o->bias, size(ld->type) * ld->rows))
-	uint64_t alignment = g->data[3];
-	WANT(a % alignment == 0 && b % alignment == 0 && c % alignment == 0 && d % alignment == 0)
+	WANT(a % g->data[3] == 0 && b % g->data[3] == 0 && c % g->data[4] == 0 && d % g->data[4] == 0)
 	product *p = malloc(sizeof *p); // a graph keeps it
 	*p = (product){*o, *la, *lb, *lc, *ld, a, b, c, d, *alpha, *beta};
 	return stub_enqueue(stream, run, p) ? INVALID : OK;
