@@ -121,7 +121,7 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 	if !ok || s.device != d {
 		return d.misused(selEncodeProduct, "got a stream of another device")
 	}
-	err := gpu.CheckOperands(p, o, 0)
+	err := gpu.CheckOperands(p, o, 1, 0)
 	for _, a := range []gpu.Arg{o.A, o.B, o.D} {
 		if err == nil {
 			_, err = d.owns(a.Buffer)
