@@ -49,7 +49,7 @@ func compileAll(t *testing.T, texts map[string]string) {
 	start := time.Now()
 	functions := slices.Sorted(maps.Keys(texts))
 	var children sync.WaitGroup
-	for part := range slices.Chunk(functions, (len(functions)+runtime.NumCPU()-1)/runtime.NumCPU()) {
+	for part := range slices.Chunk(functions, 1+len(functions)/runtime.NumCPU()) {
 		mine := map[string]string{}
 		for _, f := range part {
 			mine[f] = texts[f]
