@@ -24,6 +24,9 @@ func (c *call) holds(condition string, r *profile.Recording) error {
 		"launches": int64(r.Launches), "kernels": int64(len(r.Kernels)), "copies": int64(r.Copies), "plans": int64(r.PlansBuilt),
 		"bytes": r.Bytes(), "flops": r.Flops(),
 	}
+	if r.Uncounted() {
+		delete(counts, "flops")
+	}
 	var used []string
 	v, err := evaluate(condition, func(name string) (constant.Value, bool) {
 		n, ok := counts[name]

@@ -32,4 +32,9 @@ func TestAssertion(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", condition, got, want)
 		}
 	}
+	r.Kernels = append(r.Kernels, profile.Kernel{Uncounted: true})
+	const want = "%kernels: -assert: no count is called flops; there are bytes, copies, kernels, launches, plans"
+	if err := (&call{magic: &Magic{Name: "kernels"}}).holds("flops < 9", r); err == nil || err.Error() != want {
+		t.Errorf("with a kernel whose operations nobody counted: got %v, want %s", err, want)
+	}
 }

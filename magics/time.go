@@ -116,7 +116,7 @@ func (o *oneRun) time(run func() error) error {
 
 // line is the time of the run, unless a check finds it impossible, and a summary of its work.
 func (o *oneRun) line(ctx context.Context) display.Value {
-	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Bytes: o.Bytes(), Working: o.Working, Devices: o.Devices, DType: o.DType}
+	tally := bench.Tally{Launches: o.Launches, Flops: o.Flops(), Uncounted: o.Uncounted(), Bytes: o.Bytes(), Working: o.Working, Devices: o.Devices, DType: o.DType}
 	took := units.Duration(o.wall)
 	if refused, err := bench.Believe(ctx, tally, o.wall.Seconds()); err == nil && refused != "" {
 		took = "no time: " + refused

@@ -98,6 +98,9 @@ func (c Ceilings) Nearest(t Tally, seconds float64) string {
 		return ""
 	}
 	flops, bytes := float64(t.Flops)/seconds, float64(t.Bytes)/seconds
+	if t.Uncounted { // a part of the arithmetic is no rate
+		flops = 0
+	}
 	computes, believed := Share(flops, c.Flops(t.DType))
 	least, level := c.movingAll(t)
 	moves, fits := Share(least, seconds)

@@ -95,6 +95,7 @@ func TestNearest(t *testing.T) {
 		{"a cache", slowMachine, Tally{Bytes: 1e6}, 1e6 / 50e9, "50.0 GB/s = 50 % of what L2 gives"},
 		{"data that stayed near", slowMachine, Tally{Bytes: 9e9}, 0.1, "90.0 GB/s, 9.00 times as much as memory was seen to give"},
 		{"a ceiling that is too low", doubtful, Tally{Flops: 90e9, DType: dtype.F32}, 1, "90.0 GFLOP/s, a share of an unknown peak: it was measured while the machine was not quiet"},
+		{"a part of the arithmetic", slowMachine, Tally{Flops: 48e9, Bytes: 1e9, Uncounted: true, DType: dtype.F32}, 1, "1.00 GB/s = 10 % of what memory gives"},
 		{"nothing is known", slowMachine, Tally{}, 1, ""},
 	} {
 		if got := tt.ceilings.Nearest(tt.tally, tt.seconds); got != tt.want {

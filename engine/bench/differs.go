@@ -36,7 +36,8 @@ func differences(name string, first, other Tally, unchecked bool) (d difference)
 	if first.DType != other.DType && first.DType != dtype.Invalid && other.DType != dtype.Invalid {
 		say("computes in %s, and %s in %s", other.DType, name, first.DType)
 	}
-	if a, b := float64(first.Flops), float64(other.Flops); math.Abs(a-b) > sameFlops*max(a, b) {
+	known := !first.Uncounted && !other.Uncounted
+	if a, b := float64(first.Flops), float64(other.Flops); known && math.Abs(a-b) > sameFlops*max(a, b) {
 		say("does %s of arithmetic, and %s %s", units.Rate(b, "FLOP"), name, units.Rate(a, "FLOP"))
 	}
 	if first.Launches != other.Launches {

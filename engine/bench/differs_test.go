@@ -34,6 +34,7 @@ func TestDifferences(t *testing.T) {
 		{"numbers", given([]int{1, 2}), given([]int{1, 3}), "differs from a by up to 50 % of the largest value"},
 		{"text", given("a"), given("b"), "gives other values than a"},
 		{"less arithmetic", given(), Tally{Launches: 1, Flops: 500, DType: dtype.F32}, "does 500 FLOP of arithmetic, and a 1.00 kFLOP"},
+		{"arithmetic that nobody counted", given(), Tally{Launches: 1, Uncounted: true, DType: dtype.F32}, ""},
 		{"more launches", given(), Tally{Launches: 4, Flops: 1000, DType: dtype.F32}, "makes 4 launches, and a 1"},
 		{"arithmetic in another type", given(), Tally{Launches: 1, Flops: 1000, DType: dtype.BF16}, "computes in bf16, and a in f32"},
 	} {

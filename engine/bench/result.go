@@ -40,7 +40,7 @@ func (r *Result) Known() (share float64, ok bool) {
 // A Tally is what one run did, as the engine and Go's runtime count it.
 type Tally struct {
 	Launches int
-	Flops    int64      // what the mathematics of the launches needs
+	Flops    int64      // what the mathematics of the launches needs, but for those that are Uncounted
 	Bytes    int64      // the inputs and outputs of each launch, once
 	DType    dtype.Type // the type that the arithmetic is done in, the one with the highest ceiling of several; Invalid: not known
 	Device   float64    // seconds that the device worked; 0: not known
@@ -55,6 +55,9 @@ type Tally struct {
 	Refused  string     // why a time of this run would not be one of its work: nothing was launched for what it made
 	Shapes   []string   // element types and shapes of its values: "f32[2 3]"
 	Results  []any      `json:"-"` // the values; they are compared with those of the first case, and then let go
+
+	// Uncounted says that there are launches of which nobody knows the Flops: kernels that a person wrote.
+	Uncounted bool `json:",omitempty"`
 
 	Working map[int64]int `json:"-"` // launches by the bytes that each works on; nil: all bytes are those of one
 }

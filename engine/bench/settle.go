@@ -157,7 +157,7 @@ func (s *settling) inspect() (t Tally, err error) {
 	all := s.ledger.Sum()
 	s.lazy = s.lazy || s.results || all.Settled > begun.Settled
 	t = Tally{
-		Launches: rec.Launches, Flops: rec.Flops(), Bytes: rec.Bytes(), Working: rec.Working, Devices: rec.Devices, DType: rec.DType, Made: all.Made - begun.Made, Left: all.Left - begun.Left, Changes: s.changes,
+		Launches: rec.Launches, Flops: rec.Flops(), Uncounted: rec.Uncounted(), Bytes: rec.Bytes(), Working: rec.Working, Devices: rec.Devices, DType: rec.DType, Made: all.Made - begun.Made, Left: all.Left - begun.Left, Changes: s.changes,
 		Device: rec.DeviceTime().Seconds(),
 		Allocs: float64(after.Mallocs - before.Mallocs), Heap: float64(after.TotalAlloc - before.TotalAlloc),
 	}

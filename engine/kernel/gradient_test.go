@@ -174,13 +174,35 @@ func TestReplayed(t *testing.T) {
 	if got, want := losses(true), losses(false); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("compiled: got %v, want %v", got, want)
 	}
+	// Bytes are known; the operations are what the launch says, or else not known.
 	x := tensor.Ones(1000).Eval()
 	r := profile.Record(t.Context(), func(context.Context) { k.Call(x.Add(1)).Mul(2).Eval() })
-	var names []string
-	for _, kernel := range r.Kernels {
-		names = append(names, fmt.Sprintf("%s %d", kernel.Name, kernel.Bytes))
+	const want = `
+kernel  calls    bytes  flops
+add         1  7.8 KiB  1.0 k
+square      1  7.8 KiB      –
+mul         1  7.8 KiB  1.0 k
+3 launches · 0 copies · plan built`
+	if got := r.Text(0); got != want[1:] {
+		t.Errorf("got\n%s\nwant%s", got, want)
 	}
-	if got, want := strings.Join(names, ", "), "add 8000, square 8000, mul 8000"; got != want {
-		t.Errorf("got the launches %s, want %s", got, want)
+}
+
+// Operations are known where the launch says them.
+func TestUncounted(t *testing.T) {
+	compiled(t)
+	silent := written(t, "square", square, kernel.Options{Launch: lengths})
+	said := written(t, "square", square, kernel.Options{Launch: func(l *kernel.Launch) { lengths(l); l.Flops(int64(l.Size("x"))) }})
+	x := tensor.Ones(500).Eval()
+	for _, c := range []struct {
+		name  string
+		k     *kernel.Kernel
+		flops int64
+		known bool
+	}{{"without Flops", silent, 0, false}, {"with Flops", said, 500, true}} {
+		r := profile.Record(t.Context(), func(context.Context) { c.k.Call(x).Eval() })
+		if r.Flops() != c.flops || r.Uncounted() == c.known {
+			t.Errorf("%s: got %d operations, not counted %v", c.name, r.Flops(), r.Uncounted())
+		}
 	}
 }

@@ -27,9 +27,12 @@ import (
 type Kernel struct {
 	Name     string
 	Launches int
-	Bytes    int64         // inputs and outputs, each once: what the work needs, not what caches moved
-	Flops    int64         // what the mathematics needs
-	Time     time.Duration // on the device; 0 unless the recording is timed
+	Bytes    int64 // inputs and outputs, each once: what the work needs, not what caches moved
+	Flops    int64 // what the mathematics needs
+	// Uncounted says that Flops are not known: those of a kernel that a person wrote (package kernel), who
+	// did not say them.
+	Uncounted bool
+	Time      time.Duration // on the device; 0 unless the recording is timed
 }
 
 // A Merged is equal work that was asked for several times and done once.
@@ -100,6 +103,7 @@ func collect(c events.Counts) *Recording {
 			r.Working[l.Bytes] += runs.Count
 			k.Bytes += int64(runs.Count) * l.Bytes
 			k.Flops += int64(runs.Count) * l.Flops
+			k.Uncounted = k.Uncounted || l.Uncounted
 			if t := typeOf(l); l.Flops > 0 && t.Float() && (r.DType == dtype.Invalid || t.Size() < r.DType.Size()) {
 				r.DType = t
 			}
@@ -146,7 +150,12 @@ func (r *Recording) Bytes() int64 {
 	return sum(r, func(k Kernel) int64 { return k.Bytes })
 }
 
-// Flops is the sum over all kernels.
+// Uncounted says that the Flops of some kernels are not known.
+func (r *Recording) Uncounted() bool {
+	return slices.ContainsFunc(r.Kernels, func(k Kernel) bool { return k.Uncounted })
+}
+
+// Flops is the sum over all kernels of which they are known.
 func (r *Recording) Flops() int64 {
 	return sum(r, func(k Kernel) int64 { return k.Flops })
 }

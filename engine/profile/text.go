@@ -20,7 +20,11 @@ func (r *Recording) Text(int) string {
 	}
 	rows := [][]string{{"kernel", "calls", "bytes", "flops"}}
 	for _, k := range r.Kernels {
-		rows = append(rows, []string{k.Name, units.Int(int64(k.Launches)), units.Bytes(k.Bytes), units.Count(float64(k.Flops))})
+		flops := units.Count(float64(k.Flops))
+		if k.Uncounted {
+			flops = "–"
+		}
+		rows = append(rows, []string{k.Name, units.Int(int64(k.Launches)), units.Bytes(k.Bytes), flops})
 	}
 	return r.with(units.Table(rows), r.Summary())
 }

@@ -144,7 +144,7 @@ type Group struct {
 	Inputs  []Input
 	Insts   []Inst
 	Outputs []Output
-	Flops   int64 // what the mathematics needs
+	Flops   int64 // what the mathematics needs; -1 if nobody knows
 	Bytes   int64 // each input and output once
 	// TF32 allows products and attention of F32 to round their operands to TF32, which has 11 bits of
 	// precision. Their sums stay in F32. A backend may ignore it, as ref and cpu do.

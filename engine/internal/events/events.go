@@ -24,6 +24,8 @@ type Launch struct {
 	More   int   // how many launches the device makes for it beyond one
 	Bytes  int64 // inputs and outputs, each once: what the work needs, not what caches moved
 	Flops  int64 // what the mathematics needs
+	// Uncounted says that nobody knows Flops, which is 0 then: those of a kernel that a person wrote.
+	Uncounted bool
 	Detail *Detail
 }
 

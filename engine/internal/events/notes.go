@@ -104,7 +104,7 @@ func (r *Record) begun(n *ir.Node) bool {
 }
 
 // flops is what a node takes; a copy counts as little.
-func flops(n *ir.Node) int64 { return 1 + ir.RowOf(n.Op).Flops(n) }
+func flops(n *ir.Node) int64 { return 1 + max(0, ir.RowOf(n.Op).Flops(n)) }
 
 // Turn ends the run under way: what is noted from now on belongs to the next.
 func (r *Record) Turn() {

@@ -151,8 +151,8 @@ type Row struct {
 	// neither: the walk backwards hands its gradient to its place in the tuple.)
 	Grad   func(n *Node, dy []*Node) []*Node
 	NoGrad string
-	// Cost counts the floating-point operations that the mathematics needs; bytes are counted by the planner
-	// from what a launch reads and writes.
+	// Flops counts the floating-point operations that the mathematics needs, or is -1 where nobody knows;
+	// bytes are counted by the planner from what a launch reads and writes.
 	Flops func(n *Node) int64
 	// Tol is the relative tolerance with which a backend's float32 result is held against the reference,
 	// measured in units of the result's largest magnitude.

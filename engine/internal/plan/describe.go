@@ -34,7 +34,7 @@ func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 	var bytes, flops int64
 	for i, e := range d.launches {
 		g := e.group
-		bytes, flops = bytes+g.Bytes, flops+g.Flops
+		bytes, flops = bytes+g.Bytes, flops+max(0, g.Flops)
 		fmt.Fprintf(&b, "\n%d. %s (%v) %s", i+1, g.Name, g.Kind, units.Bytes(g.Bytes))
 		if g.Flops > 0 {
 			fmt.Fprintf(&b, ", %s flops", units.Count(float64(g.Flops)))

@@ -206,7 +206,7 @@ func workOf(g *backend.Group) time.Duration {
 	if g.Bytes == 0 {
 		return time.Millisecond
 	}
-	return time.Duration(g.Flops/50 + g.Bytes/20) // at 50 GFLOP/s and 20 GB/s
+	return time.Duration(max(0, g.Flops)/50 + g.Bytes/20) // at 50 GFLOP/s and 20 GB/s
 }
 
 // A loaded is a program, and how long each of its launches takes on one thread, about.
