@@ -26,7 +26,7 @@ type Launch struct {
 	Flops  int64 // what the mathematics needs
 	// Uncounted says that nobody knows Flops, which is 0 then: those of a kernel that a person wrote.
 	Uncounted bool
-	Detail *Detail
+	Detail    *Detail
 }
 
 // Merged is equal work that a plan does once: Times is how often the graph asked for it beyond that.

@@ -43,7 +43,7 @@ type Kernel struct {
 type Dispatch struct {
 	Library  *Call
 	Function string // the kernel function's name; equal texts have equal names
-	Text     string // MSL that defines it, to stand after the blocks of package shaders, unless it begins with Whole
+	Text     string // MSL that defines it, to stand after the blocks of package shaders; see Whole
 	Args     Args
 	Groups   [3]int // threadgroups
 	Threads  [3]int // threads of each
