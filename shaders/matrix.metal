@@ -79,3 +79,12 @@ template <int stride> inline void store_sum(thread sum_matrix& sum, threadgroup 
 template <typename T> inline void left_of(thread left_matrix<T>& l, thread sum_matrix& sum) {
 	UNROLL for (int i = 0; i < 8; i++) l.part[i / 2].thread_elements()[i % 2] = T(element(sum, i));
 }
+
+// read4 reads four elements of a tile at once.
+template <typename T> inline void read4(threadgroup const T* from, thread T* to) {
+	const vec<T, 4> v = *(threadgroup const vec<T, 4>*)from;
+	to[0] = v.x;
+	to[1] = v.y;
+	to[2] = v.z;
+	to[3] = v.w;
+}

@@ -82,24 +82,26 @@ MSL_INLINE void multiply_tf32(sum_fragment& sum, const left_fragment<float>& l, 
 	MSL_UNROLL for (int i = 0; i < 4; i++) msl::multiply_tf32(sum.part + i / 2 * 4, a + i % 2 * 4, b + i / 2 * 4 + i % 2 * 2);
 }
 
-// multiply of floats adds three products of TF32, of what each operand is rounded to and of what that leaves. The
-// product of the two rests is left out: 2⁻²² of the result, where a float has 2⁻²⁴.
-MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) {
+// multiply_floats adds products of what each operand is rounded to and of what that leaves. An operand that was f16 or bf16
+// leaves nothing: left and right say which may. The product of two rests is left out: 2⁻²² of the result, where a float
+// has 2⁻²⁴.
+template <bool left, bool right> MSL_INLINE void multiply_floats(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) {
 	uint a[8], b[8], x[8], y[8]; // x and y are the rests
 	MSL_UNROLL for (int i = 0; i < 8; i++) {
 		a[i] = msl::tf32_bits(l.part[i]);
 		b[i] = msl::tf32_bits(r.part[i]);
-		x[i] = msl::tf32_bits(msl::rest_of(l.part[i], a[i]));
-		y[i] = msl::tf32_bits(msl::rest_of(r.part[i], b[i]));
+		if (left) x[i] = msl::tf32_bits(msl::rest_of(l.part[i], a[i]));
+		if (right) y[i] = msl::tf32_bits(msl::rest_of(r.part[i], b[i]));
 	}
 	MSL_UNROLL for (int i = 0; i < 4; i++) {
 		float* d = sum.part + i / 2 * 4;
 		const int m = i % 2 * 4, n = i / 2 * 4 + i % 2 * 2;
-		msl::multiply_tf32(d, x + m, b + n);
-		msl::multiply_tf32(d, a + m, y + n);
+		if (left) msl::multiply_tf32(d, x + m, b + n);
+		if (right) msl::multiply_tf32(d, a + m, y + n);
 		msl::multiply_tf32(d, a + m, b + n);
 	}
 }
+MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) { multiply_floats<true, true>(sum, l, r); }
 
 MSL_INLINE float element(const sum_fragment& sum, int e) { return sum.part[e]; }
 MSL_INLINE void set_element(sum_fragment& sum, int e, float v) { sum.part[e] = v; }

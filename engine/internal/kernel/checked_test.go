@@ -275,7 +275,7 @@ func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 		if in.Buf < 0 {
 			continue
 		}
-		count := ir.Size(in.Layout.Shape)
+		count := max(ir.Size(in.Layout.Shape), in.Layout.Offset+reachOf(in.Layout))
 		if tr.special {
 			count = len(specials)
 		}

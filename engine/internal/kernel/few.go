@@ -50,12 +50,7 @@ const inThreadgroup = -3
 
 // newFew chooses how the threads share a product. The pair with the longest inner axis decides.
 func (p *product) newFew(limits Limits) *few {
-	main := 0
-	for n, k := range p.inner {
-		if k > p.inner[main] {
-			main = n
-		}
-	}
+	main := p.longest()
 	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth)}
 	codes := p.codes(main)
 	f.down = !codes && p.strideB[main] == 1

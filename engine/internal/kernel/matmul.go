@@ -9,32 +9,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A tile is the part of a product that a threadgroup computes. The threadgroup has depth elements of the
-// inner axis in its memory at a time. Each thread computes high×wide elements, which are threads/across rows
-// and across columns apart, so that neighbouring threads read neighbouring elements.
-//
-// With matrices, simdgroups multiply 8×8 matrices: four of them share the tile, each has high×wide matrices
-// of the sums, and the tile of sums goes through threadgroup memory to the epilogue.
-type tile struct {
-	rows, columns, depth int
-	high, wide           int
-	across               int // threads along the columns
-	threads              int
-	matrices             bool
-}
-
-// The tiles: a square one, and one of matrices; few.go has products of few rows. That of matrices moves
-// 2·64·16 elements to threadgroup memory for 2·64·64·16 operations: 64 operations an element, so arithmetic
-// is the limit. With f32 it takes 8 KB of that memory, and 16 KB for the sums; a core of the M series has 32
-// KB.
-var (
-	squareTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 16, threads: 256}
-	matrixTile = tile{rows: 64, columns: 64, depth: 16, high: 4, wide: 4, across: 64, threads: 128, matrices: true}
-)
-
-// leastMatrix is how many rows and columns a product has at least that is worth a tile of matrices.
-const leastMatrix = 32
-
 // A product is one MatMul instruction with its epilogue, while it is written down. Axis 0 of its space are
 // the columns, axis 1 the rows, the others batches. The places are those of the group's inputs, then a left
 // and a right operand for each pair, then the results.
@@ -48,8 +22,9 @@ type product struct {
 	strideA []int    // along the inner axis, of each pair's left operand
 	strideB []int
 	weights map[int]string // the expressions of the elements of quantised operands
+	stored  map[int]result // what earlier products have stored, by instruction
 	tile    tile
-	cell    string              // type of an element in threadgroup memory
+	parts   int                 // how many parts of the inner axis have threadgroups of their own, see parts.go
 	few     *few                // how threads share a product of few rows; else nil, and tile says
 	inside  map[backend.Ref]int // the values that stay in threadgroup memory, and how long a row of each is
 }
@@ -80,11 +55,14 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 			if ir.Size(in.Shape) == 0 {
 				continue
 			}
-			if steps := p.byLibrary(stored, k, limits); steps != nil {
+			switch steps := p.byLibrary(stored, k, limits); {
+			case steps != nil:
 				k.Dispatches = append(k.Dispatches, steps...)
-				continue
+			case p.parts > 1:
+				k.Dispatches = append(k.Dispatches, p.inParts(k)...)
+			default:
+				k.Dispatches = append(k.Dispatches, p.dispatch())
 			}
-			k.Dispatches = append(k.Dispatches, p.dispatch())
 		}
 	}
 	k.shareWorkspace()
@@ -185,17 +163,19 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 		s.wide = s.wide || s.reach(&s.places[first])+n*max(p.strideA[i], -p.strideA[i]) > most32 ||
 			s.reach(&s.places[first+1])+n*max(p.strideB[i], -p.strideB[i]) > most32
 	}
-	p.walker = newWalker(newText(g, s.wide), s)
+	p.walker, p.stored = newWalker(newText(g, s.wide), s), stored
 	for n, a := range p.inst.Args {
 		p.declareOperand(n, a, stored)
 	}
-	p.tile, p.cell = squareTile, register(p.inst.DType)
-	switch m, n := s.lens[1], s.lens[0]; {
-	case m <= mostFewRows:
+	m, n := s.lens[1], s.lens[0]
+	if m <= mostFewRows {
 		p.few = p.newFew(limits)
-	case p.inst.DType.Float() && min(m, n) >= leastMatrix:
-		p.tile, p.cell = matrixTile, p.commonType(stored)
+		return
 	}
+	batches := s.size() / max(m*n, 1)
+	left, right := p.rests(p.longest())
+	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, limits)
+	p.parts = p.partsFor(p.tile.count(m, n, batches), limits)
 }
 
 // rowsOf takes the axis of rows out where it has one row: the innermost batches are rows then, and are one
@@ -216,26 +196,6 @@ func rowsOf(shape []int, layouts []ir.Layout, right func(layout int) bool) ([]in
 		}
 	}
 	return shape, layouts
-}
-
-// commonType is the type in which all operands can stand in threadgroup memory as they are: f16 or bf16 if
-// each of them is that, else f32.
-func (p *product) commonType(stored map[int]result) string {
-	common := ""
-	for _, a := range p.inst.Args {
-		dt := dtype.F32
-		if i, input := a.Input(); input {
-			dt = p.g.Inputs[i].DType
-		} else if r, ok := stored[a.Index]; ok {
-			dt = r.dtype
-		}
-		if typ := memoryTypes[dt]; common == "" || common == typ {
-			common = typ
-		} else {
-			return memoryTypes[dtype.F32]
-		}
-	}
-	return common
 }
 
 // broadcasts says whether an input of shape a is read at the elements of shape b.
@@ -334,22 +294,23 @@ func (p *product) operandElement(n int) string {
 	if v := p.inst.Args[n]; p.isInside(n) {
 		return fmt.Sprintf("inside%d[i1 * %d + deep]", v.Index, p.inside[v])
 	}
+	return fmt.Sprintf("loaded(a.%s[%s])", p.operand(n), p.operandIndex(n))
+}
+
+// operandIndex is the place of that element in the operand's memory.
+func (p *product) operandIndex(n int) string {
 	name := p.operand(n)
-	return fmt.Sprintf("loaded(a.%s[%s + deep * a.%s_k])", name, p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
+	return fmt.Sprintf("%s + deep * a.%s_k", p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
 }
 
 func (p *product) dispatch() Dispatch {
-	first, threads := p.declare(), p.tile.threads
+	first, threads := p.declare(), p.tile.threads()
 	if p.few != nil {
 		threads = p.few.threads
 		p.line("threadgroup %s space[%d];", register(p.inst.DType), p.few.space())
 		p.writeFew(first)
 	} else {
-		p.begin()
-		for n := range p.inner {
-			p.multiply(n)
-		}
-		p.end(first)
+		p.writeTiled(first)
 	}
 	function, source := p.finish("matmul", describe(p.g), parameters, [3]int{threads, 1, 1})
 	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{p.groups(), 1, 1}, Threads: [3]int{threads, 1, 1}}
@@ -357,9 +318,11 @@ func (p *product) dispatch() Dispatch {
 
 // tiles is how many tiles lie side by side, and below each other.
 func (p *product) tiles() (across, down int) {
-	rows, columns := p.tile.rows, p.tile.columns
+	var rows, columns int
 	if p.few != nil {
 		rows, columns = p.few.rows, p.few.strip()
+	} else {
+		rows, columns = p.tile.rows(), p.tile.columns()
 	}
 	return (p.space.lens[0] + columns - 1) / columns, (p.space.lens[1] + rows - 1) / rows
 }
@@ -393,6 +356,12 @@ func (p *product) declare() (first int) {
 		}
 		p.declareStrides(name, &p.space.places[first+i])
 	}
+	p.lengths()
+	return first
+}
+
+// lengths declares those of the axes, and how many tiles there are.
+func (p *product) lengths() {
 	for axis, n := range p.space.lens {
 		p.constant(fmt.Sprintf("n%d", axis), n)
 	}
@@ -402,7 +371,6 @@ func (p *product) declare() (first int) {
 	across, down := p.tiles()
 	p.constant("across", across)
 	p.constant("down", down)
-	return first
 }
 
 // needed says which inputs the epilogue reads.
@@ -423,32 +391,6 @@ func (p *product) needed() []bool {
 	return need
 }
 
-// begin writes down which tile the threadgroup computes, and clears the sums.
-func (p *product) begin() {
-	t, typ := p.tile, register(p.inst.DType)
-	p.line("%[1]s left = %[1]s(group.x);", p.index)
-	p.line("const %s column = left %% a.across * %d;", p.index, t.columns)
-	p.line("left /= a.across;")
-	p.line("const %s row = left %% a.down * %d;", p.index, t.rows)
-	p.line("left /= a.down;")
-	p.batch()
-	p.line("const int me = int(at.x);")
-	if !t.matrices {
-		p.line("const int x = me %% %d, y = me / %d;", t.across, t.across)
-	}
-	p.line("threadgroup %s left_tile[%d];", p.cell, t.rows*t.depth)
-	p.line("threadgroup %s right_tile[%d];", p.cell, t.depth*t.columns)
-	if t.matrices {
-		p.line("threadgroup float sum_tile[%d];", t.rows*t.columns)
-		p.line("const int down = int(simd) / 2 * %d, right = int(simd) %% 2 * %d;", t.rows/2, t.columns/2)
-		p.line("simdgroup_float8x8 sum[%d];", t.high*t.wide)
-		p.line("for (int e = 0; e < %d; e++) sum[e] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);", t.high*t.wide)
-		return
-	}
-	p.line("%s sum[%d];", typ, t.high*t.wide)
-	p.line("for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
-}
-
 // batch writes down which batch the threadgroup works on, of what is left of its number.
 func (p *product) batch() {
 	for axis := 2; axis < len(p.space.lens)-1; axis++ {
@@ -458,90 +400,6 @@ func (p *product) batch() {
 	if rank := len(p.space.lens); rank > 2 {
 		p.line("const %s i%d = left;", p.index, rank-1)
 	}
-}
-
-// multiply adds pair n to the sums.
-func (p *product) multiply(n int) {
-	t := p.tile
-	apart := t.threads / t.across
-	p.line("for (%[1]s k = 0; k < a.k%[2]d; k += %[3]d) {", p.index, n, t.depth)
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.fetch("left_tile", 2*n, t.rows, t.depth, p.strideA[n] == 1, "row", "1")
-	p.fetch("right_tile", 2*n+1, t.depth, t.columns, p.strideB[n] != 1, "column", "0")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	if t.matrices {
-		p.matrices()
-		return
-	}
-	p.line("for (int d = 0; d < %d; d++) {", t.depth)
-	typ := register(p.inst.DType)
-	p.line("%s l[%d], r[%d];", typ, t.high, t.wide)
-	p.line("for (int i = 0; i < %d; i++) l[i] = left_tile[(y + %d * i) * %d + d];", t.high, apart, t.depth)
-	p.line("for (int j = 0; j < %d; j++) r[j] = right_tile[d * %d + x + %d * j];", t.wide, t.columns, t.across)
-	p.line("for (int i = 0; i < %d; i++) {", t.high)
-	p.line("for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[i], r[j], sum[%[1]d * i + j]);", t.wide)
-	p.line("}")
-	p.line("}")
-	p.line("}")
-}
-
-// matrices multiplies what the tiles hold, 8 of the inner axis at a time.
-func (p *product) matrices() {
-	t := p.tile
-	p.line("for (int d = 0; d < %d; d += 8) {", t.depth)
-	p.line("simdgroup_matrix<%s, 8, 8> l[%d];", p.cell, t.high)
-	p.line("simdgroup_matrix<%s, 8, 8> r[%d];", p.cell, t.wide)
-	p.line("for (int i = 0; i < %d; i++) simdgroup_load(l[i], left_tile + ((down + 8 * i) * %d + d), %d);", t.high, t.depth, t.depth)
-	p.line("for (int j = 0; j < %d; j++) simdgroup_load(r[j], right_tile + (d * %d + right + 8 * j), %d);", t.wide, t.columns, t.columns)
-	p.line("for (int i = 0; i < %d; i++) {", t.high)
-	p.line("for (int j = 0; j < %[1]d; j++) simdgroup_multiply_accumulate(sum[%[1]d * i + j], l[i], r[j], sum[%[1]d * i + j]);", t.wide)
-	p.line("}")
-	p.line("}")
-	p.line("}")
-}
-
-// fetch loads a part of operand n, high×wide, into threadgroup memory; 0 stands beyond its edges.
-// Neighbouring threads load what lies side by side in the operand's memory: along the rows of the part, or
-// down its columns.
-func (p *product) fetch(to string, n, high, wide int, alongRows bool, from, axis string) {
-	if n%2 == 1 && p.words(n) {
-		p.fetchWords(to, n, high, wide)
-		return
-	}
-	p.line("for (int e = me; e < %d; e += %d) {", high*wide, p.tile.threads)
-	if alongRows {
-		p.line("const int under = e / %d, beside = e %% %d;", wide, wide)
-	} else {
-		p.line("const int under = e %% %d, beside = e / %d;", high, high)
-	}
-	outer, inner := "under", "beside" // along the result's axis, and along the inner one
-	if n%2 == 1 {
-		outer, inner = inner, outer
-	}
-	p.line("const %s i%s = %s + %s, deep = k + %s;", p.index, axis, from, outer, inner)
-	p.line("%s v = %s(0);", p.cell, p.cell)
-	p.line("if (i%s < a.n%s && deep < a.k%d) v = %s(%s);", axis, axis, n/2, p.cell, p.operandElement(n))
-	p.line("%s[under * %d + beside] = v;", to, wide)
-	p.line("}")
-}
-
-// end computes the epilogue for each element of the thread, and stores the results.
-func (p *product) end(first int) {
-	t, sum := p.tile, "sum[e]"
-	if t.matrices {
-		p.line("for (int i = 0; i < %d; i++) {", t.high)
-		p.line("for (int j = 0; j < %[1]d; j++) simdgroup_store(sum[%[1]d * i + j], sum_tile + ((down + 8 * i) * %[2]d + right + 8 * j), %[2]d);", t.wide, t.columns)
-		p.line("}")
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.line("for (int e = me; e < %d; e += %d) {", t.rows*t.columns, t.threads)
-		p.line("const %s i0 = column + e %% %d, i1 = row + e / %d;", p.index, t.columns, t.columns)
-		sum = "sum_tile[e]"
-	} else {
-		p.line("for (int e = 0; e < %d; e++) {", t.high*t.wide)
-		p.line("const %s i0 = column + x + %d * (e %% %d), i1 = row + y + %d * (e / %d);", p.index, t.across, t.wide, t.threads/t.across, t.wide)
-	}
-	p.finishElement(sum, first)
-	p.line("}")
 }
 
 // finishElement computes the epilogue at i0, i1, …, and stores the results there.

@@ -23,25 +23,26 @@ func (p *product) zeros(n int) string {
 // fetchWords loads a part of a quantised operand, high×wide, into threadgroup memory, a word of codes a
 // thread at a time. The words of 16 outputs lie side by side, so neighbouring threads have neighbouring
 // outputs; the codes of a word go down a column of the part, or along a row if the weight is transposed.
-func (p *product) fetchWords(to string, n, high, wide int) {
-	inst := weight(p.g, p.inst.Args[n])
+func (p *product) fetchWords(o side, to string) {
+	inst, t := weight(p.g, p.inst.Args[o.n]), &p.tile
 	q := ir.QuantOf(&inst.Attr)
-	count, name := q.PerLine(), p.operand(n)
-	p.line("for (int e = me; e < %d; e += %d) {", high*wide/count, p.tile.threads)
-	input, output, length, limit := "deep", "i0", "k"+name[1:], "n0"
-	under, beside := "line + d", "output"
-	if q.Transposed {
-		input, output, length, limit = "i0", "deep", "n0", "k"+name[1:]
-		under, beside = "output", "line + d"
-		p.line("const int output = e %% %d, line = e / %d * %d;", high, high, count)
-		p.line("const %s deep = k + output, i0 = column + line;", p.index)
-	} else {
-		p.line("const int output = e %% %d, line = e / %d * %d;", wide, wide, count)
-		p.line("const %s deep = k + line, i0 = column + output;", p.index)
-	}
-	p.line("float w[%d] = {};", count)
-	p.line("if (%[1]s < a.%[2]s && %[3]s < a.%[4]s) dequantized_word<%[5]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[3]s, w);",
-		input, length, output, limit, q.Bits, name, p.zeros(n))
-	p.line("for (int d = 0; d < %d; d++) %s[(%s) * %d + %s] = %s(%s + d < a.%s ? w[d] : 0.0f);", count, to, under, wide, beside, p.cell, input, length)
-	p.line("}")
+	count, name := q.PerLine(), p.operand(o.n)
+	high, wide := t.depth(o.size), t.columns()
+	p.each(high*wide/count, func() {
+		input, output, length, limit := "deep", "i0", to, "a.n0"
+		under, beside := "line + d", "output"
+		if q.Transposed {
+			input, output, length, limit = "i0", "deep", "a.n0", to
+			under, beside = "output", "line + d"
+			p.line("const int output = e %% %d, line = e / %d * %d;", high, high, count)
+			p.line("const %s deep = next + output, i0 = column + line;", p.index)
+		} else {
+			p.line("const int output = e %% %d, line = e / %d * %d;", wide, wide, count)
+			p.line("const %s deep = next + line, i0 = column + output;", p.index)
+		}
+		p.line("float w[%d] = {};", count)
+		p.line("if (%[1]s < %[2]s && %[3]s < %[4]s) dequantized_word<%[5]d>(a.%[6]s_codes, a.%[6]s_scales, %[7]s, int(a.%[6]s_group), a.%[6]s_lines, a.%[6]s_groups, %[1]s, %[3]s, w);",
+			input, length, output, limit, q.Bits, name, p.zeros(o.n))
+		p.line("UNROLL for (int d = 0; d < %d; d++) right_tile[%s] = %s(%s + d < %s ? w[d] : 0.0f);", count, t.place(o.cell, o.size, wide, under, beside), o.cell, input, length)
+	})
 }

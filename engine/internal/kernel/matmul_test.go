@@ -1,0 +1,180 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
+)
+
+// A productTrial is one product, y[m n] = x[m k]·w[k n], with what a tile has to cope with.
+type productTrial struct {
+	m, k, n    int
+	a, b       dtype.Type // of the operands; the result has b
+	down       [2]bool    // the operand lies in memory column by column
+	offset     int        // of the right operand's first element, so that its lines are not aligned
+	epilogue   bool       // y = gelu(x·w + bias) + residual
+	tf32       bool
+	processors int
+	family     Family
+}
+
+func (p productTrial) String() string {
+	return fmt.Sprintf("%v×%v[%d %d %d], down %v, from %d, epilogue %v, tf32 %v, %d processors, family %d", p.a, p.b, p.m, p.k, p.n, p.down, p.offset, p.epilogue, p.tf32, p.processors, p.family)
+}
+
+// lies is a matrix in memory, column by column or row by row.
+func lies(rows, columns int, down bool) ir.Layout {
+	if down {
+		return ir.Contiguous([]int{columns, rows}).Permute([]int{1, 0})
+	}
+	return ir.Contiguous([]int{rows, columns})
+}
+
+func (p productTrial) group() *backend.Group {
+	g := oneOp(backend.MatMul, ir.MatMul, ir.Attr{}, []ir.Type{typeOf(p.a, p.m, p.k), typeOf(p.b, p.k, p.n)}, typeOf(p.b, p.m, p.n))
+	g.TF32 = p.tf32
+	g.Inputs[0].Layout, g.Inputs[1].Layout = lies(p.m, p.k, p.down[0]), lies(p.k, p.n, p.down[1])
+	if p.offset > 0 { // a part of a wider matrix
+		wide := p.n + p.offset
+		g.Inputs[1].Layout = ir.Layout{Shape: []int{p.k, p.n}, Stride: []int{wide, 1}, Offset: 0}
+	}
+	if p.epilogue {
+		shape := []int{p.m, p.n}
+		bias := withLayout(tensorInput(3, p.b, p.n), ir.Contiguous([]int{1, p.n}).Expand(shape))
+		g.Inputs = append(g.Inputs, bias, tensorInput(4, p.b, p.m, p.n))
+		g.Outputs[0].Buf = 2
+		g.Insts = append(g.Insts, inst(ir.Add, p.b, shape, ref(0), backend.In(2)), inst(ir.Gelu, p.b, shape, ref(1)), inst(ir.Add, p.b, shape, ref(2), backend.In(3)))
+		g.Outputs[0].Value = ref(3)
+	}
+	return g
+}
+
+// productTrials are products of each kind of tile.
+func productTrials() []productTrial {
+	var list []productTrial
+	for _, family := range []Family{Apple, NVIDIA} {
+		for _, dt := range []dtype.Type{dtype.F16, dtype.BF16, dtype.F32} {
+			for _, down := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+				list = append(list, productTrial{m: 72, k: 48, n: 136, a: dt, b: dt, down: down, epilogue: down[0] == down[1], family: family})
+			}
+			list = append(list,
+				productTrial{m: 33, k: 17, n: 37, a: dt, b: dt, epilogue: true, family: family},              // nothing is aligned
+				productTrial{m: 40, k: 36, n: 44, a: dt, b: dt, offset: 4, family: family},                   // fours, but no pieces of 16 bytes
+				productTrial{m: 150, k: 40, n: 16, a: dt, b: dt, family: family},                             // thin
+				productTrial{m: 16, k: 40, n: 150, a: dt, b: dt, down: [2]bool{false, true}, family: family}, // thin
+				productTrial{m: 48, k: 800, n: 56, a: dt, b: dt, epilogue: true, processors: 3, family: family},
+				productTrial{m: 150, k: 24, n: 264, a: dt, b: dt, down: [2]bool{false, true}, processors: 1, family: family}, // large tiles
+			)
+		}
+		list = append(list,
+			productTrial{m: 48, k: 64, n: 64, a: dtype.F32, b: dtype.BF16, family: family},
+			productTrial{m: 48, k: 64, n: 64, a: dtype.F16, b: dtype.F32, down: [2]bool{true, true}, family: family},
+			productTrial{m: 50, k: 30, n: 70, a: dtype.I64, b: dtype.I64, family: family},
+			productTrial{m: 50, k: 32, n: 72, a: dtype.I8, b: dtype.I8, down: [2]bool{true, true}, family: family},
+			productTrial{m: 150, k: 40, n: 136, a: dtype.F32, b: dtype.F32, processors: 1, down: [2]bool{true, true}, family: family},
+		)
+	}
+	return append(list, productTrial{m: 72, k: 64, n: 136, a: dtype.F32, b: dtype.BF16, tf32: true, family: NVIDIA})
+}
+
+// TestProducts holds products of every kind of tile against float64 on the checking device.
+func TestProducts(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	var list []trial
+	var limits []Limits
+	for _, p := range productTrials() {
+		list = append(list, trial{name: p.String(), group: p.group(), below: 5})
+		limits = append(limits, Limits{Threads: 1024, SIMDWidth: simdWidth, Family: p.family, Processors: p.processors})
+	}
+	for _, family := range []Family{Apple, NVIDIA} {
+		for _, dt := range []dtype.Type{dtype.BF16, dtype.F32} {
+			list = append(list, trial{name: fmt.Sprintf("lora %v, family %d", dt, family), group: loraGroup(dt, 40, 72, 136, 16, false)})
+			limits = append(limits, Limits{Threads: 1024, SIMDWidth: simdWidth, Family: family})
+		}
+		for _, tr := range quantTrials() {
+			if tr.group.Insts[1].Shape[0] > mostFewRows {
+				list = append(list, trial{name: fmt.Sprintf("%s, family %d", tr.name, family), group: tr.group, below: 256})
+				limits = append(limits, Limits{Threads: 1024, SIMDWidth: simdWidth, Family: family})
+			}
+		}
+	}
+	modes := check.Modes[:1]
+	if *long {
+		modes = []check.Mode{check.Plain, check.Address, check.Undefined, check.Thread}
+	}
+	for _, m := range modes {
+		t.Run(m.String(), func(t *testing.T) {
+			texts, kernels := map[string]string{}, make([]*Kernel, len(list))
+			for i, tr := range list {
+				l := limits[i]
+				if m == check.Thread { // it tells no more threads apart
+					l.Threads = mostWatched
+				}
+				if kernels[i], err = Render(tr.group, l); err != nil {
+					t.Fatalf("%s: %v", tr.name, err)
+				}
+				for _, d := range kernels[i].Dispatches {
+					texts[d.Function] = d.Text
+				}
+			}
+			d, err := tools.Start(context.Background(), m, sourcesOf(t, texts)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			for i, tr := range list {
+				data, want := tr.expected(t)
+				if err := tr.compare(d, kernels[i], m, uint32(i%3), data, want); err != nil {
+					t.Errorf("%s: %v", tr.name, err)
+				}
+			}
+		})
+	}
+}
+
+// TestProductPTX: what goes to an NVIDIA GPU multiplies halves by its matrix units, from tiles that are loaded
+// ahead; f32 is multiplied by FMA, unless TF32 is allowed. No sum lies in memory.
+func TestProductPTX(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, c := range []struct {
+		productTrial
+		with, without string
+	}{
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F16, b: dtype.F16, processors: 1}, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.BF16, processors: 1, epilogue: true}, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.BF16, processors: 1, down: [2]bool{false, true}}, "cp.async.cg.shared.global", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1, tf32: true}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.BF16, processors: 1}, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "st.local"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "fma.rn.f32", "mma.sync"},
+		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "cp.async.cg.shared.global", "st.local"},
+	} {
+		k, err := Render(c.group(), Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: c.processors, Family: NVIDIA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sourcesOf(t, map[string]string{k.Dispatches[0].Function: k.Dispatches[0].Text}) {
+			ptx, err := tools.PTX(context.Background(), "sm_80", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(ptx), c.with) {
+				t.Errorf("%v: got PTX without %s", c.productTrial, c.with)
+			}
+			if strings.Contains(string(ptx), c.without) {
+				t.Errorf("%v: got PTX with %s", c.productTrial, c.without)
+			}
+		}
+	}
+}

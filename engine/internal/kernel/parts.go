@@ -1,0 +1,82 @@
+package kernel
+
+// Products of few tiles and a long inner axis, as the gradients of weights, would leave processors idle. So
+// several threadgroups share a tile: each takes a part of the inner axis and stores its sums in the workspace; a
+// second dispatch adds the parts up, in order, and computes the epilogue. Which part takes what follows from the
+// shape and the device alone, so equal work gives equal bits.
+//
+// A part costs 8 bytes an element, stored and loaded. So it is at least leastSplit long: its tiles then read 8
+// times as much.
+const (
+	leastSplit = 256
+	mostSplit  = 16
+)
+
+// partsFor chooses the number of parts of a product with so many tiles: as many as let each processor have two
+// threadgroups.
+func (p *product) partsFor(tiles int, limits Limits) int {
+	if tiles >= limits.Processors || !p.inst.DType.Float() {
+		return 1
+	}
+	return max(1, min(2*limits.Processors/max(tiles, 1), p.inner[p.longest()]/leastSplit, mostSplit))
+}
+
+// inParts writes down both dispatches of a product in parts.
+func (p *product) inParts(k *Kernel) []Dispatch {
+	at, elements := k.Scratch, p.space.size()
+	k.Scratch += (4*elements*p.parts + 63) &^ 63
+	return []Dispatch{p.partial(at), p.joinParts(at, elements)}
+}
+
+// partial computes the sums of the parts.
+func (p *product) partial(at int) Dispatch {
+	t := &p.tile
+	p.member("device float*", "partial", Field{Kind: Scratch, Size: 8, At: at})
+	p.lengths()
+	length := (p.inner[p.longest()] + p.parts - 1) / p.parts
+	p.constant("parts", p.parts)
+	p.constant("length", (length+63)/64*64)
+	p.constant("batches", p.space.size()/(p.space.lens[0]*p.space.lens[1]))
+	p.writeTiled(0)
+	threads := [3]int{t.threads(), 1, 1}
+	function, source := p.finish("matmul_part", describe(p.g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{p.groups() * p.parts, 1, 1}, Threads: threads}
+}
+
+// joinParts adds the parts up, four elements a thread where the epilogue can.
+func (p *product) joinParts(at, elements int) Dispatch {
+	parts, first := p.parts, len(p.g.Inputs)+len(p.inst.Args)
+	p.parts = 1
+	p.walker = newWalker(newText(p.g, p.space.wide), p.space)
+	p.member("device const float*", "partial", Field{Kind: Scratch, Size: 8, At: at})
+	p.declare()
+	p.constant("parts", parts)
+	p.constant("elements", elements)
+	per := 1
+	if p.endsByFours(first) {
+		per = 4
+	}
+	p.line("const %[1]s e = (%[1]s(group.x) * %[2]d + %[1]s(at.x)) * %[3]d;", p.index, mapThreads, per)
+	p.line("if (e < a.elements) {")
+	p.line("%s left = e / a.n0;", p.index)
+	p.line("const %s i0 = e %% a.n0, i1 = left %% a.n1;", p.index)
+	p.line("left /= a.n1;")
+	p.batch()
+	p.line("float v[%d] = {};", per)
+	p.line("for (int part = 0; part < int(a.parts); part++) {")
+	if per == 4 {
+		p.line("float w[4];")
+		p.line("load4(a.partial + (long(part) * a.elements + e), w);")
+		p.line("for (int d = 0; d < 4; d++) v[d] += w[d];")
+		p.line("}")
+		p.finishFour("v[k]", first)
+	} else {
+		p.line("v[0] += a.partial[long(part) * a.elements + e];")
+		p.line("}")
+		p.finishElement("v[0]", first)
+	}
+	p.line("}")
+	groups, threads := (elements/per+mapThreads-1)/mapThreads, [3]int{mapThreads, 1, 1}
+	function, source := p.finish("matmul_sum", describe(p.g), parameters, threads)
+	return Dispatch{Function: function, Text: source, Args: p.args, Groups: [3]int{groups, 1, 1}, Threads: threads}
+}

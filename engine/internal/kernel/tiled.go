@@ -1,0 +1,469 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A side is a product's left or right operand while it is read into threadgroup memory: as lines along the
+// inner axis of a left operand, and along the columns of a right one. A turned one has them the other way: lines
+// lie as they lie in the operand's memory, where that has lines.
+type side struct {
+	n      int // of the product's operands
+	cell   string
+	size   int // bytes of a cell
+	turned bool
+	reads  reads
+}
+
+// reads is how threads read an operand.
+type reads uint8
+
+const (
+	singly   reads = iota
+	byFours        // four elements at once
+	byPieces       // 16 bytes, copied as they are
+	byWords        // words of codes
+)
+
+// sideOf finds out how operand n is read into cells.
+func (p *product) sideOf(n int, cell string) side {
+	o := side{n: n, cell: cell, size: p.sizeOf(cell)}
+	if q := weight(p.g, p.inst.Args[n]); q != nil {
+		if p.words(n) {
+			o.reads = byWords
+		}
+		return o
+	}
+	place, along, other := &p.space.places[len(p.g.Inputs)+n], p.strideA[n/2], 1
+	length, across := p.inner[n/2], p.space.lens[1]
+	if n%2 == 1 {
+		along, other = p.space.places[len(p.g.Inputs)+n].strides[0], 0
+		length, across = p.space.lens[0], p.inner[n/2]
+	}
+	apart := place.strides[other]
+	if n%2 == 1 {
+		apart = p.strideB[n/2]
+	}
+	if o.turned = along != 1 && apart == 1; o.turned {
+		along, apart, length = apart, along, across
+	}
+	aligned := func(by int) bool {
+		return along == 1 && apart%by == 0 && place.offset%by == 0 && length%by == 0 && !slices.ContainsFunc(place.strides[2:], func(s int) bool { return s%by != 0 })
+	}
+	switch typ := p.memoryType(n); {
+	case typ == cell && o.size <= 4 && aligned(16/o.size):
+		o.reads = byPieces
+	case o.size <= 4 && aligned(4):
+		o.reads = byFours
+	}
+	return o
+}
+
+// sizeOf is the number of bytes of a cell.
+func (p *product) sizeOf(cell string) int {
+	switch cell {
+	case "half", "bfloat":
+		return 2
+	case "float":
+		return 4
+	}
+	return max(p.inst.DType.Size(), 1)
+}
+
+// memoryType is the type of operand n in memory, as the texts call it. That of a quantised weight is a float: a
+// scale times a code has more bits than the type that it stands for.
+func (p *product) memoryType(n int) string {
+	v := p.inst.Args[n]
+	if i, input := v.Input(); input {
+		return memoryTypes[p.g.Inputs[i].DType]
+	} else if r, ok := p.stored[v.Index]; ok {
+		return memoryTypes[r.dtype]
+	}
+	return register(p.inst.DType)
+}
+
+// rests says of both operands of a pair whether they have more bits than TF32.
+func (p *product) rests(pair int) (left, right bool) {
+	more := func(typ string) bool { return typ != "half" && typ != "bfloat" }
+	return more(p.memoryType(2 * pair)), more(p.memoryType(2*pair + 1))
+}
+
+// cellOf is the type in which both operands of a pair can stand in threadgroup memory as they are: f16 or bf16 if
+// both are that, else the type that is computed with.
+func (p *product) cellOf(pair int) string {
+	a, b := p.memoryType(2*pair), p.memoryType(2*pair+1)
+	if p.inst.DType.Float() && a == b && (a == "half" || a == "bfloat") {
+		return a
+	}
+	return register(p.inst.DType)
+}
+
+// longest is the pair with the longest inner axis.
+func (p *product) longest() int {
+	main := 0
+	for n, k := range p.inner {
+		if k > p.inner[main] {
+			main = n
+		}
+	}
+	return main
+}
+
+// pairOf returns the operands of a pair.
+func (p *product) pairOf(pair int) (left, right side) {
+	cell := register(p.inst.DType)
+	if p.tile.by != byThreads {
+		cell = p.cellOf(pair)
+	}
+	return p.sideOf(2*pair, cell), p.sideOf(2*pair+1, cell)
+}
+
+// writeTiled writes the product down, after all is declared.
+func (p *product) writeTiled(first int) {
+	p.begin()
+	for pair := range p.inner {
+		p.multiply(pair)
+	}
+	p.end(first)
+}
+
+// strip is how many rows of tiles are gone through at a time, column by column, so that what groups side by side
+// read fits into a cache.
+const strip = 8
+
+// begin writes down which tile the threadgroup computes, and clears the sums.
+func (p *product) begin() {
+	t, typ := &p.tile, register(p.inst.DType)
+	bytes := 0
+	for pair := range p.inner {
+		left, _ := p.pairOf(pair)
+		bytes = max(bytes, t.bytes(left.size, p.sizeOf(typ)))
+	}
+	p.line("threadgroup uint4 space[%d];", (bytes+15)/16)
+	p.line("%[1]s left = %[1]s(group.x);", p.index)
+	p.line("const int tile = int(left %% (a.across * a.down)), first = tile / (%d * int(a.across)) * %d;", strip, strip)
+	p.line("left /= a.across * a.down;")
+	p.line("const int high = min(int(a.down) - first, %d), among = tile %% (%d * int(a.across));", strip, strip)
+	p.line("const %[1]s row = %[1]s(first + among %% high) * %[2]d, column = %[1]s(among / high) * %[3]d;", p.index, t.rows(), t.columns())
+	if p.parts > 1 {
+		p.line("const int part = int(left %% a.parts);")
+		p.line("left /= a.parts;")
+		p.line("const long batch = long(left);")
+	}
+	p.batch()
+	p.line("const int me = int(at.x), down = int(simd) / %d * %d, right = int(simd) %% %[1]d * %[3]d;", t.across, t.tall()*t.high, t.broad())
+	if t.by == byThreads {
+		p.line("const int x = int(lane) %% 8, y = int(lane) / 8;")
+		p.line("%s sum[%d];", typ, t.high*t.wide)
+		p.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = %s(0);", t.high*t.wide, typ)
+		return
+	}
+	p.line("sum_%s sum[%d];", t.blocks(), t.high*t.wide)
+	p.line("UNROLL for (int e = 0; e < %d; e++) clear(sum[e]);", t.high*t.wide)
+}
+
+// multiply adds a pair to the sums. With two stages it goes one step ahead: the first step only loads.
+func (p *product) multiply(pair int) {
+	t := &p.tile
+	left, right := p.pairOf(pair)
+	depth := t.depth(left.size)
+	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
+	if left.turned {
+		across = t.stride(left.size, t.rows()) * depth
+	}
+	if right.turned {
+		down = t.stride(right.size, depth) * t.columns()
+	}
+	from, to := "0", fmt.Sprintf("a.k%d", pair)
+	if p.parts > 1 && pair == p.longest() {
+		p.line("const %[1]s begin = %[1]s(part) * a.length, end = min(begin + a.length, %s);", p.index, to)
+		from, to = "begin", "end"
+	} else if p.parts > 1 {
+		to = fmt.Sprintf("(part == 0 ? %s : %s(0))", to, p.index)
+	}
+	p.line("{")
+	copies := "plain_copies"
+	if t.stages > 1 {
+		copies = "queued_copies"
+	}
+	p.line("%s copies;", copies)
+	p.line("threadgroup %s* tiles = (threadgroup %[1]s*)space;", left.cell)
+	if t.stages > 1 {
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		p.line("for (%s k = %s - %d; k < %s; k += %[3]d) {", p.index, from, depth, to)
+		p.line("const int stage = int((k - %s) / %d) & 1;", from, depth)
+		p.line("copies.finish<0>();")
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		p.line("if (k + %d < %s) {", depth, to)
+		p.line("const %s next = k + %d;", p.index, depth)
+		p.line("threadgroup %s* left_tile = tiles + (1 - stage) * %d;", left.cell, across+down)
+		p.line("threadgroup %s* right_tile = left_tile + %d;", left.cell, across)
+		p.fetch(left, to)
+		p.fetch(right, to)
+		p.line("copies.commit();")
+		p.line("}")
+		p.line("if (k >= %s) {", from)
+		p.line("threadgroup const %s* left_tile = tiles + stage * %d;", left.cell, across+down)
+		p.line("threadgroup const %s* right_tile = left_tile + %d;", left.cell, across)
+		p.add(pair, left, right)
+		p.line("}")
+	} else {
+		p.line("threadgroup %s* left_tile = tiles;", left.cell)
+		p.line("threadgroup %s* right_tile = tiles + %d;", left.cell, across)
+		p.line("for (%s next = %s; next < %s; next += %d) {", p.index, from, to, depth)
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		p.fetch(left, to)
+		p.fetch(right, to)
+		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+		p.add(pair, left, right)
+	}
+	p.line("}")
+	p.line("}")
+}
+
+// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into threadgroup
+// memory; 0 stands beyond its edges. Neighbouring threads load what lies side by side in a line.
+func (p *product) fetch(o side, to string) {
+	t, name, axis, from := &p.tile, "left_tile", "1", "row"
+	along, lines := t.depth(o.size), t.rows() // of the inner axis, and of the other one
+	if o.n%2 == 1 {
+		name, axis, from = "right_tile", "0", "column"
+		along, lines = t.columns(), along
+	}
+	if o.turned {
+		along, lines = lines, along
+	}
+	deep := (o.n%2 == 0) != o.turned // lines go along the inner axis
+	if o.reads == byWords {
+		p.fetchWords(o, to)
+		return
+	}
+	per := map[reads]int{singly: 1, byFours: 4, byPieces: 16 / o.size}[o.reads]
+	p.each(lines*along/per, func() {
+		p.line("const int line = e / %d, beside = e %% %d * %d;", along/per, along/per, per)
+		inner, outer, limit := "line", "beside", "a.n"+axis
+		if deep {
+			inner, outer = outer, inner
+		}
+		p.line("const %s deep = next + %s, i%s = %s + %s;", p.index, inner, axis, from, outer)
+		place := t.place(o.cell, o.size, along, "line", "beside")
+		inside := fmt.Sprintf("deep < %s && i%s < %s", to, axis, limit)
+		switch o.reads {
+		case byPieces:
+			counted, left, guard := "i"+axis, limit, "deep < "+to
+			if deep {
+				counted, left, guard = "deep", to, fmt.Sprintf("i%s < %s", axis, limit)
+			}
+			p.line("copies.take(%s + %s, a.%s + (%s), %s ? int(min(%s - %s, %s(%d))) : 0);", name, place, p.operand(o.n), p.operandIndex(o.n), guard, left, counted, p.index, per)
+		case byFours:
+			p.line("%s v[4] = {};", register(p.inst.DType))
+			p.line("if (%s) load4(a.%s + (%s), v);", inside, p.operand(o.n), p.operandIndex(o.n))
+			p.line("threadgroup %s* cells = %s + %s;", o.cell, name, place)
+			p.line("UNROLL for (int d = 0; d < 4; d++) cells[d] = %s(v[d]);", o.cell)
+		default:
+			p.line("%s v = %s(0);", o.cell, o.cell)
+			p.line("if (%s) v = %s(%s);", inside, o.cell, p.operandElement(o.n))
+			p.line("%s[%s] = v;", name, place)
+		}
+	})
+}
+
+// each writes down a loop of the group's threads over e, in steps that a compiler can unroll where all threads
+// have as many.
+func (p *product) each(count int, body func()) {
+	if threads := p.tile.threads(); count%threads == 0 {
+		p.line("UNROLL for (int q = 0; q < %d; q++) {", count/threads)
+		p.line("const int e = me + q * %d;", threads)
+	} else {
+		p.line("for (int e = me; e < %d; e += %d) {", count, threads)
+	}
+	body()
+	p.line("}")
+}
+
+// add multiplies what the tiles hold.
+func (p *product) add(pair int, left, right side) {
+	t := &p.tile
+	if t.by == byThreads {
+		p.addByThreads(left, right)
+		return
+	}
+	times := "multiply"
+	if t.by == byFragments && left.cell == "float" {
+		times = "multiply_tf32"
+		if l, r := p.rests(pair); !p.g.TF32 {
+			times = fmt.Sprintf("multiply_floats<%v, %v>", l, r)
+		}
+	}
+	depth := t.depth(left.size)
+	leftWide, rightWide := depth, t.columns()
+	if left.turned {
+		leftWide = t.rows()
+	}
+	if right.turned {
+		rightWide = depth
+	}
+	p.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
+	p.line("left_%s<%s> l[%d];", t.blocks(), left.cell, t.high)
+	p.line("right_%s<%s> r[%d];", t.blocks(), right.cell, t.wide)
+	p.line("UNROLL for (int i = 0; i < %d; i++) load_left<%d, %v>(l[i], left_tile, down + 16 * i, d);", t.high, t.stride(left.size, leftWide), left.turned)
+	p.line("UNROLL for (int j = 0; j < %d; j++) load_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, t.stride(right.size, rightWide), right.turned)
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	p.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
+	p.line("}")
+	p.line("}")
+}
+
+// spread says whether a thread's columns are eight apart, because the right operand has lines along the inner
+// axis: then those of neighbouring threads stand in neighbouring lines. Else four of them lie side by side.
+func (p *product) spread() bool {
+	_, right := p.pairOf(p.longest())
+	return right.turned
+}
+
+// columnOf is the expression of column j of a thread, among those of its simdgroup.
+func (p *product) columnOf(j string) string {
+	if p.spread() {
+		return fmt.Sprintf("x + 8 * %s", j)
+	}
+	return fmt.Sprintf("4 * x + %s / 4 * 32 + %[1]s %% 4", j)
+}
+
+// addByThreads lets each thread multiply its rows by its columns, four of the inner axis at a time: 4·high·wide
+// multiplications for 4·(high+wide) numbers, most of them read four at once.
+func (p *product) addByThreads(left, right side) {
+	t, typ, depth := &p.tile, register(p.inst.DType), p.tile.depth(left.size)
+	fours := typ == "float"
+	l := func(deep string) string {
+		if left.turned {
+			return t.place(typ, left.size, t.rows(), deep, "down + y + 4 * i")
+		}
+		return t.place(typ, left.size, depth, "down + y + 4 * i", deep)
+	}
+	r := func(column string) string {
+		if right.turned {
+			return t.place(typ, right.size, depth, column, "d + s")
+		}
+		return t.place(typ, right.size, t.columns(), "d + s", column)
+	}
+	p.line("for (int d = 0; d < %d; d += 4) {", depth)
+	p.line("%s l[%d];", typ, 4*t.high)
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	if fours && !left.turned {
+		p.line("read4(left_tile + %s, l + 4 * i);", l("d"))
+	} else {
+		p.line("UNROLL for (int s = 0; s < 4; s++) l[4 * i + s] = left_tile[%s];", l("d + s"))
+	}
+	p.line("}")
+	p.line("UNROLL for (int s = 0; s < 4; s++) {")
+	p.line("%s r[%d];", typ, t.wide)
+	if fours && !right.turned && !p.spread() {
+		p.line("UNROLL for (int j = 0; j < %d; j += 4) read4(right_tile + %s, r + j);", t.wide, r("right + 4 * x + 8 * j"))
+	} else {
+		p.line("UNROLL for (int j = 0; j < %d; j++) r[j] = right_tile[%s];", t.wide, r("right + "+p.columnOf("j")))
+	}
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	p.line("UNROLL for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[4 * i + s], r[j], sum[%[1]d * i + j]);", t.wide)
+	p.line("}")
+	p.line("}")
+	p.line("}")
+}
+
+// end takes the sums to threadgroup memory, as many rows of each simdgroup at a time as make a block, and ends
+// them there: neighbouring threads have neighbouring elements then, four each where all that the epilogue reads
+// and stores lies so.
+func (p *product) end(first int) {
+	t, typ := &p.tile, register(p.inst.DType)
+	stride := t.columns() + endPad
+	p.line("threadgroup %s* sums = (threadgroup %[1]s*)space;", typ)
+	p.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	if t.by == byThreads {
+		p.line("UNROLL for (int j = 0; j < %d; j++) sums[(int(simd) / %d * 4 + y) * %d + right + %s] = sum[%d * i + j];", t.wide, t.across, stride, p.columnOf("j"), t.wide)
+	} else {
+		p.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%d * i + j], sums + (int(simd) / %d * 16 * %d + right + 16 * j));", t.wide, stride, t.wide, t.across, stride)
+	}
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	per := 1
+	if p.endsByFours(first) {
+		per = 4
+	}
+	wide := t.columns() / per
+	p.line("for (int e = me; e < %d; e += %d) {", t.down*t.tall()*wide, t.threads())
+	p.line("const int line = e / %d, beside = e %% %d * %d;", wide, wide, per)
+	p.line("const %s i0 = column + beside, i1 = row + line / %d * %d + line %% %[2]d + i * %[2]d;", p.index, t.tall(), t.tall()*t.high)
+	at := fmt.Sprintf("sums[line * %d + beside", stride)
+	switch {
+	case p.parts > 1:
+		p.line("if (i0 < a.n0 && i1 < a.n1) {")
+		p.line("const long to = ((long(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;")
+		if per == 4 {
+			p.line("float v[4];")
+			p.line("UNROLL for (int d = 0; d < 4; d++) v[d] = %s + d];", at)
+			p.line("store4(a.partial + to, v);")
+		} else {
+			p.line("a.partial[to] = %s];", at)
+		}
+		p.line("}")
+	case per == 4:
+		p.finishFour(at+" + k]", first)
+	default:
+		p.finishElement(at+"]", first)
+	}
+	p.line("}")
+	p.line("}")
+}
+
+// endsByFours says whether four elements of a row can be ended at once.
+func (p *product) endsByFours(first int) bool {
+	if p.space.lens[0]%4 != 0 || p.inst.DType.Size() > 4 {
+		return false
+	}
+	if p.parts > 1 {
+		return true
+	}
+	fours := func(l *place) bool {
+		return l.strides[0] == 0 || l.strides[0] == 1 && l.offset%4 == 0 && !slices.ContainsFunc(l.strides[1:], func(s int) bool { return s%4 != 0 })
+	}
+	for i, need := range p.needed() {
+		if need && !isNumber(p.g.Inputs[i]) && !fours(&p.space.places[i]) {
+			return false
+		}
+	}
+	for i, r := range p.results {
+		if l := &p.space.places[first+i]; r.buf == inThreadgroup || l.strides[0] != 1 || !fours(l) {
+			return false
+		}
+	}
+	return true
+}
+
+// finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them.
+func (p *product) finishFour(sum string, first int) {
+	p.line("if (i0 < a.n0 && i1 < a.n1) {")
+	for i, need := range p.needed() {
+		if need {
+			p.load(i, true)
+		}
+	}
+	for i, r := range p.results {
+		p.line("%s y%d[4];", register(dtypeOf(p.g, r.value)), i)
+	}
+	p.line("UNROLL for (uint k = 0; k < 4; k++) {")
+	p.line("const %s t%d = %s;", register(p.inst.DType), p.number, sum)
+	for i := range p.g.Insts {
+		if p.after[i] {
+			p.compute(i)
+		}
+	}
+	for i, r := range p.results {
+		p.line("y%d[k] = %s;", i, p.value(r.value))
+	}
+	p.line("}")
+	for i := range p.results {
+		name := fmt.Sprintf("y%d", i)
+		p.line("store4(a.%s + (%s), %s);", name, p.at(name, &p.space.places[first+i]), name)
+	}
+	p.line("}")
+}
