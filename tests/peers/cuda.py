@@ -84,7 +84,7 @@ def compare(a, sides, limits, head):
             continue
         table[w["name"]] = rows
         wrong += [f"{w['name']} ({peer})" for peer, r in rows.items() if not r["agrees"]]
-        print(text.line(w, rows, sides), flush=True)
+        print(text.line(w, rows, sides) + "   {:>4} launches, {} in kernels".format(*text.inside(rows)), flush=True)
         if w["kind"] in ("train", "decode"):
             print(text.memory(rows) + "\n" + text.steps(w, rows), flush=True)
         write(a, table, sides)  # what is there if the run is stopped

@@ -106,7 +106,7 @@ class Side:
 
 def environment(threads):
     env = dict(os.environ, PYTHONPATH=HERE, PYTHONWARNINGS="ignore", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1",
-               TRANSFORMERS_VERBOSITY="error", JAX_PLATFORMS="cpu", TORCHINDUCTOR_COMPILE_THREADS="1",
+               TRANSFORMERS_VERBOSITY="error", JAX_PLATFORMS="cpu", TORCHINDUCTOR_COMPILE_THREADS=str(threads),
                TORCHINDUCTOR_CACHE_DIR=os.path.join(HERE, ".venv", "inductor"), TORCH_LOGS="-all")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS"):
         env[name] = str(threads)

@@ -88,13 +88,21 @@ def summary(table, wanted=bars.BARS):
             yield f"  {name:32} {rows['mcs']['limited']}"
 
 
+def inside(rows):
+    """How many launches a run of mcs is, and how long its kernels take by the device's clock when each is waited for."""
+    profile = rows["mcs"].get("profile")
+    if not profile:
+        return "", ""
+    return f"{profile['launches']:.0f}", duration(sum(k["seconds"] for k in profile["kernels"]))
+
+
 def markdown(table, sides):
     """The table of docs/performance.md: each peer's time over mcs's."""
-    yield "| work | mcs | rate | share | " + " | ".join(s.label for s in sides[1:]) + " |"
-    yield "|---|" + "--:|" * (len(sides) + 2)
+    yield "| work | mcs | launches | in kernels | rate | share | " + " | ".join(s.label for s in sides[1:]) + " |"
+    yield "|---|" + "--:|" * (len(sides) + 4)
     for name, rows in table.items():
         m = rows["mcs"]
-        cells = [name, duration(m["seconds"]), rate(m, 3), share(m)]
+        cells = [name, duration(m["seconds"]), *inside(rows), rate(m, 3), share(m)]
         cells += [f"{rows[s.name]['ratio']:.2f}" if s.name in rows else "" for s in sides[1:]]
         yield "| " + " | ".join(cells) + " |"
     yield ""

@@ -6,6 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -137,5 +140,38 @@ func TestNoDevice(t *testing.T) {
 	var out bytes.Buffer
 	if err := serve("abacus", strings.NewReader(""), &out); err != nil || !strings.Contains(out.String(), `"absent":"device: got \"abacus\"`) {
 		t.Errorf("got %v and %s, want an answer that the device is absent", err, out.String())
+	}
+}
+
+// The driver in Python does its works, asks for its table of kernels and judges them. It needs no package for that, when
+// there are no peers.
+func TestDriver(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip(err)
+	}
+	programs, results := t.TempDir(), t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", programs, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	command := exec.Command(python, "../cuda.py", "-device", "cpu", "-threads", "1", "-quick", "-peers", "none", "-steps", "compare,kernels",
+		"-only", "^(small|train/tiny bf16|decode/tiny bf16|one row, int4)", "-o", results)
+	command.Env = append(os.Environ(), "PEERS_PROGRAMS="+programs, "PYTHONDONTWRITEBYTECODE=1")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"== compare\n", "train/tiny bf16 2x32 ", " launches a layer, ", "at most 6 launches a layer: decode/.*: ", "small/add 4x4 in at most 25 µs: ",
+		"\ncompare      ok: ", "works, all results agree\n", "\nkernels      ok: ", "| one row, int4 | `matmul_int4` | 1 | ",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("got no %q in\n%s", want, out)
+		}
+	}
+	for _, name := range []string{"compare.md", "compare.json", "kernels.md", "kernels.json", "verdicts.txt"} {
+		if info, err := os.Stat(filepath.Join(results, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: got %v, want a file that is not empty", name, err)
+		}
 	}
 }
