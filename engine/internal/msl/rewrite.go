@@ -344,6 +344,9 @@ func (s *Source) cudaArguments(k *Kernel, in Instance) (parameters []string, bef
 				call = append(call, "*"+a.Name)
 				continue
 			}
+			if a.tokens != nil && s.text(a.tokens[0]) == "constant" { // no store changes it
+				t += " __restrict__"
+			}
 			parameters = append(parameters, t+" "+a.Name)
 			call = append(call, a.Name)
 		case Constant:
