@@ -28,3 +28,23 @@ template <typename T, typename R> inline void store4(device T* to, thread const 
 	v.w = T(x[3]);
 	*(device vec<T, 4>*)to = v;
 }
+
+// load_up_to4 and store_up_to4 move the first count of four elements; aligned says that the start allows a vector.
+template <bool aligned, typename T, typename R> inline void load_up_to4(device const T* from, int count, thread R (&x)[4]) {
+	if (aligned && count == 4) {
+		load4(from, x);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		if (k < count) x[k] = R(loaded(from[k]));
+	}
+}
+template <bool aligned, typename T, typename R> inline void store_up_to4(device T* to, int count, thread const R (&x)[4]) {
+	if (aligned && count == 4) {
+		store4(to, x);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		if (k < count) to[k] = T(x[k]);
+	}
+}
