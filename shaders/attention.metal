@@ -80,8 +80,8 @@ template <typename Lines, int wide, int high, int threads, bool grouped, typenam
 	UNROLL for (int e = me; e < high * pieces; e += threads) {
 		const int line = e / pieces, beside = e % pieces * each;
 		const I row = first + line, column = d + beside;
-		const bool inside = row < count && column < width;
-		copies.take(to + Lines::place(line, beside), from + (inside ? row_at<grouped>(row, per, jump, step) + column : I(0)), inside ? each : 0);
+		const bool within = row < count && column < width;
+		copies.take(to + Lines::place(line, beside), from + (within ? row_at<grouped>(row, per, jump, step) + column : I(0)), within ? each : 0);
 	}
 }
 

@@ -35,6 +35,18 @@ template <> struct fold_sum<float> {
 	template <typename P> static inline fold_sum get(P from) { return {from->sum, from->lost}; }
 };
 
+// fold_short adds up few numbers, a thread's share of a row that it holds: their errors are small, and arithmetic would be
+// the limit of a row kernel that did more.
+template <typename T> struct fold_short {
+	T sum;
+	static inline fold_short start() { return {T(0)}; }
+	inline void take(T x) { sum = op_add(sum, x); }
+	inline void merge(fold_short f) { take(f.sum); }
+	inline T value() const { return sum; }
+	template <typename P> inline void put(P to) const { to->sum = sum; }
+	template <typename P> static inline fold_short get(P from) { return {from->sum}; }
+};
+
 template <typename T> struct fold_prod {
 	T product;
 	static inline fold_prod start() { return {T(1)}; }
@@ -69,6 +81,17 @@ template <typename T> struct fold_reduce_max {
 	template <typename P> static inline fold_reduce_max get(P from) { return {from->best}; }
 };
 
+// fold_greatest is fold_reduce_max for a number that is subtracted: it does not tell 0 from -0. A NaN stays.
+template <typename T> struct fold_greatest {
+	T best;
+	static inline fold_greatest start() { return {extremes<T>::low()}; }
+	inline void take(T x) { best = x > best || x != x ? x : best; }
+	inline void merge(fold_greatest f) { take(f.best); }
+	inline T value() const { return best; }
+	template <typename P> inline void put(P to) const { to->best = best; }
+	template <typename P> static inline fold_greatest get(P from) { return {from->best}; }
+};
+
 template <typename T> struct fold_reduce_min {
 	T best;
 	static inline fold_reduce_min start() { return {extremes<T>::high()}; }
@@ -91,6 +114,8 @@ inline long from_lane(long x, ushort mask) { return long(from_lane(ulong(x), mas
 
 template <typename T> inline fold_sum<T> from_lane(fold_sum<T> f, ushort mask) { return {from_lane(f.sum, mask)}; }
 inline fold_sum<float> from_lane(fold_sum<float> f, ushort mask) { return {from_lane(f.sum, mask), from_lane(f.lost, mask)}; }
+template <typename T> inline fold_short<T> from_lane(fold_short<T> f, ushort mask) { return {from_lane(f.sum, mask)}; }
+template <typename T> inline fold_greatest<T> from_lane(fold_greatest<T> f, ushort mask) { return {from_lane(f.best, mask)}; }
 template <typename T> inline fold_prod<T> from_lane(fold_prod<T> f, ushort mask) { return {from_lane(f.product, mask)}; }
 template <typename T> inline fold_reduce_max<T> from_lane(fold_reduce_max<T> f, ushort mask) { return {from_lane(f.best, mask)}; }
 template <typename T> inline fold_reduce_min<T> from_lane(fold_reduce_min<T> f, ushort mask) { return {from_lane(f.best, mask)}; }

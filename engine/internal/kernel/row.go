@@ -208,24 +208,28 @@ func (r *rowText) width() int {
 
 // pass goes through the thread's elements of the row. In body, e0, e1, … are the op's arguments at the
 // element; in the last pass the epilogue's inputs are loaded, too.
+//
+// Where a thread holds its elements, loads stand in front of what depends on where the row ends, and the first
+// pass loads all of them before it computes: so all loads of a thread are under way at once. One beyond the row
+// loads the row's last.
 func (r *rowText) pass(last bool, body func()) {
 	first := r.passes == 0
 	r.passes++
+	if first && r.held > 0 && !last {
+		r.openHeld(false)
+		r.loads(true, false)
+		r.perElement(func() { r.arguments(true, false) })
+		r.line("}")
+		first = false
+	}
 	if r.held > 0 {
-		r.line("for (int e = 0; e < %d; e++) {", r.held)
-		r.line("const %[1]s i0 = (%[1]s(e) * %[2]d + %[1]s(at.x)) * %[3]d;", r.index, r.threads, r.width())
-		r.line("if (i0 < a.n0) {")
+		r.openHeld(true)
 	} else {
 		r.line("for (%[1]s i0 = %[1]s(at.x) * %[2]d; i0 < a.n0; i0 += %[3]d) {", r.index, r.width(), r.threads*r.width())
 	}
-	for i := range r.names {
-		r.names[i], r.vector[i] = "", false
-	}
-	r.computed = make([]bool, len(r.g.Insts))
-	for i, need := range r.needs(first || r.held == 0, last) {
-		if need {
-			r.load(i, r.vectors)
-		}
+	r.loads(first || r.held == 0, last)
+	if r.held > 0 {
+		r.line("if (here) {")
 	}
 	if last && r.vectors {
 		for i, o := range r.g.Outputs {
@@ -234,21 +238,51 @@ func (r *rowText) pass(last bool, body func()) {
 			}
 		}
 	}
-	if r.vectors {
-		r.line("for (int k = 0; k < 4; k++) {")
-	}
-	r.arguments(first, last)
-	body()
-	if r.vectors {
-		r.line("}")
-	}
+	r.perElement(func() {
+		r.arguments(first, last)
+		body()
+	})
 	if last {
 		r.store()
 	}
-	r.line("}")
 	if r.held > 0 {
 		r.line("}")
 	}
+	r.line("}")
+}
+
+// openHeld opens a loop over the elements, or vectors, that the thread holds; here says whether the row has
+// that one.
+func (r *rowText) openHeld(here bool) {
+	r.line("UNROLL for (int e = 0; e < %d; e++) {", r.held)
+	r.line("const %[1]s place = (%[1]s(e) * %[2]d + %[1]s(at.x)) * %[3]d, i0 = min(place, a.n0 - %[3]d);", r.index, r.threads, r.width())
+	if here {
+		r.line("const bool here = place < a.n0;")
+	}
+}
+
+// loads loads the inputs that a pass needs.
+func (r *rowText) loads(operands, last bool) {
+	for i := range r.names {
+		r.names[i], r.vector[i] = "", false
+	}
+	r.computed = make([]bool, len(r.g.Insts))
+	for i, need := range r.needs(operands, last) {
+		if need {
+			r.load(i, r.vectors)
+		}
+	}
+}
+
+// perElement writes down what is done for each element of a vector.
+func (r *rowText) perElement(body func()) {
+	if !r.vectors {
+		body()
+		return
+	}
+	r.line("UNROLL for (int k = 0; k < 4; k++) {")
+	body()
+	r.line("}")
 }
 
 // needs says which inputs a pass loads: those of the op's operands where it reads them, its weights in every
@@ -283,27 +317,33 @@ func (r *rowText) needs(operands, last bool) []bool {
 	return need
 }
 
+// slot is the place of the element among those that the thread holds.
+func (r *rowText) slot() string {
+	if r.vectors {
+		return "4 * e + k"
+	}
+	return "e"
+}
+
 // arguments names the op's arguments e0, e1, … at an element: computed in the first pass, and kept where the
 // thread holds its elements.
 func (r *rowText) arguments(first, last bool) {
-	slot := "e"
-	if r.vectors {
-		slot = "4 * e + k"
-	}
 	if r.held == 0 || first {
 		r.instructions(r.before)
 	}
 	for _, n := range r.how.weights {
-		r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
+		if !first || last || r.held == 0 {
+			r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
+		}
 	}
 	for _, n := range r.how.operands {
-		if r.held > 0 && !first {
-			r.line("const float e%d = v%d[%s];", n, n, slot)
-			continue
-		}
-		r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
-		if r.held > 0 && !last {
-			r.line("v%d[%s] = e%d;", n, slot, n)
+		switch {
+		case r.held > 0 && !first:
+			r.line("const float e%d = v%d[%s];", n, n, r.slot())
+		case r.held > 0 && !last:
+			r.line("v%d[%s] = %s;", n, r.slot(), r.value(r.op.Args[n]))
+		default:
+			r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
 		}
 	}
 }
@@ -346,8 +386,11 @@ func (r *rowText) store() {
 	}
 }
 
-// fold declares a fold of the row.
+// fold declares a fold of the row. A sum of few elements of each thread needs no care.
 func (r *rowText) fold(name, kind string) {
+	if kind == "sum" && r.held > 0 {
+		kind = "short"
+	}
 	r.line("fold_%s<float> %s = fold_%s<float>::start();", kind, name, kind)
 }
 

@@ -28,24 +28,38 @@ var rowOps = map[ir.Op]rowOp{
 }
 
 // exponentials finds the row's greatest element, top, and sum, that of exp(x − top). A row whose greatest is
-// infinite has no sum: it counts as 1, as in the reference.
-func exponentials(r *rowText) {
-	r.fold("highest", "reduce_max")
+// infinite has no sum: it counts as 1, as in the reference. With keep, a thread that holds its elements has
+// their exponentials from then on.
+func exponentials(r *rowText, keep bool) {
+	r.fold("highest", "greatest")
 	r.pass(false, func() { r.line("highest.take(e0);") })
 	r.folded("top", "highest")
 	r.fold("total", "sum")
-	r.pass(false, func() { r.line("total.take(op_exp(e0 - top));") })
+	r.pass(false, func() {
+		r.line("const float power = op_exp(e0 - top);")
+		r.line("total.take(power);")
+		if keep && r.held > 0 {
+			r.line("v0[%s] = power;", r.slot())
+		}
+	})
 	r.folded("all", "total")
 	r.line("const float sum = isinf(top) ? 1.0f : all;")
 }
 
 func softmax(r *rowText) {
-	exponentials(r)
-	r.pass(true, func() { r.result("op_exp(e0 - top) / sum") })
+	exponentials(r, true)
+	r.line("const float share = 1.0f / sum;")
+	r.pass(true, func() {
+		if r.held > 0 {
+			r.result("e0 * share")
+			return
+		}
+		r.result("op_exp(e0 - top) * share")
+	})
 }
 
 func logSoftmax(r *rowText) {
-	exponentials(r)
+	exponentials(r, false)
 	r.line("const float rest = op_log(sum);")
 	r.pass(true, func() { r.result("e0 - top - rest") })
 }
@@ -144,7 +158,7 @@ func (r *rowText) target() {
 // crossEntropy stores the loss and the logsumexp of each row.
 func crossEntropy(r *rowText) {
 	r.target()
-	exponentials(r)
+	exponentials(r, false)
 	r.line("const float rest = op_log(sum);")
 	smooth := r.op.Attr.Float != 0
 	if smooth {
